@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * The public header of burncc's runtime: C99, valid C++. First the types that a generated model describes itself with
+ * (one generic descriptor per model, so that one program can drive any model), then the part that runs models on a GPU
+ * through Vulkan.
+ *
+ * Everywhere: functions return 0 (BURN_OK) or a negative BURN_E... code; they print nothing, never exit and keep no
+ * global state. Sizes and offsets are in bytes unless a name says otherwise. Tensors are dense, row major (the last
+ * axis is contiguous), in the host's byte order, with no padding between elements.
+ */
+#ifndef BURN_H
+#define BURN_H
+
+/* The text between the two markers stands alone, and generated C repeats it word for word: a generated file needs no
+ * header of ours, and includes in any order with this one. */
+/* burn-model-types begin */
+#ifndef BURN_MODEL_TYPES
+#define BURN_MODEL_TYPES
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What functions return. */
+enum {
+    BURN_OK = 0,
+    BURN_EINVAL = -1,  /* a bad argument: a null pointer, a wrong size, a malformed descriptor */
+    BURN_ENOMEM = -2,  /* host or device memory ran out */
+    BURN_EIO = -3,     /* a file could not be read or written */
+    BURN_EDEVICE = -4, /* the device or its driver failed */
+    BURN_ELIMIT = -5,  /* more than the device or a stated bound allows */
+    BURN_EFORMAT = -6, /* a file is not what it should be: wrong magic, checksum or model */
+    BURN_ENODEV = -7   /* no such device */
+};
+
+/* Element types, with the numbers of ONNX's TensorProto.DataType. BOOL is one byte, 0 or 1; the 4-bit types hold
+ * two elements a byte, the first in the low half. */
+typedef enum burn_dtype {
+    BURN_UNDEFINED = 0,
+    BURN_FLOAT = 1,
+    BURN_UINT8 = 2,
+    BURN_INT8 = 3,
+    BURN_UINT16 = 4,
+    BURN_INT16 = 5,
+    BURN_INT32 = 6,
+    BURN_INT64 = 7,
+    BURN_STRING = 8,
+    BURN_BOOL = 9,
+    BURN_FLOAT16 = 10,
+    BURN_DOUBLE = 11,
+    BURN_UINT32 = 12,
+    BURN_UINT64 = 13,
+    BURN_COMPLEX64 = 14,
+    BURN_COMPLEX128 = 15,
+    BURN_BFLOAT16 = 16,
+    BURN_FLOAT8E4M3FN = 17,
+    BURN_FLOAT8E4M3FNUZ = 18,
+    BURN_FLOAT8E5M2 = 19,
+    BURN_FLOAT8E5M2FNUZ = 20,
+    BURN_UINT4 = 21,
+    BURN_INT4 = 22,
+    BURN_FLOAT4E2M1 = 23
+} burn_dtype;
+
+/* A caller's buffer: `bytes` at `data`, aligned for its element type. The caller owns it; a model reads its inputs
+ * and writes its outputs, and keeps neither pointer. */
+typedef struct burn_tensor {
+    void *data;
+    size_t bytes;
+} burn_tensor;
+
+/* One input or output of a model. Dimensions that a symbol names stand at the symbol's upper bound. */
+typedef struct burn_tensor_info {
+    const char *name;     /* as the model's file has it */
+    burn_dtype dtype;
+    int rank;             /* 0: a scalar */
+    const int64_t *shape; /* `rank` dimensions, outermost first; may be NULL at rank 0 */
+    size_t bytes;         /* of the whole tensor */
+} burn_tensor_info;
+
+/* A model: constant data in the generated file, and one entry point. */
+typedef struct burn_model {
+    const char *name;
+    int input_count;
+    int output_count;
+    const burn_tensor_info *inputs;
+    const burn_tensor_info *outputs;
+    size_t workspace_bytes; /* scratch memory of one run; may be 0 */
+    size_t weights_bytes;   /* 0: the weights are part of the program, and run() takes NULL for them */
+    /* One inference. `workspace`: workspace_bytes, aligned to 64; its content means nothing before and after, and each
+     * concurrent run needs its own. `weights`: weights_bytes, aligned to 64, only read. `inputs` and `outputs`:
+     * input_count and output_count buffers in the order above, each of at least the bytes that its info says; none may
+     * overlap an output. 0, or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold
+     * nothing of use. */
+    int (*run)(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs);
+} burn_model;
+
+#endif
+/* burn-model-types end */
+
+/* A model as GPU kernels. The same rule: generated C may repeat the text between the markers. */
+/* burn-vk-types begin */
+#ifndef BURN_VK_TYPES
+#define BURN_VK_TYPES
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One dispatch. The module's entry point is `main`; it is SPIR-V 1.5 or older for Vulkan 1.2 and uses two storage
+ * buffers of descriptor set 0 and nothing else: binding 0 is the arena, binding 1 the weights. Each may be declared
+ * several times with other element types if the declarations say Aliased. Push constants are there to let dispatches
+ * that differ in offsets only share one module: equal `spirv` pointers share one pipeline. */
+typedef struct burn_vk_kernel {
+    const char *name;
+    const uint32_t *spirv;
+    size_t spirv_words;
+    uint32_t groups[3]; /* workgroups along x, y, z; 65,535 each is what every device takes */
+    uint32_t level;     /* kernels of one level do not depend on each other; levels never go down along the array, and a
+                           memory barrier stands between two of them */
+    const uint32_t *push; /* push constants, offset 0; NULL: none */
+    uint32_t push_words;  /* at most 32 */
+} burn_vk_kernel;
+
+/* Where an input or output lies in the arena. */
+typedef struct burn_vk_io {
+    const char *name;
+    size_t offset;
+    size_t bytes;
+} burn_vk_io;
+
+/* A program; `kernels` in an order that respects their dependencies. */
+typedef struct burn_vk_program {
+    const char *name;
+    const burn_vk_kernel *kernels;
+    size_t kernel_count;
+    size_t arena_bytes;   /* inputs, outputs and everything between; undefined before the first run, kept from run to run */
+    size_t weights_bytes; /* may be 0 */
+    const burn_vk_io *inputs;
+    int input_count;
+    const burn_vk_io *outputs;
+    int output_count;
+} burn_vk_program;
+
+#endif
+/* burn-vk-types end */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- Vulkan (runtime/vulkan.c; link with -lvulkan) -------------------------------------------------------------------
+ *
+ * burn_vk is an open device, burn_vk_session a program loaded on it: memory, pipelines and one recorded command buffer
+ * that every run submits again. A device and its sessions are for one thread at a time; two devices are independent,
+ * also two opened on the same card. */
+typedef struct burn_vk burn_vk;
+typedef struct burn_vk_session burn_vk_session;
+
+/* Opens the first device whose name contains `device` (letter case does not matter). NULL: what the environment variable
+ * BURN_VK_DEVICE says, and without it the first discrete GPU, else an integrated one, else any. The device must offer
+ * Vulkan 1.2. With BURN_VK_STAGING set and not empty, memory is treated as out of the host's reach even where it is not
+ * (tests of the copying path). *out is NULL after an error: BURN_ENODEV when there is no such device. */
+int burn_vk_open(burn_vk **out, const char *device);
+
+/* The device's name as its driver tells it; lives as long as `vk`. NULL gives "". */
+const char *burn_vk_device_name(const burn_vk *vk);
+
+/* One line about the last error of `vk` or its sessions, "" if there was none; valid until the next call. */
+const char *burn_vk_last_error(const burn_vk *vk);
+
+/* Loads `program`, which must outlive the session; `weights` (program->weights_bytes, NULL if 0) are copied and may go.
+ * BURN_EINVAL: a malformed program; BURN_ELIMIT: more than the device allows (buffer size, workgroups);
+ * BURN_ENOMEM, BURN_EDEVICE. *out is NULL after an error. */
+int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weights, burn_vk_session **out);
+
+/* One run: copies inputs[i] (inputs[i].bytes of the program) in, runs every kernel, waits, and copies outputs out.
+ * The caller owns all buffers. BURN_EINVAL, BURN_EDEVICE. */
+int burn_vk_run(burn_vk_session *session, const void *const *inputs, void *const *outputs);
+
+/* Frees a session; NULL is fine. All sessions of a device go before it. */
+void burn_vk_session_free(burn_vk_session *session);
+
+/* Closes a device; NULL is fine. */
+void burn_vk_close(burn_vk *vk);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
