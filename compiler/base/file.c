@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Reading files by mapping them and writing files so that they appear whole or not at all.
+//
+// In: paths. Out: mapped bytes; files written. The idea: output goes to a temporary beside its target (made with O_EXCL, so it
+// never follows what someone else put there) and is renamed at the end; a target that exists and is no regular file (/dev/stdout,
+// /dev/full, a pipe) is written directly. Every error of writing and closing is a diagnostic with status 4.
+#define _POSIX_C_SOURCE 200809L
+#include "burncc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void io_error(const char *path, const char *what) {
+    Loc loc = { .file = path, .node = -1 };
+    diag_error_as(EXIT_IO, &loc, "%s: %s", what, strerror(errno));
+}
+
+bool file_map(File *f, const char *path) {
+    static const uint8_t empty[1];
+    *f = (File){ .data = empty };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) { io_error(path, "cannot open"); return false; }
+    struct stat st;
+    bool ok = false;
+    if (fstat(fd, &st)) io_error(path, "cannot read");
+    else if (!S_ISREG(st.st_mode)) {
+        Loc loc = { .file = path, .node = -1 };
+        diag_error_as(EXIT_IO, &loc, "not a regular file");
+    } else if (st.st_size == 0) ok = true;
+    else {
+        void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map == MAP_FAILED) io_error(path, "cannot map");
+        else {
+            *f = (File){ .data = map, .size = (size_t)st.st_size, .map = map };
+            ok = true;
+        }
+    }
+    close(fd);
+    return ok;
+}
+
+void file_unmap(File *f) {
+    if (f->map) munmap(f->map, f->size);
+    *f = (File){ 0 };
+}
+
+#define OUT_BUFFER ((size_t)64 << 10)
+
+struct OutFile {
+    int fd;
+    const char *path, *temporary;               // temporary NULL: the target is written directly
+    uint8_t *buffer;
+    size_t n;                                   // bytes waiting in buffer
+    bool failed;                                // already diagnosed
+};
+
+OutFile *out_open(Arena *a, const char *path) {
+    OutFile *o = NEW(a, OutFile);
+    o->path = arena_strdup(a, path);
+    o->buffer = arena_alloc(a, OUT_BUFFER);
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+        o->fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (o->fd < 0) { io_error(path, "cannot write"); return NULL; }
+        return o;
+    }
+    for (int i = 0; i < 100; i++) {
+        o->temporary = arena_printf(a, "%s.%ld.%d.tmp", path, (long)getpid(), i);
+        o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (o->fd >= 0) return o;
+        if (errno != EEXIST) break;
+    }
+    io_error(path, "cannot create");
+    return NULL;
+}
+
+static bool out_flush(OutFile *o) {
+    for (size_t done = 0; done < o->n && !o->failed;) {
+        ssize_t n = write(o->fd, o->buffer + done, o->n - done);
+        if (n > 0) done += (size_t)n;
+        else if (n < 0 && errno == EINTR) continue;
+        else {
+            io_error(o->path, "cannot write");
+            o->failed = true;
+        }
+    }
+    o->n = 0;
+    return !o->failed;
+}
+
+bool out_write(OutFile *o, const void *p, size_t n) {
+    const uint8_t *from = p;
+    while (n && !o->failed) {
+        size_t take = OUT_BUFFER - o->n < n ? OUT_BUFFER - o->n : n;
+        memcpy(o->buffer + o->n, from, take);
+        o->n += take;
+        from += take;
+        n -= take;
+        if (o->n == OUT_BUFFER) out_flush(o);
+    }
+    return !o->failed;
+}
+
+bool out_commit(OutFile *o) {
+    out_flush(o);
+    if (close(o->fd) && !o->failed) {
+        io_error(o->path, "cannot write");
+        o->failed = true;
+    }
+    if (!o->temporary) return !o->failed;
+    if (!o->failed && rename(o->temporary, o->path)) {
+        io_error(o->path, "cannot replace");
+        o->failed = true;
+    }
+    if (o->failed) unlink(o->temporary);
+    return !o->failed;
+}
+
+void out_abandon(OutFile *o) {
+    close(o->fd);
+    if (o->temporary) unlink(o->temporary);
+}
