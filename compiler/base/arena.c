@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)256 << 10)
+#define FIRST_BYTES ((size_t)4 << 10)           // the first chunk; each is twice the one before, as scratch arenas are many and small
+#define CHUNK_BYTES ((size_t)256 << 10)         // up to this
 #define LARGE_BYTES ((size_t)64 << 10)          // from here on a block has its own chunk, so that chunks waste little
 
 typedef struct Chunk Chunk;
@@ -22,6 +23,7 @@ struct Chunk {
 struct Arena {
     Chunk *chunks;                              // the first one is being filled
     size_t bytes;                               // handed out so far
+    size_t chunk;                               // size of the next chunk
 };
 
 #define HEADER_BYTES ((size_t)64)               // keeps the first block of a chunk aligned
@@ -47,6 +49,7 @@ static Chunk *chunk_new(size_t bytes) {
 Arena *arena_new(void) {
     Arena *a = calloc(1, sizeof *a);
     if (!a) fatal(EXIT_MEMORY, "out of memory");
+    a->chunk = FIRST_BYTES;
     return a;
 }
 
@@ -74,7 +77,9 @@ void *arena_alloc(Arena *a, size_t bytes) {
     Chunk *c = a->chunks;
     size_t at = c ? round_up(c->used, align) : 0;
     if (!c || at > c->size || c->size - at < bytes) {
-        Chunk *fresh = chunk_new(CHUNK_BYTES);
+        size_t size = a->chunk > bytes ? a->chunk : bytes;
+        if (a->chunk < CHUNK_BYTES) a->chunk *= 2;
+        Chunk *fresh = chunk_new(size);
         fresh->next = c;
         a->chunks = c = fresh;
         at = HEADER_BYTES;
