@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Symbolic dimensions: a Dim below 0 names an expression over symbols in a table that a graph and its bodies share.
+//
+// In: symbols and constants combined by + - * / (floor). Out: interned expressions; equal ones are the same number. The idea:
+// every expression is kept as a sum of products  sum_i c_i * atom_i1 * atom_i2 ...  in a fixed order, where an atom is a symbol
+// or a floor division that did not simplify; so 2*(n + 1) - 2 is n + n is 2*n. Whatever a divisor divides exactly leaves the
+// division: floor((d*a + b) / d) = a + floor(b / d). A ceiling is a floor: ceil(a / b) = floor((a + b - 1) / b).
+// Symbols count as at least 0 and divisors as at least 1; arithmetic saturates.
+#include "burncc.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TERMS 64                            // of one expression; more is no shape that anybody meant
+#define MAX_FACTORS 8
+#define MAX_DEPTH 64                            // of parentheses in text
+
+typedef struct Atom { int symbol; Dim num, den; } Atom;         // symbol -1: floor(num / den)
+typedef struct Term { int64_t coef; int n; int atom[MAX_FACTORS]; } Term;   // atoms in ascending order
+typedef struct Poly { int n; const Term *terms; } Poly;         // terms in the order of term_order, no zero coefficient
+typedef struct Sum { int n; Term terms[MAX_TERMS]; } Sum;       // a Poly in the making
+
+typedef struct Dims {
+    VEC(Atom) atoms;
+    VEC(Poly) polys;                            // Dim d < 0 is polys.at[-1 - d]
+} Dims;
+
+static Dims *dims_of(Graph *g) {
+    Graph *root = graph_root(g);
+    if (!root->dims) root->dims = NEW(root->arena, Dims);
+    return root->dims;
+}
+
+// A clone's table starts as a copy: both may add expressions of their own.
+void *dims_clone(Arena *a, const Graph *g) {
+    const Dims *from = graph_root(g)->dims;
+    Dims *to = NEW(a, Dims);
+    if (!from) return to;
+    for (int i = 0; i < from->atoms.n; i++) VEC_PUSH(a, to->atoms, from->atoms.at[i]);
+    for (int i = 0; i < from->polys.n; i++) VEC_PUSH(a, to->polys, from->polys.at[i]);
+    return to;
+}
+
+static int64_t saturate(__int128 v) { return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v; }
+static int64_t times(int64_t a, int64_t b) { return saturate((__int128)a * b); }
+static int64_t plus(int64_t a, int64_t b) { return saturate((__int128)a + b); }
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+// ---- sums of products
+
+static int term_order(const Term *a, const Term *b) {           // longer products first, the constant last
+    if (a->n != b->n) return b->n - a->n;
+    for (int i = 0; i < a->n; i++)
+        if (a->atom[i] != b->atom[i]) return a->atom[i] < b->atom[i] ? -1 : 1;
+    return 0;
+}
+
+static void too_large(void) { fatal(EXIT_LIMIT, "a dimension's expression is too large (over %d terms or %d factors)", MAX_TERMS, MAX_FACTORS); }
+
+static void sum_add(Sum *s, Term t) {
+    int i = 0, order = 1;
+    while (i < s->n && (order = term_order(&s->terms[i], &t)) < 0) i++;
+    if (i < s->n && order == 0) {
+        s->terms[i].coef = plus(s->terms[i].coef, t.coef);
+        if (s->terms[i].coef == 0) {
+            memmove(&s->terms[i], &s->terms[i + 1], sizeof(Term) * (size_t)(s->n - i - 1));
+            s->n--;
+        }
+        return;
+    }
+    if (t.coef == 0) return;
+    if (s->n == MAX_TERMS) too_large();
+    memmove(&s->terms[i + 1], &s->terms[i], sizeof(Term) * (size_t)(s->n - i));
+    s->terms[i] = t;
+    s->n++;
+}
+
+static Sum sum_of(Graph *g, Dim d) {
+    Sum s = { 0 };
+    if (dim_is_const(d)) {
+        sum_add(&s, (Term){ .coef = d });
+        return s;
+    }
+    Dims *t = dims_of(g);
+    if (-1 - d >= t->polys.n) bug("unknown dimension %" PRId64, d);
+    Poly p = t->polys.at[-1 - d];
+    s.n = p.n;
+    memcpy(s.terms, p.terms, sizeof(Term) * (size_t)p.n);
+    return s;
+}
+
+static Dim dim_intern(Graph *g, const Sum *s) {
+    if (s->n == 0) return 0;
+    if (s->n == 1 && s->terms[0].n == 0 && s->terms[0].coef >= 0) return s->terms[0].coef;
+    Dims *t = dims_of(g);
+    for (int i = 0; i < t->polys.n; i++) {
+        if (t->polys.at[i].n != s->n) continue;
+        bool same = true;
+        for (int k = 0; k < s->n && same; k++) {
+            const Term *a = &t->polys.at[i].terms[k], *b = &s->terms[k];
+            same = a->coef == b->coef && term_order(a, b) == 0;
+        }
+        if (same) return -1 - i;
+    }
+    Arena *a = graph_root(g)->arena;
+    VEC_PUSH(a, t->polys, (Poly){ s->n, arena_copy(a, s->terms, sizeof(Term) * (size_t)s->n) });
+    return -(Dim)t->polys.n;
+}
+
+static Dim dim_atom(Graph *g, Atom atom) {
+    Dims *t = dims_of(g);
+    int i = 0;
+    while (i < t->atoms.n && !(t->atoms.at[i].symbol == atom.symbol && t->atoms.at[i].num == atom.num && t->atoms.at[i].den == atom.den)) i++;
+    if (i == t->atoms.n) VEC_PUSH(graph_root(g)->arena, t->atoms, atom);
+    Sum s = { .n = 1, .terms = { { .coef = 1, .n = 1, .atom = { i } } } };
+    return dim_intern(g, &s);
+}
+
+// ---- operations
+
+Symbol *graph_symbols(Graph *g, int *n) {
+    Graph *root = graph_root(g);
+    *n = root->symbols.n;
+    return root->symbols.at;
+}
+
+Dim dim_symbol(Graph *g, const char *name) {
+    Graph *root = graph_root(g);
+    int i = 0;
+    while (i < root->symbols.n && strcmp(root->symbols.at[i].name, name)) i++;
+    if (i == root->symbols.n)
+        VEC_PUSH(root->arena, root->symbols, (Symbol){ .name = arena_strdup(root->arena, name), .lo = 1, .hi = INT32_MAX });
+    return dim_atom(g, (Atom){ .symbol = i });
+}
+
+Dim dim_add(Graph *g, Dim a, Dim b) {
+    if (dim_is_const(a) && dim_is_const(b)) return plus(a, b);
+    Sum s = sum_of(g, a), t = sum_of(g, b);
+    for (int i = 0; i < t.n; i++) sum_add(&s, t.terms[i]);
+    return dim_intern(g, &s);
+}
+
+Dim dim_sub(Graph *g, Dim a, Dim b) {
+    Sum s = sum_of(g, a), t = sum_of(g, b);
+    for (int i = 0; i < t.n; i++) {
+        t.terms[i].coef = times(t.terms[i].coef, -1);
+        sum_add(&s, t.terms[i]);
+    }
+    return dim_intern(g, &s);
+}
+
+Dim dim_mul(Graph *g, Dim a, Dim b) {
+    if (dim_is_const(a) && dim_is_const(b)) return times(a, b);
+    Sum x = sum_of(g, a), y = sum_of(g, b), s = { 0 };
+    for (int i = 0; i < x.n; i++)
+        for (int k = 0; k < y.n; k++) {
+            Term t = { .coef = times(x.terms[i].coef, y.terms[k].coef) };
+            const Term *p = &x.terms[i], *q = &y.terms[k];
+            if (p->n + q->n > MAX_FACTORS) too_large();
+            for (int u = 0, v = 0; u < p->n || v < q->n;)
+                t.atom[t.n++] = v == q->n || (u < p->n && p->atom[u] <= q->atom[v]) ? p->atom[u++] : q->atom[v++];
+            sum_add(&s, t);
+        }
+    return dim_intern(g, &s);
+}
+
+// t / d when d divides it, as a product of symbols, exactly.
+static bool term_divide(Term *t, const Term *d) {
+    if (t->coef % d->coef) return false;
+    Term q = { .coef = t->coef / d->coef };
+    int k = 0;
+    for (int i = 0; i < t->n; i++)
+        if (k < d->n && t->atom[i] == d->atom[k]) k++;
+        else q.atom[q.n++] = t->atom[i];
+    if (k < d->n) return false;
+    *t = q;
+    return true;
+}
+
+// floor(floor(x / y) / d) = floor(x / (y*d)): the atom when `rest` is just such a division.
+static const Atom *lone_division(Graph *g, const Sum *rest) {
+    if (rest->n != 1 || rest->terms[0].n != 1 || rest->terms[0].coef != 1) return NULL;
+    const Atom *a = &dims_of(g)->atoms.at[rest->terms[0].atom[0]];
+    return a->symbol < 0 ? a : NULL;
+}
+
+Dim dim_div(Graph *g, Dim a, Dim b) {
+    if (b == 0) return 0;                       // the caller diagnoses a divisor of 0; here nothing may trap
+    if (a == b || b == 1) return b == 1 ? a : 1;
+    Sum x = sum_of(g, a), d = sum_of(g, b), whole = { 0 }, rest = { 0 };
+    if (dim_is_const(b) && x.n <= 1 && (x.n == 0 || x.terms[0].n == 0)) {
+        Sum q = { 0 };
+        sum_add(&q, (Term){ .coef = floor_div(x.n ? x.terms[0].coef : 0, b) });
+        return dim_intern(g, &q);
+    }
+    for (int i = 0; i < x.n; i++) {
+        Term t = x.terms[i];
+        if (d.n == 1 && term_divide(&t, &d.terms[0])) sum_add(&whole, t);
+        else if (t.n == 0 && dim_is_const(b)) { // a constant gives its whole part, so that what is left is in 0..b-1
+            int64_t q = floor_div(t.coef, b);
+            sum_add(&whole, (Term){ .coef = q });
+            sum_add(&rest, (Term){ .coef = t.coef - q * b });
+        } else sum_add(&rest, t);
+    }
+    Dim w = dim_intern(g, &whole);
+    if (rest.n == 0) return w;
+    if (rest.n == 1 && rest.terms[0].n == 0 && dim_is_const(b)) return w;       // a constant in 1..b-1
+    const Atom *inner = lone_division(g, &rest);
+    if (inner) return dim_add(g, w, dim_div(g, inner->num, dim_mul(g, inner->den, b)));
+    return dim_add(g, w, dim_atom(g, (Atom){ .symbol = -1, .num = dim_intern(g, &rest), .den = b }));
+}
+
+Dim dim_ceil_div(Graph *g, Dim a, Dim b) {
+    return dim_div(g, dim_sub(g, dim_add(g, a, b), 1), b);
+}
+
+bool dim_equal(const Graph *g, Dim a, Dim b) {
+    (void)g;                                    // interned: equal sums have equal numbers
+    return a == b;
+}
+
+// ---- bounds and binding
+
+typedef struct Range { int64_t lo, hi; } Range;
+static Range dim_range(const Graph *g, Dim d);
+
+static Range atom_range(const Graph *g, const Atom *a) {        // recursion follows nested divisions, each made by one call of dim_div
+    if (a->symbol >= 0) {
+        const Symbol *s = &graph_root(g)->symbols.at[a->symbol];
+        return (Range){ s->lo, s->hi };
+    }
+    Range n = dim_range(g, a->num), d = dim_range(g, a->den);
+    if (d.lo < 1) d.lo = 1;
+    if (d.hi < 1) d.hi = 1;
+    return (Range){ floor_div(n.lo, n.lo < 0 ? d.lo : d.hi), floor_div(n.hi, n.hi < 0 ? d.hi : d.lo) };
+}
+
+static Range dim_range(const Graph *g, Dim d) {
+    if (dim_is_const(d)) return (Range){ d, d };
+    const Dims *t = graph_root(g)->dims;
+    if (!t || -1 - d >= t->polys.n) bug("unknown dimension %" PRId64, d);
+    const Poly *p = &t->polys.at[-1 - d];
+    Range sum = { 0, 0 };
+    for (int i = 0; i < p->n; i++) {
+        Range r = { p->terms[i].coef, p->terms[i].coef };
+        for (int k = 0; k < p->terms[i].n; k++) {
+            Range f = atom_range(g, &t->atoms.at[p->terms[i].atom[k]]);
+            int64_t v[4] = { times(r.lo, f.lo), times(r.lo, f.hi), times(r.hi, f.lo), times(r.hi, f.hi) };
+            r = (Range){ v[0], v[0] };
+            for (int j = 1; j < 4; j++) {
+                if (v[j] < r.lo) r.lo = v[j];
+                if (v[j] > r.hi) r.hi = v[j];
+            }
+        }
+        sum = (Range){ plus(sum.lo, r.lo), plus(sum.hi, r.hi) };
+    }
+    return sum;
+}
+
+int64_t dim_upper(const Graph *g, Dim d) { return dim_range(g, d).hi; }
+
+Dim dim_bound(const Graph *g, Dim d) {
+    if (dim_is_const(d)) return d;
+    Range r = dim_range(g, d);
+    return r.lo == r.hi && r.lo >= 0 ? r.lo : d;
+}
+
+// ---- text
+
+bool name_is_plain(const char *s) {
+    if (!isalpha((unsigned char)*s) && *s != '_') return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_' && *s != '.') return false;
+    return true;
+}
+
+static void symbol_print(Text *out, const char *name) {         // 'quoted' unless it reads as a name
+    if (name_is_plain(name)) { text_printf(out, "%s", name); return; }
+    text_append(out, "'", 1);
+    for (; *name; name++) {
+        if (*name == '\'' || *name == '\\' || (unsigned char)*name < 0x20) text_printf(out, "\\%02x", (unsigned)(unsigned char)*name);
+        else text_append(out, name, 1);
+    }
+    text_append(out, "'", 1);
+}
+
+static void dim_print(Text *out, const Graph *g, Dim d);
+
+static void factor_print(Text *out, const Graph *g, Dim d, bool right) {    // in parentheses unless it is a single thing
+    Text t;
+    text_init(&t, out->arena);
+    dim_print(&t, g, d);
+    bool bare = strcspn(t.at, right ? "+-*/" : "+-/") == t.n;
+    text_printf(out, bare ? "%s" : "(%s)", t.at);
+}
+
+static void term_print(Text *out, const Graph *g, const Term *t, bool first) {
+    const Dims *dims = graph_root(g)->dims;
+    uint64_t size = t->coef < 0 ? -(uint64_t)t->coef : (uint64_t)t->coef;
+    if (t->coef < 0) text_append(out, "-", 1);
+    else if (!first) text_append(out, "+", 1);
+    bool number = size != 1 || t->n == 0;
+    if (number) text_printf(out, "%" PRIu64, size);
+    for (int i = 0; i < t->n; i++) {
+        const Atom *a = &dims->atoms.at[t->atom[i]];
+        if (number || i) text_append(out, "*", 1);
+        if (a->symbol >= 0) {
+            symbol_print(out, graph_root(g)->symbols.at[a->symbol].name);
+            continue;
+        }
+        bool product = number || t->n > 1;
+        if (product) text_append(out, "(", 1);
+        factor_print(out, g, a->num, false);
+        text_append(out, "/", 1);
+        factor_print(out, g, a->den, true);
+        if (product) text_append(out, ")", 1);
+    }
+}
+
+static void dim_print(Text *out, const Graph *g, Dim d) {
+    if (dim_is_const(d)) { text_printf(out, "%" PRId64, d); return; }
+    const Dims *t = graph_root(g)->dims;
+    if (!t || -1 - d >= t->polys.n) bug("unknown dimension %" PRId64, d);
+    const Poly *p = &t->polys.at[-1 - d];
+    for (int i = 0; i < p->n; i++) term_print(out, g, &p->terms[i], i == 0);
+}
+
+const char *dim_text(Arena *a, const Graph *g, Dim d) {
+    Text t;
+    text_init(&t, a);
+    dim_print(&t, g, d);
+    return t.at;
+}
+
+static void skip_space(const char **s) {
+    while (**s == ' ') ++*s;
+}
+
+static bool parse_sum(Graph *g, const char **s, int depth, Dim *out);
+
+static bool parse_symbol(Graph *g, const char **s, Dim *out) {
+    Text name;
+    text_init(&name, g->arena);
+    if (**s == '\'') {
+        for (++*s; **s && **s != '\''; ++*s) {
+            char c = **s;
+            if (c == '\\') {
+                char hex[3] = { (*s)[1], (*s)[1] ? (*s)[2] : 0, 0 };
+                if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1])) return false;
+                c = (char)strtol(hex, NULL, 16);
+                *s += 2;
+            }
+            text_append(&name, &c, 1);
+        }
+        if (**s != '\'') return false;
+        ++*s;
+    } else {
+        const char *end = *s;
+        while (isalnum((unsigned char)*end) || *end == '_' || *end == '.') end++;
+        text_append(&name, *s, (size_t)(end - *s));
+        *s = end;
+    }
+    if (!name.n) return false;
+    *out = dim_symbol(g, name.at);
+    return true;
+}
+
+static bool parse_factor(Graph *g, const char **s, int depth, Dim *out) {
+    skip_space(s);
+    if (isdigit((unsigned char)**s)) {
+        int64_t v = 0;
+        for (; isdigit((unsigned char)**s); ++*s) v = plus(times(v, 10), **s - '0');
+        *out = v;
+        return true;
+    }
+    if (**s == '-') {
+        Dim x;
+        ++*s;
+        if (depth == MAX_DEPTH || !parse_factor(g, s, depth + 1, &x)) return false;
+        *out = dim_sub(g, 0, x);
+        return true;
+    }
+    if (**s != '(') return parse_symbol(g, s, out);
+    ++*s;
+    if (depth == MAX_DEPTH || !parse_sum(g, s, depth + 1, out)) return false;
+    skip_space(s);
+    if (**s != ')') return false;
+    ++*s;
+    return true;
+}
+
+static bool parse_product(Graph *g, const char **s, int depth, Dim *out) {
+    if (!parse_factor(g, s, depth, out)) return false;
+    for (skip_space(s); **s == '*' || **s == '/'; skip_space(s)) {
+        char op = *(*s)++;
+        Dim y;
+        if (!parse_factor(g, s, depth, &y)) return false;
+        *out = op == '*' ? dim_mul(g, *out, y) : dim_div(g, *out, y);
+    }
+    return true;
+}
+
+static bool parse_sum(Graph *g, const char **s, int depth, Dim *out) {
+    if (!parse_product(g, s, depth, out)) return false;
+    for (skip_space(s); **s == '+' || **s == '-'; skip_space(s)) {
+        char op = *(*s)++;
+        Dim y;
+        if (!parse_product(g, s, depth, &y)) return false;
+        *out = op == '+' ? dim_add(g, *out, y) : dim_sub(g, *out, y);
+    }
+    return true;
+}
+
+// Leaves *s behind what was read; a text that is no dimension leaves *s where it was and gives 0.
+Dim dim_parse(Graph *g, const char **s) {
+    const char *at = *s;
+    Dim d;
+    if (!parse_sum(g, &at, 0, &d)) return 0;
+    *s = at;
+    return d;
+}

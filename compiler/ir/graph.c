@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Graphs: making, linking, replacing and copying nodes and values, their attributes, and computing constants on demand.
+//
+// In: operations with operands. Out: a doubly linked list of nodes in topological order. The ideas: a value's id is unique
+// among a graph and all its bodies, so an array indexed by id serves every walk; a value is an input, a constant (data) or a
+// node's output (def) and never two of these. value_const() evaluates what only depends on constants and remembers it in
+// `folded` without touching the node list, so that importers may ask while they build; pass_fold makes it final.
+#include "burncc.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_TENSOR_BYTES ((int64_t)1 << 46)     // of one value: beyond any machine, a mistake or an attack
+#define FOLD_MAX_BYTES ((int64_t)1 << 30)       // value_const computes nothing larger
+#define FOLD_FREE_BYTES ((int64_t)64 << 20)     // larger results may not be much larger than their operands
+#define FOLD_GROWTH 4
+#define FOLD_MAX_WORK ((int64_t)1 << 32)        // multiply-adds of one node
+
+Graph *graph_root(const Graph *g) {
+    while (g->parent) g = g->parent;
+    return (Graph *)(uintptr_t)g;
+}
+
+Graph *graph_new(Arena *a, const char *name, const char *file) {
+    Graph *g = NEW(a, Graph);
+    g->arena = a;
+    g->name = name ? arena_strdup(a, name) : "model";
+    g->file = file ? arena_strdup(a, file) : NULL;
+    g->exprs = expr_pool_new(a);
+    return g;
+}
+
+Graph *graph_body(Graph *parent, const char *name) {
+    Graph *g = NEW(parent->arena, Graph);
+    g->arena = parent->arena;
+    g->name = name ? arena_strdup(g->arena, name) : "body";
+    g->file = parent->file;
+    g->base_dir = parent->base_dir;
+    g->parent = parent;
+    g->exprs = parent->exprs;
+    g->loc = parent->loc;
+    g->opset = parent->opset;
+    g->ir_version = parent->ir_version;
+    g->value_count = graph_root(parent)->value_count;
+    return g;
+}
+
+// ---- values
+
+static Value *value_new(Graph *g, const char *name) {
+    Graph *root = graph_root(g);
+    Value *v = NEW(g->arena, Value);
+    v->id = root->value_count++;
+    for (Graph *around = g; around != root; around = around->parent) around->value_count = root->value_count;
+    v->name = name && *name ? arena_strdup(g->arena, name) : NULL;
+    v->graph = g;
+    return v;
+}
+
+Value *graph_input(Graph *g, const char *name, Type t) {
+    Value *v = value_new(g, name);
+    v->type = t;
+    v->is_input = true;
+    VEC_PUSH(g->arena, g->inputs, v);
+    return v;
+}
+
+void graph_output(Graph *g, Value *v, const char *name) {
+    if (!v) bug("no value for output \"%s\"", name ? name : "");
+    VEC_PUSH(g->arena, g->outputs, v);
+    VEC_PUSH(g->arena, g->output_names, name ? arena_strdup(g->arena, name) : NULL);
+}
+
+Value *graph_const(Graph *g, Tensor *t, const char *name) {
+    Value *v = value_new(g, name);
+    v->type = t->type;
+    v->data = t;
+    return v;
+}
+
+// ---- nodes
+
+static void node_link(Graph *g, Node *n) {      // before the cursor
+    n->next = g->cursor;
+    n->prev = g->cursor ? g->cursor->prev : g->last;
+    if (n->prev) n->prev->next = n;
+    else g->first = n;
+    if (n->next) n->next->prev = n;
+    else g->last = n;
+}
+
+Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out) {
+    Node *n = NEW(g->arena, Node);
+    n->op = op;
+    n->n_in = n_in;
+    n->in = NEW_ARRAY(g->arena, Value *, n_in);
+    for (int i = 0; i < n_in; i++) n->in[i] = in[i];
+    n->n_out = n_out;
+    n->out = NEW_ARRAY(g->arena, Value *, n_out);
+    for (int i = 0; i < n_out; i++) {
+        n->out[i] = value_new(g, NULL);
+        n->out[i]->def = n;
+        n->out[i]->def_out = i;
+    }
+    n->loc = g->loc ? g->loc : g->cursor ? g->cursor->loc : NULL;
+    n->graph = g;
+    node_link(g, n);
+    return n;
+}
+
+static bool arity_check(const Node *n) {
+    const OpInfo *info = &op_table[n->op];
+    if (n->n_in < info->in_min || (info->in_max >= 0 && n->n_in > info->in_max)) {
+        if (info->in_min == info->in_max) diag_error(n->loc, "%s takes %d inputs, here are %d", info->name, info->in_min, n->n_in);
+        else if (info->in_max < 0) diag_error(n->loc, "%s takes at least %d inputs, here are %d", info->name, info->in_min, n->n_in);
+        else diag_error(n->loc, "%s takes %d to %d inputs, here are %d", info->name, info->in_min, info->in_max, n->n_in);
+        return false;
+    }
+    for (int i = 0; i < info->in_min; i++)
+        if (!n->in[i] && n->op != OP_Loop) {    // only Loop has optional operands in front
+            diag_error(n->loc, "%s needs its input %d", info->name, i);
+            return false;
+        }
+    if (info->n_out >= 0 && n->n_out != info->n_out) bug("%s made with %d outputs", info->name, n->n_out);
+    return true;
+}
+
+bool node_infer(Node *n) {
+    if (n->op <= OP_NONE || n->op >= OP_COUNT) bug("operation %d", n->op);
+    if (!arity_check(n) || !op_table[n->op].shape(n)) return false;
+    for (int i = 0; i < n->n_out; i++) {
+        const Type *t = &n->out[i]->type;
+        for (int k = 0; k < t->rank; k++)       // a negative constant is an expression without symbols
+            if (dim_upper(n->graph, t->dim[k]) < 0) {
+                diag_error(n->loc, "output %d would have a negative dimension: %s", i, type_text(n->graph->arena, n->graph, t));
+                return false;
+            }
+        if (type_is_static(t) && type_bytes(t) > MAX_TENSOR_BYTES) {
+            diag_error_as(EXIT_LIMIT, n->loc, "output %d is too large: %s", i, type_text(n->graph->arena, n->graph, t));
+            return false;
+        }
+    }
+    return true;
+}
+
+void graph_remove(Graph *g, Node *n) {
+    if (g->cursor == n) g->cursor = n->next;
+    if (n->prev) n->prev->next = n->next;
+    else g->first = n->next;
+    if (n->next) n->next->prev = n->prev;
+    else g->last = n->prev;
+    n->prev = n->next = NULL;
+}
+
+void graph_replace(Graph *g, Value *old, Value *with) {
+    for (Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] == old) n->in[i] = with;
+        for (int i = 0; i < n->n_bodies; i++) graph_replace(n->bodies[i], old, with);
+    }
+    for (int i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i] == old) g->outputs.at[i] = with;
+}
+
+static void count_uses(const Graph *g, int *uses) {
+    for (const Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i]) uses[n->in[i]->id]++;
+        for (int i = 0; i < n->n_bodies; i++) count_uses(n->bodies[i], uses);
+    }
+    for (int i = 0; i < g->outputs.n; i++) uses[g->outputs.at[i]->id]++;
+}
+
+int *graph_use_counts(const Graph *g, Arena *scratch) {
+    int *uses = NEW_ARRAY(scratch, int, graph_root(g)->value_count);
+    count_uses(g, uses);
+    return uses;
+}
+
+// ---- copies
+
+typedef struct Cloner { Value **to; int n; } Cloner;            // by the old id; values from around the graph stay as they are
+
+static Value *clone_value(Cloner *c, Graph *to, Value *v) {
+    if (!v) return NULL;
+    if (c->to[v->id]) return c->to[v->id];
+    if (!v->data) return v;
+    Value *copy = graph_const(to, v->data, v->name);
+    copy->group = v->group;
+    copy->trainable = v->trainable;
+    return c->to[v->id] = copy;
+}
+
+static void clone_nodes(Cloner *c, const Graph *from, Graph *to);
+
+static void clone_node(Cloner *c, const Node *n, Graph *to) {
+    Arena *a = to->arena;
+    Value **in = NEW_ARRAY(a, Value *, n->n_in);
+    for (int i = 0; i < n->n_in; i++) in[i] = clone_value(c, to, n->in[i]);
+    Node *copy = graph_node(to, n->op, n->n_in, in, n->n_out);
+    copy->loc = n->loc;
+    copy->expr = n->expr;
+    copy->n_attrs = n->n_attrs;
+    copy->attrs = arena_copy(a, n->attrs, sizeof(Attr) * (size_t)n->n_attrs);
+    for (int i = 0; i < n->n_out; i++) {
+        Value *v = copy->out[i], *old = n->out[i];
+        v->name = old->name;
+        v->type = old->type;
+        v->group = old->group;
+        c->to[old->id] = v;
+    }
+    copy->n_bodies = n->n_bodies;
+    copy->bodies = NEW_ARRAY(a, Graph *, n->n_bodies);
+    for (int i = 0; i < n->n_bodies; i++) {
+        copy->bodies[i] = graph_body(to, n->bodies[i]->name);
+        clone_nodes(c, n->bodies[i], copy->bodies[i]);
+    }
+}
+
+static void clone_nodes(Cloner *c, const Graph *from, Graph *to) {
+    for (int i = 0; i < from->inputs.n; i++) {
+        Value *old = from->inputs.at[i], *v = graph_input(to, old->name, old->type);
+        v->group = old->group;
+        c->to[old->id] = v;
+    }
+    for (const Node *n = from->first; n; n = n->next) clone_node(c, n, to);
+    for (int i = 0; i < from->outputs.n; i++) graph_output(to, clone_value(c, to, from->outputs.at[i]), from->output_names.at[i]);
+}
+
+Graph *graph_clone(Graph *g, const char *name) {
+    Graph *to;
+    if (g->parent) to = graph_body(g->parent, name ? name : g->name);
+    else {
+        to = graph_new(g->arena, name ? name : g->name, g->file);
+        to->base_dir = g->base_dir;
+        to->exprs = g->exprs;
+        to->loc = g->loc;
+        to->opset = g->opset;
+        to->ir_version = g->ir_version;
+        to->dims = dims_clone(g->arena, g);
+        for (int i = 0; i < g->symbols.n; i++) VEC_PUSH(g->arena, to->symbols, g->symbols.at[i]);
+    }
+    Arena *scratch = arena_new();
+    Cloner c = { .n = graph_root(g)->value_count };
+    c.to = NEW_ARRAY(scratch, Value *, c.n);
+    clone_nodes(&c, g, to);
+    arena_free(scratch);
+    return to;
+}
+
+// ---- attributes
+
+static Attr *attr_slot(Node *n, const char *name, AttrKind kind) {
+    Arena *arena = n->graph->arena;
+    int i = 0;
+    while (i < n->n_attrs && strcmp(n->attrs[i].name, name)) i++;
+    if (i == n->n_attrs) {
+        Attr *grown = NEW_ARRAY(arena, Attr, n->n_attrs + 1);
+        if (i) memcpy(grown, n->attrs, sizeof(Attr) * (size_t)i);
+        n->attrs = grown;
+        n->n_attrs++;
+        name = arena_strdup(arena, name);
+    } else name = n->attrs[i].name;
+    n->attrs[i] = (Attr){ .name = name, .kind = kind };
+    return &n->attrs[i];
+}
+
+void node_set_int(Node *n, const char *name, int64_t v) { attr_slot(n, name, ATTR_INT)->i = v; }
+void node_set_float(Node *n, const char *name, double v) { attr_slot(n, name, ATTR_FLOAT)->f = v; }
+void node_set_string(Node *n, const char *name, const char *v) { attr_slot(n, name, ATTR_STRING)->s = arena_strdup(n->graph->arena, v); }
+void node_set_tensor(Node *n, const char *name, Tensor *t) { attr_slot(n, name, ATTR_TENSOR)->tensor = t; }
+
+void node_set_ints(Node *n, const char *name, const int64_t *v, int count) {
+    const int64_t *copy = arena_copy(n->graph->arena, v, sizeof *v * (size_t)count);    // first: v may be this attribute's own
+    Attr *a = attr_slot(n, name, ATTR_INTS);
+    a->n = count;
+    a->ints = copy;
+}
+
+void node_set_floats(Node *n, const char *name, const double *v, int count) {
+    const double *copy = arena_copy(n->graph->arena, v, sizeof *v * (size_t)count);
+    Attr *a = attr_slot(n, name, ATTR_FLOATS);
+    a->n = count;
+    a->floats = copy;
+}
+
+const Attr *node_attr(const Node *n, const char *name) {
+    for (int i = 0; i < n->n_attrs; i++)
+        if (!strcmp(n->attrs[i].name, name)) return &n->attrs[i];
+    return NULL;
+}
+
+int64_t node_int(const Node *n, const char *name, int64_t otherwise) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT ? a->i : otherwise;
+}
+
+double node_float(const Node *n, const char *name, double otherwise) {
+    const Attr *a = node_attr(n, name);
+    return !a ? otherwise : a->kind == ATTR_FLOAT ? a->f : a->kind == ATTR_INT ? (double)a->i : otherwise;
+}
+
+const char *node_string(const Node *n, const char *name, const char *otherwise) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_STRING ? a->s : otherwise;
+}
+
+const int64_t *node_ints(const Node *n, const char *name, int *count) {
+    const Attr *a = node_attr(n, name);
+    bool found = a && a->kind == ATTR_INTS;
+    *count = found ? a->n : 0;
+    return found ? a->ints : NULL;
+}
+
+// ---- constants on demand
+
+static Tensor *known(const Value *v) { return v->data ? v->data : v->folded; }
+
+// Multiply-adds of the two operations whose work is not about their sizes, and of windows.
+static int64_t fold_work(const Node *n) {
+    __int128 work = 0;
+    for (int i = 0; i < n->n_out; i++) work += type_count(&n->out[i]->type);
+    const Type *x = n->n_in > 0 && n->in[0] ? &n->in[0]->type : NULL, *w = n->n_in > 1 && n->in[1] ? &n->in[1]->type : NULL;
+    if (n->op == OP_MatMul && x->rank) work *= x->dim[x->rank - 1];
+    if (n->op == OP_Conv && w->rank && w->dim[0]) work *= type_count(w) / w->dim[0];
+    int count;
+    const int64_t *kernel = node_ints(n, "kernel", &count);
+    for (int i = 0; i < count && work < FOLD_MAX_WORK; i++) work *= kernel[i];
+    return work > FOLD_MAX_WORK ? INT64_MAX : (int64_t)work;
+}
+
+static bool fold_allowed(const Node *n) {
+    int64_t in = 0, out = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        if (!n->in[i]) continue;
+        if (!type_is_static(&n->in[i]->type)) return false;
+        int64_t bytes = type_bytes(&n->in[i]->type);
+        if (bytes > FOLD_MAX_BYTES) return false;
+        in += bytes;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        const Type *t = &n->out[i]->type;
+        if (t->dtype == DT_NONE || !type_is_static(t) || type_bytes(t) > FOLD_MAX_BYTES) return false;
+        out += type_bytes(t);
+    }
+    return (out <= FOLD_FREE_BYTES || out / FOLD_GROWTH <= in) && fold_work(n) <= FOLD_MAX_WORK;
+}
+
+// A composite is computed by expanding a copy of it over constants.
+static bool eval_composite(const Node *n, Tensor *const *in, Tensor **out) {
+    Graph *g = graph_new(n->graph->arena, "fold", n->graph->file);
+    Value **args = NEW_ARRAY(g->arena, Value *, n->n_in), **results = NEW_ARRAY(g->arena, Value *, n->n_out);
+    for (int i = 0; i < n->n_in; i++) args[i] = in[i] ? graph_const(g, in[i], NULL) : NULL;
+    Node *copy = graph_node(g, n->op, n->n_in, args, n->n_out);
+    copy->loc = n->loc;
+    copy->attrs = n->attrs;
+    copy->n_attrs = n->n_attrs;
+    for (int i = 0; i < n->n_out; i++) copy->out[i]->type = n->out[i]->type;
+    g->cursor = copy;
+    if (!op_table[n->op].expand(copy, results)) return false;
+    for (int i = 0; i < n->n_out; i++)
+        if (!results[i] || !(out[i] = value_const(results[i]))) return false;
+    return true;
+}
+
+static bool node_fold(Node *n) {
+    Arena *a = n->graph->arena;
+    Tensor **in = NEW_ARRAY(a, Tensor *, n->n_in), **out = NEW_ARRAY(a, Tensor *, n->n_out);
+    for (int i = 0; i < n->n_in; i++) {
+        if (!n->in[i]) continue;
+        in[i] = known(n->in[i]);
+        if (in[i]) continue;
+        in[i] = NEW(a, Tensor);                 // OP_Shape: asks for the type alone
+        in[i]->type = n->in[i]->type;
+    }
+    if (op_table[n->op].kind == KIND_COMPOSITE) {
+        if (!eval_composite(n, in, out)) return false;
+    } else {
+        for (int i = 0; i < n->n_out; i++) out[i] = tensor_new(a, n->out[i]->type);
+        if (!op_table[n->op].eval(n, in, out)) return false;
+    }
+    for (int i = 0; i < n->n_out; i++) n->out[i]->folded = out[i];
+    return true;
+}
+
+// A value from around the body that must be known first; NULL when there is none.
+static Value *unknown_capture(const Graph *body, const Graph *around) {
+    for (const Node *n = body->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->graph == around && !known(n->in[i])) return n->in[i];
+        for (int i = 0; i < n->n_bodies; i++) {
+            Value *v = unknown_capture(n->bodies[i], around);
+            if (v) return v;
+        }
+    }
+    for (int i = 0; i < body->outputs.n; i++)
+        if (body->outputs.at[i]->graph == around && !known(body->outputs.at[i])) return body->outputs.at[i];
+    return NULL;
+}
+
+static Value *unknown_operand(const Node *n) {
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && !known(n->in[i]) && n->op != OP_Shape) return n->in[i];
+    for (const Graph *g = n->graph; g; g = g->parent)
+        for (int i = 0; i < n->n_bodies; i++) {
+            Value *v = unknown_capture(n->bodies[i], g);
+            if (v) return v;
+        }
+    return NULL;
+}
+
+Tensor *value_const(Value *v) {
+    if (!v) return NULL;
+    if (known(v)) return known(v);
+    Arena *scratch = arena_new();
+    VEC(Value *) stack = { 0 };                 // each needs the one above it
+    bool ok = true;
+    VEC_PUSH(scratch, stack, v);
+    while (ok && stack.n) {
+        Value *top = stack.at[stack.n - 1];
+        Node *n = top->def;
+        Value *need = NULL;
+        if (known(top)) stack.n--;
+        else if (!n || !fold_allowed(n)) ok = false;
+        else if ((need = unknown_operand(n))) VEC_PUSH(scratch, stack, need);
+        else ok = node_fold(n);
+    }
+    arena_free(scratch);
+    return ok ? known(v) : NULL;
+}
