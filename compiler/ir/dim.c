@@ -276,7 +276,7 @@ bool name_is_plain(const char *s) {
     return true;
 }
 
-static void symbol_print(Text *out, const char *name) {         // 'quoted' unless it reads as a name
+void symbol_print(Text *out, const char *name) {                // 'quoted' unless it reads as a name
     if (name_is_plain(name)) { text_printf(out, "%s", name); return; }
     text_append(out, "'", 1);
     for (; *name; name++) {
@@ -340,7 +340,7 @@ static void skip_space(const char **s) {
 
 static bool parse_sum(Graph *g, const char **s, int depth, Dim *out);
 
-static bool parse_symbol(Graph *g, const char **s, Dim *out) {
+bool symbol_parse(Graph *g, const char **s, Dim *out) {
     Text name;
     text_init(&name, g->arena);
     if (**s == '\'') {
@@ -382,7 +382,7 @@ static bool parse_factor(Graph *g, const char **s, int depth, Dim *out) {
         *out = dim_sub(g, 0, x);
         return true;
     }
-    if (**s != '(') return parse_symbol(g, s, out);
+    if (**s != '(') return symbol_parse(g, s, out);
     ++*s;
     if (depth == MAX_DEPTH || !parse_sum(g, s, depth + 1, out)) return false;
     skip_space(s);

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Reads the text form that ir/print.c writes: tests are a few lines of it.
+//
+// In: text. Out: a graph whose values keep the ids of the text, or NULL with diagnostics that name the line. The idea: recursive
+// descent over the characters; a node is made and inferred as soon as its line is read, so shape rules speak at its line. A result's type
+// may be left out; when it stands there it must be what the shape rule says. Text after `;` is a comment, except that
+// `; node 17 "name" (Op)` is the node's place in its model.
+#include "burncc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ID 1000000
+#define MAX_OPERANDS 4096
+#define MAX_BODY_DEPTH 32
+
+typedef struct Parser {
+    Arena *a;
+    const char *file, *at;
+    int line, depth;
+    bool failed;
+    Value **values;                             // by id
+    int n_values;
+} Parser;
+
+// The result that a line announces before its node is made.
+typedef struct Result { int id; const char *name, *group; bool typed; Type type; } Result;
+
+static bool fail(Parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+// One diagnostic per text: what follows the first mistake is guesswork.
+static bool fail(Parser *p, const char *fmt, ...) {
+    if (p->failed) return false;
+    char message[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    Loc loc = { .file = p->file, .node = -1 };
+    diag_error(&loc, "line %d: %s", p->line, message);
+    p->failed = true;
+    return false;
+}
+
+// ---- words
+
+static void space(Parser *p) {                  // within a line
+    while (*p->at == ' ' || *p->at == '\t' || *p->at == '\r') p->at++;
+}
+
+static void lines(Parser *p) {                  // across lines and comments
+    for (;; p->at++) {
+        space(p);
+        if (*p->at == ';') p->at += strcspn(p->at, "\n");
+        if (*p->at != '\n') return;
+        p->line++;
+    }
+}
+
+static bool take(Parser *p, const char *word) {
+    space(p);
+    size_t n = strlen(word);
+    if (strncmp(p->at, word, n)) return false;
+    if (isalpha((unsigned char)*word) && (isalnum((unsigned char)p->at[n]) || p->at[n] == '_')) return false;
+    p->at += n;
+    return true;
+}
+
+static bool want(Parser *p, const char *word) {
+    if (take(p, word)) return true;
+    if (!*p->at || *p->at == '\n') return fail(p, "expected `%s` before the line's end", word);
+    return fail(p, "expected `%s` at `%.12s`", word, p->at);
+}
+
+static const char *word(Parser *p) {            // NULL when there is none
+    space(p);
+    const char *start = p->at;
+    if (isalpha((unsigned char)*p->at) || *p->at == '_')
+        while (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '.') p->at++;
+    return p->at > start ? arena_strndup(p->a, start, (size_t)(p->at - start)) : NULL;
+}
+
+static const char *quoted(Parser *p) {
+    Text t;
+    text_init(&t, p->a);
+    if (!want(p, "\"")) return NULL;
+    for (; *p->at && *p->at != '"' && *p->at != '\n'; p->at++) {
+        char c = *p->at;
+        if (c == '\\') {
+            char hex[3] = { p->at[1], p->at[1] ? p->at[2] : (char)0, 0 };
+            if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1])) { fail(p, "expected two hexadecimal digits after \\"); return NULL; }
+            c = (char)strtol(hex, NULL, 16);
+            p->at += 2;
+        }
+        text_append(&t, &c, 1);
+    }
+    return want(p, "\"") ? t.at : NULL;
+}
+
+static const char *name(Parser *p) {            // NULL when there is none
+    space(p);
+    return *p->at == '"' ? quoted(p) : word(p);
+}
+
+static bool integer(Parser *p, int64_t *v) {
+    space(p);
+    char *end;
+    errno = 0;
+    *v = strtoll(p->at, &end, 0);
+    if (end == p->at || errno) return fail(p, "expected an integer at `%.12s`", p->at);
+    p->at = end;
+    return true;
+}
+
+static bool id(Parser *p, int *out) {
+    int64_t v;
+    if (!want(p, "%") || !integer(p, &v)) return false;
+    if (v < 0 || v >= MAX_ID) return fail(p, "%%%" PRId64 " is no id", v);
+    *out = (int)v;
+    return true;
+}
+
+static bool dim(Parser *p, Graph *g, Dim *d) {
+    space(p);
+    const char *start = p->at;
+    *d = dim_parse(g, &p->at);
+    return p->at != start || fail(p, "expected a dimension at `%.12s`", p->at);
+}
+
+static bool type(Parser *p, Graph *g, Type *t) {
+    const char *w = word(p);
+    *t = (Type){ 0 };
+    if (!w || !dtype_parse(w, &t->dtype)) return fail(p, "expected an element type at `%.12s`", w ? w : p->at);
+    if (!want(p, "[")) return false;
+    if (take(p, "]")) return true;
+    do {
+        if (t->rank == MAX_RANK) return fail(p, "more than %d dimensions", MAX_RANK);
+        if (!dim(p, g, &t->dim[t->rank++])) return false;
+    } while (take(p, ","));
+    return want(p, "]");
+}
+
+// ---- values
+
+static bool define(Parser *p, int i, Value *v) {
+    if (p->values[i]) return fail(p, "%%%d is defined twice", i);
+    p->values[i] = v;
+    v->id = i;
+    return true;
+}
+
+static bool operand(Parser *p, Value **v) {
+    int i;
+    *v = NULL;
+    if (take(p, "_")) return true;
+    if (!id(p, &i)) return false;
+    if (i >= p->n_values || !(*v = p->values[i])) return fail(p, "%%%d is not defined here", i);
+    return true;
+}
+
+static bool result(Parser *p, Graph *g, Result *r) {
+    *r = (Result){ 0 };
+    if (!id(p, &r->id)) return false;
+    r->name = name(p);
+    if (take(p, ":")) {
+        r->typed = true;
+        if (!type(p, g, &r->type)) return false;
+        if (take(p, "@") && !(r->group = word(p))) return fail(p, "expected a group after @");
+    }
+    return !p->failed;
+}
+
+static bool element(Parser *p, Tensor *t, int64_t i) {
+    DType d = t->type.dtype;
+    space(p);
+    if (d == DT_STRING) {
+        const char *s = quoted(p);
+        ((const char **)t->data)[i] = s;
+        return s != NULL;
+    }
+    char *end;
+    errno = 0;
+    if (dtype_is_float(d)) tensor_set_f(t, i, strtod(p->at, &end));
+    else if (dtype_class(d) == CLASS_UINT) tensor_set_i(t, i, (int64_t)strtoull(p->at, &end, 0));
+    else tensor_set_i(t, i, strtoll(p->at, &end, 0));
+    if (end == p->at || (errno && !dtype_is_float(d))) return fail(p, "expected a number at `%.12s`", p->at);
+    p->at = end;
+    return true;
+}
+
+static bool complex_element(Parser *p, Tensor *t, int64_t i) {
+    for (int k = 0; k < 2; k++) {
+        char *end;
+        if (k && !want(p, ",")) return false;
+        space(p);
+        double v = strtod(p->at, &end);
+        if (end == p->at) return fail(p, "expected a number at `%.12s`", p->at);
+        if (t->type.dtype == DT_C64) ((float *)t->data)[2 * i + k] = (float)v;
+        else ((double *)t->data)[2 * i + k] = v;
+        p->at = end;
+    }
+    return true;
+}
+
+static bool tensor(Parser *p, Graph *g, Tensor **out) {
+    Type t;
+    if (!type(p, g, &t)) return false;
+    if (!type_is_static(&t) || type_bytes(&t) > ((int64_t)1 << 32)) return fail(p, "a constant of this type is too large");
+    Tensor *v = *out = tensor_new(p->a, t);
+    int64_t n = type_count(&t);
+    if (take(p, "hash")) return fail(p, "this constant's data were left out when it was printed");
+    if (take(p, "fill")) {
+        size_t size = dtype_size(t.dtype);
+        if (n == 0 || !element(p, v, 0)) return false;
+        for (int64_t i = 1; i < n; i++) memcpy((char *)v->data + (size_t)i * size, v->data, size);
+        return true;
+    }
+    bool is_complex = dtype_class(t.dtype) == CLASS_COMPLEX;
+    if (!want(p, "{")) return false;
+    for (int64_t i = 0; i < n; i++) {
+        if (i && !want(p, ",")) return false;
+        if (!(is_complex ? complex_element : element)(p, v, i)) return false;
+    }
+    return want(p, "}");
+}
+
+// ---- attributes
+
+static bool number_list(Parser *p, Graph *g, Node *n, const char *key) {
+    VEC(int64_t) ints = { 0 };
+    VEC(double) floats = { 0 };
+    bool is_float = false, is_dims = !strcmp(key, "shape") || !strcmp(key, "sizes");
+    if (!take(p, "]")) {
+        do {
+            Dim v = 0;
+            double f = 0;
+            space(p);
+            if (is_dims) {
+                if (!dim(p, g, &v)) return false;
+            } else {
+                char *end;
+                f = strtod(p->at, &end);
+                size_t length = (size_t)(end - p->at);
+                if (!length) return fail(p, "expected a number at `%.12s`", p->at);
+                if (strcspn(p->at, ".einEIN") < length) {
+                    is_float = true;
+                    p->at = end;
+                } else if (!integer(p, &v)) return false;
+            }
+            VEC_PUSH(p->a, ints, v);
+            VEC_PUSH(p->a, floats, f);
+        } while (take(p, ","));
+        if (!want(p, "]")) return false;
+    }
+    if (is_float) node_set_floats(n, key, floats.at, floats.n);
+    else node_set_ints(n, key, ints.at, ints.n);
+    return true;
+}
+
+static bool map_expr(Parser *p, Graph *g, Node *n) {
+    static const char *const letters[] = { "x", "y", "z", "w" };
+    const char *text = quoted(p), *error = NULL;
+    if (!text) return false;
+    const char **names = NEW_ARRAY(p->a, const char *, n->n_in);
+    Expr **bound = NEW_ARRAY(p->a, Expr *, n->n_in);
+    for (int i = 0; i < n->n_in; i++) {
+        if (!n->in[i]) return fail(p, "a Map has no optional operands");
+        names[i] = i < (int)COUNT(letters) ? letters[i] : arena_printf(p->a, "a%d", i);
+        bound[i] = expr_arg(g->exprs, i, n->in[i]->type.dtype);
+    }
+    n->expr = expr_parse(g->exprs, text, n->n_in, names, bound, DT_NONE, &error);
+    return n->expr || fail(p, "expression: %s", error);
+}
+
+static bool is_float_text(const char *s) {      // the number at s: 1.5, 1e3, inf, nan
+    char *end;
+    strtod(s, &end);
+    return end > s && strcspn(s, ".einEIN") < (size_t)(end - s);
+}
+
+static bool attribute(Parser *p, Graph *g, Node *n) {
+    const char *key = word(p), *w;
+    if (!key || !want(p, "=")) return fail(p, "expected an attribute");
+    space(p);
+    if (!strcmp(key, "expr")) return map_expr(p, g, n);
+    if (take(p, "[")) {
+        space(p);
+        return *p->at == '"' ? fail(p, "lists of strings cannot be read") : number_list(p, g, n, key);
+    }
+    if (*p->at == '"') {
+        const char *s = quoted(p);
+        if (s) node_set_string(n, key, s);
+        return s != NULL;
+    }
+    if (is_float_text(p->at)) {
+        char *end;
+        node_set_float(n, key, strtod(p->at, &end));
+        p->at = end;
+        return true;
+    }
+    if (!isalpha((unsigned char)*p->at)) {
+        int64_t v;
+        if (!integer(p, &v)) return false;
+        node_set_int(n, key, v);
+        return true;
+    }
+    const char *start = p->at;
+    DType d;
+    if (!(w = word(p)) || !dtype_parse(w, &d)) return fail(p, "expected a value at `%.12s`", start);
+    if (*p->at != '[') {
+        node_set_int(n, key, d);
+        return true;
+    }
+    p->at = start;
+    Tensor *t;
+    if (!tensor(p, g, &t)) return false;
+    node_set_tensor(n, key, t);
+    return true;
+}
+
+// ---- lines
+
+// `; node 17 "layer1/conv1" (Conv)`; without it the place is the node's result and op.
+static const Loc *place(Parser *p, const Graph *g, const Node *n, int first) {
+    Loc *l = NEW(p->a, Loc);
+    *l = (Loc){ .file = g->file, .node = -1, .name = arena_printf(p->a, "%%%d", first), .op = op_table[n->op].name };
+    space(p);
+    const char *at = p->at;
+    if (*at != ';') return l;
+    at += 1 + strspn(at + 1, " ");
+    if (strncmp(at, "node ", 5) || !isdigit((unsigned char)at[5])) return l;
+    char *end;
+    l->node = (int)strtol(at + 5, &end, 10);
+    l->name = NULL;
+    p->at = end;
+    space(p);
+    if (*p->at == '"') l->name = quoted(p);
+    if (take(p, "(")) {
+        size_t length = strcspn(p->at, ")\n");
+        l->op = arena_strndup(p->a, p->at, length);
+        p->at += length;
+        take(p, ")");
+    }
+    return l;
+}
+
+static bool body_of(Parser *p, Graph *g);
+
+static bool bodies(Parser *p, Graph *g, Node *n) {
+    VEC(Graph *) all = { 0 };
+    for (;;) {
+        Parser ahead = *p;
+        lines(&ahead);
+        if (!take(&ahead, "body")) break;
+        *p = ahead;
+        if (p->depth == MAX_BODY_DEPTH) return fail(p, "bodies are nested too deeply");
+        Graph *b = graph_body(g, name(p));
+        p->depth++;
+        if (!body_of(p, b)) return false;
+        p->depth--;
+        VEC_PUSH(p->a, all, b);
+    }
+    n->bodies = all.at;
+    n->n_bodies = all.n;
+    return true;
+}
+
+static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
+    const char *w = word(p);
+    Op op;
+    if (!w || !op_find(w, &op)) return fail(p, "there is no operation %s", w ? w : "here");
+    VEC(Value *) in = { 0 };
+    if (!want(p, "(")) return false;
+    if (!take(p, ")")) {
+        do {
+            Value *v;
+            if (in.n == MAX_OPERANDS) return fail(p, "too many operands");
+            if (!operand(p, &v)) return false;
+            VEC_PUSH(p->a, in, v);
+        } while (take(p, ","));
+        if (!want(p, ")")) return false;
+    }
+    if (op_table[op].n_out >= 0 && op_table[op].n_out != n_results) return fail(p, "%s has %d results", w, op_table[op].n_out);
+    Node *n = graph_node(g, op, in.n, in.at, n_results);
+    if (take(p, "{")) {
+        if (!take(p, "}")) {
+            do if (!attribute(p, g, n)) return false;
+            while (take(p, ","));
+            if (!want(p, "}")) return false;
+        }
+    }
+    n->loc = place(p, g, n, results[0].id);
+    if (!bodies(p, g, n)) return false;
+    for (int i = 0; i < n_results; i++) {       // defined even when the shape rule fails, so that the rest can be read
+        n->out[i]->name = results[i].name;
+        n->out[i]->group = results[i].group;
+        if (!define(p, results[i].id, n->out[i])) return false;
+    }
+    if (!node_infer(n)) {
+        for (int i = 0; i < n_results; i++) n->out[i]->type = results[i].type;
+        return true;
+    }
+    for (int i = 0; i < n_results; i++)
+        if (results[i].typed && !type_equal(&results[i].type, &n->out[i]->type))
+            return fail(p, "%%%d is %s", results[i].id, type_text(p->a, g, &n->out[i]->type));
+    return true;
+}
+
+static bool definition(Parser *p, Graph *g) {
+    VEC(Result) results = { 0 };
+    do {
+        Result r;
+        if (!result(p, g, &r)) return false;
+        VEC_PUSH(p->a, results, r);
+    } while (take(p, ","));
+    if (!want(p, "=")) return false;
+    if (!take(p, "const")) return node(p, g, results.n, results.at);
+    bool trainable = take(p, "trainable");
+    Tensor *t;
+    if (results.n != 1) return fail(p, "a constant is one value");
+    if (!tensor(p, g, &t)) return false;
+    Value *v = graph_const(g, t, results.at[0].name);
+    v->trainable = trainable;
+    return define(p, results.at[0].id, v);
+}
+
+static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI
+    Dim d;
+    int n;
+    int64_t lo, hi;
+    space(p);
+    if (!symbol_parse(g, &p->at, &d) || !integer(p, &lo) || !want(p, "..") || !integer(p, &hi)) return fail(p, "expected NAME LO..HI");
+    Symbol *all = graph_symbols(g, &n);
+    for (int i = 0; i < n; i++) {
+        if (dim_symbol(g, all[i].name) != d) continue;
+        all[i].lo = lo;
+        all[i].hi = hi;
+        all[i].pinned = take(p, "pinned");
+    }
+    return true;
+}
+
+static bool returns(Parser *p, Graph *g) {
+    lines(p);
+    while (*p->at == '%') {
+        Value *v;
+        if (!operand(p, &v)) return false;
+        graph_output(g, v, name(p));
+        if (!take(p, ",")) break;
+        space(p);
+    }
+    lines(p);
+    return want(p, "}");
+}
+
+static bool body_of(Parser *p, Graph *g) {      // from the inputs' parenthesis to the closing brace
+    if (!want(p, "(")) return false;
+    if (!take(p, ")")) {
+        do {
+            Result r;
+            if (!result(p, g, &r)) return false;
+            if (!r.typed) return fail(p, "input %%%d needs a type", r.id);
+            Value *v = graph_input(g, r.name, r.type);
+            v->group = r.group;
+            if (!define(p, r.id, v)) return false;
+        } while (take(p, ","));
+        if (!want(p, ")")) return false;
+    }
+    if (!want(p, "{")) return false;
+    for (;;) {
+        lines(p);
+        if (take(p, "return")) return returns(p, g);
+        if (*p->at == '%' ? !definition(p, g) : take(p, "dim") ? !symbol(p, g) : !fail(p, "expected a line of a graph at `%.12s`", p->at)) return false;
+    }
+}
+
+static int highest_id(const char *text) {
+    long top = -1;
+    for (; (text = strchr(text, '%')); text++) {
+        long v = isdigit((unsigned char)text[1]) ? strtol(text + 1, NULL, 10) : -1;
+        if (v > top && v < MAX_ID) top = v;
+    }
+    return (int)top;
+}
+
+Graph *graph_parse(Arena *a, const char *text, const char *file) {
+    Parser p = { .a = a, .file = file, .at = text, .line = 1, .n_values = highest_id(text) + 1 };
+    p.values = NEW_ARRAY(a, Value *, p.n_values);
+    int errors = diag_errors();
+    lines(&p);
+    if (!want(&p, "graph")) return NULL;
+    Graph *g = graph_new(a, name(&p), file);
+    if (!body_of(&p, g)) return NULL;
+    lines(&p);
+    if (*p.at) fail(&p, "text after the graph");
+    g->value_count = p.n_values;                // the ids of the text replaced those given on the way
+    return diag_errors() == errors ? g : NULL;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The exact text form of a graph; ir/parse.c reads it back.
+//
+//   graph lenet(%0 image: f32[n,1,28,28]) {
+//     dim n 1..32
+//     %1 w = const f32[8,1,3,3] hash 0x1234567890abcdef
+//     %2: f32[n,8,26,26] = Conv(%0, %1) {group=1, pads=[0,0,0,0]}   ; node 3 "conv1"
+//     return %2 logits
+//   }
+//
+// A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the same, else a
+// hash of the bytes (which cannot be read back). An absent operand is `_`. Bodies follow their node, indented. The attributes
+// `shape` and `sizes` hold dimensions, `to` and `dtype` element types.
+#include "burncc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FULL_ELEMENTS 16
+
+typedef struct Printer { Text *out; Arena *scratch; bool *printed; int indent; } Printer;
+
+static void text_quoted(Text *out, const char *s) {
+    text_append(out, "\"", 1);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) text_printf(out, "\\%02x", (unsigned)c);
+        else text_append(out, s, 1);
+    }
+    text_append(out, "\"", 1);
+}
+
+static void name_print(Text *out, const char *s) {
+    if (name_is_plain(s) && strcmp(s, "_")) text_printf(out, "%s", s);
+    else text_quoted(out, s);
+}
+
+// Always with something that an integer lacks, so that a number's kind can be read from its text.
+static void float_print(Text *out, double v, int digits) {
+    char s[40];
+    if (isnan(v)) snprintf(s, sizeof s, "nan");
+    else if (isinf(v)) snprintf(s, sizeof s, v < 0 ? "-inf" : "inf");
+    else {
+        for (int d = 6; d <= digits; d = d < digits && d + 3 > digits ? digits : d + 3) {      // the shortest of three tries that reads back
+            snprintf(s, sizeof s, "%.*g", d, v);
+            double back = strtod(s, NULL);
+            if (d == digits || back == v || (digits == 9 && (float)back == (float)v)) break;
+        }
+        if (!strpbrk(s, ".e")) strcat(s, ".0");
+    }
+    text_printf(out, "%s", s);
+}
+
+static void element_print(Text *out, const Tensor *t, int64_t i) {
+    DType d = t->type.dtype;
+    switch (dtype_class(d)) {
+    case CLASS_FLOAT: float_print(out, tensor_get_f(t, i), d == DT_F64 ? 17 : 9); break;
+    case CLASS_STRING: text_quoted(out, ((const char *const *)t->data)[i]); break;
+    case CLASS_COMPLEX:
+        for (int k = 0; k < 2; k++) {
+            double part = d == DT_C64 ? (double)((const float *)t->data)[2 * i + k] : ((const double *)t->data)[2 * i + k];
+            if (k) text_printf(out, ", ");
+            float_print(out, part, d == DT_C64 ? 9 : 17);
+        }
+        break;
+    case CLASS_UINT: text_printf(out, "%" PRIu64, (uint64_t)tensor_get_i(t, i)); break;
+    default: text_printf(out, "%" PRId64, tensor_get_i(t, i)); break;
+    }
+}
+
+static uint64_t hash_data(const Tensor *t) {    // FNV-1a, of strings their text
+    uint64_t h = 0xcbf29ce484222325u;
+    int64_t n = t->type.dtype == DT_STRING ? type_count(&t->type) : type_bytes(&t->type);
+    for (int64_t i = 0; i < n; i++)
+        if (t->type.dtype == DT_STRING)
+            for (const char *s = ((const char *const *)t->data)[i]; ; s++) {
+                h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+                if (!*s) break;
+            }
+        else h = (h ^ ((const uint8_t *)t->data)[i]) * 0x100000001b3u;
+    return h;
+}
+
+static bool is_uniform(const Tensor *t) {
+    size_t size = dtype_size(t->type.dtype);
+    const char *p = t->data;
+    return t->type.dtype != DT_STRING && dtype_class(t->type.dtype) != CLASS_COMPLEX && !memcmp(p, p + size, (size_t)type_bytes(&t->type) - size);
+}
+
+static void tensor_print(Printer *p, const Graph *g, const Tensor *t) {
+    text_printf(p->out, "%s ", type_text(p->scratch, g, &t->type));
+    int64_t n = type_count(&t->type);
+    if (n > FULL_ELEMENTS && is_uniform(t)) {
+        text_printf(p->out, "fill ");
+        element_print(p->out, t, 0);
+    } else if (n > FULL_ELEMENTS) text_printf(p->out, "hash 0x%016" PRIx64, hash_data(t));
+    else {
+        text_printf(p->out, "{");
+        for (int64_t i = 0; i < n; i++) {
+            if (i) text_printf(p->out, ", ");
+            element_print(p->out, t, i);
+        }
+        text_printf(p->out, "}");
+    }
+}
+
+static void value_print(Printer *p, const Value *v) {
+    text_printf(p->out, "%%%d", v->id);
+    if (v->name) {
+        text_append(p->out, " ", 1);
+        name_print(p->out, v->name);
+    }
+}
+
+static void typed_print(Printer *p, const Graph *g, const Value *v) {
+    value_print(p, v);
+    text_printf(p->out, ": %s", type_text(p->scratch, g, &v->type));
+    if (v->group) text_printf(p->out, " @%s", v->group);
+}
+
+static void constant_print(Printer *p, const Graph *g, const Value *v) {
+    if (!v || !v->data || p->printed[v->id]) return;
+    p->printed[v->id] = true;
+    text_printf(p->out, "%*s", p->indent, "");
+    value_print(p, v);
+    text_printf(p->out, " = const %s", v->trainable ? "trainable " : "");
+    tensor_print(p, g, v->data);
+    text_append(p->out, "\n", 1);
+}
+
+static void ints_print(Printer *p, const Graph *g, const Attr *a) {
+    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "sizes");
+    for (int i = 0; i < a->n; i++) {
+        if (i) text_append(p->out, ",", 1);
+        if (dims) text_printf(p->out, "%s", dim_text(p->scratch, g, a->ints[i]));
+        else text_printf(p->out, "%" PRId64, a->ints[i]);
+    }
+}
+
+static void attr_print(Printer *p, const Graph *g, const Attr *a) {
+    text_printf(p->out, "%s=", a->name);
+    bool is_type = a->kind == ATTR_INT && (!strcmp(a->name, "to") || !strcmp(a->name, "dtype")) && a->i > DT_NONE && a->i < DT_COUNT;
+    if (a->kind == ATTR_INTS || a->kind == ATTR_FLOATS || a->kind == ATTR_STRINGS) text_append(p->out, "[", 1);
+    switch (a->kind) {
+    case ATTR_INT:
+        if (is_type) text_printf(p->out, "%s", dtype_name((DType)a->i));
+        else text_printf(p->out, "%" PRId64, a->i);
+        break;
+    case ATTR_FLOAT: float_print(p->out, a->f, 17); break;
+    case ATTR_STRING: text_quoted(p->out, a->s); break;
+    case ATTR_TENSOR: tensor_print(p, g, a->tensor); break;
+    case ATTR_INTS: ints_print(p, g, a); break;
+    case ATTR_FLOATS:
+        for (int i = 0; i < a->n; i++) {
+            if (i) text_append(p->out, ",", 1);
+            float_print(p->out, a->floats[i], 17);
+        }
+        break;
+    case ATTR_STRINGS:
+        for (int i = 0; i < a->n; i++) {
+            if (i) text_append(p->out, ",", 1);
+            text_quoted(p->out, a->strings[i]);
+        }
+        break;
+    }
+    if (a->kind == ATTR_INTS || a->kind == ATTR_FLOATS || a->kind == ATTR_STRINGS) text_append(p->out, "]", 1);
+}
+
+static void attrs_print(Printer *p, const Graph *g, const Node *n) {
+    if (!n->n_attrs && !n->expr) return;
+    text_append(p->out, " {", 2);
+    if (n->expr) {
+        Text e;
+        text_init(&e, p->scratch);
+        expr_print(n->expr, &e);
+        text_append(p->out, "expr=", 5);
+        text_quoted(p->out, e.at);
+    }
+    for (int i = 0; i < n->n_attrs; i++) {
+        if (i || n->expr) text_append(p->out, ", ", 2);
+        attr_print(p, g, &n->attrs[i]);
+    }
+    text_append(p->out, "}", 1);
+}
+
+static void graph_print_in(Printer *p, const Graph *g, const char *keyword);
+
+static void node_print(Printer *p, const Graph *g, const Node *n) {
+    for (int i = 0; i < n->n_in; i++) constant_print(p, g, n->in[i]);
+    text_printf(p->out, "%*s", p->indent, "");
+    for (int i = 0; i < n->n_out; i++) {
+        if (i) text_append(p->out, ", ", 2);
+        typed_print(p, g, n->out[i]);
+    }
+    text_printf(p->out, " = %s(", op_table[n->op].name);
+    for (int i = 0; i < n->n_in; i++) {
+        if (i) text_append(p->out, ", ", 2);
+        if (n->in[i]) text_printf(p->out, "%%%d", n->in[i]->id);
+        else text_append(p->out, "_", 1);
+    }
+    text_append(p->out, ")", 1);
+    attrs_print(p, g, n);
+    const Loc *l = n->loc;
+    if (l && l->node >= 0) {
+        text_printf(p->out, "   ; node %d", l->node);
+        if (l->name) {
+            text_append(p->out, " ", 1);
+            text_quoted(p->out, l->name);
+        }
+        if (l->op && strcmp(l->op, op_table[n->op].name)) text_printf(p->out, " (%s)", l->op);
+    }
+    text_append(p->out, "\n", 1);
+    for (int i = 0; i < n->n_bodies; i++) {
+        p->indent += 2;
+        text_printf(p->out, "%*s", p->indent, "");
+        graph_print_in(p, n->bodies[i], "body");
+        p->indent -= 2;
+    }
+}
+
+static void symbols_print(Printer *p, const Graph *g) {
+    for (int i = 0; i < g->symbols.n; i++) {
+        const Symbol *s = &g->symbols.at[i];
+        if (s->lo == 1 && s->hi == INT32_MAX && !s->pinned) continue;
+        text_printf(p->out, "%*sdim ", p->indent, "");
+        symbol_print(p->out, s->name);
+        text_printf(p->out, " %" PRId64 "..%" PRId64 "%s\n", s->lo, s->hi, s->pinned ? " pinned" : "");
+    }
+}
+
+static void graph_print_in(Printer *p, const Graph *g, const char *keyword) {
+    text_printf(p->out, "%s ", keyword);
+    name_print(p->out, g->name);
+    text_append(p->out, "(", 1);
+    for (int i = 0; i < g->inputs.n; i++) {
+        if (i) text_append(p->out, ", ", 2);
+        typed_print(p, g, g->inputs.at[i]);
+    }
+    text_append(p->out, ") {\n", 4);
+    p->indent += 2;
+    if (!g->parent) symbols_print(p, g);
+    for (const Node *n = g->first; n; n = n->next) node_print(p, g, n);
+    for (int i = 0; i < g->outputs.n; i++) constant_print(p, g, g->outputs.at[i]);
+    text_printf(p->out, "%*sreturn", p->indent, "");
+    for (int i = 0; i < g->outputs.n; i++) {
+        text_printf(p->out, "%s%%%d", i ? ", " : " ", g->outputs.at[i]->id);
+        if (!g->output_names.at[i]) continue;
+        text_append(p->out, " ", 1);
+        name_print(p->out, g->output_names.at[i]);
+    }
+    p->indent -= 2;
+    text_printf(p->out, "\n%*s}\n", p->indent, "");
+}
+
+void graph_print(const Graph *g, Text *out) {
+    Printer p = { .out = out, .scratch = arena_new() };
+    p.printed = NEW_ARRAY(p.scratch, bool, graph_root(g)->value_count);
+    graph_print_in(&p, g, g->parent ? "body" : "graph");
+    arena_free(p.scratch);
+}
