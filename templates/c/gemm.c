@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Contraction: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), fp32, all sizes compile-time constants.
+ *
+ * The idea: register tiles of MR rows by NV vectors (half the rows on machines of 16 vector registers), whose columns of B lie
+ * in panels of NR = NV*16 floats, a multiple of every vector width, so that one packing serves AVX-512, AVX2, SSE and NEON.
+ * A panel of KC x NR stays in L1 while the tiles of MC rows pass over it. Element (b, m, k) of A is A[b*AB + m*AM + k*AK].
+ *
+ *   KERNEL            name of the function
+ *   BATCH M N K       sizes, all >= 1
+ *   AB AM AK          strides of A in floats (AB 0: the same A for every b); one of AM, AK is 1 for speed, any value is right
+ *   B_PACKED          1: B is constant and the compiler packed it (pack_gemm_b): [b][ceil(N/NR)][K][NR], zeros past N;
+ *                     BB is then the packed size of one matrix. 0: element (b, k, n) is B[b*BB + k*BK + n*BN]
+ *   BB BK BN          strides of B in floats (BB 0: broadcast); BN 1 is row-major, BK 1 is transposed, any value is right
+ *   PACK_B            with B_PACKED 0: 1 copies blocks KC x NC of B into panels first (needed if BN != 1, and pays from
+ *                     M >= 4*MR on), 0 reads B where it lies (BN must be 1)
+ *   PACK_A            1 copies blocks MC x KC of A first: for AK != 1, and for AM a multiple of 256, where rows share cache sets
+ *   CB CM             strides of C in floats: C[b*CB + m*CM + n]
+ *   MR NV             tile: MR even, <= 16; NV <= 4
+ *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed its size
+ *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
+ *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here
+ *   EPILOGUE(acc, b, m, n)  the value stored, an expression
+ *
+ * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * MC * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B,
+ * KC * NR if B is neither packed nor PACK_B and N is no multiple of NR, else 0 (gemm_scratch_bytes in tiles.c).
+ * When K > KC, C holds partial sums in between; so nothing that EPILOGUE reads may share memory with C.
+ */
+#include "vec.h"
+// holes
+#define KERNEL gemm
+#define BATCH 1
+#define M 128
+#define N 1536
+#define K 384
+#define AB 0
+#define AM 384
+#define AK 1
+#define B_PACKED 1
+#define BB 0
+#define BK 1536
+#define BN 1
+#define PACK_B 0
+#define PACK_A 0
+#define CB 0
+#define CM 1536
+#define MR 12
+#define NV 2
+#define KC 384
+#define NC 1536
+#define MC 132
+#define IDENTITY_EPILOGUE 1
+#define EPILOGUE_PARAMS
+#define EPILOGUE(acc, b, m, n) (acc)
+// end holes
+
+BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
+                               unsigned char *scratch)
+{
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
+    enum { ROWS_EDGE = M % ROWS, COLUMNS_EDGE = N % WIDTH, VECTORS_EDGE = (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES };
+    float *const panels = (float *)(void *)scratch;
+#if PACK_A
+    float *const rows = panels + (B_PACKED ? 0 : PACK_B ? KC * NC : N % PANEL ? KC * PANEL : 0);
+    const ptrdiff_t am = AM == 1 ? 1 : KC + 16, ak = AM == 1 ? ROWS : 1, row_step = AM == 1 ? KC : KC + 16;
+#else
+    const ptrdiff_t am = AM, ak = AK, row_step = AM;
+#endif
+    (void)panels;
+    for (ptrdiff_t b = 0; b < BATCH; b++)
+        for (ptrdiff_t n0 = 0; n0 < N; n0 += NC)
+            for (ptrdiff_t k0 = 0; k0 < K; k0 += KC) {
+                const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N, depth = k0 + KC < K ? KC : K - k0;
+                const int first = k0 == 0, last = k0 + KC >= K;
+#if !B_PACKED
+                const float *const b_block = B + b * BB + k0 * BK;
+                for (ptrdiff_t n = PACK_B ? n0 : N - COLUMNS_EDGE; n < n1; n += PANEL)
+                    burn_pack_panel(panels + (PACK_B ? (n - n0) * depth : 0), PANEL, b_block + n * BN, BK, BN, depth,
+                                    n1 - n < PANEL ? n1 - n : PANEL);
+#endif
+                for (ptrdiff_t m0 = 0; m0 < M; m0 += MC) {
+                    const ptrdiff_t m1 = m0 + MC < M ? m0 + MC : M;
+                    const float *row0 = A + b * AB + m0 * AM + k0 * AK;
+#if PACK_A
+                    burn_pack_rows(rows, row_step, ROWS, row0, AM, AK, m1 - m0, depth);
+                    row0 = rows;
+#endif
+                    for (ptrdiff_t n = n0; n < n1; n += WIDTH) {
+                        const int column_edge = n + WIDTH > N;
+                        const ptrdiff_t columns = column_edge ? COLUMNS_EDGE : WIDTH;
+#if B_PACKED
+                        const float *const column = B + b * BB + (n / PANEL * K + k0) * PANEL + n % PANEL;
+                        const ptrdiff_t bk = PANEL;
+#else
+                        const float *const column = PACK_B        ? panels + (n - n0) / PANEL * PANEL * depth + n % PANEL
+                                                    : column_edge ? panels
+                                                                  : b_block + n;
+                        const ptrdiff_t bk = PACK_B || column_edge ? PANEL : BK;
+#endif
+                        for (ptrdiff_t m = m0; m < m1; m += ROWS) {
+                            const int row_edge = m + ROWS > M, to_c = !column_edge && (IDENTITY_EPILOGUE || !last);
+                            const ptrdiff_t count = row_edge ? ROWS_EDGE : ROWS;
+                            float tile[ROWS * WIDTH];
+                            float *const c_tile = C + b * CB + m * CM + n, *const out = to_c ? c_tile : tile;
+                            for (ptrdiff_t i = 0; i < count && !to_c && !first; i++)
+                                for (ptrdiff_t j = 0; j < columns; j++)
+                                    tile[i * WIDTH + j] = c_tile[i * CM + j];
+                            burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
+                                         row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first);
+                            for (ptrdiff_t i = 0; i < count && !to_c; i++)
+                                if (!last)
+                                    for (ptrdiff_t j = 0; j < columns; j++)
+                                        c_tile[i * CM + j] = tile[i * WIDTH + j];
+                                else if (column_edge)
+                                    for (ptrdiff_t j = 0; j < columns; j++)
+                                        c_tile[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
+                                else
+                                    for (ptrdiff_t j = 0; j < WIDTH; j++)
+                                        c_tile[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
+                        }
+                    }
+                }
+            }
+}

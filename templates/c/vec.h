@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Prelude of the template kernels: copied once, whole, into a generated file that uses any of them. It has no holes.
+ *
+ * In: the macros that name the machine (__AVX512F__, __AVX2__, __ARM_NEON, ...). Out: burn_vf, a vector of BURN_VF_LANES
+ * floats in GCC/Clang vector extensions, and burn_tile, the register tile that every contraction is made of. Where the
+ * compiler has no vector extensions, or BURN_PORTABLE is defined, there is no burn_vf; burn_tile is then plain C99 loops of
+ * a form that compilers turn into vectors by themselves.
+ *
+ * BURN_KERNEL goes before a kernel's `static`. For gcc it allows a*b+c to become one fused multiply-add also under -std=c99,
+ * where gcc's default is off; functions without it still inline into functions with it. Clang wants a pragma inside the body
+ * for that, BURN_CONTRACT, and needs to be told that 512-bit vectors are wanted, or it halves them on many processors.
+ */
+#ifndef BURN_VEC_H
+#define BURN_VEC_H
+#include <stddef.h>
+#include <string.h>
+
+#if !defined(BURN_PORTABLE) && !defined(__GNUC__)
+#define BURN_PORTABLE 1
+#endif
+
+#if defined(__clang__)
+#if defined(__AVX512F__)
+#define BURN_KERNEL __attribute__((min_vector_width(512)))
+#else
+#define BURN_KERNEL
+#endif
+#define BURN_CONTRACT _Pragma("STDC FP_CONTRACT ON")
+#define BURN_UNROLL _Pragma("clang loop unroll(full)")
+#define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
+#elif defined(__GNUC__)
+#define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
+#define BURN_CONTRACT
+#define BURN_UNROLL _Pragma("GCC unroll 16")
+#define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
+#else
+#define BURN_KERNEL
+#define BURN_CONTRACT
+#define BURN_UNROLL
+#define BURN_INLINE static inline
+#endif
+
+/* Lanes of a vector, and whether 32 vector registers are there (else 16): kernels take half the rows in a tile if not.
+ * A portable build counts in 16 columns where there are vectors to be found by the compiler, 4 where there are none. */
+#if defined(BURN_PORTABLE)
+#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || defined(__riscv_vector) || defined(__ALTIVEC__) || \
+    defined(_M_X64) || defined(_M_ARM64)
+#define BURN_VF_LANES 16
+#else
+#define BURN_VF_LANES 4
+#endif
+#define BURN_MANY_REGISTERS 1
+#elif defined(__AVX512F__)
+#define BURN_VF_LANES 16
+#define BURN_MANY_REGISTERS 1
+#elif defined(__AVX__)
+#define BURN_VF_LANES 8
+#define BURN_MANY_REGISTERS 0
+#else
+#define BURN_VF_LANES 4
+#if defined(__aarch64__) || defined(__powerpc64__)
+#define BURN_MANY_REGISTERS 1
+#else
+#define BURN_MANY_REGISTERS 0
+#endif
+#endif
+
+#define BURN_TILE_ROWS 16 /* the most rows and vectors a tile may have */
+#define BURN_TILE_VECTORS 4
+
+#if !defined(BURN_PORTABLE)
+typedef float burn_vf __attribute__((vector_size(4 * BURN_VF_LANES)));
+typedef float burn_vf_memory __attribute__((vector_size(4 * BURN_VF_LANES), aligned(4), may_alias));
+
+BURN_INLINE burn_vf burn_vf_load(const float *p)
+{
+    return *(const burn_vf_memory *)p;
+}
+
+BURN_INLINE void burn_vf_store(float *p, burn_vf v)
+{
+    *(burn_vf_memory *)p = v;
+}
+
+/* The first n lanes; the others are 0 when loaded and untouched in memory when stored. */
+BURN_INLINE burn_vf burn_vf_load_first(const float *p, ptrdiff_t n)
+{
+    burn_vf v = {0};
+    memcpy(&v, p, (size_t)n * sizeof *p);
+    return v;
+}
+
+BURN_INLINE void burn_vf_store_first(float *p, burn_vf v, ptrdiff_t n)
+{
+    memcpy(p, &v, (size_t)n * sizeof *p);
+}
+
+BURN_INLINE float burn_vf_sum(burn_vf v)
+{
+    float s[BURN_VF_LANES];
+    memcpy(s, &v, sizeof s);
+    for (int w = BURN_VF_LANES / 2; w > 0; w /= 2)
+        for (int i = 0; i < w; i++)
+            s[i] += s[i + w];
+    return s[0];
+}
+
+/* c[i*cm + j] = sum over k < depth of a[i*am + k*ak] * b[k*bk + j], plus the old c[i*cm + j] if `add`, for i < rows and
+ * j < vectors * BURN_VF_LANES. The accumulators live in registers because rows and vectors are constants where this is
+ * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets. */
+BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add)
+{
+    BURN_CONTRACT
+    burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++) {
+        BURN_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = (burn_vf){0};
+    }
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        burn_vf column[BURN_TILE_VECTORS];
+        BURN_UNROLL
+        for (int v = 0; v < vectors; v++)
+            column[v] = burn_vf_load(b + k * bk + v * BURN_VF_LANES);
+        BURN_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float s = a[i * am + k * ak];
+            BURN_UNROLL
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] += s * column[v];
+        }
+    }
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++) {
+        BURN_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            float *to = c + i * cm + v * BURN_VF_LANES;
+            burn_vf_store(to, add ? burn_vf_load(to) + sum[i][v] : sum[i][v]);
+        }
+    }
+}
+
+#else
+/* The same in plain C: four rows at a time, each an array of its own, which is the form that gcc and clang both keep in
+ * registers and vectorise. */
+BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add)
+{
+    BURN_CONTRACT
+    for (int v = 0; v < vectors * BURN_VF_LANES; v += BURN_VF_LANES)
+        for (int i = 0; i < rows; i += 4) {
+            const int more1 = i + 1 < rows, more2 = i + 2 < rows, more3 = i + 3 < rows; /* rows past the end repeat row i */
+            const float *a0 = a + i * am, *a1 = more1 ? a0 + am : a0, *a2 = more2 ? a0 + 2 * am : a0;
+            const float *a3 = more3 ? a0 + 3 * am : a0;
+            float s0[BURN_VF_LANES] = {0}, s1[BURN_VF_LANES] = {0}, s2[BURN_VF_LANES] = {0}, s3[BURN_VF_LANES] = {0};
+            for (ptrdiff_t k = 0; k < depth; k++) {
+                const float x0 = a0[k * ak], x1 = a1[k * ak], x2 = a2[k * ak], x3 = a3[k * ak];
+                const float *column = b + k * bk + v;
+                for (int j = 0; j < BURN_VF_LANES; j++) {
+                    s0[j] += x0 * column[j];
+                    s1[j] += x1 * column[j];
+                    s2[j] += x2 * column[j];
+                    s3[j] += x3 * column[j];
+                }
+            }
+            float *to = c + i * cm + v;
+            for (int j = 0; j < BURN_VF_LANES; j++)
+                to[j] = add ? to[j] + s0[j] : s0[j];
+            for (int j = 0; j < BURN_VF_LANES && more1; j++)
+                to[cm + j] = add ? to[cm + j] + s1[j] : s1[j];
+            for (int j = 0; j < BURN_VF_LANES && more2; j++)
+                to[2 * cm + j] = add ? to[2 * cm + j] + s2[j] : s2[j];
+            for (int j = 0; j < BURN_VF_LANES && more3; j++)
+                to[3 * cm + j] = add ? to[3 * cm + j] + s3[j] : s3[j];
+        }
+}
+#endif
+
+/* burn_tile for a tile that may be at an edge: `rows`, or `rows_edge` where at_row_edge, by `vectors` of at most max_vectors.
+ * Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not there. */
+BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge, ptrdiff_t depth,
+                              const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm,
+                              int add)
+{
+    const ptrdiff_t d = depth;
+    if (vectors >= max_vectors) { /* not ==, which would let a compiler put the variable in the constant's place */
+        if (!at_row_edge)
+            burn_tile(rows, max_vectors, d, a, am, ak, b, bk, c, cm, add);
+        else if (rows_edge > 0)
+            burn_tile(rows_edge, max_vectors, d, a, am, ak, b, bk, c, cm, add);
+    } else if (!at_row_edge) {
+        if (vectors == 1)
+            burn_tile(rows, 1, d, a, am, ak, b, bk, c, cm, add);
+        else if (vectors == 2 && max_vectors > 2)
+            burn_tile(rows, 2, d, a, am, ak, b, bk, c, cm, add);
+        else if (max_vectors > 3)
+            burn_tile(rows, 3, d, a, am, ak, b, bk, c, cm, add);
+    } else if (rows_edge > 0) {
+        if (vectors == 1)
+            burn_tile(rows_edge, 1, d, a, am, ak, b, bk, c, cm, add);
+        else if (vectors == 2 && max_vectors > 2)
+            burn_tile(rows_edge, 2, d, a, am, ak, b, bk, c, cm, add);
+        else if (max_vectors > 3)
+            burn_tile(rows_edge, 3, d, a, am, ak, b, bk, c, cm, add);
+    }
+}
+
+/* Packs columns: to[k*panel + j] = from[k*row + j*column] for k < depth, j < width, and 0 for width <= j < panel. */
+BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, ptrdiff_t row, ptrdiff_t column, ptrdiff_t depth,
+                                 ptrdiff_t width)
+{
+    if (column == 1 && width == panel) {
+        for (ptrdiff_t k = 0; k < depth; k++)
+            memcpy(to + k * panel, from + k * row, (size_t)panel * sizeof *to);
+        return;
+    }
+    for (ptrdiff_t k0 = 0; k0 < depth; k0 += 16) { /* 16 floats are a cache line: each is read and written while it is near */
+        const ptrdiff_t k1 = k0 + 16 < depth ? k0 + 16 : depth;
+        for (ptrdiff_t j = 0; j < width; j++)
+            for (ptrdiff_t k = k0; k < k1; k++)
+                to[k * panel + j] = from[k * row + j * column];
+        for (ptrdiff_t k = k0; k < k1; k++)
+            for (ptrdiff_t j = width; j < panel; j++)
+                to[k * panel + j] = 0.0f;
+    }
+}
+
+/* Packs rows for burn_tile: `count` rows of `depth` floats. With am == 1 (a transposed matrix) as panels of `rows` rows,
+ * element (i, k) at to[i/rows*rows*pitch + k*rows + i%rows]; else row by row at to[i*pitch + k]. */
+BURN_INLINE void burn_pack_rows(float *to, ptrdiff_t pitch, ptrdiff_t rows, const float *from, ptrdiff_t am, ptrdiff_t ak,
+                                ptrdiff_t count, ptrdiff_t depth)
+{
+    if (am == 1) {
+        for (ptrdiff_t i0 = 0; i0 < count; i0 += rows)
+            for (ptrdiff_t k = 0; k < depth; k++)
+                for (ptrdiff_t i = i0; i < i0 + rows && i < count; i++)
+                    to[i0 * pitch + k * rows + i - i0] = from[i + k * ak];
+    } else {
+        for (ptrdiff_t i = 0; i < count; i++)
+            for (ptrdiff_t k = 0; k < depth; k++)
+                to[i * pitch + k] = from[i * am + k * ak];
+    }
+}
+
+/* A row of a padded image: to[q] = from[at + q*step] where that index is in 0..limit-1, else 0, for q < width. */
+BURN_INLINE void burn_pad_row(float *to, ptrdiff_t width, const float *from, ptrdiff_t at, ptrdiff_t step, ptrdiff_t limit)
+{
+    ptrdiff_t q0 = at < 0 ? (-at + step - 1) / step : 0, q1 = at < limit ? (limit - at + step - 1) / step : 0;
+    q1 = q1 < width ? q1 : width;
+    q0 = q0 < q1 ? q0 : q1 > 0 ? q1 : 0;
+    for (ptrdiff_t q = 0; q < q0; q++)
+        to[q] = 0.0f;
+    for (ptrdiff_t q = q0; q < q1; q++)
+        to[q] = from[at + q * step];
+    for (ptrdiff_t q = q1 > 0 ? q1 : 0; q < width; q++)
+        to[q] = 0.0f;
+}
+
+/* The taps of a convolution over a padded image: strides in floats from one channel, slice and row of taps to the next, and for
+ * a tap along w its stride, within `phases` interleaved images that lie `phase` floats apart. */
+typedef struct burn_taps {
+    ptrdiff_t channel, slice, row, column, phases, phase;
+    int slices, rows, columns;
+} burn_taps;
+
+/* One panel of convolution columns: for each tap of each channel, in the order of the weights, `copies` runs of BURN_VF_LANES
+ * pixels from image + from_at[] go to to + to_at[]; the next tap's go `width` floats further. Runs may overlap what follows
+ * them, in ascending order: what is wrong there is overwritten later. */
+BURN_INLINE void burn_gather(float *to, ptrdiff_t width, const float *image, int copies, const ptrdiff_t *from_at,
+                             const ptrdiff_t *to_at, ptrdiff_t channels, burn_taps taps)
+{
+    for (ptrdiff_t c = 0; c < channels; c++)
+        for (int d = 0; d < taps.slices; d++)
+            for (int h = 0; h < taps.rows; h++) {
+                const float *const row = image + c * taps.channel + d * taps.slice + h * taps.row;
+                for (int w = 0; w < taps.columns; w++, to += width) {
+                    const ptrdiff_t q = w * taps.column;
+                    const float *const from = row + q % taps.phases * taps.phase + q / taps.phases;
+                    for (int i = 0; i < copies; i++)
+                        memcpy(to + to_at[i], from + from_at[i], BURN_VF_LANES * sizeof *to);
+                }
+            }
+}
+#endif
