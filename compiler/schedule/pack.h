@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Constant weights rearranged at compile time into the panels that the C templates read (templates/c/gemm.c, conv.c, gemv.c). */
+#ifndef BURNCC_SCHEDULE_PACK_H
+#define BURNCC_SCHEDULE_PACK_H
+#include <stddef.h>
+
+/* One matrix B of k rows and n columns, element (k, n) at src[k*row_stride + n*column_stride], as [ceil(n/nr)][k][nr] with zeros
+ * past column n. nr is 16 * GemmTiles.nv. dst has room for pack_gemm_b_floats. A batch is packed matrix after matrix. */
+size_t pack_gemm_b_floats(size_t n, size_t k, size_t nr);
+void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, size_t nr, float *dst);
+
+/* Convolution weights [groups][oc][taps] (oc of one group; taps = ic*kd*kh*kw of one group) as
+ * [group][ceil(oc/mr)][taps][mr] with zeros past oc. mr is ConvTiles.mr. */
+size_t pack_conv_w_floats(size_t groups, size_t oc, size_t taps, size_t mr);
+void pack_conv_w(const float *src, size_t groups, size_t oc, size_t taps, size_t mr, float *dst);
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Block sizes for the contraction templates (templates/c), from a shape and a machine. All sizes are in elements. */
+#ifndef BURNCC_SCHEDULE_TILES_H
+#define BURNCC_SCHEDULE_TILES_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* lanes: floats in a vector, 0 if the generated file decides by its compiler's flags (generic target). vector_registers: 16 or
+ * 32; ignored when lanes is 0. Cache sizes in bytes, of one core; 0 where there is no such cache or it is not known. */
+typedef struct TileTarget {
+    int lanes, vector_registers;
+    size_t l1, l2, l3;
+} TileTarget;
+
+extern const TileTarget TILE_GENERIC;
+
+/* Strides as the holes of gemm.c; b_packed: B is constant and will be packed by pack_gemm_b with nr = 16*nv. */
+typedef struct GemmShape {
+    int64_t batch, m, n, k, am, ak, bk, bn;
+    int b_packed;
+} GemmShape;
+
+typedef struct GemmTiles {
+    int mr, nv, pack_a, pack_b;
+    int64_t kc, nc, mc;
+} GemmTiles;
+
+GemmTiles gemm_tiles(const GemmShape *shape, const TileTarget *target);
+size_t gemm_scratch_bytes(const GemmShape *shape, const GemmTiles *tiles);
+
+/* Index 0, 1, 2 = d, h, w. ic and oc are of one group. */
+typedef struct ConvShape {
+    int64_t n, groups, ic, oc, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+} ConvShape;
+
+/* pointwise: the caller flattens the output to out = {1, 1, pixels} (and in likewise) before filling the template's holes;
+ * rc and cc are for that flattened shape. */
+typedef struct ConvTiles {
+    int mr, nv, pointwise, pack_x;
+    int64_t kc, rc, cc;
+} ConvTiles;
+
+ConvTiles conv_tiles(const ConvShape *shape, const TileTarget *target);
+size_t conv_scratch_bytes(const ConvShape *shape, const ConvTiles *tiles);
+
+#endif
