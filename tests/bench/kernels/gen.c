@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* In: cases.def. Out, on standard output: C text that fills each template once per case, by the same block sizes that the
+ * compiler would choose, and a table of the cases. The preprocessor plays the template engine: X.inc is a template without its
+ * holes block. An argument LANES,REGISTERS,L1,L2 names a target; without it the generic one is used. */
+#include "../../../compiler/schedule/tiles.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+static TileTarget target;
+
+static void define(const char *name, int64_t value)
+{
+    printf("#undef %s\n#define %s %" PRId64 "\n", name, name, value);
+}
+
+static void epilogue(int kind, const char *arguments, const char *channel, const char *index)
+{
+    define("IDENTITY_EPILOGUE", kind == 0);
+    printf("#undef EPILOGUE\n#undef EPILOGUE_PARAMS\n");
+    if (kind == 0)
+        printf("#define EPILOGUE(%s) (acc)\n#define EPILOGUE_PARAMS\n", arguments);
+    else if (kind == 1)
+        printf("#define EPILOGUE(%s) ((acc) + e_bias[%s] > 0.0f ? (acc) + e_bias[%s] : 0.0f)\n"
+               "#define EPILOGUE_PARAMS , const float *restrict e_bias\n",
+               arguments, channel, channel);
+    else
+        printf("#define EPILOGUE(%s) ((acc) + e_add[%s])\n#define EPILOGUE_PARAMS , const float *restrict e_add\n", arguments, index);
+}
+
+static void include(const char *kernel, const char *file, int kind)
+{
+    printf("#undef KERNEL\n#define KERNEL kernel_%s\n#include \"%s.inc\"\n", kernel, file);
+    printf("static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
+           "    kernel_%s(a, b, c%s, s);\n}\n",
+           kernel, kernel, kind ? ", e" : "");
+}
+
+static void gemm(const char *name, int64_t batch, int64_t m, int64_t n, int64_t k, int a_t, int b_kind, int kind)
+{
+    const GemmShape s = {batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0};
+    const GemmTiles t = gemm_tiles(&s, &target);
+    const int64_t nr = t.nv * 16;
+    define("BATCH", batch), define("M", m), define("N", n), define("K", k), define("AB", m * k), define("AM", s.am);
+    define("AK", s.ak), define("B_PACKED", s.b_packed), define("BB", b_kind ? n * k : (n + nr - 1) / nr * nr * k);
+    define("BK", s.bk), define("BN", s.bn), define("PACK_B", t.pack_b), define("PACK_A", t.pack_a), define("CB", m * n);
+    define("CM", n), define("MR", t.mr), define("NV", t.nv), define("KC", t.kc), define("NC", t.nc), define("MC", t.mc);
+    epilogue(kind, "acc, b, m, n", "n", "(b * M + m) * N + n");
+    include(name, "gemm", kind);
+    fprintf(stderr, "%s: mr %d nv %d kc %d nc %d mc %d pack_a %d pack_b %d scratch %zu\n", name, t.mr, t.nv, (int)t.kc, (int)t.nc,
+            (int)t.mc, t.pack_a, t.pack_b, gemm_scratch_bytes(&s, &t));
+}
+
+static ConvShape conv_shape(int64_t n, int64_t g, int64_t ic, int64_t oc, const int64_t *v)
+{
+    ConvShape s = {.n = n, .groups = g, .ic = ic, .oc = oc};
+    for (int i = 0; i < 3; i++) {
+        s.in[i] = v[i], s.kernel[i] = v[3 + i], s.stride[i] = v[6 + i], s.dilation[i] = v[9 + i], s.pad[i] = v[12 + i];
+        s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
+    }
+    return s;
+}
+
+static void conv(const char *name, ConvShape s, int kind)
+{
+    static const char *const names[5][3] = {
+        {"ID", "IH", "IW"}, {"KD", "KH", "KW"}, {"SD", "SH", "SW"}, {"DD", "DH", "DW"}, {"PD", "PH", "PW"}};
+    const ConvTiles t = conv_tiles(&s, &target);
+    if (t.pointwise) {
+        s.in[2] = s.out[2] = s.out[0] * s.out[1] * s.out[2];
+        s.in[0] = s.in[1] = s.out[0] = s.out[1] = 1;
+    }
+    for (int i = 0; i < 3; i++) {
+        define(names[0][i], s.in[i]), define(names[1][i], s.kernel[i]), define(names[2][i], s.stride[i]);
+        define(names[3][i], s.dilation[i]), define(names[4][i], s.pad[i]);
+    }
+    define("N", s.n), define("G", s.groups), define("IC", s.ic), define("OC", s.oc), define("OD", s.out[0]);
+    define("OH", s.out[1]), define("OW", s.out[2]), define("POINTWISE", t.pointwise), define("PACK_X", t.pack_x);
+    define("MR", t.mr), define("NV", t.nv), define("KC", t.kc), define("RC", t.rc), define("CC", t.cc);
+    epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
+    include(name, "conv", kind);
+    fprintf(stderr, "%s: mr %d nv %d kc %d rc %d cc %d pointwise %d pack_x %d scratch %zu\n", name, t.mr, t.nv, (int)t.kc,
+            (int)t.rc, (int)t.cc, t.pointwise, t.pack_x, conv_scratch_bytes(&s, &t));
+}
+
+int main(int argc, char **argv)
+{
+    target = TILE_GENERIC;
+    if (argc > 1)
+        sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
+    printf("#include \"vec.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
+#define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
+#define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
+    conv(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
+#include "cases.def"
+    return 0;
+}

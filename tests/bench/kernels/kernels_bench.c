@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Checks every instantiated template against a plain loop in double precision, with canaries around outputs and scratch, and
+ * times those marked so.  kernels_bench [check|time] [part of a name].  A line a case:
+ *   NAME ok err=E of bound    (E: largest error over the bound of a sum of that length)     NAME ms=.. gflops=.. */
+#define _POSIX_C_SOURCE 200112L
+#include "cases_c.h"
+#include "../../../compiler/schedule/pack.h"
+#include "../../../compiler/schedule/tiles.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef void (*Run)(const float *a, const float *b, float *c, const float *e, unsigned char *scratch);
+
+enum { GUARD = 64 };
+static const float CANARY = 12345.678f;
+static const TileTarget target = TARGET;
+static int failures;
+
+static float *random_floats(size_t n)
+{
+    static unsigned state = 1;
+    float *p = malloc(n * sizeof *p);
+    for (size_t i = 0; p && i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        p[i] = (float)(int)(state >> 8) / 8388608.0f - 1.0f;
+    }
+    return p ? p : (perror("malloc"), exit(1), p);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A scratch block that is aligned, ends with a canary, and starts as NaN so that a read of what was never written shows. */
+static unsigned char *scratch_new(size_t bytes, void **block)
+{
+    if (posix_memalign(block, 64, bytes + GUARD))
+        exit(1);
+    memset(*block, 0xff, bytes);
+    memset((unsigned char *)*block + bytes, 0x5a, GUARD);
+    return *block;
+}
+
+static void canaries_check(const char *name, const float *c, size_t n, const unsigned char *scratch, size_t bytes)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (memcmp(&c[i], &CANARY, 4) || memcmp(&c[GUARD + n + i], &CANARY, 4) || scratch[bytes + i] != 0x5a) {
+            printf("%s FAIL: wrote out of bounds\n", name);
+            failures++;
+            return;
+        }
+}
+
+static double epilogue(int kind, double acc, const float *e, int64_t channel, int64_t index)
+{
+    if (kind == 1)
+        return acc + (double)e[channel] > 0 ? acc + (double)e[channel] : 0;
+    return kind == 2 ? acc + (double)e[index] : acc;
+}
+
+static void report(const char *name, double worst)
+{
+    printf("%-24s %s err=%.3g of bound\n", name, worst <= 1 ? "ok" : "FAIL", worst);
+    failures += !(worst <= 1);
+}
+
+static void time_run(const char *name, Run run, const float *a, const float *b, float *c, const float *e, unsigned char *scratch,
+                     double flops)
+{
+    double best = 1e9;
+    const double stop = seconds() + 0.4;
+    for (int i = 0; i < 3 || seconds() < stop; i++) {
+        const double t = seconds();
+        run(a, b, c, e, scratch);
+        const double d = seconds() - t;
+        best = d < best ? d : best;
+    }
+    printf("%-24s ms=%.4f gflops=%.1f\n", name, best * 1e3, flops / best * 1e-9);
+    fflush(stdout);
+}
+
+/* err over bound, for one output: acc is the exact sum, magnitude the sum of absolute products. */
+static double error_of(double got, double want, double magnitude, int64_t depth)
+{
+    const double bound = ((double)depth + 3) * (double)FLT_EPSILON * 0.5 * (magnitude + fabs(want)) + 1e-30;
+    return isfinite(got) ? fabs(got - want) / bound : 1e9;
+}
+
+static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int kind, int timing)
+{
+    const GemmTiles t = gemm_tiles(&s, &target);
+    const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k), cn = (size_t)(s.batch * s.m * s.n);
+    const size_t nr = 16 * (size_t)t.nv, bytes = gemm_scratch_bytes(&s, &t);
+    const size_t one = pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr);
+    float *a = random_floats(an), *b = random_floats(bn), *e = random_floats(cn), *c = random_floats(cn + 2 * GUARD);
+    float *packed = b_kind ? b : random_floats((size_t)s.batch * one);
+    void *block;
+    unsigned char *scratch = scratch_new(bytes, &block);
+    double worst = 0;
+    for (size_t i = 0; i < cn + 2 * GUARD; i++)
+        c[i] = CANARY;
+    for (int64_t i = 0; i < s.batch && !b_kind; i++)
+        pack_gemm_b(b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, nr, packed + (size_t)i * one);
+    run(a, packed, c + GUARD, e, scratch);
+    canaries_check(name, c, cn, scratch, bytes);
+    for (size_t i = 0; i < cn; i += cn > 100000 ? cn / 5003 : 1) {
+        const int64_t n = (int64_t)i % s.n, m = (int64_t)i / s.n % s.m, bt = (int64_t)i / s.n / s.m;
+        double acc = 0, magnitude = 0;
+        for (int64_t k = 0; k < s.k; k++) {
+            const double p = (double)a[bt * s.m * s.k + m * s.am + k * s.ak] * (double)b[bt * s.n * s.k + k * s.bk + n * s.bn];
+            acc += p, magnitude += fabs(p);
+        }
+        const double err = error_of((double)c[GUARD + i], epilogue(kind, acc, e, n, (int64_t)i), magnitude, s.k);
+        worst = err > worst ? err : worst;
+    }
+    if (!timing || worst > 1)
+        report(name, worst);
+    if (timing)
+        time_run(name, run, a, packed, c + GUARD, e, scratch, 2.0 * (double)cn * (double)s.k);
+    if (packed != b)
+        free(packed);
+    free(a), free(b), free(c), free(e), free(block);
+}
+
+static double conv_error(const ConvShape *s, const float *x, const float *w, const float *e, int kind, size_t i, double got)
+{
+    const int64_t p = (int64_t)i % (s->out[0] * s->out[1] * s->out[2]), all = (int64_t)i / (s->out[0] * s->out[1] * s->out[2]);
+    const int64_t c = all % (s->groups * s->oc), n = all / (s->groups * s->oc), g = c / s->oc;
+    const int64_t o[3] = {p / s->out[2] / s->out[1], p / s->out[2] % s->out[1], p % s->out[2]};
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    double acc = 0, magnitude = 0;
+    for (int64_t k = 0; k < s->ic * taps; k++) {
+        const int64_t tap[3] = {k % taps / s->kernel[2] / s->kernel[1], k % taps / s->kernel[2] % s->kernel[1], k % s->kernel[2]};
+        int64_t at = n * s->groups * s->ic + g * s->ic + k / taps;
+        int inside = 1;
+        for (int d = 0; d < 3; d++) {
+            const int64_t v = o[d] * s->stride[d] - s->pad[d] + tap[d] * s->dilation[d];
+            inside = inside && v >= 0 && v < s->in[d];
+            at = at * s->in[d] + v;
+        }
+        if (inside) {
+            const double q = (double)w[c * s->ic * taps + k] * (double)x[at];
+            acc += q, magnitude += fabs(q);
+        }
+    }
+    return error_of(got, epilogue(kind, acc, e, c, (int64_t)i), magnitude, s->ic * taps);
+}
+
+static void conv_case(const char *name, Run run, ConvShape s, int kind, int timing)
+{
+    for (int i = 0; i < 3; i++)
+        s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
+    const ConvTiles t = conv_tiles(&s, &target);
+    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = (size_t)t.mr;
+    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), bytes = conv_scratch_bytes(&s, &t);
+    const size_t yn = (size_t)(s.n * s.groups * s.oc * s.out[0] * s.out[1] * s.out[2]);
+    float *x = random_floats(xn), *w = random_floats((size_t)(s.groups * s.oc) * taps), *e = random_floats(yn > 4096 ? yn : 4096);
+    float *packed = random_floats(pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, taps, mr));
+    float *y = random_floats(yn + 2 * GUARD);
+    void *block;
+    unsigned char *scratch = scratch_new(bytes, &block);
+    double worst = 0;
+    pack_conv_w(w, (size_t)s.groups, (size_t)s.oc, taps, mr, packed);
+    for (size_t i = 0; i < yn + 2 * GUARD; i++)
+        y[i] = CANARY;
+    run(packed, x, y + GUARD, e, scratch);
+    canaries_check(name, y, yn, scratch, bytes);
+    for (size_t i = 0; i < yn; i += yn > 50000 ? yn / 3001 : 1) {
+        const double err = conv_error(&s, x, w, e, kind, i, (double)y[GUARD + i]);
+        worst = err > worst ? err : worst;
+    }
+    if (!timing || worst > 1)
+        report(name, worst);
+    if (timing)
+        time_run(name, run, packed, x, y + GUARD, e, scratch, 2.0 * (double)yn * (double)taps);
+    free(x), free(w), free(e), free(packed), free(y), free(block);
+}
+
+int main(int argc, char **argv)
+{
+    const int timing = argc > 1 && !strcmp(argv[1], "time");
+    const char *part = argc > 2 ? argv[2] : "";
+#define WANTED(name, timed) ((!timing || timed) && strstr(#name, part))
+#define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind)                                                             \
+    if (WANTED(name, timed))                                                                                             \
+        gemm_case(#name, run_##name,                                                                                     \
+                  (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0}, \
+                  b_kind, kind, timing);
+#define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)                \
+    if (WANTED(name, timed))                                                                                             \
+        conv_case(#name, run_##name,                                                                                     \
+                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, kind, timing);
+#include "cases.def"
+    if (!timing)
+        printf(failures ? "%d failures\n" : "all ok\n", failures);
+    return failures != 0;
+}

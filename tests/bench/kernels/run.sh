@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Builds kernels_bench and runs it.  usage: run.sh BUILD_DIR [check|time [PART]]
+# $CC (cc), $CFLAGS (-O3 -march=native): how kernels are compiled; $TARGET: LANES,REGISTERS,L1,L2 (empty: the generic target).
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../../..
+out=${1:?usage: run.sh BUILD_DIR [check|time [PART]]}
+shift
+mkdir -p "$out"
+for t in gemm conv; do
+    sed '1,/^\/\/ end holes/d' "$root/templates/c/$t.c" >"$out/$t.inc"
+done
+warn="-Wall -Wextra -Wconversion -Wshadow -pedantic"
+${CC:-cc} -std=c11 -O1 $warn "$here/gen.c" "$root/compiler/schedule/tiles.c" -o "$out/gen"
+"$out/gen" $TARGET >"$out/cases_c.h" 2>"$out/tiles.txt"
+# shellcheck disable=SC2086
+${CC:-cc} -std=c99 ${CFLAGS:--O3 -march=native} $warn -I"$out" -I"$root/templates/c" "$here/kernels_bench.c" \
+    "$root/compiler/schedule/pack.c" "$root/compiler/schedule/tiles.c" -lm -o "$out/kernels_bench"
+"$out/kernels_bench" "$@"
