@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Helpers of the op families (see common.h). Element access goes through double or 64-bit integers by the class of the
+// dtype; byte copies know only the element size, so that views and gathers serve every dtype, strings included.
+#include "common.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- shape rules
+const char *value_type_text(const Value *v) {
+    return v ? type_text(v->graph->arena, v->graph, &v->type) : "absent";
+}
+
+bool op_axis(Node *n, int rank, int *axis) {
+    int64_t a = node_int(n, "axis", 0);
+    if (a < 0 || a >= rank) {
+        diag_error(n->loc, "axis %lld is outside 0..%d of a tensor of rank %d", (long long)a, rank - 1, rank);
+        return false;
+    }
+    *axis = (int)a;
+    return true;
+}
+
+bool op_ints(Node *n, const char *name, int want, const int64_t **at) {
+    int count = 0;
+    *at = node_ints(n, name, &count);
+    if (count != want) {
+        diag_error(n->loc, "attribute %s wants %d integers, it has %d", name, want, count);
+        return false;
+    }
+    return true;
+}
+
+void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, int64_t *at) {
+    int have = 0;
+    const int64_t *v = node_ints(n, name, &have);
+    for (int i = 0; i < count; i++) at[i] = i < have ? v[i] : otherwise;
+}
+
+bool op_numeric(Node *n, const Value *v) {
+    DClass c = dtype_class(v->type.dtype);
+    if (c != CLASS_STRING && c != CLASS_COMPLEX && c != CLASS_NONE) return true;
+    diag_error(n->loc, "wants numbers, input is %s", value_type_text(v));
+    return false;
+}
+
+bool op_index_type(Node *n, const Value *v) {
+    if (dtype_is_int(v->type.dtype)) return true;
+    diag_error(n->loc, "indices must be integers, they are %s; cast them to i64", value_type_text(v));
+    return false;
+}
+
+bool op_static(Node *n, Dim d, const char *why) {
+    if (dim_is_const(d)) return true;
+    diag_error(n->loc, "%s is %s here but must be known; bind it with --dim NAME=VALUE", why, dim_text(n->graph->arena, n->graph, d));
+    return false;
+}
+
+Dim dim_offset(Graph *g, Dim d, int64_t k) {
+    return k >= 0 ? dim_add(g, d, k) : dim_sub(g, d, -k);
+}
+
+// ---------------------------------------------------------------- evaluation
+Scalar element_get(const Tensor *t, int64_t i) {
+    if (dtype_is_float(t->type.dtype)) return (Scalar){ .f = tensor_get_f(t, i) };
+    return (Scalar){ .i = tensor_get_i(t, i) };
+}
+
+void element_set(Tensor *t, int64_t i, Scalar s) {
+    if (dtype_is_float(t->type.dtype)) tensor_set_f(t, i, s.f);
+    else tensor_set_i(t, i, s.i);
+}
+
+static int64_t integer_lowest(DType d) {
+    int bits = d == DT_I4 ? 4 : d == DT_I2 ? 2 : (int)dtype_size(d) * 8;
+    return dtype_class(d) == CLASS_INT ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
+}
+
+static int64_t integer_highest(DType d) {
+    int bits = d == DT_I4 || d == DT_U4 ? 4 : d == DT_I2 || d == DT_U2 ? 2 : d == DT_BOOL ? 1 : (int)dtype_size(d) * 8;
+    if (dtype_class(d) == CLASS_INT) bits--;
+    return (int64_t)(UINT64_MAX >> (64 - bits));
+}
+
+Scalar element_identity(DType d, ReduceOp op) {
+    bool real = dtype_is_float(d);
+    switch (op) {
+    case RED_PROD: case RED_AND: return real ? (Scalar){ .f = 1 } : (Scalar){ .i = 1 };
+    case RED_MAX: return real ? (Scalar){ .f = -INFINITY } : (Scalar){ .i = integer_lowest(d) };
+    case RED_MIN: return real ? (Scalar){ .f = INFINITY } : (Scalar){ .i = integer_highest(d) };
+    default: return real ? (Scalar){ .f = 0 } : (Scalar){ .i = 0 };
+    }
+}
+
+bool element_less(DType d, Scalar a, Scalar b) {
+    if (dtype_is_float(d)) return isnan(b.f) ? !isnan(a.f) : a.f < b.f;
+    return dtype_class(d) == CLASS_UINT ? a.u < b.u : a.i < b.i;
+}
+
+static Scalar float_combine(ReduceOp op, double a, double b) {
+    switch (op) {
+    case RED_SUM: return (Scalar){ .f = a + b };
+    case RED_PROD: return (Scalar){ .f = a * b };
+    case RED_MAX: return (Scalar){ .f = isnan(a) || a > b ? a : b };
+    case RED_MIN: return (Scalar){ .f = isnan(a) || a < b ? a : b };
+    default: bug("reduction %d of floats", (int)op);
+    }
+}
+
+Scalar element_combine(DType d, ReduceOp op, Scalar a, Scalar b) {
+    if (dtype_is_float(d)) return float_combine(op, a.f, b.f);
+    switch (op) {
+    case RED_SUM: return d == DT_BOOL ? (Scalar){ .i = a.i | b.i } : (Scalar){ .u = a.u + b.u };
+    case RED_PROD: return (Scalar){ .u = a.u * b.u };
+    case RED_MAX: return element_less(d, a, b) ? b : a;
+    case RED_MIN: return element_less(d, b, a) ? b : a;
+    case RED_AND: return (Scalar){ .u = a.u & b.u };
+    case RED_OR: return (Scalar){ .u = a.u | b.u };
+    case RED_XOR: return (Scalar){ .u = a.u ^ b.u };
+    default: bug("reduction %d has no pairwise form", (int)op);
+    }
+}
+
+void *scratch_new(size_t count, size_t size) {
+    void *p = calloc(count ? count : 1, size);
+    if (!p) fatal(EXIT_MEMORY, "out of memory: %zu elements of %zu bytes", count, size);
+    return p;
+}
+
+bool index_next(int rank, const int64_t *dims, int64_t *idx) {
+    for (int i = rank - 1; i >= 0; i--) {
+        if (++idx[i] < dims[i]) return true;
+        idx[i] = 0;
+    }
+    return false;
+}
+
+// ---- strided copies
+typedef struct Walk { int rank; int64_t dims[MAX_RANK], dst[MAX_RANK], src[MAX_RANK]; } Walk;
+
+// Leaves out axes of extent 1 and merges neighbours that both sides walk as one.
+static Walk walk_collapse(int rank, const int64_t *dims, const int64_t *dst, const int64_t *src) {
+    Walk w = { 0 };
+    for (int i = 0; i < rank; i++) {
+        if (dims[i] == 1) continue;
+        int last = w.rank - 1;
+        if (last >= 0 && w.dst[last] == dst[i] * dims[i] && w.src[last] == src[i] * dims[i]) {
+            w.dims[last] *= dims[i];
+            w.dst[last] = dst[i];
+            w.src[last] = src[i];
+        } else {
+            w.dims[w.rank] = dims[i];
+            w.dst[w.rank] = dst[i];
+            w.src[w.rank++] = src[i];
+        }
+    }
+    return w;
+}
+
+static void copy_run(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n, size_t size) {
+    if (ds == 1 && ss == 1) {
+        memcpy(dst, src, (size_t)n * size);
+        return;
+    }
+    ptrdiff_t db = (ptrdiff_t)ds * (ptrdiff_t)size, sb = (ptrdiff_t)ss * (ptrdiff_t)size;
+    switch (size) {                                     // constant sizes become single moves
+    case 1: for (int64_t i = 0; i < n; i++) dst[i * db] = src[i * sb]; break;
+    case 2: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 2); break;
+    case 4: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 4); break;
+    case 8: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 8); break;
+    default: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, size); break;
+    }
+}
+
+// A transposition is copied in square tiles, so that both sides stay in cache: rows of `w`'s last axis, columns along axis p.
+static void copy_tiles(const Walk *w, int p, char *dst, const char *src, size_t size) {
+    enum { TILE = 32 };
+    int last = w->rank - 1;
+    ptrdiff_t bytes = (ptrdiff_t)size;
+    for (int64_t r = 0; r < w->dims[p]; r += TILE)
+        for (int64_t c = 0; c < w->dims[last]; c += TILE) {
+            int64_t rows = w->dims[p] - r < TILE ? w->dims[p] - r : TILE;
+            int64_t cols = w->dims[last] - c < TILE ? w->dims[last] - c : TILE;
+            for (int64_t i = r; i < r + rows; i++)
+                copy_run(dst + (i * w->dst[p] + c * w->dst[last]) * bytes, w->dst[last],
+                         src + (i * w->src[p] + c * w->src[last]) * bytes, w->src[last], cols, size);
+        }
+}
+
+void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank, const int64_t *dims, size_t size) {
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0) return;
+    Walk w = walk_collapse(rank, dims, dst_stride, src_stride);
+    if (w.rank == 0) {
+        memcpy(dst, src, size);
+        return;
+    }
+    int last = w.rank - 1, tiled = -1;
+    if (w.src[last] != 1)
+        for (int i = 0; i < last; i++)
+            if (w.src[i] == 1) tiled = i;
+    int64_t outer[MAX_RANK], idx[MAX_RANK] = { 0 };
+    for (int i = 0; i < last; i++) outer[i] = i == tiled ? 1 : w.dims[i];
+    do {
+        int64_t d = 0, s = 0;
+        for (int i = 0; i < last; i++) {
+            d += idx[i] * w.dst[i];
+            s += idx[i] * w.src[i];
+        }
+        char *to = (char *)dst + d * (ptrdiff_t)size;
+        const char *from = (const char *)src + s * (ptrdiff_t)size;
+        if (tiled >= 0) copy_tiles(&w, tiled, to, from, size);
+        else copy_run(to, w.dst[last], from, w.src[last], w.dims[last], size);
+    } while (index_next(last, outer, idx));
+}
+
+// ---------------------------------------------------------------- index expressions
+Expr *ix_add(Lower *l, Expr *a, Expr *b) { return expr_binary(l->p, E_Add, a, b); }
+Expr *ix_addc(Lower *l, Expr *a, int64_t c) { return c ? expr_binary(l->p, E_Add, a, expr_index(l->p, c)) : a; }
+Expr *ix_mulc(Lower *l, Expr *a, int64_t c) { return c == 1 ? a : expr_binary(l->p, E_Mul, a, expr_index(l->p, c)); }
+Expr *ix_divc(Lower *l, Expr *a, int64_t c) { return c == 1 ? a : expr_binary(l->p, E_Div, a, expr_index(l->p, c)); }
+Expr *ix_modc(Lower *l, Expr *a, int64_t c) { return c == 1 ? expr_index(l->p, 0) : expr_binary(l->p, E_Mod, a, expr_index(l->p, c)); }
+
+static Expr *both(Lower *l, Expr *a, Expr *b) { return a ? expr_binary(l->p, E_And, a, b) : b; }
+
+Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, int64_t hi) {
+    if (i->lo < lo) cond = both(l, cond, expr_binary(l->p, E_Le, expr_index(l->p, lo), i));
+    if (i->hi >= hi) cond = both(l, cond, expr_binary(l->p, E_Lt, i, expr_index(l->p, hi)));
+    return cond;
+}
+
+Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise) {
+    if (!cond) return lower_load(l, v, idx);
+    Expr *old = lower_guard(l, cond);
+    Expr *e = lower_load(l, v, idx);
+    l->guard = old;
+    return e ? expr_select(l->p, cond, e, otherwise) : NULL;
+}
+
+Expr *expr_identity(ExprPool *p, DType d, ReduceOp op) {
+    Scalar s = element_identity(d, op);
+    return dtype_is_float(d) ? expr_const_f(p, d, s.f) : expr_const_i(p, d, s.i);
+}
+
+Expr *expr_zero(ExprPool *p, DType d) { return expr_identity(p, d, RED_SUM); }
+
+DType accumulator_type(DType d) { return dtype_is_small_float(d) ? DT_F32 : d; }
+
+Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body) {
+    DType d = body->dtype, wide = accumulator_type(d);
+    if (n_axes == 0) return body;
+    if (op > RED_PROD) return expr_reduce(l->p, op, n_axes, axes, body, NULL);          // extremes are exact in any type
+    if (wide != d) body = expr_cast(l->p, body, wide);
+    Expr *e = expr_reduce(l->p, op, n_axes, axes, body, NULL);
+    return wide != d ? expr_cast(l->p, e, d) : e;
+}
+
+// ---------------------------------------------------------------- gradients
+Value *b_full(Graph *g, const Type *t, double v) {
+    Value *s = b_scalar(g, t->dtype, v);
+    return t->rank ? b_expand(g, s, t->rank, t->dim) : s;
+}
+
+Value *b_sum_to(Graph *g, Value *x, const Type *t) {
+    if (!x) return NULL;
+    int64_t axes[MAX_RANK];
+    int n = 0, lead = x->type.rank - t->rank;
+    for (int i = 0; i < x->type.rank; i++) {
+        bool broadcast = i < lead || (t->dim[i - lead] == 1 && x->type.dim[i] != 1);
+        if (broadcast) axes[n++] = i;
+    }
+    if (n) x = b_reduce(g, OP_ReduceSum, x, n, axes, true);
+    return lead ? b_reshape(g, x, t->rank, t->dim) : x;
+}
+
+Value *b_move_axes(Graph *g, Value *x, int from, int count, int to) {
+    if (!x || from == to || count == 0) return x;
+    int perm[MAX_RANK], rest = 0;
+    for (int i = 0; i < x->type.rank; i++) {
+        if (i >= to && i < to + count) { perm[i] = from + i - to; continue; }
+        if (rest == from) rest += count;                // axes that stay in order around the moved block
+        perm[i] = rest++;
+    }
+    return b_transpose(g, x, perm);
+}
+
+Value *b_flip(Graph *g, Value *x, const bool *axes) {
+    if (!x) return NULL;
+    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
+    bool any = false;
+    for (int i = 0; i < x->type.rank; i++) {
+        bool flip = axes[i] && x->type.dim[i] > 1;
+        any = any || flip;
+        starts[i] = flip ? x->type.dim[i] - 1 : 0;
+        steps[i] = flip ? -1 : 1;
+    }
+    return any ? b_slice(g, x, starts, steps, x->type.dim) : x;
+}

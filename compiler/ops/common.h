@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the op families share: checked attributes, element access by class, byte copies over strides, index expressions
+// and a few builders for gradients. Private to compiler/ops and compiler/grad.
+#ifndef BURNCC_OPS_COMMON_H
+#define BURNCC_OPS_COMMON_H
+#include "../burncc.h"
+
+// ---- shape rules
+const char *value_type_text(const Value *v);                                // "f32[1,3]" for diagnostics, NULL-safe
+bool op_axis(Node *n, int rank, int *axis);                                 // attribute axis (default 0) in 0..rank-1, else a diagnostic
+bool op_ints(Node *n, const char *name, int want, const int64_t **at);      // attribute with exactly `want` integers, else a diagnostic
+void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, int64_t *at); // attribute or `otherwise` everywhere
+bool op_numeric(Node *n, const Value *v);                                   // not a string, complex or untyped value, else a diagnostic
+bool op_index_type(Node *n, const Value *v);                                // an integer tensor, else a diagnostic
+bool op_static(Node *n, Dim d, const char *why);                            // a constant dimension, else a diagnostic that names --dim
+Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d + k, k of any sign
+
+// A window that slides over the spatial axes 2.. of [n,c,...]: windows and convolutions. Attributes strides and dilations default to 1,
+// pads (lo... hi...) to 0. Output o and kernel position k meet input o * stride + k * dilation - lo.
+typedef struct Geometry { int spatial; int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK]; bool ceil; } Geometry;
+bool geometry_check(Node *n, int spatial);                                  // the attributes' lengths and ranges
+Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
+bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);      // output size of spatial axis i over an input of size d
+
+// ---- evaluation
+// One element by the class of its dtype: .f for floats, .i for integers and bool.
+Scalar element_get(const Tensor *t, int64_t i);
+void element_set(Tensor *t, int64_t i, Scalar s);
+Scalar element_identity(DType d, ReduceOp op);                              // of sums, products, extremes: -inf or the lowest integer for RED_MAX
+Scalar element_combine(DType d, ReduceOp op, Scalar a, Scalar b);
+bool element_less(DType d, Scalar a, Scalar b);                             // NaN is above every number, so an order exists
+void *scratch_new(size_t count, size_t size);                               // checked malloc; fatal when memory is out
+// dst[sum i*dst_stride] = src[sum i*src_stride] over all i in dims; strides in elements of `size` bytes, any sign or 0
+void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank, const int64_t *dims, size_t size);
+bool index_next(int rank, const int64_t *dims, int64_t *idx);               // odometer, last axis fastest; false after the last
+
+// ---- index expressions (all DT_INDEX)
+Expr *ix_add(Lower *l, Expr *a, Expr *b);
+Expr *ix_addc(Lower *l, Expr *a, int64_t c);
+Expr *ix_mulc(Lower *l, Expr *a, int64_t c);
+Expr *ix_divc(Lower *l, Expr *a, int64_t c);
+Expr *ix_modc(Lower *l, Expr *a, int64_t c);
+Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, int64_t hi);   // cond && lo <= i && i < hi; NULL: always true. Leaves out what i's range proves
+Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);      // element where cond (NULL: always), else otherwise
+Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // element_identity as a constant
+Expr *expr_zero(ExprPool *p, DType d);
+DType accumulator_type(DType d);                                            // f32 for smaller floats, else d
+Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body);       // small floats reduce in f32
+
+// ---- gradients
+Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction);
+Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction);
+Value *b_full(Graph *g, const Type *t, double v);                           // a tensor of one value
+Value *b_sum_to(Graph *g, Value *x, const Type *t);                         // adjoint of broadcasting: sums x down to t's dimensions
+Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);        // axes from..from+count-1 become to..to+count-1
+Value *b_flip(Graph *g, Value *x, const bool *axes);                        // reverses the marked axes, which are static
+#endif
