@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// MatMul (numpy rules: vectors, broadcast batches) and Conv (1-D to 6-D, strides, dilations, pads, groups; no bias).
+//
+// The evaluators accumulate floats in double and integers exactly; the lowerings are the plain sums of products that the template
+// kernels are checked against. Gradients are again MatMuls and Convs:
+//   dX = dY W^T, dW = X^T dY;   conv: dX = conv(dY spread by the stride, flipped W with channels swapped),
+//   dW = conv(X with batch as channels, dY as kernel) where stride and dilation change places.
+#include "common.h"
+#include "ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- MatMul: shapes
+// Both operands as batches of matrices: x [batch..., m, k], y [batch..., k, n]; a vector is one row or one column.
+typedef struct MatShape { Dim m, k, n; Type x, y, batch; } MatShape;
+
+static bool mat_shape(const Type *x, const Type *y, MatShape *s) {
+    if (x->rank < 1 || y->rank < 1) return false;
+    s->m = x->rank > 1 ? x->dim[x->rank - 2] : 1;
+    s->k = x->dim[x->rank - 1];
+    s->n = y->rank > 1 ? y->dim[y->rank - 1] : 1;
+    s->x = type_make(x->dtype, x->rank > 2 ? x->rank - 2 : 0, x->dim);
+    s->y = type_make(y->dtype, y->rank > 2 ? y->rank - 2 : 0, y->dim);
+    Dim k = y->rank > 1 ? y->dim[y->rank - 2] : y->dim[0];
+    if (k != s->k && dim_is_const(k) && dim_is_const(s->k)) return false;
+    if (dim_is_const(k)) s->k = k;
+    return type_broadcast(&s->batch, &s->x, &s->y);
+}
+
+bool shape_matmul(Node *n) {
+    const Type *x = &n->in[0]->type, *y = &n->in[1]->type;
+    MatShape s;
+    if (!op_numeric(n, n->in[0]) || !op_numeric(n, n->in[1])) return false;
+    if (x->dtype != y->dtype) {
+        diag_error(n->loc, "cannot multiply %s by %s: cast one of them", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        return false;
+    }
+    if (!mat_shape(x, y, &s)) {
+        diag_error(n->loc, "cannot multiply %s by %s: the first's last dimension must be the second's last but one, and batches must broadcast",
+                   value_type_text(n->in[0]), value_type_text(n->in[1]));
+        return false;
+    }
+    Type t = s.batch;
+    if (x->rank > 1) t.dim[t.rank++] = s.m;
+    if (y->rank > 1) t.dim[t.rank++] = s.n;
+    n->out[0]->type = t;
+    return true;
+}
+
+// Element strides of the batch axes of one operand inside the common batch, 0 where it broadcasts.
+static void batch_strides(const Type *operand, const Type *batch, int64_t matrix, int64_t *stride) {
+    int64_t step = matrix;
+    int lead = batch->rank - operand->rank;
+    for (int i = 0; i < lead; i++) stride[i] = 0;
+    for (int i = operand->rank - 1; i >= 0; i--) {
+        stride[lead + i] = operand->dim[i] == 1 ? 0 : step;
+        step *= operand->dim[i];
+    }
+}
+
+// ---------------------------------------------------------------- evaluation
+// Numbers of a tensor widened for accumulation: doubles, or unsigned 64-bit integers whose wrapping is exact modulo the dtype.
+typedef union Wide { double *f; uint64_t *u; void *p; } Wide;
+
+static Wide widen(const Tensor *t) {
+    int64_t n = type_count(&t->type);
+    Wide w = { .p = scratch_new((size_t)n, 8) };
+    if (dtype_is_float(t->type.dtype))
+        for (int64_t i = 0; i < n; i++) w.f[i] = tensor_get_f(t, i);
+    else
+        for (int64_t i = 0; i < n; i++) w.u[i] = (uint64_t)tensor_get_i(t, i);
+    return w;
+}
+
+static void narrow(Tensor *t, int64_t at, bool real, Wide row, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (real) tensor_set_f(t, at + i, row.f[i]);
+        else tensor_set_i(t, at + i, (int64_t)row.u[i]);
+    }
+}
+
+// row[i * row_step] += a * b[i * step]
+static void accumulate(bool real, Wide row, int64_t row_at, Wide a, int64_t a_at, Wide b, int64_t b_at, int64_t step, int64_t n) {
+    if (real)
+        for (int64_t i = 0; i < n; i++) row.f[row_at + i] += a.f[a_at] * b.f[b_at + i * step];
+    else
+        for (int64_t i = 0; i < n; i++) row.u[row_at + i] += a.u[a_at] * b.u[b_at + i * step];
+}
+
+bool eval_matmul(const Node *n, Tensor *const *in, Tensor *const *out) {
+    (void)n;
+    MatShape s;
+    if (!mat_shape(&in[0]->type, &in[1]->type, &s)) return false;
+    bool real = dtype_is_float(in[0]->type.dtype);
+    int64_t sx[MAX_RANK], sy[MAX_RANK], idx[MAX_RANK] = { 0 }, at = 0;
+    if (type_count(&out[0]->type) == 0) return true;
+    batch_strides(&s.x, &s.batch, s.m * s.k, sx);
+    batch_strides(&s.y, &s.batch, s.k * s.n, sy);
+    Wide x = widen(in[0]), y = widen(in[1]), row = { .p = scratch_new((size_t)s.n, 8) };
+    do {
+        int64_t bx = 0, by = 0;
+        for (int i = 0; i < s.batch.rank; i++) {
+            bx += idx[i] * sx[i];
+            by += idx[i] * sy[i];
+        }
+        for (int64_t m = 0; m < s.m; m++, at += s.n) {
+            memset(row.p, 0, (size_t)s.n * 8);
+            for (int64_t k = 0; k < s.k; k++) accumulate(real, row, 0, x, bx + m * s.k + k, y, by + k * s.n, 1, s.n);
+            narrow(out[0], at, real, row, s.n);
+        }
+    } while (index_next(s.batch.rank, s.batch.dim, idx));
+    free(x.p);
+    free(y.p);
+    free(row.p);
+    return true;
+}
+
+// ---------------------------------------------------------------- MatMul: gradient and lowering
+static Value *swap_last(Graph *g, Value *x) {
+    if (!x) return NULL;
+    int perm[MAX_RANK], r = x->type.rank;
+    for (int i = 0; i < r; i++) perm[i] = i;
+    perm[r - 2] = r - 1;
+    perm[r - 1] = r - 2;
+    return b_transpose(g, x, perm);
+}
+
+static Value *as_matrix(Graph *g, Value *x, Dim rows, Dim columns) {
+    return b_reshape(g, x, 2, (Dim[]){ rows, columns });
+}
+
+// A weight shared by the whole batch: one product over batch and rows together instead of a sum of products.
+static Value *shared_weight_gradient(Graph *g, Value *x, Value *dy, const MatShape *s) {
+    Dim rows = s->m;
+    for (int i = 0; i < s->batch.rank; i++) rows = dim_mul(g, rows, s->batch.dim[i]);
+    x = as_matrix(g, x, rows, s->k);
+    dy = as_matrix(g, dy, rows, s->n);
+    return b_matmul(g, swap_last(g, x), dy);
+}
+
+bool grad_matmul(Node *n, Value *const *dout, Value **din) {
+    Graph *g = n->graph;
+    Value *x = n->in[0], *y = n->in[1], *dy = dout[0];
+    const Type *tx = &x->type, *ty = &y->type;
+    MatShape s;
+    if (!mat_shape(tx, ty, &s)) return false;
+    Type full = s.batch;                                // dy as [batch..., m, n]
+    full.dim[full.rank++] = s.m;
+    full.dim[full.rank++] = s.n;
+    if (tx->rank == 1 || ty->rank == 1) dy = b_reshape(g, dy, full.rank, full.dim);
+    Value *mx = tx->rank == 1 ? as_matrix(g, x, 1, s.k) : x, *my = ty->rank == 1 ? as_matrix(g, y, s.k, 1) : y;
+    if (!dy || !mx || !my) return false;
+    Value *dx = b_sum_to(g, b_matmul(g, dy, swap_last(g, my)), &mx->type);
+    Value *dw = my->type.rank == 2 && mx->type.rank > 2 ? shared_weight_gradient(g, mx, dy, &s)
+                                                        : b_sum_to(g, b_matmul(g, swap_last(g, mx), dy), &my->type);
+    din[0] = tx->rank == 1 ? b_reshape(g, dx, 1, tx->dim) : dx;
+    din[1] = ty->rank == 1 ? b_reshape(g, dw, 1, ty->dim) : dw;
+    return din[0] && din[1];
+}
+
+// sum over `axes` of x * y, in f32 for smaller floats
+static Expr *product_sum(Lower *l, int n_axes, const int *axes, Expr *x, Expr *y) {
+    if (!x || !y) return NULL;
+    DType d = x->dtype, wide = accumulator_type(d);
+    if (wide != d) {
+        x = expr_cast(l->p, x, wide);
+        y = expr_cast(l->p, y, wide);
+    }
+    Expr *e = expr_accumulate(l, RED_SUM, n_axes, axes, expr_binary(l->p, E_Mul, x, y));
+    return wide != d ? expr_cast(l->p, e, d) : e;
+}
+
+Expr *lower_matmul(Lower *l, Node *n, int out, Expr *const *idx) {
+    const Type *x = &n->in[0]->type, *y = &n->in[1]->type, *t = &n->out[out]->type;
+    MatShape s;
+    if (!mat_shape(x, y, &s)) return NULL;
+    if (s.k == 0) return expr_zero(l->p, t->dtype);
+    Expr *ix[MAX_RANK], *iy[MAX_RANK], *zero = expr_index(l->p, 0), *k = lower_axis(l, s.k, true);
+    for (int i = 0; i < s.x.rank; i++) ix[i] = s.x.dim[i] == 1 ? zero : idx[s.batch.rank - s.x.rank + i];
+    for (int i = 0; i < s.y.rank; i++) iy[i] = s.y.dim[i] == 1 ? zero : idx[s.batch.rank - s.y.rank + i];
+    if (x->rank > 1) ix[x->rank - 2] = idx[s.batch.rank];
+    ix[x->rank - 1] = k;
+    iy[y->rank > 1 ? y->rank - 2 : 0] = k;
+    if (y->rank > 1) iy[y->rank - 1] = idx[t->rank - 1];
+    Expr *a = lower_load(l, n->in[0], ix), *b = lower_load(l, n->in[1], iy);
+    int number = k->op == E_Axis ? (int)k->c.i : 0;
+    return product_sum(l, k->op == E_Axis, &number, a, b);
+}
+
+// ---------------------------------------------------------------- windows and convolutions: geometry
+bool geometry_check(Node *n, int spatial) {
+    static const struct { const char *name; int times; int64_t least; } attrs[] = { { "strides", 1, 1 }, { "dilations", 1, 1 }, { "pads", 2, 0 } };
+    for (size_t a = 0; a < COUNT(attrs); a++) {
+        const int64_t *v;
+        if (!node_attr(n, attrs[a].name)) continue;
+        if (!op_ints(n, attrs[a].name, attrs[a].times * spatial, &v)) return false;
+        for (int i = 0; i < attrs[a].times * spatial; i++)
+            if (v[i] < attrs[a].least || v[i] > INT32_MAX) {
+                diag_error(n->loc, "%s must be %lld or more, one is %lld", attrs[a].name, (long long)attrs[a].least, (long long)v[i]);
+                return false;
+            }
+    }
+    return true;
+}
+
+Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel) {
+    Geometry w = { .spatial = spatial, .ceil = node_int(n, "ceil_mode", 0) != 0 };
+    int64_t pads[2 * MAX_RANK];
+    op_ints_or(n, "strides", spatial, 1, w.stride);
+    op_ints_or(n, "dilations", spatial, 1, w.dilation);
+    op_ints_or(n, "pads", 2 * spatial, 0, pads);
+    for (int i = 0; i < spatial; i++) {
+        w.kernel[i] = kernel[i];
+        w.lo[i] = pads[i];
+        w.hi[i] = pads[spatial + i];
+    }
+    return w;
+}
+
+bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
+    Graph *g = n->graph;
+    int64_t reach = 0;
+    if (w->kernel[i] < 1 || w->kernel[i] > INT32_MAX || __builtin_mul_overflow(w->kernel[i] - 1, w->dilation[i], &reach)) {
+        diag_error(n->loc, "kernel of spatial axis %d is %lld wide", i, (long long)w->kernel[i]);
+        return false;
+    }
+    int64_t spare = w->lo[i] + w->hi[i] - reach - 1, s = w->stride[i];
+    if (!dim_is_const(d)) {
+        d = dim_offset(g, d, spare);
+        *out = dim_add(g, w->ceil ? dim_ceil_div(g, d, s) : dim_div(g, d, s), 1);
+        return true;
+    }
+    if (d + spare < 0) {
+        diag_error(n->loc, "kernel of spatial axis %d reaches over %lld, more than input %s with its padding of %lld", i, (long long)reach + 1,
+                   value_type_text(n->in[0]), (long long)(w->lo[i] + w->hi[i]));
+        return false;
+    }
+    int64_t count = (d + spare + (w->ceil ? s - 1 : 0)) / s + 1;
+    if (w->ceil && (count - 1) * s >= d + w->lo[i]) count--;             // a window that starts beyond the input is none
+    *out = count;
+    return true;
+}
+
+// ---------------------------------------------------------------- Conv: shape
+bool shape_conv(Node *n) {
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    int64_t group = node_int(n, "group", 1);
+    if (!op_numeric(n, n->in[0]) || x->dtype != w->dtype || x->rank < 3 || x->rank != w->rank) {
+        diag_error(n->loc, "input and weight must be one dtype and [n,c,...] with [out,in,...], they are %s and %s", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        return false;
+    }
+    int spatial = x->rank - 2;
+    if (!geometry_check(n, spatial)) return false;
+    for (int i = 0; i < w->rank; i++)
+        if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
+    if (group < 1 || group > INT32_MAX || w->dim[0] % group || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group)) {
+        diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
+                   (long long)(w->dim[1] * group), value_type_text(n->in[0]));
+        return false;
+    }
+    Geometry geo = geometry_of(n, spatial, w->dim + 2);
+    Type t = *x;
+    t.dim[1] = w->dim[0];
+    for (int i = 0; i < spatial; i++)
+        if (!geometry_out(n, &geo, i, x->dim[2 + i], &t.dim[2 + i])) return false;
+    n->out[0]->type = t;
+    return true;
+}
+
+// ---------------------------------------------------------------- Conv: evaluation
+// The outputs o for which o * stride + offset is inside 0..size-1
+static void valid_range(int64_t offset, int64_t stride, int64_t size, int64_t out, int64_t *first, int64_t *last) {
+    *first = offset < 0 ? (-offset + stride - 1) / stride : 0;
+    *last = offset < size ? (size - 1 - offset) / stride + 1 : 0;
+    if (*last > out) *last = out;
+}
+
+typedef struct ConvEval { Geometry geo; bool real; Wide x, w, acc; const Type *xt, *yt; int64_t taps; } ConvEval;
+
+// acc[out spatial] += w[tap] * x[plane], over all taps of one kernel plane; rows along the last axis.
+static void conv_plane(const ConvEval *c, int64_t x_at, int64_t w_at) {
+    int r = c->geo.spatial, last = r - 1;
+    const int64_t *in = c->xt->dim + 2, *out = c->yt->dim + 2;
+    int64_t k[MAX_RANK] = { 0 };
+    for (int64_t tap = 0; tap < c->taps; tap++, index_next(r, c->geo.kernel, k)) {
+        int64_t o[MAX_RANK] = { 0 }, first, end, offset = k[last] * c->geo.dilation[last] - c->geo.lo[last], row = 0;
+        valid_range(offset, c->geo.stride[last], in[last], out[last], &first, &end);
+        do {
+            int64_t at = 0;
+            bool inside = first < end;
+            for (int i = 0; i < last; i++) {
+                int64_t p = o[i] * c->geo.stride[i] + k[i] * c->geo.dilation[i] - c->geo.lo[i];
+                inside = inside && p >= 0 && p < in[i];
+                at = at * in[i] + p;
+            }
+            if (inside)
+                accumulate(c->real, c->acc, row + first, c->w, w_at + tap, c->x, x_at + at * in[last] + first * c->geo.stride[last] + offset,
+                           c->geo.stride[last], end - first);
+            row += out[last];
+        } while (index_next(last, out, o));
+    }
+}
+
+bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
+    const Type *x = &in[0]->type, *w = &in[1]->type, *y = &out[0]->type;
+    int64_t group = node_int(n, "group", 1), per_group = w->dim[0] / group, in_plane = 1, out_plane = 1;
+    ConvEval c = { .geo = geometry_of(n, x->rank - 2, w->dim + 2), .real = dtype_is_float(x->dtype), .xt = x, .yt = y, .taps = 1 };
+    for (int i = 2; i < x->rank; i++) {
+        in_plane *= x->dim[i];
+        out_plane *= y->dim[i];
+        c.taps *= w->dim[i];
+    }
+    if (type_count(y) == 0) return true;
+    c.x = widen(in[0]);
+    c.w = widen(in[1]);
+    c.acc.p = scratch_new((size_t)out_plane, 8);
+    for (int64_t b = 0; b < x->dim[0]; b++)
+        for (int64_t oc = 0; oc < w->dim[0]; oc++) {
+            memset(c.acc.p, 0, (size_t)out_plane * 8);
+            for (int64_t ic = 0; ic < w->dim[1]; ic++)
+                conv_plane(&c, (b * x->dim[1] + oc / per_group * w->dim[1] + ic) * in_plane, (oc * w->dim[1] + ic) * c.taps);
+            narrow(out[0], (b * w->dim[0] + oc) * out_plane, c.real, c.acc, out_plane);
+        }
+    free(c.x.p);
+    free(c.w.p);
+    free(c.acc.p);
+    return true;
+}
+
+// ---------------------------------------------------------------- Conv: gradient
+// conv(pad(x), w): what of the pads is not negative rides in the convolution, cropping and spreading is a Pad of its own.
+static Value *conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior, const int64_t *strides,
+                          const int64_t *dilations, int64_t group) {
+    int spatial = x ? x->type.rank - 2 : 0;
+    int64_t plo[MAX_RANK] = { 0 }, phi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 }, pads[2 * MAX_RANK];
+    bool apart = false;
+    for (int i = 0; i < spatial; i++) {
+        plo[2 + i] = lo[i] < 0 ? lo[i] : 0;
+        phi[2 + i] = hi[i] < 0 ? hi[i] : 0;
+        between[2 + i] = interior[i];
+        pads[i] = lo[i] > 0 ? lo[i] : 0;
+        pads[spatial + i] = hi[i] > 0 ? hi[i] : 0;
+        apart = apart || plo[2 + i] || phi[2 + i] || interior[i];
+    }
+    if (apart) x = b_pad(g, x, plo, phi, between, NULL);
+    if (!x || !w) return NULL;
+    Node *c = graph_node(g, OP_Conv, 2, (Value *[]){ x, w }, 1);
+    node_set_ints(c, "strides", strides, spatial);
+    node_set_ints(c, "dilations", dilations, spatial);
+    node_set_ints(c, "pads", pads, 2 * spatial);
+    node_set_int(c, "group", group);
+    return node_infer(c) ? c->out[0] : NULL;
+}
+
+// [g*a, b, k...] -> [g*b, a, k...] with the kernel flipped: the weight of the convolution that runs backwards.
+static Value *backward_weight(Graph *g, Value *w, int64_t group) {
+    int r = w->type.rank, perm[MAX_RANK + 1];
+    int64_t a = w->type.dim[0] / group, b = w->type.dim[1];
+    Dim dims[MAX_RANK + 1];
+    bool flip[MAX_RANK] = { false };
+    for (int i = 2; i < r; i++) flip[i] = true;
+    w = b_flip(g, w, flip);
+    if (!w) return NULL;
+    for (int i = 2; i < r; i++) dims[i] = w->type.dim[i];
+    if (group == 1) {
+        for (int i = 0; i < r; i++) perm[i] = i;
+        perm[0] = 1;
+        perm[1] = 0;
+        return b_transpose(g, w, perm);
+    }
+    int64_t taps = 1;                                   // kernel axes as one, so that the group axis fits the largest rank
+    for (int i = 2; i < r; i++) taps *= w->type.dim[i];
+    w = b_reshape(g, w, 4, (Dim[]){ group, a, b, taps });
+    w = b_transpose(g, w, (int[]){ 0, 2, 1, 3 });
+    dims[0] = group * b;
+    dims[1] = a;
+    return b_reshape(g, w, r, dims);
+}
+
+static Value *conv_input_gradient(Node *n, Value *dy, const Geometry *geo) {
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    int64_t lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK], ones[MAX_RANK], group = node_int(n, "group", 1);
+    for (int i = 0; i < geo->spatial; i++) {            // dx[i] = sum over k' of w[K-1-k'] * spread dy[i + dilation * k']
+        int64_t reach = geo->dilation[i] * (geo->kernel[i] - 1);
+        interior[i] = geo->stride[i] - 1;
+        ones[i] = 1;
+        lo[i] = reach - geo->lo[i];
+        hi[i] = x->dim[2 + i] + reach - lo[i] - ((y->dim[2 + i] - 1) * geo->stride[i] + 1);
+    }
+    return conv_padded(n->graph, dy, backward_weight(n->graph, n->in[1], group), lo, hi, interior, ones, geo->dilation, group);
+}
+
+static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
+    Graph *g = n->graph;
+    Value *x = n->in[0];
+    const Type *tx = &x->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
+    int64_t hi[MAX_RANK], zero[MAX_RANK] = { 0 }, group = node_int(n, "group", 1);
+    int swap[MAX_RANK];
+    for (int i = 0; i < tx->rank; i++) swap[i] = i < 2 ? 1 - i : i;
+    for (int i = 0; i < geo->spatial; i++)              // exactly the kernel's extent comes out
+        hi[i] = geo->dilation[i] * (geo->kernel[i] - 1) + geo->stride[i] * (y->dim[2 + i] - 1) + 1 - tx->dim[2 + i] - geo->lo[i];
+    if (group == 1) {
+        x = b_transpose(g, x, swap);
+    } else {                                            // [n, g*c, p] -> [c, g*n, p]
+        Dim plane = 1, dims[MAX_RANK];
+        for (int i = 2; i < tx->rank; i++) {
+            plane *= tx->dim[i];
+            dims[i] = tx->dim[i];
+        }
+        x = b_reshape(g, x, 4, (Dim[]){ tx->dim[0], group, w->dim[1], plane });
+        x = b_transpose(g, x, (int[]){ 2, 1, 0, 3 });
+        dims[0] = w->dim[1];
+        dims[1] = dim_mul(g, group, tx->dim[0]);
+        x = b_reshape(g, x, tx->rank, dims);
+    }
+    Value *kernel = b_transpose(g, dy, swap);
+    Value *dw = conv_padded(g, x, kernel, geo->lo, hi, zero, geo->dilation, geo->stride, group);
+    return b_transpose(g, dw, swap);
+}
+
+bool grad_conv(Node *n, Value *const *dout, Value **din) {
+    const Type *x = &n->in[0]->type;
+    for (int i = 0; i < x->rank; i++)
+        if (!op_static(n, x->dim[i], "the input of a convolution that is differentiated")) return false;
+    Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
+    din[0] = conv_input_gradient(n, dout[0], &geo);
+    din[1] = conv_weight_gradient(n, dout[0], &geo);
+    return din[0] && din[1];
+}
+
+// ---------------------------------------------------------------- Conv: lowering
+Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
+    (void)out;
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    Geometry geo = geometry_of(n, x->rank - 2, w->dim + 2);
+    int64_t per_group = w->dim[0] / node_int(n, "group", 1);
+    if (type_count(w) == 0) return expr_zero(l->p, x->dtype);
+    Expr *ix[MAX_RANK], *iw[MAX_RANK], *cond = NULL;
+    int axes[MAX_RANK], count = 0;
+    iw[0] = idx[1];
+    iw[1] = lower_axis(l, w->dim[1], true);
+    for (int i = 0; i < geo.spatial; i++) iw[2 + i] = lower_axis(l, geo.kernel[i], true);
+    for (int i = 1; i < w->rank; i++)
+        if (iw[i]->op == E_Axis) axes[count++] = (int)iw[i]->c.i;
+    ix[0] = idx[0];
+    ix[1] = ix_add(l, ix_mulc(l, ix_divc(l, idx[1], per_group), w->dim[1]), iw[1]);
+    for (int i = 0; i < geo.spatial; i++) {
+        ix[2 + i] = ix_addc(l, ix_add(l, ix_mulc(l, idx[2 + i], geo.stride[i]), ix_mulc(l, iw[2 + i], geo.dilation[i])), -geo.lo[i]);
+        cond = ix_in_range(l, cond, ix[2 + i], 0, x->dim[2 + i]);
+    }
+    Expr *a = lower_guarded(l, n->in[0], ix, cond, expr_zero(l->p, x->dtype)), *b = lower_load(l, n->in[1], iw);
+    return product_sum(l, count, axes, a, b);
+}
