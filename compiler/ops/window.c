@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Sliding windows over the spatial axes of [n,c,...]: WindowSum, WindowMax, and WindowArgMax, which says where the maximum was.
+//
+// Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf or the lowest integer).
+// Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum, the window sum of dy spread by the
+// stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives.
+#include "common.h"
+#include "ops.h"
+
+// ---------------------------------------------------------------- shape (AveragePool's, too)
+bool shape_window(Node *n) {
+    const Type *x = &n->in[0]->type;
+    const int64_t *kernel;
+    int spatial = x->rank - 2;
+    if (!op_numeric(n, n->in[0])) return false;
+    if (spatial < 1) {
+        diag_error(n->loc, "wants [n,c,...] with at least one spatial axis, input is %s", value_type_text(n->in[0]));
+        return false;
+    }
+    if (!op_ints(n, "kernel", spatial, &kernel) || !geometry_check(n, spatial)) return false;
+    Geometry geo = geometry_of(n, spatial, kernel);
+    Type t = *x;
+    for (int i = 0; i < spatial; i++)
+        if (!geometry_out(n, &geo, i, x->dim[2 + i], &t.dim[2 + i])) return false;
+    if (n->op == OP_WindowArgMax) t.dtype = DT_I64;
+    n->out[0]->type = t;
+    return true;
+}
+
+static Geometry window_geometry(const Node *n) {
+    int count = 0;
+    const int64_t *kernel = node_ints(n, "kernel", &count);
+    return geometry_of(n, count, kernel);
+}
+
+// ---------------------------------------------------------------- evaluation
+typedef struct Found { Scalar value; int64_t at; } Found;
+
+// The window at output position `o` of the plane that starts at `base`.
+static Found window_at(const Tensor *x, const Geometry *w, ReduceOp op, int64_t base, const int64_t *o) {
+    DType d = x->type.dtype;
+    const int64_t *in = x->type.dim + 2;
+    int64_t k[MAX_RANK] = { 0 };
+    Found f = { element_identity(d, op), -1 };
+    do {
+        int64_t at = 0;
+        bool inside = true;
+        for (int i = 0; i < w->spatial; i++) {
+            int64_t p = o[i] * w->stride[i] + k[i] * w->dilation[i] - w->lo[i];
+            inside = inside && p >= 0 && p < in[i];
+            at = at * in[i] + p;
+        }
+        if (!inside) continue;
+        Scalar e = element_get(x, base + at);
+        if (f.at < 0 || element_less(d, f.value, e)) f.at = base + at;
+        f.value = element_combine(d, op, f.value, e);
+    } while (index_next(w->spatial, w->kernel, k));
+    if (f.at < 0) f.at = base;                          // only padding
+    return f;
+}
+
+bool eval_window(const Node *n, Tensor *const *in, Tensor *const *out) {
+    const Type *x = &in[0]->type, *y = &out[0]->type;
+    Geometry w = window_geometry(n);
+    ReduceOp op = n->op == OP_WindowSum ? RED_SUM : RED_MAX;
+    int64_t plane = 1, at = 0;
+    for (int i = 2; i < x->rank; i++) plane *= x->dim[i];
+    if (type_count(y) == 0) return true;
+    for (int64_t c = 0; c < x->dim[0] * x->dim[1]; c++) {
+        int64_t o[MAX_RANK] = { 0 };
+        do {
+            Found f = window_at(in[0], &w, op, c * plane, o);
+            if (n->op == OP_WindowArgMax) tensor_set_i(out[0], at++, f.at);
+            else element_set(out[0], at++, f.value);
+        } while (index_next(w.spatial, y->dim + 2, o));
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------- gradients
+bool grad_window_sum(Node *n, Value *const *dout, Value **din) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    Geometry w = window_geometry(n);
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, interior[MAX_RANK] = { 0 };
+    for (int i = 0; i < w.spatial; i++) {               // dx[i] = sum over k of spread dy[i + dilation * k]
+        if (!op_static(n, x->dim[2 + i], "a spatial axis whose window sum is differentiated")) return false;
+        int64_t reach = w.dilation[i] * (w.kernel[i] - 1);
+        lo[2 + i] = reach - w.lo[i];
+        hi[2 + i] = x->dim[2 + i] + reach - lo[2 + i] - ((y->dim[2 + i] - 1) * w.stride[i] + 1);
+        interior[2 + i] = w.stride[i] - 1;
+    }
+    Value *dy = b_pad(g, dout[0], lo, hi, interior, NULL);
+    if (!dy) return false;
+    Node *s = graph_node(g, OP_WindowSum, 1, &dy, 1);
+    node_set_ints(s, "kernel", w.kernel, w.spatial);
+    node_set_ints(s, "dilations", w.dilation, w.spatial);
+    din[0] = s->out[0];
+    return node_infer(s);
+}
+
+static Value *where_maximal(Node *n) {
+    Graph *g = n->graph;
+    Node *a = graph_node(g, OP_WindowArgMax, 1, n->in, 1);
+    for (int i = 0; i < n->n_attrs; i++) {
+        const Attr *t = &n->attrs[i];
+        if (t->kind == ATTR_INT) node_set_int(a, t->name, t->i);
+        else if (t->kind == ATTR_INTS) node_set_ints(a, t->name, t->ints, t->n);
+    }
+    return node_infer(a) ? a->out[0] : NULL;
+}
+
+bool grad_window_max(Node *n, Value *const *dout, Value **din) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    Dim total = 1, count = 1;
+    for (int i = 0; i < x->rank; i++) {
+        total = dim_mul(g, total, x->dim[i]);
+        count = dim_mul(g, count, y->dim[i]);
+    }
+    Type flat = type_make(x->dtype, 1, &total);
+    Value *at = b_reshape(g, where_maximal(n), 1, &count);
+    Value *dy = b_reshape(g, dout[0], 1, &count);
+    Value *dx = b_scatter_elements(g, b_full(g, &flat, 0), at, dy, 0, "add");
+    din[0] = b_reshape(g, dx, x->rank, x->dim);
+    return din[0] != NULL;
+}
+
+// ---------------------------------------------------------------- lowering
+Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
+    (void)out;
+    const Type *x = &n->in[0]->type;
+    Geometry w = window_geometry(n);
+    ReduceOp op = n->op == OP_WindowSum ? RED_SUM : RED_MAX;
+    Expr *at[MAX_RANK] = { idx[0], idx[1] }, *near[MAX_RANK] = { idx[0], idx[1] }, *cond = NULL;
+    int axes[MAX_RANK], count = 0;
+    for (int i = 0; i < w.spatial; i++) {
+        Expr *k = lower_axis(l, w.kernel[i], true), *p;
+        if (k->op == E_Axis) axes[count++] = (int)k->c.i;
+        p = ix_addc(l, ix_add(l, ix_mulc(l, idx[2 + i], w.stride[i]), ix_mulc(l, k, w.dilation[i])), -w.lo[i]);
+        cond = ix_in_range(l, cond, p, 0, x->dim[2 + i]);
+        at[2 + i] = near[2 + i] = p;
+        if (p->lo < 0) near[2 + i] = expr_binary(l->p, E_Max, near[2 + i], expr_index(l->p, 0));
+        if (p->hi >= x->dim[2 + i]) near[2 + i] = expr_binary(l->p, E_Min, near[2 + i], expr_index(l->p, x->dim[2 + i] - 1));
+    }
+    Expr *body = lower_guarded(l, n->in[0], at, cond, expr_identity(l->p, x->dtype, op));
+    if (!body) return NULL;
+    if (n->op != OP_WindowArgMax) return expr_accumulate(l, op, count, axes, body);
+    Expr *flat = lower_flat(l, x, near);                // of padding: the nearest element, so that an index is never outside
+    return expr_cast(l->p, count ? expr_reduce(l->p, RED_ARGMAX_FIRST, count, axes, body, flat) : flat, DT_I64);
+}
