@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Sort along an axis: the values in order and where they were (i64). Stable; `largest` sorts downwards. NaN is above every number.
+// Top-k is a slice of it. Lowered by a template alone: no element of the result can be told from a few elements of the input.
+#include "common.h"
+#include "ops.h"
+
+#include <stdlib.h>
+
+bool shape_sort(Node *n) {
+    int axis;
+    if (!op_numeric(n, n->in[0]) || !op_axis(n, n->in[0]->type.rank, &axis)) return false;
+    n->out[0]->type = n->in[0]->type;
+    if (n->n_out > 1) {
+        n->out[1]->type = n->in[0]->type;
+        n->out[1]->type.dtype = DT_I64;
+    }
+    return true;
+}
+
+typedef struct Keys { DType dtype; bool largest; const Scalar *key; } Keys;
+
+static bool comes_before(const Keys *k, int64_t a, int64_t b) {
+    return k->largest ? element_less(k->dtype, k->key[b], k->key[a]) : element_less(k->dtype, k->key[a], k->key[b]);
+}
+
+// Merge sort of positions, bottom up: runs of `width` become runs of twice that, equal keys keep their order.
+static const int64_t *merge_sort(const Keys *k, int64_t *order, int64_t *spare, int64_t n) {
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t from = 0; from < n; from += 2 * width) {
+            int64_t mid = from + width < n ? from + width : n, end = from + 2 * width < n ? from + 2 * width : n;
+            for (int64_t i = from, j = mid, o = from; o < end; o++)
+                spare[o] = i < mid && (j >= end || !comes_before(k, order[j], order[i])) ? order[i++] : order[j++];
+        }
+        int64_t *swap = order;
+        order = spare;
+        spare = swap;
+    }
+    return order;
+}
+
+bool eval_sort(const Node *n, Tensor *const *in, Tensor *const *out) {
+    const Type *t = &in[0]->type;
+    int axis = (int)node_int(n, "axis", 0);
+    int64_t stride[MAX_RANK], size = t->dim[axis], lines = size ? type_count(t) / size : 0;
+    type_strides(t, stride);
+    int64_t inner = stride[axis];
+    Scalar *key = scratch_new((size_t)size, sizeof *key);
+    int64_t *order = scratch_new((size_t)size, sizeof *order), *spare = scratch_new((size_t)size, sizeof *spare);
+    Keys k = { t->dtype, node_int(n, "largest", 0) != 0, key };
+    for (int64_t o = 0; o < lines; o++) {
+        int64_t base = o / inner * inner * size + o % inner;
+        for (int64_t i = 0; i < size; i++) {
+            key[i] = element_get(in[0], base + i * inner);
+            order[i] = i;
+        }
+        const int64_t *sorted = merge_sort(&k, order, spare, size);
+        for (int64_t i = 0; i < size; i++) {
+            element_set(out[0], base + i * inner, key[sorted[i]]);
+            if (out[1]) tensor_set_i(out[1], base + i * inner, sorted[i]);
+        }
+    }
+    free(key);
+    free(order);
+    free(spare);
+    return true;
+}
+
+bool grad_sort(Node *n, Value *const *dout, Value **din) {
+    Value *zero = b_full(n->graph, &n->in[0]->type, 0);
+    din[0] = b_scatter_elements(n->graph, zero, n->out[1], dout[0], (int)node_int(n, "axis", 0), "none");
+    return din[0] != NULL;
+}
