@@ -76,7 +76,7 @@ static Term literal(double f) { return (Term){ .f = f, .i = (int64_t)fmax(fmin(f
 
 // The dtype that literals take when they meet only literals: the one the context wants, if the operation has it.
 static DType context(const Parser *q, EOp op) {
-    DType d = expr_table[op].rule == RULE_BOOL ? DT_BOOL : q->result == DT_NONE ? DT_F32 : q->result;
+    DType d = expr_table[op].rule == RULE_BOOL ? DT_BOOL : q->result;
     return expr_rule_accepts(op, d) ? d : expr_rule_accepts(op, DT_F32) ? DT_F32 : DT_I32;
 }
 
@@ -214,7 +214,7 @@ static Term choice(Parser *q) {
         Term x = choice(q);
         expect(q, ":");
         Term y = choice(q);
-        DType d = x.e ? x.e->dtype : y.e ? y.e->dtype : q->result == DT_NONE ? DT_F32 : q->result;
+        DType d = x.e ? x.e->dtype : y.e ? y.e->dtype : q->result;
         if (q->error) return c;
         Expr *cond = typed(q, c, DT_BOOL), *a = typed(q, x, d), *b = typed(q, y, d);
         if (cond->dtype != DT_BOOL) return fail(q, "a condition is bool, not ", dtype_name(cond->dtype));
@@ -242,8 +242,17 @@ static bool local_name(Parser *q, char *word) {
     return true;
 }
 
+// The dtype of literals that meet only literals, where the caller has no wish: that of the first number that a name stands for.
+static DType usual_dtype(int n, Expr *const *bound) {
+    for (int i = 0; i < n; i++)
+        if (dtype_is_float(bound[i]->dtype)) return bound[i]->dtype;
+    for (int i = 0; i < n; i++)
+        if (bound[i]->dtype != DT_BOOL) return bound[i]->dtype;
+    return DT_F32;
+}
+
 Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result, const char **error) {
-    Parser q = { .p = p, .s = text, .n = n, .names = names, .bound = bound, .result = result };
+    Parser q = { .p = p, .s = text, .n = n, .names = names, .bound = bound, .result = result == DT_NONE ? usual_dtype(n, bound) : result };
     Local local;
     while (!q.error && local_name(&q, local.name)) {
         local.value = choice(&q);
@@ -254,5 +263,5 @@ Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names,
     skip_space(&q);
     if (!q.error && *q.s) fail(&q, "unexpected text", "");
     if (error) *error = q.error;
-    return q.error ? NULL : typed(&q, t, result);
+    return q.error ? NULL : typed(&q, t, q.result);
 }
