@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The one internal header of the compiler: data structures first, then a section per folder in pipeline order.
+//
+//   import -> Graph -> passes -> Graph -> schedule -> Plan -> codegen -> text
+//
+// Everything lives in one Arena per compilation and is freed once. Tensors' elements are pointed at, not copied.
+// A dimension is a constant or (negative number) an index into the graph's table of symbolic expressions.
+#ifndef BURNCC_H
+#define BURNCC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
+#define NORETURN __attribute__((noreturn))
+#else
+#define PRINTF_LIKE(f, a)
+#define NORETURN
+#endif
+
+#define MAX_RANK 8          // largest tensor rank; larger is a diagnostic at the importer
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+typedef struct Arena Arena;
+typedef struct Loc Loc;
+typedef struct Tensor Tensor;
+typedef struct Value Value;
+typedef struct Node Node;
+typedef struct Graph Graph;
+typedef struct Expr Expr;
+typedef struct ExprPool ExprPool;
+typedef struct Lower Lower;
+typedef struct Plan Plan;
+typedef struct Kernel Kernel;
+typedef struct Options Options;
+
+// ---------------------------------------------------------------- base/arena.c
+Arena *arena_new(void);
+void arena_free(Arena *a);
+void *arena_alloc(Arena *a, size_t bytes);              // zeroed, 64-byte aligned when >= 64 bytes else 16; out of memory: status 5
+void *arena_copy(Arena *a, const void *p, size_t bytes);
+char *arena_strdup(Arena *a, const char *s);
+char *arena_strndup(Arena *a, const char *s, size_t n);
+char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+size_t arena_bytes(const Arena *a);
+#define NEW(a, T) ((T *)arena_alloc(a, sizeof(T)))
+#define NEW_ARRAY(a, T, n) ((T *)arena_alloc(a, sizeof(T) * (size_t)(n)))
+
+// A growing array in an arena: struct { T *at; int n, cap; } v; VEC_PUSH(arena, v, x)
+#define VEC(T) struct { T *at; int n, cap; }
+#define VEC_PUSH(arena, v, ...) (vec_grow(arena, (void **)&(v).at, &(v).n, &(v).cap, sizeof *(v).at), (v).at[(v).n - 1] = (__VA_ARGS__))
+void vec_grow(Arena *a, void **at, int *n, int *cap, size_t size);   // makes room for one more and counts it
+
+// ---------------------------------------------------------------- base/text.c: growing text and string maps
+typedef struct Text { char *at; size_t n, cap; Arena *arena; } Text;
+void text_init(Text *t, Arena *a);
+void text_printf(Text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void text_append(Text *t, const char *s, size_t n);
+typedef struct StrMap StrMap;
+StrMap *strmap_new(Arena *a);
+void strmap_put(StrMap *m, const char *key, void *value);            // copies the key; replaces
+void *strmap_get(const StrMap *m, const char *key);                  // NULL when absent
+
+// ---------------------------------------------------------------- base/diag.c: the only place that prints diagnostics or exits
+// Where a node comes from: `resnet.onnx: node 17 "layer1/conv1" (Conv)`. Nodes made by a fusion keep the chain.
+struct Loc { const char *file; int node; const char *name; const char *op; const Loc *next; };
+enum { EXIT_OK = 0, EXIT_INVALID = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_IO = 4, EXIT_MEMORY = 5 };
+void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);              // the model's mistake: recorded, status EXIT_INVALID
+void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void diag_warn(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void diag_note(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int diag_errors(void);                                  // how many errors so far
+int diag_status(void);                                  // exit status of the first error, EXIT_OK if none
+void diag_reset(void);                                  // for tests
+void diag_capture(Text *into);                          // tests: collect instead of printing; NULL: print again
+void diag_progress(const char *fmt, ...) PRINTF_LIKE(1, 2);          // a line on stderr when it is a terminal
+NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);   // our mistake: abort
+#define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
+NORETURN void fatal(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+// ---------------------------------------------------------------- base/file.c
+typedef struct File { const uint8_t *data; size_t size; void *map; } File;
+bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)
+void file_unmap(File *f);
+typedef struct OutFile OutFile;                          // written to a temporary beside the target, renamed by out_commit
+OutFile *out_open(Arena *a, const char *path);          // NULL with diag
+bool out_write(OutFile *o, const void *p, size_t n);
+bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
+void out_abandon(OutFile *o);
+
+// ---------------------------------------------------------------- ir/type.c
+// ONNX's TensorProto.DataType numbers. In memory 2- and 4-bit integers and 4-/8-bit floats take one byte per element (value in the low bits,
+// integers sign-extended), bool one byte, strings a char pointer, complex two floats.
+typedef enum DType {
+    DT_NONE = 0, DT_F32 = 1, DT_U8, DT_I8, DT_U16, DT_I16, DT_I32, DT_I64, DT_STRING, DT_BOOL, DT_F16, DT_F64, DT_U32, DT_U64, DT_C64, DT_C128,
+    DT_BF16, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_U4, DT_I4, DT_F4E2M1, DT_F8E8M0, DT_U2, DT_I2,
+    DT_INDEX,               // loop indices and addresses in kernels; never a tensor's type
+    DT_COUNT
+} DType;
+typedef enum DClass { CLASS_FLOAT, CLASS_INT, CLASS_UINT, CLASS_BOOL, CLASS_COMPLEX, CLASS_STRING, CLASS_NONE } DClass;
+const char *dtype_name(DType d);                        // "f32", "i64", ...
+bool dtype_parse(const char *s, DType *out);
+size_t dtype_size(DType d);                             // bytes per element in memory
+DClass dtype_class(DType d);
+bool dtype_is_float(DType d);                           // any width
+bool dtype_is_int(DType d);                             // signed or unsigned, any width; not bool
+bool dtype_is_small_float(DType d);                     // f16, bf16, f8*, f4: computed in f32, rounded when stored
+
+typedef int64_t Dim;                                    // >= 0: a constant; < 0: symbolic, see ir/dim.c
+typedef struct Type { DType dtype; int rank; Dim dim[MAX_RANK]; } Type;
+Type type_make(DType d, int rank, const Dim *dims);
+bool type_equal(const Type *a, const Type *b);
+bool type_is_static(const Type *t);                     // no symbolic dimension
+int64_t type_count(const Type *t);                      // elements; bug() when symbolic
+int64_t type_bytes(const Type *t);
+bool type_broadcast(Type *out, const Type *a, const Type *b);        // numpy rule on the dimensions; dtype from a; false if impossible
+void type_strides(const Type *t, int64_t *strides);     // row-major, in elements
+const char *type_text(Arena *a, const Graph *g, const Type *t);      // f32[batch,3,224,224]
+
+struct Tensor { Type type; void *data; };               // static type, row-major, data in an arena or a mapped file (read-only when so)
+Tensor *tensor_new(Arena *a, Type type);                // zeroed
+double tensor_get_f(const Tensor *t, int64_t i);        // element i as double (any numeric dtype)
+int64_t tensor_get_i(const Tensor *t, int64_t i);       // element i as integer (floats truncate)
+void tensor_set_f(Tensor *t, int64_t i, double v);      // rounds to the tensor's dtype
+void tensor_set_i(Tensor *t, int64_t i, int64_t v);
+float small_to_float(DType d, uint32_t bits);           // f16, bf16, f8*, f4
+uint32_t small_from_float(DType d, float v, bool saturate);          // round to nearest even
+
+// ---------------------------------------------------------------- ir/dim.c: symbolic dimensions
+typedef struct Symbol { const char *name; int64_t lo, hi; bool pinned; } Symbol;     // pinned: lo == hi by --dim or by default
+Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
+static inline bool dim_is_const(Dim d) { return d >= 0; }
+Dim dim_add(Graph *g, Dim a, Dim b);
+Dim dim_sub(Graph *g, Dim a, Dim b);
+Dim dim_mul(Graph *g, Dim a, Dim b);
+Dim dim_div(Graph *g, Dim a, Dim b);                    // floor
+Dim dim_ceil_div(Graph *g, Dim a, Dim b);
+int64_t dim_upper(const Graph *g, Dim d);               // value at the symbols' upper bounds
+bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
+const char *dim_text(Arena *a, const Graph *g, Dim d);
+Dim dim_bound(const Graph *g, Dim d);                   // the constant that d is once its symbols are pinned, else d
+Dim dim_parse(Graph *g, const char **s);                // constant or symbol or expression as printed; *s stays when there is none
+bool name_is_plain(const char *s);                      // letters, digits, _ and . after a letter or _: needs no quotes in text
+void *dims_clone(Arena *a, const Graph *g);             // for graph_clone
+void symbol_print(Text *out, const char *name);
+bool symbol_parse(Graph *g, const char **s, Dim *out);  // a symbol's name alone
+Symbol *graph_symbols(Graph *g, int *n);
+
+// ---------------------------------------------------------------- ir/graph.c
+typedef enum AttrKind { ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR } AttrKind;
+typedef struct Attr {
+    const char *name;
+    AttrKind kind;
+    int n;                                              // length of the plural kinds
+    int64_t i; double f; const char *s;
+    const int64_t *ints; const double *floats; const char *const *strings;
+    Tensor *tensor;
+} Attr;
+
+typedef enum Op {
+    OP_NONE,
+#define OP(name, ...) OP_##name,
+#define MAP(name, ...) OP_##name,
+#define COMPOSITE(name, ...) OP_##name,
+#include "ops.def"
+#undef OP
+#undef MAP
+#undef COMPOSITE
+    OP_COUNT
+} Op;
+
+typedef struct Buffer Buffer;
+
+struct Value {
+    int id;                                             // unique in the graph; printed %id
+    const char *name;                                   // the user's name or NULL
+    Type type;
+    Node *def; int def_out;                             // which output of which node; def NULL: graph input or constant
+    Tensor *data;                                       // constant (initializer or folded): exactly then def is NULL and it is no input
+    Tensor *folded;                                     // value_const's memo of a computed value; read it through value_const
+    Graph *graph;
+    bool is_input;
+    const char *group;                                  // inputs/outputs of training programs: "params", "grads", "state"; else NULL
+    bool trainable;                                     // a constant that --train turns into a parameter
+    Buffer *buffer;                                     // set by the schedule: where it lives; NULL: inlined into its users
+};
+
+struct Node {
+    Op op;
+    Value **in; int n_in;                               // absent optional inputs are NULL
+    Value **out; int n_out;
+    Attr *attrs; int n_attrs;
+    Expr *expr;                                         // OP_Map: the scalar function of E_Arg 0..n_in-1
+    Graph **bodies; int n_bodies;                       // control flow
+    const Loc *loc;
+    Graph *graph;
+    Node *prev, *next;                                  // topological order
+    int mark;                                           // scratch of the running pass
+};
+
+struct Graph {
+    Arena *arena;
+    const char *name;                                   // C identifier
+    const char *file;                                   // model path, for diagnostics
+    const char *base_dir;                               // folder of the model (external data is confined to it)
+    Node *first, *last;
+    Node *cursor;                                       // new nodes go before this one; NULL: at the end
+    const Loc *loc;                                     // given to new nodes
+    VEC(Value *) inputs;
+    VEC(Value *) outputs;
+    VEC(const char *) output_names;
+    int value_count;
+    Graph *parent;                                      // of a control-flow body: whose values it may use
+    ExprPool *exprs;                                    // expressions of its OP_Map nodes
+    VEC(Symbol) symbols;
+    void *dims;                                         // ir/dim.c's table (shared with bodies)
+    int64_t opset;                                      // of the source model, for inspect
+    int64_t ir_version;
+};
+
+Graph *graph_new(Arena *a, const char *name, const char *file);
+Graph *graph_body(Graph *parent, const char *name);     // a control-flow body: shares ids, symbols and expressions with the graphs around it
+Graph *graph_root(const Graph *g);                      // the outermost graph
+Value *graph_input(Graph *g, const char *name, Type t);
+void graph_output(Graph *g, Value *v, const char *name);
+Value *graph_const(Graph *g, Tensor *t, const char *name);
+Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);   // appends at the cursor; outputs without type: call node_infer when attributes are set
+bool node_infer(Node *n);                               // runs the shape rule; false with a diagnostic at n->loc
+void graph_remove(Graph *g, Node *n);
+void graph_replace(Graph *g, Value *old, Value *with);  // every use, outputs and bodies included
+int *graph_use_counts(const Graph *g, Arena *scratch);  // by value id; an output counts as a use
+Graph *graph_clone(Graph *g, const char *name);
+void node_set_int(Node *n, const char *name, int64_t v);
+void node_set_float(Node *n, const char *name, double v);
+void node_set_string(Node *n, const char *name, const char *v);
+void node_set_ints(Node *n, const char *name, const int64_t *v, int count);
+void node_set_floats(Node *n, const char *name, const double *v, int count);
+void node_set_tensor(Node *n, const char *name, Tensor *t);
+const Attr *node_attr(const Node *n, const char *name); // NULL when absent
+int64_t node_int(const Node *n, const char *name, int64_t otherwise);
+double node_float(const Node *n, const char *name, double otherwise);
+const char *node_string(const Node *n, const char *name, const char *otherwise);
+const int64_t *node_ints(const Node *n, const char *name, int *count);      // NULL and 0 when absent
+Tensor *value_const(Value *v);                          // the value when it can be computed now (evaluates its constant ancestors), else NULL
+
+// ir/build.c: builders used by importers, expand_ and grad_ functions. All append at g->cursor with g->loc, infer, and return out[0]
+// (NULL after a diagnostic; every builder passes a NULL operand through as NULL).
+Value *b_op(Graph *g, Op op, int n_in, Value *const *in);                   // no attributes, one output
+Value *b_unary(Graph *g, Op op, Value *x);
+Value *b_binary(Graph *g, Op op, Value *x, Value *y);
+Value *b_where(Graph *g, Value *c, Value *x, Value *y);
+Value *b_map(Graph *g, const char *text, const char *names, int n_in, Value *const *in);    // b_map(g, "x*y + 1", "x y", 2, in): OP_Map
+Value *b_cast(Graph *g, Value *x, DType to);
+Value *b_reshape(Graph *g, Value *x, int rank, const Dim *dims);
+Value *b_transpose(Graph *g, Value *x, const int *perm);
+Value *b_expand(Graph *g, Value *x, int rank, const Dim *dims);             // numpy broadcast to exactly these dims
+Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes);   // per axis; steps may be negative
+Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int64_t *interior, Value *fill /* scalar, NULL: 0 */);
+Value *b_concat(Graph *g, int axis, int n, Value *const *in);
+Value *b_reduce(Graph *g, Op op, Value *x, int n_axes, const int64_t *axes, bool keep);
+Value *b_matmul(Graph *g, Value *x, Value *y);
+Value *b_scalar(Graph *g, DType d, double v);           // rank 0 constant
+Value *b_like(Graph *g, const Value *x, double v);      // rank 0 constant of x's dtype
+Value *b_ints(Graph *g, int n, const int64_t *v);       // i64[n] constant
+Value *b_gather(Graph *g, Value *x, Value *indices, int axis);
+
+// ir/print.c, ir/parse.c, ir/validate.c: the exact text form
+//   graph lenet(%0 image: f32[1,1,28,28]) {
+//     %1 = const f32[8,1,3,3] {0x...}            (or `const f32[8] fill 0` / hash of large data: printed in full up to 16 elements)
+//     %2: f32[1,8,26,26] = Conv(%0, %1) {pads=[0,0,0,0], group=1}   ; node 3 "conv1"
+//     return %2 logits
+//   }
+void graph_print(const Graph *g, Text *out);
+Graph *graph_parse(Arena *a, const char *text, const char *file);           // NULL with diagnostics
+bool graph_validate(const Graph *g, const char *after); // bug-level checks after each pass: order, types, arity
+
+// ---------------------------------------------------------------- ir/expr.c: scalar expressions (see exprs.def)
+// One hash-consed DAG per pool: equal expressions are the same pointer. The folder, autodiff and the C, GLSL and WGSL printers read it.
+typedef enum EOp {
+#define EXPR(name, ...) E_##name,
+#include "exprs.def"
+#undef EXPR
+    E_COUNT
+} EOp;
+typedef enum ReduceOp { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_XOR, RED_ARGMAX_FIRST, RED_ARGMAX_LAST, RED_ARGMIN_FIRST, RED_ARGMIN_LAST } ReduceOp;
+typedef union Scalar { double f; int64_t i; uint64_t u; } Scalar;   // f for floats (rounded to the dtype), i for ints/bool/index, u for unsigned
+
+struct Expr {
+    EOp op;
+    DType dtype;                                        // of the result
+    int id;                                             // dense in the pool, operands before users
+    Expr *a[3];                                         // operands
+    Scalar c;                                           // E_Const: value;  E_Arg, E_Axis: number in c.i
+    Value *value;                                       // E_Load: the tensor; a[0] flat element index, a[1] guard or NULL, a[2] result when the guard is false (NULL: 0)
+    ReduceOp rop; int n_axes; int axes[MAX_RANK];       // E_Reduce over these loop axes of a[0]; ARG*: result is a[1] (index) where a[0] is extreme
+    int64_t lo, hi;                                     // DT_INDEX: inclusive range
+    uint64_t axes_used;                                 // bit i: depends on loop axis i (an E_Reduce's own axes taken out)
+};
+ExprPool *expr_pool_new(Arena *a);
+int expr_count(const ExprPool *p);
+Expr *expr_const_f(ExprPool *p, DType d, double v);
+Expr *expr_const_i(ExprPool *p, DType d, int64_t v);
+Expr *expr_index(ExprPool *p, int64_t v);               // DT_INDEX constant
+Expr *expr_arg(ExprPool *p, int i, DType d);
+Expr *expr_axis(ExprPool *p, int axis, int64_t extent); // DT_INDEX in 0..extent-1
+Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise);
+Expr *expr_reduce(ExprPool *p, ReduceOp op, int n_axes, const int *axes, Expr *body, Expr *payload);
+Expr *expr_acc(ExprPool *p, DType d);                   // E_Acc: a template kernel's finished accumulator
+Expr *expr_unary(ExprPool *p, EOp op, Expr *x);
+Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y);           // INDEX operands are kept in simplified affine form, div/mod by ranges
+Expr *expr_select(ExprPool *p, Expr *c, Expr *x, Expr *y);
+Expr *expr_cast(ExprPool *p, Expr *x, DType to);        // to/from DT_INDEX allowed
+Expr *expr_subst(ExprPool *p, Expr *e, Expr *const *args);           // E_Arg i -> args[i]; args from any pool are copied into p
+Expr *expr_map_leaves(ExprPool *p, Expr *e, Expr *(*leaf)(void *ctx, Expr *e), void *ctx);   // rebuild with leaves replaced (NULL: keep)
+Scalar expr_eval(const Expr *e, const Scalar *args);    // E_Arg leaves only; rounds to the dtype after every operation
+// Affine view of an index expression: e = c0 + sum coef[axis]*axis exactly; false when it holds a div, mod, load or select
+bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0);
+// ir/expr_parse.c: C-like text with ?:, || && comparisons + - * / % ! - calls and literals; names bound to expressions; literals take the type of context
+Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result, const char **error);
+void expr_print(const Expr *e, Text *out);              // text that expr_parse reads back (E_Arg as x y z w, a4...)
+// ir/expr_diff.c: d e / d E_Arg(i)
+Expr *expr_diff(ExprPool *p, Expr *e, int arg);
+// The expression of an elementwise node: node->expr or its MAP row with attributes bound; E_Arg i has the dtype of input i
+Expr *node_expr(const Node *n);
+
+// ---------------------------------------------------------------- ops/: the op table
+typedef enum OpKind { KIND_PRIMITIVE, KIND_MAP, KIND_COMPOSITE } OpKind;
+typedef struct GradCtx { Graph *g; Node *node; } GradCtx;
+typedef bool ShapeFn(Node *n);                          // sets out[i]->type; false with diag_error(n->loc)
+typedef bool EvalFn(const Node *n, Tensor *const *in, Tensor *const *out);  // out allocated; plain reference
+typedef bool GradFn(Node *n, Value *const *dout, Value **din);      // dout[i] may be NULL; sets din[i] for float inputs (NULL: no gradient flows)
+typedef Expr *LowerFn(Lower *l, Node *n, int out, Expr *const *idx); // element idx of output `out` as an expression of the inputs' elements
+typedef bool ExpandFn(Node *n, Value **out);            // composites: builds the replacement before n (g->cursor is n)
+typedef struct OpInfo {
+    const char *name;
+    OpKind kind;
+    int in_min, in_max;                                 // in_max -1: variadic
+    int n_out;                                          // -1: variadic
+    ShapeFn *shape; EvalFn *eval; GradFn *grad; LowerFn *lower; ExpandFn *expand;
+    const char *args, *expr, *attrs;                    // MAP: "x y", "x + alpha*y", "alpha=0.01 beta=1"
+} OpInfo;
+extern const OpInfo op_table[OP_COUNT];
+bool op_find(const char *name, Op *out);
+bool grad_none(Node *n, Value *const *dout, Value **din);           // reports "OP has no gradient" at the node
+Expr *lower_none(Lower *l, Node *n, int out, Expr *const *idx);     // claimed by a template kernel, never inlined
+
+// ---------------------------------------------------------------- passes/ (order in passes.def)
+typedef bool PassFn(Graph *g);                          // true: changed something
+bool passes_run(Graph *g, const Options *o);            // false: diagnostics
+Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt);        // grad/reverse.c: appends the backward graph; NULL with diag
+bool pass_bind_dims(Graph *g, const Options *o);        // pins every symbol, then re-infers
+bool pass_expand(Graph *g);
+bool pass_fold(Graph *g);
+bool pass_simplify(Graph *g);
+bool pass_cse(Graph *g);
+bool pass_dce(Graph *g);
+
+// ---------------------------------------------------------------- schedule/: Graph -> Plan
+typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
+struct Buffer {
+    Place place;
+    int index;                                          // which input, output
+    int64_t offset;                                     // bytes into the weights or the workspace
+    int64_t bytes;
+    Value *value;
+    Buffer *alias;                                      // PLACE_ALIAS: same bytes as this one
+    const void *data;                                   // PLACE_WEIGHT: bytes to write; NULL: fill makes them
+    void (*fill)(const Buffer *b, void *to); const Kernel *packer;       // PLACE_WEIGHT in a template's layout, made when written
+    const char *layout;                                 // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
+    int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
+    int id;
+};
+
+typedef struct Axis { int64_t extent; bool reduce; const char *name; } Axis;
+typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
+typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
+
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_CALL } KernelKind;
+
+// Canonical forms that templates are filled from. Dimensions are constants; views and pads are already canonical.
+typedef struct Contraction {                              // C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
+    int64_t batch, m, n, k;
+    int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
+} Contraction;
+typedef struct Convolution {                              // 1-D and 2-D are 3-D with size-1 axes; order d, h, w
+    int64_t batch, groups, ic, oc;                      // ic, oc: totals
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
+} Convolution;
+
+typedef struct HoleValue { const char *name; int64_t value; } HoleValue;
+
+struct Kernel {
+    KernelKind kind;
+    const char *name;                                   // C identifier, from the nodes' names
+    VEC(Node *) nodes;                                  // where it comes from, for comments and reports
+    ExprPool *exprs;
+    VEC(Axis) axes;                                     // parallel axes first, in nest order; n_parallel of them
+    int n_parallel;
+    VEC(Store) stores;                                  // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
+    Node *anchor;                                       // template kernels: the contraction, convolution or called op
+    Contraction gemm; Convolution conv;
+    Value *operand[2];                                  // template kernels: left and right factor, or input and weights
+    VEC(Value *) loads;                                 // values that the expressions load
+    VEC(Value *) reads;                                 // materialised values read: loads and operands
+    VEC(Value *) writes;
+    Buffer *packed;                                     // the constant operand in the template's layout, or NULL
+    const char *template_file; VEC(HoleValue) holes;    // which template, and its integer holes
+    int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
+    double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
+    // control flow: KERNEL_CALL on If/Loop/Scan holds its bodies' plans
+    Plan **bodies; int n_bodies;
+};
+
+struct Plan {
+    Arena *arena;
+    Graph *graph;
+    VEC(Kernel *) kernels;                              // in execution order
+    VEC(Buffer *) buffers;
+    int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
+    int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
+    int64_t weight_bytes;
+    const Options *options;
+};
+typedef struct Target { const char *name; bool vectors, native; int lanes, registers; size_t l1, l2, l3; } Target;
+bool target_find(const char *name, Target *out);        // portable, generic, native, x86-64-v3, x86-64-v4, vulkan
+Plan *plan_make(Graph *g, const Options *o);            // NULL with diagnostics
+void plan_report(const Plan *p, Text *out);             // --report
+void plan_print(const Plan *p, Text *out);              // --dump plan
+
+// schedule/lower.c: element expressions. A LowerFn builds its element from lower_load of its inputs.
+struct Lower {
+    ExprPool *p;
+    Kernel *kernel;                                     // whose axes grow by lower_axis
+    Expr *guard;                                        // condition under which loads are valid; NULL: always
+    void *state;                                        // memo and fusion decisions, private to lower.c
+};
+Expr *lower_load(Lower *l, Value *v, Expr *const *idx); // element of v: inlines v's node when fused, else a load
+Expr *lower_axis(Lower *l, int64_t extent, bool reduce);             // a new loop axis
+Expr *lower_guard(Lower *l, Expr *cond);                // narrows l->guard, returns the old one to restore
+Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx);         // row-major flat index
+void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx);
+
+// ---------------------------------------------------------------- codegen/
+// A program is one entry point of the generated file; a file may hold several (inference; loss and gradients; update).
+typedef struct Program {
+    const char *name;                                   // of the function: lenet_run
+    const char *name_of_workspace;                      // prefix of its workspace type and its kernels: lenet
+    const char *doc;                                    // what it does, for the header; NULL: one inference
+    Plan *plan;
+    bool descriptor;                                    // give it the generic `const burn_model`
+} Program;
+bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs);     // writes o->output (.c), its .h, and .bin when weights are large
+bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs);
+const char *name_c(Arena *a, const char *any);          // codegen/names.c: a C identifier from any text
+const char *template_text(const char *name);            // embedded templates/ file, NULL when absent
+
+// ---------------------------------------------------------------- options
+typedef struct DimOption { const char *name; int64_t lo, hi; } DimOption;
+typedef struct FrozenInput { const char *name; Tensor *value; } FrozenInput;
+struct Options {
+    const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
+    const char *target;                                 // "generic" by default
+    VEC(DimOption) dims;
+    bool train; const char *loss, *optimizer;           // --train
+    bool no_fuse, fast_math, report, check, quiet, json;
+    int64_t embed_limit;                                // weights up to this many bytes become C arrays; larger go to .bin
+    const char *dump;                                   // stage or pass name
+    VEC(const char *) data;                             // verify, run
+    VEC(const char *) inputs;                           // run: NAME=FILE
+    double seconds; int threads;
+    Target machine;
+    VEC(FrozenInput) frozen;                            // --freeze: inputs that import turns into constants of these values
+    double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
+    int timeout;                                        // seconds that one run of generated code may take
+    bool markdown;                                      // ops
+};
+
+// ---------------------------------------------------------------- import/
+Graph *import_onnx(Arena *a, const char *path, const Options *o);    // NULL with diagnostics: all of them at once
+#endif
