@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What shares a kernel. In: a graph of primitives. Out: the plan's kernels in execution order, each with its expressions.
+//
+// Nodes are visited from the outputs back. A value that some kernel loads becomes the root of a kernel of its own, which then grows
+// towards the inputs: views always join (they move no data), maps and reductions join when all their users are already inside, one
+// contraction or convolution may join as the anchor whose epilogue the rest becomes. The grown kernel is lowered; where the
+// expression shows that fusing was wrong (a reduction that would be recomputed, an anchor read anywhere but at the stored element)
+// that value is cut off and the kernel grown again.
+#include "schedule.h"
+
+#include <string.h>
+
+enum { MAX_INSIDE = 256 };                              // nodes of one kernel: bounds compile time and the generated function's size
+
+typedef struct Fuser {
+    Plan *plan;
+    Arena *arena;
+    Node **nodes; int n_nodes;                          // topological; Node.mark is the position here
+    VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
+    bool *needed;                                       // by value id: some kernel loads it, it must be stored
+    bool *inside, *cut;                                 // by node position, for the kernel being grown
+    VEC(Kernel *) found;                                // kernels, last first
+} Fuser;
+typedef VEC(Node *) Users;
+
+bool op_is_view(Op op) {
+    return op == OP_Reshape || op == OP_Transpose || op == OP_Expand || op == OP_Slice || op == OP_Identity || op == OP_Iota;
+}
+
+bool op_is_reduce(Op op) {
+    LowerFn *f = op_table[op].lower;
+    return f == op_table[OP_ReduceSum].lower || f == op_table[OP_ArgMax].lower || f == op_table[OP_WindowSum].lower ||
+           f == op_table[OP_CumSum].lower || op == OP_MatMul || op == OP_Conv;
+}
+
+static bool is_pull(const Node *n) { return op_table[n->op].lower && op_table[n->op].lower != lower_none && n->op != OP_Concat; }
+
+static double expr_cost(const Expr *e) {
+    double c = 0;
+    for (int i = 0; i < 3; i++) if (e->a[i]) c += expr_cost(e->a[i]);
+    switch (e->op) {
+    case E_Const: case E_Arg: case E_Cast: return c;
+    case E_Add: case E_Sub: case E_Mul: case E_Min: case E_Max: case E_Neg: case E_Abs: case E_Select: case E_Lt: case E_Le: case E_Eq: return c + 1;
+    case E_Div: case E_Sqrt: return c + 4;
+    default: return c + 12;
+    }
+}
+
+double op_cost(const Node *n) {
+    if (op_is_view(n->op) || n->op == OP_Pad || n->op == OP_Cast || n->op == OP_Gather) return 1;
+    if (op_table[n->op].kind == KIND_MAP || n->op == OP_Map) {
+        const Expr *e = node_expr(n);
+        return e->id > 200 ? 200 : expr_cost(e);
+    }
+    return 20;
+}
+
+int64_t op_rereads(const Node *n) {
+    if (n->op == OP_WindowSum || n->op == OP_WindowMax || n->op == OP_WindowArgMax) {
+        int count = 0, sc = 0;
+        int64_t reads = 1;
+        const int64_t *k = node_ints(n, "kernel", &count), *s = node_ints(n, "strides", &sc);
+        for (int i = 0; i < count; i++) reads *= (k[i] + (i < sc ? s[i] : 1) - 1) / (i < sc ? s[i] : 1);
+        return reads;
+    }
+    if (n->op == OP_MatMul || n->op == OP_Conv || n->op == OP_CumSum || n->op == OP_CumProd) return 1 << 20;
+    if (n->op == OP_Gather || n->op == OP_GatherND || n->op == OP_GatherElements) return 2;
+    return 1;
+}
+
+// How often the kernel would compute the value if its producer joined, given its users inside.
+static int64_t reads_of(const Fuser *f, const Value *v, const int64_t *reads) {
+    const Users *u = (const Users *)&f->users[v->id];
+    int64_t total = 0;
+    for (int i = 0; i < u->n; i++)
+        for (int j = 0; j < u->at[i]->n_in; j++)
+            if (u->at[i]->in[j] == v) total += reads[u->at[i]->mark] * op_rereads(u->at[i]);
+    return total;
+}
+
+static bool users_inside(const Fuser *f, const Value *v) {
+    const Users *u = (const Users *)&f->users[v->id];
+    for (int i = 0; i < u->n; i++)
+        if (!u->at[i] || !f->inside[u->at[i]->mark]) return false;
+    return u->n > 0;
+}
+
+static bool may_join(const Fuser *f, const Value *v, const int64_t *reads, const Options *o) {
+    const Node *n = v->def;
+    if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
+    if (op_is_view(n->op)) return true;
+    if (o->no_fuse || !users_inside(f, v)) return false;
+    int64_t r = reads_of(f, v, reads);
+    if (n->op == OP_MatMul || n->op == OP_Conv || op_is_reduce(n->op)) return r <= 3;
+    return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
+}
+
+// Grows the set from the root's node: positions below it in descending order, so that all users of a node are decided before it.
+static void grow(Fuser *f, Fusion *fu, const Options *o) {
+    int64_t *reads = NEW_ARRAY(f->arena, int64_t, f->n_nodes);
+    bool *seen = NEW_ARRAY(f->arena, bool, f->n_nodes);
+    int root = fu->root->def->mark, count = 1;
+    memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
+    f->inside[root] = true;
+    reads[root] = 1;
+    fu->anchor = kernel_is_anchor(fu->root->def, o) ? fu->root : NULL;
+    seen[root] = true;
+    for (int at = root; at >= 0; at--) {
+        if (!seen[at]) continue;
+        Node *n = f->nodes[at];
+        if (at != root) {
+            Value *v = n->out[0];
+            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, reads, o)) continue;
+            if (kernel_is_anchor(n, o)) {
+                if (!fu->anchor && type_count(&v->type) == type_count(&fu->root->type)) fu->anchor = v;
+                continue;
+            }
+            reads[at] = reads_of(f, v, reads);
+            if (reads[at] < 1) reads[at] = 1;
+            f->inside[at] = true;
+            count++;
+        }
+        if (kernel_is_anchor(n, o)) continue;
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->graph) seen[n->in[i]->def->mark] = true;
+    }
+}
+
+static void need(Fuser *f, Value *v) {
+    if (v && v->def && !v->data && v->graph == f->plan->graph) f->needed[v->id] = true;
+}
+
+static void found(Fuser *f, Kernel *k) {
+    VEC_PUSH(f->arena, f->found, k);
+    for (int i = 0; i < k->reads.n; i++) need(f, k->reads.at[i]);
+}
+
+// One kernel for `root`, or for the piece of a concatenation that `root` fills.
+static void fuse_root(Fuser *f, Value *root, Value *into, int axis, int64_t at) {
+    const Options *o = f->plan->options;
+    memset(f->cut, 0, sizeof(bool) * (size_t)f->n_nodes);
+    for (int tries = 0;; tries++) {
+        Fusion fu = { .graph = f->plan->graph, .root = root, .inside = f->inside };
+        bool computed = root->def && !root->data && root->graph == f->plan->graph && !(into && f->needed[root->id]);
+        if (into && computed && (!is_pull(root->def) || f->cut[root->def->mark] || ((Users *)&f->users[root->id])->n > 1)) computed = false;
+        if (computed) grow(f, &fu, o);
+        else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
+        Kernel *k = NULL;
+        if (fu.anchor && !into) k = fu.anchor->def->op == OP_Conv ? kernel_conv(f->arena, &fu, o) : kernel_gemm(f->arena, &fu, o);
+        else if (fu.anchor && into) fu.violation = fu.anchor;
+        else k = kernel_loop(f->arena, &fu, into, axis, at);
+        if (k) { found(f, k); return; }
+        if (!fu.violation || !fu.violation->def || f->cut[fu.violation->def->mark]) bug("fusion of %%%d makes no progress", root->id);
+        f->cut[fu.violation->def->mark] = true;
+    }
+}
+
+// A part whose elements lie in one run of the result is computed in its place: its buffer is a window of the concatenation's.
+static bool place_part(Fuser *f, Value *whole, Value *part, int64_t outer, int64_t at_bytes) {
+    if (outer != 1 || !part->def || part->data || part->buffer || part->graph != f->plan->graph || part == whole) return false;
+    for (int i = 0; i < f->plan->graph->outputs.n; i++)
+        if (f->plan->graph->outputs.at[i] == part) return false;
+    if (!is_pull(part->def) && part->def->op != OP_Concat) return false;
+    part->buffer = NEW(f->arena, Buffer);
+    *part->buffer = (Buffer){ .place = PLACE_ALIAS, .value = part, .bytes = type_bytes(&part->type), .offset = at_bytes, .alias = buffer_of(f->arena, whole) };
+    need(f, part);
+    return true;
+}
+
+static void fuse_concat(Fuser *f, Value *v) {
+    int axis = (int)node_int(v->def, "axis", 0);
+    int64_t at = 0, outer = 1, inner = (int64_t)dtype_size(v->type.dtype);
+    for (int i = 0; i < axis; i++) outer *= v->type.dim[i];
+    for (int i = axis + 1; i < v->type.rank; i++) inner *= v->type.dim[i];
+    for (int i = 0; i < v->def->n_in; i++) {
+        Value *part = v->def->in[i];
+        if (type_count(&part->type) > 0 && !place_part(f, v, part, outer, at * inner)) fuse_root(f, part, v, axis, at);
+        at += part->type.dim[axis];
+    }
+}
+
+static void fuse_scatter(Fuser *f, Node *n) {
+    Kernel *copy, *scatter;
+    kernel_scatter(f->arena, n, &copy, &scatter);
+    found(f, scatter);
+    found(f, copy);
+}
+
+// A reshape of something that is stored anyway is another name for the same bytes.
+static bool share_bytes(Fuser *f, Node *n) {
+    Value *v = n->out[0], *from = n->in[0];
+    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data) return false;
+    for (int i = 0; i < f->plan->graph->outputs.n; i++)
+        if (f->plan->graph->outputs.at[i] == v) return false;
+    bool stored = from->is_input || from->graph != f->plan->graph || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
+    if (!stored) return false;
+    v->buffer = NEW(f->arena, Buffer);
+    *v->buffer = (Buffer){ .place = PLACE_ALIAS, .value = v, .bytes = type_bytes(&v->type), .alias = buffer_of(f->arena, from) };
+    need(f, from);
+    return true;
+}
+
+static void fuse_node(Fuser *f, Node *n) {
+    Value *v = n->out[0];
+    if (share_bytes(f, n)) return;
+    if (n->op == OP_Concat) fuse_concat(f, v);
+    else if (n->op == OP_ScatterND || n->op == OP_ScatterElements) fuse_scatter(f, n);
+    else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);
+    else diag_error(n->loc, "%s cannot be compiled by this version; it would have to be computed at compile time from constants", op_table[n->op].name);
+}
+
+static void collect(Fuser *f, Graph *g) {
+    for (Node *n = g->first; n; n = n->next) f->n_nodes++;
+    f->nodes = NEW_ARRAY(f->arena, Node *, f->n_nodes + 1);
+    f->users = arena_alloc(f->arena, sizeof(Users) * (size_t)(g->value_count + 1));
+    f->needed = NEW_ARRAY(f->arena, bool, g->value_count + 1);
+    f->inside = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->cut = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    int at = 0;
+    for (Node *n = g->first; n; n = n->next) {
+        n->mark = at;
+        f->nodes[at++] = n;
+        for (int i = 0; i < n->n_in; i++) {
+            bool twice = false;                         // x*x: one user, counted once; reads_of counts the operands
+            for (int j = 0; j < i; j++) twice = twice || n->in[j] == n->in[i];
+            if (n->in[i] && !twice && n->in[i]->graph == g) VEC_PUSH(f->arena, f->users[n->in[i]->id], n);
+        }
+    }
+    for (int i = 0; i < g->outputs.n; i++) {
+        Value *v = g->outputs.at[i];
+        if (v->graph == g) VEC_PUSH(f->arena, f->users[v->id], NULL);
+        need(f, v);
+    }
+}
+
+bool fuse_graph(Plan *p) {
+    Fuser f = { .plan = p, .arena = p->arena };
+    int errors = diag_errors();
+    collect(&f, p->graph);
+    for (int at = f.n_nodes - 1; at >= 0; at--) {
+        Node *n = f.nodes[at];
+        bool wanted = false;
+        for (int i = 0; i < n->n_out; i++) wanted = wanted || (n->out[i] && f.needed[n->out[i]->id]);
+        if (wanted && n->n_out >= 1 && type_count(&n->out[0]->type) > 0) fuse_node(&f, n);
+    }
+    for (int i = f.found.n - 1; i >= 0; i--) VEC_PUSH(p->arena, p->kernels, f.found.at[i]);
+    return diag_errors() == errors;
+}

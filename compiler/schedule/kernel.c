@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Kernels from a grown fusion set: loop kernels from any pull-style root, template kernels from a contraction or convolution whose
+// epilogue the rest of the set becomes.
+//
+// Templates see canonical shapes only. Their operands are read through views by lowering one element with symbolic axes and reading
+// the strides off the affine index: a transposed, sliced or broadcast operand costs nothing and needs no special case.
+#include "schedule.h"
+
+#include <string.h>
+
+static Kernel *kernel_new(Arena *a, KernelKind kind) {
+    Kernel *k = NEW(a, Kernel);
+    k->kind = kind;
+    k->exprs = expr_pool_new(a);
+    return k;
+}
+
+// ---------------------------------------------------------------- what a finished kernel reads
+typedef struct Walk { Arena *arena; Kernel *kernel; bool *seen; double flops; } Walk;
+
+static void add_read(Arena *a, Kernel *k, Value *v) {
+    for (int i = 0; i < k->reads.n; i++)
+        if (k->reads.at[i] == v) return;
+    VEC_PUSH(a, k->reads, v);
+}
+
+static void add_load(Arena *a, Kernel *k, Value *v) {
+    add_read(a, k, v);
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i] == v) return;
+    VEC_PUSH(a, k->loads, v);
+}
+
+static void set_operands(Arena *a, Kernel *k, Value *x, Value *y) {
+    k->operand[0] = x;
+    k->operand[1] = y;
+    add_read(a, k, x);
+    add_read(a, k, y);
+}
+
+static void walk(Walk *w, Expr *e, double times) {
+    if (!e || w->seen[e->id]) return;
+    w->seen[e->id] = true;
+    if (e->op == E_Load) add_load(w->arena, w->kernel, e->value);
+    if (e->op == E_Reduce) for (int i = 0; i < e->n_axes; i++) times *= (double)w->kernel->axes.at[e->axes[i]].extent;
+    if (e->op > E_Select && e->dtype != DT_INDEX) w->flops += times;
+    for (int i = 0; i < 3; i++) walk(w, e->a[i], times);
+}
+
+static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
+    double points = 1;
+    for (int i = 0; i < k->n_parallel; i++) points *= (double)k->axes.at[i].extent;
+    Walk w = { .arena = a, .kernel = k, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    for (int i = 0; i < k->stores.n; i++) {
+        walk(&w, k->stores.at[i].expr, points);
+        walk(&w, k->stores.at[i].index, 0);
+        walk(&w, k->stores.at[i].guard, 0);
+        VEC_PUSH(a, k->writes, k->stores.at[i].value);
+        k->traffic += type_bytes(&k->stores.at[i].value->type);
+    }
+    k->flops += w.flops;
+    for (int i = 0; i < k->reads.n; i++) k->traffic += type_bytes(&k->reads.at[i]->type);
+    for (Node *n = f->graph->first; n; n = n->next)
+        if (f->inside[n->mark] || (f->anchor && f->anchor->def == n)) VEC_PUSH(a, k->nodes, n);
+}
+
+// ---------------------------------------------------------------- merging axes
+typedef struct Merge { const Kernel *kernel; int a, b; bool ok; bool *seen; } Merge;
+
+static bool uses(const Expr *e, const Merge *m) { return e && (e->axes_used >> m->a & 1 || e->axes_used >> m->b & 1); }
+
+static bool walks_as_one(const Expr *index, const Merge *m) {
+    int64_t coef[64], c0;
+    if (!uses(index, m)) return true;
+    return expr_affine(index, m->kernel->axes.n, coef, &c0) && coef[m->a] == coef[m->b] * m->kernel->axes.at[m->b].extent;
+}
+
+static void check_merge(Merge *m, const Expr *e) {
+    if (!m->ok || m->seen[e->id]) return;
+    m->seen[e->id] = true;
+    if (e->op == E_Axis && (e->c.i == m->a || e->c.i == m->b)) { m->ok = false; return; }
+    if (e->op == E_Load) {
+        m->ok = walks_as_one(e->a[0], m) && !uses(e->a[1], m);
+        if (m->ok && e->a[2]) check_merge(m, e->a[2]);
+        return;
+    }
+    for (int i = 0; i < 3; i++) if (e->a[i]) check_merge(m, e->a[i]);
+}
+
+typedef struct Rename { ExprPool *pool; int a, b; int64_t extent; } Rename;
+static Expr *rename_axis(void *ctx, Expr *e) {
+    const Rename *r = ctx;
+    if (e->op != E_Axis) return NULL;
+    if (e->c.i == r->a) return expr_index(r->pool, 0);
+    return e->c.i == r->b ? expr_axis(r->pool, r->b, r->extent) : NULL;
+}
+
+static bool try_merge(Arena *a, Kernel *k, int outer, int inner) {
+    Merge m = { .kernel = k, .a = outer, .b = inner, .ok = true, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    for (int i = 0; i < k->stores.n && m.ok; i++) {
+        Store *s = &k->stores.at[i];
+        m.ok = walks_as_one(s->index, &m) && !uses(s->guard, &m);
+        if (m.ok) check_merge(&m, s->expr);
+    }
+    if (!m.ok) return false;
+    Rename r = { k->exprs, outer, inner, k->axes.at[outer].extent * k->axes.at[inner].extent };
+    for (int i = 0; i < k->stores.n; i++) {
+        Store *s = &k->stores.at[i];
+        s->index = expr_map_leaves(k->exprs, s->index, rename_axis, &r);
+        s->expr = expr_map_leaves(k->exprs, s->expr, rename_axis, &r);
+    }
+    k->axes.at[inner].extent = r.extent;
+    k->axes.at[outer].extent = 1;
+    return true;
+}
+
+static void collapse(Arena *a, Kernel *k) {
+    int outer = -1;
+    for (int i = 0; i < k->n_parallel; i++) {
+        if (k->axes.at[i].extent == 1) continue;
+        if (outer >= 0) try_merge(a, k, outer, i);
+        outer = i;
+    }
+}
+
+// ---------------------------------------------------------------- loop kernels
+// A reduction is computed once per point of the axes it depends on only when those are the outermost ones; any other axis above the
+// innermost of them would repeat it.
+static bool hoists(const Kernel *k, const Expr *e) {
+    uint64_t parallel = ((uint64_t)1 << k->n_parallel) - 1, used = e->axes_used;
+    int level = 0;
+    for (int i = 0; i < k->n_parallel; i++) if (used >> i & 1) level = i + 1;
+    if (used & ~parallel) level = k->n_parallel;
+    for (int i = 0; i < level; i++)
+        if (!(used >> i & 1) && k->axes.at[i].extent > 1) return false;
+    return true;
+}
+
+static void lower_axes(Arena *a, Lower *l, Kernel *k, const Type *t, Expr **idx) {
+    for (int i = 0; i < t->rank; i++) idx[i] = lower_axis(l, t->dim[i], false);
+    k->n_parallel = k->axes.n;
+    (void)a;
+}
+
+Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at) {
+    Kernel *k = kernel_new(a, KERNEL_LOOP);
+    Lower l;
+    Expr *idx[MAX_RANK], *dst[MAX_RANK];
+    Type *t = &f->root->type;
+    lower_init(&l, a, k->exprs, k, f);
+    lower_axes(a, &l, k, t, idx);
+    Expr *e = f->inside[f->root->def ? f->root->def->mark : 0] && f->root->def ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
+    for (int i = 0; i < f->reduces.n && !f->violation; i++)
+        if (f->reduces.at[i].value != f->root && !hoists(k, f->reduces.at[i].expr)) f->violation = f->reduces.at[i].value;
+    if (f->violation) return NULL;
+    for (int i = 0; i < t->rank; i++) dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], expr_index(k->exprs, concat_at)) : idx[i];
+    Value *to = into ? into : f->root;
+    VEC_PUSH(a, k->stores, (Store){ .value = to, .index = lower_flat(&l, &to->type, dst), .expr = e });
+    collapse(a, k);
+    kernel_finish(a, k, f);
+    if (into) VEC_PUSH(a, k->nodes, into->def);
+    return k;
+}
+
+// ---------------------------------------------------------------- template kernels
+static bool batch_is_simple(const Type *x, const Type *y) {     // equal batch dimensions, or one operand has none
+    int64_t bx = 1, by = 1;
+    for (int i = 0; i < x->rank - 2; i++) bx *= x->dim[i];
+    for (int i = 0; i < y->rank - 2; i++) by *= y->dim[i];
+    if (bx == 1 || by == 1) return true;
+    for (int i = 3; i <= x->rank || i <= y->rank; i++) {
+        int64_t dx = i <= x->rank ? x->dim[x->rank - i] : 1, dy = i <= y->rank ? y->dim[y->rank - i] : 1;
+        if (dx != dy) return false;
+    }
+    return true;
+}
+
+bool kernel_is_anchor(const Node *n, const Options *o) {
+    if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (x->dtype != DT_F32 || type_count(&n->out[0]->type) == 0) return false;
+    if (n->op == OP_Conv) return n->in[1]->data && x->rank >= 3 && x->rank <= 5;
+    int64_t k = x->dim[x->rank - 1];
+    return k >= 4 && type_count(&n->out[0]->type) * k >= 256 && batch_is_simple(x, w);
+}
+
+// The epilogue: the root's element as an expression of E_Acc at axes 0..2 of the template.
+static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const int64_t *extent) {
+    Lower l;
+    Expr *idx[MAX_RANK], *flat = expr_index(k->exprs, 0);
+    lower_init(&l, a, k->exprs, k, f);
+    for (int i = 0; i < 3; i++) {
+        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i] });
+        Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis(k->exprs, i, extent[i]);
+        flat = expr_binary(k->exprs, E_Add, expr_binary(k->exprs, E_Mul, flat, expr_index(k->exprs, extent[i])), axis);
+    }
+    k->n_parallel = 3;
+    f->anchor_flat = flat;
+    lower_unflat(&l, &f->root->type, flat, idx);
+    Expr *e = lower_root(&l, f->root, idx);
+    if (f->reduces.n && !f->violation) f->violation = f->reduces.at[0].value;
+    if (f->violation) return false;
+    VEC_PUSH(a, k->stores, (Store){ .value = f->root, .index = flat, .expr = e });
+    return true;
+}
+
+// Element `idx` of an operand through its views as (base value, affine strides over the kernel's axes, offset); false: not affine.
+typedef struct Operand { Value *value; int64_t coef[64], offset; } Operand;
+static bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+    Fusion f = { .graph = g, .root = v, .views_only = true };
+    Lower l;
+    lower_init(&l, a, axes->exprs, axes, &f);
+    Expr *e = lower_load(&l, v, idx);
+    if (e->op != E_Load || e->a[1] || f.violation || e->value->data) return false;
+    out->value = e->value;
+    return expr_affine(e->a[0], axes->axes.n, out->coef, &out->offset) && out->offset == 0;
+}
+
+static void operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+    Fusion f = { .root = v };
+    Lower l;
+    lower_init(&l, a, axes->exprs, axes, &f);
+    out->value = v;
+    if (!expr_affine(lower_flat(&l, &v->type, idx), axes->axes.n, out->coef, &out->offset)) bug("a plain operand is not affine");
+}
+
+// Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the batch into m.
+static bool gemm_canonical(Contraction *s, int nb, const int64_t *extent, const Operand *x, const Operand *y) {
+    int64_t ax = 0, ay = 0, count = 1;
+    for (int i = nb - 1; i >= 0; i--) {
+        if (extent[i] == 1) continue;
+        if (count == 1) { ax = x->coef[i]; ay = y->coef[i]; }
+        else if (x->coef[i] != ax * count || y->coef[i] != ay * count) return false;
+        count *= extent[i];
+    }
+    s->batch = count; s->a_batch = ax; s->b_batch = ay;
+    if (count > 1 && ay == 0 && (s->m == 1 || ax == s->a_row * s->m)) {
+        if (s->m == 1) s->a_row = ax;
+        s->m *= count; s->batch = 1; s->a_batch = 0;
+    }
+    s->c_row = s->n;
+    s->c_batch = s->m * s->n;
+    return true;
+}
+
+static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contraction *s, Operand *x, Operand *y) {
+    const Type *tx = &n->in[0]->type, *ty = &n->in[1]->type;
+    int rx = tx->rank, ry = ty->rank, nb = (rx > ry ? rx : ry) - 2;
+    if (nb < 0) nb = 0;
+    Kernel *k = kernel_new(a, KERNEL_LOOP);
+    int64_t extent[MAX_RANK + 3];
+    *s = (Contraction){ .m = rx > 1 ? tx->dim[rx - 2] : 1, .k = tx->dim[rx - 1], .n = ry > 1 ? ty->dim[ry - 1] : 1 };
+    for (int i = 0; i < nb; i++) {
+        int ix = rx - 2 - nb + i, iy = ry - 2 - nb + i;
+        extent[i] = ix >= 0 && tx->dim[ix] > 1 ? tx->dim[ix] : iy >= 0 ? ty->dim[iy] : 1;
+    }
+    extent[nb] = s->m; extent[nb + 1] = s->k; extent[nb + 2] = s->n;
+    Expr *axis[MAX_RANK + 3], *ix[MAX_RANK], *iy[MAX_RANK], *zero = expr_index(k->exprs, 0);
+    for (int i = 0; i < nb + 3; i++) {
+        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i] });
+        axis[i] = extent[i] == 1 ? zero : expr_axis(k->exprs, i, extent[i]);
+    }
+    for (int i = 0; i < rx - 2; i++) ix[i] = tx->dim[i] == 1 ? zero : axis[nb - (rx - 2) + i];
+    for (int i = 0; i < ry - 2; i++) iy[i] = ty->dim[i] == 1 ? zero : axis[nb - (ry - 2) + i];
+    if (rx > 1) ix[rx - 2] = axis[nb];
+    ix[rx - 1] = axis[nb + 1];
+    iy[ry > 1 ? ry - 2 : 0] = axis[nb + 1];
+    if (ry > 1) iy[ry - 1] = axis[nb + 2];
+    if (!views || !operand_through_views(a, g, k, n->in[0], ix, x)) operand_direct(a, k, n->in[0], ix, x);
+    if (!views || !operand_through_views(a, g, k, n->in[1], iy, y)) operand_direct(a, k, n->in[1], iy, y);
+    s->a_row = x->coef[nb]; s->a_col = x->coef[nb + 1];
+    s->b_row = y->coef[nb + 1]; s->b_col = y->coef[nb + 2];
+    return gemm_canonical(s, nb, extent, x, y);
+}
+
+Kernel *kernel_gemm(Arena *a, Fusion *f, const Options *o) {
+    Node *n = f->anchor->def;
+    Kernel *k = kernel_new(a, KERNEL_GEMM);
+    Operand x, y;
+    (void)o;
+    if (!gemm_shape(a, f->graph, n, true, &k->gemm, &x, &y) && !gemm_shape(a, f->graph, n, false, &k->gemm, &x, &y))
+        bug("MatMul with batch dimensions that do not fold");
+    const Contraction *s = &k->gemm;
+    if (!lower_epilogue(a, k, f, (int64_t[]){ s->batch, s->m, s->n })) return NULL;
+    k->anchor = n;
+    set_operands(a, k, x.value, y.value);
+    k->flops = 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    kernel_finish(a, k, f);
+    return k;
+}
+
+static Convolution conv_shape(const Node *n) {
+    Convolution c = { 0 };
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
+    int spatial = x->rank - 2, count;
+    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count), *pads = node_ints(n, "pads", &count);
+    c.batch = x->dim[0]; c.ic = x->dim[1]; c.oc = y->dim[1]; c.groups = node_int(n, "group", 1);
+    for (int i = 0; i < 3; i++) {
+        int from = i - (3 - spatial);
+        c.in[i] = from < 0 ? 1 : x->dim[2 + from];
+        c.out[i] = from < 0 ? 1 : y->dim[2 + from];
+        c.kernel[i] = from < 0 ? 1 : w->dim[2 + from];
+        c.stride[i] = from < 0 || !strides ? 1 : strides[from];
+        c.dilation[i] = from < 0 || !dilations ? 1 : dilations[from];
+        c.pad[i] = from < 0 || !pads ? 0 : pads[from];
+    }
+    return c;
+}
+
+Kernel *kernel_conv(Arena *a, Fusion *f, const Options *o) {
+    Node *n = f->anchor->def;
+    Convolution c = conv_shape(n);
+    bool depthwise = c.groups == c.ic && c.groups > 1;
+    Kernel *k = kernel_new(a, depthwise ? KERNEL_DEPTHWISE : KERNEL_CONV);
+    (void)o;
+    k->conv = c;
+    if (!lower_epilogue(a, k, f, (int64_t[]){ c.batch, c.oc, c.out[0] * c.out[1] * c.out[2] })) return NULL;
+    k->anchor = n;
+    set_operands(a, k, n->in[0], n->in[1]);
+    k->flops = 2.0 * (double)type_count(&n->out[0]->type) * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
+    kernel_finish(a, k, f);
+    return k;
+}
+
+// ---------------------------------------------------------------- scatter: a copy of the data, then a serial loop over the updates
+static Kernel *copy_kernel(Arena *a, Graph *g, Value *from, Value *to) {
+    Kernel *k = kernel_new(a, KERNEL_LOOP);
+    Fusion f = { .graph = g, .root = from };
+    Lower l;
+    Expr *idx[MAX_RANK];
+    lower_init(&l, a, k->exprs, k, &f);
+    lower_axes(a, &l, k, &from->type, idx);
+    Expr *flat = lower_flat(&l, &from->type, idx);
+    Expr *e = expr_load(k->exprs, from, flat, NULL, NULL);
+    VEC_PUSH(a, k->stores, (Store){ .value = to, .index = flat, .expr = e });
+    collapse(a, k);
+    return k;
+}
+
+// One coordinate from an index tensor: negative counts from the end; *ok narrows to "inside".
+static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, int64_t extent, Expr **ok) {
+    Expr *i = expr_cast(p, expr_load(p, indices, flat, NULL, NULL), DT_INDEX), *zero = expr_index(p, 0);
+    i = expr_select(p, expr_binary(p, E_Lt, i, zero), expr_binary(p, E_Add, i, expr_index(p, extent)), i);
+    Expr *in = expr_binary(p, E_And, expr_binary(p, E_Le, zero, i), expr_binary(p, E_Lt, i, expr_index(p, extent)));
+    *ok = *ok ? expr_binary(p, E_And, *ok, in) : in;
+    return i;
+}
+
+static StoreOp store_op(const Node *n) {
+    const char *r = node_string(n, "reduction", "none");
+    return !strcmp(r, "add") ? STORE_ADD : !strcmp(r, "mul") ? STORE_MUL : !strcmp(r, "min") ? STORE_MIN : !strcmp(r, "max") ? STORE_MAX : STORE_SET;
+}
+
+void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
+    Value *data = n->in[0], *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
+    Kernel *k = kernel_new(a, KERNEL_LOOP);
+    Fusion f = { .graph = n->graph, .root = updates };
+    Lower l;
+    Expr *idx[MAX_RANK], *dst[MAX_RANK], *ok = NULL;
+    lower_init(&l, a, k->exprs, k, &f);
+    lower_axes(a, &l, k, &updates->type, idx);
+    if (n->op == OP_ScatterElements) {
+        int axis = (int)node_int(n, "axis", 0);
+        memcpy(dst, idx, sizeof idx);
+        dst[axis] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, idx), out->type.dim[axis], &ok);
+    } else {
+        int batch = indices->type.rank - 1, q = (int)indices->type.dim[batch];
+        Expr *at[MAX_RANK];
+        memcpy(at, idx, sizeof(Expr *) * (size_t)batch);
+        for (int i = 0; i < q; i++) {
+            at[batch] = expr_index(k->exprs, i);
+            dst[i] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, at), out->type.dim[i], &ok);
+        }
+        for (int i = q; i < out->type.rank; i++) dst[i] = idx[batch + i - q];
+    }
+    Expr *e = expr_load(k->exprs, updates, lower_flat(&l, &updates->type, idx), NULL, NULL);
+    for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;        // serial: two updates may meet in one element
+    VEC_PUSH(a, k->stores, (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = store_op(n) });
+    *copy = copy_kernel(a, n->graph, data, out);
+    *scatter = k;
+    Fusion none = { .graph = n->graph, .root = out, .inside = NEW_ARRAY(a, bool, 1) };
+    for (Kernel **each = (Kernel *[]){ *copy, k, NULL }; *each; each++) {
+        Graph empty = { 0 };
+        none.graph = &empty;
+        kernel_finish(a, *each, &none);
+        VEC_PUSH(a, (*each)->nodes, n);
+    }
+}

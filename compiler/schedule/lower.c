@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Element expressions: a value and an index in, a scalar expression over loads of materialised values out.
+//
+// Every pull-style op says what ONE of its elements is in terms of elements of its inputs (its LowerFn). Lowering a kernel's root
+// therefore composes maps, views and reductions into one expression; chains of views vanish in the index arithmetic.
+// Results are memoised by (value, guard, index), so that diamonds stay DAGs.
+#include "schedule.h"
+
+#include <string.h>
+
+typedef struct Memo { Value *value; Expr *guard; Expr *idx[MAX_RANK]; Expr *result; } Memo;
+typedef struct State {
+    Arena *arena;
+    Fusion *fusion;
+    Memo *memo; int memo_cap, memo_n;
+    int depth;
+} State;
+
+enum { MAX_DEPTH = 2000 };                              // of nested LowerFn calls; deeper chains are cut by materialising
+
+void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
+    State *s = NEW(a, State);
+    *s = (State){ .arena = a, .fusion = f };
+    *l = (Lower){ .p = p, .kernel = k, .state = s };
+}
+
+static uint64_t memo_hash(const Value *v, const Expr *guard, Expr *const *idx) {
+    uint64_t h = (uint64_t)v->id * 0x9e3779b97f4a7c15u + (guard ? (uint64_t)guard->id + 1 : 0);
+    for (int i = 0; i < v->type.rank; i++) h = (h ^ (uint64_t)idx[i]->id) * 0xbf58476d1ce4e5b9u;
+    return h ^ h >> 29;
+}
+
+// The slot of this key: its memo, or the empty one where it belongs.
+static Memo *memo_slot(State *s, const Value *v, const Expr *guard, Expr *const *idx) {
+    size_t mask = (size_t)s->memo_cap - 1, i = (size_t)memo_hash(v, guard, idx) & mask;
+    for (;; i = (i + 1) & mask) {
+        Memo *m = &s->memo[i];
+        if (!m->value) return m;
+        if (m->value == v && m->guard == guard && !memcmp(m->idx, idx, sizeof(Expr *) * (size_t)v->type.rank)) return m;
+    }
+}
+
+static void memo_grow(State *s) {
+    int cap = s->memo_cap;
+    Memo *old = s->memo;
+    s->memo_cap = cap ? cap * 2 : 64;
+    s->memo = NEW_ARRAY(s->arena, Memo, s->memo_cap);
+    for (int i = 0; i < cap; i++)
+        if (old[i].value) *memo_slot(s, old[i].value, old[i].guard, old[i].idx) = old[i];
+}
+
+// A constant whose elements are all the same needs no load.
+static Expr *uniform_const(Lower *l, const Value *v) {
+    const Tensor *t = v->data;
+    DClass c = dtype_class(t->type.dtype);
+    if (c == CLASS_COMPLEX || c == CLASS_STRING) return NULL;
+    size_t size = dtype_size(t->type.dtype);
+    int64_t n = type_count(&t->type);
+    if (n == 0) return NULL;
+    if (n > 1 && memcmp(t->data, (const char *)t->data + size, size * (size_t)(n - 1))) return NULL;
+    if (c == CLASS_FLOAT) return expr_const_f(l->p, t->type.dtype, tensor_get_f(t, 0));
+    return expr_const_i(l->p, t->type.dtype, tensor_get_i(t, 0));
+}
+
+static Expr *load(Lower *l, Value *v, Expr *const *idx) {
+    Expr *e = v->data ? uniform_const(l, v) : NULL;
+    return e ? e : expr_load(l->p, v, lower_flat(l, &v->type, idx), l->guard, NULL);
+}
+
+static bool lowers_in_place(const State *s, const Value *v) {
+    const Fusion *f = s->fusion;
+    if (!v->def || v->data || s->depth >= MAX_DEPTH) return false;
+    return f->views_only ? op_is_view(v->def->op) : f->inside[v->def->mark];
+}
+
+static Expr *lower_inside(Lower *l, Value *v, Expr *const *idx) {
+    State *s = l->state;
+    Memo *m;
+    if (s->memo_n * 2 >= s->memo_cap) memo_grow(s);
+    m = memo_slot(s, v, l->guard, idx);
+    if (m->value) return m->result;
+    Expr *guard = l->guard;
+    s->depth++;
+    Expr *e = op_table[v->def->op].lower(l, v->def, v->def_out, idx);
+    s->depth--;
+    l->guard = guard;
+    if (e && op_is_reduce(v->def->op)) VEC_PUSH(s->arena, s->fusion->reduces, (ReduceUse){ v, e });
+    if (s->memo_n * 2 >= s->memo_cap) memo_grow(s);
+    m = memo_slot(s, v, guard, idx);
+    *m = (Memo){ .value = v, .guard = guard, .result = e };
+    memcpy(m->idx, idx, sizeof(Expr *) * (size_t)v->type.rank);
+    s->memo_n++;
+    return e;
+}
+
+Expr *lower_load(Lower *l, Value *v, Expr *const *idx) {
+    State *s = l->state;
+    Fusion *f = s->fusion;
+    if (v == f->anchor && !f->views_only) {
+        if (!l->guard && lower_flat(l, &v->type, idx) == f->anchor_flat) return expr_acc(l->p, v->type.dtype);
+        if (!f->violation) f->violation = v;
+        return expr_acc(l->p, v->type.dtype);
+    }
+    return lowers_in_place(s, v) ? lower_inside(l, v, idx) : load(l, v, idx);
+}
+
+Expr *lower_root(Lower *l, Value *v, Expr *const *idx) {
+    const State *s = l->state;
+    if (v == s->fusion->anchor) return lower_load(l, v, idx);
+    return v->def && !v->data ? lower_inside(l, v, idx) : load(l, v, idx);
+}
+
+Expr *lower_axis(Lower *l, int64_t extent, bool reduce) {
+    if (extent == 1) return expr_index(l->p, 0);
+    Kernel *k = l->kernel;
+    const State *s = l->state;
+    if (k->axes.n >= 64) {
+        if (!s->fusion->violation) s->fusion->violation = s->fusion->reduces.n ? s->fusion->reduces.at[0].value : s->fusion->root;
+        return expr_index(l->p, 0);
+    }
+    VEC_PUSH(s->arena, k->axes, (Axis){ .extent = extent, .reduce = reduce });
+    return expr_axis(l->p, k->axes.n - 1, extent);
+}
+
+Expr *lower_guard(Lower *l, Expr *cond) {
+    Expr *old = l->guard;
+    l->guard = old ? expr_binary(l->p, E_And, old, cond) : cond;
+    if (l->guard->op == E_Const && l->guard->c.i) l->guard = NULL;
+    return old;
+}
+
+Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx) {
+    Expr *flat = expr_index(l->p, 0);
+    int64_t stride[MAX_RANK];
+    type_strides(t, stride);
+    for (int i = 0; i < t->rank; i++) flat = expr_binary(l->p, E_Add, flat, expr_binary(l->p, E_Mul, idx[i], expr_index(l->p, stride[i])));
+    return flat;
+}
+
+void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx) {
+    int64_t stride[MAX_RANK];
+    type_strides(t, stride);
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dim[i] == 1) { idx[i] = expr_index(l->p, 0); continue; }
+        Expr *q = expr_binary(l->p, E_Div, flat, expr_index(l->p, stride[i]));
+        bool outermost = true;
+        for (int j = 0; j < i; j++) outermost = outermost && t->dim[j] == 1;
+        idx[i] = outermost ? q : expr_binary(l->p, E_Mod, q, expr_index(l->p, t->dim[i]));
+    }
+}

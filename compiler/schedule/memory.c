@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Where every stored value lives: inputs and outputs in the caller's arrays, constants in the weights, everything else at an offset of
+// one workspace block. In: kernels in execution order. Out: buffers with offsets, the block's size, and the lower bound that no plan
+// of this order can beat (most bytes alive at once).
+//
+// A loop kernel that reads a dying value only at the element it stores writes in place. Offsets are given largest buffer first, each
+// at the lowest place where it meets no buffer alive at the same time.
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
+static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
+
+Buffer *buffer_of(Arena *a, Value *v) {
+    if (v->buffer) return v->buffer;
+    Buffer *b = v->buffer = NEW(a, Buffer);
+    *b = (Buffer){ .place = v->data ? PLACE_WEIGHT : PLACE_WORK, .value = v, .bytes = type_bytes(&v->type), .first = INT32_MAX, .last = -1 };
+    if (v->data) { b->data = v->data->data; b->layout = "row-major"; }
+    return b;
+}
+
+// The buffer that owns the bytes.
+static Buffer *owner(Buffer *b) {
+    while (b->place == PLACE_ALIAS) b = b->alias;
+    return b;
+}
+
+static void place_ends(Plan *p) {
+    Graph *g = p->graph;
+    for (int i = 0; i < g->inputs.n; i++) {
+        Buffer *b = buffer_of(p->arena, g->inputs.at[i]);
+        b->place = PLACE_INPUT; b->index = i;
+    }
+    for (int i = 0; i < g->outputs.n; i++) {
+        Buffer *b = buffer_of(p->arena, g->outputs.at[i]);
+        b->place = PLACE_OUTPUT; b->index = i;
+    }
+}
+
+static void touch(Plan *p, Buffer *b, int at) {
+    b = owner(b);
+    if (b->place == PLACE_WORK || b->place == PLACE_WEIGHT) {
+        if (b->last < 0) { VEC_PUSH(p->arena, p->buffers, b); b->id = p->buffers.n - 1; b->first = at; }
+        if (at < b->first) b->first = at;
+        if (at > b->last) b->last = at;
+    }
+}
+
+// The packed operand is read from its own layout; its row-major bytes are needed only if an expression loads them too.
+static bool packed_away(const Kernel *k, const Value *v) { return k->packed && k->packed->value == v; }
+
+static void lifetimes(Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        for (int j = 0; j < k->reads.n; j++)
+            if (!packed_away(k, k->reads.at[j])) touch(p, buffer_of(p->arena, k->reads.at[j]), i);
+        for (int j = 0; j < k->writes.n; j++) touch(p, buffer_of(p->arena, k->writes.at[j]), i);
+        if (k->packed) touch(p, k->packed, i);
+        if (k->scratch_bytes) {
+            k->scratch = NEW(p->arena, Buffer);
+            *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
+            touch(p, k->scratch, i);
+        }
+    }
+}
+
+// Is every load of v in e at this very index, and in no inner loop that would read it again?
+typedef struct Same { const Value *v; const Expr *index; bool *seen; } Same;
+static bool loads_only_at(const Same *s, const Expr *e) {
+    if (!e || s->seen[e->id]) return true;
+    s->seen[e->id] = true;
+    if (e->op == E_Load && e->value == s->v) return e->a[0] == s->index;
+    return loads_only_at(s, e->a[0]) && loads_only_at(s, e->a[1]) && loads_only_at(s, e->a[2]);
+}
+
+static void try_in_place(Plan *p, Kernel *k, int at) {
+    if (k->kind != KERNEL_LOOP || k->stores.n != 1) return;
+    const Store *s = &k->stores.at[0];
+    Buffer *out = s->value->buffer;
+    if (out->place != PLACE_WORK || out->first != at) return;
+    for (int i = 0; i < k->reads.n; i++) {
+        Value *v = k->reads.at[i];
+        Buffer *in = v->buffer;
+        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || dtype_size(v->type.dtype) != dtype_size(s->value->type.dtype)) continue;
+        Same same = { v, s->index, NEW_ARRAY(p->arena, bool, expr_count(k->exprs) + 1) };
+        if (!loads_only_at(&same, s->expr)) continue;
+        out->place = PLACE_ALIAS; out->alias = in; out->offset = 0;
+        in->last = out->last;
+        return;
+    }
+}
+
+static int by_size(const void *x, const void *y) {
+    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
+    return a->first != b->first ? a->first - b->first : a->id - b->id;
+}
+
+static int by_offset(const void *x, const void *y) {
+    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
+    return a->offset != b->offset ? (a->offset > b->offset) - (a->offset < b->offset) : a->id - b->id;
+}
+
+// The lowest gap among the placed buffers that are alive together with b. The blockers come sorted by offset.
+static int64_t lowest_gap(Buffer *const *blockers, int n, int64_t bytes) {
+    int64_t at = 0;
+    for (int i = 0; i < n; i++) {
+        if (at + bytes <= blockers[i]->offset) break;
+        int64_t end = blockers[i]->offset + align_up(blockers[i]->bytes);
+        if (end > at) at = end;
+    }
+    return at;
+}
+
+static void place_work(Plan *p) {
+    Buffer **sorted = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1), **blockers = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1);
+    int n = 0;
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->place == PLACE_WORK) sorted[n++] = p->buffers.at[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    for (int i = 0; i < n; i++) {
+        Buffer *b = sorted[i];
+        int blocked = 0;
+        for (int j = 0; j < i; j++)
+            if (sorted[j]->first <= b->last && b->first <= sorted[j]->last) blockers[blocked++] = sorted[j];
+        qsort(blockers, (size_t)blocked, sizeof *blockers, by_offset);
+        b->offset = lowest_gap(blockers, blocked, b->bytes);
+        if (b->offset + align_up(b->bytes) > p->work_bytes) p->work_bytes = b->offset + align_up(b->bytes);
+    }
+    for (int at = 0; at < p->kernels.n; at++) {
+        int64_t live = 0;
+        for (int i = 0; i < n; i++)
+            if (sorted[i]->first <= at && at <= sorted[i]->last) live += align_up(sorted[i]->bytes);
+        if (live > p->live_bytes) p->live_bytes = live;
+    }
+}
+
+static void place_weights(Plan *p) {
+    for (int i = 0; i < p->buffers.n; i++) {
+        Buffer *b = p->buffers.at[i];
+        if (b->place != PLACE_WEIGHT) continue;
+        b->offset = p->weight_bytes;
+        p->weight_bytes += align_up(b->bytes);
+    }
+}
+
+bool memory_plan(Plan *p) {
+    place_ends(p);
+    lifetimes(p);
+    for (int i = 0; i < p->kernels.n; i++) try_in_place(p, p->kernels.at[i], i);
+    place_work(p);
+    place_weights(p);
+    return true;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Graph of primitives in, Plan out: kernels in order, buffers with offsets. Also the plan's two views for people: --dump plan prints
+// every kernel's loops and expressions, --report says where the bytes and the operations go.
+#include "schedule.h"
+
+#include <string.h>
+
+// An output that is an input, a constant, or an output already needs a copy of its own.
+static void own_outputs(Graph *g) {
+    g->cursor = NULL;
+    for (int i = 0; i < g->outputs.n; i++) {
+        Value *v = g->outputs.at[i];
+        bool again = v->is_input || v->data || v->graph != g;
+        for (int j = 0; j < i; j++) again = again || g->outputs.at[j] == v;
+        if (!again) continue;
+        Node *n = graph_node(g, OP_Identity, 1, &v, 1);
+        n->out[0]->type = v->type;
+        g->outputs.at[i] = n->out[0];
+    }
+}
+
+static bool check_types(const Graph *g) {
+    int errors = diag_errors();
+    for (const Node *n = g->first; n; n = n->next)
+        for (int i = 0; i < n->n_out; i++) {
+            DClass c = dtype_class(n->out[i]->type.dtype);
+            if (c == CLASS_STRING || c == CLASS_COMPLEX) diag_error(n->loc, "%s tensors are not compiled to C", dtype_name(n->out[i]->type.dtype));
+        }
+    for (int i = 0; i < g->inputs.n; i++)
+        if (dtype_class(g->inputs.at[i]->type.dtype) >= CLASS_COMPLEX)
+            diag_error(NULL, "input \"%s\": %s tensors are not compiled to C", g->inputs.at[i]->name, dtype_name(g->inputs.at[i]->type.dtype));
+    return diag_errors() == errors;
+}
+
+// A kernel is called after the node that gives its result, with its number: `k7_layer1_conv1`.
+static void name_kernels(Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        const Node *last = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
+        const Node *n = k->anchor ? k->anchor : last;
+        const char *from = n && n->loc && n->loc->name && *n->loc->name ? n->loc->name : n ? op_table[n->op].name : "copy";
+        if (strlen(from) > 48) from += strlen(from) - 48;
+        k->name = arena_printf(p->arena, "k%d_%s", i, name_c(p->arena, from));
+    }
+}
+
+Plan *plan_make(Graph *g, const Options *o) {
+    Plan *p = NEW(g->arena, Plan);
+    *p = (Plan){ .arena = g->arena, .graph = g, .options = o };
+    if (!check_types(g)) return NULL;
+    own_outputs(g);
+    if (!fuse_graph(p) || !templates_plan(p) || !memory_plan(p)) return NULL;
+    name_kernels(p);
+    return p;
+}
+
+// ---------------------------------------------------------------- for people
+static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "call" };
+
+void plan_print(const Plan *p, Text *out) {
+    text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name, (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k = p->kernels.at[i];
+        text_printf(out, "  %s %s [", kind_names[k->kind], k->name);
+        for (int j = 0; j < k->axes.n; j++)
+            text_printf(out, "%s%s%lld", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "", (long long)k->axes.at[j].extent);
+        text_printf(out, "]\n");
+        for (int j = 0; j < k->stores.n; j++) {
+            const Store *s = &k->stores.at[j];
+            text_printf(out, "    %%%d[", s->value->id);
+            expr_print(s->index, out);
+            text_printf(out, "] = ");
+            expr_print(s->expr, out);
+            text_printf(out, "\n");
+        }
+    }
+}
+
+static void human(Text *out, double bytes) {
+    const char *unit[] = { "B", "KiB", "MiB", "GiB" };
+    int i = 0;
+    for (; bytes >= 1024 && i < 3; i++) bytes /= 1024;
+    text_printf(out, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
+}
+
+void plan_report(const Plan *p, Text *out) {
+    double flops = 0;
+    int64_t traffic = 0;
+    text_printf(out, "%-44s %-9s %12s %12s %12s  fused\n", "kernel", "kind", "operations", "traffic", "live bytes");
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k = p->kernels.at[i];
+        int64_t live = 0;
+        for (int j = 0; j < p->buffers.n; j++) {
+            const Buffer *b = p->buffers.at[j];
+            if (b->place == PLACE_WORK && b->first <= i && i <= b->last) live += b->bytes;
+        }
+        text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops, (long long)k->traffic, (long long)live);
+        for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
+        text_printf(out, "\n");
+        flops += k->flops;
+        traffic += k->traffic;
+    }
+    text_printf(out, "%d kernels, %.3g operations, traffic ", p->kernels.n, flops);
+    human(out, (double)traffic);
+    text_printf(out, ", weights ");
+    human(out, (double)p->weight_bytes);
+    text_printf(out, "\nworkspace %lld bytes planned, %lld bytes alive at the worst moment (lower bound of this order)", (long long)p->work_bytes, (long long)p->live_bytes);
+    if (p->live_bytes) text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
+    text_printf(out, "\n");
+}

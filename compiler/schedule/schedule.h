@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of schedule/ share and nobody else needs: the fusion set of a kernel under construction and its steps.
+#ifndef BURNCC_SCHEDULE_H
+#define BURNCC_SCHEDULE_H
+#include "../burncc.h"
+
+typedef struct ReduceUse { Value *value; Expr *expr; } ReduceUse;
+
+// A kernel being grown from its root towards the inputs. `inside` says which nodes are computed within it.
+typedef struct Fusion {
+    Graph *graph;
+    Value *root;                                        // what the kernel stores
+    Value *anchor;                                      // a contraction or convolution in the middle whose accumulator is E_Acc; or NULL
+    Expr *anchor_flat;                                  // flat index of the accumulator's element at the kernel's axes
+    bool *inside;                                       // by node number (Node.mark): lowered in place
+    bool views_only;                                    // operand mode: only free views are lowered in place
+    Value *violation;                                   // first value that must be materialised after all; NULL: none
+    VEC(ReduceUse) reduces;  // reductions lowered in place, to check that they hoist
+} Fusion;
+
+bool op_is_view(Op op);                                 // moves no data when fused: its element is one element of its input
+bool op_is_reduce(Op op);                               // its element is an E_Reduce
+double op_cost(const Node *n);                          // rough scalar operations per element of a map; 1 for views
+int64_t op_rereads(const Node *n);                      // how often the op reads each element of its input (windows, plain convolutions)
+
+// lower.c
+void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f);
+Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root itself
+
+// kernel.c: builds kernels; false in *ok with f->violation set when a value has to be materialised
+Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
+Kernel *kernel_gemm(Arena *a, Fusion *f, const Options *o);
+Kernel *kernel_conv(Arena *a, Fusion *f, const Options *o);
+bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
+void kernel_collapse_axes(Kernel *k);                   // merges adjacent parallel axes that every access walks as one
+void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
+
+Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
+
+// fuse.c, memory.c, report.c
+bool fuse_graph(Plan *p);
+bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)
+bool memory_plan(Plan *p);
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Gives every template kernel its template file, block sizes (tiles.c), packed constant operand (pack.c) and scratch memory.
+// In: kernels in canonical form. Out: the same with integer holes filled; codegen only spells them.
+#include "pack.h"
+#include "schedule.h"
+#include "tiles.h"
+
+#include <string.h>
+
+static TileTarget tile_target(const Options *o) {
+    const Target *m = &o->machine;
+    return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
+}
+
+static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ name, value }); }
+
+static void hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
+    for (int i = 0; i < 3; i++) hole(a, k, arena_printf(a, "%s%c", prefix, "DHW"[i]), v[i]);
+}
+
+static int64_t hole_value(const Kernel *k, const char *name) {
+    for (int i = 0; i < k->holes.n; i++)
+        if (!strcmp(k->holes.at[i].name, name)) return k->holes.at[i].value;
+    bug("kernel has no hole %s", name);
+}
+
+static Buffer *packed_buffer(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
+    Buffer *b = NEW(a, Buffer);
+    *b = (Buffer){ .place = PLACE_WEIGHT, .value = v, .bytes = (int64_t)(floats * sizeof(float)), .layout = layout, .fill = fill, .packer = k, .first = INT32_MAX, .last = -1 };
+    return b;
+}
+
+// ---------------------------------------------------------------- gemm
+static void fill_gemm_b(const Buffer *b, void *to) {
+    const Contraction *s = &b->packer->gemm;
+    size_t nr = 16 * (size_t)hole_value(b->packer, "NV"), one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
+    const float *from = b->value->data->data;
+    for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
+        pack_gemm_b(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (float *)to + (size_t)i * one);
+}
+
+// A constant right operand is packed; its row-major bytes are then not written.
+static bool only_operand(const Kernel *k, const Value *v) {
+    return v->data && k->operand[0] != v;
+}
+
+static void plan_gemm(Arena *a, Kernel *k, const Options *o) {
+    Contraction *s = &k->gemm;
+    Value *w = k->operand[1];
+    bool packed = only_operand(k, w);
+    TileTarget target = tile_target(o);
+    GemmShape shape = { s->batch, s->m, s->n, s->k, s->a_row, s->a_col, s->b_row, s->b_col, packed };
+    GemmTiles t = gemm_tiles(&shape, &target);
+    k->template_file = "c/gemm.c";
+    hole(a, k, "BATCH", s->batch); hole(a, k, "M", s->m); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
+    hole(a, k, "AB", s->a_batch); hole(a, k, "AM", s->a_row); hole(a, k, "AK", s->a_col);
+    hole(a, k, "B_PACKED", packed);
+    hole(a, k, "PACK_A", t.pack_a); hole(a, k, "PACK_B", t.pack_b);
+    hole(a, k, "CB", s->c_batch); hole(a, k, "CM", s->c_row);
+    hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "NC", t.nc); hole(a, k, "MC", t.mc);
+    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
+    hole(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    hole(a, k, "BK", s->b_row); hole(a, k, "BN", s->b_col);
+    if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
+    k->scratch_bytes = (int64_t)gemm_scratch_bytes(&shape, &t);
+}
+
+// ---------------------------------------------------------------- convolution
+static void fill_conv_w(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->conv;
+    size_t groups = (size_t)c->groups, taps = (size_t)(c->ic / c->groups * c->kernel[0] * c->kernel[1] * c->kernel[2]);
+    pack_conv_w(b->value->data->data, groups, (size_t)(c->oc / c->groups), taps, (size_t)hole_value(b->packer, "MR"), to);
+}
+
+static void plan_conv(Arena *a, Kernel *k, const Options *o) {
+    Convolution *c = &k->conv;
+    TileTarget target = tile_target(o);
+    ConvShape s = { .n = c->batch, .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
+    memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
+    memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
+    ConvTiles t = conv_tiles(&s, &target);
+    k->scratch_bytes = (int64_t)conv_scratch_bytes(&s, &t);
+    if (t.pointwise) {
+        int64_t pixels = s.out[0] * s.out[1] * s.out[2];
+        for (int i = 0; i < 3; i++) s.in[i] = s.out[i] = i == 2 ? pixels : 1;
+    }
+    k->template_file = "c/conv.c";
+    hole(a, k, "N", s.n); hole(a, k, "G", s.groups); hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
+    hole3(a, k, "I", s.in); hole3(a, k, "O", s.out); hole3(a, k, "K", s.kernel);
+    hole3(a, k, "S", s.stride); hole3(a, k, "D", s.dilation); hole3(a, k, "P", s.pad);
+    hole(a, k, "POINTWISE", t.pointwise); hole(a, k, "PACK_X", t.pack_x);
+    hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "RC", t.rc); hole(a, k, "CC", t.cc);
+    size_t floats = pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), (size_t)t.mr);
+    k->packed = packed_buffer(a, k, k->operand[1], floats, "panels of output channels", fill_conv_w);
+}
+
+bool templates_plan(Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, k, p->options);
+        else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(p->arena, k, p->options);
+    }
+    return true;
+}
