@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Kernels as C functions. A loop kernel is printed by loops.c in the C dialect below; a template kernel is its template with the holes
+// filled and its epilogue as an inline function. Over each stand the nodes it comes from with their shapes.
+#include "c.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- values as parameters of a kernel
+// Values whose bytes coincide (in-place results) are one parameter.
+static Buffer *owner_of(Buffer *b, int64_t *offset) {
+    *offset = 0;
+    for (; b->place == PLACE_ALIAS; b = b->alias) *offset += b->offset;
+    return b;
+}
+
+static bool same_bytes(Value *x, Value *y) {
+    int64_t ox, oy;
+    return owner_of(x->buffer, &ox) == owner_of(y->buffer, &oy) && ox == oy;
+}
+
+static bool taken(const KernelText *k, const char *name) {
+    for (int i = 0; i < k->n_params; i++)
+        if (!strcmp(k->params[i].name, name)) return true;
+    return false;
+}
+
+// i0, t1, r2 … are the loop printer's, burn_ the helpers', and single capitals the templates'.
+static bool reserved(const char *s) {
+    size_t digits = strspn(s + 1, "0123456789lbx");
+    return (strchr("itr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc") || !strcmp(s, "scratch");
+}
+
+static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
+    for (int i = k->first_shared; i < k->n_params; i++)
+        if (k->params[i].value == v || same_bytes(k->params[i].value, v)) { k->params[i].written |= written; return; }
+    const char *base = v->name && *v->name ? name_c(g->arena, v->name) : arena_printf(g->arena, "v%d", v->id);
+    if (strlen(base) > 32) base = name_c(g->arena, base + strlen(base) - 32);
+    if (k->prefix) base = arena_printf(g->arena, "%s%s", k->prefix, base);
+    else if (reserved(base)) base = arena_printf(g->arena, "%s_", base);
+    const char *name = base;
+    for (int n = 2; taken(k, name); n++) name = arena_printf(g->arena, "%s_%d", base, n);
+    if (k->n_params == MAX_PARAMS) bug("kernel %s has too many operands", k->kernel->name);
+    k->params[k->n_params++] = (Param){ v, name, written };
+}
+
+const char *param_name(const KernelText *k, const Value *v) {
+    for (int i = k->first_shared; i < k->n_params; i++)
+        if (k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v)) return k->params[i].name;
+    bug("%%%d is no operand of kernel %s", v->id, k->kernel->name);
+}
+
+// ---------------------------------------------------------------- the C dialect of the loop printer
+static const char *c_load(void *ctx, Value *v, const char *index) {
+    const KernelText *k = ctx;
+    return element_load(k->gen->arena, v->type.dtype, arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), index));
+}
+
+static void c_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    const KernelText *k = ctx;
+    DType d = s->value->type.dtype;
+    const char *at = arena_printf(k->gen->arena, "%s[%s]", param_name(k, s->value), index);
+    if (s->op != STORE_SET) {
+        static const EOp ops[] = { [STORE_ADD] = E_Add, [STORE_MUL] = E_Mul, [STORE_MIN] = E_Min, [STORE_MAX] = E_Max };
+        Expr side = { .op = E_Acc, .dtype = d }, step = { .op = ops[s->op], .dtype = d, .a = { &side, &side } };
+        if (d == DT_BOOL) step.op = s->op == STORE_ADD || s->op == STORE_MAX ? E_Or : E_And;
+        Text t;
+        text_init(&t, k->gen->arena);
+        expr_c_text(&t, &step, (const char *const[]){ element_load(k->gen->arena, d, at), value, NULL });
+        value = t.at;
+    }
+    text_printf(out, "%s = %s;", at, element_store(k->gen->arena, d, value));
+}
+
+static void return_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    (void)ctx; (void)s; (void)index;
+    text_printf(out, "return %s;", value);
+}
+
+static Dialect c_dialect(KernelText *k) {
+    return (Dialect){ .index_type = "ptrdiff_t", .indent = "    ", .constant = "const ", .lanes = true, .type = expr_c_type, .text = expr_c_text, .load = c_load, .store = c_store, .ctx = k };
+}
+
+// ---------------------------------------------------------------- comments
+void c_comment(Text *out, const char *s) {              // names come from strangers: no end of comment, no line ends
+    for (; *s; s++) {
+        char c = *s;
+        if ((c == '/' && out->n && out->at[out->n - 1] == '*') || (c == '*' && out->n && out->at[out->n - 1] == '/')) c = '_';
+        if ((unsigned char)c < 32 || (unsigned char)c >= 127 || c == '\\' || c == '?') c = '_';
+        text_append(out, &c, 1);
+    }
+}
+
+static void describe(Gen *g, const Kernel *k) {
+    Text *out = &g->c;
+    text_printf(out, "/* ");
+    for (int i = 0; i < k->nodes.n; i++) {
+        const Node *n = k->nodes.at[i];
+        if (i) text_printf(out, "\n   ");
+        text_printf(out, "%s", op_table[n->op].name);
+        if (n->loc && n->loc->name && *n->loc->name) { text_printf(out, " \""); c_comment(out, n->loc->name); text_printf(out, "\""); }
+        for (int j = 0; j < n->n_in && j < 4; j++)
+            if (n->in[j]) text_printf(out, "%s%s", j ? ", " : "  ", type_text(g->arena, g->graph, &n->in[j]->type));
+        text_printf(out, " -> %s", type_text(g->arena, g->graph, &n->out[0]->type));
+    }
+    text_printf(out, " */\n");
+}
+
+// ---------------------------------------------------------------- kernels
+static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
+    for (int i = from; i < k->n_params; i++) {
+        const Param *p = &k->params[i];
+        text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ", storage_type(p->value->type.dtype), p->name);
+    }
+    (void)g;
+}
+
+static void loop_kernel(Gen *g, KernelText *t) {
+    const Kernel *k = t->kernel;
+    for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
+    for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
+    text_printf(&g->c, "static void %s(", t->name);
+    print_params(g, t, &g->c, 0);
+    text_printf(&g->c, ")\n{\n");
+    Dialect d = c_dialect(t);
+    loops_print(g->arena, &g->c, k, &d, 0, 1);
+    text_printf(&g->c, "}\n");
+}
+
+// The epilogue as an inline function of the accumulator and the element's coordinates; returns what goes into the hole's text.
+static const char *epilogue(Gen *g, KernelText *t, const char *const *axes) {
+    const Kernel *k = t->kernel;
+    const Store *s = &k->stores.at[0];
+    Text call;
+    text_init(&call, g->arena);
+    text_printf(&call, "%s_epilogue(acc", t->name);
+    text_printf(&g->c, "static inline float %s_epilogue(float acc", t->name);
+    for (int i = 3; i < t->n_params; i++) {
+        text_printf(&g->c, ", const %s *%s", storage_type(t->params[i].value->type.dtype), t->params[i].name);
+        text_printf(&call, ", %s", t->params[i].name);
+    }
+    for (int i = 0; i < 3; i++)
+        if (s->expr->axes_used >> i & 1) { text_printf(&g->c, ", ptrdiff_t i%d", i); text_printf(&call, ", %s", axes[i]); }
+    text_printf(&g->c, ")\n{\n");
+    Dialect d = c_dialect(t);
+    d.store = return_store;
+    loops_print(g->arena, &g->c, k, &d, k->n_parallel, 1);
+    text_printf(&g->c, "}\n\n");
+    text_printf(&call, ")");
+    return call.at;
+}
+
+// The first three parameters are the template's own: two operands (a convolution's weights first) and the result; then what the
+// epilogue loads, under names that no template uses.
+static void template_params(Gen *g, KernelText *t, bool conv) {
+    const Kernel *k = t->kernel;
+    t->params[0] = (Param){ k->operand[conv ? 1 : 0], conv ? "W" : "A", false };
+    t->params[1] = (Param){ k->operand[conv ? 0 : 1], conv ? "X" : "B", false };
+    t->params[2] = (Param){ k->writes.at[0], conv ? "Y" : "C", true };
+    t->n_params = t->first_shared = 3;
+    t->prefix = "e_";
+    for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
+}
+
+static void template_kernel(Gen *g, KernelText *t) {
+    const Kernel *k = t->kernel;
+    bool conv = k->kind != KERNEL_GEMM, identity = k->stores.at[0].expr->op == E_Acc;
+    static const char *const conv_axes[] = { "n", "c", "p" }, *const gemm_axes[] = { "b", "m", "n" };
+    const char *const *axes = conv ? conv_axes : gemm_axes;
+    Hole holes[64];
+    int n = 0;
+    Text params;
+    template_params(g, t, conv);
+    text_init(&params, g->arena);
+    text_printf(&params, "%s", t->n_params > 3 ? ", " : "");
+    print_params(g, t, &params, 3);
+    holes[n++] = (Hole){ "KERNEL", NULL, t->name };
+    holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
+    holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
+    holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), identity ? "acc" : epilogue(g, t, axes) };
+    for (int i = 0; i < k->holes.n; i++) holes[n++] = (Hole){ k->holes.at[i].name, NULL, arena_printf(g->arena, "%lld", (long long)k->holes.at[i].value) };
+    template_fill(g->arena, &g->c, k->template_file, n, holes);
+}
+
+void c_kernel(Gen *g, KernelText *t) {
+    describe(g, t->kernel);
+    if (t->kernel->template_file) template_kernel(g, t);
+    else loop_kernel(g, t);
+    text_printf(&g->c, "\n");
+}
+

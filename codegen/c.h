@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// State of one generated C file, shared by c.c (kernels), c_program.c (run functions) and c_file.c (header, assembly, writing).
+#ifndef BURNCC_CODEGEN_C_H
+#define BURNCC_CODEGEN_C_H
+#include "codegen.h"
+#include "weights.h"
+
+enum { MAX_PARAMS = 64 };
+
+typedef struct Gen {
+    Arena *arena;
+    const Options *options;
+    const char *model;                                  // prefix of every public name
+    const Graph *graph;                                 // of the program being printed
+    Text c, h;                                          // kernels and functions; declarations
+    bool external;                                      // constants come from a file: run functions take a `weights` pointer
+} Gen;
+
+typedef struct Param { Value *value; const char *name; bool written; } Param;
+typedef struct KernelText {
+    Gen *gen;
+    const Kernel *kernel;
+    const char *name;                                   // of the function
+    const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
+    Param params[MAX_PARAMS];
+    int n_params, first_shared;                         // the first parameters of a template are its own names
+} KernelText;
+
+void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
+void c_comment(Text *out, const char *s);               // text from a stranger inside a comment
+const char *element_load(Arena *a, DType d, const char *element);    // element text -> text in the arithmetic type
+const char *element_store(Arena *a, DType d, const char *value);
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// One program of a generated file: its constants, its kernels, and a run function that is nothing but the kernels' calls over fixed
+// offsets of the caller's workspace. Values of a group ("params grads": struct type and parameter) are fields of a struct the caller owns.
+#include "c.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Ends {                                   // inputs or outputs with the names they have in the signature
+    const char **name;                                  // of the parameter or the struct's field
+    const char **at;                                    // the expression for its first element
+} Ends;
+
+static const char *group_param(Arena *a, const char *group) { return arena_strdup(a, strchr(group, ' ') + 1); }
+static const char *group_type(Arena *a, const char *group) { return arena_strndup(a, group, strcspn(group, " ")); }
+
+static bool clashes(const char *name, const char *const *before, int n) {
+    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strncmp(name, "burn_", 5)) return true;
+    if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(name, before[i])) return true;
+    return false;
+}
+
+// Inputs come first in `names`, outputs after them: all parameters are in one scope.
+static Ends name_ends(Arena *a, const Graph *g, bool outputs, const char **names, int before) {
+    int n = outputs ? g->outputs.n : g->inputs.n;
+    Ends e = { NEW_ARRAY(a, const char *, n + 1), NEW_ARRAY(a, const char *, n + 1) };
+    for (int i = 0; i < n; i++) {
+        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+        const char *given = outputs ? g->output_names.at[i] : v->name;
+        const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
+        for (int k = 2; !v->group && clashes(name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
+        names[before + i] = e.name[i] = name;
+        e.at[i] = v->group ? arena_printf(a, "%s->%s", group_param(a, v->group), name) : name;
+    }
+    return e;
+}
+
+static const char *extent_text(Arena *a, const Type *t) {       // 1*28*28, for the reader
+    Text s;
+    text_init(&s, a);
+    for (int i = 0; i < t->rank; i++) text_printf(&s, "%s%lld", i ? "*" : "", (long long)t->dim[i]);
+    return t->rank == 0 || type_count(t) == 0 ? "1" : s.at;
+}
+
+// ---------------------------------------------------------------- signature
+typedef struct Separator { const char *text; } Separator;
+static const char *next(Separator *s) { const char *t = s->text; s->text = ", "; return t; }
+
+static bool group_seen(const Graph *gr, int upto, bool outputs, const char *group) {
+    for (int i = 0; i < gr->inputs.n && (outputs || i < upto); i++)
+        if (gr->inputs.at[i]->group && !strcmp(gr->inputs.at[i]->group, group)) return true;
+    for (int i = 0; outputs && i < upto; i++)
+        if (gr->outputs.at[i]->group && !strcmp(gr->outputs.at[i]->group, group)) return true;
+    return false;
+}
+
+static bool group_written(const Graph *gr, const char *group) {
+    for (int i = 0; i < gr->outputs.n; i++)
+        if (gr->outputs.at[i]->group && !strcmp(gr->outputs.at[i]->group, group)) return true;
+    return false;
+}
+
+static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool outputs, Separator *sep) {
+    int n = outputs ? gr->outputs.n : gr->inputs.n;
+    for (int i = 0; i < n; i++) {
+        const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
+        if (v->group) {
+            if (group_seen(gr, i, outputs, v->group)) continue;
+            text_printf(out, "%s%s%s_%s *%s", next(sep), group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group), group_param(g->arena, v->group));
+        } else text_printf(out, "%s%s%s %s[%s]", next(sep), outputs ? "" : "const ", storage_type(v->type.dtype), e->name[i], extent_text(g->arena, &v->type));
+    }
+}
+
+static void print_signature(Gen *g, Text *out, const Program *p, const Ends *in, const Ends *outs) {
+    Separator sep = { "" };
+    text_printf(out, "int %s(", p->name);
+    text_printf(out, "%s%s_workspace *ws", next(&sep), p->name_of_workspace);
+    if (g->external) text_printf(out, "%sconst void *weights", next(&sep));
+    print_ends(g, out, p->plan->graph, in, false, &sep);
+    print_ends(g, out, p->plan->graph, outs, true, &sep);
+    text_printf(out, ")");
+}
+
+// ---------------------------------------------------------------- the run function
+static Buffer *owner(Buffer *b, int64_t *offset) {
+    *offset = 0;
+    for (; b->place == PLACE_ALIAS; b = b->alias) *offset += b->offset;
+    return b;
+}
+
+static const char *element_pointer(Gen *g, const char *type, bool is_const, const char *base, int64_t offset) {
+    return arena_printf(g->arena, "(%s%s *)(%svoid *)(%s + %lld)", is_const ? "const " : "", type, is_const ? "const " : "", base, (long long)offset);
+}
+
+// Where a kernel's operand is, as an argument of the call.
+static const char *argument(Gen *g, const Program *p, const KernelText *t, int i, const Ends *in, const Ends *outs) {
+    const Kernel *k = t->kernel;
+    const Value *v = t->params[i].value;
+    bool packed = k->packed && k->packed->value == v && i < t->first_shared;
+    int64_t offset;
+    Buffer *b = owner(packed ? k->packed : v->buffer, &offset);
+    const char *type = packed ? "float" : storage_type(v->type.dtype);
+    switch (b->place) {
+    case PLACE_INPUT: case PLACE_OUTPUT: {
+        const char *at = b->place == PLACE_INPUT ? in->at[b->index] : outs->at[b->index];
+        bool same = !strcmp(type, storage_type(b->value->type.dtype));
+        if (same) return offset ? arena_printf(g->arena, "%s + %lld", at, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) : at;
+        return element_pointer(g, type, b->place == PLACE_INPUT, arena_printf(g->arena, "(%sunsigned char *)%s", b->place == PLACE_INPUT ? "const " : "", at), offset);
+    }
+    case PLACE_WEIGHT:
+        if (!g->external) return arena_printf(g->arena, "%s_w%d", p->name, b->id);
+        return element_pointer(g, type, true, "constants", b->offset + offset);
+    default:
+        return element_pointer(g, type, false, "work", b->offset + offset);
+    }
+}
+
+static void print_checks(Gen *g, const Graph *gr, const Ends *in, const Ends *outs) {
+    text_printf(&g->c, "    if (!ws");
+    if (g->external) text_printf(&g->c, " || !weights");
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
+            const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
+            if (v->group && group_seen(gr, i, side, v->group)) continue;
+            text_printf(&g->c, " || !%s", v->group ? group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
+        }
+    text_printf(&g->c, ") return -1; /* BURN_EINVAL */\n");
+}
+
+static void print_run(Gen *g, const Program *p, const KernelText *kernels, const Ends *in, const Ends *outs) {
+    Text body;
+    text_init(&body, g->arena);
+    for (int i = 0; i < p->plan->kernels.n; i++) {
+        const Kernel *k = p->plan->kernels.at[i];
+        const KernelText *t = &kernels[i];
+        text_printf(&body, "    %s(", t->name);
+        for (int j = 0; j < t->n_params; j++) text_printf(&body, "%s%s", j ? ", " : "", argument(g, p, t, j, in, outs));
+        if (k->template_file) text_printf(&body, ", %s", k->scratch ? arena_printf(g->arena, "work + %lld", (long long)k->scratch->offset) : "(unsigned char *)0");
+        text_printf(&body, ");\n");
+    }
+    print_signature(g, &g->c, p, in, outs);
+    text_printf(&g->c, "\n{\n");
+    print_checks(g, p->plan->graph, in, outs);
+    if (body.n && strstr(body.at, "(work +")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    else if (body.n && strstr(body.at, " work +")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    if (g->external) {
+        text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
+        if (!body.n || !strstr(body.at, "constants")) text_printf(&g->c, "    (void)constants;\n");
+    }
+    if (body.n) text_append(&g->c, body.at, body.n);
+    text_printf(&g->c, "    return 0;\n}\n\n");
+}
+
+// ---------------------------------------------------------------- the generic descriptor
+static const char *quoted(Gen *g, const char *s) {
+    Text t;
+    text_init(&t, g->arena);
+    for (; s && *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\' || c == '?') text_printf(&t, "\\%c", c);
+        else if (c < 32 || c >= 127) text_printf(&t, "\\%03o", c);
+        else text_append(&t, (const char *)&c, 1);
+    }
+    return t.n ? t.at : "";
+}
+
+static void print_infos(Gen *g, const Program *p, bool outputs) {
+    const Graph *gr = p->plan->graph;
+    int n = outputs ? gr->outputs.n : gr->inputs.n;
+    const char *side = outputs ? "output" : "input";
+    for (int i = 0; i < n; i++) {
+        const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
+        if (t->rank == 0) continue;
+        text_printf(&g->c, "static const int64_t %s_%s%d_shape[] = {", p->name, side, i);
+        for (int j = 0; j < t->rank; j++) text_printf(&g->c, "%s%lld", j ? ", " : "", (long long)t->dim[j]);
+        text_printf(&g->c, "};\n");
+    }
+    if (!n) return;
+    text_printf(&g->c, "static const burn_tensor_info %s_%ss[] = {\n", p->name, side);
+    for (int i = 0; i < n; i++) {
+        const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
+        const char *shape = t->rank ? arena_printf(g->arena, "%s_%s%d_shape", p->name, side, i) : "(const int64_t *)0";
+        text_printf(&g->c, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld},\n", quoted(g, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes(t));
+    }
+    text_printf(&g->c, "};\n");
+}
+
+static void print_descriptor(Gen *g, const Program *p) {
+    const Graph *gr = p->plan->graph;
+    print_infos(g, p, false);
+    print_infos(g, p, true);
+    text_printf(&g->c, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name);
+    if (!g->external) text_printf(&g->c, "    (void)weights;\n");
+    for (int side = 0; side < 2; side++) {
+        int n = side ? gr->outputs.n : gr->inputs.n;
+        const char *name = side ? "output" : "input";
+        if (!n) { text_printf(&g->c, "    (void)%ss;\n", name); continue; }
+        text_printf(&g->c, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
+    }
+    text_printf(&g->c, "    return %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
+    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->c, ", (const %s *)inputs[%d].data", storage_type(gr->inputs.at[i]->type.dtype), i);
+    for (int i = 0; i < gr->outputs.n; i++) text_printf(&g->c, ", (%s *)outputs[%d].data", storage_type(gr->outputs.at[i]->type.dtype), i);
+    text_printf(&g->c, ");\n}\n\nconst burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
+        gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0", gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
+        p->name_of_workspace, g->external ? (long long)p->plan->weight_bytes + WEIGHTS_HEADER : 0LL, p->name);
+}
+
+// ---------------------------------------------------------------- all of it
+static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
+    const Graph *gr = p->plan->graph;
+    Text *h = &g->h;
+    text_printf(h, "/* Scratch memory of one run; its content means nothing before and after. Concurrent runs need one each. */\n");
+    text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes : 1), p->name_of_workspace);
+    text_printf(h, "/* %s\n", p->doc ? p->doc : "One inference. Tensors are dense and row-major.");
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
+            const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
+            if (v->group) continue;
+            text_printf(h, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? outs : in)->name[i], type_text(g->arena, gr, &v->type));
+        }
+    if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
+    text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null. Reentrant; allocates nothing. */\n");
+    print_signature(g, h, p, in, outs);
+    text_printf(h, ";\n\n");
+}
+
+void c_program(Gen *g, const Program *p) {
+    const Plan *plan = p->plan;
+    const Graph *gr = plan->graph;
+    const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
+    Ends in = name_ends(g->arena, gr, false, names, 0), outs = name_ends(g->arena, gr, true, names, gr->inputs.n);
+    g->graph = gr;
+    for (int i = 0; i < plan->buffers.n && !g->external; i++) {
+        const Buffer *b = plan->buffers.at[i];
+        if (b->place != PLACE_WEIGHT) continue;
+        text_printf(&g->c, "/* ");
+        c_comment(&g->c, b->value->name ? b->value->name : "constant");
+        text_printf(&g->c, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
+        weights_print_array(&g->c, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
+        text_printf(&g->c, "\n");
+    }
+    KernelText *kernels = NEW_ARRAY(g->arena, KernelText, plan->kernels.n + 1);
+    for (int i = 0; i < plan->kernels.n; i++) {
+        const Kernel *k = plan->kernels.at[i];
+        kernels[i] = (KernelText){ .gen = g, .kernel = k, .name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name) };
+        c_kernel(g, &kernels[i]);
+    }
+    declare(g, p, &in, &outs);
+    print_run(g, p, kernels, &in, &outs);
+    if (p->descriptor) print_descriptor(g, p);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of codegen/ share: the loop printer with its dialects, names and the template engine.
+#ifndef BURNCC_CODEGEN_H
+#define BURNCC_CODEGEN_H
+#include "../compiler/burncc.h"
+
+// How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32 for f16 …).
+typedef struct Dialect {
+    const char *index_type;                             // of loop variables
+    const char *indent;                                 // one level
+    const char *constant;                               // "const "
+    bool lanes;                                         // split long inner reductions into independent partial results
+    const char *(*type)(DType d);                       // of temporaries
+    void (*text)(Text *out, const Expr *e, const char *const *operands);     // one operation, see ir/expr_text.c
+    const char *(*load)(void *ctx, Value *v, const char *index);             // the element as the arithmetic type
+    void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);   // a statement without its end of line
+    void *ctx;
+} Dialect;
+
+// Prints the nest of a loop kernel. The first `bound` parallel axes are variables i0, i1, ... that the caller has declared (GPU threads).
+void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth);
+// How many parallel axes lie outside every hoisted reduction: those that GPU threads may share out without repeating one.
+int loops_outer_axes(const Kernel *k);
+// One expression without temporaries, at the kernel's axes i0..; `acc` spells E_Acc.
+const char *loops_expr(Arena *a, const Kernel *k, const Dialect *d, const Expr *e, const char *const *axis_names, const char *acc);
+
+// template.c: fills the holes of an embedded template (see any file in templates/c)
+typedef struct Hole { const char *name, *params, *text; } Hole;    // params: "acc, n, c, p" for function-like holes, else NULL
+bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
+// The helper definitions (names starting with burn_) that `text` calls, in order of dependence
+void helpers_print(Text *out, const char *text);
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Prints a loop kernel: nested loops over its axes, every expression at the outermost level where all it needs is known.
+//
+// In: stores of expressions over loads, axes and reductions. Out: text in a Dialect (C, GLSL). The levels form a tree of scopes: the
+// parallel axes are one chain, every reduction hangs its own chain of axes below the scope of the innermost axis it depends on.
+// An expression belongs to the deepest scope among its axes, so what does not depend on a loop is computed before it, and a softmax's
+// maximum ends up outside the loop that uses it without anybody saying so.
+#include "codegen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 16, MIN_LANES_EXTENT = 32, LONG_TEXT = 160 };
+
+typedef struct Scope { int parent, depth, axis; Expr *reduce; } Scope;  // axis -1: the root; reduce: whose chain this is, NULL: parallel
+typedef struct Printer {
+    Arena *arena;
+    const Kernel *k;
+    const Dialect *d;
+    Text *out;
+    VEC(Expr *) exprs;                                  // reachable, operands first
+    int *uses, *scope_of;                               // by expression id
+    bool *seen, *deeper, *is_temp;                      // by expression id; deeper: used in a scope below its own
+    const char **name;                                  // by expression id: of its temporary once printed
+    VEC(Scope) scopes;
+    int axis_scope[64];
+    const char *axis_name[64];
+    const char *acc;
+    int temps, bound, last_parallel;
+} Printer;
+
+// ---------------------------------------------------------------- collecting
+static void collect(Printer *p, Expr *e) {
+    if (!e) return;
+    p->uses[e->id]++;
+    if (p->seen[e->id]) return;
+    p->seen[e->id] = true;
+    for (int i = 0; i < 3; i++) collect(p, e->a[i]);
+    VEC_PUSH(p->arena, p->exprs, e);
+}
+
+static int by_id(const void *x, const void *y) { return (*(Expr *const *)x)->id - (*(Expr *const *)y)->id; }
+
+static int deepest(const Printer *p, uint64_t axes) {
+    int best = p->bound;                                // scopes 0..bound are the root and the caller's axes
+    for (int i = 0; axes; i++, axes >>= 1)
+        if (axes & 1 && p->scopes.at[p->axis_scope[i]].depth > p->scopes.at[best].depth) best = p->axis_scope[i];
+    return best;
+}
+
+static int add_scope(Printer *p, int parent, int axis, Expr *reduce) {
+    VEC_PUSH(p->arena, p->scopes, (Scope){ parent, p->scopes.at[parent].depth + 1, axis, reduce });
+    p->axis_scope[axis] = p->scopes.n - 1;
+    return p->scopes.n - 1;
+}
+
+static void build_scopes(Printer *p) {
+    VEC_PUSH(p->arena, p->scopes, (Scope){ -1, 0, -1, NULL });
+    for (int i = 0; i < p->k->n_parallel; i++) add_scope(p, i, i, NULL);
+    p->last_parallel = p->k->n_parallel;
+    for (int i = p->exprs.n - 1; i >= 0; i--) {         // outer reductions have higher ids than the ones inside their bodies
+        Expr *e = p->exprs.at[i];
+        if (e->op != E_Reduce) continue;
+        int at = deepest(p, e->axes_used);
+        for (int j = 0; j < e->n_axes; j++) at = add_scope(p, at, e->axes[j], e);
+    }
+    for (int i = 0; i < p->exprs.n; i++) p->scope_of[p->exprs.at[i]->id] = deepest(p, p->exprs.at[i]->axes_used);
+}
+
+// The scope an expression's operands are needed in: a reduction needs its body at the end of its own chain.
+static int body_scope(const Printer *p, const Expr *e) {
+    return e->op == E_Reduce && e->n_axes ? p->axis_scope[e->axes[e->n_axes - 1]] : p->scope_of[e->id];
+}
+
+static bool is_leaf(const Expr *e) { return e->op == E_Const || e->op == E_Axis || e->op == E_Acc; }
+
+static bool plain_index(const Expr *e) {                // cheap address arithmetic that the C compiler moves by itself
+    int64_t coef[64], c0;
+    return e->dtype == DT_INDEX && e->op != E_Load && expr_affine(e, 64, coef, &c0);
+}
+
+static void choose_temps(Printer *p) {
+    for (int i = 0; i < p->exprs.n; i++) {
+        const Expr *e = p->exprs.at[i];
+        for (int j = 0; j < 3; j++)
+            if (e->a[j] && p->scope_of[e->a[j]->id] != body_scope(p, e)) p->deeper[e->a[j]->id] = true;
+    }
+    for (int i = 0; i < p->k->stores.n; i++) {
+        const Store *s = &p->k->stores.at[i];
+        if (p->scope_of[s->expr->id] != p->last_parallel) p->deeper[s->expr->id] = true;
+    }
+    for (int i = 0; i < p->exprs.n; i++) {
+        const Expr *e = p->exprs.at[i];
+        p->is_temp[e->id] = e->op == E_Reduce || (!is_leaf(e) && !plain_index(e) && (p->uses[e->id] > 1 || p->deeper[e->id]));
+    }
+}
+
+// ---------------------------------------------------------------- text
+static const char *operand(Printer *p, Expr *e);
+
+static const char *spell(Printer *p, Expr *e) {
+    Text t;
+    const char *operands[3] = { NULL, NULL, NULL };
+    if (e->op == E_Axis) return p->axis_name[e->c.i];
+    if (e->op == E_Acc) return p->acc;
+    for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = operand(p, e->a[i]);
+    text_init(&t, p->arena);
+    if (e->op != E_Load) p->d->text(&t, e, operands);
+    else {
+        const char *element = p->d->load(p->d->ctx, e->value, operands[0]);
+        if (e->a[1]) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : "0");
+        else text_printf(&t, "%s", element);
+    }
+    return t.at;
+}
+
+static const char *operand(Printer *p, Expr *e) { return p->name[e->id] ? p->name[e->id] : spell(p, e); }
+
+static void line(Printer *p, int depth) { for (int i = 0; i < depth; i++) text_printf(p->out, "%s", p->d->indent); }
+
+static void define_temp(Printer *p, Expr *e, int depth) {
+    const char *text = spell(p, e);
+    const char *name = arena_printf(p->arena, "t%d", p->temps++);
+    line(p, depth);
+    text_printf(p->out, "%s%s %s = %s;\n", p->d->constant, p->d->type(e->dtype), name, text);
+    p->name[e->id] = name;
+}
+
+static void emit_scope(Printer *p, int scope, int depth);
+
+static void open_loop(Printer *p, int axis, int depth) {
+    const char *i = p->axis_name[axis];
+    line(p, depth);
+    text_printf(p->out, "for (%s %s = 0; %s < %lld; %s++) {\n", p->d->index_type, i, i, (long long)p->k->axes.at[axis].extent, i);
+}
+
+static void close_loop(Printer *p, int depth) { line(p, depth); text_printf(p->out, "}\n"); }
+
+// ---------------------------------------------------------------- reductions
+static bool is_arg(ReduceOp op) { return op >= RED_ARGMAX_FIRST; }
+
+static const char *identity(const Printer *p, const Expr *e) {
+    DType d = e->dtype;
+    ExprPool *pool = p->k->exprs;
+    DClass c = dtype_class(d);
+    int bits = (int)dtype_size(d) * 8;
+    int64_t top = c == CLASS_INT ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) : bits == 64 ? -1 : (int64_t)(((uint64_t)1 << bits) - 1);
+    int64_t bottom = c == CLASS_INT ? -top - 1 : 0;
+    Expr *v;
+    switch (e->rop) {
+    case RED_SUM: case RED_XOR: case RED_OR: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 0) : expr_const_i(pool, d, 0); break;
+    case RED_PROD: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1) : expr_const_i(pool, d, 1); break;
+    case RED_AND: v = expr_const_i(pool, d, d == DT_BOOL ? 1 : -1); break;
+    case RED_MAX: v = c == CLASS_FLOAT ? expr_const_f(pool, d, -1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 0 : bottom); break;
+    default: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 1 : top); break;
+    }
+    Text t;
+    text_init(&t, p->arena);
+    p->d->text(&t, v, (const char *const[]){ NULL, NULL, NULL });
+    return t.at;
+}
+
+// `acc op= x` spelled through the dialect's own binary operations, so that integers wrap and minima treat NaN as everywhere else.
+static void combine(Printer *p, const Expr *e, const char *acc, const char *x, int depth) {
+    static const EOp ops[] = { E_Add, E_Mul, E_Max, E_Min, E_And, E_Or, E_BitXor };
+    Expr step = { .op = ops[e->rop], .dtype = e->dtype };
+    Expr side = { .op = E_Acc, .dtype = e->dtype };
+    if (e->dtype == DT_BOOL) step.op = e->rop == RED_MAX || e->rop == RED_SUM ? E_Or : e->rop == RED_MIN || e->rop == RED_PROD ? E_And : e->rop == RED_XOR ? E_Xor : step.op;
+    else if (e->rop == RED_AND) step.op = E_BitAnd;
+    else if (e->rop == RED_OR) step.op = E_BitOr;
+    step.a[0] = step.a[1] = &side;
+    line(p, depth);
+    if (e->rop == RED_SUM && dtype_is_float(e->dtype)) { text_printf(p->out, "%s += %s;\n", acc, x); return; }
+    text_printf(p->out, "%s = ", acc);
+    p->d->text(p->out, &step, (const char *const[]){ acc, x, NULL });
+    text_printf(p->out, ";\n");
+}
+
+static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, int depth) {
+    const char *x = operand(p, e->a[0]), *payload = operand(p, e->a[1]);
+    const char *cmp = e->rop == RED_ARGMAX_FIRST ? ">" : e->rop == RED_ARGMAX_LAST ? ">=" : e->rop == RED_ARGMIN_FIRST ? "<" : "<=";
+    line(p, depth);
+    text_printf(p->out, "if (%s < 0 || %s %s %s) {\n", at, x, cmp, best);
+    line(p, depth + 1);
+    text_printf(p->out, "%s = %s;\n", best, x);
+    line(p, depth + 1);
+    text_printf(p->out, "%s = %s;\n", at, payload);
+    close_loop(p, depth);
+}
+
+// What the body defined is gone when its scope closes.
+static void forget(Printer *p, int scope) {
+    for (int i = 0; i < p->exprs.n; i++)
+        if (p->scope_of[p->exprs.at[i]->id] == scope) p->name[p->exprs.at[i]->id] = NULL;
+}
+
+static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc, const char *second) {
+    int scope = p->axis_scope[e->axes[at]];
+    emit_scope(p, scope, depth);
+    if (at + 1 < e->n_axes) {
+        open_loop(p, e->axes[at + 1], depth);
+        reduce_body(p, e, at + 1, depth + 1, acc, second);
+        close_loop(p, depth);
+    } else if (is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
+    else combine(p, e, acc, operand(p, e->a[0]), depth);
+    forget(p, scope);
+}
+
+static bool use_lanes(const Printer *p, const Expr *e) {
+    return p->d->lanes && !is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1 && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
+}
+
+// A long sum as LANES interleaved ones: independent, so that the C compiler may keep them in a vector without reassociating anything.
+static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
+    int axis = e->axes[0];
+    const char *i = p->axis_name[axis], *type = p->d->type(e->dtype), *zero = identity(p, e), *it = p->d->index_type;
+    long long extent = (long long)p->k->axes.at[axis].extent, whole = extent / LANES * LANES;
+    const char *lane = arena_printf(p->arena, "%sl", acc), *base = arena_printf(p->arena, "%sb", i), *part = arena_printf(p->arena, "%sl[%sl]", acc, i);
+    line(p, depth); text_printf(p->out, "%s %s[%d];\n", type, lane, LANES);
+    line(p, depth); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) %s = %s;\n", it, i, i, LANES, i, part, zero);
+    line(p, depth); text_printf(p->out, "for (%s %s = 0; %s < %lld; %s += %d)\n", it, base, base, whole, base, LANES);
+    line(p, depth + 1); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) {\n", it, i, i, LANES, i);
+    line(p, depth + 2); text_printf(p->out, "const %s %s = %s + %sl;\n", it, i, base, i);
+    reduce_body(p, e, 0, depth + 2, part, NULL);
+    close_loop(p, depth + 1);
+    if (whole < extent) {
+        line(p, depth); text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, whole, i, extent, i);
+        reduce_body(p, e, 0, depth + 1, arena_printf(p->arena, "%s[0]", lane), NULL);
+        close_loop(p, depth);
+    }
+    line(p, depth); text_printf(p->out, "%s %s = %s[0];\n", type, acc, lane);
+    line(p, depth); text_printf(p->out, "for (%s %sl = 1; %sl < %d; %sl++)\n", it, i, i, LANES, i);
+    combine(p, e, acc, part, depth + 1);
+}
+
+static void emit_reduce(Printer *p, Expr *e, int depth) {
+    const char *acc = arena_printf(p->arena, "r%d", p->temps), *best = NULL;
+    p->temps++;
+    if (use_lanes(p, e)) { emit_lanes(p, e, acc, depth); p->name[e->id] = acc; return; }
+    line(p, depth);
+    if (is_arg(e->rop)) {
+        best = arena_printf(p->arena, "%sx", acc);
+        text_printf(p->out, "%s %s = 0;\n", p->d->type(e->a[0]->dtype), best);
+        line(p, depth);
+        text_printf(p->out, "%s %s = -1;\n", p->d->type(e->dtype), acc);
+    } else text_printf(p->out, "%s %s = %s;\n", p->d->type(e->dtype), acc, identity(p, e));
+    if (e->n_axes) {
+        open_loop(p, e->axes[0], depth);
+        reduce_body(p, e, 0, depth + 1, is_arg(e->rop) ? best : acc, acc);
+        close_loop(p, depth);
+    } else if (is_arg(e->rop)) combine_arg(p, e, best, acc, depth);
+    else combine(p, e, acc, operand(p, e->a[0]), depth);
+    p->name[e->id] = acc;
+}
+
+// ---------------------------------------------------------------- scopes
+static void emit_stores(Printer *p, int depth) {
+    for (int i = 0; i < p->k->stores.n; i++) {
+        const Store *s = &p->k->stores.at[i];
+        const char *index = operand(p, s->index), *value = operand(p, s->expr);
+        line(p, depth);
+        if (s->guard) text_printf(p->out, "if (%s) ", operand(p, s->guard));
+        p->d->store(p->d->ctx, p->out, s, index, value);
+        text_printf(p->out, "\n");
+    }
+}
+
+static void emit_scope(Printer *p, int scope, int depth) {
+    for (int i = 0; i < p->exprs.n; i++) {
+        Expr *e = p->exprs.at[i];
+        if (p->scope_of[e->id] != scope || !p->is_temp[e->id]) continue;
+        if (e->op == E_Reduce) emit_reduce(p, e, depth);
+        else define_temp(p, e, depth);
+    }
+    if (p->scopes.at[scope].reduce) return;
+    if (scope == p->last_parallel) { emit_stores(p, depth); return; }
+    int next = scope + 1, axis = p->scopes.at[next].axis;
+    if (p->k->axes.at[axis].extent == 1) { emit_scope(p, next, depth); return; }
+    open_loop(p, axis, depth);
+    emit_scope(p, next, depth + 1);
+    close_loop(p, depth);
+}
+
+static void printer_init(Printer *p, Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound) {
+    size_t n = (size_t)expr_count(k->exprs) + 1;
+    *p = (Printer){ .arena = a, .k = k, .d = d, .out = out, .bound = bound };
+    p->uses = NEW_ARRAY(a, int, n);
+    p->scope_of = NEW_ARRAY(a, int, n);
+    p->seen = NEW_ARRAY(a, bool, n);
+    p->deeper = NEW_ARRAY(a, bool, n);
+    p->is_temp = NEW_ARRAY(a, bool, n);
+    p->name = NEW_ARRAY(a, const char *, n);
+    for (int i = 0; i < k->axes.n && i < 64; i++) p->axis_name[i] = arena_printf(a, "i%d", i);
+}
+
+static void analyse(Printer *p) {
+    for (int i = 0; i < p->k->stores.n; i++) {
+        collect(p, p->k->stores.at[i].index);
+        collect(p, p->k->stores.at[i].guard);
+        collect(p, p->k->stores.at[i].expr);
+    }
+    qsort(p->exprs.at, (size_t)p->exprs.n, sizeof *p->exprs.at, by_id);
+    build_scopes(p);
+}
+
+void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth) {
+    Printer p;
+    printer_init(&p, a, out, k, d, bound);
+    analyse(&p);
+    choose_temps(&p);
+    emit_scope(&p, bound, depth);
+}
+
+int loops_outer_axes(const Kernel *k) {
+    Printer p;
+    Arena *a = arena_new();
+    printer_init(&p, a, NULL, k, NULL, 0);
+    analyse(&p);
+    int outer = k->n_parallel;
+    for (int i = 0; i < p.exprs.n; i++) {
+        const Expr *e = p.exprs.at[i];
+        if (e->op == E_Reduce && p.scope_of[e->id] < outer) outer = p.scope_of[e->id];
+    }
+    arena_free(a);
+    return outer;
+}
+
+const char *loops_expr(Arena *a, const Kernel *k, const Dialect *d, const Expr *e, const char *const *axis_names, const char *acc) {
+    Printer p;
+    printer_init(&p, a, NULL, k, d, 0);
+    for (int i = 0; i < k->axes.n; i++) p.axis_name[i] = axis_names[i];
+    p.acc = acc;
+    return spell(&p, (Expr *)(uintptr_t)e);
+}

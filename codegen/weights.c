@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Constants on their way out: as C arrays inside the generated file, or as one binary file beside it.
+//
+// The file is 64 bytes of header (magic "burnw1", size, checksum), then the buffers at the plan's offsets, each aligned to 64 bytes: it
+// can be mapped, embedded or read into any memory aligned to 64. Buffers in a template's layout are packed while they are written.
+#include "codegen.h"
+#include "weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *storage_type(DType d) {
+    switch (dtype_class(d)) {
+    case CLASS_FLOAT: return d == DT_F32 ? "float" : d == DT_F64 ? "double" : dtype_size(d) == 2 ? "uint16_t" : "uint8_t";
+    case CLASS_BOOL: return "uint8_t";
+    default: break;
+    }
+    bool is_signed = dtype_class(d) == CLASS_INT;
+    switch (dtype_size(d)) {
+    case 1: return is_signed ? "int8_t" : "uint8_t";
+    case 2: return is_signed ? "int16_t" : "uint16_t";
+    case 4: return is_signed ? "int32_t" : "uint32_t";
+    default: return is_signed ? "int64_t" : "uint64_t";
+    }
+}
+
+// The bytes of a weight: its data, or freshly packed into *owned, which the caller frees.
+static const void *weight_bytes(const Buffer *b, void **owned) {
+    *owned = NULL;
+    if (!b->fill) return b->data;
+    void *p = calloc(1, (size_t)b->bytes);
+    if (!p) fatal(EXIT_MEMORY, "no memory for %lld bytes of weights", (long long)b->bytes);
+    b->fill(b, p);
+    *owned = p;
+    return p;
+}
+
+static void print_element(Text *out, const char *type, const void *at, int64_t i) {
+    if (!strcmp(type, "float") || !strcmp(type, "double")) {
+        bool single = type[0] == 'f';
+        double v = single ? (double)((const float *)at)[i] : ((const double *)at)[i];
+        char text[48];
+        if (v != v) { text_printf(out, "%sNAN", single ? "" : "(double)"); return; }
+        if (v - v != 0) { text_printf(out, "%s%sINFINITY", v < 0 ? "-" : "", single ? "" : "(double)"); return; }
+        snprintf(text, sizeof text, single ? "%.9g" : "%.17g", v);
+        text_printf(out, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", single ? "f" : "");
+    } else if (!strcmp(type, "int64_t")) {
+        int64_t v = ((const int64_t *)at)[i];
+        if (v == INT64_MIN) text_printf(out, "-INT64_C(9223372036854775807) - 1");
+        else text_printf(out, "INT64_C(%lld)", (long long)v);
+    } else if (!strcmp(type, "uint64_t")) text_printf(out, "UINT64_C(%llu)", (unsigned long long)((const uint64_t *)at)[i]);
+    else if (!strcmp(type, "int32_t")) {
+        int32_t v = ((const int32_t *)at)[i];
+        if (v == INT32_MIN) text_printf(out, "-2147483647 - 1");
+        else text_printf(out, "%d", v);
+    } else if (!strcmp(type, "uint32_t")) text_printf(out, "%uu", ((const uint32_t *)at)[i]);
+    else if (!strcmp(type, "int16_t")) text_printf(out, "%d", ((const int16_t *)at)[i]);
+    else if (!strcmp(type, "uint16_t")) text_printf(out, "%u", ((const uint16_t *)at)[i]);
+    else if (!strcmp(type, "int8_t")) text_printf(out, "%d", ((const int8_t *)at)[i]);
+    else text_printf(out, "%u", ((const uint8_t *)at)[i]);
+}
+
+void weights_print_array(Text *out, const Buffer *b, const char *name) {
+    const char *type = b->fill ? "float" : storage_type(b->value->type.dtype);
+    size_t size = b->fill ? sizeof(float) : dtype_size(b->value->type.dtype);
+    int64_t n = b->bytes / (int64_t)size;
+    void *owned;
+    const void *data = weight_bytes(b, &owned);
+    text_printf(out, "static const %s %s[%lld] = {", type, name, (long long)(n ? n : 1));
+    for (int64_t i = 0; i < n; i++) {
+        text_printf(out, i % 12 ? ", " : i ? ",\n    " : "\n    ");
+        print_element(out, type, data, i);
+    }
+    text_printf(out, "%s\n};\n", n ? "" : "0");
+    free(owned);
+}
+
+// A 64-bit FNV-1a variant over little-endian words of eight bytes; sizes are multiples of 64. The generated check repeats it.
+static uint64_t checksum(uint64_t h, const void *p, size_t n) {
+    for (size_t i = 0; i + 8 <= n; i += 8) {
+        uint64_t w;
+        memcpy(&w, (const char *)p + i, 8);
+        h = (h ^ w) * WEIGHTS_PRIME;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
+    bool ok = true;
+    int64_t at = 0;
+    for (int i = 0; i < p->buffers.n && ok; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->place != PLACE_WEIGHT) continue;
+        void *owned;
+        const void *data = weight_bytes(b, &owned);
+        if (at != b->offset) bug("weights are not in the order of their offsets");
+        size_t whole = (size_t)b->bytes / 64 * 64, rest = (size_t)b->bytes - whole;
+        char tail[64] = { 0 };
+        memcpy(tail, (const char *)data + whole, rest);
+        if (sum) {
+            *sum = checksum(*sum, data, whole);
+            if (rest) *sum = checksum(*sum, tail, 64);
+        }
+        if (f) ok = out_write(f, data, whole) && (!rest || out_write(f, tail, 64));
+        at += (int64_t)(whole + (rest ? 64 : 0));
+        free(owned);
+    }
+    return ok;
+}
+
+// The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller commits the file.
+OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum) {
+    uint64_t size = (uint64_t)p->weight_bytes;
+    *sum = WEIGHTS_SEED;
+    for_each(p, NULL, sum);
+    OutFile *f = out_open(a, path);
+    if (!f) return NULL;
+    char header[WEIGHTS_HEADER] = "burnw1";
+    memcpy(header + 8, &size, 8);
+    memcpy(header + 16, sum, 8);
+    if (out_write(f, header, sizeof header) && for_each(p, f, NULL)) return f;
+    out_abandon(f);
+    return NULL;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Constants as C arrays or as a file; see weights.c.
+#ifndef BURNCC_WEIGHTS_H
+#define BURNCC_WEIGHTS_H
+#include "../compiler/burncc.h"
+
+enum { WEIGHTS_HEADER = 64 };                           // bytes before the data: magic, size, checksum
+#define WEIGHTS_SEED 0xcbf29ce484222325u
+#define WEIGHTS_PRIME 0x100000001b3u
+
+const char *storage_type(DType d);                      // C type of an element in memory
+void weights_print_array(Text *out, const Buffer *b, const char *name);
+OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum);    // not committed yet; NULL with diag
+#endif
