@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Well-known architectures as two PyTorch exporters write them, with drawn weights, against ONNX Runtime.
+
+In: an archive of ONNX graphs without weights and the script that draws them. For each graph: fill it, run it in ONNX Runtime on
+drawn inputs (both in the interpreter that --python names, which has numpy, onnx and onnxruntime), then `burncc verify`.
+Out: a state per graph, compared with status.txt. The largest error of each output must be at most 1e-4 of its largest element.
+"""
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness      # noqa: E402
+
+
+def has_reference(python):
+    try:
+        return subprocess.run([python, "-c", "import numpy, onnx, onnxruntime"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def main():
+    p = harness.arguments(__doc__.splitlines()[0], cflags="", jobs=1, timeout=600)
+    p.add_argument("--archive", type=pathlib.Path, default=harness.shared("architectures") / "architectures.tar.xz")
+    p.add_argument("--python", default=sys.executable, help="an interpreter with numpy, onnx and onnxruntime")
+    args = p.parse_args()
+    fill = args.archive.parent / "fill_weights.py"
+    if not args.archive.exists() or not fill.exists():
+        harness.skip_all(f"no {args.archive.name} and fill_weights.py in {args.archive.parent}")
+    if not has_reference(args.python):
+        harness.skip_all(f"{args.python} lacks numpy, onnx or onnxruntime; name another with --python")
+    root = harness.unpack(args.archive, args.cache)
+    cases = []
+    for stripped in sorted(root.glob("*.onnx")):
+        name = stripped.name.removesuffix(".onnx")
+        command = [args.python, str(HERE / "one.py"), str(fill), str(stripped), args.burncc, "verify", "--target", args.target, "--quiet"]
+        cases.append(harness.Case(name, name.rpartition(".")[2], command))
+    return harness.run(cases, args, HERE / "status.txt", "PyTorch's exports: name, state, reason. Written by run.py --bless.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""ONNX's backend tests against burncc: each test's recorded inputs and outputs, with its own tolerance.
+
+In: the archives of tests in ONNX's layout (test_x/model.onnx, test_data_set_0/{input,output}_0.pb), unpacked once under build/.
+Out: a state per test, compared with status.txt (suite node) or status-models.txt (suite models), and a table by operator family.
+`--check` is for CI: it fails on what got worse and on any crash or hang. `--bless` records this run.
+"""
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness      # noqa: E402
+import onnx_wire    # noqa: E402
+
+
+def families():
+    family = {}
+    for line in (HERE / "families.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            name, *ops = line.split()
+            family.update((op, name) for op in ops)
+    return family
+
+
+def family_of(model, name, known):
+    """By the first operator; a test of a function's body counts to the function, whose name the test carries."""
+    ops = [op.split(":")[-1] for op in onnx_wire.model_ops(model.read_bytes())]
+    if "_expanded" in name:
+        stem = re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("test_").split("_expanded")[0])
+        stem = re.sub("^sce", "softmaxcrossentropyloss", re.sub("^nllloss", "negativeloglikelihoodloss", stem))
+        ops = sorted((op for op in known if stem.startswith(op.lower())), key=len)[-1:] or ops
+    return known.get(ops[0], "other") if ops else "other"
+
+
+def collect(root, prefix, args, known):
+    cases = []
+    for model in sorted(root.glob("*/model.onnx")):
+        name = prefix + model.parent.name
+        command = [args.burncc, "verify", str(model), "--data", str(model.parent), "--target", args.target, "--quiet"]
+        cases.append(harness.Case(name, family_of(model, name, known), command))
+    return cases
+
+
+def main():
+    p = harness.arguments(__doc__.splitlines()[0], cflags="-O0")
+    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of the archives")
+    p.add_argument("--suite", choices=("node", "models"), default="node", help="one operator each, or small whole models")
+    p.add_argument("--short", action="store_true", help="only the tests of short.txt")
+    args = p.parse_args()
+    found = sorted(args.archives.glob(f"onnx-*-{args.suite}.tar.xz"))
+    if not found:
+        harness.skip_all(f"no onnx-*-{args.suite}.tar.xz in {args.archives}")
+    root = harness.unpack(found[-1], args.cache)
+    known = families()
+    cases = []
+    for folder in sorted(d for d in root.iterdir() if d.is_dir()):
+        cases += collect(folder, "" if folder.name == "node" else folder.name + "/", args, known)
+    if args.short:
+        wanted = set((HERE / "short.txt").read_text().split())
+        cases = [c for c in cases if c.name in wanted]
+    status = HERE / ("status.txt" if args.suite == "node" else "status-models.txt")
+    return harness.run(cases, args, status, f"ONNX backend tests, suite {args.suite}: name, state, reason. Written by run.py --bless.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the runners of conformance, models, architectures and small share.
+
+In: a list of cases, each a `burncc verify` command. Out: a state for each, a comparison with a checked-in status file, a summary.
+A case is a process of its own with a time limit, so that nothing it does can take the run down. States:
+
+  pass         exit status 0
+  differs      the code ran, an output was wrong
+  unsupported  a diagnostic and exit status 1..5, no wrong result
+  crash        a signal, a sanitizer's report, an internal error, C that does not compile, generated code that dies
+  hang         no end within the limit
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STATES = ("pass", "differs", "unsupported", "crash", "hang")
+BROKEN = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the compiled model"
+                    r"|FAIL (crashed|wrote outside|the child process|run returned)")
+LATE = re.compile(r"FAIL no end after")
+UNBUILT = re.compile(r"FAIL the (model|recorded data) ")
+
+Case = collections.namedtuple("Case", "name family command")
+Result = collections.namedtuple("Result", "name family state reason seconds")
+
+
+def arguments(description, **defaults):
+    """The options that every runner has."""
+    p = argparse.ArgumentParser(description=description)
+    p.add_argument("--burncc", default=os.environ.get("BURNCC", str(ROOT / "build" / "burncc")), help="the compiler under test")
+    p.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler for the generated code")
+    p.add_argument("--cflags", default=os.environ.get("BURNCC_CFLAGS", defaults.get("cflags", "-O1")), help="its flags")
+    p.add_argument("--target", default="generic", help="burncc target")
+    p.add_argument("--filter", default="", help="regular expression on the names")
+    p.add_argument("--jobs", type=int, default=defaults.get("jobs", 2), help="cases at once")
+    p.add_argument("--timeout", type=int, default=defaults.get("timeout", 60), help="seconds per case")
+    p.add_argument("--cache", default=str(ROOT / "build" / "test-data"), help="where archives are unpacked")
+    p.add_argument("--check", action="store_true", help="exit 1 when a case is worse than status.txt says, crashes or hangs")
+    p.add_argument("--bless", action="store_true", help="rewrite status.txt from this run")
+    p.add_argument("--show", default="", metavar="STATE", help="print what each case of this state said")
+    return p
+
+
+def shared(name):
+    """Data kept beside the repository, or where BURNCC_TEST_DATA says."""
+    return pathlib.Path(os.environ.get("BURNCC_TEST_DATA", ROOT.parent / "shared")) / name
+
+
+def unpack(archive, cache):
+    """Unpacks once; a marker names the archive's size and time, so a new one replaces the old."""
+    into = pathlib.Path(cache) / archive.name.split(".tar")[0]
+    stat = archive.stat()
+    stamp = f"{stat.st_size} {int(stat.st_mtime)}\n"
+    marker = into / ".unpacked"
+    if not marker.exists() or marker.read_text() != stamp:
+        into.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(into, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(into)
+        marker.write_text(stamp)
+    return into
+
+
+def skip_all(reason):
+    """Nothing to test here: not a failure."""
+    print(f"skipped: {reason}")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+
+def first_reason(text):
+    """The first diagnostic without file and node, so that equal causes read equal."""
+    for line in text.splitlines():
+        for mark in ("bug at ", "error: ", "FAIL", "ERROR: AddressSanitizer", "runtime error"):
+            at = line.find(mark)
+            if at >= 0:
+                op = re.search(r"\((\w+)\): error: ", line)
+                reason = line[at:].removeprefix("error: ")
+                return (f"{op[1]}: " if op else "") + " ".join(reason.split())[:160]
+    lines = [l for l in text.splitlines() if l.strip()]
+    return " ".join(lines[-1].split())[:160] if lines else "said nothing"
+
+
+def run_case(case, env, timeout):
+    begin = time.monotonic()
+    p = subprocess.Popen(case.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         start_new_session=True)
+    try:
+        out, err = p.communicate(timeout=timeout)
+        rc = p.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        out, err = p.communicate()
+        rc = None
+    out, err = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+    text = err + out
+    if rc is None:
+        state, reason = "hang", f"no end within {timeout} s"
+    elif rc == 0:
+        state, reason = "pass", ""
+    elif rc < 0 or rc > 5 or BROKEN.search(text):
+        state, reason = "crash", f"status {rc}: " + first_reason(text)
+    elif LATE.search(text):
+        state, reason = "hang", first_reason(text)
+    elif re.search(r"^FAIL ", UNBUILT.sub("", out), re.M):
+        state, reason = "differs", first_reason(UNBUILT.sub("", out))
+    else:
+        state, reason = "unsupported", first_reason(err or out)
+    return Result(case.name, case.family, state, reason, time.monotonic() - begin), text
+
+
+def status_read(path):
+    states = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            if line and not line.startswith("#"):
+                name, state, *_ = line.split(" ", 2)
+                states[name] = state
+    return states
+
+
+def status_write(path, results, heading):
+    lines = [f"# {heading}"]
+    lines += [f"{r.name} {r.state} {r.reason}".rstrip() for r in sorted(results, key=lambda r: r.name)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def table(results):
+    """One line a family, most cases first."""
+    families = collections.defaultdict(collections.Counter)
+    for r in results:
+        families[r.family][r.state] += 1
+    width = max([len(f) for f in families] + [6])
+    print(f"{'family':{width}}" + "".join(f"{s:>12}" for s in STATES))
+    rows = sorted(families.items(), key=lambda kv: (-sum(kv[1].values()), kv[0]))
+    total = sum((c for _, c in rows), collections.Counter())
+    for name, counts in rows + [("total", total)]:
+        print(f"{name:{width}}" + "".join(f"{counts[s] or '-':>12}" for s in STATES))
+
+
+def run(cases, args, status, heading, progress=True):
+    """Runs the cases, prints the summary, returns the exit status. `status`: path of the checked-in states, or None."""
+    if args.filter:
+        cases = [c for c in cases if re.search(args.filter, c.name)]
+    if not pathlib.Path(args.burncc).exists():
+        print(f"{args.burncc} is missing: build it first, or name another with --burncc", file=sys.stderr)
+        return 2
+    env = dict(os.environ, CC=args.cc, BURNCC_CFLAGS=args.cflags, LC_ALL="C")
+    begin = time.monotonic()
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        for future in concurrent.futures.as_completed([pool.submit(run_case, c, env, args.timeout) for c in cases]):
+            result, text = future.result()
+            results.append(result)
+            if result.state in args.show.split(","):
+                print(f"---- {result.name}: {result.state}\n{text.rstrip()}", flush=True)
+            if progress and sys.stderr.isatty():
+                print(f"\r{len(results)}/{len(cases)} ", end="", file=sys.stderr, flush=True)
+    known = status_read(status) if status else {}
+    worse, better = [], []
+    for r in sorted(results):
+        was = known.get(r.name)
+        if r.state in ("crash", "hang") or (r.state != "pass" and was == "pass") or (r.state == "differs" and was == "unsupported"):
+            worse.append(r)
+        elif was and was != "pass" and r.state == "pass":
+            better.append(r)
+    table(results)
+    for r in worse:
+        print(f"worse: {r.name}: {known.get(r.name, 'new')} -> {r.state}: {r.reason}")
+    if better:
+        print(f"{len(better)} better than status.txt says (--bless writes it): " + " ".join(r.name for r in better[:8]))
+    if args.bless and status:
+        ran = {r.name for r in results}
+        kept = []
+        if args.filter and status.exists():
+            for line in status.read_text().splitlines():
+                name, state, *reason = (line + " ").split(" ", 2)
+                if not line.startswith("#") and name not in ran:
+                    kept.append(Result(name, "", state, reason[0].strip() if reason else "", 0))
+        status_write(status, results + kept, heading)
+    passed = sum(r.state == "pass" for r in results)
+    skipped = sum(r.state == "unsupported" and known.get(r.name) == "unsupported" for r in results)
+    failed = len(results) - passed - skipped
+    print(f"{time.monotonic() - begin:.0f} s, {args.target}, {args.cc} {args.cflags}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    if args.check or not status:
+        return 1 if worse or (not status and failed) else 0
+    return 0
