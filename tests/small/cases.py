@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Small models with the outputs they must give, computed here in plain Python double precision.
+
+Each function makes one Model: ONNX bytes, data sets of inputs and outputs (one for most, several for dynamic shapes), and files
+that lie beside the model. They cover the operator families once, so that a clone without any other test data tests import to run.
+"""
+import math
+import random
+import struct
+from itertools import product
+
+from onnx_wire import (BOOL, FLOAT, INT8, INT32, INT64, UINT8, attribute, blob, flatten, function, graph, integer, model, node, pack,
+                       tensor, value_info)
+
+
+class Model:
+    """inputs and outputs of a set: lists of (name, dtype, nested list)."""
+
+    def __init__(self, nodes, inputs, outputs, sets, initializers=(), files=(), **options):
+        self.bytes = model(graph(nodes, [value_info(*i) for i in inputs], [value_info(*o) for o in outputs], initializers), **options)
+        types = [(n, d) for n, d, _ in inputs], [(n, d) for n, d, _ in outputs]
+        self.sets = [([t + (v,) for t, v in zip(types[0], ins)], [t + (v,) for t, v in zip(types[1], outs)]) for ins, outs in sets]
+        self.files = dict(files)
+
+
+def numbers(seed, *shape, low=-1.0, high=1.0):
+    """Repeatable values that float32 holds exactly enough: rounded to it."""
+    rng = random.Random(seed)
+    flat = [struct.unpack("f", struct.pack("f", rng.uniform(low, high)))[0] for _ in range(math.prod(shape))]
+    return nest(flat, shape)
+
+
+def nest(flat, shape):
+    if not shape:
+        return flat[0]
+    step = len(flat) // shape[0] if shape[0] else 0
+    return [nest(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+def at(x, index):
+    for i in index:
+        x = x[i]
+    return x
+
+
+def build(shape, f):
+    """The tensor whose element at index i is f(*i)."""
+    return nest([f(*i) for i in product(*map(range, shape))], shape)
+
+
+def relu(v):
+    return max(v, 0.0)
+
+
+# ---------------------------------------------------------------- networks' building blocks
+def conv_bn_relu_add():
+    x, w, b = numbers(1, 2, 4, 9, 7), numbers(2, 4, 4, 3, 3), numbers(3, 4)
+    scale, bias, mean, var = numbers(4, 4, low=0.5), numbers(5, 4), numbers(6, 4), numbers(7, 4, low=0.5, high=2)
+
+    def element(n, c, i, j):
+        total = b[c]
+        for k, u, v in product(range(4), range(3), range(3)):
+            if 0 <= i + u - 1 < 9 and 0 <= j + v - 1 < 7:
+                total += x[n][k][i + u - 1][j + v - 1] * w[c][k][u][v]
+        return relu((total - mean[c]) / math.sqrt(var[c] + 1e-5) * scale[c] + bias[c]) + x[n][c][i][j]
+    nodes = [node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], kernel_shape=[3, 3]),
+             node("BatchNormalization", ["c", "scale", "bias", "mean", "var"], ["n"], epsilon=1e-5),
+             node("Relu", ["n"], ["r"]), node("Add", ["r", "x"], ["y"])]
+    weights = [tensor(n, FLOAT, v) for n, v in
+               (("w", w), ("b", b), ("scale", scale), ("bias", bias), ("mean", mean), ("var", var))]
+    return Model(nodes, [("x", FLOAT, [2, 4, 9, 7])], [("y", FLOAT, [2, 4, 9, 7])], [([x], [build((2, 4, 9, 7), element)])], weights)
+
+
+def conv_strided_grouped():
+    """Depthwise with stride and dilation, then a pointwise convolution with asymmetric padding before it."""
+    x, d, p = numbers(11, 1, 6, 11, 10), numbers(12, 6, 1, 3, 2), numbers(13, 5, 6, 1, 1)
+
+    def depthwise(n, c, i, j):
+        total = 0.0
+        for u, v in product(range(3), range(2)):
+            row, col = 2 * i + u - 1, j + 2 * v - 1
+            if 0 <= row < 11 and 0 <= col < 10:
+                total += x[n][c][row][col] * d[c][0][u][v]
+        return total
+    mid = build((1, 6, 5, 9), depthwise)
+    out = build((1, 5, 5, 9), lambda n, c, i, j: sum(mid[n][k][i][j] * p[c][k][0][0] for k in range(6)))
+    nodes = [node("Conv", ["x", "d"], ["m"], pads=[1, 1, 0, 0], strides=[2, 1], dilations=[1, 2], group=6),
+             node("Conv", ["m", "p"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [1, 6, 11, 10])], [("y", FLOAT, [1, 5, 5, 9])], [([x], [out])],
+                 [tensor("d", FLOAT, d), tensor("p", FLOAT, p)])
+
+
+def matmul_bias():
+    x, w, b = numbers(21, 3, 5, 17), numbers(22, 17, 33), numbers(23, 33)
+    out = build((3, 5, 33), lambda i, j, n: math.tanh(sum(x[i][j][k] * w[k][n] for k in range(17)) + b[n]))
+    nodes = [node("MatMul", ["x", "w"], ["m"]), node("Add", ["m", "b"], ["a"]), node("Tanh", ["a"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [3, 5, 17])], [("y", FLOAT, [3, 5, 33])], [([x], [out])],
+                 [tensor("w", FLOAT, w), tensor("b", FLOAT, b)])
+
+
+def gemm_dynamic_batch():
+    """One model for batches of 1, 4 and 13; alpha, beta, transposed weights."""
+    w, b = numbers(31, 10, 12), numbers(32, 10)
+
+    def case(n):
+        x = numbers(33 + n, n, 12)
+        return [x], [build((n, 10), lambda i, j: 0.5 * sum(x[i][k] * w[j][k] for k in range(12)) + 2 * b[j])]
+    return Model([node("Gemm", ["x", "w", "b"], ["y"], alpha=0.5, beta=2.0, transB=1)], [("x", FLOAT, ["batch", 12])],
+                 [("y", FLOAT, ["batch", 10])], [case(1), case(4), case(13)], [tensor("w", FLOAT, w), tensor("b", FLOAT, b)])
+
+
+def softmax_both_axes():
+    x = numbers(41, 3, 7, 5, low=-30, high=30)
+
+    def soft(v):
+        e = [math.exp(a - max(v)) for a in v]
+        return [a / sum(e) for a in e]
+    last = [[soft(row) for row in m] for m in x]
+    columns = [[soft([m[i][j] for i in range(7)]) for j in range(5)] for m in x]
+    middle = build((3, 7, 5), lambda n, i, j: math.log(columns[n][j][i]))
+    nodes = [node("Softmax", ["x"], ["y"], axis=-1), node("LogSoftmax", ["x"], ["z"], axis=1)]
+    return Model(nodes, [("x", FLOAT, [3, 7, 5])], [("y", FLOAT, [3, 7, 5]), ("z", FLOAT, [3, 7, 5])], [([x], [last, middle])])
+
+
+def layer_norm():
+    x, g, b = numbers(51, 4, 19, low=-3, high=5), numbers(52, 19), numbers(53, 19)
+
+    def row(v):
+        m = sum(v) / 19
+        s = math.sqrt(sum((a - m) ** 2 for a in v) / 19 + 1e-5)
+        return [(a - m) / s * g[i] + b[i] for i, a in enumerate(v)]
+    return Model([node("LayerNormalization", ["x", "g", "b"], ["y"], epsilon=1e-5)], [("x", FLOAT, [4, 19])],
+                 [("y", FLOAT, [4, 19])], [([x], [[row(v) for v in x]])], [tensor("g", FLOAT, g), tensor("b", FLOAT, b)])
+
+
+def pooling():
+    x = numbers(61, 1, 3, 9, 8)
+
+    def window(c, i, j, stride, size, pad):
+        cells = product(range(i * stride - pad, i * stride - pad + size), range(j * stride - pad, j * stride - pad + size))
+        return [x[0][c][u][v] for u, v in cells if 0 <= u < 9 and 0 <= v < 8]
+    largest = build((1, 3, 5, 4), lambda n, c, i, j: max(window(c, i, j, 2, 3, 1)))
+
+    def average(n, c, i, j):
+        w = window(c, i, j, 2, 2, 0)
+        return sum(w) / len(w)
+    means = build((1, 3, 1, 1), lambda n, c, i, j: sum(sum(r) for r in x[0][c]) / 72)
+    nodes = [node("MaxPool", ["x"], ["a"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+             node("AveragePool", ["x"], ["b"], kernel_shape=[2, 2], strides=[2, 2]), node("GlobalAveragePool", ["x"], ["c"])]
+    return Model(nodes, [("x", FLOAT, [1, 3, 9, 8])],
+                 [("a", FLOAT, [1, 3, 5, 4]), ("b", FLOAT, [1, 3, 4, 4]), ("c", FLOAT, [1, 3, 1, 1])],
+                 [([x], [largest, build((1, 3, 4, 4), average), means])])
+
+
+def attention_written_out():
+    """softmax(q k^T / sqrt(d) + mask) v over two heads, with the reshapes an exporter writes."""
+    t, heads, d = 6, 2, 4
+    x, w = numbers(71, 1, t, 8), [numbers(72 + i, 8, 8) for i in range(3)]
+    q, k, v = ([[sum(x[0][i][c] * m[c][o] for c in range(8)) for o in range(8)] for i in range(t)] for m in w)
+    out = build((1, t, 8), lambda *_: 0.0)
+    for h, i in product(range(heads), range(t)):
+        s = [sum(q[i][h * d + c] * k[j][h * d + c] for c in range(d)) / 2 if j <= i else -1e9 for j in range(t)]
+        e = [math.exp(a - max(s)) for a in s]
+        for c in range(d):
+            out[0][i][h * d + c] = sum(e[j] / sum(e) * v[j][h * d + c] for j in range(t))
+    nodes = []
+    for n in "qkv":
+        nodes += [node("MatMul", ["x", "w" + n], [n + "0"]), node("Reshape", [n + "0", "split"], [n + "1"]),
+                  node("Transpose", [n + "1"], [n], perm=[0, 2, 3, 1] if n == "k" else [0, 2, 1, 3])]
+    nodes += [node("MatMul", ["q", "k"], ["s0"]), node("Div", ["s0", "root"], ["s1"]), node("Where", ["mask", "s1", "low"], ["s2"]),
+              node("Softmax", ["s2"], ["p"]), node("MatMul", ["p", "v"], ["o0"]), node("Transpose", ["o0"], ["o1"], perm=[0, 2, 1, 3]),
+              node("Reshape", ["o1", "join"], ["y"])]
+    constants = [tensor("w" + n, FLOAT, m) for n, m in zip("qkv", w)]
+    constants += [tensor("split", INT64, [0, 0, heads, d]), tensor("join", INT64, [1, t, -1]), tensor("root", FLOAT, 2.0),
+                  tensor("low", FLOAT, -1e9), tensor("mask", BOOL, build((t, t), lambda i, j: j <= i))]
+    return Model(nodes, [("x", FLOAT, [1, t, 8])], [("y", FLOAT, [1, t, 8])], [([x], [out])], constants)
+
+
+# ---------------------------------------------------------------- views
+def view_chain():
+    """Channel shuffle, then a flatten: no element changes, only its place."""
+    x = numbers(81, 2, 6, 3, 4)
+    shuffled = build((2, 6, 3, 4), lambda n, c, i, j: x[n][(c % 2) * 3 + c // 2][i][j])
+    flat = [flatten(s)[0] for s in shuffled]
+    nodes = [node("Reshape", ["x", "five"], ["a"]), node("Transpose", ["a"], ["b"], perm=[0, 2, 1, 3, 4]),
+             node("Reshape", ["b", "four"], ["c"]), node("Flatten", ["c"], ["d"]), node("Unsqueeze", ["d", "one"], ["e"]),
+             node("Neg", ["e"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [2, 6, 3, 4])], [("y", FLOAT, [2, 1, 72])], [([x], [[[[-v for v in f]] for f in flat]])],
+                 [tensor("five", INT64, [2, 2, 3, 3, 4]), tensor("four", INT64, [0, -1, 3, 4]), tensor("one", INT64, [1])])
+
+
+def slice_negative_steps():
+    x = numbers(91, 5, 8)
+    out = [[x[i][j] for j in range(7, 0, -3)] for i in (3, 2, 1)]
+    nodes = [node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [5, 8])], [("y", FLOAT, [3, 3])], [([x], [out])],
+                 [tensor("starts", INT64, [-2, 100]), tensor("ends", INT64, [0, 0]), tensor("axes", INT64, [0, -1]),
+                  tensor("steps", INT64, [-1, -3])])
+
+
+def pad_modes():
+    x = numbers(101, 3, 4)
+
+    def pick(index, size, mode):
+        if mode == "edge":
+            return min(max(index, 0), size - 1)
+        period = 2 * size - 2
+        index %= period
+        return index if index < size else period - index
+    outs = [build((6, 7), lambda i, j: x[i - 1][j - 2] if 0 <= i - 1 < 3 and 0 <= j - 2 < 4 else 1.5)]
+    outs += [build((6, 7), lambda i, j, m=m: x[pick(i - 1, 3, m)][pick(j - 2, 4, m)]) for m in ("edge", "reflect")]
+    nodes = [node("Pad", ["x", "pads", "fill"], ["a"]), node("Pad", ["x", "pads"], ["b"], mode="edge"),
+             node("Pad", ["x", "pads"], ["c"], mode="reflect")]
+    return Model(nodes, [("x", FLOAT, [3, 4])], [(n, FLOAT, [6, 7]) for n in "abc"], [([x], outs)],
+                 [tensor("pads", INT64, [1, 2, 2, 1]), tensor("fill", FLOAT, 1.5)])
+
+
+def concat_split():
+    x, y = numbers(111, 2, 3), numbers(112, 2, 4)
+    joined = [a + b for a, b in zip(x, y)]
+    nodes = [node("Concat", ["x", "y"], ["j"], axis=1), node("Split", ["j", "sizes"], ["a", "b", "c"], axis=1),
+             node("Mul", ["a", "c"], ["z"])]
+    return Model(nodes, [("x", FLOAT, [2, 3]), ("y", FLOAT, [2, 4])], [("b", FLOAT, [2, 3]), ("z", FLOAT, [2, 2])],
+                 [([x, y], [[r[2:5] for r in joined], [[r[0] * r[5], r[1] * r[6]] for r in joined]])], [tensor("sizes", INT64, [2, 3, 2])])
+
+
+def broadcasting():
+    x, y, z = numbers(121, 3, 1, 5), numbers(122, 4, 1), numbers(123)
+    out = build((3, 4, 5), lambda i, j, k: (x[i][0][k] - y[j][0]) * z)
+    nodes = [node("Sub", ["x", "y"], ["d"]), node("Mul", ["d", "z"], ["e"])]
+    return Model(nodes, [("x", FLOAT, [3, 1, 5]), ("y", FLOAT, [4, 1]), ("z", FLOAT, [])], [("e", FLOAT, [3, 4, 5])], [([x, y, z], [out])])
+
+
+# ---------------------------------------------------------------- indices, reductions, choices
+def gather_family():
+    x, index = numbers(131, 5, 4), [[0, -1, 3], [4, 2, -5]]
+    rows = [[x[i] for i in line] for line in index]
+    picked = build((5, 2), lambda i, j: x[i][[1, 3][j] if i % 2 else 0])
+    chosen = build((5, 2), lambda i, j: [1, 3][j] if i % 2 else 0)
+    nodes = [node("Gather", ["x", "i"], ["y"], axis=0), node("GatherElements", ["x", "e"], ["z"], axis=1)]
+    return Model(nodes, [("x", FLOAT, [5, 4]), ("i", INT64, [2, 3]), ("e", INT64, [5, 2])],
+                 [("y", FLOAT, [2, 3, 4]), ("z", FLOAT, [5, 2])], [([x, index, chosen], [rows, picked])])
+
+
+def reductions():
+    x = numbers(141, 3, 4, 5)
+    total = [[sum(x[i][j][k] for j in range(4)) for k in range(5)] for i in range(3)]
+    mean = [[[sum(flatten(m)[0]) / 20]] for m in x]
+    nodes = [node("ReduceSum", ["x", "one"], ["a"], keepdims=0), node("ReduceMean", ["x", "both"], ["b"]),
+             node("ReduceMax", ["x"], ["c"], keepdims=0), node("ReduceL2", ["x", "one"], ["d"], keepdims=0)]
+    norm = [[math.sqrt(sum(x[i][j][k] ** 2 for j in range(4))) for k in range(5)] for i in range(3)]
+    return Model(nodes, [("x", FLOAT, [3, 4, 5])], [("a", FLOAT, [3, 5]), ("b", FLOAT, [3, 1, 1]), ("c", FLOAT, []), ("d", FLOAT, [3, 5])],
+                 [([x], [total, mean, max(flatten(x)[0]), norm])], [tensor("one", INT64, [1]), tensor("both", INT64, [1, 2])])
+
+
+def where_compare():
+    x, y = numbers(151, 4, 6), numbers(152, 6)
+    out = build((4, 6), lambda i, j: x[i][j] if x[i][j] > y[j] and not x[i][j] < -0.5 else y[j] * y[j])
+    nodes = [node("Greater", ["x", "y"], ["g"]), node("Less", ["x", "half"], ["l"]), node("Not", ["l"], ["n"]), node("And", ["g", "n"], ["c"]),
+             node("Mul", ["y", "y"], ["s"]), node("Where", ["c", "x", "s"], ["z"])]
+    return Model(nodes, [("x", FLOAT, [4, 6]), ("y", FLOAT, [6])], [("z", FLOAT, [4, 6])], [([x, y], [out])], [tensor("half", FLOAT, -0.5)])
+
+
+def argmax_ties():
+    x = [[1.0, 3.0, 3.0, 2.0], [5.0, 5.0, 0.0, 5.0], [-1.0, -4.0, -4.0, -2.0]]
+    nodes = [node("ArgMax", ["x"], ["a"], axis=1, keepdims=0), node("ArgMax", ["x"], ["b"], axis=1, select_last_index=1),
+             node("ArgMin", ["x"], ["c"], axis=0, keepdims=0)]
+    return Model(nodes, [("x", FLOAT, [3, 4])], [("a", INT64, [3]), ("b", INT64, [3, 1]), ("c", INT64, [4])],
+                 [([x], [[1, 0, 0], [[2], [3], [0]], [2, 2, 2, 2]])])
+
+
+# ---------------------------------------------------------------- types
+def casts():
+    x = [[-2.7, -0.5, 0.0, 0.5], [1.5, 99.9, 3.0e2, -1.0e2]]
+    x = nest(list(struct.unpack("8f", struct.pack("8f", *flatten(x)[0]))), (2, 4))
+    ints = [[int(v) for v in r] for r in x]
+    nodes = [node("Cast", ["x"], ["i"], to=INT32), node("Cast", ["x"], ["b"], to=BOOL), node("Cast", ["i"], ["l"], to=INT64),
+             node("Cast", ["b"], ["f"], to=FLOAT)]
+    return Model(nodes, [("x", FLOAT, [2, 4])], [("i", INT32, [2, 4]), ("b", BOOL, [2, 4]), ("l", INT64, [2, 4]), ("f", FLOAT, [2, 4])],
+                 [([x], [ints, [[v != 0 for v in r] for r in x], ints, [[float(v != 0) for v in r] for r in x]])])
+
+
+def integer_arithmetic():
+    """Truncating division, both remainders, wrapping bytes."""
+    x, y = [-7, 7, -8, 100, -2147483647], [2, -2, 3, 7, 10]
+    u, v = [250, 3, 128, 255], [10, 200, 128, 255]
+    div = [int(math.copysign(abs(a) // abs(b), a * b)) if a else 0 for a, b in zip(x, y)]
+    nodes = [node("Div", ["x", "y"], ["d"]), node("Mod", ["x", "y"], ["m"]), node("Mod", ["x", "y"], ["f"], fmod=1),
+             node("Add", ["u", "v"], ["s"])]
+    return Model(nodes, [("x", INT32, [5]), ("y", INT32, [5]), ("u", UINT8, [4]), ("v", UINT8, [4])],
+                 [("d", INT32, [5]), ("m", INT32, [5]), ("f", INT32, [5]), ("s", UINT8, [4])],
+                 [([x, y, u, v], [div, [a % b for a, b in zip(x, y)], [a - b * q for a, b, q in zip(x, y, div)],
+                                  [(a + b) % 256 for a, b in zip(u, v)]])])
+
+
+def quantize_round_trip():
+    """Rounds half to even and saturates."""
+    x, scale = [-200.0, -1.25, -0.25, 0.0, 0.25, 0.75, 1.25, 63.0, 64.0, 500.0], 0.5
+    q = [max(-128, min(127, round(v / scale) + 3)) for v in x]
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [10])], [("q", INT8, [10]), ("y", FLOAT, [10])], [([x], [q, [(v - 3) * scale for v in q]])],
+                 [tensor("s", FLOAT, scale), tensor("z", INT8, 3)])
+
+
+# ---------------------------------------------------------------- what a file can hold
+def external_data():
+    w = numbers(161, 6, 4)
+    x = numbers(162, 2, 6)
+    out = build((2, 4), lambda i, j: sum(x[i][k] * w[k][j] for k in range(6)))
+    return Model([node("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, [2, 6])], [("y", FLOAT, [2, 4])], [([x], [out])],
+                 [tensor("w", FLOAT, w, external=("weights.bin", 64))], files=[("weights.bin", bytes(64) + pack(FLOAT, flatten(w)[0]))])
+
+
+def model_function():
+    """A function of the model's own, called twice with different attributes."""
+    x = numbers(171, 7)
+    scaled = blob(5, blob(1, "value_float") + blob(21, "by") + integer(20, 1))
+    body = [node("Constant", [], ["k"]) + scaled, node("Mul", ["a", "k"], ["m"]), node("Sigmoid", ["m"], ["s"]), node("Mul", ["a", "s"], ["r"])]
+    calls = [node("ScaledSwish", ["x"], ["t"], domain="own", by=2.0), node("ScaledSwish", ["t"], ["y"], domain="own", by=0.5)]
+
+    def swish(v, k):
+        return v / (1 + math.exp(-k * v))
+    return Model(calls, [("x", FLOAT, [7])], [("y", FLOAT, [7])], [([x], [[swish(swish(v, 2), 0.5) for v in x]])],
+                 functions=[function("ScaledSwish", "own", ["a"], ["r"], body, ["by"])], domains=["own"])
+
+
+def shape_arithmetic():
+    """What exporters write for x.view(x.shape[0], -1) and for x + arange(n): all of it folds away."""
+    x = numbers(181, 3, 2, 4)
+    nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"], axis=0), node("Unsqueeze", ["n", "first"], ["u"]),
+             node("Concat", ["u", "rest"], ["t"], axis=0), node("Reshape", ["x", "t"], ["r"]), node("Shape", ["r"], ["rs"]),
+             node("Gather", ["rs", "one"], ["w"], axis=0), node("Range", ["zero", "w", "one"], ["i"]), node("Cast", ["i"], ["f"], to=FLOAT),
+             node("Add", ["r", "f"], ["y"])]
+    out = [[v + i for i, v in enumerate(flatten(m)[0])] for m in x]
+    return Model(nodes, [("x", FLOAT, [3, 2, 4])], [("y", FLOAT, [3, 8])], [([x], [out])],
+                 [tensor("zero", INT64, 0), tensor("one", INT64, 1), tensor("first", INT64, [0]), tensor("rest", INT64, [-1])])
+
+
+def lstm_step():
+    """One direction, three steps, gates in ONNX's order i o f c."""
+    t, n, d, h = 3, 2, 3, 4
+    x, w, r, b = numbers(191, t, n, d), numbers(192, 1, 4 * h, d), numbers(193, 1, 4 * h, h), numbers(194, 1, 8 * h)
+
+    def sigmoid(v):
+        return 1 / (1 + math.exp(-v))
+    hidden, cell = build((n, h), lambda *_: 0.0), build((n, h), lambda *_: 0.0)
+    steps = []
+    for s in range(t):
+        def gate(k, i, j):
+            row = k * h + j
+            return (sum(x[s][i][c] * w[0][row][c] for c in range(d)) + sum(hidden[i][c] * r[0][row][c] for c in range(h))
+                    + b[0][row] + b[0][4 * h + row])
+        cell = build((n, h), lambda i, j: sigmoid(gate(2, i, j)) * cell[i][j] + sigmoid(gate(0, i, j)) * math.tanh(gate(3, i, j)))
+        hidden = build((n, h), lambda i, j: sigmoid(gate(1, i, j)) * math.tanh(cell[i][j]))
+        steps.append([hidden])
+    return Model([node("LSTM", ["x", "w", "r", "b"], ["y", "yh", "yc"], hidden_size=h)], [("x", FLOAT, [t, n, d])],
+                 [("y", FLOAT, [t, 1, n, h]), ("yh", FLOAT, [1, n, h]), ("yc", FLOAT, [1, n, h])], [([x], [steps, [hidden], [cell]])],
+                 [tensor("w", FLOAT, w), tensor("r", FLOAT, r), tensor("b", FLOAT, b)])
+
+
+def branch():
+    """If on an input: control flow that has to stay in the code."""
+    x = numbers(201, 4)
+    out = value_info("o", FLOAT, [4])
+    then = graph([node("Exp", ["x"], ["o"])], [], [out], name="then")
+    other = graph([node("Neg", ["x"], ["o"])], [], [out], name="else")
+    nodes = [node("If", ["c"], ["y"]) + blob(5, attribute("then_branch", ("graph", then))) + blob(5, attribute("else_branch", ("graph", other)))]
+    return Model(nodes, [("c", BOOL, []), ("x", FLOAT, [4])], [("y", FLOAT, [4])],
+                 [([True, x], [[math.exp(v) for v in x]]), ([False, x], [[-v for v in x]])])
+
+
+ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
+       view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, where_compare, argmax_ties,
+       casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch)
