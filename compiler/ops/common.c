@@ -297,3 +297,24 @@ Value *b_flip(Graph *g, Value *x, const bool *axes) {
     }
     return any ? b_slice(g, x, starts, steps, x->type.dim) : x;
 }
+
+// ---------------------------------------------------------------- expansions
+Value *b_wide(Graph *g, Value *x) { return x ? b_cast(g, x, accumulator_type(x->type.dtype)) : NULL; }
+
+bool expand_done(Node *n, Value *y, Value **out) {
+    out[0] = y ? b_cast(n->graph, y, n->out[0]->type.dtype) : NULL;
+    return out[0] != NULL;
+}
+
+Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d) {
+    Dim count = 1;
+    for (int i = 0; i < n_axes; i++) count = dim_mul(g, count, x->type.dim[axes[i]]);
+    if (dim_is_const(count)) return b_scalar(g, d, (double)count);
+    Value *dims = b_unary(g, OP_Shape, x), *which = b_ints(g, n_axes, axes);
+    return b_cast(g, b_reduce(g, OP_ReduceProd, b_gather(g, dims, which, 0), 1, (int64_t[]){ 0 }, false), d);
+}
+
+Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep) {
+    Value *sum = b_reduce(g, OP_ReduceSum, x, n_axes, axes, keep);
+    return sum && n_axes ? b_binary(g, OP_Div, sum, b_count(g, x, n_axes, axes, x->type.dtype)) : sum;
+}

@@ -50,8 +50,18 @@ Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *
 // ---- gradients
 Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction);
 Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction);
+// conv(x with lo, hi, interior per spatial axis, w): paddings may be negative; and the weight [g*a, b, k...] -> [g*b, a, flipped k...]
+Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior, const int64_t *strides,
+                     const int64_t *dilations, int64_t group);
+Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
 Value *b_full(Graph *g, const Type *t, double v);                           // a tensor of one value
 Value *b_sum_to(Graph *g, Value *x, const Type *t);                         // adjoint of broadcasting: sums x down to t's dimensions
 Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);        // axes from..from+count-1 become to..to+count-1
 Value *b_flip(Graph *g, Value *x, const bool *axes);                        // reverses the marked axes, which are static
+
+// ---- expansions
+Value *b_wide(Graph *g, Value *x);                                          // f16, bf16, ... as f32, else x
+bool expand_done(Node *n, Value *y, Value **out);                           // y in the dtype of n's output as the replacement; false: NULL
+Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d); // elements of x along the axes, a scalar; computed when run if symbolic
+Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep);
 #endif

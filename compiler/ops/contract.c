@@ -330,8 +330,8 @@ bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
 
 // ---------------------------------------------------------------- Conv: gradient
 // conv(pad(x), w): what of the pads is not negative rides in the convolution, cropping and spreading is a Pad of its own.
-static Value *conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior, const int64_t *strides,
-                          const int64_t *dilations, int64_t group) {
+Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior, const int64_t *strides,
+                     const int64_t *dilations, int64_t group) {
     int spatial = x ? x->type.rank - 2 : 0;
     int64_t plo[MAX_RANK] = { 0 }, phi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 }, pads[2 * MAX_RANK];
     bool apart = false;
@@ -354,10 +354,11 @@ static Value *conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const
 }
 
 // [g*a, b, k...] -> [g*b, a, k...] with the kernel flipped: the weight of the convolution that runs backwards.
-static Value *backward_weight(Graph *g, Value *w, int64_t group) {
-    int r = w->type.rank, perm[MAX_RANK + 1];
+Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
+    if (!w) return NULL;
+    int r = w->type.rank, perm[MAX_RANK];
     int64_t a = w->type.dim[0] / group, b = w->type.dim[1];
-    Dim dims[MAX_RANK + 1];
+    Dim dims[MAX_RANK];
     bool flip[MAX_RANK] = { false };
     for (int i = 2; i < r; i++) flip[i] = true;
     w = b_flip(g, w, flip);
@@ -388,7 +389,8 @@ static Value *conv_input_gradient(Node *n, Value *dy, const Geometry *geo) {
         lo[i] = reach - geo->lo[i];
         hi[i] = x->dim[2 + i] + reach - lo[i] - ((y->dim[2 + i] - 1) * geo->stride[i] + 1);
     }
-    return conv_padded(n->graph, dy, backward_weight(n->graph, n->in[1], group), lo, hi, interior, ones, geo->dilation, group);
+    Value *w = b_conv_backward_weight(n->graph, n->in[1], group);
+    return b_conv_padded(n->graph, dy, w, lo, hi, interior, ones, geo->dilation, group);
 }
 
 static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
@@ -415,7 +417,7 @@ static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
         x = b_reshape(g, x, tx->rank, dims);
     }
     Value *kernel = b_transpose(g, dy, swap);
-    Value *dw = conv_padded(g, x, kernel, geo->lo, hi, zero, geo->dilation, geo->stride, group);
+    Value *dw = b_conv_padded(g, x, kernel, geo->lo, hi, zero, geo->dilation, geo->stride, group);
     return b_transpose(g, dw, swap);
 }
 

@@ -148,9 +148,11 @@ bool grad_reduce_prod(Node *n, Value *const *dout, Value **din) {
     return din[0] != NULL;
 }
 
-// Elements that tie for the extreme share the gradient evenly.
+// Elements that tie for the extreme share the gradient evenly. stop_gradient=1: a maximum that is only subtracted for range, as in
+// softmax, whose gradient is known to cancel.
 bool grad_reduce_extreme(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
+    if (node_int(n, "stop_gradient", 0)) return true;
     Value *x = n->in[0], *y = spread(n, n->out[0]);
     Value *ties = b_cast(g, b_binary(g, OP_Equal, x, y), x->type.dtype);
     Node *count = graph_node(g, OP_ReduceSum, 1, &ties, 1);

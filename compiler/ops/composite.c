@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Composites that keep their name until a back end declines them: softmaxes, derived reductions, average pooling, transposed
+// convolution and losses (normalisations: ops/normalize.c). Each expand_X builds the same function from primitives, which then folds,
+// fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are rounded once, at the end.
+#include "common.h"
+#include "ops.h"
+
+// ---------------------------------------------------------------- shared
+static int all_axes(const Value *x, int64_t *axes) {
+    for (int i = 0; i < x->type.rank; i++) axes[i] = i;
+    return x->type.rank;
+}
+
+static int reduced_axes(const Node *n, int64_t *axes) {
+    int count = 0;
+    const int64_t *given = node_ints(n, "axes", &count);
+    if (!node_attr(n, "axes")) return all_axes(n->in[0], axes);
+    for (int i = 0; i < count; i++) axes[i] = given[i];
+    return count;
+}
+
+// x summed over the node's axes
+static Value *summed(Node *n, Value *x) {
+    int64_t axes[MAX_RANK];
+    int count = reduced_axes(n, axes);
+    return b_reduce(n->graph, OP_ReduceSum, x, count, axes, node_int(n, "keepdims", 1) != 0);
+}
+
+// The maximum over some axes, kept as 1, that is only subtracted to stay in range.
+static Value *range_maximum(Graph *g, Value *x, int n_axes, const int64_t *axes) {
+    if (!x) return NULL;
+    Node *m = graph_node(g, OP_ReduceMax, 1, &x, 1);
+    node_set_ints(m, "axes", axes, n_axes);
+    node_set_int(m, "keepdims", 1);
+    node_set_int(m, "stop_gradient", 1);
+    return node_infer(m) ? m->out[0] : NULL;
+}
+
+static bool softmax_axis(Node *n, int64_t *axis) {
+    int rank = n->in[0]->type.rank;
+    *axis = node_int(n, "axis", rank - 1);
+    if (*axis >= 0 && *axis < rank) return true;
+    diag_error(n->loc, "axis %lld is outside 0..%d of %s", (long long)*axis, rank - 1, value_type_text(n->in[0]));
+    return false;
+}
+
+// ---------------------------------------------------------------- Softmax, LogSoftmax, Hardmax
+bool expand_softmax(Node *n, Value **out) {
+    Graph *g = n->graph;
+    int64_t axis;
+    if (!softmax_axis(n, &axis)) return false;
+    Value *x = b_wide(g, n->in[0]);
+    Value *e = b_unary(g, OP_Exp, b_binary(g, OP_Sub, x, range_maximum(g, x, 1, &axis)));
+    return expand_done(n, b_binary(g, OP_Div, e, b_reduce(g, OP_ReduceSum, e, 1, &axis, true)), out);
+}
+
+static Value *log_softmax(Graph *g, Value *x, int64_t axis) {
+    x = b_wide(g, x);
+    Value *z = b_binary(g, OP_Sub, x, range_maximum(g, x, 1, &axis));
+    Value *sum = b_reduce(g, OP_ReduceSum, b_unary(g, OP_Exp, z), 1, &axis, true);
+    return b_binary(g, OP_Sub, z, b_unary(g, OP_Log, sum));
+}
+
+bool expand_log_softmax(Node *n, Value **out) {
+    int64_t axis;
+    return softmax_axis(n, &axis) && expand_done(n, log_softmax(n->graph, n->in[0], axis), out);
+}
+
+// The coordinates along `axis` of a tensor of that rank, broadcastable: [1,..,size,..,1]
+static Value *coordinates(Graph *g, int rank, int64_t axis, Dim size, DType d) {
+    Dim dims[MAX_RANK];
+    for (int i = 0; i < rank; i++) dims[i] = i == axis ? size : 1;
+    Node *c = graph_node(g, OP_Iota, 0, NULL, 1);
+    node_set_ints(c, "shape", dims, rank);
+    node_set_int(c, "axis", axis);
+    node_set_int(c, "dtype", d);
+    return node_infer(c) ? c->out[0] : NULL;
+}
+
+bool expand_hardmax(Node *n, Value **out) {
+    Graph *g = n->graph;
+    const Type *t = &n->in[0]->type;
+    int64_t axis;
+    if (!softmax_axis(n, &axis)) return false;
+    Node *top = graph_node(g, OP_ArgMax, 1, n->in, 1);
+    node_set_int(top, "axis", axis);
+    node_set_int(top, "keepdims", 1);
+    if (!node_infer(top)) return false;
+    return expand_done(n, b_binary(g, OP_Equal, coordinates(g, t->rank, axis, t->dim[axis], DT_I64), top->out[0]), out);
+}
+
+// ---------------------------------------------------------------- derived reductions
+bool expand_reduce_mean(Node *n, Value **out) {
+    int64_t axes[MAX_RANK];
+    int count = reduced_axes(n, axes);
+    return expand_done(n, b_mean(n->graph, b_wide(n->graph, n->in[0]), count, axes, node_int(n, "keepdims", 1) != 0), out);
+}
+
+bool expand_reduce_l1(Node *n, Value **out) {
+    return expand_done(n, summed(n, b_unary(n->graph, OP_Abs, b_wide(n->graph, n->in[0]))), out);
+}
+
+bool expand_reduce_sum_square(Node *n, Value **out) {
+    return expand_done(n, summed(n, b_unary(n->graph, OP_Square, b_wide(n->graph, n->in[0]))), out);
+}
+
+bool expand_reduce_l2(Node *n, Value **out) {
+    Value *s = summed(n, b_unary(n->graph, OP_Square, b_wide(n->graph, n->in[0])));
+    return expand_done(n, b_unary(n->graph, OP_Sqrt, s), out);
+}
+
+bool expand_reduce_log_sum(Node *n, Value **out) {
+    return expand_done(n, b_unary(n->graph, OP_Log, summed(n, b_wide(n->graph, n->in[0]))), out);
+}
+
+// log(sum(exp(x))) = m + log(sum(exp(x - m))); where m is infinite, 0 stands for it, so that all -inf give -inf
+bool expand_reduce_log_sum_exp(Node *n, Value **out) {
+    Graph *g = n->graph;
+    int64_t axes[MAX_RANK];
+    int count = reduced_axes(n, axes);
+    Value *x = b_wide(g, n->in[0]), *m = range_maximum(g, x, count, axes);
+    m = b_map(g, "isinf(x) ? 0 : x", "x", 1, &m);
+    Value *sum = summed(n, b_unary(g, OP_Exp, b_binary(g, OP_Sub, x, m)));
+    const Type *t = &n->out[0]->type;
+    m = b_reshape(g, m, t->rank, t->dim);
+    return expand_done(n, b_binary(g, OP_Add, m, b_unary(g, OP_Log, sum)), out);
+}
+
+// ---------------------------------------------------------------- AveragePool
+// How many positions of the window at each output count: those inside the input or, with count_include_pad, inside input and padding.
+static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    bool pads_count = node_int(n, "count_include_pad", 0) != 0, even = true;
+    Type t = { .dtype = d, .rank = w->spatial };
+    int64_t whole = 1, o[MAX_RANK] = { 0 };
+    for (int i = 0; i < w->spatial; i++) {
+        whole *= w->kernel[i];
+        even = even && !w->ceil && (pads_count || (w->lo[i] == 0 && w->hi[i] == 0));
+    }
+    if (even) return b_scalar(g, d, (double)whole);
+    for (int i = 0; i < w->spatial; i++) {
+        if (!op_static(n, x->dim[2 + i], "a spatial axis that is pooled")) return NULL;
+        t.dim[i] = y->dim[2 + i];
+    }
+    Tensor *count = tensor_new(g->arena, t);
+    int64_t at = 0, total = type_count(&t);
+    for (; at < total; at++, index_next(t.rank, t.dim, o)) {
+        int64_t product = 1;
+        for (int i = 0; i < w->spatial; i++) {
+            int64_t from = pads_count ? -w->lo[i] : 0, to = x->dim[2 + i] + (pads_count ? w->hi[i] : 0), inside = 0;
+            for (int64_t k = 0; k < w->kernel[i]; k++) {
+                int64_t p = o[i] * w->stride[i] + k * w->dilation[i] - w->lo[i];
+                inside += p >= from && p < to;
+            }
+            product *= inside;
+        }
+        tensor_set_i(count, at, product);
+    }
+    return graph_const(g, count, NULL);
+}
+
+bool expand_average_pool(Node *n, Value **out) {
+    Graph *g = n->graph;
+    int count = 0;
+    const int64_t *kernel = node_ints(n, "kernel", &count);
+    Geometry w = geometry_of(n, count, kernel);
+    Value *x = b_wide(g, n->in[0]);
+    int64_t pads[2 * MAX_RANK];
+    op_ints_or(n, "pads", 2 * count, 0, pads);
+    Node *s = graph_node(g, OP_WindowSum, 1, &x, 1);
+    node_set_ints(s, "kernel", w.kernel, count);
+    node_set_ints(s, "strides", w.stride, count);
+    node_set_ints(s, "dilations", w.dilation, count);
+    node_set_ints(s, "pads", pads, 2 * count);
+    node_set_int(s, "ceil_mode", w.ceil);
+    if (!node_infer(s)) return false;
+    return expand_done(n, b_binary(g, OP_Div, s->out[0], pool_divisor(n, &w, x->type.dtype)), out);
+}
+
+// ---------------------------------------------------------------- ConvTranspose
+bool shape_conv_transpose(Node *n) {
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    int64_t group = node_int(n, "group", 1), extra[MAX_RANK];
+    if (!op_numeric(n, n->in[0]) || x->dtype != w->dtype || x->rank < 3 || x->rank != w->rank) {
+        diag_error(n->loc, "input and weight must be one dtype and [n,c,...] with [in,out,...], they are %s and %s", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        return false;
+    }
+    for (int i = 0; i < w->rank; i++)
+        if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
+    if (!geometry_check(n, x->rank - 2)) return false;
+    if (group < 1 || w->dim[0] % group || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[0])) {
+        diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
+                   (long long)w->dim[0], value_type_text(n->in[0]));
+        return false;
+    }
+    Geometry geo = geometry_of(n, x->rank - 2, w->dim + 2);
+    Type t = *x;
+    t.dim[1] = dim_mul(n->graph, w->dim[1], group);
+    op_ints_or(n, "output_padding", geo.spatial, 0, extra);
+    for (int i = 0; i < geo.spatial; i++) {
+        int64_t more = geo.dilation[i] * (geo.kernel[i] - 1) + 1 - geo.stride[i] - geo.lo[i] - geo.hi[i] + extra[i];
+        Dim spread = dim_mul(n->graph, x->dim[2 + i], geo.stride[i]);
+        if (geo.kernel[i] < 1 || (dim_is_const(spread) && spread + more < 0)) {
+            diag_error(n->loc, "the padding takes more than all of spatial axis %d of %s", i, value_type_text(n->in[0]));
+            return false;
+        }
+        t.dim[2 + i] = dim_offset(n->graph, spread, more);
+    }
+    n->out[0]->type = t;
+    return true;
+}
+
+// x spread by the stride and padded to the full overlap, convolved with the flipped weight whose channels change places.
+bool expand_conv_transpose(Node *n, Value **out) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type;
+    int64_t group = node_int(n, "group", 1), extra[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK], ones[MAX_RANK];
+    Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
+    op_ints_or(n, "output_padding", geo.spatial, 0, extra);
+    for (int i = 0; i < geo.spatial; i++) {
+        int64_t reach = geo.dilation[i] * (geo.kernel[i] - 1);
+        lo[i] = reach - geo.lo[i];
+        hi[i] = reach - geo.hi[i] + extra[i];
+        interior[i] = geo.stride[i] - 1;
+        ones[i] = 1;
+    }
+    Value *w = b_conv_backward_weight(g, n->in[1], group);
+    return expand_done(n, b_conv_padded(g, n->in[0], w, lo, hi, interior, ones, geo.dilation, group), out);
+}
+
+// ---------------------------------------------------------------- losses
+// Mean over all targets of -p[..., target]: a sum masked by target == class, so that its gradient is a map and no scatter. Targets
+// outside 0..C-1 contribute 0.
+static Value *negative_mean_picked(Node *n, Value *p) {
+    Graph *g = n->graph;
+    Value *targets = n->in[1];
+    if (!p || !op_index_type(n, targets)) return NULL;
+    Type t = targets->type;
+    bool fits = p->type.rank == t.rank + 1;
+    for (int i = 0; fits && i < t.rank; i++) fits = p->type.dim[i] == t.dim[i] || !dim_is_const(p->type.dim[i]) || !dim_is_const(t.dim[i]);
+    if (!fits) {
+        diag_error(n->loc, "targets %s must have the shape of %s without its last axis, the classes", value_type_text(targets), value_type_text(n->in[0]));
+        return NULL;
+    }
+    int64_t axes[MAX_RANK];
+    int count = all_axes(targets, axes);
+    Value *samples = b_count(g, targets, count, axes, p->type.dtype);
+    t.dim[t.rank++] = 1;
+    Value *classes = coordinates(g, t.rank, t.rank - 1, p->type.dim[t.rank - 1], t.dtype);
+    Value *chosen = b_binary(g, OP_Equal, b_reshape(g, targets, t.rank, t.dim), classes);
+    count = all_axes(p, axes);
+    Value *sum = b_reduce(g, OP_ReduceSum, b_where(g, chosen, p, b_like(g, p, 0)), count, axes, false);
+    return b_unary(g, OP_Neg, b_binary(g, OP_Div, sum, samples));
+}
+
+bool expand_cross_entropy(Node *n, Value **out) {
+    int rank = n->in[0]->type.rank;
+    if (rank < 1) {
+        diag_error(n->loc, "logits must be [..., classes], they are %s", value_type_text(n->in[0]));
+        return false;
+    }
+    return expand_done(n, negative_mean_picked(n, log_softmax(n->graph, n->in[0], rank - 1)), out);
+}
+
+bool expand_negative_log_likelihood(Node *n, Value **out) {
+    return expand_done(n, negative_mean_picked(n, b_wide(n->graph, n->in[0])), out);
+}
+
+bool expand_mean_squared_error(Node *n, Value **out) {
+    Graph *g = n->graph;
+    int64_t axes[MAX_RANK];
+    Value *x = b_wide(g, n->in[0]), *y = b_wide(g, n->in[1]);
+    Value *square = b_unary(g, OP_Square, b_binary(g, OP_Sub, x, y));
+    if (!square) return false;
+    int count = all_axes(square, axes);
+    return expand_done(n, b_mean(g, square, count, axes, false), out);
+}
