@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Reverse-mode differentiation, graph to graph. In: a scalar loss and the values it is differentiated by (inputs, constants that
+// are parameters, or anything between). Out: one gradient of equal type each, as nodes appended to the graph.
+//
+// Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the gradients of its outputs
+// into those of its inputs, and contributions to one value add up. Composites have to be expanded before. What the loss does not
+// reach gets zeros.
+#include "burncc.h"
+
+typedef struct Reverse {
+    Graph *g;
+    Arena *scratch;
+    bool *depends;                                      // by value id: a float value that wrt flows into
+    Value **grad;                                       // by value id: dloss/dvalue so far
+    int count;                                          // of values that exist before the backward graph
+} Reverse;
+
+static bool depends(const Reverse *r, const Value *v) { return v && v->id < r->count && r->depends[v->id]; }
+
+// A body reads values of the graphs around it, so a control-flow node depends on what its bodies name.
+static bool body_depends(const Reverse *r, const Graph *body) {
+    for (const Node *n = body->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (depends(r, n->in[i])) return true;
+        for (int i = 0; i < n->n_bodies; i++)
+            if (body_depends(r, n->bodies[i])) return true;
+    }
+    for (int i = 0; i < body->outputs.n; i++)
+        if (depends(r, body->outputs.at[i])) return true;
+    return false;
+}
+
+static bool node_depends(const Reverse *r, const Node *n) {
+    for (int i = 0; i < n->n_in; i++)
+        if (depends(r, n->in[i])) return true;
+    for (int i = 0; i < n->n_bodies; i++)
+        if (body_depends(r, n->bodies[i])) return true;
+    return false;
+}
+
+static void mark_dependent(Reverse *r, int n, Value *const *wrt) {
+    for (int i = 0; i < n; i++) r->depends[wrt[i]->id] = true;
+    for (const Node *at = r->g->first; at; at = at->next) {
+        if (!node_depends(r, at)) continue;
+        for (int i = 0; i < at->n_out; i++)
+            if (dtype_is_float(at->out[i]->type.dtype)) r->depends[at->out[i]->id] = true;
+    }
+}
+
+static bool contribute(Reverse *r, const Node *n, Value *v, Value *d) {
+    if (!d || !depends(r, v)) return true;
+    if (d->type.dtype != v->type.dtype || d->type.rank != v->type.rank)
+        bug("gradient of %s has type %s for an input of type %s", op_table[n->op].name, type_text(r->scratch, r->g, &d->type), type_text(r->scratch, r->g, &v->type));
+    Value *old = r->grad[v->id];
+    r->grad[v->id] = old ? b_binary(r->g, OP_Add, old, d) : d;
+    return r->grad[v->id] != NULL;
+}
+
+// The gradients of n's inputs from those of its outputs; nothing to do when no output has one.
+static bool reverse_node(Reverse *r, Node *n) {
+    Value **dout = NEW_ARRAY(r->scratch, Value *, n->n_out + 1), **din = NEW_ARRAY(r->scratch, Value *, n->n_in + 1);
+    bool reached = false;
+    for (int i = 0; i < n->n_out; i++) {
+        dout[i] = r->grad[n->out[i]->id];
+        reached = reached || dout[i];
+    }
+    if (!reached || !node_depends(r, n)) return true;
+    if (op_table[n->op].kind == KIND_COMPOSITE) bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
+    r->g->loc = n->loc;
+    if (!op_table[n->op].grad(n, dout, din)) return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (!contribute(r, n, n->in[i], din[i])) return false;
+    return true;
+}
+
+static Value *filled(Graph *g, const Value *like, double v) {
+    Value *s = b_like(g, like, v);
+    return b_expand(g, s, like->type.rank, like->type.dim);
+}
+
+static bool check_request(const Graph *g, const Value *loss, int n, Value *const *wrt) {
+    const Loc *loc = loss->def ? loss->def->loc : NULL;
+    bool ok = true;
+    for (int i = 0; i < n; i++)
+        if (!dtype_is_float(wrt[i]->type.dtype)) {
+            diag_error(loc, "cannot differentiate by %s: only floats have gradients", type_text(g->arena, g, &wrt[i]->type));
+            ok = false;
+        }
+    if (dtype_is_float(loss->type.dtype) && type_is_static(&loss->type) && type_count(&loss->type) == 1) return ok;
+    diag_error(loc, "the loss must be one float, it is %s; reduce it to a scalar", type_text(g->arena, g, &loss->type));
+    return false;
+}
+
+static bool backward(Reverse *r, Value *loss, int n, Value *const *wrt, Value **out) {
+    Graph *g = r->g;
+    Node *last = g->last;
+    mark_dependent(r, n, wrt);
+    r->grad[loss->id] = filled(g, loss, 1);
+    bool ok = r->grad[loss->id] != NULL;
+    for (Node *at = last; at; at = at->prev) ok = reverse_node(r, at) && ok;    // a failure leaves its inputs without gradient; all are reported
+    if (!ok) return false;
+    for (int i = 0; i < n; i++) {
+        out[i] = r->grad[wrt[i]->id] ? r->grad[wrt[i]->id] : filled(g, wrt[i], 0);
+        if (!out[i]) return false;
+    }
+    return true;
+}
+
+Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt) {
+    if (!check_request(g, loss, n, wrt)) return NULL;
+    const Loc *loc = g->loc;
+    Node *cursor = g->cursor;
+    Arena *scratch = arena_new();
+    Reverse r = { .g = g, .scratch = scratch, .count = g->value_count };
+    r.depends = NEW_ARRAY(scratch, bool, r.count);
+    r.grad = NEW_ARRAY(scratch, Value *, r.count);
+    Value **out = NEW_ARRAY(g->arena, Value *, n);
+    g->cursor = NULL;
+    bool ok = backward(&r, loss, n, wrt, out);
+    g->cursor = cursor;
+    g->loc = loc;
+    arena_free(scratch);
+    return ok ? out : NULL;
+}
