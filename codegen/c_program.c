@@ -84,36 +84,119 @@ static void print_signature(Gen *g, Text *out, const Program *p, const Ends *in,
 }
 
 // ---------------------------------------------------------------- the run function
+typedef struct Run { Gen *g; const Program *p; const Ends *in, *outs; Text body; int loops; } Run;
+
 static Buffer *owner(Buffer *b, int64_t *offset) {
     *offset = 0;
     for (; b->place == PLACE_ALIAS; b = b->alias) *offset += b->offset;
     return b;
 }
 
+static int64_t work_offset(const Buffer *b) {           // a region's buffers count from its scratch memory
+    int64_t at = 0;
+    for (; b; b = b->base) at += b->offset;
+    return at;
+}
+
 static const char *element_pointer(Gen *g, const char *type, bool is_const, const char *base, int64_t offset) {
     return arena_printf(g->arena, "(%s%s *)(%svoid *)(%s + %lld)", is_const ? "const " : "", type, is_const ? "const " : "", base, (long long)offset);
 }
 
-// Where a kernel's operand is, as an argument of the call.
-static const char *argument(Gen *g, const Program *p, const KernelText *t, int i, const Ends *in, const Ends *outs) {
-    const Kernel *k = t->kernel;
-    const Value *v = t->params[i].value;
-    bool packed = k->packed && k->packed->value == v && i < t->first_shared;
+// Where a value's elements are, as an expression of the run function.
+static const char *place_of(const Run *r, Buffer *at, const Value *v, const char *type) {
+    Gen *g = r->g;
     int64_t offset;
-    Buffer *b = owner(packed ? k->packed : v->buffer, &offset);
-    const char *type = packed ? "float" : storage_type(v->type.dtype);
+    Buffer *b = owner(at, &offset);
     switch (b->place) {
     case PLACE_INPUT: case PLACE_OUTPUT: {
-        const char *at = b->place == PLACE_INPUT ? in->at[b->index] : outs->at[b->index];
-        bool same = !strcmp(type, storage_type(b->value->type.dtype));
-        if (same) return offset ? arena_printf(g->arena, "%s + %lld", at, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) : at;
-        return element_pointer(g, type, b->place == PLACE_INPUT, arena_printf(g->arena, "(%sunsigned char *)%s", b->place == PLACE_INPUT ? "const " : "", at), offset);
+        bool input = b->place == PLACE_INPUT, same = !strcmp(type, storage_type(b->value->type.dtype));
+        const char *name = input ? r->in->at[b->index] : r->outs->at[b->index];
+        if (same) return offset ? arena_printf(g->arena, "%s + %lld", name, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) : name;
+        return element_pointer(g, type, input, arena_printf(g->arena, "(%sunsigned char *)%s", input ? "const " : "", name), offset);
     }
     case PLACE_WEIGHT:
-        if (!g->external) return arena_printf(g->arena, "%s_w%d", p->name, b->id);
+        if (!g->external) return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
         return element_pointer(g, type, true, "constants", b->offset + offset);
     default:
-        return element_pointer(g, type, false, "work", b->offset + offset);
+        return element_pointer(g, type, false, "work", work_offset(b) + offset);
+    }
+}
+
+static const char *value_place(const Run *r, Value *v) { return place_of(r, v->buffer, v, storage_type(v->type.dtype)); }
+
+static void line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
+
+static void copy(Run *r, int depth, Value *to, const char *advance, Value *from) {
+    if (type_count(&from->type) == 0) return;
+    line(r, depth);
+    text_printf(&r->body, "memcpy(%s%s, %s, %lld);\n", value_place(r, to), advance, value_place(r, from), (long long)type_bytes(&from->type));
+}
+
+static void print_steps(Run *r, const Plan *plan, int depth);
+
+static void print_if(Run *r, const Kernel *k, int depth) {
+    const Node *n = k->anchor;
+    for (int i = 0; i < 2; i++) {
+        line(r, depth);
+        if (i == 0) text_printf(&r->body, "if (*(%s)) {\n", value_place(r, n->in[0]));
+        else text_printf(&r->body, "} else {\n");
+        print_steps(r, k->bodies[i], depth + 1);
+        for (int j = 0; j < n->n_out; j++) copy(r, depth + 1, n->out[j], "", n->bodies[i]->outputs.at[j]);
+    }
+    line(r, depth);
+    text_printf(&r->body, "}\n");
+}
+
+// Inputs: trip count or none, condition or none, carried values. Body: (iteration, condition, carried) -> (condition, carried, scanned).
+static void print_loop(Run *r, const Kernel *k, int depth) {
+    const Node *n = k->anchor;
+    const Graph *b = n->bodies[0];
+    int carried = n->n_in - 2, id = r->loops++;
+    const char *it = arena_printf(r->g->arena, "iteration%d", id), *go = arena_printf(r->g->arena, "go%d", id);
+    for (int i = 0; i < carried; i++) copy(r, depth, b->inputs.at[2 + i], "", n->in[2 + i]);
+    line(r, depth);
+    text_printf(&r->body, "uint8_t %s = %s;\n", go, n->in[1] ? arena_printf(r->g->arena, "*(%s)", value_place(r, n->in[1])) : "1");
+    line(r, depth);
+    text_printf(&r->body, "for (int64_t %s = 0; %s && ", it, go);
+    if (n->in[0]) text_printf(&r->body, "%s < *(%s)", it, value_place(r, n->in[0]));
+    else text_printf(&r->body, "%s < INT64_MAX", it);
+    text_printf(&r->body, "; %s++) {\n", it);
+    line(r, depth + 1);
+    text_printf(&r->body, "*(%s) = %s;\n", value_place(r, b->inputs.at[0]), it);
+    line(r, depth + 1);
+    text_printf(&r->body, "*(%s) = %s;\n", value_place(r, b->inputs.at[1]), go);
+    print_steps(r, k->bodies[0], depth + 1);
+    line(r, depth + 1);
+    text_printf(&r->body, "%s = *(%s);\n", go, value_place(r, b->outputs.at[0]));
+    for (int i = 0; i < carried; i++) copy(r, depth + 1, b->inputs.at[2 + i], "", b->outputs.at[1 + i]);
+    for (int i = carried; i < n->n_out; i++) {
+        Value *v = b->outputs.at[1 + i];
+        copy(r, depth + 1, n->out[i], arena_printf(r->g->arena, " + %s * %lld", it, (long long)type_count(&v->type)), v);
+    }
+    line(r, depth);
+    text_printf(&r->body, "}\n");
+    for (int i = 0; i < carried; i++) copy(r, depth, n->out[i], "", b->inputs.at[2 + i]);
+}
+
+static void print_call(Run *r, const Kernel *k, int depth) {
+    const KernelText *t = k->text;
+    line(r, depth);
+    text_printf(&r->body, "%s(", t->name);
+    for (int j = 0; j < t->n_params; j++) {
+        const Value *v = t->params[j].value;
+        bool packed = k->packed && k->packed->value == v && j < t->first_shared;
+        text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? "float" : storage_type(v->type.dtype)));
+    }
+    if (k->template_file) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
+    text_printf(&r->body, ");\n");
+}
+
+static void print_steps(Run *r, const Plan *plan, int depth) {
+    for (int i = 0; i < plan->kernels.n; i++) {
+        const Kernel *k = plan->kernels.at[i];
+        if (k->kind != KERNEL_REGION) print_call(r, k, depth);
+        else if (k->anchor->op == OP_If) print_if(r, k, depth);
+        else print_loop(r, k, depth);
     }
 }
 
@@ -129,27 +212,16 @@ static void print_checks(Gen *g, const Graph *gr, const Ends *in, const Ends *ou
     text_printf(&g->c, ") return -1; /* BURN_EINVAL */\n");
 }
 
-static void print_run(Gen *g, const Program *p, const KernelText *kernels, const Ends *in, const Ends *outs) {
-    Text body;
-    text_init(&body, g->arena);
-    for (int i = 0; i < p->plan->kernels.n; i++) {
-        const Kernel *k = p->plan->kernels.at[i];
-        const KernelText *t = &kernels[i];
-        text_printf(&body, "    %s(", t->name);
-        for (int j = 0; j < t->n_params; j++) text_printf(&body, "%s%s", j ? ", " : "", argument(g, p, t, j, in, outs));
-        if (k->template_file) text_printf(&body, ", %s", k->scratch ? arena_printf(g->arena, "work + %lld", (long long)k->scratch->offset) : "(unsigned char *)0");
-        text_printf(&body, ");\n");
-    }
+static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
+    Run r = { .g = g, .p = p, .in = in, .outs = outs };
+    text_init(&r.body, g->arena);
+    print_steps(&r, p->plan, 1);
     print_signature(g, &g->c, p, in, outs);
     text_printf(&g->c, "\n{\n");
     print_checks(g, p->plan->graph, in, outs);
-    if (body.n && strstr(body.at, "(work +")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
-    else if (body.n && strstr(body.at, " work +")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
-    if (g->external) {
-        text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
-        if (!body.n || !strstr(body.at, "constants")) text_printf(&g->c, "    (void)constants;\n");
-    }
-    if (body.n) text_append(&g->c, body.at, body.n);
+    if (r.body.n && strstr(r.body.at, "work + ")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    if (r.body.n && strstr(r.body.at, "constants + ")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
+    if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     text_printf(&g->c, "    return 0;\n}\n\n");
 }
 
@@ -226,8 +298,22 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
     text_printf(h, ";\n\n");
 }
 
+static void print_kernels(Gen *g, const Program *p, Plan *plan) {
+    g->graph = plan->graph;
+    for (int i = 0; i < plan->kernels.n; i++) {
+        Kernel *k = plan->kernels.at[i];
+        for (int j = 0; j < k->n_bodies; j++) print_kernels(g, p, k->bodies[j]);
+        g->graph = plan->graph;
+        if (k->kind == KERNEL_REGION) continue;
+        KernelText *t = NEW(g->arena, KernelText);
+        *t = (KernelText){ .gen = g, .kernel = k, .name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name) };
+        k->text = t;
+        c_kernel(g, t);
+    }
+}
+
 void c_program(Gen *g, const Program *p) {
-    const Plan *plan = p->plan;
+    Plan *plan = p->plan;
     const Graph *gr = plan->graph;
     const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
     Ends in = name_ends(g->arena, gr, false, names, 0), outs = name_ends(g->arena, gr, true, names, gr->inputs.n);
@@ -241,13 +327,8 @@ void c_program(Gen *g, const Program *p) {
         weights_print_array(&g->c, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
         text_printf(&g->c, "\n");
     }
-    KernelText *kernels = NEW_ARRAY(g->arena, KernelText, plan->kernels.n + 1);
-    for (int i = 0; i < plan->kernels.n; i++) {
-        const Kernel *k = plan->kernels.at[i];
-        kernels[i] = (KernelText){ .gen = g, .kernel = k, .name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name) };
-        c_kernel(g, &kernels[i]);
-    }
+    print_kernels(g, p, plan);
     declare(g, p, &in, &outs);
-    print_run(g, p, kernels, &in, &outs);
+    print_run(g, p, &in, &outs);
     if (p->descriptor) print_descriptor(g, p);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, MIN_LANES_EXTENT = 32, LONG_TEXT = 160 };
+enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };   // MAX_NESTING: operations in one C expression, for the reader and clang's bracket limit
 
 typedef struct Scope { int parent, depth, axis; Expr *reduce; } Scope;  // axis -1: the root; reduce: whose chain this is, NULL: parallel
 typedef struct Printer {
@@ -89,9 +89,14 @@ static void choose_temps(Printer *p) {
         const Store *s = &p->k->stores.at[i];
         if (p->scope_of[s->expr->id] != p->last_parallel) p->deeper[s->expr->id] = true;
     }
+    int *nesting = NEW_ARRAY(p->arena, int, expr_count(p->k->exprs) + 1);
     for (int i = 0; i < p->exprs.n; i++) {
         const Expr *e = p->exprs.at[i];
-        p->is_temp[e->id] = e->op == E_Reduce || (!is_leaf(e) && !plain_index(e) && (p->uses[e->id] > 1 || p->deeper[e->id]));
+        int depth = 0;
+        for (int j = 0; j < 3; j++)
+            if (e->a[j] && !p->is_temp[e->a[j]->id] && nesting[e->a[j]->id] > depth) depth = nesting[e->a[j]->id];
+        nesting[e->id] = depth + 1;
+        p->is_temp[e->id] = e->op == E_Reduce || (!is_leaf(e) && !plain_index(e) && (p->uses[e->id] > 1 || p->deeper[e->id] || depth >= MAX_NESTING));
     }
 }
 

@@ -371,6 +371,7 @@ struct Buffer {
     void (*fill)(const Buffer *b, void *to); const Kernel *packer;       // PLACE_WEIGHT in a template's layout, made when written
     const char *layout;                                 // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
     int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
+    const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
     int id;
 };
 
@@ -378,7 +379,7 @@ typedef struct Axis { int64_t extent; bool reduce; const char *name; } Axis;
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_CALL } KernelKind;
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION } KernelKind;
 
 // Canonical forms that templates are filled from. Dimensions are constants; views and pads are already canonical.
 typedef struct Contraction {                              // C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
@@ -410,13 +411,15 @@ struct Kernel {
     const char *template_file; VEC(HoleValue) holes;    // which template, and its integer holes
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
-    // control flow: KERNEL_CALL on If/Loop/Scan holds its bodies' plans
-    Plan **bodies; int n_bodies;
+    Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
+    VEC(Buffer *) packs;                                // KERNEL_REGION: packed operands of the kernels inside
+    const void *text;                                   // codegen's own
 };
 
 struct Plan {
     Arena *arena;
     Graph *graph;
+    const Plan *parent;                                 // of a region's body
     VEC(Kernel *) kernels;                              // in execution order
     VEC(Buffer *) buffers;
     int64_t work_bytes;                                 // workspace, all symbols at their upper bounds

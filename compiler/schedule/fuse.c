@@ -189,10 +189,10 @@ static void fuse_scatter(Fuser *f, Node *n) {
 // A reshape of something that is stored anyway is another name for the same bytes.
 static bool share_bytes(Fuser *f, Node *n) {
     Value *v = n->out[0], *from = n->in[0];
-    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data) return false;
+    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data || from->graph != f->plan->graph) return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == v) return false;
-    bool stored = from->is_input || from->graph != f->plan->graph || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
+    bool stored = from->is_input || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
     if (!stored) return false;
     v->buffer = NEW(f->arena, Buffer);
     *v->buffer = (Buffer){ .place = PLACE_ALIAS, .value = v, .bytes = type_bytes(&v->type), .alias = buffer_of(f->arena, from) };
@@ -200,13 +200,32 @@ static bool share_bytes(Fuser *f, Node *n) {
     return true;
 }
 
+static void fuse_region(Fuser *f, Node *n) {
+    Kernel *k = kernel_region(f->plan, n);
+    if (k) found(f, k);
+}
+
 static void fuse_node(Fuser *f, Node *n) {
     Value *v = n->out[0];
     if (share_bytes(f, n)) return;
     if (n->op == OP_Concat) fuse_concat(f, v);
     else if (n->op == OP_ScatterND || n->op == OP_ScatterElements) fuse_scatter(f, n);
+    else if (n->n_bodies) fuse_region(f, n);
     else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);
     else diag_error(n->loc, "%s cannot be compiled by this version; it would have to be computed at compile time from constants", op_table[n->op].name);
+}
+
+static void capture_value(Fuser *f, Value *v) {
+    if (!v || v->graph != f->plan->graph) return;
+    VEC_PUSH(f->arena, f->users[v->id], NULL);
+}
+
+static void capture(Fuser *f, Graph *body) {
+    for (Node *n = body->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++) capture_value(f, n->in[i]);
+        for (int i = 0; i < n->n_bodies; i++) capture(f, n->bodies[i]);
+    }
+    for (int i = 0; i < body->outputs.n; i++) capture_value(f, body->outputs.at[i]);
 }
 
 static void collect(Fuser *f, Graph *g) {
@@ -226,6 +245,8 @@ static void collect(Fuser *f, Graph *g) {
             if (n->in[i] && !twice && n->in[i]->graph == g) VEC_PUSH(f->arena, f->users[n->in[i]->id], n);
         }
     }
+    for (Node *n = g->first; n; n = n->next)            // what a body captures is stored before the region runs
+        for (int i = 0; i < n->n_bodies; i++) capture(f, n->bodies[i]);
     for (int i = 0; i < g->outputs.n; i++) {
         Value *v = g->outputs.at[i];
         if (v->graph == g) VEC_PUSH(f->arena, f->users[v->id], NULL);

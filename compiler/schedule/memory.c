@@ -29,6 +29,7 @@ static Buffer *owner(Buffer *b) {
 
 static void place_ends(Plan *p) {
     Graph *g = p->graph;
+    if (p->parent) return;                              // a body's ends are buffers of its own workspace
     for (int i = 0; i < g->inputs.n; i++) {
         Buffer *b = buffer_of(p->arena, g->inputs.at[i]);
         b->place = PLACE_INPUT; b->index = i;
@@ -41,6 +42,7 @@ static void place_ends(Plan *p) {
 
 static void touch(Plan *p, Buffer *b, int at) {
     b = owner(b);
+    if (p->parent && (b->place == PLACE_WEIGHT || (b->value && b->value->graph != p->graph))) return;     // the outermost plan's
     if (b->place == PLACE_WORK || b->place == PLACE_WEIGHT) {
         if (b->last < 0) { VEC_PUSH(p->arena, p->buffers, b); b->id = p->buffers.n - 1; b->first = at; }
         if (at < b->first) b->first = at;
@@ -58,11 +60,17 @@ static void lifetimes(Plan *p) {
             if (!packed_away(k, k->reads.at[j])) touch(p, buffer_of(p->arena, k->reads.at[j]), i);
         for (int j = 0; j < k->writes.n; j++) touch(p, buffer_of(p->arena, k->writes.at[j]), i);
         if (k->packed) touch(p, k->packed, i);
-        if (k->scratch_bytes) {
-            k->scratch = NEW(p->arena, Buffer);
-            *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
-            touch(p, k->scratch, i);
-        }
+        for (int j = 0; j < k->packs.n; j++) touch(p, k->packs.at[j], i);
+        if (!k->scratch_bytes) continue;
+        if (!k->scratch) k->scratch = NEW(p->arena, Buffer);
+        *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
+        touch(p, k->scratch, i);
+    }
+    for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {       // alive through the whole body
+        bool out = i >= p->graph->inputs.n;
+        Buffer *b = buffer_of(p->arena, out ? p->graph->outputs.at[i - p->graph->inputs.n] : p->graph->inputs.at[i]);
+        touch(p, b, p->kernels.n);
+        if (!out) touch(p, b, 0);
     }
 }
 

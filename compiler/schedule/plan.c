@@ -33,15 +33,24 @@ static bool check_types(const Graph *g) {
 }
 
 // A kernel is called after the node that gives its result, with its number: `k7_layer1_conv1`.
-static void name_kernels(Plan *p) {
+static void name_kernels(Plan *p, const char *prefix) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         const Node *last = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
         const Node *n = k->anchor ? k->anchor : last;
         const char *from = n && n->loc && n->loc->name && *n->loc->name ? n->loc->name : n ? op_table[n->op].name : "copy";
         if (strlen(from) > 48) from += strlen(from) - 48;
-        k->name = arena_printf(p->arena, "k%d_%s", i, name_c(p->arena, from));
+        k->name = arena_printf(p->arena, "%s%d_%s", prefix, i, name_c(p->arena, from));
+        for (int j = 0; j < k->n_bodies; j++) name_kernels(k->bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j));
     }
+}
+
+Plan *plan_body(const Plan *outer, Graph *body) {
+    Plan *p = NEW(outer->arena, Plan);
+    *p = (Plan){ .arena = outer->arena, .graph = body, .parent = outer, .options = outer->options };
+    if (!check_types(body)) return NULL;
+    own_outputs(body);
+    return fuse_graph(p) && templates_plan(p) && memory_plan(p) ? p : NULL;
 }
 
 Plan *plan_make(Graph *g, const Options *o) {
@@ -50,12 +59,12 @@ Plan *plan_make(Graph *g, const Options *o) {
     if (!check_types(g)) return NULL;
     own_outputs(g);
     if (!fuse_graph(p) || !templates_plan(p) || !memory_plan(p)) return NULL;
-    name_kernels(p);
+    name_kernels(p, "k");
     return p;
 }
 
 // ---------------------------------------------------------------- for people
-static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "call" };
+static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "region" };
 
 void plan_print(const Plan *p, Text *out) {
     text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name, (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);

@@ -37,6 +37,10 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
 Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
 
+// region.c: control flow as a kernel that holds its bodies' plans
+Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
+Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside another's workspace
+
 // fuse.c, memory.c, report.c
 bool fuse_graph(Plan *p);
 bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)

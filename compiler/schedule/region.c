@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Control flow: an If or Loop node becomes one kernel that holds a plan per body. A body's values live in a workspace of their own,
+// which the outer plan places as the kernel's scratch memory; what a body reads from outside (values, constants, packed operands) counts
+// as read by the kernel, so that lifetimes and weights are the outer plan's business alone.
+#include "schedule.h"
+
+static void add_read(Arena *a, Kernel *k, Value *v) {
+    for (int i = 0; i < k->reads.n; i++)
+        if (k->reads.at[i] == v) return;
+    VEC_PUSH(a, k->reads, v);
+}
+
+static void take_body(Arena *a, Kernel *k, Plan *body) {
+    for (int i = 0; i < body->kernels.n; i++) {
+        const Kernel *inner = body->kernels.at[i];
+        for (int j = 0; j < inner->reads.n; j++) {
+            Value *v = inner->reads.at[j];
+            bool packed = inner->packed && inner->packed->value == v;
+            if (!packed && (v->data || v->graph != body->graph)) add_read(a, k, v);
+        }
+        if (inner->packed) VEC_PUSH(a, k->packs, inner->packed);
+        for (int j = 0; j < inner->packs.n; j++) VEC_PUSH(a, k->packs, inner->packs.at[j]);
+        k->flops += inner->flops;
+        k->traffic += inner->traffic;
+    }
+    for (int i = 0; i < body->buffers.n; i++) body->buffers.at[i]->base = k->scratch;
+    if (body->work_bytes > k->scratch_bytes) k->scratch_bytes = body->work_bytes;
+}
+
+Kernel *kernel_region(const Plan *outer, Node *n) {
+    Arena *a = outer->arena;
+    Kernel *k = NEW(a, Kernel);
+    k->kind = KERNEL_REGION;
+    k->anchor = n;
+    k->exprs = expr_pool_new(a);
+    k->scratch = NEW(a, Buffer);
+    k->n_bodies = n->n_bodies;
+    k->bodies = NEW_ARRAY(a, Plan *, n->n_bodies);
+    VEC_PUSH(a, k->nodes, n);
+    for (int i = 0; i < n->n_bodies; i++) {
+        k->bodies[i] = plan_body(outer, n->bodies[i]);
+        if (!k->bodies[i]) return NULL;
+        take_body(a, k, k->bodies[i]);
+    }
+    for (int i = 0; i < n->n_in; i++) if (n->in[i]) add_read(a, k, n->in[i]);
+    for (int i = 0; i < n->n_out; i++) VEC_PUSH(a, k->writes, n->out[i]);
+    return k;
+}
