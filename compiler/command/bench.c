@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc bench: builds the model and times it. In: --input files, or random values from a fixed seed. Out: one line,
+//   median_ms=0.118 min_ms=0.117 gflops=33.1 workspace_bytes=65536 weights_bytes=0 runs=16900
+// where gflops are the plan's operations (a multiply-add counts as two) over the median.
+#include "command.h"
+
+#include <string.h>
+
+static const uint64_t seed = 0x6275726e63630a31;
+
+// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+static uint64_t random_bits(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+// Floats from -1 to 1; integers 0 or 1, which are valid indices nearly everywhere.
+static Tensor *random_tensor(Arena *a, const Type *type, uint64_t *state) {
+    Tensor *t = tensor_new(a, *type);
+    int64_t n = type_count(type);
+    DClass class = dtype_class(type->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits = random_bits(state);
+        double v = (double)(bits >> 11) * 0x1p-52 - 1;
+        if (class == CLASS_FLOAT) tensor_set_f(t, i, v);
+        else if (class == CLASS_STRING) ((const char **)t->data)[i] = "";
+        else if (type->dtype == DT_C64) ((float *)t->data)[2 * i] = (float)v;
+        else if (type->dtype == DT_C128) ((double *)t->data)[2 * i] = v;
+        else tensor_set_i(t, i, (int64_t)(bits >> 63));
+    }
+    return t;
+}
+
+static void print_timing(Arena *a, const Options *o, const Built *b, const Timing *t) {
+    double flops = 0;
+    const Plan *p = b->plan;
+    for (int i = 0; i < p->kernels.n; i++) flops += p->kernels.at[i]->flops;
+    double gflops = t->median_ms > 0 ? flops / t->median_ms * 1e-6 : 0;
+    long long work = b->model ? (long long)b->model->workspace_bytes : (long long)b->gpu->arena_bytes;
+    Text out;
+    text_init(&out, a);
+    if (o->json) {
+        text_printf(&out, "{\"model\":");
+        json_string(&out, o->model);
+        text_printf(&out, ",\"target\":\"%s\",\"threads\":%d,\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", o->target, o->threads, t->median_ms, t->min_ms, gflops);
+        text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops, work, (long long)p->weight_bytes, (long long)t->runs);
+    } else {
+        text_printf(&out, "median_ms=%.5g min_ms=%.5g gflops=%.4g workspace_bytes=%lld weights_bytes=%lld runs=%lld\n", t->median_ms, t->min_ms, gflops, work,
+                    (long long)p->weight_bytes, (long long)t->runs);
+    }
+    print_text(&out, 0);
+}
+
+int command_bench(Arena *a, Options *o) {
+    Inputs in;
+    const Graph *signature = signature_read(a, o);
+    if (!signature || !inputs_read(a, o, signature, &in)) return diag_status();
+    BuildCache cache = { .arena = a };
+    const char *frozen = "";
+    Built *b = build_for_inputs(&cache, o, signature, &in, &frozen);
+    if (!b) return diag_status();
+    if (*frozen) diag_note(NULL, "shapes depend on the values of %s; compiled for these values", frozen);
+    Inputs bound = inputs_select(a, b, signature, &in);
+    uint64_t state = seed;
+    for (int i = 0; i < bound.n; i++)
+        if (!bound.at[i]) bound.at[i] = random_tensor(a, &b->plan->graph->inputs.at[i]->type, &state);
+    if (!o->quiet) diag_progress("timing for %.3g s", o->seconds);
+    Timing timing;
+    const char *why = sandbox_time(a, b, &bound, o->seconds, o->timeout, &timing);
+    if (why) diag_error(NULL, "the model's code failed: %s", why);
+    else print_timing(a, o, b, &timing);
+    build_cache_free(&cache);
+    return diag_status();
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Fits a model to the tensors it is to run on. In: a model with symbolic dimensions, and one tensor an input. Out: the model built
+// for these sizes.
+//
+// The idea: sizes are bound by comparing the tensors' shapes with the inputs' types. Where a shape depends on an input's value
+// (the target of a Reshape), sizes are not enough; then the small inputs become constants: first the integers, then the floats too.
+#include "command.h"
+
+#include "import/onnx.h"
+
+#include <string.h>
+
+enum { FREEZE_COUNT = 64 };                             // inputs of more elements are data, not parameters of shapes
+typedef enum Freeze { FREEZE_NONE, FREEZE_INTS, FREEZE_ALL, FREEZE_END } Freeze;
+
+Graph *signature_read(Arena *a, const Options *o) { return onnx_signature(a, o->model); }
+
+// Adds NAME=size; false with a diagnostic when the name already has another size.
+static bool bind_dim(Arena *a, Options *o, const Value *input, const char *name, int64_t size) {
+    for (int i = 0; i < o->dims.n; i++) {
+        DimOption *d = &o->dims.at[i];
+        if (strcmp(d->name, name)) continue;
+        if (size < d->lo || size > d->hi) {
+            diag_error(NULL, "input '%s': dimension %s is %lld here, but %lld%s elsewhere", input->name, name, (long long)size, (long long)d->lo,
+                       d->lo < d->hi ? " and up" : "");
+            return false;
+        }
+        d->lo = d->hi = size;
+        return true;
+    }
+    VEC_PUSH(a, o->dims, (DimOption){ name, size, size });
+    return true;
+}
+
+static bool bind_dims(Arena *a, Options *o, const Graph *signature, const Inputs *in) {
+    DimOption *given = o->dims.at;
+    int n = o->dims.n;
+    o->dims.at = NULL;
+    o->dims.n = o->dims.cap = 0;
+    for (int i = 0; i < n; i++) VEC_PUSH(a, o->dims, given[i]);
+    for (int i = 0; i < in->n; i++) {
+        if (!in->at[i]) continue;
+        const Value *v = signature->inputs.at[i];
+        const Type *t = &in->at[i]->type;
+        if (!tensor_fits(in->at[i], &v->type)) {
+            diag_error(NULL, "input '%s' is given as %s, the model wants %s", v->name, type_text(a, NULL, t), type_text(a, signature, &v->type));
+            return false;
+        }
+        for (int d = 0; d < t->rank; d++)
+            if (!dim_is_const(v->type.dim[d]) && !bind_dim(a, o, v, dim_text(a, signature, v->type.dim[d]), t->dim[d])) return false;
+    }
+    return true;
+}
+
+static bool may_freeze(const Tensor *t, Freeze how) {
+    if (how == FREEZE_NONE || !t || t->type.rank > 1 || type_count(&t->type) > FREEZE_COUNT) return false;
+    return how == FREEZE_ALL || dtype_is_int(t->type.dtype) || t->type.dtype == DT_BOOL;
+}
+
+static int count_freezable(const Inputs *in, Freeze how) {
+    int n = 0;
+    for (int i = 0; i < in->n; i++) n += may_freeze(in->at[i], how);
+    return n;
+}
+
+// Adds the inputs to o->frozen and the values to the key; returns their names.
+static const char *freeze(Arena *a, Options *o, const Graph *signature, const Inputs *in, Freeze how, Text *key) {
+    FrozenInput *given = o->frozen.at;
+    int n = o->frozen.n;
+    o->frozen.at = NULL;
+    o->frozen.n = o->frozen.cap = 0;
+    for (int i = 0; i < n; i++) VEC_PUSH(a, o->frozen, given[i]);
+    Text names;
+    text_init(&names, a);
+    text_append(&names, "", 0);
+    for (int i = 0; i < in->n; i++) {
+        const Tensor *t = in->at[i];
+        if (!may_freeze(t, how)) continue;
+        const char *name = signature->inputs.at[i]->name;
+        bool twice = false;
+        for (int j = 0; j < n; j++) twice |= strcmp(given[j].name, name) == 0;
+        if (twice) continue;
+        Tensor *copy = tensor_new(a, t->type);
+        size_t bytes = (size_t)type_bytes(&t->type);
+        if (bytes) memcpy(copy->data, t->data, bytes);
+        VEC_PUSH(a, o->frozen, (FrozenInput){ arena_strdup(a, name), copy });
+        text_printf(&names, "%s%s", names.n ? "," : "", name);
+        text_printf(key, " %s:", name);
+        for (int64_t e = 0, count = type_count(&t->type); e < count; e++) {
+            if (t->type.dtype == DT_STRING) text_printf(key, "%s\x1f", ((const char *const *)t->data)[e]);
+            else if (dtype_is_float(t->type.dtype)) text_printf(key, "%a,", tensor_get_f(t, e));
+            else text_printf(key, "%lld,", (long long)tensor_get_i(t, e));
+        }
+    }
+    return names.n ? names.at : "";
+}
+
+// One attempt, from the cache if it is there; `quiet` keeps its diagnostics to itself. *compiled: the stages went well.
+static Built *attempt(BuildCache *cache, const Options *bound, const Graph *signature, const Inputs *in, Freeze how, bool quiet, bool *compiled, const char **frozen) {
+    Arena *a = cache->arena;
+    Options *own = arena_copy(a, bound, sizeof *bound);
+    Text key, diagnostics;
+    text_init(&key, a);
+    text_init(&diagnostics, a);
+    *compiled = false;
+    for (int i = 0; i < own->dims.n; i++) text_printf(&key, "%s=%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo);
+    text_append(&key, "", 0);
+    *frozen = freeze(a, own, signature, in, how, &key);
+    const char *text = key.n ? key.at : "";
+    for (int i = 0; i < cache->keys.n; i++)
+        if (strcmp(cache->keys.at[i], text) == 0) return cache->built.at[i];
+    if (quiet) diag_capture(&diagnostics);
+    Built *b = build_model(own, compiled);
+    if (quiet) diag_capture(NULL);
+    if (!b) return NULL;
+    VEC_PUSH(a, cache->built, b);
+    VEC_PUSH(a, cache->keys, text);
+    VEC_PUSH(a, cache->frozen, *frozen);
+    return b;
+}
+
+Built *build_for_inputs(BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen) {
+    bool compiled;
+    Options *bound = arena_copy(cache->arena, o, sizeof *o);
+    if (!bind_dims(cache->arena, bound, signature, in)) return NULL;
+    Freeze how = cache->frozen.n && *cache->frozen.at[cache->frozen.n - 1] ? FREEZE_INTS : FREEZE_NONE;      // what helped the last time
+    for (int n = -1; how < FREEZE_END; how++) {
+        int freezable = count_freezable(in, how);
+        if (freezable == n) continue;                   // nothing more than the last time
+        n = freezable;
+        bool last = how == FREEZE_ALL || count_freezable(in, FREEZE_ALL) == n;
+        Built *b = attempt(cache, bound, signature, in, how, !last, &compiled, frozen);
+        if (b) return b;
+        if (last) return NULL;
+        diag_reset();
+        if (compiled) return attempt(cache, bound, signature, in, how, false, &compiled, frozen);     // $CC failed: say so
+    }
+    return NULL;
+}
+
+// ---------------------------------------------------------------- --input
+
+static const char *input_names(Arena *a, const Graph *g, const Inputs *only_missing) {
+    Text t;
+    text_init(&t, a);
+    text_append(&t, "", 0);
+    for (int i = 0; i < g->inputs.n; i++) {
+        const Value *v = g->inputs.at[i];
+        if (!only_missing || !only_missing->at[i]) text_printf(&t, "%s%s: %s", t.n ? ", " : "", v->name, type_text(a, g, &v->type));
+    }
+    return t.n ? t.at : "none";
+}
+
+bool inputs_read(Arena *a, const Options *o, const Graph *signature, Inputs *out) {
+    int n = signature->inputs.n;
+    *out = (Inputs){ n, NEW_ARRAY(a, Tensor *, n + 1) };
+    for (int i = 0; i < o->inputs.n; i++) {
+        const char *given = o->inputs.at[i], *file = NULL;
+        int at = -1;
+        for (int j = 0; j < n; j++) {                   // names may hold '=' themselves
+            const char *name = signature->inputs.at[j]->name;
+            size_t length = strlen(name);
+            if (!strncmp(given, name, length) && given[length] == '=') { at = j; file = given + length + 1; }
+        }
+        if (at < 0 && n == 1 && !strchr(given, '=')) { at = 0; file = given; }
+        if (at < 0) {
+            diag_error_as(EXIT_USAGE, NULL, "--input %s: wants NAME=FILE; the inputs are %s", given, input_names(a, signature, NULL));
+            continue;
+        }
+        out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type, NULL);
+    }
+    return !diag_errors();
+}
+
+bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in) {
+    for (int i = 0; i < in->n; i++) {
+        bool frozen = false;
+        for (int j = 0; j < o->frozen.n; j++) frozen |= strcmp(o->frozen.at[j].name, signature->inputs.at[i]->name) == 0;
+        if (in->at[i] || frozen) continue;
+        diag_error_as(EXIT_USAGE, NULL, "inputs without a value: %s; give each one as --input NAME=FILE", input_names(a, signature, in));
+        return false;
+    }
+    return true;
+}
+
+Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in) {
+    const Graph *g = b->plan->graph;
+    Inputs out = { g->inputs.n, NEW_ARRAY(a, Tensor *, g->inputs.n + 1) };
+    for (int i = 0; i < out.n; i++) {
+        int at = -1;
+        for (int j = 0; j < in->n; j++)
+            if (strcmp(signature->inputs.at[j]->name, g->inputs.at[i]->name) == 0) at = j;
+        if (at >= 0) out.at[i] = in->at[at];
+        else bug("the built model has an input '%s' that its file lacks", g->inputs.at[i]->name);
+    }
+    return out;
+}
+
+void build_cache_free(BuildCache *cache) {
+    for (int i = 0; i < cache->built.n; i++) build_free(cache->built.at[i]);
+    cache->built.n = cache->keys.n = cache->frozen.n = 0;
+}

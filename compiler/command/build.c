@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// From a model to code loaded in this process: the stages, then $CC into a shared object, then dlopen.
+//
+// In: Options. Out: the plan, and the generated file's descriptor. Everything lies in a temporary folder, which goes when the
+// model is freed, when the process ends, and on signals (the handler starts `rm -rf`: all it calls is async-signal-safe).
+// $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
+#define _DEFAULT_SOURCE
+#include "command.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// ---------------------------------------------------------------- temporary folders
+
+enum { MAX_FOLDERS = 64, PATH_BYTES = 512 };
+static char folders[MAX_FOLDERS][PATH_BYTES];           // "" where free; read by the signal handler
+static pid_t owner;                                     // children inherit the handler and must not remove anything
+
+static void folder_remove(char *path) {
+    DIR *d = opendir(path);
+    char file[PATH_BYTES + 256];
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        unlink(file);
+    }
+    if (d) closedir(d);
+    rmdir(path);
+    *path = 0;
+}
+
+static void remove_all(void) {
+    for (int i = 0; i < MAX_FOLDERS && getpid() == owner; i++)
+        if (*folders[i]) folder_remove(folders[i]);
+}
+
+static void on_signal(int number) {
+    for (int i = 0; i < MAX_FOLDERS && getpid() == owner; i++) {
+        if (!*folders[i]) continue;
+        pid_t child = fork();
+        if (child == 0) {
+            execl("/bin/rm", "rm", "-rf", folders[i], (char *)NULL);
+            _exit(127);
+        }
+        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) { }
+    }
+    raise(number);                                      // SA_RESETHAND: the default action now
+}
+
+static void watch_signals(void) {
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE };
+    struct sigaction action = { .sa_flags = (int)SA_RESETHAND };
+    action.sa_handler = on_signal;
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        struct sigaction old;
+        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
+    }
+}
+
+static char *folder_new(void) {
+    if (!owner) {
+        owner = getpid();
+        atexit(remove_all);
+        watch_signals();
+    }
+    const char *base = getenv("TMPDIR");
+    for (int i = 0; i < MAX_FOLDERS; i++) {
+        if (*folders[i]) continue;
+        char path[PATH_BYTES];
+        int n = snprintf(path, sizeof path, "%s/burncc-XXXXXX", base && *base ? base : "/tmp");
+        if (n >= PATH_BYTES || !mkdtemp(path)) {
+            diag_error_as(EXIT_IO, NULL, "cannot make a temporary folder in %s: %s", base && *base ? base : "/tmp", strerror(n >= PATH_BYTES ? ENAMETOOLONG : errno));
+            return NULL;
+        }
+        memcpy(folders[i], path, sizeof path);
+        return folders[i];
+    }
+    diag_error_as(EXIT_LIMIT, NULL, "more than %d builds at once", MAX_FOLDERS);
+    return NULL;
+}
+
+// ---------------------------------------------------------------- the C compiler
+
+typedef VEC(const char *) Words;
+
+static void add_words(Arena *a, Words *v, const char *text) {
+    while (text && *text) {
+        size_t n = strcspn(text, " \t\n");
+        if (n) VEC_PUSH(a, *v, arena_strndup(a, text, n));
+        text += n + strspn(text + n, " \t\n");
+    }
+}
+
+static const char *target_flags(Arena *a, const Options *o) {
+    const char *level = strcmp(o->target, "portable") == 0 ? "-O2" : "-O3";
+    const char *machine = strncmp(o->target, "x86-64-", 7) == 0 ? arena_printf(a, "-march=%s", o->target) : level[2] == '3' ? "-march=native" : "";
+    const char *relaxed = o->fast_math ? "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" : "";
+    return arena_printf(a, "-std=c99 %s %s %s -w -fPIC -shared", level, machine, relaxed);
+}
+
+static bool compiler_run(Arena *a, const Options *o, const char *source, const char *object) {
+    const char *cc = getenv("CC");
+    Words argv = { 0 };
+    add_words(a, &argv, cc && *cc ? cc : "cc");
+    add_words(a, &argv, target_flags(a, o));
+    add_words(a, &argv, getenv("BURNCC_CFLAGS"));
+    add_words(a, &argv, "-o");
+    VEC_PUSH(a, argv, object);
+    VEC_PUSH(a, argv, source);
+    VEC_PUSH(a, argv, "-lm");
+    VEC_PUSH(a, argv, NULL);
+    char **words = NEW_ARRAY(a, char *, argv.n);
+    for (int i = 0; i + 1 < argv.n; i++) words[i] = arena_strdup(a, argv.at[i]);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);             // standard output is for results
+        execvp(words[0], words);
+        _exit(127);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) { }
+    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+    if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
+        diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", words[0]);
+    else diag_error(NULL, "the C compiler '%s' rejects the generated code", words[0]);
+    return false;
+}
+
+// ---------------------------------------------------------------- loading
+
+// The descriptor and the plan are written by different code; what drives the model relies on both.
+static bool descriptor_agrees(const burn_tensor_info *info, int n, Value *const *values, int m) {
+    if (n != m) return false;
+    for (int i = 0; i < n; i++) {
+        const Type *t = &values[i]->type;
+        if ((int)info[i].dtype != (int)t->dtype || info[i].rank != t->rank) return false;
+        for (int d = 0; d < t->rank; d++)
+            if (info[i].shape[d] != t->dim[d]) return false;
+    }
+    return true;
+}
+
+static bool load_weights(Built *b, const char *stem, size_t bytes) {
+    if (!bytes) return true;
+    const char *path = arena_printf(b->arena, "%s.bin", stem);
+    if (!file_map(&b->weights_file, path)) return false;
+    if (b->weights_file.size < bytes) bug("the weights file has %zu bytes, the program wants %zu", b->weights_file.size, bytes);
+    b->weights = b->weights_file.data;
+    return true;
+}
+
+static bool load(Built *b, const Options *o, const char *object, const char *stem) {
+    bool gpu = strcmp(o->target, "vulkan") == 0;
+    b->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    const void *symbol = b->library ? dlsym(b->library, gpu ? "burncc_program" : "burncc_model") : NULL;
+    if (!symbol) {
+        const char *why = dlerror();
+        diag_error_as(EXIT_IO, NULL, "cannot load the compiled model: %s", why ? why : "its descriptor is missing");
+        return false;
+    }
+    const void *descriptor = *(const void *const *)symbol;
+    const Graph *g = b->plan->graph;
+    if (gpu) {
+        b->gpu = descriptor;
+        if (b->gpu->input_count != g->inputs.n || b->gpu->output_count != g->outputs.n) bug("the GPU program's descriptor disagrees with the plan");
+        return load_weights(b, stem, b->gpu->weights_bytes);
+    }
+    b->model = descriptor;
+    if (!descriptor_agrees(b->model->inputs, b->model->input_count, g->inputs.at, g->inputs.n) ||
+        !descriptor_agrees(b->model->outputs, b->model->output_count, g->outputs.at, g->outputs.n))
+        bug("the descriptor disagrees with the plan");
+    return load_weights(b, stem, b->model->weights_bytes);
+}
+
+// A second source file includes the generated one and exports its descriptor, which may be static, under a fixed name.
+static bool write_wrapper(Arena *a, const Options *o, const char *path, const char *generated) {
+    bool gpu = strcmp(o->target, "vulkan") == 0;
+    const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
+    const char *text = arena_printf(a, "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n",
+                                    generated, type, what, type, what, o->name, what);
+    OutFile *out = out_open(a, path);
+    return out && out_write(out, text, strlen(text)) && out_commit(out);
+}
+
+static bool build(Built *b, Options *o, bool *compiled) {
+    Arena *a = b->arena;
+    if (!(b->plan = compile_plan(a, o)) || !(b->dir = folder_new())) return false;
+    const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
+    const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir), *object = arena_printf(a, "%s/wrapper-.so", b->dir);
+    o->output = arena_printf(a, "%s.c", stem);
+    if (!compile_write(a, o, b->plan)) return false;
+    *compiled = true;
+    const char *generated = arena_printf(a, "%s.c", o->name);
+    return write_wrapper(a, o, wrapper, generated) && compiler_run(a, o, wrapper, object) && load(b, o, object, stem);
+}
+
+Built *build_model(const Options *o, bool *compiled) {
+    *compiled = false;
+    Arena *a = arena_new();
+    Built *b = NEW(a, Built);
+    b->arena = a;
+    Options *own = arena_copy(a, o, sizeof *o);          // the plan points at it
+    own->check = false;
+    if (build(b, own, compiled)) return b;
+    build_free(b);
+    return NULL;
+}
+
+void build_free(Built *b) {
+    if (b->library) dlclose(b->library);
+    file_unmap(&b->weights_file);
+    for (int i = 0; i < MAX_FOLDERS && b->dir; i++)
+        if (b->dir == folders[i]) folder_remove(folders[i]);
+    arena_free(b->arena);
+}

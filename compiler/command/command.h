@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of command/ share: the table of commands, and the way from a model to code that runs.
+//
+//   Options -> compile_plan (main.c) -> compile_write -> C -> build_model ($CC, dlopen) -> sandbox_run (a child process)
+#ifndef BURNCC_COMMAND_H
+#define BURNCC_COMMAND_H
+
+#include "../../runtime/burn.h"
+#include "burncc.h"
+
+// ---------------------------------------------------------------- options.c
+typedef int CommandFn(Arena *a, Options *o);            // returns the exit status
+typedef struct Command {
+    const char *name;
+    unsigned bit;                                       // in an option's set of commands
+    CommandFn *run;
+    const char *usage, *summary, *examples;
+} Command;
+const Command *options_parse(Arena *a, Options *o, int argc, char **argv);   // NULL: nothing left to do, see diag_status()
+void options_version(void);                             // version.c: prints the version and what is built in
+
+CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_ops;
+
+// ---------------------------------------------------------------- ../main.c, compile.c: the stages
+Plan *compile_plan(Arena *a, const Options *o);         // import, passes, schedule; NULL with diagnostics
+bool compile_write(Arena *a, const Options *o, Plan *plan);          // the generated files; false with diagnostics and no file left
+bool dump_known(const char *stage);                     // a name that --dump takes
+const char *dump_names(Arena *a);                       // all of them
+void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g);       // prints it if --dump asks for this stage
+void dump_plan(Arena *a, const Options *o, const Plan *p);
+int compile_report(Arena *a, const Plan *p);
+
+// ---------------------------------------------------------------- output.c: text for people and for machines
+void json_string(Text *t, const char *s);               // quoted and escaped; invalid UTF-8 becomes U+FFFD
+void json_number(Text *t, double v);                    // null when not finite
+void json_type(Text *t, Arena *a, const Graph *g, const Type *type);  // "dtype":"f32","shape":[1,"batch"]
+const char *text_name(Arena *a, const char *s);         // a name of the model's, control characters as '?'
+const char *text_bytes(Arena *a, int64_t bytes);        // 12.3 MiB
+const char *text_count(Arena *a, double n);             // 12.3 M
+int print_text(const Text *t, int status);              // to standard output; returns status
+int output_finish(int status);                          // flushes standard output: status, or EXIT_IO with a diagnostic if a write failed
+
+// ---------------------------------------------------------------- tensors.c, npy.c
+// Reads .pb, .npy, .pgm, .ppm and text (else). `want`: the model's type, whose symbolic dimensions take the file's sizes (NULL: as it is).
+Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, char **name);
+Tensor *npy_read(Arena *a, const char *path);
+bool npy_write(Arena *a, const char *path, const Tensor *t);
+bool tensor_fits(const Tensor *t, const Type *want);    // same dtype and rank, constant dimensions equal
+
+// ---------------------------------------------------------------- build.c: generated code in this process
+typedef struct Built {
+    Arena *arena;                                       // its own: the compilation
+    Plan *plan;
+    const char *dir;                                    // temporary, removed by build_free, at exit and on signals
+    void *library;
+    const burn_model *model;                            // NULL on the GPU
+    const burn_vk_program *gpu;                         // NULL on the CPU
+    const void *weights;
+    File weights_file;
+} Built;
+Built *build_model(const Options *o, bool *compiled);    // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
+void build_free(Built *b);
+
+// ---------------------------------------------------------------- bind.c: models and the tensors that go in
+typedef struct Inputs { int n; Tensor **at; } Inputs;
+// The model's inputs alone, with their symbolic dimensions: a graph without nodes. NULL with diagnostics.
+Graph *signature_read(Arena *a, const Options *o);
+// A model may be built several times, for different sizes; what was built stays here.
+typedef struct BuildCache { Arena *arena; VEC(Built *) built; VEC(const char *) keys; VEC(const char *) frozen; } BuildCache;
+// Builds the model for these inputs (in the signature's order, NULL where unknown): symbolic dimensions take their sizes, and when that is not enough
+// because shapes depend on values, small inputs become constants; *frozen names them ("" when none). NULL with diagnostics.
+Built *build_for_inputs(BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen);
+Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);    // those that the built model still has, in its order
+void build_cache_free(BuildCache *cache);
+
+// Reads --input NAME=FILE (or FILE alone, when there is one input) into the signature's order; NULL where none is given.
+bool inputs_read(Arena *a, const Options *o, const Graph *signature, Inputs *out);
+bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);  // else a diagnostic that lists the missing ones
+
+// ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
+typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
+// One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went wrong (a crash, no end, bytes written outside).
+const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
+// Many runs, for about `seconds`.
+const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
+
+#endif

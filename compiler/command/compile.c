@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The ends of the stages in main.c: what --dump prints between them, and what is written after them.
+#include "command.h"
+
+#include "../../codegen/check.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const stages[] = {                   // a pass that runs twice is here twice
+    "import", "bind_dims",
+#define PASS(name, ...) #name,
+#include "passes.def"
+#undef PASS
+    "passes", "schedule",
+};
+
+static int stage_index(const char *stage) {
+    int i = 0;
+    while (i < (int)COUNT(stages) && strcmp(stages[i], stage)) i++;
+    return i;
+}
+
+bool dump_known(const char *stage) { return stage_index(stage) < (int)COUNT(stages); }
+
+const char *dump_names(Arena *a) {
+    Text t;
+    text_init(&t, a);
+    for (int i = 0; i < (int)COUNT(stages); i++)
+        if (stage_index(stages[i]) == i) text_printf(&t, "%s%s", i ? ", " : "", stages[i]);
+    return t.at;
+}
+
+void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g) {
+    if (!o->dump || strcmp(o->dump, stage)) return;
+    Text t;
+    text_init(&t, a);
+    graph_print(g, &t);
+    print_text(&t, EXIT_OK);
+}
+
+void dump_plan(Arena *a, const Options *o, const Plan *p) {
+    if (!o->dump || strcmp(o->dump, "schedule")) return;
+    Text t;
+    text_init(&t, a);
+    plan_print(p, &t);
+    print_text(&t, EXIT_OK);
+}
+
+// model.c -> model.h, model.bin
+static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
+    return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
+}
+
+bool compile_write(Arena *a, const Options *o, Plan *plan) {
+    Program program = { .name = arena_printf(a, "%s_run", o->name), .name_of_workspace = o->name, .plan = plan, .descriptor = true };
+    bool gpu = strcmp(o->target, "vulkan") == 0;
+    if (gpu ? !codegen_vulkan(a, o, o->name, 1, &program) : !codegen_c(a, o, o->name, 1, &program)) return false;
+    if (!o->check || check_c(a, o->output, o)) return true;
+    unlink(o->output);
+    unlink(sibling(a, o->output, ".h"));
+    if (plan->weight_bytes > o->embed_limit) unlink(sibling(a, o->output, ".bin"));
+    return false;
+}
+
+int compile_report(Arena *a, const Plan *p) {
+    Text t;
+    text_init(&t, a);
+    plan_report(p, &t);
+    return print_text(&t, EXIT_OK);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc inspect: what a model is and what it would cost. In: a model. Out: inputs, outputs, symbolic dimensions, operators as the file
+// has them, parameters, and, if the model can be compiled as it stands, multiply-adds and memory. Status 0 only if it can.
+#include "command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct OpCount { const char *op; int n; } OpCount;
+typedef struct Findings {
+    VEC(OpCount) ops;                                   // most frequent first
+    int nodes;
+    int64_t parameters, parameter_bytes;
+    const Plan *plan;                                   // NULL: not supported
+    double multiply_adds, flops;
+} Findings;
+
+static void count_op(Arena *a, Findings *f, const char *op) {
+    for (int i = 0; i < f->ops.n; i++)
+        if (strcmp(f->ops.at[i].op, op) == 0) { f->ops.at[i].n++; return; }
+    VEC_PUSH(a, f->ops, (OpCount){ op, 1 });
+}
+
+static int compare_counts(const void *x, const void *y) {
+    const OpCount *a = x, *b = y;
+    return a->n != b->n ? (a->n < b->n ? 1 : -1) : strcmp(a->op, b->op);
+}
+
+// One of the file's nodes may have become several of ours, in a row; they share its number.
+static void count_nodes(Arena *a, Findings *f, const Graph *g) {
+    int last = -1;
+    for (const Node *n = g->first; n; n = n->next) {
+        bool known = n->loc && n->loc->op && n->loc->node >= 0;
+        if (known && n->loc->node == last) continue;
+        last = known ? n->loc->node : -1;
+        f->nodes += known;
+        if (known) count_op(a, f, n->loc->op);
+        for (int i = 0; i < n->n_bodies; i++) count_nodes(a, f, n->bodies[i]);
+    }
+}
+
+static void count_parameter(Findings *f, const Value *v, StrMap *seen, Arena *a) {
+    if (!v || !v->data || !dtype_is_float(v->type.dtype)) return;
+    const char *key = arena_printf(a, "%p", (const void *)v->data);
+    if (strmap_get(seen, key)) return;
+    strmap_put(seen, key, v->data);
+    f->parameters += type_count(&v->data->type);
+    f->parameter_bytes += type_bytes(&v->data->type);
+}
+
+static void count_parameters(Arena *a, Findings *f, const Graph *g, StrMap *seen) {
+    for (const Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++) count_parameter(f, n->in[i], seen, a);
+        for (int i = 0; i < n->n_bodies; i++) count_parameters(a, f, n->bodies[i], seen);
+    }
+}
+
+// Multiply-adds of a contraction: outputs times what is summed for each.
+static double multiply_adds(const Node *n) {
+    const Type *x = &n->in[0]->type, *w = n->n_in > 1 && n->in[1] ? &n->in[1]->type : NULL;
+    if (n->op == OP_MatMul) return (double)type_count(&n->out[0]->type) * (double)x->dim[x->rank - 1];
+    if (n->op != OP_Conv || !w || w->dim[0] == 0) return 0;
+    return (double)type_count(&n->out[0]->type) * (double)(type_count(w) / w->dim[0]);
+}
+
+static void add_costs(Findings *f, const Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k = p->kernels.at[i];
+        f->flops += k->flops;
+        for (int j = 0; j < k->nodes.n; j++)
+            if (k->nodes.at[j]->n_in) f->multiply_adds += multiply_adds(k->nodes.at[j]);
+        for (int j = 0; j < k->n_bodies; j++) add_costs(f, k->bodies[j]);
+    }
+}
+
+// ---------------------------------------------------------------- printing
+
+static void print_values(Text *t, Arena *a, const Graph *g, bool outputs) {
+    int n = outputs ? g->outputs.n : g->inputs.n;
+    for (int i = 0; i < n; i++) {
+        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+        text_printf(t, "%-12s %s: %s\n", i ? "" : outputs ? "outputs" : "inputs", text_name(a, outputs ? g->output_names.at[i] : v->name), type_text(a, g, &v->type));
+    }
+}
+
+static void print_people(Text *t, Arena *a, const Options *o, Graph *g, const Findings *f) {
+    int symbols;
+    const Symbol *symbol = graph_symbols(g, &symbols);
+    text_printf(t, "%-12s %s\n%-12s IR %lld, operator set %lld\n", "model", text_name(a, o->model), "format", (long long)g->ir_version, (long long)g->opset);
+    print_values(t, a, g, false);
+    print_values(t, a, g, true);
+    for (int i = 0; i < symbols; i++) {
+        text_printf(t, "%-12s %s", i ? "" : "symbols", text_name(a, symbol[i].name));
+        if (symbol[i].pinned) text_printf(t, " = %lld", (long long)symbol[i].hi);
+        text_printf(t, "\n");
+    }
+    text_printf(t, "%-12s %d:", "operators", f->nodes);
+    for (int i = 0; i < f->ops.n; i++) text_printf(t, "%s %s %d", i ? "," : "", text_name(a, f->ops.at[i].op), f->ops.at[i].n);
+    text_printf(t, "\n%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters), text_bytes(a, f->parameter_bytes));
+    if (f->plan) {
+        text_printf(t, "%-12s %s multiply-adds, %s operations in all, %d kernels\n", "work", text_count(a, f->multiply_adds), text_count(a, f->flops), f->plan->kernels.n);
+        text_printf(t, "%-12s workspace %s (%lld bytes; lower bound %lld), weights %s\n", "memory", text_bytes(a, f->plan->work_bytes),
+                    (long long)f->plan->work_bytes, (long long)f->plan->live_bytes, text_bytes(a, f->plan->weight_bytes));
+    }
+    text_printf(t, "%-12s %s\n", "support", f->plan ? "all of it" : "not as it stands, see above");
+}
+
+static void json_values(Text *t, Arena *a, const Graph *g, bool outputs) {
+    text_printf(t, "\"%s\":[", outputs ? "outputs" : "inputs");
+    for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
+        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+        text_printf(t, "%s{\"name\":", i ? "," : "");
+        json_string(t, outputs ? g->output_names.at[i] : v->name);
+        text_printf(t, ",");
+        json_type(t, a, g, &v->type);
+        text_printf(t, "}");
+    }
+    text_printf(t, "],");
+}
+
+static void print_json(Text *t, Arena *a, const Options *o, Graph *g, const Findings *f) {
+    int symbols;
+    const Symbol *symbol = graph_symbols(g, &symbols);
+    text_printf(t, "{\"model\":");
+    json_string(t, o->model);
+    text_printf(t, ",\"ir_version\":%lld,\"opset\":%lld,", (long long)g->ir_version, (long long)g->opset);
+    json_values(t, a, g, false);
+    json_values(t, a, g, true);
+    text_printf(t, "\"symbols\":[");
+    for (int i = 0; i < symbols; i++) {
+        if (i) text_printf(t, ",");
+        json_string(t, symbol[i].name);
+    }
+    text_printf(t, "],\"nodes\":%d,\"operators\":{", f->nodes);
+    for (int i = 0; i < f->ops.n; i++) {
+        if (i) text_printf(t, ",");
+        json_string(t, f->ops.at[i].op);
+        text_printf(t, ":%d", f->ops.at[i].n);
+    }
+    text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld,\"supported\":%s", (long long)f->parameters, (long long)f->parameter_bytes, f->plan ? "true" : "false");
+    if (f->plan)
+        text_printf(t, ",\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,\"workspace_bound\":%lld,\"weights_bytes\":%lld", f->multiply_adds,
+                    f->flops, f->plan->kernels.n, (long long)f->plan->work_bytes, (long long)f->plan->live_bytes, (long long)f->plan->weight_bytes);
+    text_printf(t, "}\n");
+}
+
+int command_inspect(Arena *a, Options *o) {
+    Graph *g = import_onnx(a, o->model, o);
+    if (!g) return diag_status();
+    Findings f = { 0 };
+    count_nodes(a, &f, g);
+    count_parameters(a, &f, g, strmap_new(a));
+    if (f.ops.n) qsort(f.ops.at, (size_t)f.ops.n, sizeof *f.ops.at, compare_counts);
+    f.plan = compile_plan(a, o);                        // passes change the graph, so they get their own
+    if (f.plan) add_costs(&f, f.plan);
+    Text t;
+    text_init(&t, a);
+    if (o->json) print_json(&t, a, o, g, &f);
+    else print_people(&t, a, o, g, &f);
+    if (f.plan && o->report) plan_report(f.plan, &t);
+    return print_text(&t, diag_status());
+}

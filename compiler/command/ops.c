@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc ops: what is supported. In: the importer's rows and the op table. Out: two tables, as text, Markdown or JSON: the ONNX operators
+// with their versions, and the operations that they become, with gradient and kernels. Nothing is listed by hand here.
+#include "command.h"
+
+#include "import/onnx.h"
+#include "ops/ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_rows(const void *x, const void *y) {
+    const OnnxRow *a = *(const OnnxRow *const *)x, *b = *(const OnnxRow *const *)y;
+    int order = strcmp(a->domain, b->domain);
+    if (!order) order = strcmp(a->op, b->op);
+    return order ? order : (a->since > b->since) - (a->since < b->since);
+}
+
+static const OnnxRow **sorted_rows(Arena *a, int *count) {
+    const OnnxRow *rows = onnx_rows(count), **sorted = NEW_ARRAY(a, const OnnxRow *, *count + 1);
+    for (int i = 0; i < *count; i++) sorted[i] = &rows[i];
+    qsort(sorted, (size_t)*count, sizeof *sorted, compare_rows);
+    return sorted;
+}
+
+// The versions of n rows of one operator: "1-10, 13+"; adjoining ranges are one.
+static const char *versions_text(Arena *a, const OnnxRow *const *rows, int n) {
+    Text t;
+    text_init(&t, a);
+    for (int i = 0; i < n;) {
+        int since = rows[i]->since, until = rows[i]->until;
+        for (i++; i < n && rows[i]->since <= until + 1LL; i++)
+            if (rows[i]->until > until) until = rows[i]->until;
+        text_printf(&t, "%s%d", t.n ? ", " : "", since);
+        if (until >= ONNX_OPSET_LATEST) text_printf(&t, "+");
+        else if (until > since) text_printf(&t, "-%d", until);
+    }
+    return t.at;
+}
+
+static const char *gradient_text(const OpInfo *info) {
+    if (info->kind == KIND_COMPOSITE) return "derived";
+    return info->grad == grad_none ? "no" : "yes";
+}
+
+// How an operation gets its kernel: within others' (an element expression), one of its own, or through the operations it expands into.
+static const char *kernel_text(const OpInfo *info) {
+    if (info->kind == KIND_COMPOSITE) return "expanded";
+    return info->lower == lower_none ? "own" : "fused";
+}
+
+static const char *const kind_names[] = { [KIND_PRIMITIVE] = "primitive", [KIND_MAP] = "map", [KIND_COMPOSITE] = "composite" };
+
+typedef struct Style { const char *title, *head_onnx, *row_onnx, *head_ops, *row_ops; } Style;
+static const Style plain = { "%s\n\n", "  %-28s %-12s %s\n", "  %-28s %-12s %s\n", "  %-28s %-12s %-10s %s\n", "  %-28s %-12s %-10s %s\n" };
+static const Style markdown = { "## %s\n\n", "| %s | %s | %s |\n|---|---|---|\n", "| %s | %s | %s |\n", "| %s | %s | %s | %s |\n|---|---|---|---|\n", "| %s | %s | %s | %s |\n" };
+
+static void print_row(Text *t, const char *format, const char *const *cells) {
+    for (const char *f = format; *f;) {                 // formats are the constants above: %s with an optional width
+        if (*f != '%') { text_append(t, f++, 1); continue; }
+        char one[8];
+        size_t n = strcspn(f, "s") + 1;
+        memcpy(one, f, n);
+        one[n] = 0;
+        int width = atoi(one + 1 + (one[1] == '-'));
+        text_printf(t, "%-*s", width, *cells++);
+        f += n;
+    }
+}
+
+static void print_tables(Text *t, Arena *a, const Style *s) {
+    int count;
+    const OnnxRow **rows = sorted_rows(a, &count);
+    print_row(t, s->title, (const char *const[]){ "ONNX operators" });
+    print_row(t, s->head_onnx, (const char *const[]){ "operator", "domain", "operator set versions" });
+    for (int i = 0, n; i < count; i += n) {
+        for (n = 1; i + n < count && !strcmp(rows[i]->op, rows[i + n]->op) && !strcmp(rows[i]->domain, rows[i + n]->domain);) n++;
+        print_row(t, s->row_onnx, (const char *const[]){ rows[i]->op, *rows[i]->domain ? rows[i]->domain : "ai.onnx", versions_text(a, rows + i, n) });
+    }
+    text_printf(t, "\n");
+    print_row(t, s->title, (const char *const[]){ "Operations of the intermediate representation" });
+    print_row(t, s->head_ops, (const char *const[]){ "operation", "kind", "gradient", "kernel" });
+    for (int i = 1; i < OP_COUNT; i++) {
+        const OpInfo *info = &op_table[i];
+        print_row(t, s->row_ops, (const char *const[]){ info->name, kind_names[info->kind], gradient_text(info), kernel_text(info) });
+    }
+}
+
+static void print_json(Text *t, Arena *a) {
+    int count;
+    const OnnxRow **rows = sorted_rows(a, &count);
+    text_printf(t, "{\"onnx\":[");
+    for (int i = 0; i < count; i++)
+        text_printf(t, "%s{\"operator\":\"%s\",\"domain\":\"%s\",\"since\":%d,\"until\":%d}", i ? "," : "", rows[i]->op,
+                    *rows[i]->domain ? rows[i]->domain : "ai.onnx", rows[i]->since, rows[i]->until);
+    text_printf(t, "],\"operations\":[");
+    for (int i = 1; i < OP_COUNT; i++) {
+        const OpInfo *info = &op_table[i];
+        text_printf(t, "%s{\"operation\":\"%s\",\"kind\":\"%s\",\"gradient\":\"%s\",\"kernel\":\"%s\"}", i > 1 ? "," : "", info->name,
+                    kind_names[info->kind], gradient_text(info), kernel_text(info));
+    }
+    text_printf(t, "]}\n");
+}
+
+int command_ops(Arena *a, Options *o) {
+    Text t;
+    text_init(&t, a);
+    if (o->json) print_json(&t, a);
+    else print_tables(&t, a, o->markdown ? &markdown : &plain);
+    return print_text(&t, EXIT_OK);
+}

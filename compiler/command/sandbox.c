@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Generated code runs in a child process with a time limit, so that its crash is a line of ours and not our crash.
+//
+// In: a built model and its inputs. Out: outputs, or one line about what went wrong. Every buffer is shared with the child and
+// stands between canaries and two pages that nobody may touch:
+//
+//   [no access] ... canary | data | canary ... [no access]
+//
+// The canary, and what outputs and workspace hold before a run, is 0x7fc0beef (little endian): a NaN as float, so that reading where nothing was
+// written shows in the results.
+#define _DEFAULT_SOURCE
+#include "command.h"
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MARGIN = 64, MAX_SAMPLES = 200000 };             // MARGIN: at least so many canary bytes on either side; also the alignment
+static const uint8_t canary[4] = { 0xef, 0xbe, 0xc0, 0x7f };
+static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
+
+typedef struct Region { uint8_t *map, *data; size_t map_bytes, inner_bytes, page, bytes; const char *name; } Region;
+
+typedef struct Shared { int code; int64_t runs; int samples; char why[256]; float ms[MAX_SAMPLES]; } Shared;
+
+typedef struct Job {
+    const Built *built;
+    Region *in, *out, work;
+    int n_in, n_out;
+    Shared *shared;
+    double seconds;                                     // 0: one run, else measure
+    burn_tensor *in_args, *out_args;
+} Job;
+
+// ---------------------------------------------------------------- buffers
+
+static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+static void poison(uint8_t *from, uint8_t *end) {
+    for (; from < end; from++) *from = canary[(uintptr_t)from % sizeof canary];
+}
+
+static bool poisoned(const uint8_t *from, const uint8_t *end) {
+    for (; from < end; from++)
+        if (*from != canary[(uintptr_t)from % sizeof canary]) return false;
+    return true;
+}
+
+static bool region_open(Region *r, size_t bytes, const char *name) {
+    r->page = (size_t)sysconf(_SC_PAGESIZE);
+    r->bytes = bytes;
+    r->name = name;
+    r->inner_bytes = round_up(round_up(bytes, MARGIN) + 2 * MARGIN, r->page);
+    r->map_bytes = r->inner_bytes + 2 * r->page;
+    r->map = mmap(NULL, r->map_bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (r->map == MAP_FAILED || mprotect(r->map + r->page, r->inner_bytes, PROT_READ | PROT_WRITE)) {
+        if (r->map == MAP_FAILED) r->map = NULL;
+        return false;
+    }
+    uint8_t *inner = r->map + r->page, *end = inner + r->inner_bytes;
+    r->data = end - MARGIN - round_up(bytes, MARGIN);   // close to the end, where overruns are likelier
+    poison(inner, end);
+    return true;
+}
+
+static bool region_intact(const Region *r) {
+    const uint8_t *inner = r->map + r->page;
+    return poisoned(inner, r->data) && poisoned(r->data + r->bytes, inner + r->inner_bytes);
+}
+
+static void region_close(Region *r) {
+    if (r->map) munmap(r->map, r->map_bytes);
+}
+
+// ---------------------------------------------------------------- in the child
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef int RunFn(Job *j, void *session);
+
+static int run_cpu(Job *j, void *session) {
+    (void)session;
+    return j->built->model->run(j->work.data, j->built->weights, j->in_args, j->out_args);
+}
+
+static int measure(Job *j, RunFn *run, void *session) {
+    Shared *s = j->shared;
+    double start = now(), once;
+    int64_t warm = 0;
+    do {
+        int code = run(j, session);
+        if (code) return code;
+        once = (now() - start) / (double)++warm;
+    } while (now() - start < j->seconds * warmup_share);
+    int64_t inner = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
+    double from = now(), end = from + j->seconds;
+    do {
+        for (int64_t i = 0; i < inner; i++) {
+            int code = run(j, session);
+            if (code) return code;
+        }
+        double to = now();
+        s->ms[s->samples++] = (float)(1e3 * (to - from) / (double)inner);
+        s->runs += inner;
+        from = now();
+    } while (from < end && s->samples < MAX_SAMPLES);
+    return 0;
+}
+
+#if HAVE_VULKAN
+typedef struct GpuArgs { burn_vk_session *session; const void **in; void **out; } GpuArgs;
+
+static int run_gpu(Job *j, void *session) {
+    (void)j;
+    const GpuArgs *args = session;
+    return burn_vk_run(args->session, args->in, args->out);
+}
+
+static int child_gpu(Job *j) {
+    burn_vk *vk = NULL;
+    GpuArgs args = { NULL, calloc((size_t)j->n_in + 1, sizeof *args.in), calloc((size_t)j->n_out + 1, sizeof *args.out) };
+    if (!args.in || !args.out) return BURN_ENOMEM;
+    for (int i = 0; i < j->n_in; i++) args.in[i] = j->in[i].data;
+    for (int i = 0; i < j->n_out; i++) args.out[i] = j->out[i].data;
+    int code = burn_vk_open(&vk, NULL);
+    if (!code) code = burn_vk_load(vk, j->built->gpu, j->built->weights, &args.session);
+    if (!code) code = j->seconds > 0 ? measure(j, run_gpu, &args) : run_gpu(j, &args);
+    if (code) snprintf(j->shared->why, sizeof j->shared->why, "%s", vk ? burn_vk_last_error(vk) : "no Vulkan device");
+    burn_vk_session_free(args.session);
+    burn_vk_close(vk);
+    return code;
+}
+#else
+static int child_gpu(Job *j) {
+    snprintf(j->shared->why, sizeof j->shared->why, "this burncc is built without Vulkan");
+    return BURN_ENODEV;
+}
+#endif
+
+NORETURN static void child(Job *j, int timeout) {
+    for (int i = 1; i < 32; i++) signal(i, SIG_DFL);
+    alarm((unsigned)timeout);
+    int code = j->built->gpu ? child_gpu(j) : j->seconds > 0 ? measure(j, run_cpu, NULL) : run_cpu(j, NULL);
+    j->shared->code = code;
+    _exit(0);
+}
+
+// ---------------------------------------------------------------- in the parent
+
+static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return "the child process is lost";
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return arena_printf(a, "no end after %d s", timeout);
+    if (WIFSIGNALED(status)) return arena_printf(a, "crashed: %s", strsignal(WTERMSIG(status)));
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) return "the child process ended early";
+    if (j->shared->code) return arena_printf(a, "run returned %d%s%s", j->shared->code, *j->shared->why ? ": " : "", j->shared->why);
+    for (int i = 0; i < j->n_in; i++)
+        if (!region_intact(&j->in[i])) return arena_printf(a, "wrote outside input '%s'", j->in[i].name);
+    for (int i = 0; i < j->n_out; i++)
+        if (!region_intact(&j->out[i])) return arena_printf(a, "wrote outside output '%s'", j->out[i].name);
+    return region_intact(&j->work) ? NULL : "wrote outside the workspace";
+}
+
+static bool job_open(Arena *a, Job *j, const Inputs *in) {
+    const Built *b = j->built;
+    const Graph *g = b->plan->graph;
+    j->n_in = g->inputs.n;
+    j->n_out = g->outputs.n;
+    j->in = NEW_ARRAY(a, Region, j->n_in);
+    j->out = NEW_ARRAY(a, Region, j->n_out);
+    j->in_args = NEW_ARRAY(a, burn_tensor, j->n_in + 1);
+    j->out_args = NEW_ARRAY(a, burn_tensor, j->n_out + 1);
+    j->shared = mmap(NULL, sizeof *j->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (j->shared == MAP_FAILED) j->shared = NULL;
+    size_t work = b->model ? b->model->workspace_bytes : 0;
+    bool ok = j->shared && region_open(&j->work, work, "workspace");
+    if (ok) poison(j->work.data, j->work.data + work);
+    for (int i = 0; ok && i < j->n_in; i++) {
+        size_t bytes = (size_t)type_bytes(&in->at[i]->type);
+        ok = region_open(&j->in[i], bytes, g->inputs.at[i]->name);
+        if (ok && bytes) memcpy(j->in[i].data, in->at[i]->data, bytes);
+        if (ok) j->in_args[i] = (burn_tensor){ j->in[i].data, bytes };
+    }
+    for (int i = 0; ok && i < j->n_out; i++) {
+        const Type *t = &g->outputs.at[i]->type;
+        size_t bytes = (size_t)type_bytes(t);
+        ok = region_open(&j->out[i], bytes, g->output_names.at[i]);
+        if (!ok) break;
+        if (t->dtype == DT_STRING) memset(j->out[i].data, 0, bytes);        // pointers
+        else poison(j->out[i].data, j->out[i].data + bytes);
+        j->out_args[i] = (burn_tensor){ j->out[i].data, bytes };
+    }
+    return ok;
+}
+
+static void job_close(Job *j) {
+    for (int i = 0; i < j->n_in; i++) region_close(&j->in[i]);
+    for (int i = 0; i < j->n_out; i++) region_close(&j->out[i]);
+    region_close(&j->work);
+    if (j->shared) munmap(j->shared, sizeof *j->shared);
+}
+
+static const char *job_run(Arena *a, Job *j, int timeout) {
+    fflush(NULL);                                       // nothing twice
+    pid_t pid = fork();
+    if (pid == 0) child(j, timeout);
+    return pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) : outcome(a, j, pid, timeout);
+}
+
+const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout) {
+    Job j = { .built = b };
+    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout) : "not enough memory for the buffers";
+    const Graph *g = b->plan->graph;
+    for (int i = 0; !why && i < j.n_out; i++) {
+        outputs[i] = tensor_new(a, g->outputs.at[i]->type);
+        if (j.out[i].bytes) memcpy(outputs[i]->data, j.out[i].data, j.out[i].bytes);
+    }
+    job_close(&j);
+    return why;
+}
+
+static int compare_floats(const void *x, const void *y) {
+    float a = *(const float *)x, b = *(const float *)y;
+    return (a > b) - (a < b);
+}
+
+const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
+    Job j = { .built = b, .seconds = seconds > 1e-3 ? seconds : 1e-3 };
+    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout + (int)(2 * seconds)) : "not enough memory for the buffers";
+    if (!why) {
+        int n = j.shared->samples;
+        qsort(j.shared->ms, (size_t)n, sizeof *j.shared->ms, compare_floats);
+        *out = (Timing){ .median_ms = j.shared->ms[n / 2], .min_ms = j.shared->ms[0], .runs = j.shared->runs };
+    }
+    job_close(&j);
+    return why;
+}

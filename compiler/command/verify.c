@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc verify: builds the model, runs it on recorded inputs and compares what comes out with what was recorded.
+//
+// In: data sets in ONNX's test layout, folders with input_N.pb and output_N.pb, and for second valid references
+// optall_output_N.pb. Out: a line a data set,
+//   pass max_abs=1.2e-07 max_rel=3.4e-06 data=test_data_set_0
+//   FAIL probabilities element 3: 0.5, recorded 0.25 (12 of 40 differ, max_abs=0.25 max_rel=1) data=test_data_set_1
+// and status 0 only if all pass. An element passes as with numpy.allclose: |a - b| <= atol + rtol |b|; NaN equals NaN,
+// infinities are equal with equal signs, and integers, booleans and strings must be the same.
+#define _POSIX_C_SOURCE 200809L
+#include "command.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const double default_rtol = 1e-3, default_atol = 1e-7;        // ONNX's own test runner has these
+
+typedef VEC(const char *) Paths;
+typedef struct Report { double max_abs, max_rel; const char *fault; } Report;    // fault NULL: all elements pass
+
+// ---------------------------------------------------------------- finding data sets
+
+// Numbers within names compare as numbers: test_data_set_2 before test_data_set_10.
+static int compare_names(const void *x, const void *y) {
+    const char *a = *(const char *const *)x, *b = *(const char *const *)y;
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            char *a_end, *b_end;
+            unsigned long long m = strtoull(a, &a_end, 10), n = strtoull(b, &b_end, 10);
+            if (m != n) return m < n ? -1 : 1;
+            a = a_end;
+            b = b_end;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return (*a != 0) - (*b != 0);
+}
+
+static bool is_data_set(Arena *a, const char *folder) {
+    return !access(arena_printf(a, "%s/output_0.pb", folder), R_OK) || !access(arena_printf(a, "%s/input_0.pb", folder), R_OK);
+}
+
+static void find_sets(Arena *a, const char *folder, Paths *out) {
+    int first = out->n;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strncmp(e->d_name, "test_data_set_", 14)) continue;
+        const char *path = arena_printf(a, "%s/%s", folder, e->d_name);
+        if (is_data_set(a, path)) VEC_PUSH(a, *out, path);
+    }
+    if (d) closedir(d);
+    if (out->n > first) qsort(out->at + first, (size_t)(out->n - first), sizeof *out->at, compare_names);
+}
+
+static const char *folder_of(Arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == path ? "/" : slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";
+}
+
+static bool all_sets(Arena *a, const Options *o, Paths *out) {
+    if (!o->data.n) find_sets(a, folder_of(a, o->model), out);
+    for (int i = 0; i < o->data.n; i++) {
+        const char *folder = o->data.at[i];
+        int before = out->n;
+        if (is_data_set(a, folder)) VEC_PUSH(a, *out, folder);
+        else find_sets(a, folder, out);
+        if (out->n == before) diag_error_as(EXIT_IO, NULL, "no data set in '%s': neither input_0.pb nor test_data_set_0/", folder);
+    }
+    if (!out->n && !diag_errors()) diag_error_as(EXIT_IO, NULL, "no test_data_set_0 beside the model; say where with --data DIR");
+    return !diag_errors();
+}
+
+// tolerance.txt (`rtol atol`) in the data set's folder or the one above, if the command line does not say.
+static void find_tolerance(Arena *a, const Options *o, const char *set, double *rtol, double *atol) {
+    double file_rtol = default_rtol, file_atol = default_atol;
+    const char *const candidates[] = { arena_printf(a, "%s/tolerance.txt", set), arena_printf(a, "%s/../tolerance.txt", set) };
+    for (size_t i = 0; i < COUNT(candidates); i++) {
+        FILE *f = fopen(candidates[i], "r");
+        if (!f) continue;
+        double r, t;
+        if (fscanf(f, "%lf %lf", &r, &t) == 2 && r >= 0 && t >= 0) {
+            file_rtol = r;
+            file_atol = t;
+        } else {
+            diag_warn(NULL, "%s: wants two numbers, rtol and atol; ignored", candidates[i]);
+        }
+        fclose(f);
+        break;
+    }
+    *rtol = o->rtol >= 0 ? o->rtol : file_rtol;
+    *atol = o->atol >= 0 ? o->atol : file_atol;
+}
+
+// ---------------------------------------------------------------- reading a data set
+
+// PREFIX0.pb, PREFIX1.pb, ... as far as they go; false with a diagnostic when one cannot be read.
+static bool read_tensors(Arena *a, const char *set, const char *prefix, Inputs *out, const char ***names) {
+    int n = 0;
+    while (!access(arena_printf(a, "%s/%s%d.pb", set, prefix, n), F_OK)) n++;
+    *out = (Inputs){ n, NEW_ARRAY(a, Tensor *, n + 1) };
+    *names = NEW_ARRAY(a, const char *, n + 1);
+    for (int i = 0; i < n; i++) {
+        char *name = NULL;
+        out->at[i] = tensor_read(a, NULL, arena_printf(a, "%s/%s%d.pb", set, prefix, i), NULL, &name);
+        if (!out->at[i]) return false;
+        (*names)[i] = name ? name : "";
+    }
+    return true;
+}
+
+static int input_index(const Graph *g, const char *name) {
+    for (int i = 0; i < g->inputs.n; i++)
+        if (strcmp(g->inputs.at[i]->name, name) == 0) return i;
+    return -1;
+}
+
+// Recorded inputs in the signature's order: by name where every name is an input's, else as they are.
+static bool order_inputs(Arena *a, const Graph *signature, Inputs *in, const char **names) {
+    if (in->n != signature->inputs.n) {
+        diag_error(NULL, "%d inputs are recorded, the model has %d", in->n, signature->inputs.n);
+        return false;
+    }
+    Tensor **ordered = NEW_ARRAY(a, Tensor *, in->n + 1);
+    for (int i = 0; i < in->n; i++) {
+        int at = input_index(signature, names[i]);
+        if (at < 0 || ordered[at]) return true;
+        ordered[at] = in->at[i];
+    }
+    in->at = ordered;
+    return true;
+}
+
+// ---------------------------------------------------------------- comparing
+
+static bool same_exactly(const Tensor *x, const Tensor *y, int64_t i) {
+    DType d = x->type.dtype;
+    if (d == DT_STRING) {
+        const char *s = ((const char *const *)x->data)[i], *t = ((const char *const *)y->data)[i];
+        return strcmp(s ? s : "", t ? t : "") == 0;
+    }
+    return tensor_get_i(x, i) == tensor_get_i(y, i);
+}
+
+// Component `part` of a complex element, or the element.
+static double number_at(const Tensor *t, int64_t i, int part) {
+    if (t->type.dtype == DT_C64) return (double)((const float *)t->data)[2 * i + part];
+    if (t->type.dtype == DT_C128) return ((const double *)t->data)[2 * i + part];
+    return tensor_get_f(t, i);
+}
+
+static bool close_enough(double x, double y, double rtol, double atol, Report *r) {
+    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
+    if (isinf(x) || isinf(y)) return x == y;
+    double difference = fabs(x - y);
+    if (difference > r->max_abs) r->max_abs = difference;
+    if (y != 0 && difference / fabs(y) > r->max_rel) r->max_rel = difference / fabs(y);
+    return difference <= atol + rtol * fabs(y);
+}
+
+static const char *element_text(Arena *a, const Tensor *t, int64_t i) {
+    DClass class = dtype_class(t->type.dtype);
+    if (class == CLASS_STRING) {
+        const char *s = ((const char *const *)t->data)[i];
+        return arena_printf(a, "\"%.60s\"", s ? s : "");
+    }
+    if (class == CLASS_COMPLEX) return arena_printf(a, "%.9g%+.9gi", number_at(t, i, 0), number_at(t, i, 1));
+    if (class == CLASS_FLOAT) return arena_printf(a, "%.9g", tensor_get_f(t, i));
+    if (t->type.dtype == DT_U64) return arena_printf(a, "%llu", (unsigned long long)tensor_get_i(t, i));
+    return arena_printf(a, "%lld", (long long)tensor_get_i(t, i));
+}
+
+static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, double rtol, double atol) {
+    Report r = { 0 };
+    if (!type_equal(&got->type, &want->type)) {
+        r.fault = arena_printf(a, "is %s, recorded %s", type_text(a, NULL, &got->type), type_text(a, NULL, &want->type));
+        return r;
+    }
+    DClass class = dtype_class(got->type.dtype);
+    bool inexact = class == CLASS_FLOAT || class == CLASS_COMPLEX;
+    int64_t count = type_count(&got->type), differ = 0, first = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bool same;
+        if (!inexact) same = same_exactly(got, want, i);
+        else same = close_enough(number_at(got, i, 0), number_at(want, i, 0), rtol, atol, &r);
+        if (class == CLASS_COMPLEX) same = close_enough(number_at(got, i, 1), number_at(want, i, 1), rtol, atol, &r) && same;
+        if (!same && !differ++) first = i;
+    }
+    if (differ)
+        r.fault = arena_printf(a, "element %lld: %s, recorded %s (%lld of %lld differ, max_abs=%.3g max_rel=%.3g)", (long long)first,
+                               element_text(a, got, first), element_text(a, want, first), (long long)differ, (long long)count, r.max_abs, r.max_rel);
+    return r;
+}
+
+static void report_merge(Report *all, const Report *one) {
+    if (one->max_abs > all->max_abs) all->max_abs = one->max_abs;
+    if (one->max_rel > all->max_rel) all->max_rel = one->max_rel;
+}
+
+// Compares all outputs; an output passes if it matches the reference or, where there is one, the second reference.
+static Report compare_outputs(Arena *a, const Graph *g, Tensor *const *got, const Inputs *want, const Inputs *second, double rtol, double atol) {
+    Report all = { 0 };
+    if (want->n > g->outputs.n) {
+        all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, g->outputs.n);
+        return all;
+    }
+    for (int i = 0; i < want->n; i++) {
+        Report one = compare_tensors(a, got[i], want->at[i], rtol, atol);
+        if (one.fault && i < second->n) {
+            Report other = compare_tensors(a, got[i], second->at[i], rtol, atol);
+            if (!other.fault) one = other;
+        }
+        report_merge(&all, &one);
+        if (one.fault && !all.fault) all.fault = arena_printf(a, "%s %s", text_name(a, g->output_names.at[i]), one.fault);
+    }
+    return all;
+}
+
+// ---------------------------------------------------------------- one data set, all data sets
+
+static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const Graph *signature, const char *set, const char **frozen) {
+    Inputs in, want, second;
+    const char **names, **unused;
+    Report failed = { .fault = "the recorded data cannot be used" };
+    if (!read_tensors(a, set, "input_", &in, &names) || !read_tensors(a, set, "output_", &want, &unused) ||
+        !read_tensors(a, set, "optall_output_", &second, &unused) || !order_inputs(a, signature, &in, names))
+        return failed;
+    int errors = diag_errors();
+    Built *b = build_for_inputs(cache, o, signature, &in, frozen);
+    if (!b) {
+        failed.fault = diag_errors() > errors ? "the model does not compile for these inputs" : "the model cannot be built";
+        return failed;
+    }
+    double rtol, atol;
+    find_tolerance(a, o, set, &rtol, &atol);
+    const Graph *g = b->plan->graph;
+    Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
+    Inputs bound = inputs_select(a, b, signature, &in);
+    failed.fault = sandbox_run(a, b, &bound, got, o->timeout);
+    return failed.fault ? failed : compare_outputs(a, g, got, &want, &second, rtol, atol);
+}
+
+static void print_set(const Options *o, Arena *a, const char *set, const Report *r, const char *frozen) {
+    const char *slash = strrchr(set, '/'), *name = slash && slash[1] ? slash + 1 : set;
+    Text t;
+    text_init(&t, a);
+    if (o->json) {
+        text_printf(&t, "{\"data\":");
+        json_string(&t, set);
+        text_printf(&t, ",\"pass\":%s,\"max_abs\":", r->fault ? "false" : "true");
+        json_number(&t, r->max_abs);
+        text_printf(&t, ",\"max_rel\":");
+        json_number(&t, r->max_rel);
+        text_printf(&t, ",\"frozen\":");
+        json_string(&t, frozen);
+        if (r->fault) {
+            text_printf(&t, ",\"fault\":");
+            json_string(&t, r->fault);
+        }
+        text_printf(&t, "}\n");
+    } else {
+        if (r->fault) text_printf(&t, "FAIL %s", text_name(a, r->fault));
+        else text_printf(&t, "pass max_abs=%.3g max_rel=%.3g", r->max_abs, r->max_rel);
+        text_printf(&t, " data=%s%s%s\n", name, *frozen ? " frozen=" : "", text_name(a, frozen));
+    }
+    print_text(&t, 0);
+    fflush(stdout);
+}
+
+int command_verify(Arena *a, Options *o) {
+    Paths sets = { 0 };
+    if (!all_sets(a, o, &sets)) return diag_status();
+    const Graph *signature = signature_read(a, o);
+    if (!signature) return diag_status();
+    BuildCache cache = { .arena = a };
+    bool all = true;
+    int status = EXIT_OK;
+    for (int i = 0; i < sets.n; i++) {
+        Arena *scratch = arena_new();
+        const char *frozen = "";
+        diag_reset();
+        Report r = verify_set(scratch, &cache, o, signature, sets.at[i], &frozen);
+        print_set(o, scratch, sets.at[i], &r, frozen);
+        all = all && !r.fault;
+        if (!status) status = diag_status();
+        arena_free(scratch);
+    }
+    build_cache_free(&cache);
+    return all ? EXIT_OK : status ? status : EXIT_INVALID;
+}
