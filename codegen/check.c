@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// --check: the only user of libclang. In: a generated file. Out: its diagnostics, as ours.
+//
+// The file is parsed as C99 for the machine it is made for, and its header as C++, both with
+// -Wall -Wextra -Wconversion -Wshadow -pedantic. Over each kernel stands a comment with the nodes it comes from, so a diagnostic
+// is reported with the nearest comment above it.
+#include "check.h"
+#include "config.h"
+
+#include <string.h>
+
+#if HAVE_LIBCLANG
+#include <clang-c/Index.h>
+
+static const char *take(Arena *a, CXString s) {
+    const char *text = clang_getCString(s), *copy = arena_strdup(a, text ? text : "");
+    clang_disposeString(s);
+    return copy;
+}
+
+const char *check_version(void) {
+    static char version[128];
+    if (*version) return version;
+    CXString s = clang_getClangVersion();
+    snprintf(version, sizeof version, "%s", clang_getCString(s));
+    clang_disposeString(s);
+    return version;
+}
+
+// The comment at column 0 that is nearest above the line: its first line's text, "" if there is none.
+static const char *comment_above(Arena *a, const File *f, unsigned line) {
+    const char *at = (const char *)f->data, *end = at + f->size, *found = NULL;
+    size_t length = 0;
+    for (unsigned i = 1; at < end && i <= line; i++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop) stop = end;
+        if (stop - at > 3 && !strncmp(at, "/* ", 3)) {
+            found = at + 3;
+            length = (size_t)(stop - at) - 3;
+        }
+        at = stop + 1;
+    }
+    if (!found) return "";
+    if (length >= 3 && !strncmp(found + length - 3, " */", 3)) length -= 3;
+    return arena_strndup(a, found, length);
+}
+
+static bool report(Arena *a, CXDiagnostic d, const File *source, const char *path) {
+    enum CXDiagnosticSeverity severity = clang_getDiagnosticSeverity(d);
+    if (severity < CXDiagnostic_Warning) return true;
+    unsigned line = 0, column = 0;
+    CXFile file;
+    clang_getSpellingLocation(clang_getDiagnosticLocation(d), &file, &line, &column, NULL);
+    const char *name = file ? take(a, clang_getFileName(file)) : path;
+    const char *comment = strcmp(name, path) == 0 ? comment_above(a, source, line) : "";
+    const char *option = take(a, clang_getDiagnosticOption(d, NULL));
+    Loc loc = { .file = arena_printf(a, "%s:%u:%u", name, line, column), .node = -1, .name = *comment ? comment : NULL };
+    diag_error(&loc, "%s%s%s%s", take(a, clang_getDiagnosticSpelling(d)), *option ? " [" : "", option, *option ? "]" : "");
+    return false;
+}
+
+static bool parse(Arena *a, const char *path, const char *const *flags, int n) {
+    File source;
+    if (!file_map(&source, path)) return false;
+    CXIndex index = clang_createIndex(0, 0);
+    CXTranslationUnit unit = NULL;
+    bool ok = true;
+    enum CXErrorCode code = clang_parseTranslationUnit2(index, path, flags, n, NULL, 0, CXTranslationUnit_None, &unit);
+    if (code != CXError_Success) {
+        Loc loc = { .file = path, .node = -1 };
+        diag_error(&loc, "libclang cannot parse it (error %d)", (int)code);
+        ok = false;
+    } else {
+        unsigned count = clang_getNumDiagnostics(unit);
+        for (unsigned i = 0; i < count; i++) {
+            CXDiagnostic d = clang_getDiagnostic(unit, i);
+            ok = report(a, d, &source, path) && ok;
+            clang_disposeDiagnostic(d);
+        }
+        clang_disposeTranslationUnit(unit);
+    }
+    clang_disposeIndex(index);
+    file_unmap(&source);
+    return ok;
+}
+
+bool check_c(Arena *a, const char *path, const Options *o) {
+    const char *flags[] = { "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-x", "c", "-std=c99", NULL };
+    int n = (int)COUNT(flags) - 1;
+    const char *header = arena_printf(a, "%.*s.h", (int)(strlen(path) - 2), path);
+    bool named = strncmp(o->target, "x86-64-", 7) == 0, native = strcmp(o->target, "native") == 0;
+    if (named || native) flags[n++] = arena_printf(a, "-march=%s", o->target);
+    bool ok = parse(a, path, flags, n);
+    flags[6] = "c++";
+    flags[7] = "-std=c++11";
+    return parse(a, header, flags, 8) && ok;
+}
+#else
+const char *check_version(void) { return NULL; }
+
+bool check_c(Arena *a, const char *path, const Options *o) {
+    (void)a, (void)path, (void)o;
+    diag_error_as(EXIT_USAGE, NULL, "--check: this burncc is built without libclang");
+    return false;
+}
+#endif
