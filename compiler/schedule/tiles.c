@@ -172,3 +172,17 @@ size_t conv_scratch_bytes(const ConvShape *s, const ConvTiles *t)
     const int64_t image = t->pointwise ? 0 : t->kc * image_floats(s, t->rc, t->cc) + 16;
     return (size_t)(4 * (t->kc * taps * PANEL * t->nv + 16 + image));
 }
+
+ConvDwTiles conv_dw_tiles(const ConvShape *s, const TileTarget *target)
+{
+    const int64_t room = target->l1 ? (int64_t)target->l1 * 3 / 4 / 4 : 4096, oh = s->out[1], rt = min64(oh, 4);
+    int64_t rc = oh;
+    for (int64_t chunks = 2; rc > rt && image_floats(s, rc, s->out[2]) > room; chunks++)
+        rc = ceil_div(oh, chunks);
+    return (ConvDwTiles){(int)rt, rc < rt ? rt : rc};
+}
+
+size_t conv_dw_scratch_bytes(const ConvShape *s, const ConvDwTiles *t)
+{
+    return (size_t)(4 * (image_floats(s, t->rc, s->out[2]) + 16));
+}

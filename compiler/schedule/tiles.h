@@ -43,4 +43,16 @@ typedef struct ConvTiles {
 ConvTiles conv_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_scratch_bytes(const ConvShape *shape, const ConvTiles *tiles);
 
+/* Depthwise: a ConvShape with ic = 1, oc = the multiplier and groups = the channels. */
+typedef struct ConvDwTiles {
+    int rt;
+    int64_t rc;
+} ConvDwTiles;
+
+ConvDwTiles conv_dw_tiles(const ConvShape *shape, const TileTarget *target);
+size_t conv_dw_scratch_bytes(const ConvShape *shape, const ConvDwTiles *tiles);
+
+/* NV of gemv.c; constant weights are packed by pack_gemm_b with nr = 16 * GEMV_NV. */
+enum { GEMV_NV = 4 };
+
 #endif

@@ -3,8 +3,8 @@
  *
  * In: the macros that name the machine (__AVX512F__, __AVX2__, __ARM_NEON, ...). Out: burn_vf, a vector of BURN_VF_LANES
  * floats in GCC/Clang vector extensions, and burn_tile, the register tile that every contraction is made of. Where the
- * compiler has no vector extensions, or BURN_PORTABLE is defined, there is no burn_vf; burn_tile is then plain C99 loops of
- * a form that compilers turn into vectors by themselves.
+ * compiler has no vector extensions, or BURN_PORTABLE is defined, burn_vf is an array and all is plain C99 loops of a form
+ * that compilers turn into vectors by themselves; so kernels pass burn_vf by address only.
  *
  * BURN_KERNEL goes before a kernel's `static`. For gcc it allows a*b+c to become one fused multiply-add also under -std=c99,
  * where gcc's default is off; functions without it still inline into functions with it. Clang wants a pragma inside the body
@@ -82,27 +82,28 @@ BURN_INLINE void burn_vf_store(float *p, burn_vf v)
     *(burn_vf_memory *)p = v;
 }
 
-/* The first n lanes; the others are 0 when loaded and untouched in memory when stored. */
-BURN_INLINE burn_vf burn_vf_load_first(const float *p, ptrdiff_t n)
+BURN_INLINE void burn_vf_zero(burn_vf *sum)
 {
-    burn_vf v = {0};
-    memcpy(&v, p, (size_t)n * sizeof *p);
-    return v;
+    *sum = (burn_vf){0};
 }
 
-BURN_INLINE void burn_vf_store_first(float *p, burn_vf v, ptrdiff_t n)
+/* sum += scale * the vector at p */
+BURN_INLINE void burn_vf_muladd(burn_vf *sum, float scale, const float *p)
 {
-    memcpy(p, &v, (size_t)n * sizeof *p);
+    BURN_CONTRACT
+    *sum += scale * burn_vf_load(p);
 }
 
-BURN_INLINE float burn_vf_sum(burn_vf v)
+/* sum += the products of the vectors at p and q */
+BURN_INLINE void burn_vf_muladd2(burn_vf *sum, const float *p, const float *q)
 {
-    float s[BURN_VF_LANES];
-    memcpy(s, &v, sizeof s);
-    for (int w = BURN_VF_LANES / 2; w > 0; w /= 2)
-        for (int i = 0; i < w; i++)
-            s[i] += s[i + w];
-    return s[0];
+    BURN_CONTRACT
+    *sum += burn_vf_load(p) * burn_vf_load(q);
+}
+
+BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
+{
+    burn_vf_store(p, *sum);
 }
 
 /* c[i*cm + j] = sum over k < depth of a[i*am + k*ak] * b[k*bk + j], plus the old c[i*cm + j] if `add`, for i < rows and
@@ -143,6 +144,32 @@ BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *
 }
 
 #else
+typedef float burn_vf[BURN_VF_LANES];
+
+BURN_INLINE void burn_vf_zero(burn_vf *sum)
+{
+    for (int j = 0; j < BURN_VF_LANES; j++)
+        (*sum)[j] = 0.0f;
+}
+
+BURN_INLINE void burn_vf_muladd(burn_vf *sum, float scale, const float *p)
+{
+    for (int j = 0; j < BURN_VF_LANES; j++)
+        (*sum)[j] += scale * p[j];
+}
+
+BURN_INLINE void burn_vf_muladd2(burn_vf *sum, const float *p, const float *q)
+{
+    for (int j = 0; j < BURN_VF_LANES; j++)
+        (*sum)[j] += p[j] * q[j];
+}
+
+BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
+{
+    for (int j = 0; j < BURN_VF_LANES; j++)
+        p[j] = (*sum)[j];
+}
+
 /* The same in plain C: four rows at a time, each an array of its own, which is the form that gcc and clang both keep in
  * registers and vectorise. */
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
@@ -177,6 +204,17 @@ BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *
         }
 }
 #endif
+
+/* The sum of all lanes, in pairs. */
+BURN_INLINE float burn_vf_sum(burn_vf *sum)
+{
+    float s[BURN_VF_LANES];
+    burn_vf_put(s, sum);
+    for (int w = BURN_VF_LANES / 2; w > 0; w /= 2)
+        for (int i = 0; i < w; i++)
+            s[i] += s[i + w];
+    return s[0];
+}
 
 /* burn_tile for a tile that may be at an edge: `rows`, or `rows_edge` where at_row_edge, by `vectors` of at most max_vectors.
  * Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not there. */

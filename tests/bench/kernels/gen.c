@@ -60,21 +60,46 @@ static ConvShape conv_shape(int64_t n, int64_t g, int64_t ic, int64_t oc, const 
     return s;
 }
 
-static void conv(const char *name, ConvShape s, int kind)
+static void gemv(const char *name, int64_t batch, int64_t n, int64_t k, int layout, int kind)
+{
+    const int64_t nr = GEMV_NV * 16;
+    define("BATCH", batch), define("M", 1), define("N", n), define("K", k), define("AB", k), define("CB", n);
+    define("LAYOUT", layout), define("LB", layout == 1 ? n : k), define("NV", GEMV_NV);
+    define("BB", layout ? n * k : (n + nr - 1) / nr * nr * k);
+    epilogue(kind, "acc, b, m, n", "n", "(b * M + m) * N + n");
+    include(name, "gemv", kind);
+}
+
+static void define_conv(const ConvShape *s)
 {
     static const char *const names[5][3] = {
         {"ID", "IH", "IW"}, {"KD", "KH", "KW"}, {"SD", "SH", "SW"}, {"DD", "DH", "DW"}, {"PD", "PH", "PW"}};
+    for (int i = 0; i < 3; i++) {
+        define(names[0][i], s->in[i]), define(names[1][i], s->kernel[i]), define(names[2][i], s->stride[i]);
+        define(names[3][i], s->dilation[i]), define(names[4][i], s->pad[i]);
+    }
+    define("N", s->n), define("G", s->groups), define("OD", s->out[0]), define("OH", s->out[1]), define("OW", s->out[2]);
+}
+
+static void conv_dw(const char *name, ConvShape s, int kind)
+{
+    const ConvDwTiles t = conv_dw_tiles(&s, &target);
+    define_conv(&s);
+    define("MULT", s.oc), define("RT", t.rt), define("RC", t.rc);
+    epilogue(kind, "acc, n, c, p", "c", "(n * (G * MULT) + c) * (OD * OH * OW) + p");
+    include(name, "conv_dw", kind);
+    fprintf(stderr, "%s: rt %d rc %d scratch %zu\n", name, t.rt, (int)t.rc, conv_dw_scratch_bytes(&s, &t));
+}
+
+static void conv(const char *name, ConvShape s, int kind)
+{
     const ConvTiles t = conv_tiles(&s, &target);
     if (t.pointwise) {
         s.in[2] = s.out[2] = s.out[0] * s.out[1] * s.out[2];
         s.in[0] = s.in[1] = s.out[0] = s.out[1] = 1;
     }
-    for (int i = 0; i < 3; i++) {
-        define(names[0][i], s.in[i]), define(names[1][i], s.kernel[i]), define(names[2][i], s.stride[i]);
-        define(names[3][i], s.dilation[i]), define(names[4][i], s.pad[i]);
-    }
-    define("N", s.n), define("G", s.groups), define("IC", s.ic), define("OC", s.oc), define("OD", s.out[0]);
-    define("OH", s.out[1]), define("OW", s.out[2]), define("POINTWISE", t.pointwise), define("PACK_X", t.pack_x);
+    define_conv(&s);
+    define("IC", s.ic), define("OC", s.oc), define("POINTWISE", t.pointwise), define("PACK_X", t.pack_x);
     define("MR", t.mr), define("NV", t.nv), define("KC", t.kc), define("RC", t.rc), define("CC", t.cc);
     epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
     include(name, "conv", kind);
@@ -91,6 +116,9 @@ int main(int argc, char **argv)
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
+#define GEMV(name, timed, batch, n, k, layout, kind) gemv(#name, batch, n, k, layout, kind);
+#define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
+    conv_dw(#name, conv_shape(n, g, 1, mult, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #include "cases.def"
     return 0;
 }

@@ -92,11 +92,14 @@ static double error_of(double got, double want, double magnitude, int64_t depth)
     return isfinite(got) ? fabs(got - want) / bound : 1e9;
 }
 
+/* m == 0: the case is one of gemv. */
 static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int kind, int timing)
 {
+    const int is_gemv = s.m == 0;
+    s.m += is_gemv;
     const GemmTiles t = gemm_tiles(&s, &target);
     const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k), cn = (size_t)(s.batch * s.m * s.n);
-    const size_t nr = 16 * (size_t)t.nv, bytes = gemm_scratch_bytes(&s, &t);
+    const size_t nr = 16 * (size_t)(is_gemv ? GEMV_NV : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
     const size_t one = pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr);
     float *a = random_floats(an), *b = random_floats(bn), *e = random_floats(cn), *c = random_floats(cn + 2 * GUARD);
     float *packed = b_kind ? b : random_floats((size_t)s.batch * one);
@@ -152,13 +155,14 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
     return error_of(got, epilogue(kind, acc, e, c, (int64_t)i), magnitude, s->ic * taps);
 }
 
-static void conv_case(const char *name, Run run, ConvShape s, int kind, int timing)
+static void conv_case(const char *name, Run run, ConvShape s, int is_dw, int kind, int timing)
 {
     for (int i = 0; i < 3; i++)
         s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
     const ConvTiles t = conv_tiles(&s, &target);
-    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = (size_t)t.mr;
-    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), bytes = conv_scratch_bytes(&s, &t);
+    const ConvDwTiles dw = conv_dw_tiles(&s, &target);
+    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = is_dw ? 1 : (size_t)t.mr;
+    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), bytes = is_dw ? conv_dw_scratch_bytes(&s, &dw) : conv_scratch_bytes(&s, &t);
     const size_t yn = (size_t)(s.n * s.groups * s.oc * s.out[0] * s.out[1] * s.out[2]);
     float *x = random_floats(xn), *w = random_floats((size_t)(s.groups * s.oc) * taps), *e = random_floats(yn > 4096 ? yn : 4096);
     float *packed = random_floats(pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, taps, mr));
@@ -195,7 +199,15 @@ int main(int argc, char **argv)
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)                \
     if (WANTED(name, timed))                                                                                             \
         conv_case(#name, run_##name,                                                                                     \
-                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, kind, timing);
+                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, 0, kind, timing);
+#define GEMV(name, timed, batch, n, k, layout, kind)                                                                     \
+    if (WANTED(name, timed))                                                                                             \
+        gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0}, layout, \
+                  kind, timing);
+#define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)                    \
+    if (WANTED(name, timed))                                                                                             \
+        conv_case(#name, run_##name,                                                                                     \
+                  (ConvShape){n, g, 1, mult, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, 1, kind, timing);
 #include "cases.def"
     if (!timing)
         printf(failures ? "%d failures\n" : "all ok\n", failures);

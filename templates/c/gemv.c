@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Contraction with one row: C[b][n] = EPILOGUE(sum over k of A[b][k] * B[b][k][n]), fp32. Each element of B is used once, so all
+ * that counts is to read B in long straight lines with enough sums in flight to hide the latency of an addition.
+ *
+ *   KERNEL            name of the function
+ *   BATCH N K         sizes;  AB BB CB: batch strides in floats (0: the same for every b);  A and C are contiguous along k and n
+ *   LAYOUT            of B. 0: packed by the compiler (pack_gemm_b), [ceil(N/NR)][K][NR] with NR = NV*16, zeros past N;
+ *                     1: row-major, element (k, n) at k*LB + n;  2: transposed, at n*LB + k
+ *   LB                leading dimension of layouts 1 and 2
+ *   NV                width of a panel in units of 16 floats (layout 0)
+ *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, m is 0; nothing that it reads may share memory with C
+ *
+ * scratch: none. Layout 1 keeps its sums in C.
+ */
+#include "vec.h"
+// holes
+#define KERNEL gemv
+#define BATCH 1
+#define N 3072
+#define K 768
+#define AB 0
+#define BB 0
+#define CB 0
+#define LAYOUT 0
+#define LB 3072
+#define NV 2
+#define IDENTITY_EPILOGUE 1
+#define EPILOGUE_PARAMS
+#define EPILOGUE(acc, b, m, n) (acc)
+// end holes
+
+BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
+                               unsigned char *scratch)
+{
+    (void)scratch;
+    for (ptrdiff_t b = 0; b < BATCH; b++) {
+        const float *const a = A + b * AB;
+        float *const c = C + b * CB;
+#if LAYOUT == 0
+        enum { PANEL = NV * 16, VECTORS = PANEL / BURN_VF_LANES, STEPS = VECTORS >= 8 ? 1 : (8 + VECTORS - 1) / VECTORS };
+        for (ptrdiff_t n0 = 0; n0 < N; n0 += PANEL) {
+            const float *const panel = B + b * BB + n0 * K;
+            const ptrdiff_t columns = N - n0 < PANEL ? N - n0 : PANEL;
+            burn_vf sum[STEPS][VECTORS];
+            float tile[PANEL], part[PANEL];
+            BURN_UNROLL
+            for (int s = 0; s < STEPS; s++) {
+                BURN_UNROLL
+                for (int v = 0; v < VECTORS; v++)
+                    burn_vf_zero(&sum[s][v]);
+            }
+            for (ptrdiff_t k = 0; k + STEPS <= K; k += STEPS) {
+                BURN_UNROLL
+                for (int s = 0; s < STEPS; s++) {
+                    BURN_UNROLL
+                    for (int v = 0; v < VECTORS; v++)
+                        burn_vf_muladd(&sum[s][v], a[k + s], panel + (k + s) * PANEL + v * BURN_VF_LANES);
+                }
+            }
+            for (ptrdiff_t k = K - K % STEPS; k < K; k++) {
+                BURN_UNROLL
+                for (int v = 0; v < VECTORS; v++)
+                    burn_vf_muladd(&sum[0][v], a[k], panel + k * PANEL + v * BURN_VF_LANES);
+            }
+            BURN_UNROLL
+            for (int s = 0; s < STEPS; s++) {
+                BURN_UNROLL
+                for (int v = 0; v < VECTORS; v++)
+                    burn_vf_put((s ? part : tile) + v * BURN_VF_LANES, &sum[s][v]);
+                for (int j = 0; j < PANEL && s > 0; j++)
+                    tile[j] += part[j];
+            }
+            for (ptrdiff_t j = 0; j < columns; j++)
+                c[n0 + j] = EPILOGUE(tile[j], b, 0, (n0 + j));
+        }
+#endif
+#if LAYOUT == 1
+        for (ptrdiff_t n0 = 0; n0 < N; n0 += 2048) {
+            const ptrdiff_t n1 = n0 + 2048 < N ? n0 + 2048 : N;
+            ptrdiff_t k = 0;
+            for (ptrdiff_t n = n0; n < n1; n++)
+                c[n] = 0.0f;
+            for (; k + 8 <= K; k += 8) {
+                const float *const r = B + b * BB + k * LB;
+                const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+                const float a4 = a[k + 4], a5 = a[k + 5], a6 = a[k + 6], a7 = a[k + 7];
+                for (ptrdiff_t n = n0; n < n1; n++)
+                    c[n] += (a0 * r[n] + a1 * r[LB + n]) + (a2 * r[2 * LB + n] + a3 * r[3 * LB + n]) +
+                            ((a4 * r[4 * LB + n] + a5 * r[5 * LB + n]) + (a6 * r[6 * LB + n] + a7 * r[7 * LB + n]));
+            }
+            for (; k < K; k++)
+                for (ptrdiff_t n = n0; n < n1; n++)
+                    c[n] += a[k] * B[b * BB + k * LB + n];
+            for (ptrdiff_t n = n0; n < n1 && !IDENTITY_EPILOGUE; n++)
+                c[n] = EPILOGUE(c[n], b, 0, n);
+        }
+#endif
+#if LAYOUT == 2
+        enum { LANES = BURN_VF_LANES, ROWS = 4, STEPS = 2 };
+        for (ptrdiff_t n0 = 0; n0 < N; n0 += ROWS) {
+            burn_vf sum[ROWS][STEPS];
+            float tile[ROWS];
+            BURN_UNROLL
+            for (int i = 0; i < ROWS; i++) {
+                BURN_UNROLL
+                for (int s = 0; s < STEPS; s++)
+                    burn_vf_zero(&sum[i][s]);
+            }
+            for (ptrdiff_t k = 0; k + STEPS * LANES <= K; k += STEPS * LANES) {
+                BURN_UNROLL
+                for (int i = 0; i < ROWS; i++) { /* rows past the end repeat the last one */
+                    const float *const row = B + b * BB + (n0 + i < N ? n0 + i : N - 1) * LB + k;
+                    BURN_UNROLL
+                    for (int s = 0; s < STEPS; s++)
+                        burn_vf_muladd2(&sum[i][s], row + s * LANES, a + k + s * LANES);
+                }
+            }
+            BURN_UNROLL
+            for (int i = 0; i < ROWS; i++) {
+                const float *const row = B + b * BB + (n0 + i < N ? n0 + i : N - 1) * LB;
+                tile[i] = 0.0f;
+                for (ptrdiff_t k = K - K % (STEPS * LANES); k < K; k++)
+                    tile[i] += row[k] * a[k];
+                BURN_UNROLL
+                for (int s = 0; s < STEPS; s++)
+                    tile[i] += burn_vf_sum(&sum[i][s]);
+            }
+            for (ptrdiff_t j = 0; j < ROWS && n0 + j < N; j++)
+                c[n0 + j] = EPILOGUE(tile[j], b, 0, (n0 + j));
+        }
+#endif
+    }
+}
