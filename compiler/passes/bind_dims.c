@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Gives every dimension symbol its size: contract: afterwards every type of the graph is static, or there are diagnostics.
+//
+//   before (--dim n=4)   graph g(%0: f32[n,3]) { %1: f32[3*n] = Reshape(%0) {shape=[3*n]} return %1 }
+//   after                graph g(%0: f32[4,3]) { %1: f32[12] = Reshape(%0) {shape=[12]} return %1 }
+//
+// A symbol of an input that no option names is 1, with a note that names the option. A symbol that stands in no input (a size that
+// depends on data) must be named. The idea: pin the symbols, put constants for the expressions in input types and in the attributes
+// that hold dimensions, and let the shape rules do the rest.
+#include "passes/passes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static Loc place_of(const Graph *g) { return (Loc){ .file = g->file, .node = -1 }; }
+
+static const char *symbol_list(Graph *g) {
+    Text t;
+    int n;
+    const Symbol *all = graph_symbols(g, &n);
+    text_init(&t, g->arena);
+    for (int i = 0; i < n; i++) text_printf(&t, "%s%s", i ? ", " : "", all[i].name);
+    return n ? t.at : "none";
+}
+
+static void pin(Symbol *s, int64_t size) {
+    s->lo = s->hi = size;
+    s->pinned = true;
+}
+
+static void pin_by_options(Graph *g, const Options *o) {
+    int n;
+    Symbol *all = graph_symbols(g, &n);
+    Loc loc = place_of(g);
+    for (int k = 0; k < o->dims.n; k++) {
+        const DimOption *d = &o->dims.at[k];
+        int i = 0;
+        while (i < n && strcmp(all[i].name, d->name)) i++;
+        if (i == n) {
+            diag_error_as(EXIT_USAGE, &loc, "--dim %s: the model has no such dimension; its dimensions: %s", d->name, symbol_list(g));
+            continue;
+        }
+        if (d->lo != d->hi && !o->quiet) diag_note(&loc, "generated code has one size: dimension %s is %" PRId64, d->name, d->hi);
+        pin(&all[i], d->hi);
+    }
+}
+
+// Pinned to 1 for a moment, a symbol that a dimension depends on changes that dimension's text; so the inputs' plain symbols are
+// found by name instead: an input's dimension is one symbol or an expression whose text holds the name as a word.
+static bool mentions(const char *text, const char *name) {
+    size_t n = strlen(name);
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    for (const char *at = text; (at = strstr(at, name)); at++)
+        if ((at == text || !strchr(word, at[-1])) && (!at[n] || !strchr(word, at[n]))) return true;
+    return false;
+}
+
+static void pin_by_default(Graph *g, const Options *o) {
+    int n;
+    Symbol *all = graph_symbols(g, &n);
+    Loc loc = place_of(g);
+    for (int i = 0; i < n; i++) {
+        if (all[i].pinned) continue;
+        bool in_input = false;
+        Dim self = dim_symbol(g, all[i].name);
+        for (int k = 0; k < g->inputs.n && !in_input; k++) {
+            const Type *t = &g->inputs.at[k]->type;
+            for (int d = 0; d < t->rank; d++)
+                in_input |= t->dim[d] == self || (!dim_is_const(t->dim[d]) && mentions(dim_text(g->arena, g, t->dim[d]), all[i].name));
+        }
+        if (!in_input) continue;
+        pin(&all[i], 1);
+        if (!o->quiet) diag_note(&loc, "dimension %s is taken as 1; --dim %s=N gives it another size", all[i].name, all[i].name);
+    }
+}
+
+static void bind_type(const Graph *g, Type *t) {
+    for (int i = 0; i < t->rank; i++) t->dim[i] = dim_bound(g, t->dim[i]);
+}
+
+static void bind_attr(Node *n, const char *name) {
+    int count;
+    const int64_t *old = node_ints(n, name, &count);
+    Dim dims[MAX_RANK];
+    if (!old || count > MAX_RANK) return;
+    for (int i = 0; i < count; i++) dims[i] = dim_bound(n->graph, old[i]);
+    node_set_ints(n, name, dims, count);
+}
+
+static bool bind_graph(Graph *g);
+
+static bool bind_node(Node *n) {
+    bind_attr(n, "shape");
+    bind_attr(n, "sizes");
+    for (int i = 0; i < n->n_bodies; i++)
+        if (!bind_graph(n->bodies[i])) return false;
+    if (!node_infer(n)) return false;
+    for (int i = 0; i < n->n_out; i++) {
+        Type *t = &n->out[i]->type;
+        bind_type(n->graph, t);
+        if (type_is_static(t)) continue;
+        diag_error(n->loc, "the size of its result is not known while compiling: %s; --dim NAME=N fixes it", type_text(n->graph->arena, n->graph, t));
+        return false;
+    }
+    return true;
+}
+
+// What follows a node without a type cannot be judged, so the first fault of each graph ends its walk.
+static bool bind_graph(Graph *g) {
+    for (int i = 0; i < g->inputs.n; i++) bind_type(g, &g->inputs.at[i]->type);
+    for (Node *n = g->first; n; n = n->next)
+        if (!bind_node(n)) return false;
+    return true;
+}
+
+bool pass_bind_dims(Graph *g, const Options *o) {
+    int n;
+    graph_symbols(g, &n);
+    pin_by_options(g, o);
+    pin_by_default(g, o);
+    bind_graph(g);
+    return n > 0;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Runs the passes of passes.def in their order, checks the graph after each, and prints it where --dump asks for it.
+//
+// In: an imported graph. Out: the same graph over constant sizes and primitives alone; false after diagnostics.
+// Also here: what passes share (passes.h).
+#define _POSIX_C_SOURCE 200809L
+#include "passes/passes.h"
+
+#include <string.h>
+#include <time.h>
+
+#define SLOW_SECONDS 0.5                        // passes that take longer are worth a line of progress
+
+typedef struct PassRow { const char *name; PassFn *run; } PassRow;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void dump(const Graph *g, const Options *o, const char *name) {
+    if (!o->dump || strcmp(o->dump, name)) return;
+    Arena *scratch = arena_new();
+    Text t;
+    text_init(&t, scratch);
+    graph_print(g, &t);
+    fputs(t.at, stdout);
+    arena_free(scratch);
+}
+
+static bool pass_done(const Graph *g, const Options *o, const char *name, int errors, double start) {
+    if (diag_errors() > errors) return false;
+    graph_validate(g, name);
+    dump(g, o, name);
+    if (!o->quiet && seconds() - start > SLOW_SECONDS) diag_progress("%s: pass %s: %.1f s", g->file ? g->file : g->name, name, seconds() - start);
+    return true;
+}
+
+bool passes_run(Graph *g, const Options *o) {
+    int errors = diag_errors();
+    double start = seconds();
+    const Loc *loc = g->loc;
+    pass_bind_dims(g, o);
+    if (!pass_done(g, o, "bind_dims", errors, start)) return false;
+    const struct { PassRow row; bool runs; } order[] = {
+#define PASS(name, when) { { #name, pass_##name }, when },
+#include "passes.def"
+#undef PASS
+    };
+    for (size_t i = 0; i < COUNT(order); i++) {
+        if (!order[i].runs) continue;
+        start = seconds();
+        g->cursor = NULL;
+        order[i].row.run(g);
+        if (!pass_done(g, o, order[i].row.name, errors, start)) return false;
+    }
+    g->cursor = NULL;
+    g->loc = loc;
+    dump(g, o, "passes");
+    return true;
+}
+
+// ---- what passes share
+
+void rewrite_set(Rewrite *r, Value *old, Value *with) {
+    if (old == with) bug("%%%d replaced by itself", old->id);
+    while (r->to.n <= old->id) VEC_PUSH(r->scratch, r->to, NULL);
+    r->to.at[old->id] = with;
+    r->changed = true;
+    if (!with->name && !with->is_input) with->name = old->name;
+}
+
+Value *rewrite_get(const Rewrite *r, Value *v) {
+    while (v && v->id < r->to.n && r->to.at[v->id]) v = r->to.at[v->id];
+    return v;
+}
+
+void rewrite_operands(const Rewrite *r, Node *n) {
+    for (int i = 0; i < n->n_in; i++) n->in[i] = rewrite_get(r, n->in[i]);
+}
+
+void rewrite_outputs(const Rewrite *r, Graph *g) {
+    for (int i = 0; i < g->outputs.n; i++) g->outputs.at[i] = rewrite_get(r, g->outputs.at[i]);
+}
+
+bool const_splat(const Value *v, double *number) {
+    if (!v || !v->data || (!dtype_is_float(v->type.dtype) && !dtype_is_int(v->type.dtype) && v->type.dtype != DT_BOOL)) return false;
+    size_t size = dtype_size(v->type.dtype), bytes = (size_t)type_bytes(&v->type);
+    const char *p = v->data->data;
+    if (!bytes || memcmp(p, p + size, bytes - size)) return false;
+    *number = tensor_get_f(v->data, 0);
+    return true;
+}
