@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of the ONNX importer share: the decoded model as plain structs, and the node that operator builders are given.
+//
+//   bytes -- onnx_wire.c (depth) --> onnx.c (protobuf) -- OnnxModel --> onnx_graph.c (names, scopes, functions) -- OnnxNode --> builders -> Graph
+//
+// The idea: protobuf ends in onnx.c and names end in onnx_graph.c, so that a builder sees only values, attributes and an opset version.
+#ifndef BURNCC_ONNX_H
+#define BURNCC_ONNX_H
+
+#include "burncc.h"
+
+#define ONNX_IR_LATEST 13       // newer files are read with a warning
+#define ONNX_OPSET_LATEST 28
+
+// ---------------------------------------------------------------- onnx_wire.c
+// Bounds the nesting of messages without recursion, so that the decoder may recurse. False with a diagnostic.
+bool onnx_wire_check(const uint8_t *data, size_t size, const Loc *loc);
+
+// ---------------------------------------------------------------- onnx_tensor.c
+// A TensorProto's fields. At most one data field is used, chosen by dtype; external: a file beside the model.
+typedef struct TensorSource {
+    const char *name;
+    int n_dims; const int64_t *dims;
+    int dtype;
+    bool has_raw; const uint8_t *raw; size_t raw_size;
+    size_t n_f; const float *f;
+    size_t n_d; const double *d;
+    size_t n_i32; const int32_t *i32;
+    size_t n_i64; const int64_t *i64;
+    size_t n_u64; const uint64_t *u64;
+    size_t n_strings; const char *const *strings;       // terminated copies
+    bool external; const char *location; int64_t offset, length;        // length -1: to the end of the file
+} TensorSource;
+typedef struct TensorReader { Arena *arena; const char *base_dir; size_t budget; StrMap *files; } TensorReader;    // budget: bytes that expansion may still make
+Tensor *onnx_tensor(TensorReader *r, const TensorSource *s, const Loc *loc);            // NULL with a diagnostic
+Tensor *onnx_sparse_tensor(TensorReader *r, const Tensor *values, const Tensor *indices, int n_dims, const int64_t *dims, const char *name, const Loc *loc);
+bool onnx_type(Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc);   // checks dtype, rank, sizes
+
+// ---------------------------------------------------------------- onnx.c: the decoded model
+typedef struct OnnxGraphDef OnnxGraphDef;
+typedef struct OnnxModel OnnxModel;
+enum { ONNX_FLOAT = 1, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_SPARSE_TENSOR = 11 };   // AttributeType
+
+typedef struct OnnxAttr {
+    const char *name, *ref;                             // ref: the attribute of the enclosing function that this one stands for, or NULL
+    int type;
+    int64_t i; double f; const char *s;
+    int n; const int64_t *ints; const float *floats; const char *const *strings;
+    Tensor *tensor;                                     // also of a sparse tensor, expanded
+    OnnxGraphDef *graph;
+} OnnxAttr;
+typedef struct OnnxNodeDef {
+    const char *name, *op, *domain, *overload;          // never NULL; domain "" for ai.onnx
+    int n_in, n_out, n_attrs;
+    const char *const *in, *const *out;                 // "" when absent
+    const OnnxAttr *attrs;
+    const Loc *loc;
+} OnnxNodeDef;
+typedef struct OnnxDim { bool known; int64_t value; const char *symbol; } OnnxDim;      // symbol "" when unknown and unnamed
+typedef struct OnnxInput { const char *name; const char *kind; int dtype; bool has_shape; int rank; const OnnxDim *dim; } OnnxInput;   // kind: "tensor", "sequence", ...
+typedef struct OnnxInit { const char *name; Tensor *tensor; } OnnxInit;
+struct OnnxGraphDef {
+    const char *name;
+    int n_nodes, n_inits, n_inputs, n_outputs;
+    const OnnxNodeDef *nodes; const OnnxInit *inits; const OnnxInput *inputs, *outputs;
+};
+typedef struct OnnxOpset { const char *domain; int64_t version; } OnnxOpset;
+typedef struct OnnxFunction {
+    const char *name, *domain, *overload;
+    int n_in, n_out, n_attrs, n_nodes, n_opsets;
+    const char *const *in, *const *out;
+    const OnnxAttr *attrs;                              // defaults; those without one are only named by their users
+    const OnnxNodeDef *nodes;
+    const OnnxOpset *opsets;
+} OnnxFunction;
+struct OnnxModel {
+    const char *file;
+    int64_t ir_version;
+    int n_opsets, n_functions;
+    const OnnxOpset *opsets; const OnnxFunction *functions;
+    const OnnxGraphDef *graph;
+};
+
+// For commands: a .pb file of one tensor and its name; a model's inputs alone, as a graph without nodes. NULL with diagnostics.
+Tensor *onnx_read_tensor(Arena *a, const char *path, char **name);
+Graph *onnx_signature(Arena *a, const char *path);
+
+// ---------------------------------------------------------------- onnx_graph.c
+Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);     // NULL with diagnostics
+Graph *onnx_inputs_only(Arena *a, const OnnxModel *m);  // the inputs without initializers, symbolic dimensions free
+
+// A node as its builder sees it. Inputs are values (NULL when absent), attributes are checked when read.
+typedef struct OnnxNode {
+    Graph *g;
+    const Loc *loc;
+    const OnnxNodeDef *def;
+    int64_t opset;                                      // version of the node's domain
+    int n_in, n_out;
+    Value **in;
+    Value **out;                                        // a builder returns out[0] and sets out[1..]; asked[i] tells which the model uses
+    bool *asked;
+    bool *read;                                         // which attributes a builder has looked at; the others are warned about
+    const char *argument;                               // the row's last column
+    struct Import *import; const struct Scope *scope;   // private to onnx_graph.c
+} OnnxNode;
+typedef Value *OnnxBuilder(OnnxNode *n);                // NULL after a diagnostic
+
+const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type);       // NULL when absent; a diagnostic when of another type
+bool onnx_has(const OnnxNode *n, const char *name);
+int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise);
+double onnx_float(const OnnxNode *n, const char *name, double otherwise);
+const char *onnx_string(const OnnxNode *n, const char *name, const char *otherwise);
+const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent
+Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);    // diagnostic at the node; returns NULL
+Value *onnx_input(OnnxNode *n, int i);                  // NULL with a diagnostic when absent
+bool onnx_inputs(OnnxNode *n, int at_least);            // the first inputs are there, else a diagnostic
+static inline Value *onnx_optional(const OnnxNode *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
+bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);            // -rank..rank-1 made non-negative, else a diagnostic
+bool onnx_axes(OnnxNode *n, int input, int rank, int64_t *axes, int *count, bool *given);   // attribute "axes" or input `input`; sorted as given, no duplicates
+bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, int n_out, Value **out);     // inlines the body of attribute `attr`
+Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out);             // the same as a graph of its own, for control flow
+const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr);             // NULL with a diagnostic
+
+// ---------------------------------------------------------------- onnx_dims.c: integers that the model computes from shapes
+// A number that is known while importing: a constant, or a symbolic dimension.
+typedef struct DimValue { bool symbolic; int64_t v; } DimValue;
+#define MAX_DIM_VALUES 64
+bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count);            // rank 0 or 1 integers; false without a diagnostic
+bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *count);      // the same of input i, with a diagnostic
+bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *count, int max);        // constants only
+Tensor *onnx_const_input(OnnxNode *n, int i, const char *what);                 // diagnostic when it is not constant
+bool onnx_static(OnnxNode *n, const Value *v, const char *what);                // diagnostic with a hint at --dim when a dimension is symbolic
+
+// ---------------------------------------------------------------- onnx_help.c: what several families build
+Value *onnx_finish(Node *n);                            // infers; output 0, or NULL with a diagnostic and the node removed
+#define ONNX_MAP(n, text, names, ...) b_map((n)->g, text, names, (int)COUNT(((Value *[]){ __VA_ARGS__ })), (Value *[]){ __VA_ARGS__ })
+Value *onnx_along(OnnxNode *n, Value *v, int rank, int axis);                   // [C] -> [1,..,C,..,1]
+Value *onnx_insert(OnnxNode *n, Value *v, int axis);    // a dimension of size 1 before axis
+Value *onnx_remove(OnnxNode *n, Value *v, int axis);
+Value *onnx_part(OnnxNode *n, Value *v, int axis, int64_t start, Dim size);     // start..start+size-1 along axis
+Value *onnx_iota(OnnxNode *n, int rank, const Dim *dims, int axis, DType d);    // the coordinate along axis
+Value *onnx_filled(OnnxNode *n, DType d, double value, int rank, const Dim *dims);
+Value *onnx_scalar_of(OnnxNode *n, Value *v);           // one element of any rank -> rank 0
+Value *onnx_gather_elements(OnnxNode *n, Value *x, Value *indices, int axis);
+Value *onnx_swap(OnnxNode *n, Value *v, int a, int b);  // transposes two axes
+Value *onnx_constant_f(OnnxNode *n, DType d, int rank, const int64_t *dims, const double *v);
+Value *onnx_mean(OnnxNode *n, Value *v, int n_axes, const int64_t *axes);       // keeps the axes as 1
+Dim onnx_product(Graph *g, const Type *t, int from, int to);                    // of dimensions from..to-1
+DType onnx_wide(DType d);                               // what small floats are computed in: f32; others themselves
+bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out);    // a DataType attribute
+
+// ---------------------------------------------------------------- onnx_window.c: geometry of convolutions and pools
+typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added
+bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);       // kernel: sizes when attribute kernel_shape is absent, or NULL
+Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group);
+Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
+Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
+
+// ---------------------------------------------------------------- onnx_rows.c
+typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
+const OnnxRow *onnx_rows(int *count);                    // all, for `burncc ops`
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known);     // known: the operator exists in some version
+#define ONNX(op, domain, since, until, builder, argument) OnnxBuilder onnx_##builder;
+#include "onnx_ops.def"
+#undef ONNX
+#endif

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// From the decoded model to a Graph: names become values, functions and branches are inlined, every node meets its builder.
+//
+// In: OnnxModel. Out: Graph, or NULL with diagnostics. The idea: a Scope maps names to values, and scopes nest as graphs do. A node that fails
+// binds its outputs to `poison`, whose users are passed over in silence, so that every independent mistake of a model is reported, once.
+#include "import/onnx.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NODES 2000000       // nodes after inlining; functions that call functions grow exponentially
+#define MAX_CALLS 64            // functions inside functions, bodies inside bodies
+
+// An inlined call, whose node holds the attributes that the function's nodes refer to.
+typedef struct Call {
+    const OnnxFunction *function;
+    const OnnxNodeDef *node;
+    const struct Call *up;
+} Call;
+
+typedef struct Scope {
+    const struct Scope *outer;                          // of a body: whose values it may use
+    StrMap *values;                                     // name -> Value *
+    StrMap *makers;                                     // name -> the OnnxNodeDef that will define it
+    const Call *call;
+    int n_opsets; const OnnxOpset *opsets;
+    const Loc *loc;                                     // of the call or the node that holds the body; NULL at the top
+    Graph *g;
+    int depth;
+} Scope;
+
+typedef struct Import {
+    Arena *arena;
+    const OnnxModel *model;
+    const Options *options;
+    StrMap *functions;                                  // "domain\nname\noverload" -> OnnxFunction
+    int nodes;
+    bool stop;                                          // a limit was passed
+} Import;
+
+static Value poison = { .name = "poison" };
+static Value absent = { .name = "absent" };             // an optional input that a function's user left out
+
+static void scope_init(Import *im, Scope *s, const Scope *outer, Graph *g) {
+    *s = (Scope){ .outer = outer, .values = strmap_new(im->arena), .makers = strmap_new(im->arena), .g = g };
+    if (!outer) return;
+    s->call = outer->call;
+    s->opsets = outer->opsets;
+    s->n_opsets = outer->n_opsets;
+    s->loc = outer->loc;
+    s->depth = outer->depth + 1;
+}
+
+static Value *scope_find(const Scope *s, const char *name) {
+    for (; s; s = s->outer) {
+        Value *v = strmap_get(s->values, name);
+        if (v) return v;
+    }
+    return NULL;
+}
+
+static bool scope_bind(Scope *s, const char *name, Value *v, const Loc *loc) {
+    if (strmap_get(s->values, name)) {
+        diag_error(loc, "\"%s\" is defined twice", name);
+        return false;
+    }
+    strmap_put(s->values, name, v);
+    return true;
+}
+
+// ---------------------------------------------------------------- a node's attributes and inputs
+
+Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) {
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    diag_error(n->loc, "%s", line);
+    return NULL;
+}
+
+static const OnnxAttr *find_attr(int n, const OnnxAttr *attrs, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(attrs[i].name, name)) return &attrs[i];
+    return NULL;
+}
+
+// Follows references to the attributes of enclosing functions. NULL: absent.
+static const OnnxAttr *resolve_attr(const OnnxAttr *a, const Call *call) {
+    while (a && a->ref) {
+        if (!call) return NULL;
+        const OnnxAttr *given = find_attr(call->node->n_attrs, call->node->attrs, a->ref);
+        if (given) {
+            a = given;
+            call = call->up;
+        } else {
+            a = find_attr(call->function->n_attrs, call->function->attrs, a->ref);
+            if (a && a->ref) return NULL;
+        }
+    }
+    return a;
+}
+
+static const OnnxAttr *node_attribute(const OnnxNode *n, const char *name) {
+    const OnnxAttr *a = find_attr(n->def->n_attrs, n->def->attrs, name);
+    if (!a) return NULL;
+    n->read[a - n->def->attrs] = true;
+    return resolve_attr(a, n->scope->call);
+}
+
+bool onnx_has(const OnnxNode *n, const char *name) { return node_attribute(n, name) != NULL; }
+
+const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type) {
+    static const char *const types[] = { "nothing", "a float", "an integer", "a string", "a tensor", "a graph", "floats", "integers", "strings", "tensors", "graphs", "a sparse tensor" };
+    const OnnxAttr *a = node_attribute(n, name);
+    if (!a || a->type == type) return a;
+    const char *is = a->type >= 0 && a->type < (int)COUNT(types) ? types[a->type] : "of an unknown kind";
+    onnx_fail(n, "attribute \"%s\" should be %s but is %s", name, types[type], is);
+    return NULL;
+}
+
+int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise) {
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_INT);
+    return a ? a->i : otherwise;
+}
+
+double onnx_float(const OnnxNode *n, const char *name, double otherwise) {
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_FLOAT);
+    return a ? a->f : otherwise;
+}
+
+const char *onnx_string(const OnnxNode *n, const char *name, const char *otherwise) {
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_STRING);
+    return a ? a->s : otherwise;
+}
+
+const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count) {
+    static const int64_t none[1];
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_INTS);
+    *count = a ? a->n : 0;
+    return !a ? NULL : a->n ? a->ints : none;
+}
+
+Value *onnx_input(OnnxNode *n, int i) {
+    if (i < n->n_in && n->in[i]) return n->in[i];
+    return onnx_fail(n, "input %d is missing", i);
+}
+
+bool onnx_inputs(OnnxNode *n, int at_least) {
+    for (int i = 0; i < at_least; i++)
+        if (!onnx_input(n, i)) return false;
+    return true;
+}
+
+bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out) {
+    if (axis < -rank || axis >= rank) {
+        onnx_fail(n, "axis %lld is not within -%d..%d", (long long)axis, rank, rank - 1);
+        return false;
+    }
+    *out = (int)(axis < 0 ? axis + rank : axis);
+    return true;
+}
+
+// ---------------------------------------------------------------- nodes
+
+static bool defined_later(const Scope *s, const char *name) {
+    for (; s; s = s->outer)
+        if (strmap_get(s->makers, name)) return true;
+    return false;
+}
+
+// False when an input is missing (reported) or made by a node that failed (reported there).
+static bool resolve_inputs(const Scope *s, OnnxNode *n) {
+    const OnnxNodeDef *def = n->def;
+    bool ok = true;
+    for (int i = 0; i < def->n_in; i++) {
+        if (!*def->in[i]) continue;
+        n->in[i] = scope_find(s, def->in[i]);
+        if (n->in[i] == &poison) ok = false;
+        bool found = n->in[i] != NULL;
+        if (n->in[i] == &absent) n->in[i] = NULL;
+        if (found) continue;
+        ok = false;
+        if (defined_later(s, def->in[i])) onnx_fail(n, "input \"%s\" is made by a later node: the nodes are not in topological order", def->in[i]);
+        else onnx_fail(n, "input \"%s\" is defined nowhere", def->in[i]);
+    }
+    return ok;
+}
+
+static void bind_outputs(Scope *s, const OnnxNode *n, bool ok) {
+    for (int i = 0; i < n->def->n_out; i++) {
+        const char *name = n->def->out[i];
+        if (!*name) continue;
+        Value *v = ok ? n->out[i] : &poison;
+        if (!v) {
+            onnx_fail(n, "output %d (\"%s\") of this operator is not supported", i, name);
+            v = &poison;
+        }
+        if (v != &poison && !v->name) v->name = name;
+        scope_bind(s, name, v, n->loc);
+    }
+}
+
+static int64_t opset_version(const Import *im, const Scope *s, const char *domain) {
+    for (int i = 0; i < s->n_opsets; i++)
+        if (!strcmp(s->opsets[i].domain, domain)) return s->opsets[i].version;
+    return !*domain && im->model->ir_version < 3 ? 1 : 0;
+}
+
+static void build_nodes(Import *im, Scope *s, int count, const OnnxNodeDef *nodes);
+
+static const OnnxFunction *find_function(Import *im, const OnnxNodeDef *def) {
+    return strmap_get(im->functions, arena_printf(im->arena, "%s\n%s\n%s", def->domain, def->op, def->overload));
+}
+
+// The function's nodes are built in place, in a scope of their own where only its inputs are known.
+static bool inline_function(Import *im, const Scope *s, OnnxNode *n, const OnnxFunction *f) {
+    for (const Call *c = s->call; c; c = c->up)
+        if (c->function == f) { onnx_fail(n, "function \"%s\" calls itself", f->name); return false; }
+    if (s->depth >= MAX_CALLS) {
+        diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
+        return false;
+    }
+    if (n->def->n_in > f->n_in || n->def->n_out > f->n_out) {
+        onnx_fail(n, "function \"%s\" takes %d inputs and gives %d outputs", f->name, f->n_in, f->n_out);
+        return false;
+    }
+    Call call = { f, n->def, s->call };
+    Scope inner;
+    scope_init(im, &inner, NULL, s->g);
+    inner.call = &call;
+    inner.loc = n->loc;
+    inner.depth = s->depth + 1;
+    inner.opsets = f->n_opsets ? f->opsets : s->opsets;
+    inner.n_opsets = f->n_opsets ? f->n_opsets : s->n_opsets;
+    for (int i = 0; i < f->n_in; i++)
+        if (!scope_bind(&inner, f->in[i], i < n->def->n_in && n->in[i] ? n->in[i] : &absent, n->loc)) return false;
+    int errors = diag_errors();
+    build_nodes(im, &inner, f->n_nodes, f->nodes);
+    for (int i = 0; i < n->def->n_out; i++) {
+        n->out[i] = scope_find(&inner, f->out[i]);
+        if (!n->out[i]) onnx_fail(n, "function \"%s\" does not define its output \"%s\"", f->name, f->out[i]);
+        if (n->out[i] == &poison || n->out[i] == &absent) n->out[i] = NULL;
+    }
+    return diag_errors() == errors;
+}
+
+static const OnnxRow *find_row(Import *im, const Scope *s, OnnxNode *n) {
+    const OnnxNodeDef *def = n->def;
+    const char *shown = *def->domain ? def->domain : "ai.onnx";
+    n->opset = opset_version(im, s, def->domain);
+    if (!n->opset) {
+        onnx_fail(n, "operator domain \"%s\" is not imported by the model", shown);
+        return NULL;
+    }
+    if (!*def->domain && n->opset > ONNX_OPSET_LATEST) n->opset = ONNX_OPSET_LATEST;
+    bool known;
+    const OnnxRow *row = onnx_row(def->domain, def->op, n->opset, &known);
+    if (row) return row;
+    if (known) onnx_fail(n, "operator %s is not supported in version %lld of \"%s\"", def->op, (long long)n->opset, shown);
+    else onnx_fail(n, "operator %s of \"%s\" is not supported; `burncc ops` lists those that are", def->op, shown);
+    return NULL;
+}
+
+static void warn_unread(const OnnxNode *n) {
+    static const char *const harmless[] = { "consumed_inputs", "layout", "storage_order", "body", "then_branch", "else_branch" };
+    for (int i = 0; i < n->def->n_attrs; i++) {
+        bool known = n->read[i];
+        for (size_t j = 0; j < COUNT(harmless) && !known; j++) known = !strcmp(harmless[j], n->def->attrs[i].name);
+        if (!known) diag_warn(n->loc, "attribute \"%s\" is not known and has no effect", n->def->attrs[i].name);
+    }
+}
+
+static bool run_builder(OnnxNode *n, const OnnxRow *row) {
+    int errors = diag_errors();
+    n->argument = row->argument;
+    n->g->loc = n->loc;
+    Value *v = row->build(n);
+    if (diag_errors() != errors) return false;
+    if (!v && !(n->n_out == 0 || !n->asked[0])) {
+        onnx_fail(n, "this use of the operator is not supported");
+        return false;
+    }
+    if (n->n_out) n->out[0] = v;
+    warn_unread(n);
+    return true;
+}
+
+static void build_node(Import *im, Scope *s, const OnnxNodeDef *def) {
+    if (im->stop) return;
+    if (++im->nodes > MAX_NODES) {
+        diag_error_as(EXIT_LIMIT, def->loc, "the model has more than %d nodes once functions and bodies are inlined", MAX_NODES);
+        im->stop = true;
+        return;
+    }
+    const Loc *loc = def->loc;
+    if (s->loc) {
+        Loc *chained = arena_copy(im->arena, loc, sizeof *loc);
+        chained->next = s->loc;
+        loc = chained;
+    }
+    OnnxNode n = { .g = s->g, .loc = loc, .def = def, .n_in = def->n_in, .n_out = def->n_out, .import = im, .scope = s };
+    n.in = NEW_ARRAY(im->arena, Value *, def->n_in + 1);
+    n.out = NEW_ARRAY(im->arena, Value *, def->n_out + 8);
+    n.asked = NEW_ARRAY(im->arena, bool, def->n_out + 1);
+    n.read = NEW_ARRAY(im->arena, bool, def->n_attrs + 1);
+    for (int i = 0; i < def->n_out; i++) n.asked[i] = *def->out[i] != 0;
+    const OnnxFunction *f = find_function(im, def);
+    const OnnxRow *row = f ? NULL : find_row(im, s, &n);
+    bool ok = resolve_inputs(s, &n) && (f || row);
+    if (ok) ok = f ? inline_function(im, s, &n, f) : run_builder(&n, row);
+    bind_outputs(s, &n, ok);
+}
+
+static void build_nodes(Import *im, Scope *s, int count, const OnnxNodeDef *nodes) {
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < nodes[i].n_out; j++)
+            if (*nodes[i].out[j]) strmap_put(s->makers, nodes[i].out[j], (void *)(uintptr_t)&nodes[i]);
+    for (int i = 0; i < count; i++) build_node(im, s, &nodes[i]);
+}
+
+// ---------------------------------------------------------------- graphs
+
+static void add_initializers(Import *im, Scope *s, const OnnxGraphDef *def, bool top) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    for (int i = 0; i < def->n_inits; i++) {
+        const OnnxInit *init = &def->inits[i];
+        if (!*init->name) {
+            diag_error(&file, "initializer %d has no name", i);
+            continue;
+        }
+        Value *v = init->tensor ? graph_const(s->g, init->tensor, init->name) : &poison;
+        if (top && init->tensor) v->trainable = dtype_is_float(init->tensor->type.dtype);
+        scope_bind(s, init->name, v, &file);
+    }
+}
+
+// A body's nodes are built in place; its values may use those around it.
+static bool inline_body(OnnxNode *n, const OnnxGraphDef *body, Graph *g, int n_in, Value *const *in, int n_out, Value **out) {
+    Import *im = n->import;
+    if (n->scope->depth >= MAX_CALLS) {
+        diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
+        return false;
+    }
+    if (body->n_inputs != n_in || body->n_outputs < n_out) {
+        onnx_fail(n, "the body takes %d values and gives %d; this use wants %d and %d", body->n_inputs, body->n_outputs, n_in, n_out);
+        return false;
+    }
+    int errors = diag_errors();
+    Scope inner;
+    scope_init(im, &inner, n->scope, g);
+    inner.loc = n->loc;
+    for (int i = 0; i < n_in; i++) scope_bind(&inner, body->inputs[i].name, in[i], n->loc);
+    add_initializers(im, &inner, body, false);
+    build_nodes(im, &inner, body->n_nodes, body->nodes);
+    for (int i = 0; i < n_out; i++) {
+        out[i] = scope_find(&inner, body->outputs[i].name);
+        if (!out[i]) onnx_fail(n, "output \"%s\" of the body is not defined", body->outputs[i].name);
+    }
+    n->g->loc = n->loc;
+    return diag_errors() == errors;
+}
+
+const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr) {
+    const OnnxAttr *a = onnx_attr(n, attr, ONNX_GRAPH);
+    if (!a || !a->graph) onnx_fail(n, "attribute \"%s\" should hold a graph", attr);
+    return a ? a->graph : NULL;
+}
+
+bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, int n_out, Value **out) {
+    const OnnxGraphDef *body = onnx_body(n, attr);
+    return body && inline_body(n, body, n->g, n_in, in, n_out, out);
+}
+
+Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out) {
+    const OnnxGraphDef *body = onnx_body(n, attr);
+    if (!body) return NULL;
+    Graph *g = graph_body(n->g, attr);
+    Value **in = NEW_ARRAY(g->arena, Value *, n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n_out + 1);
+    for (int i = 0; i < n_in; i++) in[i] = graph_input(g, i < body->n_inputs ? body->inputs[i].name : "", types[i]);
+    if (!inline_body(n, body, g, n_in, in, n_out, out)) return NULL;
+    for (int i = 0; i < n_out; i++) graph_output(g, out[i], body->outputs[i].name);
+    return g;
+}
+
+// The dimension of an input: a constant, a symbol, or the constant that --dim gives to the symbol.
+static bool input_dim(Import *im, Graph *g, const OnnxInput *in, int index, int axis, Dim *out) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    const OnnxDim *d = &in->dim[axis];
+    if (d->known) {
+        if (d->value < 0) diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
+        *out = d->value;
+        return d->value >= 0;
+    }
+    const char *name = *d->symbol ? d->symbol : arena_printf(im->arena, "input_%d_dim_%d", index, axis);
+    *out = dim_symbol(g, name);
+    for (int i = 0; im->options && i < im->options->dims.n; i++) {
+        const DimOption *o = &im->options->dims.at[i];
+        if (o->lo != o->hi || strcmp(o->name, name)) continue;
+        int count;
+        Symbol *symbols = graph_symbols(g, &count);
+        for (int j = 0; j < count; j++)
+            if (!strcmp(symbols[j].name, name)) { symbols[j].lo = symbols[j].hi = o->lo; symbols[j].pinned = true; }
+        *out = o->lo;
+    }
+    return true;
+}
+
+static bool input_type(Import *im, Graph *g, const OnnxInput *in, int index, Type *out) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    if (strcmp(in->kind, "tensor")) {
+        diag_error(&file, "input \"%s\" is a %s; only tensors are supported", in->name, in->kind);
+        return false;
+    }
+    if (!in->has_shape) {
+        diag_error(&file, "input \"%s\" has no shape, not even a rank", in->name);
+        return false;
+    }
+    Dim dims[MAX_RANK];
+    int64_t known[MAX_RANK + 1];
+    for (int i = 0; i < in->rank && i < MAX_RANK; i++) {
+        if (!input_dim(im, g, in, index, i, &dims[i])) return false;
+        known[i] = dim_is_const(dims[i]) ? dims[i] : 1;
+    }
+    if (!onnx_type(out, in->dtype, in->rank, known, "input", in->name, &file)) return false;
+    *out = type_make((DType)in->dtype, in->rank, dims);
+    return true;
+}
+
+static const Tensor *frozen_value(const Import *im, const char *name) {
+    for (int i = 0; im->options && i < im->options->frozen.n; i++)
+        if (!strcmp(im->options->frozen.at[i].name, name)) return im->options->frozen.at[i].value;
+    return NULL;
+}
+
+// Whether the frozen value fits the input's type; symbolic dimensions take any size.
+static bool fits(const Type *type, const Tensor *t) {
+    bool ok = type->dtype == t->type.dtype && type->rank == t->type.rank;
+    for (int i = 0; ok && i < type->rank; i++) ok = !dim_is_const(type->dim[i]) || type->dim[i] == t->type.dim[i];
+    return ok;
+}
+
+static void add_input(Import *im, Scope *s, const OnnxInput *in, int index) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    Type type;
+    Value *v = &poison;
+    if (!*in->name) diag_error(&file, "input %d has no name", index);
+    if (input_type(im, s->g, in, index, &type)) {
+        const Tensor *frozen = frozen_value(im, in->name);
+        if (frozen && !fits(&type, frozen)) {
+            diag_error(&file, "the value given for input \"%s\" is %s, the model wants %s", in->name, type_text(im->arena, s->g, &frozen->type), type_text(im->arena, s->g, &type));
+            frozen = NULL;
+        }
+        v = frozen ? graph_const(s->g, arena_copy(im->arena, frozen, sizeof *frozen), in->name) : graph_input(s->g, in->name, type);
+    }
+    if (*in->name) scope_bind(s, in->name, v, &file);
+}
+
+static void add_outputs(Import *im, const Scope *s, const OnnxGraphDef *def) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    StrMap *seen = strmap_new(im->arena);
+    if (!def->n_outputs) diag_error(&file, "the graph has no outputs");
+    for (int i = 0; i < def->n_outputs; i++) {
+        const char *name = def->outputs[i].name;
+        Value *v = scope_find(s, name);
+        if (!v) diag_error(&file, "output \"%s\" is defined nowhere", name);
+        if (strmap_get(seen, name)) diag_error(&file, "output \"%s\" is listed twice", name);
+        strmap_put(seen, name, &poison);
+        if (!v || v == &poison) continue;
+        DType declared = (DType)def->outputs[i].dtype;
+        if (declared && declared != v->type.dtype) diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", name, dtype_name(v->type.dtype));
+        graph_output(s->g, v->def ? v : b_unary(s->g, OP_Identity, v), name);
+    }
+}
+
+// ---------------------------------------------------------------- the model
+
+static bool check_versions(const OnnxModel *m) {
+    Loc file = { .file = m->file, .node = -1 };
+    if (m->ir_version < 1) {
+        diag_error(&file, "not an ONNX model: it has no IR version");
+        return false;
+    }
+    if (m->ir_version > ONNX_IR_LATEST)
+        diag_warn(&file, "IR version %lld is newer than %d, the newest known; reading it as that", (long long)m->ir_version, ONNX_IR_LATEST);
+    if (!m->n_opsets && m->ir_version >= 3) {
+        diag_error(&file, "the model imports no operator set");
+        return false;
+    }
+    for (int i = 0; i < m->n_opsets; i++) {
+        const OnnxOpset *o = &m->opsets[i];
+        if (o->version < 1) {
+            diag_error(&file, "operator set \"%s\" has the version %lld", o->domain, (long long)o->version);
+            return false;
+        }
+        if (!*o->domain && o->version > ONNX_OPSET_LATEST)
+            diag_warn(&file, "operator set %lld is newer than %d, the newest known; reading it as that", (long long)o->version, ONNX_OPSET_LATEST);
+    }
+    return true;
+}
+
+static void register_functions(Import *im) {
+    for (int i = 0; i < im->model->n_functions; i++) {
+        const OnnxFunction *f = &im->model->functions[i];
+        const char *key = arena_printf(im->arena, "%s\n%s\n%s", f->domain, f->name, f->overload);
+        Loc at = { .file = im->model->file, .node = -1, .name = f->name };
+        if (strmap_get(im->functions, key)) diag_error(&at, "function is defined twice");
+        strmap_put(im->functions, key, (void *)(uintptr_t)f);
+    }
+}
+
+static bool is_initializer(const StrMap *inits, const char *name) { return strmap_get(inits, name) != NULL; }
+
+Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir) {
+    int errors = diag_errors();
+    if (!check_versions(m)) return NULL;
+    Graph *g = graph_new(a, o && o->name ? o->name : "model", m->file);
+    g->base_dir = base_dir;
+    g->ir_version = m->ir_version;
+    Import im = { .arena = a, .model = m, .options = o, .functions = strmap_new(a) };
+    register_functions(&im);
+    Scope top;
+    scope_init(&im, &top, NULL, g);
+    top.opsets = m->opsets;
+    top.n_opsets = m->n_opsets;
+    g->opset = opset_version(&im, &top, "");
+    StrMap *inits = strmap_new(a);
+    for (int i = 0; i < m->graph->n_inits; i++) strmap_put(inits, m->graph->inits[i].name, &poison);
+    add_initializers(&im, &top, m->graph, true);
+    for (int i = 0; i < m->graph->n_inputs; i++)
+        if (!is_initializer(inits, m->graph->inputs[i].name)) add_input(&im, &top, &m->graph->inputs[i], i);
+    build_nodes(&im, &top, m->graph->n_nodes, m->graph->nodes);
+    g->loc = NULL;
+    add_outputs(&im, &top, m->graph);
+    return diag_errors() == errors ? g : NULL;
+}
+
+Graph *onnx_inputs_only(Arena *a, const OnnxModel *m) {
+    int errors = diag_errors();
+    Graph *g = graph_new(a, "inputs", m->file);
+    Import im = { .arena = a, .model = m, .functions = strmap_new(a) };
+    Scope top;
+    scope_init(&im, &top, NULL, g);
+    StrMap *inits = strmap_new(a);
+    for (int i = 0; i < m->graph->n_inits; i++) strmap_put(inits, m->graph->inits[i].name, &poison);
+    for (int i = 0; i < m->graph->n_inputs; i++)
+        if (!is_initializer(inits, m->graph->inputs[i].name)) add_input(&im, &top, &m->graph->inputs[i], i);
+    return diag_errors() == errors ? g : NULL;
+}
