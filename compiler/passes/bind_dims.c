@@ -45,8 +45,7 @@ static void pin_by_options(Graph *g, const Options *o) {
     }
 }
 
-// Pinned to 1 for a moment, a symbol that a dimension depends on changes that dimension's text; so the inputs' plain symbols are
-// found by name instead: an input's dimension is one symbol or an expression whose text holds the name as a word.
+// Is `name` one of the names in a dimension's text?
 static bool mentions(const char *text, const char *name) {
     size_t n = strlen(name);
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";

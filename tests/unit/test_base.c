@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// compiler/base: arenas align and zero, text and maps grow, diagnostics have their exact form, files appear whole or not at all.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "burncc.h"
+
+static void test_arena(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    size_t total = 0;
+    for (size_t n = 0; n < 3000; n += 7) {
+        unsigned char *p = arena_alloc(a, n * n);
+        total += n * n;
+        assert_int_equal((uintptr_t)p % (n * n >= 64 ? 64 : 16), 0);
+        if (n) assert_int_equal(p[0] | p[n * n / 2] | p[n * n - 1], 0);
+        memset(p, 0xff, n * n);
+    }
+    assert_int_equal(arena_bytes(a), total);
+    assert_string_equal(arena_printf(a, "%s-%d", "x", 12), "x-12");
+    assert_string_equal(arena_strndup(a, "abcdef", 3), "abc");
+    VEC(int) v = { 0 };
+    for (int i = 0; i < 1000; i++) VEC_PUSH(a, v, i * i);
+    assert_int_equal(v.n, 1000);
+    assert_int_equal(v.at[999], 999 * 999);
+    arena_free(a);
+}
+
+static void test_text_and_map(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Text t;
+    text_init(&t, a);
+    for (int i = 0; i < 500; i++) text_printf(&t, "%d,", i % 10);
+    text_append(&t, "end", 3);
+    assert_int_equal(t.n, 1003);
+    assert_string_equal(t.at + 996, "8,9,end");
+    StrMap *m = strmap_new(a);
+    assert_null(strmap_get(m, "k1"));
+    for (int i = 0; i < 1000; i++) strmap_put(m, arena_printf(a, "k%d", i), arena_printf(a, "v%d", i));
+    strmap_put(m, "k7", arena_printf(a, "new"));
+    assert_string_equal(strmap_get(m, "k7"), "new");
+    assert_string_equal(strmap_get(m, "k999"), "v999");
+    assert_null(strmap_get(m, "k1000"));
+    arena_free(a);
+}
+
+static void test_diagnostics(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Text t;
+    text_init(&t, a);
+    diag_reset();
+    diag_capture(&t);
+    diag_error(&(Loc){ "resnet.onnx", 17, "layer1/conv1", "Conv", NULL }, "weight wants %d input channels, input has %d", 64, 32);
+    diag_warn(&(Loc){ "m.onnx", -1, NULL, NULL, NULL }, "old opset");
+    diag_note(&(Loc){ NULL, 3, NULL, "Relu", NULL }, "made here");
+    diag_error_as(EXIT_LIMIT, &(Loc){ "m.onnx", -1, "a\nb\033[0m", NULL, NULL }, "too large");
+    diag_error(NULL, "no place");
+    diag_capture(NULL);
+    assert_string_equal(t.at, "resnet.onnx: node 17 \"layer1/conv1\" (Conv): error: weight wants 64 input channels, input has 32\n"
+                              "m.onnx: warning: old opset\n"
+                              "node 3 (Relu): note: made here\n"
+                              "m.onnx: \"a?b?[0m\": error: too large\n"
+                              "burncc: error: no place\n");
+    assert_int_equal(diag_errors(), 3);
+    assert_int_equal(diag_status(), EXIT_INVALID);
+    diag_reset();
+    assert_int_equal(diag_errors() + diag_status(), 0);
+    arena_free(a);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    char folder[] = "/tmp/burncc_test_XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    char *path = arena_printf(a, "%s/out.c", folder);
+    File f;
+    Text t;
+    text_init(&t, a);
+    diag_reset();
+    diag_capture(&t);
+
+    OutFile *o = out_open(a, path);
+    assert_non_null(o);
+    for (int i = 0; i < 50000; i++) assert_true(out_write(o, "abcd", 4));
+    assert_int_equal(access(path, F_OK), -1);           // not before it is whole
+    assert_true(out_commit(o));
+    assert_true(file_map(&f, path));
+    assert_int_equal(f.size, 200000);
+    assert_memory_equal(f.data + 199996, "abcd", 4);
+    file_unmap(&f);
+
+    o = out_open(a, path);                              // abandoned: the old file stays, the temporary goes
+    assert_true(out_write(o, "x", 1));
+    out_abandon(o);
+    assert_true(file_map(&f, path));
+    assert_int_equal(f.size, 200000);
+    file_unmap(&f);
+    assert_int_equal(diag_errors(), 0);
+
+    if (access("/dev/full", W_OK) == 0) {               // written directly, and the error is seen
+        o = out_open(a, "/dev/full");
+        out_write(o, "x", 1);
+        assert_false(out_commit(o));
+        assert_int_equal(diag_status(), EXIT_IO);
+        struct stat st;
+        assert_int_equal(stat("/dev/full", &st), 0);
+        assert_true(S_ISCHR(st.st_mode));
+    }
+    assert_false(file_map(&f, arena_printf(a, "%s/absent", folder)));
+    assert_false(file_map(&f, folder));
+    assert_null(out_open(a, arena_printf(a, "%s/no/such/folder", folder)));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);                 // nothing else was left in it
+    diag_capture(NULL);
+    diag_reset();
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arena), cmocka_unit_test(test_text_and_map), cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_files),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
