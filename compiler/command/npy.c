@@ -234,8 +234,8 @@ bool npy_write(Arena *a, const char *path, const Tensor *t) {
     if (strings) text_printf(&head, "<U%lld", (long long)width);
     else text_printf(&head, "%s", descr_of(t->type.dtype));
     text_printf(&head, "', 'fortran_order': False, 'shape': (");
-    for (int i = 0; i < t->type.rank; i++) text_printf(&head, "%lld,%s", (long long)t->type.dim[i], i + 1 < t->type.rank ? " " : "");
-    text_printf(&head, "), }");
+    for (int i = 0; i < t->type.rank; i++) text_printf(&head, "%s%lld", i ? ", " : "", (long long)t->type.dim[i]);
+    text_printf(&head, "%s), }", t->type.rank == 1 ? "," : "");
     while ((MAGIC_BYTES + 4 + head.n + 1) % ALIGNMENT) text_append(&head, " ", 1);
     text_append(&head, "\n", 1);
     if (strings) write_strings(&body, t, width);
