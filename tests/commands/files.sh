@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What is written, and what is not: outputs, their names, damaged models, disks that are full.
+source "$(dirname "$0")/tap.sh"
+
+mkdir -p out.c.d
+status 0 "compile" "$burncc" scores.onnx -o out.c.d/net.c
+grep -q 'int net_run(' out.c.d/net.h
+result $? "the functions are named after the output"
+cp out.c.d/net.c first.c
+status 0 "compile again" "$burncc" scores.onnx -o out.c.d/net.c
+cmp -s first.c out.c.d/net.c
+result $? "the same input gives the same bytes"
+status 0 "default output" "$burncc" scores.onnx
+[ -s scores.c ] && [ -s scores.h ]
+result $? "scores.c and scores.h"
+rm -f scores.c scores.h
+status 0 "name" "$burncc" scores.onnx -o b.c --name lenet
+grep -q 'int lenet_run(' b.h
+result $? "--name names the functions"
+status 0 "large weights" "$burncc" large.onnx -o large.c --embed-limit 4K
+[ -s large.bin ]
+result $? "they are in large.bin"
+status 0 "dump" "$burncc" scores.onnx --dump import
+says 'MatMul'
+absent scores.c scores.h
+status 0 "report" "$burncc" scores.onnx -o b.c --report
+says 'workspace'
+
+status 4 "no such model" "$burncc" missing.onnx -o bad.c
+says 'missing.onnx: error: cannot open'
+status 4 "a folder as model" "$burncc" . -o bad.c
+status 1 "cut model" "$burncc" cut.onnx -o bad.c
+status 1 "text as model" "$burncc" text.onnx -o bad.c
+status 1 "unknown operators" "$burncc" unknown.onnx -o bad.c
+says 'Frobnicate'
+says 'Defrobnicate'
+status 1 "shape from an input's value" "$burncc" reshape/reshape.onnx -o bad.c
+absent bad.c bad.h bad.bin
+status 4 "no such folder" "$burncc" scores.onnx -o nowhere/bad.c
+status 4 "model that is no file" "$burncc" /dev/null -o bad.c
+
+if [ -w /dev/full ]; then
+    ln -s /dev/full full.c
+    status 4 "full disk" "$burncc" scores.onnx -o full.c
+    absent full.h full.bin
+    "$burncc" --help >/dev/full 2>err
+    [ $? = 4 ]
+    result $? "full standard output: status 4"
+    "$burncc" inspect scores.onnx >/dev/full 2>err
+    [ $? = 4 ]
+    result $? "full standard output of inspect: status 4"
+fi
+leftover=$(find . -name '*.tmp' | head -1)
+[ -z "$leftover" ]
+result $? "no temporary is left beside outputs"
+finish

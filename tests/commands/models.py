@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Writes the models and data that the command tests use into a folder: models.py DIR. Standard library only.
+
+scores.onnx   image f32[batch,1,2,2] -> scores f32[batch,5]: Flatten, MatMul; with data sets 0, 2 and 10 (batch 1, 3, 1)
+wrong/        the same model, a data set whose output is wrong, and one whose tolerance.txt is wide enough
+pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
+large.onnx    64 KiB of weights
+unknown.onnx  two nodes of an operator that does not exist
+reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value
+cut.onnx      scores.onnx without its last 40 bytes;  text.onnx: not protobuf
+"""
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from onnx_wire import FLOAT, INT64, graph, model, node, tensor, value_info  # noqa: E402
+
+WEIGHTS = [[(3 * i + 5 * j) % 7 - 3.0 for j in range(5)] for i in range(4)]
+
+
+def scores(batch):
+    return [[sum(row[i] * WEIGHTS[i][j] for i in range(4)) for j in range(5)] for row in batch]
+
+
+def image(row):
+    return [[row[0:2], row[2:4]]]
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def data_set(folder, batch, outputs):
+    write(folder / "input_0.pb", tensor("image", FLOAT, [image(row) for row in batch]))
+    write(folder / "output_0.pb", tensor("scores", FLOAT, outputs))
+
+
+def npy(descr, shape, data):
+    head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (63 - (len(head) + 10) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+
+
+def main(root):
+    nodes = [node("Flatten", ["image"], ["flat"]), node("MatMul", ["flat", "w"], ["scores"])]
+    weights = tensor("w", FLOAT, WEIGHTS)
+    text = model(graph(nodes, [value_info("image", FLOAT, ["batch", 1, 2, 2])], [value_info("scores", FLOAT, ["batch", 5])], [weights]))
+    write(root / "scores.onnx", text)
+    write(root / "cut.onnx", text[:-40])
+    write(root / "text.onnx", b"this is no model\n")
+    one, three = [[0.5, 1.0, -1.0, 2.0]], [[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 1.0], [-1.0, 0.25, 0.0, 0.0]]
+    data_set(root / "test_data_set_0", one, scores(one))
+    data_set(root / "test_data_set_2", three, scores(three))
+    data_set(root / "test_data_set_10", one, scores(one))
+
+    write(root / "wrong" / "scores.onnx", text)
+    near = [[v * 1.01 for v in row] for row in scores(one)]
+    data_set(root / "wrong" / "test_data_set_0", one, near)
+    data_set(root / "wrong" / "test_data_set_1", one, near)
+    write(root / "wrong" / "test_data_set_1" / "tolerance.txt", b"0.05 0.01\n")
+    write(root / "wrong" / "test_data_set_2" / "input_0.pb", b"\xff\xff\xff")
+    write(root / "wrong" / "test_data_set_2" / "output_0.pb", b"")
+
+    write(root / "seven.pgm", b"P5\n# a comment\n2 2\n255\n\x00\x80\xff\x40")
+    write(root / "wide.pgm", b"P5 3 2 255\n\x00\x80\xff\x40\x00\x00")
+    write(root / "image.npy", npy("<f4", (1, 1, 2, 2), struct.pack("<4f", *one[0])))
+    write(root / "image64.npy", npy(">f8", (1, 1, 2, 2), struct.pack(">4d", *one[0])))
+    write(root / "flat.npy", npy("<f4", (4,), struct.pack("<4f", *one[0])))
+    write(root / "bomb.npy", npy("<f4", (1000000, 1000000, 1000000), b""))
+    write(root / "image.txt", b"0.5, 1.0\n-1.0 2.0\n")
+    write(root / "odd.txt", b"0.5 one\n-1.0 2.0\n")
+
+    nodes = [node("Add", ["x", "x"], ["sum"]), node("Mul", ["y", "two"], ["twice"])]
+    ends = [value_info("x", FLOAT, [3]), value_info("y", INT64, [3])], [value_info("sum", FLOAT, [3]), value_info("twice", INT64, [3])]
+    write(root / "pair.onnx", model(graph(nodes, *ends, [tensor("two", INT64, [2])])))
+    write(root / "x.txt", b"1 2.5 -3\n")
+    write(root / "y.txt", b"[10, 20, 9007199254740993]\n")
+
+    square = tensor("w", FLOAT, [[(i * j % 11 - 5.0) / 8 for j in range(128)] for i in range(128)])
+    ends = [value_info("x", FLOAT, [1, 128])], [value_info("y", FLOAT, [1, 128])]
+    write(root / "large.onnx", model(graph([node("MatMul", ["x", "w"], ["y"])], *ends, [square])))
+
+    nodes = [node("Frobnicate", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Defrobnicate", ["b"], ["y"])]
+    ends = [value_info("x", FLOAT, [4])], [value_info("y", FLOAT, [4])]
+    write(root / "unknown.onnx", model(graph(nodes, *ends)))
+
+    ends = [value_info("x", FLOAT, [6]), value_info("shape", INT64, [2])], [value_info("y", FLOAT, [None, None])]
+    write(root / "reshape" / "reshape.onnx", model(graph([node("Reshape", ["x", "shape"], ["r"]), node("Neg", ["r"], ["y"])], *ends)))
+    folder = root / "reshape" / "test_data_set_0"
+    write(folder / "input_0.pb", tensor("x", FLOAT, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    write(folder / "input_1.pb", tensor("shape", INT64, [2, 3]))
+    write(folder / "output_0.pb", tensor("y", FLOAT, [[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]]))
+
+
+main(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# burncc run, bench, inspect and ops: kinds of input, kinds of output.
+source "$(dirname "$0")/tap.sh"
+
+status 0 "npy" "$burncc" run scores.onnx --input image=image.npy
+says '^scores: f32\[1,5\]  min='
+says 'largest:'
+cp out expected
+for input in image.txt image64.npy test_data_set_0/input_0.pb; do
+    status 0 "$input" "$burncc" run scores.onnx --input image=$input
+    cmp -s out expected
+    result $? "the same numbers"
+done
+status 0 "image" "$burncc" run scores.onnx --input seven.pgm
+status 0 "two inputs" "$burncc" run pair.onnx --input x=x.txt --input y=y.txt
+says '2 5 -6'
+says '20 40 18014398509481986'
+status 0 "json" "$burncc" run pair.onnx --input x=x.txt --input y=y.txt --json
+python3 -c 'import json; o = json.load(open("out"))["outputs"]; assert o[0]["name"] == "sum" and o[1]["values"][0] == 20'
+result $? "it is JSON"
+status 0 "to files" "$burncc" run scores.onnx --input image.npy --output results
+python3 - <<'END'
+import struct
+data = open("results/scores.npy", "rb").read()
+assert data[:8] == b"\x93NUMPY\x01\x00" and b"'shape': (1, 5)" in data and len(data) % 64 == 20
+struct.unpack("<5f", data[-20:])
+END
+result $? "results/scores.npy"
+status 0 "what it wrote" "$burncc" run pair.onnx --input x=x.txt --input y=y.txt --output results
+status 0 "it can read" "$burncc" run pair.onnx --input x=results/sum.npy --input y=results/twice.npy
+says '4 10 -12'
+
+status 2 "no input" "$burncc" run pair.onnx --input x=x.txt
+says 'inputs without a value: y: i64\[3\]'
+status 2 "no such input" "$burncc" run pair.onnx --input z=x.txt
+status 1 "wrong shape" "$burncc" run scores.onnx --input image=flat.npy
+says 'holds f32\[4\], the model wants f32\[batch,1,2,2\]'
+status 1 "wrong image" "$burncc" run scores.onnx --input image=wide.pgm
+status 1 "text that is no number" "$burncc" run scores.onnx --input image=odd.txt
+says "value 1, 'one', is not a f32"
+status 1 "an array larger than its file" "$burncc" run scores.onnx --input image=bomb.npy
+status 4 "no such file" "$burncc" run scores.onnx --input image=none.npy
+
+status 0 "bench" "$burncc" bench scores.onnx --seconds 0.05
+says '^median_ms=[0-9.e-]+ min_ms=[0-9.e-]+ gflops=[0-9.e+-]+ workspace_bytes=[0-9]+'
+status 0 "bench of large weights" "$burncc" bench large.onnx --seconds 0.05 --json --embed-limit 1K
+python3 -c 'import json; assert json.load(open("out"))["weights_bytes"] > 60000'
+result $? "it is JSON"
+status 0 "inspect" "$burncc" inspect scores.onnx --dim batch=2
+says 'inputs +image: f32\['
+says 'MatMul 1'
+says '40 multiply-adds'
+status 0 "inspect" "$burncc" inspect scores.onnx --json
+python3 -c 'import json; o = json.load(open("out")); assert o["supported"] and o["parameters"] == 20 and o["operators"]["MatMul"] == 1'
+result $? "it is JSON"
+status 1 "inspect what is not supported" "$burncc" inspect unknown.onnx
+status 0 "ops" "$burncc" ops
+says 'MatMul +ai.onnx +1'
+status 0 "ops" "$burncc" ops --json
+python3 -c 'import json; o = json.load(open("out")); assert len(o["onnx"]) > 50 and len(o["operations"]) > 30'
+result $? "it is JSON"
+status 0 "ops" "$burncc" ops --markdown
+says '^\| MatMul \| ai.onnx \|'
+finish

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Mistakes on the command line: status 2 and a line that helps.
+source "$(dirname "$0")/tap.sh"
+
+status 2 "no arguments" "$burncc"
+says 'no model; usage: burncc MODEL'
+status 0 "help" "$burncc" --help
+says 'burncc verify MODEL'
+says 'Exit status'
+for command in compile verify run bench inspect ops; do
+    status 0 "$command --help" "$burncc" $command --help
+    says "Usage: burncc"
+done
+status 0 "version" "$burncc" --version
+says '^burncc [0-9]+\.[0-9]+'
+says 'MIT OR Apache-2.0'
+says 'protobuf-c +[0-9]'
+
+status 2 "unknown option" "$burncc" scores.onnx --tagret generic
+says "unknown option '--tagret'; did you mean --target\?"
+status 2 "option of another command" "$burncc" scores.onnx --seconds 3
+says '--seconds is not an option of `burncc compile`'
+status 2 "unknown command" "$burncc" verfy scores.onnx
+says "unknown command 'verfy'; did you mean verify\?"
+status 2 "command without model" "$burncc" verify
+status 2 "unknown target" "$burncc" scores.onnx --target genric
+says 'the targets are portable, generic, native'
+status 2 "missing value" "$burncc" scores.onnx --target
+says '--target wants a value'
+status 2 "two models" "$burncc" scores.onnx pair.onnx
+says "'pair.onnx' is too many"
+status 2 "dim without value" "$burncc" scores.onnx --dim batch
+status 2 "dim with bad range" "$burncc" scores.onnx --dim batch=4..2
+status 2 "dim twice" "$burncc" scores.onnx --dim batch=1 --dim batch=2
+status 2 "dim that is not there" "$burncc" scores.onnx -o a.c --dim bacth=2
+says 'batch'
+status 2 "output that is no C file" "$burncc" scores.onnx -o scores.txt
+status 2 "name that is no identifier" "$burncc" scores.onnx -o a.c --name 9lives
+status 2 "embed limit that is no number" "$burncc" scores.onnx --embed-limit lots
+status 2 "threads that are none" "$burncc" bench scores.onnx --threads 0
+status 2 "unknown stage" "$burncc" scores.onnx --dump optimise
+says 'import.*fold.*schedule'
+status 2 "ops with a model" "$burncc" ops scores.onnx
+absent a.c a.h scores.c scores.h
+finish

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# burncc verify: data sets in order, sizes bound from them, tolerances, failures of every kind.
+source "$(dirname "$0")/tap.sh"
+
+status 0 "good data" "$burncc" verify scores.onnx
+sed 's/.*data=//' out >order
+printf 'test_data_set_0\ntest_data_set_2\ntest_data_set_10\n' | cmp -s - order
+result $? "data sets in the order of their numbers"
+[ "$(grep -c '^pass max_abs=[^ ]* max_rel=[^ ]* ' out)" = 3 ]
+result $? "a pass line for each"
+status 0 "one data set" "$burncc" verify scores.onnx --data test_data_set_2
+status 0 "portable" "$burncc" verify scores.onnx --target portable
+status 0 "json" "$burncc" verify scores.onnx --json
+python3 -c 'import json; assert all(json.loads(l)["pass"] for l in open("out"))'
+result $? "each line is JSON"
+
+status 1 "wrong data" "$burncc" verify wrong/scores.onnx
+[ "$(cut -d' ' -f1 out | tr '\n' ' ')" = "FAIL pass FAIL " ]
+result $? "wrong, within tolerance.txt, unreadable"
+says '^FAIL scores element 0: .*max_abs='
+status 0 "wide tolerance" "$burncc" verify wrong/scores.onnx --data wrong/test_data_set_0 --rtol 0.1
+status 1 "narrow tolerance" "$burncc" verify wrong/scores.onnx --data wrong/test_data_set_1 --rtol 0
+status 4 "no data" "$burncc" verify pair.onnx --data tmp
+status 0 "shape from an input's value" "$burncc" verify reshape/reshape.onnx
+says '^pass .* frozen=shape$'
+status 1 "unknown operators" "$burncc" verify unknown.onnx --data test_data_set_0
+
+CC=no-such-compiler status 4 "no compiler" "$burncc" verify scores.onnx
+says "cannot run the C compiler 'no-such-compiler'"
+CC=false status 1 "a compiler that fails" "$burncc" verify scores.onnx
+says "rejects the generated code"
+
+printf '#!/bin/sh\nsleep 2\n' >slow-cc                   # interrupted while $CC runs: nothing is left in $TMPDIR
+chmod +x slow-cc
+CC=./slow-cc "$burncc" verify scores.onnx >out 2>err &
+child=$!
+for _ in $(seq 100); do [ -z "$(ls "$TMPDIR")" ] || break; sleep 0.05; done
+kill -TERM $child
+wait $child
+[ $? = 143 ]
+result $? "SIGTERM ends it"
+finish
