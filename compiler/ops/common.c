@@ -40,8 +40,8 @@ void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, i
 
 bool op_numeric(Node *n, const Value *v) {
     DClass c = dtype_class(v->type.dtype);
-    if (c != CLASS_STRING && c != CLASS_COMPLEX && c != CLASS_NONE) return true;
-    diag_error(n->loc, "wants numbers, input is %s", value_type_text(v));
+    if (c == CLASS_FLOAT || c == CLASS_INT || c == CLASS_UINT) return true;
+    diag_error(n->loc, "wants numbers, not %s%s", value_type_text(v), c == CLASS_BOOL ? "; cast it" : "");
     return false;
 }
 

@@ -10,7 +10,7 @@ const char *value_type_text(const Value *v);                                // "
 bool op_axis(Node *n, int rank, int *axis);                                 // attribute axis (default 0) in 0..rank-1, else a diagnostic
 bool op_ints(Node *n, const char *name, int want, const int64_t **at);      // attribute with exactly `want` integers, else a diagnostic
 void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, int64_t *at); // attribute or `otherwise` everywhere
-bool op_numeric(Node *n, const Value *v);                                   // not a string, complex or untyped value, else a diagnostic
+bool op_numeric(Node *n, const Value *v);                                   // integers or real floats, else a diagnostic
 bool op_index_type(Node *n, const Value *v);                                // an integer tensor, else a diagnostic
 bool op_static(Node *n, Dim d, const char *why);                            // a constant dimension, else a diagnostic that names --dim
 Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d + k, k of any sign

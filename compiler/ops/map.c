@@ -297,7 +297,7 @@ static bool saturates(const Node *n) { return node_int(n, "saturate", 1) != 0; }
 
 bool shape_cast(Node *n) {
     DType to = (DType)node_int(n, "to", DT_NONE);
-    if (!op_numeric(n, n->in[0])) return false;
+    if (n->in[0]->type.dtype != DT_BOOL && !op_numeric(n, n->in[0])) return false;
     DClass class = to > DT_NONE && to < DT_INDEX ? dtype_class(to) : CLASS_NONE;
     if (class == CLASS_NONE || class == CLASS_STRING || class == CLASS_COMPLEX) {
         diag_error(n->loc, "no casts to %s", to > DT_NONE && to < DT_INDEX ? dtype_name(to) : "an unknown type");

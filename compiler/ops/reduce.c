@@ -51,13 +51,10 @@ static ReduceOp reduce_op(const Node *n) {
 bool shape_reduce(Node *n) {
     Type t = n->in[0]->type;
     bool reduced[MAX_RANK];
-    if (!op_numeric(n, n->in[0])) return false;
+    bool logical = t.dtype == DT_BOOL && (n->op == OP_ReduceMax || n->op == OP_ReduceMin);     // any, all
+    if (!logical && !op_numeric(n, n->in[0])) return false;
     if (!reduced_axes(n, t.rank, reduced)) {
         diag_error(n->loc, "an axis to reduce is outside 0..%d of %s", t.rank - 1, value_type_text(n->in[0]));
-        return false;
-    }
-    if (t.dtype == DT_BOOL && n->op != OP_ReduceMax && n->op != OP_ReduceMin) {
-        diag_error(n->loc, "%s wants numbers, input is %s; cast it", op_table[n->op].name, value_type_text(n->in[0]));
         return false;
     }
     drop_axes(&t, reduced, node_int(n, "keepdims", 1) != 0);
