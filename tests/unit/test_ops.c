@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Every primitive against itself, three ways. A case is a graph in text over odd sizes; for each:
+//   - the evaluator runs it (and gives the expected numbers where the case states them);
+//   - each node's lowering, interpreted element by element, must give what its evaluator gives, with no load outside its tensor;
+//   - where inputs are f64, gradients must agree with central differences, and the backward nodes pass the lowering check as well.
+// Input names choose the random values: pos (0.5..1.5), below5 (-5..4), anything else -1..1 or small integers.
+#include "burncc.h"
+#include "ir/expr.h"
+#include "ops/common.h"
+#include "schedule/schedule.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct Case { const char *inputs, *body, *result, *expect; } Case;
+
+static const Case cases[] = {
+    // ---- views
+    { "%0: f64[2,3]", "%1 = Identity(%0)", "%1", NULL },
+    { "%0: f64[2,3,5]", "%1 = Reshape(%0) {shape=[3,10]}", "%1", NULL },
+    { "%0: f64[4,3,5]", "%1 = Reshape(%0) {shape=[2,2,1,15]}", "%1", NULL },
+    { "%0: f64[1,6]", "%1 = Reshape(%0) {shape=[3,1,2,1]}", "%1", NULL },
+    { "%0: f64[1]", "%1 = Reshape(%0) {shape=[]}", "%1", NULL },
+    { "%0: i8[0,3]", "%1 = Reshape(%0) {shape=[5,0]}", "%1", NULL },
+    { "%0: f64[2,3,5]", "%1 = Transpose(%0) {perm=[2,0,1]}", "%1", NULL },
+    { "%0: u8[37,41]", "%1 = Transpose(%0) {perm=[1,0]}", "%1", NULL },
+    { "", "%0 = const i16[2,3] {1,2,3,4,5,6}\n %1 = Transpose(%0) {perm=[1,0]}", "%1", "1 4 2 5 3 6" },
+    { "%0: f16[3,34,2,33]", "%1 = Transpose(%0) {perm=[3,0,2,1]}", "%1", NULL },
+    { "%0: f64[3,1]", "%1 = Expand(%0) {shape=[2,3,5]}", "%1", NULL },
+    { "%0: f64[]", "%1 = Expand(%0) {shape=[3]}", "%1", NULL },
+    { "%0: f64[7,5]", "%1 = Slice(%0) {starts=[1,0], steps=[2,1], sizes=[3,4]}", "%1", NULL },
+    { "%0: f64[7,5]", "%1 = Slice(%0) {starts=[6,3], steps=[-3,-1], sizes=[2,4]}", "%1", NULL },
+    { "%0: f64[7]", "%1 = Slice(%0) {starts=[3], steps=[1], sizes=[0]}", "%1", NULL },
+    { "%0: f64[2,3], %1: f64[2,1], %2: f64[2,4]", "%3 = Concat(%0, %1, %2) {axis=1}", "%3", NULL },
+    { "%0: bool[1,3], %1: bool[0,3], %2: bool[2,3]", "%3 = Concat(%0, %1, %2) {axis=0}", "%3", NULL },
+    { "", "%0 = Iota() {shape=[2,3], axis=1, dtype=f32}", "%0", "0 1 2 0 1 2" },
+    { "%0: f64[2,3,5]", "%1 = Shape(%0)", "%1", "2 3 5" },
+    // ---- padding
+    { "", "%0 = const i8[2] {7,8}\n %1 = const i8[] {1}\n %2 = Pad(%0, %1) {lo=[2], hi=[1], interior=[2]}", "%2", "1 1 7 1 1 8 1" },
+    { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[1,0], hi=[2,3]}", "%1", NULL },
+    { "%0: f64[3,4], %1: f64[]", "%2 = Pad(%0, %1) {lo=[1,-1], hi=[-1,2], interior=[2,1]}", "%2", NULL },
+    { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[-2,-3], hi=[0,-2], interior=[1,2]}", "%1", NULL },
+    { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[2,3], hi=[1,2], mode=\"reflect\"}", "%1", NULL },
+    { "%0: f64[3]", "%1 = Pad(%0) {lo=[5], hi=[9], mode=\"reflect\"}", "%1", NULL },
+    { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[2,-1], hi=[1,5], mode=\"edge\"}", "%1", NULL },
+    { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[4,1], hi=[2,-1], mode=\"wrap\"}", "%1", NULL },
+    { "", "%0 = const i32[3] {1,2,3}\n %1 = Pad(%0) {lo=[2], hi=[2], mode=\"reflect\"}", "%1", "3 2 1 2 3 2 1" },
+    { "", "%0 = const i32[3] {1,2,3}\n %1 = Pad(%0) {lo=[2], hi=[2], mode=\"wrap\"}", "%1", "2 3 1 2 3 1 2" },
+    // ---- reductions
+    { "%0: f64[3,5,2]", "%1 = ReduceSum(%0) {axes=[0,2], keepdims=0}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = ReduceSum(%0) {keepdims=1}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = ReduceSum(%0) {axes=[]}", "%1", NULL },
+    { "%0: f32[0,5]", "%1 = ReduceMin(%0) {axes=[0], keepdims=0}", "%1", "inf inf inf inf inf" },
+    { "%0: f16[3,100]", "%1 = ReduceSum(%0) {axes=[1]}", "%1", NULL },
+    { "%0: f64[3,5,2]", "%1 = ReduceProd(%0) {axes=[2,0], keepdims=0}", "%1", NULL },
+    { "", "%0 = const f64[4] {2,0,3,5}\n %1 = ReduceProd(%0)", "%1", "0" },
+    { "%0: i32[4,3]", "%1 = ReduceProd(%0) {axes=[1]}", "%1", NULL },
+    { "%0: f64[3,5,2]", "%1 = ReduceMax(%0) {axes=[1], keepdims=0}", "%1", NULL },
+    { "%0: f64[3,5,2]", "%1 = ReduceMin(%0) {axes=[1,2]}", "%1", NULL },
+    { "%0: u64[7]", "%1 = ReduceMax(%0)", "%1", NULL },
+    { "%0: bool[3,5]", "%1 = ReduceMax(%0) {axes=[1]}", "%1", NULL },
+    { "%0: bool[3,5]", "%1 = ReduceMin(%0) {axes=[0]}", "%1", NULL },
+    { "%0: i32[3,5,2]", "%1 = ArgMax(%0) {axis=1, keepdims=0}", "%1", NULL },
+    { "", "%0 = const i32[5] {1,3,0,3,0}\n %1 = ArgMax(%0) {axis=0, last=1}\n %2 = ArgMin(%0) {axis=0}", "%1, %2", "3 2" },
+    { "%0: f32[3,1,2]", "%1 = ArgMin(%0) {axis=1, last=1}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = CumSum(%0) {axis=1}", "%1", NULL },
+    { "%0: f64[4,3]", "%1 = CumSum(%0) {axis=0, exclusive=1, reverse=1}", "%1", NULL },
+    { "%0: f64[4,3]", "%1 = CumSum(%0) {axis=0, reverse=1}", "%1", NULL },
+    { "", "%0 = const i64[4] {1,2,3,4}\n %1 = CumSum(%0) {axis=0, exclusive=1}", "%1", "0 1 3 6" },
+    { "%0: f32[3,5]", "%1 = CumProd(%0) {axis=1, exclusive=1}", "%1", NULL },
+    // ---- windows
+    { "%0: f64[2,3,9]", "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}", "%1", NULL },
+    { "%0: f64[1,2,7,8]", "%1 = WindowSum(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1", NULL },
+    { "%0: f64[1,1,8]", "%1 = WindowSum(%0) {kernel=[3], strides=[3], ceil_mode=1}", "%1", NULL },
+    { "", "%0 = const f32[1,1,5] {1,2,3,4,5}\n %1 = WindowSum(%0) {kernel=[2], strides=[2], pads=[1,0]}", "%1", "1 5 9" },
+    { "%0: f64[2,2,7,6]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
+    { "%0: i8[1,2,7]", "%1 = WindowMax(%0) {kernel=[3], pads=[2,2]}", "%1", NULL },
+    { "%0: f64[1,2,3,4,5]", "%1 = WindowMax(%0) {kernel=[2,2,2], strides=[1,1,2], ceil_mode=1}", "%1", NULL },
+    { "%0: f32[2,2,7]", "%1 = WindowArgMax(%0) {kernel=[3], strides=[2], pads=[1,1], dilations=[2]}", "%1", NULL },
+    { "", "%0 = const f32[1,2,3] {1,5,5,2,1,0}\n %1 = WindowArgMax(%0) {kernel=[2]}", "%1", "1 1 3 4" },
+    // ---- contractions
+    { "%0: f64[3,5], %1: f64[5,4]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "", "%0 = const i8[2,2] {1,2,3,4}\n %1 = const i8[2] {100,1}\n %2 = MatMul(%0, %1)", "%2", "102 48" },
+    { "%0: f64[5], %1: f64[5]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[5], %1: f64[2,5,3]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[2,3,5], %1: f64[5]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[2,1,3,5], %1: f64[4,5,2]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[2,3,5], %1: f64[5,4]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f16[3,17], %1: f16[17,4]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[2,0], %1: f64[0,3]", "%2 = MatMul(%0, %1)", "%2", "0 0 0 0 0 0" },
+    { "%0: f64[2,3,9], %1: f64[4,3,3]", "%2 = Conv(%0, %1) {strides=[2], pads=[1,2]}", "%2", NULL },
+    { "%0: f64[2,4,6,7], %1: f64[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[1,2], dilations=[2,1], pads=[1,0,2,1], group=2}", "%2", NULL },
+    { "%0: f64[1,3,8,8], %1: f64[3,1,3,3]", "%2 = Conv(%0, %1) {strides=[3,2], pads=[3,0,0,3], group=3}", "%2", NULL },
+    { "%0: f64[1,2,5,5], %1: f64[3,2,1,1]", "%2 = Conv(%0, %1) {strides=[2,2]}", "%2", NULL },
+    { "%0: f64[1,2,3,4,3], %1: f64[2,2,2,2,2]", "%2 = Conv(%0, %1) {pads=[0,1,0,1,0,1]}", "%2", NULL },
+    { "%0: f64[1,1,12], %1: f64[1,1,2]", "%2 = Conv(%0, %1) {strides=[5], pads=[0,0]}", "%2", NULL },
+    { "%0: i32[1,2,5], %1: i32[2,2,3]", "%2 = Conv(%0, %1) {pads=[1,1]}", "%2", NULL },
+    { "", "%0 = const f32[1,1,3,3] {1,2,3,4,5,6,7,8,9}\n %1 = const f32[1,1,2,2] {1,0,0,-1}\n %2 = Conv(%0, %1)", "%2", "-4 -4 -4 -4" },
+    // ---- indexed access
+    { "%0: f64[3,5,2], %1 below5: i64[2,3]", "%2 = Gather(%0, %1) {axis=1}", "%2", NULL },
+    { "%0: f64[3,5], %1 below5: i32[4]", "%2 = Gather(%0, %1) {axis=0}", "%2", NULL },      // some are outside: 0
+    { "%0: u16[5,3]", "%1 = const i64[2] {-1,0}\n %2 = Gather(%0, %1) {axis=0}", "%2", NULL },
+    { "%0: f64[5], %1 below5: i64[]", "%2 = Gather(%0, %1) {axis=0}", "%2", NULL },
+    { "%0: f64[5,3], %1 below5: i64[2,3]", "%2 = GatherElements(%0, %1) {axis=0}", "%2", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,7]", "%2 = GatherElements(%0, %1) {axis=1}", "%2", NULL },
+    { "%0: f64[5,4,3], %1 below5: i64[2,3,2]", "%2 = GatherND(%0, %1)", "%2", NULL },
+    { "%0: f64[2,5,3], %1 below5: i64[2,4,1]", "%2 = GatherND(%0, %1) {batch_dims=1}", "%2", NULL },
+    { "%0: f64[5,3], %1: f64[2,3]", "%2 = const i64[2,3] {0,1,2,4,-2,3}\n %3 = ScatterElements(%0, %2, %1) {axis=0}", "%3", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,7], %2: f64[2,7]", "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"add\"}", "%3", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,3], %2 pos: f64[2,3]", "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"mul\"}", "%3", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,4], %2: f64[2,4]", "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"max\"}", "%3", NULL },
+    { "%0: f64[5,3], %1: f64[2,3]", "%2 = const i64[2,1] {3,-5}\n %3 = ScatterND(%0, %2, %1)", "%3", NULL },
+    { "%0: f64[5,4], %1 below5: i64[3,2], %2: f64[3]", "%3 = ScatterND(%0, %1, %2) {reduction=\"add\"}", "%3", NULL },
+    { "%0: f64[5,2], %1 below5: i64[6,1], %2: f64[6,2]", "%3 = ScatterND(%0, %1, %2) {reduction=\"min\"}", "%3", NULL },
+    { "", "%0 = const i32[3] fill 1\n %1 = const i64[4] {0,0,2,9}\n %2 = const i32[4] {2,3,4,5}\n"
+          "%3 = ScatterElements(%0, %1, %2) {axis=0, reduction=\"add\"}", "%3", "6 1 5" },
+    // ---- order, random numbers
+    { "%0: f64[3,7,2]", "%1, %2 = Sort(%0) {axis=1}", "%1, %2", NULL },
+    { "", "%0 = const i32[5] {3,1,2,1,3}\n %1, %2 = Sort(%0) {axis=0, largest=1}", "%1, %2", "3 3 2 1 1 0 4 2 1 3" },
+    { "", "%0 = RandomUniform() {shape=[3,7], dtype=f32, seed=42}", "%0", NULL },
+    { "", "%0 = RandomUniform() {shape=[9], dtype=f64, seed=-7}", "%0", NULL },
+    { "%0: i64[]", "%1 = RandomUniform(%0) {shape=[9], dtype=f16, seed=1}", "%1", NULL },
+    // ---- composites
+    { "%0: f64[3,5]", "%1 = Softmax(%0) {axis=1}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = LogSoftmax(%0) {axis=0}", "%1", NULL },
+    { "%0: f16[3,5]", "%1 = Softmax(%0) {axis=1}", "%1", NULL },
+    { "", "%0 = const f32[2,2] {1000,1000,-inf,0}\n %1 = Softmax(%0) {axis=1}", "%1", "0.5 0.5 0 1" },
+    { "", "%0 = const f32[2,3] {1,7,7,4,2,3}\n %1 = Hardmax(%0) {axis=1}", "%1", "0 1 0 1 0 0" },
+    { "%0: f64[3,5]", "%1 = ReduceMean(%0) {axes=[1], keepdims=0}", "%1", NULL },
+    { "%0 pos: f64[3,5]", "%1 = ReduceL1(%0) {axes=[1]}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = ReduceL2(%0) {axes=[0], keepdims=0}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = ReduceSumSquare(%0)", "%1", NULL },
+    { "%0 pos: f64[3,5]", "%1 = ReduceLogSum(%0) {axes=[1], keepdims=0}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = ReduceLogSumExp(%0) {axes=[0,1], keepdims=0}", "%1", NULL },
+    { "", "%0 = const f32[2,2] {-inf,-inf,0,-inf}\n %1 = ReduceLogSumExp(%0) {axes=[1], keepdims=0}", "%1", "-inf 0" },
+    { "%0: f64[2,3,4], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]", "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
+    { "%0: f64[2,3,4], %1: f64[3,4], %2: f64[3,4]", "%3 = LayerNorm(%0, %1, %2) {axis=1, epsilon=0.01}", "%3", NULL },
+    { "%0: f64[3,4], %1: f64[4]", "%2 = LayerNorm(%0, %1) {axis=1}", "%2", NULL },
+    { "%0: f64[3,4], %1: f64[4]", "%2 = RMSNorm(%0, %1) {axis=1}", "%2", NULL },
+    { "%0: f64[2,3,4], %1: f64[3], %2: f64[3]", "%3 = InstanceNorm(%0, %1, %2)", "%3", NULL },
+    { "%0: f64[2,4,3], %1: f64[4], %2: f64[4]", "%3 = GroupNorm(%0, %1, %2) {num_groups=2}", "%3", NULL },
+    { "%0: f64[1,2,7,6]", "%1 = AveragePool(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
+    { "", "%0 = const f32[1,1,4] {1,2,3,4}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1}", "%1", "1.5 3 4" },
+    { "", "%0 = const f32[1,1,4] {3,3,3,3}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1, count_include_pad=1}", "%1", "2 3 3" },
+    { "%0: f64[2,4,5], %1: f64[4,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
+    { "%0: f64[1,2,3,4], %1: f64[2,3,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,2]}", "%2", NULL },
+    { "", "%0 = const f32[1,1,2] {1,2}\n %1 = const f32[1,1,3] {1,10,100}\n %2 = ConvTranspose(%0, %1) {strides=[2]}", "%2", "1 10 102 20 200" },
+    { "%0: f64[3,5]", "%1 = const i64[3] {0,4,2}\n %2 = CrossEntropy(%0, %1)", "%2", NULL },
+    { "%0: f64[2,3,5]", "%1 = const i32[2,3] {0,4,2,1,1,3}\n %2 = NegativeLogLikelihood(%0, %1)", "%2", NULL },
+    { "%0: f64[3,5], %1: f64[3,5]", "%2 = MeanSquaredError(%0, %1)", "%2", NULL },
+};
+
+// What a wrong graph says
+static const struct { const char *inputs, *body, *says; } faults[] = {
+    { "%0: f32[2,3]", "%1 = Reshape(%0) {shape=[7]}", "cannot reshape f32[2,3] to f32[7]" },
+    { "%0: f32[2,3]", "%1 = Transpose(%0) {perm=[0,0]}", "not an order" },
+    { "%0: f32[2,3]", "%1 = Expand(%0) {shape=[2,4]}", "cannot broadcast" },
+    { "%0: f32[5]", "%1 = Slice(%0) {starts=[3], steps=[2], sizes=[2]}", "no slice" },
+    { "%0: f32[5]", "%1 = Slice(%0) {starts=[0], steps=[4611686018427387904], sizes=[3]}", "no slice" },
+    { "%0: f32[5]", "%1 = Pad(%0) {lo=[-4], hi=[-4]}", "nothing left" },
+    { "%0: f32[5]", "%1 = Pad(%0) {lo=[1], hi=[1], mode=\"mirror\"}", "mirror" },
+    { "%0: f32[2,3], %1: f32[3,3]", "%2 = Concat(%0, %1) {axis=1}", "cannot join" },
+    { "%0: f32[2,3]", "%1 = ReduceSum(%0) {axes=[2]}", "outside 0..1" },
+    { "%0: f32[2,3], %1: f32[4,2]", "%2 = MatMul(%0, %1)", "cannot multiply f32[2,3] by f32[4,2]" },
+    { "%0: f32[1,32,9], %1: f32[8,64,3]", "%2 = Conv(%0, %1)", "wants 64 input channels" },
+    { "%0: f32[1,1,3], %1: f32[1,1,5]", "%2 = Conv(%0, %1)", "reaches over 5" },
+    { "%0: f32[1,1,3]", "%1 = WindowSum(%0) {kernel=[2], strides=[0]}", "strides must be 1 or more" },
+    { "%0: f32[3], %1: f32[3]", "%2 = Gather(%0, %1) {axis=0}", "indices must be integers" },
+    { "%0: f32[3], %1: i64[2], %2: f32[3]", "%3 = ScatterElements(%0, %1, %2) {axis=0}", "must have the shape of the indices" },
+    { "%0: bool[3]", "%1 = ReduceSum(%0)", "wants numbers, not bool[3]; cast it" },
+    { "", "%0 = RandomUniform() {shape=[3], dtype=i32}", "random numbers are" },
+};
+
+// ---------------------------------------------------------------- graphs
+static Graph *make_graph(Arena *a, const char *inputs, const char *body, const char *result) {
+    char text[2048];
+    snprintf(text, sizeof text, "graph t(%s) {\n %s\n return %s\n}\n", inputs, body, result);
+    return graph_parse(a, text, "case");
+}
+
+static uint32_t next_random(void) {
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    return state >> 8;
+}
+
+static double random_number(const char *name, bool real) {
+    double u = (double)next_random() / (double)(1 << 24);
+    if (!strcmp(name, "pos")) return 0.5 + u;
+    if (!strncmp(name, "below", 5)) return floor((2 * u - 1) * atof(name + 5));
+    return real ? 2 * u - 1 : floor(u * 12) - 4;
+}
+
+typedef struct Run { Arena *arena; Graph *g; Tensor **at; } Run;         // tensors by value id
+
+static Tensor *tensor_of(const Run *r, const Value *v) { return !v ? NULL : v->data ? v->data : r->at[v->id]; }
+
+static void fill_inputs(Run *r) {
+    for (int i = 0; i < r->g->inputs.n; i++) {
+        Value *v = r->g->inputs.at[i];
+        Tensor *t = r->at[v->id] = tensor_new(r->arena, v->type);
+        for (int64_t k = 0; k < type_count(&v->type); k++) {
+            double x = random_number(v->name ? v->name : "", dtype_is_float(v->type.dtype));
+            element_set(t, k, dtype_is_float(v->type.dtype) ? (Scalar){ .f = x } : (Scalar){ .i = (int64_t)x });
+        }
+    }
+}
+
+// All nodes up to the one that makes `until` (NULL: all)
+static void run_graph(Run *r, const Value *until) {
+    for (Node *n = r->g->first; n; n = n->next) {
+        Tensor *in[16] = { 0 }, *out[4] = { 0 };
+        for (int i = 0; i < n->n_in; i++) in[i] = tensor_of(r, n->in[i]);
+        for (int i = 0; i < n->n_out; i++) {
+            if (!r->at[n->out[i]->id]) r->at[n->out[i]->id] = tensor_new(r->arena, n->out[i]->type);
+            out[i] = r->at[n->out[i]->id];
+        }
+        assert_true(op_table[n->op].eval(n, in, out));
+        if (until && until->def == n) return;
+    }
+}
+
+// ---------------------------------------------------------------- lowerings, interpreted
+typedef struct Point { const Run *run; const Kernel *kernel; int64_t axis[64]; } Point;
+
+static Scalar interpret(Point *p, const Expr *e);
+
+static Scalar interpret_load(Point *p, const Expr *e) {
+    const Tensor *t = tensor_of(p->run, e->value);
+    if (e->a[1] && !interpret(p, e->a[1]).i) return e->a[2] ? interpret(p, e->a[2]) : (Scalar){ .i = 0 };
+    int64_t at = interpret(p, e->a[0]).i;
+    if (at < 0 || at >= type_count(&t->type)) fail_msg("load of element %lld of %lld", (long long)at, (long long)type_count(&t->type));
+    return element_get(t, at);
+}
+
+static Scalar interpret_reduce(Point *p, const Expr *e) {
+    DType d = e->a[0]->dtype;
+    bool arg = e->rop >= RED_ARGMAX_FIRST, min = e->rop >= RED_ARGMIN_FIRST, last = e->rop == RED_ARGMAX_LAST || e->rop == RED_ARGMIN_LAST, first = true;
+    int64_t extent[MAX_RANK], k[MAX_RANK] = { 0 };
+    Scalar best = { .i = 0 }, acc = arg ? best : element_identity(d, e->rop);
+    for (int i = 0; i < e->n_axes; i++) extent[i] = p->kernel->axes.at[e->axes[i]].extent;
+    do {
+        for (int i = 0; i < e->n_axes; i++) p->axis[e->axes[i]] = k[i];
+        Scalar x = interpret(p, e->a[0]);
+        if (!arg) acc = element_combine(d, e->rop, acc, x);
+        else if (first || (min ? element_less(d, x, best) : element_less(d, best, x)) || (last && !element_less(d, x, best) && !element_less(d, best, x))) {
+            best = x;
+            acc = interpret(p, e->a[1]);
+        }
+        first = false;
+    } while (index_next(e->n_axes, extent, k));
+    return acc;
+}
+
+static Scalar interpret(Point *p, const Expr *e) {
+    switch (e->op) {
+    case E_Const: return e->c;
+    case E_Axis: return (Scalar){ .i = p->axis[e->c.i] };
+    case E_Load: return interpret_load(p, e);
+    case E_Reduce: return interpret_reduce(p, e);
+    case E_Cast: return eval_cast_scalar(e->a[0]->dtype, e->dtype, e->c.i != 0, interpret(p, e->a[0]));
+    case E_Select: {                                    // both sides run: loads have to be guarded by themselves
+        Scalar c = interpret(p, e->a[0]), x = interpret(p, e->a[1]), y = interpret(p, e->a[2]);
+        return c.i ? x : y;
+    }
+    default: return eval_op(e->op, e->a[0]->dtype, interpret(p, e->a[0]), e->a[1] ? interpret(p, e->a[1]) : (Scalar){ .i = 0 });
+    }
+}
+
+static double tolerance(DType d) {
+    return d == DT_F64 ? 1e-12 : d == DT_F32 ? 1e-5 : d == DT_BF16 ? 1e-2 : 2e-3;
+}
+
+static bool close_to(DType d, Scalar a, Scalar b, double tol) {
+    if (!dtype_is_float(d)) return a.i == b.i;
+    return (isnan(a.f) && isnan(b.f)) || a.f == b.f || fabs(a.f - b.f) <= tol * (1 + fabs(b.f));
+}
+
+// Element by element: what node n's LowerFn says about output `out`, against what the evaluator left in r->at.
+static void check_lowering(const Run *r, Node *n, int out) {
+    Value *v = n->out[out];
+    Fusion f = { .graph = r->g, .root = v, .inside = NEW_ARRAY(r->arena, bool, 2) };
+    Kernel k = { .exprs = expr_pool_new(r->arena) };
+    Lower l;
+    Expr *idx[MAX_RANK];
+    Point p = { .run = r, .kernel = &k };
+    int64_t at[MAX_RANK] = { 0 }, count = type_count(&v->type);
+    for (Node *m = r->g->first; m; m = m->next) m->mark = m == n;
+    f.inside[1] = true;
+    if (count == 0) return;
+    lower_init(&l, r->arena, k.exprs, &k, &f);
+    for (int i = 0; i < v->type.rank; i++) idx[i] = lower_axis(&l, v->type.dim[i], false);
+    Expr *e = lower_root(&l, v, idx);
+    assert_non_null(e);
+    assert_int_equal(e->dtype, v->type.dtype);
+    assert_null(f.violation);
+    assert_null(l.guard);
+    for (int64_t o = 0; o < count; o++) {
+        for (int i = 0; i < v->type.rank; i++)
+            if (idx[i]->op == E_Axis) p.axis[idx[i]->c.i] = at[i];
+        Scalar got = interpret(&p, e), want = element_get(r->at[v->id], o);
+        if (dtype_is_small_float(e->dtype)) got.f = (double)small_to_float(e->dtype, small_from_float(e->dtype, (float)got.f, true));
+        if (!close_to(v->type.dtype, got, want, tolerance(v->type.dtype)))
+            fail_msg("%s: element %lld is %g lowered, %g evaluated", op_table[n->op].name, (long long)o, dtype_is_float(e->dtype) ? got.f : (double)got.i,
+                     dtype_is_float(e->dtype) ? want.f : (double)want.i);
+        index_next(v->type.rank, v->type.dim, at);
+    }
+}
+
+static void check_lowerings(const Run *r) {
+    for (Node *n = r->g->first; n; n = n->next)
+        for (int i = 0; i < n->n_out; i++)
+            if (op_table[n->op].lower != lower_none) check_lowering(r, n, i);
+}
+
+// ---------------------------------------------------------------- gradients
+// loss = sum of outputs times fixed random weights
+static Value *make_loss(Graph *g) {
+    Value *loss = NULL;
+    for (int i = 0; i < g->outputs.n; i++) {
+        Value *y = g->outputs.at[i];
+        if (y->type.dtype != DT_F64) continue;
+        Tensor *w = tensor_new(g->arena, y->type);
+        for (int64_t k = 0; k < type_count(&y->type); k++) tensor_set_f(w, k, random_number("pos", true));
+        Value *weighted = b_binary(g, OP_Mul, y, graph_const(g, w, NULL));
+        weighted = b_reduce(g, OP_ReduceSum, weighted, y->type.rank, (int64_t[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, false);
+        loss = loss ? b_binary(g, OP_Add, loss, weighted) : weighted;
+    }
+    return loss;
+}
+
+static double loss_at(Run *r, const Value *loss, Tensor *x, int64_t k, double v) {
+    tensor_set_f(x, k, v);
+    run_graph(r, loss);
+    return tensor_get_f(tensor_of(r, loss), 0);
+}
+
+static void check_gradient(Run *r, const Value *loss, const Value *x, const Value *dx) {
+    Tensor *t = r->at[x->id];
+    Tensor *grad = tensor_new(r->arena, dx->type);
+    assert_true(type_equal(&dx->type, &x->type));
+    memcpy(grad->data, tensor_of(r, dx)->data, (size_t)type_bytes(&dx->type));
+    for (int64_t k = 0; k < type_count(&x->type); k++) {
+        double at = tensor_get_f(t, k), h = 1e-5;
+        double slope = (loss_at(r, loss, t, k, at + h) - loss_at(r, loss, t, k, at - h)) / (2 * h), got = tensor_get_f(grad, k);
+        tensor_set_f(t, k, at);
+        if (!(fabs(got - slope) <= 1e-6 * (1 + fabs(slope)))) fail_msg("gradient %lld of %%%d is %g, the slope is %g", (long long)k, x->id, got, slope);
+    }
+}
+
+static void check_gradients(Run *r) {
+    Value *wrt[8];
+    int n = 0;
+    for (int i = 0; i < r->g->inputs.n; i++)
+        if (r->g->inputs.at[i]->type.dtype == DT_F64) wrt[n++] = r->g->inputs.at[i];
+    Value *loss = make_loss(r->g);
+    if (!n || !loss) return;
+    Value *const *grads = graph_gradient(r->g, loss, n, wrt);
+    assert_non_null(grads);
+    Tensor **more = NEW_ARRAY(r->arena, Tensor *, r->g->value_count);
+    for (int i = 0; i < r->g->inputs.n; i++) more[r->g->inputs.at[i]->id] = r->at[r->g->inputs.at[i]->id];
+    r->at = more;
+    run_graph(r, NULL);
+    check_lowerings(r);
+    for (int i = 0; i < n; i++) {
+        check_gradient(r, loss, wrt[i], grads[i]);
+        run_graph(r, NULL);
+    }
+}
+
+// ---------------------------------------------------------------- the cases
+static void check_numbers(const Run *r, const char *expect) {
+    char *end;
+    for (int i = 0; i < r->g->outputs.n; i++) {
+        const Tensor *t = tensor_of(r, r->g->outputs.at[i]);
+        for (int64_t k = 0; k < type_count(&t->type); k++, expect = end) {
+            double want = strtod(expect, &end), got = tensor_get_f(t, k);
+            assert_true(end > expect);
+            if (got != want && !(fabs(got - want) < 1e-6)) fail_msg("element %lld is %g, not %g", (long long)k, got, want);
+        }
+    }
+}
+
+static void test_case(void **state) {
+    const Case *c = *state;
+    Arena *a = arena_new();
+    Run r = { .arena = a, .g = make_graph(a, c->inputs, c->body, c->result) };
+    assert_non_null(r.g);
+    pass_expand(r.g);
+    assert_int_equal(diag_errors(), 0);
+    r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
+    fill_inputs(&r);
+    run_graph(&r, NULL);
+    if (c->expect) check_numbers(&r, c->expect);
+    check_lowerings(&r);
+    check_gradients(&r);
+    assert_int_equal(diag_errors(), 0);
+    arena_free(a);
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(faults); i++) {
+        Arena *a = arena_new();
+        Text said;
+        text_init(&said, a);
+        text_printf(&said, "%s", "");
+        diag_capture(&said);
+        make_graph(a, faults[i].inputs, faults[i].body, "%0");
+        diag_capture(NULL);
+        if (!diag_errors() || !strstr(said.at, faults[i].says)) fail_msg("%s says \"%s\"", faults[i].body, said.at);
+        diag_reset();
+        arena_free(a);
+    }
+}
+
+// Mean and variance of uniform numbers, no repetition along the index, and another stream for another seed.
+static void test_random_quality(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    enum { N = 40000 };
+    Run r = { .arena = a, .g = make_graph(a, "", "%0 = RandomUniform() {shape=[40000], dtype=f64, seed=3}\n %1 = RandomUniform() {shape=[40000], dtype=f64, seed=4}", "%0, %1") };
+    r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
+    run_graph(&r, NULL);
+    const Tensor *x = tensor_of(&r, r.g->outputs.at[0]), *y = tensor_of(&r, r.g->outputs.at[1]);
+    double mean = 0, square = 0, lag = 0, cross = 0;
+    for (int64_t i = 0; i < N; i++) {
+        double u = tensor_get_f(x, i) - 0.5;
+        mean += u / N;
+        square += u * u / N;
+        lag += u * (tensor_get_f(x, (i + 1) % N) - 0.5) / N;
+        cross += u * (tensor_get_f(y, i) - 0.5) / N;
+    }
+    assert_true(fabs(mean) < 0.006 && fabs(square - 1 / 12.0) < 0.002 && fabs(lag) < 0.002 && fabs(cross) < 0.002);
+    arena_free(a);
+}
+
+// What the loss does not depend on gets zeros; an operation without gradient is named.
+static void test_reverse(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Text said;
+    Graph *g = make_graph(a, "%0: f32[2], %1: f32[3]", "%2 = ReduceSum(%0)\n %3 = ReduceSum(%2) {keepdims=0}\n %4 = CumProd(%0) {axis=0}\n %5 = ReduceSum(%4)", "%3, %5");
+    Value *const *grads = graph_gradient(g, g->outputs.at[0], 2, g->inputs.at);
+    assert_non_null(grads);
+    Tensor *zeros = value_const(grads[1]);
+    assert_true(zeros && zeros->type.dim[0] == 3 && tensor_get_f(zeros, 2) == 0);
+    text_init(&said, a);
+    diag_capture(&said);
+    assert_null(graph_gradient(g, g->outputs.at[1], 1, g->inputs.at));
+    assert_null(graph_gradient(g, g->inputs.at[0], 1, g->inputs.at));
+    diag_capture(NULL);
+    diag_reset();
+    assert_non_null(strstr(said.at, "CumProd has no gradient"));
+    assert_non_null(strstr(said.at, "the loss must be one float, it is f32[2]"));
+    arena_free(a);
+}
+
+// Symbolic dimensions go through the shape rules.
+static void test_symbols(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Graph *g = make_graph(a, "%0: f32[n,3,h,8], %1: f32[4,3,3,3]",
+                          "%2 = Conv(%0, %1) {strides=[2,2], pads=[1,1,1,1]}\n %3 = Concat(%0, %0) {axis=0}\n"
+                          "%4 = Reshape(%0) {shape=[n,24*h]}\n %5 = Pad(%0) {lo=[0,0,1,0], hi=[0,0,-3,0], interior=[0,0,1,0]}", "%2, %3, %4, %5");
+    assert_non_null(g);
+    assert_string_equal(type_text(a, g, &g->outputs.at[1]->type), "f32[2*n,3,h,8]");
+    assert_int_equal(g->outputs.at[0]->type.dim[3], 4);
+    Dim h = g->inputs.at[0]->type.dim[2];
+    assert_true(dim_equal(g, g->outputs.at[0]->type.dim[2], dim_add(g, dim_div(g, dim_sub(g, h, 1), 2), 1)));
+    assert_true(dim_equal(g, g->outputs.at[3]->type.dim[2], dim_sub(g, dim_mul(g, h, 2), 3)));
+    assert_int_equal(diag_errors(), 0);
+    arena_free(a);
+}
+
+int main(void) {
+    static struct CMUnitTest tests[COUNT(cases) + 4] = {
+        cmocka_unit_test(test_faults), cmocka_unit_test(test_random_quality), cmocka_unit_test(test_reverse), cmocka_unit_test(test_symbols),
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        tests[4 + i] = (struct CMUnitTest){ .name = cases[i].body, .test_func = test_case, .initial_state = (void *)(uintptr_t)&cases[i] };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
