@@ -9,7 +9,7 @@
 
 #include "burncc.h"
 
-#define ONNX_IR_LATEST 13       // newer files are read with a warning
+#define ONNX_IR_LATEST 14       // newer files are read with a warning
 #define ONNX_OPSET_LATEST 28
 
 // ---------------------------------------------------------------- onnx_wire.c

@@ -126,6 +126,9 @@ Value *onnx_prelu(OnnxNode *n) {
 static Value *cast(OnnxNode *n, Value *x, DType to) {
     if (x->type.dtype == to) return x;
     if (x->type.dtype == DT_STRING || to == DT_STRING) return onnx_fail(n, "casts from and to strings are not supported");
+    bool narrow = to == DT_U4 || to == DT_I4 || to == DT_U2 || to == DT_I2;
+    if (narrow && dtype_is_float(x->type.dtype)) x = b_cast(n->g, x, DT_I32);       // wraps, as integers do
+    if (!x) return NULL;
     Node *node = graph_node(n->g, OP_Cast, 1, &x, 1);
     node_set_int(node, "to", to);
     node_set_int(node, "saturate", onnx_int(n, "saturate", 1));
