@@ -114,19 +114,22 @@ static int64_t image_floats(const ConvShape *s, int64_t rc, int64_t cc)
            (cc + (s->kernel[2] - 1) * s->dilation[2] / s->stride[2]);
 }
 
-/* Chunk rows with the least cost for a tile: what edges waste, and 1/16 of a tile step for each float of image copied again. */
+/* Chunk rows with the least cost for a tile: what edges waste, what of the image is copied again, and reading the weights
+ * again, at 8 bytes a cycle, if they do not stay in L2. */
 static int64_t chunk_rows(const ConvShape *s, int mr, int nv, const TileTarget *target, int64_t kc, int64_t *cost)
 {
     const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2], oh = s->out[1], ow = s->out[2];
     const int64_t room = target->l2 ? (int64_t)target->l2 / 2 / 4 : 32 << 10;
+    const size_t weights = (size_t)(s->ic * s->oc * taps * 4);
     int64_t best = 1;
     *cost = INT64_MAX;
     for (int64_t rc = 1; rc <= oh && (rc == 1 || kc * image_floats(s, rc, ow) <= room); rc++) {
         int64_t c = oh / rc * target_cost(s->oc, rc * ow, mr, nv, target);
         if (oh % rc)
             c += target_cost(s->oc, oh % rc * ow, mr, nv, target);
-        c += ceil_div(oh, rc) * (image_floats(s, rc, ow) / (4 * taps) + 1);
-        if (c < *cost) {
+        c *= target->lanes == 0 ? 1 : 4;
+        c += ceil_div(oh, rc) * (image_floats(s, rc, ow) / taps + (weights > target->l2 ? 4 * s->oc : 4));
+        if (c <= *cost) {
             *cost = c;
             best = rc;
         }

@@ -70,7 +70,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #if !POINTWISE
     enum { PHASE = CC + (KW - 1) * DW / SW, ROW = SW * PHASE, SLICE = ((RC - 1) * SH + (KH - 1) * DH + 1) * ROW };
     float *const image = panel + KC * TAPS * NV * 16 + 16;
-    const burn_taps taps = {KD * SLICE, SLICE, DH * ROW, DW, SW, PHASE, KD, KH, KW};
+    const burn_window window = {ID, IH, IW, KD, KH, KW, SD, SH, SW, DD, DH, DW, PD, PH, PW, KD * SLICE, SLICE, ROW, PHASE};
     memset(image + KC * KD * SLICE, 0, 16 * sizeof *image);
 #endif
     for (ptrdiff_t ng = 0; ng < N * G; ng++)
@@ -83,19 +83,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                 const int first = c0 == 0, last = c0 + KC >= IC;
                 const float *const x = X + (ng * IC + c0) * (ptrdiff_t)(ID * IH * IW);
 #if !POINTWISE
-                for (ptrdiff_t s = 0; s < channels * KD; s++) {
-                    const ptrdiff_t id = o / (OH * OW) * SD - PD + s % KD * DD;
-                    for (ptrdiff_t h = 0; h < (chunk_rows - 1) * SH + (KH - 1) * DH + 1; h++) {
-                        const ptrdiff_t ih = oh * SH - PH + h;
-                        const int inside = id >= 0 && id < ID && ih >= 0 && ih < IH;
-                        if (KH == 1 && h % SH)
-                            continue;
-                        for (ptrdiff_t f = 0; f < (KW == 1 ? 1 : SW); f++)
-                            burn_pad_row(image + s * SLICE + h * ROW + f * PHASE, PHASE,
-                                         inside ? x + (s / KD * ID + id) * (ptrdiff_t)(IH * IW) + ih * IW : x, ow * SW - PW + f, SW,
-                                         inside ? IW : 0);
-                    }
-                }
+                burn_window_image(image, x, window, channels, o / (OH * OW), oh, ow, chunk_rows);
 #endif
                 for (ptrdiff_t q = 0; q < pixels; q += WIDTH) {
                     const ptrdiff_t columns = pixels - q < WIDTH ? pixels - q : WIDTH;
@@ -110,23 +98,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                     const float *const column = panel;
                     const ptrdiff_t bk = WIDTH;
                     ptrdiff_t from_at[WIDTH], to_at[WIDTH];
-                    int copies = 0;
-                    for (ptrdiff_t j = 0; j < columns;) {
-                        const ptrdiff_t r = (q + j) / chunk_columns, c = (q + j) % chunk_columns;
-                        const ptrdiff_t run = chunk_columns - c < columns - j ? chunk_columns - c : columns - j;
-                        for (ptrdiff_t i = 0; i < run; i += LANES, copies++) {
-                            from_at[copies] = r * SH * ROW + c + i;
-                            to_at[copies] = j + i;
-                        }
-                        j += run;
-                    }
-                    switch (copies) { /* few copies keep their offsets in registers */
-                    case 1: burn_gather(panel, WIDTH, image, 1, from_at, to_at, channels, taps); break;
-                    case 2: burn_gather(panel, WIDTH, image, 2, from_at, to_at, channels, taps); break;
-                    case 3: burn_gather(panel, WIDTH, image, 3, from_at, to_at, channels, taps); break;
-                    case 4: burn_gather(panel, WIDTH, image, 4, from_at, to_at, channels, taps); break;
-                    default: burn_gather(panel, WIDTH, image, copies, from_at, to_at, channels, taps);
-                    }
+                    const int runs = burn_window_runs(from_at, to_at, window, q, columns, chunk_columns);
+                    burn_window_panel(panel, WIDTH, image, window, channels, runs, from_at, to_at);
 #endif
                     for (ptrdiff_t m = 0; m < OC; m += ROWS) {
                         const int row_edge = m + ROWS > OC, to_y = columns == WIDTH && (IDENTITY_EPILOGUE || !last);
@@ -147,9 +120,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                             else if (columns < WIDTH)
                                 for (ptrdiff_t j = 0; j < columns; j++)
                                     y[i * OD * OH * OW + j] = EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
-                            else
+                            else {
+                                BURN_LOOP
                                 for (ptrdiff_t j = 0; j < WIDTH; j++)
                                     y[i * OD * OH * OW + j] = EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
+                            }
                     }
                 }
             }

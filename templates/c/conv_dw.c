@@ -53,22 +53,14 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 {
     enum { LANES = BURN_VF_LANES, COLUMNS = OW < LANES ? OW : LANES, TAPS = KD * KH * KW };
     enum { PHASE = OW + (KW - 1) * DW / SW, ROW = SW * PHASE, SLICE = ((RC - 1) * SH + (KH - 1) * DH + 1) * ROW };
+    const burn_window window = {ID, IH, IW, KD, KH, KW, SD, SH, SW, DD, DH, DW, PD, PH, PW, KD * SLICE, SLICE, ROW, PHASE};
     float *const image = (float *)(void *)scratch;
     memset(image + KD * SLICE, 0, 16 * sizeof *image);
     for (ptrdiff_t ng = 0; ng < N * G; ng++)
         for (ptrdiff_t od = 0; od < OD; od++)
             for (ptrdiff_t chunk = 0; chunk < OH; chunk += RC) {
                 const ptrdiff_t oh0 = chunk + RC < OH ? chunk : OH - RC;
-                for (ptrdiff_t d = 0; d < KD; d++)
-                    for (ptrdiff_t h = 0; h < (RC - 1) * SH + (KH - 1) * DH + 1; h++) {
-                        const ptrdiff_t id = od * SD - PD + d * DD, ih = oh0 * SH - PH + h;
-                        float *const to = image + d * SLICE + h * ROW;
-                        if (id >= 0 && id < ID && ih >= 0 && ih < IH)
-                            for (ptrdiff_t f = 0; f < SW; f++)
-                                burn_pad_row(to + f * PHASE, PHASE, X + ((ng * ID + id) * IH + ih) * IW, f - PW, SW, IW);
-                        else
-                            memset(to, 0, ROW * sizeof *to);
-                    }
+                burn_window_image(image, X + ng * (ptrdiff_t)(ID * IH * IW), window, 1, od, oh0, 0, RC);
                 for (ptrdiff_t c = ng * MULT; c < (ng + 1) * MULT; c++)
                     for (ptrdiff_t r0 = 0; r0 < RC; r0 += RT)
                         for (ptrdiff_t w0 = 0; w0 < OW; w0 += LANES) {
@@ -100,9 +92,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                             BURN_UNROLL
                             for (int i = 0; i < RT; i++)
                                 burn_vf_put(tile[i], &sum[i]);
-                            for (ptrdiff_t i = 0; i < RT; i++)
+                            for (ptrdiff_t i = 0; i < RT; i++) {
+                                BURN_LOOP
                                 for (ptrdiff_t j = 0; j < COLUMNS; j++)
                                     y[i * OW + j] = EPILOGUE(tile[i][j], (c / (G * MULT)), (c % (G * MULT)), (p + i * OW + j));
+                            }
                         }
             }
 }

@@ -113,9 +113,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                 else if (column_edge)
                                     for (ptrdiff_t j = 0; j < columns; j++)
                                         c_tile[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
-                                else
+                                else {
+                                    BURN_LOOP
                                     for (ptrdiff_t j = 0; j < WIDTH; j++)
                                         c_tile[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
+                                }
                         }
                     }
                 }

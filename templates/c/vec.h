@@ -27,16 +27,19 @@
 #endif
 #define BURN_CONTRACT _Pragma("STDC FP_CONTRACT ON")
 #define BURN_UNROLL _Pragma("clang loop unroll(full)")
+#define BURN_LOOP _Pragma("clang loop unroll(disable)") /* kept a loop until it is vectorised */
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #elif defined(__GNUC__)
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
 #define BURN_CONTRACT
 #define BURN_UNROLL _Pragma("GCC unroll 16")
+#define BURN_LOOP
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #else
 #define BURN_KERNEL
 #define BURN_CONTRACT
 #define BURN_UNROLL
+#define BURN_LOOP
 #define BURN_INLINE static inline
 #endif
 
@@ -296,29 +299,75 @@ BURN_INLINE void burn_pad_row(float *to, ptrdiff_t width, const float *from, ptr
         to[q] = 0.0f;
 }
 
-/* The taps of a convolution over a padded image: strides in floats from one channel, slice and row of taps to the next, and for
- * a tap along w its stride, within `phases` interleaved images that lie `phase` floats apart. */
-typedef struct burn_taps {
-    ptrdiff_t channel, slice, row, column, phases, phase;
-    int slices, rows, columns;
-} burn_taps;
+/* A convolution's sizes, and the strides in floats of its padded image: channels, slices (one for each tap along d), rows, and
+ * the SW phases that a row's columns are sorted into. */
+typedef struct burn_window {
+    int id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw;
+    ptrdiff_t channel, slice, row, phase;
+} burn_window;
 
-/* One panel of convolution columns: for each tap of each channel, in the order of the weights, `copies` runs of BURN_VF_LANES
- * pixels from image + from_at[] go to to + to_at[]; the next tap's go `width` floats further. Runs may overlap what follows
- * them, in ascending order: what is wrong there is overwritten later. */
-BURN_INLINE void burn_gather(float *to, ptrdiff_t width, const float *image, int copies, const ptrdiff_t *from_at,
-                             const ptrdiff_t *to_at, ptrdiff_t channels, burn_taps taps)
+/* Fills the padded image with what `rows` output rows from (od, oh) on, columns from ow on, need of `channels` channels of x. */
+BURN_INLINE void burn_window_image(float *image, const float *x, burn_window g, ptrdiff_t channels, ptrdiff_t od, ptrdiff_t oh,
+                                   ptrdiff_t ow, ptrdiff_t rows)
+{
+    for (ptrdiff_t s = 0; s < channels * g.kd; s++)
+        for (ptrdiff_t h = 0; h < (rows - 1) * g.sh + (g.kh - 1) * g.dh + 1; h++) {
+            const ptrdiff_t id = od * g.sd - g.pd + s % g.kd * g.dd, ih = oh * g.sh - g.ph + h;
+            float *const to = image + s / g.kd * g.channel + s % g.kd * g.slice + h * g.row;
+            if (g.kh == 1 && h % g.sh != 0)
+                continue;
+            if (id >= 0 && id < g.id && ih >= 0 && ih < g.ih)
+                for (ptrdiff_t f = 0; f < (g.kw == 1 ? 1 : g.sw); f++)
+                    burn_pad_row(to + f * g.phase, g.phase, x + ((s / g.kd * g.id + id) * g.ih + ih) * g.iw,
+                                 ow * g.sw - g.pw + f, g.sw, g.iw);
+            else
+                memset(to, 0, (size_t)g.row * sizeof *to);
+        }
+}
+
+/* For `count` pixels from q on, counted along rows of `columns` pixels: the runs of at most BURN_VF_LANES pixels within a row,
+ * each at from_at[] in the image and to_at[] among the pixels. Returns their number. */
+BURN_INLINE int burn_window_runs(ptrdiff_t *from_at, ptrdiff_t *to_at, burn_window g, ptrdiff_t q, ptrdiff_t count,
+                                 ptrdiff_t columns)
+{
+    int runs = 0;
+    for (ptrdiff_t j = 0; j < count;) {
+        const ptrdiff_t r = (q + j) / columns, c = (q + j) % columns;
+        const ptrdiff_t run = columns - c < count - j ? columns - c : count - j;
+        for (ptrdiff_t i = 0; i < run; i += BURN_VF_LANES, runs++) {
+            from_at[runs] = r * g.sh * g.row + c + i;
+            to_at[runs] = j + i;
+        }
+        j += run;
+    }
+    return runs;
+}
+
+BURN_INLINE void burn_window_taps(float *to, ptrdiff_t width, const float *image, burn_window g, ptrdiff_t channels, int runs,
+                                  const ptrdiff_t *from_at, const ptrdiff_t *to_at)
 {
     for (ptrdiff_t c = 0; c < channels; c++)
-        for (int d = 0; d < taps.slices; d++)
-            for (int h = 0; h < taps.rows; h++) {
-                const float *const row = image + c * taps.channel + d * taps.slice + h * taps.row;
-                for (int w = 0; w < taps.columns; w++, to += width) {
-                    const ptrdiff_t q = w * taps.column;
-                    const float *const from = row + q % taps.phases * taps.phase + q / taps.phases;
-                    for (int i = 0; i < copies; i++)
+        for (int d = 0; d < g.kd; d++)
+            for (int h = 0; h < g.kh; h++)
+                for (int w = 0; w < g.kw; w++, to += width) {
+                    const float *const from =
+                        image + c * g.channel + d * g.slice + h * g.dh * g.row + w * g.dw % g.sw * g.phase + w * g.dw / g.sw;
+                    for (int i = 0; i < runs; i++)
                         memcpy(to + to_at[i], from + from_at[i], BURN_VF_LANES * sizeof *to);
                 }
-            }
+}
+
+/* A panel: for each tap of each channel, in the order of the weights, the runs' pixels; the next tap's go `width` floats
+ * further. A run is copied as a whole vector; what is wrong past its end is overwritten by the next run or the next tap. */
+BURN_INLINE void burn_window_panel(float *to, ptrdiff_t width, const float *image, burn_window g, ptrdiff_t channels, int runs,
+                                   const ptrdiff_t *from_at, const ptrdiff_t *to_at)
+{
+    switch (runs) { /* few runs keep their offsets in registers */
+    case 1: burn_window_taps(to, width, image, g, channels, 1, from_at, to_at); break;
+    case 2: burn_window_taps(to, width, image, g, channels, 2, from_at, to_at); break;
+    case 3: burn_window_taps(to, width, image, g, channels, 3, from_at, to_at); break;
+    case 4: burn_window_taps(to, width, image, g, channels, 4, from_at, to_at); break;
+    default: burn_window_taps(to, width, image, g, channels, runs, from_at, to_at);
+    }
 }
 #endif
