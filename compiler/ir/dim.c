@@ -179,9 +179,10 @@ static bool term_divide(Term *t, const Term *d) {
     return true;
 }
 
-// floor(floor(x / y) / d) = floor(x / (y*d)): the atom when `rest` is just such a division.
-static const Atom *lone_division(Graph *g, const Sum *rest) {
-    if (rest->n != 1 || rest->terms[0].n != 1 || rest->terms[0].coef != 1) return NULL;
+// floor((floor(x / y) + c) / d) = floor((x + c*y) / (y*d)): the atom when `rest` is such a division plus a constant c.
+static const Atom *lone_division(Graph *g, const Sum *rest, int64_t *c) {
+    if (rest->n == 0 || rest->n > 2 || rest->terms[0].n != 1 || rest->terms[0].coef != 1 || (rest->n == 2 && rest->terms[1].n)) return NULL;
+    *c = rest->n == 2 ? rest->terms[1].coef : 0;
     const Atom *a = &dims_of(g)->atoms.at[rest->terms[0].atom[0]];
     return a->symbol < 0 ? a : NULL;
 }
@@ -207,8 +208,12 @@ Dim dim_div(Graph *g, Dim a, Dim b) {
     Dim w = dim_intern(g, &whole);
     if (rest.n == 0) return w;
     if (rest.n == 1 && rest.terms[0].n == 0 && dim_is_const(b)) return w;       // a constant in 1..b-1
-    const Atom *inner = lone_division(g, &rest);
-    if (inner) return dim_add(g, w, dim_div(g, inner->num, dim_mul(g, inner->den, b)));
+    int64_t c;
+    const Atom *inner = lone_division(g, &rest, &c);
+    if (inner && c >= 0) {
+        Dim num = inner->num, den = inner->den;
+        return dim_add(g, w, dim_div(g, dim_add(g, num, dim_mul(g, den, c)), dim_mul(g, den, b)));
+    }
     return dim_add(g, w, dim_atom(g, (Atom){ .symbol = -1, .num = dim_intern(g, &rest), .den = b }));
 }
 
