@@ -216,12 +216,9 @@ static Value *rule_concat(Graph *g, Node *n) {
 
 // a reduction over no axes or over axes of size 1 -> reshape
 static Value *rule_reduce(Graph *g, Node *n) {
-    int count;
-    const int64_t *axes = node_ints(n, "axes", &count);
-    for (int i = 0; i < count; i++)
-        if (n->in[0]->type.dim[axes[i]] != 1) return NULL;
-    const Type *t = &n->out[0]->type;
-    return b_reshape(g, n->in[0], t->rank, t->dim);
+    const Type *from = &n->in[0]->type, *to = &n->out[0]->type;
+    if (!type_is_static(from) || type_count(from) == 0 || type_count(from) != type_count(to)) return NULL;
+    return b_reshape(g, n->in[0], to->rank, to->dim);
 }
 
 // ---- the walk
