@@ -323,6 +323,17 @@ Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names,
 void expr_print(const Expr *e, Text *out);              // text that expr_parse reads back (E_Arg as x y z w, a4...)
 // ir/expr_diff.c: d e / d E_Arg(i)
 Expr *expr_diff(ExprPool *p, Expr *e, int arg);
+// ir/expr_text.c: one operation as C or GLSL over its operands' texts, and what a dtype makes of an element in memory
+const char *expr_c_type(DType d);                       // arithmetic runs in it: float for f16 and below, bool, int64_t for DT_INDEX
+const char *expr_c_storage(DType d);                    // of an element in memory
+void expr_c_text(Text *out, const Expr *e, const char *const *operand_text);
+void expr_c_load(Text *out, DType d, const char *element);
+void expr_c_store(Text *out, DType d, const char *value);
+const char *expr_glsl_type(DType d);                    // int for DT_INDEX; i64, u64 want GL_EXT_shader_explicit_arithmetic_types_int64
+void expr_glsl_text(Text *out, const Expr *e, const char *const *operand_text);
+// ir/expr_helpers.c: definitions of the burn_ functions that a program's text calls, to stand before it
+void expr_c_helpers(Text *out, const char *program);    // wants <math.h> <stdbool.h> <stdint.h> <string.h>
+void expr_glsl_helpers(Text *out, const char *program);
 // The expression of an elementwise node: node->expr or its MAP row with attributes bound; E_Arg i has the dtype of input i
 Expr *node_expr(const Node *n);
 

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The functions that expression text may call, as text: what C99's <math.h> or GLSL lacks, and what would otherwise name an operand twice.
+//
+// In: the text of a program. Out: the definitions of every burn_ function it calls, those that these call first. C wants <stdbool.h>,
+// <stdint.h>, <math.h> and <string.h> before them. The idea: names carry the dtype that arithmetic runs in (f32 f64 i32 u32 i64 u64), so
+// one row per type follows from one macro. Every function is branch-free where a loop over it should become vector code.
+#include "ir/expr.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct Helper { const char *name, *text; } Helper;
+
+#define FN(result, name, args, body) { name, "static inline " result " " name "(" args ") {\n    " body "\n}\n" }
+
+// ---- C: T the C type, S the suffix, F the libm suffix or unsigned type
+#define C_FLOAT(T, S, F, ZERO, ONE)                                                                                                           \
+    FN(T, "burn_max_" S, T " a, " T " b", "return a != a ? a : a > b ? a : b;"),                                                              \
+    FN(T, "burn_min_" S, T " a, " T " b", "return a != a ? a : a < b ? a : b;"),                                                              \
+    FN(T, "burn_max_num_" S, T " a, " T " b", "return a < b ? b : a;"),                                                                       \
+    FN(T, "burn_min_num_" S, T " a, " T " b", "return a > b ? b : a;"),                                                                       \
+    FN(T, "burn_sign_" S, T " x", "return x > " ZERO " ? " ONE " : x < " ZERO " ? -" ONE " : x;"),                                            \
+    FN(T, "burn_floormod_" S, T " x, " T " y",                                                                                                \
+       T " r = fmod" F "(x, y);\n    r = r != " ZERO " && (r < " ZERO ") != (y < " ZERO ") ? r + y : r;\n"                                    \
+       "    return r == " ZERO " ? copysign" F "(" ZERO ", y) : r;"),                                                                         \
+    FN(T, "burn_sigmoid_" S, T " x",                                                                                                          \
+       T " e = burn_exp_" S "(-fabs" F "(x));\n    return burn_select_" S "(x < " ZERO ", e, " ONE ") / (" ONE " + e);"),                     \
+    FN(T, "burn_softplus_" S, T " x", "return burn_max_num_" S "(x, " ZERO ") + burn_log1p_" S "(burn_exp_" S "(-fabs" F "(x)));")
+
+#define C_DOUBLE(N) FN("double", "burn_" N "_f64", "double x", "return " N "(x);")
+
+#define C_INT(T, S)                                                                                                                           \
+    FN(T, "burn_max_" S, T " a, " T " b", "return a < b ? b : a;"),                                                                           \
+    FN(T, "burn_min_" S, T " a, " T " b", "return a < b ? a : b;")
+
+#define C_SIGNED(T, S, U, BITS)                                                                                                               \
+    C_INT(T, S),                                                                                                                              \
+    FN(T, "burn_abs_" S, T " x", "return x < 0 ? (" T ")(0u - (" U ")x) : x;"),                                                               \
+    FN(T, "burn_sign_" S, T " x", "return (x > 0) - (x < 0);"),                                                                               \
+    FN(T, "burn_div_" S, T " a, " T " b", "return b == 0 ? 0 : b == -1 ? (" T ")(0u - (" U ")a) : a / b;"),                                   \
+    FN(T, "burn_mod_" S, T " a, " T " b", "return b == 0 || b == -1 ? 0 : a % b;"),                                                           \
+    FN(T, "burn_floormod_" S, T " a, " T " b", T " r = burn_mod_" S "(a, b);\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;"),         \
+    FN(T, "burn_floordiv_" S, T " a, " T " b",                                                                                                \
+       T " q = burn_div_" S "(a, b), r = burn_mod_" S "(a, b);\n    return r != 0 && (r < 0) != (b < 0) ? q - 1 : q;"),                       \
+    FN(T, "burn_shl_" S, T " a, " T " b", "return (" U ")b >= " BITS " ? 0 : (" T ")((" U ")a << b);"),                                       \
+    FN(T, "burn_shr_" S, T " a, " T " b", "return (" U ")b >= " BITS " ? (a < 0 ? -1 : 0) : a >> b;"),                                        \
+    FN(T, "burn_pow_" S, T " a, " T " b",                                                                                                     \
+       U " r = 1, x = (" U ")a;\n    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;\n"                                        \
+       "    for (; b; b >>= 1, x *= x) r *= b & 1 ? x : 1;\n    return (" T ")r;")
+
+#define C_UNSIGNED(T, S, BITS)                                                                                                                \
+    C_INT(T, S),                                                                                                                              \
+    FN(T, "burn_abs_" S, T " x", "return x;"),                                                                                                \
+    FN(T, "burn_sign_" S, T " x", "return x > 0;"),                                                                                           \
+    FN(T, "burn_div_" S, T " a, " T " b", "return b == 0 ? 0 : a / b;"),                                                                      \
+    FN(T, "burn_mod_" S, T " a, " T " b", "return b == 0 ? 0 : a % b;"),                                                                      \
+    FN(T, "burn_floormod_" S, T " a, " T " b", "return b == 0 ? 0 : a % b;"),                                                                 \
+    FN(T, "burn_shl_" S, T " a, " T " b", "return b >= " BITS " ? 0 : a << b;"),                                                              \
+    FN(T, "burn_shr_" S, T " a, " T " b", "return b >= " BITS " ? 0 : a >> b;"),                                                              \
+    FN(T, "burn_pow_" S, T " a, " T " b", T " r = 1;\n    for (; b; b >>= 1, a *= a) r *= b & 1 ? a : 1;\n    return r;")
+
+// A float becomes an integer toward zero; NaN is 0, and what is out of range the nearest end. LAST: the largest float in range; END: the
+// first one above it, which gives MAX.
+#define C_FROM(T, N, FT, S, Z, LOW, LAST, END, MAX)                                                                                           \
+    FN(T, "burn_" N "_from_" S, FT " x",                                                                                                      \
+       FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    y = y > " LAST " ? " LAST " : y;\n"                              \
+       "    return x >= " END " ? " MAX " : (" T ")y;")
+#define C_FROM_SMALL(T, N, LOW, MAX)                                                                                                          \
+    C_FROM(T, N, "float", "f32", "0.0f", LOW ".0f", MAX ".0f", MAX ".0f", MAX), C_FROM(T, N, "double", "f64", "0.0", LOW ".0", MAX ".0", MAX ".0", MAX)
+
+// The small floats. Bits from the top: sign, exponent, mantissa. A code becomes an f32 with its bits in place and the exponent put
+// right by an exact product; back, the significand is rounded to nearest even in integers.
+#define C_F8(N, MANTISSA, BIAS, MAX, OVER, NAN_CODE, LIMIT, FROM_ZERO, TO_NAN)                                                                \
+    FN("float", "burn_" N "_to_f32", "uint8_t h",                                                                                             \
+       "uint32_t code = h & 0x7fu;\n    float v = burn_small_to_f32(code, " MANTISSA ", " BIAS ");\n" TO_NAN                                  \
+       "    return h & 0x80u ? -v : v;"),                                                                                                     \
+    FN("uint8_t", "burn_f32_to_" N, "float v",                                                                                                \
+       "uint32_t sign = burn_f32_bits(v) >> 24 & 0x80u, code = burn_small_from_f32(v, " MANTISSA ", " BIAS ");\n"                             \
+       "    if (v != v) return (uint8_t)(" NAN_CODE ");\n    if (code > " MAX ") return (uint8_t)(" OVER ");\n" FROM_ZERO                     \
+       "    return (uint8_t)(sign | code);"),                                                                                                 \
+    FN("float", "burn_round_" N "_inf", "float v", "return burn_" N "_to_f32(burn_f32_to_" N "(v));"),                                        \
+    FN("float", "burn_round_" N, "float v",                                                                                                   \
+       "v = v > " LIMIT " ? " LIMIT " : v < -" LIMIT " ? -" LIMIT " : v;\n    return burn_" N "_to_f32(burn_f32_to_" N "(v));")
+#define C_ROUND(N)                                                                                                                            \
+    FN("float", "burn_round_" N, "float v", "return burn_" N "_to_f32(burn_f32_to_" N "(v));"),                                               \
+    FN("float", "burn_round_" N "_inf", "float v", "return burn_round_" N "(v);")
+
+static const Helper c_helpers[] = {
+    C_FLOAT("float", "f32", "f", "0.0f", "1.0f"),
+    C_FLOAT("double", "f64", "", "0.0", "1.0"),
+    C_DOUBLE("exp"), C_DOUBLE("log"), C_DOUBLE("log1p"), C_DOUBLE("expm1"), C_DOUBLE("tanh"), C_DOUBLE("erf"),
+    // Choice by masks: both sides are computed, so nothing stands in the way of vector code.
+    FN("float", "burn_select_f32", "bool c, float a, float b",
+       "uint32_t m = 0u - (uint32_t)c;\n    return burn_f32_of_bits((burn_f32_bits(a) & m) | (burn_f32_bits(b) & ~m));"),
+    FN("double", "burn_select_f64", "bool c, double a, double b",
+       "uint64_t m = UINT64_C(0) - (uint64_t)c, x, y;\n    double r;\n    memcpy(&x, &a, sizeof x);\n    memcpy(&y, &b, sizeof y);\n"
+       "    x = (x & m) | (y & ~m);\n    memcpy(&r, &x, sizeof r);\n    return r;"),
+    // Functions of an f32, within 2.1 ulp everywhere (tests/unit/test_expr.c): exp by 2^n * polynomial in the remainder, log by exponent +
+    // polynomial, the others from these where the argument is large and by a polynomial of their own where it is small. The
+    // coefficients are minimax fits, weighted to the relative error of the result.
+    FN("float", "burn_exp_f32", "float x",
+       "float t = x * 1.44269504f + 12582912.0f;  /* 1.5 * 2^23: t's last bits are the integer n next to x / log 2 */\n"
+       "    uint32_t n = burn_f32_bits(t) - 0x4b400000u, half = (uint32_t)((int32_t)n >> 1);\n"
+       "    float k = t - 12582912.0f, r = x - k * 0.693359375f - k * -2.12194440e-4f;\n"
+       "    float p = 0.50000001f + r * (0.166665177f + r * (0.0416662023f + r * (0.00836902505f + r * 0.00139507239f)));\n"
+       "    p = 1.0f + (r + r * r * p);\n"
+       "    p = p * burn_f32_of_bits((half + 127u) << 23) * burn_f32_of_bits((n - half + 127u) << 23);  /* 2^n, twice half for the subnormals */\n"
+       "    p = burn_select_f32(x < -104.0f, 0.0f, p);\n    return burn_select_f32(x > 89.0f, INFINITY, p);"),
+    FN("float", "burn_log_f32", "float x",
+       "bool tiny = x < 1.17549435e-38f;\n"
+       "    uint32_t u = burn_f32_bits(x * burn_select_f32(tiny, 8388608.0f, 1.0f)), e = (u - 0x3f3504f3u) & 0xff800000u;\n"
+       "    float f = burn_f32_of_bits(u - e) - 1.0f;  /* x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2) */\n"
+       "    float k = (float)((int32_t)e >> 23) - burn_select_f32(tiny, 23.0f, 0.0f);\n"
+       "    float p = 0.141788282f + f * (-0.131322312f + f * (0.12900142f + f * -0.0787285336f));\n"
+       "    p = 0.333333158f + f * (-0.250008267f + f * (0.200023746f + f * (-0.166239976f + f * p)));\n"
+       "    p = k * 0.693359375f + (f + (f * f * (f * p - 0.5f) + k * -2.12194440e-4f));\n"
+       "    p = burn_select_f32(x == 0.0f, -INFINITY, p);\n    p = burn_select_f32(x <= 3.40282347e+38f, p, x);\n    return burn_select_f32(x < 0.0f, NAN, p);"),
+    FN("float", "burn_log1p_f32", "float x",
+       "float u = 1.0f + x, v = burn_log_f32(u), c = (x - (u - 1.0f)) / u;  /* c: what rounding took from u */\n"
+       "    return burn_select_f32(u > 0.0f && u <= 3.40282347e+38f, v + c, v);"),
+    FN("float", "burn_expm1_f32", "float x",
+       "float p = 0.0416652041f + x * (0.0083330514f + x * (0.00140018516f + x * 0.000199990684f));\n"
+       "    p = x + x * x * (0.500000047f + x * (0.166666682f + x * p));\n    return burn_select_f32(fabsf(x) < 0.5f, p, burn_exp_f32(x) - 1.0f);"),
+    FN("float", "burn_tanh_f32", "float x",
+       "float a = fabsf(x), q = x * x;\n"
+       "    float p = -0.333332802f + q * (0.133313836f + q * (-0.0537339997f + q * (0.0206181218f + q * -0.00567930385f)));\n"
+       "    float t = 1.0f - 2.0f / (burn_exp_f32(a + a) + 1.0f);\n    return burn_select_f32(a < 0.625f, x + x * q * p, copysignf(t, x));"),
+    FN("float", "burn_erf_f32", "float x",
+       "float a = fabsf(x), q = x * x;\n"
+       "    float p = 0.112819549f + q * (-0.0267712835f + q * (0.00499960141f + q * -0.000602180625f));\n"
+       "    p = 0.128379152f + q * (-0.376125082f + q * p);\n"
+       "    float g = -0.104113745f + a * (0.022315248f + a * (-0.00306549981f + a * 0.000198220706f));\n"
+       "    g = -0.000166439086f + a * (-1.12779728f + a * (-0.636976013f + a * g));  /* log(1 - erf(a)) */\n"
+       "    float t = burn_select_f32(a > 4.0f, 1.0f, 1.0f - burn_exp_f32(g));\n    return burn_select_f32(a < 0.9f, x + x * p, copysignf(t, x));"),
+    C_SIGNED("int32_t", "i32", "uint32_t", "32"),
+    C_SIGNED("int64_t", "i64", "uint64_t", "64"),
+    C_UNSIGNED("uint32_t", "u32", "32"),
+    C_UNSIGNED("uint64_t", "u64", "64"),
+    FN("int8_t", "burn_wrap_i4", "uint32_t x", "return (int8_t)((int32_t)((x & 15u) ^ 8u) - 8);"),
+    FN("int8_t", "burn_wrap_i2", "uint32_t x", "return (int8_t)((int32_t)((x & 3u) ^ 2u) - 2);"),
+    FN("uint8_t", "burn_wrap_u4", "uint32_t x", "return (uint8_t)(x & 15u);"),
+    FN("uint8_t", "burn_wrap_u2", "uint32_t x", "return (uint8_t)(x & 3u);"),
+    C_FROM_SMALL("int8_t", "i8", "-128", "127"),
+    C_FROM_SMALL("int16_t", "i16", "-32768", "32767"),
+    C_FROM_SMALL("int8_t", "i4", "-8", "7"),
+    C_FROM_SMALL("int8_t", "i2", "-2", "1"),
+    C_FROM_SMALL("uint8_t", "u8", "0", "255"),
+    C_FROM_SMALL("uint16_t", "u16", "0", "65535"),
+    C_FROM_SMALL("uint8_t", "u4", "0", "15"),
+    C_FROM_SMALL("uint8_t", "u2", "0", "3"),
+    C_FROM("int32_t", "i32", "float", "f32", "0.0f", "-2147483648.0f", "2147483520.0f", "2147483648.0f", "INT32_MAX"),
+    C_FROM("int32_t", "i32", "double", "f64", "0.0", "-2147483648.0", "2147483647.0", "2147483648.0", "INT32_MAX"),
+    C_FROM("uint32_t", "u32", "float", "f32", "0.0f", "0.0f", "4294967040.0f", "4294967296.0f", "UINT32_MAX"),
+    C_FROM("uint32_t", "u32", "double", "f64", "0.0", "0.0", "4294967295.0", "4294967296.0", "UINT32_MAX"),
+    C_FROM("int64_t", "i64", "float", "f32", "0.0f", "-9223372036854775808.0f", "9223371487098961920.0f", "9223372036854775808.0f", "INT64_MAX"),
+    C_FROM("int64_t", "i64", "double", "f64", "0.0", "-9223372036854775808.0", "9223372036854774784.0", "9223372036854775808.0", "INT64_MAX"),
+    C_FROM("uint64_t", "u64", "float", "f32", "0.0f", "0.0f", "18446742974197923840.0f", "18446744073709551616.0f", "UINT64_MAX"),
+    C_FROM("uint64_t", "u64", "double", "f64", "0.0", "0.0", "18446744073709549568.0", "18446744073709551616.0", "UINT64_MAX"),
+
+    FN("uint32_t", "burn_f32_bits", "float v", "uint32_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
+    FN("float", "burn_f32_of_bits", "uint32_t u", "float v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
+    FN("float", "burn_f16_to_f32", "uint16_t h",
+       "uint32_t m = (h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;\n"
+       "    uint32_t finite = burn_f32_bits(burn_f32_of_bits(m) * 5.192296858534827628530496329220096e33f);  /* 2^112 */\n"
+       "    return burn_f32_of_bits(sign | (m >= 0x0f800000u ? 0x7f800000u | m : finite));"),
+    FN("uint16_t", "burn_f32_to_f16", "float v",
+       "uint32_t u = burn_f32_bits(v), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;\n"
+       "    uint32_t small = burn_f32_bits(burn_f32_of_bits(a) + 0.5f) - 0x3f000000u;  /* 0.5's last bit is a subnormal's */\n"
+       "    uint32_t normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13;\n"
+       "    uint32_t code = a > 0x7f800000u ? 0x7e00u : a >= 0x477ff000u ? 0x7c00u : a < 0x38800000u ? small : normal;\n"
+       "    return (uint16_t)(sign | code);"),
+    FN("float", "burn_bf16_to_f32", "uint16_t h", "return burn_f32_of_bits((uint32_t)h << 16);"),
+    FN("uint16_t", "burn_f32_to_bf16", "float v",
+       "uint32_t u = burn_f32_bits(v);\n    uint32_t nan = (u >> 16 & 0x8000u) | 0x7fc0u, code = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
+       "    return (uint16_t)(v != v ? nan : code);"),
+    C_ROUND("f16"), C_ROUND("bf16"), C_ROUND("f4e2m1"), C_ROUND("f8e8m0"),
+    FN("float", "burn_small_to_f32", "uint32_t code, int mantissa, int bias",
+       "return burn_f32_of_bits(code << (23 - mantissa)) * burn_f32_of_bits((uint32_t)(254 - bias) << 23);"),
+    FN("uint32_t", "burn_small_from_f32", "float v, int mantissa, int bias",
+       "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, m = (u & 0x7fffffu) | 0x800000u;\n"
+       "    int e = (int)(u >> 23) - 127 + bias, shift = 23 - mantissa;\n"
+       "    if (e < 1) {\n        shift += 1 - e;\n        e = 1;\n    }\n    if (shift > 24) return 0;\n"
+       "    return ((uint32_t)(e - 1) << mantissa) + ((m + ((1u << (shift - 1)) - 1u) + (m >> shift & 1u)) >> shift);"),
+    C_F8("f8e4m3fn", "3", "7", "0x7eu", "sign | 0x7fu", "sign | 0x7fu", "448.0f", "", "    if (code == 0x7fu) v = NAN;\n"),
+    C_F8("f8e4m3fnuz", "3", "8", "0x7fu", "0x80u", "0x80u", "240.0f", "    if (code == 0) return 0;\n", "    if (h == 0x80u) return NAN;\n"),
+    C_F8("f8e5m2", "2", "15", "0x7bu", "sign | 0x7cu", "sign | 0x7eu", "57344.0f", "",
+         "    if (code > 0x7bu) v = code == 0x7cu ? INFINITY : NAN;\n"),
+    C_F8("f8e5m2fnuz", "2", "16", "0x7fu", "0x80u", "0x80u", "57344.0f", "    if (code == 0) return 0;\n", "    if (h == 0x80u) return NAN;\n"),
+    FN("float", "burn_f4e2m1_to_f32", "uint8_t h", "float v = burn_small_to_f32(h & 7u, 1, 1);\n    return h & 8u ? -v : v;"),
+    FN("uint8_t", "burn_f32_to_f4e2m1", "float v",
+       "uint32_t sign = burn_f32_bits(v) >> 28 & 8u, code = burn_small_from_f32(v, 1, 1);\n"
+       "    return (uint8_t)(v != v ? 8u : sign | (code > 7u ? 7u : code));"),
+    FN("float", "burn_f8e8m0_to_f32", "uint8_t h", "return h == 255 ? NAN : h == 0 ? burn_f32_of_bits(0x400000u) : burn_f32_of_bits((uint32_t)h << 23);"),
+    FN("uint8_t", "burn_f32_to_f8e8m0", "float v",
+       "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, m = u & 0x7fffffu, e = u >> 23;\n"
+       "    uint32_t code = e + (m > (e ? 0u : 0x400000u));\n    return (uint8_t)(v != v ? 255u : code > 254u ? 254u : code);"),
+};
+
+// ---- GLSL. Doubles have the exact functions only; 64-bit integers want GL_EXT_shader_explicit_arithmetic_types_int64.
+#define GL(result, name, args, body) { name, result " " name "(" args ") {\n    " body "\n}\n" }
+
+#define GL_FLOAT(T, S, ZERO, ONE)                                                                                                             \
+    GL(T, "burn_max_" S, T " a, " T " b", "return isnan(a) ? a : a > b ? a : b;"),                                                            \
+    GL(T, "burn_min_" S, T " a, " T " b", "return isnan(a) ? a : a < b ? a : b;"),                                                            \
+    GL(T, "burn_max_num_" S, T " a, " T " b", "return a < b ? b : a;"),                                                                       \
+    GL(T, "burn_min_num_" S, T " a, " T " b", "return a > b ? b : a;"),                                                                       \
+    GL(T, "burn_sign_" S, T " x", "return x > " ZERO " ? " ONE " : x < " ZERO " ? -" ONE " : x;"),                                            \
+    GL(T, "burn_fmod_" S, T " x, " T " y", "return x - y * trunc(x / y);"),                                                                   \
+    GL(T, "burn_floormod_" S, T " x, " T " y", "return x - y * floor(x / y);")
+
+#define GL_SIGNED(T, S, U, BITS)                                                                                                              \
+    GL(T, "burn_abs_" S, T " x", "return abs(x);"),                                                                                           \
+    GL(T, "burn_sign_" S, T " x", "return sign(x);"),                                                                                         \
+    GL(T, "burn_div_" S, T " a, " T " b", "return b == 0 ? 0 : b == -1 ? -a : a / b;"),                                                       \
+    GL(T, "burn_mod_" S, T " a, " T " b", "return b == 0 ? 0 : a - burn_div_" S "(a, b) * b;"),                                               \
+    GL(T, "burn_floormod_" S, T " a, " T " b", T " r = burn_mod_" S "(a, b);\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;"),         \
+    GL(T, "burn_floordiv_" S, T " a, " T " b",                                                                                                \
+       T " q = burn_div_" S "(a, b), r = burn_mod_" S "(a, b);\n    return r != 0 && (r < 0) != (b < 0) ? q - 1 : q;"),                       \
+    GL(T, "burn_shl_" S, T " a, " T " b", "return b < 0 || b >= " BITS " ? 0 : a << b;"),                                                     \
+    GL(T, "burn_shr_" S, T " a, " T " b", "return b < 0 || b >= " BITS " ? (a < 0 ? -1 : 0) : a >> b;"),                                      \
+    GL(T, "burn_pow_" S, T " a, " T " b",                                                                                                     \
+       T " r = 1;\n    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;\n"                                               \
+       "    for (; b != 0; b >>= 1, a *= a) r *= (b & 1) != 0 ? a : 1;\n    return r;")
+
+#define GL_UNSIGNED(T, S, BITS)                                                                                                               \
+    GL(T, "burn_abs_" S, T " x", "return x;"),                                                                                                \
+    GL(T, "burn_sign_" S, T " x", "return min(x, " T "(1));"),                                                                                \
+    GL(T, "burn_div_" S, T " a, " T " b", "return b == 0 ? " T "(0) : a / b;"),                                                               \
+    GL(T, "burn_mod_" S, T " a, " T " b", "return b == 0 ? " T "(0) : a % b;"),                                                               \
+    GL(T, "burn_floormod_" S, T " a, " T " b", "return burn_mod_" S "(a, b);"),                                                               \
+    GL(T, "burn_shl_" S, T " a, " T " b", "return b >= " BITS " ? " T "(0) : a << b;"),                                                       \
+    GL(T, "burn_shr_" S, T " a, " T " b", "return b >= " BITS " ? " T "(0) : a >> b;"),                                                       \
+    GL(T, "burn_pow_" S, T " a, " T " b", T " r = " T "(1);\n    for (; b != 0; b >>= 1, a *= a) r *= (b & 1) != 0 ? a : " T "(1);\n    return r;")
+
+#define GL_FROM(T, N, FT, S, LOW, HIGH, MIN, MAX)                                                                                             \
+    GL(T, "burn_" N "_from_" S, FT " x", "return isnan(x) ? " T "(0) : x <= " LOW " ? " MIN " : x >= " HIGH " ? " MAX " : " T "(x);")
+#define GL_FROM_BOTH(T, N, LOW, HIGH, MIN, MAX) GL_FROM(T, N, "float", "f32", LOW, HIGH, MIN, MAX), GL_FROM(T, N, "double", "f64", LOW, HIGH, MIN, MAX)
+
+static const Helper glsl_helpers[] = {
+    GL_FLOAT("float", "f32", "0.0", "1.0"),
+    GL_FLOAT("double", "f64", "0.0lf", "1.0lf"),
+    GL_SIGNED("int", "i32", "uint", "32"),
+    GL_SIGNED("int64_t", "i64", "uint64_t", "64"),
+    GL_UNSIGNED("uint", "u32", "32"),
+    GL_UNSIGNED("uint64_t", "u64", "64"),
+    GL_FROM_BOTH("int", "i32", "-2147483648.0", "2147483648.0", "(-2147483647 - 1)", "2147483647"),
+    GL_FROM_BOTH("uint", "u32", "0.0", "4294967296.0", "0u", "4294967295u"),
+    GL_FROM_BOTH("int64_t", "i64", "-9223372036854775808.0", "9223372036854775808.0", "(-9223372036854775807l - 1l)", "9223372036854775807l"),
+    GL_FROM_BOTH("uint64_t", "u64", "0.0", "18446744073709551616.0", "0ul", "18446744073709551615ul"),
+    GL_FROM_BOTH("int", "i16", "-32768.0", "32767.0", "-32768", "32767"),
+    GL_FROM_BOTH("uint", "u16", "0.0", "65535.0", "0u", "65535u"),
+    GL_FROM_BOTH("int", "i8", "-128.0", "127.0", "-128", "127"),
+    GL_FROM_BOTH("uint", "u8", "0.0", "255.0", "0u", "255u"),
+    GL_FROM_BOTH("int", "i4", "-8.0", "7.0", "-8", "7"),
+    GL_FROM_BOTH("uint", "u4", "0.0", "15.0", "0u", "15u"),
+    GL_FROM_BOTH("int", "i2", "-2.0", "1.0", "-2", "1"),
+    GL_FROM_BOTH("uint", "u2", "0.0", "3.0", "0u", "3u"),
+    GL("float", "burn_pow_f32", "float x, float y",
+       "if (y == 0.0 || x == 1.0) return 1.0;\n    float r = pow(abs(x), y);\n"
+       "    if (x >= 0.0 || isnan(x)) return x == 0.0 ? (y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u)) : r;\n"
+       "    return floor(y) != y ? uintBitsToFloat(0x7fc00000u) : mod(y, 2.0) == 1.0 ? -r : r;"),
+    GL("double", "burn_pow_f64", "double x, double y", "return double(burn_pow_f32(float(x), float(y)));"),
+    GL("float", "burn_log1p", "float x",                // log(1 + x) = x - (rounding of 1 + x, undone by the quotient)
+       "precise float u = 1.0 + x, d = u - 1.0;\n    return d == 0.0 ? x : isinf(u) ? u : log(u) * (x / d);"),
+    GL("float", "burn_expm1", "float x",                // the series while it converges fast
+       "float s = 1.0 + x / 7.0 * (1.0 + x / 8.0 * (1.0 + x / 9.0));\n"
+       "    s = 1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * s))));\n"
+       "    return abs(x) < 0.5 ? x * s : exp(x) - 1.0;"),
+    GL("float", "burn_tanh", "float x",
+       "float q = x * x, s = x - x * q * (1.0 / 3.0 - q * (2.0 / 15.0 - q * (17.0 / 315.0)));\n    float t = 1.0 - 2.0 / (exp(2.0 * abs(x)) + 1.0);\n"
+       "    return abs(x) < 0.2 ? s : x < 0.0 ? -t : t;"),
+    GL("float", "burn_erf", "float x",
+       "float a = abs(x), q = x * x;\n"
+       "    float p = 0.112819549 + q * (-0.0267712835 + q * (0.00499960141 + q * -0.000602180625));\n"
+       "    p = 0.128379152 + q * (-0.376125082 + q * p);\n"
+       "    float g = -0.104113745 + a * (0.022315248 + a * (-0.00306549981 + a * 0.000198220706));\n"
+       "    g = -0.000166439086 + a * (-1.12779728 + a * (-0.636976013 + a * g));\n"
+       "    float t = a > 4.0 ? 1.0 : 1.0 - exp(g);\n    return a < 0.9 ? x + x * p : x < 0.0 ? -t : t;"),
+    GL("float", "burn_sigmoid", "float x", "float e = exp(-abs(x));\n    return (x < 0.0 ? e : 1.0) / (1.0 + e);"),
+    GL("float", "burn_softplus", "float x", "return (x < 0.0 ? 0.0 : x) + burn_log1p(exp(-abs(x)));"),
+    GL("float", "burn_round_f16", "float v", "return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;"),
+    GL("uint", "burn_f32_to_f16", "float v", "return packHalf2x16(vec2(v, 0.0));"),
+    GL("float", "burn_f16_to_f32", "uint h", "return unpackHalf2x16(h).x;"),
+    GL("uint", "burn_f32_to_bf16", "float v",
+       "uint u = floatBitsToUint(v);\n    return isnan(v) ? ((u >> 16) & 0x8000u) | 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;"),
+    GL("float", "burn_bf16_to_f32", "uint h", "return uintBitsToFloat(h << 16);"),
+    GL("float", "burn_round_bf16", "float v", "return burn_bf16_to_f32(burn_f32_to_bf16(v));"),
+};
+
+// ---- which ones a program needs
+
+static const Helper *find(const Helper *table, size_t count, const char *name, size_t n) {
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(table[i].name, name, n) == 0 && table[i].name[n] == 0) return &table[i];
+    return NULL;
+}
+
+// Appends the definitions of what `text` calls, operands first; done[i] marks what is there already.
+static void append_needed(const Helper *table, size_t count, bool *done, const char *text, Text *out) {
+    for (const char *s = text; (s = strstr(s, "burn_"));) {
+        size_t n = 0;
+        while (isalnum((unsigned char)s[n]) || s[n] == '_') n++;
+        bool whole = s == text || !(isalnum((unsigned char)s[-1]) || s[-1] == '_');
+        const Helper *h = whole ? find(table, count, s, n) : NULL;
+        s += n;
+        if (!h || done[h - table]) continue;
+        done[h - table] = true;
+        append_needed(table, count, done, h->text, out);
+        text_printf(out, "%s", h->text);
+    }
+}
+
+void expr_c_helpers(Text *out, const char *program) {
+    bool done[COUNT(c_helpers)] = { false };
+    append_needed(c_helpers, COUNT(c_helpers), done, program, out);
+}
+
+void expr_glsl_helpers(Text *out, const char *program) {
+    bool done[COUNT(glsl_helpers)] = { false };
+    append_needed(glsl_helpers, COUNT(glsl_helpers), done, program, out);
+}
