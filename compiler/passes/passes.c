@@ -37,10 +37,19 @@ static bool pass_done(const Graph *g, const Options *o, const char *name, int er
     return true;
 }
 
+// Weights that nobody trains are constants like any other.
+static void freeze(Graph *g) {
+    for (Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++) if (n->in[i]) n->in[i]->trainable = false;
+        for (int i = 0; i < n->n_bodies; i++) freeze(n->bodies[i]);
+    }
+}
+
 bool passes_run(Graph *g, const Options *o) {
     int errors = diag_errors();
     double start = seconds();
     const Loc *loc = g->loc;
+    if (!o->train) freeze(g);
     pass_bind_dims(g, o);
     if (!pass_done(g, o, "bind_dims", errors, start)) return false;
     const struct { PassRow row; bool runs; } order[] = {

@@ -18,7 +18,8 @@ typedef struct Fuser {
     Node **nodes; int n_nodes;                          // topological; Node.mark is the position here
     VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
     bool *needed;                                       // by value id: some kernel loads it, it must be stored
-    bool *inside, *cut;                                 // by node position, for the kernel being grown
+    bool *inside, *cut, *pointwise;                     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
+    bool *epilogue;                                     // by node position: maps that an anchor before them could take as its epilogue
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
 typedef VEC(Node *) Users;
@@ -85,11 +86,37 @@ static bool users_inside(const Fuser *f, const Value *v) {
     return u->n > 0;
 }
 
-static bool may_join(const Fuser *f, const Value *v, const int64_t *reads, const Options *o) {
+static bool is_pointwise(const Node *n) { return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Reshape || n->op == OP_Identity; }
+
+// Do all users, and so the value, meet the root's element at the same place?
+static bool users_pointwise(const Fuser *f, const Value *v, const Value *root) {
+    const Users *u = (const Users *)&f->users[v->id];
+    if (!is_pointwise(v->def) || type_count(&v->type) != type_count(&root->type)) return false;
+    for (int i = 0; i < u->n; i++)
+        if (!f->pointwise[u->at[i]->mark]) return false;
+    return true;
+}
+
+// Marks the maps that follow an anchor and nothing else, so that reductions leave them to it.
+static void mark_epilogues(Fuser *f, const Options *o) {
+    for (int at = 0; at < f->n_nodes; at++) {
+        const Node *n = f->nodes[at];
+        if (!is_pointwise(n) || n->n_out != 1) continue;
+        for (int i = 0; i < n->n_in; i++) {
+            const Value *v = n->in[i];
+            if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1) continue;
+            bool follows = kernel_is_anchor(v->def, o) || f->epilogue[v->def->mark];
+            if (follows && type_count(&v->type) == type_count(&n->out[0]->type)) f->epilogue[at] = true;
+        }
+    }
+}
+
+static bool may_join(const Fuser *f, const Value *v, const Value *root, const int64_t *reads, const Options *o) {
     const Node *n = v->def;
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
     if (op_is_view(n->op)) return true;
     if (o->no_fuse || !users_inside(f, v)) return false;
+    if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v, reads);
     if (n->op == OP_MatMul || n->op == OP_Conv || op_is_reduce(n->op)) return r <= 3;
     return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
@@ -101,7 +128,9 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     bool *seen = NEW_ARRAY(f->arena, bool, f->n_nodes);
     int root = fu->root->def->mark, count = 1;
     memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->pointwise, 0, sizeof(bool) * (size_t)f->n_nodes);
     f->inside[root] = true;
+    f->pointwise[root] = is_pointwise(fu->root->def);
     reads[root] = 1;
     fu->anchor = kernel_is_anchor(fu->root->def, o) ? fu->root : NULL;
     seen[root] = true;
@@ -110,7 +139,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
         Node *n = f->nodes[at];
         if (at != root) {
             Value *v = n->out[0];
-            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, reads, o)) continue;
+            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
             if (kernel_is_anchor(n, o)) {
                 if (!fu->anchor && type_count(&v->type) == type_count(&fu->root->type)) fu->anchor = v;
                 continue;
@@ -118,6 +147,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             reads[at] = reads_of(f, v, reads);
             if (reads[at] < 1) reads[at] = 1;
             f->inside[at] = true;
+            f->pointwise[at] = users_inside(f, v) && users_pointwise(f, v, fu->root);
             count++;
         }
         if (kernel_is_anchor(n, o)) continue;
@@ -235,6 +265,8 @@ static void collect(Fuser *f, Graph *g) {
     f->needed = NEW_ARRAY(f->arena, bool, g->value_count + 1);
     f->inside = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->cut = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->pointwise = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->epilogue = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     int at = 0;
     for (Node *n = g->first; n; n = n->next) {
         n->mark = at;
@@ -258,6 +290,7 @@ bool fuse_graph(Plan *p) {
     Fuser f = { .plan = p, .arena = p->arena };
     int errors = diag_errors();
     collect(&f, p->graph);
+    mark_epilogues(&f, p->options);
     for (int at = f.n_nodes - 1; at >= 0; at--) {
         Node *n = f.nodes[at];
         bool wanted = false;

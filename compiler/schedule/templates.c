@@ -33,7 +33,7 @@ static Buffer *packed_buffer(Arena *a, Kernel *k, Value *v, size_t floats, const
 // ---------------------------------------------------------------- gemm
 static void fill_gemm_b(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
-    size_t nr = 16 * (size_t)hole_value(b->packer, "NV"), one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
+    const size_t nr = 16 * (size_t)hole_value(b->packer, "NV"), one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
     const float *from = b->value->data->data;
     for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
         pack_gemm_b(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (float *)to + (size_t)i * one);
@@ -44,7 +44,25 @@ static bool only_operand(const Kernel *k, const Value *v) {
     return v->data && k->operand[0] != v;
 }
 
+// One row of A: B is read once, in long straight lines. B's layout decides between packed (0), row-major (1) and transposed (2).
+static bool plan_gemv(Arena *a, Kernel *k) {
+    const Contraction *s = &k->gemm;
+    Value *w = k->operand[1];
+    bool packed = only_operand(k, w);
+    int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
+    if (s->m != 1 || s->a_col != 1 || layout < 0) return false;
+    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * GEMV_NV);
+    k->template_file = "c/gemv.c";
+    hole(a, k, "BATCH", s->batch); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
+    hole(a, k, "AB", s->a_batch); hole(a, k, "CB", s->c_batch);
+    hole(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    hole(a, k, "LAYOUT", layout); hole(a, k, "LB", layout == 2 ? s->b_col : s->b_row); hole(a, k, "NV", GEMV_NV);
+    if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
+    return true;
+}
+
 static void plan_gemm(Arena *a, Kernel *k, const Options *o) {
+    if (plan_gemv(a, k)) return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = only_operand(k, w);
@@ -72,12 +90,32 @@ static void fill_conv_w(const Buffer *b, void *to) {
     pack_conv_w(b->value->data->data, groups, (size_t)(c->oc / c->groups), taps, (size_t)hole_value(b->packer, "MR"), to);
 }
 
-static void plan_conv(Arena *a, Kernel *k, const Options *o) {
-    Convolution *c = &k->conv;
-    TileTarget target = tile_target(o);
+static ConvShape conv_shape(const Convolution *c) {
     ConvShape s = { .n = c->batch, .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
     memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
     memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
+    return s;
+}
+
+static void conv_holes(Arena *a, Kernel *k, const ConvShape *s) {
+    hole(a, k, "N", s->n); hole(a, k, "G", s->groups);
+    hole3(a, k, "I", s->in); hole3(a, k, "O", s->out); hole3(a, k, "K", s->kernel);
+    hole3(a, k, "S", s->stride); hole3(a, k, "D", s->dilation); hole3(a, k, "P", s->pad);
+}
+
+static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
+    TileTarget target = tile_target(o);
+    ConvShape s = conv_shape(&k->conv);
+    ConvDwTiles t = conv_dw_tiles(&s, &target);
+    k->template_file = "c/conv_dw.c";
+    conv_holes(a, k, &s);
+    hole(a, k, "MULT", s.oc); hole(a, k, "RT", t.rt); hole(a, k, "RC", t.rc);
+    k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(&s, &t);
+}
+
+static void plan_conv(Arena *a, Kernel *k, const Options *o) {
+    TileTarget target = tile_target(o);
+    ConvShape s = conv_shape(&k->conv);
     ConvTiles t = conv_tiles(&s, &target);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&s, &t);
     if (t.pointwise) {
@@ -85,9 +123,8 @@ static void plan_conv(Arena *a, Kernel *k, const Options *o) {
         for (int i = 0; i < 3; i++) s.in[i] = s.out[i] = i == 2 ? pixels : 1;
     }
     k->template_file = "c/conv.c";
-    hole(a, k, "N", s.n); hole(a, k, "G", s.groups); hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
-    hole3(a, k, "I", s.in); hole3(a, k, "O", s.out); hole3(a, k, "K", s.kernel);
-    hole3(a, k, "S", s.stride); hole3(a, k, "D", s.dilation); hole3(a, k, "P", s.pad);
+    conv_holes(a, k, &s);
+    hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
     hole(a, k, "POINTWISE", t.pointwise); hole(a, k, "PACK_X", t.pack_x);
     hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "RC", t.rc); hole(a, k, "CC", t.cc);
     size_t floats = pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), (size_t)t.mr);
@@ -98,7 +135,8 @@ bool templates_plan(Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, k, p->options);
-        else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(p->arena, k, p->options);
+        else if (k->kind == KERNEL_CONV) plan_conv(p->arena, k, p->options);
+        else if (k->kind == KERNEL_DEPTHWISE) plan_depthwise(p->arena, k, p->options);
     }
     return true;
 }
