@@ -111,6 +111,7 @@ static const char *spell(Printer *p, Expr *e) {
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = operand(p, e->a[i]);
     text_init(&t, p->arena);
     if (e->op != E_Load) p->d->text(&t, e, operands);
+    else if (e->a[1] && p->d->load_if) text_printf(&t, "%s", p->d->load_if(p->d->ctx, e->value, operands[0], operands[1], operands[2]));
     else {
         const char *element = p->d->load(p->d->ctx, e->value, operands[0]);
         if (e->a[1]) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : "0");
@@ -193,6 +194,15 @@ static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, i
     close_loop(p, depth);
 }
 
+// acc += the body; a product goes in with one rounding where the dialect has a name for that.
+static void accumulate(Printer *p, const Expr *e, const char *acc, int depth) {
+    Expr *x = e->a[0];
+    bool fused = p->d->fma && e->rop == RED_SUM && x->op == E_Mul && dtype_is_float(x->dtype) && !p->name[x->id];
+    if (!fused) { combine(p, e, acc, operand(p, x), depth); return; }
+    line(p, depth);
+    text_printf(p->out, "%s = %s(%s, %s, %s);\n", acc, p->d->fma, operand(p, x->a[0]), operand(p, x->a[1]), acc);
+}
+
 // What the body defined is gone when its scope closes.
 static void forget(Printer *p, int scope) {
     for (int i = 0; i < p->exprs.n; i++)
@@ -207,7 +217,7 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
         reduce_body(p, e, at + 1, depth + 1, acc, second);
         close_loop(p, depth);
     } else if (is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
-    else combine(p, e, acc, operand(p, e->a[0]), depth);
+    else accumulate(p, e, acc, depth);
     forget(p, scope);
 }
 
@@ -254,7 +264,7 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
         reduce_body(p, e, 0, depth + 1, is_arg(e->rop) ? best : acc, acc);
         close_loop(p, depth);
     } else if (is_arg(e->rop)) combine_arg(p, e, best, acc, depth);
-    else combine(p, e, acc, operand(p, e->a[0]), depth);
+    else accumulate(p, e, acc, depth);
     p->name[e->id] = acc;
 }
 
@@ -288,7 +298,7 @@ static void emit_scope(Printer *p, int scope, int depth) {
 
 static void printer_init(Printer *p, Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound) {
     size_t n = (size_t)expr_count(k->exprs) + 1;
-    *p = (Printer){ .arena = a, .k = k, .d = d, .out = out, .bound = bound };
+    *p = (Printer){ .arena = a, .k = k, .d = d, .out = out, .bound = bound, .acc = "acc" };
     p->uses = NEW_ARRAY(a, int, n);
     p->scope_of = NEW_ARRAY(a, int, n);
     p->seen = NEW_ARRAY(a, bool, n);
