@@ -205,7 +205,7 @@ static void node_print(Printer *p, const Graph *g, const Node *n) {
     const Loc *l = n->loc;
     if (l && l->node >= 0) {
         text_printf(p->out, "   ; node %d", l->node);
-        if (l->name) {
+        if (l->name && *l->name) {
             text_append(p->out, " ", 1);
             text_quoted(p->out, l->name);
         }

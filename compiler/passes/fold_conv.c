@@ -79,6 +79,12 @@ static Value *rebuild(Graph *g, const Chain *c) {
     return b_binary(g, OP_Add, scaled->out[0], channel_constant(g, d, c->t, c->channels, rank, 1));
 }
 
+// A quantizer rounds what comes: computed in another order it may fall on the other side, which is a whole step then.
+static bool before_round(const Chain *c, Node **user, int n_uses) {
+    int id = c->last->out[0]->id;
+    return id < n_uses && user[id] && user[id]->op == OP_Round;
+}
+
 static void fold_conv_graph(Rewrite *r, Graph *g, const int *uses, Node **user, int n_uses) {
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
@@ -90,7 +96,7 @@ static void fold_conv_graph(Rewrite *r, Graph *g, const int *uses, Node **user, 
         for (int64_t i = 0; i < c.channels; i++) c.s[i] = 1;
         for (int id; (id = c.last->out[0]->id) < n_uses && uses[id] == 1 && user[id];)
             if (!chain_step(r->scratch, &c, user[id])) break;
-        if (!c.scaled) continue;
+        if (!c.scaled || before_round(&c, user, n_uses)) continue;
         Value *v = rebuild(g, &c);
         if (v) rewrite_set(r, c.last->out[0], v);
     }
