@@ -51,6 +51,20 @@ const char *param_name(const KernelText *k, const Value *v) {
 }
 
 // ---------------------------------------------------------------- the C dialect of the loop printer
+const char *element_load(Arena *a, DType d, const char *element) {
+    Text t;
+    text_init(&t, a);
+    expr_c_load(&t, d, element);
+    return t.at;
+}
+
+const char *element_store(Arena *a, DType d, const char *value) {
+    Text t;
+    text_init(&t, a);
+    expr_c_store(&t, d, value);
+    return t.at;
+}
+
 static const char *c_load(void *ctx, Value *v, const char *index) {
     const KernelText *k = ctx;
     return element_load(k->gen->arena, v->type.dtype, arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), index));
@@ -81,36 +95,11 @@ static Dialect c_dialect(KernelText *k) {
     return (Dialect){ .index_type = "ptrdiff_t", .indent = "    ", .constant = "const ", .lanes = true, .type = expr_c_type, .text = expr_c_text, .load = c_load, .store = c_store, .ctx = k };
 }
 
-// ---------------------------------------------------------------- comments
-void c_comment(Text *out, const char *s) {              // names come from strangers: no end of comment, no line ends
-    for (; *s; s++) {
-        char c = *s;
-        if ((c == '/' && out->n && out->at[out->n - 1] == '*') || (c == '*' && out->n && out->at[out->n - 1] == '/')) c = '_';
-        if ((unsigned char)c < 32 || (unsigned char)c >= 127 || c == '\\' || c == '?') c = '_';
-        text_append(out, &c, 1);
-    }
-}
-
-static void describe(Gen *g, const Kernel *k) {
-    Text *out = &g->c;
-    text_printf(out, "/* ");
-    for (int i = 0; i < k->nodes.n; i++) {
-        const Node *n = k->nodes.at[i];
-        if (i) text_printf(out, "\n   ");
-        text_printf(out, "%s", op_table[n->op].name);
-        if (n->loc && n->loc->name && *n->loc->name) { text_printf(out, " \""); c_comment(out, n->loc->name); text_printf(out, "\""); }
-        for (int j = 0; j < n->n_in && j < 4; j++)
-            if (n->in[j]) text_printf(out, "%s%s", j ? ", " : "  ", type_text(g->arena, g->graph, &n->in[j]->type));
-        text_printf(out, " -> %s", type_text(g->arena, g->graph, &n->out[0]->type));
-    }
-    text_printf(out, " */\n");
-}
-
 // ---------------------------------------------------------------- kernels
 static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
     for (int i = from; i < k->n_params; i++) {
         const Param *p = &k->params[i];
-        text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ", storage_type(p->value->type.dtype), p->name);
+        text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ", expr_c_storage(p->value->type.dtype), p->name);
     }
     (void)g;
 }
@@ -136,7 +125,7 @@ static const char *epilogue(Gen *g, KernelText *t, const char *const *axes) {
     text_printf(&call, "%s_epilogue(acc", t->name);
     text_printf(&g->c, "static inline float %s_epilogue(float acc", t->name);
     for (int i = 3; i < t->n_params; i++) {
-        text_printf(&g->c, ", const %s *%s", storage_type(t->params[i].value->type.dtype), t->params[i].name);
+        text_printf(&g->c, ", const %s *%s", expr_c_storage(t->params[i].value->type.dtype), t->params[i].name);
         text_printf(&call, ", %s", t->params[i].name);
     }
     for (int i = 0; i < 3; i++)
@@ -183,7 +172,7 @@ static void template_kernel(Gen *g, KernelText *t) {
 }
 
 void c_kernel(Gen *g, KernelText *t) {
-    describe(g, t->kernel);
+    print_origin(g->arena, &g->c, g->graph, t->kernel);
     if (t->kernel->template_file) template_kernel(g, t);
     else loop_kernel(g, t);
     text_printf(&g->c, "\n");

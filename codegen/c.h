@@ -28,7 +28,6 @@ typedef struct KernelText {
 
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
 void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
-void c_comment(Text *out, const char *s);               // text from a stranger inside a comment
 const char *element_load(Arena *a, DType d, const char *element);    // element text -> text in the arithmetic type
 const char *element_store(Arena *a, DType d, const char *value);
 #endif

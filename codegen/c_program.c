@@ -69,7 +69,7 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
         if (v->group) {
             if (group_seen(gr, i, outputs, v->group)) continue;
             text_printf(out, "%s%s%s_%s *%s", next(sep), group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group), group_param(g->arena, v->group));
-        } else text_printf(out, "%s%s%s %s[%s]", next(sep), outputs ? "" : "const ", storage_type(v->type.dtype), e->name[i], extent_text(g->arena, &v->type));
+        } else text_printf(out, "%s%s%s %s[%s]", next(sep), outputs ? "" : "const ", expr_c_storage(v->type.dtype), e->name[i], extent_text(g->arena, &v->type));
     }
 }
 
@@ -109,7 +109,7 @@ static const char *place_of(const Run *r, Buffer *at, const Value *v, const char
     Buffer *b = owner(at, &offset);
     switch (b->place) {
     case PLACE_INPUT: case PLACE_OUTPUT: {
-        bool input = b->place == PLACE_INPUT, same = !strcmp(type, storage_type(b->value->type.dtype));
+        bool input = b->place == PLACE_INPUT, same = !strcmp(type, expr_c_storage(b->value->type.dtype));
         const char *name = input ? r->in->at[b->index] : r->outs->at[b->index];
         if (same) return offset ? arena_printf(g->arena, "%s + %lld", name, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) : name;
         return element_pointer(g, type, input, arena_printf(g->arena, "(%sunsigned char *)%s", input ? "const " : "", name), offset);
@@ -122,7 +122,7 @@ static const char *place_of(const Run *r, Buffer *at, const Value *v, const char
     }
 }
 
-static const char *value_place(const Run *r, Value *v) { return place_of(r, v->buffer, v, storage_type(v->type.dtype)); }
+static const char *value_place(const Run *r, Value *v) { return place_of(r, v->buffer, v, expr_c_storage(v->type.dtype)); }
 
 static void line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
@@ -185,7 +185,7 @@ static void print_call(Run *r, const Kernel *k, int depth) {
     for (int j = 0; j < t->n_params; j++) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
-        text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? "float" : storage_type(v->type.dtype)));
+        text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? "float" : expr_c_storage(v->type.dtype)));
     }
     if (k->template_file) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
     text_printf(&r->body, ");\n");
@@ -226,18 +226,6 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
 }
 
 // ---------------------------------------------------------------- the generic descriptor
-static const char *quoted(Gen *g, const char *s) {
-    Text t;
-    text_init(&t, g->arena);
-    for (; s && *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\' || c == '?') text_printf(&t, "\\%c", c);
-        else if (c < 32 || c >= 127) text_printf(&t, "\\%03o", c);
-        else text_append(&t, (const char *)&c, 1);
-    }
-    return t.n ? t.at : "";
-}
-
 static void print_infos(Gen *g, const Program *p, bool outputs) {
     const Graph *gr = p->plan->graph;
     int n = outputs ? gr->outputs.n : gr->inputs.n;
@@ -254,7 +242,7 @@ static void print_infos(Gen *g, const Program *p, bool outputs) {
     for (int i = 0; i < n; i++) {
         const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
         const char *shape = t->rank ? arena_printf(g->arena, "%s_%s%d_shape", p->name, side, i) : "(const int64_t *)0";
-        text_printf(&g->c, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld},\n", quoted(g, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes(t));
+        text_printf(&g->c, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes(t));
     }
     text_printf(&g->c, "};\n");
 }
@@ -272,8 +260,8 @@ static void print_descriptor(Gen *g, const Program *p) {
         text_printf(&g->c, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
     }
     text_printf(&g->c, "    return %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
-    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->c, ", (const %s *)inputs[%d].data", storage_type(gr->inputs.at[i]->type.dtype), i);
-    for (int i = 0; i < gr->outputs.n; i++) text_printf(&g->c, ", (%s *)outputs[%d].data", storage_type(gr->outputs.at[i]->type.dtype), i);
+    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->c, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
+    for (int i = 0; i < gr->outputs.n; i++) text_printf(&g->c, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
     text_printf(&g->c, ");\n}\n\nconst burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
         gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0", gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
         p->name_of_workspace, g->external ? (long long)p->plan->weight_bytes + WEIGHTS_HEADER : 0LL, p->name);

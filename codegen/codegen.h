@@ -9,10 +9,13 @@ typedef struct Dialect {
     const char *index_type;                             // of loop variables
     const char *indent;                                 // one level
     const char *constant;                               // "const "
+    const char *fma;                                    // name of the fused multiply-add for sums of products; NULL: * and +
     bool lanes;                                         // split long inner reductions into independent partial results
     const char *(*type)(DType d);                       // of temporaries
     void (*text)(Text *out, const Expr *e, const char *const *operands);     // one operation, see ir/expr_text.c
     const char *(*load)(void *ctx, Value *v, const char *index);             // the element as the arithmetic type
+    // The same where a guard stands over it; `otherwise` NULL: zero. NULL: the ?: operator around load().
+    const char *(*load_if)(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise);
     void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);   // a statement without its end of line
     void *ctx;
 } Dialect;
@@ -24,9 +27,18 @@ int loops_outer_axes(const Kernel *k);
 // One expression without temporaries, at the kernel's axes i0..; `acc` spells E_Acc.
 const char *loops_expr(Arena *a, const Kernel *k, const Dialect *d, const Expr *e, const char *const *axis_names, const char *acc);
 
+// file.c: what every generated file has
+const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h
+const char *path_base(const char *path);
+const char *text_upper(Arena *a, const char *s);
+const char *burn_types(Arena *a, const char *block);    // of runtime/burn.h, between `/* block begin */` and `/* block end */`
+void c_comment(Text *out, const char *s);               // text from a stranger inside a comment
+const char *c_string(Arena *a, const char *s);          // the same inside "" (which the caller writes)
+void print_banner(Text *t, const Options *o);
+void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k);    // the nodes a kernel comes from and their shapes, as a comment
+bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, OutFile *extra);   // and commits `extra` (NULL: none)
+
 // template.c: fills the holes of an embedded template (see any file in templates/c)
 typedef struct Hole { const char *name, *params, *text; } Hole;    // params: "acc, n, c, p" for function-like holes, else NULL
 bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
-// The helper definitions (names starting with burn_) that `text` calls, in order of dependence
-void helpers_print(Text *out, const char *text);
 #endif

@@ -9,21 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *storage_type(DType d) {
-    switch (dtype_class(d)) {
-    case CLASS_FLOAT: return d == DT_F32 ? "float" : d == DT_F64 ? "double" : dtype_size(d) == 2 ? "uint16_t" : "uint8_t";
-    case CLASS_BOOL: return "uint8_t";
-    default: break;
-    }
-    bool is_signed = dtype_class(d) == CLASS_INT;
-    switch (dtype_size(d)) {
-    case 1: return is_signed ? "int8_t" : "uint8_t";
-    case 2: return is_signed ? "int16_t" : "uint16_t";
-    case 4: return is_signed ? "int32_t" : "uint32_t";
-    default: return is_signed ? "int64_t" : "uint64_t";
-    }
-}
-
 // The bytes of a weight: its data, or freshly packed into *owned, which the caller frees.
 static const void *weight_bytes(const Buffer *b, void **owned) {
     *owned = NULL;
@@ -61,7 +46,7 @@ static void print_element(Text *out, const char *type, const void *at, int64_t i
 }
 
 void weights_print_array(Text *out, const Buffer *b, const char *name) {
-    const char *type = b->fill ? "float" : storage_type(b->value->type.dtype);
+    const char *type = b->fill ? "float" : expr_c_storage(b->value->type.dtype);
     size_t size = b->fill ? sizeof(float) : dtype_size(b->value->type.dtype);
     int64_t n = b->bytes / (int64_t)size;
     void *owned;
@@ -107,6 +92,33 @@ static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
         free(owned);
     }
     return ok;
+}
+
+// The same sum in C99, for the generated file.
+void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes) {
+    text_printf(c, "int %s_weights_check(const void *weights, size_t size)\n{\n    const unsigned char *at = (const unsigned char *)weights;\n", model);
+    text_printf(c, "    uint64_t sum = UINT64_C(0x%llx), word;\n    if (!weights || size != %lld) return -1; /* BURN_EINVAL */\n", (unsigned long long)WEIGHTS_SEED, (long long)weight_bytes + WEIGHTS_HEADER);
+    text_printf(c, "    for (size_t i = %d; i + 8 <= size; i += 8) {\n        memcpy(&word, at + i, 8);\n        sum = (sum ^ word) * UINT64_C(0x%llx);\n        sum ^= sum >> 32;\n    }\n", WEIGHTS_HEADER, (unsigned long long)WEIGHTS_PRIME);
+    text_printf(c, "    return memcmp(at, \"burnw1\", 7) || sum != UINT64_C(0x%llx) ? -6 : 0; /* BURN_EFORMAT */\n}\n\n", (unsigned long long)sum);
+}
+
+// All weights as one array of 32-bit words, at the plan's offsets.
+void weights_print_words(Text *out, const Plan *p, const char *name) {
+    int64_t at = 0;
+    text_printf(out, "static const uint32_t %s[%lld] = {", name, (long long)p->weight_bytes / 4);
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->place != PLACE_WEIGHT) continue;
+        void *owned;
+        const char *data = weight_bytes(b, &owned);
+        for (int64_t k = 0; k < (b->bytes + 63) / 64 * 64; k += 4, at++) {
+            uint32_t word = 0;
+            if (k < b->bytes) memcpy(&word, data + k, b->bytes - k < 4 ? (size_t)(b->bytes - k) : 4);
+            text_printf(out, at % 10 ? ", 0x%08xu" : at ? ",\n    0x%08xu" : "\n    0x%08xu", word);
+        }
+        free(owned);
+    }
+    text_printf(out, "\n};\n\n");
 }
 
 // The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller commits the file.

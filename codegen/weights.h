@@ -8,7 +8,8 @@ enum { WEIGHTS_HEADER = 64 };                           // bytes before the data
 #define WEIGHTS_SEED 0xcbf29ce484222325u
 #define WEIGHTS_PRIME 0x100000001b3u
 
-const char *storage_type(DType d);                      // C type of an element in memory
+void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes);    // int MODEL_weights_check(...)
+void weights_print_words(Text *out, const Plan *p, const char *name);
 void weights_print_array(Text *out, const Buffer *b, const char *name);
 OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum);    // not committed yet; NULL with diag
 #endif
