@@ -101,6 +101,7 @@ typedef struct OnnxNode {
     bool *asked;
     bool *read;                                         // which attributes a builder has looked at; the others are warned about
     const char *argument;                               // the row's last column
+    bool poisoned;                                      // a body uses what failed elsewhere: nothing more to report
     struct Import *import; const struct Scope *scope;   // private to onnx_graph.c
 } OnnxNode;
 typedef Value *OnnxBuilder(OnnxNode *n);                // NULL after a diagnostic

@@ -278,7 +278,7 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
     n->argument = row->argument;
     n->g->loc = n->loc;
     Value *v = row->build(n);
-    if (diag_errors() != errors) return false;
+    if (diag_errors() != errors || n->poisoned) return false;
     if (!v && !(n->n_out == 0 || !n->asked[0])) {
         onnx_fail(n, "this use of the operator is not supported");
         return false;
@@ -360,7 +360,8 @@ static bool inline_body(OnnxNode *n, const OnnxGraphDef *body, Graph *g, int n_i
         if (!out[i]) onnx_fail(n, "output \"%s\" of the body is not defined", body->outputs[i].name);
     }
     n->g->loc = n->loc;
-    return diag_errors() == errors;
+    for (int i = 0; i < n_out; i++) n->poisoned = n->poisoned || out[i] == &poison;
+    return diag_errors() == errors && !n->poisoned;
 }
 
 const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr) {
