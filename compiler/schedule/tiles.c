@@ -28,6 +28,14 @@ static int64_t part_of(int64_t n, int64_t most, int64_t unit)
     return ceil_div(ceil_div(n, parts), unit) * unit;
 }
 
+/* The longest block along k, in elements: L2 / 820 bytes. A panel then streams from L2, which the few loads of a tile step allow;
+ * shorter blocks that stay in L1 measured slower, because they read and write the sums again. */
+static int64_t depth_limit(const TileTarget *target)
+{
+    const int64_t most = target->l2 ? (int64_t)target->l2 * 5 / 4096 : 320;
+    return most < 128 ? 128 : min64(most, 1280);
+}
+
 /* Half-cycles a step of k takes for a tile of r rows by v vectors. */
 static int64_t tile_cost(int64_t r, int64_t v)
 {
@@ -82,9 +90,8 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
             best_cost = cost;
         }
     }
-    const int64_t nr = PANEL * best.nv, l1 = (int64_t)target->l1, l2 = (int64_t)target->l2;
-    const int64_t lanes = target->lanes ? target->lanes : 16;
-    best.kc = part_of(s->k, l1 ? l1 / (lanes * best.nv * 4) * 3 / 2 : 512, 1); /* a panel, 1.5 L1: it streams from L2 as well */
+    const int64_t nr = PANEL * best.nv, l2 = (int64_t)target->l2;
+    best.kc = part_of(s->k, depth_limit(target), 1);
     best.mc = part_of(s->m, l2 ? l2 / 2 / (best.kc * 4) : 240, best.mr);
     best.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * best.mr);
     best.nc = best.pack_b && l2 ? part_of(s->n, l2 / 2 / (best.kc * 4), nr) : ceil_div(s->n, nr) * nr;
@@ -139,13 +146,12 @@ static int64_t chunk_rows(const ConvShape *s, int mr, int nv, const TileTarget *
 
 ConvTiles conv_tiles(const ConvShape *s, const TileTarget *target)
 {
-    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2], l1 = (int64_t)target->l1;
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
     ConvTiles best = {12, 2, is_pointwise(s), 0, 0, 1, s->out[2]};
     int64_t best_cost = INT64_MAX;
     for (size_t i = 0; i < sizeof TILES / sizeof *TILES; i++) {
         const int mr = TILES[i].mr, nv = TILES[i].nv;
-        const int64_t lanes = target->lanes ? target->lanes : 16, most = l1 ? l1 / (lanes * nv * 4) * 3 / 2 : 512;
-        const int64_t kc = part_of(s->ic, most / taps, 1);
+        const int64_t kc = part_of(s->ic, depth_limit(target) / taps, 1);
         int64_t cost, rc = 1;
         if (best.pointwise)
             cost = target_cost(s->oc, s->out[0] * s->out[1] * s->out[2], mr, nv, target);
