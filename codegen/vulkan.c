@@ -165,11 +165,28 @@ static void declare(Gen *g, const Program *p, const Layout *l, const char *name)
     text_printf(h, g->external || !l->weights_bytes ? "\n" : "extern const void *const %s_weights;\n\n", name);
 }
 
-static void dump_glsl(Gen *g, const Dispatch *d, int n) {
-    for (int i = 0; i < n && g->options->dump && !strcmp(g->options->dump, "glsl"); i++) {
-        const uint32_t *groups = d[i].shader.groups;
-        printf("// %s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name, (long long)d[i].shader.points, groups[0], groups[1], groups[2], d[i].level, d[i].shader.glsl);
+// Shaders of the kernels that have anything to compute, by level; their number, or -1 with diagnostics.
+static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan *p, Dispatch *d) {
+    int n = 0;
+    bool ok = true;
+    for (int i = 0; i < p->kernels.n; i++) {
+        d[n] = (Dispatch){ .kernel = p->kernels.at[i] };
+        if (!glsl_kernel(a, o, l, d[n].kernel, &d[n].shader)) ok = false;
+        else n += d[n].shader.points > 0;
     }
+    sort_levels(l, d, n);
+    return ok ? n : -1;
+}
+
+bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
+    Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
+    Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
+    int n = make_shaders(a, o, &l, p, d);
+    for (int i = 0; i < n; i++) {
+        const Shader *s = &d[i].shader;
+        text_printf(out, "// %s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name, (long long)s->points, s->groups[0], s->groups[1], s->groups[2], d[i].level, s->glsl);
+    }
+    return n >= 0;
 }
 
 static bool vulkan_program(Gen *g, const Program *p) {
@@ -177,28 +194,21 @@ static bool vulkan_program(Gen *g, const Program *p) {
     Layout l = layout_make(g->arena, plan, g->external);
     Dispatch *d = NEW_ARRAY(g->arena, Dispatch, plan->kernels.n + 1);
     StrMap *modules = strmap_new(g->arena);
-    int n = 0;
-    bool ok = true;
-    for (int i = 0; i < plan->kernels.n; i++) {
-        d[n] = (Dispatch){ .kernel = plan->kernels.at[i] };
-        if (!glsl_kernel(g->arena, g->options, &l, d[n].kernel, &d[n].shader)) ok = false;
-        else n += d[n].shader.points > 0;               // nothing to compute, nothing to run
-    }
-    if (!ok) return false;
-    sort_levels(&l, d, n);
-    dump_glsl(g, d, n);
+    int n = make_shaders(g->arena, g->options, &l, plan, d);
+    bool ok = n >= 0;
     for (int i = 0; i < n; i++) {
         diag_progress("kernel %d of %d", i + 1, n);
         if (!print_module(g, plan, &d[i], p->name_of_workspace, modules)) ok = false;
     }
+    if (!ok) return false;
     const char *name = p->descriptor ? g->model : p->name;
-    if (ok && !g->external && l.weights_bytes) {
+    if (!g->external && l.weights_bytes) {
         weights_print_words(&g->c, plan, arena_printf(g->arena, "%s_w", p->name));
         text_printf(&g->c, "const void *const %s_weights = %s_w;\n\n", name, p->name);
     }
     print_program(g, p, &l, d, n, name);
     declare(g, p, &l, name);
-    return ok;
+    return true;
 }
 
 // ---------------------------------------------------------------- files

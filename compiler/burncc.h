@@ -468,6 +468,7 @@ typedef struct Program {
 } Program;
 bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs);     // writes o->output (.c), its .h, and .bin when weights are large
 bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs);
+bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out);      // --dump glsl: the kernels' shaders as text; false with diagnostics
 const char *name_c(Arena *a, const char *any);          // codegen/names.c: a C identifier from any text
 const char *template_text(const char *name);            // embedded templates/ file, NULL when absent
 

@@ -172,7 +172,9 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
     if (gpu) {
         b->gpu = descriptor;
         if (b->gpu->input_count != g->inputs.n || b->gpu->output_count != g->outputs.n) bug("the GPU program's descriptor disagrees with the plan");
-        return load_weights(b, stem, b->gpu->weights_bytes);
+        const void *const *embedded = dlsym(b->library, arena_printf(b->arena, "%s_weights", o->name));
+        if (embedded) b->weights = *embedded;
+        return embedded || load_weights(b, stem, b->gpu->weights_bytes);
     }
     b->model = descriptor;
     if (!descriptor_agrees(b->model->inputs, b->model->input_count, g->inputs.at, g->inputs.n) ||

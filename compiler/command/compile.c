@@ -12,7 +12,7 @@ static const char *const stages[] = {                   // a pass that runs twic
 #define PASS(name, ...) #name,
 #include "passes.def"
 #undef PASS
-    "passes", "schedule",
+    "passes", "schedule", "glsl",
 };
 
 static int stage_index(const char *stage) {
@@ -40,10 +40,12 @@ void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g) {
 }
 
 void dump_plan(Arena *a, const Options *o, const Plan *p) {
-    if (!o->dump || strcmp(o->dump, "schedule")) return;
+    bool glsl = o->dump && !strcmp(o->dump, "glsl");
+    if (!glsl && (!o->dump || strcmp(o->dump, "schedule"))) return;
     Text t;
     text_init(&t, a);
-    plan_print(p, &t);
+    if (glsl) codegen_glsl(a, o, p, &t);
+    else plan_print(p, &t);
     print_text(&t, EXIT_OK);
 }
 
