@@ -16,10 +16,10 @@ static const char *const keywords[] = {
 const char *name_c(Arena *a, const char *any) {
     size_t n = strlen(any), at = 0;
     char *s = arena_alloc(a, n + 3);
-    if (n == 0 || isdigit((unsigned char)any[0])) s[at++] = 'v';
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)any[i];
         bool ok = c < 128 && isalnum(c);
+        if (ok && at == 0 && isdigit(c)) s[at++] = 'v';
         if (ok) s[at++] = (char)c;
         else if (at && s[at - 1] != '_') s[at++] = '_';
     }
