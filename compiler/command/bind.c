@@ -131,10 +131,14 @@ Built *build_for_inputs(BuildCache *cache, const Options *o, const Graph *signat
         bool last = how == FREEZE_ALL || count_freezable(in, FREEZE_ALL) == n;
         Built *b = attempt(cache, bound, signature, in, how, !last, &compiled, frozen);
         if (b) return b;
-        if (last) return NULL;
+        if (last) break;
         diag_reset();
-        if (compiled) return attempt(cache, bound, signature, in, how, false, &compiled, frozen);     // $CC failed: say so
+        if (compiled) {                                 // $CC failed: say so
+            attempt(cache, bound, signature, in, how, false, &compiled, frozen);
+            break;
+        }
     }
+    *frozen = "";
     return NULL;
 }
 

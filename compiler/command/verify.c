@@ -277,6 +277,7 @@ int command_verify(Arena *a, Options *o) {
     Paths sets = { 0 };
     if (!all_sets(a, o, &sets)) return diag_status();
     const Graph *signature = signature_read(a, o);
+    for (int i = 0; i < sets.n && !signature; i++) print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
     if (!signature) return diag_status();
     BuildCache cache = { .arena = a };
     bool all = true;
