@@ -95,7 +95,7 @@ static const Helper c_helpers[] = {
     FN("double", "burn_select_f64", "bool c, double a, double b",
        "uint64_t m = UINT64_C(0) - (uint64_t)c, x, y;\n    double r;\n    memcpy(&x, &a, sizeof x);\n    memcpy(&y, &b, sizeof y);\n"
        "    x = (x & m) | (y & ~m);\n    memcpy(&r, &x, sizeof r);\n    return r;"),
-    // Functions of an f32, within 2.1 ulp everywhere (tests/unit/test_expr.c): exp by 2^n * polynomial in the remainder, log by exponent +
+    // Functions of an f32, within 2.1 ulp everywhere (tests/unit/test_expr_text.c): exp by 2^n * polynomial in the remainder, log by exponent +
     // polynomial, the others from these where the argument is large and by a polynomial of their own where it is small. The
     // coefficients are minimax fits, weighted to the relative error of the result.
     FN("float", "burn_exp_f32", "float x",
@@ -173,7 +173,7 @@ static const Helper c_helpers[] = {
     FN("uint16_t", "burn_f32_to_bf16", "float v",
        "uint32_t u = burn_f32_bits(v);\n    uint32_t nan = (u >> 16 & 0x8000u) | 0x7fc0u, code = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
        "    return (uint16_t)(v != v ? nan : code);"),
-    C_ROUND("f16"), C_ROUND("bf16"), C_ROUND("f4e2m1"), C_ROUND("f8e8m0"),
+    C_ROUND("f16"), C_ROUND("bf16"), C_ROUND("f4e2m1"),
     FN("float", "burn_small_to_f32", "uint32_t code, int mantissa, int bias",
        "return burn_f32_of_bits(code << (23 - mantissa)) * burn_f32_of_bits((uint32_t)(254 - bias) << 23);"),
     FN("uint32_t", "burn_small_from_f32", "float v, int mantissa, int bias",
@@ -194,6 +194,11 @@ static const Helper c_helpers[] = {
     FN("uint8_t", "burn_f32_to_f8e8m0", "float v",
        "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, m = u & 0x7fffffu, e = u >> 23;\n"
        "    uint32_t code = e + (m > (e ? 0u : 0x400000u));\n    return (uint8_t)(v != v ? 255u : code > 254u ? 254u : code);"),
+    FN("float", "burn_round_f8e8m0", "float v", "return burn_f8e8m0_to_f32(burn_f32_to_f8e8m0(v));"),
+    FN("float", "burn_round_f8e8m0_inf", "float v",     // to nearest, ties to even; NaN where out of range
+       "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, e = u >> 23, m = e ? u & 0x7fffffu : (u - 0x400000u) * 2u;\n"
+       "    uint32_t code = e + (m > 0x400000u || (m == 0x400000u && e % 2u == 1u));\n"
+       "    return v != v || u < 0x400000u || code > 254u ? NAN : burn_f8e8m0_to_f32((uint8_t)code);"),
 };
 
 // ---- GLSL. Doubles have the exact functions only; 64-bit integers want GL_EXT_shader_explicit_arithmetic_types_int64.

@@ -167,6 +167,8 @@ static Expr *simplify_bool(ExprPool *p, EOp op, Expr *x, Expr *y) {
     case E_Eq:
         if (x == y) return expr_const_i(p, DT_BOOL, 1);
         return is_true ? x : is_false ? expr_not(p, x) : NULL;
+    case E_Lt: return expr_binary(p, E_And, expr_not(p, x), y);         // false < true
+    case E_Le: return expr_binary(p, E_Or, expr_not(p, x), y);
     default: return NULL;
     }
 }

@@ -292,7 +292,7 @@ static void cast_text(const Language *l, Text *out, const Expr *e, const char *x
 static bool is_cheap(const Expr *e) { return e->op == E_Const || e->op == E_Arg || e->op == E_Acc || e->op == E_Load; }
 
 static void node_text(const Language *l, Text *out, const Expr *e, const char *const *text) {
-    Filler f = { .l = l, .out = out, .e = e, .d = e->a[0] ? e->a[0]->dtype : e->dtype };
+    Filler f = { .l = l, .out = out, .e = e, .d = e->a[0] && e->op != E_Select ? e->a[0]->dtype : e->dtype };
     if (is_const(e)) {
         const_text(l, out, e);
         return;
