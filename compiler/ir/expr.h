@@ -50,6 +50,8 @@ Expr *simplify_cast(ExprPool *p, Expr *x, DType to);
 static inline bool is_const(const Expr *e) { return e->op == E_Const; }
 bool const_is(const Expr *e, double v);                 // a numeric constant equal to v (a float's sign of zero counts)
 
+Expr *expr_chain(ExprPool *p, Expr *x, Expr *y);         // expr_diff.c: x * y, where 1/z as a factor divides
+
 // expr_eval.c
 Scalar eval_op(EOp op, DType operands, Scalar x, Scalar y);                 // operands: dtype of x and y
 Scalar eval_cast_scalar(DType from, DType to, bool to_infinity, Scalar x);

@@ -10,10 +10,14 @@
 
 static Expr *add(ExprPool *p, Expr *x, Expr *y) { return !x ? y : !y ? x : expr_binary(p, E_Add, x, y); }
 
-static Expr *mul(ExprPool *p, Expr *x, Expr *y) {
-    if (const_is(x, 0) || const_is(y, 0)) return NULL;
-    return const_is(x, 1) ? y : const_is(y, 1) ? x : expr_binary(p, E_Mul, x, y);
+static bool is_reciprocal(const Expr *e) { return e->op == E_Div && const_is(e->a[0], 1); }
+
+Expr *expr_chain(ExprPool *p, Expr *x, Expr *y) {
+    if (is_reciprocal(x)) return expr_binary(p, E_Div, y, x->a[1]);
+    return is_reciprocal(y) ? expr_binary(p, E_Div, x, y->a[1]) : expr_binary(p, E_Mul, x, y);
 }
+
+static Expr *mul(ExprPool *p, Expr *x, Expr *y) { return const_is(x, 0) || const_is(y, 0) ? NULL : expr_chain(p, x, y); }
 
 // The partial derivative of node e by its operand k.
 static Expr *partial(ExprPool *p, Expr *e, int k) {

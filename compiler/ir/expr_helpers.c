@@ -117,7 +117,7 @@ static const Helper c_helpers[] = {
        "    p = burn_select_f32(x == 0.0f, -INFINITY, p);\n    p = burn_select_f32(x <= 3.40282347e+38f, p, x);\n    return burn_select_f32(x < 0.0f, NAN, p);"),
     FN("float", "burn_log1p_f32", "float x",
        "float u = 1.0f + x, v = burn_log_f32(u), c = (x - (u - 1.0f)) / u;  /* c: what rounding took from u */\n"
-       "    return burn_select_f32(u > 0.0f && u <= 3.40282347e+38f, v + c, v);"),
+       "    return burn_select_f32(fabsf(v) <= 3.40282347e+38f, v + c, v);"),
     FN("float", "burn_expm1_f32", "float x",
        "float p = 0.0416652041f + x * (0.0083330514f + x * (0.00140018516f + x * 0.000199990684f));\n"
        "    p = x + x * x * (0.500000047f + x * (0.166666682f + x * p));\n    return burn_select_f32(fabsf(x) < 0.5f, p, burn_exp_f32(x) - 1.0f);"),
@@ -161,14 +161,15 @@ static const Helper c_helpers[] = {
     FN("float", "burn_f32_of_bits", "uint32_t u", "float v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
     FN("float", "burn_f16_to_f32", "uint16_t h",
        "uint32_t m = (h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;\n"
-       "    uint32_t finite = burn_f32_bits(burn_f32_of_bits(m) * 5.192296858534827628530496329220096e33f);  /* 2^112 */\n"
-       "    return burn_f32_of_bits(sign | (m >= 0x0f800000u ? 0x7f800000u | m : finite));"),
-    FN("uint16_t", "burn_f32_to_f16", "float v",
-       "uint32_t u = burn_f32_bits(v), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;\n"
-       "    uint32_t small = burn_f32_bits(burn_f32_of_bits(a) + 0.5f) - 0x3f000000u;  /* 0.5's last bit is a subnormal's */\n"
+       "    float finite = burn_f32_of_bits(m) * 5.19229686e+33f;  /* 2^112 */\n"
+       "    return burn_f32_of_bits(sign | burn_f32_bits(burn_select_f32(m >= 0x0f800000u, burn_f32_of_bits(m | 0x7f800000u), finite)));"),
+    FN("uint16_t", "burn_f32_to_f16", "float v",        // by masks, as burn_select_f32
+       "uint32_t u = burn_f32_bits(v), a = u & 0x7fffffffu;\n"
+       "    uint32_t tiny = 0u - (uint32_t)(a < 0x38800000u), large = 0u - (uint32_t)(a >= 0x477ff000u), nan = 0u - (uint32_t)(a > 0x7f800000u);\n"
+       "    uint32_t subnormal = burn_f32_bits(burn_f32_of_bits(a) + 0.5f) - 0x3f000000u;  /* 0.5's last bit is a subnormal's */\n"
        "    uint32_t normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13;\n"
-       "    uint32_t code = a > 0x7f800000u ? 0x7e00u : a >= 0x477ff000u ? 0x7c00u : a < 0x38800000u ? small : normal;\n"
-       "    return (uint16_t)(sign | code);"),
+       "    uint32_t code = (subnormal & tiny) | (normal & ~tiny);\n"
+       "    return (uint16_t)((u >> 16 & 0x8000u) | (code & ~large) | (0x7c00u & large) | (0x200u & nan));"),
     FN("float", "burn_bf16_to_f32", "uint16_t h", "return burn_f32_of_bits((uint32_t)h << 16);"),
     FN("uint16_t", "burn_f32_to_bf16", "float v",
        "uint32_t u = burn_f32_bits(v);\n    uint32_t nan = (u >> 16 & 0x8000u) | 0x7fc0u, code = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"

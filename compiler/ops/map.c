@@ -158,6 +158,16 @@ static void run_operation(const Blocks *g, int i, int count) {
     }
 }
 
+static void load_block(const Tensor *t, const int64_t *at, Scalar *v, int count) {
+    if (t->type.dtype == DT_F32) {
+        const char *data = t->data;             // mapped from a file it need not be aligned
+        float f;
+        for (int k = 0; k < count; k++) memcpy(&f, data + 4 * at[k], 4), v[k].f = (double)f;
+    } else {
+        for (int k = 0; k < count; k++) v[k] = element_get(t, at[k]);
+    }
+}
+
 static void run_block(const Blocks *g, Tensor *const *in, int count) {
     for (int i = 0; i < g->o.n; i++) {
         const Expr *e = g->o.at[i];
@@ -166,7 +176,7 @@ static void run_block(const Blocks *g, Tensor *const *in, int count) {
             for (int k = 0; k < count; k++) v[k] = e->c;
         } else if (e->op == E_Arg) {
             const int64_t *at = &g->offset[(size_t)e->c.i * BLOCK];
-            for (int k = 0; k < count; k++) v[k] = element_get(in[e->c.i], at[k]);
+            load_block(in[e->c.i], at, v, count);
         } else {
             run_operation(g, i, count);
         }
@@ -181,30 +191,41 @@ static void broadcast_strides(const Type *in, const Type *out, int64_t *stride) 
     for (int i = 0; i < out->rank; i++) stride[i] = i < lead || in->dim[i - lead] == 1 ? 0 : own[i - lead];
 }
 
+// Where the elements of a block lie in one input: the odometer of the output, over that input's strides.
+typedef struct Walk { int64_t idx[MAX_RANK], stride[MAX_RANK], at; } Walk;
+
+static void walk_block(Walk *w, const Type *t, int64_t *offset, int count) {
+    for (int k = 0; k < count; k++) {
+        offset[k] = w->at;
+        for (int d = t->rank - 1; d >= 0; d--) {
+            w->at += w->stride[d];
+            if (++w->idx[d] < t->dim[d]) break;
+            w->at -= w->stride[d] * t->dim[d];
+            w->idx[d] = 0;
+        }
+    }
+}
+
 bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *t = &out[0]->type;
-    int64_t count = type_count(t), idx[MAX_RANK] = { 0 };
+    int64_t count = type_count(t);
     Blocks g;
     order_make(&g.o, node_expr(n));
     g.value = scratch_new((size_t)g.o.n * BLOCK, sizeof *g.value);
     g.offset = scratch_new((size_t)(n->n_in + 1) * BLOCK, sizeof *g.offset);
-    int64_t (*stride)[MAX_RANK] = scratch_new((size_t)n->n_in + 1, sizeof *stride);
-    for (int i = 0; i < n->n_in; i++) broadcast_strides(&in[i]->type, t, stride[i]);
+    Walk *walks = scratch_new((size_t)n->n_in + 1, sizeof *walks);
+    for (int i = 0; i < n->n_in; i++) {
+        walks[i] = (Walk){ .at = 0 };
+        broadcast_strides(&in[i]->type, t, walks[i].stride);
+    }
     for (int64_t done = 0; done < count; done += BLOCK) {
         int block = count - done < BLOCK ? (int)(count - done) : BLOCK;
-        for (int k = 0; k < block; k++) {
-            for (int i = 0; i < n->n_in; i++) {
-                int64_t at = 0;
-                for (int d = 0; d < t->rank; d++) at += idx[d] * stride[i][d];
-                g.offset[(size_t)i * BLOCK + (size_t)k] = at;
-            }
-            index_next(t->rank, t->dim, idx);
-        }
+        for (int i = 0; i < n->n_in; i++) walk_block(&walks[i], t, &g.offset[(size_t)i * BLOCK], block);
         run_block(&g, in, block);
         const Scalar *result = &g.value[(size_t)(g.o.n - 1) * BLOCK];
         for (int k = 0; k < block; k++) element_set(out[0], done + k, result[k]);
     }
-    free(stride), free(g.value), free(g.offset);
+    free(walks), free(g.value), free(g.offset);
     order_free(&g.o);
     return true;
 }
@@ -268,7 +289,7 @@ bool grad_map(Node *n, Value *const *dout, Value **din) {
         if (!dtype_is_float(n->in[i]->type.dtype)) continue;
         Expr *d = expr_diff(p, e, i);
         if (const_is(d, 0)) continue;
-        Expr *product = expr_binary(p, E_Mul, d, dy);
+        Expr *product = expr_chain(p, d, dy);
         Value *v = product == dy ? dout[0] : gradient_map(n, product, e, dout[0]);
         if (!v) return false;
         din[i] = b_cast(g, b_sum_to(g, v, &n->in[i]->type), n->in[i]->type.dtype);
