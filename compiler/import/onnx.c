@@ -279,8 +279,10 @@ static OnnxModel *load(Arena *a, const char *path, const char **base_dir) {
 
 Graph *import_onnx(Arena *a, const char *path, const Options *o) {
     const char *base_dir;
+    int errors = diag_errors();
     OnnxModel *m = load(a, path, &base_dir);
-    return m ? onnx_build(a, m, o, base_dir) : NULL;
+    Graph *g = m ? onnx_build(a, m, o, base_dir) : NULL;
+    return diag_errors() == errors ? g : NULL;
 }
 
 Graph *onnx_signature(Arena *a, const char *path) {

@@ -86,7 +86,7 @@ Tensor *onnx_read_tensor(Arena *a, const char *path, char **name);
 Graph *onnx_signature(Arena *a, const char *path);
 
 // ---------------------------------------------------------------- onnx_graph.c
-Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);     // NULL with diagnostics
+Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);     // the caller looks for diagnostics
 Graph *onnx_inputs_only(Arena *a, const OnnxModel *m);  // the inputs without initializers, symbolic dimensions free
 
 // A node as its builder sees it. Inputs are values (NULL when absent), attributes are checked when read.
