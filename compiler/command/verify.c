@@ -6,7 +6,8 @@
 //   pass max_abs=1.2e-07 max_rel=3.4e-06 data=test_data_set_0
 //   FAIL probabilities element 3: 0.5, recorded 0.25 (12 of 40 differ, max_abs=0.25 max_rel=1) data=test_data_set_1
 // and status 0 only if all pass. An element passes as with numpy.allclose: |a - b| <= atol + rtol |b|; NaN equals NaN,
-// infinities are equal with equal signs, and integers, booleans and strings must be the same.
+// infinities are equal with equal signs, and integers, booleans and strings must be the same. Where neither the command line nor a
+// tolerance.txt says what to allow, atol is at least 4 ULP of the output's largest element: sums that nearly cancel are no better.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
@@ -17,7 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double default_rtol = 1e-3, default_atol = 1e-7;        // ONNX's own test runner has these
+typedef struct Tolerance { double rtol, atol, ulps; } Tolerance;    // ulps: of the largest element, which atol is at least
+static const Tolerance default_tolerance = { 1e-3, 1e-7, 4 };       // rtol and atol are those of ONNX's own test runner
 
 typedef VEC(const char *) Paths;
 typedef struct Report { double max_abs, max_rel; const char *fault; } Report;    // fault NULL: all elements pass
@@ -79,24 +81,22 @@ static bool all_sets(Arena *a, const Options *o, Paths *out) {
 }
 
 // tolerance.txt (`rtol atol`) in the data set's folder or the one above, if the command line does not say.
-static void find_tolerance(Arena *a, const Options *o, const char *set, double *rtol, double *atol) {
-    double file_rtol = default_rtol, file_atol = default_atol;
+static Tolerance find_tolerance(Arena *a, const Options *o, const char *set) {
+    Tolerance t = default_tolerance;
     const char *const candidates[] = { arena_printf(a, "%s/tolerance.txt", set), arena_printf(a, "%s/../tolerance.txt", set) };
     for (size_t i = 0; i < COUNT(candidates); i++) {
         FILE *f = fopen(candidates[i], "r");
         if (!f) continue;
-        double r, t;
-        if (fscanf(f, "%lf %lf", &r, &t) == 2 && r >= 0 && t >= 0) {
-            file_rtol = r;
-            file_atol = t;
-        } else {
-            diag_warn(NULL, "%s: wants two numbers, rtol and atol; ignored", candidates[i]);
-        }
+        double rtol, atol;
+        if (fscanf(f, "%lf %lf", &rtol, &atol) == 2 && rtol >= 0 && atol >= 0) t = (Tolerance){ rtol, atol, 0 };
+        else diag_warn(NULL, "%s: wants two numbers, rtol and atol; ignored", candidates[i]);
         fclose(f);
         break;
     }
-    *rtol = o->rtol >= 0 ? o->rtol : file_rtol;
-    *atol = o->atol >= 0 ? o->atol : file_atol;
+    if (o->rtol >= 0 || o->atol >= 0) t.ulps = 0;
+    if (o->rtol >= 0) t.rtol = o->rtol;
+    if (o->atol >= 0) t.atol = o->atol;
+    return t;
 }
 
 // ---------------------------------------------------------------- reading a data set
@@ -156,13 +156,13 @@ static double number_at(const Tensor *t, int64_t i, int part) {
     return tensor_get_f(t, i);
 }
 
-static bool close_enough(double x, double y, double rtol, double atol, Report *r) {
+static bool close_enough(double x, double y, const Tolerance *allowed, Report *r) {
     if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
     if (isinf(x) || isinf(y)) return x == y;
     double difference = fabs(x - y);
     if (difference > r->max_abs) r->max_abs = difference;
     if (y != 0 && difference / fabs(y) > r->max_rel) r->max_rel = difference / fabs(y);
-    return difference <= atol + rtol * fabs(y);
+    return difference <= allowed->atol + allowed->rtol * fabs(y);
 }
 
 static const char *element_text(Arena *a, const Tensor *t, int64_t i) {
@@ -177,7 +177,18 @@ static const char *element_text(Arena *a, const Tensor *t, int64_t i) {
     return arena_printf(a, "%lld", (long long)tensor_get_i(t, i));
 }
 
-static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, double rtol, double atol) {
+// The tolerance with atol raised to its least value for this output.
+static Tolerance tolerance_for(Tolerance t, const Tensor *want) {
+    double largest = 0, ulp = want->type.dtype == DT_F32 ? 0x1p-23 : want->type.dtype == DT_F64 ? 0x1p-52 : want->type.dtype == DT_F16 ? 0x1p-10 : 0;
+    for (int64_t i = 0, n = type_count(&want->type); i < n && t.ulps * ulp > 0; i++) {
+        double v = fabs(tensor_get_f(want, i));
+        if (isfinite(v) && v > largest) largest = v;
+    }
+    t.atol = fmax(t.atol, t.ulps * ulp * largest);
+    return t;
+}
+
+static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, Tolerance allowed) {
     Report r = { 0 };
     if (!type_equal(&got->type, &want->type)) {
         r.fault = arena_printf(a, "is %s, recorded %s", type_text(a, NULL, &got->type), type_text(a, NULL, &want->type));
@@ -185,12 +196,13 @@ static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, d
     }
     DClass class = dtype_class(got->type.dtype);
     bool inexact = class == CLASS_FLOAT || class == CLASS_COMPLEX;
+    allowed = tolerance_for(allowed, want);
     int64_t count = type_count(&got->type), differ = 0, first = 0;
     for (int64_t i = 0; i < count; i++) {
         bool same;
         if (!inexact) same = same_exactly(got, want, i);
-        else same = close_enough(number_at(got, i, 0), number_at(want, i, 0), rtol, atol, &r);
-        if (class == CLASS_COMPLEX) same = close_enough(number_at(got, i, 1), number_at(want, i, 1), rtol, atol, &r) && same;
+        else same = close_enough(number_at(got, i, 0), number_at(want, i, 0), &allowed, &r);
+        if (class == CLASS_COMPLEX) same = close_enough(number_at(got, i, 1), number_at(want, i, 1), &allowed, &r) && same;
         if (!same && !differ++) first = i;
     }
     if (differ)
@@ -205,16 +217,16 @@ static void report_merge(Report *all, const Report *one) {
 }
 
 // Compares all outputs; an output passes if it matches the reference or, where there is one, the second reference.
-static Report compare_outputs(Arena *a, const Graph *g, Tensor *const *got, const Inputs *want, const Inputs *second, double rtol, double atol) {
+static Report compare_outputs(Arena *a, const Graph *g, Tensor *const *got, const Inputs *want, const Inputs *second, Tolerance allowed) {
     Report all = { 0 };
     if (want->n > g->outputs.n) {
         all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, g->outputs.n);
         return all;
     }
     for (int i = 0; i < want->n; i++) {
-        Report one = compare_tensors(a, got[i], want->at[i], rtol, atol);
+        Report one = compare_tensors(a, got[i], want->at[i], allowed);
         if (one.fault && i < second->n) {
-            Report other = compare_tensors(a, got[i], second->at[i], rtol, atol);
+            Report other = compare_tensors(a, got[i], second->at[i], allowed);
             if (!other.fault) one = other;
         }
         report_merge(&all, &one);
@@ -237,13 +249,11 @@ static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const Gr
         failed.fault = "the model does not compile for these inputs";
         return failed;
     }
-    double rtol, atol;
-    find_tolerance(a, o, set, &rtol, &atol);
     const Graph *g = b->plan->graph;
     Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
     failed.fault = sandbox_run(a, b, &bound, got, o->timeout);
-    return failed.fault ? failed : compare_outputs(a, g, got, &want, &second, rtol, atol);
+    return failed.fault ? failed : compare_outputs(a, g, got, &want, &second, find_tolerance(a, o, set));
 }
 
 static void print_set(const Options *o, Arena *a, const char *set, const Report *r, const char *frozen) {
