@@ -44,7 +44,7 @@ static void print_timing(Arena *a, const Options *o, const Built *b, const Timin
     if (o->json) {
         text_printf(&out, "{\"model\":");
         json_string(&out, o->model);
-        text_printf(&out, ",\"target\":\"%s\",\"threads\":%d,\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", o->target, o->threads, t->median_ms, t->min_ms, gflops);
+        text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", o->target, t->median_ms, t->min_ms, gflops);
         text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops, work, (long long)p->weight_bytes, (long long)t->runs);
     } else {
         text_printf(&out, "median_ms=%.5g min_ms=%.5g gflops=%.4g workspace_bytes=%lld weights_bytes=%lld runs=%lld\n", t->median_ms, t->min_ms, gflops, work,
