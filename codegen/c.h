@@ -4,6 +4,7 @@
 #define BURNCC_CODEGEN_C_H
 #include "codegen.h"
 #include "weights.h"
+#include "../compiler/grad/train.h"
 
 enum { MAX_PARAMS = 64 };
 
@@ -13,6 +14,7 @@ typedef struct Gen {
     const char *model;                                  // prefix of every public name
     const Graph *graph;                                 // of the program being printed
     Text c, h;                                          // kernels and functions; declarations
+    bool descriptor;                                    // some program has the generic `const burn_model`
     bool external;                                      // constants come from a file: run functions take a `weights` pointer
 } Gen;
 
@@ -27,6 +29,8 @@ typedef struct KernelText {
 } KernelText;
 
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
+void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading
 void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
 const char *element_load(Arena *a, DType d, const char *element);    // element text -> text in the arithmetic type
 const char *element_store(Arena *a, DType d, const char *value);

@@ -15,7 +15,8 @@ static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
             (long long)weight_bytes + WEIGHTS_HEADER, g->model);
         text_printf(h, "#define %s_WEIGHTS_BYTES %lld\nint %s_weights_check(const void *weights, size_t size);\n\n", guard, (long long)weight_bytes + WEIGHTS_HEADER, g->model);
     }
-    text_printf(h, "/* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */\nextern const burn_model %s_model;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", g->model);
+    if (g->descriptor) text_printf(h, "/* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */\nextern const burn_model %s_model;\n\n", g->model);
+    text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
 static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
@@ -27,20 +28,27 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
         const char *vec = template_text("c/vec.h"), *body = vec ? strstr(vec, "*/\n") : NULL;
         text_printf(c, "%s\n", body ? body + 3 : vec);
     }
+    if (strstr(g->c.at, "burn_params_")) {
+        const char *params = template_text("c/params.h"), *body = params ? strstr(params, "*/\n") : NULL;
+        text_printf(c, "%s\n", body ? body + 3 : params);
+    }
     expr_c_helpers(c, g->c.at);
     if (g->external) weights_print_check(c, g->model, sum, weight_bytes);
     text_append(c, g->c.at, g->c.n);
 }
 
-bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs) {
+bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
     Gen g = { .arena = a, .options = o, .model = model };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
     text_init(&g.c, a); text_init(&g.h, a); text_init(&out[0], a); text_init(&out[1], a);
     int64_t weight_bytes = programs[0].plan->weight_bytes;
+    for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = n == 1 && weight_bytes > o->embed_limit;
+    if (training) c_train_declare(&g, training);
     for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
+    if (training) c_train_define(&g, training);
     if (diag_errors()) return false;
     OutFile *bin = NULL;
     if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum))) return false;

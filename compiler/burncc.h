@@ -466,7 +466,9 @@ typedef struct Program {
     Plan *plan;
     bool descriptor;                                    // give it the generic `const burn_model`
 } Program;
-bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs);     // writes o->output (.c), its .h, and .bin when weights are large
+struct Training;                                        // grad/train.h
+// Writes o->output (.c), its .h, and .bin when weights are large; training: the programs share its structs, else NULL
+bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
 bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs);
 bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out);      // --dump glsl: the kernels' shaders as text; false with diagnostics
 const char *name_c(Arena *a, const char *any);          // codegen/names.c: a C identifier from any text

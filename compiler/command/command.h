@@ -23,6 +23,7 @@ CommandFn command_compile, command_verify, command_run, command_bench, command_i
 
 // ---------------------------------------------------------------- ../main.c, compile.c: the stages
 Plan *compile_plan(Arena *a, const Options *o);         // import, passes, schedule; NULL with diagnostics
+int compile_train(Arena *a, const Options *o);            // --train: the whole way from the model to the files
 bool compile_write(Arena *a, const Options *o, Plan *plan);          // the generated files; false with diagnostics and no file left
 bool dump_known(const char *stage);                     // a name that --dump takes
 const char *dump_names(Arena *a);                       // all of them

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "../../codegen/check.h"
+#include "grad/train.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -54,10 +55,23 @@ static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
     return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
 }
 
+int compile_train(Arena *a, const Options *o) {
+    Graph *graph = import_onnx(a, o->model, o);
+    if (!graph) return diag_status();
+    if (!strcmp(o->target, "vulkan")) { diag_error_as(EXIT_USAGE, NULL, "--train is compiled to C; leave out --target vulkan"); return diag_status(); }
+    Training *t = train_programs(graph, o);
+    if (!t || !codegen_c(a, o, o->name, t->n_programs, t->programs, t)) return diag_status();
+    for (int i = 0; o->report && i < t->n_programs; i++) {
+        int status = compile_report(a, t->programs[i].plan);
+        if (status) return status;
+    }
+    return EXIT_OK;
+}
+
 bool compile_write(Arena *a, const Options *o, Plan *plan) {
     Program program = { .name = arena_printf(a, "%s_run", o->name), .name_of_workspace = o->name, .plan = plan, .descriptor = true };
     bool gpu = strcmp(o->target, "vulkan") == 0;
-    if (gpu ? !codegen_vulkan(a, o, o->name, 1, &program) : !codegen_c(a, o, o->name, 1, &program)) return false;
+    if (gpu ? !codegen_vulkan(a, o, o->name, 1, &program) : !codegen_c(a, o, o->name, 1, &program, NULL)) return false;
     if (!o->check || check_c(a, o->output, o)) return true;
     unlink(o->output);
     unlink(sibling(a, o->output, ".h"));

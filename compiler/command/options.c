@@ -20,7 +20,8 @@ static const Command commands[] = {
       "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
       "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
       "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=128 --report\n"
-      "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n" },
+      "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
+      "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
       "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... max_rel=...` or\n"
       "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in --data. A file\n"
@@ -70,14 +71,16 @@ static const Option options[] = {
     { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)", FIELD(TEXT, name) },
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output", "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
     { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds", FIELD(FLAG, check) },
-    { "report", 0, NULL, COMPILES, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
-    { "dump", 0, "STAGE", COMPILES, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
+    { "report", 0, NULL, COMPILE | INSPECT, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
+    { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic); a wrong name lists them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "fix or bound a symbolic dimension", SET(set_dim) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
-    { "threads", 0, "N", COMPILE | BUILDS, "Code", "threads of the generated code (default 1)", FIELD(COUNTED, threads) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
+    { "train", 0, NULL, COMPILE, "Training", "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
+    { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output", FIELD(TEXT, loss) },
+    { "optimizer", 0, "NAME", COMPILE, "Training", "sgd (default), momentum, nesterov, adam, adamw, rmsprop or adagrad", FIELD(TEXT, optimizer) },
     { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable", SET(set_data) },
     { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)", SET(set_input) },
     { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
@@ -371,6 +374,7 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
         return usage_error("-o wants the name of a C file, such as model.c, not '%s'", file);
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
+    if ((o->loss || o->optimizer) && !o->train) return usage_error("--loss and --optimizer go with --train");
     return o->target || set_target(a, o, "generic");
 }
 

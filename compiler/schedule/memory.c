@@ -27,6 +27,13 @@ static Buffer *owner(Buffer *b) {
     return b;
 }
 
+// An output that is a field of the same struct as an input is that input, updated in place.
+static Buffer *same_field(const Graph *g, const Value *v, const char *name) {
+    for (int i = 0; v->group && i < g->inputs.n; i++)
+        if (g->inputs.at[i]->group && !strcmp(g->inputs.at[i]->group, v->group) && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i]->buffer;
+    return NULL;
+}
+
 static void place_ends(Plan *p) {
     Graph *g = p->graph;
     if (p->parent) return;                              // a body's ends are buffers of its own workspace
@@ -35,8 +42,9 @@ static void place_ends(Plan *p) {
         b->place = PLACE_INPUT; b->index = i;
     }
     for (int i = 0; i < g->outputs.n; i++) {
-        Buffer *b = buffer_of(p->arena, g->outputs.at[i]);
-        b->place = PLACE_OUTPUT; b->index = i;
+        Buffer *b = buffer_of(p->arena, g->outputs.at[i]), *field = same_field(g, g->outputs.at[i], g->output_names.at[i]);
+        b->place = field ? PLACE_ALIAS : PLACE_OUTPUT; b->index = i;
+        b->alias = field;
     }
 }
 

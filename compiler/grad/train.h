@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Training programs made from a model; see train.c.
+#ifndef BURNCC_TRAIN_H
+#define BURNCC_TRAIN_H
+#include "../burncc.h"
+
+typedef struct Parameter { const char *name, *field; Type type; Tensor *initial; } Parameter;   // name: the model's; field: of the generated struct
+typedef struct Training {
+    VEC(Parameter) params;
+    VEC(Parameter) state;                               // of the optimizer; zero at the start
+    Program programs[3];
+    int n_programs;
+} Training;
+
+Training *train_programs(Graph *model, const Options *o);       // takes the imported graph apart; NULL with diagnostics
+const char *train_losses(Arena *a);                     // names, for --help and diagnostics
+const char *train_optimizers(Arena *a);
+#endif

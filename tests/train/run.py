@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Training against recorded PyTorch runs: predictions, first-step gradients, ten losses and final weights per optimizer.
+
+usage: run.py BURNCC FOLDER [--case NAME]... [--cc CC] [--target T] [--bound 1e-5]
+FOLDER holds cases (model.onnx, reference.safetensors, case.json). Errors are relative to the largest value of each tensor.
+Needs the standard library only. Prints TAP; skips everything when FOLDER is absent."""
+import argparse, array, json, os, struct, subprocess, sys, tempfile
+
+HYPER = {
+    "sgd": "NAME(_update)({h[lr]}f, p, g)",
+    "momentum": "NAME(_update)({h[lr]}f, {h[momentum]}f, {h[weight_decay]}f, p, g, s)",
+    "nesterov": "NAME(_update)({h[lr]}f, {h[momentum]}f, {h[weight_decay]}f, p, g, s)",
+    "adam": "NAME(_update)({h[lr]}f, {h[betas][0]}f, {h[betas][1]}f, {h[eps]}f, {h[weight_decay]}f, t, p, g, s)",
+    "adamw": "NAME(_update)({h[lr]}f, {h[betas][0]}f, {h[betas][1]}f, {h[eps]}f, {h[weight_decay]}f, t, p, g, s)",
+    "rmsprop": "NAME(_update)({h[lr]}f, {h[alpha]}f, {h[eps]}f, {h[momentum]}f, p, g, s)",
+    "adagrad": "NAME(_update)({h[lr]}f, {h[eps]}f, p, g, s)",
+}
+CTYPE = {"F32": ("float", "f", 4), "I64": ("int64_t", "q", 8)}
+
+
+def read_safetensors(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in head.items() if k != "__metadata__"}
+
+
+def floats(raw):
+    a = array.array("f")
+    a.frombytes(raw)
+    return a
+
+
+def error(got, want):
+    """Largest difference relative to the largest wanted magnitude; infinite when lengths differ or a NaN is there."""
+    if len(got) != len(want):
+        return float("inf")
+    top = max((abs(w) for w in want), default=0) or 1
+    worst = max((abs(a - b) for a, b in zip(got, want)), default=0)
+    return worst / top if worst == worst else float("inf")
+
+
+def number(v):
+    return repr(float(v)) if not isinstance(v, (list, tuple)) else [number(x) for x in v]
+
+
+def run_case(args, folder, optimizer, run, loss):
+    ref = read_safetensors(os.path.join(folder, "reference.safetensors"))
+    with tempfile.TemporaryDirectory() as tmp:
+        for k, (_, _, raw) in ref.items():
+            if len(k) == 2 and k[0] in "xy":
+                open(os.path.join(tmp, k), "wb").write(raw)
+        c = os.path.join(tmp, "m.c")
+        subprocess.run([args.burncc, os.path.join(folder, "model.onnx"), "--train", "--loss", loss, "--optimizer", optimizer, "--target", args.target, "-o", c], check=True)
+        (xt, _, xsize), (yt, _, ysize) = CTYPE[ref["x0"][0]], CTYPE[ref["y0"][0]]
+        hyper = {k: number(v) for k, v in run["hyper"].items()}
+        define = {"MODEL": "m", "MODEL_HEADER": '"m.h"', "X_TYPE": xt, "X_COUNT": len(ref["x0"][2]) // xsize, "Y_TYPE": yt, "Y_COUNT": len(ref["y0"][2]) // ysize,
+                  "OUT_COUNT": len(ref["eval_output"][2]) // 4, "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + HYPER[optimizer].format(h=hyper) + ")"}
+        here = os.path.dirname(os.path.abspath(__file__))
+        flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-I", tmp] + args.cflags.split()
+        subprocess.run([args.cc, *flags, *[f"-D{k}={v}" for k, v in define.items()], os.path.join(here, "step.c"), c, "-lm", "-o", os.path.join(tmp, "step")], check=True)
+        out = subprocess.run([os.path.join(tmp, "step"), tmp, tmp], check=True, capture_output=True, text=True).stdout
+        errors = {"prediction": error(floats(open(os.path.join(tmp, "eval_output"), "rb").read()), floats(ref["eval_output"][2]))}
+        errors["losses"] = error([float(v) for v in out.split()], run["losses"])
+        grads, final = read_safetensors(os.path.join(tmp, "gradients.safetensors")), read_safetensors(os.path.join(tmp, "final.safetensors"))
+        errors["gradients"] = max(error(floats(grads[k[5:]][2]), floats(v[2])) for k, v in ref.items() if k.startswith("grad."))
+        prefix = f"final.{optimizer}."
+        errors["final"] = max(error(floats(final[k[len(prefix):]][2]), floats(v[2])) for k, v in ref.items() if k.startswith(prefix) and k[len(prefix):] in final)
+        return errors
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("burncc"), p.add_argument("folder")
+    p.add_argument("--case", action="append"), p.add_argument("--optimizer", action="append")
+    p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--cflags", default=""), p.add_argument("--target", default="generic")
+    p.add_argument("--bound", type=float, default=1e-5)
+    args = p.parse_args()
+    if not os.path.isdir(args.folder):
+        print(f"1..0 # SKIP no recorded runs at {args.folder}")
+        return 0
+    count = bad = 0
+    for name in args.case or ["mnist_cnn"]:
+        folder = os.path.join(args.folder, name)
+        case = json.load(open(os.path.join(folder, "case.json")))
+        for optimizer, run in case["runs"].items():
+            if args.optimizer and optimizer not in args.optimizer:
+                continue
+            count += 1
+            try:
+                errors = run_case(args, folder, optimizer, run, case["loss"])
+                text, ok = " ".join(f"{k}={v:.2e}" for k, v in errors.items()), max(errors.values()) <= args.bound
+            except (subprocess.CalledProcessError, KeyError) as e:
+                text, ok = f"{type(e).__name__}: {e}", False
+            bad += not ok
+            print(f"{'ok' if ok else 'not ok'} {count} - {name} {optimizer} {args.target}: {text}", flush=True)
+    print(f"1..{count}")
+    return 1 if bad else 0
+
+
+sys.exit(main())

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in front.
+// In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as .safetensors, the
+// predictions on x0 as raw floats, and a line per step with its loss.
+#include MODEL_HEADER
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define NAME(suffix) PASTE(MODEL, suffix)
+
+static void fail(const char *what) { fprintf(stderr, "%s failed\n", what); exit(1); }
+
+static void read_file(const char *folder, char kind, int i, void *to, size_t bytes) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%c%d", folder, kind, i);
+    FILE *f = fopen(path, "rb");
+    if (!f || fread(to, 1, bytes, f) != bytes) fail(path);
+    fclose(f);
+}
+
+int main(int argc, char **argv) {
+    static NAME(_predict_workspace) predict;
+    static NAME(_gradients_workspace) work;
+    static NAME(_params) params, grads, loaded;
+    static NAME(_state) state;
+    static X_TYPE x[X_COUNT];
+    static Y_TYPE y[Y_COUNT];
+    static float out[OUT_COUNT], loss[1];
+    char path[4096];
+    if (argc != 3) fail("usage: step IN OUT");
+    memset(&state, 0, sizeof state);
+    NAME(_params_init)(&params);
+    for (int i = 0; i < 10; i++) {
+        read_file(argv[1], 'x', i, x, sizeof x);
+        read_file(argv[1], 'y', i, y, sizeof y);
+        if (i == 0) {
+            if (NAME(_predict)(&predict, x, &params, out)) fail("predict");
+            snprintf(path, sizeof path, "%s/eval_output", argv[2]);
+            FILE *f = fopen(path, "wb");
+            if (!f || fwrite(out, 1, sizeof out, f) != sizeof out || fclose(f)) fail(path);
+        }
+        if (NAME(_gradients)(&work, x, &params, y, loss, &grads)) fail("gradients");
+        snprintf(path, sizeof path, "%s/gradients.safetensors", argv[2]);
+        if (i == 0 && NAME(_params_save)(&grads, path)) fail(path);
+        if (UPDATE(&params, &grads, &state, (float)(i + 1))) fail("update");
+        printf("%.9g\n", (double)loss[0]);
+    }
+    snprintf(path, sizeof path, "%s/final.safetensors", argv[2]);
+    if (NAME(_params_save)(&params, path)) fail(path);
+    if (NAME(_params_load)(&loaded, path) || memcmp(&loaded, &params, sizeof params)) fail("load");
+    return 0;
+}
