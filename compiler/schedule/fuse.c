@@ -261,8 +261,9 @@ static void capture(Fuser *f, Graph *body) {
 static void collect(Fuser *f, Graph *g) {
     for (Node *n = g->first; n; n = n->next) f->n_nodes++;
     f->nodes = NEW_ARRAY(f->arena, Node *, f->n_nodes + 1);
-    f->users = arena_alloc(f->arena, sizeof(Users) * (size_t)(g->value_count + 1));
-    f->needed = NEW_ARRAY(f->arena, bool, g->value_count + 1);
+    int values = graph_root(g)->value_count + 1;        // a body may use newer values of the graphs around it
+    f->users = arena_alloc(f->arena, sizeof(Users) * (size_t)values);
+    f->needed = NEW_ARRAY(f->arena, bool, values);
     f->inside = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->cut = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->pointwise = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
@@ -294,8 +295,8 @@ bool fuse_graph(Plan *p) {
     for (int at = f.n_nodes - 1; at >= 0; at--) {
         Node *n = f.nodes[at];
         bool wanted = false;
-        for (int i = 0; i < n->n_out; i++) wanted = wanted || (n->out[i] && f.needed[n->out[i]->id]);
-        if (wanted && n->n_out >= 1 && type_count(&n->out[0]->type) > 0) fuse_node(&f, n);
+        for (int i = 0; i < n->n_out; i++) wanted = wanted || (n->out[i] && f.needed[n->out[i]->id] && type_count(&n->out[i]->type) > 0);
+        if (wanted) fuse_node(&f, n);
     }
     for (int i = f.found.n - 1; i >= 0; i--) VEC_PUSH(p->arena, p->kernels, f.found.at[i]);
     return diag_errors() == errors;

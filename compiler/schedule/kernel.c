@@ -149,7 +149,8 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t c
     Type *t = &f->root->type;
     lower_init(&l, a, k->exprs, k, f);
     lower_axes(a, &l, k, t, idx);
-    Expr *e = f->inside[f->root->def ? f->root->def->mark : 0] && f->root->def ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
+    bool computed = f->root->def && f->root->graph == f->graph && f->inside[f->root->def->mark];
+    Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
     for (int i = 0; i < f->reduces.n && !f->violation; i++)
         if (f->reduces.at[i].value != f->root && !hoists(k, f->reduces.at[i].expr)) f->violation = f->reduces.at[i].value;
     if (f->violation) return NULL;

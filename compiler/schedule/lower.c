@@ -69,7 +69,7 @@ static Expr *load(Lower *l, Value *v, Expr *const *idx) {
 
 static bool lowers_in_place(const State *s, const Value *v) {
     const Fusion *f = s->fusion;
-    if (!v->def || v->data || s->depth >= MAX_DEPTH) return false;
+    if (!v->def || v->data || v->graph != f->graph || s->depth >= MAX_DEPTH) return false;      // a captured value was stored by its own graph
     return f->views_only ? op_is_view(v->def->op) : f->inside[v->def->mark];
 }
 

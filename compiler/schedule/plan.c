@@ -5,13 +5,15 @@
 
 #include <string.h>
 
-// An output that is an input, a constant, or an output already needs a copy of its own.
+// An output that is an input, a constant, or an output already needs a copy of its own. A region copies its bodies' outputs anyway, so there
+// only a carried value that becomes another one does: it may be overwritten before it is read.
 static void own_outputs(Graph *g) {
     g->cursor = NULL;
     for (int i = 0; i < g->outputs.n; i++) {
         Value *v = g->outputs.at[i];
         bool again = v->is_input || v->data || v->graph != g;
         for (int j = 0; j < i; j++) again = again || g->outputs.at[j] == v;
+        if (g->parent) again = v->is_input && v->graph == g && i + 1 < g->inputs.n && g->inputs.at[i + 1] != v;
         if (!again) continue;
         Node *n = graph_node(g, OP_Identity, 1, &v, 1);
         n->out[0]->type = v->type;

@@ -4,10 +4,23 @@
 // as read by the kernel, so that lifetimes and weights are the outer plan's business alone.
 #include "schedule.h"
 
+#include <string.h>
+
 static void add_read(Arena *a, Kernel *k, Value *v) {
     for (int i = 0; i < k->reads.n; i++)
         if (k->reads.at[i] == v) return;
     VEC_PUSH(a, k->reads, v);
+}
+
+// Zeros are not read but set.
+static bool is_zero(const Value *v) {
+    const char *p = v->data ? v->data->data : NULL;
+    int64_t n = p ? type_bytes(&v->type) : 0;
+    return n > 0 && !*p && !memcmp(p, p + 1, (size_t)n - 1);
+}
+
+static void add_copied(Arena *a, Kernel *k, Value *v) {
+    if (!is_zero(v)) add_read(a, k, v);
 }
 
 static void take_body(Arena *a, Kernel *k, Plan *body) {
@@ -22,6 +35,11 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
         for (int j = 0; j < inner->packs.n; j++) VEC_PUSH(a, k->packs, inner->packs.at[j]);
         k->flops += inner->flops;
         k->traffic += inner->traffic;
+    }
+    for (int i = 0; i < body->graph->outputs.n; i++) {
+        Value *v = body->graph->outputs.at[i];
+        bool condition = k->anchor->op == OP_Loop && i == 0;
+        if (v->data ? !condition : v->graph != body->graph) add_copied(a, k, v);
     }
     for (int i = 0; i < body->buffers.n; i++) body->buffers.at[i]->base = k->scratch;
     if (body->work_bytes > k->scratch_bytes) k->scratch_bytes = body->work_bytes;
@@ -42,7 +60,11 @@ Kernel *kernel_region(const Plan *outer, Node *n) {
         if (!k->bodies[i]) return NULL;
         take_body(a, k, k->bodies[i]);
     }
-    for (int i = 0; i < n->n_in; i++) if (n->in[i]) add_read(a, k, n->in[i]);
+    for (int i = 0; i < n->n_in; i++) {
+        bool carried = n->op == OP_Loop && i >= 2, number = n->op == OP_Loop && i < 2 && n->in[i] && n->in[i]->data;     // number: in the text itself
+        if (carried) add_copied(a, k, n->in[i]);
+        else if (n->in[i] && !number) add_read(a, k, n->in[i]);
+    }
     for (int i = 0; i < n->n_out; i++) VEC_PUSH(a, k->writes, n->out[i]);
     return k;
 }
