@@ -182,6 +182,36 @@ size_t conv_scratch_bytes(const ConvShape *s, const ConvTiles *t)
     return (size_t)(4 * (t->kc * taps * PANEL * t->nv + 16 + image));
 }
 
+ConvRowsTiles conv_rows_tiles(const ConvShape *s, const TileTarget *target)
+{
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2], pixels = s->out[1] * s->out[2];
+    const int64_t room = target->l2 ? (int64_t)target->l2 / 2 / 4 : 32 << 10;
+    ConvRowsTiles best = {12, 2, 0, 0};
+    int64_t best_cost = INT64_MAX, other = INT64_MAX;
+    for (size_t i = 0; i < sizeof TILES / sizeof *TILES; i++) {
+        const int mr = TILES[i].mr, nv = TILES[i].nv;
+        if (!tile_fits(mr, nv, target))
+            continue;
+        const int64_t columns = ceil_div(s->oc, PANEL * nv) * PANEL * nv, cost = target_cost(pixels, columns, mr, nv, target);
+        other = min64(other, target_cost(s->oc, pixels, mr, nv, target));
+        if (cost < best_cost) {
+            best_cost = cost;
+            best.mr = mr;
+            best.nv = nv;
+        }
+    }
+    best.kc = part_of(s->ic, min64(depth_limit(target), room / pixels) / taps, 1);
+    best.preferred = pixels <= 256 && s->ic * taps >= 128 && best_cost * 10 < other * 9;
+    return best;
+}
+
+size_t conv_rows_scratch_bytes(const ConvShape *s, const ConvRowsTiles *t)
+{
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2], pixels = s->out[1] * s->out[2], nr = PANEL * t->nv;
+    return (size_t)(4 * (pixels * ceil_div(s->oc, nr) * nr + ceil_div(t->kc * taps * pixels + 16, 16) * 16 +
+                         t->kc * image_floats(s, s->out[1], s->out[2]) + 16));
+}
+
 ConvDwTiles conv_dw_tiles(const ConvShape *s, const TileTarget *target)
 {
     const int64_t room = target->l1 ? (int64_t)target->l1 * 3 / 4 / 4 : 4096, oh = s->out[1], rt = min64(oh, 4);

@@ -43,6 +43,15 @@ typedef struct ConvTiles {
 ConvTiles conv_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_scratch_bytes(const ConvShape *shape, const ConvTiles *tiles);
 
+/* conv_rows.c: kc, and weights packed by pack_conv_w with mr = 16*nv. `preferred`: its tiles waste clearly less than conv.c's. */
+typedef struct ConvRowsTiles {
+    int mr, nv, preferred;
+    int64_t kc;
+} ConvRowsTiles;
+
+ConvRowsTiles conv_rows_tiles(const ConvShape *shape, const TileTarget *target);
+size_t conv_rows_scratch_bytes(const ConvShape *shape, const ConvRowsTiles *tiles);
+
 /* Depthwise: a ConvShape with ic = 1, oc = the multiplier and groups = the channels. */
 typedef struct ConvDwTiles {
     int rt;

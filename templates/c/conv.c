@@ -112,7 +112,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                             for (ptrdiff_t j = 0; j < columns; j++)
                                 tile[i * WIDTH + j] = y[i * OD * OH * OW + j];
                         burn_tile_at(ROWS, ROWS_EDGE, NV, vectors, row_edge, channels * TAPS, row, 1, MR, column, bk, out,
-                                       to_y ? OD * OH * OW : WIDTH, !first);
+                                       to_y ? OD * OH * OW : WIDTH, !first, row + IC * TAPS * ROWS);
                         for (ptrdiff_t i = 0; i < count && !to_y; i++)
                             if (!last)
                                 for (ptrdiff_t j = 0; j < columns; j++)

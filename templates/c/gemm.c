@@ -105,7 +105,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                 for (ptrdiff_t j = 0; j < columns; j++)
                                     tile[i * WIDTH + j] = c_tile[i * CM + j];
                             burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
-                                         row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first);
+                                         row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,
+                                         column + (B_PACKED ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
                             for (ptrdiff_t i = 0; i < count && !to_c; i++)
                                 if (!last)
                                     for (ptrdiff_t j = 0; j < columns; j++)

@@ -29,18 +29,21 @@
 #define BURN_UNROLL _Pragma("clang loop unroll(full)")
 #define BURN_LOOP _Pragma("clang loop unroll(disable)") /* kept a loop until it is vectorised */
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
+#define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #elif defined(__GNUC__)
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
 #define BURN_CONTRACT
 #define BURN_UNROLL _Pragma("GCC unroll 16")
 #define BURN_LOOP
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
+#define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #else
 #define BURN_KERNEL
 #define BURN_CONTRACT
 #define BURN_UNROLL
 #define BURN_LOOP
 #define BURN_INLINE static inline
+#define BURN_PREFETCH(p) ((void)(p))
 #endif
 
 /* Lanes of a vector, and whether 32 vector registers are there (else 16): kernels take half the rows in a tile if not.
@@ -111,9 +114,10 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
 
 /* c[i*cm + j] = sum over k < depth of a[i*am + k*ak] * b[k*bk + j], plus the old c[i*cm + j] if `add`, for i < rows and
  * j < vectors * BURN_VF_LANES. The accumulators live in registers because rows and vectors are constants where this is
- * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets. */
+ * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets.
+ * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it be b). */
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
-                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add)
+                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
     BURN_CONTRACT
     burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
@@ -124,6 +128,7 @@ BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *
             sum[i][v] = (burn_vf){0};
     }
     for (ptrdiff_t k = 0; k < depth; k++) {
+        BURN_PREFETCH(ahead + k * 16);
         burn_vf column[BURN_TILE_VECTORS];
         BURN_UNROLL
         for (int v = 0; v < vectors; v++)
@@ -176,9 +181,10 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
 /* The same in plain C: four rows at a time, each an array of its own, which is the form that gcc and clang both keep in
  * registers and vectorise. */
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
-                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add)
+                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
     BURN_CONTRACT
+    (void)ahead;
     for (int v = 0; v < vectors * BURN_VF_LANES; v += BURN_VF_LANES)
         for (int i = 0; i < rows; i += 4) {
             const int more1 = i + 1 < rows, more2 = i + 2 < rows, more3 = i + 3 < rows; /* rows past the end repeat row i */
@@ -223,28 +229,28 @@ BURN_INLINE float burn_vf_sum(burn_vf *sum)
  * Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not there. */
 BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge, ptrdiff_t depth,
                               const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm,
-                              int add)
+                              int add, const float *ahead)
 {
     const ptrdiff_t d = depth;
     if (vectors >= max_vectors) { /* not ==, which would let a compiler put the variable in the constant's place */
         if (!at_row_edge)
-            burn_tile(rows, max_vectors, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (rows_edge > 0)
-            burn_tile(rows_edge, max_vectors, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows_edge, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead);
     } else if (!at_row_edge) {
         if (vectors == 1)
-            burn_tile(rows, 1, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows, 1, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (vectors == 2 && max_vectors > 2)
-            burn_tile(rows, 2, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows, 2, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (max_vectors > 3)
-            burn_tile(rows, 3, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows, 3, d, a, am, ak, b, bk, c, cm, add, ahead);
     } else if (rows_edge > 0) {
         if (vectors == 1)
-            burn_tile(rows_edge, 1, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows_edge, 1, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (vectors == 2 && max_vectors > 2)
-            burn_tile(rows_edge, 2, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows_edge, 2, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (max_vectors > 3)
-            burn_tile(rows_edge, 3, d, a, am, ak, b, bk, c, cm, add);
+            burn_tile(rows_edge, 3, d, a, am, ak, b, bk, c, cm, add, ahead);
     }
 }
 

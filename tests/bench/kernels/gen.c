@@ -91,6 +91,17 @@ static void conv_dw(const char *name, ConvShape s, int kind)
     fprintf(stderr, "%s: rt %d rc %d scratch %zu\n", name, t.rt, (int)t.rc, conv_dw_scratch_bytes(&s, &t));
 }
 
+static void conv_rows(const char *name, ConvShape s, int kind)
+{
+    const ConvRowsTiles t = conv_rows_tiles(&s, &target);
+    define_conv(&s);
+    define("IC", s.ic), define("OC", s.oc), define("MR", t.mr), define("NV", t.nv), define("KC", t.kc);
+    epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
+    include(name, "conv_rows", kind);
+    fprintf(stderr, "%s: mr %d nv %d kc %d preferred %d scratch %zu\n", name, t.mr, t.nv, (int)t.kc, t.preferred,
+            conv_rows_scratch_bytes(&s, &t));
+}
+
 static void conv(const char *name, ConvShape s, int kind)
 {
     const ConvTiles t = conv_tiles(&s, &target);
@@ -103,7 +114,7 @@ static void conv(const char *name, ConvShape s, int kind)
     define("MR", t.mr), define("NV", t.nv), define("KC", t.kc), define("RC", t.rc), define("CC", t.cc);
     epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
     include(name, "conv", kind);
-    fprintf(stderr, "%s: mr %d nv %d kc %d rc %d cc %d pointwise %d pack_x %d scratch %zu\n", name, t.mr, t.nv, (int)t.kc,
+    fprintf(stderr, "%s: rows %d mr %d nv %d kc %d rc %d cc %d pointwise %d pack_x %d scratch %zu\n", name, conv_rows_tiles(&s, &target).preferred, t.mr, t.nv, (int)t.kc,
             (int)t.rc, (int)t.cc, t.pointwise, t.pack_x, conv_scratch_bytes(&s, &t));
 }
 
@@ -117,6 +128,8 @@ int main(int argc, char **argv)
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #define GEMV(name, timed, batch, n, k, layout, kind) gemv(#name, batch, n, k, layout, kind);
+#define CONV_ROWS(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
+    conv_rows(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv_dw(#name, conv_shape(n, g, 1, mult, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #include "cases.def"

@@ -155,14 +155,20 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
     return error_of(got, epilogue(kind, acc, e, c, (int64_t)i), magnitude, s->ic * taps);
 }
 
-static void conv_case(const char *name, Run run, ConvShape s, int is_dw, int kind, int timing)
+typedef enum { BY_CONV, BY_ROWS, BY_DW } Template;
+
+static void conv_case(const char *name, Run run, ConvShape s, Template by, int kind, int timing)
 {
     for (int i = 0; i < 3; i++)
         s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
     const ConvTiles t = conv_tiles(&s, &target);
+    const ConvRowsTiles rows = conv_rows_tiles(&s, &target);
     const ConvDwTiles dw = conv_dw_tiles(&s, &target);
-    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = is_dw ? 1 : (size_t)t.mr;
-    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), bytes = is_dw ? conv_dw_scratch_bytes(&s, &dw) : conv_scratch_bytes(&s, &t);
+    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = by == BY_DW ? 1 : by == BY_ROWS ? 16 * (size_t)rows.nv : (size_t)t.mr;
+    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]);
+    const size_t bytes = by == BY_DW     ? conv_dw_scratch_bytes(&s, &dw)
+                         : by == BY_ROWS ? conv_rows_scratch_bytes(&s, &rows)
+                                         : conv_scratch_bytes(&s, &t);
     const size_t yn = (size_t)(s.n * s.groups * s.oc * s.out[0] * s.out[1] * s.out[2]);
     float *x = random_floats(xn), *w = random_floats((size_t)(s.groups * s.oc) * taps), *e = random_floats(yn > 4096 ? yn : 4096);
     float *packed = random_floats(pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, taps, mr));
@@ -196,18 +202,17 @@ int main(int argc, char **argv)
         gemm_case(#name, run_##name,                                                                                     \
                   (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0}, \
                   b_kind, kind, timing);
-#define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)                \
+#define CONV_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)        \
     if (WANTED(name, timed))                                                                                             \
         conv_case(#name, run_##name,                                                                                     \
-                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, 0, kind, timing);
+                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, timing);
+#define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
+#define CONV_ROWS(...) CONV_BY(BY_ROWS, __VA_ARGS__)
 #define GEMV(name, timed, batch, n, k, layout, kind)                                                                     \
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0}, layout, \
                   kind, timing);
-#define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)                    \
-    if (WANTED(name, timed))                                                                                             \
-        conv_case(#name, run_##name,                                                                                     \
-                  (ConvShape){n, g, 1, mult, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, 1, kind, timing);
+#define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
 #include "cases.def"
     if (!timing)
         printf(failures ? "%d failures\n" : "all ok\n", failures);
