@@ -9,9 +9,9 @@
 
 // Axes of a reduction: none given means all of them, or none at all with noop_with_empty_axes.
 static bool reduce_axes(OnnxNode *n, int rank, int64_t *axes, int *count) {
-    bool given;
+    bool given, all = !onnx_int(n, "noop_with_empty_axes", 0);
     if (!onnx_axes(n, 1, rank, axes, count, &given)) return false;
-    if (*count || onnx_int(n, "noop_with_empty_axes", 0)) return true;
+    if (*count || !all) return true;
     *count = rank;
     for (int i = 0; i < rank; i++) axes[i] = i;
     return true;
