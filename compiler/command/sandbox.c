@@ -27,7 +27,7 @@ static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the t
 
 typedef struct Region { uint8_t *map, *data; size_t map_bytes, inner_bytes, page, bytes; const char *name; } Region;
 
-typedef struct Shared { int code; int64_t runs; int samples; char why[256]; float ms[MAX_SAMPLES]; } Shared;
+typedef struct Shared { bool done; int code; int64_t runs; int samples; char why[256]; float ms[MAX_SAMPLES]; } Shared;
 
 typedef struct Job {
     const Built *built;
@@ -152,6 +152,7 @@ NORETURN static void child(Job *j, int timeout) {
     alarm((unsigned)timeout);
     int code = j->built->gpu ? child_gpu(j) : j->seconds > 0 ? measure(j, run_cpu, NULL) : run_cpu(j, NULL);
     j->shared->code = code;
+    j->shared->done = true;
     _exit(0);
 }
 
@@ -163,7 +164,7 @@ static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
         if (errno != EINTR) return "the child process is lost";
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return arena_printf(a, "no end after %d s", timeout);
     if (WIFSIGNALED(status)) return arena_printf(a, "crashed: %s", strsignal(WTERMSIG(status)));
-    if (!WIFEXITED(status) || WEXITSTATUS(status)) return "the child process ended early";
+    if (!j->shared->done) return "the child process ended early";
     if (j->shared->code) return arena_printf(a, "run returned %d%s%s", j->shared->code, *j->shared->why ? ": " : "", j->shared->why);
     for (int i = 0; i < j->n_in; i++)
         if (!region_intact(&j->in[i])) return arena_printf(a, "wrote outside input '%s'", j->in[i].name);

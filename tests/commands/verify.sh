@@ -31,6 +31,45 @@ says "cannot run the C compiler 'no-such-compiler'"
 CC=false status 1 "a compiler that fails" "$burncc" verify scores.onnx
 says "rejects the generated code"
 
+# A compiler that puts the code in $EVIL in the place of the model's: whatever it does is one line.
+cat >evil-cc <<'END'
+#!/bin/sh
+for word; do case $word in *.c) source=$word ;; esac; done
+{
+    sed '$d' "$source"
+    cat <<CODE
+#include <stdlib.h>
+static int evil(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)
+{
+    volatile char *in = inputs[0].data, *out = outputs[0].data, *work = workspace;
+    (void)weights, (void)in, (void)out, (void)work;
+    $EVIL;
+    return 0;
+}
+static burn_model copy;
+__attribute__((constructor)) static void replace(void) { copy = scores_model; copy.run = evil; }
+const burn_model *const burncc_model = &copy;
+CODE
+} >"$source.new"
+mv "$source.new" "$source"
+exec cc "$@"
+END
+chmod +x evil-cc
+evil() { # code, what the line says
+    EVIL=$1 CC=./evil-cc status 1 "$1" "$burncc" verify scores.onnx --data test_data_set_0 --timeout 1
+    says "^FAIL $2"
+}
+evil 'for (;;) { }' 'no end after 1 s'
+evil '*(volatile char *)0 = 1' 'crashed: '
+evil 'abort()' 'crashed: '
+evil 'exit(0)' 'the child process ended early'
+evil 'return -4' 'run returned -4'
+evil 'out[outputs[0].bytes] = 1' "wrote outside output 'scores'"
+evil 'in[-1] = 1' "wrote outside input 'image'"
+evil 'work[-1] = 1' 'wrote outside the workspace'
+evil 'out[1 << 20] = 1' 'crashed: '
+evil ';' 'scores element 0: nan'
+
 printf '#!/bin/sh\nsleep 2\n' >slow-cc                   # interrupted while $CC runs: nothing is left in $TMPDIR
 chmod +x slow-cc
 CC=./slow-cc "$burncc" verify scores.onnx >out 2>err &
