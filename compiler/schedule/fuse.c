@@ -106,7 +106,7 @@ static void mark_epilogues(Fuser *f, const Options *o) {
             const Value *v = n->in[i];
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1) continue;
             bool follows = kernel_is_anchor(v->def, o) || f->epilogue[v->def->mark];
-            if (follows && type_count(&v->type) == type_count(&n->out[0]->type)) f->epilogue[at] = true;
+            if (follows && type_count(&v->type) == type_count(&n->out[0]->type) && v->type.dtype == n->out[0]->type.dtype) f->epilogue[at] = true;
         }
     }
 }
@@ -141,7 +141,8 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
             if (kernel_is_anchor(n, o)) {
-                if (!fu->anchor && type_count(&v->type) == type_count(&fu->root->type)) fu->anchor = v;
+                bool fits = type_count(&v->type) == type_count(&fu->root->type) && v->type.dtype == fu->root->type.dtype;
+                if (!fu->anchor && fits) fu->anchor = v;    // templates store what they sum: the epilogue ends in the anchor's dtype
                 continue;
             }
             reads[at] = reads_of(f, v, reads);
