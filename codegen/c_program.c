@@ -14,6 +14,10 @@ typedef struct Ends {                                   // inputs or outputs wit
 static const char *group_param(Arena *a, const char *group) { return arena_strdup(a, strchr(group, ' ') + 1); }
 static const char *group_type(Arena *a, const char *group) { return arena_strndup(a, group, strcspn(group, " ")); }
 
+// A field of a struct; else an array of its own, or a number passed by value.
+static bool in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
+static bool by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
+
 static bool clashes(const char *name, const char *const *before, int n) {
     if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strncmp(name, "burn_", 5)) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
@@ -30,9 +34,10 @@ static Ends name_ends(Arena *a, const Graph *g, bool outputs, const char **names
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *given = outputs ? g->output_names.at[i] : v->name;
         const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
-        for (int k = 2; !v->group && clashes(name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
-        names[before + i] = e.name[i] = name;
-        e.at[i] = v->group ? arena_printf(a, "%s->%s", group_param(a, v->group), name) : name;
+        for (int k = 2; !in_struct(v) && clashes(name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
+        names[before + i] = in_struct(v) ? "" : name;
+        e.name[i] = name;
+        e.at[i] = by_value(v) ? arena_printf(a, "&%s", name) : v->group ? arena_printf(a, "%s->%s", group_param(a, v->group), name) : name;
     }
     return e;
 }
@@ -66,17 +71,21 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
     int n = outputs ? gr->outputs.n : gr->inputs.n;
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
-        if (v->group) {
+        if (by_value(v)) text_printf(out, "%s%s %s", next(sep), expr_c_storage(v->type.dtype), e->name[i]);
+        else if (v->group) {
             if (group_seen(gr, i, outputs, v->group)) continue;
             text_printf(out, "%s%s%s_%s *%s", next(sep), group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group), group_param(g->arena, v->group));
         } else text_printf(out, "%s%s%s %s[%s]", next(sep), outputs ? "" : "const ", expr_c_storage(v->type.dtype), e->name[i], extent_text(g->arena, &v->type));
     }
 }
 
+// Every model that a descriptor drives has a workspace; other programs only if they need one.
+static bool has_workspace(const Program *p) { return p->descriptor || p->plan->work_bytes > 0; }
+
 static void print_signature(Gen *g, Text *out, const Program *p, const Ends *in, const Ends *outs) {
     Separator sep = { "" };
     text_printf(out, "int %s(", p->name);
-    text_printf(out, "%s%s_workspace *ws", next(&sep), p->name_of_workspace);
+    if (has_workspace(p)) text_printf(out, "%s%s_workspace *ws", next(&sep), p->name_of_workspace);
     if (g->external) text_printf(out, "%sconst void *weights", next(&sep));
     print_ends(g, out, p->plan->graph, in, false, &sep);
     print_ends(g, out, p->plan->graph, outs, true, &sep);
@@ -231,16 +240,20 @@ static void print_steps(Run *r, const Plan *plan, int depth) {
     }
 }
 
-static void print_checks(Gen *g, const Graph *gr, const Ends *in, const Ends *outs) {
-    text_printf(&g->c, "    if (!ws");
-    if (g->external) text_printf(&g->c, " || !weights");
+static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
+    const Graph *gr = p->plan->graph;
+    Separator sep = { "" };
+    Text t;
+    text_init(&t, g->arena);
+    if (has_workspace(p)) { next(&sep); text_printf(&t, "!ws"); }
+    if (g->external) { text_printf(&t, "%s!weights", *next(&sep) ? " || " : ""); }
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
-            if (v->group && group_seen(gr, i, side, v->group)) continue;
-            text_printf(&g->c, " || !%s", v->group ? group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
+            if (by_value(v) || (v->group && group_seen(gr, i, side, v->group))) continue;
+            text_printf(&t, "%s!%s", *next(&sep) ? " || " : "", v->group ? group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
         }
-    text_printf(&g->c, ") return -1; /* BURN_EINVAL */\n");
+    if (t.n) text_printf(&g->c, "    if (%s) return -1; /* BURN_EINVAL */\n", t.at);
 }
 
 static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
@@ -249,7 +262,7 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     print_steps(&r, p->plan, 1);
     print_signature(g, &g->c, p, in, outs);
     text_printf(&g->c, "\n{\n");
-    print_checks(g, p->plan->graph, in, outs);
+    print_checks(g, p, in, outs);
     if (r.body.n && strstr(r.body.at, "work + ")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
     if (r.body.n && strstr(r.body.at, "constants + ")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
@@ -302,8 +315,8 @@ static void print_descriptor(Gen *g, const Program *p) {
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
-    text_printf(h, "/* Scratch memory of one run; its content means nothing before and after. Concurrent runs need one each. */\n");
-    text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes : 1), p->name_of_workspace);
+    if (has_workspace(p)) text_printf(h, "/* Scratch memory of one run; its content means nothing before and after. Concurrent runs need one each. */\n");
+    if (has_workspace(p)) text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes : 1), p->name_of_workspace);
     text_printf(h, "/* %s\n", p->doc ? p->doc : "One inference. Tensors are dense and row-major.");
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
