@@ -67,7 +67,7 @@ evil 'return -4' 'run returned -4'
 evil 'out[outputs[0].bytes] = 1' "wrote outside output 'scores'"
 evil 'in[-1] = 1' "wrote outside input 'image'"
 evil 'work[-1] = 1' 'wrote outside the workspace'
-evil 'out[1 << 20] = 1' 'crashed: '
+evil 'out[outputs[0].bytes + 128] = 1' 'crashed: '
 evil ';' 'scores element 0: nan'
 
 printf '#!/bin/sh\nsleep 2\n' >slow-cc                   # interrupted while $CC runs: nothing is left in $TMPDIR
