@@ -157,6 +157,9 @@ Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t
 Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
 
+// ---------------------------------------------------------------- onnx_sequence.c
+bool onnx_is_sequence(const Value *v);                  // a stand-in for values that are known one by one; rows with the argument "any" take it
+
 // ---------------------------------------------------------------- onnx_rows.c
 typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
 const OnnxRow *onnx_rows(int *count);                    // all, for `burncc ops`

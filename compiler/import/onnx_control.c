@@ -101,6 +101,8 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
 
 // The iterations at run time.
 static Value *loop_node(OnnxNode *n, Iteration *it, Value *trips, Value *condition) {
+    for (int i = 0; i < it->n_carried; i++)
+        if (onnx_is_sequence(it->carried[i])) return onnx_fail(n, "carries a sequence; that needs a known and small number of iterations");
     Graph *body = loop_body(n, it);
     if (!body) return NULL;
     Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried);
@@ -183,6 +185,44 @@ static bool scan_axes(OnnxNode *n, ScanAxes *s, Value *const *x, const Iteration
     return true;
 }
 
+// Many steps: an OP_Loop whose body reads slice i of each scanned input. Its stacked outputs are along axis 0 and in order.
+static bool scan_node(OnnxNode *n, const Iteration *it, const ScanAxes *s, int64_t trips, int n_x, Value *const *x, Value **out) {
+    Graph *outer = n->g, *body = graph_body(outer, "scan");
+    Value **in = NEW_ARRAY(outer->arena, Value *, it->n_carried + n_x + 2), **step = NEW_ARRAY(outer->arena, Value *, n->n_out + 1);
+    Value *number = graph_input(body, "i", type_make(DT_I64, 0, NULL)), *go = graph_input(body, "go", type_make(DT_BOOL, 0, NULL));
+    n->g = body;
+    for (int i = 0; i < it->n_carried; i++) in[i] = graph_input(body, "carried", it->carried[i]->type);
+    for (int i = 0; i < n_x; i++) {
+        Value *at = s->in_reverse[i] ? ONNX_MAP(n, arena_printf(outer->arena, "%lld - x", (long long)trips - 1), "x", number) : number;
+        in[it->n_carried + i] = b_gather(body, x[i], at, s->in_axis[i]);
+    }
+    bool ok = onnx_subgraph(n, "body", it->n_carried + n_x, in, n->n_out, step);
+    n->g = outer;
+    if (!ok) return false;
+    graph_output(body, go, "go");
+    for (int i = 0; i < n->n_out; i++) graph_output(body, step[i], "step");
+    in[0] = b_reshape(outer, b_ints(outer, 1, &trips), 0, NULL);
+    in[1] = NULL;
+    for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
+    Node *node = graph_node(outer, OP_Loop, 2 + it->n_carried, in, n->n_out);
+    node->bodies = NEW_ARRAY(outer->arena, Graph *, 1);
+    node->bodies[0] = body;
+    node->n_bodies = 1;
+    if (!onnx_finish(node)) return false;
+    for (int i = 0; i < n->n_out; i++) {
+        out[i] = node->out[i];
+        for (int k = 0, axis = i < it->n_carried ? 0 : s->out_axis[i - it->n_carried]; k < axis; k++) out[i] = onnx_swap(n, out[i], k, k + 1);
+        if (i < it->n_carried || !s->out_reverse[i - it->n_carried]) continue;
+        const Type *t = &out[i]->type;
+        int axis = s->out_axis[i - it->n_carried];
+        int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
+        for (int k = 0; k < t->rank; k++) steps[k] = k == axis ? -1 : 1;
+        starts[axis] = trips - 1;
+        out[i] = b_slice(outer, out[i], starts, steps, t->dim);
+    }
+    return true;
+}
+
 // One sequence: carried and scanned outputs into out.
 static bool scan_sequence(OnnxNode *n, int n_carried, Value *const *carried, int n_x, Value *const *x, Value **out) {
     Iteration it;
@@ -195,10 +235,8 @@ static bool scan_sequence(OnnxNode *n, int n_carried, Value *const *carried, int
         if (trips >= 0 && trips != size) return onnx_fail(n, "scanned inputs have the lengths %lld and %lld", (long long)trips, (long long)size), false;
         trips = size;
     }
-    if (trips < 1 || !small_enough(n, trips)) {
-        diag_error_as(EXIT_LIMIT, n->loc, "scans %lld steps; between 1 and %d, counting the nodes of all steps, are supported", (long long)trips, MAX_UNROLLED_NODES);
-        return false;
-    }
+    if (trips < 1) return onnx_fail(n, "scans nothing"), false;
+    if (!small_enough(n, trips)) return scan_node(n, &it, &s, trips, n_x, x, out);
     if (!iteration_init(n, &it, n_carried, carried, trips)) return false;
     Value **in = NEW_ARRAY(n->g->arena, Value *, n_carried + n_x + 1), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
     while (it.done < trips) {

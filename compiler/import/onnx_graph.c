@@ -39,8 +39,8 @@ typedef struct Import {
     bool stop;                                          // a limit was passed
 } Import;
 
-static Value poison = { .name = "poison" };
-static Value absent = { .name = "absent" };             // an optional input that a function's user left out
+static Value poison = { .name = "poison", .type.dtype = DT_F32 };
+static Value absent = { .name = "absent", .type.dtype = DT_F32 };             // an optional input that a function's user left out
 
 static void scope_init(Import *im, Scope *s, const Scope *outer, Graph *g) {
     *s = (Scope){ .outer = outer, .values = strmap_new(im->arena), .makers = strmap_new(im->arena), .g = g };
@@ -277,6 +277,8 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
     int errors = diag_errors();
     n->argument = row->argument;
     n->g->loc = n->loc;
+    for (int i = 0; i < n->n_in && strcmp(row->argument, "any"); i++)
+        if (onnx_is_sequence(n->in[i])) { onnx_fail(n, "input %d is a sequence; this operator takes tensors", i); return false; }
     Value *v = row->build(n);
     if (diag_errors() != errors || n->poisoned) return false;
     if (!v && !(n->n_out == 0 || !n->asked[0])) {
@@ -412,7 +414,7 @@ static bool input_dim(Import *im, Graph *g, const OnnxInput *in, int index, int 
 static bool input_type(Import *im, Graph *g, const OnnxInput *in, int index, Type *out) {
     Loc file = { .file = im->model->file, .node = -1 };
     if (strcmp(in->kind, "tensor")) {
-        diag_error(&file, "input \"%s\" is a %s; only tensors are supported", in->name, in->kind);
+        diag_error(&file, "input \"%s\" has the type %s; only tensors are supported", in->name, in->kind);
         return false;
     }
     if (!in->has_shape) {
@@ -469,7 +471,8 @@ static void add_outputs(Import *im, const Scope *s, const OnnxGraphDef *def) {
         if (!v) diag_error(&file, "output \"%s\" is defined nowhere", name);
         if (strmap_get(seen, name)) diag_error(&file, "output \"%s\" is listed twice", name);
         strmap_put(seen, name, &poison);
-        if (!v || v == &poison) continue;
+        if (v && v != &poison && onnx_is_sequence(v)) diag_error(&file, "output \"%s\" is a sequence; only tensors are supported", name);
+        if (!v || v == &poison || onnx_is_sequence(v)) continue;
         DType declared = (DType)def->outputs[i].dtype;
         if (declared && declared != v->type.dtype) diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", name, dtype_name(v->type.dtype));
         graph_output(s->g, v->def ? v : b_unary(s->g, OP_Identity, v), name);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Sequences and optionals whose contents are known while importing.
+//
+// In: an OnnxNode. Out: a list of values behind a stand-in Value of no element type, which only the builders here and those that pass values on may
+// take. The idea: a sequence's length is known at every place where compiled code could use it, so sequences need not exist at run time.
+#include "import/onnx.h"
+
+#include <string.h>
+
+#define MAX_ITEMS 4096
+
+typedef struct Sequence { Value stand_in; int n; Value **items; } Sequence;     // the stand-in is first: a Value * to it is a Sequence *
+
+bool onnx_is_sequence(const Value *v) { return v && v->type.dtype == DT_NONE; }
+
+static Value *sequence_new(OnnxNode *n, int count, Value *const *items) {
+    if (count > MAX_ITEMS) {
+        diag_error_as(EXIT_LIMIT, n->loc, "a sequence of %d elements; at most %d are supported", count, MAX_ITEMS);
+        return NULL;
+    }
+    for (int i = 0; i < count; i++)
+        if (!items[i]) return NULL;
+    Sequence *s = NEW(n->g->arena, Sequence);
+    s->n = count;
+    s->items = arena_copy(n->g->arena, items, sizeof *items * (size_t)(count ? count : 1));
+    return &s->stand_in;
+}
+
+static Sequence *sequence_input(OnnxNode *n, int i) {
+    Value *v = onnx_input(n, i);
+    if (v && !onnx_is_sequence(v)) v = onnx_fail(n, "input %d must be a sequence", i);
+    return (Sequence *)v;
+}
+
+// A position from input i, negative ones from the end; `otherwise` when it is absent.
+static bool position(OnnxNode *n, int i, int count, int last, int otherwise, int *out) {
+    int64_t v = otherwise;
+    int one;
+    if (onnx_optional(n, i) && !onnx_ints_input(n, i, "the position", &v, &one, 1)) return false;
+    if (v < 0) v += count;
+    *out = (int)v;
+    return v >= 0 && v <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v, count), false);
+}
+
+Value *onnx_sequence_empty(OnnxNode *n) {
+    onnx_int(n, "dtype", DT_F32);
+    return sequence_new(n, 0, (Value *[]){ NULL });
+}
+
+Value *onnx_sequence_construct(OnnxNode *n) { return onnx_inputs(n, n->n_in ? n->n_in : 1) ? sequence_new(n, n->n_in, n->in) : NULL; }
+
+Value *onnx_sequence_at(OnnxNode *n) {
+    Sequence *s = sequence_input(n, 0);
+    int at;
+    return s && position(n, 1, s->n, s->n - 1, 0, &at) ? s->items[at] : NULL;
+}
+
+Value *onnx_sequence_insert(OnnxNode *n) {
+    Sequence *s = sequence_input(n, 0);
+    Value *v = onnx_input(n, 1), **items;
+    int at, k = 0;
+    if (!s || !v || !position(n, 2, s->n, s->n, s->n, &at)) return NULL;
+    items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
+    for (int i = 0; i <= s->n; i++) items[i] = i == at ? v : s->items[k++];
+    return sequence_new(n, s->n + 1, items);
+}
+
+Value *onnx_sequence_erase(OnnxNode *n) {
+    Sequence *s = sequence_input(n, 0);
+    int at, k = 0;
+    if (!s || !position(n, 1, s->n, s->n - 1, s->n - 1, &at)) return NULL;
+    Value **items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
+    for (int i = 0; i < s->n; i++)
+        if (i != at) items[k++] = s->items[i];
+    return sequence_new(n, k, items);
+}
+
+Value *onnx_sequence_length(OnnxNode *n) {
+    Sequence *s = sequence_input(n, 0);
+    return s ? b_reshape(n->g, b_ints(n->g, 1, (int64_t[]){ s->n }), 0, NULL) : NULL;
+}
+
+Value *onnx_concat_from_sequence(OnnxNode *n) {
+    Sequence *s = sequence_input(n, 0);
+    bool fresh = onnx_int(n, "new_axis", 0) != 0;
+    int axis;
+    if (!s) return NULL;
+    if (!s->n) return onnx_fail(n, "the sequence is empty");
+    if (!onnx_axis(n, onnx_int(n, "axis", 0), s->items[0]->type.rank + fresh, &axis)) return NULL;
+    Value **items = NEW_ARRAY(n->g->arena, Value *, s->n);
+    for (int i = 0; i < s->n; i++) items[i] = fresh ? onnx_insert(n, s->items[i], axis) : s->items[i];
+    return b_concat(n->g, axis, s->n, items);
+}
+
+// Parts of given sizes, of one size (the last may be smaller), or single slices.
+Value *onnx_split_to_sequence(OnnxNode *n) {
+    int axis, count = 0;
+    int64_t sizes[MAX_DIM_VALUES] = { 1 }, at = 0;
+    if (!onnx_inputs(n, 1) || onnx_is_sequence(n->in[0]) || !onnx_static(n, n->in[0], "SplitToSequence")) return onnx_fail(n, "wants a tensor");
+    Value *x = n->in[0], *split = onnx_optional(n, 1);
+    bool keep = onnx_int(n, "keepdims", 1) != 0, equal = !split || split->type.rank == 0;
+    if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
+    if (split && !onnx_ints_input(n, 1, "the list of sizes", sizes, &count, MAX_DIM_VALUES)) return NULL;
+    int64_t size = x->type.dim[axis], parts = equal && sizes[0] > 0 ? (size + sizes[0] - 1) / sizes[0] : count;
+    if (parts > MAX_ITEMS || (equal && sizes[0] < 1)) return onnx_fail(n, "cannot be split into parts of %lld", (long long)sizes[0]);
+    Value **items = NEW_ARRAY(n->g->arena, Value *, parts + 1);
+    for (int64_t i = 0; i < parts; i++) {
+        int64_t part = equal ? (at + sizes[0] > size ? size - at : sizes[0]) : sizes[i];
+        if (part < 0 || at + part > size) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);
+        items[i] = onnx_part(n, x, axis, at, part);
+        if (!split && !keep) items[i] = onnx_remove(n, items[i], axis);
+        at += part;
+    }
+    if (at != size) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);
+    return sequence_new(n, (int)parts, items);
+}
+
+// The body once per element of the first sequence; other inputs are sequences of the same length, or the same for all.
+Value *onnx_sequence_map(OnnxNode *n) {
+    Sequence *s = sequence_input(n, 0);
+    if (!s || !onnx_inputs(n, n->n_in)) return NULL;
+    Value ***out = NEW_ARRAY(n->g->arena, Value **, n->n_out + 1), **in = NEW_ARRAY(n->g->arena, Value *, n->n_in), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
+    for (int i = 0; i < n->n_out; i++) out[i] = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
+    for (int k = 0; k < s->n; k++) {
+        for (int i = 0; i < n->n_in; i++) {
+            Sequence *other = onnx_is_sequence(n->in[i]) ? (Sequence *)n->in[i] : NULL;
+            if (other && other->n != s->n) return onnx_fail(n, "input %d has %d elements, the first sequence %d", i, other->n, s->n);
+            in[i] = other ? other->items[k] : n->in[i];
+        }
+        if (!onnx_subgraph(n, "body", n->n_in, in, n->n_out, step)) return NULL;
+        for (int i = 0; i < n->n_out; i++) out[i][k] = step[i];
+    }
+    for (int i = 0; i < n->n_out; i++)
+        if (!(n->out[i] = sequence_new(n, s->n, out[i]))) return NULL;
+    return n->out[0];
+}
+
+// An optional is what it holds; one that holds nothing is an absent input.
+Value *onnx_optional_has_element(OnnxNode *n) { return b_scalar(n->g, DT_BOOL, onnx_optional(n, 0) != NULL); }
