@@ -119,11 +119,13 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                     y[i * OD * OH * OW + j] = tile[i * WIDTH + j];
                             else if (columns < WIDTH)
                                 for (ptrdiff_t j = 0; j < columns; j++)
-                                    y[i * OD * OH * OW + j] = EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
+                                    y[i * OD * OH * OW + j] =
+                                        EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
                             else {
                                 BURN_LOOP
                                 for (ptrdiff_t j = 0; j < WIDTH; j++)
-                                    y[i * OD * OH * OW + j] = EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
+                                    y[i * OD * OH * OW + j] =
+                                        EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
                             }
                     }
                 }

@@ -9,6 +9,7 @@
  * BURN_KERNEL goes before a kernel's `static`. For gcc it allows a*b+c to become one fused multiply-add also under -std=c99,
  * where gcc's default is off; functions without it still inline into functions with it. Clang wants a pragma inside the body
  * for that, BURN_CONTRACT, and needs to be told that 512-bit vectors are wanted, or it halves them on many processors.
+ * A portable build has none of this.
  */
 #ifndef BURN_VEC_H
 #define BURN_VEC_H
@@ -19,7 +20,18 @@
 #define BURN_PORTABLE 1
 #endif
 
-#if defined(__clang__)
+#if defined(BURN_PORTABLE)
+#define BURN_KERNEL
+#define BURN_CONTRACT
+#define BURN_UNROLL
+#define BURN_LOOP
+#define BURN_PREFETCH(p) ((void)(p))
+#if defined(__GNUC__)
+#define BURN_INLINE __attribute__((always_inline, unused)) static inline
+#else
+#define BURN_INLINE static inline
+#endif
+#elif defined(__clang__)
 #if defined(__AVX512F__)
 #define BURN_KERNEL __attribute__((min_vector_width(512)))
 #else
@@ -30,20 +42,17 @@
 #define BURN_LOOP _Pragma("clang loop unroll(disable)") /* kept a loop until it is vectorised */
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
-#elif defined(__GNUC__)
+#else
+#if defined(BURN_PORTABLE) /* at -O2 gcc 12 gives wrong sums for some shapes of burn_tile's plain loops; without this pass it does not */
+#define BURN_KERNEL __attribute__((optimize("fp-contract=fast", "no-ivopts")))
+#else
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
+#endif
 #define BURN_CONTRACT
 #define BURN_UNROLL _Pragma("GCC unroll 16")
 #define BURN_LOOP
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
-#else
-#define BURN_KERNEL
-#define BURN_CONTRACT
-#define BURN_UNROLL
-#define BURN_LOOP
-#define BURN_INLINE static inline
-#define BURN_PREFETCH(p) ((void)(p))
 #endif
 
 /* Lanes of a vector, and whether 32 vector registers are there (else 16): kernels take half the rows in a tile if not.
@@ -178,39 +187,47 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
         p[j] = (*sum)[j];
 }
 
-/* The same in plain C: four rows at a time, each an array of its own, which is the form that gcc and clang both keep in
- * registers and vectorise. */
+/* The same in plain C. `rows` of a time (4, or 1 at the end), each an array of its own, which is the form that gcc and clang both
+ * keep in registers and vectorise. */
+BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
+                                ptrdiff_t cm, int add)
+{
+    BURN_CONTRACT
+    const ptrdiff_t step = rows == 4 ? am : 0, to = rows == 4 ? cm : 0;
+    float s0[BURN_VF_LANES] = {0}, s1[BURN_VF_LANES] = {0}, s2[BURN_VF_LANES] = {0}, s3[BURN_VF_LANES] = {0};
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        const float x0 = a[k * ak], x1 = a[step + k * ak], x2 = a[2 * step + k * ak], x3 = a[3 * step + k * ak];
+        const float *column = b + k * bk;
+        for (int j = 0; j < BURN_VF_LANES; j++) {
+            s0[j] += x0 * column[j];
+            if (rows == 4) {
+                s1[j] += x1 * column[j];
+                s2[j] += x2 * column[j];
+                s3[j] += x3 * column[j];
+            }
+        }
+    }
+    for (int j = 0; j < BURN_VF_LANES; j++) {
+        c[j] = add ? c[j] + s0[j] : s0[j];
+        if (rows == 4) {
+            c[to + j] = add ? c[to + j] + s1[j] : s1[j];
+            c[2 * to + j] = add ? c[2 * to + j] + s2[j] : s2[j];
+            c[3 * to + j] = add ? c[3 * to + j] + s3[j] : s3[j];
+        }
+    }
+}
+
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
                            ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
-    BURN_CONTRACT
+    const int fours = rows / 4 * 4;
     (void)ahead;
-    for (int v = 0; v < vectors * BURN_VF_LANES; v += BURN_VF_LANES)
-        for (int i = 0; i < rows; i += 4) {
-            const int more1 = i + 1 < rows, more2 = i + 2 < rows, more3 = i + 3 < rows; /* rows past the end repeat row i */
-            const float *a0 = a + i * am, *a1 = more1 ? a0 + am : a0, *a2 = more2 ? a0 + 2 * am : a0;
-            const float *a3 = more3 ? a0 + 3 * am : a0;
-            float s0[BURN_VF_LANES] = {0}, s1[BURN_VF_LANES] = {0}, s2[BURN_VF_LANES] = {0}, s3[BURN_VF_LANES] = {0};
-            for (ptrdiff_t k = 0; k < depth; k++) {
-                const float x0 = a0[k * ak], x1 = a1[k * ak], x2 = a2[k * ak], x3 = a3[k * ak];
-                const float *column = b + k * bk + v;
-                for (int j = 0; j < BURN_VF_LANES; j++) {
-                    s0[j] += x0 * column[j];
-                    s1[j] += x1 * column[j];
-                    s2[j] += x2 * column[j];
-                    s3[j] += x3 * column[j];
-                }
-            }
-            float *to = c + i * cm + v;
-            for (int j = 0; j < BURN_VF_LANES; j++)
-                to[j] = add ? to[j] + s0[j] : s0[j];
-            for (int j = 0; j < BURN_VF_LANES && more1; j++)
-                to[cm + j] = add ? to[cm + j] + s1[j] : s1[j];
-            for (int j = 0; j < BURN_VF_LANES && more2; j++)
-                to[2 * cm + j] = add ? to[2 * cm + j] + s2[j] : s2[j];
-            for (int j = 0; j < BURN_VF_LANES && more3; j++)
-                to[3 * cm + j] = add ? to[3 * cm + j] + s3[j] : s3[j];
-        }
+    for (int v = 0; v < vectors * BURN_VF_LANES; v += BURN_VF_LANES) {
+        for (int i = 0; i < fours; i += 4)
+            burn_tile_rows(4, depth, a + i * am, am, ak, b + v, bk, c + i * cm + v, cm, add);
+        for (int i = fours; i < rows; i++)
+            burn_tile_rows(1, depth, a + i * am, am, ak, b + v, bk, c + i * cm + v, cm, add);
+    }
 }
 #endif
 
