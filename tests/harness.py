@@ -9,6 +9,7 @@ A case is a process of its own with a time limit, so that nothing it does can ta
   unsupported  a diagnostic and exit status 1..5, no wrong result
   crash        a signal, a sanitizer's report, an internal error, C that does not compile, generated code that dies
   hang         no end within the limit
+  random       differs, and the standard leaves open which numbers come
 """
 import argparse
 import collections
@@ -23,7 +24,7 @@ import tarfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STATES = ("pass", "differs", "unsupported", "crash", "hang")
+STATES = ("pass", "differs", "unsupported", "random", "crash", "hang")
 BROKEN = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the compiled model"
                     r"|FAIL (crashed|wrote outside|the child process|run returned)")
 LATE = re.compile(r"FAIL no end after")
@@ -47,7 +48,16 @@ def arguments(description, **defaults):
     p.add_argument("--check", action="store_true", help="exit 1 when a case is worse than status.txt says, crashes or hangs")
     p.add_argument("--bless", action="store_true", help="rewrite status.txt from this run")
     p.add_argument("--show", default="", metavar="STATE", help="print what each case of this state said")
+    p.add_argument("--long", action="store_true", help="skip unless BURNCC_TEST_ALL is set")
+    p.add_argument("--tap", action="store_true", help="print the Test Anything Protocol, a line a case, for meson")
     return p
+
+
+def parse(p):
+    args = p.parse_args()
+    if args.long and not os.environ.get("BURNCC_TEST_ALL"):
+        skip_all(args, "takes long; set BURNCC_TEST_ALL=1")
+    return args
 
 
 def shared(name):
@@ -69,10 +79,9 @@ def unpack(archive, cache):
     return into
 
 
-def skip_all(reason):
+def skip_all(args, reason):
     """Nothing to test here: not a failure."""
-    print(f"skipped: {reason}")
-    print("0 passed, 0 failed, 1 skipped")
+    print(f"1..0 # SKIP {reason}" if args.tap else f"skipped: {reason}\n0 passed, 0 failed, 1 skipped")
     sys.exit(0)
 
 
@@ -147,24 +156,55 @@ def table(results):
         print(f"{name:{width}}" + "".join(f"{counts[s] or '-':>12}" for s in STATES))
 
 
-def run(cases, args, status, heading, progress=True):
-    """Runs the cases, prints the summary, returns the exit status. `status`: path of the checked-in states, or None."""
+def run_all(cases, args, random):
+    """Results in the order in which they come; what the states of --show said is printed."""
+    env = dict(os.environ, CC=args.cc, BURNCC_CFLAGS=args.cflags, LC_ALL="C")
+    with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        futures = [pool.submit(run_case, c, env, args.timeout) for c in cases]
+        for n, future in enumerate(concurrent.futures.as_completed(futures), 1):
+            result, text = future.result()
+            if result.state == "differs" and result.name in random:
+                result = result._replace(state="random", reason="")
+            if result.state in args.show.split(","):
+                print(f"---- {result.name}: {result.state}\n{text.rstrip()}", flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{n}/{len(cases)} ", end="", file=sys.stderr, flush=True)
+            yield result
+
+
+def bless(args, results, status, heading):
+    """Writes status.txt; cases that a filter left out keep their lines."""
+    ran = {r.name for r in results}
+    kept = []
+    for line in status.read_text().splitlines() if args.partial and status.exists() else []:
+        name, state, reason = (line + "  ").split(" ", 2)
+        if not line.startswith("#") and name not in ran:
+            kept.append(Result(name, "", state, reason.strip(), 0))
+    status_write(status, results + kept, heading)
+
+
+def print_tap(results, known, worse):
+    print(f"1..{len(results)}")
+    for n, r in enumerate(sorted(results), 1):
+        if r.state == "pass":
+            print(f"ok {n} {r.name}")
+        elif r in worse or r.name not in known:
+            print(f"not ok {n} {r.name} {r.state}: {r.reason}")
+        else:
+            print(f"ok {n} {r.name} # SKIP {r.state}: {r.reason}")
+
+
+def run(cases, args, status=None, heading="", random=frozenset()):
+    """Runs the cases, prints the summary, returns the exit status. `status`: path of the checked-in states; `random`: names of cases
+    whose results the standard leaves open."""
+    args.partial = bool(args.filter) or getattr(args, "short", False)
     if args.filter:
         cases = [c for c in cases if re.search(args.filter, c.name)]
     if not pathlib.Path(args.burncc).exists():
         print(f"{args.burncc} is missing: build it first, or name another with --burncc", file=sys.stderr)
         return 2
-    env = dict(os.environ, CC=args.cc, BURNCC_CFLAGS=args.cflags, LC_ALL="C")
     begin = time.monotonic()
-    results = []
-    with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(run_case, c, env, args.timeout) for c in cases]):
-            result, text = future.result()
-            results.append(result)
-            if result.state in args.show.split(","):
-                print(f"---- {result.name}: {result.state}\n{text.rstrip()}", flush=True)
-            if progress and sys.stderr.isatty():
-                print(f"\r{len(results)}/{len(cases)} ", end="", file=sys.stderr, flush=True)
+    results = list(run_all(cases, args, random))
     known = status_read(status) if status else {}
     worse, better = [], []
     for r in sorted(results):
@@ -173,25 +213,19 @@ def run(cases, args, status, heading, progress=True):
             worse.append(r)
         elif was and was != "pass" and r.state == "pass":
             better.append(r)
+    if args.bless and status:
+        bless(args, results, status, heading)
+    if args.tap:
+        print_tap(results, known, worse)
+        return 0
     table(results)
     for r in worse:
         print(f"worse: {r.name}: {known.get(r.name, 'new')} -> {r.state}: {r.reason}")
     if better:
         print(f"{len(better)} better than status.txt says (--bless writes it): " + " ".join(r.name for r in better[:8]))
-    if args.bless and status:
-        ran = {r.name for r in results}
-        kept = []
-        if args.filter and status.exists():
-            for line in status.read_text().splitlines():
-                name, state, *reason = (line + " ").split(" ", 2)
-                if not line.startswith("#") and name not in ran:
-                    kept.append(Result(name, "", state, reason[0].strip() if reason else "", 0))
-        status_write(status, results + kept, heading)
     passed = sum(r.state == "pass" for r in results)
-    skipped = sum(r.state == "unsupported" and known.get(r.name) == "unsupported" for r in results)
+    skipped = sum(r.state == "random" or r.state == known.get(r.name) == "unsupported" for r in results)
     failed = len(results) - passed - skipped
     print(f"{time.monotonic() - begin:.0f} s, {args.target}, {args.cc} {args.cflags}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    if args.check or not status:
-        return 1 if worse or (not status and failed) else 0
-    return 0
+    return 1 if (failed if not status else worse and args.check) else 0

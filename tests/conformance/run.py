@@ -49,10 +49,10 @@ def main():
     p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of the archives")
     p.add_argument("--suite", choices=("node", "models"), default="node", help="one operator each, or small whole models")
     p.add_argument("--short", action="store_true", help="only the tests of short.txt")
-    args = p.parse_args()
+    args = harness.parse(p)
     found = sorted(args.archives.glob(f"onnx-*-{args.suite}.tar.xz"))
     if not found:
-        harness.skip_all(f"no onnx-*-{args.suite}.tar.xz in {args.archives}")
+        harness.skip_all(args, f"no onnx-*-{args.suite}.tar.xz in {args.archives}")
     root = harness.unpack(found[-1], args.cache)
     known = families()
     cases = []
@@ -62,7 +62,9 @@ def main():
         wanted = set((HERE / "short.txt").read_text().split())
         cases = [c for c in cases if c.name in wanted]
     status = HERE / ("status.txt" if args.suite == "node" else "status-models.txt")
-    return harness.run(cases, args, status, f"ONNX backend tests, suite {args.suite}: name, state, reason. Written by run.py --bless.")
+    random = {line for line in (HERE / "random.txt").read_text().splitlines() if not line.startswith("#")}
+    heading = f"ONNX backend tests, suite {args.suite}: name, state, reason. Written by run.py --bless."
+    return harness.run(cases, args, status, heading, random)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ import harness      # noqa: E402
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="", timeout=300)
     p.add_argument("--models", type=pathlib.Path, default=harness.shared("models"), help="folder of the models")
-    args = p.parse_args()
+    args = harness.parse(p)
     cases = []
     for model in sorted(args.models.glob("*/model.onnx")):
         command = [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]
         cases.append(harness.Case(model.parent.name, model.parent.name.split("_")[0], command))
     if not cases:
-        harness.skip_all(f"no models in {args.models}")
+        harness.skip_all(args, f"no models in {args.models}")
     return harness.run(cases, args, HERE / "status.txt", "Trained models: name, state, reason. Written by run.py --bless.")
 
 

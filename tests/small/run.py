@@ -34,7 +34,7 @@ def main():
     p.add_argument("--targets", default="portable,generic,native", help="burncc targets, comma-separated")
     p.add_argument("--ccs", default="gcc,clang", help="C compilers, comma-separated; those missing are left out")
     p.add_argument("--only-write", type=pathlib.Path, metavar="DIR", help="write the models there and stop")
-    args = p.parse_args()
+    args = harness.parse(p)
     root = args.only_write or pathlib.Path(args.cache) / "small"
     made = [(f.__name__, f()) for f in cases.ALL]
     for name, m in made:
@@ -49,7 +49,7 @@ def main():
                 command = ["env", f"CC={cc}", args.burncc, "verify", str(root / name / "model.onnx"), "--target", target, "--rtol", "1e-5",
                            "--atol", "1e-6", "--quiet"]
                 runs.append(harness.Case(f"{name}:{target}:{cc}", f"{target} {cc}", command))
-    return harness.run(runs, args, None, "")
+    return harness.run(runs, args)
 
 
 if __name__ == "__main__":
