@@ -175,6 +175,13 @@ static const char *scalar_text(const Run *r, Value *v) {
 
 static bool always(const Value *condition) { return !condition || (condition->data && tensor_get_i(condition->data, 0)); }
 
+static const char *trips_text(const Run *r, const Node *n) {
+    int count;
+    const int64_t *trips = node_ints(n, "trips", &count);
+    if (trips) return arena_printf(r->g->arena, "%lld", (long long)trips[0]);
+    return n->in[0] ? scalar_text(r, n->in[0]) : "INT64_MAX";
+}
+
 static void print_loop_head(Run *r, const Kernel *k, int depth, const char *it, const char *go) {
     const Node *n = k->anchor;
     if (go) {
@@ -184,7 +191,7 @@ static void print_loop_head(Run *r, const Kernel *k, int depth, const char *it, 
     line(r, depth);
     text_printf(&r->body, "for (int64_t %s = 0; ", it);
     if (go) text_printf(&r->body, "%s && ", go);
-    text_printf(&r->body, "%s < %s; %s++) {\n", it, n->in[0] ? scalar_text(r, n->in[0]) : "INT64_MAX", it);
+    text_printf(&r->body, "%s < %s; %s++) {\n", it, trips_text(r, n), it);
     for (int i = 0; i < 2; i++) {
         Value *v = n->bodies[0]->inputs.at[i];
         if (!body_reads(k->bodies[0], v)) continue;

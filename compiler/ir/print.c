@@ -10,7 +10,7 @@
 //
 // A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the same, else a
 // hash of the bytes (which cannot be read back). An absent operand is `_`. Bodies follow their node, indented. The attributes
-// `shape` and `sizes` hold dimensions, `to` and `dtype` element types.
+// `shape`, `sizes` and `trips` hold dimensions, `to` and `dtype` element types.
 #include "burncc.h"
 
 #include <inttypes.h>
@@ -131,7 +131,7 @@ static void constant_print(Printer *p, const Graph *g, const Value *v) {
 }
 
 static void ints_print(Printer *p, const Graph *g, const Attr *a) {
-    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "sizes");
+    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "sizes") || !strcmp(a->name, "trips");
     for (int i = 0; i < a->n; i++) {
         if (i) text_append(p->out, ",", 1);
         if (dims) text_printf(p->out, "%s", dim_text(p->scratch, g, a->ints[i]));

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Control flow: If and Loop. Their bodies are graphs that see the enclosing graph's values; the shapes of what they give are known ahead,
-// so both branches of an If must agree and a Loop's carried values keep their shape, with scanned outputs stacked over a constant
-// number of iterations. An If on a constant is inlined (passes/inline_if.c), so what is left here is decided at run time.
+// so both branches of an If must agree and a Loop's carried values keep their shape, with scanned outputs stacked over a number of
+// iterations that is known: the constant trip count or, where that is a dimension, attribute trips. An If on a constant is inlined
+// (passes/inline_if.c), so what is left here is decided at run time.
+//
+// Evaluation sets the memo of a body's inputs and asks for its outputs, which computes the body over them (value_const), then forgets
+// what it has computed.
 #include "common.h"
 #include "ops.h"
 
+#include <string.h>
+
 static bool same_type(const Node *n, const char *what, int i, const Value *a, const Value *b) {
-    if (type_equal(&a->type, &b->type)) return true;
+    bool same = a->type.dtype == b->type.dtype && a->type.rank == b->type.rank;
+    for (int k = 0; same && k < a->type.rank; k++) same = dim_equal(n->graph, a->type.dim[k], b->type.dim[k]);
+    if (same) return true;
     diag_error(n->loc, "%s %d is %s on one side and %s on the other; only values of one fixed shape can be compiled", what, i,
         type_text(n->graph->arena, n->graph, &a->type), type_text(n->graph->arena, n->graph, &b->type));
     return false;
@@ -25,6 +33,30 @@ bool shape_if(Node *n) {
     return true;
 }
 
+// Is every iteration up to the trip count done?
+static bool goes_on(const Node *n) {
+    const Graph *b = n->bodies[0];
+    const Value *next = b->outputs.at[0];
+    while (next->def && next->def->op == OP_Identity) next = next->def->in[0];
+    Tensor *first = n->in[1] ? value_const(n->in[1]) : NULL;
+    if (n->in[1] && (!first || !tensor_get_i(first, 0))) return false;
+    return next == b->inputs.at[1] || (next->data && tensor_get_i(next->data, 0));
+}
+
+static bool trip_count(Node *n, Dim *out) {
+    int count;
+    const int64_t *given = node_ints(n, "trips", &count);
+    Tensor *trips = n->in[0] && !given ? value_const(n->in[0]) : NULL;
+    if (!given && !trips) diag_error(n->loc, "Loop stacks outputs over a number of iterations computed at run time; only a trip count known ahead can be compiled");
+    else if (!goes_on(n)) diag_error(n->loc, "Loop stacks outputs of iterations that end by a condition at run time; only a trip count known ahead can be compiled");
+    else {
+        *out = given ? given[0] : tensor_get_i(trips, 0);
+        if (!given && *out < 0) *out = 0;
+        return true;
+    }
+    return false;
+}
+
 bool shape_loop(Node *n) {
     const Graph *b = n->bodies[0];
     int carried = n->n_in - 2, scanned = n->n_out - carried;
@@ -36,16 +68,86 @@ bool shape_loop(Node *n) {
         if (!same_type(n, "carried value", i, n->in[2 + i], b->outputs.at[1 + i])) return false;
         n->out[i]->type = b->outputs.at[1 + i]->type;
     }
-    Tensor *trips = n->in[0] ? value_const(n->in[0]) : NULL;
+    if (scanned == 0) return true;
+    Dim trips;
+    if (!trip_count(n, &trips)) return false;
     for (int i = carried; i < n->n_out; i++) {
         const Type *t = &b->outputs.at[1 + i]->type;
-        if (!trips || t->rank == MAX_RANK) {
-            diag_error(n->loc, "Loop stacks output %d over a number of iterations computed at run time; only a constant trip count can be compiled", i);
+        if (t->rank == MAX_RANK) {
+            diag_error(n->loc, "Loop would stack output %d to more than %d dimensions", i, MAX_RANK);
             return false;
         }
-        Type stacked = { .dtype = t->dtype, .rank = t->rank + 1, .dim = { tensor_get_i(trips, 0) } };
+        Type stacked = { .dtype = t->dtype, .rank = t->rank + 1, .dim = { trips } };
         for (int j = 0; j < t->rank; j++) stacked.dim[j + 1] = t->dim[j];
         n->out[i]->type = stacked;
     }
+    return true;
+}
+
+// ---------------------------------------------------------------- evaluation
+enum { MAX_EVAL_NODES = 1 << 20 };                      // iterations times nodes of the body
+
+static int count_nodes(const Graph *g) {
+    int count = 1;
+    for (const Node *n = g->first; n; n = n->next) {
+        count++;
+        for (int i = 0; i < n->n_bodies; i++) count += count_nodes(n->bodies[i]);
+    }
+    return count;
+}
+
+static void forget(Graph *g) {
+    for (int i = 0; i < g->inputs.n; i++) g->inputs.at[i]->folded = NULL;
+    for (Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_out; i++) n->out[i]->folded = NULL;
+        for (int i = 0; i < n->n_bodies; i++) forget(n->bodies[i]);
+    }
+}
+
+// The outputs first..first+count-1 of a body whose inputs are set.
+static bool eval_body(Graph *body, int first, int count, Tensor **out) {
+    for (int i = 0; i < count; i++)
+        if (!(out[i] = value_const(body->outputs.at[first + i]))) return false;
+    return true;
+}
+
+static void copy_tensor(void *to, const Tensor *from) { memcpy(to, from->data, (size_t)type_bytes(&from->type)); }
+
+bool eval_if(const Node *n, Tensor *const *in, Tensor *const *out) {
+    Graph *body = n->bodies[tensor_get_i(in[0], 0) ? 0 : 1];
+    Tensor **result = NEW_ARRAY(n->graph->arena, Tensor *, n->n_out + 1);
+    bool ok = eval_body(body, 0, n->n_out, result);
+    for (int i = 0; ok && i < n->n_out; i++) copy_tensor(out[i]->data, result[i]);
+    forget(body);
+    return ok;
+}
+
+// One iteration: state is the condition and the carried values, replaced by the next ones; scanned outputs go to their places.
+static bool eval_iteration(const Node *n, int64_t iteration, Tensor **state, Tensor *const *out) {
+    Graph *body = n->bodies[0];
+    Tensor *number = tensor_new(n->graph->arena, body->inputs.at[0]->type), **result = NEW_ARRAY(n->graph->arena, Tensor *, n->n_out + 1);
+    int carried = n->n_in - 2;
+    tensor_set_i(number, 0, iteration);
+    body->inputs.at[0]->folded = number;
+    for (int i = 0; i <= carried; i++) body->inputs.at[1 + i]->folded = state[i];
+    bool ok = eval_body(body, 0, n->n_out + 1, result);
+    forget(body);
+    if (!ok) return false;
+    for (int i = 0; i <= carried; i++) state[i] = result[i];
+    for (int i = carried; i < n->n_out; i++) copy_tensor((char *)out[i]->data + iteration * type_bytes(&result[1 + i]->type), result[1 + i]);
+    return true;
+}
+
+bool eval_loop(const Node *n, Tensor *const *in, Tensor *const *out) {
+    int carried = n->n_in - 2, count;
+    const int64_t *given = node_ints(n, "trips", &count);
+    int64_t most = MAX_EVAL_NODES / count_nodes(n->bodies[0]), trips = given ? *given : n->in[0] ? tensor_get_i(in[0], 0) : INT64_MAX;
+    Tensor **state = NEW_ARRAY(n->graph->arena, Tensor *, carried + 1);
+    state[0] = tensor_new(n->graph->arena, n->bodies[0]->inputs.at[1]->type);
+    tensor_set_i(state[0], 0, n->in[1] ? tensor_get_i(in[1], 0) : 1);
+    for (int i = 0; i < carried; i++) state[1 + i] = in[2 + i];
+    for (int64_t it = 0; it < trips && tensor_get_i(state[0], 0); it++)
+        if (it >= most || !eval_iteration(n, it, state, out)) return false;
+    for (int i = 0; i < carried; i++) copy_tensor(out[i]->data, state[1 + i]);
     return true;
 }

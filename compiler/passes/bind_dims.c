@@ -91,6 +91,7 @@ static bool bind_graph(Graph *g);
 static bool bind_node(Node *n) {
     bind_attr(n, "shape");
     bind_attr(n, "sizes");
+    bind_attr(n, "trips");
     for (int i = 0; i < n->n_bodies; i++)
         if (!bind_graph(n->bodies[i])) return false;
     if (!node_infer(n)) return false;
