@@ -51,12 +51,13 @@ static bool plan_gemv(Arena *a, Kernel *k) {
     bool packed = only_operand(k, w);
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
     if (s->m != 1 || s->a_col != 1 || layout < 0) return false;
-    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * GEMV_NV);
+    int64_t nv = gemv_nv(s->n);
+    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)nv);
     k->template_file = "c/gemv.c";
     hole(a, k, "BATCH", s->batch); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
     hole(a, k, "AB", s->a_batch); hole(a, k, "CB", s->c_batch);
     hole(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    hole(a, k, "LAYOUT", layout); hole(a, k, "LB", layout == 2 ? s->b_col : s->b_row); hole(a, k, "NV", GEMV_NV);
+    hole(a, k, "LAYOUT", layout); hole(a, k, "LB", layout == 2 ? s->b_col : s->b_row); hole(a, k, "NV", nv);
     if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     return true;
 }
@@ -87,7 +88,7 @@ static void plan_gemm(Arena *a, Kernel *k, const Options *o) {
 static void fill_conv_w(const Buffer *b, void *to) {
     const Convolution *c = &b->packer->conv;
     size_t groups = (size_t)c->groups, taps = (size_t)(c->ic / c->groups * c->kernel[0] * c->kernel[1] * c->kernel[2]);
-    pack_conv_w(b->value->data->data, groups, (size_t)(c->oc / c->groups), taps, (size_t)hole_value(b->packer, "MR"), to);
+    pack_conv_w(b->value->data->data, groups, (size_t)(c->oc / c->groups), taps, (size_t)b->packer->packed_rows, to);
 }
 
 static ConvShape conv_shape(const Convolution *c) {
@@ -113,7 +114,28 @@ static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
     k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(&s, &t);
 }
 
+static void pack_conv(Arena *a, Kernel *k, const ConvShape *s, int rows, const char *layout) {
+    size_t floats = pack_conv_w_floats((size_t)s->groups, (size_t)s->oc, (size_t)(s->ic * s->kernel[0] * s->kernel[1] * s->kernel[2]), (size_t)rows);
+    k->packed = packed_buffer(a, k, k->operand[1], floats, layout, fill_conv_w);
+    k->packed_rows = rows;
+}
+
+// Small maps: vectors run over output channels instead of pixels.
+static bool plan_conv_rows(Arena *a, Kernel *k, const Options *o) {
+    TileTarget target = tile_target(o);
+    ConvShape s = conv_shape(&k->conv);
+    ConvRowsTiles t = conv_rows_tiles(&s, &target);
+    if (!t.preferred) return false;
+    k->template_file = "c/conv_rows.c";
+    conv_holes(a, k, &s);
+    hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc); hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc);
+    k->scratch_bytes = (int64_t)conv_rows_scratch_bytes(&s, &t);
+    pack_conv(a, k, &s, 16 * t.nv, "panels of output channels");
+    return true;
+}
+
 static void plan_conv(Arena *a, Kernel *k, const Options *o) {
+    if (plan_conv_rows(a, k, o)) return;
     TileTarget target = tile_target(o);
     ConvShape s = conv_shape(&k->conv);
     ConvTiles t = conv_tiles(&s, &target);
@@ -127,8 +149,7 @@ static void plan_conv(Arena *a, Kernel *k, const Options *o) {
     hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
     hole(a, k, "POINTWISE", t.pointwise); hole(a, k, "PACK_X", t.pack_x);
     hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "RC", t.rc); hole(a, k, "CC", t.cc);
-    size_t floats = pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), (size_t)t.mr);
-    k->packed = packed_buffer(a, k, k->operand[1], floats, "panels of output channels", fill_conv_w);
+    pack_conv(a, k, &s, t.mr, "panels of output channels");
 }
 
 bool templates_plan(Plan *p) {

@@ -61,7 +61,7 @@ typedef struct ConvDwTiles {
 ConvDwTiles conv_dw_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_dw_scratch_bytes(const ConvShape *shape, const ConvDwTiles *tiles);
 
-/* NV of gemv.c; constant weights are packed by pack_gemm_b with nr = 16 * GEMV_NV. */
-enum { GEMV_NV = 4 };
+/* NV of gemv.c for n columns: no panel is wider than the matrix. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
+static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }
 
 #endif
