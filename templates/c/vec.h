@@ -43,11 +43,7 @@
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #else
-#if defined(BURN_PORTABLE) /* at -O2 gcc 12 gives wrong sums for some shapes of burn_tile's plain loops; without this pass it does not */
-#define BURN_KERNEL __attribute__((optimize("fp-contract=fast", "no-ivopts")))
-#else
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
-#endif
 #define BURN_CONTRACT
 #define BURN_UNROLL _Pragma("GCC unroll 16")
 #define BURN_LOOP
@@ -82,6 +78,12 @@
 
 #define BURN_TILE_ROWS 16 /* the most rows and vectors a tile may have */
 #define BURN_TILE_VECTORS 4
+
+#if defined(__GNUC__)
+#define BURN_OUTLINE __attribute__((noinline, unused)) BURN_KERNEL static
+#else
+#define BURN_OUTLINE static
+#endif
 
 #if !defined(BURN_PORTABLE)
 typedef float burn_vf __attribute__((vector_size(4 * BURN_VF_LANES)));
@@ -187,8 +189,8 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
         p[j] = (*sum)[j];
 }
 
-/* The same in plain C. `rows` of a time (4, or 1 at the end), each an array of its own, which is the form that gcc and clang both
- * keep in registers and vectorise. */
+/* The same in plain C. `rows` at a time (4, or 1 at the end), each an array of its own, which is the form that gcc and clang both
+ * keep in registers and vectorise. Not inlined: gcc 12 at -O2 loses sums of some shapes when it specialises these loops in place. */
 BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
                                 ptrdiff_t cm, int add)
 {
@@ -217,7 +219,7 @@ BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdi
     }
 }
 
-BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
                            ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
     const int fours = rows / 4 * 4;
