@@ -418,7 +418,7 @@ struct Kernel {
     VEC(Value *) loads;                                 // values that the expressions load
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;
-    Buffer *packed;                                     // the constant operand in the template's layout, or NULL
+    Buffer *packed; int packed_rows;                    // the constant operand in the template's layout, or NULL; output channels in one of its panels
     const char *template_file; VEC(HoleValue) holes;    // which template, and its integer holes
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
