@@ -130,11 +130,13 @@ bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count);            
 bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *count);      // the same of input i, with a diagnostic
 bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *count, int max);        // constants only
 Tensor *onnx_const_input(OnnxNode *n, int i, const char *what);                 // diagnostic when it is not constant
+Tensor *onnx_const_number(OnnxNode *n, int i, const char *what);                // the same, of exactly one element
 bool onnx_static(OnnxNode *n, const Value *v, const char *what);                // diagnostic with a hint at --dim when a dimension is symbolic
 
 // ---------------------------------------------------------------- onnx_help.c: what several families build
 Value *onnx_finish(Node *n);                            // infers; output 0, or NULL with a diagnostic and the node removed
-#define ONNX_MAP(n, text, names, ...) b_map((n)->g, text, names, (int)COUNT(((Value *[]){ __VA_ARGS__ })), (Value *[]){ __VA_ARGS__ })
+Value *onnx_expression(OnnxNode *n, const char *text, const char *names, int n_in, Value *const *in);        // b_map, but operands of the wrong types are the model's mistake
+#define ONNX_MAP(n, text, names, ...) onnx_expression(n, text, names, (int)COUNT(((Value *[]){ __VA_ARGS__ })), (Value *[]){ __VA_ARGS__ })
 Value *onnx_along(OnnxNode *n, Value *v, int rank, int axis);                   // [C] -> [1,..,C,..,1]
 Value *onnx_insert(OnnxNode *n, Value *v, int axis);    // a dimension of size 1 before axis
 Value *onnx_remove(OnnxNode *n, Value *v, int axis);

@@ -10,10 +10,16 @@
 
 #define MAX_UNROLLED_NODES 4096         // iterations times nodes of the body
 
+// The constant that v is, or NULL when it is computed at run time. False with a diagnostic when it is no single number.
+static bool known_number(OnnxNode *n, Value *v, Tensor **out) {
+    *out = v && !onnx_is_sequence(v) && v->type.dtype != DT_STRING ? value_const(v) : NULL;
+    if (!v || (!onnx_is_sequence(v) && v->type.dtype != DT_STRING && (!*out || type_count(&(*out)->type) == 1))) return true;
+    return onnx_fail(n, "the condition and the number of iterations must be single numbers"), false;
+}
+
 Value *onnx_if(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Tensor *t = value_const(n->in[0]);
-    if (t && type_count(&t->type) != 1) return onnx_fail(n, "the condition must be a single bool");
+    Tensor *t;
+    if (!onnx_inputs(n, 1) || !known_number(n, n->in[0], &t)) return NULL;
     if (t) return onnx_subgraph(n, tensor_get_i(t, 0) ? "then_branch" : "else_branch", 0, NULL, n->n_out, n->out) ? n->out[0] : NULL;
     Value *condition = onnx_scalar_of(n, n->in[0]);
     Graph *yes = onnx_body_graph(n, "then_branch", 0, NULL, n->n_out), *no = yes ? onnx_body_graph(n, "else_branch", 0, NULL, n->n_out) : NULL;
@@ -129,7 +135,8 @@ static bool unroll(OnnxNode *n, Iteration *it, bool go, bool *unknown) {
         in[1] = b_scalar(n->g, DT_BOOL, 1);
         for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
         if (!onnx_subgraph(n, "body", 2 + it->n_carried, in, 1 + n->n_out, out)) return false;
-        Tensor *next = value_const(out[0]);
+        Tensor *next;
+        if (!known_number(n, out[0], &next)) return false;
         if (!next) { *unknown = true; return false; }
         go = tensor_get_i(next, 0) != 0;
         iteration_take(it, out + 1);
@@ -140,8 +147,9 @@ static bool unroll(OnnxNode *n, Iteration *it, bool go, bool *unknown) {
 Value *onnx_loop(OnnxNode *n) {
     Iteration it;
     Value *trips = onnx_optional(n, 0), *condition = onnx_optional(n, 1);
-    Tensor *known_trips = trips ? value_const(trips) : NULL, *known_condition = condition ? value_const(condition) : NULL;
+    Tensor *known_trips, *known_condition;
     if (n->n_in < 2) return onnx_fail(n, "wants a trip count and a condition");
+    if (!known_number(n, trips, &known_trips) || !known_number(n, condition, &known_condition)) return NULL;
     int64_t most = known_trips ? tensor_get_i(known_trips, 0) : 0;
     bool known = known_trips && (!condition || known_condition), unknown = false;
     if (known && most > 0 && !small_enough(n, most)) known = false;

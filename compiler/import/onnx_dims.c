@@ -186,8 +186,15 @@ static Value *not_constant(OnnxNode *n, Value *v, const char *what) {
 Tensor *onnx_const_input(OnnxNode *n, int i, const char *what) {
     Value *v = onnx_input(n, i);
     if (!v) return NULL;
+    if (v->type.dtype == DT_STRING) return onnx_fail(n, "%s must be a number", what), NULL;
     Tensor *t = value_const(v);
     if (!t) not_constant(n, v, what);
+    return t;
+}
+
+Tensor *onnx_const_number(OnnxNode *n, int i, const char *what) {
+    Tensor *t = onnx_const_input(n, i, what);
+    if (t && type_count(&t->type) != 1) return onnx_fail(n, "%s must be a single number", what), NULL;
     return t;
 }
 
@@ -207,6 +214,7 @@ bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *co
         onnx_fail(n, "%s has %d elements; at most %d make sense here", what, *count, max);
         return false;
     }
+    if (max == 1 && *count != 1) return onnx_fail(n, "%s must be a single number", what), false;
     for (int k = 0; k < *count; k++) {
         if (v[k].symbolic) {
             onnx_fail(n, "%s depends on the dimension %s; pin it with --dim NAME=V", what, dim_text(n->g->arena, n->g, v[k].v));

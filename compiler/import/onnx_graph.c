@@ -273,12 +273,21 @@ static void warn_unread(const OnnxNode *n) {
     }
 }
 
+// Rows with the argument "any" pass on what they do not look at; others get tensors of numbers.
+static bool inputs_fit(const OnnxNode *n) {
+    if (!strcmp(n->argument, "any")) return true;
+    for (int i = 0; i < n->n_in; i++) {
+        const char *what = onnx_is_sequence(n->in[i]) ? "a sequence" : n->in[i] && n->in[i]->type.dtype == DT_STRING ? "a tensor of strings" : NULL;
+        if (what) { onnx_fail(n, "input %d is %s; this operator takes tensors of numbers", i, what); return false; }
+    }
+    return true;
+}
+
 static bool run_builder(OnnxNode *n, const OnnxRow *row) {
     int errors = diag_errors();
     n->argument = row->argument;
     n->g->loc = n->loc;
-    for (int i = 0; i < n->n_in && strcmp(row->argument, "any"); i++)
-        if (onnx_is_sequence(n->in[i])) { onnx_fail(n, "input %d is a sequence; this operator takes tensors", i); return false; }
+    if (!inputs_fit(n)) return false;
     Value *v = row->build(n);
     if (diag_errors() != errors || n->poisoned) return false;
     if (!v && !(n->n_out == 0 || !n->asked[0])) {

@@ -12,6 +12,25 @@ Value *onnx_finish(Node *n) {
     return NULL;
 }
 
+Value *onnx_expression(OnnxNode *n, const char *text, const char *names, int n_in, Value *const *in) {
+    const char *name[8], *error = NULL;
+    Expr *bound[8];
+    if (n_in > (int)COUNT(name)) bug("map \"%s\" has %d operands", text, n_in);
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i]) return NULL;
+        names += strspn(names, " ");
+        size_t length = strcspn(names, " ");
+        name[i] = arena_strndup(n->g->arena, names, length);
+        names += length;
+        bound[i] = expr_arg(n->g->exprs, i, in[i]->type.dtype);
+    }
+    Expr *e = expr_parse(n->g->exprs, text, n_in, name, bound, DT_NONE, &error);
+    if (!e) return onnx_fail(n, "the inputs' element types do not fit this operator: %s", error);
+    Node *node = graph_node(n->g, OP_Map, n_in, in, 1);
+    node->expr = e;
+    return onnx_finish(node);
+}
+
 Value *onnx_along(OnnxNode *n, Value *v, int rank, int axis) {
     if (!v) return NULL;
     if (v->type.rank != 1) return onnx_fail(n, "expected a vector, got %s", type_text(n->g->arena, n->g, &v->type));

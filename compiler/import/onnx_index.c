@@ -12,6 +12,16 @@ Value *onnx_gather(OnnxNode *n) {
     return b_gather(n->g, n->in[0], n->in[1], axis);
 }
 
+// Of the last axis, as ai.onnx.ml has it.
+Value *onnx_gather_features(OnnxNode *n) {
+    if (!onnx_inputs(n, 2)) return NULL;
+    Value *x = n->in[0], *y = n->in[1];
+    if (x->type.rank < 1) return onnx_fail(n, "the input must have at least 1 dimension");
+    if (x->type.rank == 1) x = onnx_insert(n, x, 0);
+    y = b_reshape(n->g, y, 1, (Dim[]){ onnx_product(n->g, &y->type, 0, y->type.rank) });
+    return x ? b_gather(n->g, x, y, x->type.rank - 1) : NULL;
+}
+
 Value *onnx_gather_elements_op(OnnxNode *n) {
     int axis;
     if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", 0), n->in[0]->type.rank, &axis)) return NULL;

@@ -121,6 +121,11 @@ Value *onnx_prelu(OnnxNode *n) {
     return b_binary(n->g, OP_PRelu, x, slope);
 }
 
+Value *onnx_binarizer(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    return ONNX_MAP(n, arena_printf(n->g->arena, "x > %.17g ? 1 : x * 0", onnx_float(n, "threshold", 0)), "x", n->in[0]);
+}
+
 // ---------------------------------------------------------------- casts
 
 static Value *cast(OnnxNode *n, Value *x, DType to) {
@@ -173,12 +178,12 @@ Value *onnx_dropout(OnnxNode *n) {
     onnx_int(n, "is_test", 1);
     if (n->opset >= 12) {
         if (onnx_optional(n, 2)) {
-            Tensor *t = onnx_const_input(n, 2, "training_mode");
+            Tensor *t = onnx_const_number(n, 2, "training_mode");
             if (!t) return NULL;
             training = tensor_get_i(t, 0) != 0;
         }
         if (training && onnx_optional(n, 1)) {
-            Tensor *t = onnx_const_input(n, 1, "the ratio");
+            Tensor *t = onnx_const_number(n, 1, "the ratio");
             if (!t) return NULL;
             ratio = tensor_get_f(t, 0);
         }

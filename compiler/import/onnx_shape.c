@@ -100,13 +100,13 @@ Value *onnx_range(OnnxNode *n) {
     if (dtype_is_float(d)) {
         Tensor *t[3];
         for (int i = 0; i < 3; i++)
-            if (!(t[i] = onnx_const_input(n, i, "the limit"))) return NULL;
+            if (!(t[i] = onnx_const_number(n, i, "the limit"))) return NULL;
         double delta = tensor_get_f(t[2], 0), steps = ceil((tensor_get_f(t[1], 0) - tensor_get_f(t[0], 0)) / delta);
         if (!(steps < 1e12)) return onnx_fail(n, "the range has no end");
         size = steps > 0 ? (int64_t)steps : 0;
     } else {
         for (int i = 0; i < 3; i++)
-            if (!onnx_shape_input(n, i, "the limit", v[i], &count)) return NULL;
+            if (!onnx_shape_input(n, i, "the limit", v[i], &count) || count != 1) return onnx_fail(n, "start, limit and step must be single numbers");
         if (v[2]->symbolic || v[2]->v == 0) return onnx_fail(n, "the step is zero or not known");
         int64_t delta = v[2]->v;
         if (!v[0]->symbolic && !v[1]->symbolic) {
@@ -121,7 +121,7 @@ Value *onnx_range(OnnxNode *n) {
     DType wide = onnx_wide(d);
     Value *at = onnx_iota(n, 1, &size, 0, wide);
     Value *in[] = { at, b_cast(n->g, onnx_scalar_of(n, n->in[2]), wide), b_cast(n->g, onnx_scalar_of(n, n->in[0]), wide) };
-    return b_cast(n->g, b_map(n->g, "x * y + z", "x y z", 3, in), d);
+    return b_cast(n->g, onnx_expression(n, "x * y + z", "x y z", 3, in), d);
 }
 
 Value *onnx_eye_like(OnnxNode *n) {

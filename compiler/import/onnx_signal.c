@@ -111,9 +111,8 @@ Value *onnx_mel_weights(OnnxNode *n) {
     DType d;
     if (!onnx_dtype(n, "output_datatype", DT_F32, &d)) return NULL;
     for (int i = 0; i < 5; i++) {
-        Tensor *t = onnx_const_input(n, i, "a parameter");
+        Tensor *t = onnx_const_number(n, i, "a parameter");
         if (!t) return NULL;
-        if (type_count(&t->type) != 1) return onnx_fail(n, "input %d must be a single number", i);
         in[i] = tensor_get_f(t, 0);
     }
     int64_t bins = (int64_t)in[0], spectrum = (int64_t)in[1] / 2 + 1;
