@@ -100,7 +100,7 @@ Value *onnx_window_function(OnnxNode *n) {
     for (size_t k = 0; k < COUNT(kinds); k++) {
         if (strcmp(kinds[k].name, n->argument)) continue;
         const double *a = kinds[k].a;
-        for (int64_t i = 0; i < size; i++) v[i] = span ? a[0] - a[1] * cos(TWO_PI * (double)i / span) + a[2] * cos(2 * TWO_PI * (double)i / span) : 1;
+        for (int64_t i = 0; i < size; i++) v[i] = span != 0 ? a[0] - a[1] * cos(TWO_PI * (double)i / span) + a[2] * cos(2 * TWO_PI * (double)i / span) : 1;
     }
     return onnx_constant_f(n, d, 1, &size, v);
 }
