@@ -8,6 +8,7 @@ Out: a state per test, compared with status.txt (suite node) or status-models.tx
 """
 import pathlib
 import re
+import shutil
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -44,8 +45,22 @@ def collect(root, prefix, args, known):
     return cases
 
 
+def lay_out_light(folder):
+    """The light models: single files whose input is i / n for all n elements (one image of 224 x 224), put into the layout of the others."""
+    count = 3 * 224 * 224
+    for model in sorted(folder.glob("*.onnx")):
+        data = folder / model.stem / "test_data_set_0"
+        if (data / "output_0.pb").exists():
+            continue
+        data.mkdir(parents=True, exist_ok=True)
+        shutil.copy(model, data.parent / "model.onnx")
+        ramp = [i / count for i in range(count)]
+        (data / "input_0.pb").write_bytes(onnx_wire.tensor("", onnx_wire.FLOAT, ramp, [1, 3, 224, 224]))
+        shutil.copy(folder / f"{model.stem}_output_0.pb", data / "output_0.pb")
+
+
 def main():
-    p = harness.arguments(__doc__.splitlines()[0], cflags="-O0")
+    p = harness.arguments(__doc__.splitlines()[0], cflags="-O0", timeout=120)
     p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of the archives")
     p.add_argument("--suite", choices=("node", "models"), default="node", help="one operator each, or small whole models")
     p.add_argument("--short", action="store_true", help="only the tests of short.txt")
@@ -54,6 +69,9 @@ def main():
     if not found:
         harness.skip_all(args, f"no onnx-*-{args.suite}.tar.xz in {args.archives}")
     root = harness.unpack(found[-1], args.cache)
+    if args.suite == "models":
+        lay_out_light(root / "light")
+        args.cflags = args.cflags.replace("-O0", "")        # whole networks: what runs takes longer than what compiles
     known = families()
     cases = []
     for folder in sorted(d for d in root.iterdir() if d.is_dir()):
