@@ -17,6 +17,12 @@ typedef struct Dialect {
     // The same where a guard stands over it; `otherwise` NULL: zero. NULL: the ?: operator around load().
     const char *(*load_if)(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise);
     void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);   // a statement without its end of line
+    const char *store_if;                               // condition over every store; NULL: none
+    // `team` > 1 GPU threads share each point, and `rank` is a variable of each: they share out the reductions outside every inner loop, then the
+    // longest inner loop. part() spells an element of memory that they all see, of this one (rank NULL) or another; `barrier` waits for all.
+    int team;
+    const char *barrier;
+    const char *(*part)(void *ctx, DType d, int slot, const char *rank);
     void *ctx;
 } Dialect;
 

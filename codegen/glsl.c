@@ -6,12 +6,14 @@
 // is seen through one view per element type (a_f32, a_u8, ... of the arena, w_f32, ... of the weights), at literal offsets.
 //
 // GLSL lets a compiler contract a*b + c and evaluate both sides of ?:. Temporaries are `precise` (unless --fast-math), sums of products say
-// fma themselves, and a guarded load is a function with an `if`, so an address outside is never touched.
+// fma themselves, and a guarded load is a function with an `if`, so an address outside is never touched. Teams (glsl_tile.c) put the parts
+// of their reductions together in shared memory; then no thread may leave early, and those beyond the last point work on it and store nothing.
 #include "vulkan.h"
 
 #include <string.h>
 
-enum { LOCAL_SIZE = 64, MAX_GROUPS = 65535 };           // MAX_GROUPS: along one axis, on every device
+enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128,          // threads of a workgroup; 128 is what every device has
+       MAX_GROUPS = 65535 };                            // along one axis, on every device
 
 typedef struct Printing {
     Arena *arena;
@@ -20,6 +22,8 @@ typedef struct Printing {
     const Kernel *kernel;
     bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
     bool written[2], guarded[2][DT_COUNT];
+    Team team;
+    int parts[DT_COUNT];                                // shared memory: slots of each dtype
 } Printing;
 
 // ---------------------------------------------------------------- elements in memory
@@ -99,6 +103,16 @@ static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, 
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
     if (strict) text_printf(out, "{ precise %s v = %s; %s = %s; }", expr_glsl_type(d), value, at, store_text(p->arena, d, "v"));
     else text_printf(out, "%s = %s;", at, store_text(p->arena, d, value));
+}
+
+// An element of the team's memory: LOCAL elements a slot, in the order of the threads.
+static const char *glsl_part(void *ctx, DType d, int slot, const char *rank) {
+    Printing *p = ctx;
+    if (slot >= p->parts[d]) p->parts[d] = slot + 1;
+    const char *base = arena_printf(p->arena, "part_%s[%d + ", dtype_name(d), slot * TEAM_LOCAL_SIZE);
+    if (!rank) return arena_printf(p->arena, "%sint(gl_LocalInvocationIndex)]", base);
+    if (p->team.by_point) return arena_printf(p->arena, "%s%s * %d + member]", base, rank, TEAM_LOCAL_SIZE / p->team.size);
+    return arena_printf(p->arena, "%smember * %d + %s]", base, p->team.size, rank);
 }
 
 static const char *strict_type(DType d) {
@@ -222,7 +236,7 @@ static void print_axes(Text *out, const Kernel *k, int n) {
     }
 }
 
-static bool plan_dispatch(const Kernel *k, int outer, Shader *s) {
+static bool plan_dispatch(const Kernel *k, int outer, int team, Shader *s) {
     s->points = 1;
     for (int i = 0; i < outer; i++)
         if (__builtin_mul_overflow(s->points, k->axes.at[i].extent, &s->points)) s->points = INT64_MAX;
@@ -230,32 +244,56 @@ static bool plan_dispatch(const Kernel *k, int outer, Shader *s) {
         diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: more than 2^31 elements in one GPU kernel; use --target generic", kernel_op(k));
         return false;
     }
-    int64_t groups = (s->points + LOCAL_SIZE - 1) / LOCAL_SIZE, rows = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
+    int64_t each = team > 1 ? TEAM_LOCAL_SIZE / team : LOCAL_SIZE;
+    int64_t groups = (s->points + each - 1) / each, rows = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
     s->groups[0] = (uint32_t)(rows > 1 ? MAX_GROUPS : groups);
     s->groups[1] = (uint32_t)rows;
     s->groups[2] = 1;
     return true;
 }
 
+// Which point, and for a team: which of its members.
+static void print_thread(const Printing *p, Text *out, const Shader *s, int outer) {
+    int size = p->team.size;
+    const char *group = s->groups[1] > 1 ? "(gl_WorkGroupID.x + gl_WorkGroupID.y * 65535u)" : "gl_WorkGroupID.x";
+    unsigned points = (unsigned)s->points;
+    if (size == 1) {
+        text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %uu) return;\n", group, (unsigned)LOCAL_SIZE, points);
+    } else {
+        unsigned each = (unsigned)(TEAM_LOCAL_SIZE / size), stride = p->team.by_point ? each : (unsigned)size;
+        text_printf(out, "    const int rank = int(gl_LocalInvocationIndex %s %uu), member = int(gl_LocalInvocationIndex %s %uu);\n",
+                    p->team.by_point ? "/" : "%", stride, p->team.by_point ? "%" : "/", stride);
+        text_printf(out, "    uint point = %s * %uu + uint(member);\n    const bool live = point < %uu;\n    point = min(point, %uu);\n", group, each, points, points - 1);
+    }
+    print_axes(out, p->kernel, outer);
+}
+
+static void print_parts(const Printing *p, Text *out) {
+    for (int d = 0; d < DT_COUNT; d++)
+        if (p->parts[d]) text_printf(out, "shared %s part_%s[%d];\n", relaxed_type((DType)d), dtype_name((DType)d), p->parts[d] * TEAM_LOCAL_SIZE);
+}
+
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
-    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
+    Printing p = { .arena = a, .options = o, .layout = l };
     Text body, guarded, shader, text;
     if (!check_kernel(a, l, k)) return false;
     int outer = shared_axes(k);
-    if (!plan_dispatch(k, outer, out)) return false;
+    p.kernel = k = gpu_tiles(a, k, outer);
+    p.team = gpu_team(a, k, outer);
+    if (!plan_dispatch(k, outer, p.team.size, out)) return false;
     if (out->points == 0) return true;
     text_init(&body, a); text_init(&guarded, a); text_init(&shader, a); text_init(&text, a);
     Dialect d = { .index_type = "int", .indent = "    ", .constant = "", .fma = "fma", .type = o->fast_math ? relaxed_type : strict_type, .text = expr_glsl_text,
-                  .load = glsl_load, .load_if = glsl_load_if, .store = glsl_store, .ctx = &p };
+                  .load = glsl_load, .load_if = glsl_load_if, .store = glsl_store, .team = p.team.size, .barrier = "barrier();", .part = glsl_part, .ctx = &p };
+    if (p.team.size > 1) d.store_if = outer == k->n_parallel ? "live && rank == 0" : "live";
     loops_print(a, &body, k, &d, outer, 1);
     print_guarded(&p, &guarded);
     print_views(&p, &shader);
-    text_printf(&shader, "layout(local_size_x = %d) in;\n\n", LOCAL_SIZE);
-    expr_glsl_helpers(&shader, arena_printf(a, "%s%s", guarded.at ? guarded.at : "", body.at));
-    text_printf(&shader, "%svoid main() {\n    uint point = gl_GlobalInvocationID.x", guarded.at ? guarded.at : "");
-    if (out->groups[1] > 1) text_printf(&shader, " + gl_GlobalInvocationID.y * %uu", out->groups[0] * LOCAL_SIZE);
-    text_printf(&shader, ";\n    if (point >= %uu) return;\n", (unsigned)out->points);
-    print_axes(&shader, k, outer);
+    print_parts(&p, &shader);
+    text_printf(&shader, "layout(local_size_x = %d) in;\n\n", p.team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE);
+    expr_glsl_helpers(&shader, arena_printf(a, "%s%s", guarded.at, body.at));
+    text_printf(&shader, "%svoid main() {\n", guarded.at);
+    print_thread(&p, &shader, out, outer);
     text_printf(&shader, "%s}\n", body.at);
     text_printf(&text, "#version 450\n");
     print_extensions(&p, &text, shader.at);

@@ -22,6 +22,10 @@ typedef struct Printer {
     int *uses, *scope_of;                               // by expression id
     bool *seen, *deeper, *is_temp;                      // by expression id; deeper: used in a scope below its own
     const char **name;                                  // by expression id: of its temporary once printed
+    Expr **peer;                                        // by expression id: the next reduction over the very same axes, computed in the same loops
+    bool *follows;                                      // by expression id: a peer of a reduction with a higher id, printed with it
+    bool shared[64];                                    // by axis: its loop is shared out among the team
+    int parts;                                          // slots of the team's memory in use
     VEC(Scope) scopes;
     int axis_scope[64];
     const char *axis_name[64];
@@ -58,10 +62,20 @@ static void build_scopes(Printer *p) {
     VEC_PUSH(p->arena, p->scopes, (Scope){ -1, 0, -1, NULL });
     for (int i = 0; i < p->k->n_parallel; i++) add_scope(p, i, i, NULL);
     p->last_parallel = p->k->n_parallel;
+    Expr *first[64] = { NULL };
     for (int i = p->exprs.n - 1; i >= 0; i--) {         // outer reductions have higher ids than the ones inside their bodies
         Expr *e = p->exprs.at[i];
         if (e->op != E_Reduce) continue;
         int at = deepest(p, e->axes_used);
+        if (e->n_axes && first[e->axes[0]]) {
+            Expr *f = first[e->axes[0]];
+            if (p->scopes.at[p->axis_scope[e->axes[0]]].parent != at) bug("reductions over the same axes at different depths");
+            p->peer[e->id] = p->peer[f->id];
+            p->peer[f->id] = e;
+            p->follows[e->id] = true;
+            continue;
+        }
+        if (e->n_axes) first[e->axes[0]] = e;
         for (int j = 0; j < e->n_axes; j++) at = add_scope(p, at, e->axes[j], e);
     }
     for (int i = 0; i < p->exprs.n; i++) p->scope_of[p->exprs.at[i]->id] = deepest(p, p->exprs.at[i]->axes_used);
@@ -95,7 +109,7 @@ static void choose_temps(Printer *p) {
         int depth = 0;
         for (int j = 0; j < 3; j++)
             if (e->a[j] && !p->is_temp[e->a[j]->id] && nesting[e->a[j]->id] > depth) depth = nesting[e->a[j]->id];
-        nesting[e->id] = depth + 1;
+        nesting[e->id] = plain_index(e) ? 1 : depth + 1;
         p->is_temp[e->id] = e->op == E_Reduce || (!is_leaf(e) && !plain_index(e) && (p->uses[e->id] > 1 || p->deeper[e->id] || depth >= MAX_NESTING));
     }
 }
@@ -135,9 +149,11 @@ static void define_temp(Printer *p, Expr *e, int depth) {
 static void emit_scope(Printer *p, int scope, int depth);
 
 static void open_loop(Printer *p, int axis, int depth) {
-    const char *i = p->axis_name[axis];
+    const char *i = p->axis_name[axis], *it = p->d->index_type;
+    long long extent = (long long)p->k->axes.at[axis].extent;
     line(p, depth);
-    text_printf(p->out, "for (%s %s = 0; %s < %lld; %s++) {\n", p->d->index_type, i, i, (long long)p->k->axes.at[axis].extent, i);
+    if (p->shared[axis]) text_printf(p->out, "for (%s %s = rank; %s < %lld; %s += %d) {\n", it, i, i, extent, i, p->d->team);
+    else text_printf(p->out, "for (%s %s = 0; %s < %lld; %s++) {\n", it, i, i, extent, i);
 }
 
 static void close_loop(Printer *p, int depth) { line(p, depth); text_printf(p->out, "}\n"); }
@@ -218,6 +234,7 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
         close_loop(p, depth);
     } else if (is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
     else accumulate(p, e, acc, depth);
+    for (Expr *m = p->peer[e->id]; m && at + 1 == e->n_axes; m = p->peer[m->id]) accumulate(p, m, p->name[m->id], depth);
     forget(p, scope);
 }
 
@@ -248,24 +265,75 @@ static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
     combine(p, e, acc, part, depth + 1);
 }
 
-static void emit_reduce(Printer *p, Expr *e, int depth) {
-    const char *acc = arena_printf(p->arena, "r%d", p->temps), *best = NULL;
-    p->temps++;
-    if (use_lanes(p, e)) { emit_lanes(p, e, acc, depth); p->name[e->id] = acc; return; }
-    line(p, depth);
-    if (is_arg(e->rop)) {
-        best = arena_printf(p->arena, "%sx", acc);
-        text_printf(p->out, "%s %s = 0;\n", p->d->type(e->a[0]->dtype), best);
+// ---------------------------------------------------------------- teams
+// The axis of a chain worth sharing out: the longest, the innermost of equals.
+static int longest(const Printer *p, const int *axes, int n) {
+    int best = axes[0];
+    for (int i = 1; i < n; i++)
+        if (p->k->axes.at[axes[i]].extent >= p->k->axes.at[best].extent) best = axes[i];
+    return best;
+}
+
+static bool is_teamwork(const Printer *p, const Expr *e) { return p->d->team > 1 && p->scope_of[e->id] == p->bound && !is_arg(e->rop) && e->n_axes; }
+
+static void choose_shared(Printer *p) {
+    for (int i = 0; i < p->exprs.n; i++) {
+        const Expr *e = p->exprs.at[i];
+        if (e->op == E_Reduce && is_teamwork(p, e)) p->shared[longest(p, e->axes, e->n_axes)] = true;
+    }
+    int inner[64], n = 0;
+    for (int i = p->bound; i < p->last_parallel; i++) inner[n++] = i;
+    if (n && p->d->team > 1) p->shared[longest(p, inner, n)] = true;
+}
+
+// Every member of the team holds a part of each peer: all parts go to the team's memory, and are combined in order of rank, so that all hold
+// the same result. Where only rank 0 will use it, the others skip that.
+static void emit_gather(Printer *p, Expr *e, int depth) {
+    int first = p->parts;
+    const char *it = p->d->index_type;
+    bool root_only = p->bound == p->last_parallel;
+    for (Expr *m = e; m; m = p->peer[m->id]) {
         line(p, depth);
-        text_printf(p->out, "%s %s = -1;\n", p->d->type(e->dtype), acc);
-    } else text_printf(p->out, "%s %s = %s;\n", p->d->type(e->dtype), acc, identity(p, e));
+        text_printf(p->out, "%s = %s;\n", p->d->part(p->d->ctx, m->dtype, p->parts++, NULL), p->name[m->id]);
+    }
+    line(p, depth);
+    text_printf(p->out, "%s\n", p->d->barrier);
+    int slot = first;
+    for (Expr *m = e; m; m = p->peer[m->id]) {
+        line(p, depth);
+        text_printf(p->out, "%s = %s;\n", p->name[m->id], p->d->part(p->d->ctx, m->dtype, slot++, "0"));
+    }
+    line(p, depth);
+    if (root_only) text_printf(p->out, "for (%s other = 1; rank == 0 && other < %d; other++) {\n", it, p->d->team);
+    else text_printf(p->out, "for (%s other = 1; other < %d; other++) {\n", it, p->d->team);
+    slot = first;
+    for (Expr *m = e; m; m = p->peer[m->id]) combine(p, m, p->name[m->id], p->d->part(p->d->ctx, m->dtype, slot++, "other"), depth + 1);
+    close_loop(p, depth);
+}
+
+// A reduction and its peers.
+static void emit_reduce(Printer *p, Expr *e, int depth) {
+    const char *acc = NULL, *best = NULL;
+    for (Expr *m = e; m; m = p->peer[m->id]) {
+        const char *name = arena_printf(p->arena, "r%d", p->temps++);
+        p->name[m->id] = name;
+        if (m == e) acc = name;
+        if (m == e && use_lanes(p, e)) { emit_lanes(p, e, acc, depth); return; }
+        line(p, depth);
+        if (is_arg(m->rop)) {
+            best = arena_printf(p->arena, "%sx", name);
+            text_printf(p->out, "%s %s = 0;\n", p->d->type(m->a[0]->dtype), best);
+            line(p, depth);
+            text_printf(p->out, "%s %s = -1;\n", p->d->type(m->dtype), name);
+        } else text_printf(p->out, "%s %s = %s;\n", p->d->type(m->dtype), name, identity(p, m));
+    }
     if (e->n_axes) {
         open_loop(p, e->axes[0], depth);
         reduce_body(p, e, 0, depth + 1, is_arg(e->rop) ? best : acc, acc);
         close_loop(p, depth);
     } else if (is_arg(e->rop)) combine_arg(p, e, best, acc, depth);
     else accumulate(p, e, acc, depth);
-    p->name[e->id] = acc;
+    if (is_teamwork(p, e)) emit_gather(p, e, depth);
 }
 
 // ---------------------------------------------------------------- scopes
@@ -274,6 +342,7 @@ static void emit_stores(Printer *p, int depth) {
         const Store *s = &p->k->stores.at[i];
         const char *index = operand(p, s->index), *value = operand(p, s->expr);
         line(p, depth);
+        if (p->d->store_if) text_printf(p->out, "if (%s) ", p->d->store_if);
         if (s->guard) text_printf(p->out, "if (%s) ", operand(p, s->guard));
         p->d->store(p->d->ctx, p->out, s, index, value);
         text_printf(p->out, "\n");
@@ -284,6 +353,7 @@ static void emit_scope(Printer *p, int scope, int depth) {
     for (int i = 0; i < p->exprs.n; i++) {
         Expr *e = p->exprs.at[i];
         if (p->scope_of[e->id] != scope || !p->is_temp[e->id]) continue;
+        if (p->follows[e->id]) continue;
         if (e->op == E_Reduce) emit_reduce(p, e, depth);
         else define_temp(p, e, depth);
     }
@@ -305,6 +375,8 @@ static void printer_init(Printer *p, Arena *a, Text *out, const Kernel *k, const
     p->deeper = NEW_ARRAY(a, bool, n);
     p->is_temp = NEW_ARRAY(a, bool, n);
     p->name = NEW_ARRAY(a, const char *, n);
+    p->peer = NEW_ARRAY(a, Expr *, n);
+    p->follows = NEW_ARRAY(a, bool, n);
     for (int i = 0; i < k->axes.n && i < 64; i++) p->axis_name[i] = arena_printf(a, "i%d", i);
 }
 
@@ -323,6 +395,7 @@ void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bou
     printer_init(&p, a, out, k, d, bound);
     analyse(&p);
     choose_temps(&p);
+    choose_shared(&p);
     emit_scope(&p, bound, depth);
 }
 

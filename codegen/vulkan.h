@@ -16,5 +16,11 @@ Region layout_region(const Layout *l, Value *v);        // aliases resolved
 
 // One dispatch: invocations beyond `points` do nothing.
 typedef struct Shader { const char *glsl; int64_t points; uint32_t groups[3]; } Shader;
+// glsl_tile.c: how the points of a kernel's `outer` first axes are spread over threads
+typedef struct Team { int size; bool by_point; } Team; // by_point: neighbouring threads have neighbouring points, else neighbouring ranks
+Team gpu_team(Arena *a, const Kernel *k, int outer);
+const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer);         // k itself where tiles would not help
+
+// glsl.c
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);     // false with a diagnostic at the kernel's node
 #endif
