@@ -211,8 +211,9 @@ static const Helper c_helpers[] = {
     GL(T, "burn_max_num_" S, T " a, " T " b", "return a < b ? b : a;"),                                                                       \
     GL(T, "burn_min_num_" S, T " a, " T " b", "return a > b ? b : a;"),                                                                       \
     GL(T, "burn_sign_" S, T " x", "return x > " ZERO " ? " ONE " : x < " ZERO " ? -" ONE " : x;"),                                            \
-    GL(T, "burn_fmod_" S, T " x, " T " y", "return x - y * trunc(x / y);"),                                                                   \
-    GL(T, "burn_floormod_" S, T " x, " T " y", "return x - y * floor(x / y);")
+    GL(T, "burn_fmod_" S, T " x, " T " y", "return isinf(y) && !isinf(x) ? x : x - y * trunc(x / y);"),                                                                   \
+    GL(T, "burn_floormod_" S, T " x, " T " y",                                                                                                \
+       T " r = burn_fmod_" S "(x, y);\n    return r != " ZERO " && (r < " ZERO ") != (y < " ZERO ") ? r + y : r;")
 
 #define GL_SIGNED(T, S, U, BITS)                                                                                                              \
     GL(T, "burn_abs_" S, T " x", "return abs(x);"),                                                                                           \
@@ -266,8 +267,12 @@ static const Helper glsl_helpers[] = {
        "    if (x >= 0.0 || isnan(x)) return x == 0.0 ? (y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u)) : r;\n"
        "    return floor(y) != y ? uintBitsToFloat(0x7fc00000u) : mod(y, 2.0) == 1.0 ? -r : r;"),
     GL("double", "burn_pow_f64", "double x, double y", "return double(burn_pow_f32(float(x), float(y)));"),
-    GL("float", "burn_log1p", "float x",                // log(1 + x) = x - (rounding of 1 + x, undone by the quotient)
-       "precise float u = 1.0 + x, d = u - 1.0;\n    return d == 0.0 ? x : isinf(u) ? u : log(u) * (x / d);"),
+    GL("float", "burn_log1p", "float x",                // 2 artanh(x / (2 + x)) near 0, where a GPU's log(1 + x) has an absolute error only
+       "float s = x / (2.0 + x), q = s * s;\n"
+       "    float t = 1.0 / 9.0 + q * (1.0 / 11.0 + q * (1.0 / 13.0 + q * (1.0 / 15.0)));\n"
+       "    t = 1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * t)));\n"
+       "    return x > -0.5 && x < 1.0 ? 2.0 * s * t : log(1.0 + x);"),
+    GL("float", "burn_log", "float x", "return x > 0.5 && x < 2.0 ? burn_log1p(x - 1.0) : log(x);"),
     GL("float", "burn_expm1", "float x",                // the series while it converges fast
        "float s = 1.0 + x / 7.0 * (1.0 + x / 8.0 * (1.0 + x / 9.0));\n"
        "    s = 1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * s))));\n"
