@@ -19,6 +19,7 @@ typedef struct Fuser {
     VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
     bool *needed;                                       // by value id: some kernel loads it, it must be stored
     bool *inside, *cut, *pointwise;                     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
+    bool *summed;                                       // by node position: a reduction, or inside one of the kernel being grown
     bool *epilogue;                                     // by node position: maps that an anchor before them could take as its epilogue
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
@@ -111,6 +112,13 @@ static void mark_epilogues(Fuser *f, const Options *o) {
     }
 }
 
+static bool users_summed(const Fuser *f, const Value *v) {
+    const Users *u = (const Users *)&f->users[v->id];
+    for (int i = 0; i < u->n; i++)
+        if (u->at[i] && f->summed[u->at[i]->mark]) return true;
+    return false;
+}
+
 static bool may_join(const Fuser *f, const Value *v, const Value *root, const int64_t *reads, const Options *o) {
     const Node *n = v->def;
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
@@ -118,6 +126,8 @@ static bool may_join(const Fuser *f, const Value *v, const Value *root, const in
     if (o->no_fuse || !users_inside(f, v)) return false;
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v, reads);
+    bool gpu = !strcmp(o->machine.name, "vulkan");      // whose threads share out the points: a contraction is to have all of its own
+    if (gpu && (n->op == OP_MatMul || n->op == OP_Conv) && users_summed(f, v)) return false;
     if (n->op == OP_MatMul || n->op == OP_Conv || op_is_reduce(n->op)) return r <= 3;
     return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
 }
@@ -129,8 +139,10 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     int root = fu->root->def->mark, count = 1;
     memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->pointwise, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->summed, 0, sizeof(bool) * (size_t)f->n_nodes);
     f->inside[root] = true;
     f->pointwise[root] = is_pointwise(fu->root->def);
+    f->summed[root] = op_is_reduce(fu->root->def->op);
     reads[root] = 1;
     fu->anchor = kernel_is_anchor(fu->root->def, o) ? fu->root : NULL;
     seen[root] = true;
@@ -149,6 +161,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             if (reads[at] < 1) reads[at] = 1;
             f->inside[at] = true;
             f->pointwise[at] = users_inside(f, v) && users_pointwise(f, v, fu->root);
+            f->summed[at] = op_is_reduce(n->op) || users_summed(f, v);
             count++;
         }
         if (kernel_is_anchor(n, o)) continue;
@@ -268,6 +281,7 @@ static void collect(Fuser *f, Graph *g) {
     f->inside = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->cut = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->pointwise = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->summed = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->epilogue = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     int at = 0;
     for (Node *n = g->first; n; n = n->next) {
