@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# --target vulkan: small models against their recorded outputs, and kernels with tiles and teams against the portable target; files,
+# diagnostics. Skips where no Vulkan device is.
+source "$(dirname "$0")/tap.sh"
+export BURNCC_CFLAGS=-O0
+
+"$burncc" verify scores.onnx --data test_data_set_0 --target vulkan >out 2>err
+if grep -Eq 'no Vulkan device|built without' out err; then
+    echo "1..0 # SKIP $(grep -Eoh 'no Vulkan device|built without [a-zA-Z]*' out err | head -1)"
+    exit 0
+fi
+
+python3 "$here/../small/run.py" --burncc "$burncc" --only-write small >out 2>err
+result $? "small models"
+for model in small/*/; do
+    case $model in
+    *lstm*)                                             # a loop that stays one
+        status 1 "$model" "$burncc" verify "$model/model.onnx" --target vulkan
+        says 'use --target generic' ;;
+    *) status 0 "$model" "$burncc" verify "$model/model.onnx" --target vulkan --rtol 1e-5 --atol 1e-6 ;;
+    esac
+done
+
+python3 - "$here/.." <<'END'
+import math, pathlib, struct, sys
+sys.path.insert(0, sys.argv[1])
+from onnx_wire import FLOAT, INT64, graph, model, node, tensor, value_info
+
+def wave(n, step):
+    return [math.sin(step * i) + 0.25 * math.cos(0.37 * step * i) for i in range(n)]
+
+def npy(path, shape, values):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (63 - (len(head) + 10) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values))
+
+def nest(flat, shape):
+    if len(shape) == 1:
+        return flat
+    step = len(flat) // shape[0]
+    return [nest(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+def write(name, nodes, x, out, weights):
+    made = [tensor(w, FLOAT, nest(wave(math.prod(s), 0.7 + 0.1 * i), s)) for i, (w, s) in enumerate(weights.items())]
+    root = pathlib.Path(name)
+    root.mkdir()
+    (root / "model.onnx").write_bytes(model(graph(nodes, [value_info("x", FLOAT, x)], [value_info("y", FLOAT, out)], made)))
+    npy(root / "x.npy", tuple(x), wave(math.prod(x), 0.013))
+
+# tiles of 4 x 4, teams that share k, a bias and relu after them
+write("gemm", [node("Gemm", ["x", "w", "b"], ["h"]), node("Relu", ["h"], ["y"])], [256, 64], [256, 256], {"w": [64, 256], "b": [256]})
+# tiles of 4 x 7, two sums in one kernel, padding
+write("conv", [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Conv", ["x", "v"], ["s"]), node("Add", ["h", "s"], ["y"])],
+      [1, 64, 28, 28], [1, 96, 28, 28], {"w": [96, 64, 3, 3], "v": [96, 64, 1, 1]})
+# a row of outputs from a long sum: teams of neighbouring points, sizes that fill no workgroup
+write("gemv", [node("MatMul", ["x", "w"], ["y"])], [1, 700], [1, 333], {"w": [700, 333]})
+# teams of neighbouring ranks: two reductions, then the row
+write("softmax", [node("Softmax", ["x"], ["y"], axis=-1)], [5, 1000], [5, 1000], {})
+write("norm", [node("LayerNormalization", ["x", "w", "b"], ["y"], axis=-1)], [7, 300], [7, 300], {"w": [300], "b": [300]})
+write("total", [node("ReduceMean", ["x"], ["y"], keepdims=0)], [37, 1003], [], {})
+write("largest", [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Cast", ["i"], ["y"], to=FLOAT)], [9, 401], [9], {})
+# more points than one row of workgroups takes
+write("rows", [node("Relu", ["x"], ["y"])], [4200, 1001], [4200, 1001], {})
+END
+for model in gemm conv gemv softmax norm total largest rows; do
+    "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
+    status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --output $model/got
+    python3 - $model <<'END'
+import array, sys
+def read(path):
+    data = open(path, "rb").read()
+    return array.array("f", data[10 + data[8] + 256 * data[9]:])
+want, got = read(sys.argv[1] + "/want/y.npy"), read(sys.argv[1] + "/got/y.npy")
+assert len(want) == len(got) > 0
+scale = max(map(abs, want))
+error = max(abs(a - b) for a, b in zip(want, got))
+assert error <= 1e-5 * scale, (error, scale)
+END
+    result $? "$model agrees with the portable target"
+done
+
+status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
+says '^shared float part_f32'
+absent gemm.c model.c
+status 0 "files" "$burncc" gemm/model.onnx --target vulkan -o gemm.c
+status 0 "C99 without warnings" ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c gemm.c -o gemm.o
+cp gemm.c first.c
+"$burncc" gemm/model.onnx --target vulkan -o gemm.c
+cmp -s gemm.c first.c
+result $? "the same bytes again"
+status 1 "what GPU kernels lack" "$burncc" small/lstm_step/model.onnx --target vulkan -o lstm.c
+absent lstm.c lstm.h lstm.bin
+finish
