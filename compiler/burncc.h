@@ -76,6 +76,9 @@ int diag_errors(void);                                  // how many errors so fa
 int diag_status(void);                                  // exit status of the first error, EXIT_OK if none
 void diag_reset(void);                                  // for tests
 void diag_capture(Text *into);                          // tests: collect instead of printing; NULL: print again
+typedef struct DiagHold { int errors, status; Text *capture; } DiagHold;
+DiagHold diag_hold(Text *into);                         // a trial begins: what it says goes into `into`
+bool diag_release(DiagHold h);                          // it ends: its errors are forgotten; true: there were none
 void diag_progress(const char *fmt, ...) PRINTF_LIKE(1, 2);          // a line on stderr when it is a terminal
 NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);   // our mistake: abort
 #define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)

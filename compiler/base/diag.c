@@ -105,6 +105,20 @@ int diag_status(void) { return diag.status; }
 void diag_reset(void) { diag.errors = diag.status = 0; }
 void diag_capture(Text *into) { diag.capture = into; }
 
+DiagHold diag_hold(Text *into) {
+    DiagHold h = { diag.errors, diag.status, diag.capture };
+    diag.capture = into;
+    return h;
+}
+
+bool diag_release(DiagHold h) {
+    bool ok = diag.errors == h.errors;
+    diag.errors = h.errors;
+    diag.status = h.status;
+    diag.capture = h.capture;
+    return ok;
+}
+
 void diag_progress(const char *fmt, ...) {
     if (diag.capture || !isatty(STDERR_FILENO)) return;
     va_list ap;

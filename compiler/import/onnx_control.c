@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // If, Loop and Scan.
 //
-// In: an OnnxNode with graphs in its attributes. Out: what a body computes. The idea: where the condition or the number of iterations is known while
-// importing, the branch or every iteration is built in place, so shapes may change from one iteration to the next and everything fuses; where it is
-// not, or there are many iterations, the bodies become graphs of an OP_If or OP_Loop.
+// In: an OnnxNode with graphs in its attributes. Out: what a body computes. The idea: a branch whose condition is known while importing, and a few
+// iterations of known number, are built in place and fuse; else the bodies become graphs of an OP_If or OP_Loop. Some loops of known number cannot:
+// their shapes change from one iteration to the next, or shapes follow from the iteration's number. So an OP_Loop is tried first, and
+// every iteration is built when that fails.
 #include "import/onnx.h"
 
 #include <string.h>
 
-#define MAX_UNROLLED_NODES 4096         // iterations times nodes of the body
+#define FEW_NODES 64                    // iterations times nodes of the body: built in place at once
+#define MAX_UNROLLED_NODES 4096         // built in place where a loop cannot be
 
 // The constant that v is, or NULL when it is computed at run time. False with a diagnostic when it is no single number.
 static bool known_number(OnnxNode *n, Value *v, Tensor **out) {
@@ -49,7 +51,7 @@ static bool iteration_init(OnnxNode *n, Iteration *it, int n_carried, Value *con
     it->n_scanned = n->n_out - n_carried;
     it->trips = trips;
     it->done = 0;
-    if (it->n_scanned < 0) return onnx_fail(n, "has fewer outputs than carried values"), false;
+    if (it->n_scanned < 0 || !n->n_out) return onnx_fail(n, "has fewer outputs than carried values, or none"), false;
     it->carried = NEW_ARRAY(a, Value *, n_carried + 1);
     for (int i = 0; i < n_carried; i++)
         if (!(it->carried[i] = carried[i])) return onnx_fail(n, "a carried value is missing"), false;
@@ -77,9 +79,25 @@ static Value *stack(OnnxNode *n, Value **v, int64_t count, int axis, bool revers
     return b_concat(n->g, axis, (int)count, parts);
 }
 
-static bool small_enough(OnnxNode *n, int64_t trips) {
+static bool few_nodes(OnnxNode *n, int64_t trips, int64_t most) {
     const OnnxGraphDef *body = onnx_body(n, "body");
-    return body && trips * (body->n_nodes + 1) <= MAX_UNROLLED_NODES;
+    return body && trips <= most / (body->n_nodes + 1);
+}
+
+// Makes the node of the iterations; NULL with diagnostics.
+static Node *loop_finish(OnnxNode *n, const Iteration *it, Graph *body, Value *trips, Value *condition, const Dim *count) {
+    for (int i = 0; i < body->outputs.n; i++)
+        if (onnx_is_sequence(body->outputs.at[i])) return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
+    Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried);
+    in[0] = trips ? onnx_scalar_of(n, trips) : NULL;
+    in[1] = condition ? onnx_scalar_of(n, condition) : NULL;
+    for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
+    Node *node = graph_node(n->g, OP_Loop, 2 + it->n_carried, in, n->n_out);
+    node->bodies = NEW_ARRAY(n->g->arena, Graph *, 1);
+    node->bodies[0] = body;
+    node->n_bodies = 1;
+    if (count) node_set_ints(node, "trips", count, 1);
+    return onnx_finish(node) ? node : NULL;
 }
 
 // Builds the body once as a graph of its own, to learn the types of its outputs or to loop over it.
@@ -106,22 +124,23 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
 }
 
 // The iterations at run time.
-static Value *loop_node(OnnxNode *n, Iteration *it, Value *trips, Value *condition) {
+static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
     for (int i = 0; i < it->n_carried; i++)
-        if (onnx_is_sequence(it->carried[i])) return onnx_fail(n, "carries a sequence; that needs a known and small number of iterations");
+        if (onnx_is_sequence(it->carried[i])) return onnx_fail(n, "carries a sequence; that needs a known and small number of iterations"), false;
     Graph *body = loop_body(n, it);
-    if (!body) return NULL;
-    Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried);
-    in[0] = trips ? onnx_scalar_of(n, trips) : NULL;
-    in[1] = condition ? onnx_scalar_of(n, condition) : NULL;
-    for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
-    Node *node = graph_node(n->g, OP_Loop, 2 + it->n_carried, in, n->n_out);
-    node->bodies = NEW_ARRAY(n->g->arena, Graph *, 1);
-    node->bodies[0] = body;
-    node->n_bodies = 1;
-    Value *v = onnx_finish(node);
-    for (int i = 0; i < n->n_out && v; i++) n->out[i] = node->out[i];
-    return v;
+    Node *node = body ? loop_finish(n, it, body, trips, condition, NULL) : NULL;
+    for (int i = 0; i < n->n_out && node; i++) n->out[i] = node->out[i];
+    return node != NULL;
+}
+
+// The same, leaving nothing behind and no diagnostic when it cannot be.
+static bool loop_trial(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
+    Text said;
+    text_init(&said, n->g->arena);
+    DiagHold hold = diag_hold(&said);
+    bool poisoned = n->poisoned, ok = loop_node(n, it, trips, condition);
+    n->poisoned = poisoned;
+    return diag_release(hold) && ok;
 }
 
 // Builds iteration after iteration while the condition is known. False: it is not, or there was a diagnostic.
@@ -150,14 +169,16 @@ Value *onnx_loop(OnnxNode *n) {
     Tensor *known_trips, *known_condition;
     if (n->n_in < 2) return onnx_fail(n, "wants a trip count and a condition");
     if (!known_number(n, trips, &known_trips) || !known_number(n, condition, &known_condition)) return NULL;
+    if (!iteration_init(n, &it, n->n_in - 2, n->in + 2, 0)) return NULL;
     int64_t most = known_trips ? tensor_get_i(known_trips, 0) : 0;
-    bool known = known_trips && (!condition || known_condition), unknown = false;
-    if (known && most > 0 && !small_enough(n, most)) known = false;
-    if (!iteration_init(n, &it, n->n_in - 2, n->in + 2, known && most > 0 ? most : 0)) return NULL;
-    if (known && unroll(n, &it, !known_condition || tensor_get_i(known_condition, 0), &unknown)) return finish_loop(n, &it);
-    if (known && !unknown) return NULL;
+    bool known = known_trips && (!condition || known_condition) && few_nodes(n, most, MAX_UNROLLED_NODES), unknown = false;
+    if (!known) return loop_node(n, &it, trips, condition) ? n->out[0] : NULL;
+    if (!few_nodes(n, most, FEW_NODES) && loop_trial(n, &it, trips, condition)) return n->out[0];
+    if (!iteration_init(n, &it, n->n_in - 2, n->in + 2, most > 0 ? most : 0)) return NULL;
+    if (unroll(n, &it, !known_condition || tensor_get_i(known_condition, 0), &unknown)) return finish_loop(n, &it);
+    if (!unknown) return NULL;
     for (int i = 0; i < it.n_carried; i++) it.carried[i] = n->in[2 + i];
-    return loop_node(n, &it, trips, condition);
+    return loop_node(n, &it, trips, condition) ? n->out[0] : NULL;
 }
 
 // ---------------------------------------------------------------- Scan
@@ -193,72 +214,87 @@ static bool scan_axes(OnnxNode *n, ScanAxes *s, Value *const *x, const Iteration
     return true;
 }
 
-// Many steps: an OP_Loop whose body reads slice i of each scanned input. Its stacked outputs are along axis 0 and in order.
-static bool scan_node(OnnxNode *n, const Iteration *it, const ScanAxes *s, int64_t trips, int n_x, Value *const *x, Value **out) {
-    Graph *outer = n->g, *body = graph_body(outer, "scan");
-    Value **in = NEW_ARRAY(outer->arena, Value *, it->n_carried + n_x + 2), **step = NEW_ARRAY(outer->arena, Value *, n->n_out + 1);
-    Value *number = graph_input(body, "i", type_make(DT_I64, 0, NULL)), *go = graph_input(body, "go", type_make(DT_BOOL, 0, NULL));
-    n->g = body;
-    for (int i = 0; i < it->n_carried; i++) in[i] = graph_input(body, "carried", it->carried[i]->type);
-    for (int i = 0; i < n_x; i++) {
-        Value *at = s->in_reverse[i] ? ONNX_MAP(n, arena_printf(outer->arena, "%lld - x", (long long)trips - 1), "x", number) : number;
-        in[it->n_carried + i] = b_gather(body, x[i], at, s->in_axis[i]);
-    }
-    bool ok = onnx_subgraph(n, "body", it->n_carried + n_x, in, n->n_out, step);
-    n->g = outer;
-    if (!ok) return false;
-    graph_output(body, go, "go");
-    for (int i = 0; i < n->n_out; i++) graph_output(body, step[i], "step");
-    in[0] = b_reshape(outer, b_ints(outer, 1, &trips), 0, NULL);
-    in[1] = NULL;
-    for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
-    Node *node = graph_node(outer, OP_Loop, 2 + it->n_carried, in, n->n_out);
-    node->bodies = NEW_ARRAY(outer->arena, Graph *, 1);
-    node->bodies[0] = body;
-    node->n_bodies = 1;
-    if (!onnx_finish(node)) return false;
-    for (int i = 0; i < n->n_out; i++) {
-        out[i] = node->out[i];
-        for (int k = 0, axis = i < it->n_carried ? 0 : s->out_axis[i - it->n_carried]; k < axis; k++) out[i] = onnx_swap(n, out[i], k, k + 1);
-        if (i < it->n_carried || !s->out_reverse[i - it->n_carried]) continue;
-        const Type *t = &out[i]->type;
-        int axis = s->out_axis[i - it->n_carried];
-        int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
-        for (int k = 0; k < t->rank; k++) steps[k] = k == axis ? -1 : 1;
-        starts[axis] = trips - 1;
-        out[i] = b_slice(outer, out[i], starts, steps, t->dim);
+// The length of all scanned inputs.
+static bool scan_length(OnnxNode *n, const ScanAxes *s, Value *const *x, Dim *length) {
+    *length = x[0]->type.dim[s->in_axis[0]];
+    for (int i = 1; i < s->n_in; i++) {
+        Dim size = x[i]->type.dim[s->in_axis[i]];
+        if (dim_is_const(size) && dim_is_const(*length) && size != *length)
+            return onnx_fail(n, "scanned inputs have the lengths %lld and %lld", (long long)*length, (long long)size), false;
+        if (dim_is_const(size)) *length = size;
     }
     return true;
+}
+
+// Every step in place.
+static bool scan_unrolled(OnnxNode *n, const ScanAxes *s, Iteration *it, Value *const *x, Value **out) {
+    Value **in = NEW_ARRAY(n->g->arena, Value *, it->n_carried + s->n_in + 1), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
+    while (it->done < it->trips) {
+        for (int i = 0; i < it->n_carried; i++) in[i] = it->carried[i];
+        for (int i = 0; i < s->n_in; i++) {
+            int64_t at = s->in_reverse[i] ? it->trips - 1 - it->done : it->done;
+            in[it->n_carried + i] = onnx_remove(n, onnx_part(n, x[i], s->in_axis[i], at, 1), s->in_axis[i]);
+        }
+        if (!onnx_subgraph(n, "body", it->n_carried + s->n_in, in, n->n_out, step)) return false;
+        iteration_take(it, step);
+    }
+    for (int i = 0; i < it->n_carried; i++) out[i] = it->carried[i];
+    for (int i = 0; i < it->n_scanned; i++) {
+        out[it->n_carried + i] = stack(n, it->scanned[i], it->trips, s->out_axis[i], s->out_reverse[i], NULL);
+        if (!out[it->n_carried + i]) return false;
+    }
+    return true;
+}
+
+// The body of a loop over the steps: gathers a step's elements and does what Scan's body says with them.
+static Graph *scan_body(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value *const *x) {
+    Graph *outer = n->g, *g = graph_body(outer, "scan");
+    Value **in = NEW_ARRAY(g->arena, Value *, it->n_carried + s->n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
+    Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));
+    graph_input(g, "condition", type_make(DT_BOOL, 0, NULL));
+    for (int i = 0; i < it->n_carried; i++) in[i] = graph_input(g, it->carried[i]->name, it->carried[i]->type);
+    n->g = g;
+    for (int i = 0; i < s->n_in; i++) {                 // -1 is the last
+        Value *at = s->in_reverse[i] ? ONNX_MAP(n, "-1 - x", "x", number) : number;
+        in[it->n_carried + i] = b_gather(g, x[i], at, s->in_axis[i]);
+    }
+    bool ok = onnx_subgraph(n, "body", it->n_carried + s->n_in, in, n->n_out, out);
+    n->g = outer;
+    if (!ok) return NULL;
+    graph_output(g, b_scalar(g, DT_BOOL, 1), "condition");
+    for (int i = 0; i < n->n_out; i++) graph_output(g, out[i], NULL);
+    return g;
+}
+
+// The steps' values, stacked along axis 0, as the scanned output they are: turned round, and along another axis.
+static Value *unstack(OnnxNode *n, Value *v, int axis, bool reverse) {
+    if (axis >= v->type.rank) return onnx_fail(n, "attribute \"scan_output_axes\" holds %d for an output of rank %d", axis, v->type.rank);
+    Value *last_first = reverse ? onnx_iota(n, 1, v->type.dim, 0, DT_I64) : NULL;
+    if (reverse) v = b_gather(n->g, v, ONNX_MAP(n, "-1 - x", "x", last_first), 0);
+    int perm[MAX_RANK];
+    for (int i = 0; v && i < v->type.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+    return v ? b_transpose(n->g, v, perm) : NULL;
+}
+
+static bool scan_loop(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value *const *x, Dim length, Value **out) {
+    Graph *body = scan_body(n, s, it, x);
+    Node *node = body ? loop_finish(n, it, body, NULL, NULL, &length) : NULL;
+    for (int i = 0; i < n->n_out && node; i++) {
+        bool scanned = i >= it->n_carried;
+        out[i] = scanned ? unstack(n, node->out[i], s->out_axis[i - it->n_carried], s->out_reverse[i - it->n_carried]) : node->out[i];
+        if (!out[i]) return false;
+    }
+    return node != NULL;
 }
 
 // One sequence: carried and scanned outputs into out.
 static bool scan_sequence(OnnxNode *n, int n_carried, Value *const *carried, int n_x, Value *const *x, Value **out) {
     Iteration it;
     ScanAxes s = { .n_in = n_x };
-    int64_t trips = -1;
-    if (!iteration_init(n, &it, n_carried, carried, 0) || !scan_axes(n, &s, x, &it)) return false;
-    for (int i = 0; i < n_x; i++) {
-        Dim size = x[i]->type.dim[s.in_axis[i]];
-        if (!dim_is_const(size)) return onnx_fail(n, "the length of scanned input %d is %s; pin it with --dim NAME=V", i, dim_text(n->g->arena, n->g, size)), false;
-        if (trips >= 0 && trips != size) return onnx_fail(n, "scanned inputs have the lengths %lld and %lld", (long long)trips, (long long)size), false;
-        trips = size;
-    }
-    if (trips < 1) return onnx_fail(n, "scans nothing"), false;
-    if (!small_enough(n, trips)) return scan_node(n, &it, &s, trips, n_x, x, out);
-    if (!iteration_init(n, &it, n_carried, carried, trips)) return false;
-    Value **in = NEW_ARRAY(n->g->arena, Value *, n_carried + n_x + 1), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
-    while (it.done < trips) {
-        for (int i = 0; i < n_carried; i++) in[i] = it.carried[i];
-        for (int i = 0; i < n_x; i++) {
-            int64_t at = s.in_reverse[i] ? trips - 1 - it.done : it.done;
-            in[n_carried + i] = onnx_remove(n, onnx_part(n, x[i], s.in_axis[i], at, 1), s.in_axis[i]);
-        }
-        if (!onnx_subgraph(n, "body", n_carried + n_x, in, n->n_out, step)) return false;
-        iteration_take(&it, step);
-    }
-    for (int i = 0; i < n_carried; i++) out[i] = it.carried[i];
-    for (int i = 0; i < it.n_scanned; i++) out[n_carried + i] = stack(n, it.scanned[i], trips, s.out_axis[i], s.out_reverse[i], NULL);
-    return true;
+    Dim length;
+    if (!iteration_init(n, &it, n_carried, carried, 0) || !scan_axes(n, &s, x, &it) || !scan_length(n, &s, x, &length)) return false;
+    if (!dim_is_const(length) || length == 0 || !few_nodes(n, length, FEW_NODES)) return scan_loop(n, &s, &it, x, length, out);
+    return iteration_init(n, &it, n_carried, carried, length) && scan_unrolled(n, &s, &it, x, out);
 }
 
 Value *onnx_scan(OnnxNode *n) {

@@ -401,12 +401,12 @@ Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *type
 static bool input_dim(Import *im, Graph *g, const OnnxInput *in, int index, int axis, Dim *out) {
     Loc file = { .file = im->model->file, .node = -1 };
     const OnnxDim *d = &in->dim[axis];
-    if (d->known) {
+    if (d->known && d->value != -1) {                   // -1: some exporters' way to say unknown
         if (d->value < 0) diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
         *out = d->value;
         return d->value >= 0;
     }
-    const char *name = *d->symbol ? d->symbol : arena_printf(im->arena, "input_%d_dim_%d", index, axis);
+    const char *name = !d->known && *d->symbol ? d->symbol : arena_printf(im->arena, "input_%d_dim_%d", index, axis);
     *out = dim_symbol(g, name);
     for (int i = 0; im->options && i < im->options->dims.n; i++) {
         const DimOption *o = &im->options->dims.at[i];

@@ -211,8 +211,8 @@ static void test_dimensions(void **state) {
     expect_error(*state, model_of(sum_graph(9, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1, 1, 3 }, 12)), "9 dimensions");
     expect_error(*state, model_of(sum_graph(2, (int64_t[]){ INT64_MAX, 0 }, 0)), "too many elements");
     Bytes *graph = new_bytes();
-    add(graph, 11, value_info("x", 1, (int64_t[]){ -1 }));
-    add(graph, 12, value_info("x", 1, (int64_t[]){ -1 }));
+    add(graph, 11, value_info("x", 1, (int64_t[]){ -2 }));
+    add(graph, 12, value_info("x", 1, (int64_t[]){ -2 }));
     expect_error(*state, model_of(graph), "negative");
 }
 
