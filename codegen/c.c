@@ -67,13 +67,13 @@ const char *element_store(Arena *a, DType d, const char *value) {
 
 static const char *c_load(void *ctx, Value *v, const char *index) {
     const KernelText *k = ctx;
-    return element_load(k->gen->arena, v->type.dtype, arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), index));
+    return element_load(k->gen->arena, v->type.dtype, arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), text_bare(k->gen->arena, index)));
 }
 
 static void c_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
     DType d = s->value->type.dtype;
-    const char *at = arena_printf(k->gen->arena, "%s[%s]", param_name(k, s->value), index);
+    const char *at = arena_printf(k->gen->arena, "%s[%s]", param_name(k, s->value), text_bare(k->gen->arena, index));
     if (s->op != STORE_SET) {
         static const EOp ops[] = { [STORE_ADD] = E_Add, [STORE_MUL] = E_Mul, [STORE_MIN] = E_Min, [STORE_MAX] = E_Max };
         Expr side = { .op = E_Acc, .dtype = d }, step = { .op = ops[s->op], .dtype = d, .a = { &side, &side } };
@@ -83,12 +83,13 @@ static void c_store(void *ctx, Text *out, const Store *s, const char *index, con
         expr_c_text(&t, &step, (const char *const[]){ element_load(k->gen->arena, d, at), value, NULL });
         value = t.at;
     }
-    text_printf(out, "%s = %s;", at, element_store(k->gen->arena, d, value));
+    text_printf(out, "%s = %s;", at, element_store(k->gen->arena, d, text_bare(k->gen->arena, value)));
 }
 
 static void return_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
-    (void)ctx; (void)s; (void)index;
-    text_printf(out, "return %s;", value);
+    const KernelText *k = ctx;
+    (void)s; (void)index;
+    text_printf(out, "return %s;", text_bare(k->gen->arena, value));
 }
 
 static Dialect c_dialect(KernelText *k) {

@@ -36,6 +36,7 @@ const char *loops_expr(Arena *a, const Kernel *k, const Dialect *d, const Expr *
 // file.c: what every generated file has
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h
 const char *path_base(const char *path);
+const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
 const char *text_upper(Arena *a, const char *s);
 const char *burn_types(Arena *a, const char *block);    // of runtime/burn.h, between `/* block begin */` and `/* block end */`
 void c_comment(Text *out, const char *s);               // text from a stranger inside a comment

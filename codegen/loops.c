@@ -139,7 +139,7 @@ static const char *operand(Printer *p, Expr *e) { return p->name[e->id] ? p->nam
 static void line(Printer *p, int depth) { for (int i = 0; i < depth; i++) text_printf(p->out, "%s", p->d->indent); }
 
 static void define_temp(Printer *p, Expr *e, int depth) {
-    const char *text = spell(p, e);
+    const char *text = text_bare(p->arena, spell(p, e));
     const char *name = arena_printf(p->arena, "t%d", p->temps++);
     line(p, depth);
     text_printf(p->out, "%s%s %s = %s;\n", p->d->constant, p->d->type(e->dtype), name, text);
@@ -192,7 +192,7 @@ static void combine(Printer *p, const Expr *e, const char *acc, const char *x, i
     else if (e->rop == RED_OR) step.op = E_BitOr;
     step.a[0] = step.a[1] = &side;
     line(p, depth);
-    if (e->rop == RED_SUM && dtype_is_float(e->dtype)) { text_printf(p->out, "%s += %s;\n", acc, x); return; }
+    if (e->rop == RED_SUM && dtype_is_float(e->dtype)) { text_printf(p->out, "%s += %s;\n", acc, text_bare(p->arena, x)); return; }
     text_printf(p->out, "%s = ", acc);
     p->d->text(p->out, &step, (const char *const[]){ acc, x, NULL });
     text_printf(p->out, ";\n");
@@ -202,7 +202,10 @@ static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, i
     const char *x = operand(p, e->a[0]), *payload = operand(p, e->a[1]);
     const char *cmp = e->rop == RED_ARGMAX_FIRST ? ">" : e->rop == RED_ARGMAX_LAST ? ">=" : e->rop == RED_ARGMIN_FIRST ? "<" : "<=";
     line(p, depth);
-    text_printf(p->out, "if (%s < 0 || %s %s %s) {\n", at, x, cmp, best);
+    text_printf(p->out, "if (%s < 0 || %s %s %s", at, x, cmp, best);
+    if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_FIRST) text_printf(p->out, " || (%s != %s && %s == %s)", x, x, best, best);
+    if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_LAST) text_printf(p->out, " || %s != %s", x, x);
+    text_printf(p->out, ") {\n");
     line(p, depth + 1);
     text_printf(p->out, "%s = %s;\n", best, x);
     line(p, depth + 1);

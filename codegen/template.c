@@ -45,7 +45,8 @@ static const char *read_defaults(Filler *f, const char *s) {
         if (!strncmp(line, "#define ", 8)) add_default(f, line, end);
         line = end + 1;
     }
-    return end_mark + strlen("\n// end holes\n");
+    const char *body = end_mark + strlen("\n// end holes\n");
+    return body + strspn(body, "\n");
 }
 
 // ---------------------------------------------------------------- substitution
@@ -78,6 +79,18 @@ static Span trim(Span s) {
     return s;
 }
 
+// Without white space and parentheses around the whole.
+static Span bare(Span s) {
+    for (s = trim(s); s.n > 1 && *s.at == '('; s = trim((Span){ s.at + 1, s.n - 2 })) {
+        size_t i = 0;
+        int depth = 0;
+        do depth += s.at[i] == '(' ? 1 : s.at[i] == ')' ? -1 : 0;
+        while (depth && ++i < s.n);
+        if (i != s.n - 1) break;
+    }
+    return s;
+}
+
 static void call_hole(Filler *f, Text *out, const Hole *h, const Span *args, int n_args) {
     Span params[16];
     int n;
@@ -99,9 +112,10 @@ static void call_hole(Filler *f, Text *out, const Hole *h, const Span *args, int
             if (p.n == (size_t)(s - name) && !memcmp(p.at, name, p.n)) hit = i;
         }
         if (hit < 0) { text_append(out, name, (size_t)(s - name)); continue; }
-        Span a = trim(args[hit]);
-        bool simple = true;
-        for (size_t i = 0; i < a.n; i++) simple = simple && is_name((unsigned char)a.at[i], false);
+        Span a = bare(args[hit]);
+        bool alone = out->n && (out->at[out->n - 1] == '(' || out->at[out->n - 1] == ' ') && (*s == ',' || *s == ')') && strchr(h->text, '(');
+        bool simple = alone;                            // a whole argument of a call needs no parentheses
+        for (size_t i = 0; i < a.n && !alone; i++) simple = i == 0 ? is_name((unsigned char)a.at[i], false) : simple && is_name((unsigned char)a.at[i], false);
         if (!simple) text_append(out, "(", 1);
         fill_span(f, out, a.at, a.at + a.n);
         if (!simple) text_append(out, ")", 1);
@@ -120,7 +134,12 @@ static void fill_span(Filler *f, Text *out, const char *s, const char *end) {
         while (s < end && is_name((unsigned char)*s, false)) s++;
         const Hole *h = find_hole(f, from, (size_t)(s - from));
         if (!h) { text_append(out, from, (size_t)(s - from)); continue; }
-        if (!h->params) { text_append(out, h->text, strlen(h->text)); continue; }
+        if (!h->params) {
+            bool list = !*h->text || *h->text == ',';   // nothing, or what continues a list
+            while (list && out->n && out->at[out->n - 1] == ' ') out->n--;
+            text_append(out, h->text, strlen(h->text));
+            continue;
+        }
         while (s < end && *s == ' ') s++;
         if (s >= end || *s != '(') bug("%s: hole %s is used without arguments", f->file, h->name);
         Span args[16];
