@@ -157,13 +157,18 @@ static void print_if(Run *r, const Kernel *k, int depth) {
     text_printf(&r->body, "}\n");
 }
 
-// Does a kernel of the region's body read v, or the region copy it?
-static bool body_reads(const Plan *body, const Value *v) {
-    for (int i = 0; i < body->graph->outputs.n; i++)
-        if (body->graph->outputs.at[i] == v) return true;
+static bool same_place(const Value *x, const Value *y) {
+    int64_t at[2];
+    return x == y || (x->buffer && y->buffer && owner(x->buffer, &at[0]) == owner(y->buffer, &at[1]));
+}
+
+// Does a kernel of the loop's body read v's bytes, or the loop copy them from output `first` on?
+static bool body_reads(const Plan *body, const Value *v, int first) {
+    for (int i = first; i < body->graph->outputs.n; i++)
+        if (same_place(body->graph->outputs.at[i], v)) return true;
     for (int i = 0; i < body->kernels.n; i++)
         for (int j = 0; j < body->kernels.at[i]->reads.n; j++)
-            if (body->kernels.at[i]->reads.at[j] == v) return true;
+            if (same_place(body->kernels.at[i]->reads.at[j], v)) return true;
     return false;
 }
 
@@ -194,7 +199,7 @@ static void print_loop_head(Run *r, const Kernel *k, int depth, const char *it, 
     text_printf(&r->body, "%s < %s; %s++) {\n", it, trips_text(r, n), it);
     for (int i = 0; i < 2; i++) {
         Value *v = n->bodies[0]->inputs.at[i];
-        if (!body_reads(k->bodies[0], v)) continue;
+        if (!body_reads(k->bodies[0], v, go ? 0 : 1)) continue;
         line(r, depth + 1);
         text_printf(&r->body, "*(%s) = %s;\n", value_place(r, v), i ? go ? go : "1" : it);
     }

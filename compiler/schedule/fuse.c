@@ -75,7 +75,7 @@ static int64_t reads_of(const Fuser *f, const Value *v, const int64_t *reads) {
     const Users *u = (const Users *)&f->users[v->id];
     int64_t total = 0;
     for (int i = 0; i < u->n; i++)
-        for (int j = 0; j < u->at[i]->n_in; j++)
+        for (int j = 0; u->at[i] && j < u->at[i]->n_in; j++)
             if (u->at[i]->in[j] == v) total += reads[u->at[i]->mark] * op_rereads(u->at[i]);
     return total;
 }

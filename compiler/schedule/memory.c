@@ -76,7 +76,9 @@ static void lifetimes(Plan *p) {
     }
     for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {       // alive through the whole body
         bool out = i >= p->graph->inputs.n;
-        Buffer *b = buffer_of(p->arena, out ? p->graph->outputs.at[i - p->graph->inputs.n] : p->graph->inputs.at[i]);
+        Value *v = out ? p->graph->outputs.at[i - p->graph->inputs.n] : p->graph->inputs.at[i];
+        if (v->data) continue;                          // the region reads it, or sets zeros
+        Buffer *b = buffer_of(p->arena, v);
         touch(p, b, p->kernels.n);
         if (!out) touch(p, b, 0);
     }
