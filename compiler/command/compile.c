@@ -55,12 +55,21 @@ static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
     return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
 }
 
+// --check on what was written; files that libclang finds fault with do not stay.
+static bool check_written(Arena *a, const Options *o, bool has_weights_file) {
+    if (!o->check || check_c(a, o->output, o)) return true;
+    unlink(o->output);
+    unlink(sibling(a, o->output, ".h"));
+    if (has_weights_file) unlink(sibling(a, o->output, ".bin"));
+    return false;
+}
+
 int compile_train(Arena *a, const Options *o) {
     Graph *graph = import_onnx(a, o->model, o);
     if (!graph) return diag_status();
     if (!strcmp(o->target, "vulkan")) { diag_error_as(EXIT_USAGE, NULL, "--train is compiled to C; leave out --target vulkan"); return diag_status(); }
     Training *t = train_programs(graph, o);
-    if (!t || !codegen_c(a, o, o->name, t->n_programs, t->programs, t)) return diag_status();
+    if (!t || !codegen_c(a, o, o->name, t->n_programs, t->programs, t) || !check_written(a, o, false)) return diag_status();
     for (int i = 0; o->report && i < t->n_programs; i++) {
         int status = compile_report(a, t->programs[i].plan);
         if (status) return status;
@@ -72,11 +81,7 @@ bool compile_write(Arena *a, const Options *o, Plan *plan) {
     Program program = { .name = arena_printf(a, "%s_run", o->name), .name_of_workspace = o->name, .plan = plan, .descriptor = true };
     bool gpu = strcmp(o->target, "vulkan") == 0;
     if (gpu ? !codegen_vulkan(a, o, o->name, 1, &program) : !codegen_c(a, o, o->name, 1, &program, NULL)) return false;
-    if (!o->check || check_c(a, o->output, o)) return true;
-    unlink(o->output);
-    unlink(sibling(a, o->output, ".h"));
-    if (plan->weight_bytes > o->embed_limit) unlink(sibling(a, o->output, ".bin"));
-    return false;
+    return check_written(a, o, plan->weight_bytes > o->embed_limit);
 }
 
 int compile_report(Arena *a, const Plan *p) {
