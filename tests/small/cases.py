@@ -369,6 +369,83 @@ def branch():
                  [([True, x], [[math.exp(v) for v in x]]), ([False, x], [[-v for v in x]])])
 
 
+def branch_captures():
+    """What a branch copies from outside: a view, a constant, zeros, and parts of a concatenation."""
+    x, k, w = numbers(202, 2, 3), numbers(203, 2, 2), numbers(204, 3, 2)
+    outs = [value_info("o", FLOAT, [5, 2]), value_info("p", FLOAT, [3, 2])]
+    then = graph([node("Concat", ["t", "k"], ["o"], axis=0), node("Identity", ["t"], ["p"])], [], outs, name="then")
+    other = graph([node("Identity", ["zeros"], ["o"]), node("Identity", ["w"], ["p"])], [], outs, name="else")
+    nodes = [node("Transpose", ["x"], ["t"]), node("If", ["c"], ["y", "q"], then_branch=("graph", then), else_branch=("graph", other)),
+             node("Add", ["q", "t"], ["z"])]
+    t = build((3, 2), lambda i, j: x[j][i])
+    zeros = build((5, 2), lambda *_: 0.0)
+
+    def sets(y, q):
+        return [y, build((3, 2), lambda i, j: q[i][j] + t[i][j])]
+    return Model(nodes, [("c", BOOL, []), ("x", FLOAT, [2, 3])], [("y", FLOAT, [5, 2]), ("z", FLOAT, [3, 2])],
+                 [([True, x], sets(t + k, t)), ([False, x], sets(zeros, w))],
+                 [tensor("k", FLOAT, k), tensor("w", FLOAT, w), tensor("zeros", FLOAT, zeros)])
+
+
+def loop_while():
+    """No trip count, a condition computed in the body, and carried values that change places."""
+    def run(a, b, limit):
+        while True:
+            a, b = b, [u + v for u, v in zip(a, b)]
+            if not max(b) < limit:
+                return [a, b]
+    body = graph([node("Add", ["a", "b"], ["s"]), node("Identity", ["b"], ["t"]), node("ReduceMax", ["s"], ["m"], keepdims=0),
+                  node("Less", ["m", "limit"], ["more"])],
+                 [value_info("i", INT64, []), value_info("go", BOOL, []), value_info("a", FLOAT, [4]), value_info("b", FLOAT, [4])],
+                 [value_info("more", BOOL, []), value_info("t", FLOAT, [4]), value_info("s", FLOAT, [4])], name="body")
+    x, y = numbers(205, 4, low=0.1), numbers(206, 4, low=0.1)
+    return Model([node("Loop", ["", "", "x", "y"], ["p", "q"], body=("graph", body))],
+                 [("x", FLOAT, [4]), ("y", FLOAT, [4]), ("limit", FLOAT, [])], [("p", FLOAT, [4]), ("q", FLOAT, [4])],
+                 [([x, y, limit], run(x, y, limit)) for limit in (0.0, 5.0, 200.0)])
+
+
+def loop_cache():
+    """Rows are written into a carried table at the iteration's number and read back; the carried values are stacked too."""
+    n, w = 20, 6
+    x, row = numbers(207, n, w), numbers(208, w)
+    body = graph([node("Unsqueeze", ["i", "axis"], ["u"]), node("Unsqueeze", ["u", "axis"], ["at"]), node("Unsqueeze", ["r", "axis"], ["update"]),
+                  node("ScatterND", ["table", "at", "update"], ["next"]), node("ReduceSum", ["next", "axis"], ["sum"], keepdims=0),
+                  node("Tanh", ["sum"], ["q"]), node("Identity", ["go"], ["on"]), node("Neg", ["r"], ["before"])],
+                 [value_info("i", INT64, []), value_info("go", BOOL, []), value_info("table", FLOAT, [n, w]), value_info("r", FLOAT, [w])],
+                 [value_info("on", BOOL, []), value_info("next", FLOAT, [n, w]), value_info("q", FLOAT, [w]), value_info("before", FLOAT, [w])],
+                 name="body")
+    table, rows, r = [list(line) for line in x], [], row
+    for i in range(n):
+        table[i] = r
+        rows.append([-v for v in r])
+        r = [math.tanh(sum(table[k][j] for k in range(n))) for j in range(w)]
+    return Model([node("Loop", ["n", "", "x", "row"], ["last", "r", "rows"], body=("graph", body))], [("x", FLOAT, [n, w]), ("row", FLOAT, [w])],
+                 [("last", FLOAT, [n, w]), ("rows", FLOAT, [n, w])], [([x, row], [table, rows])], [tensor("n", INT64, n), tensor("axis", INT64, [0])])
+
+
+def scan_backwards():
+    """A symbolic length, the input read from its end along axis 1, the output written from its end along the last."""
+    n, w = 2, 3
+    body = graph([node("Add", ["h", "x"], ["s"]), node("Tanh", ["s"], ["t"]), node("Neg", ["t"], ["o"])],
+                 [value_info("h", FLOAT, [n, w]), value_info("x", FLOAT, [n, w])], [value_info("t", FLOAT, [n, w]), value_info("o", FLOAT, [n, w])],
+                 name="body")
+
+    def run(x, h):
+        steps = []
+        for t in reversed(range(len(x[0]))):
+            h = build((n, w), lambda i, j: math.tanh(h[i][j] + x[i][t][j]))
+            steps.insert(0, h)
+        return [h, build((n, w, len(steps)), lambda i, j, t: -steps[t][i][j])]
+    sets = []
+    for length in (1, 5, 30):
+        x, h = numbers(209, n, length, w), numbers(210, n, w)
+        sets.append(([h, x], run(x, h)))
+    scan = node("Scan", ["h", "x"], ["last", "y"], body=("graph", body), num_scan_inputs=1, scan_input_axes=[1], scan_input_directions=[1],
+                scan_output_axes=[-1], scan_output_directions=[1])
+    return Model([scan], [("h", FLOAT, [n, w]), ("x", FLOAT, [n, "length", w])], [("last", FLOAT, [n, w]), ("y", FLOAT, [n, w, "length"])], sets)
+
+
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, where_compare, argmax_ties,
-       casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch)
+       casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
+       branch_captures, loop_while, loop_cache, scan_backwards)
