@@ -113,9 +113,11 @@ typedef struct Move { ExprPool *pool; int axis[2]; int64_t extent[2]; int64_t sh
 // The element of a tile: neighbouring threads keep neighbouring elements, so the tile's elements lie a whole row of threads apart.
 static Expr *move_axis(void *ctx, Expr *e) {
     const Move *m = ctx;
-    for (int i = 0; i < 2; i++)
-        if (e->op == E_Axis && e->c.i == m->axis[i])
-            return expr_binary(m->pool, E_Add, expr_axis(m->pool, m->axis[i], m->extent[i]), expr_index(m->pool, m->shift[i] * m->extent[i]));
+    for (int i = 0; i < 2; i++) {
+        if (e->op != E_Axis || e->c.i != m->axis[i]) continue;
+        Expr *axis = expr_axis(m->pool, m->axis[i], m->extent[i]);
+        return expr_binary(m->pool, E_Add, axis, expr_index(m->pool, m->shift[i] * m->extent[i]));
+    }
     return NULL;
 }
 

@@ -210,7 +210,10 @@ static Value *step_of(OnnxNode *n, Value *x, int64_t t) { return x ? onnx_part(n
 static Value *linear_step(OnnxNode *n, Linear *l, int64_t t) {
     Value *k = step_of(n, l->k, t), *v = step_of(n, l->v, t), *key = onnx_swap(n, k, 2, 3);
     if (l->decay) l->state = ONNX_MAP(n, "x * exp(y)", "x y", l->state, onnx_swap(n, step_of(n, l->decay, t), 2, 3));
-    if (l->beta) v = ONNX_MAP(n, "(x - y) * z", "x y z", v, b_matmul(n->g, k, l->state), step_of(n, l->beta, t));
+    if (l->beta) {
+        Value *known = b_matmul(n->g, k, l->state), *beta = step_of(n, l->beta, t);
+        v = ONNX_MAP(n, "(x - y) * z", "x y z", v, known, beta);
+    }
     l->state = b_binary(n->g, OP_Add, l->state, b_binary(n->g, OP_Mul, key, v));
     Value *y = grouped_matmul(n, step_of(n, l->q, t), l->state);
     return y ? b_binary(n->g, OP_Mul, y, b_like(n->g, y, l->scale)) : NULL;

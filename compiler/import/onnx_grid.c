@@ -60,7 +60,9 @@ static Value *pixels(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
     if (!flat) return NULL;
     Dim dims[3] = { x->type.dim[0], x->type.dim[1], flat->type.dim[1] };
     Value *v = onnx_gather_elements(n, x, b_expand(n->g, onnx_insert(n, flat, 1), 3, dims), 2);
-    return valid && v ? b_where(n->g, onnx_insert(n, valid, 1), v, b_like(n->g, v, 0)) : v;
+    if (!valid || !v) return v;
+    Value *inside = onnx_insert(n, valid, 1);
+    return b_where(n->g, inside, v, b_like(n->g, v, 0));
 }
 
 // Interpolates x [b, c, space] at the places at[axis] [b, p] -> [b, c, p].
@@ -176,7 +178,9 @@ static Value *roi_places(OnnxNode *n, Value *start, Value *length, int64_t bins,
     Dim shape[3] = { 1, bins, count };
     const char *text = arena_printf(n->g->arena, "x + (z + (w + 0.5) / %.17g) * y / %.17g", (double)count, (double)bins);
     Value *bin = onnx_iota(n, 3, shape, 1, DT_F32), *step = onnx_iota(n, 3, shape, 2, DT_F32);
-    return start && length ? ONNX_MAP(n, text, "x y z w", onnx_insert(n, start, 2), onnx_insert(n, length, 2), bin, step) : NULL;
+    if (!start || !length) return NULL;
+    Value *from = onnx_insert(n, start, 2), *size = onnx_insert(n, length, 2);
+    return ONNX_MAP(n, text, "x y z w", from, size, bin, step);
 }
 
 Value *onnx_roi_align(OnnxNode *n) {
@@ -206,7 +210,8 @@ Value *onnx_roi_align(OnnxNode *n) {
     s.combine = most ? OP_Max : OP_Add;
     Value *v = sample(n, &s, flat_space(n, b_gather(n->g, x, n->in[2], 0)), at);
     if (!v || !gone) return NULL;
-    v = b_where(n->g, onnx_insert(n, gone, 1), b_like(n->g, v, 0), v);
+    gone = onnx_insert(n, gone, 1);
+    v = b_where(n->g, gone, b_like(n->g, v, 0), v);
     v = b_reshape(n->g, v, 6, (Dim[]){ r, x->type.dim[1], bins[0], count, bins[1], count });
     return b_reduce(n->g, most ? OP_ReduceMax : OP_ReduceMean, v, 2, (int64_t[]){ 3, 5 }, false);
 }

@@ -74,7 +74,8 @@ Value *onnx_one_hot(OnnxNode *n) {
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++) dims[i] = i == axis ? depth : 1;
     Value *hit = b_binary(n->g, OP_Equal, onnx_iota(n, rank, dims, axis, DT_I64), at);
-    return b_where(n->g, hit, onnx_scalar_of(n, onnx_part(n, values, 0, 1, 1)), onnx_scalar_of(n, onnx_part(n, values, 0, 0, 1)));
+    Value *on = onnx_scalar_of(n, onnx_part(n, values, 0, 1, 1)), *off = onnx_scalar_of(n, onnx_part(n, values, 0, 0, 1));
+    return b_where(n->g, hit, on, off);
 }
 
 // The first sequence_lens[b] steps of each sequence, backwards; the others stay.

@@ -199,5 +199,6 @@ Value *onnx_dropout(OnnxNode *n) {
     Value *u = onnx_finish(random);
     Value *kept = u ? b_binary(n->g, OP_GreaterOrEqual, u, b_like(n->g, u, ratio)) : NULL;
     n->out[1] = b_cast(n->g, kept, mask_type);
-    return b_where(n->g, kept, b_binary(n->g, OP_Mul, x, b_like(n->g, x, 1 / (1 - ratio))), b_like(n->g, x, 0));
+    Value *grown = b_binary(n->g, OP_Mul, x, b_like(n->g, x, 1 / (1 - ratio)));
+    return b_where(n->g, kept, grown, b_like(n->g, x, 0));
 }

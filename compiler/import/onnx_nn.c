@@ -146,7 +146,8 @@ static bool contract_pair(OnnxNode *n, Term *a, const Term *b, const bool *neede
     for (int i = 0; i < b->labels.n; i++)
         if (find_label(&a->labels, b->labels.at[i]) < 0) right.at[right.n++] = b->labels.at[i];
     if (batch.n + left.n + right.n > MAX_RANK) return onnx_fail(n, "an intermediate result has more than %d dimensions", MAX_RANK), false;
-    Value *v = b_matmul(n->g, as_matrix(n, a, &batch, &left, &contracted, size), as_matrix(n, b, &batch, &contracted, &right, size));
+    Value *x = as_matrix(n, a, &batch, &left, &contracted, size), *y = as_matrix(n, b, &batch, &contracted, &right, size);
+    Value *v = b_matmul(n->g, x, y);
     Dim dims[MAX_RANK];
     const Labels *groups[3] = { &batch, &left, &right };
     for (int g = 0; g < 3; g++)

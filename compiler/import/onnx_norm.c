@@ -40,7 +40,9 @@ static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon) {
         n->out[1 + i] = ONNX_MAP(n, text, "x y", past, b_cast(n->g, now[i], past->type.dtype));
     }
     Value *scale = onnx_along(n, n->in[1], x->type.rank, 1), *bias = onnx_along(n, n->in[2], x->type.rank, 1);
-    return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, b_cast(n->g, scale, x->type.dtype), b_cast(n->g, bias, x->type.dtype));
+    scale = b_cast(n->g, scale, x->type.dtype);
+    bias = b_cast(n->g, bias, x->type.dtype);
+    return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
 Value *onnx_batch_norm(OnnxNode *n) {
@@ -103,7 +105,8 @@ Value *onnx_instance_norm(OnnxNode *n) {
     Value *x = n->in[0];
     if (x->type.rank < 3) return onnx_fail(n, "the input must have at least 3 dimensions (batch, channels, space)");
     Moments m = moments(n, x, axes_from(2, x->type.rank, axes), axes, onnx_float(n, "epsilon", 1e-5));
-    return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, onnx_along(n, n->in[1], x->type.rank, 1), onnx_along(n, n->in[2], x->type.rank, 1));
+    Value *scale = onnx_along(n, n->in[1], x->type.rank, 1), *bias = onnx_along(n, n->in[2], x->type.rank, 1);
+    return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
 // Over groups of channels and space: x as [n, groups, c/groups, rest]. Scale and bias per channel, before opset 21 per group.

@@ -134,8 +134,11 @@ static Value *of_columns(OnnxNode *n, Value *v) { return v && v->type.rank == 1 
 static Value *rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero) {
     if (!sum || !sa || !sb || !sy || !zero) return NULL;
     DType wide = onnx_wide(sa->type.dtype);
-    Value *y = ONNX_MAP(n, "x * (y * z / w)", "x y z w", b_cast(n->g, sum, wide), b_cast(n->g, sa, wide), b_cast(n->g, sb, wide), b_cast(n->g, sy, wide));
-    return round_to(n, y, zero, zero->type.dtype);
+    sum = b_cast(n->g, sum, wide);
+    sa = b_cast(n->g, sa, wide);
+    sb = b_cast(n->g, sb, wide);
+    sy = b_cast(n->g, sy, wide);
+    return round_to(n, ONNX_MAP(n, "x * (y * z / w)", "x y z w", sum, sa, sb, sy), zero, zero->type.dtype);
 }
 
 // a, its scale and zero point, b, its scale and zero point, y's scale and zero point.
@@ -143,7 +146,8 @@ Value *onnx_qlinear_matmul(OnnxNode *n) {
     if (!onnx_inputs(n, 8)) return NULL;
     Value **in = n->in;
     Value *a = centred(n, in[0], of_rows(n, in[2])), *b = centred(n, in[3], of_columns(n, in[5]));
-    return rescale(n, b_matmul(n->g, a, b), of_rows(n, in[1]), of_columns(n, in[4]), onnx_scalar_of(n, in[6]), onnx_scalar_of(n, in[7]));
+    Value *sum = b_matmul(n->g, a, b), *sa = of_rows(n, in[1]), *sb = of_columns(n, in[4]), *sy = onnx_scalar_of(n, in[6]);
+    return rescale(n, sum, sa, sb, sy, onnx_scalar_of(n, in[7]));
 }
 
 // x, its scale and zero point, w, its scales and zero points (per output channel), y's scale and zero point, bias in i32.
@@ -153,7 +157,9 @@ Value *onnx_qlinear_conv(OnnxNode *n) {
     Value **in = n->in, *x = in[0], *w = in[3];
     if (w->type.rank != x->type.rank || x->type.rank < 3 || !onnx_static(n, w, "a weight")) return onnx_fail(n, "input and weight must have the same rank of at least 3");
     if (!onnx_window(n, x, w->type.dim + 2, &win)) return NULL;
-    Value *sum = onnx_convolve(n, centred(n, x, onnx_scalar_of(n, in[2])), centred(n, w, spread(n, in[5], w, 0, 0)), &win, onnx_int(n, "group", 1));
+    Value *from = centred(n, x, onnx_scalar_of(n, in[2])), *by = centred(n, w, spread(n, in[5], w, 0, 0));
+    Value *sum = onnx_convolve(n, from, by, &win, onnx_int(n, "group", 1));
     if (sum && onnx_optional(n, 8)) sum = b_binary(n->g, OP_Add, sum, onnx_along(n, in[8], x->type.rank, 1));
-    return rescale(n, sum, onnx_scalar_of(n, in[1]), spread(n, in[4], x, 1, 0), onnx_scalar_of(n, in[6]), onnx_scalar_of(n, in[7]));
+    Value *sx = onnx_scalar_of(n, in[1]), *sw = spread(n, in[4], x, 1, 0), *sy = onnx_scalar_of(n, in[6]);
+    return rescale(n, sum, sx, sw, sy, onnx_scalar_of(n, in[7]));
 }

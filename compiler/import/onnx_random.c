@@ -49,14 +49,16 @@ Value *onnx_random_normal(OnnxNode *n) {
     Type t;
     if (!random_type(n, &t)) return NULL;
     const char *text = arena_printf(n->g->arena, "sqrt(log(1 - x) * -2) * cos(y * 6.283185307179586) * %.17g + %.17g", onnx_float(n, "scale", 1), onnx_float(n, "mean", 0));
-    return b_cast(n->g, ONNX_MAP(n, text, "x y", uniform(n, &t, 0), uniform(n, &t, 1)), t.dtype);
+    Value *radius = uniform(n, &t, 0), *angle = uniform(n, &t, 1);
+    return b_cast(n->g, ONNX_MAP(n, text, "x y", radius, angle), t.dtype);
 }
 
 // 1 with the probability that the input gives.
 Value *onnx_bernoulli(OnnxNode *n) {
     Type t;
     if (!random_type(n, &t)) return NULL;
-    return b_cast(n->g, b_binary(n->g, OP_Less, uniform(n, &t, 0), b_cast(n->g, n->in[0], DT_F32)), t.dtype);
+    Value *u = uniform(n, &t, 0);
+    return b_cast(n->g, b_binary(n->g, OP_Less, u, b_cast(n->g, n->in[0], DT_F32)), t.dtype);
 }
 
 // ---------------------------------------------------------------- optimizer steps: rate, step count, then groups of tensors

@@ -89,7 +89,8 @@ static Value *extrapolate(OnnxNode *n, const Resize *r, const AxisPlan *p, Value
             any = true;
         }
     if (!any) return v;
-    return b_where(n->g, onnx_along(n, graph_const(n->g, t, NULL), v->type.rank, p->axis), b_like(n->g, v, r->extrapolation), v);
+    Value *outside = onnx_along(n, graph_const(n->g, t, NULL), v->type.rank, p->axis);
+    return b_where(n->g, outside, b_like(n->g, v, r->extrapolation), v);
 }
 
 // Indices that repeat or skip evenly need no gather. NULL: they do not.

@@ -503,5 +503,6 @@ Value *onnx_trilu(OnnxNode *n) {
     bool upper = onnx_int(n, "upper", 1) != 0;
     Value *row = onnx_iota(n, 2, x->type.dim + rank - 2, 0, DT_I64), *column = onnx_iota(n, 2, x->type.dim + rank - 2, 1, DT_I64);
     if (onnx_optional(n, 1)) row = b_binary(n->g, OP_Add, row, onnx_scalar_of(n, n->in[1]));
-    return b_where(n->g, b_binary(n->g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row), x, b_like(n->g, x, 0));
+    Value *kept = b_binary(n->g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row);
+    return b_where(n->g, kept, x, b_like(n->g, x, 0));
 }

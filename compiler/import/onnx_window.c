@@ -268,7 +268,10 @@ Value *onnx_average_pool(OnnxNode *n) {
     Value *x = n->in[0];
     bool padding = onnx_int(n, "count_include_pad", 0) != 0, extra = false;
     for (int i = 0; i < w.rank; i++) extra = extra || w.extra[i];
-    if (extra) return b_binary(n->g, OP_Div, onnx_window_op(n, OP_WindowSum, x, &w), window_counts(n, x, &w, padding));
+    if (extra) {
+        Value *sum = onnx_window_op(n, OP_WindowSum, x, &w);
+        return b_binary(n->g, OP_Div, sum, window_counts(n, x, &w, padding));
+    }
     Node *node = graph_node(n->g, OP_AveragePool, 1, &x, 1);
     node_set_ints(node, "kernel", w.kernel, w.rank);
     set_window(node, &w);

@@ -37,7 +37,11 @@ static Expr *diff_node(ExprPool *p, Expr *e, Expr *const d[3]) {
     Expr *sum = NULL;
     if (!dtype_is_float(e->dtype)) return NULL;
     switch (e->op) {
-    case E_Select: return d[1] || d[2] ? expr_select(p, e->a[0], zero_or(p, d[1], e->dtype), zero_or(p, d[2], e->dtype)) : NULL;
+    case E_Select: {
+        if (!d[1] && !d[2]) return NULL;
+        Expr *x = zero_or(p, d[1], e->dtype), *y = zero_or(p, d[2], e->dtype);
+        return expr_select(p, e->a[0], x, y);
+    }
     case E_Cast: return d[0] && dtype_is_float(e->a[0]->dtype) ? expr_cast(p, d[0], e->dtype) : NULL;
     case E_Const: case E_Arg: case E_Axis: case E_Load: case E_Acc: return NULL;
     case E_Reduce: bug("derivative of a reduction");

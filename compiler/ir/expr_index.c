@@ -451,14 +451,11 @@ static Expr *push_cast(ExprPool *p, Expr *x, int depth) {
     if (x->dtype == DT_INDEX) return x;
     if (is_const(x)) return expr_index(p, x->c.i);
     if (x->op == E_Cast && x->a[0]->dtype == DT_INDEX && int_bounds(x->dtype, &lo, &hi) && x->a[0]->lo >= lo && x->a[0]->hi <= hi) return x->a[0];
-    if (x->dtype == DT_I64 && depth < 8) {
-        if (x->op == E_Add || x->op == E_Sub || x->op == E_Mul || x->op == E_Min || x->op == E_Max)
-            return expr_binary(p, x->op, push_cast(p, x->a[0], depth + 1), push_cast(p, x->a[1], depth + 1));
-        if (x->op == E_FloorMod && is_const(x->a[1]) && x->a[1]->c.i > 0)
-            return expr_binary(p, E_Mod, push_cast(p, x->a[0], depth + 1), push_cast(p, x->a[1], depth + 1));
-        if (x->op == E_Select) return expr_select(p, x->a[0], push_cast(p, x->a[1], depth + 1), push_cast(p, x->a[2], depth + 1));
-    }
-    return expr_make(p, E_Cast, DT_INDEX, x, NULL, NULL);
+    bool same = x->op == E_Add || x->op == E_Sub || x->op == E_Mul || x->op == E_Min || x->op == E_Max;
+    bool mod = x->op == E_FloorMod && is_const(x->a[1]) && x->a[1]->c.i > 0, select = x->op == E_Select;
+    if (x->dtype != DT_I64 || depth >= 8 || !(same || mod || select)) return expr_make(p, E_Cast, DT_INDEX, x, NULL, NULL);
+    Expr *a = push_cast(p, x->a[select ? 1 : 0], depth + 1), *b = push_cast(p, x->a[select ? 2 : 1], depth + 1);
+    return select ? expr_select(p, x->a[0], a, b) : expr_binary(p, mod ? E_Mod : x->op, a, b);
 }
 
 Expr *index_cast(ExprPool *p, Expr *x) { return x->dtype == DT_BOOL || dtype_is_int(x->dtype) ? push_cast(p, x, 0) : NULL; }

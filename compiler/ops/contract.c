@@ -448,7 +448,8 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
     ix[0] = idx[0];
     ix[1] = ix_add(l, ix_mulc(l, ix_divc(l, idx[1], per_group), w->dim[1]), iw[1]);
     for (int i = 0; i < geo.spatial; i++) {
-        ix[2 + i] = ix_addc(l, ix_add(l, ix_mulc(l, idx[2 + i], geo.stride[i]), ix_mulc(l, iw[2 + i], geo.dilation[i])), -geo.lo[i]);
+        Expr *start = ix_mulc(l, idx[2 + i], geo.stride[i]), *step = ix_mulc(l, iw[2 + i], geo.dilation[i]);
+        ix[2 + i] = ix_addc(l, ix_add(l, start, step), -geo.lo[i]);
         cond = ix_in_range(l, cond, ix[2 + i], 0, x->dim[2 + i]);
     }
     Expr *a = lower_guarded(l, n->in[0], ix, cond, expr_zero(l->p, x->dtype)), *b = lower_load(l, n->in[1], iw);

@@ -66,8 +66,10 @@ static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, int64_t size
     Expr *i = lower_load(l, indices, at);
     if (!i) return NULL;
     i = expr_cast(l->p, i, DT_INDEX);
-    if (negative && dtype_class(indices->type.dtype) == CLASS_INT && i->lo < 0)
-        i = expr_select(l->p, expr_binary(l->p, E_Lt, i, expr_index(l->p, 0)), ix_addc(l, i, size), i);
+    if (negative && dtype_class(indices->type.dtype) == CLASS_INT && i->lo < 0) {
+        Expr *below = expr_binary(l->p, E_Lt, i, expr_index(l->p, 0));
+        i = expr_select(l->p, below, ix_addc(l, i, size), i);
+    }
     if (outside) *cond = ix_in_range(l, *cond, i, 0, size);
     return i;
 }

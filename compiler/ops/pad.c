@@ -147,7 +147,7 @@ static Value *unrepeat(Node *n, const PadAttrs *p, int axis, Value *dy) {
     Value *front = b_move_axes(g, dy, axis, 1, 0);
     Type t = front->type;
     t.dim[0] = d;
-    Value *dx = b_scatter_nd(g, b_full(g, &t, 0), graph_const(g, rows, NULL), front, "add");
+    Value *zeros = b_full(g, &t, 0), *dx = b_scatter_nd(g, zeros, graph_const(g, rows, NULL), front, "add");
     return b_move_axes(g, dx, 0, 1, axis);
 }
 
@@ -213,7 +213,7 @@ Expr *lower_pad(Lower *l, Node *n, int out, Expr *const *idx) {
         int64_t step = p.interior[i] + 1;
         cond = ix_in_range(l, cond, j, 0, (t->dim[i] - 1) * step + 1);
         if (step > 1) {
-            Expr *whole = expr_binary(l->p, E_Eq, ix_modc(l, j, step), expr_index(l->p, 0));
+            Expr *rest = ix_modc(l, j, step), *whole = expr_binary(l->p, E_Eq, rest, expr_index(l->p, 0));
             cond = cond ? expr_binary(l->p, E_And, cond, whole) : whole;
         }
         at[i] = ix_divc(l, j, step);

@@ -86,7 +86,8 @@ Expr *lower_random(Lower *l, Node *n, int out, Expr *const *idx) {
     if (n->n_in && n->in[0]) {
         Expr *step = lower_load(l, n->in[0], NULL);
         if (!step) return NULL;
-        step = expr_binary(l->p, E_Add, expr_cast(l->p, step, DT_U32), u32(l, k0));
+        step = expr_cast(l->p, step, DT_U32);
+        step = expr_binary(l->p, E_Add, step, u32(l, k0));
         key = expr_binary(l->p, E_BitXor, mix_expr(l, step), key);
     }
     Expr *i = expr_cast(l->p, lower_flat(l, &n->out[out]->type, idx), DT_U32);
@@ -94,10 +95,12 @@ Expr *lower_random(Lower *l, Node *n, int out, Expr *const *idx) {
     Expr *keyed = expr_binary(l->p, E_BitXor, inner, key), *word = mix_expr(l, keyed);
     if (d == DT_F64) {
         Expr *low = mix_expr(l, expr_binary(l->p, E_BitXor, keyed, u32(l, SECOND_WORD)));
-        Expr *high = expr_binary(l->p, E_Mul, top_bits(l, word, 27, d), expr_const_f(l->p, d, 0x1p26));
-        return expr_binary(l->p, E_Mul, expr_binary(l->p, E_Add, high, top_bits(l, low, 26, d)), expr_const_f(l->p, d, 0x1p-53));
+        Expr *high = top_bits(l, word, 27, d);
+        high = expr_binary(l->p, E_Mul, high, expr_const_f(l->p, d, 0x1p26));
+        Expr *both = expr_binary(l->p, E_Add, high, top_bits(l, low, 26, d));
+        return expr_binary(l->p, E_Mul, both, expr_const_f(l->p, d, 0x1p-53));
     }
     int bits = random_bits(d);
-    Expr *e = expr_binary(l->p, E_Mul, top_bits(l, word, bits, DT_F32), expr_const_f(l->p, DT_F32, 1.0 / (double)(1u << bits)));
+    Expr *top = top_bits(l, word, bits, DT_F32), *e = expr_binary(l->p, E_Mul, top, expr_const_f(l->p, DT_F32, 1.0 / (double)(1u << bits)));
     return d == DT_F32 ? e : expr_cast(l->p, e, d);
 }

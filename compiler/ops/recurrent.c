@@ -150,14 +150,16 @@ static bool step_rnn(const Layer *l, Graph *g, Value *row, Value **state) {
 
 // z, r = f(...); n = g(xn + (r * h) Rn^T) or, linear before reset, g(xn + r * (h Rn^T + bn)); h' = (1 - z) * n + z * h
 static bool step_gru(const Layer *l, Graph *g, Value *row, Value **state) {
-    Value *h = state[0], *xn = gate(l, g, row, 2), *hn, *zr;
+    Value *h = state[0], *xn = gate(l, g, row, 2), *xzr = part(g, row, 1, 0, 2 * l->hidden), *hn, *zr, *r;
     if (l->recurrent_bias) {
         Value *product = b_matmul(g, h, l->rt);
-        zr = plus(g, part(g, product, 1, 0, 2 * l->hidden), part(g, row, 1, 0, 2 * l->hidden));
-        hn = times(g, activate(l, g, 0, gate(l, g, zr, 1)), plus(g, gate(l, g, product, 2), l->recurrent_bias));
+        zr = plus(g, part(g, product, 1, 0, 2 * l->hidden), xzr);
+        r = activate(l, g, 0, gate(l, g, zr, 1));
+        hn = times(g, r, plus(g, gate(l, g, product, 2), l->recurrent_bias));
     } else {
-        zr = plus(g, b_matmul(g, h, part(g, l->rt, 1, 0, 2 * l->hidden)), part(g, row, 1, 0, 2 * l->hidden));
-        hn = b_matmul(g, times(g, activate(l, g, 0, gate(l, g, zr, 1)), h), part(g, l->rt, 1, 2 * l->hidden, l->hidden));
+        zr = plus(g, b_matmul(g, h, part(g, l->rt, 1, 0, 2 * l->hidden)), xzr);
+        r = times(g, activate(l, g, 0, gate(l, g, zr, 1)), h);
+        hn = b_matmul(g, r, part(g, l->rt, 1, 2 * l->hidden, l->hidden));
     }
     Value *z = activate(l, g, 0, gate(l, g, zr, 0)), *n = activate(l, g, 1, plus(g, hn, xn));
     state[0] = b_map(g, "(1 - z) * n + z * h", "z n h", 3, (Value *[]){ z, n, h });
@@ -174,7 +176,8 @@ static bool step_lstm(const Layer *l, Graph *g, Value *row, Value **state) {
     Value *i = activate(l, g, 0, peep(l, g, gate(l, g, z, 0), 0, c)), *f;
     if (node_int(l->node, "input_forget", 0)) f = b_map(g, "1 - x", "x", 1, &i);
     else f = activate(l, g, 0, peep(l, g, gate(l, g, z, 2), 2, c));
-    c = plus(g, times(g, f, c), times(g, i, activate(l, g, 1, gate(l, g, z, 3))));
+    c = times(g, f, c);
+    c = plus(g, c, times(g, i, activate(l, g, 1, gate(l, g, z, 3))));
     Value *o = activate(l, g, 0, peep(l, g, gate(l, g, z, 1), 1, c));
     state[0] = times(g, o, activate(l, g, 2, c));
     state[1] = c;
@@ -248,7 +251,9 @@ static Value *projection_bias(Graph *g, Layer *l, const Cell *cell, Value *bias)
     Value *input = part(g, bias, 0, 0, all), *recurrent = part(g, bias, 0, all, all);
     if (!l->recurrent_bias) return plus(g, input, recurrent);
     l->recurrent_bias = part(g, recurrent, 0, 2 * h, h);
-    return b_concat(g, 0, 2, (Value *[]){ plus(g, part(g, input, 0, 0, 2 * h), part(g, recurrent, 0, 0, 2 * h)), part(g, input, 0, 2 * h, h) });
+    Value *zr = part(g, input, 0, 0, 2 * h);
+    zr = plus(g, zr, part(g, recurrent, 0, 0, 2 * h));
+    return b_concat(g, 0, 2, (Value *[]){ zr, part(g, input, 0, 2 * h, h) });
 }
 
 static bool layer_init(Layer *l, Node *n, const Cell *cell, int direction) {
@@ -321,8 +326,8 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     }
     if (!r.rows || !state[0]) return NULL;
     if (steps != 1) return run_loop(&r, g, steps, state);
-    Value *y;
-    if (!step_masked(cell, &l, g, without_axis(g, r.rows, time_axis), r.lengths, number(g, 0), state, &y)) return NULL;
+    Value *y, *row = without_axis(g, r.rows, time_axis);
+    if (!step_masked(cell, &l, g, row, r.lengths, number(g, 0), state, &y)) return NULL;
     return with_axis(g, y, 0);
 }
 

@@ -367,7 +367,9 @@ Expr *lower_shape(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     const Type *t = &n->in[0]->type;
     Expr *e = expr_const_i(l->p, DT_I64, t->rank ? t->dim[t->rank - 1] : 0);
-    for (int i = t->rank - 2; i >= 0; i--)
-        e = expr_select(l->p, expr_binary(l->p, E_Eq, idx[0], expr_index(l->p, i)), expr_const_i(l->p, DT_I64, t->dim[i]), e);
+    for (int i = t->rank - 2; i >= 0; i--) {
+        Expr *here = expr_binary(l->p, E_Eq, idx[0], expr_index(l->p, i));
+        e = expr_select(l->p, here, expr_const_i(l->p, DT_I64, t->dim[i]), e);
+    }
     return e;
 }

@@ -341,8 +341,9 @@ static Kernel *copy_kernel(Arena *a, Graph *g, Value *from, Value *to) {
 // One coordinate from an index tensor: negative counts from the end; *ok narrows to "inside".
 static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, int64_t extent, Expr **ok) {
     Expr *i = expr_cast(p, expr_load(p, indices, flat, NULL, NULL), DT_INDEX), *zero = expr_index(p, 0);
-    i = expr_select(p, expr_binary(p, E_Lt, i, zero), expr_binary(p, E_Add, i, expr_index(p, extent)), i);
-    Expr *in = expr_binary(p, E_And, expr_binary(p, E_Le, zero, i), expr_binary(p, E_Lt, i, expr_index(p, extent)));
+    Expr *size = expr_index(p, extent), *below = expr_binary(p, E_Lt, i, zero), *wrapped = expr_binary(p, E_Add, i, size);
+    i = expr_select(p, below, wrapped, i);
+    Expr *low = expr_binary(p, E_Le, zero, i), *in = expr_binary(p, E_And, low, expr_binary(p, E_Lt, i, size));
     *ok = *ok ? expr_binary(p, E_And, *ok, in) : in;
     return i;
 }
