@@ -113,11 +113,11 @@ def run_case(case, env, timeout):
     text = err + out
     if rc is None:
         state, reason = "hang", f"no end within {timeout} s"
+    elif rc < 0 or rc > 5 or BROKEN.search(text):
+        state, reason = "crash", f"status {rc}: " + first_reason(text)
     elif rc == 0:
         frozen = re.search(r" frozen=(.+)", out)                # a shape depends on these inputs, so they were made constants
         state, reason = "pass", f"with constant {frozen[1]}" if frozen else ""
-    elif rc < 0 or rc > 5 or BROKEN.search(text):
-        state, reason = "crash", f"status {rc}: " + first_reason(text)
     elif LATE.search(text):
         state, reason = "hang", first_reason(text)
     elif re.search(r"^FAIL ", UNBUILT.sub("", out), re.M):
