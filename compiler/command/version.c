@@ -21,4 +21,5 @@ void options_version(void) {
     printf("  Vulkan      no\n");
 #endif
     printf("  libclang    %s\n", clang ? clang : "no");
+    printf("  OpenBLAS    %s\n", HAVE_OPENBLAS ? "found (the kernel benchmark's yardstick; generated code never needs it)" : "no");
 }

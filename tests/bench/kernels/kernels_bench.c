@@ -3,6 +3,9 @@
  * times those marked so.  kernels_bench [check|time] [part of a name].  A line a case:
  *   NAME ok err=E of bound    (E: largest error over the bound of a sum of that length)     NAME ms=.. gflops=.. */
 #define _POSIX_C_SOURCE 200112L
+#ifdef HAVE_OPENBLAS
+#include <cblas.h> /* before the cases, which define M and N */
+#endif
 #include "cases_c.h"
 #include "../../../compiler/schedule/pack.h"
 #include "../../../compiler/schedule/tiles.h"
@@ -92,6 +95,27 @@ static double error_of(double got, double want, double magnitude, int64_t depth)
     return isfinite(got) ? fabs(got - want) / bound : 1e9;
 }
 
+#ifdef HAVE_OPENBLAS
+static GemmShape blas_shape;
+static void run_blas(const float *a, const float *b, float *c, const float *e, unsigned char *scratch)
+{
+    const int m = (int)blas_shape.m, n = (int)blas_shape.n, k = (int)blas_shape.k;
+    (void)e, (void)scratch;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0f, a, k, b, n, 0.0f, c, n);
+}
+
+/* The same product by OpenBLAS, single-threaded (OPENBLAS_NUM_THREADS=1), right after ours. */
+static void time_blas(const char *name, const float *a, const float *b, float *c, const GemmShape *s)
+{
+    char text[64];
+    if (s->batch != 1 || s->ak != 1 || s->am != s->k || s->bn != 1 || s->bk != s->n)
+        return;
+    blas_shape = *s;
+    snprintf(text, sizeof text, "  OpenBLAS %.50s", name);
+    time_run(text, run_blas, a, b, c, NULL, NULL, 2.0 * (double)s->m * (double)s->n * (double)s->k);
+}
+#endif
+
 /* m == 0: the case is one of gemv. */
 static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int kind, int timing)
 {
@@ -126,6 +150,10 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
         report(name, worst);
     if (timing)
         time_run(name, run, a, packed, c + GUARD, e, scratch, 2.0 * (double)cn * (double)s.k);
+#ifdef HAVE_OPENBLAS
+    if (timing)
+        time_blas(name, a, b, c + GUARD, &s);
+#endif
     if (packed != b)
         free(packed);
     free(a), free(b), free(c), free(e), free(block);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds kernels_bench and runs it.  usage: run.sh BUILD_DIR [check|time [PART]]
-# $CC (cc), $CFLAGS (-O3 -march=native): how kernels are compiled; $TARGET: LANES,REGISTERS,L1,L2 (empty: the generic target).
+# With OpenBLAS installed, matrix products are timed beside it. $CC (cc), $CFLAGS (-O3 -march=native): how kernels are compiled; $TARGET: LANES,REGISTERS,L1,L2 (empty: the generic target).
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../../..
@@ -14,7 +14,9 @@ done
 warn="-Wall -Wextra -Wconversion -Wshadow -pedantic"
 ${CC:-cc} -std=c11 -O1 $warn "$here/gen.c" "$root/compiler/schedule/tiles.c" -o "$out/gen"
 "$out/gen" $TARGET >"$out/cases_c.h" 2>"$out/tiles.txt"
+blas=
+if pkg-config --exists openblas 2>/dev/null; then blas="-DHAVE_OPENBLAS $(pkg-config --cflags --libs openblas)"; fi
 # shellcheck disable=SC2086
 ${CC:-cc} -std=c99 ${CFLAGS:--O3 -march=native} $warn -I"$out" -I"$root/templates/c" "$here/kernels_bench.c" \
-    "$root/compiler/schedule/pack.c" "$root/compiler/schedule/tiles.c" -lm -o "$out/kernels_bench"
-"$out/kernels_bench" "$@"
+    "$root/compiler/schedule/pack.c" "$root/compiler/schedule/tiles.c" $blas -lm -o "$out/kernels_bench"
+OPENBLAS_NUM_THREADS=1 "$out/kernels_bench" "$@"
