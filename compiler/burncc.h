@@ -315,6 +315,7 @@ Expr *expr_acc(ExprPool *p, DType d);                   // E_Acc: a template ker
 Expr *expr_unary(ExprPool *p, EOp op, Expr *x);
 Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y);           // INDEX operands are kept in simplified affine form, div/mod by ranges
 Expr *expr_select(ExprPool *p, Expr *c, Expr *x, Expr *y);
+Expr *expr_bits(ExprPool *p, Expr *x, DType to);        // the same bits as another type of the same width: numbers of 8, 16, 32 or 64 bits
 Expr *expr_cast(ExprPool *p, Expr *x, DType to);        // to/from DT_INDEX allowed
 Expr *expr_subst(ExprPool *p, Expr *e, Expr *const *args);           // E_Arg i -> args[i]; args from any pool are copied into p
 Expr *expr_map_leaves(ExprPool *p, Expr *e, Expr *(*leaf)(void *ctx, Expr *e), void *ctx);   // rebuild with leaves replaced (NULL: keep)

@@ -229,6 +229,20 @@ Expr *expr_cast_to(ExprPool *p, Expr *x, DType to, bool to_infinity) {
 
 Expr *expr_cast(ExprPool *p, Expr *x, DType to) { return expr_cast_to(p, x, to, false); }
 
+Expr *expr_bits(ExprPool *p, Expr *x, DType to) {
+    static const DType whole[] = { [1] = DT_U8, [2] = DT_U16, [4] = DT_U32, [8] = DT_U64 };
+    DType from = x->dtype;
+    if (!is_number(from) || !is_number(to) || dtype_size(from) != dtype_size(to)) bug("the bits of %s as %s", dtype_name(from), dtype_name(to));
+    if (from == to || (!dtype_is_float(from) && !dtype_is_float(to))) return expr_cast(p, x, to);
+    if (dtype_is_float(from) && dtype_is_float(to)) return expr_bits(p, expr_bits(p, x, whole[dtype_size(to)]), to);
+    if (x->op == E_Bits && x->a[0]->dtype == to && !dtype_is_float(to)) return x->a[0];      // a NaN's payload may not survive the other way
+    if (is_const(x)) {
+        Scalar s = eval_bits(from, to, x->c);
+        return dtype_is_float(to) ? expr_const_f(p, to, s.f) : expr_const_i(p, to, s.i);
+    }
+    return expr_make(p, E_Bits, to, x, NULL, NULL);
+}
+
 // ---- postorder
 
 typedef struct OrderIndex { const Expr **key; int *position; size_t mask; } OrderIndex;
@@ -329,6 +343,7 @@ static Expr *rebuild_node(ExprPool *p, Expr *e, Expr *const a[3], const ExprOrde
     case E_Load: return expr_load(p, e->value, a[0], a[1], a[2]);
     case E_Select: return expr_select(p, a[0], a[1], a[2]);
     case E_Cast: return expr_cast_to(p, a[0], e->dtype, e->c.i != 0);
+    case E_Bits: return expr_bits(p, a[0], e->dtype);
     case E_Reduce: {
         int axes[MAX_RANK];                     // an axis that was replaced by another is reduced over under its new number
         for (int i = 0; i < e->n_axes; i++) {

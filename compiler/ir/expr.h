@@ -55,6 +55,7 @@ Expr *expr_chain(ExprPool *p, Expr *x, Expr *y);         // expr_diff.c: x * y, 
 // expr_eval.c
 Scalar eval_op(EOp op, DType operands, Scalar x, Scalar y);                 // operands: dtype of x and y
 Scalar eval_cast_scalar(DType from, DType to, bool to_infinity, Scalar x);
+Scalar eval_bits(DType from, DType to, Scalar x);       // one of them a float, the other an integer of its width
 int64_t int_wrap(DType d, uint64_t bits);               // the low bits, sign- or zero-extended to d's width
 bool int_bounds(DType d, int64_t *lo, int64_t *hi);     // of an integer dtype; hi of u64 saturates
 double float_round(DType d, double v);                  // to the precision that arithmetic of this dtype runs in

@@ -218,6 +218,18 @@ Scalar eval_cast_scalar(DType from, DType to, bool to_infinity, Scalar x) {
     return (Scalar){ .f = v };
 }
 
+Scalar eval_bits(DType from, DType to, Scalar x) {
+    union { float f; uint32_t u; } single;
+    if (dtype_is_float(from)) {
+        single.f = (float)x.f;
+        uint64_t bits = from == DT_F64 ? x.u : from == DT_F32 ? single.u : small_from_float(from, single.f, true);
+        return (Scalar){ .i = int_wrap(to, bits) };
+    }
+    if (to == DT_F64) return x;
+    single.u = (uint32_t)x.u;
+    return (Scalar){ .f = to == DT_F32 ? (double)single.f : (double)small_to_float(to, single.u & (dtype_size(to) == 1 ? 0xffu : 0xffffu)) };
+}
+
 Scalar expr_eval(const Expr *e, const Scalar *args) {
     ExprOrder o;
     order_make(&o, e);
@@ -231,6 +243,7 @@ Scalar expr_eval(const Expr *e, const Scalar *args) {
         case E_Arg: v[i] = args[n->c.i]; break;
         case E_Select: v[i] = v[a[0]].i ? v[a[1]] : v[a[2]]; break;
         case E_Cast: v[i] = eval_cast_scalar(n->a[0]->dtype, n->dtype, n->c.i != 0, v[a[0]]); break;
+        case E_Bits: v[i] = eval_bits(n->a[0]->dtype, n->dtype, v[a[0]]); break;
         case E_Axis: case E_Load: case E_Acc: case E_Reduce: bug("%s has no value outside a kernel", expr_table[n->op].name);
         default: v[i] = eval_op(n->op, n->a[0]->dtype, v[a[0]], a[1] >= 0 ? v[a[1]] : (Scalar){ .i = 0 });
         }

@@ -159,6 +159,8 @@ static const Helper c_helpers[] = {
 
     FN("uint32_t", "burn_f32_bits", "float v", "uint32_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
     FN("float", "burn_f32_of_bits", "uint32_t u", "float v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
+    FN("uint64_t", "burn_f64_bits", "double v", "uint64_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
+    FN("double", "burn_f64_of_bits", "uint64_t u", "double v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
     FN("float", "burn_f16_to_f32", "uint16_t h",
        "uint32_t m = (h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;\n"
        "    float finite = burn_f32_of_bits(m) * 5.19229686e+33f;  /* 2^112 */\n"

@@ -133,6 +133,13 @@ static Term call(Parser *q, const char *name) {
         if (to != DT_BOOL && !dtype_is_int(to) && !dtype_is_float(to)) return fail(q, "no casts to ", name);
         return of(x.e ? expr_cast(q->p, x.e, to) : typed(q, x, to));
     }
+    if (strncmp(name, "bits_", 5) == 0 && dtype_parse(name + 5, &to)) {
+        expect(q, ")");
+        if (q->error) return x;
+        DType from = x.e ? x.e->dtype : DT_NONE;
+        bool numbers = (dtype_is_int(from) || dtype_is_float(from)) && (dtype_is_int(to) || dtype_is_float(to));
+        return numbers && dtype_size(from) == dtype_size(to) ? of(expr_bits(q->p, x.e, to)) : fail(q, "wants a number of the same width: ", name);
+    }
     for (int op = 0; op < E_COUNT; op++) {
         if (!is_function((EOp)op, name)) continue;
         Term y = { .e = NULL };

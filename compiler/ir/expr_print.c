@@ -84,6 +84,7 @@ static int print_node(const Printer *q, Text *t, const Expr *e, const int *a) {
     case E_Load: print_load(q, t, e, a); return LEVEL_PRIMARY;
     case E_Reduce: print_reduce(q, t, e, a); return LEVEL_PRIMARY;
     case E_Cast: text_printf(t, "%s(%s)", dtype_name(e->dtype), q->piece[a[0]].text); return LEVEL_PRIMARY;
+    case E_Bits: text_printf(t, "bits_%s(%s)", dtype_name(e->dtype), q->piece[a[0]].text); return LEVEL_PRIMARY;
     case E_Select:
         operand(q, t, a[0], LEVEL_SELECT + 1);
         text_printf(t, " ? ");

@@ -286,6 +286,26 @@ static void cast_text(const Language *l, Text *out, const Expr *e, const char *x
     }
 }
 
+// The bits of a float are what is stored of it.
+static void bits_text(const Language *l, Text *out, const Expr *e, const char *x) {
+    DType from = e->a[0]->dtype, to = e->dtype;
+    bool wide = from == DT_F64 || to == DT_F64, single = from == DT_F32 || to == DT_F32;
+    const char *type = l->type(dtype_is_float(from) ? to : from);
+    const char *whole = wide ? l->u64 : l->glsl || single ? l->u32 : dtype_size(to) == 2 ? "uint16_t" : "uint8_t";
+    if (dtype_is_float(from)) {
+        const char *of = l->glsl && wide ? "doubleBitsToUint64" : l->glsl && single ? "floatBitsToUint" : wide ? "burn_f64_bits" : single ? "burn_f32_bits" : "";
+        text_printf(out, l->glsl ? "%s(" : "(%s)", type);
+        if (*of) text_printf(out, "%s(%s)", of, x);
+        else text_printf(out, "burn_f32_to_%s(%s)", dtype_name(from), x);
+        if (l->glsl) text_printf(out, ")");
+    } else {
+        const char *of = l->glsl && wide ? "uint64BitsToDouble" : l->glsl && single ? "uintBitsToFloat" : wide ? "burn_f64_of_bits" : single ? "burn_f32_of_bits" : "";
+        if (*of) text_printf(out, "%s(", of);
+        else text_printf(out, "burn_%s_to_f32(", dtype_name(to));
+        text_printf(out, l->glsl ? "%s(%s)%s)" : "(%s)%s%s)", whole, x, l->glsl && !wide && !single ? (dtype_size(to) == 2 ? " & 0xffffu" : " & 0xffu") : "");
+    }
+}
+
 // ---- a node
 
 // Free to compute: a choice between two such needs no masks to become vector code.
@@ -299,6 +319,7 @@ static void node_text(const Language *l, Text *out, const Expr *e, const char *c
     }
     for (int k = 0; k < expr_table[e->op].arity; k++) f.operand[k] = operand(out->arena, e, k, text[k]);
     if (e->op == E_Cast) cast_text(l, out, e, text[0]);
+    else if (e->op == E_Bits) bits_text(l, out, e, f.operand[0]);
     else if (e->op == E_Select) {
         if (!l->glsl && dtype_is_float(e->dtype) && !(is_cheap(e->a[1]) && is_cheap(e->a[2]))) {
             fill(&f, "burn_select_@($0, $1, $2)");

@@ -149,6 +149,8 @@ static void run_operation(const Blocks *g, int i, int count) {
         for (int k = 0; k < count; k++) v[k] = x[k].i ? y[k] : z[k];
     } else if (e->op == E_Cast) {
         for (int k = 0; k < count; k++) v[k] = eval_cast_scalar(d, e->dtype, e->c.i != 0, x[k]);
+    } else if (e->op == E_Bits) {
+        for (int k = 0; k < count; k++) v[k] = eval_bits(d, e->dtype, x[k]);
     } else if (d == DT_F32 && e->op == E_Add) {
         for (int k = 0; k < count; k++) v[k].f = (double)(float)(x[k].f + y[k].f);
     } else if (d == DT_F32 && e->op == E_Mul) {
