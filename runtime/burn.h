@@ -32,8 +32,8 @@ enum {
     BURN_ENODEV = -7   /* no such device */
 };
 
-/* Element types, with the numbers of ONNX's TensorProto.DataType. BOOL is one byte, 0 or 1; the 4-bit types hold
- * two elements a byte, the first in the low half. */
+/* Element types, with the numbers of ONNX's TensorProto.DataType. BOOL is one byte, 0 or 1; elements of the
+ * types below a byte take one each, integers sign- or zero-extended. */
 typedef enum burn_dtype {
     BURN_UNDEFINED = 0,
     BURN_FLOAT = 1,
