@@ -58,7 +58,10 @@ typedef enum burn_dtype {
     BURN_FLOAT8E5M2FNUZ = 20,
     BURN_UINT4 = 21,
     BURN_INT4 = 22,
-    BURN_FLOAT4E2M1 = 23
+    BURN_FLOAT4E2M1 = 23,
+    BURN_FLOAT8E8M0 = 24,
+    BURN_UINT2 = 25,
+    BURN_INT2 = 26
 } burn_dtype;
 
 /* A caller's buffer: `bytes` at `data`, aligned for its element type. The caller owns it; a model reads its inputs
