@@ -162,6 +162,16 @@ Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
 // ---------------------------------------------------------------- onnx_sequence.c
 bool onnx_is_sequence(const Value *v);                  // a stand-in for values that are known one by one; rows with the argument "any" take it
 
+// ---------------------------------------------------------------- onnx_ml.c: what its models share with onnx_tree.c
+typedef struct ClassLabels { const int64_t *ints; int count; bool strings; } ClassLabels;  // strings: ints is NULL
+const float *onnx_floats(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent or empty
+Value *onnx_rows_of(OnnxNode *n, Value *x);             // [N, F] of f32, or f64 where x is; [F] is one row
+Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how);             // NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
+ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings);           // the attributes' names
+Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index);
+Value *onnx_first_best(OnnxNode *n, Value *scores);     // [N, C] -> index of the first maximum, i64[N]
+Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities);           // [N, 1] -> [N, 2]: 1 - x or -x before x
+
 // ---------------------------------------------------------------- onnx_rows.c
 typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
 const OnnxRow *onnx_rows(int *count);                    // all, for `burncc ops`

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// ONNX's operators of classical machine learning (domain ai.onnx.ml) on numbers: preparation of features, linear models, support vectors.
+//
+// In: an OnnxNode. Out: maps, reductions and products over constant tables that are built from attributes. Strings are not compiled: a
+// classifier with string labels imports, and a diagnostic follows only where its labels are used. Trees: onnx_tree.c.
+#include "import/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- what the models share
+
+const float *onnx_floats(const OnnxNode *n, const char *name, int *count) {
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_FLOATS);
+    *count = a ? a->n : 0;
+    return a && a->n ? a->floats : NULL;
+}
+
+static Value *vector(OnnxNode *n, DType d, int count, const float *v) {
+    Tensor *t = tensor_new(n->g->arena, type_make(d, 1, (Dim[]){ count }));
+    for (int i = 0; i < count; i++) tensor_set_f(t, i, v[i]);
+    return graph_const(n->g, t, NULL);
+}
+
+Value *onnx_rows_of(OnnxNode *n, Value *x) {
+    if (x->type.rank < 1) return onnx_fail(n, "the input must have at least 1 dimension");
+    Dim rows = x->type.rank == 1 ? 1 : x->type.dim[0];
+    x = b_cast(n->g, x, x->type.dtype == DT_F64 ? DT_F64 : DT_F32);
+    if (!x || x->type.rank == 2) return x;
+    return b_reshape(n->g, x, 2, (Dim[]){ rows, onnx_product(n->g, &x->type, x->type.rank > 1, x->type.rank) });
+}
+
+static Value *softmax_nonzero(OnnxNode *n, Value *x) {
+    const int64_t axis = 1;
+    Value *top = b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true);
+    Value *e = top ? ONNX_MAP(n, "abs(x) > 1e-7 ? exp(x - y) : 0", "x y", x, top) : NULL;
+    Value *sum = b_reduce(n->g, OP_ReduceSum, e, 1, &axis, true);
+    return sum ? ONNX_MAP(n, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
+}
+
+// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147.
+Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how) {
+    static const char probit[] = "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(sqrt(v * v - l / 0.147) - v); 1.41421356 * (p < 0 ? -r : r)";
+    if (!x || !strcmp(how, "NONE")) return x;
+    if (!strcmp(how, "LOGISTIC")) return b_unary(n->g, OP_Sigmoid, x);
+    if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(n, x);
+    if (!strcmp(how, "PROBIT")) return ONNX_MAP(n, probit, "x", x);
+    if (strcmp(how, "SOFTMAX")) return onnx_fail(n, "attribute \"post_transform\" is \"%s\"", how);
+    Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
+    node_set_int(node, "axis", 1);
+    return onnx_finish(node);
+}
+
+ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings) {
+    const OnnxAttr *names = onnx_attr(n, strings, ONNX_STRINGS);
+    ClassLabels l = { 0 };
+    l.ints = onnx_ints(n, ints, &l.count);
+    if (!l.count && names) l = (ClassLabels){ .strings = true, .count = names->n };
+    return l;
+}
+
+// Strings have no code: what stands for them is refused where it is used.
+Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index) {
+    bool counting = true;
+    if (l->strings) return graph_const(n->g, tensor_new(n->g->arena, type_make(DT_STRING, 0, NULL)), NULL);
+    for (int i = 0; i < l->count; i++) counting &= l->ints[i] == i;
+    return counting ? index : b_gather(n->g, b_ints(n->g, l->count, l->ints), index, 0);
+}
+
+Value *onnx_first_best(OnnxNode *n, Value *scores) {
+    if (!scores) return NULL;
+    Node *node = graph_node(n->g, OP_ArgMax, 1, &scores, 1);
+    node_set_int(node, "axis", 1);
+    node_set_int(node, "keepdims", 0);
+    return onnx_finish(node);
+}
+
+// One score for two classes -> a score each. SOFTMAX and the like have no effect on them, as in ONNX Runtime.
+Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
+    if (!x) return NULL;
+    if (!strcmp(how, "PROBIT")) return onnx_post_transform(n, x, how);
+    Value *other = probabilities ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
+    Value *both = b_concat(n->g, 1, 2, (Value *[]){ other, x });
+    return !probabilities && !strcmp(how, "LOGISTIC") ? b_unary(n->g, OP_Sigmoid, both) : both;
+}
+
+// ---------------------------------------------------------------- features
+
+// One number for all or one per column; missing: otherwise.
+static Value *per_column(OnnxNode *n, const char *attr, DType d, double otherwise, const Value *x) {
+    int count;
+    const float *v = onnx_floats(n, attr, &count);
+    Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
+    if (!count) return b_scalar(n->g, d, otherwise);
+    if (count == 1) return b_scalar(n->g, d, v[0]);
+    if (dim_is_const(columns) && columns != count) return onnx_fail(n, "attribute \"%s\" has %d values for %lld columns", attr, count, (long long)columns);
+    return vector(n, d, count, v);
+}
+
+Value *onnx_scaler(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Value *x = b_cast(n->g, n->in[0], DT_F32);
+    Value *offset = per_column(n, "offset", DT_F32, 0, x), *scale = per_column(n, "scale", DT_F32, 1, x);
+    return offset && scale ? ONNX_MAP(n, "(x - y) * z", "x y z", x, offset, scale) : NULL;
+}
+
+Value *onnx_normalizer(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    const char *norm = onnx_string(n, "norm", "MAX");
+    bool max = !strcmp(norm, "MAX"), l1 = !strcmp(norm, "L1");
+    Value *x = b_cast(n->g, n->in[0], DT_F32);
+    if (!max && !l1 && strcmp(norm, "L2")) return onnx_fail(n, "attribute \"norm\" is \"%s\"", norm);
+    if (x->type.rank < 1 || x->type.rank > 2) return onnx_fail(n, "wants a vector or a matrix");
+    const int64_t axis = x->type.rank - 1;
+    Value *size = max ? b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true) : b_reduce(n->g, OP_ReduceSum, b_unary(n->g, l1 ? OP_Abs : OP_Square, x), 1, &axis, true);
+    if (!max && !l1) size = b_unary(n->g, OP_Sqrt, size);
+    return size ? ONNX_MAP(n, "y == 0 ? x : x / y", "x y", x, size) : NULL;
+}
+
+Value *onnx_imputer(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Value *x = n->in[0];
+    if (dtype_is_float(x->type.dtype)) {
+        Value *fill = per_column(n, "imputed_value_floats", x->type.dtype, 0, x);
+        double hole = onnx_float(n, "replaced_value_float", 0);
+        return !fill ? NULL : isnan(hole) ? ONNX_MAP(n, "isnan(x) ? y : x", "x y", x, fill) : ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_like(n->g, x, hole));
+    }
+    int count;
+    const int64_t *v = onnx_ints(n, "imputed_value_int64s", &count);
+    Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
+    if (!count || (count > 1 && dim_is_const(columns) && columns != count)) return onnx_fail(n, "attribute \"imputed_value_int64s\" wants a value, or one for each column");
+    Value *fill = b_cast(n->g, b_ints(n->g, count, v), x->type.dtype), *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int(n, "replaced_value_int64", 0) });
+    return x->type.rank ? ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) : onnx_fail(n, "the input must have at least 1 dimension");
+}
+
+// Each input is cut or padded with zeros to its number of columns.
+Value *onnx_feature_vectorizer(OnnxNode *n) {
+    int count;
+    const int64_t *columns = onnx_ints(n, "inputdimensions", &count);
+    if (!onnx_inputs(n, n->n_in) || !n->n_in) return NULL;
+    if (count != n->n_in) return onnx_fail(n, "attribute \"inputdimensions\" has %d values for %d inputs", count, n->n_in);
+    Value **part = NEW_ARRAY(n->g->arena, Value *, count);
+    for (int i = 0; i < count; i++) {
+        Value *x = part[i] = onnx_rows_of(n, b_cast(n->g, n->in[i], DT_F32));
+        if (!x) return NULL;
+        if (!dim_is_const(x->type.dim[1]) || columns[i] < 0) return onnx_fail(n, "input %d must have a known number of columns", i);
+        part[i] = b_pad(n->g, x, (int64_t[]){ 0, 0 }, (int64_t[]){ 0, columns[i] - x->type.dim[1] }, (int64_t[]){ 0, 0 }, NULL);
+    }
+    return b_concat(n->g, 1, count, part);
+}
+
+// 1 where the input is the category, along a new last axis. An unknown one gives zeros.
+Value *onnx_one_hot_encoder(OnnxNode *n) {
+    int count;
+    const int64_t *categories = onnx_ints(n, "cats_int64s", &count);
+    if (!onnx_inputs(n, 1)) return NULL;
+    if (!count) return onnx_fail(n, "attribute \"cats_int64s\" is missing; other categories than integers are not supported");
+    if (!onnx_int(n, "zeros", 1)) diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
+    Value *x = onnx_insert(n, b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
+    return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, b_ints(n->g, count, categories)), DT_F32) : NULL;
+}
+
+// A column of a label encoder's table: attribute prefix + "int64s", "floats" or "tensor". NULL without a diagnostic when there is none.
+static Tensor *encoder_column(const OnnxNode *n, const char *prefix) {
+    Arena *a = n->g->arena;
+    int count;
+    const int64_t *ints = onnx_ints(n, arena_printf(a, "%s_int64s", prefix), &count);
+    if (count) {
+        Tensor *t = tensor_new(a, type_make(DT_I64, 1, (Dim[]){ count }));
+        memcpy(t->data, ints, sizeof *ints * (size_t)count);
+        return t;
+    }
+    const float *floats = onnx_floats(n, arena_printf(a, "%s_floats", prefix), &count);
+    if (count) {
+        Tensor *t = tensor_new(a, type_make(DT_F32, 1, (Dim[]){ count }));
+        memcpy(t->data, floats, sizeof *floats * (size_t)count);
+        return t;
+    }
+    const OnnxAttr *tensor = onnx_attr(n, arena_printf(a, "%s_tensor", prefix), ONNX_TENSOR);
+    return tensor && tensor->tensor->type.dtype != DT_STRING ? tensor->tensor : NULL;
+}
+
+// values[k] for the first k with keys[k] == x, else the default that follows the values in the table. From version 4 on NaN is a key like another.
+Value *onnx_label_encoder(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Tensor *keys = encoder_column(n, "keys"), *values = encoder_column(n, "values");
+    if (!keys || !values) return onnx_fail(n, "needs numbers as keys and values; strings are not supported");
+    int64_t count = type_count(&keys->type), default_int = onnx_int(n, "default_int64", -1);
+    double otherwise = onnx_float(n, "default_float", -0.0);
+    const OnnxAttr *given = onnx_attr(n, "default_tensor", ONNX_TENSOR);
+    onnx_string(n, "default_string", "");
+    if (count < 1 || count != type_count(&values->type)) return onnx_fail(n, "has %lld keys and %lld values", (long long)count, (long long)type_count(&values->type));
+    Tensor *table = tensor_new(n->g->arena, type_make(values->type.dtype, 1, (Dim[]){ count + 1 }));
+    bool real = dtype_is_float(values->type.dtype);
+    memcpy(table->data, values->data, (size_t)type_bytes(&values->type));
+    if (given && type_count(&given->tensor->type) && real) otherwise = tensor_get_f(given->tensor, 0);
+    if (given && type_count(&given->tensor->type) && !real) default_int = tensor_get_i(given->tensor, 0);
+    if (real) tensor_set_f(table, count, otherwise);
+    else tensor_set_i(table, count, default_int);
+
+    int rank = n->in[0]->type.rank;
+    Value *x = onnx_insert(n, n->in[0], rank), *key = b_cast(n->g, graph_const(n->g, keys, NULL), n->in[0]->type.dtype);
+    if (!x) return NULL;
+    key = b_reshape(n->g, key, 1, (Dim[]){ count });
+    Value *k = onnx_iota(n, 1, (Dim[]){ count }, 0, DT_I64);
+    const char *text = arena_printf(n->g->arena, dtype_is_float(x->type.dtype) && n->opset >= 4 ? "x == y || (isnan(x) && isnan(y)) ? z : %lld" : "x == y ? z : %lld", (long long)count);
+    Value *first = b_reduce(n->g, OP_ReduceMin, ONNX_MAP(n, text, "x y z", x, key, k), 1, (int64_t[]){ rank }, false);
+    return b_gather(n->g, graph_const(n->g, table, NULL), first, 0);
+}
+
+// The recorded form of a list of maps from class to probability is the matrix itself.
+Value *onnx_zip_map(OnnxNode *n) {
+    onnx_class_labels(n, "classlabels_int64s", "classlabels_strings");
+    return onnx_input(n, 0);
+}
+
+// ---------------------------------------------------------------- linear models
+
+// x [N,F] by coefficients [rows,F], plus intercepts [rows] or none.
+static Value *linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
+    if (!x) return NULL;
+    if (rows < 1 || count % rows || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != count / rows))
+        return onnx_fail(n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
+    if (biases && biases != rows) return onnx_fail(n, "has %d intercepts for %d rows", biases, rows);
+    Value *w = b_reshape(n->g, vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
+    Value *y = b_matmul(n->g, b_cast(n->g, x, DT_F32), b_transpose(n->g, w, (int[]){ 1, 0 }));
+    return biases ? b_binary(n->g, OP_Add, y, vector(n, DT_F32, biases, bias)) : y;
+}
+
+Value *onnx_linear_regressor(OnnxNode *n) {
+    int count, biases;
+    if (!onnx_inputs(n, 1)) return NULL;
+    const float *w = onnx_floats(n, "coefficients", &count), *bias = onnx_floats(n, "intercepts", &biases);
+    int64_t targets = onnx_int(n, "targets", 1);
+    if (targets < 1 || targets > count) return onnx_fail(n, "attribute \"targets\" is %lld with %d coefficients", (long long)targets, count);
+    return onnx_post_transform(n, linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias), onnx_string(n, "post_transform", "NONE"));
+}
+
+// One row of coefficients: the score of the second of two classes, whose label wins where it is positive.
+Value *onnx_linear_classifier(OnnxNode *n) {
+    int count, biases;
+    if (!onnx_inputs(n, 1)) return NULL;
+    const float *w = onnx_floats(n, "coefficients", &count), *bias = onnx_floats(n, "intercepts", &biases);
+    ClassLabels labels = onnx_class_labels(n, "classlabels_ints", "classlabels_strings");
+    const char *how = onnx_string(n, "post_transform", "NONE");
+    onnx_int(n, "multi_class", 0);
+    int rows = biases ? biases : labels.count;
+    Value *scores = linear(n, onnx_rows_of(n, n->in[0]), rows, count, w, biases, bias);
+    if (!scores) return NULL;
+    if (rows > 1 && rows != labels.count) return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
+    Value *best = rows > 1 ? onnx_first_best(n, scores) : b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
+    bool two = rows == 1 && labels.count == 2;
+    if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, strcmp(how, "LOGISTIC") != 0) : onnx_post_transform(n, scores, how);
+    if (labels.count == 1) labels.count = 0;
+    return onnx_label(n, &labels, best);
+}
+
+// ---------------------------------------------------------------- support vectors
+
+// sum over supports of coefficient * kernel(x, support) + rho; without supports a linear model.
+Value *onnx_svm_regressor(OnnxNode *n) {
+    int count, biases, n_params, size;
+    if (!onnx_inputs(n, 1)) return NULL;
+    const float *w = onnx_floats(n, "coefficients", &count), *rho = onnx_floats(n, "rho", &biases), *params = onnx_floats(n, "kernel_params", &n_params);
+    const float *support = onnx_floats(n, "support_vectors", &size);
+    const char *kernel = onnx_string(n, "kernel_type", "LINEAR"), *how = onnx_string(n, "post_transform", "NONE");
+    int64_t supports = onnx_int(n, "n_supports", 0), last = 2;
+    double gamma = n_params > 0 ? params[0] : 0, coef0 = n_params > 1 ? params[1] : 0, degree = n_params > 2 ? params[2] : 0;
+    bool one_class = onnx_int(n, "one_class", 0) != 0;
+    Value *x = onnx_rows_of(n, n->in[0]), *y;
+    if (!x || biases < 1) return onnx_fail(n, "needs attribute \"rho\"");
+    x = b_cast(n->g, x, DT_F32);
+    if (!supports) {
+        y = linear(n, x, 1, count, w, 1, rho);
+    } else {
+        if (supports < 1 || supports != count || size % supports || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != size / supports)) return onnx_fail(n, "has %d coefficients and %d numbers for %lld support vectors", count, size, (long long)supports);
+        if (!strcmp(kernel, "RBF")) {
+            Value *s = b_reshape(n->g, vector(n, DT_F32, size, support), 3, (Dim[]){ 1, supports, size / supports });
+            Value *far = b_reduce(n->g, OP_ReduceSum, ONNX_MAP(n, "(x - y) * (x - y)", "x y", onnx_insert(n, x, 1), s), 1, &last, false);
+            y = far ? ONNX_MAP(n, arena_printf(n->g->arena, "exp(x * %.17g)", -gamma), "x", far) : NULL;
+        } else {
+            y = linear(n, x, (int)supports, size, support, 0, NULL);
+            const char *text = !strcmp(kernel, "POLY") ? "pow(x * y + z, w)" : !strcmp(kernel, "SIGMOID") ? "tanh(x * y + z)" : "x";
+            if (*text == 'x' && strcmp(kernel, "LINEAR")) return onnx_fail(n, "attribute \"kernel_type\" is \"%s\"", kernel);
+            y = y ? ONNX_MAP(n, text, "x y z w", y, b_like(n->g, y, gamma), b_like(n->g, y, coef0), b_like(n->g, y, degree)) : NULL;
+        }
+        y = linear(n, y, 1, count, w, 1, rho);
+    }
+    return y && one_class ? ONNX_MAP(n, "x > 0 ? 1 : x * 0 - 1", "x", y) : onnx_post_transform(n, y, how);
+}
