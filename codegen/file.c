@@ -93,6 +93,7 @@ bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, O
         ok = files[open] != NULL;
         if (ok) ok = out_write(files[open++], texts[i].at, texts[i].n);
     }
+    for (int i = 0; i < open && ok; i++) ok = !files[i] || out_write(files[i], NULL, 0);
     for (int i = open - 1; i >= 0; i--) {               // the C file first: when it cannot be had, nothing is
         if (!files[i]) continue;
         if (ok) ok = out_commit(files[i]);

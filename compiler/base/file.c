@@ -92,8 +92,10 @@ static bool out_flush(OutFile *o) {
     return !o->failed;
 }
 
+// Nothing to write (n is 0): what waits in the buffer goes out, so that a full disk is known before any file is committed.
 bool out_write(OutFile *o, const void *p, size_t n) {
     const uint8_t *from = p;
+    if (!n) out_flush(o);
     while (n && !o->failed) {
         size_t take = OUT_BUFFER - o->n < n ? OUT_BUFFER - o->n : n;
         memcpy(o->buffer + o->n, from, take);
