@@ -125,7 +125,7 @@ static int open_inside(const char *base, const char *location, const char *tenso
         if (dir >= 0) close(dir);
         return -1;
     }
-    if (dir < 0) diag_error_as(EXIT_IO, loc, "tensor \"%s\": cannot open external data \"%s\": %s", tensor, location, strerror(errno));
+    if (dir < 0) diag_error_as(EXIT_IO, loc, "tensor \"%s\": cannot open external data \"%s\" in the model's folder: %s; it belongs to the model, copy it there", tensor, location, strerror(errno));
     return dir;
 }
 
@@ -165,7 +165,7 @@ static bool external_bytes(TensorReader *r, const TensorSource *s, const uint8_t
     Mapped *m = map_inside(r, s->location, s->name, loc);
     if (!m) return false;
     if (s->offset < 0 || (uint64_t)s->offset > m->size || s->length < -1 || (s->length >= 0 && (uint64_t)s->length > m->size - (size_t)s->offset)) {
-        diag_error(loc, "tensor \"%s\": offset %lld, length %lld do not lie in external data \"%s\" of %zu bytes", s->name, (long long)s->offset, (long long)s->length, s->location, m->size);
+        diag_error(loc, "tensor \"%s\": offset %lld, length %lld do not lie in external data \"%s\" of %zu bytes; copy it again", s->name, (long long)s->offset, (long long)s->length, s->location, m->size);
         return false;
     }
     *raw = m->data + s->offset;
