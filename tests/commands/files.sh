@@ -31,10 +31,18 @@ status 4 "no such model" "$burncc" missing.onnx -o bad.c
 says 'missing.onnx: error: cannot open'
 status 4 "a folder as model" "$burncc" . -o bad.c
 status 1 "cut model" "$burncc" cut.onnx -o bad.c
+says 'cut.onnx: error: not an ONNX file, or a damaged one'
 status 1 "text as model" "$burncc" text.onnx -o bad.c
 status 1 "unknown operators" "$burncc" unknown.onnx -o bad.c
 says 'Frobnicate'
 says 'Defrobnicate'
+says 'unknown.onnx: node 0 "[^"]+" \(Frobnicate\): error: .* is not supported; `burncc ops` lists those that are'
+status 1 "shapes that do not fit" "$burncc" mismatch.onnx -o bad.c
+says 'mismatch.onnx: node 1 "[^"]+" \(MatMul\): error: cannot multiply f32\[2,3\] by f32\[4,5\]: .* must be'
+status 4 "weights' file is missing" "$burncc" absent.onnx -o bad.c
+says 'absent.onnx: error: tensor "w": cannot open external data "absent.bin" .* copy it there'
+status 1 "weights' file is cut" "$burncc" short.onnx -o bad.c
+says 'short.onnx: error: tensor "w": .* external data "short.bin" of 7 bytes; copy it again'
 status 1 "shape from an input's value" "$burncc" reshape/reshape.onnx -o bad.c
 absent bad.c bad.h bad.bin
 status 4 "no such folder" "$burncc" scores.onnx -o nowhere/bad.c
@@ -43,7 +51,15 @@ status 4 "model that is no file" "$burncc" /dev/null -o bad.c
 if [ -w /dev/full ]; then
     ln -s /dev/full full.c
     status 4 "full disk" "$burncc" scores.onnx -o full.c
+    says 'full.c: error: cannot write: No space left'
     absent full.h full.bin
+    for file in header.h weights.bin; do
+        ln -s /dev/full $file
+        status 4 "full disk for $file" "$burncc" large.onnx -o ${file%.*}.c --embed-limit 4K
+        says "$file: error: cannot write"
+        mv $file full.link
+        absent ${file%.*}.c ${file%.*}.h ${file%.*}.bin
+    done
     "$burncc" --help >/dev/full 2>err
     [ $? = 4 ]
     result $? "full standard output: status 4"

@@ -7,6 +7,8 @@ pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
 large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
 reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value
+mismatch.onnx two matrices that cannot be multiplied, at a node "product"
+absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes
 cut.onnx      scores.onnx without its last 40 bytes;  text.onnx: not protobuf
 """
 import pathlib
@@ -85,6 +87,14 @@ def main(root):
     nodes = [node("Frobnicate", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Defrobnicate", ["b"], ["y"])]
     ends = [value_info("x", FLOAT, [4])], [value_info("y", FLOAT, [4])]
     write(root / "unknown.onnx", model(graph(nodes, *ends)))
+
+    ends = [value_info("x", FLOAT, [2, 3])], [value_info("y", FLOAT, [2, 5])]
+    nodes = [node("Relu", ["x"], ["r"]), node("MatMul", ["r", "w"], ["product"]), node("Neg", ["product"], ["y"])]
+    write(root / "mismatch.onnx", model(graph(nodes, *ends, [tensor("w", FLOAT, [[1.0] * 5] * 4)])))
+    write(root / "short.bin", bytes(7))
+    for name in "absent", "short":
+        outside = tensor("w", FLOAT, [[1.0] * 5] * 3, external=(name + ".bin", 0))
+        write(root / (name + ".onnx"), model(graph([node("MatMul", ["x", "w"], ["y"])], *ends, [outside])))
 
     ends = [value_info("x", FLOAT, [6]), value_info("shape", INT64, [2])], [value_info("y", FLOAT, [None, None])]
     write(root / "reshape" / "reshape.onnx", model(graph([node("Reshape", ["x", "shape"], ["r"]), node("Neg", ["r"], ["y"])], *ends)))
