@@ -231,11 +231,13 @@ Value *graph_input(Graph *g, const char *name, Type t);
 void graph_output(Graph *g, Value *v, const char *name);
 Value *graph_const(Graph *g, Tensor *t, const char *name);
 Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);   // appends at the cursor; outputs without type: call node_infer when attributes are set
+Value *node_add_output(Node *n, int at);                // a result more, at that place
 bool node_infer(Node *n);                               // runs the shape rule; false with a diagnostic at n->loc
 void graph_remove(Graph *g, Node *n);
 void graph_replace(Graph *g, Value *old, Value *with);  // every use, outputs and bodies included
 int *graph_use_counts(const Graph *g, Arena *scratch);  // by value id; an output counts as a use
 Graph *graph_clone(Graph *g, const char *name);
+void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs);      // copies a body's nodes before to's cursor
 void node_set_int(Node *n, const char *name, int64_t v);
 void node_set_float(Node *n, const char *name, double v);
 void node_set_string(Node *n, const char *name, const char *v);
@@ -366,6 +368,8 @@ Expr *lower_none(Lower *l, Node *n, int out, Expr *const *idx);     // claimed b
 typedef bool PassFn(Graph *g);                          // true: changed something
 bool passes_run(Graph *g, const Options *o);            // false: diagnostics
 Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt);        // grad/reverse.c: appends the backward graph; NULL with diag
+// The same from outputs y whose gradients dy are given: the sum over y of dy * (dy/dwrt).
+Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt);
 bool pass_bind_dims(Graph *g, const Options *o);        // pins every symbol, then re-infers
 bool pass_expand(Graph *g);
 bool pass_fold(Graph *g);

@@ -5,7 +5,7 @@
 // Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the gradients of its outputs
 // into those of its inputs, and contributions to one value add up. Composites have to be expanded before. What the loss does not
 // reach gets zeros.
-#include "burncc.h"
+#include "../ops/common.h"
 
 typedef struct Reverse {
     Graph *g;
@@ -56,15 +56,16 @@ static bool contribute(Reverse *r, const Node *n, Value *v, Value *d) {
     return r->grad[v->id] != NULL;
 }
 
+static Value *gradient_of(const Reverse *r, const Value *v) { return v->id < r->count ? r->grad[v->id] : NULL; }
+
 // The gradients of n's inputs from those of its outputs; nothing to do when no output has one.
 static bool reverse_node(Reverse *r, Node *n) {
-    Value **dout = NEW_ARRAY(r->scratch, Value *, n->n_out + 1), **din = NEW_ARRAY(r->scratch, Value *, n->n_in + 1);
     bool reached = false;
-    for (int i = 0; i < n->n_out; i++) {
-        dout[i] = r->grad[n->out[i]->id];
-        reached = reached || dout[i];
-    }
+    for (int i = 0; i < n->n_out; i++) reached = reached || gradient_of(r, n->out[i]);
     if (!reached || !node_depends(r, n)) return true;
+    if (n->op == OP_Loop) loop_lift(n, r->depends, r->count);
+    Value **dout = NEW_ARRAY(r->scratch, Value *, n->n_out + 1), **din = NEW_ARRAY(r->scratch, Value *, n->n_in + 1);
+    for (int i = 0; i < n->n_out; i++) dout[i] = gradient_of(r, n->out[i]);
     if (op_table[n->op].kind == KIND_COMPOSITE) bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
     r->g->loc = n->loc;
     if (!op_table[n->op].grad(n, dout, din)) return false;
@@ -91,12 +92,17 @@ static bool check_request(const Graph *g, const Value *loss, int n, Value *const
     return false;
 }
 
-static bool backward(Reverse *r, Value *loss, int n, Value *const *wrt, Value **out) {
+static bool backward(Reverse *r, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt, Value **out) {
     Graph *g = r->g;
     Node *last = g->last;
+    bool ok = true;
     mark_dependent(r, n, wrt);
-    r->grad[loss->id] = filled(g, loss, 1);
-    bool ok = r->grad[loss->id] != NULL;
+    for (int i = 0; i < n_y; i++) {
+        Value *old = r->grad[y[i]->id];
+        r->grad[y[i]->id] = old ? b_binary(g, OP_Add, old, dy[i]) : dy[i];
+        ok = ok && r->grad[y[i]->id];
+    }
+    if (!ok) return false;
     for (Node *at = last; at; at = at->prev) ok = reverse_node(r, at) && ok;    // a failure leaves its inputs without gradient; all are reported
     if (!ok) return false;
     for (int i = 0; i < n; i++) {
@@ -106,19 +112,27 @@ static bool backward(Reverse *r, Value *loss, int n, Value *const *wrt, Value **
     return true;
 }
 
-Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt) {
-    if (!check_request(g, loss, n, wrt)) return NULL;
+Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt) {
     const Loc *loc = g->loc;
     Node *cursor = g->cursor;
     Arena *scratch = arena_new();
-    Reverse r = { .g = g, .scratch = scratch, .count = g->value_count };
+    Reverse r = { .g = g, .scratch = scratch, .count = graph_root(g)->value_count };
     r.depends = NEW_ARRAY(scratch, bool, r.count);
     r.grad = NEW_ARRAY(scratch, Value *, r.count);
-    Value **out = NEW_ARRAY(g->arena, Value *, n);
+    Value **out = NEW_ARRAY(g->arena, Value *, n + 1);
     g->cursor = NULL;
-    bool ok = backward(&r, loss, n, wrt, out);
+    bool ok = backward(&r, n_y, y, dy, n, wrt, out);
     g->cursor = cursor;
     g->loc = loc;
     arena_free(scratch);
     return ok ? out : NULL;
+}
+
+Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt) {
+    if (!check_request(g, loss, n, wrt)) return NULL;
+    Node *cursor = g->cursor;
+    g->cursor = NULL;
+    Value *one = filled(g, loss, 1);
+    g->cursor = cursor;
+    return one ? graph_pullback(g, 1, &loss, &one, n, wrt) : NULL;
 }

@@ -75,12 +75,14 @@ static void promote(Training *t, Graph *g, Value *v) {
     VEC_PUSH(g->arena, g->inputs, v);
 }
 
-static void promote_all(Training *t, Graph *g) {
-    for (Node *n = g->first; n; n = n->next)
+static void promote_all(Training *t, Graph *model, const Graph *g) {     // g: the model or a body in it
+    for (const Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_in; i++) {
             Value *v = n->in[i];
-            if (v && v->data && v->trainable && v->graph == g) promote(t, g, v);
+            if (v && v->data && v->trainable && v->graph == model) promote(t, model, v);
         }
+        for (int i = 0; i < n->n_bodies; i++) promote_all(t, model, n->bodies[i]);
+    }
 }
 
 static Value *grouped_input(Graph *g, const char *name, Type type, const char *group) {
@@ -214,7 +216,7 @@ Training *train_programs(Graph *model, const Options *o) {
     if (!loss || !opt) return NULL;
     if (model->outputs.n > 1) diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n, model->output_names.at[0]);
     Training *t = NEW(a, Training);
-    promote_all(t, model);
+    promote_all(t, model, model);
     if (!t->params.n) { diag_error(NULL, "the model has no float weights to train"); return NULL; }
     Graph *predict = graph_clone(model, model->name);
     bool ok = passes_run(predict, o) && add_program(t, predict, o, "predict", "The model with the caller's parameters.", false);

@@ -108,6 +108,18 @@ Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out) {
     return n;
 }
 
+Value *node_add_output(Node *n, int at) {
+    Value **out = NEW_ARRAY(n->graph->arena, Value *, n->n_out + 1);
+    for (int i = 0; i <= n->n_out; i++) {
+        out[i] = i < at ? n->out[i] : i == at ? value_new(n->graph, NULL) : n->out[i - 1];
+        out[i]->def = n;
+        out[i]->def_out = i;
+    }
+    n->out = out;
+    n->n_out++;
+    return out[at];
+}
+
 static bool arity_check(const Node *n) {
     const OpInfo *info = &op_table[n->op];
     if (n->n_in < info->in_min || (info->in_max >= 0 && n->n_in > info->in_max)) {
@@ -179,12 +191,12 @@ int *graph_use_counts(const Graph *g, Arena *scratch) {
 
 // ---- copies
 
-typedef struct Cloner { Value **to; int n; } Cloner;            // by the old id; values from around the graph stay as they are
+typedef struct Cloner { Value **to; int n; bool share; } Cloner;        // by the old id; values from around the graph stay as they are, and constants if share
 
 static Value *clone_value(Cloner *c, Graph *to, Value *v) {
     if (!v) return NULL;
     if (c->to[v->id]) return c->to[v->id];
-    if (!v->data) return v;
+    if (!v->data || c->share) return v;
     Value *copy = graph_const(to, v->data, v->name);
     copy->group = v->group;
     copy->trainable = v->trainable;
@@ -246,6 +258,16 @@ Graph *graph_clone(Graph *g, const char *name) {
     clone_nodes(&c, g, to);
     arena_free(scratch);
     return to;
+}
+
+void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs) {
+    Arena *scratch = arena_new();
+    Cloner c = { .n = graph_root(to)->value_count, .share = true };
+    c.to = NEW_ARRAY(scratch, Value *, c.n);
+    for (int i = 0; i < body->inputs.n; i++) c.to[body->inputs.at[i]->id] = inputs[i];
+    for (const Node *n = body->first; n; n = n->next) clone_node(&c, n, to);
+    for (int i = 0; i < body->outputs.n; i++) outputs[i] = clone_value(&c, to, body->outputs.at[i]);
+    arena_free(scratch);
 }
 
 // ---- attributes

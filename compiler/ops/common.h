@@ -59,6 +59,11 @@ Value *b_sum_to(Graph *g, Value *x, const Type *t);                         // a
 Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);        // axes from..from+count-1 become to..to+count-1
 Value *b_flip(Graph *g, Value *x, const bool *axes);                        // reverses the marked axes, which are static
 
+// ---- control flow
+bool loop_trips(const Node *n, Dim *out);                                   // the number of iterations; false: known only at run time
+// Makes the marked values (by id below count) that a Loop's body captures into carried values that never change, so that they are operands.
+void loop_lift(Node *n, const bool *marked, int count);
+
 // ---- expansions
 Value *b_wide(Graph *g, Value *x);                                          // f16, bf16, ... as f32, else x
 bool expand_done(Node *n, Value *y, Value **out);                           // y in the dtype of n's output as the replacement; false: NULL

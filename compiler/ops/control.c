@@ -43,18 +43,14 @@ static bool goes_on(const Node *n) {
     return next == b->inputs.at[1] || (next->data && tensor_get_i(next->data, 0));
 }
 
-static bool trip_count(Node *n, Dim *out) {
+bool loop_trips(const Node *n, Dim *out) {
     int count;
     const int64_t *given = node_ints(n, "trips", &count);
     Tensor *trips = n->in[0] && !given ? value_const(n->in[0]) : NULL;
-    if (!given && !trips) diag_error(n->loc, "Loop stacks outputs over a number of iterations computed at run time; only a trip count known ahead can be compiled");
-    else if (!goes_on(n)) diag_error(n->loc, "Loop stacks outputs of iterations that end by a condition at run time; only a trip count known ahead can be compiled");
-    else {
-        *out = given ? given[0] : tensor_get_i(trips, 0);
-        if (!given && *out < 0) *out = 0;
-        return true;
-    }
-    return false;
+    if ((!given && !trips) || !goes_on(n)) return false;
+    *out = given ? given[0] : tensor_get_i(trips, 0);
+    if (!given && *out < 0) *out = 0;
+    return true;
 }
 
 bool shape_loop(Node *n) {
@@ -70,7 +66,11 @@ bool shape_loop(Node *n) {
     }
     if (scanned == 0) return true;
     Dim trips;
-    if (!trip_count(n, &trips)) return false;
+    if (!loop_trips(n, &trips)) {
+        diag_error(n->loc, "Loop stacks outputs of iterations whose number %s at run time; only a trip count known ahead can be compiled",
+            goes_on(n) ? "is computed" : "a condition decides");
+        return false;
+    }
     for (int i = carried; i < n->n_out; i++) {
         const Type *t = &b->outputs.at[1 + i]->type;
         if (t->rank == MAX_RANK) {

@@ -37,6 +37,7 @@ typedef struct Layer {
     const Node *node;
     int64_t hidden;
     Value *rt;                                          // [h,g*h]
+    Value *rt_gates, *rt_hidden;                        // of a GRU that resets before the product: [h,2*h] and [h,h]; else NULL
     Value *recurrent_bias;                              // [h]: of GRU's hidden gate when it is reset after the product; else NULL
     Value *peephole[3];                                 // [h] for the input, output and forget gate; or NULL
     Function function[MAX_FUNCTIONS];
@@ -91,10 +92,14 @@ static Value *activate(const Layer *l, Graph *g, int i, Value *x) {
     if (!x) return NULL;
     if (clip) {
         double c = node_float(l->node, "clip", 0);
-        x = b_op(g, OP_Min, 2, (Value *[]){ b_op(g, OP_Max, 2, (Value *[]){ x, b_like(g, x, -c) }), b_like(g, x, c) });
+        x = b_binary(g, OP_Max, x, b_like(g, x, -c));
+        x = b_binary(g, OP_Min, x, b_like(g, x, c));
     }
     if (!x) return NULL;
-    if (f->op == OP_Map) return b_map(g, f->text, "x a b", 3, (Value *[]){ x, b_like(g, x, f->a), b_like(g, x, f->b) });
+    if (f->op == OP_Map) {
+        Value *a = b_like(g, x, f->a), *b = b_like(g, x, f->b);
+        return b_map(g, f->text, "x a b", 3, (Value *[]){ x, a, b });
+    }
     Node *n = graph_node(g, f->op, 1, &x, 1);
     if (f->parameters > 0) node_set_float(n, "alpha", f->a);
     if (f->parameters > 1) node_set_float(n, "beta", f->b);
@@ -157,9 +162,9 @@ static bool step_gru(const Layer *l, Graph *g, Value *row, Value **state) {
         r = activate(l, g, 0, gate(l, g, zr, 1));
         hn = times(g, r, plus(g, gate(l, g, product, 2), l->recurrent_bias));
     } else {
-        zr = plus(g, b_matmul(g, h, part(g, l->rt, 1, 0, 2 * l->hidden)), xzr);
+        zr = plus(g, b_matmul(g, h, l->rt_gates), xzr);
         r = times(g, activate(l, g, 0, gate(l, g, zr, 1)), h);
-        hn = b_matmul(g, r, part(g, l->rt, 1, 2 * l->hidden, l->hidden));
+        hn = b_matmul(g, r, l->rt_hidden);
     }
     Value *z = activate(l, g, 0, gate(l, g, zr, 0)), *n = activate(l, g, 1, plus(g, hn, xn));
     state[0] = b_map(g, "(1 - z) * n + z * h", "z n h", 3, (Value *[]){ z, n, h });
@@ -260,6 +265,10 @@ static bool layer_init(Layer *l, Node *n, const Cell *cell, int direction) {
     Graph *g = n->graph;
     *l = (Layer){ .node = n, .hidden = n->in[R]->type.dim[2], .rt = swap_axes(g, of_direction(n, R, direction), 0, 1) };
     if (cell == &gru_cell && node_int(n, "linear_before_reset", 0)) l->recurrent_bias = b_like(g, l->rt, 0);
+    else if (cell == &gru_cell) {
+        l->rt_gates = part(g, l->rt, 1, 0, 2 * l->hidden);
+        l->rt_hidden = part(g, l->rt, 1, 2 * l->hidden, l->hidden);
+    }
     Value *p = of_direction(n, PEEPHOLES, direction);
     for (int i = 0; p && i < 3; i++) l->peephole[i] = part(g, p, 0, i * l->hidden, l->hidden);
     for (int i = 0; i < cell->n_functions; i++)
