@@ -229,6 +229,17 @@ static Value *rule_reduce(Graph *g, Node *n) {
     return b_reshape(g, n->in[0], to->rank, to->dim);
 }
 
+// A carried value that a loop never changes is the value around the loop.
+static void unchanging(Rewrite *r, Node *n) {
+    const Graph *b = n->bodies[0];
+    for (int i = 2; i < n->n_in; i++) {
+        Value *inside = b->inputs.at[i];
+        if (b->outputs.at[i - 1] != inside || !same_type(inside, n->in[i])) continue;
+        rewrite_set(r, inside, n->in[i]);
+        rewrite_set(r, n->out[i - 2], n->in[i]);
+    }
+}
+
 // ---- the walk
 
 typedef struct Rule { Op op; Value *(*apply)(Graph *g, Node *n); } Rule;
@@ -256,6 +267,7 @@ static void simplify_graph(Rewrite *r, Graph *g) {
     for (Node *n = g->first, *next; n; n = next) {
         next = n->next;
         rewrite_operands(r, n);
+        if (n->op == OP_Loop) unchanging(r, n);
         for (int i = 0; i < n->n_bodies; i++) simplify_graph(r, n->bodies[i]);
         g->cursor = n;
         g->loc = n->loc;
