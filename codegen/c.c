@@ -152,6 +152,11 @@ static void template_params(Gen *g, KernelText *t, bool conv) {
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
 
+static int integer_holes(Gen *g, const Kernel *k, Hole *to) {
+    for (int i = 0; i < k->holes.n; i++) to[i] = (Hole){ k->holes.at[i].name, NULL, arena_printf(g->arena, "%lld", (long long)k->holes.at[i].value) };
+    return k->holes.n;
+}
+
 static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     bool conv = k->kind != KERNEL_GEMM, identity = k->stores.at[0].expr->op == E_Acc;
@@ -168,13 +173,33 @@ static void template_kernel(Gen *g, KernelText *t) {
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
     holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), identity ? "acc" : epilogue(g, t, axes) };
-    for (int i = 0; i < k->holes.n; i++) holes[n++] = (Hole){ k->holes.at[i].name, NULL, arena_printf(g->arena, "%lld", (long long)k->holes.at[i].value) };
+    n += integer_holes(g, k, holes + n);
+    template_fill(g->arena, &g->c, k->template_file, n, holes);
+}
+
+// Parameters: the input, then those of the two results that are wanted.
+static void sort_kernel(Gen *g, KernelText *t) {
+    const Kernel *k = t->kernel;
+    const Type *type = &k->operand[0]->type;
+    bool wide = type->dim[node_int(k->anchor, "axis", 0)] > INT32_MAX;
+    Hole holes[64];
+    int n = integer_holes(g, k, holes);
+    t->params[t->n_params++] = (Param){ k->operand[0], "X", false };
+    for (int i = 0; i < k->writes.n; i++) t->params[t->n_params++] = (Param){ k->writes.at[i], k->writes.at[i]->def_out ? "P" : "Y", true };
+    t->first_shared = t->n_params;
+    holes[n++] = (Hole){ "KERNEL", NULL, t->name };
+    holes[n++] = (Hole){ "BEFORE", NULL, arena_printf(g->arena, "%s_before", t->name) };
+    holes[n++] = (Hole){ "ELEMENT", NULL, expr_c_storage(type->dtype) };
+    holes[n++] = (Hole){ "KEY", NULL, expr_c_type(type->dtype) };
+    holes[n++] = (Hole){ "LOAD", "e", element_load(g->arena, type->dtype, "e") };
+    holes[n++] = (Hole){ "INDEX", NULL, wide ? "int64_t" : "int32_t" };
     template_fill(g->arena, &g->c, k->template_file, n, holes);
 }
 
 void c_kernel(Gen *g, KernelText *t) {
     print_origin(g->arena, &g->c, g->graph, t->kernel);
-    if (t->kernel->template_file) template_kernel(g, t);
+    if (t->kernel->kind == KERNEL_SORT) sort_kernel(g, t);
+    else if (t->kernel->template_file) template_kernel(g, t);
     else loop_kernel(g, t);
     text_printf(&g->c, "\n");
 }

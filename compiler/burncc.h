@@ -398,7 +398,7 @@ typedef struct Axis { int64_t extent; bool reduce; const char *name; } Axis;
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION } KernelKind;
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION, KERNEL_SORT } KernelKind;
 
 // Canonical forms that templates are filled from. Dimensions are constants; views and pads are already canonical.
 typedef struct Contraction {                              // C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
@@ -495,7 +495,7 @@ struct Options {
     const char *dump;                                   // stage or pass name
     VEC(const char *) data;                             // verify, run
     VEC(const char *) inputs;                           // run: NAME=FILE
-    double seconds; int threads;
+    double seconds;
     Target machine;
     VEC(FrozenInput) frozen;                            // --freeze: inputs that import turns into constants of these values
     double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7

@@ -383,7 +383,7 @@ const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
     bool general = !c, quit = false;
     if (c) { argc--; argv++; }
     else c = &commands[0];
-    *o = (Options){ .embed_limit = 1 << 20, .seconds = 2, .threads = 1, .rtol = -1, .atol = -1, .timeout = 300 };
+    *o = (Options){ .embed_limit = 1 << 20, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300 };
     if (argc < 2 && c->bit != OPS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;
