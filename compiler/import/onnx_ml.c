@@ -75,13 +75,14 @@ Value *onnx_first_best(OnnxNode *n, Value *scores) {
     return onnx_finish(node);
 }
 
-// One score for two classes -> a score each. SOFTMAX and the like have no effect on them, as in ONNX Runtime.
+// One score for two classes -> a score each. Of the transforms only LOGISTIC and PROBIT have an effect, as in ONNX Runtime.
 Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
     if (!x) return NULL;
     if (!strcmp(how, "PROBIT")) return onnx_post_transform(n, x, how);
-    Value *other = probabilities ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
+    bool logistic = !strcmp(how, "LOGISTIC");
+    Value *other = probabilities && !logistic ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
     Value *both = b_concat(n->g, 1, 2, (Value *[]){ other, x });
-    return !probabilities && !strcmp(how, "LOGISTIC") ? b_unary(n->g, OP_Sigmoid, both) : both;
+    return logistic ? b_unary(n->g, OP_Sigmoid, both) : both;
 }
 
 // ---------------------------------------------------------------- features
@@ -250,7 +251,7 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     if (rows > 1 && rows != labels.count) return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
     Value *best = rows > 1 ? onnx_first_best(n, scores) : b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
     bool two = rows == 1 && labels.count == 2;
-    if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, strcmp(how, "LOGISTIC") != 0) : onnx_post_transform(n, scores, how);
+    if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
     if (labels.count == 1) labels.count = 0;
     return onnx_label(n, &labels, best);
 }

@@ -378,20 +378,24 @@ static Classes classes_of(const Forest *f) {
 }
 
 // Two classes, as ONNX Runtime reads the standard: trees for the first class alone give one score, that of the second class. Its label wins
-// above 0, or above 0.5 when all weights are positive: then the scores are probabilities.
+// above 0, or above 0.5 when all weights are positive: then the scores are probabilities. Two base values keep both columns, the second at 0.
 static Value *two_classes(Forest *f, const ClassLabels *labels, const Numbers *base, const char *how) {
     OnnxNode *n = f->n;
     const Classes c = classes_of(f);
     const bool alone = !c.second, probabilities = c.positive && c.first != c.second;
     if (alone) f->targets = 1;
     Value *y = forest_scores(f);
-    if (alone && base->count == 2) y = b_concat(n->g, 1, 2, (Value *[]){ y, y ? onnx_filled(n, f->dtype, 0, 2, (Dim[]){ y->type.dim[0], 1 }) : NULL });
-    if (!alone && base->count == 1) y = b_binary(n->g, OP_Add, y, onnx_constant_f(n, f->dtype, 1, (Dim[]){ 2 }, (double[]){ number(base, 0), 0 }));
-    else if (base->count) y = b_binary(n->g, OP_Add, y, base_values(f, base));
+    const double first_base = base->count && c.first ? number(base, 0) : 0, second_base = base->count == 2 && !alone ? number(base, 1) : 0;
+    if (base->count) y = b_binary(n->g, OP_Add, y, onnx_constant_f(n, f->dtype, 1, (Dim[]){ f->targets }, (double[]){ first_base, second_base }));
+    int64_t winning = f->targets - 1;
+    if (alone && base->count == 2 && y) {
+        Value *second = onnx_filled(n, f->dtype, 0, 2, (Dim[]){ y->type.dim[0], 1 });
+        y = b_concat(n->g, 1, 2, (Value *[]){ y, second });
+    }
     y = b_cast(n->g, y, DT_F32);
     if (!y) return NULL;
     int64_t scores = y->type.dim[1];
-    Value *winner = onnx_remove(n, onnx_part(n, y, 1, scores - 1, 1), 1);
+    Value *winner = onnx_remove(n, onnx_part(n, y, 1, winning, 1), 1);
     Value *index = winner ? b_cast(n->g, ONNX_MAP(n, probabilities ? "x > 0.5" : "x > 0", "x", winner), DT_I64) : NULL;
     if (n->n_out > 1) n->out[1] = scores == 1 ? onnx_two_scores(n, y, how, probabilities) : onnx_post_transform(n, y, how);
     return index ? onnx_label(n, labels, index) : NULL;
@@ -413,4 +417,82 @@ Value *onnx_tree_classifier(OnnxNode *n) {
     if (n->n_out > 1) n->out[1] = onnx_post_transform(n, y, how);
     Value *best = onnx_first_best(n, y);
     return best ? onnx_label(n, &labels, best) : NULL;
+}
+
+// ---------------------------------------------------------------- TreeEnsemble (version 5)
+
+static const Tensor *tensor_attr(const OnnxNode *n, const char *name, int64_t *count) {
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_TENSOR);
+    *count = a ? type_count(&a->tensor->type) : 0;
+    return a ? a->tensor : NULL;
+}
+
+// x in {v, ...} becomes a chain of x == v: the first takes the node's place, the others are appended. Sets end with NaN.
+static void expand_membership(Forest *f, int at, const Tensor *members, int64_t count, int64_t *next) {
+    const TreeNode set = f->nodes.at[at];
+    int last = -1;
+    while (*next < count) {
+        double v = tensor_get_f(members, (*next)++);
+        if (isnan(v)) break;
+        TreeNode t = set;
+        t.mode = EQ;
+        t.split = v;
+        if (last < 0) { f->nodes.at[last = at] = t; continue; }
+        f->nodes.at[last].child[0] = f->nodes.n;
+        last = f->nodes.n;
+        VEC_PUSH(f->n->g->arena, f->nodes, t);
+    }
+    if (last < 0) {                             // the empty set holds nothing
+        f->nodes.at[at].mode = EQ;
+        f->nodes.at[at].split = NAN;
+    }
+}
+
+// Inner nodes come first, then the leaves: a child of a node is one or the other.
+static bool read_ensemble(Forest *f) {
+    OnnxNode *n = f->n;
+    Arena *a = n->g->arena;
+    int count, have[5], leaves, trees;
+    int64_t modes_count, splits_count, weights_count, members_count, next = 0;
+    const int64_t *feature = onnx_ints(n, "nodes_featureids", &count), *nan = onnx_ints(n, "nodes_missing_value_tracks_true", &have[4]);
+    const int64_t *child[2] = { onnx_ints(n, "nodes_falsenodeids", &have[0]), onnx_ints(n, "nodes_truenodeids", &have[1]) };
+    const int64_t *leaf[2] = { onnx_ints(n, "nodes_falseleafs", &have[2]), onnx_ints(n, "nodes_trueleafs", &have[3]) };
+    const int64_t *target = onnx_ints(n, "leaf_targetids", &leaves), *roots = onnx_ints(n, "tree_roots", &trees);
+    const Tensor *modes = tensor_attr(n, "nodes_modes", &modes_count), *splits = tensor_attr(n, "nodes_splits", &splits_count);
+    const Tensor *weights = tensor_attr(n, "leaf_weights", &weights_count), *members = tensor_attr(n, "membership_values", &members_count);
+    int64_t rates;
+    tensor_attr(n, "nodes_hitrates", &rates);
+    bool agree = modes && splits && weights && modes_count == count && splits_count == count && weights_count == leaves && (!have[4] || have[4] == count);
+    for (int i = 0; i < 4; i++) agree &= have[i] == count;
+    if (!agree) return forest_fail(f, "the attributes nodes_... and leaf_... must have a value for each node and each leaf");
+    for (int i = 0; i < count; i++) {
+        int64_t mode = tensor_get_i(modes, i);
+        if (mode < LEQ || mode > MEMBER) return forest_fail(f, "attribute \"nodes_modes\" has an unknown mode");
+        TreeNode t = { .mode = (Mode)mode, .feature = feature[i], .split = tensor_get_f(splits, i), .nan_true = mode == NEQ || (have[4] && nan[i]) };
+        for (int k = 0; k < 2; k++) {
+            if (child[k][i] < 0 || child[k][i] >= (leaf[k][i] ? leaves : count)) return forest_fail(f, "a node has a child that does not exist");
+            t.child[k] = child[k][i] + (leaf[k][i] ? count : 0);
+        }
+        VEC_PUSH(a, f->nodes, t);
+    }
+    for (int i = 0; i < leaves; i++) {
+        VEC_PUSH(a, f->nodes, (TreeNode){ .mode = LEAF });
+        VEC_PUSH(a, f->weights, (LeafWeight){ count + i, target[i], tensor_get_f(weights, i) });
+    }
+    for (int i = 0; i < count; i++)
+        if (f->nodes.at[i].mode == MEMBER) expand_membership(f, i, members, members_count, &next);
+    for (int i = 0; i < trees; i++) VEC_PUSH(a, f->roots, roots[i]);
+    return true;
+}
+
+Value *onnx_tree_ensemble(OnnxNode *n) {
+    static const char *const aggregates[] = { "AVERAGE", "SUM", "MIN", "MAX" }, *const transforms[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
+    if (!onnx_inputs(n, 1)) return NULL;
+    int64_t aggregate = onnx_int(n, "aggregate_function", 1), transform = onnx_int(n, "post_transform", 0);
+    if (aggregate < 0 || aggregate >= (int64_t)COUNT(aggregates) || transform < 0 || transform >= (int64_t)COUNT(transforms)) return onnx_fail(n, "attributes \"aggregate_function\" %lld, \"post_transform\" %lld", (long long)aggregate, (long long)transform);
+    Forest f = { .n = n, .targets = onnx_int(n, "n_targets", 1), .aggregate = aggregates[aggregate], .x = onnx_rows_of(n, n->in[0]) };
+    if (f.targets < 1 || f.targets > INT32_MAX) return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
+    if (!f.x || !read_ensemble(&f)) return NULL;
+    f.dtype = f.x->type.dtype;
+    return b_cast(n->g, onnx_post_transform(n, forest_scores(&f), transforms[transform]), n->in[0]->type.dtype);
 }
