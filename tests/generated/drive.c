@@ -3,7 +3,6 @@
 // In: the models' .bin files, when they have some, in the current folder. Out: status 0 when the descriptors agree, bad arguments are
 // refused, and all outputs are equal within 1e-5 of the largest. Every buffer is a heap block of exactly its size, aligned no better than
 // promised, so that a sanitizer sees each byte that is touched outside.
-#define _POSIX_C_SOURCE 200112L
 #include "burn.h"
 #include <math.h>
 #include <stdio.h>

@@ -141,7 +141,7 @@ drive() { # model, compiler, flags
         list="$list&${model}_${target}_model,"
         sources="$sources -include ${model}_$target.h"
     done
-    $cc -std=c99 "$@" -I"$runtime" -I. $sources "-DMODELS=$list" "$tests/generated/drive.c" ${model}_{portable,generic,native}.c -lm -o drive >out 2>err && ./drive >out 2>err
+    $cc -std=c99 -D_POSIX_C_SOURCE=200112L "$@" -I"$runtime" -I. $sources "-DMODELS=$list" "$tests/generated/drive.c" ${model}_{portable,generic,native}.c -lm -o drive >out 2>err && ./drive >out 2>err
     [ $? = 0 ] && [ ! -s err ]
     result $? "$model: targets agree, $cc $*"
 }
