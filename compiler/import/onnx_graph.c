@@ -482,6 +482,7 @@ static void add_outputs(Import *im, const Scope *s, const OnnxGraphDef *def) {
         strmap_put(seen, name, &poison);
         if (v && v != &poison && onnx_is_sequence(v)) diag_error(&file, "output \"%s\" is a sequence; only tensors are supported", name);
         if (!v || v == &poison || onnx_is_sequence(v)) continue;
+        if (v->type.dtype == DT_STRING) { diag_error(&file, "output \"%s\" is a tensor of strings; only numbers are supported", name); continue; }
         DType declared = (DType)def->outputs[i].dtype;
         if (declared && declared != v->type.dtype) diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", name, dtype_name(v->type.dtype));
         graph_output(s->g, v->def ? v : b_unary(s->g, OP_Identity, v), name);
