@@ -35,6 +35,9 @@ bool op_is_reduce(Op op) {
            f == op_table[OP_CumSum].lower || op == OP_MatMul || op == OP_Conv;
 }
 
+// Reductions along whole axes, unlike windows and contractions.
+static bool is_row_reduce(Op op) { return op_table[op].lower == op_table[OP_ReduceSum].lower || op_table[op].lower == op_table[OP_ArgMax].lower; }
+
 static bool is_pull(const Node *n) { return op_table[n->op].lower && op_table[n->op].lower != lower_none && n->op != OP_Concat; }
 
 static double expr_cost(const Expr *e) {
@@ -128,7 +131,8 @@ static bool may_join(const Fuser *f, const Value *v, const Value *root, const in
     int64_t r = reads_of(f, v, reads);
     bool gpu = !strcmp(o->machine.name, "vulkan");      // whose threads share out the points: a contraction is to have all of its own
     if (gpu && (n->op == OP_MatMul || n->op == OP_Conv) && users_summed(f, v)) return false;
-    if (n->op == OP_MatMul || n->op == OP_Conv || op_is_reduce(n->op)) return r <= 3;
+    if (is_row_reduce(n->op)) return true;              // read at one index per row, computed once per row: kernel_loop checks it
+    if (op_is_reduce(n->op)) return r <= 3;
     return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
 }
 
@@ -249,12 +253,19 @@ static void fuse_region(Fuser *f, Node *n) {
     if (k) found(f, k);
 }
 
+static void fuse_sort(Fuser *f, Node *n) {
+    bool wanted[2] = { false };
+    for (int i = 0; i < n->n_out; i++) wanted[i] = n->out[i] && f->needed[n->out[i]->id];
+    found(f, kernel_sort(f->arena, n, wanted[0], wanted[1]));
+}
+
 static void fuse_node(Fuser *f, Node *n) {
     Value *v = n->out[0];
     if (share_bytes(f, n)) return;
     if (n->op == OP_Concat) fuse_concat(f, v);
     else if (n->op == OP_ScatterND || n->op == OP_ScatterElements) fuse_scatter(f, n);
     else if (n->n_bodies) fuse_region(f, n);
+    else if (n->op == OP_Sort) fuse_sort(f, n);
     else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);
     else diag_error(n->loc, "%s cannot be compiled by this version; it would have to be computed at compile time from constants", op_table[n->op].name);
 }

@@ -136,6 +136,13 @@ static bool hoists(const Kernel *k, const Expr *e) {
     return true;
 }
 
+// Was the same reduction lowered at another index too? Two readers of one row share it; readers of different rows would repeat it.
+static bool computed_before(const Fusion *f, int at) {
+    for (int i = 0; i < at; i++)
+        if (f->reduces.at[i].value == f->reduces.at[at].value && f->reduces.at[i].expr != f->reduces.at[at].expr) return true;
+    return false;
+}
+
 static void lower_axes(Arena *a, Lower *l, Kernel *k, const Type *t, Expr **idx) {
     for (int i = 0; i < t->rank; i++) idx[i] = lower_axis(l, t->dim[i], false);
     k->n_parallel = k->axes.n;
@@ -152,7 +159,7 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t c
     bool computed = f->root->def && f->root->graph == f->graph && f->inside[f->root->def->mark];
     Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
     for (int i = 0; i < f->reduces.n && !f->violation; i++)
-        if (f->reduces.at[i].value != f->root && !hoists(k, f->reduces.at[i].expr)) f->violation = f->reduces.at[i].value;
+        if (f->reduces.at[i].value != f->root && (!hoists(k, f->reduces.at[i].expr) || computed_before(f, i))) f->violation = f->reduces.at[i].value;
     if (f->violation) return NULL;
     for (int i = 0; i < t->rank; i++) dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], expr_index(k->exprs, concat_at)) : idx[i];
     Value *to = into ? into : f->root;

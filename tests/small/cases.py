@@ -270,6 +270,20 @@ def argmax_ties():
 
 
 # ---------------------------------------------------------------- types
+def top_k():
+    """Lines longer than a run of insertion sort, with ties: equal elements come in their order, both ways."""
+    n = 41
+    x = build((2, n, 3), lambda *i: float(round(at(numbers(221, 2, n, 3, low=-9, high=9), i))))
+    order = build((2, 3), lambda b, c: sorted(range(n), key=lambda i: -x[b][i][c]))
+    z = nest([int(v) % 251 - 125 for v in numbers(222, 2 * n, low=0, high=1000)], (2, n))
+    low = [sorted(range(n), key=lambda i: z[b][i]) for b in range(2)]
+    nodes = [node("TopK", ["x", "few"], ["v", "i"], axis=1), node("TopK", ["z", "all"], ["unused", "j"], axis=-1, largest=0)]
+    return Model(nodes, [("x", FLOAT, [2, n, 3]), ("z", INT8, [2, n])],
+                 [("v", FLOAT, [2, 20, 3]), ("i", INT64, [2, 20, 3]), ("j", INT64, [2, n])],
+                 [([x, z], [build((2, 20, 3), lambda b, k, c: x[b][order[b][c][k]][c]), build((2, 20, 3), lambda b, k, c: order[b][c][k]), low])],
+                 [tensor("few", INT64, [20]), tensor("all", INT64, [n])])
+
+
 def casts():
     x = [[-2.7, -0.5, 0.0, 0.5], [1.5, 99.9, 3.0e2, -1.0e2]]
     x = nest(list(struct.unpack("8f", struct.pack("8f", *flatten(x)[0]))), (2, 4))
@@ -446,6 +460,6 @@ def scan_backwards():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, where_compare, argmax_ties,
+       view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, where_compare, argmax_ties, top_k,
        casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards)
