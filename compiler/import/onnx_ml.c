@@ -224,7 +224,8 @@ static Value *linear(OnnxNode *n, Value *x, int rows, int count, const float *co
         return onnx_fail(n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
     if (biases && biases != rows) return onnx_fail(n, "has %d intercepts for %d rows", biases, rows);
     Value *w = b_reshape(n->g, vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
-    Value *y = b_matmul(n->g, b_cast(n->g, x, DT_F32), b_transpose(n->g, w, (int[]){ 1, 0 }));
+    x = b_cast(n->g, x, DT_F32);
+    Value *y = b_matmul(n->g, x, b_transpose(n->g, w, (int[]){ 1, 0 }));
     return biases ? b_binary(n->g, OP_Add, y, vector(n, DT_F32, biases, bias)) : y;
 }
 
@@ -283,7 +284,9 @@ Value *onnx_svm_regressor(OnnxNode *n) {
             y = linear(n, x, (int)supports, size, support, 0, NULL);
             const char *text = !strcmp(kernel, "POLY") ? "pow(x * y + z, w)" : !strcmp(kernel, "SIGMOID") ? "tanh(x * y + z)" : "x";
             if (*text == 'x' && strcmp(kernel, "LINEAR")) return onnx_fail(n, "attribute \"kernel_type\" is \"%s\"", kernel);
-            y = y ? ONNX_MAP(n, text, "x y z w", y, b_like(n->g, y, gamma), b_like(n->g, y, coef0), b_like(n->g, y, degree)) : NULL;
+            if (!y) return NULL;
+            Value *scale = b_like(n->g, y, gamma), *shift = b_like(n->g, y, coef0), *power = b_like(n->g, y, degree);
+            y = ONNX_MAP(n, text, "x y z w", y, scale, shift, power);
         }
         y = linear(n, y, 1, count, w, 1, rho);
     }

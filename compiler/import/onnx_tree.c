@@ -227,7 +227,8 @@ static Value *forest_scores(Forest *f) {
     flat = flat && most * f->targets <= 2 * (int64_t)trees + 2;
     if (!flat) {
         if (!forest_order(f)) return NULL;
-        return combine(f, b_gather(g, weight_table(f, false), forest_walk(f, trees, f->roots.at), 0), 1);
+        Value *table = weight_table(f, false);
+        return combine(f, b_gather(g, table, forest_walk(f, trees, f->roots.at), 0), 1);
     }
     VEC_PUSH(g->arena, f->nodes, (TreeNode){ .mode = LEAF });
     if (!forest_order(f)) return NULL;
@@ -235,7 +236,8 @@ static Value *forest_scores(Forest *f) {
     for (int64_t i = 0; i < most * f->targets; i++) roots[i] = f->nodes.n - 1;
     memset(each, 0, sizeof *each * (size_t)f->targets);
     for (int i = 0; i < trees; i++) roots[target[i] * most + each[target[i]]++] = f->roots.at[i];
-    Value *w = b_gather(g, weight_table(f, true), forest_walk(f, (int)(most * f->targets), roots), 0);
+    Value *w = weight_table(f, true);
+    w = b_gather(g, w, forest_walk(f, (int)(most * f->targets), roots), 0);
     return combine(f, w ? b_reshape(g, w, 3, (Dim[]){ f->x->type.dim[0], f->targets, most }) : NULL, 2);
 }
 
