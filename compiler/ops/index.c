@@ -70,8 +70,10 @@ static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, int64_t size
         Expr *below = expr_binary(l->p, E_Lt, i, expr_index(l->p, 0));
         i = expr_select(l->p, below, ix_addc(l, i, size), i);
     }
-    if (outside) *cond = ix_in_range(l, *cond, i, 0, size);
-    return i;
+    Expr *inside = outside ? ix_in_range(l, NULL, i, 0, size) : NULL;
+    if (!inside) return i;
+    *cond = *cond ? expr_binary(l->p, E_And, *cond, inside) : inside;
+    return expr_select(l->p, inside, i, expr_index(l->p, 0));     // no address is computed from an index that is outside
 }
 
 // ---------------------------------------------------------------- Gather

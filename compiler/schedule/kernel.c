@@ -352,7 +352,7 @@ static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, int64_t extent,
     i = expr_select(p, below, wrapped, i);
     Expr *low = expr_binary(p, E_Le, zero, i), *in = expr_binary(p, E_And, low, expr_binary(p, E_Lt, i, size));
     *ok = *ok ? expr_binary(p, E_And, *ok, in) : in;
-    return i;
+    return expr_select(p, in, i, zero);                 // no address is computed from an index that is outside
 }
 
 static StoreOp store_op(const Node *n) {
