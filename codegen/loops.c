@@ -289,12 +289,27 @@ static void choose_shared(Printer *p) {
     if (n && p->d->team > 1) p->shared[longest(p, inner, n)] = true;
 }
 
+// Does a later reduction, whose terms all members sum, need e or one of its peers?
+static bool feeds_reduction(const Printer *p, const Expr *e) {
+    bool *needs = NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1);
+    for (const Expr *m = e; m; m = p->peer[m->id]) needs[m->id] = true;
+    for (int i = 0; i < p->exprs.n; i++) {
+        const Expr *x = p->exprs.at[i];
+        for (int j = 0; j < 3; j++) {
+            if (!x->a[j] || !needs[x->a[j]->id]) continue;
+            if (x->op == E_Reduce) return true;
+            needs[x->id] = true;
+        }
+    }
+    return false;
+}
+
 // Every member of the team holds a part of each peer: all parts go to the team's memory, and are combined in order of rank, so that all hold
 // the same result. Where only rank 0 will use it, the others skip that.
 static void emit_gather(Printer *p, Expr *e, int depth) {
     int first = p->parts;
     const char *it = p->d->index_type;
-    bool root_only = p->bound == p->last_parallel;
+    bool root_only = p->bound == p->last_parallel && !feeds_reduction(p, e);
     for (Expr *m = e; m; m = p->peer[m->id]) {
         line(p, depth);
         text_printf(p->out, "%s = %s;\n", p->d->part(p->d->ctx, m->dtype, p->parts++, NULL), p->name[m->id]);

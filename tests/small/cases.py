@@ -253,6 +253,19 @@ def reductions():
                  [([x], [total, mean, max(flatten(x)[0]), norm])], [tensor("one", INT64, [1]), tensor("both", INT64, [1, 2])])
 
 
+def reductions_of_reductions():
+    """The largest log-probability of each row and of a whole vector: three reductions, each over terms that need the one before."""
+    x, v = numbers(145, 5, 9, low=-4, high=4), numbers(146, 21, low=-4, high=4)
+
+    def peak(row):
+        m = max(row)
+        return max(a - m - math.log(sum(math.exp(b - m) for b in row)) for a in row)
+    nodes = [node("LogSoftmax", ["x"], ["l"], axis=1), node("ReduceMax", ["l", "one"], ["y"], keepdims=0),
+             node("LogSoftmax", ["v"], ["k"], axis=0), node("ReduceMax", ["k"], ["z"], keepdims=0)]
+    return Model(nodes, [("x", FLOAT, [5, 9]), ("v", FLOAT, [21])], [("y", FLOAT, [5]), ("z", FLOAT, [])],
+                 [([x, v], [[peak(r) for r in x], peak(v)])], [tensor("one", INT64, [1])])
+
+
 def where_compare():
     x, y = numbers(151, 4, 6), numbers(152, 6)
     out = build((4, 6), lambda i, j: x[i][j] if x[i][j] > y[j] and not x[i][j] < -0.5 else y[j] * y[j])
@@ -460,6 +473,6 @@ def scan_backwards():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, where_compare, argmax_ties, top_k,
-       casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
+       view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       argmax_ties, top_k, casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards)
