@@ -19,7 +19,7 @@ static const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
       "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
       "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
-      "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=128 --report\n"
+      "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
       "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
       "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
@@ -74,7 +74,7 @@ static const Option options[] = {
     { "report", 0, NULL, COMPILE | INSPECT, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic); a wrong name lists them", SET(set_target) },
-    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "fix or bound a symbolic dimension", SET(set_dim) },
+    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension (of a range, its upper end); 1 without it", SET(set_dim) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
