@@ -239,6 +239,41 @@ class Maker:
         i = self.emit(self.rng.choice(("ArgMax", "ArgMin")), [x], INT64, s[:axis] + [1] + s[axis + 1:], axis=axis)
         self.emit("GatherElements", [x, i], t, s[:axis] + [1] + s[axis + 1:], axis=axis)
 
+    def top(self):
+        x, t, s = self.pick(lambda v: v[2])
+        axis = self.rng.randrange(len(s))
+        k = self.rng.randint(1, s[axis])
+        shape = s[:axis] + [k] + s[axis + 1:]
+        values, places = self.name(), self.name()       # places of equal elements are open, so nothing uses them
+        self.nodes.append(node("TopK", [x, self.constant(INT64, [k])], [values, places], axis=axis, largest=self.rng.randrange(2)))
+        self.values.append((values, t, shape))
+
+    def scatter(self):
+        x, t, s = self.pick(lambda v: v[2] and _count(v[2]) < 2000)
+        axis = self.rng.randrange(len(s))
+        rows = self.rng.sample(range(s[axis]), self.rng.randint(1, s[axis]))     # each once: which of two writes wins is open
+        shape = s[:axis] + [len(rows)] + s[axis + 1:]
+        inner = _count(s[axis + 1:])
+        index = self.constant(INT64, [rows[i // inner % len(rows)] for i in range(_count(shape))], shape)
+        self.emit("ScatterElements", [x, index, self.numbers(shape, t)], t, s, axis=axis, reduction=self.rng.choice(("none", "add")))
+
+    def conv_transpose(self):
+        x, t, s = self.pick(lambda v: len(v[2]) == 4 and v[1] == FLOAT and _count(v[2]) < 1500)
+        group = self.rng.choice([g for g in (1, 1, 2) if s[1] % g == 0])
+        out, k, stride = self.rng.randint(1, 4), self.rng.choice((2, 3)), self.rng.choice((1, 2))
+        pad = self.rng.randrange(2) if min(s[2:]) > 1 else 0
+        shape = [s[0], out * group] + [(d - 1) * stride + k - 2 * pad for d in s[2:]]
+        if min(shape) > 0:
+            self.emit("ConvTranspose", [x, self.numbers([s[1], out, k, k])], t, shape, kernel_shape=[k, k], strides=[stride] * 2,
+                      pads=[pad] * 4, group=group)
+
+    def resize(self):
+        x, t, s = self.pick(lambda v: len(v[2]) == 4 and v[1] == FLOAT and _count(v[2]) < 1500)
+        up = [self.rng.choice((1, 2, 3)) for _ in range(2)]
+        mode = self.rng.choice(("nearest", "linear"))
+        scales = self.constant(FLOAT, [1.0, 1.0] + [float(u) for u in up])
+        self.emit("Resize", [x, "", scales], t, s[:2] + [d * u for d, u in zip(s[2:], up)], mode=mode)
+
 
 def _count(shape):
     n = 1
@@ -254,7 +289,8 @@ def _broadcast(a, b):
 
 STEPS = ((Maker.unary, 6), (Maker.binary, 6), (Maker.choose, 2), (Maker.reduce, 3), (Maker.normalize, 2), (Maker.transpose, 3), (Maker.reshape, 3),
          (Maker.slice, 3), (Maker.pad, 2), (Maker.concat, 3), (Maker.split, 2), (Maker.expand, 1), (Maker.gather, 2), (Maker.matmul, 4),
-         (Maker.conv, 3), (Maker.pool, 1), (Maker.cast, 1), (Maker.scan, 1), (Maker.order, 1))
+         (Maker.conv, 3), (Maker.pool, 1), (Maker.cast, 1), (Maker.scan, 1), (Maker.order, 1), (Maker.top, 1), (Maker.scatter, 1),
+         (Maker.conv_transpose, 1), (Maker.resize, 1))
 
 
 def make(seed, half):
