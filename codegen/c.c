@@ -8,15 +8,9 @@
 
 // ---------------------------------------------------------------- values as parameters of a kernel
 // Values whose bytes coincide (in-place results) are one parameter.
-static Buffer *owner_of(Buffer *b, int64_t *offset) {
-    *offset = 0;
-    for (; b->place == PLACE_ALIAS; b = b->alias) *offset += b->offset;
-    return b;
-}
-
 static bool same_bytes(Value *x, Value *y) {
     int64_t ox, oy;
-    return owner_of(x->buffer, &ox) == owner_of(y->buffer, &oy) && ox == oy;
+    return buffer_owner(x->buffer, &ox) == buffer_owner(y->buffer, &oy) && ox == oy;
 }
 
 static bool taken(const KernelText *k, const char *name) {

@@ -95,12 +95,6 @@ static void print_signature(Gen *g, Text *out, const Program *p, const Ends *in,
 // ---------------------------------------------------------------- the run function
 typedef struct Run { Gen *g; const Program *p; const Ends *in, *outs; Text body; int loops; } Run;
 
-static Buffer *owner(Buffer *b, int64_t *offset) {
-    *offset = 0;
-    for (; b->place == PLACE_ALIAS; b = b->alias) *offset += b->offset;
-    return b;
-}
-
 static int64_t work_offset(const Buffer *b) {           // a region's buffers count from its scratch memory
     int64_t at = 0;
     for (; b; b = b->base) at += b->offset;
@@ -115,7 +109,7 @@ static const char *element_pointer(Gen *g, const char *type, bool is_const, cons
 static const char *place_of(const Run *r, Buffer *at, const Value *v, const char *type) {
     Gen *g = r->g;
     int64_t offset;
-    Buffer *b = owner(at, &offset);
+    Buffer *b = buffer_owner(at, &offset);
     switch (b->place) {
     case PLACE_INPUT: case PLACE_OUTPUT: {
         bool input = b->place == PLACE_INPUT, same = !strcmp(type, expr_c_storage(b->value->type.dtype));
@@ -159,7 +153,7 @@ static void print_if(Run *r, const Kernel *k, int depth) {
 
 static bool same_place(const Value *x, const Value *y) {
     int64_t at[2];
-    return x == y || (x->buffer && y->buffer && owner(x->buffer, &at[0]) == owner(y->buffer, &at[1]));
+    return x == y || (x->buffer && y->buffer && buffer_owner(x->buffer, &at[0]) == buffer_owner(y->buffer, &at[1]));
 }
 
 // Does a kernel of the loop's body read v's bytes, or the loop copy them from output `first` on?

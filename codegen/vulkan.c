@@ -32,9 +32,8 @@ static Layout layout_make(Arena *a, const Plan *p, bool external) {
 }
 
 Region layout_region(const Layout *l, Value *v) {
-    const Buffer *b = v->buffer;
     Region r = { false, 0, type_bytes(&v->type) };
-    for (; b->place == PLACE_ALIAS; b = b->alias) r.at += b->offset;
+    const Buffer *b = buffer_owner(v->buffer, &r.at);
     switch (b->place) {
     case PLACE_INPUT: r.at += l->input_at[b->index]; break;
     case PLACE_OUTPUT: r.at += l->output_at[b->index]; break;

@@ -394,6 +394,8 @@ struct Buffer {
     int id;
 };
 
+Buffer *buffer_owner(Buffer *b, int64_t *offset);       // memory.c: the buffer whose bytes these are, and where in it they start
+
 typedef struct Axis { int64_t extent; bool reduce; const char *name; } Axis;
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;

@@ -18,14 +18,14 @@ static Kernel *kernel_new(Arena *a, KernelKind kind) {
 // ---------------------------------------------------------------- what a finished kernel reads
 typedef struct Walk { Arena *arena; Kernel *kernel; bool *seen; double flops; } Walk;
 
-static void add_read(Arena *a, Kernel *k, Value *v) {
+void kernel_read(Arena *a, Kernel *k, Value *v) {
     for (int i = 0; i < k->reads.n; i++)
         if (k->reads.at[i] == v) return;
     VEC_PUSH(a, k->reads, v);
 }
 
 static void add_load(Arena *a, Kernel *k, Value *v) {
-    add_read(a, k, v);
+    kernel_read(a, k, v);
     for (int i = 0; i < k->loads.n; i++)
         if (k->loads.at[i] == v) return;
     VEC_PUSH(a, k->loads, v);
@@ -34,8 +34,8 @@ static void add_load(Arena *a, Kernel *k, Value *v) {
 static void set_operands(Arena *a, Kernel *k, Value *x, Value *y) {
     k->operand[0] = x;
     k->operand[1] = y;
-    add_read(a, k, x);
-    add_read(a, k, y);
+    kernel_read(a, k, x);
+    kernel_read(a, k, y);
 }
 
 static void walk(Walk *w, Expr *e, double times) {

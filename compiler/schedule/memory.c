@@ -21,9 +21,9 @@ Buffer *buffer_of(Arena *a, Value *v) {
     return b;
 }
 
-// The buffer that owns the bytes.
-static Buffer *owner(Buffer *b) {
-    while (b->place == PLACE_ALIAS) b = b->alias;
+Buffer *buffer_owner(Buffer *b, int64_t *offset) {
+    *offset = 0;
+    for (; b->place == PLACE_ALIAS; b = b->alias) *offset += b->offset;
     return b;
 }
 
@@ -49,7 +49,8 @@ static void place_ends(Plan *p) {
 }
 
 static void touch(Plan *p, Buffer *b, int at) {
-    b = owner(b);
+    int64_t offset;
+    b = buffer_owner(b, &offset);
     if (p->parent && (b->place == PLACE_WEIGHT || (b->value && b->value->graph != p->graph))) return;     // the outermost plan's
     if (b->place == PLACE_WORK || b->place == PLACE_WEIGHT) {
         if (b->last < 0) { VEC_PUSH(p->arena, p->buffers, b); b->id = p->buffers.n - 1; b->first = at; }

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-static void add_read(Arena *a, Kernel *k, Value *v) {
-    for (int i = 0; i < k->reads.n; i++)
-        if (k->reads.at[i] == v) return;
-    VEC_PUSH(a, k->reads, v);
-}
-
 // Zeros are not read but set.
 static bool is_zero(const Value *v) {
     const char *p = v->data ? v->data->data : NULL;
@@ -20,7 +14,7 @@ static bool is_zero(const Value *v) {
 }
 
 static void add_copied(Arena *a, Kernel *k, Value *v) {
-    if (!is_zero(v)) add_read(a, k, v);
+    if (!is_zero(v)) kernel_read(a, k, v);
 }
 
 static void take_body(Arena *a, Kernel *k, Plan *body) {
@@ -29,7 +23,7 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
         for (int j = 0; j < inner->reads.n; j++) {
             Value *v = inner->reads.at[j];
             bool packed = inner->packed && inner->packed->value == v;
-            if (!packed && (v->data || v->graph != body->graph)) add_read(a, k, v);
+            if (!packed && (v->data || v->graph != body->graph)) kernel_read(a, k, v);
         }
         if (inner->packed) VEC_PUSH(a, k->packs, inner->packed);
         for (int j = 0; j < inner->packs.n; j++) VEC_PUSH(a, k->packs, inner->packs.at[j]);
@@ -63,7 +57,7 @@ Kernel *kernel_region(const Plan *outer, Node *n) {
     for (int i = 0; i < n->n_in; i++) {
         bool carried = n->op == OP_Loop && i >= 2, number = n->op == OP_Loop && i < 2 && n->in[i] && n->in[i]->data;     // number: in the text itself
         if (carried) add_copied(a, k, n->in[i]);
-        else if (n->in[i] && !number) add_read(a, k, n->in[i]);
+        else if (n->in[i] && !number) kernel_read(a, k, n->in[i]);
     }
     for (int i = 0; i < n->n_out; i++) VEC_PUSH(a, k->writes, n->out[i]);
     return k;

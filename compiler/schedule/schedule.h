@@ -40,6 +40,8 @@ Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, m
 // sort.c: OP_Sort as a template kernel; values, positions: which outputs anyone uses
 Kernel *kernel_sort(Arena *a, Node *n, bool values, bool positions);
 
+void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
+
 // region.c: control flow as a kernel that holds its bodies' plans
 Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
 Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside another's workspace
