@@ -38,21 +38,21 @@ static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     k->params[k->n_params++] = (Param){ v, name, written };
 }
 
-const char *param_name(const KernelText *k, const Value *v) {
+static const char *param_name(const KernelText *k, const Value *v) {
     for (int i = k->first_shared; i < k->n_params; i++)
         if (k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v)) return k->params[i].name;
     bug("%%%d is no operand of kernel %s", v->id, k->kernel->name);
 }
 
 // ---------------------------------------------------------------- the C dialect of the loop printer
-const char *element_load(Arena *a, DType d, const char *element) {
+static const char *element_load(Arena *a, DType d, const char *element) {
     Text t;
     text_init(&t, a);
     expr_c_load(&t, d, element);
     return t.at;
 }
 
-const char *element_store(Arena *a, DType d, const char *value) {
+static const char *element_store(Arena *a, DType d, const char *value) {
     Text t;
     text_init(&t, a);
     expr_c_store(&t, d, value);

@@ -32,6 +32,4 @@ void c_kernel(Gen *g, KernelText *t);                   // prints the function a
 void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading
 void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
-const char *element_load(Arena *a, DType d, const char *element);    // element text -> text in the arithmetic type
-const char *element_store(Arena *a, DType d, const char *value);
 #endif

@@ -30,8 +30,6 @@ typedef struct Dialect {
 void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth);
 // How many parallel axes lie outside every hoisted reduction: those that GPU threads may share out without repeating one.
 int loops_outer_axes(const Kernel *k);
-// One expression without temporaries, at the kernel's axes i0..; `acc` spells E_Acc.
-const char *loops_expr(Arena *a, const Kernel *k, const Dialect *d, const Expr *e, const char *const *axis_names, const char *acc);
 
 // file.c: what every generated file has
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h

@@ -29,7 +29,6 @@ typedef struct Printer {
     VEC(Scope) scopes;
     int axis_scope[64];
     const char *axis_name[64];
-    const char *acc;
     int temps, bound, last_parallel;
 } Printer;
 
@@ -121,7 +120,7 @@ static const char *spell(Printer *p, Expr *e) {
     Text t;
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
-    if (e->op == E_Acc) return p->acc;
+    if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = operand(p, e->a[i]);
     text_init(&t, p->arena);
     if (e->op != E_Load) p->d->text(&t, e, operands);
@@ -386,7 +385,7 @@ static void emit_scope(Printer *p, int scope, int depth) {
 
 static void printer_init(Printer *p, Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound) {
     size_t n = (size_t)expr_count(k->exprs) + 1;
-    *p = (Printer){ .arena = a, .k = k, .d = d, .out = out, .bound = bound, .acc = "acc" };
+    *p = (Printer){ .arena = a, .k = k, .d = d, .out = out, .bound = bound };
     p->uses = NEW_ARRAY(a, int, n);
     p->scope_of = NEW_ARRAY(a, int, n);
     p->seen = NEW_ARRAY(a, bool, n);
@@ -429,12 +428,4 @@ int loops_outer_axes(const Kernel *k) {
     }
     arena_free(a);
     return outer;
-}
-
-const char *loops_expr(Arena *a, const Kernel *k, const Dialect *d, const Expr *e, const char *const *axis_names, const char *acc) {
-    Printer p;
-    printer_init(&p, a, NULL, k, d, 0);
-    for (int i = 0; i < k->axes.n; i++) p.axis_name[i] = axis_names[i];
-    p.acc = acc;
-    return spell(&p, (Expr *)(uintptr_t)e);
 }

@@ -51,7 +51,8 @@ static double expr_cost(const Expr *e) {
     }
 }
 
-double op_cost(const Node *n) {
+// Rough scalar operations per element of a map; 1 for views.
+static double op_cost(const Node *n) {
     if (op_is_view(n->op) || n->op == OP_Pad || n->op == OP_Cast || n->op == OP_Gather) return 1;
     if (op_table[n->op].kind == KIND_MAP || n->op == OP_Map) {
         const Expr *e = node_expr(n);
@@ -60,7 +61,8 @@ double op_cost(const Node *n) {
     return 20;
 }
 
-int64_t op_rereads(const Node *n) {
+// How often the op reads each element of its input: windows, plain convolutions.
+static int64_t op_rereads(const Node *n) {
     if (n->op == OP_WindowSum || n->op == OP_WindowMax || n->op == OP_WindowArgMax) {
         int count = 0, sc = 0;
         int64_t reads = 1;
@@ -194,7 +196,7 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, int64_t at) 
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
         Kernel *k = NULL;
-        if (fu.anchor && !into) k = fu.anchor->def->op == OP_Conv ? kernel_conv(f->arena, &fu, o) : kernel_gemm(f->arena, &fu, o);
+        if (fu.anchor && !into) k = fu.anchor->def->op == OP_Conv ? kernel_conv(f->arena, &fu) : kernel_gemm(f->arena, &fu);
         else if (fu.anchor && into) fu.violation = fu.anchor;
         else k = kernel_loop(f->arena, &fu, into, axis, at);
         if (k) { found(f, k); return; }

@@ -143,10 +143,9 @@ static bool computed_before(const Fusion *f, int at) {
     return false;
 }
 
-static void lower_axes(Arena *a, Lower *l, Kernel *k, const Type *t, Expr **idx) {
+static void lower_axes(Lower *l, Kernel *k, const Type *t, Expr **idx) {
     for (int i = 0; i < t->rank; i++) idx[i] = lower_axis(l, t->dim[i], false);
     k->n_parallel = k->axes.n;
-    (void)a;
 }
 
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at) {
@@ -155,7 +154,7 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t c
     Expr *idx[MAX_RANK], *dst[MAX_RANK];
     Type *t = &f->root->type;
     lower_init(&l, a, k->exprs, k, f);
-    lower_axes(a, &l, k, t, idx);
+    lower_axes(&l, k, t, idx);
     bool computed = f->root->def && f->root->graph == f->graph && f->inside[f->root->def->mark];
     Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
     for (int i = 0; i < f->reduces.n && !f->violation; i++)
@@ -281,11 +280,10 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     return gemm_canonical(s, nb, extent, x, y);
 }
 
-Kernel *kernel_gemm(Arena *a, Fusion *f, const Options *o) {
+Kernel *kernel_gemm(Arena *a, Fusion *f) {
     Node *n = f->anchor->def;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
-    (void)o;
     if (!gemm_shape(a, f->graph, n, true, &k->gemm, &x, &y) && !gemm_shape(a, f->graph, n, false, &k->gemm, &x, &y))
         bug("MatMul with batch dimensions that do not fold");
     const Contraction *s = &k->gemm;
@@ -315,12 +313,11 @@ static Convolution conv_shape(const Node *n) {
     return c;
 }
 
-Kernel *kernel_conv(Arena *a, Fusion *f, const Options *o) {
+Kernel *kernel_conv(Arena *a, Fusion *f) {
     Node *n = f->anchor->def;
     Convolution c = conv_shape(n);
     bool depthwise = c.groups == c.ic && c.groups > 1;
     Kernel *k = kernel_new(a, depthwise ? KERNEL_DEPTHWISE : KERNEL_CONV);
-    (void)o;
     k->conv = c;
     if (!lower_epilogue(a, k, f, (int64_t[]){ c.batch, c.oc, c.out[0] * c.out[1] * c.out[2] })) return NULL;
     k->anchor = n;
@@ -337,7 +334,7 @@ static Kernel *copy_kernel(Arena *a, Graph *g, Value *from, Value *to) {
     Lower l;
     Expr *idx[MAX_RANK];
     lower_init(&l, a, k->exprs, k, &f);
-    lower_axes(a, &l, k, &from->type, idx);
+    lower_axes(&l, k, &from->type, idx);
     Expr *flat = lower_flat(&l, &from->type, idx);
     Expr *e = expr_load(k->exprs, from, flat, NULL, NULL);
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = flat, .expr = e });
@@ -367,7 +364,7 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
     Lower l;
     Expr *idx[MAX_RANK], *dst[MAX_RANK], *ok = NULL;
     lower_init(&l, a, k->exprs, k, &f);
-    lower_axes(a, &l, k, &updates->type, idx);
+    lower_axes(&l, k, &updates->type, idx);
     if (n->op == OP_ScatterElements) {
         int axis = (int)node_int(n, "axis", 0);
         memcpy(dst, idx, sizeof idx);

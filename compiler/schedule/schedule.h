@@ -20,8 +20,6 @@ typedef struct Fusion {
 
 bool op_is_view(Op op);                                 // moves no data when fused: its element is one element of its input
 bool op_is_reduce(Op op);                               // its element is an E_Reduce
-double op_cost(const Node *n);                          // rough scalar operations per element of a map; 1 for views
-int64_t op_rereads(const Node *n);                      // how often the op reads each element of its input (windows, plain convolutions)
 
 // lower.c
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f);
@@ -29,10 +27,9 @@ Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root i
 
 // kernel.c: builds kernels; false in *ok with f->violation set when a value has to be materialised
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
-Kernel *kernel_gemm(Arena *a, Fusion *f, const Options *o);
-Kernel *kernel_conv(Arena *a, Fusion *f, const Options *o);
+Kernel *kernel_gemm(Arena *a, Fusion *f);
+Kernel *kernel_conv(Arena *a, Fusion *f);
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
-void kernel_collapse_axes(Kernel *k);                   // merges adjacent parallel axes that every access walks as one
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
 Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
