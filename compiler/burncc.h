@@ -119,6 +119,9 @@ bool type_equal(const Type *a, const Type *b);
 bool type_is_static(const Type *t);                     // no symbolic dimension
 int64_t type_count(const Type *t);                      // elements; bug() when symbolic
 int64_t type_bytes(const Type *t);
+int64_t type_count_upper(const Graph *g, const Type *t);             // with every symbol at its upper bound; saturates
+int64_t type_bytes_upper(const Graph *g, const Type *t);
+Dim type_size(Graph *g, const Type *t);                 // the number of elements as a Dim
 bool type_broadcast(Type *out, const Type *a, const Type *b);        // numpy rule on the dimensions; dtype from a; false if impossible
 void type_strides(const Type *t, int64_t *strides);     // row-major, in elements
 const char *type_text(Arena *a, const Graph *g, const Type *t);      // f32[batch,3,224,224]
@@ -133,8 +136,17 @@ float small_to_float(DType d, uint32_t bits);           // f16, bf16, f8*, f4
 uint32_t small_from_float(DType d, float v, bool saturate);          // round to nearest even
 
 // ---------------------------------------------------------------- ir/dim.c: symbolic dimensions
-typedef struct Symbol { const char *name; int64_t lo, hi; bool pinned; } Symbol;     // pinned: lo == hi by --dim or by default
+typedef struct Symbol {
+    const char *name;
+    const char *c_name;                                 // its variable in generated code: n_batch; unique in the graph
+    int64_t lo, hi;
+    bool pinned;                                        // lo == hi by --dim or by default
+    bool runtime;                                       // stays a size of the running program, within lo..hi
+    Value *from; int64_t at;                            // measured: element `at` of this i64 value, computed by the program; NULL: a parameter
+} Symbol;
 Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
+// A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there to be lo..hi.
+Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at);
 static inline bool dim_is_const(Dim d) { return d >= 0; }
 Dim dim_add(Graph *g, Dim a, Dim b);
 Dim dim_sub(Graph *g, Dim a, Dim b);
@@ -142,6 +154,11 @@ Dim dim_mul(Graph *g, Dim a, Dim b);
 Dim dim_div(Graph *g, Dim a, Dim b);                    // floor
 Dim dim_ceil_div(Graph *g, Dim a, Dim b);
 int64_t dim_upper(const Graph *g, Dim d);               // value at the symbols' upper bounds
+int64_t dim_lower(const Graph *g, Dim d);               // a lower bound of the value
+// d as coef[0]*mono[0] + coef[1]*mono[1] + ...: each mono is 1 or a product of symbols and floor divisions with factor 1; the number of terms
+int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono);
+bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on this symbol (number in graph_symbols)?
+const char *dim_c_text(Arena *a, const Graph *g, Dim d);             // as a C expression of int64_t over the symbols' variables
 bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
 const char *dim_text(Arena *a, const Graph *g, Dim d);
 Dim dim_bound(const Graph *g, Dim d);                   // the constant that d is once its symbols are pinned, else d
@@ -299,6 +316,7 @@ struct Expr {
     int id;                                             // dense in the pool, operands before users
     Expr *a[3];                                         // operands
     Scalar c;                                           // E_Const: value;  E_Arg, E_Axis: number in c.i
+    const Graph *graph; Dim extent;                     // E_Size: whose symbols; extent: the size, symbolic.  E_Axis: the same of a symbolic extent, else NULL, 0
     Value *value;                                       // E_Load: the tensor; a[0] flat element index, a[1] guard or NULL, a[2] result when the guard is false (NULL: 0)
     ReduceOp rop; int n_axes; int axes[MAX_RANK];       // E_Reduce over these loop axes of a[0]; ARG*: result is a[1] (index) where a[0] is extreme
     int64_t lo, hi;                                     // DT_INDEX: inclusive range
@@ -311,6 +329,8 @@ Expr *expr_const_i(ExprPool *p, DType d, int64_t v);
 Expr *expr_index(ExprPool *p, int64_t v);               // DT_INDEX constant
 Expr *expr_arg(ExprPool *p, int i, DType d);
 Expr *expr_axis(ExprPool *p, int axis, int64_t extent); // DT_INDEX in 0..extent-1
+Expr *expr_axis_size(ExprPool *p, const Graph *g, int axis, Dim extent);    // the same for any extent
+Expr *expr_size(ExprPool *p, const Graph *g, Dim d);    // a dimension as DT_INDEX: a constant, or sums and products over E_Size leaves
 Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise);
 Expr *expr_reduce(ExprPool *p, ReduceOp op, int n_axes, const int *axes, Expr *body, Expr *payload);
 Expr *expr_acc(ExprPool *p, DType d);                   // E_Acc: a template kernel's finished accumulator
@@ -396,7 +416,7 @@ struct Buffer {
 
 Buffer *buffer_owner(Buffer *b, int64_t *offset);       // memory.c: the buffer whose bytes these are, and where in it they start
 
-typedef struct Axis { int64_t extent; bool reduce; const char *name; } Axis;
+typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;        // size: exact, perhaps symbolic; extent: its upper bound
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
@@ -462,7 +482,8 @@ struct Lower {
     void *state;                                        // memo and fusion decisions, private to lower.c
 };
 Expr *lower_load(Lower *l, Value *v, Expr *const *idx); // element of v: inlines v's node when fused, else a load
-Expr *lower_axis(Lower *l, int64_t extent, bool reduce);             // a new loop axis
+Expr *lower_axis(Lower *l, Dim extent, bool reduce);                 // a new loop axis
+Expr *lower_dim(Lower *l, Dim d);                       // a dimension as an index expression
 Expr *lower_guard(Lower *l, Expr *cond);                // narrows l->guard, returns the old one to restore
 Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx);         // row-major flat index
 void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx);

@@ -126,13 +126,34 @@ Symbol *graph_symbols(Graph *g, int *n) {
     return root->symbols.at;
 }
 
+static const char *variable_name(const Graph *root, const char *name) {
+    char *c = arena_printf(root->arena, "n_%s", name);
+    for (char *at = c; *at; at++)
+        if (!isalnum((unsigned char)*at)) *at = '_';
+    for (int i = 0; i < root->symbols.n; i++)
+        if (!strcmp(root->symbols.at[i].c_name, c)) return arena_printf(root->arena, "%s_%d", c, root->symbols.n);
+    return c;
+}
+
 Dim dim_symbol(Graph *g, const char *name) {
     Graph *root = graph_root(g);
     int i = 0;
     while (i < root->symbols.n && strcmp(root->symbols.at[i].name, name)) i++;
     if (i == root->symbols.n)
-        VEC_PUSH(root->arena, root->symbols, (Symbol){ .name = arena_strdup(root->arena, name), .lo = 1, .hi = INT32_MAX });
+        VEC_PUSH(root->arena, root->symbols, (Symbol){ .name = arena_strdup(root->arena, name), .c_name = variable_name(root, name), .lo = 1, .hi = INT32_MAX });
     return dim_atom(g, (Atom){ .symbol = i });
+}
+
+Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at) {
+    Graph *root = graph_root(g);
+    const char *name = base;
+    for (int k = 2, i = 0; i < root->symbols.n; i++)
+        if (!strcmp(root->symbols.at[i].name, name)) { name = arena_printf(root->arena, "%s_%d", base, k++); i = -1; }
+    Dim d = dim_symbol(g, name);
+    Symbol *s = &root->symbols.at[root->symbols.n - 1];
+    s->lo = lo; s->hi = hi; s->runtime = true;
+    s->from = from; s->at = at;
+    return d;
 }
 
 Dim dim_add(Graph *g, Dim a, Dim b) {
@@ -265,6 +286,31 @@ static Range dim_range(const Graph *g, Dim d) {
 }
 
 int64_t dim_upper(const Graph *g, Dim d) { return dim_range(g, d).hi; }
+int64_t dim_lower(const Graph *g, Dim d) { return dim_range(g, d).lo; }
+
+int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono) {
+    Sum s = sum_of(g, d);
+    if (s.n > max) too_large();
+    for (int i = 0; i < s.n; i++) {
+        Sum one = { .n = 1, .terms = { s.terms[i] } };
+        coef[i] = s.terms[i].coef;
+        one.terms[0].coef = 1;
+        mono[i] = dim_intern(g, &one);
+    }
+    return s.n;
+}
+
+bool dim_uses(const Graph *g, Dim d, int symbol) {
+    if (dim_is_const(d)) return false;
+    const Dims *t = graph_root(g)->dims;
+    const Poly *p = &t->polys.at[-1 - d];
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->terms[i].n; k++) {
+            const Atom *a = &t->atoms.at[p->terms[i].atom[k]];
+            if (a->symbol >= 0 ? a->symbol == symbol : dim_uses(g, a->num, symbol) || dim_uses(g, a->den, symbol)) return true;
+        }
+    return false;
+}
 
 Dim dim_bound(const Graph *g, Dim d) {
     if (dim_is_const(d)) return d;
@@ -330,6 +376,39 @@ static void dim_print(Text *out, const Graph *g, Dim d) {
     if (!t || -1 - d >= t->polys.n) bug("unknown dimension %" PRId64, d);
     const Poly *p = &t->polys.at[-1 - d];
     for (int i = 0; i < p->n; i++) term_print(out, g, &p->terms[i], i == 0);
+}
+
+// C's division rounds toward zero: a numerator that may be negative is made so only by a guarded division.
+static void dim_c_print(Text *out, const Graph *g, Dim d) {
+    if (dim_is_const(d)) { text_printf(out, "%" PRId64, d); return; }
+    const Graph *root = graph_root(g);
+    const Dims *t = root->dims;
+    const Poly *p = &t->polys.at[-1 - d];
+    if (p->n > 1) text_printf(out, "(");
+    for (int i = 0; i < p->n; i++) {
+        const Term *m = &p->terms[i];
+        uint64_t size = m->coef < 0 ? -(uint64_t)m->coef : (uint64_t)m->coef;
+        if (i || m->coef < 0) text_printf(out, i ? m->coef < 0 ? " - " : " + " : "-");
+        if (size != 1 || m->n == 0) text_printf(out, "%" PRIu64 "%s", size, m->n ? " * " : "");
+        for (int k = 0; k < m->n; k++) {
+            const Atom *a = &t->atoms.at[m->atom[k]];
+            if (k) text_printf(out, " * ");
+            if (a->symbol >= 0) { text_printf(out, "%s", root->symbols.at[a->symbol].c_name); continue; }
+            text_printf(out, dim_lower(g, a->num) >= 0 ? "(" : "burn_floordiv_i64(");
+            dim_c_print(out, g, a->num);
+            text_printf(out, dim_lower(g, a->num) >= 0 ? " / " : ", ");
+            dim_c_print(out, g, a->den);
+            text_printf(out, ")");
+        }
+    }
+    if (p->n > 1) text_printf(out, ")");
+}
+
+const char *dim_c_text(Arena *a, const Graph *g, Dim d) {
+    Text t;
+    text_init(&t, a);
+    dim_c_print(&t, g, d);
+    return t.at;
 }
 
 const char *dim_text(Arena *a, const Graph *g, Dim d) {

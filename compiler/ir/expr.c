@@ -64,7 +64,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 static uint64_t hash(const Expr *e) {
     uint64_t h = mix((uint64_t)e->op << 8 | (uint64_t)e->dtype, e->c.u);
     for (int i = 0; i < 3; i++) h = mix(h, e->a[i] ? (uint64_t)e->a[i]->id + 1 : 0);
-    if (e->op == E_Axis) h = mix(h, (uint64_t)e->hi);
+    if (e->op == E_Axis) h = mix(mix(h, (uint64_t)e->hi), (uint64_t)e->extent);
     if (e->op == E_Load) h = mix(h, (uint64_t)e->value->id);
     if (e->op == E_Reduce) {
         h = mix(h, (uint64_t)e->rop);
@@ -75,7 +75,7 @@ static uint64_t hash(const Expr *e) {
 
 static bool same(const Expr *x, const Expr *y) {
     return x->op == y->op && x->dtype == y->dtype && x->c.u == y->c.u && x->a[0] == y->a[0] && x->a[1] == y->a[1] && x->a[2] == y->a[2]
-           && x->value == y->value && (x->op != E_Axis || x->hi == y->hi)
+           && x->value == y->value && (x->op != E_Axis || (x->hi == y->hi && x->extent == y->extent))
            && (x->op != E_Reduce || (x->rop == y->rop && x->n_axes == y->n_axes && !memcmp(x->axes, y->axes, sizeof(int) * (size_t)x->n_axes)));
 }
 
@@ -136,6 +136,29 @@ Expr *expr_acc(ExprPool *p, DType d) { return intern(p, &(Expr){ .op = E_Acc, .d
 Expr *expr_axis(ExprPool *p, int axis, int64_t extent) {
     if (axis < 0 || axis >= 64) bug("loop axis %d", axis);
     return intern(p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = extent > 0 ? extent - 1 : 0 });
+}
+
+Expr *expr_axis_size(ExprPool *p, const Graph *g, int axis, Dim extent) {
+    if (dim_is_const(extent)) return expr_axis(p, axis, extent);
+    if (axis < 0 || axis >= 64) bug("loop axis %d", axis);
+    int64_t top = dim_upper(g, extent);
+    return intern(p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = top > 0 ? top - 1 : 0, .graph = g, .extent = extent });
+}
+
+// A leaf per product of symbols and floor divisions; sums and factors around them are plain index arithmetic.
+Expr *expr_size(ExprPool *p, const Graph *g, Dim d) {
+    enum { MAX_TERMS = 64 };
+    int64_t coef[MAX_TERMS];
+    Dim mono[MAX_TERMS];
+    if (dim_is_const(d)) return expr_index(p, d);
+    int n = dim_terms(graph_root(g), d, MAX_TERMS, coef, mono);
+    Expr *sum = expr_index(p, 0);
+    for (int i = 0; i < n; i++) {
+        Expr *leaf = expr_index(p, 1);
+        if (!dim_is_const(mono[i])) leaf = intern(p, &(Expr){ .op = E_Size, .dtype = DT_INDEX, .c.i = mono[i], .lo = dim_lower(g, mono[i]), .hi = dim_upper(g, mono[i]), .graph = g, .extent = mono[i] });
+        sum = expr_binary(p, E_Add, sum, expr_binary(p, E_Mul, leaf, expr_index(p, coef[i])));
+    }
+    return sum;
 }
 
 Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise) {
@@ -334,7 +357,7 @@ void order_free(ExprOrder *o) {
 // Build the node `e` anew in p over substitutes of its operands.
 static Expr *rebuild_node(ExprPool *p, Expr *e, Expr *const a[3], const ExprOrder *o, Expr *const *made) {
     switch (e->op) {
-    case E_Const: case E_Arg: case E_Acc: case E_Axis: {
+    case E_Const: case E_Arg: case E_Acc: case E_Axis: case E_Size: {
         if (in_pool(p, e)) return e;
         Expr key = *e;
         key.axes_used = 0;
@@ -382,7 +405,7 @@ typedef struct LeafMap { Expr *(*leaf)(void *ctx, Expr *e); void *ctx; } LeafMap
 
 static Expr *replace_leaf(void *ctx, Expr *e) {
     LeafMap *m = ctx;
-    bool leaf = e->op == E_Arg || e->op == E_Axis || e->op == E_Load || e->op == E_Acc;
+    bool leaf = e->op == E_Arg || e->op == E_Axis || e->op == E_Size || e->op == E_Load || e->op == E_Acc;
     return leaf ? m->leaf(m->ctx, e) : NULL;
 }
 

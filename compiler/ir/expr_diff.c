@@ -43,7 +43,7 @@ static Expr *diff_node(ExprPool *p, Expr *e, Expr *const d[3]) {
         return expr_select(p, e->a[0], x, y);
     }
     case E_Cast: return d[0] && dtype_is_float(e->a[0]->dtype) ? expr_cast(p, d[0], e->dtype) : NULL;
-    case E_Const: case E_Arg: case E_Axis: case E_Load: case E_Acc: case E_Bits: return NULL;
+    case E_Const: case E_Arg: case E_Axis: case E_Size: case E_Load: case E_Acc: case E_Bits: return NULL;
     case E_Reduce: bug("derivative of a reduction");
     default: break;
     }

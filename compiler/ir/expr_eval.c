@@ -244,7 +244,7 @@ Scalar expr_eval(const Expr *e, const Scalar *args) {
         case E_Select: v[i] = v[a[0]].i ? v[a[1]] : v[a[2]]; break;
         case E_Cast: v[i] = eval_cast_scalar(n->a[0]->dtype, n->dtype, n->c.i != 0, v[a[0]]); break;
         case E_Bits: v[i] = eval_bits(n->a[0]->dtype, n->dtype, v[a[0]]); break;
-        case E_Axis: case E_Load: case E_Acc: case E_Reduce: bug("%s has no value outside a kernel", expr_table[n->op].name);
+        case E_Axis: case E_Size: case E_Load: case E_Acc: case E_Reduce: bug("%s has no value outside a kernel", expr_table[n->op].name);
         default: v[i] = eval_op(n->op, n->a[0]->dtype, v[a[0]], a[1] >= 0 ? v[a[1]] : (Scalar){ .i = 0 });
         }
     }

@@ -56,7 +56,7 @@ static int64_t negate(int64_t v) { return v == INT64_MIN ? INT64_MAX : v == INT6
 
 void index_range(Expr *e) {
     const Expr *x = e->a[0], *y = e->a[1];
-    if (e->op == E_Axis) return;
+    if (e->op == E_Axis || e->op == E_Size) return;
     e->lo = INT64_MIN, e->hi = INT64_MAX;
     switch (e->op) {
     case E_Const: e->lo = e->hi = e->c.i; break;

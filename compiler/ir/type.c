@@ -83,6 +83,28 @@ int64_t type_bytes(const Type *t) {
     return __builtin_mul_overflow(type_count(t), (int64_t)dtype_size(t->dtype), &n) ? INT64_MAX : n;
 }
 
+int64_t type_count_upper(const Graph *g, const Type *t) {
+    int64_t n = 1;
+    bool huge = false;
+    for (int i = 0; i < t->rank; i++) {
+        int64_t d = dim_upper(g, t->dim[i]);
+        if (d <= 0) return 0;
+        huge |= __builtin_mul_overflow(n, d, &n);
+    }
+    return huge ? INT64_MAX : n;
+}
+
+int64_t type_bytes_upper(const Graph *g, const Type *t) {
+    int64_t n;
+    return __builtin_mul_overflow(type_count_upper(g, t), (int64_t)dtype_size(t->dtype), &n) ? INT64_MAX : n;
+}
+
+Dim type_size(Graph *g, const Type *t) {
+    Dim n = 1;
+    for (int i = 0; i < t->rank; i++) n = dim_mul(g, n, t->dim[i]);
+    return n;
+}
+
 // Two different symbols (or a symbol and a constant other than 1) are taken to be equal: types are inferred again once the
 // symbols are bound, and then a mismatch shows.
 bool type_broadcast(Type *out, const Type *a, const Type *b) {
