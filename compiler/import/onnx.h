@@ -120,6 +120,8 @@ bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);            
 bool onnx_axes(OnnxNode *n, int input, int rank, int64_t *axes, int *count, bool *given);   // attribute "axes" or input `input`; sorted as given, no duplicates
 bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, int n_out, Value **out);     // inlines the body of attribute `attr`
 Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out);             // the same as a graph of its own, for control flow
+// The value named `wanted` once more, in g: the nodes between `names` and it are built again, reading `values` under these names. NULL with a diagnostic.
+Value *onnx_recompute(OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted);
 const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr);             // NULL with a diagnostic
 
 // ---------------------------------------------------------------- onnx_dims.c: integers that the model computes from shapes

@@ -25,6 +25,7 @@ typedef struct Scope {
     StrMap *makers;                                     // name -> the OnnxNodeDef that will define it
     const Call *call;
     int n_opsets; const OnnxOpset *opsets;
+    int n_nodes; const OnnxNodeDef *nodes;              // those being built in it
     const Loc *loc;                                     // of the call or the node that holds the body; NULL at the top
     Graph *g;
     int depth;
@@ -326,6 +327,8 @@ static void build_node(Import *im, Scope *s, const OnnxNodeDef *def) {
 }
 
 static void build_nodes(Import *im, Scope *s, int count, const OnnxNodeDef *nodes) {
+    s->n_nodes = count;
+    s->nodes = nodes;
     for (int i = 0; i < count; i++)
         for (int j = 0; j < nodes[i].n_out; j++)
             if (*nodes[i].out[j]) strmap_put(s->makers, nodes[i].out[j], (void *)(uintptr_t)&nodes[i]);
@@ -424,6 +427,72 @@ static bool input_type(Import *im, Graph *g, const OnnxInput *in, int index, Typ
     Loc file = { .file = im->model->file, .node = -1 };
     if (strcmp(in->kind, "tensor")) {
         diag_error(&file, "input \"%s\" has the type %s; only tensors are supported", in->name, in->kind);
+// ---------------------------------------------------------------- the nodes between some values and another
+
+static bool any_marked(const StrMap *marked, int count, const char *const *names) {
+    for (int i = 0; i < count; i++)
+        if (strmap_get(marked, names[i])) return true;
+    return false;
+}
+
+static bool node_reads(const OnnxNodeDef *d, const StrMap *marked) {
+    if (any_marked(marked, d->n_in, d->in)) return true;
+    for (int i = 0; i < d->n_attrs; i++)
+        for (int k = 0; d->attrs[i].graph && k < d->attrs[i].graph->n_nodes; k++)
+            if (node_reads(&d->attrs[i].graph->nodes[k], marked)) return true;
+    return false;
+}
+
+static void mark_reads(const OnnxNodeDef *d, StrMap *marked) {
+    for (int i = 0; i < d->n_in; i++) strmap_put(marked, d->in[i], &poison);
+    for (int i = 0; i < d->n_attrs; i++)
+        for (int k = 0; d->attrs[i].graph && k < d->attrs[i].graph->n_nodes; k++) mark_reads(&d->attrs[i].graph->nodes[k], marked);
+}
+
+// Forwards: the nodes that `names` flow into. Backwards: those of them that flow into `wanted`.
+static bool *nodes_between(const OnnxNode *n, const Scope *s, int count, const char *const *names, const char *wanted) {
+    StrMap *after = strmap_new(n->g->arena), *before = strmap_new(n->g->arena);
+    bool *between = NEW_ARRAY(n->g->arena, bool, s->n_nodes + 1);
+    for (int i = 0; i < count; i++) strmap_put(after, names[i], &poison);
+    for (int i = 0; i < s->n_nodes; i++) {
+        const OnnxNodeDef *d = &s->nodes[i];
+        between[i] = d != n->def && !any_marked(after, d->n_out, d->out) && node_reads(d, after);
+        for (int k = 0; k < d->n_out && between[i]; k++)
+            if (*d->out[k]) strmap_put(after, d->out[k], &poison);
+    }
+    strmap_put(before, wanted, &poison);
+    for (int i = s->n_nodes - 1; i >= 0; i--) {
+        between[i] = between[i] && any_marked(before, s->nodes[i].n_out, s->nodes[i].out);
+        if (between[i]) mark_reads(&s->nodes[i], before);
+    }
+    return between;
+}
+
+Value *onnx_recompute(OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted) {
+    const Scope *s = n->scope;
+    Scope inner;
+    if (n->scope->depth >= MAX_CALLS) {
+        diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
+        return NULL;
+    }
+    while (s && !strmap_get(s->makers, wanted)) s = s->outer;
+    scope_init(n->import, &inner, n->scope, g);
+    inner.loc = n->loc;
+    for (int i = 0; i < count; i++)
+        if (!scope_bind(&inner, names[i], values[i], n->loc)) return NULL;
+    const bool *between = s ? nodes_between(n, s, count, names, wanted) : NULL;
+    for (int i = 0; s && i < s->n_nodes; i++)
+        if (between[i]) build_node(n->import, &inner, &s->nodes[i]);
+    n->g->loc = n->loc;
+    Value *v = scope_find(&inner, wanted);
+    if (!v) return onnx_fail(n, "\"%s\" is defined nowhere before this node", wanted);
+    if (v != &poison) return v;
+    n->poisoned = true;
+    return NULL;
+}
+
+// ---------------------------------------------------------------- the model's inputs and outputs
+
         return false;
     }
     if (!in->has_shape) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Random tensors, and the optimizer steps of ONNX's preview domain.
+// Random tensors.
 //
 // In: an OnnxNode. Out: RandomUniform, a function of seed and element index, and maps. Without a seed the node's number is one, so that two nodes
 // differ and the same model always gives the same code. Normal numbers by Box and Muller: sqrt(-2 log u1) cos(2 pi u2).
@@ -59,73 +59,4 @@ Value *onnx_bernoulli(OnnxNode *n) {
     if (!random_type(n, &t)) return NULL;
     Value *u = uniform(n, &t, 0);
     return b_cast(n->g, b_binary(n->g, OP_Less, u, b_cast(n->g, n->in[0], DT_F32)), t.dtype);
-}
-
-// ---------------------------------------------------------------- optimizer steps: rate, step count, then groups of tensors
-
-// Input `group` of the i-th of `count` tensors.
-static Value *member(OnnxNode *n, int group, int i, int count) { return onnx_input(n, 2 + group * count + i); }
-
-static Value *regularised(OnnxNode *n, Value *x, Value *g) {
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x * %.17g + y", onnx_float(n, "norm_coefficient", 0)), "x y", x, g);
-}
-
-static int member_count(OnnxNode *n, int in_groups, int out_groups) {
-    int count = (n->n_in - 2) / in_groups;
-    if (n->n_in < 2 + in_groups || (n->n_in - 2) % in_groups || n->n_out != count * out_groups) return onnx_fail(n, "inputs and outputs do not form groups of equal size"), 0;
-    return count;
-}
-
-// v = alpha v + beta g, x = x - rate v (or rate (g + alpha v)).
-Value *onnx_momentum(OnnxNode *n) {
-    int count = member_count(n, 3, 2);
-    if (!count || !onnx_inputs(n, n->n_in)) return NULL;
-    double alpha = onnx_float(n, "alpha", 0), beta = onnx_float(n, "beta", 1);
-    bool nesterov = !strcmp(onnx_string(n, "mode", "standard"), "nesterov");
-    Value *rate = onnx_scalar_of(n, n->in[0]), *step = onnx_scalar_of(n, n->in[1]);
-    for (int i = 0; i < count; i++) {
-        Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *grown = ONNX_MAP(n, arena_printf(n->g->arena, "x > 0 ? %.17g : 1", beta), "x", b_cast(n->g, step, x->type.dtype));
-        Value *v = ONNX_MAP(n, arena_printf(n->g->arena, "x * %.17g + y * z", alpha), "x y z", member(n, 2, i, count), g, grown);
-        Value *move = nesterov ? ONNX_MAP(n, arena_printf(n->g->arena, "x + y * %.17g", alpha), "x y", g, v) : v;
-        n->out[i] = ONNX_MAP(n, "x - y * z", "x y z", x, rate, move);
-        n->out[count + i] = v;
-    }
-    return n->out[0];
-}
-
-// h = h + g^2, x = x - rate / (1 + step decay) g / (sqrt(h) + epsilon).
-Value *onnx_adagrad(OnnxNode *n) {
-    int count = member_count(n, 3, 2);
-    if (!count || !onnx_inputs(n, n->n_in)) return NULL;
-    double epsilon = onnx_float(n, "epsilon", 1e-6), decay = onnx_float(n, "decay_factor", 0);
-    Value *rate = onnx_scalar_of(n, n->in[0]), *step = onnx_scalar_of(n, n->in[1]);
-    for (int i = 0; i < count; i++) {
-        Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *h = ONNX_MAP(n, "x + y * y", "x y", member(n, 2, i, count), g);
-        Value *slow = ONNX_MAP(n, arena_printf(n->g->arena, "x / (1 + y * %.17g)", decay), "x y", rate, b_cast(n->g, step, x->type.dtype));
-        n->out[i] = ONNX_MAP(n, arena_printf(n->g->arena, "x - y * z / (sqrt(w) + %.17g)", epsilon), "x y z w", x, slow, g, h);
-        n->out[count + i] = h;
-    }
-    return n->out[0];
-}
-
-// v = a v + (1 - a) g, h = b h + (1 - b) g^2, x = x - rate sqrt(1 - b^t) / (1 - a^t) v / (sqrt(h) + epsilon).
-Value *onnx_adam(OnnxNode *n) {
-    int count = member_count(n, 4, 3);
-    if (!count || !onnx_inputs(n, n->n_in)) return NULL;
-    double a = onnx_float(n, "alpha", 0.9), b = onnx_float(n, "beta", 0.999), epsilon = onnx_float(n, "epsilon", 1e-6), post = onnx_float(n, "norm_coefficient_post", 0);
-    Value *rate = onnx_scalar_of(n, n->in[0]), *step = onnx_scalar_of(n, n->in[1]);
-    for (int i = 0; i < count; i++) {
-        Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *v = ONNX_MAP(n, arena_printf(n->g->arena, "x * %.17g + y * %.17g", a, 1 - a), "x y", member(n, 2, i, count), g);
-        Value *h = ONNX_MAP(n, arena_printf(n->g->arena, "x * %.17g + y * y * %.17g", b, 1 - b), "x y", member(n, 3, i, count), g);
-        const char *adjust = arena_printf(n->g->arena, "y > 0 ? x * sqrt(1 - pow(%.17g, y)) / (1 - pow(%.17g, y)) : x", b, a);
-        Value *now = ONNX_MAP(n, adjust, "x y", rate, b_cast(n->g, step, x->type.dtype));
-        const char *move = arena_printf(n->g->arena, "(x - y * z / (sqrt(w) + %.17g)) * %.17g", epsilon, 1 - post);
-        n->out[i] = ONNX_MAP(n, move, "x y z w", x, now, v, h);
-        n->out[count + i] = v;
-        n->out[2 * count + i] = h;
-    }
-    return n->out[0];
 }

@@ -472,7 +472,62 @@ def scan_backwards():
     return Model([scan], [("h", FLOAT, [n, w]), ("x", FLOAT, [n, "length", w])], [("last", FLOAT, [n, w]), ("y", FLOAT, [n, w, "length"])], sets)
 
 
+# ---------------------------------------------------------------- training
+TRAINING = "ai.onnx.preview.training"
+
+
+def gradients():
+    """Of y = x^3: the first and second derivative, at x and at other values; of y = h x with h = x + 1 taken as independent of x."""
+    x, u = [0.5, -1.5, 2.0], [3.0, 0.25, -1.0]
+    nodes = [node("Mul", ["x", "x"], ["x2"]), node("Mul", ["x2", "x"], ["y"])]
+    nodes += [node("Gradient", [at], [out], TRAINING, xs=["x"], y=y) for at, out, y in
+              (("x", "dy", "y"), ("x", "ddy", "dy"), ("u", "dy_u", "y"), ("u", "ddy_u", "dy"))]
+    nodes += [node("Add", ["x", "one"], ["h"]), node("Mul", ["h", "u"], ["hu"]), node("Mul", ["hu", "x"], ["z"]),
+              node("Gradient", ["h", "x", "u"], ["dh", "dx"], TRAINING, xs=["h", "x"], zs=["u"], y="z")]
+    out = [[3 * v * v for v in x], [6 * v for v in x], [3 * v * v for v in u], [6 * v for v in u],
+           [v * w for v, w in zip(x, u)], [(v + 1) * w for v, w in zip(x, u)]]
+    return Model(nodes, [("x", FLOAT, [3]), ("u", FLOAT, [3])], [(n, FLOAT, [3]) for n in ("dy", "ddy", "dy_u", "ddy_u", "dh", "dx")],
+                 [([x, u], out)], [tensor("one", FLOAT, 1.0)], domains=[TRAINING])
+
+
+def optimizers():
+    """A step of each of ONNX's optimizers on two tensors of different shapes, at the first update and at a later one."""
+    shapes = ((2, 3), (4,))
+    rate, norm, decay, eps, a, b, post = 0.1, 0.01, 0.3, 1e-3, 0.9, 0.7, 0.05
+    names = [f"{k}{i}" for k in "xgvh" for i in range(2)]
+    steps = {"Adagrad": ("xgh", "xh", dict(norm_coefficient=norm, decay_factor=decay, epsilon=eps)),
+             "Adam": ("xgvh", "xvh", dict(norm_coefficient=norm, norm_coefficient_post=post, alpha=a, beta=b, epsilon=eps)),
+             "Momentum": ("xgv", "xv", dict(norm_coefficient=norm, alpha=a, beta=b, mode="standard")),
+             "Nesterov": ("xgv", "xv", dict(norm_coefficient=norm, alpha=a, beta=b, mode="nesterov"))}
+
+    def step(which, t, x, g, v, h):
+        g = norm * x + g
+        if which == "Adagrad":
+            h = h + g * g
+            return [x - rate / (1 + t * decay) * g / (math.sqrt(h) + eps), h]
+        if which == "Adam":
+            v, h = a * v + (1 - a) * g, b * h + (1 - b) * g * g
+            r = rate * math.sqrt(1 - b ** t) / (1 - a ** t) if t else rate
+            return [(1 - post) * (x - r * v / (math.sqrt(h) + eps)), v, h]
+        v = a * v + (b if t else 1) * g
+        return [x - rate * (g + a * v if which == "Nesterov" else v), v]
+    nodes, outputs, sets = [], [], []
+    for which, (ins, outs, attributes) in steps.items():
+        made = [f"{which}_{k}{i}" for k in outs for i in range(2)]
+        nodes.append(node("Momentum" if which == "Nesterov" else which, ["r", "t"] + [f"{k}{i}" for k in ins for i in range(2)], made, TRAINING, **attributes))
+        outputs += [(n, FLOAT, list(shapes[j % 2])) for j, n in enumerate(made)]
+    for t in (0, 3):
+        values = [numbers(220 + j, *shapes[j % 2], low=0.1 if j > 3 else -1.0) for j in range(8)]
+        results = []
+        for which, (_, outs, _) in steps.items():
+            each = [[step(which, t, *e) for e in zip(*(flatten(values[2 * k + i])[0] for k in range(4)))] for i in range(2)]
+            results += [nest([e[k] for e in each[i]], shapes[i]) for k in range(len(outs)) for i in range(2)]
+        sets.append(([rate, t] + values, results))
+    inputs = [("r", FLOAT, []), ("t", INT64, [])] + [(n, FLOAT, list(shapes[j % 2])) for j, n in enumerate(names)]
+    return Model(nodes, inputs, outputs, sets, domains=[TRAINING])
+
+
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
-       branch_captures, loop_while, loop_cache, scan_backwards)
+       branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers)
