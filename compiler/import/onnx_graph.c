@@ -400,33 +400,6 @@ Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *type
     return g;
 }
 
-// The dimension of an input: a constant, a symbol, or the constant that --dim gives to the symbol.
-static bool input_dim(Import *im, Graph *g, const OnnxInput *in, int index, int axis, Dim *out) {
-    Loc file = { .file = im->model->file, .node = -1 };
-    const OnnxDim *d = &in->dim[axis];
-    if (d->known && d->value != -1) {                   // -1: some exporters' way to say unknown
-        if (d->value < 0) diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
-        *out = d->value;
-        return d->value >= 0;
-    }
-    const char *name = !d->known && *d->symbol ? d->symbol : arena_printf(im->arena, "input_%d_dim_%d", index, axis);
-    *out = dim_symbol(g, name);
-    for (int i = 0; im->options && i < im->options->dims.n; i++) {
-        const DimOption *o = &im->options->dims.at[i];
-        if (o->lo != o->hi || strcmp(o->name, name)) continue;
-        int count;
-        Symbol *symbols = graph_symbols(g, &count);
-        for (int j = 0; j < count; j++)
-            if (!strcmp(symbols[j].name, name)) { symbols[j].lo = symbols[j].hi = o->lo; symbols[j].pinned = true; }
-        *out = o->lo;
-    }
-    return true;
-}
-
-static bool input_type(Import *im, Graph *g, const OnnxInput *in, int index, Type *out) {
-    Loc file = { .file = im->model->file, .node = -1 };
-    if (strcmp(in->kind, "tensor")) {
-        diag_error(&file, "input \"%s\" has the type %s; only tensors are supported", in->name, in->kind);
 // ---------------------------------------------------------------- the nodes between some values and another
 
 static bool any_marked(const StrMap *marked, int count, const char *const *names) {
@@ -493,6 +466,33 @@ Value *onnx_recompute(OnnxNode *n, Graph *g, int count, const char *const *names
 
 // ---------------------------------------------------------------- the model's inputs and outputs
 
+// The dimension of an input: a constant, a symbol, or the constant that --dim gives to the symbol.
+static bool input_dim(Import *im, Graph *g, const OnnxInput *in, int index, int axis, Dim *out) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    const OnnxDim *d = &in->dim[axis];
+    if (d->known && d->value != -1) {                   // -1: some exporters' way to say unknown
+        if (d->value < 0) diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
+        *out = d->value;
+        return d->value >= 0;
+    }
+    const char *name = !d->known && *d->symbol ? d->symbol : arena_printf(im->arena, "input_%d_dim_%d", index, axis);
+    *out = dim_symbol(g, name);
+    for (int i = 0; im->options && i < im->options->dims.n; i++) {
+        const DimOption *o = &im->options->dims.at[i];
+        if (o->lo != o->hi || strcmp(o->name, name)) continue;
+        int count;
+        Symbol *symbols = graph_symbols(g, &count);
+        for (int j = 0; j < count; j++)
+            if (!strcmp(symbols[j].name, name)) { symbols[j].lo = symbols[j].hi = o->lo; symbols[j].pinned = true; }
+        *out = o->lo;
+    }
+    return true;
+}
+
+static bool input_type(Import *im, Graph *g, const OnnxInput *in, int index, Type *out) {
+    Loc file = { .file = im->model->file, .node = -1 };
+    if (strcmp(in->kind, "tensor")) {
+        diag_error(&file, "input \"%s\" has the type %s; only tensors are supported", in->name, in->kind);
         return false;
     }
     if (!in->has_shape) {
