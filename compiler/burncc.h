@@ -221,6 +221,14 @@ struct Node {
     int mark;                                           // scratch of the running pass
 };
 
+// An end of the model that is a sequence or optional, and the graph's inputs or outputs that its tensors have become.
+typedef struct Bundle {
+    const char *name;                                   // the model's
+    bool output, sequence, optional;
+    bool absent;                                        // an optional that holds nothing
+    int n; const char *const *names;                    // of a sequence name_0, name_1, ...
+} Bundle;
+
 struct Graph {
     Arena *arena;
     const char *name;                                   // C identifier
@@ -239,6 +247,7 @@ struct Graph {
     void *dims;                                         // ir/dim.c's table (shared with bodies)
     int64_t opset;                                      // of the source model, for inspect
     int64_t ir_version;
+    VEC(Bundle) bundles;                                // of the outermost graph: those of its model's ends that are no plain tensor
 };
 
 Graph *graph_new(Arena *a, const char *name, const char *file);
@@ -253,6 +262,7 @@ bool node_infer(Node *n);                               // runs the shape rule; 
 void graph_remove(Graph *g, Node *n);
 void graph_replace(Graph *g, Value *old, Value *with);  // every use, outputs and bodies included
 int *graph_use_counts(const Graph *g, Arena *scratch);  // by value id; an output counts as a use
+const Bundle *graph_bundle(const Graph *g, const char *name, bool output);  // NULL when this end is a plain tensor
 Graph *graph_clone(Graph *g, const char *name);
 void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs);      // copies a body's nodes before to's cursor
 void node_set_int(Node *n, const char *name, int64_t v);
@@ -508,6 +518,7 @@ const char *template_text(const char *name);            // embedded templates/ f
 // ---------------------------------------------------------------- options
 typedef struct DimOption { const char *name; int64_t lo, hi; } DimOption;
 typedef struct FrozenInput { const char *name; Tensor *value; } FrozenInput;
+typedef struct SequenceOption { const char *name; int n; const Type *elements; } SequenceOption;     // elements: shapes, without element types; NULL: as the model has them
 struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default
@@ -520,6 +531,8 @@ struct Options {
     VEC(const char *) inputs;                           // run: NAME=FILE
     double seconds;
     Target machine;
+    VEC(SequenceOption) sequences;                      // --sequence
+    VEC(const char *) absent;                           // --absent: optional inputs that hold nothing
     VEC(FrozenInput) frozen;                            // --freeze: inputs that import turns into constants of these values
     double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
     int timeout;                                        // seconds that one run of generated code may take

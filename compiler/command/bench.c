@@ -55,8 +55,8 @@ static void print_timing(Arena *a, const Options *o, const Built *b, const Timin
 
 int command_bench(Arena *a, Options *o) {
     Inputs in;
-    const Graph *signature = signature_read(a, o);
-    if (!signature || !inputs_read(a, o, signature, &in)) return diag_status();
+    const Graph *signature = inputs_read(a, o, false, &in);
+    if (!signature) return diag_status();
     BuildCache cache = { .arena = a };
     const char *frozen = "";
     Built *b = build_for_inputs(&cache, o, signature, &in, &frozen);

@@ -13,8 +13,6 @@
 enum { FREEZE_COUNT = 64 };                             // inputs of more elements are data, not parameters of shapes
 typedef enum Freeze { FREEZE_NONE, FREEZE_INTS, FREEZE_ALL, FREEZE_END } Freeze;
 
-Graph *signature_read(Arena *a, const Options *o) { return onnx_signature(a, o->model); }
-
 // Adds NAME=size; false with a diagnostic when the name already has another size.
 static bool bind_dim(Arena *a, Options *o, const Value *input, const char *name, int64_t size) {
     for (int i = 0; i < o->dims.n; i++) {
@@ -95,6 +93,15 @@ static const char *freeze(Arena *a, Options *o, const Graph *signature, const In
     return names.n ? names.at : "";
 }
 
+static void sequences_key(Arena *a, const Options *o, Text *key) {
+    for (int i = 0; i < o->sequences.n; i++) {
+        const SequenceOption *s = &o->sequences.at[i];
+        text_printf(key, "%s=%d ", s->name, s->n);
+        for (int k = 0; k < s->n && s->elements; k++) text_printf(key, "%s ", type_text(a, NULL, &s->elements[k]));
+    }
+    for (int i = 0; i < o->absent.n; i++) text_printf(key, "-%s ", o->absent.at[i]);
+}
+
 // One attempt, from the cache if it is there; `quiet` keeps its diagnostics to itself. *compiled: the stages went well.
 static Built *attempt(BuildCache *cache, const Options *bound, const Graph *signature, const Inputs *in, Freeze how, bool quiet, bool *compiled, const char **frozen) {
     Arena *a = cache->arena;
@@ -104,6 +111,7 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
     text_init(&diagnostics, a);
     *compiled = false;
     for (int i = 0; i < own->dims.n; i++) text_printf(&key, "%s=%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo);
+    sequences_key(a, own, &key);
     text_append(&key, "", 0);
     *frozen = freeze(a, own, signature, in, how, &key);
     const char *text = key.n ? key.at : "";
@@ -155,9 +163,24 @@ static const char *input_names(Arena *a, const Graph *g, const Inputs *only_miss
     return t.n ? t.at : "none";
 }
 
-bool inputs_read(Arena *a, const Options *o, const Graph *signature, Inputs *out) {
+// Those of sequences and optionals.
+static void place_bundles(Arena *a, const Graph *signature, const StrMap *tensors, Inputs *out) {
+    for (int i = 0; i < signature->bundles.n; i++) {
+        const Bundle *b = &signature->bundles.at[i];
+        for (int k = 0; k < b->n; k++)
+            for (int j = 0; j < out->n; j++)
+                if (!strcmp(signature->inputs.at[j]->name, b->names[k])) out->at[j] = strmap_get(tensors, arena_printf(a, "%s\n%d", b->name, k));
+    }
+}
+
+Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out) {
+    const OnnxModel *m = onnx_model(a, o->model);
+    StrMap *tensors = strmap_new(a);
+    Graph *signature = m && ends_given(a, o, m, all, tensors) ? onnx_inputs_only(a, m, o) : NULL;
+    if (!signature) return NULL;
     int n = signature->inputs.n;
     *out = (Inputs){ n, NEW_ARRAY(a, Tensor *, n + 1) };
+    place_bundles(a, signature, tensors, out);
     for (int i = 0; i < o->inputs.n; i++) {
         const char *given = o->inputs.at[i], *file = NULL;
         int at = -1;
@@ -173,7 +196,7 @@ bool inputs_read(Arena *a, const Options *o, const Graph *signature, Inputs *out
         }
         out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type, NULL);
     }
-    return !diag_errors();
+    return diag_errors() ? NULL : signature;
 }
 
 bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in) {

@@ -64,8 +64,6 @@ void build_free(Built *b);
 
 // ---------------------------------------------------------------- bind.c: models and the tensors that go in
 typedef struct Inputs { int n; Tensor **at; } Inputs;
-// The model's inputs alone, with their symbolic dimensions: a graph without nodes. NULL with diagnostics.
-Graph *signature_read(Arena *a, const Options *o);
 // A model may be built several times, for different sizes; what was built stays here.
 typedef struct BuildCache { Arena *arena; VEC(Built *) built; VEC(const char *) keys; VEC(const char *) frozen; } BuildCache;
 // Builds the model for these inputs (in the signature's order, NULL where unknown): symbolic dimensions take their sizes, and when that is not enough
@@ -74,9 +72,19 @@ Built *build_for_inputs(BuildCache *cache, const Options *o, const Graph *signat
 Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);    // those that the built model still has, in its order
 void build_cache_free(BuildCache *cache);
 
-// Reads --input NAME=FILE (or FILE alone, when there is one input) into the signature's order; NULL where none is given.
-bool inputs_read(Arena *a, const Options *o, const Graph *signature, Inputs *out);
+// The model's inputs alone, with their symbolic dimensions: a graph without nodes; and in its order what --input NAME=FILE (or FILE alone, when
+// there is one input) gives, NULL where it gives none. all: optional inputs that are not given are absent. NULL with diagnostics.
+Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out);
 bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);  // else a diagnostic that lists the missing ones
+
+// ---------------------------------------------------------------- ends.c: sequences and optionals among inputs and outputs
+struct OnnxData; struct OnnxInput; struct OnnxModel;    // import/onnx.h
+typedef struct Recorded { int n; struct OnnxData *at; } Recorded;    // what the files of a data set hold
+bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared, const struct OnnxInput *const *declared, Recorded *out);
+// A data set's inputs, and the model's inputs as they are for it; *own, in `kept`: the options, which say what the data says of sequences and optionals.
+Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in);
+// Takes what is given for sequences and optionals out of o->inputs: tensors by "NAME\nK", and what they say of NAME as options.
+bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMap *tensors);
 
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
 typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;

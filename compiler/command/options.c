@@ -63,6 +63,8 @@ static bool set_embed_limit(Arena *a, Options *o, const char *text);
 static bool set_data(Arena *a, Options *o, const char *text);
 static bool set_input(Arena *a, Options *o, const char *text);
 static bool set_freeze(Arena *a, Options *o, const char *text);
+static bool set_sequence(Arena *a, Options *o, const char *text);
+static bool set_absent(Arena *a, Options *o, const char *text);
 #define FIELD(kind, name) kind, offsetof(Options, name), NULL
 #define SET(f) SPECIAL, 0, f
 
@@ -75,6 +77,8 @@ static const Option options[] = {
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic); a wrong name lists them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension (of a range, its upper end); 1 without it", SET(set_dim) },
+    { "sequence", 0, "NAME=LENGTH", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
+    { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
@@ -218,6 +222,49 @@ static bool set_freeze(Arena *a, Options *o, const char *text) {
     Tensor *t = tensor_read(a, NULL, equals + 1, NULL, NULL);
     if (!t) return false;
     VEC_PUSH(a, o->frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });
+    return true;
+}
+
+// The sizes of one shape after its bracket, and what follows the closing one; NULL when they cannot be read.
+static const char *parse_shape(const char *s, Type *out) {
+    out->rank = 0;
+    while (*s != ']') {
+        size_t digits = strspn(s, "0123456789");
+        if (out->rank == MAX_RANK || !parse_int(s, s + digits, &out->dim[out->rank]) || out->dim[out->rank] > INT32_MAX) return NULL;
+        out->rank++;
+        s += digits;
+        if (*s == ',') s++;
+        else if (*s != ']') return NULL;
+    }
+    return s + 1;
+}
+
+static bool set_sequence(Arena *a, Options *o, const char *text) {
+    enum { LONGEST = 4096 };
+    const char *equals = strchr(text, '='), *end = text + strlen(text);
+    if (!equals || equals == text) return usage_error("--sequence wants NAME=LENGTH or NAME=[2,3],[4,3], not '%s'", text);
+    SequenceOption given = { .name = arena_strndup(a, text, (size_t)(equals - text)) };
+    VEC(Type) types = { 0 };
+    int64_t n;
+    const char *s = equals + 1;
+    if (*s == '[') {
+        while (s && *s == '[' && types.n < LONGEST) {
+            Type t = { 0 };
+            s = parse_shape(s + 1, &t);
+            VEC_PUSH(a, types, t);
+            if (s && *s == ',' && s[1] == '[') s++;
+        }
+        n = s && !*s ? types.n : -1;
+        given.elements = types.at;
+    } else if (!parse_int(s, end, &n) || n > LONGEST) n = -1;
+    if (n < 0) return usage_error("--sequence %s: wants a length up to %d, or shapes such as [2,3],[4,3]", text, LONGEST);
+    given.n = (int)n;
+    VEC_PUSH(a, o->sequences, given);
+    return true;
+}
+
+static bool set_absent(Arena *a, Options *o, const char *text) {
+    VEC_PUSH(a, o->absent, text);
     return true;
 }
 

@@ -151,8 +151,8 @@ static void print_outputs(Arena *a, const Options *o, const Graph *g, Tensor *co
 
 int command_run(Arena *a, Options *o) {
     Inputs in;
-    const Graph *signature = signature_read(a, o);
-    if (!signature || !inputs_read(a, o, signature, &in) || !inputs_complete(a, o, signature, &in)) return diag_status();
+    const Graph *signature = inputs_read(a, o, true, &in);
+    if (!signature || !inputs_complete(a, o, signature, &in)) return diag_status();
     BuildCache cache = { .arena = a };
     const char *frozen = "";
     Built *b = build_for_inputs(&cache, o, signature, &in, &frozen);

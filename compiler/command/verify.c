@@ -11,6 +11,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
+#include "import/onnx.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
@@ -99,45 +101,6 @@ static Tolerance find_tolerance(Arena *a, const Options *o, const char *set) {
     return t;
 }
 
-// ---------------------------------------------------------------- reading a data set
-
-// PREFIX0.pb, PREFIX1.pb, ... as far as they go; false with a diagnostic when one cannot be read.
-static bool read_tensors(Arena *a, const char *set, const char *prefix, Inputs *out, const char ***names) {
-    int n = 0;
-    while (!access(arena_printf(a, "%s/%s%d.pb", set, prefix, n), F_OK)) n++;
-    *out = (Inputs){ n, NEW_ARRAY(a, Tensor *, n + 1) };
-    *names = NEW_ARRAY(a, const char *, n + 1);
-    for (int i = 0; i < n; i++) {
-        char *name = NULL;
-        out->at[i] = tensor_read(a, NULL, arena_printf(a, "%s/%s%d.pb", set, prefix, i), NULL, &name);
-        if (!out->at[i]) return false;
-        (*names)[i] = name ? name : "";
-    }
-    return true;
-}
-
-static int input_index(const Graph *g, const char *name) {
-    for (int i = 0; i < g->inputs.n; i++)
-        if (strcmp(g->inputs.at[i]->name, name) == 0) return i;
-    return -1;
-}
-
-// Recorded inputs in the signature's order: by name where every name is an input's, else as they are.
-static bool order_inputs(Arena *a, const Graph *signature, Inputs *in, const char **names) {
-    if (in->n != signature->inputs.n) {
-        diag_error(NULL, "%d inputs are recorded, the model has %d", in->n, signature->inputs.n);
-        return false;
-    }
-    Tensor **ordered = NEW_ARRAY(a, Tensor *, in->n + 1);
-    for (int i = 0; i < in->n; i++) {
-        int at = input_index(signature, names[i]);
-        if (at < 0 || ordered[at]) return true;
-        ordered[at] = in->at[i];
-    }
-    in->at = ordered;
-    return true;
-}
-
 // ---------------------------------------------------------------- comparing
 
 static bool same_exactly(const Tensor *x, const Tensor *y, int64_t i) {
@@ -216,35 +179,52 @@ static void report_merge(Report *all, const Report *one) {
     if (one->max_rel > all->max_rel) all->max_rel = one->max_rel;
 }
 
-// Compares all outputs; an output passes if it matches the reference or, where there is one, the second reference.
-static Report compare_outputs(Arena *a, const Graph *g, Tensor *const *got, const Inputs *want, const Inputs *second, Tolerance allowed) {
+// An output passes if it matches the reference or, where there is one, the second reference.
+static void compare_output(Arena *a, const char *name, const Tensor *got, const Tensor *want, const Tensor *second, Tolerance allowed, Report *all) {
+    Report one = compare_tensors(a, got, want, allowed);
+    if (one.fault && second) {
+        Report other = compare_tensors(a, got, second, allowed);
+        if (!other.fault) one = other;
+    }
+    report_merge(all, &one);
+    if (one.fault && !all->fault) all->fault = arena_printf(a, "%s %s", text_name(a, name), one.fault);
+}
+
+// A sequence or optional of another kind or length than the recorded one?
+static const char *compare_bundle(Arena *a, const Bundle *b, const OnnxData *want) {
+    if (b->absent != want->absent) return arena_printf(a, "%s holds %s, recorded is %s", text_name(a, b->name), b->absent ? "nothing" : "something", want->absent ? "nothing" : "something");
+    return b->n == want->n ? NULL : arena_printf(a, "%s has %d elements, recorded %d", text_name(a, b->name), b->n, want->n);
+}
+
+// Compares all outputs: `declared` are the model's, of which a sequence is several of the graph's.
+static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *declared, Tensor *const *got, const Recorded *want, const Recorded *second, Tolerance allowed) {
     Report all = { 0 };
-    if (want->n > g->outputs.n) {
-        all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, g->outputs.n);
+    if (want->n > declared->n_outputs) {
+        all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, declared->n_outputs);
         return all;
     }
-    for (int i = 0; i < want->n; i++) {
-        Report one = compare_tensors(a, got[i], want->at[i], allowed);
-        if (one.fault && i < second->n) {
-            Report other = compare_tensors(a, got[i], second->at[i], allowed);
-            if (!other.fault) one = other;
-        }
-        report_merge(&all, &one);
-        if (one.fault && !all.fault) all.fault = arena_printf(a, "%s %s", text_name(a, g->output_names.at[i]), one.fault);
+    for (int i = 0, at = 0; i < want->n && !all.fault; i++) {
+        const Bundle *b = graph_bundle(g, declared->outputs[i].name, true);
+        const OnnxData *w = &want->at[i], *s = i < second->n && second->at[i].n == w->n ? &second->at[i] : NULL;
+        if (b) all.fault = compare_bundle(a, b, w);
+        for (int k = 0; k < w->n && !all.fault; k++, at++) compare_output(a, g->output_names.at[at], got[at], w->at[k], s ? s->at[k] : NULL, allowed, &all);
     }
     return all;
 }
 
 // ---------------------------------------------------------------- one data set, all data sets
 
-static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const Graph *signature, const char *set, const char **frozen) {
-    Inputs in, want, second;
-    const char **names, **unused;
+static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const OnnxModel *m, const char *set, const char **frozen) {
+    Inputs in;
+    Recorded want, second;
+    Options *own;
     Report failed = { .fault = "the recorded data cannot be used" };
-    if (!read_tensors(a, set, "input_", &in, &names) || !read_tensors(a, set, "output_", &want, &unused) ||
-        !read_tensors(a, set, "optall_output_", &second, &unused) || !order_inputs(a, signature, &in, names))
+    const OnnxInput **outputs = NEW_ARRAY(a, const OnnxInput *, m->graph->n_outputs + 1);
+    for (int i = 0; i < m->graph->n_outputs; i++) outputs[i] = &m->graph->outputs[i];
+    const Graph *signature = recorded_inputs(a, cache->arena, o, m, set, &own, &in);
+    if (!signature || !recorded_read(a, set, "output_", m->graph->n_outputs, outputs, &want) || !recorded_read(a, set, "optall_output_", m->graph->n_outputs, outputs, &second))
         return failed;
-    Built *b = build_for_inputs(cache, o, signature, &in, frozen);
+    Built *b = build_for_inputs(cache, own, signature, &in, frozen);
     if (!b) {
         failed.fault = "the model does not compile for these inputs";
         return failed;
@@ -253,7 +233,7 @@ static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const Gr
     Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
     failed.fault = sandbox_run(a, b, &bound, got, o->timeout);
-    return failed.fault ? failed : compare_outputs(a, g, got, &want, &second, find_tolerance(a, o, set));
+    return failed.fault ? failed : compare_outputs(a, g, m->graph, got, &want, &second, find_tolerance(a, o, set));
 }
 
 static void print_set(const Options *o, Arena *a, const char *set, const Report *r, const char *frozen) {
@@ -286,9 +266,9 @@ static void print_set(const Options *o, Arena *a, const char *set, const Report 
 int command_verify(Arena *a, Options *o) {
     Paths sets = { 0 };
     if (!all_sets(a, o, &sets)) return diag_status();
-    const Graph *signature = signature_read(a, o);
-    for (int i = 0; i < sets.n && !signature; i++) print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
-    if (!signature) return diag_status();
+    const OnnxModel *model = onnx_model(a, o->model);
+    for (int i = 0; i < sets.n && !model; i++) print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
+    if (!model) return diag_status();
     BuildCache cache = { .arena = a };
     bool all = true;
     int status = EXIT_OK;
@@ -296,7 +276,7 @@ int command_verify(Arena *a, Options *o) {
         Arena *scratch = arena_new();
         const char *frozen = "";
         diag_reset();
-        Report r = verify_set(scratch, &cache, o, signature, sets.at[i], &frozen);
+        Report r = verify_set(scratch, &cache, o, model, sets.at[i], &frozen);
         print_set(o, scratch, sets.at[i], &r, frozen);
         all = all && !r.fault;
         if (!status) status = diag_status();

@@ -126,13 +126,21 @@ static void decode_shape(Decoder *d, OnnxInput *in, const Onnx__TensorShapeProto
 static OnnxInput decode_input(Decoder *d, const Onnx__ValueInfoProto *p) {
     OnnxInput in = { .name = text(p->name), .kind = "value without a type" };
     const Onnx__TypeProto *t = p->type;
+    if (t && t->optional_type) {
+        in.optional = true;
+        t = t->optional_type->elem_type;
+    }
+    if (t && t->sequence_type) {
+        in.sequence = true;
+        t = t->sequence_type->elem_type;
+    }
     if (!t) return in;
     if (t->tensor_type) {
         in.kind = "tensor";
         in.dtype = t->tensor_type->elem_type;
         decode_shape(d, &in, t->tensor_type->shape);
     } else {
-        in.kind = t->sequence_type ? "sequence" : t->map_type ? "map" : t->optional_type ? "optional" : t->sparse_tensor_type ? "sparse tensor" : "value without a type";
+        in.kind = t->sequence_type ? "sequence of sequences" : t->map_type ? "map" : t->optional_type ? "sequence of optionals" : t->sparse_tensor_type ? "sparse tensor" : in.kind;
     }
     return in;
 }
@@ -285,29 +293,71 @@ Graph *import_onnx(Arena *a, const char *path, const Options *o) {
     return diag_errors() == errors ? g : NULL;
 }
 
-Graph *onnx_signature(Arena *a, const char *path) {
+OnnxModel *onnx_model(Arena *a, const char *path) {
     const char *base_dir;
-    OnnxModel *m = load(a, path, &base_dir);
-    return m ? onnx_inputs_only(a, m) : NULL;
+    return load(a, path, &base_dir);
 }
 
-static Tensor *read_tensor(Decoder *d, const File *f, char **name) {
-    ProtobufCAllocator allocator = { budget_alloc, budget_free, d };    // no message of a tensor holds its own kind: nothing nests deeply
-    Onnx__TensorProto *p = onnx__tensor_proto__unpack(&allocator, f->size, f->data);
-    if (!p) {
-        if (d->exhausted) diag_error_as(EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
-        else diag_error(&d->file, "not an ONNX tensor, or a damaged one");
-        return NULL;
+// ---------------------------------------------------------------- test data
+
+// No message of these holds its own kind, so nothing nests deeply.
+static void *unpack_data(Decoder *d, const File *f, const ProtobufCMessageDescriptor *kind) {
+    ProtobufCAllocator allocator = { budget_alloc, budget_free, d };
+    void *p = protobuf_c_message_unpack(kind, &allocator, f->size, f->data);
+    if (p) return p;
+    if (d->exhausted) diag_error_as(EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
+    else diag_error(&d->file, "not the ONNX data that the model declares, or damaged");
+    return NULL;
+}
+
+static bool read_tensors(Decoder *d, size_t n, Onnx__TensorProto **from, OnnxData *out) {
+    if (n > INT32_MAX) return false;
+    out->n = (int)n;
+    out->at = NEW_ARRAY(d->arena, Tensor *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (!(out->at[i] = decode_tensor(d, from[i], &d->file))) return false;
+    return true;
+}
+
+static bool read_sequence(Decoder *d, const Onnx__SequenceProto *p, OnnxData *out) { return p && read_tensors(d, p->n_tensor_values, p->tensor_values, out); }
+
+// An element type of 0 says that there is none.
+static bool read_optional(Decoder *d, const Onnx__OptionalProto *p, bool sequence, OnnxData *out) {
+    if (!p) return false;
+    out->name = text(p->name);
+    out->absent = !p->elem_type || (sequence ? !p->sequence_value : !p->tensor_value);
+    if (out->absent) return true;
+    return sequence ? read_sequence(d, p->sequence_value, out) : read_tensors(d, 1, (Onnx__TensorProto **)(uintptr_t)&p->tensor_value, out);
+}
+
+static bool read_data(Decoder *d, const File *f, bool optional, bool sequence, OnnxData *out) {
+    if (optional) return read_optional(d, unpack_data(d, f, &onnx__optional_proto__descriptor), sequence, out);
+    if (sequence) {
+        const Onnx__SequenceProto *p = unpack_data(d, f, &onnx__sequence_proto__descriptor);
+        if (p) out->name = text(p->name);
+        return read_sequence(d, p, out);
     }
-    *name = arena_strdup(d->arena, text(p->name));
-    return decode_tensor(d, p, &d->file);
+    Onnx__TensorProto *p = unpack_data(d, f, &onnx__tensor_proto__descriptor);
+    if (p) out->name = text(p->name);
+    return p && read_tensors(d, 1, &p, out);
+}
+
+// A list of maps is recorded as the matrix of their values.
+bool onnx_read_data(Arena *a, const char *path, const OnnxInput *declared, OnnxData *out) {
+    File f;
+    *out = (OnnxData){ .name = "" };
+    if (!file_map(&f, path)) return false;
+    Decoder d = decoder_for(a, path, f.size);
+    bool tensors = !declared || strcmp(declared->kind, "map") == 0;
+    bool ok = read_data(&d, &f, !tensors && declared->optional, !tensors && declared->sequence, out);
+    out->name = arena_strdup(a, out->name);
+    file_unmap(&f);
+    return ok;
 }
 
 Tensor *onnx_read_tensor(Arena *a, const char *path, char **name) {
-    File f;
-    if (!file_map(&f, path)) return NULL;
-    Decoder d = decoder_for(a, path, f.size);
-    Tensor *t = read_tensor(&d, &f, name);
-    file_unmap(&f);
-    return t;
+    OnnxData data;
+    if (!onnx_read_data(a, path, NULL, &data)) return NULL;
+    *name = arena_strdup(a, data.name);
+    return data.at[0];
 }

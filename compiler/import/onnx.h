@@ -57,7 +57,12 @@ typedef struct OnnxNodeDef {
     const Loc *loc;
 } OnnxNodeDef;
 typedef struct OnnxDim { bool known; int64_t value; const char *symbol; } OnnxDim;      // symbol "" when unknown and unnamed
-typedef struct OnnxInput { const char *name; const char *kind; int dtype; bool has_shape; int rank; const OnnxDim *dim; } OnnxInput;   // kind: "tensor", "sequence", ...
+typedef struct OnnxInput {                              // a declared input or output
+    const char *name;
+    bool optional, sequence;                            // of what follows
+    const char *kind;                                   // "tensor", "map", ...
+    int dtype; bool has_shape; int rank; const OnnxDim *dim;
+} OnnxInput;
 typedef struct OnnxInit { const char *name; Tensor *tensor; } OnnxInit;
 struct OnnxGraphDef {
     const char *name;
@@ -81,13 +86,17 @@ struct OnnxModel {
     const OnnxGraphDef *graph;
 };
 
-// For commands: a .pb file of one tensor and its name; a model's inputs alone, as a graph without nodes. NULL with diagnostics.
+// For commands: a model as it is in its file; a .pb file of one tensor and its name. NULL with diagnostics.
+OnnxModel *onnx_model(Arena *a, const char *path);
+const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n);         // without those that are initializers
 Tensor *onnx_read_tensor(Arena *a, const char *path, char **name);
-Graph *onnx_signature(Arena *a, const char *path);
+// What a .pb file of test data holds, which is told by what the model declares: a tensor, the elements of a sequence, or nothing.
+typedef struct OnnxData { const char *name; bool absent; int n; Tensor **at; } OnnxData;
+bool onnx_read_data(Arena *a, const char *path, const OnnxInput *declared, OnnxData *out);
 
 // ---------------------------------------------------------------- onnx_graph.c
 Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);     // the caller looks for diagnostics
-Graph *onnx_inputs_only(Arena *a, const OnnxModel *m);  // the inputs without initializers, symbolic dimensions free
+Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o);     // the inputs without initializers; of the options, --sequence and --absent count
 
 // A node as its builder sees it. Inputs are values (NULL when absent), attributes are checked when read.
 typedef struct OnnxNode {
@@ -114,6 +123,8 @@ const char *onnx_string(const OnnxNode *n, const char *name, const char *otherwi
 const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent
 Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);    // diagnostic at the node; returns NULL
 Value *onnx_input(OnnxNode *n, int i);                  // NULL with a diagnostic when absent
+Value *onnx_absent(void);                               // what an optional that holds nothing is bound to
+Value *onnx_given(const OnnxNode *n, int i);            // input i, onnx_absent() when it is an optional that holds nothing, NULL when it is not given
 bool onnx_inputs(OnnxNode *n, int at_least);            // the first inputs are there, else a diagnostic
 static inline Value *onnx_optional(const OnnxNode *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);            // -rank..rank-1 made non-negative, else a diagnostic
@@ -163,6 +174,12 @@ Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
 
 // ---------------------------------------------------------------- onnx_sequence.c
 bool onnx_is_sequence(const Value *v);                  // a stand-in for values that are known one by one; rows with the argument "any" take it
+Value *onnx_sequence_of(Graph *g, int n, Value *const *items);
+Value *const *onnx_sequence_items(const Value *v, int *n);           // NULL when v is no sequence
+
+// ---------------------------------------------------------------- onnx_ends.c
+Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index);         // NULL with diagnostics
+void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v);
 
 // ---------------------------------------------------------------- onnx_ml.c: what its models share with onnx_tree.c
 typedef struct ClassLabels { const int64_t *ints; int count; bool strings; } ClassLabels;  // strings: ints is NULL

@@ -19,21 +19,58 @@ static bool known_number(OnnxNode *n, Value *v, Tensor **out) {
     return onnx_fail(n, "the condition and the number of iterations must be single numbers"), false;
 }
 
+static bool branches_differ(OnnxNode *n, int i, const char *how) {
+    onnx_fail(n, "output %d %s; whether the condition holds must be known while compiling (--freeze makes an input a constant)", i, how);
+    return false;
+}
+
+// Sequences become their elements, of which both branches must have as many. lengths[i]: of output i, -1 when it is a tensor, -2 when it holds nothing.
+static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) {
+    Graph flat[2] = { *branch[0], *branch[1] };
+    for (int side = 0; side < 2; side++) {
+        flat[side].outputs.n = flat[side].outputs.cap = flat[side].output_names.n = flat[side].output_names.cap = 0;
+        flat[side].outputs.at = NULL;
+        flat[side].output_names.at = NULL;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        int count[2];
+        Value *v[2] = { branch[0]->outputs.at[i], branch[1]->outputs.at[i] };
+        Value *const *items[2] = { onnx_sequence_items(v[0], &count[0]), onnx_sequence_items(v[1], &count[1]) };
+        bool nothing[2] = { v[0] == onnx_absent(), v[1] == onnx_absent() };
+        if (nothing[0] != nothing[1]) return branches_differ(n, i, "holds something in one branch only");
+        if (!items[0] != !items[1]) return branches_differ(n, i, "is a sequence in one branch only");
+        if (count[0] != count[1]) return branches_differ(n, i, "is a sequence of another length in each branch");
+        lengths[i] = nothing[0] ? -2 : items[0] ? count[0] : -1;
+        for (int side = 0; side < 2 && !nothing[0]; side++)
+            for (int k = 0; k < (items[0] ? count[0] : 1); k++) graph_output(&flat[side], items[0] ? items[side][k] : v[side], NULL);
+    }
+    for (int side = 0; side < 2; side++) {
+        branch[side]->outputs = flat[side].outputs;
+        branch[side]->output_names = flat[side].output_names;
+    }
+    return true;
+}
+
 Value *onnx_if(OnnxNode *n) {
     Tensor *t;
     if (!onnx_inputs(n, 1) || !known_number(n, n->in[0], &t)) return NULL;
     if (t) return onnx_subgraph(n, tensor_get_i(t, 0) ? "then_branch" : "else_branch", 0, NULL, n->n_out, n->out) ? n->out[0] : NULL;
     Value *condition = onnx_scalar_of(n, n->in[0]);
     Graph *yes = onnx_body_graph(n, "then_branch", 0, NULL, n->n_out), *no = yes ? onnx_body_graph(n, "else_branch", 0, NULL, n->n_out) : NULL;
-    if (!condition || !no) return NULL;
-    Node *node = graph_node(n->g, OP_If, 1, &condition, n->n_out);
+    int *lengths = NEW_ARRAY(n->g->arena, int, n->n_out + 1), at = 0;
+    if (!condition || !no || !flatten_branches(n, (Graph *[]){ yes, no }, lengths)) return NULL;
+    Node *node = graph_node(n->g, OP_If, 1, &condition, yes->outputs.n);
     node->bodies = NEW_ARRAY(n->g->arena, Graph *, 2);
     node->bodies[0] = yes;
     node->bodies[1] = no;
     node->n_bodies = 2;
-    Value *v = onnx_finish(node);
-    for (int i = 0; i < n->n_out && v; i++) n->out[i] = node->out[i];
-    return v;
+    if (yes->outputs.n && !onnx_finish(node)) return NULL;
+    for (int i = 0; i < n->n_out; i++) {
+        n->out[i] = lengths[i] == -2 ? onnx_absent() : lengths[i] == -1 ? node->out[at] : onnx_sequence_of(n->g, lengths[i], node->out + at);
+        at += lengths[i] == -2 ? 0 : lengths[i] == -1 ? 1 : lengths[i];
+    }
+    if (!yes->outputs.n) graph_remove(n->g, node);
+    return n->out[0];
 }
 
 // ---------------------------------------------------------------- what Loop and Scan share
@@ -87,7 +124,7 @@ static bool few_nodes(OnnxNode *n, int64_t trips, int64_t most) {
 // Makes the node of the iterations; NULL with diagnostics.
 static Node *loop_finish(OnnxNode *n, const Iteration *it, Graph *body, Value *trips, Value *condition, const Dim *count) {
     for (int i = 0; i < body->outputs.n; i++)
-        if (onnx_is_sequence(body->outputs.at[i])) return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
+        if (onnx_is_sequence(body->outputs.at[i]) || body->outputs.at[i] == onnx_absent()) return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
     Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried);
     in[0] = trips ? onnx_scalar_of(n, trips) : NULL;
     in[1] = condition ? onnx_scalar_of(n, condition) : NULL;
@@ -126,7 +163,8 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
 // The iterations at run time.
 static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
     for (int i = 0; i < it->n_carried; i++)
-        if (onnx_is_sequence(it->carried[i])) return onnx_fail(n, "carries a sequence; that needs a known and small number of iterations"), false;
+        if (onnx_is_sequence(it->carried[i]) || it->carried[i] == onnx_absent())
+            return onnx_fail(n, "carries a sequence or an optional; that needs a known and small number of iterations"), false;
     Graph *body = loop_body(n, it);
     Node *node = body ? loop_finish(n, it, body, trips, condition, NULL) : NULL;
     for (int i = 0; i < n->n_out && node; i++) n->out[i] = node->out[i];
@@ -169,15 +207,17 @@ Value *onnx_loop(OnnxNode *n) {
     Tensor *known_trips, *known_condition;
     if (n->n_in < 2) return onnx_fail(n, "wants a trip count and a condition");
     if (!known_number(n, trips, &known_trips) || !known_number(n, condition, &known_condition)) return NULL;
-    if (!iteration_init(n, &it, n->n_in - 2, n->in + 2, 0)) return NULL;
+    Value **carried = NEW_ARRAY(n->g->arena, Value *, n->n_in);
+    for (int i = 2; i < n->n_in; i++) carried[i - 2] = onnx_given(n, i);
+    if (!iteration_init(n, &it, n->n_in - 2, carried, 0)) return NULL;
     int64_t most = known_trips ? tensor_get_i(known_trips, 0) : 0;
     bool known = known_trips && (!condition || known_condition) && few_nodes(n, most, MAX_UNROLLED_NODES), unknown = false;
     if (!known) return loop_node(n, &it, trips, condition) ? n->out[0] : NULL;
     if (!few_nodes(n, most, FEW_NODES) && loop_trial(n, &it, trips, condition)) return n->out[0];
-    if (!iteration_init(n, &it, n->n_in - 2, n->in + 2, most > 0 ? most : 0)) return NULL;
+    if (!iteration_init(n, &it, n->n_in - 2, carried, most > 0 ? most : 0)) return NULL;
     if (unroll(n, &it, !known_condition || tensor_get_i(known_condition, 0), &unknown)) return finish_loop(n, &it);
     if (!unknown) return NULL;
-    for (int i = 0; i < it.n_carried; i++) it.carried[i] = n->in[2 + i];
+    for (int i = 0; i < it.n_carried; i++) it.carried[i] = carried[i];
     return loop_node(n, &it, trips, condition) ? n->out[0] : NULL;
 }
 

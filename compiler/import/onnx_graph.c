@@ -41,7 +41,9 @@ typedef struct Import {
 } Import;
 
 static Value poison = { .name = "poison", .type.dtype = DT_F32 };
-static Value absent = { .name = "absent", .type.dtype = DT_F32 };             // an optional input that a function's user left out
+static Value absent = { .name = "absent", .type.dtype = DT_F32 };             // an optional that holds nothing, or an input that a function's user left out
+
+Value *onnx_absent(void) { return &absent; }
 
 static void scope_init(Import *im, Scope *s, const Scope *outer, Graph *g) {
     *s = (Scope){ .outer = outer, .values = strmap_new(im->arena), .makers = strmap_new(im->arena), .g = g };
@@ -147,6 +149,10 @@ const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count) {
 Value *onnx_input(OnnxNode *n, int i) {
     if (i < n->n_in && n->in[i]) return n->in[i];
     return onnx_fail(n, "input %d is missing", i);
+}
+
+Value *onnx_given(const OnnxNode *n, int i) {
+    return i >= n->n_in ? NULL : !n->in[i] && *n->def->in[i] ? &absent : n->in[i];
 }
 
 bool onnx_inputs(OnnxNode *n, int at_least) {
@@ -466,77 +472,22 @@ Value *onnx_recompute(OnnxNode *n, Graph *g, int count, const char *const *names
 
 // ---------------------------------------------------------------- the model's inputs and outputs
 
-// The dimension of an input: a constant, a symbol, or the constant that --dim gives to the symbol.
-static bool input_dim(Import *im, Graph *g, const OnnxInput *in, int index, int axis, Dim *out) {
+const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n) {
+    StrMap *inits = strmap_new(a);
+    const OnnxInput **found = NEW_ARRAY(a, const OnnxInput *, m->graph->n_inputs + 1);
+    for (int i = 0; i < m->graph->n_inits; i++) strmap_put(inits, m->graph->inits[i].name, &poison);
+    *n = 0;
+    for (int i = 0; i < m->graph->n_inputs; i++)
+        if (!strmap_get(inits, m->graph->inputs[i].name)) found[(*n)++] = &m->graph->inputs[i];
+    return found;
+}
+
+static void add_input(Import *im, Scope *s, const OnnxInput *in) {
+    int index = (int)(in - im->model->graph->inputs);
     Loc file = { .file = im->model->file, .node = -1 };
-    const OnnxDim *d = &in->dim[axis];
-    if (d->known && d->value != -1) {                   // -1: some exporters' way to say unknown
-        if (d->value < 0) diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
-        *out = d->value;
-        return d->value >= 0;
-    }
-    const char *name = !d->known && *d->symbol ? d->symbol : arena_printf(im->arena, "input_%d_dim_%d", index, axis);
-    *out = dim_symbol(g, name);
-    for (int i = 0; im->options && i < im->options->dims.n; i++) {
-        const DimOption *o = &im->options->dims.at[i];
-        if (o->lo != o->hi || strcmp(o->name, name)) continue;
-        int count;
-        Symbol *symbols = graph_symbols(g, &count);
-        for (int j = 0; j < count; j++)
-            if (!strcmp(symbols[j].name, name)) { symbols[j].lo = symbols[j].hi = o->lo; symbols[j].pinned = true; }
-        *out = o->lo;
-    }
-    return true;
-}
-
-static bool input_type(Import *im, Graph *g, const OnnxInput *in, int index, Type *out) {
-    Loc file = { .file = im->model->file, .node = -1 };
-    if (strcmp(in->kind, "tensor")) {
-        diag_error(&file, "input \"%s\" has the type %s; only tensors are supported", in->name, in->kind);
-        return false;
-    }
-    if (!in->has_shape) {
-        diag_error(&file, "input \"%s\" has no shape, not even a rank", in->name);
-        return false;
-    }
-    Dim dims[MAX_RANK];
-    int64_t known[MAX_RANK + 1];
-    for (int i = 0; i < in->rank && i < MAX_RANK; i++) {
-        if (!input_dim(im, g, in, index, i, &dims[i])) return false;
-        known[i] = dim_is_const(dims[i]) ? dims[i] : 1;
-    }
-    if (!onnx_type(out, in->dtype, in->rank, known, "input", in->name, &file)) return false;
-    *out = type_make((DType)in->dtype, in->rank, dims);
-    return true;
-}
-
-static const Tensor *frozen_value(const Import *im, const char *name) {
-    for (int i = 0; im->options && i < im->options->frozen.n; i++)
-        if (!strcmp(im->options->frozen.at[i].name, name)) return im->options->frozen.at[i].value;
-    return NULL;
-}
-
-// Whether the frozen value fits the input's type; symbolic dimensions take any size.
-static bool fits(const Type *type, const Tensor *t) {
-    bool ok = type->dtype == t->type.dtype && type->rank == t->type.rank;
-    for (int i = 0; ok && i < type->rank; i++) ok = !dim_is_const(type->dim[i]) || type->dim[i] == t->type.dim[i];
-    return ok;
-}
-
-static void add_input(Import *im, Scope *s, const OnnxInput *in, int index) {
-    Loc file = { .file = im->model->file, .node = -1 };
-    Type type;
-    Value *v = &poison;
     if (!*in->name) diag_error(&file, "input %d has no name", index);
-    if (input_type(im, s->g, in, index, &type)) {
-        const Tensor *frozen = frozen_value(im, in->name);
-        if (frozen && !fits(&type, frozen)) {
-            diag_error(&file, "the value given for input \"%s\" is %s, the model wants %s", in->name, type_text(im->arena, s->g, &frozen->type), type_text(im->arena, s->g, &type));
-            frozen = NULL;
-        }
-        v = frozen ? graph_const(s->g, arena_copy(im->arena, frozen, sizeof *frozen), in->name) : graph_input(s->g, in->name, type);
-    }
-    if (*in->name) scope_bind(s, in->name, v, &file);
+    Value *v = onnx_end_input(s->g, im->model, im->options, in, index);
+    if (*in->name) scope_bind(s, in->name, v ? v : &poison, &file);
 }
 
 static void add_outputs(Import *im, const Scope *s, const OnnxGraphDef *def) {
@@ -549,12 +500,7 @@ static void add_outputs(Import *im, const Scope *s, const OnnxGraphDef *def) {
         if (!v) diag_error(&file, "output \"%s\" is defined nowhere", name);
         if (strmap_get(seen, name)) diag_error(&file, "output \"%s\" is listed twice", name);
         strmap_put(seen, name, &poison);
-        if (v && v != &poison && onnx_is_sequence(v)) diag_error(&file, "output \"%s\" is a sequence; only tensors are supported", name);
-        if (!v || v == &poison || onnx_is_sequence(v)) continue;
-        if (v->type.dtype == DT_STRING) { diag_error(&file, "output \"%s\" is a tensor of strings; only numbers are supported", name); continue; }
-        DType declared = (DType)def->outputs[i].dtype;
-        if (declared && declared != v->type.dtype) diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", name, dtype_name(v->type.dtype));
-        graph_output(s->g, v->def ? v : b_unary(s->g, OP_Identity, v), name);
+        if (v && v != &poison) onnx_end_output(s->g, im->model, &def->outputs[i], v);
     }
 }
 
@@ -594,7 +540,11 @@ static void register_functions(Import *im) {
     }
 }
 
-static bool is_initializer(const StrMap *inits, const char *name) { return strmap_get(inits, name) != NULL; }
+static void add_inputs(Import *im, Scope *s) {
+    int n;
+    const OnnxInput *const *in = onnx_true_inputs(im->arena, im->model, &n);
+    for (int i = 0; i < n; i++) add_input(im, s, in[i]);
+}
 
 Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir) {
     if (!check_versions(m)) return NULL;
@@ -608,26 +558,21 @@ Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *ba
     top.opsets = m->opsets;
     top.n_opsets = m->n_opsets;
     g->opset = opset_version(&im, &top, "");
-    StrMap *inits = strmap_new(a);
-    for (int i = 0; i < m->graph->n_inits; i++) strmap_put(inits, m->graph->inits[i].name, &poison);
     add_initializers(&im, &top, m->graph, true);
-    for (int i = 0; i < m->graph->n_inputs; i++)
-        if (!is_initializer(inits, m->graph->inputs[i].name)) add_input(&im, &top, &m->graph->inputs[i], i);
+    add_inputs(&im, &top);
     build_nodes(&im, &top, m->graph->n_nodes, m->graph->nodes);
     g->loc = NULL;
     add_outputs(&im, &top, m->graph);
     return g;
 }
 
-Graph *onnx_inputs_only(Arena *a, const OnnxModel *m) {
+Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = graph_new(a, "inputs", m->file);
-    Import im = { .arena = a, .model = m, .functions = strmap_new(a) };
+    Options given = { .sequences.at = o->sequences.at, .sequences.n = o->sequences.n, .absent.at = o->absent.at, .absent.n = o->absent.n, .quiet = true };
+    Import im = { .arena = a, .model = m, .options = &given, .functions = strmap_new(a) };
     Scope top;
     scope_init(&im, &top, NULL, g);
-    StrMap *inits = strmap_new(a);
-    for (int i = 0; i < m->graph->n_inits; i++) strmap_put(inits, m->graph->inits[i].name, &poison);
-    for (int i = 0; i < m->graph->n_inputs; i++)
-        if (!is_initializer(inits, m->graph->inputs[i].name)) add_input(&im, &top, &m->graph->inputs[i], i);
+    add_inputs(&im, &top);
     return diag_errors() == errors ? g : NULL;
 }

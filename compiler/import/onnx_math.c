@@ -181,7 +181,7 @@ Value *onnx_bit_cast(OnnxNode *n) {
 
 // ---------------------------------------------------------------- the same value
 
-Value *onnx_identity(OnnxNode *n) { return onnx_input(n, 0); }
+Value *onnx_identity(OnnxNode *n) { return onnx_given(n, 0) ? onnx_given(n, 0) : onnx_input(n, 0); }
 
 // Inference passes the input on. Training: kept elements grow by 1 / (1 - ratio), so the expectation stays.
 Value *onnx_dropout(OnnxNode *n) {

@@ -13,17 +13,25 @@ typedef struct Sequence { Value stand_in; int n; Value **items; } Sequence;     
 
 bool onnx_is_sequence(const Value *v) { return v && v->type.dtype == DT_NONE; }
 
-static Value *sequence_new(OnnxNode *n, int count, Value *const *items) {
-    if (count > MAX_ITEMS) {
-        diag_error_as(EXIT_LIMIT, n->loc, "a sequence of %d elements; at most %d are supported", count, MAX_ITEMS);
-        return NULL;
-    }
-    for (int i = 0; i < count; i++)
+Value *onnx_sequence_of(Graph *g, int n, Value *const *items) {
+    for (int i = 0; i < n; i++)
         if (!items[i]) return NULL;
-    Sequence *s = NEW(n->g->arena, Sequence);
-    s->n = count;
-    s->items = arena_copy(n->g->arena, items, sizeof *items * (size_t)(count ? count : 1));
+    Sequence *s = NEW(g->arena, Sequence);
+    s->n = n;
+    s->items = arena_copy(g->arena, items, sizeof *items * (size_t)(n ? n : 1));
     return &s->stand_in;
+}
+
+Value *const *onnx_sequence_items(const Value *v, int *n) {
+    const Sequence *s = onnx_is_sequence(v) ? (const Sequence *)v : NULL;
+    *n = s ? s->n : 0;
+    return s ? s->items : NULL;
+}
+
+static Value *sequence_new(OnnxNode *n, int count, Value *const *items) {
+    if (count <= MAX_ITEMS) return onnx_sequence_of(n->g, count, items);
+    diag_error_as(EXIT_LIMIT, n->loc, "a sequence of %d elements; at most %d are supported", count, MAX_ITEMS);
+    return NULL;
 }
 
 static Sequence *sequence_input(OnnxNode *n, int i) {
@@ -135,5 +143,16 @@ Value *onnx_sequence_map(OnnxNode *n) {
     return n->out[0];
 }
 
-// An optional is what it holds; one that holds nothing is an absent input.
+// ---------------------------------------------------------------- optionals: one that holds something is what it holds
+
+Value *onnx_optional_make(OnnxNode *n) {
+    onnx_has(n, "type");
+    return n->n_in && onnx_given(n, 0) ? onnx_given(n, 0) : onnx_absent();
+}
+
+Value *onnx_optional_get_element(OnnxNode *n) {
+    if (onnx_given(n, 0) == onnx_absent()) return onnx_fail(n, "the optional \"%s\" holds nothing", n->def->in[0]);
+    return onnx_input(n, 0);
+}
+
 Value *onnx_optional_has_element(OnnxNode *n) { return b_scalar(n->g, DT_BOOL, onnx_optional(n, 0) != NULL); }

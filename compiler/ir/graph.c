@@ -239,6 +239,12 @@ static void clone_nodes(Cloner *c, const Graph *from, Graph *to) {
     for (int i = 0; i < from->outputs.n; i++) graph_output(to, clone_value(c, to, from->outputs.at[i]), from->output_names.at[i]);
 }
 
+const Bundle *graph_bundle(const Graph *g, const char *name, bool output) {
+    for (int i = 0; i < g->bundles.n; i++)
+        if (g->bundles.at[i].output == output && !strcmp(g->bundles.at[i].name, name)) return &g->bundles.at[i];
+    return NULL;
+}
+
 Graph *graph_clone(Graph *g, const char *name) {
     Graph *to;
     if (g->parent) to = graph_body(g->parent, name ? name : g->name);
@@ -250,6 +256,7 @@ Graph *graph_clone(Graph *g, const char *name) {
         to->opset = g->opset;
         to->ir_version = g->ir_version;
         to->dims = dims_clone(g->arena, g);
+        for (int i = 0; i < g->bundles.n; i++) VEC_PUSH(g->arena, to->bundles, g->bundles.at[i]);
         for (int i = 0; i < g->symbols.n; i++) VEC_PUSH(g->arena, to->symbols, g->symbols.at[i]);
     }
     Arena *scratch = arena_new();

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Sequences and optionals among the inputs and outputs that commands read: of recorded data sets, and of --input.
+//
+// In: files, and what the model declares. Out: tensors, and options that say how long each sequence is and what is absent (--sequence,
+// --absent), so that the model is compiled for this data. The idea: only the declared type tells what a file holds.
+#define _POSIX_C_SOURCE 200809L
+#include "command.h"
+
+#include "import/onnx.h"
+
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+// A copy whose lists can grow without changing those of the original.
+static Options *options_copy(Arena *a, const Options *o) {
+    Options *own = arena_copy(a, o, sizeof *o);
+    own->sequences.at = NULL;
+    own->sequences.n = own->sequences.cap = 0;
+    own->absent.at = NULL;
+    own->absent.n = own->absent.cap = 0;
+    for (int i = 0; i < o->sequences.n; i++) VEC_PUSH(a, own->sequences, o->sequences.at[i]);
+    for (int i = 0; i < o->absent.n; i++) VEC_PUSH(a, own->absent, o->absent.at[i]);
+    return own;
+}
+
+// The sequence has these elements, whatever was said before.
+static void set_sequence(Arena *a, Options *o, const char *name, int n, Tensor *const *items) {
+    Type *types = NEW_ARRAY(a, Type, n + 1);
+    for (int i = 0; i < n; i++) types[i] = items[i]->type;
+    SequenceOption s = { arena_strdup(a, name), n, types };
+    for (int i = 0; i < o->sequences.n; i++)
+        if (!strcmp(o->sequences.at[i].name, name)) { o->sequences.at[i] = s; return; }
+    VEC_PUSH(a, o->sequences, s);
+}
+
+// ---------------------------------------------------------------- recorded data sets
+
+// PREFIX0.pb, PREFIX1.pb, ... as far as they go; false with a diagnostic when one cannot be read.
+bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared, const struct OnnxInput *const *declared, Recorded *out) {
+    int n = 0;
+    while (!access(arena_printf(a, "%s/%s%d.pb", set, prefix, n), F_OK)) n++;
+    *out = (Recorded){ n, NEW_ARRAY(a, OnnxData, n + 1) };
+    for (int i = 0; i < n; i++)
+        if (!onnx_read_data(a, arena_printf(a, "%s/%s%d.pb", set, prefix, i), i < n_declared ? declared[i] : NULL, &out->at[i])) return false;
+    return true;
+}
+
+static int declared_index(int n, const OnnxInput *const *declared, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(declared[i]->name, name)) return i;
+    return -1;
+}
+
+static bool all_tensors(int n, const OnnxInput *const *declared) {
+    for (int i = 0; i < n; i++)
+        if (declared[i]->optional || declared[i]->sequence) return false;
+    return true;
+}
+
+// Recorded inputs in the model's order: by name where every name is an input's, else as they are. Optional ones may be left out at the end.
+static bool order_inputs(Arena *a, int n, const OnnxInput *const *declared, Recorded *in) {
+    OnnxData *ordered = NEW_ARRAY(a, OnnxData, n + 1);
+    while (in->n < n && declared[in->n]->optional) {
+        OnnxData *more = NEW_ARRAY(a, OnnxData, in->n + 1);
+        if (in->n) memcpy(more, in->at, sizeof *more * (size_t)in->n);
+        more[in->n] = (OnnxData){ .name = "", .absent = true };
+        *in = (Recorded){ in->n + 1, more };
+    }
+    if (in->n != n) {
+        diag_error(NULL, "%d inputs are recorded, the model has %d", in->n, n);
+        return false;
+    }
+    if (!all_tensors(n, declared)) return true;
+    for (int i = 0; i < n; i++) {
+        int at = declared_index(n, declared, in->at[i].name);
+        if (at < 0 || ordered[at].at) return true;
+        ordered[at] = in->at[i];
+    }
+    in->at = ordered;
+    return true;
+}
+
+Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in) {
+    Recorded all;
+    int n, total = 0;
+    const OnnxInput *const *declared = onnx_true_inputs(a, m, &n);
+    if (!recorded_read(a, set, "input_", n, declared, &all) || !order_inputs(a, n, declared, &all)) return NULL;
+    *own = options_copy(kept, o);
+    for (int i = 0; i < n; i++) {
+        total += all.at[i].n;
+        if (all.at[i].absent) VEC_PUSH(kept, (*own)->absent, arena_strdup(kept, declared[i]->name));
+        else if (declared[i]->sequence) set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
+    }
+    *in = (Inputs){ 0, NEW_ARRAY(a, Tensor *, total + 1) };
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < all.at[i].n; k++) in->at[in->n++] = all.at[i].at[k];
+    return onnx_inputs_only(a, m, *own);
+}
+
+// ---------------------------------------------------------------- --input
+
+static bool names(const char *given, const char *name) { return !strncmp(given, name, strlen(name)) && given[strlen(name)] == '='; }
+
+static bool is_pb(const char *path) { return strlen(path) > 3 && !strcasecmp(path + strlen(path) - 3, ".pb"); }
+
+// What --input NAME=FILE gives a sequence or optional, in the order of the command line: a .pb file holds all of it, a .npy file one tensor.
+static bool read_given(Arena *a, const Options *o, const OnnxInput *end, OnnxData *out, bool *given) {
+    VEC(Tensor *) items = { 0 };
+    *given = false;
+    for (int i = 0; i < o->inputs.n; i++) {
+        if (!names(o->inputs.at[i], end->name)) continue;
+        const char *path = o->inputs.at[i] + strlen(end->name) + 1;
+        OnnxData data = { .n = 1, .at = NEW(a, Tensor *) };
+        bool ok = is_pb(path) ? onnx_read_data(a, path, end, &data) : (data.at[0] = tensor_read(a, NULL, path, NULL, NULL)) != NULL;
+        if (!ok) return false;
+        for (int k = 0; k < data.n; k++) VEC_PUSH(a, items, data.at[k]);
+        out->absent = data.absent;
+        *given = true;
+    }
+    out->n = items.n;
+    out->at = items.at;
+    return end->sequence || out->n < 2 || (diag_error_as(EXIT_USAGE, NULL, "--input %s is given %d times; it is one tensor", end->name, out->n), false);
+}
+
+bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMap *tensors) {
+    int n;
+    const OnnxInput *const *declared = onnx_true_inputs(a, m, &n);
+    for (int i = 0; i < n; i++) {
+        const OnnxInput *end = declared[i];
+        OnnxData data = { 0 };
+        bool given;
+        if (!end->sequence && !end->optional) continue;
+        if (!read_given(a, o, end, &data, &given)) return false;
+        if (data.absent || (all && end->optional && !given)) VEC_PUSH(a, o->absent, end->name);
+        else if (end->sequence && given) set_sequence(a, o, end->name, data.n, data.at);
+        for (int k = 0; k < data.n; k++) strmap_put(tensors, arena_printf(a, "%s\n%d", end->name, k), data.at[k]);
+        for (int k = 0; k < o->inputs.n; k++)
+            if (names(o->inputs.at[k], end->name)) o->inputs.at[k--] = o->inputs.at[--o->inputs.n];
+    }
+    return true;
+}
