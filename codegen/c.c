@@ -13,9 +13,16 @@ static bool same_bytes(Value *x, Value *y) {
     return buffer_owner(x->buffer, &ox) == buffer_owner(y->buffer, &oy) && ox == oy;
 }
 
+const char *c_size(const Gen *g, const Kernel *k, int i) {
+    int n;
+    return graph_symbols(graph_root(g->graph), &n)[k->sizes.at[i]].c_name;
+}
+
 static bool taken(const KernelText *k, const char *name) {
     for (int i = 0; i < k->n_params; i++)
         if (!strcmp(k->params[i].name, name)) return true;
+    for (int i = 0; i < k->kernel->sizes.n; i++)
+        if (!strcmp(c_size(k->gen, k->kernel, i), name)) return true;
     return false;
 }
 
@@ -87,7 +94,7 @@ static void return_store(void *ctx, Text *out, const Store *s, const char *index
 }
 
 static Dialect c_dialect(KernelText *k) {
-    return (Dialect){ .index_type = "ptrdiff_t", .indent = "    ", .constant = "const ", .lanes = true, .type = expr_c_type, .text = expr_c_text, .load = c_load, .store = c_store, .ctx = k };
+    return (Dialect){ .index_type = "ptrdiff_t", .indent = "    ", .constant = "const ", .graph = k->gen->graph, .lanes = true, .type = expr_c_type, .text = expr_c_text, .load = c_load, .store = c_store, .ctx = k };
 }
 
 // ---------------------------------------------------------------- kernels
@@ -96,7 +103,7 @@ static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
         const Param *p = &k->params[i];
         text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ", expr_c_storage(p->value->type.dtype), p->name);
     }
-    (void)g;
+    for (int i = 0; i < k->kernel->sizes.n; i++) text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
 }
 
 static void loop_kernel(Gen *g, KernelText *t) {

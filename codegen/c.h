@@ -28,6 +28,7 @@ typedef struct KernelText {
     int n_params, first_shared;                         // the first parameters of a template are its own names
 } KernelText;
 
+const char *c_size(const Gen *g, const Kernel *k, int i);   // variable of the kernel's i-th size, a parameter after its pointers
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
 void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading

@@ -18,7 +18,11 @@ static const char *group_type(Arena *a, const char *group) { return arena_strndu
 static bool in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
 static bool by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
 
-static bool clashes(const char *name, const char *const *before, int n) {
+static bool clashes(const Graph *g, const char *name, const char *const *before, int n) {
+    int symbols;
+    const Symbol *all = graph_symbols(graph_root(g), &symbols);
+    for (int i = 0; i < symbols; i++)
+        if (!strcmp(name, all[i].c_name)) return true;
     if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strncmp(name, "burn_", 5)) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
     for (int i = 0; i < n; i++)
@@ -34,7 +38,7 @@ static Ends name_ends(Arena *a, const Graph *g, bool outputs, const char **names
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *given = outputs ? g->output_names.at[i] : v->name;
         const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
-        for (int k = 2; !in_struct(v) && clashes(name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
+        for (int k = 2; !in_struct(v) && clashes(g, name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
         names[before + i] = in_struct(v) ? "" : name;
         e.name[i] = name;
         e.at[i] = by_value(v) ? arena_printf(a, "&%s", name) : v->group ? arena_printf(a, "%s->%s", group_param(a, v->group), name) : name;
@@ -42,11 +46,51 @@ static Ends name_ends(Arena *a, const Graph *g, bool outputs, const char **names
     return e;
 }
 
-static const char *extent_text(Arena *a, const Type *t) {       // 1*28*28, for the reader
+static const char *extent_text(Arena *a, const Type *t) {       // [1*28*28], for the reader; nothing where it is not constant
     Text s;
     text_init(&s, a);
+    if (!type_is_static(t)) return "";
     for (int i = 0; i < t->rank; i++) text_printf(&s, "%s%lld", i ? "*" : "", (long long)t->dim[i]);
-    return t->rank == 0 || type_count(t) == 0 ? "1" : s.at;
+    return t->rank == 0 || type_count(t) == 0 ? "[1]" : arena_printf(a, "[%s]", s.at);
+}
+
+// ---------------------------------------------------------------- sizes
+// Numbers of the symbols that are parameters of the run function: those of its inputs that stay open.
+typedef struct Sizes { int n; int *at; } Sizes;
+
+static bool in_type(const Graph *g, const Type *t, int symbol) {
+    for (int i = 0; i < t->rank; i++)
+        if (dim_uses(g, t->dim[i], symbol)) return true;
+    return false;
+}
+
+static Sizes parameter_sizes(Arena *a, const Graph *g) {
+    int n;
+    const Symbol *all = graph_symbols(graph_root(g), &n);
+    Sizes s = { 0, NEW_ARRAY(a, int, n + 1) };
+    for (int i = 0; i < n; i++)
+        for (int j = 0; !all[i].from && j < g->inputs.n; j++)
+            if (in_type(g, &g->inputs.at[j]->type, i)) { s.at[s.n++] = i; break; }
+    return s;
+}
+
+static const Symbol *symbol_at(const Graph *g, int i) {
+    int n;
+    return &graph_symbols(graph_root(g), &n)[i];
+}
+
+// Does the program itself find out the size? Then it says so through a parameter of its own.
+static bool is_measured(const Graph *g, const Type *t) {
+    int n;
+    const Symbol *all = graph_symbols(graph_root(g), &n);
+    for (int i = 0; i < n; i++)
+        if (all[i].from && in_type(g, t, i)) return true;
+    return false;
+}
+
+static const char *bytes_text(Arena *a, const Graph *g, const Type *t) {
+    if (type_is_static(t)) return arena_printf(a, "%lld", (long long)type_bytes(t));
+    return dim_c_text(a, g, dim_mul(graph_root(g), type_size(graph_root(g), t), (Dim)dtype_size(t->dtype)));
 }
 
 // ---------------------------------------------------------------- signature
@@ -75,7 +119,8 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
         else if (v->group) {
             if (group_seen(gr, i, outputs, v->group)) continue;
             text_printf(out, "%s%s%s_%s *%s", next(sep), group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group), group_param(g->arena, v->group));
-        } else text_printf(out, "%s%s%s %s[%s]", next(sep), outputs ? "" : "const ", expr_c_storage(v->type.dtype), e->name[i], extent_text(g->arena, &v->type));
+        } else text_printf(out, "%s%s%s %s%s%s", next(sep), outputs ? "" : "const ", expr_c_storage(v->type.dtype), type_is_static(&v->type) ? "" : "*", e->name[i], extent_text(g->arena, &v->type));
+        if (outputs && is_measured(gr, &v->type)) text_printf(out, "%sint64_t %s_shape[%d]", next(sep), e->name[i], v->type.rank);
     }
 }
 
@@ -87,13 +132,22 @@ static void print_signature(Gen *g, Text *out, const Program *p, const Ends *in,
     text_printf(out, "int %s(", p->name);
     if (has_workspace(p)) text_printf(out, "%s%s_workspace *ws", next(&sep), p->name_of_workspace);
     if (g->external) text_printf(out, "%sconst void *weights", next(&sep));
+    const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
+    for (int i = 0; i < sizes.n; i++) text_printf(out, "%sint64_t %s", next(&sep), symbol_at(p->plan->graph, sizes.at[i])->c_name);
     print_ends(g, out, p->plan->graph, in, false, &sep);
     print_ends(g, out, p->plan->graph, outs, true, &sep);
     text_printf(out, ")");
 }
 
 // ---------------------------------------------------------------- the run function
-typedef struct Run { Gen *g; const Program *p; const Ends *in, *outs; Text body; int loops; } Run;
+typedef struct Run {
+    Gen *g;
+    const Program *p;
+    const Ends *in, *outs;
+    Text body;
+    int loops;
+    bool *known, *checked;                              // symbols that are variables by now; equalities of dimensions that are checked
+} Run;
 
 static int64_t work_offset(const Buffer *b) {           // a region's buffers count from its scratch memory
     int64_t at = 0;
@@ -130,10 +184,11 @@ static const char *value_place(const Run *r, Value *v) { return place_of(r, v->b
 static void line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
 static void copy(Run *r, int depth, Value *to, const char *advance, Value *from) {
-    if (to == from || type_count(&from->type) == 0) return;
+    const Graph *g = r->p->plan->graph;
+    if (to == from || type_count_upper(g, &from->type) == 0) return;
     line(r, depth);
-    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %lld);\n", value_place(r, to), advance, (long long)type_bytes(&from->type));     // zeros: region.c
-    else text_printf(&r->body, "memcpy(%s%s, %s, %lld);\n", value_place(r, to), advance, value_place(r, from), (long long)type_bytes(&from->type));
+    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %s);\n", value_place(r, to), advance, bytes_text(r->g->arena, g, &from->type));     // zeros: region.c
+    else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", value_place(r, to), advance, value_place(r, from), bytes_text(r->g->arena, g, &from->type));
 }
 
 static void print_steps(Run *r, const Plan *plan, int depth);
@@ -212,7 +267,7 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
     print_steps(r, k->bodies[0], depth + 1);
     for (int i = carried; i < n->n_out; i++) {
         Value *v = b->outputs.at[1 + i];
-        copy(r, depth + 1, n->out[i], arena_printf(r->g->arena, " + %s * %lld", it, (long long)type_count(&v->type)), v);
+        copy(r, depth + 1, n->out[i], arena_printf(r->g->arena, " + %s * %s", it, dim_c_text(r->g->arena, r->p->plan->graph, type_size(graph_root(r->p->plan->graph), &v->type))), v);
     }
     if (go) {
         line(r, depth + 1);
@@ -233,13 +288,60 @@ static void print_call(Run *r, const Kernel *k, int depth) {
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
         text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? "float" : expr_c_storage(v->type.dtype)));
     }
+    for (int j = 0; j < k->sizes.n; j++) text_printf(&r->body, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
     if (k->template_file) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
     text_printf(&r->body, ");\n");
+}
+
+static void print_bounds(Text *out, const Symbol *s) {
+    if (s->lo == s->hi) text_printf(out, "if (%s != %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo);
+    else text_printf(out, "if (%s < %lld || %s > %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo, s->c_name, (long long)s->hi);
+}
+
+static bool is_known(const Run *r, const Graph *root, Dim d) {
+    for (int i = 0; i < root->symbols.n; i++)
+        if (!r->known[i] && dim_uses(root, d, i)) return false;
+    return true;
+}
+
+// Dimensions that the model takes to be equal, as soon as both are known.
+static void print_required(Run *r, int depth) {
+    const Graph *root = graph_root(r->p->plan->graph);
+    for (int i = 0; i < root->required.n; i++) {
+        Dim a = dim_bound(root, root->required.at[i].a), b = dim_bound(root, root->required.at[i].b);
+        if (r->checked[i] || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a) || !is_known(r, root, b)) continue;
+        r->checked[i] = true;
+        line(r, depth);
+        text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a), dim_c_text(r->g->arena, root, b));
+    }
+}
+
+static void print_sizes(Run *r, const Kernel *k, int depth) {
+    for (int i = 0; i < k->sizes.n; i++) {
+        const Symbol *s = symbol_at(r->p->plan->graph, k->sizes.at[i]);
+        line(r, depth);
+        text_printf(&r->body, "const int64_t %s = (%s)[%lld];\n", s->c_name, value_place(r, s->from), (long long)s->at);
+        line(r, depth);
+        print_bounds(&r->body, s);
+        r->known[k->sizes.at[i]] = true;
+    }
+    print_required(r, depth);
+}
+
+// An output whose sizes the program found out: it says them.
+static void print_shapes(Run *r) {
+    const Graph *g = r->p->plan->graph;
+    for (int i = 0; i < g->outputs.n; i++) {
+        const Type *t = &g->outputs.at[i]->type;
+        if (!is_measured(g, t)) continue;
+        for (int j = 0; j < t->rank; j++) text_printf(&r->body, "    %s_shape[%d] = %s;\n", r->outs->name[i], j, dim_c_text(r->g->arena, g, t->dim[j]));
+    }
 }
 
 static void print_steps(Run *r, const Plan *plan, int depth) {
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
+        if (k->kind == KERNEL_SIZES) { print_sizes(r, k, depth); continue; }
         if (k->kind != KERNEL_REGION) print_call(r, k, depth);
         else if (k->anchor->op == OP_If) print_if(r, k, depth);
         else print_loop(r, k, depth);
@@ -258,14 +360,27 @@ static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *o
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
             if (by_value(v) || (v->group && group_seen(gr, i, side, v->group))) continue;
             text_printf(&t, "%s!%s", *next(&sep) ? " || " : "", v->group ? group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
+            if (side && is_measured(gr, &v->type)) text_printf(&t, " || !%s_shape", outs->name[i]);
         }
     if (t.n) text_printf(&g->c, "    if (%s) return -1; /* BURN_EINVAL */\n", t.at);
+    const Sizes sizes = parameter_sizes(g->arena, gr);
+    for (int i = 0; i < sizes.n; i++) {
+        text_printf(&g->c, "    ");
+        print_bounds(&g->c, symbol_at(gr, sizes.at[i]));
+    }
 }
 
 static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     Run r = { .g = g, .p = p, .in = in, .outs = outs };
+    const Graph *root = graph_root(p->plan->graph);
+    const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
     text_init(&r.body, g->arena);
+    r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
+    r.checked = NEW_ARRAY(g->arena, bool, root->required.n);
+    for (int i = 0; i < sizes.n; i++) r.known[sizes.at[i]] = true;
+    print_required(&r, 1);
     print_steps(&r, p->plan, 1);
+    print_shapes(&r);
     print_signature(g, &g->c, p, in, outs);
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
@@ -276,25 +391,106 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
 }
 
 // ---------------------------------------------------------------- the generic descriptor
+static const char *info_dims(Gen *g, const Program *p, const Type *t, const char *name, bool least) {
+    const Graph *gr = p->plan->graph;
+    if (t->rank == 0 || (least && type_is_static(t))) return "(const int64_t *)0";
+    text_printf(&g->c, "static const int64_t %s[] = {", name);
+    for (int j = 0; j < t->rank; j++) {
+        int64_t low = dim_lower(gr, t->dim[j]);
+        text_printf(&g->c, "%s%lld", j ? ", " : "", (long long)(!least ? dim_upper(gr, t->dim[j]) : low < 0 ? 0 : low));
+    }
+    text_printf(&g->c, "};\n");
+    return name;
+}
+
 static void print_infos(Gen *g, const Program *p, bool outputs) {
     const Graph *gr = p->plan->graph;
     int n = outputs ? gr->outputs.n : gr->inputs.n;
     const char *side = outputs ? "output" : "input";
-    for (int i = 0; i < n; i++) {
-        const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
-        if (t->rank == 0) continue;
-        text_printf(&g->c, "static const int64_t %s_%s%d_shape[] = {", p->name, side, i);
-        for (int j = 0; j < t->rank; j++) text_printf(&g->c, "%s%lld", j ? ", " : "", (long long)t->dim[j]);
-        text_printf(&g->c, "};\n");
-    }
     if (!n) return;
-    text_printf(&g->c, "static const burn_tensor_info %s_%ss[] = {\n", p->name, side);
+    Text rows;
+    text_init(&rows, g->arena);
     for (int i = 0; i < n; i++) {
         const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
-        const char *shape = t->rank ? arena_printf(g->arena, "%s_%s%d_shape", p->name, side, i) : "(const int64_t *)0";
-        text_printf(&g->c, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes(t));
+        const char *shape = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_shape", p->name, side, i), false);
+        const char *least = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_least", p->name, side, i), true);
+        text_printf(&rows, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld, %s},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes_upper(gr, t), least);
     }
-    text_printf(&g->c, "};\n");
+    text_printf(&g->c, "static const burn_tensor_info %s_%ss[] = {\n%s};\n", p->name, side, rows.at);
+}
+
+// Sizes are those of the first input that has the symbol for a dimension and brings its shape; else the upper bounds.
+static void print_given_sizes(Gen *g, const Graph *gr) {
+    const Sizes sizes = parameter_sizes(g->arena, gr);
+    for (int i = 0; i < sizes.n; i++) {
+        const Symbol *s = symbol_at(gr, sizes.at[i]);
+        const Dim self = dim_symbol(graph_root(gr), s->name);
+        text_printf(&g->c, "    int64_t %s = %lld;\n", s->c_name, (long long)s->hi);
+        for (int j = gr->inputs.n - 1; j >= 0; j--)
+            for (int k = 0; k < gr->inputs.at[j]->type.rank; k++)
+                if (gr->inputs.at[j]->type.dim[k] == self) text_printf(&g->c, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, s->c_name, j, k);
+    }
+    for (int i = 0; i < sizes.n; i++) {
+        text_printf(&g->c, "    ");
+        print_bounds(&g->c, symbol_at(gr, sizes.at[i]));
+    }
+}
+
+static void print_buffer_check(Gen *g, const Graph *gr, const Type *t, const char *side, int i, bool output) {
+    const char *bytes = output && is_measured(gr, t) ? arena_printf(g->arena, "%lld", (long long)type_bytes_upper(gr, t)) : bytes_text(g->arena, gr, t);
+    const char *cast = type_is_static(t) ? "" : "(size_t)";
+    text_printf(&g->c, "    if (!%s[%d].data || %s[%d].bytes < %s%s) return -1; /* BURN_EINVAL */\n", side, i, side, i, cast, *cast ? arena_printf(g->arena, "(%s)", bytes) : bytes);
+    if (output || !t->rank) return;
+    text_printf(&g->c, "    if (inputs[%d].shape && (", i);
+    for (int j = 0; j < t->rank; j++) text_printf(&g->c, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, dim_c_text(g->arena, gr, t->dim[j]));
+    text_printf(&g->c, ")) return -1; /* BURN_EINVAL */\n");
+}
+
+static bool all_static(const Graph *gr) {
+    for (int i = 0; i < gr->inputs.n; i++) if (!type_is_static(&gr->inputs.at[i]->type)) return false;
+    for (int i = 0; i < gr->outputs.n; i++) if (!type_is_static(&gr->outputs.at[i]->type)) return false;
+    return true;
+}
+
+static void print_generic_checks(Gen *g, const Program *p) {
+    const Graph *gr = p->plan->graph;
+    bool fixed = all_static(gr);
+    if (!fixed) {
+        text_printf(&g->c, "    if (%s%s%s) return -1; /* BURN_EINVAL */\n", gr->inputs.n ? "!inputs" : "", gr->inputs.n && gr->outputs.n ? " || " : "", gr->outputs.n ? "!outputs" : "");
+        print_given_sizes(g, gr);
+    }
+    for (int side = 0; side < 2; side++) {
+        int n = side ? gr->outputs.n : gr->inputs.n;
+        const char *name = side ? "output" : "input";
+        if (!n) text_printf(&g->c, "    (void)%ss;\n", name);
+        else if (fixed) text_printf(&g->c, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
+        else for (int i = 0; i < n; i++) print_buffer_check(g, gr, &(side ? gr->outputs.at[i] : gr->inputs.at[i])->type, side ? "outputs" : "inputs", i, side);
+    }
+}
+
+// A shape that the run finds out goes through an array of the wrapper's own: the caller's may be absent.
+static void print_generic_call(Gen *g, const Program *p) {
+    const Graph *gr = p->plan->graph;
+    const Sizes sizes = parameter_sizes(g->arena, gr);
+    for (int i = 0; i < gr->outputs.n; i++)
+        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->c, "    int64_t shape%d[%d];\n", i, gr->outputs.at[i]->type.rank);
+    text_printf(&g->c, "    const int code = %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
+    for (int i = 0; i < sizes.n; i++) text_printf(&g->c, ", %s", symbol_at(gr, sizes.at[i])->c_name);
+    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->c, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
+    for (int i = 0; i < gr->outputs.n; i++) {
+        text_printf(&g->c, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
+        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->c, ", shape%d", i);
+    }
+    text_printf(&g->c, ");\n");
+    for (int i = 0; i < gr->outputs.n; i++) {
+        const Type *t = &gr->outputs.at[i]->type;
+        bool measured = is_measured(gr, t);
+        if (!t->rank) continue;
+        text_printf(&g->c, "    if (outputs[%d].shape) {\n", i);
+        for (int j = 0; j < t->rank; j++) text_printf(&g->c, "        outputs[%d].shape[%d] = %s;\n", i, j, measured ? arena_printf(g->arena, "code ? 0 : shape%d[%d]", i, j) : dim_c_text(g->arena, gr, t->dim[j]));
+        text_printf(&g->c, "    }\n");
+    }
+    text_printf(&g->c, "    return code;\n}\n\n");
 }
 
 static void print_descriptor(Gen *g, const Program *p) {
@@ -303,21 +499,23 @@ static void print_descriptor(Gen *g, const Program *p) {
     print_infos(g, p, true);
     text_printf(&g->c, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name);
     if (!g->external) text_printf(&g->c, "    (void)weights;\n");
-    for (int side = 0; side < 2; side++) {
-        int n = side ? gr->outputs.n : gr->inputs.n;
-        const char *name = side ? "output" : "input";
-        if (!n) { text_printf(&g->c, "    (void)%ss;\n", name); continue; }
-        text_printf(&g->c, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
-    }
-    text_printf(&g->c, "    return %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
-    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->c, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
-    for (int i = 0; i < gr->outputs.n; i++) text_printf(&g->c, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
-    text_printf(&g->c, ");\n}\n\nconst burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
+    print_generic_checks(g, p);
+    print_generic_call(g, p);
+    text_printf(&g->c, "const burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
         gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0", gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
         p->name_of_workspace, g->external ? (long long)p->plan->weight_bytes + WEIGHTS_HEADER : 0LL, p->name);
 }
 
 // ---------------------------------------------------------------- all of it
+static bool has_sizes(const Plan *plan) {
+    for (int i = 0; i < plan->kernels.n; i++) {
+        const Kernel *k = plan->kernels.at[i];
+        for (int j = 0; j < k->n_bodies; j++) if (has_sizes(k->bodies[j])) return true;
+        if (k->sizes.n) return true;
+    }
+    return false;
+}
+
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
@@ -329,9 +527,15 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
             if (v->group) continue;
             text_printf(h, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? outs : in)->name[i], type_text(g->arena, gr, &v->type));
+            if (side && is_measured(gr, &v->type)) text_printf(h, " *            up to %lld elements; its dimensions go to %s_shape\n", (long long)type_count_upper(gr, &v->type), outs->name[i]);
         }
+    const Sizes sizes = parameter_sizes(g->arena, gr);
+    for (int i = 0; i < sizes.n; i++) {
+        const Symbol *s = symbol_at(gr, sizes.at[i]);
+        text_printf(h, " *   size     %s: %s, %lld to %lld\n", s->c_name, s->name, (long long)s->lo, (long long)s->hi);
+    }
     if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
-    text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null. Reentrant; allocates nothing. */\n");
+    text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", has_sizes(p->plan) ? ", -5 (BURN_ELIMIT) when\n * a size is out of its bounds" : "");
     print_signature(g, h, p, in, outs);
     text_printf(h, ";\n\n");
 }
@@ -342,7 +546,7 @@ static void print_kernels(Gen *g, const Program *p, Plan *plan) {
         Kernel *k = plan->kernels.at[i];
         for (int j = 0; j < k->n_bodies; j++) print_kernels(g, p, k->bodies[j]);
         g->graph = plan->graph;
-        if (k->kind == KERNEL_REGION) continue;
+        if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES) continue;
         KernelText *t = NEW(g->arena, KernelText);
         *t = (KernelText){ .gen = g, .kernel = k, .name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name) };
         k->text = t;

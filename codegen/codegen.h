@@ -9,6 +9,7 @@ typedef struct Dialect {
     const char *index_type;                             // of loop variables
     const char *indent;                                 // one level
     const char *constant;                               // "const "
+    const Graph *graph;                                 // whose symbols' variables sizes are spelled with; NULL where all sizes are fixed
     const char *fma;                                    // name of the fused multiply-add for sums of products; NULL: * and +
     bool lanes;                                         // split long inner reductions into independent partial results
     const char *(*type)(DType d);                       // of temporaries

@@ -85,7 +85,7 @@ static int body_scope(const Printer *p, const Expr *e) {
     return e->op == E_Reduce && e->n_axes ? p->axis_scope[e->axes[e->n_axes - 1]] : p->scope_of[e->id];
 }
 
-static bool is_leaf(const Expr *e) { return e->op == E_Const || e->op == E_Axis || e->op == E_Acc; }
+static bool is_leaf(const Expr *e) { return e->op == E_Const || e->op == E_Axis || e->op == E_Acc || e->op == E_Size; }
 
 static bool plain_index(const Expr *e) {                // cheap address arithmetic that the C compiler moves by itself
     int64_t coef[64], c0;
@@ -121,6 +121,7 @@ static const char *spell(Printer *p, Expr *e) {
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
     if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
+    if (e->op == E_Size) return dim_c_text(p->arena, e->graph, e->extent);
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = operand(p, e->a[i]);
     text_init(&t, p->arena);
     if (e->op != E_Load) p->d->text(&t, e, operands);
@@ -147,12 +148,13 @@ static void define_temp(Printer *p, Expr *e, int depth) {
 
 static void emit_scope(Printer *p, int scope, int depth);
 
+static const char *extent_text(const Printer *p, int axis) { return dim_c_text(p->arena, p->d->graph, p->k->axes.at[axis].size); }
+
 static void open_loop(Printer *p, int axis, int depth) {
-    const char *i = p->axis_name[axis], *it = p->d->index_type;
-    long long extent = (long long)p->k->axes.at[axis].extent;
+    const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = extent_text(p, axis);
     line(p, depth);
-    if (p->shared[axis]) text_printf(p->out, "for (%s %s = rank; %s < %lld; %s += %d) {\n", it, i, i, extent, i, p->d->team);
-    else text_printf(p->out, "for (%s %s = 0; %s < %lld; %s++) {\n", it, i, i, extent, i);
+    if (p->shared[axis]) text_printf(p->out, "for (%s %s = rank; %s < %s; %s += %d) {\n", it, i, i, extent, i, p->d->team);
+    else text_printf(p->out, "for (%s %s = 0; %s < %s; %s++) {\n", it, i, i, extent, i);
 }
 
 static void close_loop(Printer *p, int depth) { line(p, depth); text_printf(p->out, "}\n"); }
@@ -248,17 +250,19 @@ static bool use_lanes(const Printer *p, const Expr *e) {
 static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
     int axis = e->axes[0];
     const char *i = p->axis_name[axis], *type = p->d->type(e->dtype), *zero = identity(p, e), *it = p->d->index_type;
-    long long extent = (long long)p->k->axes.at[axis].extent, whole = extent / LANES * LANES;
+    Dim size = p->k->axes.at[axis].size;
+    bool fixed = dim_is_const(size);
+    const char *whole = fixed ? arena_printf(p->arena, "%lld", (long long)(size / LANES * LANES)) : arena_printf(p->arena, "%s / %d * %d", extent_text(p, axis), LANES, LANES);
     const char *lane = arena_printf(p->arena, "%sl", acc), *base = arena_printf(p->arena, "%sb", i), *part = arena_printf(p->arena, "%sl[%sl]", acc, i);
     line(p, depth); text_printf(p->out, "%s %s[%d];\n", type, lane, LANES);
     line(p, depth); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) %s = %s;\n", it, i, i, LANES, i, part, zero);
-    line(p, depth); text_printf(p->out, "for (%s %s = 0; %s < %lld; %s += %d)\n", it, base, base, whole, base, LANES);
+    line(p, depth); text_printf(p->out, "for (%s %s = 0; %s < %s; %s += %d)\n", it, base, base, whole, base, LANES);
     line(p, depth + 1); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) {\n", it, i, i, LANES, i);
     line(p, depth + 2); text_printf(p->out, "const %s %s = %s + %sl;\n", it, i, base, i);
     reduce_body(p, e, 0, depth + 2, part, NULL);
     close_loop(p, depth + 1);
-    if (whole < extent) {
-        line(p, depth); text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, whole, i, extent, i);
+    if (!fixed || size % LANES) {
+        line(p, depth); text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, whole, i, extent_text(p, axis), i);
         reduce_body(p, e, 0, depth + 1, arena_printf(p->arena, "%s[0]", lane), NULL);
         close_loop(p, depth);
     }

@@ -143,7 +143,9 @@ typedef struct Symbol {
     bool pinned;                                        // lo == hi by --dim or by default
     bool runtime;                                       // stays a size of the running program, within lo..hi
     Value *from; int64_t at;                            // measured: element `at` of this i64 value, computed by the program; NULL: a parameter
+    Dim limit;                                          // measured: hi is at most this dimension's upper bound
 } Symbol;
+typedef struct DimPair { Dim a, b; } DimPair;
 Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
 // A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there to be lo..hi.
 Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at);
@@ -161,7 +163,9 @@ bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on thi
 const char *dim_c_text(Arena *a, const Graph *g, Dim d);             // as a C expression of int64_t over the symbols' variables
 bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
 const char *dim_text(Arena *a, const Graph *g, Dim d);
-Dim dim_bound(const Graph *g, Dim d);                   // the constant that d is once its symbols are pinned, else d
+Dim dim_bound(const Graph *g, Dim d);                   // d with constants for the symbols that have one possible size
+Dim dim_subst(Graph *g, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx);    // d with what symbol() gives for each of its symbols
+void dim_require(Graph *g, Dim a, Dim b);               // the running program checks that they are equal, and else returns BURN_EINVAL
 Dim dim_parse(Graph *g, const char **s);                // constant or symbol or expression as printed; *s stays when there is none
 bool name_is_plain(const char *s);                      // letters, digits, _ and . after a letter or _: needs no quotes in text
 void *dims_clone(Arena *a, const Graph *g);             // for graph_clone
@@ -244,6 +248,7 @@ struct Graph {
     Graph *parent;                                      // of a control-flow body: whose values it may use
     ExprPool *exprs;                                    // expressions of its OP_Map nodes
     VEC(Symbol) symbols;
+    VEC(DimPair) required;                              // see dim_require
     void *dims;                                         // ir/dim.c's table (shared with bodies)
     int64_t opset;                                      // of the source model, for inspect
     int64_t ir_version;
@@ -326,7 +331,7 @@ struct Expr {
     int id;                                             // dense in the pool, operands before users
     Expr *a[3];                                         // operands
     Scalar c;                                           // E_Const: value;  E_Arg, E_Axis: number in c.i
-    const Graph *graph; Dim extent;                     // E_Size: whose symbols; extent: the size, symbolic.  E_Axis: the same of a symbolic extent, else NULL, 0
+    const Graph *graph; Dim extent;                     // E_Size: the size, symbolic; other DT_INDEX: a symbolic bound, the value is below it, or 0; graph: whose symbols are in it, or NULL
     Value *value;                                       // E_Load: the tensor; a[0] flat element index, a[1] guard or NULL, a[2] result when the guard is false (NULL: 0)
     ReduceOp rop; int n_axes; int axes[MAX_RANK];       // E_Reduce over these loop axes of a[0]; ARG*: result is a[1] (index) where a[0] is extreme
     int64_t lo, hi;                                     // DT_INDEX: inclusive range
@@ -354,6 +359,7 @@ Expr *expr_map_leaves(ExprPool *p, Expr *e, Expr *(*leaf)(void *ctx, Expr *e), v
 Scalar expr_eval(const Expr *e, const Scalar *args);    // E_Arg leaves only; rounds to the dtype after every operation
 // Affine view of an index expression: e = c0 + sum coef[axis]*axis exactly; false when it holds a div, mod, load or select
 bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0);
+bool expr_affine_sizes(const Expr *e, const Graph *g, int n_axes, Dim *coef, Dim *c0);      // the same where coefficients may be symbolic
 // ir/expr_parse.c: C-like text with ?:, || && comparisons + - * / % ! - calls and literals; names bound to expressions; literals take the type of context
 Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result, const char **error);
 void expr_print(const Expr *e, Text *out);              // text that expr_parse reads back (E_Arg as x y z w, a4...)
@@ -430,7 +436,9 @@ typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;        // s
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION, KERNEL_SORT } KernelKind;
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION, KERNEL_SORT,
+    KERNEL_SIZES                                        // no code of its own: `sizes` are measured from the value that it reads
+} KernelKind;
 
 // Canonical forms that templates are filled from. Dimensions are constants; views and pads are already canonical.
 typedef struct Contraction {                              // C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
@@ -458,6 +466,7 @@ struct Kernel {
     VEC(Value *) loads;                                 // values that the expressions load
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;
+    VEC(int) sizes;                                     // symbols (numbers in graph_symbols) that its loops and expressions need
     Buffer *packed; int packed_rows;                    // the constant operand in the template's layout, or NULL; output channels in one of its panels
     const char *template_file; VEC(HoleValue) holes;    // which template, and its integer holes
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs

@@ -65,19 +65,23 @@ typedef enum burn_dtype {
 } burn_dtype;
 
 /* A caller's buffer: `bytes` at `data`, aligned for its element type. The caller owns it; a model reads its inputs
- * and writes its outputs, and keeps neither pointer. */
+ * and writes its outputs, and keeps neither pointer. `shape` matters where a model takes sizes at run time: of an
+ * input, the dimensions of what lies at `data` (NULL: those of its info); of an output, where the run writes the
+ * dimensions of its result (NULL: nowhere). */
 typedef struct burn_tensor {
     void *data;
     size_t bytes;
+    int64_t *shape;
 } burn_tensor;
 
-/* One input or output of a model. Dimensions that a symbol names stand at the symbol's upper bound. */
+/* One input or output of a model. */
 typedef struct burn_tensor_info {
     const char *name;     /* as the model's file has it */
     burn_dtype dtype;
     int rank;             /* 0: a scalar */
-    const int64_t *shape; /* `rank` dimensions, outermost first; may be NULL at rank 0 */
-    size_t bytes;         /* of the whole tensor */
+    const int64_t *shape; /* `rank` dimensions, outermost first, the largest allowed; may be NULL at rank 0 */
+    size_t bytes;         /* of the whole tensor at that shape */
+    const int64_t *least; /* the smallest dimensions allowed; NULL where all are fixed */
 } burn_tensor_info;
 
 /* A model: constant data in the generated file, and one entry point. */
@@ -91,8 +95,8 @@ typedef struct burn_model {
     size_t weights_bytes;   /* 0: the weights are part of the program, and run() takes NULL for them */
     /* One inference. `workspace`: workspace_bytes, aligned to 64; its content means nothing before and after, and each
      * concurrent run needs its own. `weights`: weights_bytes, aligned to 64, only read. `inputs` and `outputs`:
-     * input_count and output_count buffers in the order above, each of at least the bytes that its info says; none may
-     * overlap an output. 0, or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold
+     * input_count and output_count buffers in the order above, each of at least the bytes that its shape takes (outputs
+     * whose sizes only the run finds out: its info's bytes); none may overlap an output. 0, or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold
      * nothing of use. */
     int (*run)(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs);
 } burn_model;

@@ -6,26 +6,41 @@
 // or a floor division that did not simplify; so 2*(n + 1) - 2 is n + n is 2*n. Whatever a divisor divides exactly leaves the
 // division: floor((d*a + b) / d) = a + floor(b / d). A ceiling is a floor: ceil(a / b) = floor((a + b - 1) / b).
 // Symbols count as at least 0 and divisors as at least 1; arithmetic saturates.
-#include "burncc.h"
+#include "ir/dim.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TERMS 64                            // of one expression; more is no shape that anybody meant
-#define MAX_FACTORS 8
 #define MAX_DEPTH 64                            // of parentheses in text
 
-typedef struct Atom { int symbol; Dim num, den; } Atom;         // symbol -1: floor(num / den)
-typedef struct Term { int64_t coef; int n; int atom[MAX_FACTORS]; } Term;   // atoms in ascending order
-typedef struct Poly { int n; const Term *terms; } Poly;         // terms in the order of term_order, no zero coefficient
-typedef struct Sum { int n; Term terms[MAX_TERMS]; } Sum;       // a Poly in the making
+static bool terms_equal(int n, const Term *x, const Term *y) {
+    for (int i = 0; i < n; i++)
+        if (x[i].coef != y[i].coef || x[i].n != y[i].n || memcmp(x[i].atom, y[i].atom, sizeof(int) * (size_t)x[i].n)) return false;
+    return true;
+}
 
-typedef struct Dims {
-    VEC(Atom) atoms;
-    VEC(Poly) polys;                            // Dim d < 0 is polys.at[-1 - d]
-} Dims;
+// Where a sum of these terms is, or belongs.
+static int *table_slot(const Dims *t, int n, const Term *terms) {
+    uint64_t h = (uint64_t)n;
+    for (int i = 0; i < n; i++) {
+        h = (h ^ (uint64_t)terms[i].coef) * UINT64_C(0x9e3779b97f4a7c15);
+        for (int k = 0; k < terms[i].n; k++) h = (h ^ h >> 29 ^ (uint64_t)terms[i].atom[k]) * UINT64_C(0xbf58476d1ce4e5b9);
+    }
+    for (size_t at = (size_t)(h ^ h >> 32) & t->mask;; at = (at + 1) & t->mask) {
+        const Poly *p = t->table[at] ? &t->polys.at[t->table[at] - 1] : NULL;
+        if (!p || (p->n == n && terms_equal(n, p->terms, terms))) return &t->table[at];
+    }
+}
+
+static void table_grow(Arena *a, Dims *t) {
+    size_t size = 64;
+    while (size < (size_t)t->polys.n * 4) size *= 2;
+    t->table = NEW_ARRAY(a, int, size);
+    t->mask = size - 1;
+    for (int i = 0; i < t->polys.n; i++) *table_slot(t, t->polys.at[i].n, t->polys.at[i].terms) = i + 1;
+}
 
 static Dims *dims_of(Graph *g) {
     Graph *root = graph_root(g);
@@ -40,6 +55,7 @@ void *dims_clone(Arena *a, const Graph *g) {
     if (!from) return to;
     for (int i = 0; i < from->atoms.n; i++) VEC_PUSH(a, to->atoms, from->atoms.at[i]);
     for (int i = 0; i < from->polys.n; i++) VEC_PUSH(a, to->polys, from->polys.at[i]);
+    table_grow(a, to);
     return to;
 }
 
@@ -59,7 +75,7 @@ static int term_order(const Term *a, const Term *b) {           // longer produc
 
 static void too_large(void) { fatal(EXIT_LIMIT, "a dimension's expression is too large (over %d terms or %d factors)", MAX_TERMS, MAX_FACTORS); }
 
-static void sum_add(Sum *s, Term t) {
+void sum_add(Sum *s, Term t) {
     int i = 0, order = 1;
     while (i < s->n && (order = term_order(&s->terms[i], &t)) < 0) i++;
     if (i < s->n && order == 0) {
@@ -71,13 +87,14 @@ static void sum_add(Sum *s, Term t) {
         return;
     }
     if (t.coef == 0) return;
-    if (s->n == MAX_TERMS) too_large();
+    s->large |= s->n == MAX_TERMS;
+    if (s->large) return;
     memmove(&s->terms[i + 1], &s->terms[i], sizeof(Term) * (size_t)(s->n - i));
     s->terms[i] = t;
     s->n++;
 }
 
-static Sum sum_of(Graph *g, Dim d) {
+Sum sum_of(Graph *g, Dim d) {
     Sum s = { 0 };
     if (dim_is_const(d)) {
         sum_add(&s, (Term){ .coef = d });
@@ -91,21 +108,17 @@ static Sum sum_of(Graph *g, Dim d) {
     return s;
 }
 
-static Dim dim_intern(Graph *g, const Sum *s) {
+Dim dim_intern(Graph *g, const Sum *s) {
+    if (s->large) too_large();
     if (s->n == 0) return 0;
     if (s->n == 1 && s->terms[0].n == 0 && s->terms[0].coef >= 0) return s->terms[0].coef;
     Dims *t = dims_of(g);
-    for (int i = 0; i < t->polys.n; i++) {
-        if (t->polys.at[i].n != s->n) continue;
-        bool same = true;
-        for (int k = 0; k < s->n && same; k++) {
-            const Term *a = &t->polys.at[i].terms[k], *b = &s->terms[k];
-            same = a->coef == b->coef && term_order(a, b) == 0;
-        }
-        if (same) return -1 - i;
-    }
     Arena *a = graph_root(g)->arena;
+    if ((size_t)t->polys.n * 2 >= t->mask) table_grow(a, t);
+    int *slot = table_slot(t, s->n, s->terms);
+    if (*slot) return -*slot;
     VEC_PUSH(a, t->polys, (Poly){ s->n, arena_copy(a, s->terms, sizeof(Term) * (size_t)s->n) });
+    *slot = t->polys.n;
     return -(Dim)t->polys.n;
 }
 
@@ -154,8 +167,13 @@ Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from
     Dim d = dim_symbol(g, name);
     Symbol *s = &root->symbols.at[root->symbols.n - 1];
     s->lo = lo; s->hi = hi; s->runtime = true;
-    s->from = from; s->at = at;
+    s->from = from; s->at = at; s->limit = hi;
     return d;
+}
+
+void term_factors(const Term *p, const Term *q, Term *out) {
+    for (int u = 0, v = 0; u < p->n || v < q->n;)
+        out->atom[out->n++] = v == q->n || (u < p->n && p->atom[u] <= q->atom[v]) ? p->atom[u++] : q->atom[v++];
 }
 
 Dim dim_add(Graph *g, Dim a, Dim b) {
@@ -182,15 +200,14 @@ Dim dim_mul(Graph *g, Dim a, Dim b) {
             Term t = { .coef = times(x.terms[i].coef, y.terms[k].coef) };
             const Term *p = &x.terms[i], *q = &y.terms[k];
             if (p->n + q->n > MAX_FACTORS) too_large();
-            for (int u = 0, v = 0; u < p->n || v < q->n;)
-                t.atom[t.n++] = v == q->n || (u < p->n && p->atom[u] <= q->atom[v]) ? p->atom[u++] : q->atom[v++];
+            term_factors(p, q, &t);
             sum_add(&s, t);
         }
     return dim_intern(g, &s);
 }
 
 // t / d when d divides it, as a product of symbols, exactly.
-static bool term_divide(Term *t, const Term *d) {
+bool term_divide(Term *t, const Term *d) {
     if (t->coef % d->coef) return false;
     Term q = { .coef = t->coef / d->coef };
     int k = 0;
@@ -231,6 +248,7 @@ Dim dim_div(Graph *g, Dim a, Dim b) {
     Dim w = dim_intern(g, &whole);
     if (rest.n == 0) return w;
     if (rest.n == 1 && rest.terms[0].n == 0 && dim_is_const(b)) return w;       // a constant in 1..b-1
+    if (rest.n == 1 && rest.terms[0].n == 0 && rest.terms[0].coef == -1) return dim_sub(g, w, 1);      // floor(-1 / d) for every d >= 1
     int64_t c;
     const Atom *inner = lone_division(g, &rest, &c);
     if (inner && c >= 0) {
@@ -249,12 +267,19 @@ bool dim_equal(const Graph *g, Dim a, Dim b) {
     return a == b;
 }
 
+void dim_require(Graph *of, Dim a, Dim b) {
+    Graph *g = graph_root(of);
+    if (a == b) return;
+    for (int i = 0; i < g->required.n; i++)
+        if ((g->required.at[i].a == a && g->required.at[i].b == b) || (g->required.at[i].a == b && g->required.at[i].b == a)) return;
+    VEC_PUSH(g->arena, g->required, (DimPair){ a, b });
+}
+
 // ---- bounds and binding
 
-typedef struct Range { int64_t lo, hi; } Range;
 static Range dim_range(const Graph *g, Dim d);
 
-static Range atom_range(const Graph *g, const Atom *a) {        // recursion follows nested divisions, each made by one call of dim_div
+Range atom_range(const Graph *g, const Atom *a) {        // recursion follows nested divisions, each made by one call of dim_div
     if (a->symbol >= 0) {
         const Symbol *s = &graph_root(g)->symbols.at[a->symbol];
         return (Range){ s->lo, s->hi };
@@ -314,11 +339,31 @@ bool dim_uses(const Graph *g, Dim d, int symbol) {
     return false;
 }
 
-Dim dim_bound(const Graph *g, Dim d) {
+// Recursion as in atom_range.
+Dim dim_subst(Graph *of, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx) {
     if (dim_is_const(d)) return d;
-    Range r = dim_range(g, d);
-    return r.lo == r.hi && r.lo >= 0 ? r.lo : d;
+    Graph *g = graph_root(of);
+    const Sum s = sum_of(g, d);
+    Dim sum = 0;
+    for (int i = 0; i < s.n; i++) {
+        Dim product = 1;
+        for (int k = 0; k < s.terms[i].n; k++) {
+            const Atom a = ((const Dims *)g->dims)->atoms.at[s.terms[i].atom[k]];
+            Dim with = a.symbol >= 0 ? symbol(ctx, a.symbol) : dim_div(g, dim_subst(g, a.num, symbol, ctx), dim_subst(g, a.den, symbol, ctx));
+            product = dim_mul(g, product, with);
+        }
+        if (s.terms[i].coef >= 0) sum = dim_add(g, sum, dim_mul(g, product, s.terms[i].coef));
+        else sum = dim_sub(g, sum, dim_mul(g, product, -s.terms[i].coef));
+    }
+    return sum;
 }
+
+static Dim symbol_bound(void *graph, int number) {
+    const Symbol *s = &((Graph *)graph)->symbols.at[number];
+    return s->lo == s->hi ? s->lo : dim_atom(graph, (Atom){ .symbol = number });
+}
+
+Dim dim_bound(const Graph *g, Dim d) { return dim_subst(graph_root(g), d, symbol_bound, graph_root(g)); }
 
 // ---- text
 

@@ -172,6 +172,9 @@ void graph_replace(Graph *g, Value *old, Value *with) {
     }
     for (int i = 0; i < g->outputs.n; i++)
         if (g->outputs.at[i] == old) g->outputs.at[i] = with;
+    Graph *root = graph_root(g);
+    for (int i = 0; i < root->symbols.n; i++)
+        if (root->symbols.at[i].from == old) root->symbols.at[i].from = with;
 }
 
 static void count_uses(const Graph *g, int *uses) {
@@ -181,6 +184,8 @@ static void count_uses(const Graph *g, int *uses) {
         for (int i = 0; i < n->n_bodies; i++) count_uses(n->bodies[i], uses);
     }
     for (int i = 0; i < g->outputs.n; i++) uses[g->outputs.at[i]->id]++;
+    for (int i = 0; !g->parent && i < g->symbols.n; i++)
+        if (g->symbols.at[i].from) uses[g->symbols.at[i].from->id]++;
 }
 
 int *graph_use_counts(const Graph *g, Arena *scratch) {
@@ -191,7 +196,49 @@ int *graph_use_counts(const Graph *g, Arena *scratch) {
 
 // ---- copies
 
-typedef struct Cloner { Value **to; int n; bool share; } Cloner;        // by the old id; values from around the graph stay as they are, and constants if share
+typedef struct Cloner {
+    Value **to; int n;                          // by the old id; values from around the graph stay as they are, and constants if share
+    bool share;
+    Arena *scratch;
+    Dim *renamed; int n_symbols;                // by number: what an old symbol is in the copy; NULL while all are the same
+} Cloner;
+
+static Dim renamed_symbol(void *cloner, int number) {
+    const Cloner *c = cloner;
+    return c->renamed[number];
+}
+
+// What is measured inside a copy beside its original is another size: types and attributes of the copy say so.
+static void rename_sizes(Cloner *c, Node *copy) {
+    static const char *const of_dims[] = { "shape", "sizes", "trips" };
+    if (!c->renamed) return;
+    for (size_t k = 0; k < COUNT(of_dims); k++) {
+        int count;
+        Dim dims[MAX_RANK];
+        const int64_t *old = node_ints(copy, of_dims[k], &count);
+        if (!old || count > MAX_RANK) continue;
+        for (int i = 0; i < count; i++) dims[i] = dim_subst(copy->graph, old[i], renamed_symbol, c);
+        node_set_ints(copy, of_dims[k], dims, count);
+    }
+    for (int i = 0; i < copy->n_out; i++) {
+        Type *t = &copy->out[i]->type;
+        for (int k = 0; k < t->rank; k++) t->dim[k] = dim_subst(copy->graph, t->dim[k], renamed_symbol, c);
+    }
+}
+
+static void clone_sizes(Cloner *c, const Value *old, Value *v, Graph *to) {
+    Graph *root = graph_root(to);
+    for (int i = 0; i < c->n_symbols; i++) {
+        const Symbol s = root->symbols.at[i];
+        if (s.from != old) continue;
+        if (!c->share) { root->symbols.at[i].from = v; continue; }
+        if (!c->renamed) {
+            c->renamed = NEW_ARRAY(c->scratch, Dim, c->n_symbols);
+            for (int k = 0; k < c->n_symbols; k++) c->renamed[k] = dim_symbol(root, root->symbols.at[k].name);
+        }
+        c->renamed[i] = dim_measured(root, s.name, s.lo, s.hi, v, s.at);
+    }
+}
 
 static Value *clone_value(Cloner *c, Graph *to, Value *v) {
     if (!v) return NULL;
@@ -221,6 +268,8 @@ static void clone_node(Cloner *c, const Node *n, Graph *to) {
         v->group = old->group;
         c->to[old->id] = v;
     }
+    rename_sizes(c, copy);
+    for (int i = 0; i < n->n_out; i++) clone_sizes(c, n->out[i], copy->out[i], to);
     copy->n_bodies = n->n_bodies;
     copy->bodies = NEW_ARRAY(a, Graph *, n->n_bodies);
     for (int i = 0; i < n->n_bodies; i++) {
@@ -234,6 +283,7 @@ static void clone_nodes(Cloner *c, const Graph *from, Graph *to) {
         Value *old = from->inputs.at[i], *v = graph_input(to, old->name, old->type);
         v->group = old->group;
         c->to[old->id] = v;
+        clone_sizes(c, old, v, to);
     }
     for (const Node *n = from->first; n; n = n->next) clone_node(c, n, to);
     for (int i = 0; i < from->outputs.n; i++) graph_output(to, clone_value(c, to, from->outputs.at[i]), from->output_names.at[i]);
@@ -258,9 +308,10 @@ Graph *graph_clone(Graph *g, const char *name) {
         to->dims = dims_clone(g->arena, g);
         for (int i = 0; i < g->bundles.n; i++) VEC_PUSH(g->arena, to->bundles, g->bundles.at[i]);
         for (int i = 0; i < g->symbols.n; i++) VEC_PUSH(g->arena, to->symbols, g->symbols.at[i]);
+        for (int i = 0; i < g->required.n; i++) VEC_PUSH(g->arena, to->required, g->required.at[i]);
     }
     Arena *scratch = arena_new();
-    Cloner c = { .n = graph_root(g)->value_count };
+    Cloner c = { .n = graph_root(g)->value_count, .n_symbols = graph_root(g)->symbols.n, .scratch = scratch };
     c.to = NEW_ARRAY(scratch, Value *, c.n);
     clone_nodes(&c, g, to);
     arena_free(scratch);
@@ -269,7 +320,7 @@ Graph *graph_clone(Graph *g, const char *name) {
 
 void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs) {
     Arena *scratch = arena_new();
-    Cloner c = { .n = graph_root(to)->value_count, .share = true };
+    Cloner c = { .n = graph_root(to)->value_count, .share = true, .n_symbols = graph_root(to)->symbols.n, .scratch = scratch };
     c.to = NEW_ARRAY(scratch, Value *, c.n);
     for (int i = 0; i < body->inputs.n; i++) c.to[body->inputs.at[i]->id] = inputs[i];
     for (const Node *n = body->first; n; n = n->next) clone_node(&c, n, to);

@@ -224,10 +224,11 @@ Expr *ix_modc(Lower *l, Expr *a, int64_t c) { return c == 1 ? expr_index(l->p, 0
 
 static Expr *both(Lower *l, Expr *a, Expr *b) { return a ? expr_binary(l->p, E_And, a, b) : b; }
 
-Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, int64_t hi) {
+Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi) {
     if (i->lo < lo) cond = both(l, cond, expr_binary(l->p, E_Le, expr_index(l->p, lo), i));
-    if (i->hi >= hi) cond = both(l, cond, expr_binary(l->p, E_Lt, i, expr_index(l->p, hi)));
-    return cond;
+    if (dim_is_const(hi) && i->hi < hi) return cond;
+    Expr *below = expr_binary(l->p, E_Lt, i, lower_dim(l, hi));
+    return below->op == E_Const && below->c.i ? cond : both(l, cond, below);
 }
 
 Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise) {

@@ -40,7 +40,7 @@ Expr *ix_addc(Lower *l, Expr *a, int64_t c);
 Expr *ix_mulc(Lower *l, Expr *a, int64_t c);
 Expr *ix_divc(Lower *l, Expr *a, int64_t c);
 Expr *ix_modc(Lower *l, Expr *a, int64_t c);
-Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, int64_t hi);   // cond && lo <= i && i < hi; NULL: always true. Leaves out what i's range proves
+Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi);   // cond && lo <= i && i < hi; NULL: always true. Leaves out what i's range proves
 Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);      // element where cond (NULL: always), else otherwise
 Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // element_identity as a constant
 Expr *expr_zero(ExprPool *p, DType d);

@@ -52,9 +52,9 @@ static Value *gather_elements(Graph *g, Value *data, Value *indices, int axis) {
 
 // A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside. Constant
 // indices that are known to be inside need neither.
-static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, int64_t size, Expr **cond) {
+static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Expr **cond) {
     bool negative = true, outside = true;
-    if (indices->data) {
+    if (indices->data && dim_is_const(size)) {
         int64_t count = type_count(&indices->type);
         negative = outside = false;
         for (int64_t i = 0; i < count; i++) {
@@ -68,7 +68,7 @@ static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, int64_t size
     i = expr_cast(l->p, i, DT_INDEX);
     if (negative && dtype_class(indices->type.dtype) == CLASS_INT && i->lo < 0) {
         Expr *below = expr_binary(l->p, E_Lt, i, expr_index(l->p, 0));
-        i = expr_select(l->p, below, ix_addc(l, i, size), i);
+        i = expr_select(l->p, below, expr_binary(l->p, E_Add, i, lower_dim(l, size)), i);
     }
     Expr *inside = outside ? ix_in_range(l, NULL, i, 0, size) : NULL;
     if (!inside) return i;

@@ -186,7 +186,16 @@ static Expr *ix_min(Lower *l, Expr *a, int64_t c) { return a->hi <= c ? a : expr
 static Expr *ix_max(Lower *l, Expr *a, int64_t c) { return a->lo >= c ? a : expr_binary(l->p, E_Max, a, expr_index(l->p, c)); }
 static Expr *ix_rsub(Lower *l, int64_t c, Expr *a) { return ix_addc(l, ix_mulc(l, a, -1), c); }
 
-static Expr *source_expr(Lower *l, PadMode mode, Expr *j, int64_t d) {
+static Expr *source_of_size(Lower *l, PadMode mode, Expr *j, Expr *d) {
+    Expr *last = ix_addc(l, d, -1), *period = ix_mulc(l, last, 2);
+    if (mode == PAD_EDGE) return expr_binary(l->p, E_Min, ix_max(l, j, 0), last);
+    if (mode == PAD_WRAP) return expr_binary(l->p, E_Mod, j, d);
+    Expr *m = expr_binary(l->p, E_Mod, j, period);
+    return expr_binary(l->p, E_Min, m, expr_binary(l->p, E_Sub, period, m));
+}
+
+static Expr *source_expr(Lower *l, PadMode mode, Expr *j, Dim d) {
+    if (!dim_is_const(d)) return source_of_size(l, mode, j, lower_dim(l, d));
     if (mode == PAD_EDGE) return ix_min(l, ix_max(l, j, 0), d - 1);
     if (j->lo >= 0 && j->hi < d) return j;
     if (mode == PAD_WRAP) return ix_modc(l, j, d);      // Mod of indices rounds toward minus infinity
@@ -211,7 +220,7 @@ Expr *lower_pad(Lower *l, Node *n, int out, Expr *const *idx) {
             continue;
         }
         int64_t step = p.interior[i] + 1;
-        cond = ix_in_range(l, cond, j, 0, (t->dim[i] - 1) * step + 1);
+        cond = ix_in_range(l, cond, j, 0, dim_add(n->graph, dim_mul(n->graph, dim_sub(n->graph, t->dim[i], 1), step), 1));
         if (step > 1) {
             Expr *rest = ix_modc(l, j, step), *whole = expr_binary(l->p, E_Eq, rest, expr_index(l->p, 0));
             cond = cond ? expr_binary(l->p, E_And, cond, whole) : whole;

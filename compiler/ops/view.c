@@ -72,13 +72,14 @@ Expr *lower_reshape(Lower *l, Node *n, int out, Expr *const *idx) {
     const Type *from = &n->in[0]->type, *to = &n->out[out]->type;
     Expr *at[MAX_RANK];
     int i = 0, j = 0;
-    if (type_count(from) == 0) return expr_zero(l->p, from->dtype);
+    Graph *g = n->graph;
+    if (type_count_upper(g, from) == 0) return expr_zero(l->p, from->dtype);
     while (i < to->rank || j < from->rank) {
         int i0 = i, j0 = j;
-        int64_t a = i < to->rank ? to->dim[i++] : 1, b = j < from->rank ? from->dim[j++] : 1;
-        while (a != b) {
-            if ((a < b && i < to->rank) || j >= from->rank) a *= to->dim[i++];
-            else b *= from->dim[j++];
+        Dim a = i < to->rank ? to->dim[i++] : 1, b = j < from->rank ? from->dim[j++] : 1;
+        while (a != b && (i < to->rank || j < from->rank)) {       // run-time shapes may end unequal: their products are the same number then
+            if ((dim_upper(g, a) < dim_upper(g, b) && i < to->rank) || j >= from->rank) a = dim_mul(g, a, to->dim[i++]);
+            else b = dim_mul(g, b, from->dim[j++]);
         }
         while (i < to->rank && to->dim[i] == 1) i++;
         while (j < from->rank && from->dim[j] == 1) j++;
@@ -312,13 +313,15 @@ Expr *lower_concat(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     int axis = (int)node_int(n, "axis", 0);
     Expr *at[MAX_RANK], *result = NULL;
-    int64_t end = n->out[0]->type.dim[axis];
+    Dim end = n->out[0]->type.dim[axis];
     for (int i = 0; i < n->out[0]->type.rank; i++) at[i] = idx[i];
     for (int k = n->n_in - 1; k >= 0; k--) {            // from the last input: x0 if i < end0, else x1 if i < end1, else ...
-        int64_t from = end - n->in[k]->type.dim[axis];
+        Dim from = dim_sub(n->graph, end, n->in[k]->type.dim[axis]);
         if (from == end) continue;
-        Expr *cond = ix_in_range(l, NULL, idx[axis], from, end);
-        at[axis] = ix_addc(l, idx[axis], -from);
+        Expr *start = lower_dim(l, from);
+        at[axis] = expr_binary(l->p, E_Sub, idx[axis], start);
+        Expr *cond = dim_is_const(from) && dim_is_const(end) ? ix_in_range(l, NULL, idx[axis], from, end) : expr_binary(l->p, E_Le, start, idx[axis]);
+        if (!dim_is_const(from) || !dim_is_const(end)) cond = expr_binary(l->p, E_And, cond, expr_binary(l->p, E_Lt, idx[axis], lower_dim(l, end)));
         Expr *e = lower_guarded(l, n->in[k], at, cond, result ? result : expr_zero(l->p, n->out[0]->type.dtype));
         if (!e) return NULL;
         result = e;
@@ -366,10 +369,10 @@ bool eval_shape(const Node *n, Tensor *const *in, Tensor *const *out) {
 Expr *lower_shape(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     const Type *t = &n->in[0]->type;
-    Expr *e = expr_const_i(l->p, DT_I64, t->rank ? t->dim[t->rank - 1] : 0);
+    Expr *e = expr_cast(l->p, lower_dim(l, t->rank ? t->dim[t->rank - 1] : 0), DT_I64);
     for (int i = t->rank - 2; i >= 0; i--) {
         Expr *here = expr_binary(l->p, E_Eq, idx[0], expr_index(l->p, i));
-        e = expr_select(l->p, here, expr_const_i(l->p, DT_I64, t->dim[i]), e);
+        e = expr_select(l->p, here, expr_cast(l->p, lower_dim(l, t->dim[i]), DT_I64), e);
     }
     return e;
 }

@@ -142,7 +142,8 @@ Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
         cond = ix_in_range(l, cond, p, 0, x->dim[2 + i]);
         at[2 + i] = near[2 + i] = p;
         if (p->lo < 0) near[2 + i] = expr_binary(l->p, E_Max, near[2 + i], expr_index(l->p, 0));
-        if (p->hi >= x->dim[2 + i]) near[2 + i] = expr_binary(l->p, E_Min, near[2 + i], expr_index(l->p, x->dim[2 + i] - 1));
+        Dim size = x->dim[2 + i];
+        if (!dim_is_const(size) || p->hi >= size) near[2 + i] = expr_binary(l->p, E_Min, near[2 + i], ix_addc(l, lower_dim(l, size), -1));
     }
     Expr *body = lower_guarded(l, n->in[0], at, cond, expr_identity(l->p, x->dtype, op));
     if (!body) return NULL;

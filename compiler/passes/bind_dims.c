@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Gives every dimension symbol its size: contract: afterwards every type of the graph is static, or there are diagnostics.
+// Gives every dimension symbol its size or its bounds: contract: afterwards the dimensions of every type are constants or expressions of
+// symbols that the running program knows (Symbol.runtime), or there are diagnostics.
 //
 //   before (--dim n=4)   graph g(%0: f32[n,3]) { %1: f32[3*n] = Reshape(%0) {shape=[3*n]} return %1 }
 //   after                graph g(%0: f32[4,3]) { %1: f32[12] = Reshape(%0) {shape=[12]} return %1 }
 //
-// A symbol of an input that no option names is 1, with a note that names the option. A symbol that stands in no input (a size that
-// depends on data) must be named. The idea: pin the symbols, put constants for the expressions in input types and in the attributes
-// that hold dimensions, and let the shape rules do the rest.
+// `--dim n=1..8` keeps n as a size of the running program. A symbol of an input that no option names is 1, with a note that names the
+// option. A symbol that stands in no input and is not measured by the program must be named. The idea: pin the symbols, put constants for
+// the expressions in input types and in the attributes that hold dimensions, and let the shape rules do the rest.
 #include "passes/passes.h"
 
 #include <inttypes.h>
@@ -28,6 +29,9 @@ static void pin(Symbol *s, int64_t size) {
     s->pinned = true;
 }
 
+// Do the programs to be written take sizes? Shaders and training steps have them fixed.
+static bool keeps_sizes(const Options *o) { return !o->train && strcmp(o->machine.name, "vulkan"); }
+
 static void pin_by_options(Graph *g, const Options *o) {
     int n;
     Symbol *all = graph_symbols(g, &n);
@@ -40,7 +44,12 @@ static void pin_by_options(Graph *g, const Options *o) {
             diag_error_as(EXIT_USAGE, &loc, "--dim %s: the model has no such dimension; its dimensions: %s", d->name, symbol_list(g));
             continue;
         }
-        if (d->lo != d->hi && !o->quiet) diag_note(&loc, "generated code has one size: dimension %s is %" PRId64, d->name, d->hi);
+        if (d->lo != d->hi && keeps_sizes(o)) {
+            all[i].lo = d->lo; all[i].hi = d->hi;
+            all[i].runtime = true;
+            continue;
+        }
+        if (d->lo != d->hi && !o->quiet) diag_note(&loc, "this code has one size: dimension %s is %" PRId64, d->name, d->hi);
         pin(&all[i], d->hi);
     }
 }
@@ -59,7 +68,7 @@ static void pin_by_default(Graph *g, const Options *o) {
     Symbol *all = graph_symbols(g, &n);
     Loc loc = place_of(g);
     for (int i = 0; i < n; i++) {
-        if (all[i].pinned) continue;
+        if (all[i].pinned || all[i].runtime) continue;
         bool in_input = false;
         Dim self = dim_symbol(g, all[i].name);
         for (int k = 0; k < g->inputs.n && !in_input; k++) {
@@ -86,6 +95,16 @@ static void bind_attr(Node *n, const char *name) {
     node_set_ints(n, name, dims, count);
 }
 
+// Will the running program know its dimensions?
+static bool is_known(Graph *g, const Type *t) {
+    int count;
+    const Symbol *all = graph_symbols(g, &count);
+    for (int i = 0; i < t->rank; i++)
+        for (int k = 0; k < count; k++)
+            if (!all[k].runtime && dim_uses(g, t->dim[i], k)) return false;
+    return true;
+}
+
 static bool bind_graph(Graph *g);
 
 static bool bind_node(Node *n) {
@@ -98,7 +117,7 @@ static bool bind_node(Node *n) {
     for (int i = 0; i < n->n_out; i++) {
         Type *t = &n->out[i]->type;
         bind_type(n->graph, t);
-        if (type_is_static(t)) continue;
+        if (is_known(n->graph, t)) continue;
         diag_error(n->loc, "the size of its result is not known while compiling: %s; --dim NAME=N fixes it", type_text(n->graph->arena, n->graph, t));
         return false;
     }

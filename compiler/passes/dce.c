@@ -94,9 +94,23 @@ static bool sweep(Graph *g, bool *live) {
     return changed;
 }
 
+// Sizes that some type mentions are measured.
+static void keep_measured(const Graph *g, bool *live) {
+    Graph *root = graph_root(g);
+    for (const Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_bodies; i++) keep_measured(n->bodies[i], live);
+        for (int i = 0; i < n->n_out; i++)
+            for (int k = 0; k < n->out[i]->type.rank; k++)
+                for (int s = 0; s < root->symbols.n; s++)
+                    if (root->symbols.at[s].from && dim_uses(g, n->out[i]->type.dim[k], s)) live[root->symbols.at[s].from->id] = true;
+    }
+}
+
 bool pass_dce(Graph *g) {
     Arena *scratch = arena_new();
-    bool changed = sweep(g, NEW_ARRAY(scratch, bool, graph_root(g)->value_count));
+    bool *live = NEW_ARRAY(scratch, bool, graph_root(g)->value_count);
+    keep_measured(g, live);
+    bool changed = sweep(g, live);
     arena_free(scratch);
     return changed;
 }

@@ -94,10 +94,14 @@ static bool users_inside(const Fuser *f, const Value *v) {
 
 static bool is_pointwise(const Node *n) { return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Reshape || n->op == OP_Identity; }
 
+static bool same_size(const Fuser *f, const Value *x, const Value *y) {
+    return type_size(f->plan->graph, &x->type) == type_size(f->plan->graph, &y->type);
+}
+
 // Do all users, and so the value, meet the root's element at the same place?
 static bool users_pointwise(const Fuser *f, const Value *v, const Value *root) {
     const Users *u = (const Users *)&f->users[v->id];
-    if (!is_pointwise(v->def) || type_count(&v->type) != type_count(&root->type)) return false;
+    if (!is_pointwise(v->def) || !same_size(f, v, root)) return false;
     for (int i = 0; i < u->n; i++)
         if (!f->pointwise[u->at[i]->mark]) return false;
     return true;
@@ -112,7 +116,7 @@ static void mark_epilogues(Fuser *f, const Options *o) {
             const Value *v = n->in[i];
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1) continue;
             bool follows = kernel_is_anchor(v->def, o) || f->epilogue[v->def->mark];
-            if (follows && type_count(&v->type) == type_count(&n->out[0]->type) && v->type.dtype == n->out[0]->type.dtype) f->epilogue[at] = true;
+            if (follows && same_size(f, v, n->out[0]) && v->type.dtype == n->out[0]->type.dtype) f->epilogue[at] = true;
         }
     }
 }
@@ -159,7 +163,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
             if (kernel_is_anchor(n, o)) {
-                bool fits = type_count(&v->type) == type_count(&fu->root->type) && v->type.dtype == fu->root->type.dtype;
+                bool fits = same_size(f, v, fu->root) && v->type.dtype == fu->root->type.dtype;
                 if (!fu->anchor && fits) fu->anchor = v;    // templates store what they sum: the epilogue ends in the anchor's dtype
                 continue;
             }
@@ -186,7 +190,7 @@ static void found(Fuser *f, Kernel *k) {
 }
 
 // One kernel for `root`, or for the piece of a concatenation that `root` fills.
-static void fuse_root(Fuser *f, Value *root, Value *into, int axis, int64_t at) {
+static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
     memset(f->cut, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int tries = 0;; tries++) {
@@ -206,26 +210,27 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, int64_t at) 
 }
 
 // A part whose elements lie in one run of the result is computed in its place: its buffer is a window of the concatenation's.
-static bool place_part(Fuser *f, Value *whole, Value *part, int64_t outer, int64_t at_bytes) {
-    if (outer != 1 || !part->def || part->data || part->buffer || part->graph != f->plan->graph || part == whole) return false;
+static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_bytes) {
+    if (outer != 1 || !dim_is_const(at_bytes) || !part->def || part->data || part->buffer || part->graph != f->plan->graph || part == whole) return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == part) return false;
     if (!is_pull(part->def) && part->def->op != OP_Concat) return false;
     part->buffer = NEW(f->arena, Buffer);
-    *part->buffer = (Buffer){ .place = PLACE_ALIAS, .value = part, .bytes = type_bytes(&part->type), .offset = at_bytes, .alias = buffer_of(f->arena, whole) };
+    *part->buffer = (Buffer){ .place = PLACE_ALIAS, .value = part, .bytes = type_bytes_upper(f->plan->graph, &part->type), .offset = at_bytes, .alias = buffer_of(f->arena, whole) };
     need(f, part);
     return true;
 }
 
 static void fuse_concat(Fuser *f, Value *v) {
     int axis = (int)node_int(v->def, "axis", 0);
-    int64_t at = 0, outer = 1, inner = (int64_t)dtype_size(v->type.dtype);
-    for (int i = 0; i < axis; i++) outer *= v->type.dim[i];
-    for (int i = axis + 1; i < v->type.rank; i++) inner *= v->type.dim[i];
+    Graph *g = f->plan->graph;
+    Dim at = 0, outer = 1, inner = (Dim)dtype_size(v->type.dtype);
+    for (int i = 0; i < axis; i++) outer = dim_mul(g, outer, v->type.dim[i]);
+    for (int i = axis + 1; i < v->type.rank; i++) inner = dim_mul(g, inner, v->type.dim[i]);
     for (int i = 0; i < v->def->n_in; i++) {
         Value *part = v->def->in[i];
-        if (type_count(&part->type) > 0 && !place_part(f, v, part, outer, at * inner)) fuse_root(f, part, v, axis, at);
-        at += part->type.dim[axis];
+        if (type_count_upper(g, &part->type) > 0 && !place_part(f, v, part, outer, dim_mul(g, at, inner))) fuse_root(f, part, v, axis, at);
+        at = dim_add(g, at, part->type.dim[axis]);
     }
 }
 
@@ -245,7 +250,7 @@ static bool share_bytes(Fuser *f, Node *n) {
     bool stored = from->is_input || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
     if (!stored) return false;
     v->buffer = NEW(f->arena, Buffer);
-    *v->buffer = (Buffer){ .place = PLACE_ALIAS, .value = v, .bytes = type_bytes(&v->type), .alias = buffer_of(f->arena, from) };
+    *v->buffer = (Buffer){ .place = PLACE_ALIAS, .value = v, .bytes = type_bytes_upper(f->plan->graph, &v->type), .alias = buffer_of(f->arena, from) };
     need(f, from);
     return true;
 }
@@ -308,10 +313,30 @@ static void collect(Fuser *f, Graph *g) {
     }
     for (Node *n = g->first; n; n = n->next)            // what a body captures is stored before the region runs
         for (int i = 0; i < n->n_bodies; i++) capture(f, n->bodies[i]);
+    int n_symbols;
+    const Symbol *symbols = graph_symbols(g, &n_symbols);
+    for (int i = 0; i < n_symbols; i++) capture_value(f, symbols[i].from);      // what a size is read from is stored
     for (int i = 0; i < g->outputs.n; i++) {
         Value *v = g->outputs.at[i];
         if (v->graph == g) VEC_PUSH(f->arena, f->users[v->id], NULL);
         need(f, v);
+    }
+}
+
+// The symbols that are measured from v become known where v has been computed. Kernels are found last first.
+static void find_sizes(Fuser *f, Value *v) {
+    int n;
+    const Symbol *all = graph_symbols(f->plan->graph, &n);
+    Kernel *k = NULL;
+    for (int i = 0; i < n; i++) {
+        if (all[i].from != v) continue;
+        if (!k) {
+            k = NEW(f->arena, Kernel);
+            *k = (Kernel){ .kind = KERNEL_SIZES, .exprs = expr_pool_new(f->arena) };
+            kernel_read(f->arena, k, v);
+            found(f, k);
+        }
+        VEC_PUSH(f->arena, k->sizes, i);
     }
 }
 
@@ -323,9 +348,11 @@ bool fuse_graph(Plan *p) {
     for (int at = f.n_nodes - 1; at >= 0; at--) {
         Node *n = f.nodes[at];
         bool wanted = false;
-        for (int i = 0; i < n->n_out; i++) wanted = wanted || (n->out[i] && f.needed[n->out[i]->id] && type_count(&n->out[i]->type) > 0);
+        for (int i = 0; i < n->n_out; i++) find_sizes(&f, n->out[i]);
+        for (int i = 0; i < n->n_out; i++) wanted = wanted || (n->out[i] && f.needed[n->out[i]->id] && type_count_upper(p->graph, &n->out[i]->type) > 0);
         if (wanted) fuse_node(&f, n);
     }
+    for (int i = 0; i < p->graph->inputs.n; i++) find_sizes(&f, p->graph->inputs.at[i]);
     for (int i = f.found.n - 1; i >= 0; i--) VEC_PUSH(p->arena, p->kernels, f.found.at[i]);
     return diag_errors() == errors;
 }

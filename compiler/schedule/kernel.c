@@ -16,7 +16,7 @@ static Kernel *kernel_new(Arena *a, KernelKind kind) {
 }
 
 // ---------------------------------------------------------------- what a finished kernel reads
-typedef struct Walk { Arena *arena; Kernel *kernel; bool *seen; double flops; } Walk;
+typedef struct Walk { Arena *arena; Kernel *kernel; Graph *graph; bool *seen; double flops; } Walk;
 
 void kernel_read(Arena *a, Kernel *k, Value *v) {
     for (int i = 0; i < k->reads.n; i++)
@@ -31,6 +31,17 @@ static void add_load(Arena *a, Kernel *k, Value *v) {
     VEC_PUSH(a, k->loads, v);
 }
 
+static void add_sizes(Arena *a, Kernel *k, Graph *g, Dim d) {
+    int n;
+    if (dim_is_const(d)) return;
+    graph_symbols(g, &n);
+    for (int i = 0; i < n; i++) {
+        bool known = !dim_uses(g, d, i);
+        for (int j = 0; j < k->sizes.n; j++) known = known || k->sizes.at[j] == i;
+        if (!known) VEC_PUSH(a, k->sizes, i);
+    }
+}
+
 static void set_operands(Arena *a, Kernel *k, Value *x, Value *y) {
     k->operand[0] = x;
     k->operand[1] = y;
@@ -42,6 +53,7 @@ static void walk(Walk *w, Expr *e, double times) {
     if (!e || w->seen[e->id]) return;
     w->seen[e->id] = true;
     if (e->op == E_Load) add_load(w->arena, w->kernel, e->value);
+    if (e->op == E_Size) add_sizes(w->arena, w->kernel, w->graph, e->extent);
     if (e->op == E_Reduce) for (int i = 0; i < e->n_axes; i++) times *= (double)w->kernel->axes.at[e->axes[i]].extent;
     if (e->op > E_Select && e->dtype != DT_INDEX) w->flops += times;
     for (int i = 0; i < 3; i++) walk(w, e->a[i], times);
@@ -50,17 +62,18 @@ static void walk(Walk *w, Expr *e, double times) {
 static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     double points = 1;
     for (int i = 0; i < k->n_parallel; i++) points *= (double)k->axes.at[i].extent;
-    Walk w = { .arena = a, .kernel = k, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    for (int i = 0; i < k->axes.n; i++) add_sizes(a, k, f->graph, k->axes.at[i].size);
+    Walk w = { .arena = a, .kernel = k, .graph = f->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
         walk(&w, k->stores.at[i].expr, points);
         walk(&w, k->stores.at[i].index, 0);
         walk(&w, k->stores.at[i].guard, 0);
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
-        k->traffic += type_bytes(&k->stores.at[i].value->type);
+        k->traffic += type_bytes_upper(f->graph, &k->stores.at[i].value->type);
     }
     k->flops += w.flops;
-    for (int i = 0; i < k->reads.n; i++) k->traffic += type_bytes(&k->reads.at[i]->type);
-    for (Node *n = f->graph->first; n; n = n->next)
+    for (int i = 0; i < k->reads.n; i++) k->traffic += type_bytes_upper(f->graph, &k->reads.at[i]->type);
+    for (Node *n = f->graph->first; n && f->inside; n = n->next)
         if (f->inside[n->mark] || (f->anchor && f->anchor->def == n)) VEC_PUSH(a, k->nodes, n);
 }
 
@@ -87,15 +100,16 @@ static void check_merge(Merge *m, const Expr *e) {
     for (int i = 0; i < 3; i++) if (e->a[i]) check_merge(m, e->a[i]);
 }
 
-typedef struct Rename { ExprPool *pool; int a, b; int64_t extent; } Rename;
+typedef struct Rename { ExprPool *pool; const Graph *graph; int a, b; Dim size; } Rename;
 static Expr *rename_axis(void *ctx, Expr *e) {
     const Rename *r = ctx;
     if (e->op != E_Axis) return NULL;
     if (e->c.i == r->a) return expr_index(r->pool, 0);
-    return e->c.i == r->b ? expr_axis(r->pool, r->b, r->extent) : NULL;
+    return e->c.i == r->b ? expr_axis_size(r->pool, r->graph, r->b, r->size) : NULL;
 }
 
-static bool try_merge(Arena *a, Kernel *k, int outer, int inner) {
+static bool try_merge(Arena *a, Graph *g, Kernel *k, int outer, int inner) {
+    if (!dim_is_const(k->axes.at[inner].size)) return false;
     Merge m = { .kernel = k, .a = outer, .b = inner, .ok = true, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n && m.ok; i++) {
         Store *s = &k->stores.at[i];
@@ -103,22 +117,23 @@ static bool try_merge(Arena *a, Kernel *k, int outer, int inner) {
         if (m.ok) check_merge(&m, s->expr);
     }
     if (!m.ok) return false;
-    Rename r = { k->exprs, outer, inner, k->axes.at[outer].extent * k->axes.at[inner].extent };
+    Rename r = { k->exprs, g, outer, inner, dim_mul(g, k->axes.at[outer].size, k->axes.at[inner].size) };
     for (int i = 0; i < k->stores.n; i++) {
         Store *s = &k->stores.at[i];
         s->index = expr_map_leaves(k->exprs, s->index, rename_axis, &r);
         s->expr = expr_map_leaves(k->exprs, s->expr, rename_axis, &r);
     }
-    k->axes.at[inner].extent = r.extent;
-    k->axes.at[outer].extent = 1;
+    k->axes.at[inner].size = r.size;
+    k->axes.at[inner].extent *= k->axes.at[outer].extent;
+    k->axes.at[outer].extent = k->axes.at[outer].size = 1;
     return true;
 }
 
-static void collapse(Arena *a, Kernel *k) {
+static void collapse(Arena *a, Graph *g, Kernel *k) {
     int outer = -1;
     for (int i = 0; i < k->n_parallel; i++) {
         if (k->axes.at[i].extent == 1) continue;
-        if (outer >= 0) try_merge(a, k, outer, i);
+        if (outer >= 0) try_merge(a, g, k, outer, i);
         outer = i;
     }
 }
@@ -148,7 +163,7 @@ static void lower_axes(Lower *l, Kernel *k, const Type *t, Expr **idx) {
     k->n_parallel = k->axes.n;
 }
 
-Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at) {
+Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim concat_at) {
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Lower l;
     Expr *idx[MAX_RANK], *dst[MAX_RANK];
@@ -160,10 +175,10 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t c
     for (int i = 0; i < f->reduces.n && !f->violation; i++)
         if (f->reduces.at[i].value != f->root && (!hoists(k, f->reduces.at[i].expr) || computed_before(f, i))) f->violation = f->reduces.at[i].value;
     if (f->violation) return NULL;
-    for (int i = 0; i < t->rank; i++) dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], expr_index(k->exprs, concat_at)) : idx[i];
+    for (int i = 0; i < t->rank; i++) dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], lower_dim(&l, concat_at)) : idx[i];
     Value *to = into ? into : f->root;
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = lower_flat(&l, &to->type, dst), .expr = e });
-    collapse(a, k);
+    collapse(a, f->graph, k);
     kernel_finish(a, k, f);
     if (into) VEC_PUSH(a, k->nodes, into->def);
     return k;
@@ -185,6 +200,7 @@ static bool batch_is_simple(const Type *x, const Type *y) {     // equal batch d
 bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (!type_is_static(x) || !type_is_static(w)) return false;
     if (x->dtype != DT_F32 || type_count(&n->out[0]->type) == 0) return false;
     if (n->op == OP_Conv) return n->in[1]->data && x->rank >= 3 && x->rank <= 5;
     int64_t k = x->dim[x->rank - 1];
@@ -197,7 +213,7 @@ static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const int64_t *extent
     Expr *idx[MAX_RANK], *flat = expr_index(k->exprs, 0);
     lower_init(&l, a, k->exprs, k, f);
     for (int i = 0; i < 3; i++) {
-        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i] });
+        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i], .size = extent[i] });
         Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis(k->exprs, i, extent[i]);
         flat = expr_binary(k->exprs, E_Add, expr_binary(k->exprs, E_Mul, flat, expr_index(k->exprs, extent[i])), axis);
     }
@@ -264,7 +280,7 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     extent[nb] = s->m; extent[nb + 1] = s->k; extent[nb + 2] = s->n;
     Expr *axis[MAX_RANK + 3], *ix[MAX_RANK], *iy[MAX_RANK], *zero = expr_index(k->exprs, 0);
     for (int i = 0; i < nb + 3; i++) {
-        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i] });
+        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i], .size = extent[i] });
         axis[i] = extent[i] == 1 ? zero : expr_axis(k->exprs, i, extent[i]);
     }
     for (int i = 0; i < rx - 2; i++) ix[i] = tx->dim[i] == 1 ? zero : axis[nb - (rx - 2) + i];
@@ -338,14 +354,14 @@ static Kernel *copy_kernel(Arena *a, Graph *g, Value *from, Value *to) {
     Expr *flat = lower_flat(&l, &from->type, idx);
     Expr *e = expr_load(k->exprs, from, flat, NULL, NULL);
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = flat, .expr = e });
-    collapse(a, k);
+    collapse(a, g, k);
     return k;
 }
 
 // One coordinate from an index tensor: negative counts from the end; *ok narrows to "inside".
-static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, int64_t extent, Expr **ok) {
+static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, Expr *size, Expr **ok) {
     Expr *i = expr_cast(p, expr_load(p, indices, flat, NULL, NULL), DT_INDEX), *zero = expr_index(p, 0);
-    Expr *size = expr_index(p, extent), *below = expr_binary(p, E_Lt, i, zero), *wrapped = expr_binary(p, E_Add, i, size);
+    Expr *below = expr_binary(p, E_Lt, i, zero), *wrapped = expr_binary(p, E_Add, i, size);
     i = expr_select(p, below, wrapped, i);
     Expr *low = expr_binary(p, E_Le, zero, i), *in = expr_binary(p, E_And, low, expr_binary(p, E_Lt, i, size));
     *ok = *ok ? expr_binary(p, E_And, *ok, in) : in;
@@ -368,14 +384,14 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
     if (n->op == OP_ScatterElements) {
         int axis = (int)node_int(n, "axis", 0);
         memcpy(dst, idx, sizeof idx);
-        dst[axis] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, idx), out->type.dim[axis], &ok);
+        dst[axis] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, idx), lower_dim(&l, out->type.dim[axis]), &ok);
     } else {
         int batch = indices->type.rank - 1, q = (int)indices->type.dim[batch];
         Expr *at[MAX_RANK];
         memcpy(at, idx, sizeof(Expr *) * (size_t)batch);
         for (int i = 0; i < q; i++) {
             at[batch] = expr_index(k->exprs, i);
-            dst[i] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, at), out->type.dim[i], &ok);
+            dst[i] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, at), lower_dim(&l, out->type.dim[i]), &ok);
         }
         for (int i = q; i < out->type.rank; i++) dst[i] = idx[batch + i - q];
     }
@@ -384,10 +400,8 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
     VEC_PUSH(a, k->stores, (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = store_op(n) });
     *copy = copy_kernel(a, n->graph, data, out);
     *scatter = k;
-    Fusion none = { .graph = n->graph, .root = out, .inside = NEW_ARRAY(a, bool, 1) };
+    Fusion none = { .graph = n->graph, .root = out };
     for (Kernel **each = (Kernel *[]){ *copy, k, NULL }; *each; each++) {
-        Graph empty = { 0 };
-        none.graph = &empty;
         kernel_finish(a, *each, &none);
         VEC_PUSH(a, (*each)->nodes, n);
     }

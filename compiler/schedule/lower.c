@@ -12,6 +12,7 @@ typedef struct Memo { Value *value; Expr *guard; Expr *idx[MAX_RANK]; Expr *resu
 typedef struct State {
     Arena *arena;
     Fusion *fusion;
+    Graph *graph;                                       // whose symbols sizes are made of
     Memo *memo; int memo_cap, memo_n;
     int depth;
 } State;
@@ -20,7 +21,7 @@ enum { MAX_DEPTH = 2000 };                              // of nested LowerFn cal
 
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
     State *s = NEW(a, State);
-    *s = (State){ .arena = a, .fusion = f };
+    *s = (State){ .arena = a, .fusion = f, .graph = f->graph ? f->graph : f->root->graph };
     *l = (Lower){ .p = p, .kernel = k, .state = s };
 }
 
@@ -110,7 +111,11 @@ Expr *lower_root(Lower *l, Value *v, Expr *const *idx) {
     return v->def && !v->data ? lower_inside(l, v, idx) : load(l, v, idx);
 }
 
-Expr *lower_axis(Lower *l, int64_t extent, bool reduce) {
+Expr *lower_dim(Lower *l, Dim d) {
+    return expr_size(l->p, ((const State *)l->state)->graph, d);
+}
+
+Expr *lower_axis(Lower *l, Dim extent, bool reduce) {
     if (extent == 1) return expr_index(l->p, 0);
     Kernel *k = l->kernel;
     const State *s = l->state;
@@ -118,8 +123,8 @@ Expr *lower_axis(Lower *l, int64_t extent, bool reduce) {
         if (!s->fusion->violation) s->fusion->violation = s->fusion->reduces.n ? s->fusion->reduces.at[0].value : s->fusion->root;
         return expr_index(l->p, 0);
     }
-    VEC_PUSH(s->arena, k->axes, (Axis){ .extent = extent, .reduce = reduce });
-    return expr_axis(l->p, k->axes.n - 1, extent);
+    VEC_PUSH(s->arena, k->axes, (Axis){ .extent = dim_upper(s->graph, extent), .size = extent, .reduce = reduce });
+    return expr_axis_size(l->p, s->graph, k->axes.n - 1, extent);
 }
 
 Expr *lower_guard(Lower *l, Expr *cond) {
@@ -129,22 +134,30 @@ Expr *lower_guard(Lower *l, Expr *cond) {
     return old;
 }
 
+static void dim_strides(Lower *l, const Type *t, Dim *stride) {
+    Dim n = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        stride[i] = n;
+        n = dim_mul(((const State *)l->state)->graph, n, t->dim[i]);
+    }
+}
+
 Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx) {
     Expr *flat = expr_index(l->p, 0);
-    int64_t stride[MAX_RANK];
-    type_strides(t, stride);
-    for (int i = 0; i < t->rank; i++) flat = expr_binary(l->p, E_Add, flat, expr_binary(l->p, E_Mul, idx[i], expr_index(l->p, stride[i])));
+    Dim stride[MAX_RANK];
+    dim_strides(l, t, stride);
+    for (int i = 0; i < t->rank; i++) flat = expr_binary(l->p, E_Add, flat, expr_binary(l->p, E_Mul, idx[i], lower_dim(l, stride[i])));
     return flat;
 }
 
 void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx) {
-    int64_t stride[MAX_RANK];
-    type_strides(t, stride);
+    Dim stride[MAX_RANK];
+    dim_strides(l, t, stride);
     for (int i = 0; i < t->rank; i++) {
         if (t->dim[i] == 1) { idx[i] = expr_index(l->p, 0); continue; }
-        Expr *q = expr_binary(l->p, E_Div, flat, expr_index(l->p, stride[i]));
+        Expr *q = expr_binary(l->p, E_Div, flat, lower_dim(l, stride[i]));
         bool outermost = true;
         for (int j = 0; j < i; j++) outermost = outermost && t->dim[j] == 1;
-        idx[i] = outermost ? q : expr_binary(l->p, E_Mod, q, expr_index(l->p, t->dim[i]));
+        idx[i] = outermost ? q : expr_binary(l->p, E_Mod, q, lower_dim(l, t->dim[i]));
     }
 }

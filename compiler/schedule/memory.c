@@ -16,7 +16,7 @@ static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN -
 Buffer *buffer_of(Arena *a, Value *v) {
     if (v->buffer) return v->buffer;
     Buffer *b = v->buffer = NEW(a, Buffer);
-    *b = (Buffer){ .place = v->data ? PLACE_WEIGHT : PLACE_WORK, .value = v, .bytes = type_bytes(&v->type), .first = INT32_MAX, .last = -1 };
+    *b = (Buffer){ .place = v->data ? PLACE_WEIGHT : PLACE_WORK, .value = v, .bytes = type_bytes_upper(v->graph, &v->type), .first = INT32_MAX, .last = -1 };
     if (v->data) { b->data = v->data->data; b->layout = "row-major"; }
     return b;
 }

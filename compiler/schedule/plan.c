@@ -66,7 +66,7 @@ Plan *plan_make(Graph *g, const Options *o) {
 }
 
 // ---------------------------------------------------------------- for people
-static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "region", "sort" };
+static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "region", "sort", "sizes" };
 
 void plan_print(const Plan *p, Text *out) {
     text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name, (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
@@ -74,7 +74,7 @@ void plan_print(const Plan *p, Text *out) {
         const Kernel *k = p->kernels.at[i];
         text_printf(out, "  %s %s [", kind_names[k->kind], k->name);
         for (int j = 0; j < k->axes.n; j++)
-            text_printf(out, "%s%s%lld", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "", (long long)k->axes.at[j].extent);
+            text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "", dim_text(out->arena, p->graph, k->axes.at[j].size));
         text_printf(out, "]\n");
         for (int j = 0; j < k->stores.n; j++) {
             const Store *s = &k->stores.at[j];
