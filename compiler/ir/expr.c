@@ -18,6 +18,7 @@ const ExprInfo expr_table[E_COUNT] = {
 
 struct ExprPool {
     Arena *arena;
+    const Graph *graph;                         // whose symbols its sizes are made of; NULL before there are any
     VEC(Expr *) all;                            // by id
     Expr **table; size_t mask;                  // open addressing by contents
 };
@@ -53,6 +54,13 @@ ExprPool *expr_pool_new(Arena *a) {
 
 Arena *expr_arena(const ExprPool *p) { return p->arena; }
 int expr_count(const ExprPool *p) { return p->all.n; }
+const Graph *expr_pool_graph(const ExprPool *p) { return p->graph; }
+
+static void has_sizes_of(ExprPool *p, const Graph *g) {
+    const Graph *root = graph_root(g);
+    if (p->graph && p->graph != root) bug("sizes of two graphs in one pool");
+    p->graph = root;
+}
 
 static bool in_pool(const ExprPool *p, const Expr *e) { return e->id < p->all.n && p->all.at[e->id] == e; }
 
@@ -142,23 +150,21 @@ Expr *expr_axis_size(ExprPool *p, const Graph *g, int axis, Dim extent) {
     if (dim_is_const(extent)) return expr_axis(p, axis, extent);
     if (axis < 0 || axis >= 64) bug("loop axis %d", axis);
     int64_t top = dim_upper(g, extent);
-    return intern(p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = top > 0 ? top - 1 : 0, .graph = g, .extent = extent });
+    has_sizes_of(p, g);
+    return intern(p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = top > 0 ? top - 1 : 0, .graph = p->graph, .extent = extent });
 }
 
-// A leaf per product of symbols and floor divisions; sums and factors around them are plain index arithmetic.
-Expr *expr_size(ExprPool *p, const Graph *g, Dim d) {
-    enum { MAX_TERMS = 64 };
-    int64_t coef[MAX_TERMS];
-    Dim mono[MAX_TERMS];
+Expr *expr_size_leaf(ExprPool *p, const Graph *g, Dim d) {
     if (dim_is_const(d)) return expr_index(p, d);
-    int n = dim_terms(graph_root(g), d, MAX_TERMS, coef, mono);
-    Expr *sum = expr_index(p, 0);
-    for (int i = 0; i < n; i++) {
-        Expr *leaf = expr_index(p, 1);
-        if (!dim_is_const(mono[i])) leaf = intern(p, &(Expr){ .op = E_Size, .dtype = DT_INDEX, .c.i = mono[i], .lo = dim_lower(g, mono[i]), .hi = dim_upper(g, mono[i]), .graph = g, .extent = mono[i] });
-        sum = expr_binary(p, E_Add, sum, expr_binary(p, E_Mul, leaf, expr_index(p, coef[i])));
-    }
-    return sum;
+    has_sizes_of(p, g);
+    int64_t lo = dim_lower(g, d);
+    return intern(p, &(Expr){ .op = E_Size, .dtype = DT_INDEX, .c.i = d, .lo = lo == -INT64_MAX ? INT64_MIN : lo, .hi = dim_upper(g, d), .graph = p->graph, .extent = d });
+}
+
+Expr *expr_size(ExprPool *p, const Graph *g, Dim d) {
+    if (dim_is_const(d)) return expr_index(p, d);
+    has_sizes_of(p, g);
+    return index_size(p, p->graph, d);
 }
 
 Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise) {
@@ -360,6 +366,7 @@ static Expr *rebuild_node(ExprPool *p, Expr *e, Expr *const a[3], const ExprOrde
     case E_Const: case E_Arg: case E_Acc: case E_Axis: case E_Size: {
         if (in_pool(p, e)) return e;
         Expr key = *e;
+        if (e->graph) has_sizes_of(p, e->graph);
         key.axes_used = 0;
         return intern(p, &key);
     }

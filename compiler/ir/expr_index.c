@@ -7,14 +7,27 @@
 // hold without conditions on signs; what a division cannot take out whole is narrowed by common factors and by ranges:
 //   (64*a + b) / 64 -> a,   % 64 -> b     when 0 <= b < 64          (8*b + c) / 16 -> b / 2     when 0 <= c < 8
 //   (x / 8) / 4 -> x / 32   (x % 64) / 8 -> (x / 8) % 8   (x % 64) % 8 -> x % 8   (x / 8) * 8 + x % 8 -> x
+// A factor or divisor may be a symbolic size (dim_factor.c), and a term bounded by one: (b*S*768 + s*768 + h) / 768 % S -> s when 0 <= s < S.
+// Divisors count as at least 1: where a size is 0, nothing that is divided by it is computed.
 // Ranges saturate at the ends of int64, which stand for "unbounded"; sums that would overflow are left as they were written.
+#include "ir/dim.h"
 #include "ir/expr.h"
 
 enum { LIN_MAX = 24 };                          // terms of one sum; longer ones are left alone
-typedef struct Lin { int n; Expr *t[LIN_MAX]; int64_t c[LIN_MAX]; int64_t c0; bool bad; } Lin;
+// t NULL: sizes alone, without a constant term
+typedef struct Lin { int n; Expr *t[LIN_MAX]; Factor c[LIN_MAX]; int64_t c0; const Graph *g; bool bad; } Lin;
 
 int64_t floor_div(int64_t x, int64_t d) { return x / d - (x % d < 0); }
 static int64_t floor_mod(int64_t x, int64_t d) { return x % d < 0 ? x % d + d : x % d; }
+
+static Factor whole_number(int64_t v) { return (Factor){ v, 1 }; }
+static bool is_number(Factor f) { return f.m == 1; }
+static bool same_factor(Factor a, Factor b) { return a.c == b.c && a.m == b.m; }
+
+static bool exactly(const Graph *g, Factor a, Factor d, Factor *q) {
+    Factor r;
+    return factor_divide(g, a, d, q, &r) && r.c == 0;
+}
 
 static int64_t gcd(int64_t a, int64_t b) {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
@@ -54,7 +67,7 @@ static void product_range(Expr *e, const Expr *x, const Expr *y) {
 
 static int64_t negate(int64_t v) { return v == INT64_MIN ? INT64_MAX : v == INT64_MAX ? INT64_MIN : -v; }
 
-void index_range(Expr *e) {
+static void plain_range(Expr *e) {
     const Expr *x = e->a[0], *y = e->a[1];
     if (e->op == E_Axis || e->op == E_Size) return;
     e->lo = INT64_MIN, e->hi = INT64_MAX;
@@ -85,12 +98,27 @@ void index_range(Expr *e) {
     }
 }
 
+static int64_t wide(int64_t v) { return v <= -INT64_MAX ? INT64_MIN : v; }      // dimensions saturate at +-INT64_MAX
+
+// The range of c*m times that of t, or of c*m alone.
+static void term_range(const Lin *l, int i, int64_t *lo, int64_t *hi) {
+    const Expr *t = l->t[i];
+    Expr e = { .lo = l->c[i].c, .hi = l->c[i].c }, f = { .lo = 1, .hi = 1 };
+    if (!is_number(l->c[i])) {
+        f.lo = wide(dim_lower(l->g, l->c[i].m)), f.hi = dim_upper(l->g, l->c[i].m);
+        product_range(&e, &(Expr){ .lo = e.lo, .hi = e.hi }, &f);
+    }
+    if (t) product_range(&e, &(Expr){ .lo = e.lo, .hi = e.hi }, t);
+    *lo = e.lo, *hi = e.hi;
+}
+
 static void lin_range(const Lin *l, int64_t *lo, int64_t *hi) {
     *lo = *hi = l->c0;
     for (int i = 0; i < l->n; i++) {
-        int64_t a = sat_mul(l->c[i], l->t[i]->lo), b = sat_mul(l->c[i], l->t[i]->hi);
-        *lo = sat_add(*lo, min64(a, b));
-        *hi = sat_add(*hi, max64(a, b));
+        int64_t a, b;
+        term_range(l, i, &a, &b);
+        *lo = sat_add(*lo, a);
+        *hi = sat_add(*hi, b);
     }
 }
 
@@ -101,57 +129,234 @@ static void lin_drop(Lin *l, int i) {
     l->t[i] = l->t[l->n], l->c[i] = l->c[l->n];
 }
 
-static void lin_term(Lin *l, Expr *t, int64_t k) {
+static void lin_term(Lin *l, Expr *t, Factor k) {
     int i = 0;
     while (i < l->n && l->t[i] != t) i++;
     if (i == l->n) {
         if (l->n == LIN_MAX) { l->bad = true; return; }
         l->t[l->n] = t;
-        l->c[l->n++] = 0;
+        l->c[l->n++] = whole_number(0);
     }
-    l->bad |= __builtin_add_overflow(l->c[i], k, &l->c[i]) || l->c[i] == INT64_MIN;
-    if (l->c[i] == 0) lin_drop(l, i);
+    l->bad |= !factor_add(l->g, l->c[i], k, &l->c[i]) || l->c[i].c == INT64_MIN;
+    if (l->c[i].c == 0) lin_drop(l, i);
 }
 
-static void lin_const(Lin *l, int64_t v, int64_t k) {
-    int64_t kv;
-    l->bad |= __builtin_mul_overflow(k, v, &kv) || __builtin_add_overflow(l->c0, kv, &l->c0) || l->c0 == INT64_MIN;
+static void lin_size(Lin *l, Factor f) {
+    int64_t c;
+    Factor sizes = factor_split(l->g, f, &c);
+    l->bad |= __builtin_add_overflow(l->c0, c, &l->c0) || l->c0 == INT64_MIN;
+    if (sizes.c) lin_term(l, NULL, sizes);
 }
+
+static void lin_const(Lin *l, int64_t v, Factor k) {
+    Factor f;
+    l->bad |= !factor_mul(l->g, k, whole_number(v), &f);
+    if (!l->bad) lin_size(l, f);
+}
+
+static bool size_of(const Expr *e, Factor *out);
 
 // l += k * e. Sums in the pool are spines of at most LIN_MAX terms, so the recursion is shallow.
-static void lin_add(Lin *l, Expr *e, int64_t k) {
-    int64_t f;
+static void lin_add(Lin *l, Expr *e, Factor k) {
+    Factor f;
+    if (!l->g) l->g = e->graph;
     if (l->bad) return;
     if (is_const(e)) lin_const(l, e->c.i, k);
     else if (e->op == E_Add) lin_add(l, e->a[0], k), lin_add(l, e->a[1], k);
-    else if (e->op == E_Sub) lin_add(l, e->a[0], k), lin_add(l, e->a[1], -k);
-    else if (e->op == E_Mul && is_const(e->a[1]) && !__builtin_mul_overflow(k, e->a[1]->c.i, &f) && f != INT64_MIN) lin_add(l, e->a[0], f);
+    else if (e->op == E_Sub) lin_add(l, e->a[0], k), lin_add(l, e->a[1], (Factor){ -k.c, k.m });
+    else if (e->op == E_Size && factor_of(l->g, e->extent, &f) && factor_mul(l->g, k, f, &f)) lin_size(l, f);
+    else if (e->op == E_Mul && size_of(e->a[1], &f) && factor_mul(l->g, k, f, &f) && f.c) lin_add(l, e->a[0], f);
     else lin_term(l, e, k);
 }
 
 static Lin lin_of(Expr *e) {
     Lin l = { .n = 0 };
-    lin_add(&l, e, 1);
+    lin_add(&l, e, whole_number(1));
     return l;
 }
 
-static int lin_find(const Lin *l, const Expr *t, int64_t c) {
+// The sizes and the constant of l as one factor; *others is how many terms there are besides.
+static Factor lin_bare(const Lin *l, int *others) {
+    Factor f = whole_number(l->c0);
+    *others = l->n;
     for (int i = 0; i < l->n; i++)
-        if (l->t[i] == t && l->c[i] == c) return i;
+        if (!l->t[i]) {
+            --*others;
+            if (!factor_add(l->g, l->c[i], f, &f)) *others = -1;
+        }
+    return f;
+}
+
+// Is e a size: a constant or a symbolic dimension?
+static bool size_of(const Expr *e, Factor *out) {
+    int others;
+    *out = whole_number(e->c.i);
+    if (is_const(e)) return true;
+    if (!e->graph || e->axes_used) return false;
+    Lin l = lin_of((Expr *)e);
+    *out = lin_bare(&l, &others);
+    return !l.bad && others == 0;
+}
+
+static int lin_find(const Lin *l, const Expr *t, Factor c) {
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i] == t && same_factor(l->c[i], c)) return i;
     return -1;
 }
 
-static Expr *idx_div(ExprPool *p, Expr *x, int64_t d);
-static Expr *idx_mod(ExprPool *p, Expr *x, int64_t m);
-static bool by_const(const Expr *e, EOp op) { return e->op == op && is_const(e->a[1]) && e->a[1]->c.i > 0; }
+// ---- symbolic bounds
+
+// Provably l >= 0, where each term is at its least: a lower bound is a number, an upper one may be symbolic.
+static bool lin_is_nonnegative(const Lin *l) {
+    BoundTerm b[2 * LIN_MAX + 1];
+    int64_t lo, hi;
+    int n = 0;
+    lin_range(l, &lo, &hi);
+    if (l->bad || lo >= 0 || hi < 0 || !l->g) return !l->bad && lo >= 0;
+    for (int i = 0; i < l->n; i++) {
+        const Expr *t = l->t[i];
+        Factor f = l->c[i];
+        int64_t bound = !t ? 1 : f.c > 0 ? t->lo : t->hi;
+        if (t && !is_number(f) && dim_lower(l->g, f.m) < 0) return false;
+        if (t && f.c < 0 && t->extent) {
+            b[n++] = (BoundTerm){ f, t->extent };
+            b[n++] = (BoundTerm){ { -f.c, f.m }, 1 };
+            continue;
+        }
+        if (bound == INT64_MIN || bound == INT64_MAX || __builtin_mul_overflow(f.c, bound, &f.c)) return false;
+        if (f.c) b[n++] = (BoundTerm){ f, 1 };
+    }
+    b[n++] = (BoundTerm){ whole_number(l->c0), 1 };
+    return bound_is_nonnegative(l->g, n, b);
+}
+
+// k*l + f >= 0 for k = 1 or -1, provably.
+static bool lin_reaches(const Lin *l, int64_t k, Factor f, int64_t plus) {
+    Lin x = *l;
+    for (int i = 0; i < x.n; i++) x.c[i].c *= k;
+    x.c0 *= k;
+    lin_size(&x, f);
+    lin_size(&x, whole_number(plus));
+    return lin_is_nonnegative(&x);
+}
+
+static bool lin_within(const Lin *l, Factor d) {                // 0 <= l < d
+    int64_t lo, hi;
+    lin_range(l, &lo, &hi);
+    if (is_number(d) && lo >= 0 && hi < d.c) return true;
+    if (!l->g || hi < 0) return false;
+    return lin_is_nonnegative(l) && lin_reaches(l, -1, d, -1);
+}
+
+// An upper bound of l as a dimension. False when none is known, or numbers say as much.
+static bool lin_top(const Lin *l, Dim *out) {
+    BoundTerm b[2 * LIN_MAX + 1];
+    bool symbolic = false;
+    int n = 0;
+    if (!l->g || l->bad) return false;
+    for (int i = 0; i < l->n; i++) {
+        const Expr *t = l->t[i];
+        Factor f = l->c[i];
+        int64_t bound = !t ? 1 : f.c < 0 ? t->lo : t->hi;
+        symbolic |= !is_number(f);
+        if (t && !is_number(f) && dim_lower(l->g, f.m) < 0) return false;
+        if (t && f.c > 0 && t->extent) {
+            symbolic = true;
+            b[n++] = (BoundTerm){ f, t->extent };
+            b[n++] = (BoundTerm){ { -f.c, f.m }, 1 };
+            continue;
+        }
+        if (bound == INT64_MIN || bound == INT64_MAX || __builtin_mul_overflow(f.c, bound, &f.c)) return false;
+        if (f.c) b[n++] = (BoundTerm){ f, 1 };
+    }
+    b[n++] = (BoundTerm){ whole_number(l->c0), 1 };
+    return symbolic && bound_sum(l->g, n, b, out);
+}
+
+static bool expr_top(const Expr *e, Dim *out) {
+    if (!e->graph) return false;
+    Lin l = lin_of((Expr *)e);
+    return lin_top(&l, out);
+}
+
+static bool dim_at_least(const Graph *g, Dim x, Dim y) {
+    return bound_is_nonnegative(g, 2, (BoundTerm[]){ { whole_number(1), x }, { whole_number(-1), y } });
+}
+
+// The larger (or smaller) of two bounds, when one of them provably is.
+static bool pick_bound(const Graph *g, bool larger, Dim x, Dim y, Dim *out) {
+    bool x_over = dim_at_least(g, x, y);
+    if (!x_over && !dim_at_least(g, y, x)) return false;
+    *out = x_over == larger ? x : y;
+    return true;
+}
+
+// The symbolic upper bound of a division, remainder or choice, and what it makes of the numbers.
+static void size_range(Expr *e) {
+    const Expr *x = e->a[0], *y = e->a[1], *z = e->a[2];
+    Graph *g = graph_root(e->graph);
+    Dim top, top_y, d;
+    Factor by;
+    bool known = false;
+    switch (e->op) {
+    case E_Div:
+        if (!size_of(y, &by) || by.c <= 0 || !factor_dim(g, by, &d)) return;
+        if (y->lo <= 0 && x->lo >= 0) e->lo = 0, e->hi = x->hi;
+        known = expr_top(x, &top) || (!dim_is_const(d) && x->hi >= 0 && x->hi != INT64_MAX && (top = x->hi, true));
+        if (known) top = dim_div(g, top, d);
+        break;
+    case E_Mod:
+        if (!size_of(y, &by) || by.c <= 0 || !factor_dim(g, by, &d)) return;
+        if (e->lo < 0) e->lo = 0, e->hi = y->hi == INT64_MAX ? INT64_MAX : max64(y->hi - 1, 0);
+        known = !dim_is_const(d);
+        if (known) top = dim_sub(g, d, 1);
+        break;
+    case E_Min: case E_Max: case E_Select: {
+        bool has_x = expr_top(e->op == E_Select ? y : x, &top), has_y = expr_top(e->op == E_Select ? z : y, &top_y);
+        known = has_x && has_y && pick_bound(g, e->op != E_Min, top, top_y, &top);
+        if (!known && e->op == E_Min && (has_x || has_y)) {
+            known = true;
+            if (!has_x) top = top_y;
+        }
+        break;
+    }
+    case E_Sub: case E_Add:
+        if (e->lo < 0) {
+            Lin l = lin_of(e);
+            if (lin_is_nonnegative(&l)) e->lo = 0;
+        }
+        return;
+    default: return;
+    }
+    if (!known) return;
+    e->extent = dim_add(g, top, 1);
+    if (!dim_is_const(e->extent)) return;
+    e->hi = min64(e->hi, max64(e->extent - 1, e->lo));
+    e->extent = 0;
+}
+
+void index_range(Expr *e) {
+    plain_range(e);
+    if (e->op == E_Axis || e->op == E_Size || e->op == E_Const) return;
+    for (int i = 0; i < 3 && !e->graph; i++)
+        if (e->a[i] && e->a[i]->dtype == DT_INDEX) e->graph = e->a[i]->graph;
+    if (e->graph) size_range(e);
+}
+
+// ---- joining, ordering, building
+
+static Expr *idx_div(ExprPool *p, Expr *x, Factor d);
+static Expr *idx_mod(ExprPool *p, Expr *x, Factor m);
+
+static bool by_size(const Expr *e, EOp op, Factor *d) { return e && e->op == op && size_of(e->a[1], d) && d->c > 0; }
 
 // One pair of terms that belong together: c*(x % m) and c*m*(x / m) are c*x; c*(x % m) and c*m*((x / m) % k) are c*(x % (m*k)).
 static bool join_pair(ExprPool *p, Lin *l) {
     for (int i = 0; i < l->n; i++) {
         Expr *t = l->t[i];
-        int64_t c = l->c[i], cm, mk;
-        if (!by_const(t, E_Mod) || __builtin_mul_overflow(c, t->a[1]->c.i, &cm)) continue;
-        Expr *q = idx_div(p, t->a[0], t->a[1]->c.i);
+        Factor c = l->c[i], cm, m, k, mk;
+        if (!by_size(t, E_Mod, &m) || !factor_mul(l->g, c, m, &cm)) continue;
+        Expr *q = idx_div(p, t->a[0], m);
         int j = lin_find(l, q, cm);
         if (j >= 0) {
             lin_drop(l, i > j ? i : j), lin_drop(l, i > j ? j : i);
@@ -160,8 +365,8 @@ static bool join_pair(ExprPool *p, Lin *l) {
         }
         for (j = 0; j < l->n; j++) {
             Expr *u = l->t[j];
-            if (l->c[j] != cm || !by_const(u, E_Mod) || __builtin_mul_overflow(t->a[1]->c.i, u->a[1]->c.i, &mk)) continue;
-            if (idx_mod(p, q, u->a[1]->c.i) != u) continue;
+            if (!same_factor(l->c[j], cm) || !by_size(u, E_Mod, &k) || !factor_mul(l->g, m, k, &mk)) continue;
+            if (idx_mod(p, q, k) != u) continue;
             lin_drop(l, i > j ? i : j), lin_drop(l, i > j ? j : i);
             lin_add(l, idx_mod(p, t->a[0], mk), c);
             return true;
@@ -170,9 +375,13 @@ static bool join_pair(ExprPool *p, Lin *l) {
     return false;
 }
 
+// Positive factors first; sizes alone after the other terms; larger factors first, symbolic ones before numbers.
 static bool goes_before(const Lin *l, int i, int j) {
-    if ((l->c[i] > 0) != (l->c[j] > 0)) return l->c[i] > 0;
-    if (l->c[i] != l->c[j]) return l->c[i] > 0 ? l->c[i] > l->c[j] : l->c[i] < l->c[j];
+    Factor a = l->c[i], b = l->c[j];
+    if ((a.c > 0) != (b.c > 0)) return a.c > 0;
+    if (!l->t[i] || !l->t[j]) return l->t[i] != NULL;
+    if (a.m != b.m) return is_number(b) || (!is_number(a) && a.m < b.m);
+    if (a.c != b.c) return a.c > 0 ? a.c > b.c : a.c < b.c;
     return l->t[i]->id < l->t[j]->id;
 }
 
@@ -180,7 +389,7 @@ static void lin_sort(Lin *l) {
     for (int i = 1; i < l->n; i++)
         for (int j = i; j > 0 && goes_before(l, j, j - 1); j--) {
             Expr *t = l->t[j];
-            int64_t c = l->c[j];
+            Factor c = l->c[j];
             l->t[j] = l->t[j - 1], l->c[j] = l->c[j - 1];
             l->t[j - 1] = t, l->c[j - 1] = c;
         }
@@ -188,172 +397,259 @@ static void lin_sort(Lin *l) {
 
 static Expr *make(ExprPool *p, EOp op, Expr *x, Expr *y) { return expr_make(p, op, DT_INDEX, x, y, NULL); }
 
+// t times the absolute value of f
+static Expr *scaled(ExprPool *p, const Graph *g, Expr *t, Factor f) {
+    if (!is_number(f)) {
+        Expr *size = expr_size_leaf(p, g, f.m);
+        t = t ? make(p, E_Mul, t, size) : size;
+    }
+    int64_t c = f.c < 0 ? -f.c : f.c;
+    return c == 1 ? t : make(p, E_Mul, t, expr_index(p, c));
+}
+
 // The canonical tree: positive factors from the largest down, then negative ones, then the constant. NULL when it overflowed.
 static Expr *lin_build(ExprPool *p, Lin *l) {
     while (!l->bad && join_pair(p, l)) {}
     if (l->bad) return NULL;
     lin_sort(l);
-    Expr *sum = l->n == 0 || (l->c[0] < 0) ? expr_index(p, l->c0) : NULL;
+    Expr *sum = l->n == 0 || (l->c[0].c < 0) ? expr_index(p, l->c0) : NULL;
     bool constant_done = sum != NULL;
     for (int i = 0; i < l->n; i++) {
-        int64_t f = l->c[i] < 0 ? -l->c[i] : l->c[i];
-        Expr *t = f == 1 ? l->t[i] : make(p, E_Mul, l->t[i], expr_index(p, f));
-        sum = !sum ? t : make(p, l->c[i] < 0 ? E_Sub : E_Add, sum, t);
+        Expr *t = scaled(p, l->g, l->t[i], l->c[i]);
+        sum = !sum ? t : make(p, l->c[i].c < 0 ? E_Sub : E_Add, sum, t);
     }
     if (constant_done || l->c0 == 0) return sum;
     if (l->c0 < 0) return make(p, E_Sub, sum, expr_index(p, -l->c0));
     return make(p, E_Add, sum, expr_index(p, l->c0));
 }
 
-// ---- division and remainder by a positive constant
+// A size as a divisor stands in one leaf, integer factors included.
+static Expr *divisor(ExprPool *p, const Graph *g, Factor d) {
+    Dim size = 0;
+    if (is_number(d)) return expr_index(p, d.c);
+    if (!factor_dim(g, d, &size)) bug("a divisor that is too large");
+    return expr_size_leaf(p, g, size);
+}
+
+Expr *index_size(ExprPool *p, const Graph *g, Dim d) {
+    Lin l = { .g = g };
+    Factor f;
+    if (!factor_of(g, d, &f)) return expr_size_leaf(p, g, d);
+    lin_size(&l, f);
+    Expr *e = lin_build(p, &l);
+    return e ? e : expr_size_leaf(p, g, d);
+}
+
+// ---- division and remainder by a positive constant or a size
 
 // Splits l by g, when the terms whose factors g does not divide lie within [0, g): l = g*big + small. False otherwise.
-static bool split_by(const Lin *l, int64_t g, Lin *big, Lin *small) {
-    *big = *small = (Lin){ .n = 0 };
+static bool split_by(const Lin *l, Factor g, Lin *big, Lin *small) {
+    Factor q;
+    int others;
+    *big = *small = (Lin){ .g = l->g };
+    Factor bare = is_number(g) ? whole_number(0) : lin_bare(l, &others);
+    bool takes_bare = !is_number(g) && exactly(l->g, bare, g, &q);      // sizes and constant together, as in (S + 1) / (S + 1)
+    if (takes_bare) lin_size(big, q);
     for (int i = 0; i < l->n; i++) {
-        if (l->c[i] % g == 0) lin_term(big, l->t[i], l->c[i] / g);
-        else lin_term(small, l->t[i], l->c[i]);
+        if (takes_bare && !l->t[i]) continue;
+        if (exactly(l->g, l->c[i], g, &q)) {
+            if (l->t[i]) lin_term(big, l->t[i], q);
+            else lin_size(big, q);
+        } else lin_term(small, l->t[i], l->c[i]);
     }
-    big->c0 = floor_div(l->c0, g);
-    small->c0 = l->c0 - big->c0 * g;
-    int64_t lo, hi;
-    lin_range(small, &lo, &hi);
-    return lo >= 0 && hi < g;
+    if (is_number(g)) {
+        int64_t whole = floor_div(l->c0, g.c);
+        lin_size(big, whole_number(whole));
+        small->c0 = l->c0 - whole * g.c;
+    } else if (!takes_bare) {
+        small->c0 = l->c0;
+    }
+    return !big->bad && lin_within(small, g);
+}
+
+static bool exceeds(const Graph *g, Factor a, Factor b) {
+    Factor q;
+    if (a.m == b.m) return a.c > b.c;
+    return is_number(b) || (!is_number(a) && exactly(g, (Factor){ 1, a.m }, (Factor){ 1, b.m }, &q));
 }
 
 // The largest common factor of d and one of l's factors that splits l; 1 when there is none.
-static int64_t best_split(const Lin *l, int64_t d, Lin *big, Lin *small) {
-    int64_t best = 1;
+static Factor best_split(const Lin *l, Factor d, Lin *big, Lin *small) {
+    Factor best = whole_number(1);
     for (int i = 0; i < l->n; i++) {
         Lin b, s;
-        int64_t g = gcd(l->c[i], d);
-        if (g > best && split_by(l, g, &b, &s)) best = g, *big = b, *small = s;
+        Factor g = factor_common(l->g, l->c[i], d);
+        if (exceeds(l->g, g, best) && split_by(l, g, &b, &s)) best = g, *big = b, *small = s;
     }
     return best;
 }
 
-// floor(rest / d) where nothing of rest is a multiple of d.
-static Expr *div_rest(ExprPool *p, Lin *rest, int64_t d) {
-    int64_t lo, hi, f;
-    lin_range(rest, &lo, &hi);
-    if (bounded(lo, hi) && floor_div(lo, d) == floor_div(hi, d)) return expr_index(p, floor_div(lo, d));
-    Lin big, small;
-    int64_t g = best_split(rest, d, &big, &small);
-    if (g > 1) {
-        Expr *b = lin_build(p, &big);
-        return b ? idx_div(p, b, d / g) : NULL;
+static bool is_one(Factor f) { return f.c == 1 && is_number(f); }
+
+// floor(l / d) when it is one number: by ranges, or 0 and -1 by symbolic bounds.
+static bool known_quotient(const Lin *l, Factor d, int64_t *q) {
+    int64_t lo, hi;
+    lin_range(l, &lo, &hi);
+    if (is_number(d) && bounded(lo, hi) && floor_div(lo, d.c) == floor_div(hi, d.c)) {
+        *q = floor_div(lo, d.c);
+        return true;
     }
-    if (rest->n == 1 && rest->c[0] == 1 && by_const(rest->t[0], E_Div)) {       // (x/a + c) / d = (x + a*c) / (a*d)
-        int64_t a = rest->t[0]->a[1]->c.i;
+    *q = 0;
+    if (!l->g) return false;
+    if (lin_within(l, d)) return true;
+    *q = -1;
+    return lin_reaches(l, -1, whole_number(-1), 0) && lin_reaches(l, 1, d, 0);
+}
+
+// floor(rest / d) where nothing of rest is a multiple of d.
+static Expr *div_rest(ExprPool *p, Lin *rest, Factor d) {
+    int64_t q;
+    if (known_quotient(rest, d, &q)) return expr_index(p, q);
+    Lin big, small;
+    Factor g = best_split(rest, d, &big, &small), f, a;
+    if (!is_one(g) && exactly(rest->g, d, g, &f)) {
+        Expr *b = lin_build(p, &big);
+        return b ? idx_div(p, b, f) : NULL;
+    }
+    bool lone = rest->n == 1 && is_one(rest->c[0]);
+    if (lone && by_size(rest->t[0], E_Div, &a)) {               // (x/a + c) / d = (x + a*c) / (a*d)
         Lin x = lin_of(rest->t[0]->a[0]);
         lin_const(&x, rest->c0, a);
-        if (!__builtin_mul_overflow(a, d, &f)) {
+        if (factor_mul(rest->g, a, d, &f)) {
             Expr *e = lin_build(p, &x);
             if (e) return idx_div(p, e, f);
         }
     }
-    if (rest->n == 1 && rest->c[0] == 1 && rest->c0 == 0 && by_const(rest->t[0], E_Mod) && rest->t[0]->a[1]->c.i % d == 0)
-        return idx_mod(p, idx_div(p, rest->t[0]->a[0], d), rest->t[0]->a[1]->c.i / d);
+    if (lone && rest->c0 == 0 && by_size(rest->t[0], E_Mod, &a) && exactly(rest->g, a, d, &f))
+        return idx_mod(p, idx_div(p, rest->t[0]->a[0], d), f);
     Expr *e = lin_build(p, rest);
-    return e ? make(p, E_Div, e, expr_index(p, d)) : NULL;
+    return e ? make(p, E_Div, e, divisor(p, rest->g, d)) : NULL;
 }
 
-static Expr *idx_div(ExprPool *p, Expr *x, int64_t d) {
-    if (d == 1) return x;
-    Lin all = lin_of(x), whole = { .n = 0 }, rest = { .n = 0 };
+static const Graph *graph_for(const ExprPool *p, const Expr *x, Factor d) { return is_number(d) ? x->graph : expr_pool_graph(p); }
+
+static Expr *idx_div(ExprPool *p, Expr *x, Factor d) {
+    if (is_one(d)) return x;
+    const Graph *graph = graph_for(p, x, d);
+    Lin all = lin_of(x), whole = { .g = graph }, rest = { .g = graph };
+    int others;
+    Factor q, r, bare = is_number(d) ? whole_number(0) : lin_bare(&all, &others);
+    bool takes_bare = !is_number(d) && exactly(graph, bare, d, &q);
+    if (takes_bare) lin_size(&whole, q);
     for (int i = 0; i < all.n && !all.bad; i++) {
-        if (all.c[i] / d) lin_term(&whole, all.t[i], all.c[i] / d);
-        if (all.c[i] % d) lin_term(&rest, all.t[i], all.c[i] % d);
+        if (takes_bare && !all.t[i]) continue;
+        all.bad |= !factor_divide(graph, all.c[i], d, &q, &r);
+        if (q.c && all.t[i]) lin_term(&whole, all.t[i], q);
+        else if (q.c) lin_size(&whole, q);
+        if (r.c) lin_term(&rest, all.t[i], r);
     }
-    whole.c0 = floor_div(all.c0, d);
-    rest.c0 = floor_mod(all.c0, d);
-    Expr *r = all.bad ? NULL : div_rest(p, &rest, d);
-    if (!r) return make(p, E_Div, x, expr_index(p, d));
-    lin_add(&whole, r, 1);
+    if (is_number(d)) {
+        lin_size(&whole, whole_number(floor_div(all.c0, d.c)));
+        rest.c0 = floor_mod(all.c0, d.c);
+    } else if (!takes_bare) {
+        rest.c0 = all.c0;
+    }
+    Expr *y = all.bad || rest.bad ? NULL : div_rest(p, &rest, d);
+    if (!y) return make(p, E_Div, x, divisor(p, graph, d));
+    lin_add(&whole, y, whole_number(1));
     Expr *e = lin_build(p, &whole);
-    return e ? e : make(p, E_Div, x, expr_index(p, d));
+    return e ? e : make(p, E_Div, x, divisor(p, graph, d));
+}
+
+// r += c*t modulo m
+static void mod_term(Lin *r, Expr *t, Factor c, Factor m) {
+    Factor q, left;
+    if (!factor_divide(r->g, c, m, &q, &left)) r->bad = true;
+    else if (left.c) lin_term(r, t, left);
 }
 
 // x modulo m, without multiples of m: factors and the constant are reduced, and (y % a) * c is y * c when m divides a * c.
-static Lin mod_reduce(const Lin *l, int64_t m) {
-    Lin r = { .c0 = floor_mod(l->c0, m) };
+static Lin mod_reduce(const Graph *g, const Lin *l, Factor m) {
+    bool number = is_number(m);
+    Lin r = { .g = g, .c0 = number ? floor_mod(l->c0, m.c) : l->c0 };
     for (int i = 0; i < l->n; i++) {
-        int64_t c = l->c[i] % m, ac;
-        if (c == 0) continue;
-        if (by_const(l->t[i], E_Mod) && !__builtin_mul_overflow(l->t[i]->a[1]->c.i, c, &ac) && ac % m == 0) {
-            Lin inner = { .n = 0 };
+        Factor c, q, a, ac;
+        r.bad |= !factor_divide(g, l->c[i], m, &q, &c);
+        if (c.c == 0 || r.bad) continue;
+        if (by_size(l->t[i], E_Mod, &a) && factor_mul(g, a, c, &ac) && exactly(g, ac, m, &q)) {
+            Lin inner = { .g = g };
             lin_add(&inner, l->t[i]->a[0], c);
-            for (int k = 0; k < inner.n && !inner.bad; k++)
-                if (inner.c[k] % m) lin_term(&r, inner.t[k], inner.c[k] % m);
-            r.c0 = floor_mod(r.c0 + floor_mod(inner.c0, m), m);
+            for (int k = 0; k < inner.n && !inner.bad; k++) mod_term(&r, inner.t[k], inner.c[k], m);
+            if (number) r.c0 = floor_mod(r.c0 + floor_mod(inner.c0, m.c), m.c);
+            else lin_size(&r, whole_number(inner.c0));
             r.bad |= inner.bad;
         } else {
             lin_term(&r, l->t[i], c);
         }
     }
     for (int i = 0; i < r.n; i++) {             // what came together may have become a multiple
-        r.c[i] %= m;
-        if (r.c[i] == 0) lin_drop(&r, i--);
+        Factor q, left;
+        r.bad |= !factor_divide(g, r.c[i], m, &q, &left);
+        r.c[i] = left;
+        if (left.c == 0) lin_drop(&r, i--);
     }
     return r;
 }
 
-static Expr *idx_mod(ExprPool *p, Expr *x, int64_t m) {
-    if (m == 1) return expr_index(p, 0);
-    if (m > INT64_MAX / 4) return make(p, E_Mod, x, expr_index(p, m));
+static Expr *idx_mod(ExprPool *p, Expr *x, Factor m) {
+    const Graph *graph = graph_for(p, x, m);
+    if (is_one(m)) return expr_index(p, 0);
+    if (m.c > INT64_MAX / 4) return make(p, E_Mod, x, divisor(p, graph, m));
     Expr *plain = NULL, *e;
     Lin all = lin_of(x), big, small;
-    if (!all.bad && x->lo >= 0 && x->hi < m) return x;
-    Lin r = mod_reduce(&all, m);
-    int64_t lo, hi;
-    lin_range(&r, &lo, &hi);
-    if (all.bad || r.bad) return make(p, E_Mod, x, expr_index(p, m));
-    if (bounded(lo, hi) && floor_div(lo, m) == floor_div(hi, m)) {
-        lin_const(&r, -floor_div(lo, m), m);
+    int64_t q;
+    if (!all.g) all.g = graph;
+    if (!all.bad && is_number(m) && x->lo >= 0 && x->hi < m.c) return x;
+    if (!all.bad && graph && lin_within(&all, m)) return x;
+    Lin r = mod_reduce(graph, &all, m);
+    Factor f, by;
+    if (all.bad || r.bad) return make(p, E_Mod, x, divisor(p, graph, m));
+    if (known_quotient(&r, m, &q)) {
+        lin_const(&r, -q, m);
         plain = lin_build(p, &r);
         if (plain) return plain;
     }
-    int64_t g = best_split(&r, m, &big, &small);
-    if (g > 1 && (e = lin_build(p, &big))) {    // (g*big + small) % m = g*(big % (m/g)) + small
-        lin_add(&small, idx_mod(p, e, m / g), g);
+    f = best_split(&r, m, &big, &small);
+    if (!is_one(f) && exactly(graph, m, f, &by) && (e = lin_build(p, &big))) {  // (f*big + small) % m = f*(big % (m/f)) + small
+        lin_add(&small, idx_mod(p, e, by), f);
         if ((e = lin_build(p, &small))) return e;
     }
     e = lin_build(p, &r);
-    return make(p, E_Mod, e ? e : x, expr_index(p, m));
+    return make(p, E_Mod, e ? e : x, divisor(p, graph, m));
 }
 
 // ---- operations
 
 static Expr *idx_product(ExprPool *p, Expr *x, Expr *y) {
-    if (is_const(x)) {
+    Factor f;
+    if (size_of(x, &f) && !is_const(y)) {
         Expr *t = x;
         x = y, y = t;
     }
-    if (!is_const(y)) return x->id < y->id ? make(p, E_Mul, x, y) : make(p, E_Mul, y, x);
-    Lin l = { .n = 0 };
-    lin_add(&l, x, y->c.i);
+    if (!size_of(y, &f)) return x->id < y->id ? make(p, E_Mul, x, y) : make(p, E_Mul, y, x);
+    Lin l = { .g = y->graph };
+    if (f.c) lin_add(&l, x, f);
     return lin_build(p, &l);
 }
 
 // NULL when nothing is known; the caller then makes the plain node.
 Expr *index_binary(ExprPool *p, EOp op, Expr *x, Expr *y) {
     Lin l = { .n = 0 };
-    int64_t lo, hi;
+    Factor d;
     switch (op) {
     case E_Add: case E_Sub:
-        lin_add(&l, x, 1);
-        lin_add(&l, y, op == E_Add ? 1 : -1);
+        lin_add(&l, x, whole_number(1));
+        lin_add(&l, y, whole_number(op == E_Add ? 1 : -1));
         return lin_build(p, &l);
     case E_Mul: return idx_product(p, x, y);
-    case E_Div: return is_const(y) && y->c.i > 0 ? idx_div(p, x, y->c.i) : NULL;
-    case E_Mod: case E_FloorMod: return is_const(y) && y->c.i > 0 ? idx_mod(p, x, y->c.i) : make(p, E_Mod, x, y);
+    case E_Div: return size_of(y, &d) && d.c > 0 ? idx_div(p, x, d) : NULL;
+    case E_Mod: case E_FloorMod: return size_of(y, &d) && d.c > 0 ? idx_mod(p, x, d) : make(p, E_Mod, x, y);
     case E_Min: case E_Max:
-        lin_add(&l, x, 1);
-        lin_add(&l, y, -1);
+        lin_add(&l, x, whole_number(1));
+        lin_add(&l, y, whole_number(-1));
         if (l.bad) return NULL;
-        lin_range(&l, &lo, &hi);
-        if (hi <= 0) return op == E_Min ? x : y;
-        if (lo >= 0) return op == E_Min ? y : x;
+        if (lin_reaches(&l, -1, whole_number(0), 0)) return op == E_Min ? x : y;
+        if (lin_is_nonnegative(&l)) return op == E_Min ? y : x;
         return is_const(x) || (!is_const(y) && x->id > y->id) ? make(p, op, y, x) : NULL;
     default: return NULL;
     }
@@ -363,40 +659,49 @@ static Expr *truth(ExprPool *p, bool b) { return expr_const_i(p, DT_BOOL, b); }
 
 // The two sides of  l (op) 0  with only positive factors on each; *k is the constant, moved to the right.
 static void sides(const Lin *l, Lin *left, Lin *right) {
-    *left = *right = (Lin){ .n = 0 };
+    *left = *right = (Lin){ .g = l->g };
     for (int i = 0; i < l->n; i++) {
-        if (l->c[i] > 0) lin_term(left, l->t[i], l->c[i]);
-        else lin_term(right, l->t[i], -l->c[i]);
+        if (l->c[i].c > 0) lin_term(left, l->t[i], l->c[i]);
+        else lin_term(right, l->t[i], (Factor){ -l->c[i].c, l->c[i].m });
     }
+}
+
+static void lin_divide(Lin *l, int64_t g) {
+    for (int i = 0; i < l->n; i++) l->c[i].c /= g;
+}
+
+static int64_t lin_gcd(const Lin *l) {
+    int64_t g = 0;
+    for (int i = 0; i < l->n; i++) g = gcd(l->c[i].c, g);
+    return g;
 }
 
 static Expr *less(ExprPool *p, Lin *l);
 
-// floor(x/d) < k  is  x < k*d;  k < floor(x/d)  is  (k+1)*d - 1 < x. NULL when l is not of such a form.
+// floor(x/d) < k  is  x < k*d;  k < floor(x/d)  is  (k+1)*d - 1 < x, for sizes k. NULL when l is not of such a form.
 static Expr *less_of_division(ExprPool *p, const Lin *l) {
-    if (l->n != 1 || !by_const(l->t[0], E_Div) || (l->c[0] != 1 && l->c[0] != -1)) return NULL;
-    int64_t d = l->t[0]->a[1]->c.i;
-    Lin x = { .n = 0 };
-    if (l->c[0] == 1) {                         // x/d + c0 < 0
-        lin_add(&x, l->t[0]->a[0], 1);
-        lin_const(&x, l->c0, d);
-    } else {                                    // c0 - x/d < 0: c0 + 1 <= x/d
-        lin_add(&x, l->t[0]->a[0], -1);
-        lin_const(&x, l->c0, d);
-        lin_const(&x, d - 1, 1);
+    int others, at = 0;
+    Factor d, k = lin_bare(l, &others);
+    while (at < l->n && !l->t[at]) at++;
+    if (others != 1 || !is_number(l->c[at]) || (l->c[at].c != 1 && l->c[at].c != -1) || !by_size(l->t[at], E_Div, &d)) return NULL;
+    Lin x = { .g = l->g };
+    lin_add(&x, l->t[at]->a[0], l->c[at]);      // x/d + k < 0, or k - x/d < 0: k + 1 <= x/d
+    if (!factor_mul(l->g, k, d, &k)) return NULL;
+    lin_size(&x, k);
+    if (l->c[at].c < 0) {
+        lin_size(&x, d);
+        lin_size(&x, whole_number(-1));
     }
     return x.bad ? NULL : less(p, &x);
 }
 
 // l < 0
 static Expr *less(ExprPool *p, Lin *l) {
-    int64_t lo, hi, g = 0;
-    lin_range(l, &lo, &hi);
-    if (hi < 0) return truth(p, true);
-    if (lo >= 0) return truth(p, false);
-    for (int i = 0; i < l->n; i++) g = gcd(l->c[i], g);
+    if (lin_reaches(l, -1, whole_number(-1), 0)) return truth(p, true);
+    if (lin_is_nonnegative(l)) return truth(p, false);
+    int64_t g = lin_gcd(l);
     if (g > 1) {                                // g*s + c0 < 0  is  s + floor(c0 / g) < 0
-        for (int i = 0; i < l->n; i++) l->c[i] /= g;
+        lin_divide(l, g);
         l->c0 = floor_div(l->c0, g);
     }
     Expr *e = less_of_division(p, l);
@@ -410,19 +715,18 @@ static Expr *less(ExprPool *p, Lin *l) {
 }
 
 static Expr *equal(ExprPool *p, Lin *l) {
-    int64_t lo, hi, g = 0;
+    int64_t lo, hi, g = lin_gcd(l);
     lin_range(l, &lo, &hi);
-    if (lo > 0 || hi < 0) return truth(p, false);
     if (lo == 0 && hi == 0) return truth(p, true);
-    for (int i = 0; i < l->n; i++) g = gcd(l->c[i], g);
+    if (lin_reaches(l, 1, whole_number(-1), 0) || lin_reaches(l, -1, whole_number(-1), 0)) return truth(p, false);
     if (g > 1) {
         if (l->c0 % g) return truth(p, false);
-        for (int i = 0; i < l->n; i++) l->c[i] /= g;
+        lin_divide(l, g);
         l->c0 /= g;
     }
     lin_sort(l);
-    if (l->n && l->c[0] < 0) {
-        for (int i = 0; i < l->n; i++) l->c[i] = -l->c[i];
+    if (l->n && l->c[0].c < 0) {
+        for (int i = 0; i < l->n; i++) l->c[i].c = -l->c[i].c;
         l->c0 = -l->c0;
     }
     Lin left, right;
@@ -434,9 +738,9 @@ static Expr *equal(ExprPool *p, Lin *l) {
 
 Expr *index_compare(ExprPool *p, EOp op, Expr *x, Expr *y) {
     Lin l = { .n = 0 };
-    lin_add(&l, x, 1);
-    lin_add(&l, y, -1);
-    if (op == E_Le) lin_const(&l, -1, 1);       // x <= y is x - 1 < y
+    lin_add(&l, x, whole_number(1));
+    lin_add(&l, y, whole_number(-1));
+    if (op == E_Le) lin_size(&l, whole_number(-1));             // x <= y is x - 1 < y
     while (!l.bad && join_pair(p, &l)) {}
     if (l.bad) return NULL;
     if (op == E_Lt || op == E_Le) return less(p, &l);
@@ -465,9 +769,22 @@ bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0) {
     for (int i = 0; i < n_axes; i++) coef[i] = 0;
     if (l.bad || e->dtype != DT_INDEX) return false;
     for (int i = 0; i < l.n; i++) {
-        if (l.t[i]->op != E_Axis || l.t[i]->c.i >= n_axes) return false;
-        coef[l.t[i]->c.i] = l.c[i];
+        if (!l.t[i] || l.t[i]->op != E_Axis || l.t[i]->c.i >= n_axes || !is_number(l.c[i])) return false;
+        coef[l.t[i]->c.i] = l.c[i].c;
     }
     *c0 = l.c0;
     return true;
+}
+
+bool expr_affine_sizes(const Expr *e, const Graph *g, int n_axes, Dim *coef, Dim *c0) {
+    Lin l = lin_of((Expr *)e);
+    int others;
+    for (int i = 0; i < n_axes; i++) coef[i] = 0;
+    if (l.bad || e->dtype != DT_INDEX) return false;
+    for (int i = 0; i < l.n; i++) {
+        if (!l.t[i]) continue;
+        if (l.t[i]->op != E_Axis || l.t[i]->c.i >= n_axes || !factor_dim(g, l.c[i], &coef[l.t[i]->c.i])) return false;
+    }
+    Factor bare = lin_bare(&l, &others);
+    return others >= 0 && factor_dim(g, bare, c0);
 }
