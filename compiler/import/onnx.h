@@ -191,6 +191,24 @@ Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index);
 Value *onnx_first_best(OnnxNode *n, Value *scores);     // [N, C] -> index of the first maximum, i64[N]
 Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities);           // [N, 1] -> [N, 2]: 1 - x or -x before x
 
+// ---------------------------------------------------------------- onnx_attention.c, onnx_ms_attention.c
+Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads);       // [b, s, heads * d] -> [b, heads, s, d]; 4-D values already are
+Value *onnx_join_heads(OnnxNode *n, Value *x);          // back to [b, s, heads * d]
+Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y);         // [b, hq, l, m] times [b, hkv, m, s], hq a multiple of hkv
+Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty);           // over the last axis; rows of -inf give 0
+// softmax(softcap(q k^T scale) + added..., only where allowed) v -> [b, s, heads * d], in f32 for small floats
+typedef struct Attend {
+    Value *q, *k, *v;                                   // [b, heads, s or t, d]
+    Value *added[3];                                    // broadcast over the scores [b, heads, s, t], or NULL
+    Value *allowed;                                     // bool, or NULL: all
+    Value *sink;                                        // [heads] (or a number): a key more, with this score and a value of 0; or NULL
+    double scale, softcap;                              // scale 0: 1 / sqrt(d); softcap 0: none
+    bool may_be_empty;                                  // rows may have nothing allowed
+    Value *scores, *probabilities;                      // set: before and after the softmax
+} Attend;
+Value *onnx_attend(OnnxNode *n, Attend *a);
+Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);            // bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
+
 // ---------------------------------------------------------------- onnx_rows.c
 typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
 const OnnxRow *onnx_rows(int *count);                    // all, for `burncc ops`

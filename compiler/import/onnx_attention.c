@@ -9,7 +9,7 @@
 #include <string.h>
 
 // [b, s, heads * d] -> [b, heads, s, d]; 4-D values already are.
-static Value *split_heads(OnnxNode *n, Value *x, int64_t heads) {
+Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads) {
     if (!x || x->type.rank == 4) return x;
     const Dim *d = x->type.dim;
     if (x->type.rank != 3 || heads < 1 || (dim_is_const(d[2]) && d[2] % heads)) return onnx_fail(n, "%s cannot be split into %lld heads", type_text(n->g->arena, n->g, &x->type), (long long)heads);
@@ -17,14 +17,14 @@ static Value *split_heads(OnnxNode *n, Value *x, int64_t heads) {
 }
 
 // [b, heads, s, d] -> [b, s, heads * d].
-static Value *join_heads(OnnxNode *n, Value *x) {
+Value *onnx_join_heads(OnnxNode *n, Value *x) {
     if (!x) return NULL;
     const Dim *d = x->type.dim;
     return b_reshape(n->g, onnx_swap(n, x, 1, 2), 3, (Dim[]){ d[0], d[2], dim_mul(n->g, d[1], d[3]) });
 }
 
 // x [b, hq, l, m] times y [b, hkv, m, s]: the hq / hkv query heads of a key head are stacked as rows.
-static Value *grouped_matmul(OnnxNode *n, Value *x, Value *y) {
+Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y) {
     if (!x || !y) return NULL;
     const Dim *a = x->type.dim, *c = y->type.dim;
     if (a[1] == c[1]) return b_matmul(n->g, x, y);
@@ -39,7 +39,7 @@ static Value *minus_infinity(OnnxNode *n, DType d) { return b_scalar(n->g, d, -I
 static Value *both(OnnxNode *n, Value *x, Value *y) { return x && y ? b_binary(n->g, OP_And, x, y) : x ? x : y; }
 
 // Softmax over the last axis; rows without any finite element give 0.
-static Value *masked_softmax(OnnxNode *n, Value *x, bool may_be_empty) {
+Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty) {
     if (!x) return NULL;
     int64_t last = x->type.rank - 1;
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
@@ -58,7 +58,7 @@ static Value *scaled_scores(OnnxNode *n, Value *q, Value *k, double scale) {
     q = b_binary(n->g, OP_Mul, q, b_like(n->g, q, small ? sqrt(scale) : scale));
     k = onnx_swap(n, k, 2, 3);
     if (small) k = b_binary(n->g, OP_Mul, k, b_like(n->g, k, sqrt(scale)));
-    return grouped_matmul(n, q, k);
+    return onnx_grouped_matmul(n, q, k);
 }
 
 // ---------------------------------------------------------------- Attention
@@ -124,7 +124,7 @@ Value *onnx_attention(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     bool flat = n->in[0]->type.rank == 3;
     int64_t heads = onnx_int(n, "q_num_heads", 0), key_heads = onnx_int(n, "kv_num_heads", 0), mode = onnx_int(n, "qk_matmul_output_mode", 0);
-    Value *q = split_heads(n, n->in[0], heads), *k = with_past(n, split_heads(n, n->in[1], key_heads), 4), *v = with_past(n, split_heads(n, n->in[2], key_heads), 5);
+    Value *q = onnx_split_heads(n, n->in[0], heads), *k = with_past(n, onnx_split_heads(n, n->in[1], key_heads), 4), *v = with_past(n, onnx_split_heads(n, n->in[2], key_heads), 5);
     if (!q || !k || !v) return NULL;
     if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3])) return onnx_fail(n, "wants queries, keys and values of rank 3 or 4 with a known head size");
     DType d = q->type.dtype, soft;
@@ -137,13 +137,13 @@ Value *onnx_attention(OnnxNode *n) {
     if (m.added) scores = b_binary(n->g, OP_Add, scores, m.added);
     if (m.allowed) scores = b_where(n->g, m.allowed, scores, minus_infinity(n, d));
     if (mode == 2) shown = scores;
-    Value *p = b_cast(n->g, masked_softmax(n, b_cast(n->g, scores, soft), m.may_be_empty), d);
+    Value *p = b_cast(n->g, onnx_masked_softmax(n, b_cast(n->g, scores, soft), m.may_be_empty), d);
     if (mode == 3) shown = p;
-    Value *y = grouped_matmul(n, p, v);
+    Value *y = onnx_grouped_matmul(n, p, v);
     n->out[1] = k;
     n->out[2] = v;
     n->out[3] = shown;
-    return flat ? join_heads(n, y) : y;
+    return flat ? onnx_join_heads(n, y) : y;
 }
 
 static Value *modified(OnnxNode *n, const char *attr, Value *v) {
@@ -160,8 +160,8 @@ Value *onnx_flex_attention(OnnxNode *n) {
     if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3])) return onnx_fail(n, "wants queries, keys and values of rank 4 with a known head size");
     if (!softmax_type(n, onnx_wide(d), &soft)) return NULL;
     Value *scores = scaled_scores(n, q, k, onnx_float(n, "scale", 1 / sqrt((double)q->type.dim[3])));
-    Value *p = masked_softmax(n, modified(n, "score_mod", b_cast(n->g, scores, soft)), false);
-    return grouped_matmul(n, b_cast(n->g, modified(n, "prob_mod", p), d), v);
+    Value *p = onnx_masked_softmax(n, modified(n, "score_mod", b_cast(n->g, scores, soft)), false);
+    return onnx_grouped_matmul(n, b_cast(n->g, modified(n, "prob_mod", p), d), v);
 }
 
 // ---------------------------------------------------------------- rotary embedding
@@ -169,7 +169,7 @@ Value *onnx_flex_attention(OnnxNode *n) {
 // Pairs (a, b) of each head turn by an angle: (a cos - b sin, a sin + b cos). Pairs are halves of the head, or neighbours when interleaved.
 Value *onnx_rotary(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
-    Value *x = split_heads(n, n->in[0], onnx_int(n, "num_heads", 0)), *ids = onnx_optional(n, 3), *turn[2];
+    Value *x = onnx_split_heads(n, n->in[0], onnx_int(n, "num_heads", 0)), *ids = onnx_optional(n, 3), *turn[2];
     if (!x || !onnx_static(n, x, "RotaryEmbedding")) return NULL;
     if (x->type.rank != 4) return onnx_fail(n, "wants an input of rank 3 or 4");
     const Type t = x->type;
@@ -192,7 +192,7 @@ Value *onnx_rotary(OnnxNode *n) {
     Value *y = b_concat(n->g, axis, 2, (Value *[]){ onnx_insert(n, real, axis), onnx_insert(n, imag, axis) });
     y = b_reshape(n->g, y, 4, (Dim[]){ t.dim[0], t.dim[1], t.dim[2], size });
     if (size < t.dim[3]) y = b_concat(n->g, 3, 2, (Value *[]){ y, onnx_part(n, x, 3, size, t.dim[3] - size) });
-    return n->in[0]->type.rank == 3 ? join_heads(n, y) : y;
+    return n->in[0]->type.rank == 3 ? onnx_join_heads(n, y) : y;
 }
 
 Value *onnx_swiglu(OnnxNode *n) {
@@ -215,7 +215,7 @@ static Value *linear_step(OnnxNode *n, Linear *l, int64_t t) {
         v = ONNX_MAP(n, "(x - y) * z", "x y z", v, known, beta);
     }
     l->state = b_binary(n->g, OP_Add, l->state, b_binary(n->g, OP_Mul, key, v));
-    Value *y = grouped_matmul(n, step_of(n, l->q, t), l->state);
+    Value *y = onnx_grouped_matmul(n, step_of(n, l->q, t), l->state);
     return y ? b_binary(n->g, OP_Mul, y, b_like(n->g, y, l->scale)) : NULL;
 }
 
@@ -224,7 +224,7 @@ static Value *gate_heads(OnnxNode *n, int input, int64_t heads) {
     Value *x = onnx_optional(n, input);
     if (!x) return NULL;
     bool shared = x->type.rank == 3 && x->type.dim[2] == 1;
-    return split_heads(n, b_cast(n->g, x, DT_F32), shared ? 1 : heads);
+    return onnx_split_heads(n, b_cast(n->g, x, DT_F32), shared ? 1 : heads);
 }
 
 Value *onnx_linear_attention(OnnxNode *n) {
@@ -233,7 +233,7 @@ Value *onnx_linear_attention(OnnxNode *n) {
     const char *rule = onnx_string(n, "update_rule", "gated_delta");
     bool gated = !strncmp(rule, "gated", 5), delta = strstr(rule, "delta") != NULL;
     onnx_int(n, "chunk_size", 64);
-    Linear l = { .q = split_heads(n, b_cast(n->g, n->in[0], DT_F32), heads), .k = split_heads(n, b_cast(n->g, n->in[1], DT_F32), key_heads), .v = split_heads(n, b_cast(n->g, n->in[2], DT_F32), key_heads) };
+    Linear l = { .q = onnx_split_heads(n, b_cast(n->g, n->in[0], DT_F32), heads), .k = onnx_split_heads(n, b_cast(n->g, n->in[1], DT_F32), key_heads), .v = onnx_split_heads(n, b_cast(n->g, n->in[2], DT_F32), key_heads) };
     if (!l.q || !l.k || !l.v || !onnx_static(n, l.q, "LinearAttention")) return NULL;
     if (gated && !(l.decay = gate_heads(n, 4, key_heads))) return onnx_fail(n, "update rule \"%s\" wants a decay", rule);
     if (delta && !(l.beta = gate_heads(n, 5, key_heads))) return onnx_fail(n, "update rule \"%s\" wants a beta", rule);
@@ -251,7 +251,7 @@ Value *onnx_linear_attention(OnnxNode *n) {
     for (int64_t t = 0; t < steps; t++)
         if (!(y[t] = linear_step(n, &l, t))) return NULL;
     n->out[1] = b_cast(n->g, l.state, past ? past->type.dtype : n->in[0]->type.dtype);
-    return b_cast(n->g, join_heads(n, b_concat(n->g, 2, (int)steps, y)), n->in[0]->type.dtype);
+    return b_cast(n->g, onnx_join_heads(n, b_concat(n->g, 2, (int)steps, y)), n->in[0]->type.dtype);
 }
 
 // A depthwise convolution over time that continues from the last k - 1 inputs of the call before.

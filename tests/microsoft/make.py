@@ -27,13 +27,15 @@ def build(c):
     node = helper.make_node(c.op, names, wanted, name=c.name, domain=c.domain, **c.attributes)
     graph = helper.make_graph([node], c.name.replace("/", "_"),
                               [helper.make_tensor_value_info(n, arrays[n].data_type, c.shapes.get(n, arrays[n].dims)) for n in feeds],
-                              [onnx.ValueInfoProto(name=n) for n in wanted if n],
+                              [helper.make_tensor_value_info(n, c.types[i], None) if i in c.types else onnx.ValueInfoProto(name=n) for i, n in enumerate(wanted) if n],
                               [arrays[n] for i, n in enumerate(names) if n and i in c.constant])
     opsets = [helper.make_opsetid("", c.opset), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), {n: a for n, a in feeds.items() if n}
 
 
 def reference(model, feeds, c):
+    if not c.kernel:
+        return [np.asarray(a) for a in c.expect(*c.inputs)]
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -42,7 +44,7 @@ def reference(model, feeds, c):
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return session.run(None, feeds)
     except Exception as e:                              # its exceptions share no base of their own
-        if not c.expect or "NOT_IMPLEMENTED" not in str(e):
+        if not c.expect or not re.search("not.implemented", str(e), re.I):
             raise RuntimeError(f"{c.name}: {e}") from None
     return [np.asarray(a) for a in c.expect(*c.inputs)]
 

@@ -9,18 +9,21 @@ CASES = []
 
 
 class Case:
-    def __init__(self, name, op, inputs, attributes, outputs, domain, constant, tolerance, expect, opset, shapes):
+    def __init__(self, name, op, inputs, attributes, outputs, domain, constant, tolerance, expect, opset, shapes, kernel, types):
         self.name, self.op, self.inputs, self.attributes, self.outputs, self.domain = name, op, inputs, attributes, outputs, domain
         self.constant, self.tolerance, self.expect, self.opset, self.shapes = constant, tolerance, expect, opset, shapes
+        self.kernel, self.types = kernel, types
 
 
-def add(name, op, inputs, outputs=1, domain="com.microsoft", constant=(), tolerance=(1e-4, 1e-5), expect=None, opset=20, shapes=None, **attributes):
-    """outputs: their number, or which of them are asked for. expect: the outputs from the inputs, where ONNX Runtime has no kernel."""
+def add(name, op, inputs, outputs=1, domain="com.microsoft", constant=(), tolerance=(1e-4, 1e-5), expect=None, opset=20, shapes=None, kernel=True,
+        types=None, **attributes):
+    """outputs: their number, or which of them are asked for. expect: the outputs from the inputs, where ONNX Runtime has no kernel;
+    kernel=False: nor is it asked. types: of outputs that it cannot infer, by number."""
     wanted = [True] * outputs if isinstance(outputs, int) else outputs
     if any(c.name == f"{op}/{name}" for c in CASES):
         raise ValueError(f"{op}/{name} is there twice")
     inputs = [a if a is None else np.asarray(a) for a in inputs]
-    CASES.append(Case(f"{op}/{name}", op, inputs, attributes, wanted, domain, constant, tolerance, expect, opset, shapes or {}))
+    CASES.append(Case(f"{op}/{name}", op, inputs, attributes, wanted, domain, constant, tolerance, expect, opset, shapes or {}, kernel, types or {}))
 
 
 class Draw:
