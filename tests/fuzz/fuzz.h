@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of the fuzzer share: the functions by which libFuzzer, or replay.c in its place, knows a target.
+#ifndef BURNCC_FUZZ_H
+#define BURNCC_FUZZ_H
+
+#include "burncc.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);   // libFuzzer's own: bytes
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The fuzz target: bytes as an ONNX file, through the importer and as far as BURN_FUZZ says.
+//
+// In: bytes, and BURN_FUZZ=import, passes (the default), code or tensor (the bytes are a recorded .pb tensor). Out: nothing, or the end
+// of the process: a sanitizer's report, bug(), or more memory than MEMORY_BYTES + 2 times the file. The idea: what a user's file meets,
+// from the path on. The bytes lie in a folder of their own beside data.bin, which external data may name, sub/data.bin and `link`, a symbolic
+// link. replay.c drives the same function over the files in crashers/.
+#define _DEFAULT_SOURCE
+#include "fuzz.h"
+
+#include "../../codegen/codegen.h"
+#include "../../compiler/import/onnx.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COUNTS_MEMORY 1
+#include <sanitizer/allocator_interface.h>
+#endif
+#endif
+
+#define MEMORY_BYTES ((size_t)64 << 20)
+#define DATA_BYTES 4096
+
+typedef enum Stage { STAGE_IMPORT, STAGE_PASSES, STAGE_CODE, STAGE_TENSOR } Stage;
+
+static char folder[64];
+static int model_file = -1;
+static pid_t owner;                                     // of the folder: children leave it alone
+static Stage stage = STAGE_PASSES;
+
+// ---------------------------------------------------------------- memory
+#if COUNTS_MEMORY
+static size_t live, allowed;                            // bytes allocated and not freed since the input began; 0: not counting
+
+static void count_malloc(const volatile void *p, size_t n) {
+    if (!allowed || !p) return;
+    live += n;
+    if (live > allowed) {
+        size_t limit = allowed;
+        allowed = 0;
+        fprintf(stderr, "burncc fuzz: more than %zu bytes of memory for one input\n", limit);
+        abort();
+    }
+}
+
+static void count_free(const volatile void *p) {
+    if (!allowed || !p) return;
+    size_t n = __sanitizer_get_allocated_size(p);
+    live -= n < live ? n : live;
+}
+
+static void memory_open(size_t file) { live = 0; allowed = MEMORY_BYTES + 2 * (file + DATA_BYTES); }
+static void memory_close(void) { allowed = 0; }
+#else
+static void memory_open(size_t file) { (void)file; }
+static void memory_close(void) {}
+#endif
+
+// ---------------------------------------------------------------- files
+
+static const char *path_of(char path[128], const char *name) {
+    snprintf(path, 128, "%s/%s", folder, name);
+    return path;
+}
+
+static void remove_files(void) {
+    static const char *const names[] = { "model.onnx", "data.bin", "sub/data.bin", "link", "out.c", "out.h", "out.bin" };
+    char path[128];
+    if (getpid() != owner) return;
+    for (size_t i = 0; i < COUNT(names); i++) unlink(path_of(path, names[i]));
+    rmdir(path_of(path, "sub"));
+    rmdir(folder);
+}
+
+static void write_data(const char *name) {
+    char path[128];
+    uint8_t bytes[DATA_BYTES];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * 37 % 251 * (i % 4 != 3));   // small numbers as f32 and as integers
+    int fd = open(path_of(path, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || close(fd)) fatal(EXIT_IO, "cannot write %s", path);
+}
+
+static void make_folder(void) {
+    char path[128];
+    snprintf(folder, sizeof folder, "%s/burncc-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+    if (!mkdtemp(folder) || mkdir(path_of(path, "sub"), 0700)) fatal(EXIT_IO, "cannot make a folder in %s", folder);
+    owner = getpid();
+    atexit(remove_files);
+    write_data("data.bin");
+    write_data("sub/data.bin");
+    if (symlink("data.bin", path_of(path, "link"))) fatal(EXIT_IO, "cannot make a link in %s", folder);
+    model_file = open(path_of(path, "model.onnx"), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (model_file < 0) fatal(EXIT_IO, "cannot write %s", path);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    static const char *const names[] = { "import", "passes", "code", "tensor" };
+    const char *want = getenv("BURN_FUZZ");
+    for (size_t i = 0; want && i < COUNT(names); i++)
+        if (!strcmp(want, names[i])) stage = (Stage)i;
+    make_folder();
+#if COUNTS_MEMORY
+    __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free);
+#endif
+    return 0;
+}
+
+// ---------------------------------------------------------------- one input
+
+static void compile_code(Arena *a, Options *o, Graph *g) {
+    char path[128];
+    o->output = path_of(path, "out.c");
+    o->embed_limit = 1 << 16;
+    Plan *plan = plan_make(g, o);
+    if (!plan) return;
+    Program program = { .name = "out_run", .name_of_workspace = "out", .plan = plan, .descriptor = true };
+    codegen_c(a, o, "out", 1, &program, NULL);
+}
+
+static void compile_bytes(Arena *a, size_t size) {
+    char path[128], *name;
+    path_of(path, "model.onnx");
+    if (stage == STAGE_TENSOR) {
+        onnx_read_tensor(a, path, &name);
+        return;
+    }
+    Options o = { .model = path, .name = "out", .target = size % 2 ? "portable" : "generic", .quiet = true, .rtol = -1, .atol = -1 };
+    target_find(o.target, &o.machine);
+    Graph *g = import_onnx(a, path, &o);
+    if (!g || stage == STAGE_IMPORT) return;
+    if (passes_run(g, &o) && stage == STAGE_CODE) compile_code(a, &o, g);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (ftruncate(model_file, 0) || pwrite(model_file, data, size, 0) != (ssize_t)size) fatal(EXIT_IO, "cannot write the input");
+    memory_open(size);
+    Arena *a = arena_new();
+    Text said;
+    text_init(&said, a);
+    diag_reset();
+    diag_capture(&said);
+    compile_bytes(a, size);
+    diag_capture(NULL);
+    arena_free(a);
+    memory_close();
+    return 0;
+}
