@@ -260,12 +260,15 @@ Value *onnx_causal_conv(OnnxNode *n) {
     Value *x = n->in[0], *w = n->in[1], *bias = onnx_optional(n, 2), *past = onnx_optional(n, 3);
     const char *activation = onnx_string(n, "activation", "none");
     if (x->type.rank != 3 || w->type.rank != 3 || !onnx_static(n, x, "CausalConvWithState") || !onnx_static(n, w, "a weight")) return onnx_fail(n, "input and weight must have 3 dimensions");
+    if (w->type.dim[2] < 1) return onnx_fail(n, "the weight has no taps");
     int64_t before = w->type.dim[2] - 1, lo[MAX_RANK] = { 0, 0, before }, hi[MAX_RANK] = { 0 };
     Value *whole = past ? b_concat(n->g, 2, 2, (Value *[]){ past, x }) : b_pad(n->g, x, lo, hi, NULL, NULL);
     Window win = { .rank = 1, .kernel = { w->type.dim[2] }, .strides = { 1 }, .dilations = { 1 } };
     Value *y = onnx_convolve(n, whole, w, &win, x->type.dim[1]);
     if (bias && y) y = b_binary(n->g, OP_Add, y, onnx_along(n, bias, 3, 1));
-    n->out[1] = whole ? onnx_part(n, whole, 2, whole->type.dim[2] - before, before) : NULL;
+    if (!whole || !onnx_static(n, whole, "CausalConvWithState")) return NULL;
+    if (whole->type.dim[2] < before) return onnx_fail(n, "the state and the input have %lld steps, fewer than the %lld to keep", (long long)whole->type.dim[2], (long long)before);
+    n->out[1] = onnx_part(n, whole, 2, whole->type.dim[2] - before, before);
     if (!strcmp(activation, "none")) return y;
     if (strcmp(activation, "silu") && strcmp(activation, "swish")) return onnx_fail(n, "attribute \"activation\" is \"%s\"", activation);
     return b_unary(n->g, OP_Swish, y);

@@ -68,6 +68,7 @@ static Value *pixels(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
 // Interpolates x [b, c, space] at the places at[axis] [b, p] -> [b, c, p].
 static Value *sample(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) {
     int per = s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : 4, corners = 1;
+    if (!x) return NULL;
     Value *base[MAX_SPACE], *fraction[MAX_SPACE], *sum = NULL;
     for (int i = 0; i < s->space; i++) {
         base[i] = b_unary(n->g, s->mode == NEAREST ? OP_Round : OP_Floor, at[i]);
@@ -91,6 +92,7 @@ static Value *sample(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
 }
 
 static Value *flat_space(OnnxNode *n, Value *x) {
+    if (!x) return NULL;
     return b_reshape(n->g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], onnx_product(n->g, &x->type, 2, x->type.rank) });
 }
 

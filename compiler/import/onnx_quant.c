@@ -54,6 +54,7 @@ static Value *round_to(OnnxNode *n, Value *y, Value *zero, DType d) {
         return onnx_finish(node);
     }
     double lo, hi;
+    if (!dtype_is_int(d) || dtype_size(d) > 4) return onnx_fail(n, "cannot quantise to %s", dtype_name(d));
     quant_range(d, &lo, &hi);
     y = b_unary(n->g, OP_Round, y);
     if (zero) y = b_binary(n->g, OP_Add, y, b_cast(n->g, zero, y ? y->type.dtype : DT_F32));

@@ -5,10 +5,12 @@
 // differ and the same model always gives the same code. Normal numbers by Box and Muller: sqrt(-2 log u1) cos(2 pi u2).
 #include "import/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 static int64_t seed_of(OnnxNode *n, int64_t salt) {
-    int64_t seed = onnx_has(n, "seed") ? (int64_t)onnx_float(n, "seed", 0) : 0x9e37 + (int64_t)n->loc->node * 7919;
+    double given = onnx_float(n, "seed", 0);
+    int64_t seed = onnx_has(n, "seed") ? (int64_t)(fabs(given) < 1e15 ? given : 0) : 0x9e37 + (int64_t)n->loc->node * 7919;
     return seed * 2 + salt;
 }
 

@@ -11,6 +11,7 @@
 
 #define MAX_TAPS 4              // weighted gathers; wider filters become matrices
 #define MAX_SUPPORT 4096
+#define MAX_PLACE 1e12
 
 typedef struct AxisPlan {
     int axis;
@@ -42,6 +43,12 @@ static double source(const Resize *r, const AxisPlan *p, int64_t o) {
         return p->roi_start * (in - 1) + (width == 1 ? span / 2 : x * span / (width - 1));
     }
     return (x + 0.5) / p->scale - 0.5;
+}
+
+// The same, kept to where integers reach: scales and regions come from a file, and may be anything.
+static double place(const Resize *r, const AxisPlan *p, int64_t o) {
+    double x = source(r, p, o);
+    return !(x > -MAX_PLACE) ? -MAX_PLACE : x < MAX_PLACE ? x : MAX_PLACE;
 }
 
 static bool outside(const Resize *r, const AxisPlan *p, double x) {
@@ -84,7 +91,7 @@ static Value *extrapolate(OnnxNode *n, const Resize *r, const AxisPlan *p, Value
     if (!v) return NULL;
     Tensor *t = tensor_new(n->g->arena, type_make(DT_BOOL, 1, &p->out));
     for (int64_t o = 0; o < p->out; o++)
-        if (outside(r, p, source(r, p, o))) {
+        if (outside(r, p, place(r, p, o))) {
             tensor_set_i(t, o, 1);
             any = true;
         }
@@ -122,7 +129,7 @@ static Value *even_view(OnnxNode *n, Value *x, const AxisPlan *p, const int64_t 
 
 static Value *nearest_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Value *x) {
     int64_t *at = NEW_ARRAY(n->g->arena, int64_t, p->out);
-    for (int64_t o = 0; o < p->out; o++) at[o] = nearest(r, p, source(r, p, o));
+    for (int64_t o = 0; o < p->out; o++) at[o] = nearest(r, p, place(r, p, o));
     Value *v = even_view(n, x, p, at);
     return extrapolate(n, r, p, v ? v : b_gather(n->g, x, b_ints(n->g, (int)p->out, at), p->axis));
 }
@@ -170,7 +177,7 @@ static Value *filtered_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Val
     }
     double *w = NEW_ARRAY(n->g->arena, double, p->in * p->out);
     for (int64_t o = 0; o < p->out; o++) {
-        double at = source(r, p, o);
+        double at = place(r, p, o);
         if (!outside(r, p, at)) weigh(r, p, at, w + o * p->in);
     }
     Value *v = taps_axis(n, p, x, w);

@@ -201,13 +201,14 @@ Value *onnx_col2im(OnnxNode *n) {
     Dim dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
     for (int i = 0; i < rank; i++) {
         if (kernel[i] < 1 || kernel[i] > 1024) return onnx_fail(n, "block_shape holds %lld", (long long)kernel[i]);
+        if (size[i] < 0 || size[i] > MAX_EXTENT) return onnx_fail(n, "image_shape holds %lld", (long long)size[i]);
         w.kernel[i] = kernel[i];
         int64_t span = size[i] + w.pads[i] + w.pads[rank + i] - extent(&w, i);
         if (span < 0) return onnx_fail(n, "the block is larger than the image");
         dims[2 + i] = span / w.strides[i] + 1;
         output_padding[i] = span % w.strides[i];
         taps *= kernel[i];
-        places *= dims[2 + i];
+        places = places > INT64_MAX / dims[2 + i] ? INT64_MAX : places * dims[2 + i];
     }
     if (taps > 1 << 20 || x->type.dim[1] % taps || places != x->type.dim[2]) return onnx_fail(n, "the input's dimensions do not fit image_shape and block_shape");
     int64_t channels = x->type.dim[1] / taps;
