@@ -118,7 +118,8 @@ bool onnx_has(const OnnxNode *n, const char *name) { return node_attribute(n, na
 const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type) {
     static const char *const types[] = { "nothing", "a float", "an integer", "a string", "a tensor", "a graph", "floats", "integers", "strings", "tensors", "graphs", "a sparse tensor" };
     const OnnxAttr *a = node_attribute(n, name);
-    if (!a || a->type == type) return a;
+    if (!a || (a->type == type && (type != ONNX_TENSOR || a->tensor))) return a;
+    if (a->type == type) return onnx_fail(n, "attribute \"%s\" holds no tensor", name), NULL;
     const char *is = a->type >= 0 && a->type < (int)COUNT(types) ? types[a->type] : "of an unknown kind";
     onnx_fail(n, "attribute \"%s\" should be %s but is %s", name, types[type], is);
     return NULL;
