@@ -153,8 +153,14 @@ static void template_params(Gen *g, KernelText *t, bool conv) {
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
 
-static int integer_holes(Gen *g, const Kernel *k, Hole *to) {
-    for (int i = 0; i < k->holes.n; i++) to[i] = (Hole){ k->holes.at[i].name, NULL, arena_printf(g->arena, "%lld", (long long)k->holes.at[i].value) };
+// "$before" is a function of the kernel's own, k3_topk_before.
+static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
+    const Kernel *k = t->kernel;
+    for (int i = 0; i < k->holes.n; i++) {
+        const HoleValue *h = &k->holes.at[i];
+        const char *text = !h->text ? arena_printf(g->arena, "%lld", (long long)h->value) : *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) : h->text;
+        to[i] = (Hole){ h->name, h->params, text };
+    }
     return k->holes.n;
 }
 
@@ -174,32 +180,29 @@ static void template_kernel(Gen *g, KernelText *t) {
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
     holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), identity ? "acc" : epilogue(g, t, axes) };
-    n += integer_holes(g, k, holes + n);
+    n += plain_holes(g, t, holes + n);
     template_fill(g->arena, &g->c, k->template_file, n, holes);
 }
 
-// Parameters: the input, then those of the two results that are wanted.
-static void sort_kernel(Gen *g, KernelText *t) {
+// The parameters are the operands in the template's own order; what the template calls by a name of its own begins with the kernel's.
+static void call_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
-    const Type *type = &k->operand[0]->type;
-    bool wide = type->dim[node_int(k->anchor, "axis", 0)] > INT32_MAX;
     Hole holes[64];
-    int n = integer_holes(g, k, holes);
-    t->params[t->n_params++] = (Param){ k->operand[0], "X", false };
-    for (int i = 0; i < k->writes.n; i++) t->params[t->n_params++] = (Param){ k->writes.at[i], k->writes.at[i]->def_out ? "P" : "Y", true };
+    Text sizes;
+    int n = plain_holes(g, t, holes);
+    for (int i = 0; i < k->args.n; i++) t->params[t->n_params++] = (Param){ k->args.at[i], "", k->args.at[i]->def == k->anchor };
     t->first_shared = t->n_params;
+    text_init(&sizes, g->arena);
+    text_printf(&sizes, "%s", "");
+    for (int i = 0; i < k->sizes.n; i++) text_printf(&sizes, ", int64_t %s", c_size(g, k, i));
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
-    holes[n++] = (Hole){ "BEFORE", NULL, arena_printf(g->arena, "%s_before", t->name) };
-    holes[n++] = (Hole){ "ELEMENT", NULL, expr_c_storage(type->dtype) };
-    holes[n++] = (Hole){ "KEY", NULL, expr_c_type(type->dtype) };
-    holes[n++] = (Hole){ "LOAD", "e", element_load(g->arena, type->dtype, "e") };
-    holes[n++] = (Hole){ "INDEX", NULL, wide ? "int64_t" : "int32_t" };
+    holes[n++] = (Hole){ "SIZES", NULL, sizes.at };
     template_fill(g->arena, &g->c, k->template_file, n, holes);
 }
 
 void c_kernel(Gen *g, KernelText *t) {
     print_origin(g->arena, &g->c, g->graph, t->kernel);
-    if (t->kernel->kind == KERNEL_SORT) sort_kernel(g, t);
+    if (t->kernel->kind == KERNEL_CALL) call_kernel(g, t);
     else if (t->kernel->template_file) template_kernel(g, t);
     else loop_kernel(g, t);
     text_printf(&g->c, "\n");

@@ -282,7 +282,7 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
 static void print_call(Run *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     line(r, depth);
-    text_printf(&r->body, "%s(", t->name);
+    text_printf(&r->body, k->fails ? "if (%s(" : "%s(", t->name);
     for (int j = 0; j < t->n_params; j++) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
@@ -290,7 +290,7 @@ static void print_call(Run *r, const Kernel *k, int depth) {
     }
     for (int j = 0; j < k->sizes.n; j++) text_printf(&r->body, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
     if (k->template_file) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
-    text_printf(&r->body, ");\n");
+    text_printf(&r->body, k->fails ? ")) return -5; /* BURN_ELIMIT */\n" : ");\n");
 }
 
 static void print_bounds(Text *out, const Symbol *s) {

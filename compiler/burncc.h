@@ -406,7 +406,8 @@ bool passes_run(Graph *g, const Options *o);            // false: diagnostics
 Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt);        // grad/reverse.c: appends the backward graph; NULL with diag
 // The same from outputs y whose gradients dy are given: the sum over y of dy * (dy/dwrt).
 Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt);
-bool pass_bind_dims(Graph *g, const Options *o);        // pins every symbol, then re-infers
+bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every symbol, then re-infers
+bool keeps_sizes(const Options *o);                     // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
 bool pass_expand(Graph *g);
 bool pass_fold(Graph *g);
 bool pass_simplify(Graph *g);
@@ -436,7 +437,7 @@ typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;        // s
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION, KERNEL_SORT,
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION, KERNEL_CALL,
     KERNEL_SIZES                                        // no code of its own: `sizes` are measured from the value that it reads
 } KernelKind;
 
@@ -450,7 +451,7 @@ typedef struct Convolution {                              // 1-D and 2-D are 3-D
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
 } Convolution;
 
-typedef struct HoleValue { const char *name; int64_t value; } HoleValue;
+typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;     // text NULL: the number; params: "e" of a hole that takes arguments
 
 struct Kernel {
     KernelKind kind;
@@ -468,7 +469,8 @@ struct Kernel {
     VEC(Value *) writes;
     VEC(int) sizes;                                     // symbols (numbers in graph_symbols) that its loops and expressions need
     Buffer *packed; int packed_rows;                    // the constant operand in the template's layout, or NULL; output channels in one of its panels
-    const char *template_file; VEC(HoleValue) holes;    // which template, and its integer holes
+    const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
+    VEC(Value *) args; bool fails;                      // KERNEL_CALL: parameters in order, inputs first; it returns an int, not 0 where a bound was passed
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
     Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`

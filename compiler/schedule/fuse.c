@@ -260,10 +260,10 @@ static void fuse_region(Fuser *f, Node *n) {
     if (k) found(f, k);
 }
 
-static void fuse_sort(Fuser *f, Node *n) {
-    bool wanted[2] = { false };
+static void fuse_call(Fuser *f, Node *n) {
+    bool *wanted = NEW_ARRAY(f->arena, bool, n->n_out);
     for (int i = 0; i < n->n_out; i++) wanted[i] = n->out[i] && f->needed[n->out[i]->id];
-    found(f, kernel_sort(f->arena, n, wanted[0], wanted[1]));
+    found(f, kernel_call(f->plan, n, wanted));
 }
 
 static void fuse_node(Fuser *f, Node *n) {
@@ -272,7 +272,7 @@ static void fuse_node(Fuser *f, Node *n) {
     if (n->op == OP_Concat) fuse_concat(f, v);
     else if (n->op == OP_ScatterND || n->op == OP_ScatterElements) fuse_scatter(f, n);
     else if (n->n_bodies) fuse_region(f, n);
-    else if (n->op == OP_Sort) fuse_sort(f, n);
+    else if (op_is_called(n->op)) fuse_call(f, n);
     else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);
     else diag_error(n->loc, "%s cannot be compiled by this version; it would have to be computed at compile time from constants", op_table[n->op].name);
 }

@@ -34,8 +34,9 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
 Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
 
-// sort.c: OP_Sort as a template kernel; values, positions: which outputs anyone uses
-Kernel *kernel_sort(Arena *a, Node *n, bool values, bool positions);
+// call.c: operations that are functions called with whole tensors
+bool op_is_called(Op op);
+Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 

@@ -12,7 +12,7 @@ static TileTarget tile_target(const Options *o) {
     return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
 }
 
-static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ name, value }); }
+static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
 
 static void hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
     for (int i = 0; i < 3; i++) hole(a, k, arena_printf(a, "%s%c", prefix, "DHW"[i]), v[i]);

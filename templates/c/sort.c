@@ -9,6 +9,7 @@
  *   LARGEST           1: downwards; equal keys keep their order either way
  *   VALUES POSITIONS  whether Y, and whether P (int64_t), is wanted
  *   RUN               elements of a run that insertion sorts, a power of two
+ *   SIZES             further parameters that the sizes are made of
  *
  * A line is read into runs, each sorted as its elements arrive; then runs are merged in pairs, back and forth between two halves of
  * the scratch memory. Elements move as they lie in memory, so that the result's bits are the input's.
@@ -33,6 +34,7 @@
 #define VALUES 1
 #define POSITIONS 1
 #define RUN 16
+#define SIZES
 // end holes
 
 static inline bool BEFORE(ELEMENT a, ELEMENT b)
@@ -49,14 +51,14 @@ static inline bool BEFORE(ELEMENT a, ELEMENT b)
 #endif
 }
 
-static void KERNEL(const ELEMENT *X,
+static void KERNEL(const ELEMENT *X
 #if VALUES
-                   ELEMENT *Y,
+                   , ELEMENT *Y
 #endif
 #if POSITIONS
-                   int64_t *P,
+                   , int64_t *P
 #endif
-                   unsigned char *scratch)
+                   SIZES, unsigned char *scratch)
 {
     for (ptrdiff_t line = 0; line < (ptrdiff_t)OUTER * INNER; line++) {
         const ptrdiff_t base = line / INNER * INNER * AXIS + line % INNER;
@@ -72,7 +74,6 @@ static void KERNEL(const ELEMENT *X,
             key[j] = x;
             at[j] = (INDEX)k;
         }
-#if AXIS > RUN
         INDEX *to_at = at + AXIS;
         ELEMENT *to = key + AXIS;
         for (ptrdiff_t width = RUN; width < AXIS; width *= 2) {
@@ -93,7 +94,6 @@ static void KERNEL(const ELEMENT *X,
             to_at = old_at;
             to = old;
         }
-#endif
         for (ptrdiff_t k = 0; k < AXIS; k++) {
 #if VALUES
             Y[base + k * INNER] = key[k];

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Called templates: operations that no loop over one element of the result can express (a sort, a search, strings of any length) are
+// functions from whole stored tensors to whole stored tensors. In: a node with a row below, and which of its outputs anyone uses.
+// Out: a kernel with a template under templates/c, its holes filled. Nothing fuses with it.
+//
+// To add an operation: its OP row in ops.def with `none` as lowering; the template (and its line in templates/meson.build); a row here:
+//   op, file
+//   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter when it is 0.
+//            NULL: the template always writes it
+//   fails    the function returns an int: not 0 when a bound that was set when compiling is passed, and the run then returns BURN_ELIMIT
+//   fill     sets the template's holes with hole(), hole_text() and hole_size(), and k->scratch_bytes; see call_sort
+//
+// The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, unsigned char *scratch). Sizes go into holes: a
+// constant is a number that `#if` can test; one that is known when the program runs is an expression over int64_t parameters, which
+// the hole SIZES declares (so `#define SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
+#include "schedule.h"
+
+#include <string.h>
+
+typedef struct Call { Arena *a; Graph *g; Kernel *k; Node *n; const bool *wanted; } Call;
+
+static void hole(Call *c, const char *name, int64_t value) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value }); }
+static void hole_text(Call *c, const char *name, const char *text) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .text = text }); }
+
+// A size, and the symbols in it as parameters.
+static void hole_size(Call *c, const char *name, Dim d) {
+    if (dim_is_const(d)) { hole(c, name, d); return; }
+    hole_text(c, name, dim_c_text(c->a, c->g, d));
+    int n;
+    graph_symbols(c->g, &n);
+    for (int i = 0; i < n; i++) {
+        bool have = !dim_uses(c->g, d, i);
+        for (int j = 0; j < c->k->sizes.n; j++) have = have || c->k->sizes.at[j] == i;
+        if (!have) VEC_PUSH(c->a, c->k->sizes, i);
+    }
+}
+
+// How elements of d are declared in memory, the type they are compared in, and the expression that reads one so.
+static void holes_element(Call *c, DType d, const char *element, const char *key, const char *load) {
+    Text t;
+    text_init(&t, c->a);
+    expr_c_load(&t, d, "e");
+    hole_text(c, element, expr_c_storage(d));
+    hole_text(c, key, expr_c_type(d));
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = load, .params = "e", .text = t.at });
+}
+
+static Dim product(Graph *g, const Type *t, int from, int to) {
+    Dim d = 1;
+    for (int i = from; i < to; i++) d = dim_mul(g, d, t->dim[i]);
+    return d;
+}
+
+static double log2_of(int64_t n) {
+    double bits = 0;
+    for (; n > 1; n = (n + 1) / 2) bits++;
+    return bits;
+}
+
+// (outer, axis, inner), with scratch memory for one line twice: its elements and their positions.
+static void call_sort(Call *c) {
+    const Type *t = &c->n->in[0]->type;
+    int axis = (int)node_int(c->n, "axis", 0);
+    int64_t length = dim_upper(c->g, t->dim[axis]);
+    bool wide = length > INT32_MAX;
+    hole_size(c, "OUTER", product(c->g, t, 0, axis));
+    hole_size(c, "AXIS", t->dim[axis]);
+    hole_size(c, "INNER", product(c->g, t, axis + 1, t->rank));
+    hole(c, "FLOAT", dtype_is_float(t->dtype));
+    hole(c, "LARGEST", node_int(c->n, "largest", 0) != 0);
+    hole_text(c, "BEFORE", "$before");
+    hole_text(c, "INDEX", wide ? "int64_t" : "int32_t");
+    holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
+    c->k->scratch_bytes = 2 * length * (int64_t)((wide ? sizeof(int64_t) : sizeof(int32_t)) + dtype_size(t->dtype));
+    c->k->flops = (double)type_count_upper(c->g, t) * log2_of(length);
+}
+
+typedef struct CallRow { Op op; const char *file; const char *wanted[2]; bool fails; void (*fill)(Call *c); } CallRow;
+
+static const CallRow rows[] = {
+    { OP_Sort, "c/sort.c", { "VALUES", "POSITIONS" }, false, call_sort },
+};
+
+static const CallRow *row_of(Op op) {
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].op == op) return &rows[i];
+    return NULL;
+}
+
+bool op_is_called(Op op) { return row_of(op) != NULL; }
+
+Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
+    const CallRow *row = row_of(n->op);
+    Arena *a = p->arena;
+    Kernel *k = NEW(a, Kernel);
+    Call c = { a, p->graph, k, n, wanted };
+    k->kind = KERNEL_CALL;
+    k->exprs = expr_pool_new(a);
+    k->anchor = n;
+    k->template_file = row->file;
+    k->fails = row->fails;
+    VEC_PUSH(a, k->nodes, n);
+    for (int i = 0; i < n->n_in; i++) {
+        if (!n->in[i]) continue;
+        VEC_PUSH(a, k->args, n->in[i]);
+        kernel_read(a, k, n->in[i]);
+        k->traffic += type_bytes_upper(p->graph, &n->in[i]->type);
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        const char *name = i < (int)COUNT(row->wanted) ? row->wanted[i] : NULL;
+        if (name) hole(&c, name, wanted[i]);
+        if (!n->out[i] || (name && !wanted[i])) continue;
+        VEC_PUSH(a, k->args, n->out[i]);
+        VEC_PUSH(a, k->writes, n->out[i]);
+        k->traffic += type_bytes_upper(p->graph, &n->out[i]->type);
+    }
+    row->fill(&c);
+    return k;
+}
