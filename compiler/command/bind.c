@@ -23,7 +23,7 @@ static bool bind_dim(Arena *a, Options *o, const Value *input, const char *name,
                        d->lo < d->hi ? " and up" : "");
             return false;
         }
-        d->lo = d->hi = size;
+        if (!keeps_sizes(o)) d->lo = d->hi = size;      // else the code takes every size in lo..hi
         return true;
     }
     VEC_PUSH(a, o->dims, (DimOption){ name, size, size });
@@ -110,7 +110,7 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
     text_init(&key, a);
     text_init(&diagnostics, a);
     *compiled = false;
-    for (int i = 0; i < own->dims.n; i++) text_printf(&key, "%s=%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo);
+    for (int i = 0; i < own->dims.n; i++) text_printf(&key, "%s=%lld..%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo, (long long)own->dims.at[i].hi);
     sequences_key(a, own, &key);
     text_append(&key, "", 0);
     *frozen = freeze(a, own, signature, in, how, &key);

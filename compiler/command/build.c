@@ -144,7 +144,7 @@ static bool descriptor_agrees(const burn_tensor_info *info, int n, Value *const 
         const Type *t = &values[i]->type;
         if ((int)info[i].dtype != (int)t->dtype || info[i].rank != t->rank) return false;
         for (int d = 0; d < t->rank; d++)
-            if (info[i].shape[d] != t->dim[d]) return false;
+            if (info[i].shape[d] != dim_upper(values[i]->graph, t->dim[d])) return false;
     }
     return true;
 }

@@ -36,6 +36,7 @@ typedef struct Job {
     Shared *shared;
     double seconds;                                     // 0: one run, else measure
     burn_tensor *in_args, *out_args;
+    int64_t (*out_shapes)[MAX_RANK];                    // what the run says of its outputs; shared with the child
 } Job;
 
 // ---------------------------------------------------------------- buffers
@@ -184,23 +185,25 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
     j->out_args = NEW_ARRAY(a, burn_tensor, j->n_out + 1);
     j->shared = mmap(NULL, sizeof *j->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (j->shared == MAP_FAILED) j->shared = NULL;
+    j->out_shapes = mmap(NULL, sizeof *j->out_shapes * (size_t)(j->n_out + 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (j->out_shapes == MAP_FAILED) j->out_shapes = NULL;
     size_t work = b->model ? b->model->workspace_bytes : 0;
-    bool ok = j->shared && region_open(&j->work, work, "workspace");
+    bool ok = j->shared && j->out_shapes && region_open(&j->work, work, "workspace");
     if (ok) poison(j->work.data, j->work.data + work);
     for (int i = 0; ok && i < j->n_in; i++) {
         size_t bytes = (size_t)type_bytes(&in->at[i]->type);
         ok = region_open(&j->in[i], bytes, g->inputs.at[i]->name);
         if (ok && bytes) memcpy(j->in[i].data, in->at[i]->data, bytes);
-        if (ok) j->in_args[i] = (burn_tensor){ j->in[i].data, bytes };
+        if (ok) j->in_args[i] = (burn_tensor){ j->in[i].data, bytes, in->at[i]->type.dim };
     }
     for (int i = 0; ok && i < j->n_out; i++) {
         const Type *t = &g->outputs.at[i]->type;
-        size_t bytes = (size_t)type_bytes(t);
+        size_t bytes = (size_t)type_bytes_upper(g, t);
         ok = region_open(&j->out[i], bytes, g->output_names.at[i]);
         if (!ok) break;
         if (t->dtype == DT_STRING) memset(j->out[i].data, 0, bytes);        // pointers
         else poison(j->out[i].data, j->out[i].data + bytes);
-        j->out_args[i] = (burn_tensor){ j->out[i].data, bytes };
+        j->out_args[i] = (burn_tensor){ j->out[i].data, bytes, j->out_shapes[i] };
     }
     return ok;
 }
@@ -209,6 +212,7 @@ static void job_close(Job *j) {
     for (int i = 0; i < j->n_in; i++) region_close(&j->in[i]);
     for (int i = 0; i < j->n_out; i++) region_close(&j->out[i]);
     region_close(&j->work);
+    if (j->out_shapes) munmap(j->out_shapes, sizeof *j->out_shapes * (size_t)(j->n_out + 1));
     if (j->shared) munmap(j->shared, sizeof *j->shared);
 }
 
@@ -224,8 +228,15 @@ const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **out
     const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout) : "not enough memory for the buffers";
     const Graph *g = b->plan->graph;
     for (int i = 0; !why && i < j.n_out; i++) {
-        outputs[i] = tensor_new(a, g->outputs.at[i]->type);
-        if (j.out[i].bytes) memcpy(outputs[i]->data, j.out[i].data, j.out[i].bytes);
+        Type t = g->outputs.at[i]->type;
+        bool fixed = type_is_static(&t);
+        for (int k = 0; k < t.rank; k++) {
+            if (!fixed) t.dim[k] = j.out_shapes[i][k];
+            if (t.dim[k] < 0) why = arena_printf(a, "gave output '%s' the size %lld", g->output_names.at[i], (long long)t.dim[k]);
+        }
+        if (why || (size_t)type_bytes(&t) > j.out[i].bytes) { why = why ? why : arena_printf(a, "gave output '%s' more than its buffer holds", g->output_names.at[i]); break; }
+        outputs[i] = tensor_new(a, t);
+        if (type_bytes(&t)) memcpy(outputs[i]->data, j.out[i].data, (size_t)type_bytes(&t));
     }
     job_close(&j);
     return why;

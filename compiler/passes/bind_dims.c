@@ -29,8 +29,7 @@ static void pin(Symbol *s, int64_t size) {
     s->pinned = true;
 }
 
-// Do the programs to be written take sizes? Shaders and training steps have them fixed.
-static bool keeps_sizes(const Options *o) { return !o->train && strcmp(o->machine.name, "vulkan"); }
+bool keeps_sizes(const Options *o) { return !o->train && strcmp(o->machine.name, "vulkan"); }
 
 static void pin_by_options(Graph *g, const Options *o) {
     int n;
