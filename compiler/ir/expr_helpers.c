@@ -176,7 +176,17 @@ static const Helper c_helpers[] = {
     FN("uint16_t", "burn_f32_to_bf16", "float v",
        "uint32_t u = burn_f32_bits(v);\n    uint32_t nan = (u >> 16 & 0x8000u) | 0x7fc0u, code = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
        "    return (uint16_t)(v != v ? nan : code);"),
-    C_ROUND("f16"), C_ROUND("bf16"), C_ROUND("f4e2m1"),
+    FN("float", "burn_round_f16", "float v",            // what the two conversions give one after the other
+       "uint32_t u = burn_f32_bits(v), a = u & 0x7fffffffu, normal = (a + 0xfffu + (a >> 13 & 1u)) & 0xffffe000u;\n"
+       "    uint32_t tiny = 0u - (uint32_t)(a < 0x38800000u), large = 0u - (uint32_t)(a >= 0x477ff000u), nan = 0u - (uint32_t)(a > 0x7f800000u);\n"
+       "    int32_t units = (int32_t)(burn_f32_bits(burn_f32_of_bits(a) + 0.5f) - 0x3f000000u);\n"
+       "    uint32_t subnormal = burn_f32_bits((float)units * 5.96046448e-08f);  /* 2^-24 */\n"
+       "    uint32_t code = (subnormal & tiny) | (normal & ~tiny);\n"
+       "    return burn_f32_of_bits((u & 0x80000000u) | (code & ~large) | (0x7f800000u & large) | (0x400000u & nan));"),
+    FN("float", "burn_round_bf16", "float v",
+       "uint32_t u = burn_f32_bits(v), nan = (u & 0x80000000u) | 0x7fc00000u, code = (u + 0x7fffu + (u >> 16 & 1u)) & 0xffff0000u;\n"
+       "    return burn_f32_of_bits(v != v ? nan : code);"),
+    C_ROUND("f4e2m1"),
     FN("float", "burn_small_to_f32", "uint32_t code, int mantissa, int bias",
        "return burn_f32_of_bits(code << (23 - mantissa)) * burn_f32_of_bits((uint32_t)(254 - bias) << 23);"),
     FN("uint32_t", "burn_small_from_f32", "float v, int mantissa, int bias",

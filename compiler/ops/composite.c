@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Composites that keep their name until a back end declines them: softmaxes, derived reductions, average pooling, transposed
 // convolution and losses (normalisations: ops/normalize.c). Each expand_X builds the same function from primitives, which then folds,
-// fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are rounded once, at the end.
+// fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are rounded once, at the end; Softmax rounds each step.
 #include "common.h"
 #include "ops.h"
 
@@ -45,13 +45,32 @@ static bool softmax_axis(Node *n, int64_t *axis) {
 }
 
 // ---------------------------------------------------------------- Softmax, LogSoftmax, Hardmax
+// x summed along axis, kept as 1. A short sum of bf16 is rounded after each addition, as the type's arithmetic says and ONNX's reference does;
+// in a long one its 8 bits would lose the terms, so that is rounded once, as every other type is.
+static Value *sum_in_type(Graph *g, Value *x, int64_t axis) {
+    enum { SHORT = 16 };
+    if (!x || x->type.dtype != DT_BF16 || !dim_is_const(x->type.dim[axis]) || x->type.dim[axis] > SHORT || x->type.dim[axis] < 1) return b_reduce(g, OP_ReduceSum, x, 1, &axis, true);
+    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK], count = x->type.dim[axis];
+    Type t = x->type;
+    Value *sum = NULL;
+    t.dim[axis] = 1;
+    for (int i = 0; i < t.rank; i++) steps[i] = 1;
+    for (int64_t i = 0; i < count; i++) {
+        starts[axis] = i;
+        Value *part = b_slice(g, x, starts, steps, t.dim);
+        sum = i ? b_binary(g, OP_Add, sum, part) : part;
+    }
+    return sum;
+}
+
+// In the input's own type, each step rounded to it: the standard defines Softmax by these steps.
 bool expand_softmax(Node *n, Value **out) {
     Graph *g = n->graph;
     int64_t axis;
     if (!softmax_axis(n, &axis)) return false;
-    Value *x = b_wide(g, n->in[0]);
+    Value *x = n->in[0];
     Value *e = b_unary(g, OP_Exp, b_binary(g, OP_Sub, x, range_maximum(g, x, 1, &axis)));
-    return expand_done(n, b_binary(g, OP_Div, e, b_reduce(g, OP_ReduceSum, e, 1, &axis, true)), out);
+    return expand_done(n, b_binary(g, OP_Div, e, sum_in_type(g, e, axis)), out);
 }
 
 static Value *log_softmax(Graph *g, Value *x, int64_t axis) {

@@ -94,20 +94,40 @@ static Expr *lower_inside(Lower *l, Value *v, Expr *const *idx) {
     return e;
 }
 
-Expr *lower_load(Lower *l, Value *v, Expr *const *idx) {
-    State *s = l->state;
-    Fusion *f = s->fusion;
-    if (v == f->anchor && !f->views_only) {
-        if (!l->guard && lower_flat(l, &v->type, idx) == f->anchor_flat) return expr_acc(l->p, v->type.dtype);
-        if (!f->violation) f->violation = v;
-        return expr_acc(l->p, v->type.dtype);
+static Expr *lower_anchor(Lower *l, Value *v, Expr *const *idx) {
+    Fusion *f = ((State *)l->state)->fusion;
+    bool same = !l->guard && lower_flat(l, &v->type, idx) == f->anchor_flat;
+    if (!same && !f->violation) f->violation = v;
+    return expr_acc(l->p, v->type.dtype);
+}
+
+// Small floats are computed in f32: does e hold a value of its dtype all the same?
+static bool is_rounded(const Expr *e, int depth) {
+    switch (e->op) {
+    case E_Const: case E_Load: case E_Cast: case E_Bits: return true;
+    case E_Neg: case E_Abs: return depth > 0 && is_rounded(e->a[0], depth - 1);
+    case E_Min: case E_Max: return depth > 0 && is_rounded(e->a[0], depth - 1) && is_rounded(e->a[1], depth - 1);
+    case E_Select: return depth > 0 && is_rounded(e->a[1], depth - 1) && is_rounded(e->a[2], depth - 1);
+    default: return false;
     }
-    return lowers_in_place(s, v) ? lower_inside(l, v, idx) : load(l, v, idx);
+}
+
+// A value that is never stored is rounded as if it were: fusing does not change results.
+static Expr *rounded(Lower *l, Expr *e) {
+    enum { LOOK = 6 };
+    if (!e || !dtype_is_small_float(e->dtype) || is_rounded(e, LOOK)) return e;
+    return expr_cast(l->p, expr_cast(l->p, e, DT_F32), e->dtype);
+}
+
+Expr *lower_load(Lower *l, Value *v, Expr *const *idx) {
+    const State *s = l->state;
+    if (v == s->fusion->anchor && !s->fusion->views_only) return rounded(l, lower_anchor(l, v, idx));
+    return lowers_in_place(s, v) ? rounded(l, lower_inside(l, v, idx)) : load(l, v, idx);
 }
 
 Expr *lower_root(Lower *l, Value *v, Expr *const *idx) {
     const State *s = l->state;
-    if (v == s->fusion->anchor) return lower_load(l, v, idx);
+    if (v == s->fusion->anchor) return lower_anchor(l, v, idx);
     return v->def && !v->data ? lower_inside(l, v, idx) : load(l, v, idx);
 }
 

@@ -9,7 +9,7 @@ import random
 import struct
 from itertools import product
 
-from onnx_wire import (BOOL, FLOAT, INT8, INT32, INT64, UINT8, attribute, blob, flatten, function, graph, integer, model, node, pack,
+from onnx_wire import (BOOL, FLOAT, FLOAT16, INT8, INT32, INT64, UINT8, attribute, blob, flatten, function, graph, integer, model, node, pack,
                        tensor, value_info)
 
 
@@ -307,6 +307,23 @@ def casts():
                  [([x], [ints, [[v != 0 for v in r] for r in x], ints, [[float(v != 0) for v in r] for r in x]])])
 
 
+def half_steps():
+    """Each tensor of f16 is rounded to it, stored or fused, a product of matrices and a softmax's steps as well."""
+    n = 24
+
+    def half(v):
+        return struct.unpack("e", struct.pack("e", v))[0]
+    x, y, w = (nest([half(v) for v in numbers(seed, size)], shape) for seed, size, shape in ((91, n, (n,)), (92, n, (n,)), (93, n * 4, (n, 4))))
+    chain = [half(half(half(half(a * b) + a) - b) * b) for a, b in zip(x, y)]
+    product = [half(math.fsum(x[k] * w[k][j] for k in range(n))) for j in range(4)]
+    e = [half(math.exp(half(v - max(x)))) for v in x]
+    total = half(math.fsum(e))
+    nodes = [node("Mul", ["x", "y"], ["a"]), node("Add", ["a", "x"], ["b"]), node("Sub", ["b", "y"], ["c"]), node("Mul", ["c", "y"], ["chain"]),
+             node("MatMul", ["x", "w"], ["p"]), node("Mul", ["p", "p"], ["square"]), node("Softmax", ["x"], ["soft"], axis=0)]
+    return Model(nodes, [("x", FLOAT16, [n]), ("y", FLOAT16, [n])], [("chain", FLOAT16, [n]), ("square", FLOAT16, [4]), ("soft", FLOAT16, [n])],
+                 [([x, y], [chain, [half(v * v) for v in product], [half(v / total) for v in e]])], [tensor("w", FLOAT16, w)])
+
+
 def integer_arithmetic():
     """Truncating division, both remainders, wrapping bytes."""
     x, y = [-7, 7, -8, 100, -2147483647], [2, -2, 3, 7, 10]
@@ -529,5 +546,6 @@ def optimizers():
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
-       argmax_ties, top_k, casts, integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
+       argmax_ties, top_k, casts, half_steps,
+       integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers)
