@@ -207,9 +207,12 @@ static OnnxGraphDef *decode_graph(Decoder *d, const Onnx__GraphProto *p) {
         inits[g->n_inits++] = (OnnxInit){ name, decode_sparse(d, s, name, &d->file) };
     }
     OnnxInput *inputs = NEW_ARRAY(d->arena, OnnxInput, p->n_input + 1), *outputs = NEW_ARRAY(d->arena, OnnxInput, p->n_output + 1);
+    OnnxInput *infos = NEW_ARRAY(d->arena, OnnxInput, p->n_value_info + 1);
     for (size_t i = 0; i < p->n_input; i++) inputs[i] = decode_input(d, p->input[i]);
     for (size_t i = 0; i < p->n_output; i++) outputs[i] = decode_input(d, p->output[i]);
+    for (size_t i = 0; i < p->n_value_info; i++) infos[i] = decode_input(d, p->value_info[i]);
     g->inits = inits;
+    g->infos = infos; g->n_infos = (int)p->n_value_info;
     g->inputs = inputs; g->n_inputs = (int)p->n_input;
     g->outputs = outputs; g->n_outputs = (int)p->n_output;
     g->nodes = decode_nodes(d, p->n_node, p->node);

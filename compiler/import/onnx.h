@@ -66,8 +66,8 @@ typedef struct OnnxInput {                              // a declared input or o
 typedef struct OnnxInit { const char *name; Tensor *tensor; } OnnxInit;
 struct OnnxGraphDef {
     const char *name;
-    int n_nodes, n_inits, n_inputs, n_outputs;
-    const OnnxNodeDef *nodes; const OnnxInit *inits; const OnnxInput *inputs, *outputs;
+    int n_nodes, n_inits, n_inputs, n_outputs, n_infos;
+    const OnnxNodeDef *nodes; const OnnxInit *inits; const OnnxInput *inputs, *outputs, *infos;     // infos: value_info, of values between the nodes
 };
 typedef struct OnnxOpset { const char *domain; int64_t version; } OnnxOpset;
 typedef struct OnnxFunction {

@@ -3,7 +3,7 @@
 //
 // In: OnnxModel. Out: Graph, or NULL with diagnostics. The idea: a Scope maps names to values, and scopes nest as graphs do. A node that fails
 // binds its outputs to `poison`, whose users are passed over in silence, so that every independent mistake of a model is reported, once.
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -383,6 +383,33 @@ static bool inline_body(OnnxNode *n, const OnnxGraphDef *body, Graph *g, int n_i
     n->g->loc = n->loc;
     for (int i = 0; i < n_out; i++) n->poisoned = n->poisoned || out[i] == &poison;
     return diag_errors() == errors && !n->poisoned;
+}
+
+static const OnnxInput *find_info(int count, const OnnxInput *infos, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (!strcmp(infos[i].name, name)) return &infos[i];
+    return NULL;
+}
+
+// An output of a function's node is declared where it is an output of the call, too.
+const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
+    const char *name = out < n->def->n_out ? n->def->out[out] : "";
+    for (const Call *c = n->scope->call; c; c = c->up) {
+        int k = 0;
+        while (k < c->function->n_out && strcmp(c->function->out[k], name)) k++;
+        name = k < c->function->n_out && k < c->node->n_out ? c->node->out[k] : "";
+    }
+    const OnnxGraphDef *g = n->import->model->graph;
+    const OnnxInput *info = *name ? find_info(g->n_outputs, g->outputs, name) : NULL;
+    if (!info && *name) info = find_info(g->n_infos, g->infos, name);
+    return info && info->has_shape && axis < info->rank ? &info->dim[axis] : NULL;
+}
+
+const DimOption *onnx_dim_option(const OnnxNode *n, const char *name) {
+    const Options *o = n->import->options;
+    for (int i = 0; o && i < o->dims.n; i++)
+        if (!strcmp(o->dims.at[i].name, name)) return &o->dims.at[i];
+    return NULL;
 }
 
 const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr) {

@@ -2,7 +2,7 @@
 // ONNX's indexed reads and writes, and what is built from them: one-hot, top-k, reversal.
 //
 // In: an OnnxNode. Out: Gather*, Scatter*, Sort. Indices may be i32 or i64, negative ones count from the end.
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <string.h>
 
@@ -61,15 +61,18 @@ Value *onnx_scatter_nd(OnnxNode *n) {
 
 // values = [off, on]; 1 where the coordinate along the new axis is the index.
 Value *onnx_one_hot(OnnxNode *n) {
-    int64_t depth;
+    Dim depth;
     int count, axis;
-    if (!onnx_inputs(n, 3) || !onnx_ints_input(n, 1, "the depth", &depth, &count, 1)) return NULL;
+    Value *list = onnx_list(n, 1, "the depth", &count);
+    if (!onnx_inputs(n, 3) || !list) return NULL;
     Value *at = b_cast(n->g, n->in[0], DT_I64), *values = n->in[2];
     int rank = at->type.rank + 1;
     if (!onnx_axis(n, onnx_int(n, "axis", -1), rank, &axis)) return NULL;
-    if (depth < 0 || values->type.rank != 1 || values->type.dim[0] != 2) return onnx_fail(n, "wants a depth of at least 0 and two values");
-    const char *wrap = arena_printf(n->g->arena, "x < 0 ? x + %lld : x", (long long)depth);
-    at = onnx_insert(n, ONNX_MAP(n, wrap, "x", at), axis);
+    if (count != 1 || values->type.rank != 1 || values->type.dim[0] != 2) return onnx_fail(n, "wants one depth and two values");
+    if (!onnx_measure(n, list, 0, 0, axis, 0, NO_LIMIT, &depth)) return NULL;
+    if (dim_is_const(depth)) at = ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %lld : x", (long long)depth), "x", at);
+    else at = ONNX_MAP(n, "x < 0 ? x + y : x", "x y", at, onnx_number(n, depth));
+    at = onnx_insert(n, at, axis);
     if (!at) return NULL;
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++) dims[i] = i == axis ? depth : 1;
@@ -91,14 +94,15 @@ Value *onnx_reverse_sequence(OnnxNode *n) {
 }
 
 Value *onnx_top_k(OnnxNode *n) {
-    int64_t k = 0;
+    Dim k = 0;
     int count, axis;
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0];
+    if (!onnx_inputs(n, 1) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis)) return NULL;
+    Value *x = n->in[0], *list = n->opset < 10 ? NULL : onnx_list(n, 1, "k", &count);
     if (n->opset < 10) k = onnx_int(n, "k", 0);
-    else if (!onnx_ints_input(n, 1, "k", &k, &count, 1)) return NULL;
-    if (!onnx_axis(n, onnx_int(n, "axis", -1), x->type.rank, &axis)) return NULL;
-    if (k < 0 || (dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis])) return onnx_fail(n, "k is %lld, the axis has %lld elements", (long long)k, (long long)x->type.dim[axis]);
+    else if (!list || count != 1) return list ? onnx_fail(n, "k must be a single number") : NULL;
+    else if (!onnx_measure(n, list, 0, 0, axis, 0, x->type.dim[axis], &k)) return NULL;
+    if (n->opset < 10 && k < 0) return onnx_fail(n, "k is %lld", (long long)k);
+    if (dim_is_const(k) && dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis]) return onnx_fail(n, "k is %lld, the axis has %lld elements", (long long)k, (long long)x->type.dim[axis]);
     onnx_int(n, "sorted", 1);
     Node *node = graph_node(n->g, OP_Sort, 1, &x, 2);
     node_set_int(node, "axis", axis);

@@ -3,7 +3,7 @@
 //
 // In: an OnnxNode. Out: Reduce*, Arg*, Cum* and maps around them. The idea: what differs between versions is where the axes come from; the rest is one
 // table of what happens before and after the sum.
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <string.h>
 
@@ -17,18 +17,28 @@ static bool reduce_axes(OnnxNode *n, int rank, int64_t *axes, int *count) {
     return true;
 }
 
+// What is reduced: axes that are known, or (run) those that the program finds in input 1.
+typedef struct Over { const RunAxes *run; int count; const int64_t *axes; } Over;
+
+static Value *reduce_over(OnnxNode *n, Op op, Value *x, const Over *o, bool keep) {
+    if (!o->run) return b_reduce(n->g, op, x, o->count, o->axes, keep);
+    x = onnx_reduce_run(n, op, x, o->run);
+    return keep ? x : onnx_reduce_drop(n, x, o->run);
+}
+
 // log(sum(exp(x))) = m + log(sum(exp(x - m))), with m = max(x), or 0 where that is infinite.
-static Value *log_sum_exp(OnnxNode *n, Value *x, int count, const int64_t *axes, bool keep) {
-    Value *m = b_reduce(n->g, OP_ReduceMax, x, count, axes, true);
+static Value *log_sum_exp(OnnxNode *n, Value *x, const Over *o, bool keep) {
+    Value *m = reduce_over(n, OP_ReduceMax, x, o, true);
     m = ONNX_MAP(n, "isinf(x) ? 0 : x", "x", m);
-    Value *sum = b_reduce(n->g, OP_ReduceSum, ONNX_MAP(n, "exp(x - y)", "x y", x, m), count, axes, true);
+    Value *sum = reduce_over(n, OP_ReduceSum, ONNX_MAP(n, "exp(x - y)", "x y", x, m), o, true);
     Value *v = ONNX_MAP(n, "log(x) + y", "x y", sum, m);
-    if (!v || keep || !count) return v;
+    if (!v || keep || !o->count) return v;
+    if (o->run) return onnx_reduce_drop(n, v, o->run);
     Dim dims[MAX_RANK];
     int rank = 0;
     for (int i = 0; i < v->type.rank; i++) {
         bool reduced = false;
-        for (int k = 0; k < count; k++) reduced = reduced || axes[k] == i;
+        for (int k = 0; k < o->count; k++) reduced = reduced || o->axes[k] == i;
         if (!reduced) dims[rank++] = v->type.dim[i];
     }
     return b_reshape(n->g, v, rank, dims);
@@ -41,19 +51,27 @@ Value *onnx_reduce(OnnxNode *n) {
         { "ReduceL2", "x * x", OP_ReduceSum, "sqrt(x)" }, { "ReduceSumSquare", "x * x", OP_ReduceSum, NULL }, { "ReduceLogSum", NULL, OP_ReduceSum, "log(x)" },
     };
     int64_t axes[MAX_RANK];
-    int count;
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
     DType d = x->type.dtype;
     bool keep = onnx_int(n, "keepdims", 1) != 0;
-    if (!reduce_axes(n, x->type.rank, axes, &count)) return NULL;
-    if (!strcmp(n->def->op, "ReduceLogSumExp")) return log_sum_exp(n, x, count, axes, keep);
+    RunAxes run;
+    Over over = { .axes = axes };
+    if (onnx_knows(n, 1)) {
+        if (!reduce_axes(n, x->type.rank, axes, &over.count)) return NULL;
+    } else {
+        if (!onnx_run_axes(n, x, &run)) return NULL;
+        over.run = &run;
+        over.count = run.count;
+        onnx_int(n, "noop_with_empty_axes", 0);
+    }
+    if (!strcmp(n->def->op, "ReduceLogSumExp")) return log_sum_exp(n, x, &over, keep);
     for (size_t i = 0; i < COUNT(forms); i++) {
         if (strcmp(forms[i].name, n->def->op)) continue;
         if (d == DT_BOOL) x = b_cast(n->g, x, DT_U8);
         DType sum = forms[i].after && dtype_is_int(d) ? DT_F64 : x->type.dtype;
         if (forms[i].before) x = ONNX_MAP(n, forms[i].before, "x", x);
-        Value *v = b_cast(n->g, b_reduce(n->g, forms[i].op, x, count, axes, keep), sum);
+        Value *v = b_cast(n->g, reduce_over(n, forms[i].op, x, &over, keep), sum);
         if (forms[i].after) v = ONNX_MAP(n, forms[i].after, "x", v);
         return b_cast(n->g, v, d);
     }
@@ -72,13 +90,23 @@ Value *onnx_arg(OnnxNode *n) {
 
 Value *onnx_cumulate(OnnxNode *n) {
     int64_t given;
-    int axis, count;
-    if (!onnx_inputs(n, 2) || !onnx_ints_input(n, 1, "the axis", &given, &count, 1) || !onnx_axis(n, given, n->in[0]->type.rank, &axis)) return NULL;
-    Node *node = graph_node(n->g, !strcmp(n->def->op, "CumSum") ? OP_CumSum : OP_CumProd, 1, n->in, 1);
+    int axis = 0, count;
+    if (!onnx_inputs(n, 2)) return NULL;
+    Value *x = n->in[0];
+    const Type t = x->type;
+    bool run = !onnx_knows(n, 1) && t.rank > 1;         // over one dimension there is one choice
+    if (run) {
+        if (!(x = onnx_lines_run(n, x, n->in[1]))) return NULL;
+        axis = 1;
+    } else if (t.rank != 1 || onnx_knows(n, 1)) {
+        if (!onnx_ints_input(n, 1, "the axis", &given, &count, 1) || !onnx_axis(n, given, t.rank, &axis)) return NULL;
+    }
+    Node *node = graph_node(n->g, !strcmp(n->def->op, "CumSum") ? OP_CumSum : OP_CumProd, 1, &x, 1);
     node_set_int(node, "axis", axis);
     node_set_int(node, "exclusive", onnx_int(n, "exclusive", 0));
     node_set_int(node, "reverse", onnx_int(n, "reverse", 0));
-    return onnx_finish(node);
+    x = onnx_finish(node);
+    return run ? b_reshape(n->g, x, t.rank, t.dim) : x;
 }
 
 // ---------------------------------------------------------------- softmax, log-softmax, hardmax

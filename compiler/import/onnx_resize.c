@@ -4,7 +4,7 @@
 // In: an OnnxNode whose sizes are known. Out: one step per resized axis: a view where every element is repeated or skipped, a gather for `nearest`,
 // a few weighted gathers for `linear` and `cubic`, a product with a constant matrix for wide (antialiasing) filters. The idea: each output
 // coordinate o reads the input at x(o), a formula that coordinate_transformation_mode chooses, with weights filter((i - x) * scale).
-#include "import/onnx.h"
+#include "import/onnx_resize.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,21 +12,6 @@
 #define MAX_TAPS 4              // weighted gathers; wider filters become matrices
 #define MAX_SUPPORT 4096
 #define MAX_PLACE 1e12
-
-typedef struct AxisPlan {
-    int axis;
-    int64_t in, out;
-    double scale, roi_start, roi_end;
-} AxisPlan;
-
-typedef struct Resize {
-    enum { NEAREST, LINEAR, CUBIC } mode;
-    const char *coordinates, *rounding;
-    bool antialias, exclude_outside;
-    double cubic_a, extrapolation;
-    int count;
-    AxisPlan axes[MAX_RANK];
-} Resize;
 
 static bool is(const char *s, const char *t) { return !strcmp(s, t); }
 
@@ -36,7 +21,7 @@ static double source(const Resize *r, const AxisPlan *p, int64_t o) {
     if (is(r->coordinates, "asymmetric")) return x / p->scale;
     if (is(r->coordinates, "tf_half_pixel_for_nn")) return (x + 0.5) / p->scale;
     if (is(r->coordinates, "align_corners")) return width == 1 ? 0 : x * (in - 1) / (width - 1);
-    if (is(r->coordinates, "pytorch_half_pixel")) return p->out == 1 ? (r->mode == NEAREST ? 0 : -0.5) : (x + 0.5) / p->scale - 0.5;
+    if (is(r->coordinates, "pytorch_half_pixel")) return p->out == 1 ? (r->mode == RESIZE_NEAREST ? 0 : -0.5) : (x + 0.5) / p->scale - 0.5;
     if (is(r->coordinates, "half_pixel_symmetric")) return in / 2 * (1 - (double)p->out / width) + (x + 0.5) / p->scale - 0.5;
     if (is(r->coordinates, "tf_crop_and_resize")) {
         double span = (p->roi_end - p->roi_start) * (in - 1);
@@ -64,7 +49,7 @@ static int64_t nearest(const Resize *r, const AxisPlan *p, double x) {
 
 static double filter(const Resize *r, double d) {
     d = fabs(d);
-    if (r->mode == LINEAR) return d < 1 ? 1 - d : 0;
+    if (r->mode == RESIZE_LINEAR) return d < 1 ? 1 - d : 0;
     double a = r->cubic_a;
     if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
     return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
@@ -73,7 +58,7 @@ static double filter(const Resize *r, double d) {
 // The weights of one output coordinate on all input coordinates (row: `in` zeros at first).
 static void weigh(const Resize *r, const AxisPlan *p, double x, double *row) {
     double shrink = r->antialias && p->scale < 1 ? p->scale : 1, sum = 0;
-    int64_t support = (int64_t)ceil((r->mode == LINEAR ? 1 : 2) / shrink), first = (int64_t)floor(x) - support + 1, last = (int64_t)floor(x) + support;
+    int64_t support = (int64_t)ceil((r->mode == RESIZE_LINEAR ? 1 : 2) / shrink), first = (int64_t)floor(x) - support + 1, last = (int64_t)floor(x) + support;
     for (int64_t i = first; i <= last; i++) {
         double w = filter(r, ((double)i - x) * shrink);
         if (r->exclude_outside && (i < 0 || i >= p->in)) continue;
@@ -186,12 +171,12 @@ static Value *filtered_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Val
 
 static Value *resize(OnnxNode *n, const Resize *r, Value *x) {
     DType d = x->type.dtype, wide = dtype_is_float(d) ? onnx_wide(d) : DT_F32;
-    if (r->mode != NEAREST) x = b_cast(n->g, x, wide);
+    if (r->mode != RESIZE_NEAREST) x = b_cast(n->g, x, wide);
     for (int i = 0; i < r->count && x; i++) {
         const AxisPlan *p = &r->axes[i];
         if (p->in == p->out && p->scale == 1 && !is(r->coordinates, "tf_crop_and_resize")) continue;
         if (p->in == 0 || p->out == 0) return onnx_fail(n, "axis %d: an empty axis cannot be resized", p->axis);
-        x = r->mode == NEAREST ? nearest_axis(n, r, p, x) : filtered_axis(n, r, p, x);
+        x = r->mode == RESIZE_NEAREST ? nearest_axis(n, r, p, x) : filtered_axis(n, r, p, x);
     }
     return b_cast(n->g, x, d);
 }
@@ -268,7 +253,7 @@ static bool read_mode(OnnxNode *n, Resize *r) {
     bool old = n->opset < 11, known = false;
     const char *mode = onnx_string(n, "mode", "nearest");
     if (!is(mode, "nearest") && !is(mode, "linear") && !is(mode, "bilinear") && !is(mode, "cubic")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode), false;
-    r->mode = is(mode, "nearest") ? NEAREST : is(mode, "cubic") ? CUBIC : LINEAR;
+    r->mode = is(mode, "nearest") ? RESIZE_NEAREST : is(mode, "cubic") ? RESIZE_CUBIC : RESIZE_LINEAR;
     r->coordinates = old ? "asymmetric" : onnx_string(n, "coordinate_transformation_mode", "half_pixel");
     r->rounding = old ? "floor" : onnx_string(n, "nearest_mode", "round_prefer_floor");
     for (size_t i = 0; i < COUNT(coordinates); i++) known = known || is(coordinates[i], r->coordinates);
@@ -288,25 +273,36 @@ static bool has_elements(const OnnxNode *n, int i) {
     return v && !(v->type.rank == 1 && v->type.dim[0] == 0);
 }
 
+// May coordinates and weights be constants?
+static bool known_inputs(const OnnxNode *n, const Resize *r, int numbers) {
+    Value *v = onnx_optional(n, numbers), *roi = is(r->coordinates, "tf_crop_and_resize") ? onnx_optional(n, 1) : NULL;
+    return type_is_static(&n->in[0]->type) && (!v || value_const(v)) && (!roi || value_const(roi));
+}
+
 Value *onnx_resize(OnnxNode *n) {
     Resize r = { 0 };
     int64_t axes[MAX_RANK];
     bool given;
-    if (!onnx_inputs(n, 1) || !read_mode(n, &r) || !onnx_static(n, n->in[0], "Resize")) return NULL;
+    if (!onnx_inputs(n, 1) || !read_mode(n, &r)) return NULL;
     Value *x = n->in[0];
     if (!onnx_axes(n, 99, x->type.rank, axes, &r.count, &given)) return NULL;
     if (!given)
         for (r.count = 0; r.count < x->type.rank; r.count++) axes[r.count] = r.count;
-    bool ok = n->opset >= 11 && has_elements(n, 3) ? read_sizes(n, &r, x, axes) : read_scales(n, &r, x, n->opset < 11 ? 1 : 2, axes);
+    bool by_sizes = n->opset >= 11 && has_elements(n, 3);
+    int scales_at = n->opset < 11 ? 1 : 2;
+    if (!known_inputs(n, &r, by_sizes ? 3 : scales_at)) return onnx_resize_run(n, &r, axes, by_sizes ? -1 : scales_at);
+    bool ok = by_sizes ? read_sizes(n, &r, x, axes) : read_scales(n, &r, x, scales_at, axes);
     return ok && read_roi(n, &r) ? resize(n, &r, x) : NULL;
 }
 
 Value *onnx_upsample(OnnxNode *n) {
     Resize r = { 0 };
-    if (!onnx_inputs(n, 1) || !read_mode(n, &r) || !onnx_static(n, n->in[0], "Upsample")) return NULL;
+    if (!onnx_inputs(n, 1) || !read_mode(n, &r)) return NULL;
     Value *x = n->in[0];
     int64_t axes[MAX_RANK];
     for (r.count = 0; r.count < x->type.rank; r.count++) axes[r.count] = r.count;
+    if (n->opset >= 9 && !known_inputs(n, &r, 1)) return onnx_resize_run(n, &r, axes, 1);
+    if (n->opset < 9 && !onnx_static(n, x, "Upsample")) return NULL;
     if (n->opset >= 9) return read_scales(n, &r, x, 1, axes) && read_roi(n, &r) ? resize(n, &r, x) : NULL;
     const OnnxAttr *scales = onnx_attr(n, "scales", ONNX_FLOATS);
     if (!scales || scales->n != r.count) return onnx_fail(n, "attribute \"scales\" must have one element per dimension");

@@ -3,7 +3,7 @@
 //
 // In: an OnnxNode. Out: views (Reshape, Transpose, Slice, Pad, Concat, Expand). The idea: shape-like inputs are read while importing
 // (onnx_dims.c) and become attributes; they may hold symbolic dimensions where the meaning does not depend on their size.
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,7 +61,13 @@ Value *onnx_constant_of_shape(OnnxNode *n) {
     DimValue v[MAX_DIM_VALUES];
     Dim dims[MAX_RANK];
     int count;
-    if (!onnx_shape_input(n, 0, "the shape", v, &count) || !to_dims(n, v, count, dims)) return NULL;
+    if (!onnx_inputs(n, 1)) return NULL;
+    if (onnx_dim_values(n->g, n->in[0], v, &count)) {
+        if (!to_dims(n, v, count, dims)) return NULL;
+    } else {
+        Value *list = onnx_list(n, 0, "the shape", &count);
+        if (!list || !onnx_measure_all(n, list, count, NULL, dims)) return NULL;
+    }
     const OnnxAttr *a = onnx_attr(n, "value", ONNX_TENSOR);
     if (!a) return onnx_filled(n, DT_F32, 0, count, dims);
     if (!a->tensor) return onnx_fail(n, "attribute \"value\" holds no tensor");
@@ -99,23 +105,29 @@ Value *onnx_range(OnnxNode *n) {
     Dim size;
     if (dtype_is_float(d)) {
         Tensor *t[3];
-        for (int i = 0; i < 3; i++)
-            if (!(t[i] = onnx_const_number(n, i, "the limit"))) return NULL;
+        for (int i = 0; i < 3; i++) {
+            t[i] = value_const(n->in[i]);
+            if (!t[i]) return onnx_range_run(n);
+            if (type_count(&t[i]->type) != 1) return onnx_fail(n, "start, limit and step must be single numbers");
+        }
         double delta = tensor_get_f(t[2], 0), steps = ceil((tensor_get_f(t[1], 0) - tensor_get_f(t[0], 0)) / delta);
         if (!(steps < 1e12)) return onnx_fail(n, "the range has no end");
         size = steps > 0 ? (int64_t)steps : 0;
     } else {
         for (int i = 0; i < 3; i++)
-            if (!onnx_shape_input(n, i, "the limit", v[i], &count) || count != 1) return onnx_fail(n, "start, limit and step must be single numbers");
-        if (v[2]->symbolic || v[2]->v == 0) return onnx_fail(n, "the step is zero or not known");
+            if (!onnx_dim_values(n->g, n->in[i], v[i], &count)) return onnx_range_run(n);
+            else if (count != 1) return onnx_fail(n, "start, limit and step must be single numbers");
+        if (v[2]->symbolic) return onnx_range_run(n);
+        if (v[2]->v == 0) return onnx_fail(n, "the step is zero");
         int64_t delta = v[2]->v;
         if (!v[0]->symbolic && !v[1]->symbolic) {
             int64_t span = v[1]->v - v[0]->v;
             size = span / delta + (span % delta != 0 && (span < 0) == (delta < 0));
             if (size < 0) size = 0;
         } else {
-            if (delta < 0 || (!v[0]->symbolic && v[0]->v < 0)) return onnx_fail(n, "the range depends on a symbolic dimension; pin it with --dim NAME=V");
+            if (delta < 0 || (!v[0]->symbolic && v[0]->v < 0) || (!v[1]->symbolic && v[1]->v < 0)) return onnx_range_run(n);
             size = dim_ceil_div(n->g, dim_sub(n->g, v[1]->v, v[0]->v), delta);
+            if (dim_lower(n->g, size) < 0) return onnx_range_run(n);
         }
     }
     DType wide = onnx_wide(d);
@@ -146,10 +158,10 @@ Value *onnx_reshape(OnnxNode *n) {
         const int64_t *shape = onnx_ints(n, "shape", &count);
         if (!shape || count > MAX_RANK) return onnx_fail(n, "attribute \"shape\" is missing or too long");
         for (int i = 0; i < count; i++) v[i] = (DimValue){ false, shape[i] };
-    } else if (!onnx_shape_input(n, 1, "the shape", v, &count)) {
-        return NULL;
     }
     bool allow_zero = onnx_int(n, "allowzero", 0) != 0;
+    if (n->opset >= 5 && !onnx_input(n, 1)) return NULL;
+    if (n->opset >= 5 && !onnx_dim_values(n->g, n->in[1], v, &count)) return onnx_reshape_run(n, allow_zero);
     Dim others = 1, total = onnx_product(n->g, &x->type, 0, x->type.rank);
     for (int i = 0; i < count; i++) {
         if (!v[i].symbolic && v[i].v == -1) {
@@ -191,6 +203,7 @@ Value *onnx_squeeze(OnnxNode *n) {
     int count, rank = 0;
     bool given;
     Dim dims[MAX_RANK];
+    if (!onnx_knows(n, 1)) return onnx_squeeze_run(n);
     if (!onnx_axes(n, 1, x->type.rank, axes, &count, &given)) return NULL;
     for (int i = 0; i < x->type.rank; i++) {
         bool drop = !given && x->type.dim[i] == 1;
@@ -208,6 +221,7 @@ Value *onnx_unsqueeze(OnnxNode *n) {
     int count, from = 0;
     bool given, insert[MAX_RANK] = { false };
     if (n->opset < 13) onnx_ints(n, "axes", &count);
+    else if (!onnx_knows(n, 1)) return onnx_unsqueeze_run(n);
     else {
         DimValue v[MAX_DIM_VALUES];
         if (!onnx_shape_input(n, 1, "the list of axes", v, &count)) return NULL;
@@ -276,7 +290,9 @@ Value *onnx_expand(OnnxNode *n) {
     DimValue v[MAX_DIM_VALUES];
     Dim shape[MAX_RANK];
     int count;
-    if (!onnx_shape_input(n, 1, "the shape", v, &count) || !to_dims(n, v, count, shape)) return NULL;
+    if (!onnx_input(n, 1)) return NULL;
+    if (!onnx_dim_values(n->g, n->in[1], v, &count)) return onnx_expand_run(n);
+    if (!to_dims(n, v, count, shape)) return NULL;
     Type want = type_make(x->type.dtype, count, shape), out;
     if (!type_broadcast(&out, &x->type, &want)) return onnx_fail(n, "%s cannot be broadcast to %s", type_text(n->g->arena, n->g, &x->type), type_text(n->g->arena, n->g, &want));
     return b_expand(n->g, x, out.rank, out.dim);
@@ -305,7 +321,13 @@ Value *onnx_tile(OnnxNode *n) {
         if (!onnx_axis(n, at, x->type.rank, &axis)) return NULL;
         return by < 0 ? onnx_fail(n, "tiles is negative") : repeat_axis(n, x, axis, by);
     }
-    if (!onnx_shape_input(n, 1, "repeats", v, &count) || !to_dims(n, v, count, times)) return NULL;
+    if (!onnx_input(n, 1)) return NULL;
+    if (!onnx_dim_values(n->g, n->in[1], v, &count)) {
+        if (!onnx_repeats_run(n, x, times)) return NULL;
+        count = x->type.rank;
+    } else if (!to_dims(n, v, count, times)) {
+        return NULL;
+    }
     if (count != x->type.rank) return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank);
     for (int i = 0; i < count; i++) x = repeat_axis(n, x, i, times[i]);
     return x;
@@ -353,6 +375,7 @@ Value *onnx_split(OnnxNode *n) {
     int axis;
     if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
     int64_t *sizes = NEW_ARRAY(n->g->arena, int64_t, n->n_out > MAX_DIM_VALUES ? n->n_out : MAX_DIM_VALUES), at = 0;
+    if (!onnx_has(n, "split") && !onnx_knows(n, 1)) return onnx_split_run(n, axis);
     if (!split_sizes(n, x->type.dim[axis], sizes)) return NULL;
     for (int i = 0; i < n->n_out; at += sizes[i++])
         if (!(n->out[i] = onnx_part(n, x, axis, at, sizes[i]))) return NULL;
@@ -366,21 +389,31 @@ typedef struct Cut { int axis; DimValue start, end; int64_t step; } Cut;
 // The last elements of an axis of unknown size: gathered by negative indices.
 static Value *slice_tail(OnnxNode *n, Value *x, const Cut *c) {
     int64_t from = c->start.v, to = c->end.v < 0 ? c->end.v : 0, count = to - from;
-    if (count <= 0 || count > 4096) return onnx_fail(n, "the slice depends on the size of axis %d; pin it with --dim NAME=V", c->axis);
     int64_t *at = NEW_ARRAY(n->g->arena, int64_t, count);
     for (int64_t i = 0; i < count; i++) at[i] = from + i;
     return b_gather(n->g, x, b_ints(n->g, (int)count, at), c->axis);
 }
 
-// An axis of symbolic size, or symbolic bounds: only steps of 1 from a known start.
+static Dim cut_end(Graph *g, Dim size, const Cut *c) {
+    if (!c->end.symbolic && c->end.v >= INT32_MAX) return size;
+    return !c->end.symbolic && c->end.v < 0 ? dim_sub(g, size, -c->end.v) : c->end.v;
+}
+
+// Is the cut plain to see: of known bounds, or, where the size or an end is symbolic, of steps of 1 from a known start and inside for every size?
+static bool plain_cut(Graph *g, Dim size, const Cut *c) {
+    if (dim_is_const(size) && !c->start.symbolic && !c->end.symbolic) return true;
+    if (c->step != 1 || c->start.symbolic || (!c->end.symbolic && c->end.v < -INT32_MAX)) return false;
+    if (c->start.v < 0) {
+        int64_t to = c->end.v < 0 ? c->end.v : 0;
+        return !dim_is_const(size) && !c->end.symbolic && (c->end.v < 0 || c->end.v >= INT32_MAX) && to > c->start.v && to - c->start.v <= 4096 && dim_lower(g, size) >= -c->start.v;
+    }
+    Dim end = cut_end(g, size, c);
+    return dim_lower(g, dim_sub(g, size, end)) >= 0 && dim_lower(g, dim_sub(g, end, c->start.v)) >= 0;
+}
+
 static Value *slice_symbolic(OnnxNode *n, Value *x, const Cut *c) {
-    Dim size = x->type.dim[c->axis];
-    bool to_end = !c->end.symbolic && c->end.v >= INT32_MAX;
-    if (c->step != 1 || c->start.symbolic) return onnx_fail(n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c->axis);
-    if (c->start.v < 0 && dim_is_const(size)) return onnx_fail(n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c->axis);
     if (c->start.v < 0) return slice_tail(n, x, c);
-    Dim end = to_end ? size : !c->end.symbolic && c->end.v < 0 ? dim_sub(n->g, size, -c->end.v) : c->end.v;
-    return onnx_part(n, x, c->axis, c->start.v, dim_sub(n->g, end, c->start.v));
+    return onnx_part(n, x, c->axis, c->start.v, dim_sub(n->g, cut_end(n->g, x->type.dim[c->axis], c), c->start.v));
 }
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
@@ -411,28 +444,42 @@ static Value *slice_axis(OnnxNode *n, Value *x, const Cut *c) {
     return b_slice(n->g, x, starts, steps, sizes);
 }
 
-static bool constants(DimValue *to, const int64_t *from, int count) {
-    for (int i = 0; i < count && i < MAX_RANK; i++) to[i] = (DimValue){ false, from[i] };
+static bool constants(DimItem *to, const int64_t *from, int count) {
+    for (int i = 0; i < count && i < MAX_RANK; i++) to[i] = (DimItem){ .known = true, .is = { false, from[i] } };
     return from != NULL && count <= MAX_RANK;
+}
+
+// Item k of input i as a scalar; absent: 1.
+static Value *cut_number(OnnxNode *n, int i, int k) {
+    int count;
+    return onnx_optional(n, i) ? onnx_item(n, onnx_list(n, i, "a bound", &count), k) : onnx_number(n, 1);
 }
 
 Value *onnx_slice(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
-    DimValue starts[MAX_DIM_VALUES], ends[MAX_DIM_VALUES];
-    int64_t axes[MAX_RANK], steps[MAX_RANK];
+    DimItem starts[MAX_DIM_VALUES], ends[MAX_DIM_VALUES], steps[MAX_DIM_VALUES];
+    int64_t axes[MAX_RANK];
     int count, n_ends, n_axes, n_steps = 0;
+    bool given;
     if (n->opset < 10) {
         const int64_t *a = onnx_ints(n, "starts", &count), *b = onnx_ints(n, "ends", &n_ends);
         if (!constants(starts, a, count) || !constants(ends, b, n_ends)) return onnx_fail(n, "attributes \"starts\" and \"ends\" are missing or too long");
-    } else if (!onnx_shape_input(n, 1, "starts", starts, &count) || !onnx_shape_input(n, 2, "ends", ends, &n_ends)) {
-        return NULL;
+    } else {
+        if (!onnx_list(n, 1, "starts", &count) || !onnx_list(n, 2, "ends", &n_ends)) return NULL;
+        if (!onnx_knows(n, 3)) return onnx_slice_run(n);
+        if (onnx_optional(n, 4) && (!onnx_list(n, 4, "steps", &n_steps) || !onnx_dim_items(n->g, n->in[4], steps, &n_steps))) return NULL;
+        if (!onnx_dim_items(n->g, n->in[1], starts, &count) || !onnx_dim_items(n->g, n->in[2], ends, &n_ends)) return NULL;
     }
-    bool given;
     if (!onnx_axes(n, 3, x->type.rank, axes, &n_axes, &given)) return NULL;
-    if (n->opset >= 10 && onnx_optional(n, 4) && !onnx_ints_input(n, 4, "steps", steps, &n_steps, MAX_RANK)) return NULL;
     if (count != n_ends || (given && n_axes != count) || (n_steps && n_steps != count) || count > x->type.rank) return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
-    for (int i = 0; i < count && x; i++) x = slice_axis(n, x, &(Cut){ given ? (int)axes[i] : i, starts[i], ends[i], n_steps ? steps[i] : 1 });
+    for (int i = 0; i < count && x; i++) {
+        bool known = starts[i].known && ends[i].known && (!n_steps || (steps[i].known && !steps[i].is.symbolic));
+        Cut c = { given ? (int)axes[i] : i, starts[i].is, ends[i].is, n_steps ? steps[i].is.v : 1 };
+        if (known && plain_cut(n->g, x->type.dim[c.axis], &c)) x = slice_axis(n, x, &c);
+        else if (n->opset >= 10) x = onnx_cut_run(n, x, c.axis, cut_number(n, 1, i), cut_number(n, 2, i), cut_number(n, 4, i));
+        else return onnx_fail(n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c.axis);
+    }
     return x;
 }
 
@@ -465,8 +512,10 @@ Value *onnx_pad(OnnxNode *n) {
         if (value != 0) fill = b_like(n->g, x, value);
     } else {
         bool given;
-        if (!onnx_ints_input(n, 1, "pads", pads, &count, 2 * MAX_RANK)) return NULL;
+        if (!onnx_input(n, 1)) return NULL;
         if (onnx_optional(n, 2) && !(fill = onnx_scalar_of(n, n->in[2]))) return NULL;
+        if (!onnx_knows(n, 1) || !onnx_knows(n, 3)) return onnx_pad_run(n, onnx_string(n, "mode", "constant"), fill);
+        if (!onnx_ints_input(n, 1, "pads", pads, &count, 2 * MAX_RANK)) return NULL;
         if (onnx_optional(n, 3) && !onnx_axes(n, 3, rank, axes, &n_axes, &given)) return NULL;
     }
     if (count != 2 * n_axes) return onnx_fail(n, "pads has %d elements for %d axes", count, n_axes);
@@ -478,13 +527,15 @@ Value *onnx_pad(OnnxNode *n) {
 }
 
 Value *onnx_center_crop_pad(OnnxNode *n) {
-    if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "CenterCropPad")) return NULL;
+    if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0];
     int64_t shape[MAX_RANK], axes[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     int count, n_axes;
     bool given;
-    if (!onnx_ints_input(n, 1, "the shape", shape, &count, MAX_RANK) || !onnx_axes(n, 99, x->type.rank, axes, &n_axes, &given)) return NULL;
+    if (!onnx_axes(n, 99, x->type.rank, axes, &n_axes, &given) || !onnx_list(n, 1, "the shape", &count)) return NULL;
     if (count != (given ? n_axes : x->type.rank)) return onnx_fail(n, "the shape has %d elements for %d axes", count, given ? n_axes : x->type.rank);
+    if (!onnx_knows(n, 1) || !type_is_static(&x->type)) return onnx_center_crop_pad_run(n, given ? axes : NULL);
+    if (!onnx_ints_input(n, 1, "the shape", shape, &count, MAX_RANK)) return NULL;
     for (int i = 0; i < count; i++) {
         int axis = given ? (int)axes[i] : i;
         int64_t size = x->type.dim[axis], grow = shape[i] - size;
