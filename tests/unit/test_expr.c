@@ -201,6 +201,7 @@ static int64_t floor_mod(int64_t x, int64_t d) { return x - floor_div(x, d) * d;
 
 // The value of an index expression at a point, by the plain meaning of each node.
 static int64_t value_at(const Expr *e, const int64_t *at) {
+    if (e->op == E_Size) return dim_upper(e->graph, e->extent);
     int64_t x = e->a[0] && e->op != E_Select ? value_at(e->a[0], at) : 0, y = e->a[1] && e->op != E_Select ? value_at(e->a[1], at) : 0;
     switch (e->op) {
     case E_Const: return e->c.i;
@@ -284,6 +285,170 @@ static void keeps_the_value_of_indices(void **state) {
             assert_int_equal(got, p.values[i]);
             assert_in_range(got - p.e->lo, 0, p.e->hi - p.e->lo);
         }
+        arena_free(arena);
+        arena = all;
+    }
+    pool = expr_pool_new(arena);
+}
+
+// ---------------------------------------------------------------- sizes that are known when the program runs
+
+static Graph *graph;
+
+static Dim dim(const char *text) {
+    Dim d = dim_parse(graph, &text);
+    assert_string_equal(text, "");
+    return d;
+}
+
+// i j k: axes of N, S and H; B N S H P: sizes; T: P + S; O: (S - 3) / 2 + 1; b: an axis of B, t: one of T, o: one of O, r: one of N * S.
+static Expr *parse_sizes(const char *text) {
+    static const char *const size_names[] = { "b", "i", "j", "k", "t", "o", "r", "q", "B", "N", "S", "H", "P", "T", "O" };
+    static const char *const extents_of[] = { "B", "N", "S", "H", "P+S", "(S-3)/2+1", "N*S", "4" };
+    Expr *bound[COUNT(size_names)];
+    for (int i = 0; i < 8; i++) bound[i] = expr_axis_size(pool, graph, i, dim(extents_of[i]));
+    static const char *const sizes[] = { "B", "N", "S", "H", "P", "P+S", "(S-3)/2+1" };
+    for (int i = 0; i < 7; i++) bound[8 + i] = expr_size(pool, graph, dim(sizes[i]));
+    const char *error = NULL;
+    Expr *e = expr_parse(pool, text, COUNT(size_names), size_names, bound, DT_INDEX, &error);
+    if (!e) print_message("%s: %s\n", text, error);
+    assert_non_null(e);
+    return e;
+}
+
+static void check_sizes(const char *text, const char *want) { assert_string_equal(print(parse_sizes(text)), want); }
+
+static void simplifies_sizes(void **state) {
+    (void)state;
+    pool = expr_pool_new(arena);
+    graph = graph_new(arena, "g", NULL);
+    check_sizes("(i*S*768 + j*768 + q) / 768", "i1 * n_S + i2");
+    check_sizes("(i*S*768 + j*768 + q) / 768 / S", "i1");
+    check_sizes("(i*S*768 + j*768 + q) / 768 % S", "i2");
+    check_sizes("((b*N + i)*S + j) / (N*S)", "i0");
+    check_sizes("((b*N + i)*S + j) % (N*S)", "i1 * n_S + i2");
+    check_sizes("((b*N + i)*S + j) / S % N", "i1");
+    check_sizes("(r / S) * S + r % S", "i6");
+    check_sizes("((b*N*S + r) / S * H + k) / (N*H)", "i0");
+    check_sizes("(r*4 + q) / (S*4)", "i6 / n_S");
+    check_sizes("(r / S) / N", "index(0)");
+    check_sizes("(r*H + k) / (S*H)", "i6 / n_S");
+    check_sizes("r / S < N", "bool(true)");
+    check_sizes("((b*T + t)*H + k) / H % T", "i4");
+    check_sizes("((b*T + t)*H + k) / (H*T)", "i0");
+    check_sizes("((b*O + o)*H + k) / H % O", "i5");
+    check_sizes("((b*O + o)*S + j) / (S*O)", "i0");
+    check_sizes("S - 1 - j >= 0", "bool(true)");
+    check_sizes("S - j > 0", "bool(true)");
+    check_sizes("j < S && i >= 0", "bool(true)");
+    check_sizes("j + P < T", "bool(true)");
+    check_sizes("o*2 + 2 < S", "bool(true)");
+    check_sizes("o*2 + 3 < S", "i5 * 2 < n_S - 3");
+    check_sizes("t < P", "i4 < n_P");
+    check_sizes("t - P < S", "bool(true)");
+    check_sizes("j == S", "bool(false)");
+    check_sizes("j != S + 3", "bool(true)");
+    check_sizes("min(j, S - 1)", "i2");
+    check_sizes("max(j - S, 0)", "index(0)");
+    check_sizes("min(max(k, 3), S - 1) < S", "bool(true)");
+    check_sizes("(S - 1 - j) / S", "index(0)");
+    check_sizes("(i*S + S - 1 - j) / S", "i1");
+    check_sizes("(2*S + S*3) - 5*S + 1", "index(1)");
+    check_sizes("(S + P) * j - P * j", "i2 * n_S");
+    check_sizes("T - S", "n_P");
+    check_sizes("(j + 1) * (S + 1) / (S + 1)", "i2 + 1");
+    check_sizes("(6*S) / 4", "n_S / 2 + n_S");
+    Dim coef[8], c0;
+    assert_true(expr_affine_sizes(parse_sizes("(i*T + t)*3 + S*2 + 5"), graph, 8, coef, &c0));
+    assert_true(coef[1] == dim("3*(P+S)") && coef[4] == 3 && coef[0] == 0 && c0 == dim("2*S+5"));
+    assert_false(expr_affine_sizes(parse_sizes("r / S"), graph, 8, coef, &c0));
+    int64_t number[8], n0;
+    assert_false(expr_affine(parse_sizes("i*S + j"), 8, number, &n0));
+    assert_true(expr_affine(parse_sizes("i*4 + (j*S)/S"), 8, number, &n0));
+    pool = expr_pool_new(arena);
+}
+
+// As random_index, with axes and factors of symbolic sizes, at random points for several values of the symbols.
+enum { SYMBOLS = 4, SETTINGS = 4, SAMPLES = 24, SIZED_AXES = 6 };
+typedef struct Sized { Expr *e; int64_t at[SETTINGS * SAMPLES]; } Sized;
+static const char *const sized_extents[SIZED_AXES] = { "S", "N", "N*S", "P+S", "(S-3)/2+1", "4" };
+static int64_t sized_points[SETTINGS * SAMPLES][SIZED_AXES];
+
+static void set_symbols(int setting) {          // SETTINGS: any sizes
+    static const int64_t values[SETTINGS][SYMBOLS] = { { 3, 1, 1, 1 }, { 5, 4, 2, 1 }, { 6, 1, 7, 3 }, { 9, 5, 3, 8 } };
+    int n;
+    Symbol *all = graph_symbols(graph, &n);
+    for (int i = 0; i < n; i++) {
+        all[i].lo = setting == SETTINGS ? (i == 0 ? 3 : 1) : values[setting][i];
+        all[i].hi = setting == SETTINGS ? INT32_MAX : values[setting][i];
+    }
+}
+
+static void draw_points(void) {
+    for (int k = 0; k < SETTINGS * SAMPLES; k++) {
+        set_symbols(k / SAMPLES);
+        for (int i = 0; i < SIZED_AXES; i++) sized_points[k][i] = random_below(dim_upper(graph, dim(sized_extents[i])));
+    }
+    set_symbols(SETTINGS);
+}
+
+static Sized random_size(bool positive) {
+    static const char *const texts[] = { "S", "N", "N*S", "4*S", "P+S", "(P+S)*N", "(S-3)/2+1", "6", "2*N", "P", "S*P", "7", "S-1", "P-N", "0" };
+    Dim d = dim(texts[random_below(positive ? COUNT(texts) - 3 : COUNT(texts))]);
+    Sized r;
+    r.e = expr_size(pool, graph, d);
+    for (int k = 0; k < SETTINGS * SAMPLES; k++) {
+        if (k % SAMPLES == 0) set_symbols(k / SAMPLES);
+        r.at[k] = dim_upper(graph, d);
+    }
+    set_symbols(SETTINGS);
+    return r;
+}
+
+static Sized random_sized(int depth) {
+    static const EOp ops[] = { E_Add, E_Add, E_Sub, E_Mul, E_Mul, E_Div, E_Mod, E_Div, E_Mod, E_Min, E_Max, E_Select };
+    Sized r;
+    if (depth == 0) {
+        int64_t axis = random_below(SIZED_AXES);
+        if (random_below(5) == 0) return random_size(false);
+        r.e = expr_axis_size(pool, graph, (int)axis, dim(sized_extents[axis]));
+        for (int k = 0; k < SETTINGS * SAMPLES; k++) r.at[k] = sized_points[k][axis];
+        return r;
+    }
+    EOp op = ops[random_below(COUNT(ops))];
+    bool by_size = op == E_Mul || op == E_Div || op == E_Mod;
+    Sized x = random_sized(depth - 1), y = by_size ? random_size(op != E_Mul) : random_sized((int)random_below(depth));
+    bool less = random_below(2) == 0;
+    Expr *c = expr_binary(pool, less ? E_Lt : E_Eq, x.e, y.e);
+    r.e = op == E_Select ? expr_select(pool, c, x.e, y.e) : expr_binary(pool, op, x.e, y.e);
+    for (int k = 0; k < SETTINGS * SAMPLES; k++) {
+        int64_t a = x.at[k], b = y.at[k];
+        bool truth = less ? a < b : a == b;
+        if (k % SAMPLES == 0) set_symbols(k / SAMPLES);
+        if (value_at(c, sized_points[k]) != truth) print_message("%s %s %s: %s\n", print(x.e), less ? "<" : "==", print(y.e), print(c));
+        assert_int_equal(value_at(c, sized_points[k]), truth);
+        r.at[k] = op == E_Add ? a + b : op == E_Sub ? a - b : op == E_Mul ? a * b : op == E_Div ? floor_div(a, b) : op == E_Mod ? floor_mod(a, b)
+                : op == E_Min ? (a < b ? a : b) : op == E_Max ? (a < b ? b : a) : truth ? a : b;
+        if (value_at(r.e, sized_points[k]) != r.at[k]) print_message("%s %s %s: %s\n", print(x.e), expr_table[op].name, print(y.e), print(r.e));
+        assert_int_equal(value_at(r.e, sized_points[k]), r.at[k]);
+        assert_true(r.at[k] >= r.e->lo && r.at[k] <= r.e->hi);
+        assert_true(!r.e->extent || r.e->op == E_Size || r.at[k] < dim_upper(graph, r.e->extent));
+    }
+    set_symbols(SETTINGS);
+    return r;
+}
+
+static void keeps_the_value_of_sizes(void **state) {
+    (void)state;
+    for (int round = 0; round < 600; round++) {
+        Arena *all = arena;
+        arena = arena_new();
+        pool = expr_pool_new(arena);
+        graph = graph_new(arena, "g", NULL);
+        for (const char *name = "SNPH"; *name; name++) dim_symbol(graph, (char[]){ *name, 0 });
+        set_symbols(SETTINGS);
+        draw_points();
+        random_sized(2 + round % 4);
         arena_free(arena);
         arena = all;
     }
@@ -405,7 +570,7 @@ int main(void) {
         cmocka_unit_test(reads_and_prints),   cmocka_unit_test(reads_back_what_it_prints), cmocka_unit_test(reports_mistakes),
         cmocka_unit_test(prints_a_dag_not_a_tree), cmocka_unit_test(simplifies_exactly),   cmocka_unit_test(simplifies_indices),
         cmocka_unit_test(keeps_the_value_of_indices), cmocka_unit_test(affine_views),      cmocka_unit_test(replaces_leaves),
-        cmocka_unit_test(evaluates),          cmocka_unit_test(differentiates),            cmocka_unit_test(derivatives_stay_finite),
+        cmocka_unit_test(simplifies_sizes), cmocka_unit_test(keeps_the_value_of_sizes), cmocka_unit_test(evaluates),          cmocka_unit_test(differentiates),            cmocka_unit_test(derivatives_stay_finite),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
