@@ -196,6 +196,8 @@ Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads);       // [b, s, h
 Value *onnx_join_heads(OnnxNode *n, Value *x);          // back to [b, s, heads * d]
 Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y);         // [b, hq, l, m] times [b, hkv, m, s], hq a multiple of hkv
 Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty);           // over the last axis; rows of -inf give 0
+Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved);       // x [b, heads, s, d], cosine and sine broadcast to [b, heads, s, size / 2]
+Value *onnx_size_of(OnnxNode *n, Value *v, int axis);    // a size of v as an i64 number
 // softmax(softcap(q k^T scale) + added..., only where allowed) v -> [b, s, heads * d], in f32 for small floats
 typedef struct Attend {
     Value *q, *k, *v;                                   // [b, heads, s or t, d]

@@ -166,32 +166,36 @@ Value *onnx_flex_attention(OnnxNode *n) {
 
 // ---------------------------------------------------------------- rotary embedding
 
-// Pairs (a, b) of each head turn by an angle: (a cos - b sin, a sin + b cos). Pairs are halves of the head, or neighbours when interleaved.
-Value *onnx_rotary(OnnxNode *n) {
-    if (!onnx_inputs(n, 3)) return NULL;
-    Value *x = onnx_split_heads(n, n->in[0], onnx_int(n, "num_heads", 0)), *ids = onnx_optional(n, 3), *turn[2];
-    if (!x || !onnx_static(n, x, "RotaryEmbedding")) return NULL;
-    if (x->type.rank != 4) return onnx_fail(n, "wants an input of rank 3 or 4");
+// x [b, heads, s, d]: pairs (a, b) of the first `size` elements turn by an angle: (a cos - b sin, a sin + b cos). Pairs are halves, or neighbours when
+// interleaved; cos and sin broadcast to [b, heads, s, size / 2].
+Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved) {
+    if (!x || !cosine || !sine) return NULL;
     const Type t = x->type;
-    int64_t size = onnx_int(n, "rotary_embedding_dim", 0);
-    bool interleaved = onnx_int(n, "interleaved", 0) != 0;
-    if (size == 0) size = t.dim[3];
+    if (t.rank != 4 || !dim_is_const(t.dim[3])) return onnx_fail(n, "wants an input of rank 3 or 4 with a known head size");
     if (size < 2 || size > t.dim[3] || size % 2) return onnx_fail(n, "rotates %lld of %lld elements", (long long)size, (long long)t.dim[3]);
-    for (int i = 0; i < 2; i++) {
-        turn[i] = ids ? b_gather(n->g, n->in[1 + i], ids, 0) : n->in[1 + i];
-        if (turn[i] && turn[i]->type.rank == 3) turn[i] = onnx_insert(n, turn[i], 1);
-    }
     Value *rotated = onnx_part(n, x, 3, 0, size), *part[2];
     Dim half[5] = { t.dim[0], t.dim[1], t.dim[2], interleaved ? size / 2 : 2, interleaved ? 2 : size / 2 };
     int axis = interleaved ? 4 : 3;
     rotated = b_reshape(n->g, rotated, 5, half);
     for (int i = 0; i < 2; i++) part[i] = onnx_remove(n, onnx_part(n, rotated, axis, i, 1), axis);
-    Value *real = ONNX_MAP(n, "x * z - y * w", "x y z w", part[0], part[1], turn[0], turn[1]);
-    Value *imag = ONNX_MAP(n, "x * w + y * z", "x y z w", part[0], part[1], turn[0], turn[1]);
+    Value *real = ONNX_MAP(n, "x * z - y * w", "x y z w", part[0], part[1], cosine, sine);
+    Value *imag = ONNX_MAP(n, "x * w + y * z", "x y z w", part[0], part[1], cosine, sine);
     if (!real || !imag) return NULL;
     Value *y = b_concat(n->g, axis, 2, (Value *[]){ onnx_insert(n, real, axis), onnx_insert(n, imag, axis) });
     y = b_reshape(n->g, y, 4, (Dim[]){ t.dim[0], t.dim[1], t.dim[2], size });
-    if (size < t.dim[3]) y = b_concat(n->g, 3, 2, (Value *[]){ y, onnx_part(n, x, 3, size, t.dim[3] - size) });
+    return size < t.dim[3] ? b_concat(n->g, 3, 2, (Value *[]){ y, onnx_part(n, x, 3, size, t.dim[3] - size) }) : y;
+}
+
+Value *onnx_rotary(OnnxNode *n) {
+    if (!onnx_inputs(n, 3)) return NULL;
+    Value *x = onnx_split_heads(n, n->in[0], onnx_int(n, "num_heads", 0)), *ids = onnx_optional(n, 3), *turn[2];
+    if (!x) return NULL;
+    int64_t size = onnx_int(n, "rotary_embedding_dim", 0);
+    for (int i = 0; i < 2; i++) {
+        turn[i] = ids ? b_gather(n->g, n->in[1 + i], ids, 0) : n->in[1 + i];
+        if (turn[i] && turn[i]->type.rank == 3) turn[i] = onnx_insert(n, turn[i], 1);
+    }
+    Value *y = onnx_rotated(n, x, turn[0], turn[1], size ? size : x->type.dim[x->type.rank - 1], onnx_int(n, "interleaved", 0) != 0);
     return n->in[0]->type.rank == 3 ? onnx_join_heads(n, y) : y;
 }
 

@@ -53,7 +53,7 @@ static Value *filtered(OnnxNode *n, Value *keep) {
 }
 
 // A size as an i64 number, which is a constant once it is known.
-static Value *size_of(OnnxNode *n, Value *v, int axis) {
+Value *onnx_size_of(OnnxNode *n, Value *v, int axis) {
     if (!v) return NULL;
     if (dim_is_const(v->type.dim[axis])) return b_scalar(n->g, DT_I64, (double)v->type.dim[axis]);
     return onnx_scalar_of(n, onnx_part(n, b_unary(n->g, OP_Shape, v), 0, axis, 1));
@@ -138,7 +138,7 @@ static Value *projected_attention(OnnxNode *n, Value *projected, Value *mask, Va
         cached = before;
     }
     Attend a = { .q = part[0], .k = part[1], .v = part[2] };
-    if (!a.q || !a.k || !a.v || !set_masks(n, &a, mask, bias, onnx_int(n, "unidirectional", 0) != 0, size_of(n, cached, 2))) return NULL;
+    if (!a.q || !a.k || !a.v || !set_masks(n, &a, mask, bias, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, cached, 2))) return NULL;
     if (n->n_out > 1 && n->asked[1]) n->out[1] = b_concat(n->g, 0, 2, (Value *[]){ onnx_insert(n, a.k, 0), onnx_insert(n, a.v, 0) });
     return onnx_attend(n, &a);
 }
@@ -245,7 +245,7 @@ static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, i
         n->out[1] = a.k;
         n->out[2] = a.v;
     }
-    if (!a.k || !a.v || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, size_of(n, m->past[0], 2))) return NULL;
+    if (!a.k || !a.v || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, m->past[0], 2))) return NULL;
     Value *y = onnx_attend(n, &a);
     n->out[scores_output] = a.scores;
     return y;
