@@ -19,6 +19,14 @@ static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
+// A file of templates/ that has no holes, without its opening comment and its includes.
+static void print_part(Text *c, const char *file) {
+    const char *text = template_text(file), *body = text ? strstr(text, "*/\n") : NULL;
+    if (!body) bug("no template %s", file);
+    for (body += 3; !strncmp(body, "#include", 8); body = strchr(body, '\n') + 1) continue;
+    text_printf(c, "%s\n", body + (*body == '\n'));
+}
+
 static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
     bool vectors = strstr(g->c.at, "burn_tile") || strstr(g->c.at, "burn_vf") || strstr(g->c.at, "BURN_KERNEL");
     print_banner(c, g->options);
@@ -28,6 +36,9 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
         const char *vec = template_text("c/vec.h"), *body = vec ? strstr(vec, "*/\n") : NULL;
         text_printf(c, "%s\n", body ? body + 3 : vec);
     }
+    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" } };
+    for (size_t i = 0; i < COUNT(parts); i++)
+        if (strstr(g->c.at, parts[i][0])) print_part(c, parts[i][1]);
     if (strstr(g->c.at, "burn_params_")) {
         const char *params = template_text("c/params.h"), *body = params ? strstr(params, "*/\n") : NULL;
         text_printf(c, "%s\n", body ? body + 3 : params);

@@ -23,7 +23,7 @@ static bool clashes(const Graph *g, const char *name, const char *const *before,
     const Symbol *all = graph_symbols(graph_root(g), &symbols);
     for (int i = 0; i < symbols; i++)
         if (!strcmp(name, all[i].c_name)) return true;
-    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strncmp(name, "burn_", 5)) return true;
+    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strcmp(name, "strings") || !strncmp(name, "burn_", 5)) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
     for (int i = 0; i < n; i++)
         if (!strcmp(name, before[i])) return true;
@@ -172,7 +172,7 @@ static const char *place_of(const Run *r, Buffer *at, const Value *v, const char
         return element_pointer(g, type, input, arena_printf(g->arena, "(%sunsigned char *)%s", input ? "const " : "", name), offset);
     }
     case PLACE_WEIGHT:
-        if (!g->external) return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
+        if (!g->external || b->value->type.dtype == DT_STRING) return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
         return element_pointer(g, type, true, "constants", b->offset + offset);
     default:
         return element_pointer(g, type, false, "work", work_offset(b) + offset);
@@ -289,7 +289,8 @@ static void print_call(Run *r, const Kernel *k, int depth) {
         text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? "float" : expr_c_storage(v->type.dtype)));
     }
     for (int j = 0; j < k->sizes.n; j++) text_printf(&r->body, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
-    if (k->template_file) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
+    if (k->string_bytes) text_printf(&r->body, ", &strings");
+    if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
     text_printf(&r->body, k->fails ? ")) return -5; /* BURN_ELIMIT */\n" : ");\n");
 }
 
@@ -384,7 +385,9 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     print_signature(g, &g->c, p, in, outs);
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
-    if (r.body.n && strstr(r.body.at, "work + ")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    const Buffer *pool = p->plan->strings;
+    if (pool || (r.body.n && strstr(r.body.at, "work + "))) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    if (pool) text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n", (long long)pool->offset, (long long)(pool->offset + pool->bytes));
     if (r.body.n && strstr(r.body.at, "constants + ")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     text_printf(&g->c, "    return 0;\n}\n\n");
@@ -516,6 +519,13 @@ static bool has_sizes(const Plan *plan) {
     return false;
 }
 
+// What BURN_ELIMIT means here.
+static const char *limits_text(Arena *a, const Plan *plan) {
+    const char *sizes = has_sizes(plan) ? "a size is out of its bounds" : "", *strings = "";
+    if (plan->strings) strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes with the zero bytes at their ends", (long long)plan->strings->bytes);
+    return *sizes || *strings ? arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) : "";
+}
+
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
@@ -535,7 +545,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
         text_printf(h, " *   size     %s: %s, %lld to %lld\n", s->c_name, s->name, (long long)s->lo, (long long)s->hi);
     }
     if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
-    text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", has_sizes(p->plan) ? ", -5 (BURN_ELIMIT) when\n * a size is out of its bounds" : "");
+    text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", limits_text(g->arena, p->plan));
     print_signature(g, h, p, in, outs);
     text_printf(h, ";\n\n");
 }
@@ -560,9 +570,9 @@ void c_program(Gen *g, const Program *p) {
     const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
     Ends in = name_ends(g->arena, gr, false, names, 0), outs = name_ends(g->arena, gr, true, names, gr->inputs.n);
     g->graph = gr;
-    for (int i = 0; i < plan->buffers.n && !g->external; i++) {
+    for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];
-        if (b->place != PLACE_WEIGHT) continue;
+        if (b->place != PLACE_WEIGHT || (g->external && weights_in_file(b))) continue;
         text_printf(&g->c, "/* ");
         c_comment(&g->c, b->value->name ? b->value->name : "constant");
         text_printf(&g->c, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);

@@ -61,7 +61,7 @@ const char *c_string(Arena *a, const char *s) {
         else if (c < 32 || c >= 127) text_printf(&t, "\\%03o", c);
         else text_append(&t, (const char *)&c, 1);
     }
-    return t.at;
+    return t.n ? t.at : "";
 }
 
 void print_banner(Text *t, const Options *o) {

@@ -21,6 +21,10 @@ static const void *weight_bytes(const Buffer *b, void **owned) {
 }
 
 static void print_element(Text *out, const char *type, const void *at, int64_t i) {
+    if (!strcmp(type, "burn_string")) {
+        text_printf(out, "\"%s\"", c_string(out->arena, ((const char *const *)at)[i]));
+        return;
+    }
     if (!strcmp(type, "float") || !strcmp(type, "double")) {
         bool single = type[0] == 'f';
         double v = single ? (double)((const float *)at)[i] : ((const double *)at)[i];
@@ -60,6 +64,8 @@ void weights_print_array(Text *out, const Buffer *b, const char *name) {
     free(owned);
 }
 
+bool weights_in_file(const Buffer *b) { return b->place == PLACE_WEIGHT && b->value->type.dtype != DT_STRING; }
+
 // A 64-bit FNV-1a variant over little-endian words of eight bytes; sizes are multiples of 64. The generated check repeats it.
 static uint64_t checksum(uint64_t h, const void *p, size_t n) {
     for (size_t i = 0; i + 8 <= n; i += 8) {
@@ -76,7 +82,7 @@ static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
     int64_t at = 0;
     for (int i = 0; i < p->buffers.n && ok; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (b->place != PLACE_WEIGHT) continue;
+        if (!weights_in_file(b)) continue;
         void *owned;
         const void *data = weight_bytes(b, &owned);
         if (at != b->offset) bug("weights are not in the order of their offsets");

@@ -472,6 +472,7 @@ struct Kernel {
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
     VEC(Value *) args; bool fails;                      // KERNEL_CALL: parameters in order, inputs first; it returns an int, not 0 where a bound was passed
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
+    int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
     Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
     VEC(Buffer *) packs;                                // KERNEL_REGION: packed operands of the kernels inside
@@ -484,6 +485,7 @@ struct Plan {
     const Plan *parent;                                 // of a region's body
     VEC(Kernel *) kernels;                              // in execution order
     VEC(Buffer *) buffers;
+    Buffer *strings;                                    // the pool where strings are made, of the outermost plan; NULL: none are
     int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
     int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
     int64_t weight_bytes;
@@ -536,6 +538,7 @@ struct Options {
     VEC(DimOption) dims;
     bool train; const char *loss, *optimizer;           // --train
     bool no_fuse, fast_math, report, check, quiet, json;
+    int64_t string_bytes;                               // room for each string that the program makes; they share it
     int64_t embed_limit;                                // weights up to this many bytes become C arrays; larger go to .bin
     const char *dump;                                   // stage or pass name
     VEC(const char *) data;                             // verify, run

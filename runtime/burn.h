@@ -64,6 +64,10 @@ typedef enum burn_dtype {
     BURN_INT2 = 26
 } burn_dtype;
 
+/* An element of a BURN_STRING tensor: UTF-8 that ends in a zero byte. An input's strings are the caller's, none may be null. Those of an output
+ * point into the inputs, the model's constants or its workspace: they hold until either is written again. */
+typedef const char *burn_string;
+
 /* A caller's buffer: `bytes` at `data`, aligned for its element type. The caller owns it; a model reads its inputs
  * and writes its outputs, and keeps neither pointer. `shape` matters where a model takes sizes at run time: of an
  * input, the dimensions of what lies at `data` (NULL: those of its info); of an output, where the run writes the

@@ -60,6 +60,7 @@ typedef struct Option {
 static bool set_dim(Arena *a, Options *o, const char *text);
 static bool set_target(Arena *a, Options *o, const char *text);
 static bool set_embed_limit(Arena *a, Options *o, const char *text);
+static bool set_string_bytes(Arena *a, Options *o, const char *text);
 static bool set_data(Arena *a, Options *o, const char *text);
 static bool set_input(Arena *a, Options *o, const char *text);
 static bool set_freeze(Arena *a, Options *o, const char *text);
@@ -72,6 +73,7 @@ static const Option options[] = {
     { "output", 'o', "PATH", COMPILE | RUN, "Output", "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files", FIELD(TEXT, output) },
     { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)", FIELD(TEXT, name) },
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output", "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
+    { "string-bytes", 0, "N", COMPILE | BUILDS, "Output", "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
     { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds", FIELD(FLAG, check) },
     { "report", 0, NULL, COMPILE | INSPECT, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
@@ -204,6 +206,12 @@ static bool set_embed_limit(Arena *a, Options *o, const char *text) {
     int shift = unit == end ? 0 : tolower((unsigned char)*unit) == 'k' ? 10 : tolower((unsigned char)*unit) == 'm' ? 20 : 30;
     o->embed_limit = n << shift;
     return true;
+}
+
+static bool set_string_bytes(Arena *a, Options *o, const char *text) {
+    (void)a;
+    if (parse_int(text, text + strlen(text), &o->string_bytes) && o->string_bytes > 0 && o->string_bytes <= INT32_MAX) return true;
+    return usage_error("--string-bytes wants a number of bytes such as 256, not '%s'", text);
 }
 
 static bool set_data(Arena *a, Options *o, const char *text) {
@@ -430,7 +438,7 @@ const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
     bool general = !c, quit = false;
     if (c) { argc--; argv++; }
     else c = &commands[0];
-    *o = (Options){ .embed_limit = 1 << 20, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300 };
+    *o = (Options){ .embed_limit = 1 << 20, .string_bytes = 256, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300 };
     if (argc < 2 && c->bit != OPS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;

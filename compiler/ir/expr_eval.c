@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int int_bits(DType d) {
     switch (d) {
@@ -183,8 +184,11 @@ static uint64_t eval_int(EOp op, DType d, uint64_t x, uint64_t y) {
     }
 }
 
+static const char *string_of(Scalar x) { return x.u ? (const char *)(uintptr_t)x.u : ""; }
+
 Scalar eval_op(EOp op, DType d, Scalar x, Scalar y) {
     ExprRule rule = expr_table[op].rule;
+    if (d == DT_STRING) return (Scalar){ .i = (strcmp(string_of(x), string_of(y)) == 0) == (op == E_Eq) };
     if (dtype_is_float(d)) {
         if (rule == RULE_CMP || rule == RULE_TEST) return (Scalar){ .i = test_float(op, x.f, y.f) };
         return (Scalar){ .f = float_round(d, eval_float(op, x.f, y.f)) };

@@ -34,6 +34,7 @@ const char *expr_c_type(DType d) {
     case DT_U32: return "uint32_t";
     case DT_I64: case DT_INDEX: return "int64_t";
     case DT_U64: return "uint64_t";
+    case DT_STRING: return "burn_string";
     default: return "float";
     }
 }
@@ -95,7 +96,8 @@ static void int_text(const Language *l, Text *t, DType d, Scalar c) {
 }
 
 static void const_text(const Language *l, Text *t, const Expr *e) {
-    if (dtype_is_float(e->dtype)) float_text(l, t, e->dtype, e->c.f);
+    if (e->dtype == DT_STRING) text_printf(t, "\"\"");
+    else if (dtype_is_float(e->dtype)) float_text(l, t, e->dtype, e->c.f);
     else if (e->dtype == DT_BOOL) text_printf(t, e->c.i ? "true" : "false");
     else int_text(l, t, e->dtype, e->c);
 }
@@ -246,6 +248,7 @@ static const char *int_format(const Expr *e, const char *usual) {
 static const char *format_of(const Language *l, Arena *a, const Expr *e) {
     const ExprInfo *info = &expr_table[e->op];
     DType d = e->a[0]->dtype;
+    if (d == DT_STRING) return e->op == E_Eq ? "strcmp($0, $1) == 0" : "strcmp($0, $1) != 0";
     if (d == DT_INDEX && info->rule != RULE_CMP) return index_format(l, a, e);
     if (!dtype_is_float(d)) return int_format(e, l->glsl ? info->glsl_int : info->c_int);
     if (e->op == E_Max && never_nan(e->a[1])) return "burn_max_num_@($0, $1)";

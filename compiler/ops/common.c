@@ -64,11 +64,13 @@ Dim dim_offset(Graph *g, Dim d, int64_t k) {
 // ---------------------------------------------------------------- evaluation
 Scalar element_get(const Tensor *t, int64_t i) {
     if (dtype_is_float(t->type.dtype)) return (Scalar){ .f = tensor_get_f(t, i) };
+    if (t->type.dtype == DT_STRING) return (Scalar){ .u = (uintptr_t)((const char *const *)t->data)[i] };
     return (Scalar){ .i = tensor_get_i(t, i) };
 }
 
 void element_set(Tensor *t, int64_t i, Scalar s) {
     if (dtype_is_float(t->type.dtype)) tensor_set_f(t, i, s.f);
+    else if (t->type.dtype == DT_STRING) ((const char **)t->data)[i] = s.u ? (const char *)(uintptr_t)s.u : "";
     else tensor_set_i(t, i, s.i);
 }
 

@@ -23,7 +23,7 @@ Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);      // output size of spatial axis i over an input of size d
 
 // ---- evaluation
-// One element by the class of its dtype: .f for floats, .i for integers and bool.
+// One element by the class of its dtype: .f for floats, .i for integers and bool, .u the address of a string.
 Scalar element_get(const Tensor *t, int64_t i);
 void element_set(Tensor *t, int64_t i, Scalar s);
 Scalar element_identity(DType d, ReduceOp op);                              // of sums, products, extremes: -inf or the lowest integer for RED_MAX

@@ -76,7 +76,8 @@ static bool check_dtypes(Node *n) {
     }
     for (int i = 0; i < n->n_in; i++) {
         DClass class = dtype_class(n->in[i]->type.dtype);
-        if (class == CLASS_COMPLEX || class == CLASS_STRING || class == CLASS_NONE) {
+        bool text = class == CLASS_STRING && (n->op == OP_Where || n->op == OP_Equal || n->op == OP_Map);
+        if (class == CLASS_COMPLEX || (class == CLASS_STRING && !text) || class == CLASS_NONE) {
             diag_error(n->loc, "%s wants numbers or bools, input %d is %s", info->name, i, value_type_text(n->in[i]));
             return false;
         }

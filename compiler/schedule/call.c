@@ -10,14 +10,16 @@
 //   fails    the function returns an int: not 0 when a bound that was set when compiling is passed, and the run then returns BURN_ELIMIT
 //   fill     sets the template's holes with hole(), hole_text() and hole_size(), and k->scratch_bytes; see call_sort
 //
-// The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, unsigned char *scratch). Sizes go into holes: a
+//
+// The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, burn_pool *pool, unsigned char *scratch): the pool
+// where k->string_bytes is set (it makes strings, see templates/c/pool.h), the scratch memory where k->scratch_bytes is. Sizes go into holes: a
 // constant is a number that `#if` can test; one that is known when the program runs is an expression over int64_t parameters, which
 // the hole SIZES declares (so `#define SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
 #include "schedule.h"
 
 #include <string.h>
 
-typedef struct Call { Arena *a; Graph *g; Kernel *k; Node *n; const bool *wanted; } Call;
+typedef struct Call { Arena *a; const Plan *p; Graph *g; Kernel *k; Node *n; const bool *wanted; } Call;
 
 static void hole(Call *c, const char *name, int64_t value) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value }); }
 static void hole_text(Call *c, const char *name, const char *text) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .text = text }); }
@@ -75,10 +77,104 @@ static void call_sort(Call *c) {
     c->k->flops = (double)type_count_upper(c->g, t) * log2_of(length);
 }
 
+// ---------------------------------------------------------------- strings (ops/string.c)
+static void hole_count(Call *c) { hole_size(c, "COUNT", type_size(c->g, &c->n->in[0]->type)); }
+
+// Room for as many new strings as there are in the first input: --string-bytes each.
+static void makes_strings(Call *c, int64_t each) {
+    int64_t n = type_count_upper(c->g, &c->n->in[0]->type);
+    c->k->string_bytes = n > INT64_MAX / 2 / each ? INT64_MAX / 2 : n * each;
+}
+
+static void call_string_find(Call *c) {
+    hole_count(c);
+    hole_size(c, "KEYS", c->n->in[1]->type.dim[0]);
+}
+
+static void call_string_match(Call *c) {
+    hole_count(c);
+    hole_text(c, "ELEMENT", expr_c_storage(c->n->in[2]->type.dtype));
+    hole_size(c, "CLASSES", c->n->in[2]->type.dim[1]);
+}
+
+static void call_string_concat(Call *c) {
+    hole_count(c);
+    makes_strings(c, c->p->options->string_bytes);
+}
+
+static void call_string_case(Call *c) {
+    hole_count(c);
+    hole(c, "UPPER", node_int(c->n, "upper", 0) != 0);
+    makes_strings(c, c->p->options->string_bytes);
+}
+
+// A string that the C compiler reads back byte by byte.
+static const char *quoted(Arena *a, const char *s) {
+    Text t;
+    text_init(&t, a);
+    text_append(&t, "\"", 1);
+    for (; *s; s++) text_printf(&t, "\\%03o", (unsigned)(unsigned char)*s);
+    text_append(&t, "\"", 1);
+    return t.at;
+}
+
+static void call_string_split(Call *c) {
+    const char *delimiter = node_string(c->n, "delimiter", "");
+    int64_t most = node_int(c->n, "maxsplit", -1);
+    int count;
+    const Dim *room = node_ints(c->n, "size", &count);
+    hole_count(c);
+    hole(c, "PARTS", room != NULL);
+    hole(c, "LIMITED", most >= 0);
+    hole(c, "MOST", most);
+    hole(c, "LENGTH", (int64_t)strlen(delimiter));
+    hole_text(c, "DELIMITER", quoted(c->a, delimiter));
+    if (!room) return;
+    hole_size(c, "ROOM", room[0]);
+    makes_strings(c, c->p->options->string_bytes);
+}
+
+static void call_string_format(Call *c) {
+    enum { LONGEST = 25 };                              // -1.2345678901234567e-308 and its end
+    DType d = c->n->in[0]->type.dtype;
+    hole_count(c);
+    hole_text(c, "WRITE", "$write");
+    hole(c, "FLOAT", dtype_is_float(d));
+    hole(c, "UNSIGNED", dtype_class(d) == CLASS_UINT || d == DT_BOOL);
+    hole(c, "DOUBLE", d == DT_F64);
+    holes_element(c, d, "ELEMENT", "KEY", "LOAD");
+    makes_strings(c, LONGEST);
+}
+
+static void call_string_parse(Call *c) {
+    hole_count(c);
+    hole_text(c, "PARSE", "$one");
+    hole(c, "INTEGER", node_int(c->n, "to", DT_NONE) == DT_I64);
+}
+
+static void call_ngrams(Call *c) {
+    const Type *x = &c->n->in[0]->type;
+    hole_size(c, "ROWS", x->dim[0]);
+    hole_size(c, "SIZE", x->dim[1]);
+    hole(c, "COLUMNS", node_int(c->n, "columns", 0));
+    hole_size(c, "KINDS", c->n->in[3]->type.dim[0]);
+    hole_size(c, "GRAMS", c->n->in[2]->type.dim[0]);
+    hole(c, "SKIPS", node_int(c->n, "skips", 0));
+}
+
 typedef struct CallRow { Op op; const char *file; const char *wanted[2]; bool fails; void (*fill)(Call *c); } CallRow;
 
 static const CallRow rows[] = {
     { OP_Sort, "c/sort.c", { "VALUES", "POSITIONS" }, false, call_sort },
+    { OP_StringFind, "c/string_find.c", { NULL }, false, call_string_find },
+    { OP_StringMatch, "c/string_match.c", { NULL }, false, call_string_match },
+    { OP_StringConcat, "c/string_concat.c", { NULL }, true, call_string_concat },
+    { OP_StringCase, "c/string_case.c", { NULL }, true, call_string_case },
+    { OP_StringParts, "c/string_split.c", { NULL }, false, call_string_split },
+    { OP_StringSplit, "c/string_split.c", { NULL }, true, call_string_split },
+    { OP_StringFormat, "c/string_format.c", { NULL }, true, call_string_format },
+    { OP_StringParse, "c/string_parse.c", { NULL }, false, call_string_parse },
+    { OP_NGrams, "c/ngrams.c", { NULL }, false, call_ngrams },
 };
 
 static const CallRow *row_of(Op op) {
@@ -93,7 +189,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     const CallRow *row = row_of(n->op);
     Arena *a = p->arena;
     Kernel *k = NEW(a, Kernel);
-    Call c = { a, p->graph, k, n, wanted };
+    Call c = { a, p, p->graph, k, n, wanted };
     k->kind = KERNEL_CALL;
     k->exprs = expr_pool_new(a);
     k->anchor = n;

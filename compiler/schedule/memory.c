@@ -159,15 +159,26 @@ static void place_work(Plan *p) {
 static void place_weights(Plan *p) {
     for (int i = 0; i < p->buffers.n; i++) {
         Buffer *b = p->buffers.at[i];
-        if (b->place != PLACE_WEIGHT) continue;
+        if (b->place != PLACE_WEIGHT || b->value->type.dtype == DT_STRING) continue;      // strings are always in the C file
         b->offset = p->weight_bytes;
         p->weight_bytes += align_up(b->bytes);
     }
 }
 
+// Strings that the program makes travel as addresses, so their bytes are kept through the whole run.
+static void place_strings(Plan *p) {
+    int64_t bytes = 0;
+    for (int i = 0; i < p->kernels.n; i++) bytes += p->kernels.at[i]->string_bytes;
+    if (!bytes || p->parent) return;
+    p->strings = NEW(p->arena, Buffer);
+    *p->strings = (Buffer){ .place = PLACE_WORK, .bytes = bytes, .first = 0, .last = p->kernels.n - 1, .id = p->buffers.n };
+    VEC_PUSH(p->arena, p->buffers, p->strings);
+}
+
 bool memory_plan(Plan *p) {
     place_ends(p);
     lifetimes(p);
+    place_strings(p);
     for (int i = 0; i < p->kernels.n; i++) try_in_place(p, p->kernels.at[i], i);
     place_work(p);
     place_weights(p);

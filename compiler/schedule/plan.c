@@ -26,10 +26,10 @@ static bool check_types(const Graph *g) {
     for (const Node *n = g->first; n; n = n->next)
         for (int i = 0; i < n->n_out; i++) {
             DClass c = dtype_class(n->out[i]->type.dtype);
-            if (c == CLASS_STRING || c == CLASS_COMPLEX) diag_error(n->loc, "%s tensors are not compiled to C", dtype_name(n->out[i]->type.dtype));
+            if (c == CLASS_COMPLEX) diag_error(n->loc, "%s tensors are not compiled to C", dtype_name(n->out[i]->type.dtype));
         }
     for (int i = 0; i < g->inputs.n; i++)
-        if (dtype_class(g->inputs.at[i]->type.dtype) >= CLASS_COMPLEX)
+        if (dtype_class(g->inputs.at[i]->type.dtype) == CLASS_COMPLEX)
             diag_error(NULL, "input \"%s\": %s tensors are not compiled to C", g->inputs.at[i]->name, dtype_name(g->inputs.at[i]->type.dtype));
     return diag_errors() == errors;
 }

@@ -17,6 +17,16 @@ static void add_copied(Arena *a, Kernel *k, Value *v) {
     if (!is_zero(v)) kernel_read(a, k, v);
 }
 
+// How often a body runs at most, as far as that is known: room for the strings that it makes.
+static int64_t iterations(const Node *n) {
+    enum { UNKNOWN = 64 };
+    int count;
+    const int64_t *trips = node_ints(n, "trips", &count);
+    if (n->op != OP_Loop) return 1;
+    int64_t upper = trips ? dim_upper(n->graph, trips[0]) : n->in[0] && n->in[0]->data ? tensor_get_i(n->in[0]->data, 0) : UNKNOWN;
+    return upper < INT32_MAX ? upper : UNKNOWN;
+}
+
 static void take_body(Arena *a, Kernel *k, Plan *body) {
     for (int i = 0; i < body->kernels.n; i++) {
         const Kernel *inner = body->kernels.at[i];
@@ -29,6 +39,7 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
         for (int j = 0; j < inner->packs.n; j++) VEC_PUSH(a, k->packs, inner->packs.at[j]);
         k->flops += inner->flops;
         k->traffic += inner->traffic;
+        k->string_bytes += inner->string_bytes * iterations(k->anchor);
     }
     for (int i = 0; i < body->graph->outputs.n; i++) {
         Value *v = body->graph->outputs.at[i];
