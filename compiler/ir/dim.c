@@ -444,8 +444,10 @@ static void dim_c_print(Text *out, const Graph *g, Dim d) {
             text_printf(out, dim_lower(g, a->num) >= 0 ? "(" : "burn_floordiv_i64(");
             dim_c_print(out, g, a->num);
             text_printf(out, dim_lower(g, a->num) >= 0 ? " / " : ", ");
+            bool bare = dim_is_const(a->den) || t->polys.at[-1 - a->den].n > 1;     // a sum has parentheses of its own
+            if (!bare) text_printf(out, "(");
             dim_c_print(out, g, a->den);
-            text_printf(out, ")");
+            text_printf(out, bare ? ")" : "))");
         }
     }
     if (p->n > 1) text_printf(out, ")");

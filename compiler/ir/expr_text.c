@@ -135,7 +135,8 @@ static const char *operand(Arena *a, const Expr *e, int k, const char *text) {
     int own = strength(e), inner = strength(e->a[k]);
     bool left = inner == own && k == 0 && (own == BINDS_ADD || own == BINDS_AND || own == BINDS_OR || (e->op == E_Mul && e->a[0]->op == E_Mul));
     bool tighter = inner > own && !(own == BINDS_OR && inner == BINDS_AND);
-    bool strips = e->op == E_Select ? e->a[k]->op != E_Select : own != BINDS_ALWAYS && inner != BINDS_ALWAYS && (left || tighter);
+    bool guarded = k == 0 && e->a[k]->op == E_Load && e->a[k]->a[1];        // a choice itself
+    bool strips = e->op == E_Select ? e->a[k]->op != E_Select && !guarded : own != BINDS_ALWAYS && inner != BINDS_ALWAYS && (left || tighter);
     return strips && enclosed(text) ? arena_strndup(a, text + 1, strlen(text) - 2) : text;
 }
 
