@@ -61,10 +61,31 @@ def tensor(name, dtype, values, shape=None, external=None):
     return out + blob(9, pack(dtype, flat))
 
 
-def value_info(name, dtype, dims):
-    """ValueInfoProto; a dimension is a number, a symbol's name or None."""
+def value(name, dtype, values):
+    """The data of an input or output: a TensorProto, or for the dtypes ("sequence", d) and ("optional", d) a SequenceProto or OptionalProto."""
+    if not isinstance(dtype, tuple):
+        return tensor(name, dtype, values)
+    kind, inner = dtype
+    nested = isinstance(inner, tuple)
+    if kind == "sequence":
+        return blob(1, name) + integer(2, 1) + b"".join(blob(3, value("", inner, v)) for v in values)
+    if values is None:
+        return blob(1, name) + integer(2, 0)
+    return blob(1, name) + integer(2, 3 if nested else 1) + blob(5 if nested else 3, value("", inner, values))
+
+
+def type_proto(dtype, dims):
+    if isinstance(dtype, tuple):
+        return blob({"sequence": 4, "optional": 9}[dtype[0]], blob(1, type_proto(dtype[1], dims)))
+    if dims is None:
+        return blob(1, integer(1, dtype))
     shape = b"".join(blob(1, integer(1, d) if isinstance(d, int) else blob(2, d) if d else b"") for d in dims)
-    return blob(1, name) + blob(2, blob(1, integer(1, dtype) + blob(2, shape)))
+    return blob(1, integer(1, dtype) + blob(2, shape))
+
+
+def value_info(name, dtype, dims):
+    """ValueInfoProto; a dimension is a number, a symbol's name or None; dims None: not even a rank."""
+    return blob(1, name) + blob(2, type_proto(dtype, dims))
 
 
 def attribute(name, value):

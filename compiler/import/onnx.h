@@ -179,6 +179,7 @@ Value *const *onnx_sequence_items(const Value *v, int *n);           // NULL whe
 
 // ---------------------------------------------------------------- onnx_ends.c
 Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index);         // NULL with diagnostics
+bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);          // do --sequence and --absent name inputs of that kind? Else diagnostics
 void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v);
 
 // ---------------------------------------------------------------- onnx_ml.c: what its models share with onnx_tree.c

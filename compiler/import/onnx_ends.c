@@ -198,3 +198,24 @@ void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Va
     }
     if (!items) tensor_output(g, v, declared->name);
 }
+
+static const OnnxInput *find_input(int n, const OnnxInput *const *in, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(in[i]->name, name)) return in[i];
+    return NULL;
+}
+
+bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o) {
+    Loc file = { .file = m->file, .node = -1 };
+    int n, errors = diag_errors();
+    const OnnxInput *const *in = onnx_true_inputs(a, m, &n);
+    for (int i = 0; i < o->sequences.n; i++) {
+        const OnnxInput *found = find_input(n, in, o->sequences.at[i].name);
+        if (!found || !found->sequence) diag_error_as(EXIT_USAGE, &file, "--sequence %s: the model has no input of this name that is a sequence", o->sequences.at[i].name);
+    }
+    for (int i = 0; i < o->absent.n; i++) {
+        const OnnxInput *found = find_input(n, in, o->absent.at[i]);
+        if (!found || !found->optional) diag_error_as(EXIT_USAGE, &file, "--absent %s: the model has no input of this name that is optional", o->absent.at[i]);
+    }
+    return diag_errors() == errors;
+}

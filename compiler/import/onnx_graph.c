@@ -575,7 +575,7 @@ static void add_inputs(Import *im, Scope *s) {
 }
 
 Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir) {
-    if (!check_versions(m)) return NULL;
+    if (!check_versions(m) || (o && !onnx_ends_check(a, m, o))) return NULL;
     Graph *g = graph_new(a, o && o->name ? o->name : "model", m->file);
     g->base_dir = base_dir;
     g->ir_version = m->ir_version;

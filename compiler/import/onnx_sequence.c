@@ -40,14 +40,37 @@ static Sequence *sequence_input(OnnxNode *n, int i) {
     return (Sequence *)v;
 }
 
-// A position from input i, negative ones from the end; `otherwise` when it is absent.
-static bool position(OnnxNode *n, int i, int count, int last, int otherwise, int *out) {
-    int64_t v = otherwise;
-    int one;
-    if (onnx_optional(n, i) && !onnx_ints_input(n, i, "the position", &v, &one, 1)) return false;
-    if (v < 0) v += count;
-    *out = (int)v;
-    return v >= 0 && v <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v, count), false);
+// A position in a sequence, negative ones counted from the end: a number, or a scalar that the program computes.
+typedef struct Position { int at; Value *computed; } Position;
+
+// Of elements that a position is to choose from while the program runs.
+static bool one_type(OnnxNode *n, int count, Value *const *items) {
+    for (int i = 0; i < count; i++) {
+        bool tensors = !onnx_is_sequence(items[0]) && !onnx_is_sequence(items[i]);
+        if (!tensors || !type_equal(&items[0]->type, &items[i]->type))
+            return onnx_fail(n, "the position is computed by the program; that needs elements of one shape, which element %d has not (--freeze makes an input a constant)", i), false;
+    }
+    return true;
+}
+
+// From input i: 0..last in a sequence of `count`; `otherwise` when it is absent.
+static bool position(OnnxNode *n, int i, int count, int last, int otherwise, Position *out) {
+    DimValue v = { false, otherwise };
+    int one = 1;
+    *out = (Position){ 0 };
+    if (onnx_optional(n, i) && !onnx_dim_values(n->g, n->in[i], &v, &one)) {
+        Value *at = onnx_scalar_of(n, n->in[i]);
+        return (out->computed = at ? ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %d : x", count), "x", b_cast(n->g, at, DT_I64)) : NULL) != NULL;
+    }
+    if (one != 1 || v.symbolic) return onnx_fail(n, "the position must be one number"), false;
+    int64_t at = v.v < 0 ? v.v + count : v.v;
+    out->at = (int)at;
+    return at >= 0 && at <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v.v, count), false);
+}
+
+// before ? x : y, where the position is computed; either may be NULL when it cannot be.
+static Value *before(OnnxNode *n, Value *position, int i, Value *x, Value *y) {
+    return !x ? y : !y ? x : b_where(n->g, ONNX_MAP(n, arena_printf(n->g->arena, "x > %d", i), "x", position), x, y);
 }
 
 Value *onnx_sequence_empty(OnnxNode *n) {
@@ -57,30 +80,49 @@ Value *onnx_sequence_empty(OnnxNode *n) {
 
 Value *onnx_sequence_construct(OnnxNode *n) { return onnx_inputs(n, n->n_in ? n->n_in : 1) ? sequence_new(n, n->n_in, n->in) : NULL; }
 
+// The elements, of one type, along a new first axis.
+static Value *stacked(OnnxNode *n, const Sequence *s) {
+    Value **parts = NEW_ARRAY(n->g->arena, Value *, s->n);
+    for (int i = 0; i < s->n; i++) parts[i] = onnx_insert(n, s->items[i], 0);
+    return b_concat(n->g, 0, s->n, parts);
+}
+
 Value *onnx_sequence_at(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
-    int at;
-    return s && position(n, 1, s->n, s->n - 1, 0, &at) ? s->items[at] : NULL;
+    Position p;
+    if (!s || !position(n, 1, s->n, s->n - 1, 0, &p)) return NULL;
+    if (!p.computed) return s->items[p.at];
+    if (!s->n) return onnx_fail(n, "the sequence is empty");
+    return one_type(n, s->n, s->items) ? b_gather(n->g, stacked(n, s), p.computed, 0) : NULL;
 }
 
 Value *onnx_sequence_insert(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
     Value *v = onnx_input(n, 1), **items;
-    int at, k = 0;
-    if (!s || !v || !position(n, 2, s->n, s->n, s->n, &at)) return NULL;
+    int k = 0;
+    Position p;
+    if (!s || !v || !position(n, 2, s->n, s->n, s->n, &p)) return NULL;
     items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
-    for (int i = 0; i <= s->n; i++) items[i] = i == at ? v : s->items[k++];
+    if (!p.computed)
+        for (int i = 0; i <= s->n; i++) items[i] = i == p.at ? v : s->items[k++];
+    else if (!one_type(n, s->n, s->items) || (s->n && !one_type(n, 2, (Value *[]){ s->items[0], v }))) return NULL;
+    else                                                // before the position, the new one there, after it
+        for (int i = 0; i <= s->n; i++) items[i] = before(n, p.computed, i, i < s->n ? s->items[i] : NULL, before(n, p.computed, i - 1, v, i ? s->items[i - 1] : NULL));
     return sequence_new(n, s->n + 1, items);
 }
 
 Value *onnx_sequence_erase(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
-    int at, k = 0;
-    if (!s || !position(n, 1, s->n, s->n - 1, s->n - 1, &at)) return NULL;
+    int k = 0;
+    Position p;
+    if (!s || !position(n, 1, s->n, s->n - 1, s->n - 1, &p)) return NULL;
     Value **items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
-    for (int i = 0; i < s->n; i++)
-        if (i != at) items[k++] = s->items[i];
-    return sequence_new(n, k, items);
+    if (p.computed && (!s->n || !one_type(n, s->n, s->items))) return s->n ? NULL : onnx_fail(n, "the sequence is empty");
+    for (int i = 0; i < s->n; i++) {
+        if (p.computed ? i == s->n - 1 : i == p.at) continue;
+        items[k++] = p.computed ? before(n, p.computed, i, s->items[i], s->items[i + 1]) : s->items[i];
+    }
+    return sequence_new(n, s->n - 1, items);
 }
 
 Value *onnx_sequence_length(OnnxNode *n) {

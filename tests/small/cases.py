@@ -544,8 +544,62 @@ def optimizers():
     return Model(nodes, inputs, outputs, sets, domains=[TRAINING])
 
 
+# ---------------------------------------------------------------- sequences and optionals
+def sequence_positions():
+    """A sequence of any length, elements of one shape; the position is known when the program runs."""
+    nodes = [node("SequenceAt", ["x", "p"], ["y"]), node("SequenceErase", ["x", "p"], ["rest"]), node("ConcatFromSequence", ["rest"], ["z"], axis=0),
+             node("Neg", ["y"], ["minus"]), node("SequenceInsert", ["x", "minus", "p"], ["w"]), node("SequenceLength", ["w"], ["n"])]
+    sets = []
+    for count, p in (3, 1), (2, -1), (4, 3):
+        x = [numbers(80 + 10 * count + i, 2, 3) for i in range(count)]
+        at = p % count
+        minus = build((2, 3), lambda i, j: -x[at][i][j])
+        sets.append(([x, p], [x[at], [row for i, e in enumerate(x) if i != at for row in e], x[:at] + [minus] + x[at:], count + 1]))
+    several = ("sequence", FLOAT)
+    return Model(nodes, [("x", several, (2, "k")), ("p", INT64, ())], [("y", FLOAT, (2, 3)), ("z", FLOAT, (None, 3)), ("w", several, None), ("n", INT64, ())], sets)
+
+
+def sequence_ragged():
+    """Elements of different shapes, mapped, with a tensor that is the same for all."""
+    body = graph([node("Mul", ["e", "t"], ["m"]), node("ReduceSum", ["m"], ["s"], keepdims=0)], [value_info("e", FLOAT, ("k",)), value_info("t", FLOAT, (1,))],
+                 [value_info("m", FLOAT, ("k",)), value_info("s", FLOAT, ())], name="body")
+    nodes = [node("SequenceMap", ["x", "t"], ["y", "sums"], body=("graph", body))]
+    sets = []
+    for lengths in (4, 1, 2), (), (3,):
+        x, t = [numbers(90 + n, n) for n in lengths], [1.5]
+        y = [[v * 1.5 for v in e] for e in x]
+        sets.append(([x, t], [y, [sum(e) for e in y]]))
+    several = ("sequence", FLOAT)
+    return Model(nodes, [("x", several, ("k",)), ("t", FLOAT, (1,))], [("y", several, ("k",)), ("sums", several, ())], sets)
+
+
+def sequence_branches():
+    """Which of two sequences it is, is known when the program runs."""
+    def branch(name, ops):
+        nodes = [node(op, ["x"], [f"{name}{i}"]) for i, op in enumerate(ops)] + [node("SequenceConstruct", [f"{name}0", f"{name}1"], [name])]
+        return ("graph", graph(nodes, [], [value_info(name, ("sequence", FLOAT), None)], name=name))
+    nodes = [node("If", ["c"], ["y"], then_branch=branch("yes", ("Neg", "Abs")), else_branch=branch("no", ("Relu", "Identity")))]
+    x = numbers(97, 5)
+    sets = [([True, x], [[[-v for v in x], [abs(v) for v in x]]]), ([False, x], [[[relu(v) for v in x], x]])]
+    return Model(nodes, [("c", BOOL, ()), ("x", FLOAT, (5,))], [("y", ("sequence", FLOAT), None)], sets)
+
+
+def optional_ends():
+    """Optional inputs that are there or not, and what is made of them."""
+    yes = graph([node("OptionalGetElement", ["o"], ["inside"])], [], [value_info("inside", FLOAT, (3,))], name="yes")
+    no = graph([node("Neg", ["x"], ["outside"])], [], [value_info("outside", FLOAT, (3,))], name="no")
+    nodes = [node("OptionalHasElement", ["o"], ["has"]), node("If", ["has"], ["y"], then_branch=("graph", yes), else_branch=("graph", no)),
+             node("Identity", ["o"], ["same"]), node("OptionalHasElement", ["s"], ["has_s"])]
+    x, o = numbers(98, 3), numbers(99, 3)
+    sets = [([x, o, [[1, 2], [3]]], [o, o, True]), ([x, None, None], [[-v for v in x], None, False])]
+    maybe = ("optional", FLOAT)
+    return Model(nodes, [("x", FLOAT, (3,)), ("o", maybe, (3,)), ("s", ("optional", ("sequence", INT64)), (None,))],
+                 [("y", FLOAT, (3,)), ("same", maybe, (3,)), ("has_s", BOOL, ())], sets)
+
+
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
-       branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers)
+       branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
+       optional_ends)

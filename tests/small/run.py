@@ -26,7 +26,7 @@ def write(folder, made):
         data.mkdir(exist_ok=True)
         for what, tensors in (("input", ins), ("output", outs)):
             for i, (name, dtype, values) in enumerate(tensors):
-                (data / f"{what}_{i}.pb").write_bytes(onnx_wire.tensor(name, dtype, values))
+                (data / f"{what}_{i}.pb").write_bytes(onnx_wire.value(name, dtype, values))
 
 
 def main():
