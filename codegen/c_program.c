@@ -527,10 +527,11 @@ static const char *limits_text(Arena *a, const Plan *plan) {
 }
 
 // Which parameters are one sequence of the model's, and which optionals are there.
-static void print_bundles(Gen *g, Text *h, const Graph *gr, const Ends *in, const Ends *outs) {
+static void print_bundles(Text *h, const Graph *gr, const Ends *in, const Ends *outs) {
     for (int i = 0; i < gr->bundles.n; i++) {
         const Bundle *b = &gr->bundles.at[i];
-        const char *kind = b->absent ? "an optional that holds nothing" : !b->sequence ? "an optional that holds" : b->optional ? "an optional that holds a sequence of" : "a sequence of";
+        const char *kind = b->absent ? "an optional that holds nothing" : !b->sequence ? "an optional that holds"
+                         : b->optional ? "an optional that holds a sequence of" : "a sequence of";
         text_printf(h, " *   %s ", b->output ? "output" : "input");
         c_comment(h, b->name);
         text_printf(h, " is %s", kind);
@@ -562,7 +563,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
         const Symbol *s = symbol_at(gr, sizes.at[i]);
         text_printf(h, " *   size     %s: %s, %lld to %lld\n", s->c_name, s->name, (long long)s->lo, (long long)s->hi);
     }
-    print_bundles(g, h, gr, in, outs);
+    print_bundles(h, gr, in, outs);
     if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
     text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", limits_text(g->arena, p->plan));
     print_signature(g, h, p, in, outs);
