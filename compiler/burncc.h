@@ -157,6 +157,7 @@ Dim dim_div(Graph *g, Dim a, Dim b);                    // floor
 Dim dim_ceil_div(Graph *g, Dim a, Dim b);
 int64_t dim_upper(const Graph *g, Dim d);               // value at the symbols' upper bounds
 int64_t dim_lower(const Graph *g, Dim d);               // a lower bound of the value
+int64_t dims_upper(const Graph *g, int n, const Dim *d);             // an upper bound of the product of n sizes, which may be less than that of their bounds
 // d as coef[0]*mono[0] + coef[1]*mono[1] + ...: each mono is 1 or a product of symbols and floor divisions with factor 1; the number of terms
 int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono);
 bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on this symbol (number in graph_symbols)?
@@ -441,13 +442,15 @@ typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWIS
     KERNEL_SIZES                                        // no code of its own: `sizes` are measured from the value that it reads
 } KernelKind;
 
-// Canonical forms that templates are filled from. Dimensions are constants; views and pads are already canonical.
+// Canonical forms that templates are filled from. Sizes and strides of a contraction and a convolution's batch may be symbolic; views and pads
+// are already canonical.
 typedef struct Contraction {                              // C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
-    int64_t batch, m, n, k;
-    int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
+    Dim batch, m, n, k;
+    Dim a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
 } Contraction;
 typedef struct Convolution {                              // 1-D and 2-D are 3-D with size-1 axes; order d, h, w
-    int64_t batch, groups, ic, oc;                      // ic, oc: totals
+    Dim batch;
+    int64_t groups, ic, oc;                             // ic, oc: totals
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
 } Convolution;
 

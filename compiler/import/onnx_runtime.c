@@ -34,7 +34,7 @@ static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *kno
     for (int i = 0; i < count; i++) {
         shape[i] = known[i];
         if (known[i] != NO_LIMIT || (filled && i == last)) continue;
-        Dim limit = filled ? dim_div(n->g, total, others) : total;
+        Dim limit = filled ? dim_div(n->g, total, others) : total == 0 ? NO_LIMIT : total;      // of nothing, any size may be asked for
         if (!onnx_measure(n, dims, i, 0, i, filled, limit, &shape[i])) return NULL;
     }
     for (int i = 0; i < last && filled; i++)

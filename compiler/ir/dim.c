@@ -312,6 +312,54 @@ static Range dim_range(const Graph *g, Dim d) {
     return sum;
 }
 
+// The most that a product of sizes can be. A quotient met by what it is divided by gives no more than its dividend: a * (24 / a) <= 24.
+static int64_t term_upper(const Graph *g, const Term *term) {
+    const Dims *t = graph_root(g)->dims;
+    int64_t hi = term->coef;
+    for (int k = 0; k < term->n; k++) hi = times(hi, atom_range(g, &t->atoms.at[term->atom[k]]).hi);
+    for (int k = 0; k < term->n; k++) {
+        const Atom *a = &t->atoms.at[term->atom[k]];
+        if (a->symbol >= 0) continue;
+        Term rest = { .coef = term->coef }, by = { .coef = 1 };
+        if (!dim_is_const(a->den)) {
+            const Poly *p = &t->polys.at[-1 - a->den];
+            if (p->n > 1) continue;
+            by = p->terms[0];
+        }
+        int64_t each = by.coef;
+        by.coef = 1;
+        for (int j = 0; j < term->n; j++)
+            if (j != k) rest.atom[rest.n++] = term->atom[j];
+        if (each < 1 || !term_divide(&rest, &by)) continue;
+        rest.coef = (rest.coef + each - 1) / each;
+        int64_t other = times(dim_upper(g, a->num), term_upper(g, &rest));
+        if (other < hi) hi = other;
+    }
+    return hi;
+}
+
+// Of the product of n dimensions, which are sizes.
+int64_t dims_upper(const Graph *g, int n, const Dim *d) {
+    Term all = { .coef = 1 };
+    int64_t hi = 1;
+    bool simple = true;
+    for (int i = 0; i < n; i++) {
+        int64_t most = dim_upper(g, d[i]);
+        hi = times(hi, most > 0 ? most : 0);
+        const Poly *p = dim_is_const(d[i]) ? NULL : &((const Dims *)graph_root(g)->dims)->polys.at[-1 - d[i]];
+        Term one = { .coef = p ? p->terms[0].coef : d[i] }, joined = { 0 };
+        if (p) one = p->terms[0];
+        simple = simple && (!p || p->n == 1) && one.coef > 0 && all.n + one.n <= MAX_FACTORS;
+        if (!simple) continue;
+        term_factors(&all, &one, &joined);
+        joined.coef = times(all.coef, one.coef);
+        all = joined;
+    }
+    if (!simple) return hi;
+    int64_t other = term_upper(g, &all);
+    return other < hi ? other : hi;
+}
+
 int64_t dim_upper(const Graph *g, Dim d) { return dim_range(g, d).hi; }
 int64_t dim_lower(const Graph *g, Dim d) { return dim_range(g, d).lo; }
 

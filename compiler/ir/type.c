@@ -83,16 +83,7 @@ int64_t type_bytes(const Type *t) {
     return __builtin_mul_overflow(type_count(t), (int64_t)dtype_size(t->dtype), &n) ? INT64_MAX : n;
 }
 
-int64_t type_count_upper(const Graph *g, const Type *t) {
-    int64_t n = 1;
-    bool huge = false;
-    for (int i = 0; i < t->rank; i++) {
-        int64_t d = dim_upper(g, t->dim[i]);
-        if (d <= 0) return 0;
-        huge |= __builtin_mul_overflow(n, d, &n);
-    }
-    return huge ? INT64_MAX : n;
-}
+int64_t type_count_upper(const Graph *g, const Type *t) { return dims_upper(g, t->rank, t->dim); }
 
 int64_t type_bytes_upper(const Graph *g, const Type *t) {
     int64_t n;
