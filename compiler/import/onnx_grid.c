@@ -193,7 +193,7 @@ Value *onnx_roi_align(OnnxNode *n) {
     bool half = n->opset >= 16 && !strcmp(onnx_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel");
     bool most = !strcmp(onnx_string(n, "mode", "avg"), "max");
     if (s.space != 2 || rois->type.rank != 2 || rois->type.dim[1] != 4) return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 4]");
-    if (count < 1 || bins[0] < 1 || bins[1] < 1) return onnx_fail(n, "wants a positive sampling_ratio and output size");
+    if (count < 1 || bins[0] < 1 || bins[1] < 1 || count > 1024 || bins[0] > 4096 || bins[1] > 4096) return onnx_fail(n, "wants a sampling_ratio of 1 to 1024 and sizes of 1 to 4096");
     const char *scale = arena_printf(n->g->arena, "x * %.17g - %.17g", onnx_float(n, "spatial_scale", 1), half ? 0.5 : 0);
     for (int i = 0; i < 4; i++) edge[i] = ONNX_MAP(n, scale, "x", onnx_part(n, rois, 1, i, 1));
     Dim r = rois->type.dim[0], wide[5] = { r, bins[0], count, bins[1], count }, places = bins[0] * bins[1] * count * count;

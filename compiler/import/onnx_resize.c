@@ -12,6 +12,9 @@
 #define MAX_TAPS 4              // weighted gathers; wider filters become matrices
 #define MAX_SUPPORT 4096
 #define MAX_PLACE 1e12
+#define MAX_OUT (1 << 20)       // elements along a resized axis
+#define MAX_WEIGHED (INT64_C(1) << 26)      // pairs of an input and an output coordinate that are looked at
+#define MAX_MATRIX (INT64_C(1) << 22)       // ... and that become elements of a constant
 
 static bool is(const char *s, const char *t) { return !strcmp(s, t); }
 
@@ -126,25 +129,32 @@ static Value *matrix_axis(OnnxNode *n, const AxisPlan *p, Value *x, const double
     return onnx_swap(n, b_matmul(n->g, onnx_swap(n, x, p->axis, last), m), p->axis, last);
 }
 
+// The weights of output coordinate o on the input coordinates.
+static void weigh_row(const Resize *r, const AxisPlan *p, int64_t o, double *row) {
+    double at = place(r, p, o);
+    memset(row, 0, sizeof *row * (size_t)p->in);
+    if (!outside(r, p, at)) weigh(r, p, at, row);
+}
+
 // Sum of at most MAX_TAPS gathers, each times a weight per output coordinate. NULL: an output reads more inputs.
-static Value *taps_axis(OnnxNode *n, const AxisPlan *p, Value *x, const double *w) {
+static Value *taps_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Value *x) {
     Arena *a = n->g->arena;
     int64_t *at[MAX_TAPS];
-    double *weight[MAX_TAPS];
+    double *weight[MAX_TAPS], *row = NEW_ARRAY(a, double, p->in);
     int taps = 0;
-    for (int k = 0; k < MAX_TAPS; k++) {
-        at[k] = NEW_ARRAY(a, int64_t, p->out);
-        weight[k] = NEW_ARRAY(a, double, p->out);
-    }
     for (int64_t o = 0; o < p->out; o++) {
         int used = 0;
+        weigh_row(r, p, o, row);
         for (int64_t i = 0; i < p->in; i++) {
-            if (w[o * p->in + i] == 0) continue;
+            if (row[i] == 0) continue;
             if (used == MAX_TAPS) return NULL;
+            if (used == taps) {
+                at[taps] = NEW_ARRAY(a, int64_t, p->out);
+                weight[taps++] = NEW_ARRAY(a, double, p->out);
+            }
             at[used][o] = i;
-            weight[used++][o] = w[o * p->in + i];
+            weight[used++][o] = row[i];
         }
-        if (used > taps) taps = used;
     }
     Value *sum = taps ? NULL : onnx_filled(n, x->type.dtype, 0, x->type.rank, x->type.dim);
     for (int k = 0; k < taps; k++) {
@@ -156,17 +166,20 @@ static Value *taps_axis(OnnxNode *n, const AxisPlan *p, Value *x, const double *
 }
 
 static Value *filtered_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Value *x) {
-    if (p->in * p->out > INT64_C(1) << 26 || (r->antialias && p->scale < 1.0 / MAX_SUPPORT)) {
+    bool too_large = p->in * p->out > MAX_WEIGHED || (r->antialias && p->scale < 1.0 / MAX_SUPPORT);
+    int errors = diag_errors();
+    Value *v = too_large ? NULL : taps_axis(n, r, p, x);
+    if (diag_errors() > errors) return NULL;
+    if (!v && (too_large || p->in * p->out > MAX_MATRIX)) {
         diag_error_as(EXIT_LIMIT, n->loc, "resizing %lld to %lld elements is too large for a constant matrix", (long long)p->in, (long long)p->out);
         return NULL;
     }
-    double *w = NEW_ARRAY(n->g->arena, double, p->in * p->out);
-    for (int64_t o = 0; o < p->out; o++) {
-        double at = place(r, p, o);
-        if (!outside(r, p, at)) weigh(r, p, at, w + o * p->in);
+    if (!v) {
+        double *w = NEW_ARRAY(n->g->arena, double, p->in * p->out);
+        for (int64_t o = 0; o < p->out; o++) weigh_row(r, p, o, w + o * p->in);
+        v = matrix_axis(n, p, x, w);
     }
-    Value *v = taps_axis(n, p, x, w);
-    return extrapolate(n, r, p, v ? v : matrix_axis(n, p, x, w));
+    return extrapolate(n, r, p, v);
 }
 
 static Value *resize(OnnxNode *n, const Resize *r, Value *x) {
@@ -176,6 +189,10 @@ static Value *resize(OnnxNode *n, const Resize *r, Value *x) {
         const AxisPlan *p = &r->axes[i];
         if (p->in == p->out && p->scale == 1 && !is(r->coordinates, "tf_crop_and_resize")) continue;
         if (p->in == 0 || p->out == 0) return onnx_fail(n, "axis %d: an empty axis cannot be resized", p->axis);
+        if (p->out < 0 || p->out > MAX_OUT) {
+            diag_error_as(EXIT_LIMIT, n->loc, "axis %d: %lld elements are more than the %d of a resized axis", p->axis, (long long)p->out, MAX_OUT);
+            return NULL;
+        }
         x = r->mode == RESIZE_NEAREST ? nearest_axis(n, r, p, x) : filtered_axis(n, r, p, x);
     }
     return b_cast(n->g, x, d);

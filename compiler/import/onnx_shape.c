@@ -538,6 +538,7 @@ Value *onnx_center_crop_pad(OnnxNode *n) {
     if (!onnx_ints_input(n, 1, "the shape", shape, &count, MAX_RANK)) return NULL;
     for (int i = 0; i < count; i++) {
         int axis = given ? (int)axes[i] : i;
+        if (shape[i] < 0) return onnx_fail(n, "the shape holds %lld", (long long)shape[i]);
         int64_t size = x->type.dim[axis], grow = shape[i] - size;
         lo[axis] = grow >= 0 ? grow / 2 : -(-grow / 2);
         hi[axis] = grow - lo[axis];
