@@ -118,6 +118,13 @@ static void loop_kernel(Gen *g, KernelText *t) {
     text_printf(&g->c, "}\n");
 }
 
+static bool uses_size(const Expr *e, int symbol, bool *seen) {
+    if (!e || seen[e->id]) return false;
+    seen[e->id] = true;
+    if (e->op == E_Size && dim_uses(e->graph, e->extent, symbol)) return true;
+    return uses_size(e->a[0], symbol, seen) || uses_size(e->a[1], symbol, seen) || uses_size(e->a[2], symbol, seen);
+}
+
 // The epilogue as an inline function of the accumulator and the element's coordinates; returns what goes into the hole's text.
 static const char *epilogue(Gen *g, KernelText *t, const char *const *axes) {
     const Kernel *k = t->kernel;
@@ -130,6 +137,11 @@ static const char *epilogue(Gen *g, KernelText *t, const char *const *axes) {
         text_printf(&g->c, ", const %s *%s", expr_c_storage(t->params[i].value->type.dtype), t->params[i].name);
         text_printf(&call, ", %s", t->params[i].name);
     }
+    for (int i = 0; i < k->sizes.n; i++)
+        if (uses_size(s->expr, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) {
+            text_printf(&g->c, ", int64_t %s", c_size(g, k, i));
+            text_printf(&call, ", %s", c_size(g, k, i));
+        }
     for (int i = 0; i < 3; i++)
         if (s->expr->axes_used >> i & 1) { text_printf(&g->c, ", ptrdiff_t i%d", i); text_printf(&call, ", %s", axes[i]); }
     text_printf(&g->c, ")\n{\n");
@@ -174,7 +186,7 @@ static void template_kernel(Gen *g, KernelText *t) {
     Text params;
     template_params(g, t, conv);
     text_init(&params, g->arena);
-    text_printf(&params, "%s", t->n_params > 3 ? ", " : "");
+    text_printf(&params, "%s", t->n_params > 3 || k->sizes.n ? ", " : "");
     print_params(g, t, &params, 3);
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };

@@ -185,37 +185,44 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
 }
 
 // ---------------------------------------------------------------- template kernels
-static bool batch_is_simple(const Type *x, const Type *y) {     // equal batch dimensions, or one operand has none
-    int64_t bx = 1, by = 1;
-    for (int i = 0; i < x->rank - 2; i++) bx *= x->dim[i];
-    for (int i = 0; i < y->rank - 2; i++) by *= y->dim[i];
+static bool batch_is_simple(Graph *g, const Type *x, const Type *y) {     // equal batch dimensions, or one operand has none
+    Dim bx = 1, by = 1;
+    for (int i = 0; i < x->rank - 2; i++) bx = dim_mul(g, bx, x->dim[i]);
+    for (int i = 0; i < y->rank - 2; i++) by = dim_mul(g, by, y->dim[i]);
     if (bx == 1 || by == 1) return true;
     for (int i = 3; i <= x->rank || i <= y->rank; i++) {
-        int64_t dx = i <= x->rank ? x->dim[x->rank - i] : 1, dy = i <= y->rank ? y->dim[y->rank - i] : 1;
+        Dim dx = i <= x->rank ? x->dim[x->rank - i] : 1, dy = i <= y->rank ? y->dim[y->rank - i] : 1;
         if (dx != dy) return false;
     }
+    return true;
+}
+
+static bool fixed_from(const Type *t, int first) {
+    for (int i = first; i < t->rank; i++)
+        if (!dim_is_const(t->dim[i])) return false;
     return true;
 }
 
 bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (!type_is_static(x) || !type_is_static(w)) return false;
-    if (x->dtype != DT_F32 || type_count(&n->out[0]->type) == 0) return false;
-    if (n->op == OP_Conv) return n->in[1]->data && x->rank >= 3 && x->rank <= 5;
-    int64_t k = x->dim[x->rank - 1];
-    return k >= 4 && type_count(&n->out[0]->type) * k >= 256 && batch_is_simple(x, w);
+    int64_t count = type_count_upper(n->graph, &n->out[0]->type);
+    if (x->dtype != DT_F32 || count == 0) return false;
+    if (n->op == OP_Conv) return n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
+    int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
+    if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
+    return k >= 4 && count * k >= 256 && batch_is_simple(n->graph, x, w);
 }
 
 // The epilogue: the root's element as an expression of E_Acc at axes 0..2 of the template.
-static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const int64_t *extent) {
+static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
     Lower l;
     Expr *idx[MAX_RANK], *flat = expr_index(k->exprs, 0);
     lower_init(&l, a, k->exprs, k, f);
     for (int i = 0; i < 3; i++) {
-        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i], .size = extent[i] });
-        Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis(k->exprs, i, extent[i]);
-        flat = expr_binary(k->exprs, E_Add, expr_binary(k->exprs, E_Mul, flat, expr_index(k->exprs, extent[i])), axis);
+        VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(f->graph, extent[i]), .size = extent[i] });
+        Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis_size(k->exprs, f->graph, i, extent[i]);
+        flat = expr_binary(k->exprs, E_Add, expr_binary(k->exprs, E_Mul, flat, lower_dim(&l, extent[i])), axis);
     }
     k->n_parallel = 3;
     f->anchor_flat = flat;
@@ -227,8 +234,8 @@ static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const int64_t *extent
     return true;
 }
 
-// Element `idx` of an operand through its views as (base value, affine strides over the kernel's axes, offset); false: not affine.
-typedef struct Operand { Value *value; int64_t coef[64], offset; } Operand;
+// Element `idx` of an operand through its views as (base value, strides over the kernel's axes, offset); false: not affine.
+typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;
 static bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
     Fusion f = { .graph = g, .root = v, .views_only = true };
     Lower l;
@@ -236,7 +243,7 @@ static bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Ex
     Expr *e = lower_load(&l, v, idx);
     if (e->op != E_Load || e->a[1] || f.violation || e->value->data) return false;
     out->value = e->value;
-    return expr_affine(e->a[0], axes->axes.n, out->coef, &out->offset) && out->offset == 0;
+    return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset) && out->offset == 0;
 }
 
 static void operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
@@ -244,25 +251,25 @@ static void operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, O
     Lower l;
     lower_init(&l, a, axes->exprs, axes, &f);
     out->value = v;
-    if (!expr_affine(lower_flat(&l, &v->type, idx), axes->axes.n, out->coef, &out->offset)) bug("a plain operand is not affine");
+    if (!expr_affine_sizes(lower_flat(&l, &v->type, idx), v->graph, axes->axes.n, out->coef, &out->offset)) bug("a plain operand is not affine");
 }
 
 // Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the batch into m.
-static bool gemm_canonical(Contraction *s, int nb, const int64_t *extent, const Operand *x, const Operand *y) {
-    int64_t ax = 0, ay = 0, count = 1;
+static bool gemm_canonical(Graph *g, Contraction *s, int nb, const Dim *extent, const Operand *x, const Operand *y) {
+    Dim ax = 0, ay = 0, count = 1;
     for (int i = nb - 1; i >= 0; i--) {
         if (extent[i] == 1) continue;
         if (count == 1) { ax = x->coef[i]; ay = y->coef[i]; }
-        else if (x->coef[i] != ax * count || y->coef[i] != ay * count) return false;
-        count *= extent[i];
+        else if (x->coef[i] != dim_mul(g, ax, count) || y->coef[i] != dim_mul(g, ay, count)) return false;
+        count = dim_mul(g, count, extent[i]);
     }
     s->batch = count; s->a_batch = ax; s->b_batch = ay;
-    if (count > 1 && ay == 0 && (s->m == 1 || ax == s->a_row * s->m)) {
+    if (count != 1 && ay == 0 && (s->m == 1 || ax == dim_mul(g, s->a_row, s->m))) {
         if (s->m == 1) s->a_row = ax;
-        s->m *= count; s->batch = 1; s->a_batch = 0;
+        s->m = dim_mul(g, s->m, count); s->batch = 1; s->a_batch = 0;
     }
     s->c_row = s->n;
-    s->c_batch = s->m * s->n;
+    s->c_batch = dim_mul(g, s->m, s->n);
     return true;
 }
 
@@ -271,17 +278,17 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     int rx = tx->rank, ry = ty->rank, nb = (rx > ry ? rx : ry) - 2;
     if (nb < 0) nb = 0;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
-    int64_t extent[MAX_RANK + 3];
+    Dim extent[MAX_RANK + 3];
     *s = (Contraction){ .m = rx > 1 ? tx->dim[rx - 2] : 1, .k = tx->dim[rx - 1], .n = ry > 1 ? ty->dim[ry - 1] : 1 };
     for (int i = 0; i < nb; i++) {
         int ix = rx - 2 - nb + i, iy = ry - 2 - nb + i;
-        extent[i] = ix >= 0 && tx->dim[ix] > 1 ? tx->dim[ix] : iy >= 0 ? ty->dim[iy] : 1;
+        extent[i] = ix >= 0 && tx->dim[ix] != 1 ? tx->dim[ix] : iy >= 0 ? ty->dim[iy] : 1;
     }
     extent[nb] = s->m; extent[nb + 1] = s->k; extent[nb + 2] = s->n;
     Expr *axis[MAX_RANK + 3], *ix[MAX_RANK], *iy[MAX_RANK], *zero = expr_index(k->exprs, 0);
     for (int i = 0; i < nb + 3; i++) {
-        VEC_PUSH(a, k->axes, (Axis){ .extent = extent[i], .size = extent[i] });
-        axis[i] = extent[i] == 1 ? zero : expr_axis(k->exprs, i, extent[i]);
+        VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(g, extent[i]), .size = extent[i] });
+        axis[i] = extent[i] == 1 ? zero : expr_axis_size(k->exprs, g, i, extent[i]);
     }
     for (int i = 0; i < rx - 2; i++) ix[i] = tx->dim[i] == 1 ? zero : axis[nb - (rx - 2) + i];
     for (int i = 0; i < ry - 2; i++) iy[i] = ty->dim[i] == 1 ? zero : axis[nb - (ry - 2) + i];
@@ -293,20 +300,23 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     if (!views || !operand_through_views(a, g, k, n->in[1], iy, y)) operand_direct(a, k, n->in[1], iy, y);
     s->a_row = x->coef[nb]; s->a_col = x->coef[nb + 1];
     s->b_row = y->coef[nb + 1]; s->b_col = y->coef[nb + 2];
-    return gemm_canonical(s, nb, extent, x, y);
+    return gemm_canonical(g, s, nb, extent, x, y);
 }
 
 Kernel *kernel_gemm(Arena *a, Fusion *f) {
     Node *n = f->anchor->def;
+    Graph *g = f->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
-    if (!gemm_shape(a, f->graph, n, true, &k->gemm, &x, &y) && !gemm_shape(a, f->graph, n, false, &k->gemm, &x, &y))
+    if (!gemm_shape(a, g, n, true, &k->gemm, &x, &y) && !gemm_shape(a, g, n, false, &k->gemm, &x, &y))
         bug("MatMul with batch dimensions that do not fold");
     const Contraction *s = &k->gemm;
-    if (!lower_epilogue(a, k, f, (int64_t[]){ s->batch, s->m, s->n })) return NULL;
+    if (!lower_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
     k->anchor = n;
     set_operands(a, k, x.value, y.value);
-    k->flops = 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    const Dim sizes[] = { s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };
+    for (size_t i = 0; i < COUNT(sizes); i++) add_sizes(a, k, g, sizes[i]);
+    k->flops = 2.0 * (double)dim_upper(g, s->batch) * (double)dim_upper(g, s->m) * (double)dim_upper(g, s->n) * (double)dim_upper(g, s->k);
     kernel_finish(a, k, f);
     return k;
 }
@@ -335,10 +345,10 @@ Kernel *kernel_conv(Arena *a, Fusion *f) {
     bool depthwise = c.groups == c.ic && c.groups > 1;
     Kernel *k = kernel_new(a, depthwise ? KERNEL_DEPTHWISE : KERNEL_CONV);
     k->conv = c;
-    if (!lower_epilogue(a, k, f, (int64_t[]){ c.batch, c.oc, c.out[0] * c.out[1] * c.out[2] })) return NULL;
+    if (!lower_epilogue(a, k, f, (Dim[]){ c.batch, c.oc, c.out[0] * c.out[1] * c.out[2] })) return NULL;
     k->anchor = n;
     set_operands(a, k, n->in[0], n->in[1]);
-    k->flops = 2.0 * (double)type_count(&n->out[0]->type) * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
+    k->flops = 2.0 * (double)type_count_upper(f->graph, &n->out[0]->type) * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
     kernel_finish(a, k, f);
     return k;
 }

@@ -14,6 +14,12 @@ static TileTarget tile_target(const Options *o) {
 
 static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
 
+// A size or stride that may be symbolic.
+static void hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
+    if (dim_is_const(d)) hole(a, k, name, d);
+    else VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .text = arena_printf(a, "(%s)", dim_c_text(a, g, d)) });
+}
+
 static void hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
     for (int i = 0; i < 3; i++) hole(a, k, arena_printf(a, "%s%c", prefix, "DHW"[i]), v[i]);
 }
@@ -45,41 +51,43 @@ static bool only_operand(const Kernel *k, const Value *v) {
 }
 
 // One row of A: B is read once, in long straight lines. B's layout decides between packed (0), row-major (1) and transposed (2).
-static bool plan_gemv(Arena *a, Kernel *k) {
+static bool plan_gemv(Arena *a, const Graph *g, Kernel *k) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = only_operand(k, w);
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
-    if (s->m != 1 || s->a_col != 1 || layout < 0) return false;
+    if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     int64_t nv = gemv_nv(s->n);
     size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)nv);
     k->template_file = "c/gemv.c";
-    hole(a, k, "BATCH", s->batch); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
-    hole(a, k, "AB", s->a_batch); hole(a, k, "CB", s->c_batch);
-    hole(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    hole(a, k, "LAYOUT", layout); hole(a, k, "LB", layout == 2 ? s->b_col : s->b_row); hole(a, k, "NV", nv);
+    hole_dim(a, g, k, "BATCH", s->batch); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
+    hole_dim(a, g, k, "AB", s->a_batch); hole_dim(a, g, k, "CB", s->c_batch);
+    hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    hole(a, k, "LAYOUT", layout); hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); hole(a, k, "NV", nv);
     if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     return true;
 }
 
-static void plan_gemm(Arena *a, Kernel *k, const Options *o) {
-    if (plan_gemv(a, k)) return;
+static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    if (plan_gemv(a, g, k)) return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
-    bool packed = only_operand(k, w);
+    bool packed = only_operand(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);
     TileTarget target = tile_target(o);
-    GemmShape shape = { s->batch, s->m, s->n, s->k, s->a_row, s->a_col, s->b_row, s->b_col, packed };
+    GemmShape shape = { dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, packed };
     GemmTiles t = gemm_tiles(&shape, &target);
+    if (!n_fixed) t.pack_b = 1;                         // panels are whole past n, so that no tile needs an edge of its own
     k->template_file = "c/gemm.c";
-    hole(a, k, "BATCH", s->batch); hole(a, k, "M", s->m); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
-    hole(a, k, "AB", s->a_batch); hole(a, k, "AM", s->a_row); hole(a, k, "AK", s->a_col);
+    hole_dim(a, g, k, "BATCH", s->batch); hole_dim(a, g, k, "M", s->m); hole_dim(a, g, k, "N", s->n); hole_dim(a, g, k, "K", s->k);
+    hole(a, k, "M_FIXED", m_fixed ? s->m : 0); hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
+    hole_dim(a, g, k, "AB", s->a_batch); hole_dim(a, g, k, "AM", s->a_row); hole_dim(a, g, k, "AK", s->a_col);
     hole(a, k, "B_PACKED", packed);
     hole(a, k, "PACK_A", t.pack_a); hole(a, k, "PACK_B", t.pack_b);
-    hole(a, k, "CB", s->c_batch); hole(a, k, "CM", s->c_row);
+    hole_dim(a, g, k, "CB", s->c_batch); hole_dim(a, g, k, "CM", s->c_row);
     hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "NC", t.nc); hole(a, k, "MC", t.mc);
-    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
-    hole(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    hole(a, k, "BK", s->b_row); hole(a, k, "BN", s->b_col);
+    size_t one = packed ? pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv) : 0;
+    hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    hole_dim(a, g, k, "BK", s->b_row); hole_dim(a, g, k, "BN", s->b_col);
     if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     k->scratch_bytes = (int64_t)gemm_scratch_bytes(&shape, &t);
 }
@@ -91,25 +99,25 @@ static void fill_conv_w(const Buffer *b, void *to) {
     pack_conv_w(b->value->data->data, groups, (size_t)(c->oc / c->groups), taps, (size_t)b->packer->packed_rows, to);
 }
 
-static ConvShape conv_shape(const Convolution *c) {
-    ConvShape s = { .n = c->batch, .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
+static ConvShape conv_shape(const Graph *g, const Convolution *c) {
+    ConvShape s = { .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
     memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
     memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
     return s;
 }
 
-static void conv_holes(Arena *a, Kernel *k, const ConvShape *s) {
-    hole(a, k, "N", s->n); hole(a, k, "G", s->groups);
+static void conv_holes(Arena *a, const Graph *g, Kernel *k, const ConvShape *s) {
+    hole_dim(a, g, k, "N", k->conv.batch); hole(a, k, "G", s->groups);
     hole3(a, k, "I", s->in); hole3(a, k, "O", s->out); hole3(a, k, "K", s->kernel);
     hole3(a, k, "S", s->stride); hole3(a, k, "D", s->dilation); hole3(a, k, "P", s->pad);
 }
 
-static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
+static void plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     TileTarget target = tile_target(o);
-    ConvShape s = conv_shape(&k->conv);
+    ConvShape s = conv_shape(g, &k->conv);
     ConvDwTiles t = conv_dw_tiles(&s, &target);
     k->template_file = "c/conv_dw.c";
-    conv_holes(a, k, &s);
+    conv_holes(a, g, k, &s);
     hole(a, k, "MULT", s.oc); hole(a, k, "RT", t.rt); hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(&s, &t);
 }
@@ -121,23 +129,23 @@ static void pack_conv(Arena *a, Kernel *k, const ConvShape *s, int rows, const c
 }
 
 // Small maps: vectors run over output channels instead of pixels.
-static bool plan_conv_rows(Arena *a, Kernel *k, const Options *o) {
+static bool plan_conv_rows(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     TileTarget target = tile_target(o);
-    ConvShape s = conv_shape(&k->conv);
+    ConvShape s = conv_shape(g, &k->conv);
     ConvRowsTiles t = conv_rows_tiles(&s, &target);
     if (!t.preferred) return false;
     k->template_file = "c/conv_rows.c";
-    conv_holes(a, k, &s);
+    conv_holes(a, g, k, &s);
     hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc); hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc);
     k->scratch_bytes = (int64_t)conv_rows_scratch_bytes(&s, &t);
     pack_conv(a, k, &s, 16 * t.nv, "panels of output channels");
     return true;
 }
 
-static void plan_conv(Arena *a, Kernel *k, const Options *o) {
-    if (plan_conv_rows(a, k, o)) return;
+static void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    if (plan_conv_rows(a, g, k, o)) return;
     TileTarget target = tile_target(o);
-    ConvShape s = conv_shape(&k->conv);
+    ConvShape s = conv_shape(g, &k->conv);
     ConvTiles t = conv_tiles(&s, &target);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&s, &t);
     if (t.pointwise) {
@@ -145,7 +153,7 @@ static void plan_conv(Arena *a, Kernel *k, const Options *o) {
         for (int i = 0; i < 3; i++) s.in[i] = s.out[i] = i == 2 ? pixels : 1;
     }
     k->template_file = "c/conv.c";
-    conv_holes(a, k, &s);
+    conv_holes(a, g, k, &s);
     hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
     hole(a, k, "POINTWISE", t.pointwise); hole(a, k, "PACK_X", t.pack_x);
     hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "RC", t.rc); hole(a, k, "CC", t.cc);
@@ -155,9 +163,9 @@ static void plan_conv(Arena *a, Kernel *k, const Options *o) {
 bool templates_plan(Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
-        if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, k, p->options);
-        else if (k->kind == KERNEL_CONV) plan_conv(p->arena, k, p->options);
-        else if (k->kind == KERNEL_DEPTHWISE) plan_depthwise(p->arena, k, p->options);
+        if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, p->graph, k, p->options);
+        else if (k->kind == KERNEL_CONV) plan_conv(p->arena, p->graph, k, p->options);
+        else if (k->kind == KERNEL_DEPTHWISE) plan_depthwise(p->arena, p->graph, k, p->options);
     }
     return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Contraction: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), fp32, all sizes compile-time constants.
+/* Contraction: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), fp32. Sizes and strides are constants or expressions.
  *
  * The idea: register tiles of MR rows by NV vectors (half the rows on machines of 16 vector registers), whose columns of B lie
  * in panels of NR = NV*16 floats, a multiple of every vector width, so that one packing serves AVX-512, AVX2, SSE and NEON.
@@ -7,6 +7,8 @@
  *
  *   KERNEL            name of the function
  *   BATCH M N K       sizes, all >= 1
+ *   M_FIXED N_FIXED   M and N again where they are constants, whose edges then are tiles of their own; else 0: the last rows go in tiles
+ *                     of 4 and of 1, the last columns (PACK_B is 1 then) in whole tiles over the zeros of the panels
  *   AB AM AK          strides of A in floats (AB 0: the same A for every b); one of AM, AK is 1 for speed, any value is right
  *   B_PACKED          1: B is constant and the compiler packed it (pack_gemm_b): [b][ceil(N/NR)][K][NR], zeros past N;
  *                     BB is then the packed size of one matrix. 0: element (b, k, n) is B[b*BB + k*BK + n*BN]
@@ -32,6 +34,8 @@
 #define M 128
 #define N 1536
 #define K 384
+#define M_FIXED 128
+#define N_FIXED 1536
 #define AB 0
 #define AM 384
 #define AK 1
@@ -57,7 +61,10 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                unsigned char *scratch)
 {
     enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
-    enum { ROWS_EDGE = M % ROWS, COLUMNS_EDGE = N % WIDTH, VECTORS_EDGE = (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES };
+    enum { COLUMNS_EDGE = N_FIXED % WIDTH, VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
+#if M_FIXED
+    enum { ROWS_EDGE = M_FIXED % ROWS };
+#endif
     float *const panels = (float *)(void *)scratch;
 #if PACK_A
     float *const rows = panels + (B_PACKED ? 0 : PACK_B ? KC * NC : N % PANEL ? KC * PANEL : 0);
@@ -86,7 +93,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #endif
                     for (ptrdiff_t n = n0; n < n1; n += WIDTH) {
                         const int column_edge = n + WIDTH > N;
-                        const ptrdiff_t columns = column_edge ? COLUMNS_EDGE : WIDTH;
+                        const ptrdiff_t columns = !column_edge ? WIDTH : N_FIXED ? COLUMNS_EDGE : N - n;
 #if B_PACKED
                         const float *const column = B + b * BB + (n / PANEL * K + k0) * PANEL + n % PANEL;
                         const ptrdiff_t bk = PANEL;
@@ -98,15 +105,34 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #endif
                         for (ptrdiff_t m = m0; m < m1; m += ROWS) {
                             const int row_edge = m + ROWS > M, to_c = !column_edge && (IDENTITY_EPILOGUE || !last);
+#if M_FIXED
                             const ptrdiff_t count = row_edge ? ROWS_EDGE : ROWS;
+#else
+                            const ptrdiff_t count = row_edge ? M - m : ROWS;
+#endif
                             float tile[ROWS * WIDTH];
                             float *const c_tile = C + b * CB + m * CM + n, *const out = to_c ? c_tile : tile;
                             for (ptrdiff_t i = 0; i < count && !to_c && !first; i++)
                                 for (ptrdiff_t j = 0; j < columns; j++)
                                     tile[i * WIDTH + j] = c_tile[i * CM + j];
+#if M_FIXED
                             burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
                                          row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,
                                          column + (B_PACKED ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+#else
+                            const float *const a_tile = row0 + (m - m0) * row_step;
+                            const int vectors = column_edge ? VECTORS_EDGE : NV;
+                            const ptrdiff_t cm = to_c ? CM : WIDTH, fours = row_edge ? count / 4 * 4 : 0;
+                            if (!row_edge)
+                                burn_tile_at(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm, !first,
+                                             column + (B_PACKED ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                            for (ptrdiff_t i = 0; i < fours; i += 4)
+                                burn_tile_at(4, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk, out + i * cm, cm,
+                                             !first, column);
+                            for (ptrdiff_t i = fours; i < count && row_edge; i++)
+                                burn_tile_at(1, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk, out + i * cm, cm,
+                                             !first, column);
+#endif
                             for (ptrdiff_t i = 0; i < count && !to_c; i++)
                                 if (!last)
                                     for (ptrdiff_t j = 0; j < columns; j++)
