@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_EXTENT (INT64_C(1) << 30)      // of a kernel, a stride, a padding
 #define MAX_SPACE 4
 
 typedef enum Outside { ZEROS, BORDER, REFLECTION } Outside;
@@ -192,6 +193,7 @@ Value *onnx_roi_align(OnnxNode *n) {
     int64_t bins[2] = { onnx_int(n, "output_height", 1), onnx_int(n, "output_width", 1) }, count = onnx_int(n, "sampling_ratio", 0);
     bool half = n->opset >= 16 && !strcmp(onnx_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel");
     bool most = !strcmp(onnx_string(n, "mode", "avg"), "max");
+    if (!rois) return NULL;
     if (s.space != 2 || rois->type.rank != 2 || rois->type.dim[1] != 4) return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 4]");
     if (count < 1 || bins[0] < 1 || bins[1] < 1 || count > 1024 || bins[0] > 4096 || bins[1] > 4096) return onnx_fail(n, "wants a sampling_ratio of 1 to 1024 and sizes of 1 to 4096");
     const char *scale = arena_printf(n->g->arena, "x * %.17g - %.17g", onnx_float(n, "spatial_scale", 1), half ? 0.5 : 0);
@@ -254,6 +256,8 @@ Value *onnx_deform_conv(OnnxNode *n) {
 
 // ---------------------------------------------------------------- MaxUnpool
 
+static bool in_reach(int64_t size) { return size >= -MAX_EXTENT && size <= MAX_EXTENT; }
+
 // Elements go back to where a max pool found them (flat indices into the tensor that was pooled); the rest is 0.
 Value *onnx_max_unpool(OnnxNode *n) {
     if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "MaxUnpool")) return NULL;
@@ -262,6 +266,9 @@ Value *onnx_max_unpool(OnnxNode *n) {
     int rank = t.rank - 2, count, n_strides, n_pads;
     const int64_t *kernel = onnx_ints(n, "kernel_shape", &count), *strides = onnx_ints(n, "strides", &n_strides), *pads = onnx_ints(n, "pads", &n_pads);
     if (rank < 1 || !kernel || count != rank || (strides && n_strides != rank) || (pads && n_pads != 2 * rank)) return onnx_fail(n, "kernel_shape, strides or pads do not fit the input");
+    for (int i = 0; i < 2 * rank; i++)
+        if (!in_reach(kernel[i / 2]) || (strides && !in_reach(strides[i / 2])) || (pads && !in_reach(pads[i])) || !in_reach(t.dim[2 + i / 2]))
+            return onnx_fail(n, "axis %d: a size is out of range", i / 2);
     for (int i = 0; i < rank; i++) t.dim[2 + i] = (t.dim[2 + i] - 1) * (strides ? strides[i] : 1) - (pads ? pads[i] + pads[rank + i] : 0) + kernel[i];
     Type checked;
     if (!onnx_type(&checked, (int)t.dtype, t.rank, t.dim, "output", "0", n->loc)) return NULL;
@@ -274,6 +281,9 @@ Value *onnx_max_unpool(OnnxNode *n) {
     if (!onnx_optional(n, 2)) return v;
     if (!onnx_ints_input(n, 2, "output_shape", given, &count, MAX_RANK)) return NULL;
     if (count != t.rank) return onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank);
-    for (int i = 0; i < t.rank; i++) hi[i] = given[i] - t.dim[i];
+    for (int i = 0; i < t.rank; i++) {
+        if (given[i] < 0) return onnx_fail(n, "output_shape holds %lld", (long long)given[i]);
+        hi[i] = given[i] - t.dim[i];
+    }
     return b_pad(n->g, v, lo, hi, NULL, NULL);
 }

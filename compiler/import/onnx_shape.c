@@ -361,7 +361,7 @@ static bool split_sizes(OnnxNode *n, Dim size, int64_t *sizes) {
         return true;
     }
     int64_t parts = onnx_int(n, "num_outputs", n->n_out);
-    if (parts != n->n_out) return onnx_fail(n, "num_outputs is %lld but the node has %d outputs", (long long)parts, n->n_out), false;
+    if (parts != n->n_out || parts < 1) return onnx_fail(n, "num_outputs is %lld but the node has %d outputs", (long long)parts, n->n_out), false;
     if (!dim_is_const(size)) return onnx_fail(n, "an equal split needs a known size; pin the dimension with --dim NAME=V"), false;
     int64_t each = (size + parts - 1) / parts;
     for (int i = 0; i < parts; i++) sizes[i] = i < parts - 1 ? each : size - each * (parts - 1);

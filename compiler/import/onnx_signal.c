@@ -115,14 +115,14 @@ Value *onnx_mel_weights(OnnxNode *n) {
         if (!t) return NULL;
         in[i] = tensor_get_f(t, 0);
     }
+    if (!(in[0] >= 1 && in[0] < 1 << 16 && in[1] >= 1 && in[1] < 1 << 24 && in[2] > 0 && in[0] * in[1] <= 1 << 23)) return onnx_fail(n, "a parameter is out of range");
     int64_t bins = (int64_t)in[0], spectrum = (int64_t)in[1] / 2 + 1;
-    if (!(in[0] >= 1 && in[0] < 1 << 16 && in[1] >= 1 && in[1] < 1 << 24 && in[2] > 0)) return onnx_fail(n, "a parameter is out of range");
     double low = 2595 * log10(1 + in[3] / 700), step = (2595 * log10(1 + in[4] / 700) - low) / (double)(bins + 2);
     int64_t *edge = NEW_ARRAY(n->g->arena, int64_t, bins + 2);
     double *w = NEW_ARRAY(n->g->arena, double, spectrum * bins);
     for (int64_t i = 0; i < bins + 2; i++) {
         double hertz = 700 * (pow(10, (low + step * (double)i) / 2595) - 1), bin = floor((in[1] + 1) * hertz / in[2]);
-        edge[i] = bin < 0 ? 0 : bin >= (double)spectrum ? spectrum - 1 : (int64_t)bin;
+        edge[i] = !(bin > 0) ? 0 : bin >= (double)spectrum ? spectrum - 1 : (int64_t)bin;
     }
     for (int64_t i = 0; i < bins; i++) {
         int64_t left = edge[i], middle = edge[i + 1], right = edge[i + 2];
