@@ -114,7 +114,8 @@ static Expr *intern(ExprPool *p, Expr *key) {
     for (int i = 0; i < 3; i++)
         if (key->a[i] && !in_pool(p, key->a[i])) bug("operand %d of %s is of another pool", i, expr_table[key->op].name);
     set_facts(key);
-    if (key->dtype == DT_INDEX && key->lo == key->hi && key->op != E_Const) return expr_index(p, key->lo);
+    bool maybe_none = key->op == E_Axis && key->extent;        // a loop that may not run at all stays one
+    if (key->dtype == DT_INDEX && key->lo == key->hi && key->op != E_Const && !maybe_none) return expr_index(p, key->lo);
     Expr *e = NEW(p->arena, Expr);
     *e = *key;
     e->id = p->all.n;
@@ -376,13 +377,14 @@ static Expr *rebuild_node(ExprPool *p, Expr *e, Expr *const a[3], const ExprOrde
     case E_Cast: return expr_cast_to(p, a[0], e->dtype, e->c.i != 0);
     case E_Bits: return expr_bits(p, a[0], e->dtype);
     case E_Reduce: {
-        int axes[MAX_RANK];                     // an axis that was replaced by another is reduced over under its new number
+        int axes[MAX_RANK], n = 0;              // an axis that was replaced by another is reduced over under its new number; by a constant, no more
         for (int i = 0; i < e->n_axes; i++) {
-            axes[i] = e->axes[i];
+            const Expr *with = NULL;
             for (int k = 0; k < o->n; k++)
-                if (o->at[k]->op == E_Axis && o->at[k]->c.i == e->axes[i] && made[k] && made[k]->op == E_Axis) axes[i] = (int)made[k]->c.i;
+                if (o->at[k]->op == E_Axis && o->at[k]->c.i == e->axes[i]) with = made[k];
+            if (!with || with->op == E_Axis) axes[n++] = with ? (int)with->c.i : e->axes[i];
         }
-        return expr_reduce(p, e->rop, e->n_axes, axes, a[0], a[1]);
+        return expr_reduce(p, e->rop, n, axes, a[0], a[1]);
     }
     default: return a[1] ? expr_binary(p, e->op, a[0], a[1]) : expr_unary(p, e->op, a[0]);
     }

@@ -78,14 +78,14 @@ static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
 }
 
 // ---------------------------------------------------------------- merging axes
-typedef struct Merge { const Kernel *kernel; int a, b; bool ok; bool *seen; } Merge;
+typedef struct Merge { const Kernel *kernel; Graph *graph; int a, b; bool ok; bool *seen; } Merge;
 
 static bool uses(const Expr *e, const Merge *m) { return e && (e->axes_used >> m->a & 1 || e->axes_used >> m->b & 1); }
 
 static bool walks_as_one(const Expr *index, const Merge *m) {
-    int64_t coef[64], c0;
+    Dim coef[64], c0;
     if (!uses(index, m)) return true;
-    return expr_affine(index, m->kernel->axes.n, coef, &c0) && coef[m->a] == coef[m->b] * m->kernel->axes.at[m->b].extent;
+    return expr_affine_sizes(index, m->graph, m->kernel->axes.n, coef, &c0) && coef[m->a] == dim_mul(m->graph, coef[m->b], m->kernel->axes.at[m->b].size);
 }
 
 static void check_merge(Merge *m, const Expr *e) {
@@ -109,8 +109,7 @@ static Expr *rename_axis(void *ctx, Expr *e) {
 }
 
 static bool try_merge(Arena *a, Graph *g, Kernel *k, int outer, int inner) {
-    if (!dim_is_const(k->axes.at[inner].size)) return false;
-    Merge m = { .kernel = k, .a = outer, .b = inner, .ok = true, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    Merge m = { .kernel = k, .graph = g, .a = outer, .b = inner, .ok = true, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n && m.ok; i++) {
         Store *s = &k->stores.at[i];
         m.ok = walks_as_one(s->index, &m) && !uses(s->guard, &m);
@@ -129,6 +128,41 @@ static bool try_merge(Arena *a, Graph *g, Kernel *k, int outer, int inner) {
     return true;
 }
 
+// The pair number `skip` of axes that follow each other in a reduction.
+static bool next_pair(const Expr *e, bool *seen, int skip, int *count, int *outer, int *inner) {
+    if (!e || seen[e->id]) return false;
+    seen[e->id] = true;
+    for (int i = 0; e->op == E_Reduce && i + 1 < e->n_axes; i++)
+        if ((*count)++ == skip) { *outer = e->axes[i]; *inner = e->axes[i + 1]; return true; }
+    for (int i = 0; i < 3; i++)
+        if (next_pair(e->a[i], seen, skip, count, outer, inner)) return true;
+    return false;
+}
+
+static bool always_together(const Expr *e, bool *seen, int outer, int inner) {
+    if (!e || seen[e->id]) return true;
+    seen[e->id] = true;
+    for (int i = 0; e->op == E_Reduce && i < e->n_axes; i++) {
+        if (e->axes[i] == outer && (i + 1 == e->n_axes || e->axes[i + 1] != inner)) return false;
+        if (e->axes[i] == inner && (i == 0 || e->axes[i - 1] != outer)) return false;
+    }
+    for (int i = 0; i < 3; i++)
+        if (!always_together(e->a[i], seen, outer, inner)) return false;
+    return true;
+}
+
+// Axes of a reduction whose elements follow each other in memory are one: a longer sum, which goes in lanes.
+static void collapse_reductions(Arena *a, Graph *g, Kernel *k) {
+    for (int skip = 0;;) {
+        int outer = -1, inner = -1, count = 0;
+        bool together = true, *seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), *again = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
+        for (int i = 0; i < k->stores.n && outer < 0; i++) next_pair(k->stores.at[i].expr, seen, skip, &count, &outer, &inner);
+        if (outer < 0) return;
+        for (int i = 0; i < k->stores.n; i++) together = together && always_together(k->stores.at[i].expr, again, outer, inner);
+        if (!together || !try_merge(a, g, k, outer, inner)) skip++;
+    }
+}
+
 static void collapse(Arena *a, Graph *g, Kernel *k) {
     int outer = -1;
     for (int i = 0; i < k->n_parallel; i++) {
@@ -136,6 +170,7 @@ static void collapse(Arena *a, Graph *g, Kernel *k) {
         if (outer >= 0) try_merge(a, g, k, outer, i);
         outer = i;
     }
+    collapse_reductions(a, g, k);
 }
 
 // ---------------------------------------------------------------- loop kernels
