@@ -102,7 +102,7 @@ static void add_words(Arena *a, Words *v, const char *text) {
 static const char *target_flags(Arena *a, const Options *o) {
     const char *level = strcmp(o->target, "portable") == 0 ? "-O2" : "-O3";
     const char *machine = strncmp(o->target, "x86-64-", 7) == 0 ? arena_printf(a, "-march=%s", o->target) : level[2] == '3' ? "-march=native" : "";
-    const char *relaxed = o->fast_math ? "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" : "";
+    const char *relaxed = o->fast_math ? "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" : "-ffp-contract=off";
     return arena_printf(a, "-std=c99 %s %s %s -w -fPIC -shared", level, machine, relaxed);
 }
 

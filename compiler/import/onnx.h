@@ -172,6 +172,11 @@ Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t
 Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
 
+// ---------------------------------------------------------------- onnx_fft.c
+void onnx_turn(int64_t k, int64_t n, double *c, double *s);             // cosine and sine of 2 pi k / n, exact at quarters
+bool onnx_fft_fits(int64_t length);                     // no prime factor above 13
+void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse);       // [outer, length] each, im NULL: zero; in place, not scaled; NULL after a diagnostic
+
 // ---------------------------------------------------------------- onnx_sequence.c
 bool onnx_is_sequence(const Value *v);                  // a stand-in for values that are known one by one; rows with the argument "any" take it
 Value *onnx_sequence_of(Graph *g, int n, Value *const *items);

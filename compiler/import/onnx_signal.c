@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Fourier transforms, window functions, determinants.
 //
-// In: an OnnxNode with known sizes. Out: products with constant matrices. The idea: a transform of n (complex) numbers into k is one real matrix
-// [2n, 2k] of cosines and sines, so any length works and the matrix product's kernels do the rest.
+// In: an OnnxNode with known lengths. Out: fast transforms (onnx_fft.c) or, where the length has a large prime factor, products with constant
+// matrices: a transform of n (complex) numbers into k is one real matrix [2n, 2k] of cosines and sines.
 #include "import/onnx.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@ typedef struct Transform { int64_t in, length, out; int in_parts, out_parts; boo
 
 // Row (i, part), column (k, part): how much element i (real or imaginary) adds to result k.
 static double coefficient(const Transform *t, int64_t i, int part, int64_t k, int out_part) {
-    double angle = TWO_PI * (double)(i * k % t->length) / (double)t->length, c = cos(angle), s = sin(angle);
+    double c, s;
+    onnx_turn(i * k, t->length, &c, &s);
     if (t->inverse && t->onesided) {                    // the other half of the spectrum is the conjugate of this one
         bool alone = i == 0 || 2 * i == t->length;
         return (part ? -s : c) * (alone ? 1 : 2) / (double)t->length;
@@ -37,23 +38,65 @@ static Value *transform_matrix(OnnxNode *n, const Transform *t, DType d) {
     return onnx_constant_f(n, d, 2, (Dim[]){ rows, columns }, m);
 }
 
+// v [outer, in * in_parts] -> [outer, out * out_parts]
+static Value *by_matrix(OnnxNode *n, Value *v, const Transform *t) { return b_matmul(n->g, v, transform_matrix(n, t, v->type.dtype)); }
+
+// Half a spectrum [outer, length / 2 + 1] and its other half: the conjugate, backwards.
+static Value *mirrored(OnnxNode *n, Value *half, int64_t length, bool negate) {
+    int64_t count = length - length / 2 - 1;
+    if (!half || count < 1) return half;
+    Value *rest = b_slice(n->g, half, (int64_t[]){ 0, count }, (int64_t[]){ 1, -1 }, (Dim[]){ half->type.dim[0], count });
+    if (negate) rest = b_unary(n->g, OP_Neg, rest);
+    return b_concat(n->g, 1, 2, (Value *[]){ half, rest });
+}
+
+// The spectrum of real numbers: its first half tells the other, and the middle bin of an even length is real.
+static Value *of_real(OnnxNode *n, Value *x, const Transform *t, bool imaginary) {
+    int64_t half = t->length / 2 + 1, own = imaginary && t->length % 2 == 0 ? half - 1 : half;
+    Value *v = onnx_part(n, x, 1, 0, own);
+    if (own != half && v) v = b_concat(n->g, 1, 2, (Value *[]){ v, onnx_filled(n, v->type.dtype, 0, 2, (Dim[]){ v->type.dim[0], 1 }) });
+    return t->onesided ? v : mirrored(n, v, t->length, imaginary);
+}
+
+// The same by stages; small floats are computed in f32.
+static Value *by_stages(OnnxNode *n, Value *v, const Transform *t) {
+    DType d = v->type.dtype;
+    Dim outer = v->type.dim[0];
+    v = b_reshape(n->g, b_cast(n->g, v, onnx_wide(d)), 3, (Dim[]){ outer, t->in, t->in_parts });
+    Value *part[2] = { onnx_remove(n, onnx_part(n, v, 2, 0, 1), 2), t->in_parts == 2 ? onnx_remove(n, onnx_part(n, v, 2, 1, 1), 2) : NULL };
+    for (int i = 0; i < 2 && t->inverse && t->onesided; i++) part[i] = mirrored(n, part[i], t->length, i == 1);
+    if (!part[0]) return NULL;
+    onnx_fft(n, &part[0], &part[1], t->inverse);
+    for (int i = 0; i < t->out_parts; i++) {
+        if (!part[i]) part[i] = onnx_filled(n, onnx_wide(d), 0, 2, (Dim[]){ outer, t->length });
+        if (t->in_parts == 1 && !t->inverse) part[i] = of_real(n, part[i], t, i == 1);
+        else if (t->out != t->length) part[i] = onnx_part(n, part[i], 1, 0, t->out);
+        if (t->inverse && part[i]) part[i] = b_binary(n->g, OP_Mul, part[i], b_like(n->g, part[i], 1 / (double)t->length));
+        part[i] = onnx_insert(n, part[i], 2);
+    }
+    v = t->out_parts == 1 ? part[0] : b_concat(n->g, 2, 2, part);
+    return b_cast(n->g, b_reshape(n->g, v, 2, (Dim[]){ outer, t->out * t->out_parts }), d);
+}
+
 // x [..., axis, ..., 1 or 2] along axis.
 static Value *transform(OnnxNode *n, Value *x, int axis, int64_t length, bool inverse, bool onesided) {
-    if (!x || !onnx_static(n, x, "a Fourier transform")) return NULL;
+    if (!x) return NULL;
     int rank = x->type.rank, last = rank - 1, at = rank - 2;
+    if (!dim_is_const(x->type.dim[axis]) || !dim_is_const(x->type.dim[last])) return onnx_static(n, x, "a Fourier transform"), NULL;
     Transform t = { .length = length, .in_parts = (int)x->type.dim[last], .out_parts = inverse && onesided ? 1 : 2, .inverse = inverse, .onesided = onesided };
     t.in = inverse && onesided ? length / 2 + 1 : length;
     t.out = onesided && !inverse ? length / 2 + 1 : length;
-    if (length < 1 || (t.in_parts != 1 && t.in_parts != 2)) return onnx_fail(n, "the last dimension must be 1 (real) or 2 (complex), the length positive");
+    if (length < 1 || length > INT32_MAX || (t.in_parts != 1 && t.in_parts != 2)) return onnx_fail(n, "the last dimension must be 1 (real) or 2 (complex), the length positive");
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     hi[axis] = t.in - x->type.dim[axis];
-    Value *v = onnx_swap(n, b_pad(n->g, x, lo, hi, NULL, NULL), axis, at), *m = transform_matrix(n, &t, x->type.dtype);
-    if (!v || !m) return NULL;
+    Value *v = onnx_swap(n, b_pad(n->g, x, lo, hi, NULL, NULL), axis, at);
+    if (!v) return NULL;
     Type out = v->type;
     v = b_reshape(n->g, v, 2, (Dim[]){ onnx_product(n->g, &v->type, 0, at), t.in * t.in_parts });
     out.dim[at] = t.out;
     out.dim[last] = t.out_parts;
-    return onnx_swap(n, b_reshape(n->g, b_matmul(n->g, v, m), rank, out.dim), axis, at);
+    v = v && onnx_fft_fits(length) ? by_stages(n, v, &t) : v ? by_matrix(n, v, &t) : NULL;
+    return onnx_swap(n, b_reshape(n->g, v, rank, out.dim), axis, at);
 }
 
 Value *onnx_dft(OnnxNode *n) {

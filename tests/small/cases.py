@@ -4,6 +4,7 @@
 Each function makes one Model: ONNX bytes, data sets of inputs and outputs (one for most, several for dynamic shapes), and files
 that lie beside the model. They cover the operator families once, so that a clone without any other test data tests import to run.
 """
+import cmath
 import math
 import random
 import struct
@@ -324,6 +325,33 @@ def half_steps():
                  [([x, y], [chain, [half(v * v) for v in product], [half(v / total) for v in e]])], [tensor("w", FLOAT16, w)])
 
 
+def fourier():
+    """Lengths of one stage and of several, a prime that goes by a matrix, real and complex, both ways, halves of spectra."""
+    nodes, inputs, outputs, values, results = [], [], [], [], []
+
+    def transform(x, sign):
+        n = len(x)
+        return [sum(v * cmath.exp(sign * 2j * math.pi * (i * k % n) / n) for i, v in enumerate(x)) for k in range(n)]
+
+    def pairs(z):
+        return [[v.real, v.imag] for v in z]
+    for n in (5, 8, 12, 17, 30):
+        x, z = numbers(230 + n, n), [complex(*v) for v in numbers(260 + n, n, 2)]
+        half = [complex(v.real, v.imag * (0 < k < n / 2)) for k, v in enumerate(z[:n // 2 + 1])]
+        whole = half + [half[n - k].conjugate() for k in range(n // 2 + 1, n)]
+        for name, x_in, y, attributes in (
+                ("real", [[v] for v in x], pairs(transform(x, -1)), {}), ("half", [[v] for v in x], pairs(transform(x, -1)[:n // 2 + 1]), {"onesided": 1}),
+                ("complex", pairs(z), pairs(transform(z, -1)), {}), ("inverse", pairs(z), pairs([v / n for v in transform(z, 1)]), {"inverse": 1}),
+                ("back", pairs(half), [[v.real / n] for v in transform(whole, 1)], {"inverse": 1, "onesided": 1})):
+            nodes.append(node("DFT", [f"x_{name}{n}", f"n{n}", "axis"], [f"y_{name}{n}"], **attributes))
+            inputs.append((f"x_{name}{n}", FLOAT, [1, *flatten(x_in)[1]]))
+            outputs.append((f"y_{name}{n}", FLOAT, [1, *flatten(y)[1]]))
+            values.append([x_in])
+            results.append([y])
+    sizes = [tensor(f"n{n}", INT64, n) for n in (5, 8, 12, 17, 30)]
+    return Model(nodes, inputs, outputs, [(values, results)], [tensor("axis", INT64, 1), *sizes], opset=20)
+
+
 def integer_arithmetic():
     """Truncating division, both remainders, wrapping bytes."""
     x, y = [-7, 7, -8, 100, -2147483647], [2, -2, 3, 7, 10]
@@ -599,7 +627,7 @@ def optional_ends():
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
-       argmax_ties, top_k, casts, half_steps,
+       argmax_ties, top_k, casts, half_steps, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
        optional_ends)
