@@ -250,6 +250,7 @@ struct Graph {
     ExprPool *exprs;                                    // expressions of its OP_Map nodes
     VEC(Symbol) symbols;
     VEC(DimPair) required;                              // see dim_require
+    bool bound;                                         // sizes and bounds of the symbols are final
     void *dims;                                         // ir/dim.c's table (shared with bodies)
     int64_t opset;                                      // of the source model, for inspect
     int64_t ir_version;

@@ -210,7 +210,7 @@ static Dim renamed_symbol(void *cloner, int number) {
 
 // What is measured inside a copy beside its original is another size: types and attributes of the copy say so.
 static void rename_sizes(Cloner *c, Node *copy) {
-    static const char *const of_dims[] = { "shape", "sizes", "trips" };
+    static const char *const of_dims[] = { "shape", "starts", "sizes", "trips" };
     if (!c->renamed) return;
     for (size_t k = 0; k < COUNT(of_dims); k++) {
         int count;
@@ -304,6 +304,7 @@ Graph *graph_clone(Graph *g, const char *name) {
         to->exprs = g->exprs;
         to->loc = g->loc;
         to->opset = g->opset;
+        to->bound = g->bound;
         to->ir_version = g->ir_version;
         to->dims = dims_clone(g->arena, g);
         for (int i = 0; i < g->bundles.n; i++) VEC_PUSH(g->arena, to->bundles, g->bundles.at[i]);

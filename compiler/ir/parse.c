@@ -233,7 +233,7 @@ static bool tensor(Parser *p, Graph *g, Tensor **out) {
 static bool number_list(Parser *p, Graph *g, Node *n, const char *key) {
     VEC(int64_t) ints = { 0 };
     VEC(double) floats = { 0 };
-    bool is_float = false, is_dims = !strcmp(key, "shape") || !strcmp(key, "sizes") || !strcmp(key, "trips");
+    bool is_float = false, is_dims = !strcmp(key, "shape") || !strcmp(key, "starts") || !strcmp(key, "sizes") || !strcmp(key, "trips");
     if (!take(p, "]")) {
         do {
             Dim v = 0;

@@ -131,7 +131,7 @@ static void constant_print(Printer *p, const Graph *g, const Value *v) {
 }
 
 static void ints_print(Printer *p, const Graph *g, const Attr *a) {
-    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "sizes") || !strcmp(a->name, "trips");
+    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "starts") || !strcmp(a->name, "sizes") || !strcmp(a->name, "trips");
     for (int i = 0; i < a->n; i++) {
         if (i) text_append(p->out, ",", 1);
         if (dims) text_printf(p->out, "%s", dim_text(p->scratch, g, a->ints[i]));

@@ -57,6 +57,24 @@ bool op_static(Node *n, Dim d, const char *why) {
     return false;
 }
 
+bool dims_agree(Node *n, Dim a, Dim b) {
+    Graph *root = graph_root(n->graph);
+    if (a == b || (dim_is_const(a) && dim_is_const(b))) return a == b;
+    if (!root->bound) return true;
+    if (dim_lower(root, a) > dim_upper(root, b) || dim_lower(root, b) > dim_upper(root, a)) return false;
+    dim_require(root, a, b);
+    return true;
+}
+
+bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b) {
+    if (!type_broadcast(out, a, b)) return false;
+    for (int i = 1; i <= a->rank && i <= b->rank; i++) {
+        Dim x = a->dim[a->rank - i], y = b->dim[b->rank - i];
+        if (x != 1 && y != 1 && !dims_agree(n, x, y)) return false;
+    }
+    return true;
+}
+
 Dim dim_offset(Graph *g, Dim d, int64_t k) {
     return k >= 0 ? dim_add(g, d, k) : dim_sub(g, d, -k);
 }
@@ -290,12 +308,13 @@ Value *b_move_axes(Graph *g, Value *x, int from, int count, int to) {
 
 Value *b_flip(Graph *g, Value *x, const bool *axes) {
     if (!x) return NULL;
-    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
+    Dim starts[MAX_RANK] = { 0 };
+    int64_t steps[MAX_RANK];
     bool any = false;
     for (int i = 0; i < x->type.rank; i++) {
-        bool flip = axes[i] && x->type.dim[i] > 1;
+        bool flip = axes[i] && x->type.dim[i] != 0 && x->type.dim[i] != 1;
         any = any || flip;
-        starts[i] = flip ? x->type.dim[i] - 1 : 0;
+        starts[i] = flip ? dim_sub(g, x->type.dim[i], 1) : 0;
         steps[i] = flip ? -1 : 1;
     }
     return any ? b_slice(g, x, starts, steps, x->type.dim) : x;
@@ -307,6 +326,11 @@ Value *b_wide(Graph *g, Value *x) { return x ? b_cast(g, x, accumulator_type(x->
 bool expand_done(Node *n, Value *y, Value **out) {
     out[0] = y ? b_cast(n->graph, y, n->out[0]->type.dtype) : NULL;
     return out[0] != NULL;
+}
+
+Value *b_dim(Graph *g, Dim d) {
+    if (dim_is_const(d)) return b_reshape(g, b_ints(g, 1, &d), 0, NULL);
+    return b_reshape(g, b_unary(g, OP_Shape, b_expand(g, b_scalar(g, DT_BOOL, 0), 1, &d)), 0, NULL);   // the shape of a vector that nobody makes
 }
 
 Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d) {

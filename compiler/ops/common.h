@@ -12,6 +12,8 @@ bool op_ints(Node *n, const char *name, int want, const int64_t **at);      // a
 void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, int64_t *at); // attribute or `otherwise` everywhere
 bool op_numeric(Node *n, const Value *v);                                   // integers or real floats, else a diagnostic
 bool op_index_type(Node *n, const Value *v);                                // an integer tensor, else a diagnostic
+bool dims_agree(Node *n, Dim a, Dim b);                 // may they be equal? Once sizes are bound, the running program checks what is not certain
+bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b);      // type_broadcast, with the same check
 bool op_static(Node *n, Dim d, const char *why);                            // a constant dimension, else a diagnostic that names --dim
 Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d + k, k of any sign
 
@@ -57,6 +59,7 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
 Value *b_full(Graph *g, const Type *t, double v);                           // a tensor of one value
 Value *b_sum_to(Graph *g, Value *x, const Type *t);                         // adjoint of broadcasting: sums x down to t's dimensions
 Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);        // axes from..from+count-1 become to..to+count-1
+Value *b_dim(Graph *g, Dim d);                          // a dimension as an i64 scalar
 Value *b_flip(Graph *g, Value *x, const bool *axes);                        // reverses the marked axes, which are static
 
 // ---- control flow

@@ -146,6 +146,22 @@ bool expand_reduce_log_sum_exp(Node *n, Value **out) {
 }
 
 // ---------------------------------------------------------------- AveragePool
+// The product over spatial axes of how many k in 0..kernel-1 have from <= o*stride - lo + k*dilation < to, as [spatial...].
+static Value *computed_divisor(Node *n, const Geometry *w, bool pads_count, DType d) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    Value *product = NULL;
+    for (int i = 0; i < w->spatial; i++) {
+        Value *at = coordinates(g, w->spatial, i, y->dim[2 + i], DT_I64), *to = b_dim(g, dim_add(g, x->dim[2 + i], pads_count ? w->hi[i] : 0));
+        Value *step = b_dim(g, w->dilation[i]), *size = b_dim(g, w->kernel[i]), *stride = b_dim(g, w->stride[i]), *lo = b_dim(g, w->lo[i]);
+        at = b_map(g, "x * s - l", "x s l", 3, (Value *[]){ at, stride, lo });
+        Value *inside = b_map(g, "min(max((t - x + s - 1) / s, 0), k)", "x t s k", 4, (Value *[]){ at, to, step, size });
+        if (!pads_count) inside = b_binary(g, OP_Sub, inside, b_map(g, "min(max((s - 1 - x) / s, 0), k)", "x s k", 3, (Value *[]){ at, step, size }));
+        product = product ? b_binary(g, OP_Mul, product, inside) : inside;
+    }
+    return product ? b_cast(g, product, d) : NULL;
+}
+
 // How many positions of the window at each output count: those inside the input or, with count_include_pad, inside input and padding.
 static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
     Graph *g = n->graph;
@@ -158,10 +174,12 @@ static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
         even = even && !w->ceil && (pads_count || (w->lo[i] == 0 && w->hi[i] == 0));
     }
     if (even) return b_scalar(g, d, (double)whole);
+    bool known = true;
     for (int i = 0; i < w->spatial; i++) {
-        if (!op_static(n, x->dim[2 + i], "a spatial axis that is pooled")) return NULL;
         t.dim[i] = y->dim[2 + i];
+        known = known && dim_is_const(x->dim[2 + i]);
     }
+    if (!known) return computed_divisor(n, w, pads_count, d);
     Tensor *count = tensor_new(g->arena, t);
     int64_t at = 0, total = type_count(&t);
     for (; at < total; at++, index_next(t.rank, t.dim, o)) {
@@ -208,7 +226,7 @@ bool shape_conv_transpose(Node *n) {
     for (int i = 0; i < w->rank; i++)
         if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
     if (!geometry_check(n, x->rank - 2)) return false;
-    if (group < 1 || w->dim[0] % group || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[0])) {
+    if (group < 1 || w->dim[0] % group || !dims_agree(n, x->dim[1], w->dim[0])) {
         diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
                    (long long)w->dim[0], value_type_text(n->in[0]));
         return false;
@@ -257,7 +275,7 @@ static Value *negative_mean_picked(Node *n, Value *p) {
     if (!p || !op_index_type(n, targets)) return NULL;
     Type t = targets->type;
     bool fits = p->type.rank == t.rank + 1;
-    for (int i = 0; fits && i < t.rank; i++) fits = p->type.dim[i] == t.dim[i] || !dim_is_const(p->type.dim[i]) || !dim_is_const(t.dim[i]);
+    for (int i = 0; fits && i < t.rank; i++) fits = dims_agree(n, p->type.dim[i], t.dim[i]);
     if (!fits) {
         diag_error(n->loc, "targets %s must have the shape of %s without its last axis, the classes", value_type_text(targets), value_type_text(n->in[0]));
         return NULL;

@@ -36,7 +36,7 @@ bool shape_matmul(Node *n) {
         diag_error(n->loc, "cannot multiply %s by %s: cast one of them", value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
-    if (!mat_shape(x, y, &s)) {
+    if (!mat_shape(x, y, &s) || !dims_agree(n, x->dim[x->rank - 1], y->dim[y->rank > 1 ? y->rank - 2 : 0]) || !dims_broadcast(n, &s.batch, &s.x, &s.y)) {
         diag_error(n->loc, "cannot multiply %s by %s: the first's last dimension must be the second's last but one, and batches must broadcast",
                    value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
@@ -227,8 +227,8 @@ bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
     }
     int64_t spare = w->lo[i] + w->hi[i] - reach - 1, s = w->stride[i];
     if (!dim_is_const(d)) {
-        d = dim_offset(g, d, spare);
-        *out = dim_add(g, w->ceil ? dim_ceil_div(g, d, s) : dim_div(g, d, s), 1);
+        int64_t more = !w->ceil ? spare : spare + s < w->lo[i] ? spare + s - 1 : w->lo[i] - 1;      // ceil_mode: no window starts beyond the input
+        *out = dim_add(g, dim_div(g, dim_offset(g, d, more), s), 1);
         return true;
     }
     if (d + spare < 0) {
@@ -254,7 +254,11 @@ bool shape_conv(Node *n) {
     if (!geometry_check(n, spatial)) return false;
     for (int i = 0; i < w->rank; i++)
         if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
-    if (group < 1 || group > INT32_MAX || w->dim[0] % group || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group)) {
+    if (group < 1 || group > INT32_MAX || w->dim[1] > INT64_MAX / group) {
+        diag_error(n->loc, "%lld groups of %lld channels are impossible", (long long)group, (long long)w->dim[1]);
+        return false;
+    }
+    if (w->dim[0] % group || !dims_agree(n, x->dim[1], w->dim[1] * group)) {
         diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
                    (long long)(w->dim[1] * group), value_type_text(n->in[0]));
         return false;

@@ -205,7 +205,7 @@ bool shape_gather_nd(Node *n) {
     Dim depth = i->rank ? i->dim[i->rank - 1] : 0;
     if (!op_index_type(n, n->in[1])) return false;
     bool fits = i->rank >= 1 && dim_is_const(depth) && batch >= 0 && batch < i->rank && batch + depth <= x->rank;
-    for (int k = 0; fits && k < batch; k++) fits = x->dim[k] == i->dim[k] || !dim_is_const(x->dim[k]) || !dim_is_const(i->dim[k]);
+    for (int k = 0; fits && k < batch; k++) fits = dims_agree(n, x->dim[k], i->dim[k]);
     if (!fits) {
         diag_error(n->loc, "indices %s do not address %s with %lld batch dimensions", value_type_text(n->in[1]), value_type_text(n->in[0]), (long long)batch);
         return false;
@@ -313,9 +313,9 @@ static bool scatter_check(Node *n) {
     return false;
 }
 
-static bool same_dims(const Type *a, const Type *b) {
+static bool same_dims(Node *n, const Type *a, const Type *b) {
     bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i] || !dim_is_const(a->dim[i]) || !dim_is_const(b->dim[i]);
+    for (int i = 0; same && i < a->rank; i++) same = dims_agree(n, a->dim[i], b->dim[i]);
     return same;
 }
 
@@ -323,7 +323,7 @@ bool shape_scatter_elements(Node *n) {
     const Type *x = &n->in[0]->type, *i = &n->in[1]->type;
     int axis;
     if (!scatter_check(n) || !op_axis(n, x->rank, &axis) || !elements_fit(n, x, i, axis)) return false;
-    if (!same_dims(i, &n->in[2]->type)) {
+    if (!same_dims(n, i, &n->in[2]->type)) {
         diag_error(n->loc, "updates %s must have the shape of the indices %s", value_type_text(n->in[2]), value_type_text(n->in[1]));
         return false;
     }
@@ -340,7 +340,7 @@ bool shape_scatter_nd(Node *n) {
     if (fits) {
         for (int k = 0; k < i->rank - 1; k++) want.dim[want.rank++] = i->dim[k];
         for (int k = (int)depth; k < x->rank; k++) want.dim[want.rank++] = x->dim[k];
-        fits = same_dims(&want, &n->in[2]->type);
+        fits = same_dims(n, &want, &n->in[2]->type);
     }
     if (!fits) {
         diag_error(n->loc, "indices %s and updates %s do not address %s: updates must be [indices but the last..., axes below those addressed...]",

@@ -120,7 +120,7 @@ bool shape_map(Node *n) {
     if (!check_dtypes(n) || (n->expr && !check_args(n))) return false;
     Type t = n->n_in ? n->in[0]->type : type_make(DT_NONE, 0, NULL);
     for (int i = 1; i < n->n_in; i++) {
-        if (type_broadcast(&t, &t, &n->in[i]->type)) continue;
+        if (dims_broadcast(n, &t, &t, &n->in[i]->type)) continue;
         diag_error(n->loc, "shapes do not broadcast: %s and %s", type_text(n->graph->arena, n->graph, &t), value_type_text(n->in[i]));
         return false;
     }

@@ -30,7 +30,7 @@ static Value *per_channel(Node *n, Value *p, const Value *x) {
     if (!p || !x) return NULL;
     const Type *t = &n->in[0]->type;
     Dim dims[MAX_RANK], channels = t->rank > 1 ? t->dim[1] : 1;
-    if (p->type.rank != 1 || (dim_is_const(p->type.dim[0]) && dim_is_const(channels) && p->type.dim[0] != channels)) {
+    if (p->type.rank != 1 || !dims_agree(n, p->type.dim[0], channels)) {
         diag_error(n->loc, "a parameter is %s but %s has %s channels", value_type_text(p), value_type_text(n->in[0]), dim_text(n->graph->arena, n->graph, channels));
         return NULL;
     }

@@ -198,7 +198,7 @@ static bool check_operand(const Node *n, int i, const char *what, DType d, int r
     const Value *v = operand(n, i);
     if (!v) return true;
     bool ok = v->type.dtype == d && v->type.rank == rank;
-    for (int k = 0; ok && k < rank; k++) ok = v->type.dim[k] == dims[k] || !dim_is_const(v->type.dim[k]) || !dim_is_const(dims[k]);
+    for (int k = 0; ok && k < rank; k++) ok = dims_agree((Node *)n, v->type.dim[k], dims[k]);
     Type want = type_make(d, rank, dims);
     if (!ok) diag_error(n->loc, "%s wants %s, it is %s", what, type_text(n->graph->arena, n->graph, &want), value_type_text(v));
     return ok;
@@ -294,17 +294,16 @@ static bool step_masked(const Cell *cell, const Layer *l, Graph *g, Value *row, 
 
 typedef struct Run { const Cell *cell; const Layer *layer; Value *rows; int time_axis; Value *lengths; bool reverse; } Run;
 
-static Value *number(Graph *g, int64_t v) { return b_reshape(g, b_ints(g, 1, &v), 0, NULL); }
-
 // All steps as a loop: state becomes the final one; the result is h of every step, in the order of the steps, [t,b,h].
-static Value *run_loop(const Run *r, Graph *g, int64_t steps, Value **state) {
+static Value *run_loop(const Run *r, Graph *g, Dim steps, Value **state) {
     int n = r->cell->n_states;
-    Value *in[4] = { number(g, steps), NULL, state[0], state[1] }, *now[2] = { 0 }, *y;
+    bool known = dim_is_const(steps);
+    Value *in[4] = { known ? b_dim(g, steps) : NULL, NULL, state[0], state[1] }, *now[2] = { 0 }, *y, *last = r->reverse ? b_dim(g, dim_sub(g, steps, 1)) : NULL;
     Graph *body = graph_body(g, "step");
-    Value *time = graph_input(body, "iteration", in[0]->type);
+    Value *time = graph_input(body, "iteration", type_make(DT_I64, 0, NULL));
     graph_input(body, "condition", type_make(DT_BOOL, 0, NULL));
     for (int i = 0; i < n; i++) now[i] = graph_input(body, i ? "c" : "h", state[i]->type);
-    if (r->reverse) time = b_binary(body, OP_Sub, number(body, steps - 1), time);
+    if (r->reverse) time = b_binary(body, OP_Sub, last, time);
     if (!step_masked(r->cell, r->layer, body, b_gather(body, r->rows, time, r->time_axis), r->lengths, time, now, &y)) return NULL;
     graph_output(body, b_scalar(body, DT_BOOL, 1), "condition");
     for (int i = 0; i < n; i++) graph_output(body, now[i], i ? "c" : "h");
@@ -313,6 +312,7 @@ static Value *run_loop(const Run *r, Graph *g, int64_t steps, Value **state) {
     loop->bodies = NEW_ARRAY(g->arena, Graph *, 1);
     loop->bodies[0] = body;
     loop->n_bodies = 1;
+    if (!known) node_set_ints(loop, "trips", &steps, 1);
     if (!node_infer(loop)) return NULL;
     for (int i = 0; i < n; i++) state[i] = loop->out[i];
     return r->reverse ? b_flip(g, loop->out[n], (bool[]){ true, false, false }) : loop->out[n];
@@ -324,7 +324,7 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     if (!layer_init(&l, n, cell, direction)) return NULL;
     Value *x = b_wide(g, n->in[X]), *lengths = operand(n, LENGTHS);
     int time_axis = node_int(n, "layout", 0) ? 1 : 0;
-    int64_t steps = x->type.dim[time_axis];
+    Dim steps = x->type.dim[time_axis];
     Dim batch = x->type.dim[1 - time_axis];
     Value *bias = projection_bias(g, &l, cell, of_direction(n, BIAS, direction));
     Run r = { cell, &l, plus(g, b_matmul(g, x, swap_axes(g, of_direction(n, W, direction), 0, 1)), bias), time_axis, NULL, reverse };
@@ -336,7 +336,7 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     if (!r.rows || !state[0]) return NULL;
     if (steps != 1) return run_loop(&r, g, steps, state);
     Value *y, *row = without_axis(g, r.rows, time_axis);
-    if (!step_masked(cell, &l, g, row, r.lengths, number(g, 0), state, &y)) return NULL;
+    if (!step_masked(cell, &l, g, row, r.lengths, b_dim(g, 0), state, &y)) return NULL;
     return with_axis(g, y, 0);
 }
 
@@ -351,8 +351,6 @@ static bool expand_cell(Node *n, Value **out, const Cell *cell) {
     const int count = directions(n);
     const bool batch_first = node_int(n, "layout", 0) != 0;
     Value *y[2], *last[2][2] = { { 0 } };
-    for (int i = 0; i < 2; i++)
-        if (!op_static(n, n->in[X]->type.dim[i], "a recurrent layer's sequence length and batch")) return false;
     for (int i = 0; i < count; i++) {
         Value *state[2] = { 0 };
         y[i] = run_direction(n, cell, i, i == 1 || !strcmp(node_string(n, "direction", "forward"), "reverse"), state);

@@ -50,9 +50,9 @@ bool shape_reshape(Node *n) {
     Dim a = 1, b = 1;
     for (int i = 0; i < from->rank; i++) a = dim_mul(n->graph, a, from->dim[i]);
     for (int i = 0; i < to.rank; i++) b = dim_mul(n->graph, b, to.dim[i]);
-    if (dim_is_const(a) && dim_is_const(b) && a != b) {
-        diag_error(n->loc, "cannot reshape %s to %s: %lld elements against %lld", value_type_text(n->in[0]),
-                   type_text(n->graph->arena, n->graph, &to), (long long)a, (long long)b);
+    if (!dims_agree(n, a, b)) {
+        diag_error(n->loc, "cannot reshape %s to %s: %s elements against %s", value_type_text(n->in[0]), type_text(n->graph->arena, n->graph, &to),
+                   dim_text(n->graph->arena, n->graph, a), dim_text(n->graph->arena, n->graph, b));
         return false;
     }
     n->out[0]->type = to;
@@ -145,7 +145,7 @@ bool shape_expand(Node *n) {
     bool fits = lead >= 0;
     for (int i = 0; fits && i < from->rank; i++) {
         Dim a = from->dim[i], b = to.dim[lead + i];
-        fits = a == 1 || a == b || !dim_is_const(a) || !dim_is_const(b);
+        fits = a == 1 || dims_agree(n, a, b);
     }
     if (!fits) {
         diag_error(n->loc, "cannot broadcast %s to %s: a dimension grows only from 1", value_type_text(n->in[0]), type_text(n->graph->arena, n->graph, &to));
@@ -181,21 +181,29 @@ Expr *lower_expand(Lower *l, Node *n, int out, Expr *const *idx) {
 }
 
 // ---------------------------------------------------------------- Slice
+// Are the first and last of `size` > 0 elements inside an axis of d, as far as can be known?
+static bool slice_inside(Graph *g, Dim d, Dim start, int64_t step, Dim size) {
+    int64_t by = step < 0 ? -step : step;
+    Dim reach = dim_mul(g, dim_sub(g, size, 1), by), last = step < 0 ? dim_sub(g, start, reach) : dim_add(g, start, reach);
+    return dim_upper(g, start) >= 0 && dim_upper(g, last) >= 0 && dim_upper(g, dim_sub(g, d, start)) > 0 && dim_upper(g, dim_sub(g, d, last)) > 0;
+}
+
 bool shape_slice(Node *n) {
     const Type *t = &n->in[0]->type;
     const int64_t *start, *step, *size;
     if (!op_ints(n, "starts", t->rank, &start) || !op_ints(n, "steps", t->rank, &step) || !op_ints(n, "sizes", t->rank, &size)) return false;
     for (int i = 0; i < t->rank; i++) {
-        bool known = dim_is_const(t->dim[i]) && dim_is_const(size[i]);
-        bool inside = step[i] != 0 && start[i] >= 0;
+        bool known = dim_is_const(t->dim[i]) && dim_is_const(size[i]) && dim_is_const(start[i]);
+        bool inside = step[i] != 0 && step[i] != INT64_MIN;
+        if (inside && !known && n->graph->bound && dim_lower(n->graph, size[i]) > 0) inside = slice_inside(n->graph, t->dim[i], start[i], step[i], size[i]);
         if (inside && known && size[i] > 0) {
             int64_t last = 0;
             inside = start[i] < t->dim[i] && !__builtin_mul_overflow(size[i] - 1, step[i], &last) &&
                      !__builtin_add_overflow(last, start[i], &last) && last >= 0 && last < t->dim[i];
         }
         if (!inside) {
-            diag_error(n->loc, "axis %d of %s has no slice of %s elements from %lld by steps of %lld", i, value_type_text(n->in[0]),
-                       dim_text(n->graph->arena, n->graph, size[i]), (long long)start[i], (long long)step[i]);
+            diag_error(n->loc, "axis %d of %s has no slice of %s elements from %s by steps of %lld", i, value_type_text(n->in[0]),
+                       dim_text(n->graph->arena, n->graph, size[i]), dim_text(n->graph->arena, n->graph, start[i]), (long long)step[i]);
             return false;
         }
     }
@@ -238,7 +246,8 @@ bool grad_slice(Node *n, Value *const *dout, Value **din) {
             hi[i] = rest;
             continue;
         }
-        if (!op_static(n, t->dim[i], "an axis whose slice is differentiated") || !op_static(n, to->dim[i], "the size of a slice")) return false;
+        if (!op_static(n, t->dim[i], "an axis whose slice is differentiated") || !op_static(n, to->dim[i], "the size of a slice") ||
+            !op_static(n, start[i], "the start of a slice that is differentiated")) return false;
         int64_t by = step[i] < 0 ? -step[i] : step[i], first = step[i] < 0 ? start[i] + step[i] * (to->dim[i] - 1) : start[i];
         flip[i] = step[i] < 0;
         lo[i] = first;
@@ -254,7 +263,7 @@ Expr *lower_slice(Lower *l, Node *n, int out, Expr *const *idx) {
     int rank = 0;
     const int64_t *start = node_ints(n, "starts", &rank), *step = node_ints(n, "steps", &rank);
     Expr *at[MAX_RANK];
-    for (int i = 0; i < rank; i++) at[i] = ix_addc(l, ix_mulc(l, idx[i], step[i]), start[i]);
+    for (int i = 0; i < rank; i++) at[i] = ix_add(l, ix_mulc(l, idx[i], step[i]), lower_dim(l, start[i]));
     return lower_load(l, n->in[0], at);
 }
 
@@ -267,7 +276,7 @@ bool shape_concat(Node *n) {
         const Type *u = &n->in[k]->type;
         bool fits = u->dtype == t.dtype && u->rank == t.rank;
         for (int i = 0; fits && i < t.rank; i++)
-            fits = i == axis || u->dim[i] == t.dim[i] || !dim_is_const(u->dim[i]) || !dim_is_const(t.dim[i]);
+            fits = i == axis || dims_agree(n, u->dim[i], t.dim[i]);
         if (!fits) {
             diag_error(n->loc, "cannot join %s and %s along axis %d: all else must be equal", value_type_text(n->in[0]), value_type_text(n->in[k]), axis);
             return false;
@@ -297,14 +306,14 @@ bool eval_concat(const Node *n, Tensor *const *in, Tensor *const *out) {
 
 bool grad_concat(Node *n, Value *const *dout, Value **din) {
     int axis = (int)node_int(n, "axis", 0);
-    int64_t start[MAX_RANK] = { 0 }, step[MAX_RANK];
+    Dim start[MAX_RANK] = { 0 };
+    int64_t step[MAX_RANK];
     for (int i = 0; i < MAX_RANK; i++) step[i] = 1;
     for (int k = 0; k < n->n_in; k++) {
         const Type *t = &n->in[k]->type;
-        if (k + 1 < n->n_in && !op_static(n, t->dim[axis], "a joined axis that is differentiated")) return false;
         din[k] = b_slice(n->graph, dout[0], start, step, t->dim);
         if (!din[k]) return false;
-        if (k + 1 < n->n_in) start[axis] += t->dim[axis];
+        start[axis] = dim_add(n->graph, start[axis], t->dim[axis]);
     }
     return true;
 }

@@ -108,6 +108,7 @@ static bool bind_graph(Graph *g);
 
 static bool bind_node(Node *n) {
     bind_attr(n, "shape");
+    bind_attr(n, "starts");
     bind_attr(n, "sizes");
     bind_attr(n, "trips");
     for (int i = 0; i < n->n_bodies; i++)
@@ -136,6 +137,7 @@ bool pass_bind_dims(Graph *g, const Options *o) {
     graph_symbols(g, &n);
     pin_by_options(g, o);
     pin_by_default(g, o);
+    g->bound = true;
     bind_graph(g);
     return n > 0;
 }

@@ -189,11 +189,12 @@ static Value *rule_slice(Graph *g, Node *n) {
         return same_type(all, n->out[0]) ? all : NULL;
     }
     const int64_t *start0 = node_ints(inner, "starts", &rank), *step0 = node_ints(inner, "steps", &rank);
-    int64_t starts[MAX_RANK], steps[MAX_RANK];
+    int64_t steps[MAX_RANK];
+    Dim starts[MAX_RANK];
     for (int i = 0; i < rank; i++) {            // element j is x[start0 + (start + j*step)*step0]
-        int64_t offset;
-        if (__builtin_mul_overflow(start[i], step0[i], &offset) || __builtin_add_overflow(start0[i], offset, &starts[i]) ||
-            __builtin_mul_overflow(step[i], step0[i], &steps[i])) return NULL;
+        Dim offset = dim_mul(g, start[i], step0[i] < 0 ? -step0[i] : step0[i]);
+        if (__builtin_mul_overflow(step[i], step0[i], &steps[i])) return NULL;
+        starts[i] = step0[i] < 0 ? dim_sub(g, start0[i], offset) : dim_add(g, start0[i], offset);
     }
     return b_slice(g, inner->in[0], starts, steps, t->dim);
 }

@@ -3,10 +3,12 @@
 //   - the evaluator runs it (and gives the expected numbers where the case states them);
 //   - each node's lowering, interpreted element by element, must give what its evaluator gives, with no load outside its tensor;
 //   - where inputs are f64, gradients must agree with central differences, and the backward nodes pass the lowering check as well.
+//   - a sized case has symbolic dimensions: its lowerings, made before the sizes are known, must give what the evaluator gives with them.
 // Input names choose the random values: pos (0.5..1.5), below5 (-5..4), anything else -1..1 or small integers.
 #include "burncc.h"
 #include "ir/expr.h"
 #include "ops/common.h"
+#include "passes/passes.h"
 #include "schedule/schedule.h"
 
 #include <math.h>
@@ -189,6 +191,58 @@ static const struct { const char *inputs, *body, *says; } faults[] = {
     { "", "%0 = RandomUniform() {shape=[3], dtype=i32}", "random numbers are" },
 };
 
+// Sizes n, m, h >= 3 and s are given after lowering.
+static const Case sized[] = {
+    { "%0: f64[n,3]", "%1 = Identity(%0)", "%1", NULL },
+    { "%0: f64[n,3,5]", "%1 = Reshape(%0) {shape=[3*n,5]}\n %2 = Reshape(%1) {shape=[n,15]}", "%2", NULL },
+    { "%0: f64[n,m,h,6]", "%1 = Reshape(%0) {shape=[n*m,h*6]}\n %2 = Reshape(%1) {shape=[n*m*h,2,3]}\n %3 = Reshape(%2) {shape=[6*h*m,n]}", "%3", NULL },
+    { "%0: f64[n,1,h]", "%1 = Reshape(%0) {shape=[n,h,1]}\n %2 = Reshape(%1) {shape=[1,h,n]}", "%2", NULL },
+    { "%0: f64[n,h,m]", "%1 = Transpose(%0) {perm=[2,0,1]}\n %2 = Reshape(%1) {shape=[m,n*h]}", "%2", NULL },
+    { "%0: f64[n,1]", "%1 = Expand(%0) {shape=[m,n,h]}", "%1", NULL },
+    { "%0: f64[h,5]", "%1 = Slice(%0) {starts=[1,0], steps=[1,2], sizes=[h-2,3]}\n %2 = Slice(%1) {starts=[0,2], steps=[1,-1], sizes=[h-2,2]}", "%2", NULL },
+    { "%0: f64[n,h]", "%1 = Slice(%0) {starts=[n-1,1], steps=[-1,1], sizes=[n,h-1]}\n %2 = Slice(%1) {starts=[0,h-3], steps=[1,-1], sizes=[n,h-2]}\n %3 = Slice(%2) {starts=[n-1,h-3], steps=[1,1], sizes=[1,1]}", "%3", NULL },
+    { "%0: f64[n,3], %1: f64[m,3], %2: f64[2,3], %3: f64[n,3]", "%4 = Concat(%0, %1, %2, %3) {axis=0}", "%4", NULL },
+    { "%0: i8[2,n], %1: i8[2,2*n]", "%2 = Concat(%0, %1) {axis=1}\n %3 = Reshape(%2) {shape=[6,n]}", "%3", NULL },
+    { "", "%0 = Iota() {shape=[n,h], axis=1, dtype=f32}", "%0", NULL },
+    { "%0: f64[n,3,2*h]", "%1 = Shape(%0)", "%1", NULL },
+    { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[1,0], hi=[2,3]}\n %2 = Pad(%1) {lo=[0,-2], hi=[-1,1], interior=[1,2]}", "%2", NULL },
+    { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[0,2], hi=[0,1], mode=\"reflect\"}", "%1", NULL },
+    { "%0: f64[n,4]", "%1 = Pad(%0) {lo=[3,0], hi=[2,0], mode=\"reflect\"}", "%1", NULL },
+    { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[2,-1], hi=[1,5], mode=\"edge\"}", "%1", NULL },
+    { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[4,1], hi=[2,-1], mode=\"wrap\"}", "%1", NULL },
+    { "%0: f64[n,h,m]", "%1 = ReduceSum(%0) {axes=[0,2], keepdims=0}\n %2 = ReduceMax(%0) {axes=[1], keepdims=1}\n %3 = ReduceProd(%0)", "%1, %2, %3", NULL },
+    { "%0: i32[n,h,2]", "%1 = ArgMax(%0) {axis=1, keepdims=0}\n %2 = ArgMin(%0) {axis=0, last=1}", "%1, %2", NULL },
+    { "%0: f64[n,h]", "%1 = CumSum(%0) {axis=1}\n %2 = CumProd(%0) {axis=0, exclusive=1, reverse=1}", "%1, %2", NULL },
+    { "%0: f64[n,2,h]", "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}\n %2 = WindowMax(%0) {kernel=[3]}\n %3 = WindowArgMax(%0) {kernel=[2], strides=[2], pads=[1,1], dilations=[2]}", "%1, %2, %3", NULL },
+    { "%0: f64[n,2,h,s+2]", "%1 = WindowMax(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1", NULL },
+    { "%0: f64[n,h], %1: f64[h,m]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[h], %1: f64[n,h,3]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[n,1,s,5], %1: f64[m,5,h]", "%2 = MatMul(%0, %1)", "%2", NULL },
+    { "%0: f64[n,3,h], %1: f64[4,3,3]", "%2 = Conv(%0, %1) {strides=[2], pads=[1,2]}", "%2", NULL },
+    { "%0: f64[n,4,h,s+3], %1: f64[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[1,2], dilations=[1,1], pads=[1,0,2,1], group=2}", "%2", NULL },
+    { "%0: f64[n,h,2], %1 below3: i64[m,3]", "%2 = Gather(%0, %1) {axis=1}\n %3 = Gather(%0, %1) {axis=0}", "%2, %3", NULL },
+    { "%0: f64[h,3], %1 below5: i64[2,3]", "%2 = GatherElements(%0, %1) {axis=0}", "%2", NULL },
+    { "%0: f64[n,h,m], %1 below5: i64[s,3,2]", "%2 = GatherND(%0, %1)", "%2", NULL },
+    { "%0: f64[n,h,m], %1 below5: i64[n,4,1]", "%2 = GatherND(%0, %1) {batch_dims=1}", "%2", NULL },
+    { "", "%0 = RandomUniform() {shape=[n,h], dtype=f32, seed=42}", "%0", NULL },
+    { "%0: f64[n,h], %1: f64[1,h], %2: f64[n,1]", "%3 = Add(%0, %1)\n %4 = Mul(%3, %2)", "%4", NULL },
+    { "%0: f64[n,h]", "%1 = Softmax(%0) {axis=1}\n %2 = LogSoftmax(%0) {axis=0}\n %3 = Hardmax(%0) {axis=1}", "%1, %2, %3", NULL },
+    { "%0: f64[n,h,m]", "%1 = ReduceMean(%0) {axes=[0,1], keepdims=0}\n %2 = ReduceMean(%0)", "%1, %2", NULL },
+    { "%0 pos: f64[n,h]", "%1 = ReduceL1(%0) {axes=[1]}\n %2 = ReduceL2(%0) {axes=[0], keepdims=0}\n %3 = ReduceLogSumExp(%0) {axes=[0,1]}", "%1, %2, %3", NULL },
+    { "%0: f64[n,3,h], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]", "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
+    { "%0: f64[n,m,h], %1: f64[m,h], %2: f64[m,h]", "%3 = LayerNorm(%0, %1, %2) {axis=1, epsilon=0.01}", "%3", NULL },
+    { "%0: f64[n,h,4], %1: f64[4], %2: f64[4]", "%3 = LayerNorm(%0, %1, %2) {axis=2}\n %4 = RMSNorm(%0, %1) {axis=2}", "%3, %4", NULL },
+    { "%0: f64[n,3,h], %1: f64[3], %2: f64[3]", "%3 = InstanceNorm(%0, %1, %2)", "%3", NULL },
+    { "%0: f64[n,4,h,m], %1: f64[4], %2: f64[4]", "%3 = GroupNorm(%0, %1, %2) {num_groups=2}", "%3", NULL },
+    { "%0: f64[n,2,h,m+2]", "%1 = AveragePool(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
+    { "%0: f64[n,2,h]", "%1 = AveragePool(%0) {kernel=[2], strides=[2], ceil_mode=1}\n %2 = AveragePool(%0) {kernel=[2], strides=[2], pads=[1,1], count_include_pad=1}", "%1, %2", NULL },
+    { "%0: f64[n,4,h], %1: f64[4,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
+    { "%0: f64[n,2,h,m], %1: f64[2,3,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,0]}", "%2", NULL },
+    { "%0: f64[h,n,3], %1: f64[2,8,3], %2: f64[2,8,2], %3: f64[2,16]", "%8, %9, %10 = LSTM(%0, %1, %2, %3) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Tanh\"}", "%8, %9, %10", NULL },
+    { "%0: f64[n,h,3], %1: f64[1,6,3], %2: f64[1,6,2], %3 below5: i32[n]", "%8, %9 = GRU(%0, %1, %2, _, %3) {layout=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}", "%8, %9", NULL },
+    { "%0: f64[n,h,5], %1 below5: i32[n,h]", "%2 = LogSoftmax(%0) {axis=2}\n %3 = NegativeLogLikelihood(%2, %1)\n %4 = CrossEntropy(%0, %1)\n %5 = MeanSquaredError(%0, %2)", "%3, %4, %5", NULL },
+};
+
 // ---------------------------------------------------------------- graphs
 static Graph *make_graph(Arena *a, const char *inputs, const char *body, const char *result) {
     char text[2048];
@@ -265,7 +319,10 @@ static Scalar interpret_reduce(Point *p, const Expr *e) {
     bool arg = e->rop >= RED_ARGMAX_FIRST, min = e->rop >= RED_ARGMIN_FIRST, last = e->rop == RED_ARGMAX_LAST || e->rop == RED_ARGMIN_LAST, first = true;
     int64_t extent[MAX_RANK], k[MAX_RANK] = { 0 };
     Scalar best = { .i = 0 }, acc = arg ? best : element_identity(d, e->rop);
-    for (int i = 0; i < e->n_axes; i++) extent[i] = p->kernel->axes.at[e->axes[i]].extent;
+    for (int i = 0; i < e->n_axes; i++) {
+        extent[i] = dim_upper(p->run->g, p->kernel->axes.at[e->axes[i]].size);
+        if (extent[i] == 0) return acc;
+    }
     do {
         for (int i = 0; i < e->n_axes; i++) p->axis[e->axes[i]] = k[i];
         Scalar x = interpret(p, e->a[0]);
@@ -283,6 +340,7 @@ static Scalar interpret(Point *p, const Expr *e) {
     switch (e->op) {
     case E_Const: return e->c;
     case E_Axis: return (Scalar){ .i = p->axis[e->c.i] };
+    case E_Size: return (Scalar){ .i = dim_upper(e->graph, e->extent) };
     case E_Load: return interpret_load(p, e);
     case E_Reduce: return interpret_reduce(p, e);
     case E_Cast: return eval_cast_scalar(e->a[0]->dtype, e->dtype, e->c.i != 0, interpret(p, e->a[0]));
@@ -303,35 +361,48 @@ static bool close_to(DType d, Scalar a, Scalar b, double tol) {
     return (isnan(a.f) && isnan(b.f)) || a.f == b.f || fabs(a.f - b.f) <= tol * (1 + fabs(b.f));
 }
 
-// Element by element: what node n's LowerFn says about output `out`, against what the evaluator left in r->at.
-static void check_lowering(const Run *r, Node *n, int out) {
+// What node n's LowerFn says about one of its outputs.
+typedef struct Lowered { Node *n; Value *v; Kernel k; Expr *idx[MAX_RANK], *e; } Lowered;
+
+static void lower_output(const Run *r, Node *n, int out, Lowered *to) {
     Value *v = n->out[out];
     Fusion f = { .graph = r->g, .root = v, .inside = NEW_ARRAY(r->arena, bool, 2) };
-    Kernel k = { .exprs = expr_pool_new(r->arena) };
     Lower l;
-    Expr *idx[MAX_RANK];
-    Point p = { .run = r, .kernel = &k };
-    int64_t at[MAX_RANK] = { 0 }, count = type_count(&v->type);
+    *to = (Lowered){ .n = n, .v = v, .k = { .exprs = expr_pool_new(r->arena) } };
     for (Node *m = r->g->first; m; m = m->next) m->mark = m == n;
     f.inside[1] = true;
-    if (count == 0) return;
-    lower_init(&l, r->arena, k.exprs, &k, &f);
-    for (int i = 0; i < v->type.rank; i++) idx[i] = lower_axis(&l, v->type.dim[i], false);
-    Expr *e = lower_root(&l, v, idx);
-    assert_non_null(e);
-    assert_int_equal(e->dtype, v->type.dtype);
+    lower_init(&l, r->arena, to->k.exprs, &to->k, &f);
+    for (int i = 0; i < v->type.rank; i++) to->idx[i] = lower_axis(&l, v->type.dim[i], false);
+    to->e = lower_root(&l, v, to->idx);
+    assert_non_null(to->e);
+    assert_int_equal(to->e->dtype, v->type.dtype);
     assert_null(f.violation);
     assert_null(l.guard);
+}
+
+// Element by element: against what the evaluator left in r->at.
+static void check_lowered(const Run *r, const Lowered *l) {
+    const Value *v = l->v;
+    const Expr *e = l->e;
+    Point p = { .run = r, .kernel = &l->k };
+    int64_t at[MAX_RANK] = { 0 }, count = type_count(&v->type);
     for (int64_t o = 0; o < count; o++) {
         for (int i = 0; i < v->type.rank; i++)
-            if (idx[i]->op == E_Axis) p.axis[idx[i]->c.i] = at[i];
+            if (l->idx[i]->op == E_Axis) p.axis[l->idx[i]->c.i] = at[i];
         Scalar got = interpret(&p, e), want = element_get(r->at[v->id], o);
         if (dtype_is_small_float(e->dtype)) got.f = (double)small_to_float(e->dtype, small_from_float(e->dtype, (float)got.f, true));
         if (!close_to(v->type.dtype, got, want, tolerance(v->type.dtype)))
-            fail_msg("%s: element %lld is %g lowered, %g evaluated", op_table[n->op].name, (long long)o, dtype_is_float(e->dtype) ? got.f : (double)got.i,
+            fail_msg("%s: element %lld is %g lowered, %g evaluated", op_table[l->n->op].name, (long long)o, dtype_is_float(e->dtype) ? got.f : (double)got.i,
                      dtype_is_float(e->dtype) ? want.f : (double)want.i);
         index_next(v->type.rank, v->type.dim, at);
     }
+}
+
+static void check_lowering(const Run *r, Node *n, int out) {
+    Lowered l;
+    if (type_count(&n->out[out]->type) == 0) return;
+    lower_output(r, n, out, &l);
+    check_lowered(r, &l);
 }
 
 static void check_lowerings(const Run *r) {
@@ -425,6 +496,46 @@ static void test_case(void **state) {
     arena_free(a);
 }
 
+// Sizes are given only after the lowerings are made.
+static void check_sized(const Case *c, const DimOption *sizes, int n_sizes) {
+    Arena *a = arena_new();
+    Run r = { .arena = a, .g = make_graph(a, c->inputs, c->body, c->result) };
+    Options o = { .quiet = true };
+    assert_non_null(r.g);
+    pass_expand(r.g);
+    assert_int_equal(diag_errors(), 0);
+    VEC(Lowered) lowered = { 0 };
+    for (Node *n = r.g->first; n; n = n->next)
+        for (int i = 0; i < n->n_out; i++)
+            if (op_table[n->op].lower != lower_none) {
+                Lowered l;
+                lower_output(&r, n, i, &l);
+                VEC_PUSH(a, lowered, l);
+            }
+    for (int i = 0; i < n_sizes; i++) {
+        dim_symbol(r.g, sizes[i].name);
+        VEC_PUSH(a, o.dims, sizes[i]);
+    }
+    pass_bind_dims(r.g, &o);
+    assert_int_equal(diag_errors(), 0);
+    r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
+    fill_inputs(&r);
+    run_graph(&r, NULL);
+    for (int i = 0; i < lowered.n; i++) check_lowered(&r, &lowered.at[i]);
+    arena_free(a);
+}
+
+static void test_sized(void **state) {
+    static const int64_t values[][4] = { { 1, 1, 3, 1 }, { 4, 2, 5, 3 }, { 2, 3, 8, 7 }, { 5, 1, 9, 4 } };
+    static const char *const names[] = { "n", "m", "h", "s" };
+    const Case *c = *state;
+    for (size_t i = 0; i < COUNT(values); i++) {
+        DimOption sizes[4];
+        for (int k = 0; k < 4; k++) sizes[k] = (DimOption){ names[k], values[i][k], values[i][k] };
+        check_sized(c, sizes, 4);
+    }
+}
+
 static void test_faults(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(faults); i++) {
@@ -501,10 +612,12 @@ static void test_symbols(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[COUNT(cases) + 4] = {
+    static struct CMUnitTest tests[COUNT(cases) + COUNT(sized) + 4] = {
         cmocka_unit_test(test_faults), cmocka_unit_test(test_random_quality), cmocka_unit_test(test_reverse), cmocka_unit_test(test_symbols),
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         tests[4 + i] = (struct CMUnitTest){ .name = cases[i].body, .test_func = test_case, .initial_state = (void *)(uintptr_t)&cases[i] };
+    for (size_t i = 0; i < COUNT(sized); i++)
+        tests[4 + COUNT(cases) + i] = (struct CMUnitTest){ .name = sized[i].body, .test_func = test_sized, .initial_state = (void *)(uintptr_t)&sized[i] };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
