@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MARGIN = 64, MAX_SAMPLES = 200000 };             // MARGIN: at least so many canary bytes on either side; also the alignment
+enum { MARGIN = 64, MAX_SAMPLES = 200000, MAX_TEXTS = 1 << 28 };     // MARGIN: at least so many canary bytes on either side; also the alignment
 static const uint8_t canary[4] = { 0xef, 0xbe, 0xc0, 0x7f };
 static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
 
@@ -37,6 +37,7 @@ typedef struct Job {
     double seconds;                                     // 0: one run, else measure
     burn_tensor *in_args, *out_args;
     int64_t (*out_shapes)[MAX_RANK];                    // what the run says of its outputs; shared with the child
+    char *texts; size_t texts_used;                     // strings of the outputs, shared too: their elements become places in it, for addresses are the child's
 } Job;
 
 // ---------------------------------------------------------------- buffers
@@ -148,10 +149,43 @@ static int child_gpu(Job *j) {
 }
 #endif
 
+// The elements that the run made of output i; -1 when its shape makes no sense.
+static int64_t output_count(const Job *j, int i) {
+    const Type *t = &j->built->plan->graph->outputs.at[i]->type;
+    if (type_is_static(t)) return type_count(t);
+    int64_t count = 1, room = (int64_t)(j->out[i].bytes / dtype_size(t->dtype));
+    for (int k = 0; k < t->rank; k++) {
+        int64_t d = j->out_shapes[i][k];
+        if (d < 0 || (d > 0 && count > room / d)) return -1;
+        count *= d;
+    }
+    return count;
+}
+
+// Copies the strings of the outputs where the parent sees them, each element then being its place there.
+static int keep_strings(Job *j) {
+    for (int i = 0; i < j->n_out; i++) {
+        if (j->built->plan->graph->outputs.at[i]->type.dtype != DT_STRING) continue;
+        const char **at = (const char **)(void *)j->out[i].data;
+        for (int64_t k = 0, n = output_count(j, i); k < n; k++) {
+            size_t length = at[k] ? strlen(at[k]) : 0;
+            if (!at[k] || length >= MAX_TEXTS - j->texts_used) {
+                snprintf(j->shared->why, sizeof j->shared->why, "output '%s' has %s", j->out[i].name, at[k] ? "too long strings" : "an element that is no string");
+                return BURN_ELIMIT;
+            }
+            memcpy(j->texts + j->texts_used, at[k], length + 1);
+            at[k] = (const char *)(uintptr_t)j->texts_used;
+            j->texts_used += length + 1;
+        }
+    }
+    return 0;
+}
+
 NORETURN static void child(Job *j, int timeout) {
     for (int i = 1; i < 32; i++) signal(i, SIG_DFL);
     alarm((unsigned)timeout);
     int code = j->built->gpu ? child_gpu(j) : j->seconds > 0 ? measure(j, run_cpu, NULL) : run_cpu(j, NULL);
+    if (!code && j->seconds <= 0) code = keep_strings(j);
     j->shared->code = code;
     j->shared->done = true;
     _exit(0);
@@ -187,8 +221,10 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
     if (j->shared == MAP_FAILED) j->shared = NULL;
     j->out_shapes = mmap(NULL, sizeof *j->out_shapes * (size_t)(j->n_out + 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (j->out_shapes == MAP_FAILED) j->out_shapes = NULL;
+    j->texts = mmap(NULL, MAX_TEXTS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (j->texts == MAP_FAILED) j->texts = NULL;
     size_t work = b->model ? b->model->workspace_bytes : 0;
-    bool ok = j->shared && j->out_shapes && region_open(&j->work, work, "workspace");
+    bool ok = j->shared && j->out_shapes && j->texts && region_open(&j->work, work, "workspace");
     if (ok) poison(j->work.data, j->work.data + work);
     for (int i = 0; ok && i < j->n_in; i++) {
         size_t bytes = (size_t)type_bytes(&in->at[i]->type);
@@ -213,6 +249,7 @@ static void job_close(Job *j) {
     for (int i = 0; i < j->n_out; i++) region_close(&j->out[i]);
     region_close(&j->work);
     if (j->out_shapes) munmap(j->out_shapes, sizeof *j->out_shapes * (size_t)(j->n_out + 1));
+    if (j->texts) munmap(j->texts, MAX_TEXTS);
     if (j->shared) munmap(j->shared, sizeof *j->shared);
 }
 
@@ -221,6 +258,17 @@ static const char *job_run(Arena *a, Job *j, int timeout) {
     pid_t pid = fork();
     if (pid == 0) child(j, timeout);
     return pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) : outcome(a, j, pid, timeout);
+}
+
+// Places in the child's texts become strings of our own.
+static const char *take_strings(Arena *a, const Job *j, Tensor *t) {
+    const char **at = t->data;
+    for (int64_t k = 0, n = type_count(&t->type); k < n; k++) {
+        uintptr_t place = (uintptr_t)at[k];
+        if (place >= MAX_TEXTS) return "gave strings that cannot be read";
+        at[k] = arena_strndup(a, j->texts + place, strnlen(j->texts + place, MAX_TEXTS - place));
+    }
+    return NULL;
 }
 
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout) {
@@ -237,6 +285,7 @@ const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **out
         if (why || (size_t)type_bytes(&t) > j.out[i].bytes) { why = why ? why : arena_printf(a, "gave output '%s' more than its buffer holds", g->output_names.at[i]); break; }
         outputs[i] = tensor_new(a, t);
         if (type_bytes(&t)) memcpy(outputs[i]->data, j.out[i].data, (size_t)type_bytes(&t));
+        if (t.dtype == DT_STRING) why = take_strings(a, &j, outputs[i]);
     }
     job_close(&j);
     return why;

@@ -188,7 +188,7 @@ bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);          /
 void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v);
 
 // ---------------------------------------------------------------- onnx_ml.c: what its models share with onnx_tree.c
-typedef struct ClassLabels { const int64_t *ints; int count; bool strings; } ClassLabels;  // strings: ints is NULL
+typedef struct ClassLabels { const int64_t *ints; int count; const char *const *strings; } ClassLabels;  // one of both is NULL
 const float *onnx_floats(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent or empty
 Value *onnx_rows_of(OnnxNode *n, Value *x);             // [N, F] of f32, or f64 where x is; [F] is one row
 Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how);             // NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
@@ -216,6 +216,14 @@ typedef struct Attend {
 } Attend;
 Value *onnx_attend(OnnxNode *n, Attend *a);
 Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);            // bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
+
+// ---------------------------------------------------------------- onnx_string.c, onnx_regex.c, onnx_automaton.c
+bool onnx_takes_strings(const char *op);                // may its inputs be strings?
+Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        // a constant string[count]
+// A table for StringFind: the strings in the order of their bytes, each once; where each of these stands first among those given.
+Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int *kept, int64_t *first);
+Value *onnx_string_find(OnnxNode *n, Value *x, Value *table);        // i64: position, or -1
+Value *onnx_cast_string(OnnxNode *n, Value *x, DType to);            // x or `to` are strings
 
 // ---------------------------------------------------------------- onnx_rows.c
 typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;

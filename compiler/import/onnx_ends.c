@@ -169,9 +169,7 @@ Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const Onnx
 }
 
 static void tensor_output(Graph *g, Value *v, const char *name) {
-    Loc file = { .file = g->file, .node = -1 };
-    if (v->type.dtype == DT_STRING) { diag_error(&file, "output \"%s\" is a tensor of strings; only numbers are supported", name); return; }
-    graph_output(g, v->def ? v : b_unary(g, OP_Identity, v), name);
+    if (v->def || (v = b_unary(g, OP_Identity, v))) graph_output(g, v, name);
 }
 
 void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v) {

@@ -130,7 +130,7 @@ Value *onnx_binarizer(OnnxNode *n) {
 
 static Value *cast(OnnxNode *n, Value *x, DType to) {
     if (x->type.dtype == to) return x;
-    if (x->type.dtype == DT_STRING || to == DT_STRING) return onnx_fail(n, "casts from and to strings are not supported");
+    if (x->type.dtype == DT_STRING || to == DT_STRING) return onnx_cast_string(n, x, to);
     bool narrow = to == DT_U4 || to == DT_I4 || to == DT_U2 || to == DT_I2;
     if (narrow && dtype_is_float(x->type.dtype)) x = b_cast(n->g, x, DT_I32);       // wraps, as integers do
     if (!x) return NULL;
@@ -146,7 +146,7 @@ static Value *cast(OnnxNode *n, Value *x, DType to) {
 static bool named_dtype(OnnxNode *n, DType *to) {
     static const struct { const char *name; DType d; } names[] = {
         { "FLOAT", DT_F32 }, { "UINT8", DT_U8 }, { "INT8", DT_I8 }, { "UINT16", DT_U16 }, { "INT16", DT_I16 }, { "INT32", DT_I32 }, { "INT64", DT_I64 },
-        { "BOOL", DT_BOOL }, { "FLOAT16", DT_F16 }, { "DOUBLE", DT_F64 }, { "UINT32", DT_U32 }, { "UINT64", DT_U64 },
+        { "BOOL", DT_BOOL }, { "FLOAT16", DT_F16 }, { "DOUBLE", DT_F64 }, { "UINT32", DT_U32 }, { "UINT64", DT_U64 }, { "STRING", DT_STRING },
     };
     const char *name = onnx_string(n, "to", "");
     for (size_t i = 0; i < COUNT(names); i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// ONNX's operators of classical machine learning (domain ai.onnx.ml) on numbers: preparation of features, linear models, support vectors.
+// ONNX's operators of classical machine learning (domain ai.onnx.ml): preparation of features, linear models, support vectors.
 //
-// In: an OnnxNode. Out: maps, reductions and products over constant tables that are built from attributes. Strings are not compiled: a
-// classifier with string labels imports, and a diagnostic follows only where its labels are used. Trees: onnx_tree.c.
+// In: an OnnxNode. Out: maps, reductions and products over constant tables that are built from attributes.
+// Labels and categories: onnx_labels.c. Trees: onnx_tree.c.
 #include "import/onnx.h"
 
 #include <math.h>
@@ -55,14 +55,13 @@ ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *s
     const OnnxAttr *names = onnx_attr(n, strings, ONNX_STRINGS);
     ClassLabels l = { 0 };
     l.ints = onnx_ints(n, ints, &l.count);
-    if (!l.count && names) l = (ClassLabels){ .strings = true, .count = names->n };
+    if (!l.count && names) l = (ClassLabels){ .strings = names->strings, .count = names->n };
     return l;
 }
 
-// Strings have no code: what stands for them is refused where it is used.
 Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index) {
     bool counting = true;
-    if (l->strings) return graph_const(n->g, tensor_new(n->g->arena, type_make(DT_STRING, 0, NULL)), NULL);
+    if (l->strings) return b_gather(n->g, onnx_strings(n, l->count, l->strings), index, 0);
     for (int i = 0; i < l->count; i++) counting &= l->ints[i] == i;
     return counting ? index : b_gather(n->g, b_ints(n->g, l->count, l->ints), index, 0);
 }
@@ -150,65 +149,6 @@ Value *onnx_feature_vectorizer(OnnxNode *n) {
     return b_concat(n->g, 1, count, part);
 }
 
-// 1 where the input is the category, along a new last axis. An unknown one gives zeros.
-Value *onnx_one_hot_encoder(OnnxNode *n) {
-    int count;
-    const int64_t *categories = onnx_ints(n, "cats_int64s", &count);
-    if (!onnx_inputs(n, 1)) return NULL;
-    if (!count) return onnx_fail(n, "attribute \"cats_int64s\" is missing; other categories than integers are not supported");
-    if (!onnx_int(n, "zeros", 1)) diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
-    Value *x = onnx_insert(n, b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
-    return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, b_ints(n->g, count, categories)), DT_F32) : NULL;
-}
-
-// A column of a label encoder's table: attribute prefix + "int64s", "floats" or "tensor". NULL without a diagnostic when there is none.
-static Tensor *encoder_column(const OnnxNode *n, const char *prefix) {
-    Arena *a = n->g->arena;
-    int count;
-    const int64_t *ints = onnx_ints(n, arena_printf(a, "%s_int64s", prefix), &count);
-    if (count) {
-        Tensor *t = tensor_new(a, type_make(DT_I64, 1, (Dim[]){ count }));
-        memcpy(t->data, ints, sizeof *ints * (size_t)count);
-        return t;
-    }
-    const float *floats = onnx_floats(n, arena_printf(a, "%s_floats", prefix), &count);
-    if (count) {
-        Tensor *t = tensor_new(a, type_make(DT_F32, 1, (Dim[]){ count }));
-        memcpy(t->data, floats, sizeof *floats * (size_t)count);
-        return t;
-    }
-    const OnnxAttr *tensor = onnx_attr(n, arena_printf(a, "%s_tensor", prefix), ONNX_TENSOR);
-    return tensor && tensor->tensor->type.dtype != DT_STRING ? tensor->tensor : NULL;
-}
-
-// values[k] for the first k with keys[k] == x, else the default that follows the values in the table. From version 4 on NaN is a key like another.
-Value *onnx_label_encoder(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Tensor *keys = encoder_column(n, "keys"), *values = encoder_column(n, "values");
-    if (!keys || !values) return onnx_fail(n, "needs numbers as keys and values; strings are not supported");
-    int64_t count = type_count(&keys->type), default_int = onnx_int(n, "default_int64", -1);
-    double otherwise = onnx_float(n, "default_float", -0.0);
-    const OnnxAttr *given = onnx_attr(n, "default_tensor", ONNX_TENSOR);
-    onnx_string(n, "default_string", "");
-    if (count < 1 || count != type_count(&values->type)) return onnx_fail(n, "has %lld keys and %lld values", (long long)count, (long long)type_count(&values->type));
-    Tensor *table = tensor_new(n->g->arena, type_make(values->type.dtype, 1, (Dim[]){ count + 1 }));
-    bool real = dtype_is_float(values->type.dtype);
-    memcpy(table->data, values->data, (size_t)type_bytes(&values->type));
-    if (given && type_count(&given->tensor->type) && real) otherwise = tensor_get_f(given->tensor, 0);
-    if (given && type_count(&given->tensor->type) && !real) default_int = tensor_get_i(given->tensor, 0);
-    if (real) tensor_set_f(table, count, otherwise);
-    else tensor_set_i(table, count, default_int);
-
-    int rank = n->in[0]->type.rank;
-    Value *x = onnx_insert(n, n->in[0], rank), *key = b_cast(n->g, graph_const(n->g, keys, NULL), n->in[0]->type.dtype);
-    if (!x) return NULL;
-    key = b_reshape(n->g, key, 1, (Dim[]){ count });
-    Value *k = onnx_iota(n, 1, (Dim[]){ count }, 0, DT_I64);
-    const char *text = arena_printf(n->g->arena, dtype_is_float(x->type.dtype) && n->opset >= 4 ? "x == y || (isnan(x) && isnan(y)) ? z : %lld" : "x == y ? z : %lld", (long long)count);
-    Value *first = b_reduce(n->g, OP_ReduceMin, ONNX_MAP(n, text, "x y z", x, key, k), 1, (int64_t[]){ rank }, false);
-    return b_gather(n->g, graph_const(n->g, table, NULL), first, 0);
-}
-
 // The recorded form of a list of maps from class to probability is the matrix itself.
 Value *onnx_zip_map(OnnxNode *n) {
     onnx_class_labels(n, "classlabels_int64s", "classlabels_strings");
@@ -253,7 +193,7 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     Value *best = rows > 1 ? onnx_first_best(n, scores) : b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
     bool two = rows == 1 && labels.count == 2;
     if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
-    if (labels.count == 1) labels.count = 0;
+    if (labels.count == 1 && !labels.strings) labels.count = 0;
     return onnx_label(n, &labels, best);
 }
 
