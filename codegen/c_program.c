@@ -232,7 +232,7 @@ static bool always(const Value *condition) { return !condition || (condition->da
 static const char *trips_text(const Run *r, const Node *n) {
     int count;
     const int64_t *trips = node_ints(n, "trips", &count);
-    if (trips) return arena_printf(r->g->arena, "%lld", (long long)trips[0]);
+    if (trips) return dim_c_text(r->g->arena, n->graph, trips[0]);
     return n->in[0] ? scalar_text(r, n->in[0]) : "INT64_MAX";
 }
 
