@@ -8,7 +8,7 @@
 #include <string.h>
 
 // A scale or zero point in a shape that broadcasts against x.
-static Value *spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t block) {
+Value *onnx_spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t block) {
     if (!v || v->type.rank == 0) return v;
     if (v->type.rank == 1 && v->type.dim[0] == 1) return onnx_scalar_of(n, v);
     if (!block && v->type.rank == 1) return onnx_along(n, v, x->type.rank, axis);
@@ -43,7 +43,7 @@ static void quant_range(DType d, double *lo, double *hi) {
 }
 
 // y: x / scale in f32 or wider. zero: of type d, or NULL.
-static Value *round_to(OnnxNode *n, Value *y, Value *zero, DType d) {
+Value *onnx_round_to(OnnxNode *n, Value *y, Value *zero, DType d) {
     if (!y) return NULL;
     if (dtype_is_float(d)) {
         if (zero) y = b_binary(n->g, OP_Add, y, b_cast(n->g, zero, y->type.dtype));
@@ -81,13 +81,13 @@ Value *onnx_quantize(OnnxNode *n) {
     if (onnx_int(n, "output_dtype", 0) == 0) d = otherwise;
     else if (!onnx_dtype(n, "output_dtype", otherwise, &d)) return NULL;
     DType wide = division_type(n, x, scale);
-    scale = spread(n, b_cast(n->g, scale, wide), x, axis, block);
-    if (zero) zero = spread(n, b_cast(n->g, zero, wide), x, axis, block);
-    return round_to(n, b_binary(n->g, OP_Div, b_cast(n->g, x, wide), scale), zero, d);
+    scale = onnx_spread(n, b_cast(n->g, scale, wide), x, axis, block);
+    if (zero) zero = onnx_spread(n, b_cast(n->g, zero, wide), x, axis, block);
+    return onnx_round_to(n, b_binary(n->g, OP_Div, b_cast(n->g, x, wide), scale), zero, d);
 }
 
 // Subtracts the zero point without loss: in i32 for integers, in f32 for small floats.
-static Value *centred(OnnxNode *n, Value *x, Value *zero) {
+Value *onnx_centred(OnnxNode *n, Value *x, Value *zero) {
     DType d = dtype_is_float(x->type.dtype) ? onnx_wide(x->type.dtype) : DT_I32;
     x = b_cast(n->g, x, d);
     return zero ? b_binary(n->g, OP_Sub, x, b_cast(n->g, zero, d)) : x;
@@ -103,52 +103,52 @@ Value *onnx_dequantize(OnnxNode *n) {
     if (onnx_int(n, "output_dtype", 0) == 0) d = scale->type.dtype;
     else if (!onnx_dtype(n, "output_dtype", scale->type.dtype, &d)) return NULL;
     DType wide = onnx_wide(d);
-    if (zero) zero = spread(n, zero, x, axis, block);
-    scale = spread(n, b_cast(n->g, scale, wide), x, axis, block);
-    Value *y = centred(n, x, zero);
+    if (zero) zero = onnx_spread(n, zero, x, axis, block);
+    scale = onnx_spread(n, b_cast(n->g, scale, wide), x, axis, block);
+    Value *y = onnx_centred(n, x, zero);
     return b_cast(n->g, b_binary(n->g, OP_Mul, b_cast(n->g, y, wide), scale), d);
 }
 
 // scale = (max(x, 0) - min(x, 0)) / 255, zero = saturate(round(-min / scale)).
-Value *onnx_dynamic_quantize(OnnxNode *n) {
+Value *onnx_quantized_u8(OnnxNode *n, Value *x, Value **scale, Value **zero) {
     int64_t axes[MAX_RANK];
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0];
+    if (!x) return NULL;
     for (int i = 0; i < x->type.rank; i++) axes[i] = i;
     Value *lo = b_reduce(n->g, OP_ReduceMin, x, x->type.rank, axes, false), *hi = b_reduce(n->g, OP_ReduceMax, x, x->type.rank, axes, false);
-    Value *scale = ONNX_MAP(n, "(max(y, 0) - min(x, 0)) / 255", "x y", lo, hi);
-    Value *zero = ONNX_MAP(n, "min(max(round((0 - min(x, 0)) / y), 0), 255)", "x y", lo, scale);
-    n->out[1] = scale;
-    n->out[2] = b_cast(n->g, zero, DT_U8);
-    return round_to(n, b_binary(n->g, OP_Div, x, scale), zero, DT_U8);
+    *scale = ONNX_MAP(n, "(max(y, 0) - min(x, 0)) / 255", "x y", lo, hi);
+    Value *at = ONNX_MAP(n, "min(max(round((0 - min(x, 0)) / y), 0), 255)", "x y", lo, *scale);
+    *zero = b_cast(n->g, at, DT_U8);
+    return onnx_round_to(n, b_binary(n->g, OP_Div, x, *scale), at, DT_U8);
 }
 
+Value *onnx_dynamic_quantize(OnnxNode *n) { return onnx_inputs(n, 1) ? onnx_quantized_u8(n, n->in[0], &n->out[1], &n->out[2]) : NULL; }
+
 // A zero point or scale of the first factor: a vector goes with its rows.
-static Value *of_rows(OnnxNode *n, Value *v) {
+Value *onnx_of_rows(OnnxNode *n, Value *v) {
     if (!v || v->type.rank != 1) return v;
     return v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : onnx_insert(n, v, 1);
 }
 
-static Value *of_columns(OnnxNode *n, Value *v) { return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v; }
+Value *onnx_of_columns(OnnxNode *n, Value *v) { return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v; }
 
 // The sum in i32, times sa * sb / sy, rounded to y's type.
-static Value *rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero) {
+Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero) {
     if (!sum || !sa || !sb || !sy || !zero) return NULL;
     DType wide = onnx_wide(sa->type.dtype);
     sum = b_cast(n->g, sum, wide);
     sa = b_cast(n->g, sa, wide);
     sb = b_cast(n->g, sb, wide);
     sy = b_cast(n->g, sy, wide);
-    return round_to(n, ONNX_MAP(n, "x * (y * z / w)", "x y z w", sum, sa, sb, sy), zero, zero->type.dtype);
+    return onnx_round_to(n, ONNX_MAP(n, "x * (y * z / w)", "x y z w", sum, sa, sb, sy), zero, zero->type.dtype);
 }
 
 // a, its scale and zero point, b, its scale and zero point, y's scale and zero point.
 Value *onnx_qlinear_matmul(OnnxNode *n) {
     if (!onnx_inputs(n, 8)) return NULL;
     Value **in = n->in;
-    Value *a = centred(n, in[0], of_rows(n, in[2])), *b = centred(n, in[3], of_columns(n, in[5]));
-    Value *sum = b_matmul(n->g, a, b), *sa = of_rows(n, in[1]), *sb = of_columns(n, in[4]), *sy = onnx_scalar_of(n, in[6]);
-    return rescale(n, sum, sa, sb, sy, onnx_scalar_of(n, in[7]));
+    Value *a = onnx_centred(n, in[0], onnx_of_rows(n, in[2])), *b = onnx_centred(n, in[3], onnx_of_columns(n, in[5]));
+    Value *sum = b_matmul(n->g, a, b), *sa = onnx_of_rows(n, in[1]), *sb = onnx_of_columns(n, in[4]), *sy = onnx_scalar_of(n, in[6]);
+    return onnx_rescale(n, sum, sa, sb, sy, onnx_scalar_of(n, in[7]));
 }
 
 // x, its scale and zero point, w, its scales and zero points (per output channel), y's scale and zero point, bias in i32.
@@ -158,9 +158,9 @@ Value *onnx_qlinear_conv(OnnxNode *n) {
     Value **in = n->in, *x = in[0], *w = in[3];
     if (w->type.rank != x->type.rank || x->type.rank < 3 || !onnx_static(n, w, "a weight")) return onnx_fail(n, "input and weight must have the same rank of at least 3");
     if (!onnx_window(n, x, w->type.dim + 2, &win)) return NULL;
-    Value *from = centred(n, x, onnx_scalar_of(n, in[2])), *by = centred(n, w, spread(n, in[5], w, 0, 0));
+    Value *from = onnx_centred(n, x, onnx_scalar_of(n, in[2])), *by = onnx_centred(n, w, onnx_spread(n, in[5], w, 0, 0));
     Value *sum = onnx_convolve(n, from, by, &win, onnx_int(n, "group", 1));
     if (sum && onnx_optional(n, 8)) sum = b_binary(n->g, OP_Add, sum, onnx_along(n, in[8], x->type.rank, 1));
-    Value *sx = onnx_scalar_of(n, in[1]), *sw = spread(n, in[4], x, 1, 0), *sy = onnx_scalar_of(n, in[6]);
-    return rescale(n, sum, sx, sw, sy, onnx_scalar_of(n, in[7]));
+    Value *sx = onnx_scalar_of(n, in[1]), *sw = onnx_spread(n, in[4], x, 1, 0), *sy = onnx_scalar_of(n, in[6]);
+    return onnx_rescale(n, sum, sx, sw, sy, onnx_scalar_of(n, in[7]));
 }

@@ -16,14 +16,15 @@ class Case:
 
 
 def add(name, op, inputs, outputs=1, domain="com.microsoft", constant=(), tolerance=(1e-4, 1e-5), expect=None, opset=20, shapes=None, kernel=True,
-        types=None, **attributes):
+        types=None, attributes=None, **more):
     """outputs: their number, or which of them are asked for. expect: the outputs from the inputs, where ONNX Runtime has no kernel;
-    kernel=False: nor is it asked. types: of outputs that it cannot infer, by number."""
+    kernel=False: nor is it asked. types: of outputs that it cannot infer, by number. attributes: those whose names
+    are taken here."""
     wanted = [True] * outputs if isinstance(outputs, int) else outputs
     if any(c.name == f"{op}/{name}" for c in CASES):
         raise ValueError(f"{op}/{name} is there twice")
     inputs = [a if a is None else np.asarray(a) for a in inputs]
-    CASES.append(Case(f"{op}/{name}", op, inputs, attributes, wanted, domain, constant, tolerance, expect, opset, shapes or {}, kernel, types or {}))
+    CASES.append(Case(f"{op}/{name}", op, inputs, {**(attributes or {}), **more}, wanted, domain, constant, tolerance, expect, opset, shapes or {}, kernel, types or {}))
 
 
 class Draw:
