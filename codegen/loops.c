@@ -121,7 +121,10 @@ static const char *spell(Printer *p, Expr *e) {
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
     if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
-    if (e->op == E_Size) return dim_c_text(p->arena, e->graph, e->extent);
+    if (e->op == E_Size) {
+        const char *size = dim_c_text(p->arena, e->graph, e->extent);
+        return strchr(size, ' ') ? arena_printf(p->arena, "(%s)", text_bare(p->arena, size)) : size;
+    }
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = operand(p, e->a[i]);
     text_init(&t, p->arena);
     if (e->op != E_Load) p->d->text(&t, e, operands);
@@ -381,7 +384,7 @@ static void emit_scope(Printer *p, int scope, int depth) {
     if (p->scopes.at[scope].reduce) return;
     if (scope == p->last_parallel) { emit_stores(p, depth); return; }
     int next = scope + 1, axis = p->scopes.at[next].axis;
-    if (p->k->axes.at[axis].extent == 1) { emit_scope(p, next, depth); return; }
+    if (p->k->axes.at[axis].size == 1) { emit_scope(p, next, depth); return; }
     open_loop(p, axis, depth);
     emit_scope(p, next, depth + 1);
     close_loop(p, depth);

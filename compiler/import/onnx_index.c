@@ -112,39 +112,6 @@ Value *onnx_top_k(OnnxNode *n) {
     return onnx_part(n, node->out[0], axis, 0, k);
 }
 
-// Elements where a constant condition holds.
-Value *onnx_compress(OnnxNode *n) {
-    if (!onnx_inputs(n, 2)) return NULL;
-    Value *x = n->in[0];
-    Tensor *condition = onnx_const_input(n, 1, "the condition");
-    int axis = 0;
-    if (!condition) return NULL;
-    if (!onnx_has(n, "axis")) x = b_reshape(n->g, x, 1, (Dim[]){ onnx_product(n->g, &x->type, 0, x->type.rank) });
-    else if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
-    int64_t size = type_count(&condition->type), count = 0, *at = NEW_ARRAY(n->g->arena, int64_t, size + 1);
-    for (int64_t i = 0; i < size; i++)
-        if (tensor_get_i(condition, i)) at[count++] = i;
-    if (count > INT32_MAX) return onnx_fail(n, "the condition is too long");
-    return b_gather(n->g, x, b_ints(n->g, (int)count, at), axis);
-}
-
-// Coordinates [rank, count] of the nonzero elements of a constant.
-Value *onnx_non_zero(OnnxNode *n) {
-    Tensor *t = onnx_const_input(n, 0, "the input");
-    if (!t) return NULL;
-    int rank = t->type.rank ? t->type.rank : 1;
-    int64_t size = type_count(&t->type), count = 0, k = 0, strides[MAX_RANK] = { 1 };
-    for (int64_t i = 0; i < size; i++) count += tensor_get_f(t, i) != 0;
-    type_strides(&t->type, strides);
-    Tensor *out = tensor_new(n->g->arena, type_make(DT_I64, 2, (Dim[]){ rank, count }));
-    for (int64_t i = 0; i < size; i++) {
-        if (tensor_get_f(t, i) == 0) continue;
-        for (int d = 0; d < t->type.rank; d++) tensor_set_i(out, d * count + k, i / strides[d] % t->type.dim[d]);
-        k++;
-    }
-    return graph_const(n->g, out, NULL);
-}
-
 // Writes `update` into `cache` along axis from a position per batch on; linear stops at the end, circular wraps around.
 Value *onnx_tensor_scatter(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;

@@ -37,6 +37,7 @@ Value *onnx_lines_run(OnnxNode *n, Value *x, Value *axis);           // [outer, 
 typedef struct RunAxes { int rank, count; Value *chosen, *dims; Dim kept[MAX_RANK], reduced[MAX_RANK]; } RunAxes;  // `count` axes of `rank`: i64[rank] 1 where chosen; dimensions
 bool onnx_run_axes(OnnxNode *n, const Value *x, RunAxes *a);         // of input 1
 Value *onnx_reduce_run(OnnxNode *n, Op op, Value *x, const RunAxes *a);         // keeps the axes as 1
+Value *onnx_reduce_spread(OnnxNode *n, Value *x, const RunAxes *a, const Dim *full);        // back to the dimensions that were reduced
 Value *onnx_reduce_drop(OnnxNode *n, Value *x, const RunAxes *a);
 Value *onnx_expand_run(OnnxNode *n);
 bool onnx_repeats_run(OnnxNode *n, const Value *x, Dim *times);

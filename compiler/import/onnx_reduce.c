@@ -30,7 +30,8 @@ static Value *reduce_over(OnnxNode *n, Op op, Value *x, const Over *o, bool keep
 static Value *log_sum_exp(OnnxNode *n, Value *x, const Over *o, bool keep) {
     Value *m = reduce_over(n, OP_ReduceMax, x, o, true);
     m = ONNX_MAP(n, "isinf(x) ? 0 : x", "x", m);
-    Value *sum = reduce_over(n, OP_ReduceSum, ONNX_MAP(n, "exp(x - y)", "x y", x, m), o, true);
+    Value *all = o->run ? onnx_reduce_spread(n, m, o->run, x->type.dim) : m;
+    Value *sum = reduce_over(n, OP_ReduceSum, ONNX_MAP(n, "exp(x - y)", "x y", x, all), o, true);
     Value *v = ONNX_MAP(n, "log(x) + y", "x y", sum, m);
     if (!v || keep || !o->count) return v;
     if (o->run) return onnx_reduce_drop(n, v, o->run);

@@ -152,6 +152,23 @@ Value *onnx_reduce_run(OnnxNode *n, Op op, Value *x, const RunAxes *a) {
     return x;
 }
 
+// What was reduced, in every place that it came from: x's dimensions again.
+Value *onnx_reduce_spread(OnnxNode *n, Value *x, const RunAxes *a, const Dim *full) {
+    Dim dims[MAX_RANK];
+    for (int i = 0; i < a->rank && x; i++) {
+        if (full[i] == 1) continue;
+        for (int k = 0; k < a->rank; k++) dims[k + (k > i)] = x->type.dim[k];
+        dims[i + 1] = 1;
+        x = b_reshape(n->g, x, a->rank + 1, dims);
+        dims[i + 1] = a->reduced[i];
+        x = b_expand(n->g, x, a->rank + 1, dims);
+        for (int k = i + 1; k < a->rank; k++) dims[k] = dims[k + 1];
+        dims[i] = full[i];
+        x = b_reshape(n->g, x, a->rank, dims);
+    }
+    return x;
+}
+
 // The same dimensions without those that were reduced.
 Value *onnx_reduce_drop(OnnxNode *n, Value *x, const RunAxes *a) {
     Dim known[MAX_RANK];

@@ -124,12 +124,40 @@ static bool bind_node(Node *n) {
     return true;
 }
 
+// A size to be measured in what turns out to be a constant is one.
+static bool pin_measured(const Node *n) {
+    int count;
+    Symbol *all = graph_symbols(n->graph, &count);
+    for (int i = 0; i < count; i++) {
+        Symbol *s = &all[i];
+        Tensor *t = s->from && s->from->def == n && !s->pinned ? value_const(s->from) : NULL;
+        if (!t) continue;
+        int64_t size = tensor_get_i(t, s->at);
+        if (size < s->lo || size > s->hi) {
+            diag_error(n->loc, "dimension %s is %" PRId64 ", outside its bounds %" PRId64 "..%" PRId64, s->name, size, s->lo, s->hi);
+            return false;
+        }
+        pin(s, size);
+    }
+    return true;
+}
+
 // What follows a node without a type cannot be judged, so the first fault of each graph ends its walk.
 static bool bind_graph(Graph *g) {
     for (int i = 0; i < g->inputs.n; i++) bind_type(g, &g->inputs.at[i]->type);
     for (Node *n = g->first; n; n = n->next)
-        if (!bind_node(n)) return false;
+        if (!bind_node(n) || !pin_measured(n)) return false;
     return true;
+}
+
+// The bounds of measured sizes follow from those of the sizes before them.
+static void bound_measured(Graph *g) {
+    int n;
+    Symbol *all = graph_symbols(g, &n);
+    for (int i = 0; i < n; i++) {
+        int64_t most = all[i].from ? dim_upper(g, all[i].limit) : INT64_MAX;
+        if (most < all[i].hi) all[i].hi = most > all[i].lo ? most : all[i].lo;
+    }
 }
 
 bool pass_bind_dims(Graph *g, const Options *o) {
@@ -137,6 +165,7 @@ bool pass_bind_dims(Graph *g, const Options *o) {
     graph_symbols(g, &n);
     pin_by_options(g, o);
     pin_by_default(g, o);
+    bound_measured(g);
     g->bound = true;
     bind_graph(g);
     return n > 0;

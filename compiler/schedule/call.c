@@ -162,10 +162,44 @@ static void call_ngrams(Call *c) {
     hole(c, "SKIPS", node_int(c->n, "skips", 0));
 }
 
+// ---------------------------------------------------------------- what is found (ops/found.c)
+static void call_positions(Call *c) { hole_count(c); }
+
+static void call_unique(Call *c) {
+    const Type *t = &c->n->in[0]->type;
+    int64_t rows = dim_upper(c->g, t->dim[0]);
+    hole_text(c, "BEFORE", "$before");
+    holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
+    hole_size(c, "ROWS", t->dim[0]);
+    hole_size(c, "COLUMNS", t->dim[1]);
+    hole(c, "FLOAT", dtype_is_float(t->dtype));
+    hole(c, "STRING", t->dtype == DT_STRING);
+    hole(c, "SORTED", node_int(c->n, "sorted", 1) != 0);
+    c->k->scratch_bytes = 2 * rows * (int64_t)sizeof(int64_t);
+    c->k->flops = (double)type_count_upper(c->g, t) * log2_of(rows);
+}
+
+static void call_suppress(Call *c) {
+    const Type *scores = &c->n->in[1]->type;
+    int count;
+    hole_text(c, "BEFORE", "$before");
+    hole_text(c, "OVERLAPS", "$overlaps");
+    hole_size(c, "BATCH", scores->dim[0]);
+    hole_size(c, "CLASSES", scores->dim[1]);
+    hole_size(c, "BOXES", scores->dim[2]);
+    hole_size(c, "MOST", node_ints(c->n, "sizes", &count)[0]);
+    hole(c, "CENTERED", node_int(c->n, "centered", 0) != 0);
+    c->k->scratch_bytes = dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t);
+    c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
+}
+
 typedef struct CallRow { Op op; const char *file; const char *wanted[2]; bool fails; void (*fill)(Call *c); } CallRow;
 
 static const CallRow rows[] = {
     { OP_Sort, "c/sort.c", { "VALUES", "POSITIONS" }, false, call_sort },
+    { OP_Positions, "c/positions.c", { NULL }, false, call_positions },
+    { OP_Unique, "c/unique.c", { NULL }, false, call_unique },
+    { OP_Suppress, "c/nms.c", { NULL }, false, call_suppress },
     { OP_StringFind, "c/string_find.c", { NULL }, false, call_string_find },
     { OP_StringMatch, "c/string_match.c", { NULL }, false, call_string_match },
     { OP_StringConcat, "c/string_concat.c", { NULL }, true, call_string_concat },
