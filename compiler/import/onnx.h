@@ -217,7 +217,6 @@ typedef struct Attend {
 Value *onnx_attend(OnnxNode *n, Attend *a);
 Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);            // bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
 
-<<<<<<< ours
 // ---------------------------------------------------------------- onnx_string.c, onnx_regex.c, onnx_automaton.c
 bool onnx_takes_strings(const char *op);                // may its inputs be strings?
 Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        // a constant string[count]
@@ -225,7 +224,7 @@ Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        
 Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int *kept, int64_t *first);
 Value *onnx_string_find(OnnxNode *n, Value *x, Value *table);        // i64: position, or -1
 Value *onnx_cast_string(OnnxNode *n, Value *x, DType to);            // x or `to` are strings
-=======
+
 // ---------------------------------------------------------------- onnx_quant.c
 Value *onnx_spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t block);     // a scale or zero point in a shape that broadcasts against x; block 0: one per element of axis
 Value *onnx_round_to(OnnxNode *n, Value *y, Value *zero, DType d);   // saturate(round(y) + zero); zero NULL: 0
@@ -234,7 +233,6 @@ Value *onnx_of_rows(OnnxNode *n, Value *v);             // a scale or zero point
 Value *onnx_of_columns(OnnxNode *n, Value *v);
 Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero);     // sum * sa * sb / sy in zero's type
 Value *onnx_quantized_u8(OnnxNode *n, Value *x, Value **scale, Value **zero);   // as DynamicQuantizeLinear
->>>>>>> theirs
 
 // ---------------------------------------------------------------- onnx_rows.c
 typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
