@@ -159,7 +159,8 @@ static void collapse_reductions(Arena *a, Graph *g, Kernel *k) {
         for (int i = 0; i < k->stores.n && outer < 0; i++) next_pair(k->stores.at[i].expr, seen, skip, &count, &outer, &inner);
         if (outer < 0) return;
         for (int i = 0; i < k->stores.n; i++) together = together && always_together(k->stores.at[i].expr, again, outer, inner);
-        if (!together || !try_merge(a, g, k, outer, inner)) skip++;
+        bool merged = k->axes.at[outer].size == 1;      // before: a reduction of what does not depend on its axes keeps both
+        if (merged || !together || !try_merge(a, g, k, outer, inner)) skip++;
     }
 }
 
