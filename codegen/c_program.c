@@ -291,7 +291,8 @@ static void print_call(Run *r, const Kernel *k, int depth) {
     for (int j = 0; j < k->sizes.n; j++) text_printf(&r->body, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
     if (k->string_bytes) text_printf(&r->body, ", &strings");
     if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
-    text_printf(&r->body, k->fails ? ")) return -5; /* BURN_ELIMIT */\n" : ");\n");
+    if (k->fails) text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
+    else text_printf(&r->body, ");\n");
 }
 
 static void print_bounds(Text *out, const Symbol *s) {
@@ -519,11 +520,24 @@ static bool has_sizes(const Plan *plan) {
     return false;
 }
 
-// What BURN_ELIMIT means here.
+// Can it meet bytes that are not what they should be?
+static bool reads_formats(const Plan *plan) {
+    bool found = false;
+    for (int i = 0; i < plan->kernels.n; i++) {
+        const Kernel *k = plan->kernels.at[i];
+        found = found || k->fails == -6;
+        for (int j = 0; j < k->n_bodies; j++) found = found || reads_formats(k->bodies[j]);
+    }
+    return found;
+}
+
+// What BURN_ELIMIT and BURN_EFORMAT mean here.
 static const char *limits_text(Arena *a, const Plan *plan) {
+    const char *image = reads_formats(plan) ? ", -6 (BURN_EFORMAT) when\n * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" : "";
     const char *sizes = has_sizes(plan) ? "a size is out of its bounds" : "", *strings = "";
     if (plan->strings) strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes with the zero bytes at their ends", (long long)plan->strings->bytes);
-    return *sizes || *strings ? arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) : "";
+    const char *limits = *sizes || *strings ? arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) : "";
+    return arena_printf(a, "%s%s", limits, image);
 }
 
 // Which parameters are one sequence of the model's, and which optionals are there.

@@ -474,7 +474,7 @@ struct Kernel {
     VEC(int) sizes;                                     // symbols (numbers in graph_symbols) that its loops and expressions need
     Buffer *packed; int packed_rows;                    // the constant operand in the template's layout, or NULL; output channels in one of its panels
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
-    VEC(Value *) args; bool fails;                      // KERNEL_CALL: parameters in order, inputs first; it returns an int, not 0 where a bound was passed
+    VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once

@@ -7,6 +7,8 @@
 #define _DEFAULT_SOURCE
 #include "command.h"
 
+#include "../../runtime/image.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -135,6 +137,34 @@ static bool compiler_run(Arena *a, const Options *o, const char *source, const c
     return false;
 }
 
+// ---------------------------------------------------------------- images
+// The model's code calls runtime/image.c, which is in this process: functions of the same names pass the calls on.
+typedef int ImageSize(const uint8_t *data, size_t bytes, int64_t size[2]);
+typedef int ImageDecode(const uint8_t *data, size_t bytes, int layout, int64_t height, int64_t width, uint8_t *pixels);
+
+static const char image_calls[] =
+    "int (*burncc_image_size)(const uint8_t *, size_t, int64_t *);\n"
+    "int (*burncc_image_decode)(const uint8_t *, size_t, int, int64_t, int64_t, uint8_t *);\n"
+    "int burn_image_size(const uint8_t *data, size_t bytes, int64_t size[2]) { return burncc_image_size(data, bytes, size); }\n"
+    "int burn_image_decode(const uint8_t *data, size_t bytes, int layout, int64_t height, int64_t width, uint8_t *pixels) {\n"
+    "    return burncc_image_decode(data, bytes, layout, height, width, pixels);\n}\n";
+
+static bool decodes_images(const Graph *g) {
+    for (const Node *n = g->first; n; n = n->next) {
+        if (n->op == OP_ImageSize || n->op == OP_ImageDecode) return true;
+        for (int i = 0; i < n->n_bodies; i++)
+            if (decodes_images(n->bodies[i])) return true;
+    }
+    return false;
+}
+
+static void give_images(void *library) {
+    ImageSize **size = dlsym(library, "burncc_image_size");
+    ImageDecode **decode = dlsym(library, "burncc_image_decode");
+    if (size) *size = burn_image_size;
+    if (decode) *decode = burn_image_decode;
+}
+
 // ---------------------------------------------------------------- loading
 
 // The descriptor and the plan are written by different code; what drives the model relies on both.
@@ -161,6 +191,7 @@ static bool load_weights(Built *b, const char *stem, size_t bytes) {
 static bool load(Built *b, const Options *o, const char *object, const char *stem) {
     bool gpu = strcmp(o->target, "vulkan") == 0;
     b->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    if (b->library) give_images(b->library);
     const void *symbol = b->library ? dlsym(b->library, gpu ? "burncc_program" : "burncc_model") : NULL;
     if (!symbol) {
         const char *why = dlerror();
@@ -184,11 +215,11 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
 }
 
 // A second source file includes the generated one and exports its descriptor, which may be static, under a fixed name.
-static bool write_wrapper(Arena *a, const Options *o, const char *path, const char *generated) {
+static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char *path, const char *generated) {
     bool gpu = strcmp(o->target, "vulkan") == 0;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
-    const char *text = arena_printf(a, "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n",
-                                    generated, type, what, type, what, o->name, what);
+    const char *text = arena_printf(a, "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s",
+                                    generated, type, what, type, what, o->name, what, decodes_images(g) ? image_calls : "");
     OutFile *out = out_open(a, path);
     return out && out_write(out, text, strlen(text)) && out_commit(out);
 }
@@ -202,7 +233,7 @@ static bool build(Built *b, Options *o, bool *compiled) {
     if (!compile_write(a, o, b->plan)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
-    return write_wrapper(a, o, wrapper, generated) && compiler_run(a, o, wrapper, object) && load(b, o, object, stem);
+    return write_wrapper(a, o, b->plan->graph, wrapper, generated) && compiler_run(a, o, wrapper, object) && load(b, o, object, stem);
 }
 
 Built *build_model(const Options *o, bool *compiled) {

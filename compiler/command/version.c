@@ -21,5 +21,6 @@ void options_version(void) {
     printf("  Vulkan      no\n");
 #endif
     printf("  libclang    %s\n", clang ? clang : "no");
+    printf("  images      " IMAGE_FORMATS "\n");
     printf("  OpenBLAS    %s\n", HAVE_OPENBLAS ? "found (the kernel benchmark's yardstick; generated code never needs it)" : "no");
 }

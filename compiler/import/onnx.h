@@ -122,6 +122,7 @@ double onnx_float(const OnnxNode *n, const char *name, double otherwise);
 const char *onnx_string(const OnnxNode *n, const char *name, const char *otherwise);
 const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent
 Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);    // diagnostic at the node; returns NULL
+void onnx_note(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);      // unless --quiet
 Value *onnx_input(OnnxNode *n, int i);                  // NULL with a diagnostic when absent
 Value *onnx_absent(void);                               // what an optional that holds nothing is bound to
 Value *onnx_given(const OnnxNode *n, int i);            // input i, onnx_absent() when it is an optional that holds nothing, NULL when it is not given

@@ -84,6 +84,15 @@ Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) {
     return NULL;
 }
 
+void onnx_note(const OnnxNode *n, const char *fmt, ...) {
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (n->import->options && !n->import->options->quiet) diag_note(n->loc, "%s", line);
+}
+
 static const OnnxAttr *find_attr(int n, const OnnxAttr *attrs, const char *name) {
     for (int i = 0; i < n; i++)
         if (!strcmp(attrs[i].name, name)) return &attrs[i];

@@ -7,7 +7,8 @@
 //   op, file
 //   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter when it is 0.
 //            NULL: the template always writes it
-//   fails    the function returns an int: not 0 when a bound that was set when compiling is passed, and the run then returns BURN_ELIMIT
+//   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5 (BURN_ELIMIT) for a bound that was
+//            set when compiling, -6 (BURN_EFORMAT) for bytes that are not what they should be
 //   fill     sets the template's holes with hole(), hole_text() and hole_size(), and k->scratch_bytes; see call_sort
 //
 //
@@ -193,22 +194,35 @@ static void call_suppress(Call *c) {
     c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
 }
 
-typedef struct CallRow { Op op; const char *file; const char *wanted[2]; bool fails; void (*fill)(Call *c); } CallRow;
+// ---------------------------------------------------------------- images (ops/image.c)
+static void call_image_size(Call *c) { hole_count(c); }
+
+static void call_image_decode(Call *c) {
+    const Type *t = &c->n->out[0]->type;
+    hole_count(c);
+    hole(c, "LAYOUT", node_int(c->n, "layout", 0));
+    hole_size(c, "HEIGHT", t->dim[0]);
+    hole_size(c, "WIDTH", t->dim[1]);
+}
+
+typedef struct CallRow { Op op; const char *file; const char *wanted[2]; int fails; void (*fill)(Call *c); } CallRow;
 
 static const CallRow rows[] = {
-    { OP_Sort, "c/sort.c", { "VALUES", "POSITIONS" }, false, call_sort },
-    { OP_Positions, "c/positions.c", { NULL }, false, call_positions },
-    { OP_Unique, "c/unique.c", { NULL }, false, call_unique },
-    { OP_Suppress, "c/nms.c", { NULL }, false, call_suppress },
-    { OP_StringFind, "c/string_find.c", { NULL }, false, call_string_find },
-    { OP_StringMatch, "c/string_match.c", { NULL }, false, call_string_match },
-    { OP_StringConcat, "c/string_concat.c", { NULL }, true, call_string_concat },
-    { OP_StringCase, "c/string_case.c", { NULL }, true, call_string_case },
-    { OP_StringParts, "c/string_split.c", { NULL }, false, call_string_split },
-    { OP_StringSplit, "c/string_split.c", { NULL }, true, call_string_split },
-    { OP_StringFormat, "c/string_format.c", { NULL }, true, call_string_format },
-    { OP_StringParse, "c/string_parse.c", { NULL }, false, call_string_parse },
-    { OP_NGrams, "c/ngrams.c", { NULL }, false, call_ngrams },
+    { OP_Sort, "c/sort.c", { "VALUES", "POSITIONS" }, 0, call_sort },
+    { OP_Positions, "c/positions.c", { NULL }, 0, call_positions },
+    { OP_Unique, "c/unique.c", { NULL }, 0, call_unique },
+    { OP_Suppress, "c/nms.c", { NULL }, 0, call_suppress },
+    { OP_StringFind, "c/string_find.c", { NULL }, 0, call_string_find },
+    { OP_StringMatch, "c/string_match.c", { NULL }, 0, call_string_match },
+    { OP_StringConcat, "c/string_concat.c", { NULL }, -5, call_string_concat },
+    { OP_StringCase, "c/string_case.c", { NULL }, -5, call_string_case },
+    { OP_StringParts, "c/string_split.c", { NULL }, 0, call_string_split },
+    { OP_StringSplit, "c/string_split.c", { NULL }, -5, call_string_split },
+    { OP_StringFormat, "c/string_format.c", { NULL }, -5, call_string_format },
+    { OP_StringParse, "c/string_parse.c", { NULL }, 0, call_string_parse },
+    { OP_NGrams, "c/ngrams.c", { NULL }, 0, call_ngrams },
+    { OP_ImageSize, "c/image_size.c", { NULL }, -6, call_image_size },
+    { OP_ImageDecode, "c/image_decode.c", { NULL }, -6, call_image_decode },
 };
 
 static const CallRow *row_of(Op op) {

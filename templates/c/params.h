@@ -75,7 +75,7 @@ static int burn_next(FILE *f, uint64_t *left)
 }
 
 /* The rest of a string after its opening quote, as it stands (escapes are kept); false at the end or past `size`. */
-static int burn_string(FILE *f, uint64_t *left, char *to, size_t size)
+static int burn_text(FILE *f, uint64_t *left, char *to, size_t size)
 {
     for (size_t n = 0; *left; n++) {
         int c = getc(f);
@@ -151,7 +151,7 @@ static int burn_params_load(const char *path, void *params, const burn_field *fi
     left = length;
     if (length > 1u << 30 || burn_next(f, &left) != '{') goto done;
     for (int c = burn_next(f, &left); left && c == '"'; c = burn_next(f, &left)) {
-        if (!burn_string(f, &left, name, sizeof name) || burn_next(f, &left) != ':') goto done;
+        if (!burn_text(f, &left, name, sizeof name) || burn_next(f, &left) != ':') goto done;
         if (burn_next(f, &left) != '{' || !burn_bracket(f, &left, '{', value, sizeof value)) goto done;
         burn_entry(name, value, fields, n, at);
         if (burn_next(f, &left) != ',') break;

@@ -625,9 +625,24 @@ def optional_ends():
                  [("y", FLOAT, (3,)), ("same", maybe, (3,)), ("has_s", BOOL, ())], sets)
 
 
+# ---------------------------------------------------------------- images
+def image_decoder():
+    """Images of sizes that only their files tell: colors reversed, and their mean."""
+    nodes = [node("ImageDecoder", ["file"], ["pixels"], pixel_format="BGR"), node("Cast", ["pixels"], ["f"], to=FLOAT),
+             node("ReduceMean", ["f"], ["mean"], axes=[0, 1], keepdims=0)]
+    sets = []
+    for h, w in (3, 5), (1, 1), (7, 2):
+        pixels = build((h, w, 3), lambda y, x, c: (y * 31 + x * 17 + c * 50 + h) % 256)
+        reversed_ = [[p[::-1] for p in row] for row in pixels]
+        mean = [sum(p[c] for row in reversed_ for p in row) / (h * w) for c in range(3)]
+        flat, _ = flatten(pixels)
+        sets.append(([list(f"P6 {w} {h} 255\n".encode() + bytes(flat))], [reversed_, mean]))
+    return Model(nodes, [("file", UINT8, ("bytes",))], [("pixels", UINT8, ("height", "width", 3)), ("mean", FLOAT, (3,))], sets, opset=20)
+
+
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
-       optional_ends)
+       optional_ends, image_decoder)
