@@ -55,6 +55,8 @@ def tensor(name, dtype, values, shape=None, external=None):
     flat, dims = flatten(values)
     dims = dims if shape is None else shape
     out = b"".join(integer(1, d) for d in dims) + integer(2, dtype) + blob(8, name)
+    if dtype == STRING:
+        return out + b"".join(blob(6, s) for s in flat)
     if external:
         entries = (("location", external[0]), ("offset", str(external[1])), ("length", str(len(pack(dtype, flat)))))
         return out + b"".join(blob(13, blob(1, k) + blob(2, v)) for k, v in entries) + integer(14, 1)
@@ -89,7 +91,7 @@ def value_info(name, dtype, dims):
 
 
 def attribute(name, value):
-    """AttributeProto from a Python value; bytes that stand for a TensorProto come as ("tensor", bytes), a graph as ("graph", bytes)."""
+    """AttributeProto from a Python value, of a list by its first element; bytes that stand for a TensorProto come as ("tensor", bytes), a graph as ("graph", bytes)."""
     out = blob(1, name)
     if isinstance(value, tuple) and value and value[0] in ("tensor", "graph", "ref"):
         kind, what = value
@@ -128,7 +130,8 @@ def function(name, domain, inputs, outputs, nodes, attributes=(), opset=18):
 
 def model(graph_bytes, opset=18, functions=(), domains=(), ir=8):
     out = integer(1, ir) + blob(7, graph_bytes) + blob(8, blob(1, "") + integer(2, opset))
-    out += b"".join(blob(8, blob(1, d) + integer(2, 1)) for d in domains)
+    versions = [d if isinstance(d, tuple) else (d, 1) for d in domains]
+    out += b"".join(blob(8, blob(1, d) + integer(2, v)) for d, v in versions)
     return out + b"".join(blob(25, f) for f in functions)
 
 

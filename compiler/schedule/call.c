@@ -109,12 +109,15 @@ static void call_string_case(Call *c) {
     makes_strings(c, c->p->options->string_bytes);
 }
 
-// A string that the C compiler reads back byte by byte.
+// In C. Letters, digits and marks that mean nothing there stand as they are, all else as octal numbers of three digits.
 static const char *quoted(Arena *a, const char *s) {
     Text t;
     text_init(&t, a);
     text_append(&t, "\"", 1);
-    for (; *s; s++) text_printf(&t, "\\%03o", (unsigned)(unsigned char)*s);
+    for (; *s; s++) {
+        bool plain = *s >= ' ' && *s <= '~' && !strchr("\"\\?", *s);
+        text_printf(&t, plain ? "%c" : "\\%03o", (unsigned)(unsigned char)*s);
+    }
     text_append(&t, "\"", 1);
     return t.at;
 }

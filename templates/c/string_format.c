@@ -151,12 +151,15 @@ static int KERNEL(const ELEMENT *X, burn_string *Y SIZES, burn_pool *pool)
                 n += 3;
             } else n += WRITE(v < 0 ? -v : v, text + n);
         }
-#elif UNSIGNED
-        n = WRITE((uint64_t)LOAD(X[i]), text);
 #else
-        const int64_t v = (int64_t)LOAD(X[i]);
-        if (v < 0) text[n++] = '-';
-        n += WRITE(v < 0 ? 0 - (uint64_t)v : (uint64_t)v, text + n);
+#if UNSIGNED
+        const uint64_t v = (uint64_t)LOAD(X[i]);
+#else
+        const int64_t w = (int64_t)LOAD(X[i]);
+        const uint64_t v = w < 0 ? 0 - (uint64_t)w : (uint64_t)w;
+        if (w < 0) text[n++] = '-';
+#endif
+        n += WRITE(v, text + n);
 #endif
         char *const to = burn_pool_take(pool, n + 1);
         if (!to) return 1;

@@ -43,24 +43,16 @@ static void KERNEL(const burn_string *X, int64_t *Y SIZES)
             s += strspn(s, " \t\n\v\f\r");
             if (!*s) break;
 #endif
-            const char *const from = s, *end;
-#if LIMITED
-            if (k >= MOST) end = NULL;
-            else
-#endif
+            const char *const from = s;
 #if LENGTH == 0
-            {
-                end = from + strcspn(from, " \t\n\v\f\r");
-                s = end;
-            }
+            const char *end = from + strcspn(from, " \t\n\v\f\r");
+            s = end;
 #else
-            {
-                end = strstr(from, DELIMITER);
-                s = end ? end + LENGTH : NULL;
-            }
+            const char *end = strstr(from, DELIMITER);
+            s = end ? end + LENGTH : NULL;
 #endif
 #if LIMITED
-            if (!end) s = NULL;
+            if (k >= MOST) s = end = NULL;
 #endif
 #if PARTS
             const size_t length = end ? (size_t)(end - from) : strlen(from);

@@ -29,6 +29,7 @@ static size_t element_size(burn_dtype t) {
     case BURN_FLOAT: case BURN_INT32: case BURN_UINT32: return 4;
     case BURN_INT64: case BURN_DOUBLE: return 8;
     case BURN_INT8: case BURN_UINT8: case BURN_BOOL: return 1;
+    case BURN_STRING: return sizeof(burn_string);
     default: return 2;
     }
 }
@@ -43,13 +44,15 @@ static uint32_t random_word(void) {                     // Numerical Recipes' li
 static void fill(burn_tensor *t, burn_dtype dtype, int wild) {
     static const float floats[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.0f, 2147483648.0f, -9.3e18f, 1e19f, 255.5f, -128.5f };
     static const int64_t integers[] = { INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -1, 0, 1, 127, -128, 255, (int64_t)1 << 32, -5 };
+    static const burn_string strings[] = { "", "a", "-1.5e3", "\303\237\316\243 \320\251", "zz", "12345678901234567890", "NaN", "\377\303" };
     unsigned char *to = t->data;
     size_t size = element_size(dtype);
     for (size_t i = 0; i < t->bytes / size; i++) {
         uint32_t w = random_word();
         int64_t n = wild ? integers[w % 12] : 1 + w % 8;
         float f = wild ? floats[w % 12] : (float)(w >> 8) / 8388608.0f - 1.0f;
-        if (dtype == BURN_FLOAT) memcpy(to + 4 * i, &f, 4);
+        if (dtype == BURN_STRING) memcpy(to + size * i, &strings[w % 8], size);
+        else if (dtype == BURN_FLOAT) memcpy(to + 4 * i, &f, 4);
         else if (dtype == BURN_BOOL) to[i] = (unsigned char)(w & 1);
         else if (size == 8) memcpy(to + 8 * i, &n, 8);
         else if (size == 4) { int32_t v = wild && w % 12 < 2 ? (int32_t)(n >> 32) : (int32_t)(uint32_t)n; memcpy(to + 4 * i, &v, 4); }
@@ -110,6 +113,11 @@ static void check_arguments(const burn_model *m, Run *r) {
 
 static void compare(const burn_model *m, const burn_tensor *got, const burn_tensor *want, const burn_tensor_info *info) {
     float largest = 0, error = 0, a, b;
+    if (info->dtype == BURN_STRING) {
+        for (size_t i = 0; i < info->bytes / sizeof(burn_string); i++)
+            if (strcmp(((burn_string *)got->data)[i], ((burn_string *)want->data)[i]) != 0) fail(m->name, "other strings than the first target");
+        return;
+    }
     if (info->dtype != BURN_FLOAT) {
         if (memcmp(got->data, want->data, info->bytes) != 0) fail(m->name, "other integers than the first target");
         return;

@@ -7,7 +7,7 @@ source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 runtime=$tests/../runtime
 digits=$tests/../models/digits/digits.onnx
-small="matmul_bias attention_written_out integer_arithmetic casts quantize_round_trip lstm_step"
+small="matmul_bias attention_written_out integer_arithmetic casts quantize_round_trip lstm_step string_views string_numbers string_control_flow"
 targets="portable generic native"
 warnings="-std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Wvla -Werror"
 plain="-fno-pic -fno-stack-protector -U_FORTIFY_SOURCE"       # objects that call and hold what the source says
@@ -38,10 +38,13 @@ for target in $targets; do
 done
 [ -s matmul_bias_generic.bin ]
 result $? "weights above the limit are in a file"
+status 0 "strings are not in the file" "$burncc" verify small/string_labels/model.onnx --embed-limit 1 --target portable --quiet
+status 1 "strings that are too long" "$burncc" verify small/string_join_split/model.onnx --string-bytes 4 --target portable --quiet
+says "run returned -5"
 
 # Names that an object leaves to others, and its writable data. Without position independence constants that hold addresses are read-only.
 libm='acosh?|asinh?|atan2?|atanh|ceil|cosh?|erf|exp|exp2|expm1|fabs|floor|fmax|fmin|fmod|l?l?rint|log|log10|log1p|log2|nearbyint|pow|round|sinh?|sqrt|tanh?|trunc'
-inference="^(mem(cpy|set|move|cmp)|($libm)f?)$"
+inference="^(mem(cpy|set|move|cmp)|str(chr|cmp|cspn|len|spn|str)|($libm)f?)$"
 training="^(mem(cpy|set|move|cmp)|($libm)f?|str(cmp|len|str)|f(close|error|flush|open|puts|read|seek|write)|getc|fgetc|putc|fputc|remove|rename|snprintf|sscanf|__isoc(99|23)_sscanf|__errno_location)$"
 foreign() { # object, allowed names
     nm -u $1 | sed 's/.* //' | grep -Ev "$2"
