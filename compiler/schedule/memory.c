@@ -102,7 +102,7 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
     for (int i = 0; i < k->reads.n; i++) {
         Value *v = k->reads.at[i];
         Buffer *in = v->buffer;
-        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || dtype_size(v->type.dtype) != dtype_size(s->value->type.dtype)) continue;
+        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || v->type.dtype != s->value->type.dtype) continue;
         Same same = { v, s->index, NEW_ARRAY(p->arena, bool, expr_count(k->exprs) + 1) };
         if (!loads_only_at(&same, s->expr)) continue;
         out->place = PLACE_ALIAS; out->alias = in; out->offset = 0;
