@@ -160,6 +160,38 @@ static void bound_measured(Graph *g) {
     }
 }
 
+// The symbol that d = coef*symbol + rest is made of; NULL when d is another expression.
+static Symbol *lone_symbol(Graph *g, Dim d, int64_t *coef, int64_t *rest) {
+    enum { MAX_TERMS = 64 };
+    int64_t coefs[MAX_TERMS];
+    Dim mono[MAX_TERMS];
+    int n, count = dim_terms(g, d, MAX_TERMS, coefs, mono);
+    Symbol *all = graph_symbols(g, &n);
+    *coef = coefs[0];
+    *rest = count == 2 ? coefs[1] : 0;
+    if (count > 2 || (count == 2 && mono[1] != 1)) return NULL;
+    for (int i = 0; i < n; i++)
+        if (mono[0] == dim_symbol(g, all[i].name)) return &all[i];
+    return NULL;
+}
+
+// A size of the running program that must be equal to a constant is that constant.
+static bool pin_required(Graph *g) {
+    bool any = false;
+    for (int i = 0; i < g->required.n; i++) {
+        Dim a = dim_bound(g, g->required.at[i].a), b = dim_bound(g, g->required.at[i].b), of = dim_is_const(a) ? b : a;
+        int64_t coef, rest, size = dim_is_const(a) ? a : b;
+        if (dim_is_const(a) == dim_is_const(b)) continue;
+        Symbol *s = lone_symbol(g, of, &coef, &rest);
+        if (!s || (size - rest) % coef) continue;
+        size = (size - rest) / coef;
+        if (size < s->lo || size > s->hi) continue;
+        s->lo = s->hi = size;
+        any = true;
+    }
+    return any;
+}
+
 bool pass_bind_dims(Graph *g, const Options *o) {
     int n;
     graph_symbols(g, &n);
@@ -167,6 +199,6 @@ bool pass_bind_dims(Graph *g, const Options *o) {
     pin_by_default(g, o);
     bound_measured(g);
     g->bound = true;
-    bind_graph(g);
+    while (bind_graph(g) && pin_required(g)) {}
     return n > 0;
 }

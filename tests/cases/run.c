@@ -2,7 +2,7 @@
 // Runs cases: text files with a graph before a pass and what it is to be after it.
 //
 //   ; pass: simplify              the pass (a name of passes.def, bind_dims, or parse: none); several run one after the other
-//   ; dim: n=4                    as --dim n=4, for bind_dims
+//   ; dim: n=4                    as --dim n=4, for bind_dims; n=1..8 stays a size of the running program
 //   before:
 //   graph g(...) { ... }          a line may end in `; error: TEXT`: the diagnostic that this line's node must cause
 //   after:                        left out when errors are expected
@@ -64,8 +64,9 @@ static void read_head(Case *c, const char *line) {
         }
     } else if (take_word(&line, "; dim:")) {
         size_t n = strcspn(line, "=");
-        int64_t size = line[n] ? strtoll(line + n + 1, NULL, 10) : 0;
-        VEC_PUSH(c->a, c->options.dims, (DimOption){ arena_strndup(c->a, line, n), size, size });
+        char *end = NULL;
+        int64_t lo = line[n] ? strtoll(line + n + 1, &end, 10) : 0, hi = end && !strncmp(end, "..", 2) ? strtoll(end + 2, NULL, 10) : lo;
+        VEC_PUSH(c->a, c->options.dims, (DimOption){ arena_strndup(c->a, line, n), lo, hi });
     }
 }
 
@@ -224,6 +225,7 @@ int main(int argc, char **argv) {
         c->a = arena_new();
         c->path = argv[i];
         c->options.quiet = true;
+        c->options.machine.name = "generic";
         case_read(c);
         case_run(c);
         if (bless) case_bless(c);
