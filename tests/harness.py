@@ -9,7 +9,9 @@ A case is a process of its own with a time limit, so that nothing it does can ta
   unsupported  a diagnostic and exit status 1..5, no wrong result
   crash        a signal, a sanitizer's report, an internal error, C that does not compile, generated code that dies
   hang         no end within the limit
-  random       differs, and the standard leaves open which numbers come
+
+With --sanitize the generated code is built with AddressSanitizer and UndefinedBehaviorSanitizer. burncc itself loads it, so it runs with
+the C compiler's runtime preloaded (CC: without); buffers end where the data ends, to the byte.
 """
 import argparse
 import collections
@@ -24,10 +26,12 @@ import tarfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STATES = ("pass", "differs", "unsupported", "random", "crash", "hang")
+STATES = ("pass", "differs", "unsupported", "crash", "hang")
 BROKEN = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the compiled model"
                     r"|FAIL (crashed|wrote outside|the child process|run returned)")
 LATE = re.compile(r"FAIL no end after")
+NOTE = re.compile(r" (frozen|note)=(.+)")
+SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
 UNBUILT = re.compile(r"FAIL the (model|recorded data) ")
 
 Case = collections.namedtuple("Case", "name family command")
@@ -40,6 +44,7 @@ def arguments(description, **defaults):
     p.add_argument("--burncc", default=os.environ.get("BURNCC", str(ROOT / "build" / "burncc")), help="the compiler under test")
     p.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler for the generated code")
     p.add_argument("--cflags", default=os.environ.get("BURNCC_CFLAGS", defaults.get("cflags", "-O1")), help="its flags")
+    p.add_argument("--sanitize", action="store_true", help="generated code under AddressSanitizer and UndefinedBehaviorSanitizer")
     p.add_argument("--target", default="generic", help="burncc target")
     p.add_argument("--filter", default="", help="regular expression on the names")
     p.add_argument("--jobs", type=int, default=defaults.get("jobs", 2), help="cases at once")
@@ -98,6 +103,20 @@ def first_reason(text):
     return " ".join(lines[-1].split())[:160] if lines else "said nothing"
 
 
+def environment(args):
+    """What a case runs in: the C compiler, its flags, and the sanitizers' runtime."""
+    env = dict(os.environ, CC=args.cc, BURNCC_CFLAGS=args.cflags, LC_ALL="C")
+    if args.sanitize:
+        clang = "clang" in subprocess.run([*args.cc.split(), "--version"], capture_output=True, text=True).stdout
+        names = [f"libclang_rt.asan-{os.uname().machine}.so"] if clang else ["libasan.so", "libubsan.so"]
+        found = [subprocess.run([*args.cc.split(), f"-print-file-name={n}"], capture_output=True, text=True).stdout.strip() for n in names]
+        env["BURNCC_CFLAGS"] += f" {SANITIZE}" + (" -shared-libasan" if clang else "")
+        env["CC"] = f"env -u LD_PRELOAD {args.cc}"
+        env["LD_PRELOAD"] = " ".join(os.path.realpath(f) for f in found)
+        env["ASAN_OPTIONS"] = "detect_leaks=0"
+    return env
+
+
 def run_case(case, env, timeout):
     begin = time.monotonic()
     p = subprocess.Popen(case.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -116,8 +135,8 @@ def run_case(case, env, timeout):
     elif rc < 0 or rc > 5 or BROKEN.search(text):
         state, reason = "crash", f"status {rc}: " + first_reason(text)
     elif rc == 0:
-        frozen = re.search(r" frozen=(.+)", out)                # a shape depends on these inputs, so they were made constants
-        state, reason = "pass", f"with constant {frozen[1]}" if frozen else ""
+        note = NOTE.search(out)                         # frozen: a shape depends on these inputs, so they were made constants
+        state, reason = "pass", note[2] if note and note[1] == "note" else f"with constant {note[2]}" if note else ""
     elif LATE.search(text):
         state, reason = "hang", first_reason(text)
     elif re.search(r"^FAIL ", UNBUILT.sub("", out), re.M):
@@ -156,15 +175,13 @@ def table(results):
         print(f"{name:{width}}" + "".join(f"{counts[s] or '-':>12}" for s in STATES))
 
 
-def run_all(cases, args, random):
+def run_all(cases, args):
     """Results in the order in which they come; what the states of --show said is printed."""
-    env = dict(os.environ, CC=args.cc, BURNCC_CFLAGS=args.cflags, LC_ALL="C")
+    env = environment(args)
     with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
         futures = [pool.submit(run_case, c, env, args.timeout) for c in cases]
         for n, future in enumerate(concurrent.futures.as_completed(futures), 1):
             result, text = future.result()
-            if result.state == "differs" and result.name in random:
-                result = result._replace(state="random", reason="")
             if result.state in args.show.split(","):
                 print(f"---- {result.name}: {result.state}\n{text.rstrip()}", flush=True)
             if sys.stderr.isatty():
@@ -194,9 +211,8 @@ def print_tap(results, known, worse):
             print(f"ok {n} {r.name} # SKIP {r.state}: {r.reason}")
 
 
-def run(cases, args, status=None, heading="", random=frozenset()):
-    """Runs the cases, prints the summary, returns the exit status. `status`: path of the checked-in states; `random`: names of cases
-    whose results the standard leaves open."""
+def run(cases, args, status=None, heading=""):
+    """Runs the cases, prints the summary, returns the exit status. `status`: path of the checked-in states."""
     args.partial = bool(args.filter) or getattr(args, "short", False)
     if args.filter:
         cases = [c for c in cases if re.search(args.filter, c.name)]
@@ -204,7 +220,7 @@ def run(cases, args, status=None, heading="", random=frozenset()):
         print(f"{args.burncc} is missing: build it first, or name another with --burncc", file=sys.stderr)
         return 2
     begin = time.monotonic()
-    results = list(run_all(cases, args, random))
+    results = list(run_all(cases, args))
     known = status_read(status) if status else {}
     worse, better = [], []
     for r in sorted(results):
@@ -224,8 +240,9 @@ def run(cases, args, status=None, heading="", random=frozenset()):
     if better:
         print(f"{len(better)} better than status.txt says (--bless writes it): " + " ".join(r.name for r in better[:8]))
     passed = sum(r.state == "pass" for r in results)
-    skipped = sum(r.state == "random" or r.state == known.get(r.name) == "unsupported" for r in results)
+    skipped = sum(r.state == known.get(r.name) == "unsupported" for r in results)
     failed = len(results) - passed - skipped
-    print(f"{time.monotonic() - begin:.0f} s, {args.target}, {args.cc} {args.cflags}")
+    sanitized = ", sanitized" if args.sanitize else ""
+    print(f"{time.monotonic() - begin:.0f} s, {args.target}, {args.cc} {args.cflags}{sanitized}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if (failed if not status else worse and args.check) else 0

@@ -36,11 +36,13 @@ def family_of(model, name, known):
     return known.get(ops[0], "other") if ops else "other"
 
 
-def collect(root, prefix, args, known):
+def collect(root, prefix, args, known, random):
     cases = []
     for model in sorted(root.glob("*/model.onnx")):
         name = prefix + model.parent.name
         command = [args.burncc, "verify", str(model), "--data", str(model.parent), "--target", args.target, "--quiet"]
+        if name in random:
+            command = [sys.executable, str(HERE / "random_numbers.py"), args.burncc, str(model), args.target]
         cases.append(harness.Case(name, family_of(model, name, known), command))
     return cases
 
@@ -73,16 +75,16 @@ def main():
         lay_out_light(root / "light")
         args.cflags = args.cflags.replace("-O0", "")        # whole networks: what runs takes longer than what compiles
     known = families()
+    random = {line for line in (HERE / "random.txt").read_text().splitlines() if not line.startswith("#")}
     cases = []
     for folder in sorted(d for d in root.iterdir() if d.is_dir()):
-        cases += collect(folder, "" if folder.name == "node" else folder.name + "/", args, known)
+        cases += collect(folder, "" if folder.name == "node" else folder.name + "/", args, known, random)
     if args.short:
         wanted = set((HERE / "short.txt").read_text().split())
         cases = [c for c in cases if c.name in wanted]
     status = HERE / ("status.txt" if args.suite == "node" else "status-models.txt")
-    random = {line for line in (HERE / "random.txt").read_text().splitlines() if not line.startswith("#")}
     heading = f"ONNX backend tests, suite {args.suite}: name, state, reason. Written by run.py --bless."
-    return harness.run(cases, args, status, heading, random)
+    return harness.run(cases, args, status, heading)
 
 
 if __name__ == "__main__":
