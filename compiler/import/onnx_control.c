@@ -5,7 +5,7 @@
 // iterations of known number, are built in place and fuse; else the bodies become graphs of an OP_If or OP_Loop. Some loops of known number cannot:
 // their shapes change from one iteration to the next, or shapes follow from the iteration's number. So an OP_Loop is tried first, and
 // every iteration is built when that fails.
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <string.h>
 
@@ -51,6 +51,55 @@ static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) 
     return true;
 }
 
+// An output whose size depends on the branch taken: both branches give its elements as a list that has room for either, and its dimensions.
+typedef struct Leveled { bool is; int rank; int64_t room; Dim limit[MAX_RANK]; } Leveled;
+
+static bool needs_leveling(const Graph *yes, const Graph *no, int i, Leveled *l) {
+    const Type *a = &yes->outputs.at[i]->type, *b = &no->outputs.at[i]->type;
+    int64_t count = type_count_upper(yes, a), other = type_count_upper(no, b);
+    *l = (Leveled){ .rank = a->rank, .room = count > other ? count : other };
+    bool differ = !type_is_static(a) || !type_is_static(b);
+    for (int k = 0; k < a->rank && k < b->rank; k++) {
+        int64_t x = dim_upper(yes, a->dim[k]), y = dim_upper(no, b->dim[k]);
+        l->limit[k] = x > y ? x : y;
+        differ = differ || a->dim[k] != b->dim[k];
+    }
+    return l->is = differ && a->rank == b->rank && a->dtype == b->dtype && l->room < INT32_MAX;
+}
+
+// The branch's outputs with two in place of each that is leveled: its elements and its dimensions.
+static bool level_branch(OnnxNode *n, Graph *branch, const Leveled *l) {
+    Graph old = *branch;
+    OnnxNode inner = *n;
+    inner.g = branch;
+    branch->loc = n->loc;
+    branch->outputs.n = branch->outputs.cap = branch->output_names.n = branch->output_names.cap = 0;
+    branch->outputs.at = NULL;
+    branch->output_names.at = NULL;
+    for (int i = 0; i < old.outputs.n; i++) {
+        Value *v = old.outputs.at[i];
+        if (!l[i].is) {
+            graph_output(branch, v, old.output_names.at[i]);
+            continue;
+        }
+        Dim size = onnx_product(branch, &v->type, 0, v->type.rank), room = l[i].room;
+        Value *places = onnx_iota(&inner, 1, &room, 0, DT_I64);             // those beyond the end read 0
+        Value *all = size == 0 ? onnx_filled(&inner, v->type.dtype, 0, 1, &room) : b_gather(branch, b_reshape(branch, v, 1, &size), places, 0);
+        Value *dims = onnx_numbers(&inner, v->type.rank, v->type.dim);
+        if (!all || !dims) return false;
+        graph_output(branch, all, NULL);
+        graph_output(branch, dims, NULL);
+    }
+    return true;
+}
+
+static Value *unlevel(OnnxNode *n, Value *all, Value *dims, const Leveled *l) {
+    Dim shape[MAX_RANK];
+    if (!onnx_measure_all(n, dims, l->rank, l->limit, shape)) return NULL;
+    Type t = type_make(all->type.dtype, l->rank, shape);
+    return b_reshape(n->g, onnx_part(n, all, 0, 0, type_size(n->g, &t)), l->rank, shape);
+}
+
 Value *onnx_if(OnnxNode *n) {
     Tensor *t;
     if (!onnx_inputs(n, 1) || !known_number(n, n->in[0], &t)) return NULL;
@@ -59,14 +108,23 @@ Value *onnx_if(OnnxNode *n) {
     Graph *yes = onnx_body_graph(n, "then_branch", 0, NULL, n->n_out), *no = yes ? onnx_body_graph(n, "else_branch", 0, NULL, n->n_out) : NULL;
     int *lengths = NEW_ARRAY(n->g->arena, int, n->n_out + 1), at = 0;
     if (!condition || !no || !flatten_branches(n, (Graph *[]){ yes, no }, lengths)) return NULL;
+    int count = yes->outputs.n;
+    Leveled *l = NEW_ARRAY(n->g->arena, Leveled, count + 1);
+    bool any = false;
+    for (int i = 0; i < count; i++) any |= needs_leveling(yes, no, i, &l[i]);
+    if (any && (!level_branch(n, yes, l) || !level_branch(n, no, l))) return NULL;
     Node *node = graph_node(n->g, OP_If, 1, &condition, yes->outputs.n);
     node->bodies = NEW_ARRAY(n->g->arena, Graph *, 2);
     node->bodies[0] = yes;
     node->bodies[1] = no;
     node->n_bodies = 2;
     if (yes->outputs.n && !onnx_finish(node)) return NULL;
+    Value **out = NEW_ARRAY(n->g->arena, Value *, count + 1);
+    for (int i = 0; i < count; at += l[i++].is ? 2 : 1)
+        if (!(out[i] = l[i].is ? unlevel(n, node->out[at], node->out[at + 1], &l[i]) : node->out[at])) return NULL;
+    at = 0;
     for (int i = 0; i < n->n_out; i++) {
-        n->out[i] = lengths[i] == -2 ? onnx_absent() : lengths[i] == -1 ? node->out[at] : onnx_sequence_of(n->g, lengths[i], node->out + at);
+        n->out[i] = lengths[i] == -2 ? onnx_absent() : lengths[i] == -1 ? out[at] : onnx_sequence_of(n->g, lengths[i], out + at);
         at += lengths[i] == -2 ? 0 : lengths[i] == -1 ? 1 : lengths[i];
     }
     if (!yes->outputs.n) graph_remove(n->g, node);

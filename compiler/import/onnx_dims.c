@@ -87,6 +87,10 @@ static bool combine(Graph *g, Op op, DimValue x, DimValue y, DimValue *out) {
         v = symbolic ? dim_div(g, x.v, y.v) : x.v / y.v;
         break;
     case OP_Equal: v = x.v == y.v; break;
+    case OP_Min: case OP_Max:
+        if (symbolic) return x.symbolic && y.symbolic && dim_equal(g, x.v, y.v) ? (*out = x, true) : false;
+        v = (x.v < y.v) == (op == OP_Min) ? x.v : y.v;
+        break;
     default: return false;
     }
     *out = (DimValue){ symbolic && !dim_is_const(v), v };
@@ -165,12 +169,13 @@ static bool of_concat(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     return true;
 }
 
-static bool of_product(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
+// All elements combined: their product, least or greatest.
+static bool of_reduction(Graph *g, Op op, Node *n, DimItem *out, int *count, int *steps) {
     DimItem x[MAX_DIM_VALUES];
     int nx;
-    if (!items_of(g, n->in[0], x, &nx, steps)) return false;
-    out[0] = item(false, 1);
-    for (int i = 0; i < nx; i++) out[0] = combine_items(g, OP_Mul, out[0], x[i]);
+    if (!items_of(g, n->in[0], x, &nx, steps) || (!nx && op != OP_Mul)) return false;
+    out[0] = op == OP_Mul ? item(false, 1) : x[0];
+    for (int i = op == OP_Mul ? 0 : 1; i < nx; i++) out[0] = combine_items(g, op, out[0], x[i]);
     *count = 1;
     return true;
 }
@@ -202,7 +207,9 @@ static bool follow(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     case OP_Slice: return of_slice(g, n, out, count, steps);
     case OP_Concat: return of_concat(g, n, out, count, steps);
     case OP_Expand: return of_expand(g, n, out, count, steps);
-    case OP_ReduceProd: return of_product(g, n, out, count, steps);
+    case OP_ReduceProd: return of_reduction(g, OP_Mul, n, out, count, steps);
+    case OP_ReduceMin: return of_reduction(g, OP_Min, n, out, count, steps);
+    case OP_ReduceMax: return of_reduction(g, OP_Max, n, out, count, steps);
     default: return false;
     }
 }
@@ -223,9 +230,8 @@ static bool items_of(Graph *g, Value *v, DimItem *out, int *count, int *steps) {
 bool onnx_dim_items(Graph *g, Value *v, DimItem *out, int *count) {
     if (v->type.rank > 1) return false;
     Tensor *t = value_const(v);
-    if (t) return from_tensor(t, out, count);
     int steps = MAX_STEPS;
-    if (!items_of(g, v, out, count, &steps)) return false;
+    if (!(t ? from_tensor(t, out, count) : items_of(g, v, out, count, &steps))) return false;
     for (int i = 0; i < *count; i++) out[i] = with_range(g, out[i]);
     return true;
 }

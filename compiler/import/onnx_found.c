@@ -8,7 +8,8 @@
 
 // The number (i64[1]) as the size of dimension `axis` of output `out`.
 static bool cut_to(OnnxNode *n, Value *number, int out, int axis, Dim limit, Dim *size) {
-    return number && onnx_measure(n, number, 0, out, axis, 0, limit, size); }
+    return number && onnx_measure(n, number, 0, out, axis, 0, limit, size);
+}
 
 static Node *positions_of(OnnxNode *n, Value *flags) {
     if (!flags) return NULL;

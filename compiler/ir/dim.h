@@ -4,8 +4,8 @@
 #define BURNCC_DIM_H
 #include "burncc.h"
 
-#define MAX_TERMS 64                            // of one expression; more is no shape that anybody meant
-#define MAX_FACTORS 8
+#define MAX_TERMS 256                           // of one expression; more is no shape that anybody meant
+#define MAX_FACTORS 16
 
 typedef struct Atom { int symbol; Dim num, den; } Atom;         // symbol -1: floor(num / den)
 typedef struct Term { int64_t coef; int n; int atom[MAX_FACTORS]; } Term;   // atoms in ascending order
