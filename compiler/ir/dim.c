@@ -227,6 +227,49 @@ static const Atom *lone_division(Graph *g, const Sum *rest, int64_t *c) {
     return a->symbol < 0 ? a : NULL;
 }
 
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b, b = r;
+    }
+    return a < 0 ? -a : a;
+}
+
+static bool has_factor(const Sum *s, int atom) {
+    for (int i = 0, k; i < s->n; i++) {
+        for (k = 0; k < s->terms[i].n && s->terms[i].atom[k] != atom;) k++;
+        if (k == s->terms[i].n) return false;
+    }
+    return true;
+}
+
+static void sum_divide(Sum *s, const Term *by) {
+    for (int i = 0; i < s->n; i++)
+        if (!term_divide(&s->terms[i], by)) bug("a common factor that does not divide");
+}
+
+// Takes the factors that all terms of both have in common out of both. False: there are none.
+static bool cancel(Sum *x, Sum *y) {
+    Term common = { 0 };
+    for (int i = 0; i < x->n; i++) common.coef = gcd(common.coef, x->terms[i].coef);
+    for (int i = 0; i < y->n; i++) common.coef = gcd(common.coef, y->terms[i].coef);
+    bool any = common.coef > 1;
+    if (any) {
+        sum_divide(x, &common);
+        sum_divide(y, &common);
+    }
+    for (int k = 0; k < x->terms[0].n; k++) {
+        int atom = x->terms[0].atom[k];
+        if (!has_factor(x, atom) || !has_factor(y, atom)) continue;
+        common = (Term){ .coef = 1, .n = 1, .atom = { atom } };
+        sum_divide(x, &common);
+        sum_divide(y, &common);
+        any = true;
+        k = -1;
+    }
+    return any;
+}
+
 Dim dim_div(Graph *g, Dim a, Dim b) {
     if (b == 0) return 0;                       // the caller diagnoses a divisor of 0; here nothing may trap
     if (a == b || b == 1) return b == 1 ? a : 1;
@@ -249,6 +292,15 @@ Dim dim_div(Graph *g, Dim a, Dim b) {
     if (rest.n == 0) return w;
     if (rest.n == 1 && rest.terms[0].n == 0 && dim_is_const(b)) return w;       // a constant in 1..b-1
     if (rest.n == 1 && rest.terms[0].n == 0 && rest.terms[0].coef == -1) return dim_sub(g, w, 1);      // floor(-1 / d) for every d >= 1
+    Factor whole_of, by, quotient, left;
+    if (d.n > 1 && factor_of(g, a, &whole_of) && factor_of(g, b, &by) && factor_divide(g, whole_of, by, &quotient, &left) && left.c == 0) {
+        Dim exact;
+        if (factor_dim(g, quotient, &exact)) return exact;
+    }
+    if (cancel(&rest, &d)) {
+        Dim num = dim_intern(g, &rest), den = dim_intern(g, &d);
+        return dim_add(g, w, dim_div(g, num, den));
+    }
     int64_t c;
     const Atom *inner = lone_division(g, &rest, &c);
     if (inner && c >= 0) {

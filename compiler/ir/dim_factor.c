@@ -224,6 +224,8 @@ static bool lift_division(const Graph *g, Sum *s, int at) {
 
 // t with each atom written as lo + x: the products of some los with the other xs.
 static bool add_shifted(const Graph *g, const Term *t, Sum *out) {
+    enum { MAX_SHIFTED = 8 };
+    if (t->n > MAX_SHIFTED) return false;
     for (unsigned kept = 0; kept < 1u << t->n; kept++) {
         Term part = { .coef = t->coef };
         for (int i = 0; i < t->n && part.coef; i++) {

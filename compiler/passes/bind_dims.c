@@ -162,7 +162,7 @@ static void bound_measured(Graph *g) {
 
 // The symbol that d = coef*symbol + rest is made of; NULL when d is another expression.
 static Symbol *lone_symbol(Graph *g, Dim d, int64_t *coef, int64_t *rest) {
-    enum { MAX_TERMS = 64 };
+    enum { MAX_TERMS = 256 };
     int64_t coefs[MAX_TERMS];
     Dim mono[MAX_TERMS];
     int n, count = dim_terms(g, d, MAX_TERMS, coefs, mono);
