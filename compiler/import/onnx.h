@@ -166,6 +166,11 @@ Dim onnx_product(Graph *g, const Type *t, int from, int to);                    
 DType onnx_wide(DType d);                               // what small floats are computed in: f32; others themselves
 bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out);    // a DataType attribute
 
+// A loop that the importer makes: a node to build the body with, whose inputs are in[0] the iteration's number, in[1] whether to go on and in[2..]
+// what is carried, typed as `from`; and the OP_Loop, whose body gives out[0] whether to go on and out[1..] what is carried. At most 6 values.
+OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value *const *from, Value **in);
+Node *onnx_loop_node(OnnxNode *n, const OnnxNode *body, Value *trips, int carried, Value *const *from, Value *const *out);
+
 // ---------------------------------------------------------------- onnx_window.c: geometry of convolutions and pools
 typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);       // kernel: sizes when attribute kernel_shape is absent, or NULL
@@ -188,9 +193,12 @@ Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const Onnx
 bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);          // do --sequence and --absent name inputs of that kind? Else diagnostics
 void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v);
 
-// ---------------------------------------------------------------- onnx_ml.c: what its models share with onnx_tree.c
+// ---------------------------------------------------------------- onnx_ml.c: what its models share with onnx_svm.c and onnx_tree.c
 typedef struct ClassLabels { const int64_t *ints; int count; const char *const *strings; } ClassLabels;  // one of both is NULL
 const float *onnx_floats(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent or empty
+Value *onnx_float_vector(OnnxNode *n, DType d, int count, const float *v);      // a constant [count]
+// x [N, F] by coefficients [rows, F], plus intercepts [rows] or none, in f32; NULL with a diagnostic when the sizes do not agree.
+Value *onnx_linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias);
 Value *onnx_rows_of(OnnxNode *n, Value *x);             // [N, F] of f32, or f64 where x is; [F] is one row
 Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how);             // NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
 ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings);           // the attributes' names

@@ -129,3 +129,29 @@ bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out) {
     *out = (DType)d;
     return true;
 }
+
+OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value *const *from, Value **in) {
+    OnnxNode inner = *n;
+    inner.g = graph_body(n->g, name);
+    inner.g->loc = n->loc;
+    Type t = type_make(DT_I64, 0, NULL);
+    in[0] = graph_input(inner.g, "i", t);
+    t.dtype = DT_BOOL;
+    in[1] = graph_input(inner.g, "go", t);
+    for (int i = 0; i < carried; i++) in[2 + i] = graph_input(inner.g, "carried", from[i]->type);
+    return inner;
+}
+
+Node *onnx_loop_node(OnnxNode *n, const OnnxNode *inner, Value *trips, int carried, Value *const *from, Value *const *out) {
+    Value *in[8] = { trips, NULL };
+    for (int i = 0; i < carried; i++) in[2 + i] = from[i];
+    for (int i = 0; i <= carried; i++) {
+        if (!out[i]) return NULL;
+        graph_output(inner->g, out[i]->def ? out[i] : b_unary(inner->g, OP_Identity, out[i]), "");
+    }
+    Node *loop = graph_node(n->g, OP_Loop, 2 + carried, in, carried);
+    loop->bodies = NEW_ARRAY(n->g->arena, Graph *, 1);
+    loop->bodies[0] = inner->g;
+    loop->n_bodies = 1;
+    return node_infer(loop) ? loop : NULL;
+}

@@ -16,7 +16,7 @@ const float *onnx_floats(const OnnxNode *n, const char *name, int *count) {
     return a && a->n ? a->floats : NULL;
 }
 
-static Value *vector(OnnxNode *n, DType d, int count, const float *v) {
+Value *onnx_float_vector(OnnxNode *n, DType d, int count, const float *v) {
     Tensor *t = tensor_new(n->g->arena, type_make(d, 1, (Dim[]){ count }));
     for (int i = 0; i < count; i++) tensor_set_f(t, i, v[i]);
     return graph_const(n->g, t, NULL);
@@ -38,9 +38,10 @@ static Value *softmax_nonzero(OnnxNode *n, Value *x) {
     return sum ? ONNX_MAP(n, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
 }
 
-// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147.
+// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147: with l = log(1 - p^2) and v = 2 / (pi a) + l / 2 the root of
+// sqrt(v^2 - l / a) - v, here without its difference of nearly equal numbers.
 Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how) {
-    static const char probit[] = "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(sqrt(v * v - l / 0.147) - v); 1.41421356 * (p < 0 ? -r : r)";
+    static const char probit[] = "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l / 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
     if (!x || !strcmp(how, "NONE")) return x;
     if (!strcmp(how, "LOGISTIC")) return b_unary(n->g, OP_Sigmoid, x);
     if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(n, x);
@@ -74,14 +75,13 @@ Value *onnx_first_best(OnnxNode *n, Value *scores) {
     return onnx_finish(node);
 }
 
-// One score for two classes -> a score each. Of the transforms only LOGISTIC and PROBIT have an effect, as in ONNX Runtime.
+// One score for two classes -> a score each. The standard does not say how; as in ONNX Runtime of the transforms only LOGISTIC and PROBIT have an effect.
 Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
     if (!x) return NULL;
-    if (!strcmp(how, "PROBIT")) return onnx_post_transform(n, x, how);
-    bool logistic = !strcmp(how, "LOGISTIC");
-    Value *other = probabilities && !logistic ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
+    bool logistic = !strcmp(how, "LOGISTIC"), probit = !strcmp(how, "PROBIT");
+    Value *other = probit || (probabilities && !logistic) ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
     Value *both = b_concat(n->g, 1, 2, (Value *[]){ other, x });
-    return logistic ? b_unary(n->g, OP_Sigmoid, both) : both;
+    return logistic || probit ? onnx_post_transform(n, both, how) : both;
 }
 
 // ---------------------------------------------------------------- features
@@ -94,7 +94,7 @@ static Value *per_column(OnnxNode *n, const char *attr, DType d, double otherwis
     if (!count) return b_scalar(n->g, d, otherwise);
     if (count == 1) return b_scalar(n->g, d, v[0]);
     if (dim_is_const(columns) && columns != count) return onnx_fail(n, "attribute \"%s\" has %d values for %lld columns", attr, count, (long long)columns);
-    return vector(n, d, count, v);
+    return onnx_float_vector(n, d, count, v);
 }
 
 Value *onnx_scaler(OnnxNode *n) {
@@ -158,15 +158,15 @@ Value *onnx_zip_map(OnnxNode *n) {
 // ---------------------------------------------------------------- linear models
 
 // x [N,F] by coefficients [rows,F], plus intercepts [rows] or none.
-static Value *linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
+Value *onnx_linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
     if (!x) return NULL;
     if (rows < 1 || count % rows || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != count / rows))
         return onnx_fail(n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
     if (biases && biases != rows) return onnx_fail(n, "has %d intercepts for %d rows", biases, rows);
-    Value *w = b_reshape(n->g, vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
+    Value *w = b_reshape(n->g, onnx_float_vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
     x = b_cast(n->g, x, DT_F32);
     Value *y = b_matmul(n->g, x, b_transpose(n->g, w, (int[]){ 1, 0 }));
-    return biases ? b_binary(n->g, OP_Add, y, vector(n, DT_F32, biases, bias)) : y;
+    return biases ? b_binary(n->g, OP_Add, y, onnx_float_vector(n, DT_F32, biases, bias)) : y;
 }
 
 Value *onnx_linear_regressor(OnnxNode *n) {
@@ -175,7 +175,7 @@ Value *onnx_linear_regressor(OnnxNode *n) {
     const float *w = onnx_floats(n, "coefficients", &count), *bias = onnx_floats(n, "intercepts", &biases);
     int64_t targets = onnx_int(n, "targets", 1);
     if (targets < 1 || targets > count) return onnx_fail(n, "attribute \"targets\" is %lld with %d coefficients", (long long)targets, count);
-    return onnx_post_transform(n, linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias), onnx_string(n, "post_transform", "NONE"));
+    return onnx_post_transform(n, onnx_linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias), onnx_string(n, "post_transform", "NONE"));
 }
 
 // One row of coefficients: the score of the second of two classes, whose label wins where it is positive.
@@ -187,7 +187,7 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     const char *how = onnx_string(n, "post_transform", "NONE");
     onnx_int(n, "multi_class", 0);
     int rows = biases ? biases : labels.count;
-    Value *scores = linear(n, onnx_rows_of(n, n->in[0]), rows, count, w, biases, bias);
+    Value *scores = onnx_linear(n, onnx_rows_of(n, n->in[0]), rows, count, w, biases, bias);
     if (!scores) return NULL;
     if (rows > 1 && rows != labels.count) return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
     Value *best = rows > 1 ? onnx_first_best(n, scores) : b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
@@ -195,40 +195,4 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
     if (labels.count == 1 && !labels.strings) labels.count = 0;
     return onnx_label(n, &labels, best);
-}
-
-// ---------------------------------------------------------------- support vectors
-
-// sum over supports of coefficient * kernel(x, support) + rho; without supports a linear model.
-Value *onnx_svm_regressor(OnnxNode *n) {
-    int count, biases, n_params, size;
-    if (!onnx_inputs(n, 1)) return NULL;
-    const float *w = onnx_floats(n, "coefficients", &count), *rho = onnx_floats(n, "rho", &biases), *params = onnx_floats(n, "kernel_params", &n_params);
-    const float *support = onnx_floats(n, "support_vectors", &size);
-    const char *kernel = onnx_string(n, "kernel_type", "LINEAR"), *how = onnx_string(n, "post_transform", "NONE");
-    int64_t supports = onnx_int(n, "n_supports", 0), last = 2;
-    double gamma = n_params > 0 ? params[0] : 0, coef0 = n_params > 1 ? params[1] : 0, degree = n_params > 2 ? params[2] : 0;
-    bool one_class = onnx_int(n, "one_class", 0) != 0;
-    Value *x = onnx_rows_of(n, n->in[0]), *y;
-    if (!x || biases < 1) return onnx_fail(n, "needs attribute \"rho\"");
-    x = b_cast(n->g, x, DT_F32);
-    if (!supports) {
-        y = linear(n, x, 1, count, w, 1, rho);
-    } else {
-        if (supports < 1 || supports != count || size % supports || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != size / supports)) return onnx_fail(n, "has %d coefficients and %d numbers for %lld support vectors", count, size, (long long)supports);
-        if (!strcmp(kernel, "RBF")) {
-            Value *s = b_reshape(n->g, vector(n, DT_F32, size, support), 3, (Dim[]){ 1, supports, size / supports });
-            Value *far = b_reduce(n->g, OP_ReduceSum, ONNX_MAP(n, "(x - y) * (x - y)", "x y", onnx_insert(n, x, 1), s), 1, &last, false);
-            y = far ? ONNX_MAP(n, arena_printf(n->g->arena, "exp(x * %.17g)", -gamma), "x", far) : NULL;
-        } else {
-            y = linear(n, x, (int)supports, size, support, 0, NULL);
-            const char *text = !strcmp(kernel, "POLY") ? "pow(x * y + z, w)" : !strcmp(kernel, "SIGMOID") ? "tanh(x * y + z)" : "x";
-            if (*text == 'x' && strcmp(kernel, "LINEAR")) return onnx_fail(n, "attribute \"kernel_type\" is \"%s\"", kernel);
-            if (!y) return NULL;
-            Value *scale = b_like(n->g, y, gamma), *shift = b_like(n->g, y, coef0), *power = b_like(n->g, y, degree);
-            y = ONNX_MAP(n, text, "x y z w", y, scale, shift, power);
-        }
-        y = linear(n, y, 1, count, w, 1, rho);
-    }
-    return y && one_class ? ONNX_MAP(n, "x > 0 ? 1 : x * 0 - 1", "x", y) : onnx_post_transform(n, y, how);
 }

@@ -132,8 +132,18 @@ static Tables forest_tables(const Forest *f) {
     return (Tables){ graph_const(g, feature, NULL), points ? graph_const(g, lo, NULL) : NULL, graph_const(g, hi, NULL), graph_const(g, child, NULL), ways, strict };
 }
 
-// The leaf's number for each row and each of the given trees: i32 [N, count].
+// One level down: each row's and tree's node to its child. The roots are the same for all rows, [count]; below them [N, count].
+static Value *forest_step(OnnxNode *n, const Forest *f, const Tables *t, const char *text, Value *at) {
+    if (!at) return NULL;
+    Graph *g = n->g;
+    Value *feature = b_gather(g, t->feature, at, 0), *hi = b_gather(g, t->hi, at, 0), *lo = t->lo ? b_gather(g, t->lo, at, 0) : hi;
+    Value *v = at->type.rank == 1 ? b_gather(g, f->x, feature, 1) : onnx_gather_elements(n, f->x, feature, 1);
+    return v && hi && lo ? b_gather(g, t->child, ONNX_MAP(n, text, "s v hi lo", at, v, hi, lo), 0) : NULL;
+}
+
+// The leaf's number for each row and each of the given trees: i32 [N, count]. A few levels are written out, more are a loop.
 static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
+    enum { WRITTEN_OUT = 16 };
     OnnxNode *n = f->n;
     Graph *g = n->g;
     const Tables t = forest_tables(f);
@@ -142,13 +152,17 @@ static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
     const char *test = t.lo ? "v <= hi && v >= lo" : t.strict ? "v < hi" : "v <= hi";
     const char *text = arena_printf(g->arena, t.ways == 3 ? "isnan(v) ? s * 3 + 2 : %s ? s * 3 + 1 : s * 3" : "%s ? s * 2 + 1 : s * 2", test);
     Value *at = graph_const(g, start, NULL);
-    for (int i = 0; i < f->depth && at; i++) {
-        Value *feature = b_gather(g, t.feature, at, 0), *hi = b_gather(g, t.hi, at, 0), *lo = t.lo ? b_gather(g, t.lo, at, 0) : hi;
-        Value *v = i ? onnx_gather_elements(n, f->x, feature, 1) : b_gather(g, f->x, feature, 1);
-        if (!v || !hi || !lo) return NULL;
-        at = b_gather(g, t.child, ONNX_MAP(n, text, "s v hi lo", at, v, hi, lo), 0);
+    int written = f->depth <= WRITTEN_OUT ? f->depth : 1;
+    for (int i = 0; i < written; i++) at = forest_step(n, f, &t, text, at);
+    if (at && written < f->depth) {
+        Value *in[3], *out[2];
+        OnnxNode body = onnx_loop_body(n, "level", 1, &at, in);
+        out[0] = b_unary(body.g, OP_Identity, in[1]);
+        out[1] = forest_step(&body, f, &t, text, in[2]);
+        Node *loop = onnx_loop_node(n, &body, b_scalar(g, DT_I64, f->depth - written), 1, &at, out);
+        at = loop ? loop->out[0] : NULL;
     }
-    return b_expand(g, at, 2, (Dim[]){ f->x->type.dim[0], count });
+    return at ? b_expand(g, at, 2, (Dim[]){ f->x->type.dim[0], count }) : NULL;
 }
 
 // ---------------------------------------------------------------- the sum
@@ -412,7 +426,8 @@ Value *onnx_tree_classifier(OnnxNode *n) {
     if (!read_forest(&f, "class")) return NULL;
     const Numbers base = numbers(n, "base_values");
     if (base.count && base.count != labels.count && !(base.count == 1 && labels.count == 2)) return onnx_fail(n, "has %d base values for %d classes", base.count, labels.count);
-    if (labels.count == 2) return two_classes(&f, &labels, &base, how);
+    const Classes c = classes_of(&f);
+    if (labels.count == 2 && (!c.first || !c.second || base.count == 1)) return two_classes(&f, &labels, &base, how);
     Value *y = forest_scores(&f);
     if (base.count) y = b_binary(n->g, OP_Add, y, base_values(&f, &base));
     y = b_cast(n->g, y, DT_F32);
