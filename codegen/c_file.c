@@ -36,7 +36,7 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
         const char *vec = template_text("c/vec.h"), *body = vec ? strstr(vec, "*/\n") : NULL;
         text_printf(c, "%s\n", body ? body + 3 : vec);
     }
-    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" } };
+    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" }, { "burn_winograd_", "c/winograd.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(g->c.at, parts[i][0])) print_part(c, parts[i][1]);
     if (strstr(g->c.at, "burn_params_")) {

@@ -26,3 +26,26 @@ void pack_conv_w(const float *src, size_t groups, size_t oc, size_t taps, size_t
     for (size_t g = 0; g < groups; g++) /* a panel of mr output channels is one of mr columns of the transposed matrix */
         pack_gemm_b(src + g * oc * taps, oc, taps, 1, taps, mr, dst + g * pack_gemm_b_floats(oc, taps, mr));
 }
+
+size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t mr)
+{
+    return 36 * pack_gemm_b_floats(oc, ic, mr);
+}
+
+/* In double, so that the transform adds one rounding and no more. */
+void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t mr, float *dst)
+{
+    static const double G[6][3] = {{1.0 / 4, 0, 0},          {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                   {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+    const size_t panels = (oc + mr - 1) / mr;
+    for (size_t o = 0; o < panels * mr; o++)
+        for (size_t c = 0; c < ic; c++)
+            for (size_t k = 0; k < 36; k++) {
+                const float *w = src + (o * ic + c) * 9;
+                double sum = 0;
+                for (size_t y = 0; y < 3 && o < oc; y++)
+                    for (size_t x = 0; x < 3; x++)
+                        sum += G[k / 6][y] * G[k % 6][x] * (double)w[y * 3 + x];
+                dst[((k * panels + o / mr) * ic + c) * mr + o % mr] = (float)sum;
+            }
+}

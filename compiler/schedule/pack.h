@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Constant weights rearranged at compile time into the panels that the C templates read (templates/c/gemm.c, conv.c, gemv.c). */
+/* Constant weights rearranged at compile time into the panels that the C templates read (templates/c/gemm.c, conv.c, gemv.c, winograd.c). */
 #ifndef BURNCC_SCHEDULE_PACK_H
 #define BURNCC_SCHEDULE_PACK_H
 #include <stddef.h>
@@ -13,5 +13,9 @@ void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t
  * [group][ceil(oc/mr)][taps][mr] with zeros past oc. mr is ConvTiles.mr. */
 size_t pack_conv_w_floats(size_t groups, size_t oc, size_t taps, size_t mr);
 void pack_conv_w(const float *src, size_t groups, size_t oc, size_t taps, size_t mr, float *dst);
+
+/* 3x3 weights [oc][ic][3][3] through G w G' of F(4x4, 3x3) as [36][ceil(oc/mr)][ic][mr] with zeros past oc. mr is WinogradTiles.mr. */
+size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t mr);
+void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t mr, float *dst);
 
 #endif

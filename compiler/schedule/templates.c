@@ -142,8 +142,31 @@ static bool plan_conv_rows(Arena *a, const Graph *g, Kernel *k, const Options *o
     return true;
 }
 
+static void fill_winograd_w(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->conv;
+    pack_winograd_w(b->value->data->data, (size_t)c->oc, (size_t)c->ic, (size_t)b->packer->packed_rows, to);
+}
+
+// Fewer products for 3x3 windows. Portable code has no vectors that its transforms could count on.
+static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    if (!o->machine.vectors) return false;
+    TileTarget target = tile_target(o);
+    ConvShape s = conv_shape(g, &k->conv);
+    WinogradTiles t = winograd_tiles(&s, &target);
+    if (!t.preferred) return false;
+    k->template_file = "c/winograd.c";
+    hole_dim(a, g, k, "N", k->conv.batch); hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
+    hole(a, k, "IH", s.in[1]); hole(a, k, "IW", s.in[2]); hole(a, k, "OH", s.out[1]); hole(a, k, "OW", s.out[2]);
+    hole(a, k, "PH", s.pad[1]); hole(a, k, "PW", s.pad[2]);
+    hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "TB", t.tb);
+    k->scratch_bytes = (int64_t)winograd_scratch_bytes(&s, &t);
+    k->packed = packed_buffer(a, k, k->operand[1], pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)t.mr), "36 matrices of F(4x4, 3x3) in panels of output channels", fill_winograd_w);
+    k->packed_rows = t.mr;
+    return true;
+}
+
 static void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (plan_conv_rows(a, g, k, o)) return;
+    if (plan_winograd(a, g, k, o) || plan_conv_rows(a, g, k, o)) return;
     TileTarget target = tile_target(o);
     ConvShape s = conv_shape(g, &k->conv);
     ConvTiles t = conv_tiles(&s, &target);

@@ -212,6 +212,45 @@ size_t conv_rows_scratch_bytes(const ConvShape *s, const ConvRowsTiles *t)
                          t->kc * image_floats(s, s->out[1], s->out[2]) + 16));
 }
 
+/* In the units of target_cost: the products of all blocks, what the transforms take per tile and channel (cycles, measured), and
+ * reading weights that do not stay in L2 once a block, at 12 bytes a cycle. */
+static int64_t winograd_cost(const ConvShape *s, int mr, int nv, int64_t tb, int64_t tiles, const TileTarget *target)
+{
+    const int64_t blocks = ceil_div(tiles, tb), columns = ceil_div(tiles - (blocks - 1) * tb, PANEL * nv) * PANEL * nv;
+    const int64_t full = target_cost(s->oc, tb, mr, nv, target), last = target_cost(s->oc, columns, mr, nv, target);
+    const int64_t weights = 36 * s->ic * s->oc * 4, room = target->l2 ? (int64_t)target->l2 : 512 << 10, cycle = target->lanes ? 2 : 8;
+    const int64_t cycles = tiles * (45 * s->ic + 30 * s->oc) + (weights > room ? blocks * weights / 12 : 0);
+    return 36 * s->ic * ((blocks - 1) * full + last) + cycle * cycles;
+}
+
+WinogradTiles winograd_tiles(const ConvShape *s, const TileTarget *target)
+{
+    const int64_t tiles = ceil_div(s->out[1], 4) * ceil_div(s->out[2], 4);
+    const int64_t room = (target->l2 ? (int64_t)target->l2 : 1 << 20) / 4 / 36; /* of V, in L2 */
+    WinogradTiles best = {12, 2, 0, 32};
+    int64_t best_cost = INT64_MAX;
+    for (size_t i = 0; i < sizeof TILES / sizeof *TILES; i++) {
+        const int mr = TILES[i].mr, nv = TILES[i].nv;
+        const int64_t width = PANEL * nv, most = room / s->ic < width ? width : room / s->ic;
+        const int64_t tb = part_of(tiles, most, width), cost = winograd_cost(s, mr, nv, tb, tiles, target);
+        if (tile_fits(mr, nv, target) && cost < best_cost) {
+            best_cost = cost;
+            best = (WinogradTiles){mr, nv, 0, tb};
+        }
+    }
+    const ConvTiles t = conv_tiles(s, target);
+    const int64_t direct = 9 * s->ic * target_cost(s->oc, s->out[1] * s->out[2], t.mr, t.nv, target);
+    best.preferred = s->groups == 1 && s->kernel[0] == 1 && s->kernel[1] == 3 && s->kernel[2] == 3 && s->stride[1] == 1 && s->stride[2] == 1 &&
+                     s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 && s->ic >= 8 && s->oc >= 8 && best_cost * 6 < direct * 5;
+    return best;
+}
+
+size_t winograd_scratch_bytes(const ConvShape *s, const WinogradTiles *t)
+{
+    const int64_t plane = ceil_div(ceil_div(s->out[2], 4), 16) * 16 + 16;
+    return (size_t)(4 * (36 * s->ic * t->tb + 36 * t->mr * t->tb + 36 * (t->tb + 16) + 24 * 16 + 8 * plane));
+}
+
 ConvDwTiles conv_dw_tiles(const ConvShape *s, const TileTarget *target)
 {
     const int64_t room = target->l1 ? (int64_t)target->l1 * 3 / 4 / 4 : 4096, oh = s->out[1], rt = min64(oh, 4);

@@ -52,6 +52,16 @@ typedef struct ConvRowsTiles {
 ConvRowsTiles conv_rows_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_rows_scratch_bytes(const ConvShape *shape, const ConvRowsTiles *tiles);
 
+/* winograd.c: 3x3, stride 1, one group. tb: tiles in a block; weights packed by pack_winograd_w with mr. `preferred`: clearly less work
+ * than conv.c's, the transforms and the larger weights counted. */
+typedef struct WinogradTiles {
+    int mr, nv, preferred;
+    int64_t tb;
+} WinogradTiles;
+
+WinogradTiles winograd_tiles(const ConvShape *shape, const TileTarget *target);
+size_t winograd_scratch_bytes(const ConvShape *shape, const WinogradTiles *tiles);
+
 /* Depthwise: a ConvShape with ic = 1, oc = the multiplier and groups = the channels. */
 typedef struct ConvDwTiles {
     int rt;

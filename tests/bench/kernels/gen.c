@@ -40,7 +40,8 @@ static void gemm(const char *name, int64_t batch, int64_t m, int64_t n, int64_t 
     const GemmShape s = {batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0};
     const GemmTiles t = gemm_tiles(&s, &target);
     const int64_t nr = t.nv * 16;
-    define("BATCH", batch), define("M", m), define("N", n), define("K", k), define("AB", m * k), define("AM", s.am);
+    define("BATCH", batch), define("M", m), define("N", n), define("K", k), define("M_FIXED", m), define("N_FIXED", n);
+    define("AB", m * k), define("AM", s.am);
     define("AK", s.ak), define("B_PACKED", s.b_packed), define("BB", b_kind ? n * k : (n + nr - 1) / nr * nr * k);
     define("BK", s.bk), define("BN", s.bn), define("PACK_B", t.pack_b), define("PACK_A", t.pack_a), define("CB", m * n);
     define("CM", n), define("MR", t.mr), define("NV", t.nv), define("KC", t.kc), define("NC", t.nc), define("MC", t.mc);
@@ -102,6 +103,16 @@ static void conv_rows(const char *name, ConvShape s, int kind)
             conv_rows_scratch_bytes(&s, &t));
 }
 
+static void winograd(const char *name, ConvShape s, int kind)
+{
+    const WinogradTiles t = winograd_tiles(&s, &target);
+    define_conv(&s);
+    define("IC", s.ic), define("OC", s.oc), define("MR", t.mr), define("NV", t.nv), define("TB", t.tb);
+    epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
+    include(name, "winograd", kind);
+    fprintf(stderr, "%s: mr %d nv %d tb %d preferred %d scratch %zu\n", name, t.mr, t.nv, (int)t.tb, t.preferred, winograd_scratch_bytes(&s, &t));
+}
+
 static void conv(const char *name, ConvShape s, int kind)
 {
     const ConvTiles t = conv_tiles(&s, &target);
@@ -123,13 +134,15 @@ int main(int argc, char **argv)
     target = TILE_GENERIC;
     if (argc > 1)
         sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
-    printf("#include \"vec.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
+    printf("#include \"vec.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #define GEMV(name, timed, batch, n, k, layout, kind) gemv(#name, batch, n, k, layout, kind);
 #define CONV_ROWS(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv_rows(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
+#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind) \
+    winograd(#name, conv_shape(n, 1, ic, oc, (const int64_t[]){1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw}), kind);
 #define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv_dw(#name, conv_shape(n, g, 1, mult, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #include "cases.def"

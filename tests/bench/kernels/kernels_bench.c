@@ -183,7 +183,7 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
     return error_of(got, epilogue(kind, acc, e, c, (int64_t)i), magnitude, s->ic * taps);
 }
 
-typedef enum { BY_CONV, BY_ROWS, BY_DW } Template;
+typedef enum { BY_CONV, BY_ROWS, BY_DW, BY_WINOGRAD } Template;
 
 static void conv_case(const char *name, Run run, ConvShape s, Template by, int kind, int timing)
 {
@@ -192,19 +192,24 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     const ConvTiles t = conv_tiles(&s, &target);
     const ConvRowsTiles rows = conv_rows_tiles(&s, &target);
     const ConvDwTiles dw = conv_dw_tiles(&s, &target);
-    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = by == BY_DW ? 1 : by == BY_ROWS ? 16 * (size_t)rows.nv : (size_t)t.mr;
+    const WinogradTiles wino = winograd_tiles(&s, &target);
+    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = by == BY_DW ? 1 : by == BY_ROWS ? 16 * (size_t)rows.nv : by == BY_WINOGRAD ? (size_t)wino.mr : (size_t)t.mr;
     const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]);
     const size_t bytes = by == BY_DW     ? conv_dw_scratch_bytes(&s, &dw)
                          : by == BY_ROWS ? conv_rows_scratch_bytes(&s, &rows)
-                                         : conv_scratch_bytes(&s, &t);
+                         : by == BY_WINOGRAD ? winograd_scratch_bytes(&s, &wino)
+                                             : conv_scratch_bytes(&s, &t);
     const size_t yn = (size_t)(s.n * s.groups * s.oc * s.out[0] * s.out[1] * s.out[2]);
     float *x = random_floats(xn), *w = random_floats((size_t)(s.groups * s.oc) * taps), *e = random_floats(yn > 4096 ? yn : 4096);
-    float *packed = random_floats(pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, taps, mr));
+    float *packed = random_floats(by == BY_WINOGRAD ? pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, mr) : pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, taps, mr));
     float *y = random_floats(yn + 2 * GUARD);
     void *block;
     unsigned char *scratch = scratch_new(bytes, &block);
     double worst = 0;
-    pack_conv_w(w, (size_t)s.groups, (size_t)s.oc, taps, mr, packed);
+    if (by == BY_WINOGRAD)
+        pack_winograd_w(w, (size_t)s.oc, (size_t)s.ic, mr, packed);
+    else
+        pack_conv_w(w, (size_t)s.groups, (size_t)s.oc, taps, mr, packed);
     for (size_t i = 0; i < yn + 2 * GUARD; i++)
         y[i] = CANARY;
     run(packed, x, y + GUARD, e, scratch);
@@ -236,6 +241,8 @@ int main(int argc, char **argv)
                   (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, timing);
 #define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
 #define CONV_ROWS(...) CONV_BY(BY_ROWS, __VA_ARGS__)
+#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind) \
+    CONV_BY(BY_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind)
 #define GEMV(name, timed, batch, n, k, layout, kind)                                                                     \
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0}, layout, \
