@@ -224,7 +224,13 @@ static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *con
         if (onnx_is_sequence(it->carried[i]) || it->carried[i] == onnx_absent())
             return onnx_fail(n, "carries a sequence or an optional; that needs a known and small number of iterations"), false;
     Graph *body = loop_body(n, it);
-    Node *node = body ? loop_finish(n, it, body, trips, condition, NULL) : NULL;
+    Dim count;                                          // what is stacked has as many parts as there are iterations
+    bool measured = body && it->n_scanned && trips && !value_const(trips);
+    if (measured) {
+        Value *list = b_reshape(n->g, ONNX_MAP(n, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
+        if (!onnx_measure(n, list, 0, it->n_carried, 0, 0, NO_LIMIT, &count)) return false;
+    }
+    Node *node = body ? loop_finish(n, it, body, trips, condition, measured ? &count : NULL) : NULL;
     for (int i = 0; i < n->n_out && node; i++) n->out[i] = node->out[i];
     return node != NULL;
 }

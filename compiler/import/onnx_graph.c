@@ -414,6 +414,26 @@ const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
     return info && info->has_shape && axis < info->rank ? &info->dim[axis] : NULL;
 }
 
+static void largest_of(int count, const OnnxInput *infos, int64_t *most) {
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < infos[i].rank; k++)
+            if (infos[i].dim[k].known && infos[i].dim[k].value > *most) *most = infos[i].dim[k].value;
+}
+
+int64_t onnx_largest_size(const OnnxNode *n) {
+    const OnnxGraphDef *g = n->import->model->graph;
+    const Options *o = n->import->options;
+    int64_t most = 1;
+    largest_of(g->n_inputs, g->inputs, &most);
+    largest_of(g->n_outputs, g->outputs, &most);
+    largest_of(g->n_infos, g->infos, &most);
+    for (int i = 0; o && i < o->dims.n; i++)
+        if (o->dims.at[i].hi > most) most = o->dims.at[i].hi;
+    return most;
+}
+
+bool onnx_says_notes(const OnnxNode *n) { return n->import->options && !n->import->options->quiet; }
+
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name) {
     const Options *o = n->import->options;
     for (int i = 0; o && i < o->dims.n; i++)

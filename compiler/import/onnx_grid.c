@@ -3,7 +3,7 @@
 //
 // In: an OnnxNode with known sizes. Out: gathers and maps. The idea: space is one flat axis, x [b, c, space], places are one coordinate per spatial
 // axis, [b, p] each; interpolation is a sum over the corners around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <math.h>
 #include <string.h>
@@ -145,13 +145,43 @@ Value *onnx_grid_sample(OnnxNode *n) {
 }
 
 // theta [n, k, k+1] applied to the regular grid over size: [n, size..., k], x first.
+// theta times (..., y, x, 1)'s coordinates [places, k + 1] -> [batch, space..., k].
+static Value *affine_places(OnnxNode *n, Value *grid, int k, const Dim *space) {
+    Dim dims[MAX_RANK] = { n->in[0]->type.dim[0] };
+    for (int i = 0; i < k; i++) dims[1 + i] = space[i];
+    dims[1 + k] = k;
+    return b_reshape(n->g, b_matmul(n->g, grid, onnx_swap(n, n->in[0], 1, 2)), k + 2, dims);
+}
+
+// Of a size that the program computes: the coordinates are too.
+static Value *affine_grid_run(OnnxNode *n, Value *size, int k, bool align) {
+    Dim space[MAX_RANK], places = 1;
+    Value *column[MAX_SPACE + 1];
+    for (int i = 0; i < k; i++) {
+        if (!onnx_measure(n, size, 2 + i, 0, 1 + i, 1, NO_LIMIT, &space[i])) return NULL;
+        places = dim_mul(n->g, places, space[i]);
+    }
+    for (int i = 0; i < k; i++) {
+        Value *length = b_cast(n->g, onnx_number(n, space[i]), DT_F64);
+        Value *at = ONNX_MAP(n, align ? "y > 1 ? 2 * x / (y - 1) - 1 : -1" : "(2 * x + 1) / y - 1", "x y", onnx_iota(n, k, space, i, DT_F64), length);
+        column[k - 1 - i] = b_reshape(n->g, at, 2, (Dim[]){ places, 1 });
+    }
+    column[k] = onnx_filled(n, DT_F64, 1, 2, (Dim[]){ places, 1 });
+    for (int i = 0; i < k; i++)
+        if (!column[i]) return NULL;
+    return affine_places(n, b_cast(n->g, b_concat(n->g, 1, k + 1, column), n->in[0]->type.dtype), k, space);
+}
+
 Value *onnx_affine_grid(OnnxNode *n) {
     int64_t size[MAX_RANK], places = 1;
     int rank;
-    if (!onnx_inputs(n, 2) || !onnx_ints_input(n, 1, "the size", size, &rank, MAX_SPACE + 2)) return NULL;
+    Value *list = onnx_inputs(n, 2) ? onnx_list(n, 1, "the size", &rank) : NULL;
+    if (!list) return NULL;
     int k = rank - 2;
     bool align = onnx_int(n, "align_corners", 0) != 0;
-    if (k < 1 || n->in[0]->type.rank != 3) return onnx_fail(n, "the size must list batch, channels and space, theta must have 3 dimensions");
+    if (k < 1 || k > MAX_SPACE || n->in[0]->type.rank != 3) return onnx_fail(n, "the size must list batch, channels and space, theta must have 3 dimensions");
+    if (!onnx_knows(n, 1)) return affine_grid_run(n, list, k, align);
+    if (!onnx_ints_input(n, 1, "the size", size, &rank, MAX_SPACE + 2)) return NULL;
     for (int i = 0; i < k; i++) {
         if (size[2 + i] < 1 || size[2 + i] > 1 << 16) return onnx_fail(n, "the size holds %lld", (long long)size[2 + i]);
         places *= size[2 + i];
@@ -168,10 +198,7 @@ Value *onnx_affine_grid(OnnxNode *n) {
         base[p * (k + 1) + k] = 1;
     }
     Value *grid = onnx_constant_f(n, n->in[0]->type.dtype, 2, (Dim[]){ places, k + 1 }, base);
-    Dim dims[MAX_RANK] = { n->in[0]->type.dim[0] };
-    for (int i = 0; i < k; i++) dims[1 + i] = size[2 + i];
-    dims[1 + k] = k;
-    return b_reshape(n->g, b_matmul(n->g, grid, onnx_swap(n, n->in[0], 1, 2)), k + 2, dims);
+    return affine_places(n, grid, k, size + 2);
 }
 
 // ---------------------------------------------------------------- RoiAlign
@@ -279,6 +306,16 @@ Value *onnx_max_unpool(OnnxNode *n) {
     node_set_string(node, "reduction", "none");
     Value *v = b_reshape(n->g, onnx_finish(node), t.rank, t.dim);
     if (!onnx_optional(n, 2)) return v;
+    if (!onnx_knows(n, 2)) {                            // what lies outside reads 0
+        Value *list = onnx_list(n, 2, "output_shape", &count);
+        if (!list || count != t.rank) return list ? onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank) : NULL;
+        for (int i = 0; i < t.rank && v; i++) {
+            Dim size;
+            if (!onnx_measure(n, list, i, 0, i, 0, NO_LIMIT, &size)) return NULL;
+            v = onnx_take(n, v, i, NULL, NULL, size);
+        }
+        return v;
+    }
     if (!onnx_ints_input(n, 2, "output_shape", given, &count, MAX_RANK)) return NULL;
     if (count != t.rank) return onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank);
     for (int i = 0; i < t.rank; i++) {

@@ -183,6 +183,26 @@ Value *onnx_bit_cast(OnnxNode *n) {
 
 Value *onnx_identity(OnnxNode *n) { return onnx_given(n, 0) ? onnx_given(n, 0) : onnx_input(n, 0); }
 
+static Value *uniform_like(OnnxNode *n, const Value *x, int64_t seed) {
+    Node *random = graph_node(n->g, OP_RandomUniform, 0, NULL, 1);
+    node_set_ints(random, "shape", x->type.dim, x->type.rank);
+    node_set_int(random, "dtype", DT_F32);
+    node_set_int(random, "seed", seed);
+    return onnx_finish(random);
+}
+
+// Whether it trains, or how much is dropped, is told when the program runs.
+static Value *dropout_run(OnnxNode *n, int64_t seed, DType mask_type) {
+    Value *x = n->in[0], *ratio = onnx_optional(n, 1) ? n->in[1] : b_scalar(n->g, DT_F32, 0.5);
+    ratio = b_cast(n->g, onnx_scalar_of(n, ratio), DT_F32);
+    Value *training = b_cast(n->g, onnx_scalar_of(n, n->in[2]), DT_BOOL), *u = uniform_like(n, x, seed);
+    ratio = training && ratio ? b_where(n->g, training, ratio, b_scalar(n->g, DT_F32, 0)) : NULL;
+    Value *kept = u && ratio ? b_binary(n->g, OP_GreaterOrEqual, u, ratio) : NULL;
+    Value *factor = b_cast(n->g, ONNX_MAP(n, "1 / (1 - x)", "x", ratio), x->type.dtype);
+    n->out[1] = b_cast(n->g, kept, mask_type);
+    return kept && factor ? b_where(n->g, kept, b_binary(n->g, OP_Mul, x, factor), b_like(n->g, x, 0)) : NULL;
+}
+
 // Inference passes the input on. Training: kept elements grow by 1 / (1 - ratio), so the expectation stays.
 Value *onnx_dropout(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
@@ -194,8 +214,9 @@ Value *onnx_dropout(OnnxNode *n) {
     onnx_int(n, "is_test", 1);
     if (n->opset >= 12) {
         if (onnx_optional(n, 2)) {
-            Tensor *t = onnx_const_number(n, 2, "training_mode");
-            if (!t) return NULL;
+            Tensor *t = value_const(n->in[2]);
+            bool fixed = !onnx_optional(n, 1) || value_const(n->in[1]);
+            if (!t || (tensor_get_i(t, 0) && !fixed)) return dropout_run(n, seed, mask_type);
             training = tensor_get_i(t, 0) != 0;
         }
         if (training && onnx_optional(n, 1)) {
@@ -208,11 +229,7 @@ Value *onnx_dropout(OnnxNode *n) {
         n->out[1] = n->n_out > 1 && n->asked[1] ? onnx_filled(n, mask_type, 1, x->type.rank, x->type.dim) : NULL;
         return x;
     }
-    Node *random = graph_node(n->g, OP_RandomUniform, 0, NULL, 1);
-    node_set_ints(random, "shape", x->type.dim, x->type.rank);
-    node_set_int(random, "dtype", DT_F32);
-    node_set_int(random, "seed", seed);
-    Value *u = onnx_finish(random);
+    Value *u = uniform_like(n, x, seed);
     Value *kept = u ? b_binary(n->g, OP_GreaterOrEqual, u, b_like(n->g, u, ratio)) : NULL;
     n->out[1] = b_cast(n->g, kept, mask_type);
     Value *grown = b_binary(n->g, OP_Mul, x, b_like(n->g, x, 1 / (1 - ratio)));

@@ -3,8 +3,8 @@
 //
 // In: a list of integers that the model computes. Out: dimensions. The idea: what onnx_dims.c can follow stays a constant or an expression of
 // symbols; every other element becomes a measured symbol, whose value the program reads from the list and checks. Memory is planned for its
-// largest value, which comes from the operator, from the range of the list's numbers, from what the model declares, or from --dim. Equal
-// computations measure the same symbol, so that tensors cut alike have equal types.
+// largest value, which comes from the operator, from the range of the list's numbers, from what the model declares, from --dim, or is the
+// largest size that the model has anywhere, with a note. Equal computations measure the same symbol, so that tensors cut alike have equal types.
 #include "import/onnx_measure.h"
 
 #include <inttypes.h>
@@ -131,8 +131,10 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
         hi = lesser(hi, declared->value);
         known = true;
     }
-    if (!known && hi >= INT32_MAX)
-        return onnx_fail(n, "dimension %d of the result depends on the values of inputs and has no bound; --dim %s=0..N gives one", axis, name), false;
+    if (!known && hi >= INT32_MAX) {
+        hi = onnx_largest_size(n);
+        if (onnx_says_notes(n)) diag_note(n->loc, "dimension %s depends on the values of inputs and is taken to be at most %" PRId64 "; --dim %s=0..N gives another bound", name, hi, name);
+    }
     *d = dim_measured(n->g, name, lesser(lo, hi), hi, list, at);
     if (option || limit == NO_LIMIT) return true;
     Symbol *all = graph_symbols(n->g, &count);

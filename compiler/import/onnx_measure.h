@@ -21,13 +21,16 @@ Value *onnx_number(OnnxNode *n, Dim d);                 // a dimension as i64, r
 Value *onnx_numbers(OnnxNode *n, int count, const Dim *d);           // i64[count]
 Value *onnx_joined(OnnxNode *n, int count, Value *const *items);     // scalars as i64[count]
 // Element `at` of the i64 list as a dimension: a constant or an expression of symbols where it is known, else a measured symbol of least..limit
-// (or at most what output `out` is declared with in dimension `axis`, or what --dim says); out -1: of none. False with a diagnostic.
+// (or at most what output `out`, -1: none, is declared with in dimension `axis`; or what --dim says; or, with a note, the largest size that the
+// model has anywhere). False with a diagnostic.
 bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t least, Dim limit, Dim *d);
 bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Dim *dims);    // output 0's dimensions; limits NULL: none known
 Value *onnx_take(OnnxNode *n, Value *x, int axis, Value *start, Value *step, Dim size);      // elements start, start + step, ... along axis; step NULL: 1
 Value *onnx_normal_axes(OnnxNode *n, Value *axes, int rank);         // negative ones counted from the end
 const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);         // onnx_graph.c: of an output, as the model's value infos say; NULL: nothing
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name);
+int64_t onnx_largest_size(const OnnxNode *n);           // the largest size that the model declares or an option gives
+bool onnx_says_notes(const OnnxNode *n);
 
 // ---------------------------------------------------------------- onnx_runtime.c: views by integers that the running program computes
 Value *onnx_reshape_run(OnnxNode *n, bool allow_zero);

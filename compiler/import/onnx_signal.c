@@ -3,7 +3,7 @@
 //
 // In: an OnnxNode with known lengths. Out: fast transforms (onnx_fft.c) or, where the length has a large prime factor, products with constant
 // matrices: a transform of n (complex) numbers into k is one real matrix [2n, 2k] of cosines and sines.
-#include "import/onnx.h"
+#include "import/onnx_signal.h"
 
 #include <math.h>
 #include <string.h>
@@ -104,9 +104,11 @@ Value *onnx_dft(OnnxNode *n) {
     Value *x = n->in[0];
     int axis, count;
     int64_t given = -2, length;
+    bool inverse = onnx_int(n, "inverse", 0) != 0, onesided = onnx_int(n, "onesided", 0) != 0, known = onnx_knows(n, 1);
     if (n->opset < 20) given = onnx_int(n, "axis", 1);
+    else if (!onnx_knows(n, 2)) return onnx_dft_run(n, n->in[2], inverse, onesided);
     else if (onnx_optional(n, 2) && !onnx_ints_input(n, 2, "the axis", &given, &count, 1)) return NULL;
-    bool inverse = onnx_int(n, "inverse", 0) != 0, onesided = onnx_int(n, "onesided", 0) != 0;
+    if (!known) return onnx_dft_run(n, onnx_number(n, given < 0 ? given + x->type.rank : given), inverse, onesided);
     if (x->type.rank < 2 || !onnx_axis(n, given, x->type.rank, &axis) || axis == x->type.rank - 1) return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
     length = inverse && onesided ? 2 * (x->type.dim[axis] - 1) : x->type.dim[axis];
     if (onnx_optional(n, 1) && !onnx_ints_input(n, 1, "dft_length", &length, &count, 1)) return NULL;
@@ -115,8 +117,11 @@ Value *onnx_dft(OnnxNode *n) {
 
 // Frames of the signal [b, t, parts], every frame_step samples, times a window, transformed: [b, frames, bins, 2].
 Value *onnx_stft(OnnxNode *n) {
-    if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "STFT")) return NULL;
+    if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *window = onnx_optional(n, 2);
+    bool known = onnx_knows(n, 1) && onnx_knows(n, 3) && type_is_static(&x->type) && (!window || type_is_static(&window->type));
+    if (!known && x->type.rank == 3 && dim_is_const(x->type.dim[2]) && (!window || window->type.rank == 1)) return onnx_stft_run(n, window);
+    if (!onnx_static(n, x, "STFT")) return NULL;
     int64_t step, length = window && window->type.rank == 1 ? window->type.dim[0] : x->type.rank == 3 ? x->type.dim[1] : 0;
     int count;
     if (!onnx_ints_input(n, 1, "frame_step", &step, &count, 1)) return NULL;
@@ -137,7 +142,10 @@ Value *onnx_window_function(OnnxNode *n) {
     int64_t size;
     int count;
     DType d;
-    if (!onnx_ints_input(n, 0, "the size", &size, &count, 1) || !onnx_dtype(n, "output_datatype", DT_F32, &d)) return NULL;
+    if (!onnx_inputs(n, 1) || !onnx_dtype(n, "output_datatype", DT_F32, &d)) return NULL;
+    for (size_t k = 0; k < COUNT(kinds) && !onnx_knows(n, 0); k++)
+        if (!strcmp(kinds[k].name, n->argument)) return onnx_window_run(n, kinds[k].a, d);
+    if (!onnx_ints_input(n, 0, "the size", &size, &count, 1)) return NULL;
     if (size < 0 || size > 1 << 26) return onnx_fail(n, "the size is %lld", (long long)size);
     double span = (double)(onnx_int(n, "periodic", 1) ? size : size - 1), *v = NEW_ARRAY(n->g->arena, double, size + 1);
     for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -154,6 +162,7 @@ Value *onnx_mel_weights(OnnxNode *n) {
     DType d;
     if (!onnx_dtype(n, "output_datatype", DT_F32, &d)) return NULL;
     for (int i = 0; i < 5; i++) {
+        if (onnx_optional(n, i) && !value_const(n->in[i])) return onnx_mel_weights_run(n, d);
         Tensor *t = onnx_const_number(n, i, "a parameter");
         if (!t) return NULL;
         in[i] = tensor_get_f(t, 0);

@@ -3,7 +3,7 @@
 //
 // In: an OnnxNode. Out: Conv, WindowSum, WindowMax. The idea: every form of padding becomes explicit low and high pads (Window), and a transposed
 // convolution is a convolution over an input with zeros between its elements, with mirrored weights.
-#include "import/onnx.h"
+#include "import/onnx_measure.h"
 
 #include <string.h>
 
@@ -23,11 +23,16 @@ static bool sizes_attr(OnnxNode *n, const char *name, int count, int64_t otherwi
 
 static int64_t extent(const Window *w, int i) { return (w->kernel[i] - 1) * w->dilations[i] + 1; }
 
+static bool known_size(OnnxNode *n, const Value *x, int axis, const char *what) {
+    if (dim_is_const(x->type.dim[axis])) return true;
+    return onnx_fail(n, "%s needs a known size of dimension %d, but that is %s; pin it with --dim NAME=V", what, axis, dim_text(n->g->arena, n->g, x->type.dim[axis])), false;
+}
+
 // SAME: as many outputs as strides fit into the input; the odd element of padding goes after (upper) or before (lower).
 static bool same_pads(OnnxNode *n, const Value *x, Window *w, bool upper) {
-    if (!onnx_static(n, x, "auto_pad")) return false;
     for (int i = 0; i < w->rank; i++) {
-        int64_t in = x->type.dim[2 + i], out = (in + w->strides[i] - 1) / w->strides[i];
+        if (w->strides[i] > 1 && !known_size(n, x, 2 + i, "auto_pad with a stride")) return false;
+        int64_t in = w->strides[i] > 1 ? x->type.dim[2 + i] : 1, out = (in + w->strides[i] - 1) / w->strides[i];
         int64_t total = (out - 1) * w->strides[i] + extent(w, i) - in;
         if (total < 0) total = 0;
         w->pads[i] = upper ? total / 2 : total - total / 2;
@@ -38,8 +43,8 @@ static bool same_pads(OnnxNode *n, const Value *x, Window *w, bool upper) {
 
 // ceil_mode: a last window that starts inside the input or its low padding counts even when it reaches past the end.
 static bool ceil_pads(OnnxNode *n, const Value *x, Window *w) {
-    if (!onnx_static(n, x, "ceil_mode")) return false;
-    for (int i = 0; i < w->rank; i++) {
+    for (int i = 0; i < w->rank; i++) w->ceil |= !dim_is_const(x->type.dim[2 + i]);         // then the operation itself sees to it
+    for (int i = 0; i < w->rank && !w->ceil; i++) {
         int64_t in = x->type.dim[2 + i], lo = w->pads[i], span = in + lo + w->pads[w->rank + i] - extent(w, i);
         if (span < 0) continue;
         int64_t out = (span + w->strides[i] - 1) / w->strides[i] + 1;
@@ -74,6 +79,7 @@ static void set_window(Node *node, const Window *w) {
     node_set_ints(node, "strides", w->strides, w->rank);
     node_set_ints(node, "dilations", w->dilations, w->rank);
     node_set_ints(node, "pads", w->pads, 2 * w->rank);
+    if (w->ceil) node_set_int(node, "ceil_mode", 1);
 }
 
 Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group) {
@@ -159,7 +165,8 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *out
     const char *how = onnx_string(n, "auto_pad", "NOTSET");
     bool same = !strncmp(how, "SAME_", 5);
     if (!shape && !same) return true;
-    if (!onnx_static(n, x, "output_shape")) return false;
+    for (int i = 0; i < w->rank; i++)
+        if (!known_size(n, x, 2 + i, shape ? "output_shape" : "auto_pad")) return false;
     if (shape && count != w->rank && count != w->rank + 2) return onnx_fail(n, "attribute \"output_shape\" has %d elements, expected %d", count, w->rank), false;
     if (count == w->rank + 2) shape += 2;
     for (int i = 0; i < w->rank; i++) {
@@ -189,9 +196,44 @@ Value *onnx_conv_transpose(OnnxNode *n) {
 }
 
 // Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up. A transposed convolution with unit weights.
+// Of sizes that the program computes: every element of the image is the sum of what the taps of the block put there, read where they have it.
+static Value *col2im_run(OnnxNode *n) {
+    Value *x = n->in[0], *at[2] = { NULL }, *inside = NULL;
+    int rank, count;
+    Value *image = onnx_list(n, 1, "image_shape", &rank), *block = onnx_list(n, 2, "block_shape", &count);
+    Window w = { .rank = rank };
+    if (!image || !block) return NULL;
+    if (count != rank || rank < 1 || 2 + 2 * rank > MAX_RANK || x->type.rank != 3 || !dim_is_const(x->type.dim[1])) return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
+    if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations) || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads)) return NULL;
+    Dim dims[MAX_RANK], taps = 1, out[MAX_RANK] = { x->type.dim[0] };
+    for (int i = 0; i < rank; i++) {
+        if (!onnx_measure(n, image, i, 0, 2 + i, 0, NO_LIMIT, &dims[i]) || !onnx_measure(n, block, i, -1, i, 1, x->type.dim[1], &dims[rank + i])) return NULL;
+        taps = dim_mul(n->g, taps, dims[rank + i]);
+        out[2 + i] = dims[i];
+    }
+    out[1] = dim_div(n->g, x->type.dim[1], taps);
+    for (int i = 0; i < rank; i++) {                    // place = (pixel + pad - tap * dilation) / stride where that is whole and inside
+        Value *pixel = onnx_iota(n, 2 * rank, dims, i, DT_I64), *tap = onnx_iota(n, 2 * rank, dims, rank + i, DT_I64);
+        Value *kernel = onnx_number(n, dims[rank + i]), *size = onnx_number(n, dims[i]);
+        Value *from = ONNX_MAP(n, arena_printf(n->g->arena, "x + %lld - y * %lld", (long long)w.pads[i], (long long)w.dilations[i]), "x y", pixel, tap);
+        const char *places = arena_printf(n->g->arena, "(x + %lld - (%lld * (y - 1) + 1)) / %lld + 1", (long long)(w.pads[i] + w.pads[rank + i]), (long long)w.dilations[i], (long long)w.strides[i]);
+        Value *most = ONNX_MAP(n, places, "x y", size, kernel), *place = ONNX_MAP(n, arena_printf(n->g->arena, "x / %lld", (long long)w.strides[i]), "x", from);
+        Value *ok = ONNX_MAP(n, arena_printf(n->g->arena, "x >= 0 && x %% %lld == 0 && y < z", (long long)w.strides[i]), "x y z", from, place, most);
+        inside = inside && ok ? b_binary(n->g, OP_And, inside, ok) : ok;
+        at[0] = i ? ONNX_MAP(n, "x * y + z", "x y z", at[0], kernel, tap) : tap;
+        at[1] = i ? ONNX_MAP(n, "x * y + z", "x y z", at[1], most, place) : place;
+    }
+    Value *flat = ONNX_MAP(n, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], onnx_number(n, x->type.dim[2]), at[1], inside, onnx_number(n, taps));   // outside reads 0
+    Value *v = b_reshape(n->g, x, 3, (Dim[]){ out[0], out[1], dim_mul(n->g, taps, x->type.dim[2]) });
+    int64_t axes[MAX_RANK];
+    for (int i = 0; i < rank; i++) axes[i] = 2 + rank + i;
+    return flat && v ? b_reduce(n->g, OP_ReduceSum, b_gather(n->g, v, flat, 2), rank, axes, false) : NULL;
+}
+
 Value *onnx_col2im(OnnxNode *n) {
     int64_t size[MAX_RANK], kernel[MAX_RANK], output_padding[MAX_RANK] = { 0 };
     int rank, count;
+    if (onnx_inputs(n, 3) && (!onnx_knows(n, 1) || !onnx_knows(n, 2))) return col2im_run(n);
     if (!onnx_inputs(n, 3) || !onnx_ints_input(n, 1, "image_shape", size, &rank, MAX_RANK - 2) || !onnx_ints_input(n, 2, "block_shape", kernel, &count, MAX_RANK - 2)) return NULL;
     Value *x = n->in[0];
     Window w = { .rank = rank };
