@@ -32,17 +32,20 @@ static Value *channels(OnnxNode *n, Value *v, bool to_last) {
 
 // ---------------------------------------------------------------- elementwise
 
-// a, b and their quantisations, c's. Sums and products are scaled once, by the ratio of the scales.
+// A zero point in f32; 0 where it is absent.
+static Value *zero_f32(OnnxNode *n, int at) {
+    Value *zero = onnx_optional(n, at);
+    return zero ? b_cast(n->g, onnx_scalar_of(n, zero), DT_F32) : b_scalar(n->g, DT_F32, 0);
+}
+
+// a, b and their quantisations, c's. Rounded once, zero points included and in this order, as ONNX Runtime does: ties fall the same way.
 Value *onnx_ms_qlinear_binary(OnnxNode *n) {
     if (!onnx_input(n, 0) || !onnx_input(n, 1) || !onnx_input(n, 3) || !onnx_input(n, 4) || !onnx_input(n, 6)) return NULL;
     DType d = n->in[0]->type.dtype;
-    Value *sa = onnx_scalar_of(n, n->in[1]), *sb = onnx_scalar_of(n, n->in[4]), *sc = onnx_scalar_of(n, n->in[6]), *zero = onnx_scalar_of(n, onnx_optional(n, 7));
-    Value *a = b_cast(n->g, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 2))), DT_F32);
-    Value *b = b_cast(n->g, onnx_centred(n, n->in[3], onnx_scalar_of(n, onnx_optional(n, 5))), DT_F32);
-    if (!a || !b || !sa || !sb || !sc) return NULL;
+    Value *in[8] = { b_cast(n->g, n->in[0], DT_F32), b_cast(n->g, n->in[3], DT_F32), onnx_scalar_of(n, n->in[1]), onnx_scalar_of(n, n->in[4]), onnx_scalar_of(n, n->in[6]), zero_f32(n, 2), zero_f32(n, 5), zero_f32(n, 7) };
     bool product = !strcmp(n->argument, "mul");
-    Value *y = ONNX_MAP(n, product ? "x * y * (sa * sb / sc)" : "x * (sa / sc) + y * (sb / sc)", "x y sa sb sc", a, b, sa, sb, sc);
-    return onnx_round_to(n, y, zero, zero ? zero->type.dtype : d);
+    const char *text = product ? "(x - za) * (y - zb) * (sa * sb / sc) + zc" : "x * (sa / sc) + (y * (sb / sc) + (zc - (sa / sc * za + sb / sc * zb)))";
+    return onnx_round_to(n, onnx_expression(n, text, "x y sa sb sc za zb zc", 8, in), NULL, onnx_optional(n, 7) ? n->in[7]->type.dtype : d);
 }
 
 // The row's argument is the operation.

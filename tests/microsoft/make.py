@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes the cases as models with inputs and expected outputs, in ONNX's test layout.
+"""Writes the cases, and the files of files.py, as models with inputs and expected outputs, in ONNX's test layout.
 
 usage: make.py DIR [REGEX]
 The outputs are ONNX Runtime's. Where its CPU has no kernel for an operator, they come from the case's own formula in numpy.
@@ -15,6 +15,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import files                # noqa: E402
 from cases import CASES     # noqa: E402
 
 
@@ -73,6 +74,7 @@ def main():
         except RuntimeError as e:
             print(e, file=sys.stderr)
             shutil.rmtree(root / c.name, ignore_errors=True)
+    files.write_all(root, pattern)
 
 
 if __name__ == "__main__":
