@@ -154,7 +154,7 @@ Value *onnx_expression(OnnxNode *n, const char *text, const char *names, int n_i
 Value *onnx_along(OnnxNode *n, Value *v, int rank, int axis);                   // [C] -> [1,..,C,..,1]
 Value *onnx_insert(OnnxNode *n, Value *v, int axis);    // a dimension of size 1 before axis
 Value *onnx_remove(OnnxNode *n, Value *v, int axis);
-Value *onnx_part(OnnxNode *n, Value *v, int axis, int64_t start, Dim size);     // start..start+size-1 along axis
+Value *onnx_part(OnnxNode *n, Value *v, int axis, Dim start, Dim size);     // start..start+size-1 along axis
 Value *onnx_iota(OnnxNode *n, int rank, const Dim *dims, int axis, DType d);    // the coordinate along axis
 Value *onnx_filled(OnnxNode *n, DType d, double value, int rank, const Dim *dims);
 Value *onnx_scalar_of(OnnxNode *n, Value *v);           // one element of any rank -> rank 0
@@ -172,7 +172,7 @@ OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value 
 Node *onnx_loop_node(OnnxNode *n, const OnnxNode *body, Value *trips, int carried, Value *const *from, Value *const *out);
 
 // ---------------------------------------------------------------- onnx_window.c: geometry of convolutions and pools
-typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added
+typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; bool ceil; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added; ceil: it is left to the operation
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);       // kernel: sizes when attribute kernel_shape is absent, or NULL
 Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group);
 Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);

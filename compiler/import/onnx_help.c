@@ -56,10 +56,10 @@ Value *onnx_remove(OnnxNode *n, Value *v, int axis) {
     return b_reshape(n->g, v, rank, dims);
 }
 
-Value *onnx_part(OnnxNode *n, Value *v, int axis, int64_t start, Dim size) {
+Value *onnx_part(OnnxNode *n, Value *v, int axis, Dim start, Dim size) {
     if (!v) return NULL;
-    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
-    Dim sizes[MAX_RANK];
+    int64_t steps[MAX_RANK];
+    Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
     for (int i = 0; i < v->type.rank; i++) {
         steps[i] = 1;
         sizes[i] = v->type.dim[i];

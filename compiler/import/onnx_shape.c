@@ -343,7 +343,7 @@ Value *onnx_concat(OnnxNode *n) {
     return b_concat(n->g, axis, n->n_in, n->in);
 }
 
-static bool split_sizes(OnnxNode *n, Dim size, int64_t *sizes) {
+static bool split_sizes(OnnxNode *n, Dim size, Dim *sizes) {
     int count;
     const int64_t *given = onnx_ints(n, "split", &count);
     if (!given && onnx_optional(n, 1)) {
@@ -362,10 +362,9 @@ static bool split_sizes(OnnxNode *n, Dim size, int64_t *sizes) {
     }
     int64_t parts = onnx_int(n, "num_outputs", n->n_out);
     if (parts != n->n_out || parts < 1) return onnx_fail(n, "num_outputs is %lld but the node has %d outputs", (long long)parts, n->n_out), false;
-    if (!dim_is_const(size)) return onnx_fail(n, "an equal split needs a known size; pin the dimension with --dim NAME=V"), false;
-    int64_t each = (size + parts - 1) / parts;
-    for (int i = 0; i < parts; i++) sizes[i] = i < parts - 1 ? each : size - each * (parts - 1);
-    if (sizes[parts - 1] < 0) return onnx_fail(n, "%lld elements cannot be split into %lld parts", (long long)size, (long long)parts), false;
+    Dim each = dim_ceil_div(n->g, size, parts);
+    for (int i = 0; i < parts; i++) sizes[i] = i < parts - 1 ? each : dim_sub(n->g, size, dim_mul(n->g, each, parts - 1));
+    if (dim_is_const(size) && each * (parts - 1) > size) return onnx_fail(n, "%lld elements cannot be split into %lld parts", (long long)size, (long long)parts), false;
     return true;
 }
 
@@ -374,10 +373,10 @@ Value *onnx_split(OnnxNode *n) {
     Value *x = n->in[0];
     int axis;
     if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
-    int64_t *sizes = NEW_ARRAY(n->g->arena, int64_t, n->n_out > MAX_DIM_VALUES ? n->n_out : MAX_DIM_VALUES), at = 0;
+    Dim *sizes = NEW_ARRAY(n->g->arena, Dim, n->n_out > MAX_DIM_VALUES ? n->n_out : MAX_DIM_VALUES), at = 0;
     if (!onnx_has(n, "split") && !onnx_knows(n, 1)) return onnx_split_run(n, axis);
     if (!split_sizes(n, x->type.dim[axis], sizes)) return NULL;
-    for (int i = 0; i < n->n_out; at += sizes[i++])
+    for (int i = 0; i < n->n_out; at = dim_add(n->g, at, sizes[i++]))
         if (!(n->out[i] = onnx_part(n, x, axis, at, sizes[i]))) return NULL;
     return n->out[0];
 }

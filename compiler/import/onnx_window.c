@@ -42,7 +42,7 @@ static bool same_pads(OnnxNode *n, const Value *x, Window *w, bool upper) {
 }
 
 // ceil_mode: a last window that starts inside the input or its low padding counts even when it reaches past the end.
-static bool ceil_pads(OnnxNode *n, const Value *x, Window *w) {
+static void ceil_pads(const Value *x, Window *w) {
     for (int i = 0; i < w->rank; i++) w->ceil |= !dim_is_const(x->type.dim[2 + i]);         // then the operation itself sees to it
     for (int i = 0; i < w->rank && !w->ceil; i++) {
         int64_t in = x->type.dim[2 + i], lo = w->pads[i], span = in + lo + w->pads[w->rank + i] - extent(w, i);
@@ -53,7 +53,6 @@ static bool ceil_pads(OnnxNode *n, const Value *x, Window *w) {
         w->extra[i] = extra > 0 ? extra : 0;
         w->pads[w->rank + i] += w->extra[i];
     }
-    return true;
 }
 
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) {
@@ -70,7 +69,8 @@ bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) 
     if (!strcmp(how, "VALID")) memset(w->pads, 0, sizeof w->pads);
     else if (!strncmp(how, "SAME_", 5)) return same_pads(n, x, w, !strcmp(how, "SAME_UPPER"));
     else if (strcmp(how, "NOTSET") && *how) return onnx_fail(n, "attribute \"auto_pad\" is \"%s\"", how), false;
-    return onnx_int(n, "ceil_mode", 0) ? ceil_pads(n, x, w) : true;
+    if (onnx_int(n, "ceil_mode", 0)) ceil_pads(x, w);
+    return true;
 }
 
 // ---------------------------------------------------------------- convolution
@@ -166,11 +166,11 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *out
     bool same = !strncmp(how, "SAME_", 5);
     if (!shape && !same) return true;
     for (int i = 0; i < w->rank; i++)
-        if (!known_size(n, x, 2 + i, shape ? "output_shape" : "auto_pad")) return false;
+        if (shape && !known_size(n, x, 2 + i, "output_shape")) return false;
     if (shape && count != w->rank && count != w->rank + 2) return onnx_fail(n, "attribute \"output_shape\" has %d elements, expected %d", count, w->rank), false;
     if (count == w->rank + 2) shape += 2;
     for (int i = 0; i < w->rank; i++) {
-        int64_t in = x->type.dim[2 + i], want = shape ? shape[i] : in * w->strides[i];
+        int64_t in = shape ? x->type.dim[2 + i] : 1, want = shape ? shape[i] : in * w->strides[i];
         int64_t total = w->strides[i] * (in - 1) + output_padding[i] + extent(w, i) - want;
         if (total < 0) {
             output_padding[i] -= total;
