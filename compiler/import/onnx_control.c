@@ -218,6 +218,13 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
     return n->out[0];
 }
 
+// Does the body give its condition on as it is?
+static bool keeps_condition(const Graph *body) {
+    const Value *v = body->outputs.at[0];
+    while (v->def && v->def->op == OP_Identity) v = v->def->in[0];
+    return v == body->inputs.at[1];
+}
+
 // The iterations at run time.
 static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
     for (int i = 0; i < it->n_carried; i++)
@@ -228,6 +235,11 @@ static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *con
     bool measured = body && it->n_scanned && trips && !value_const(trips);
     if (measured) {
         Value *list = b_reshape(n->g, ONNX_MAP(n, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
+        if (condition && keeps_condition(body)) {       // all iterations or none
+            list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) : NULL;
+            trips = b_reshape(n->g, list, 0, NULL);
+            condition = NULL;
+        }
         if (!onnx_measure(n, list, 0, it->n_carried, 0, 0, NO_LIMIT, &count)) return false;
     }
     Node *node = body ? loop_finish(n, it, body, trips, condition, measured ? &count : NULL) : NULL;

@@ -17,7 +17,8 @@ static Value *product(OnnxNode *n, Value *list) { return b_reduce(n->g, OP_Reduc
 // ---------------------------------------------------------------- reshape
 
 // x in the shape that the list `dims` holds, whose product is x's size. known[i] is dimension i where it is known, else NO_LIMIT. The last
-// unknown one follows from the others, so that the type's bound is no more than x's size.
+// unknown one follows from the others, so that the type's bound is no more than x's size; where x may be empty it does not, and several that
+// are unknown had better be bounded by something else.
 static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *known) {
     if (!x || !dims) return NULL;
     if (count > MAX_RANK) {
@@ -25,16 +26,16 @@ static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *kno
         return NULL;
     }
     Dim total = onnx_product(n->g, &x->type, 0, x->type.rank), others = 1, shape[MAX_RANK];
-    int last = -1;
+    int last = -1, open = 0;
     for (int i = 0; i < count; i++) {
-        if (known[i] == NO_LIMIT) last = i;
+        if (known[i] == NO_LIMIT) open++, last = i;
         else others = dim_mul(n->g, others, known[i]);
     }
     bool filled = dim_lower(n->g, total) >= 1 && dim_lower(n->g, others) >= 1;
     for (int i = 0; i < count; i++) {
         shape[i] = known[i];
         if (known[i] != NO_LIMIT || (filled && i == last)) continue;
-        Dim limit = filled ? dim_div(n->g, total, others) : total == 0 ? NO_LIMIT : total;      // of nothing, any size may be asked for
+        Dim limit = filled ? dim_div(n->g, total, others) : total == 0 || open > 1 ? NO_LIMIT : total;
         if (!onnx_measure(n, dims, i, 0, i, filled, limit, &shape[i])) return NULL;
     }
     for (int i = 0; i < last && filled; i++)
