@@ -549,11 +549,11 @@ static void print_bundles(Text *h, const Graph *gr, const Ends *in, const Ends *
         text_printf(h, " *   %s ", b->output ? "output" : "input");
         c_comment(h, b->name);
         text_printf(h, " is %s", kind);
-        if (b->sequence && !b->absent) text_printf(h, " %d", b->n);
+        if (b->sequence && !b->stacked && !b->absent) text_printf(h, " %d", b->n);
         for (int k = 0, n = b->output ? gr->outputs.n : gr->inputs.n; k < b->n; k++) {
             int at = 0;
             while (at < n && strcmp(b->output ? gr->output_names.at[at] : gr->inputs.at[at]->name, b->names[k])) at++;
-            text_printf(h, "%s%s", k ? ", " : b->sequence ? ": " : " ", at == n ? "a constant" : (b->output ? outs : in)->name[at]);
+            text_printf(h, "%s%s", k ? ", " : b->stacked ? " any length along the first axis of " : b->sequence ? ": " : " ", at == n ? "a constant" : (b->output ? outs : in)->name[at]);
         }
         text_printf(h, "\n");
     }

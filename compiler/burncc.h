@@ -231,7 +231,8 @@ typedef struct Bundle {
     const char *name;                                   // the model's
     bool output, sequence, optional;
     bool absent;                                        // an optional that holds nothing
-    int n; const char *const *names;                    // of a sequence name_0, name_1, ...
+    bool stacked;                                       // a sequence as one tensor, the elements along its first axis
+    int n; const char *const *names;                    // of a sequence name_0, name_1, ...; stacked: name
 } Bundle;
 
 struct Graph {
@@ -535,7 +536,8 @@ const char *template_text(const char *name);            // embedded templates/ f
 // ---------------------------------------------------------------- options
 typedef struct DimOption { const char *name; int64_t lo, hi; } DimOption;
 typedef struct FrozenInput { const char *name; Tensor *value; } FrozenInput;
-typedef struct SequenceOption { const char *name; int n; const Type *elements; } SequenceOption;     // elements: shapes, without element types; NULL: as the model has them
+// elements: shapes, without element types; NULL: as the model has them. stacked: the program takes any length lo..hi, elements of one shape (elements[0])
+typedef struct SequenceOption { const char *name; int n; const Type *elements; bool stacked; int64_t lo, hi; } SequenceOption;
 struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default

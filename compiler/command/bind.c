@@ -96,7 +96,7 @@ static const char *freeze(Arena *a, Options *o, const Graph *signature, const In
 static void sequences_key(Arena *a, const Options *o, Text *key) {
     for (int i = 0; i < o->sequences.n; i++) {
         const SequenceOption *s = &o->sequences.at[i];
-        text_printf(key, "%s=%d ", s->name, s->n);
+        text_printf(key, "%s=%d%s ", s->name, s->n, s->stacked ? "+" : "");
         for (int k = 0; k < s->n && s->elements; k++) text_printf(key, "%s ", type_text(a, NULL, &s->elements[k]));
     }
     for (int i = 0; i < o->absent.n; i++) text_printf(key, "-%s ", o->absent.at[i]);

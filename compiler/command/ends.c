@@ -24,11 +24,44 @@ static Options *options_copy(Arena *a, const Options *o) {
     return own;
 }
 
+static const SequenceOption *stacked_option(const Options *o, const char *name) {
+    for (int i = 0; i < o->sequences.n; i++)
+        if (o->sequences.at[i].stacked && !strcmp(o->sequences.at[i].name, name)) return &o->sequences.at[i];
+    return NULL;
+}
+
+// The elements of a sequence along a new first axis; `one`: the shape of an element where there are none. NULL with a diagnostic.
+static Tensor *stack(Arena *a, const char *name, const Type *one, int n, Tensor *const *items) {
+    Type t = n ? items[0]->type : *one;
+    for (int i = t.rank; i > 0; i--) t.dim[i] = dim_is_const(t.dim[i - 1]) ? t.dim[i - 1] : 1;
+    t.dim[0] = n;
+    bool same = t.rank++ < MAX_RANK;
+    for (int i = 0; i < n && same; i++) same = type_equal(&items[i]->type, &items[0]->type);
+    if (!same) {
+        diag_error(NULL, "sequence '%s': a range of lengths needs elements of one shape", name);
+        return NULL;
+    }
+    Tensor *all = tensor_new(a, t);
+    for (int i = 0; i < n; i++) {
+        size_t bytes = (size_t)type_bytes(&items[i]->type);
+        if (bytes) memcpy((char *)all->data + (size_t)i * bytes, items[i]->data, bytes);
+    }
+    return all;
+}
+
+// The shape of an element as the option, else the model has it; unknown sizes are 1.
+static Type element_type(const SequenceOption *o, const OnnxInput *end) {
+    Type t = o->elements ? o->elements[0] : (Type){ .rank = end->rank < MAX_RANK ? end->rank : 0 };
+    for (int i = 0; i < t.rank && !o->elements; i++) t.dim[i] = end->dim[i].known && end->dim[i].value >= 0 ? end->dim[i].value : 1;
+    t.dtype = (DType)end->dtype;
+    return t;
+}
+
 // The sequence has these elements, whatever was said before.
 static void set_sequence(Arena *a, Options *o, const char *name, int n, Tensor *const *items) {
     Type *types = NEW_ARRAY(a, Type, n + 1);
     for (int i = 0; i < n; i++) types[i] = items[i]->type;
-    SequenceOption s = { arena_strdup(a, name), n, types };
+    SequenceOption s = { .name = arena_strdup(a, name), .n = n, .elements = types };
     for (int i = 0; i < o->sequences.n; i++)
         if (!strcmp(o->sequences.at[i].name, name)) { o->sequences.at[i] = s; return; }
     VEC_PUSH(a, o->sequences, s);
@@ -89,7 +122,13 @@ Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct Onn
     *own = options_copy(kept, o);
     for (int i = 0; i < n; i++) {
         total += all.at[i].n;
-        if (all.at[i].absent) VEC_PUSH(kept, (*own)->absent, arena_strdup(kept, declared[i]->name));
+        const SequenceOption *stacked = stacked_option(o, declared[i]->name);
+        if (stacked && !all.at[i].absent) {
+            Type one = element_type(stacked, declared[i]);
+            if (!(all.at[i].at[0] = stack(a, declared[i]->name, &one, all.at[i].n, all.at[i].at))) return NULL;
+            total += all.at[i].n ? 0 : 1;
+            all.at[i].n = 1;
+        } else if (all.at[i].absent) VEC_PUSH(kept, (*own)->absent, arena_strdup(kept, declared[i]->name));
         else if (declared[i]->sequence) set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
     }
     *in = (Inputs){ 0, NEW_ARRAY(a, Tensor *, total + 1) };
@@ -132,7 +171,13 @@ bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMa
         bool given;
         if (!end->sequence && !end->optional) continue;
         if (!read_given(a, o, end, &data, &given)) return false;
-        if (data.absent || (all && end->optional && !given)) VEC_PUSH(a, o->absent, end->name);
+        const SequenceOption *stacked = stacked_option(o, end->name);
+        if (stacked && given && !data.absent) {
+            Type one = element_type(stacked, end);
+            Tensor *rows = stack(a, end->name, &one, data.n, data.at);
+            if (!rows) return false;
+            data = (OnnxData){ .n = 1, .at = arena_copy(a, &rows, sizeof rows) };
+        } else if (data.absent || (all && end->optional && !given)) VEC_PUSH(a, o->absent, end->name);
         else if (end->sequence && given) set_sequence(a, o, end->name, data.n, data.at);
         for (int k = 0; k < data.n; k++) strmap_put(tensors, arena_printf(a, "%s\n%d", end->name, k), data.at[k]);
         for (int k = 0; k < o->inputs.n; k++)

@@ -79,7 +79,7 @@ static const Option options[] = {
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic); a wrong name lists them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension (of a range, its upper end); 1 without it", SET(set_dim) },
-    { "sequence", 0, "NAME=LENGTH", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
+    { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
@@ -247,25 +247,42 @@ static const char *parse_shape(const char *s, Type *out) {
     return s + 1;
 }
 
+// NAME=LO..HI, or NAME=LO..HI[2,3] with the shape of every element: a length that the program takes, as it takes the size NAME_length.
+static bool parse_range(Arena *a, Options *o, const char *s, const char *dots, SequenceOption *given) {
+    const char *bracket = strchr(dots, '['), *end = bracket ? bracket : dots + strlen(dots);
+    Type *shape = NEW(a, Type);
+    if (!parse_int(s, dots, &given->lo) || !parse_int(dots + 2, end, &given->hi) || given->lo > given->hi || given->hi > INT32_MAX) return false;
+    if (bracket && (!(end = parse_shape(bracket + 1, shape)) || *end)) return false;
+    given->stacked = true;
+    given->elements = bracket ? shape : NULL;
+    VEC_PUSH(a, o->dims, (DimOption){ arena_printf(a, "%s_length", given->name), given->lo, given->hi });
+    return true;
+}
+
+static bool parse_shapes(Arena *a, const char *s, int64_t most, SequenceOption *given, int64_t *n) {
+    VEC(Type) types = { 0 };
+    while (s && *s == '[' && types.n < most) {
+        Type t = { 0 };
+        s = parse_shape(s + 1, &t);
+        VEC_PUSH(a, types, t);
+        if (s && *s == ',' && s[1] == '[') s++;
+    }
+    given->elements = types.at;
+    *n = types.n;
+    return s && !*s;
+}
+
 static bool set_sequence(Arena *a, Options *o, const char *text) {
     enum { LONGEST = 4096 };
     const char *equals = strchr(text, '='), *end = text + strlen(text);
-    if (!equals || equals == text) return usage_error("--sequence wants NAME=LENGTH or NAME=[2,3],[4,3], not '%s'", text);
+    if (!equals || equals == text) return usage_error("--sequence wants NAME=N, NAME=LO..HI or NAME=[2,3],[4,3], not '%s'", text);
     SequenceOption given = { .name = arena_strndup(a, text, (size_t)(equals - text)) };
-    VEC(Type) types = { 0 };
-    int64_t n;
-    const char *s = equals + 1;
-    if (*s == '[') {
-        while (s && *s == '[' && types.n < LONGEST) {
-            Type t = { 0 };
-            s = parse_shape(s + 1, &t);
-            VEC_PUSH(a, types, t);
-            if (s && *s == ',' && s[1] == '[') s++;
-        }
-        n = s && !*s ? types.n : -1;
-        given.elements = types.at;
-    } else if (!parse_int(s, end, &n) || n > LONGEST) n = -1;
-    if (n < 0) return usage_error("--sequence %s: wants a length up to %d, or shapes such as [2,3],[4,3]", text, LONGEST);
+    int64_t n = 0;
+    const char *s = equals + 1, *dots = strstr(s, "..");
+    bool ok = dots ? parse_range(a, o, s, dots, &given) : *s == '[' ? parse_shapes(a, s, LONGEST, &given, &n) : parse_int(s, end, &n);
+    if (!ok || n > LONGEST) return usage_error("--sequence %s: wants a length up to %d, a range of lengths, or shapes such as [2,3],[4,3]", text, LONGEST);
+    for (int i = 0; i < o->sequences.n; i++)
+        if (!strcmp(o->sequences.at[i].name, given.name)) return usage_error("--sequence %s is given twice", given.name);
     given.n = (int)n;
     VEC_PUSH(a, o->sequences, given);
     return true;

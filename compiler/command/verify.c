@@ -190,10 +190,20 @@ static void compare_output(Arena *a, const char *name, const Tensor *got, const 
     if (one.fault && !all->fault) all->fault = arena_printf(a, "%s %s", text_name(a, name), one.fault);
 }
 
+// Element k of the sequence whose elements lie along the tensor's first axis.
+static Tensor *row_of(Arena *a, const Tensor *rows, int64_t k) {
+    Tensor *one = NEW(a, Tensor);
+    one->type = (Type){ .dtype = rows->type.dtype, .rank = rows->type.rank - 1 };
+    for (int i = 0; i < one->type.rank; i++) one->type.dim[i] = rows->type.dim[i + 1];
+    one->data = (char *)rows->data + k * type_bytes(&one->type);
+    return one;
+}
+
 // A sequence or optional of another kind or length than the recorded one?
-static const char *compare_bundle(Arena *a, const Bundle *b, const OnnxData *want) {
+static const char *compare_bundle(Arena *a, const Bundle *b, Tensor *const *got, const OnnxData *want) {
+    int64_t n = b->stacked ? (*got)->type.dim[0] : b->n;
     if (b->absent != want->absent) return arena_printf(a, "%s holds %s, recorded is %s", text_name(a, b->name), b->absent ? "nothing" : "something", want->absent ? "nothing" : "something");
-    return b->n == want->n ? NULL : arena_printf(a, "%s has %d elements, recorded %d", text_name(a, b->name), b->n, want->n);
+    return n == want->n ? NULL : arena_printf(a, "%s has %lld elements, recorded %d", text_name(a, b->name), (long long)n, want->n);
 }
 
 // Compares all outputs: `declared` are the model's, of which a sequence is several of the graph's.
@@ -206,8 +216,11 @@ static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *decl
     for (int i = 0, at = 0; i < want->n && !all.fault; i++) {
         const Bundle *b = graph_bundle(g, declared->outputs[i].name, true);
         const OnnxData *w = &want->at[i], *s = i < second->n && second->at[i].n == w->n ? &second->at[i] : NULL;
-        if (b) all.fault = compare_bundle(a, b, w);
-        for (int k = 0; k < w->n && !all.fault; k++, at++) compare_output(a, g->output_names.at[at], got[at], w->at[k], s ? s->at[k] : NULL, allowed, &all);
+        bool stacked = b && b->stacked;
+        if (b) all.fault = compare_bundle(a, b, &got[at], w);
+        for (int k = 0; k < w->n && !all.fault; k++)
+            compare_output(a, g->output_names.at[stacked ? at : at + k], stacked ? row_of(a, got[at], k) : got[at + k], w->at[k], s ? s->at[k] : NULL, allowed, &all);
+        at += stacked ? 1 : w->n;
     }
     return all;
 }

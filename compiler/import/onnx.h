@@ -186,7 +186,14 @@ void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse);       // [oute
 // ---------------------------------------------------------------- onnx_sequence.c
 bool onnx_is_sequence(const Value *v);                  // a stand-in for values that are known one by one; rows with the argument "any" take it
 Value *onnx_sequence_of(Graph *g, int n, Value *const *items);
-Value *const *onnx_sequence_items(const Value *v, int *n);           // NULL when v is no sequence
+Value *const *onnx_sequence_items(const Value *v, int *n);           // NULL when v is no list of values
+// onnx_stacked.c: a sequence whose elements lie along the first axis of a tensor; those of any sequence so, NULL with a diagnostic
+Value *onnx_sequence_of_rows(Graph *g, Value *rows);
+Value *onnx_sequence_stack(const Value *v);             // the tensor of such a sequence, else NULL
+Value *onnx_sequence_rows(OnnxNode *n, const Value *v);
+Value *onnx_sequence_joined(OnnxNode *n, const Value *first, Value *rows);      // a sequence, then rows
+Value *onnx_sequence_carried(Graph *g);                 // what a loop carries, in its body
+Value *onnx_sequence_appended(const Value *v);          // the element that the body has put at its end; NULL: v is something else
 
 // ---------------------------------------------------------------- onnx_ends.c
 Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index);         // NULL with diagnostics

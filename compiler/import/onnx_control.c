@@ -218,6 +218,7 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
     return n->out[0];
 }
 
+<<<<<<< HEAD
 // Does the body give its condition on as it is?
 static bool keeps_condition(const Graph *body) {
     const Value *v = body->outputs.at[0];
@@ -226,24 +227,63 @@ static bool keeps_condition(const Graph *body) {
 }
 
 // The iterations at run time.
+=======
+// Sequences that the body grows by one element each time, as outputs stacked after the others: body (condition, carried, scanned), `plain` without
+// them; from[i]: where output i of the loop is then. False with a diagnostic when the body does anything else with one.
+static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *plain, int *from) {
+    Value **old = body->outputs.at, **grown = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
+    int at = 0, more = 0;
+    *plain = *it;
+    plain->n_carried = 0;
+    plain->carried = NEW_ARRAY(n->g->arena, Value *, it->n_carried + 1);
+    for (int i = 0; i < n->n_out; i++) {
+        bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
+        if (sequence && !(grown[more++] = onnx_sequence_appended(old[1 + i])))
+            return onnx_fail(n, "does more with a sequence that it carries than to append an element; that needs a known and small number of iterations"), false;
+        if (sequence) continue;
+        if (i < it->n_carried) plain->carried[plain->n_carried++] = it->carried[i];
+        from[i] = at++;
+        body->outputs.at[at] = old[1 + i];
+    }
+    for (int i = 0, k = at; i < it->n_carried; i++)
+        if (onnx_is_sequence(it->carried[i])) from[i] = k++;
+    for (int k = 0; k < more; k++) body->outputs.at[1 + at + k] = grown[k];
+    plain->n_scanned = n->n_out - plain->n_carried;
+    return true;
+}
+
+// The iterations at run time. Where outputs are stacked, their number is a dimension.
+>>>>>>> 7c1aff3 (import: sequences of any length up to a bound)
 static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
+    Iteration plain;
+    int *from = NEW_ARRAY(n->g->arena, int, n->n_out + 1), one;
     for (int i = 0; i < it->n_carried; i++)
-        if (onnx_is_sequence(it->carried[i]) || it->carried[i] == onnx_absent())
-            return onnx_fail(n, "carries a sequence or an optional; that needs a known and small number of iterations"), false;
+        if (it->carried[i] == onnx_absent()) return onnx_fail(n, "carries an optional; that needs a known and small number of iterations"), false;
     Graph *body = loop_body(n, it);
+    if (!body || !loop_grow(n, it, body, &plain, from)) return false;
+    DimValue known;
     Dim count;                                          // what is stacked has as many parts as there are iterations
-    bool measured = body && it->n_scanned && trips && !value_const(trips);
+    bool symbolic = plain.n_scanned && trips && onnx_dim_values(n->g, trips, &known, &one) && known.symbolic, measured = plain.n_scanned && trips && !symbolic && !value_const(trips);
+    if (symbolic) count = known.v;
     if (measured) {
         Value *list = b_reshape(n->g, ONNX_MAP(n, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
+<<<<<<< HEAD
         if (condition && keeps_condition(body)) {       // all iterations or none
             list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) : NULL;
             trips = b_reshape(n->g, list, 0, NULL);
             condition = NULL;
         }
         if (!onnx_measure(n, list, 0, it->n_carried, 0, 0, NO_LIMIT, &count)) return false;
+=======
+        if (!onnx_measure(n, list, 0, it->n_scanned ? it->n_carried : 0, 0, 0, NO_LIMIT, &count)) return false;
     }
-    Node *node = body ? loop_finish(n, it, body, trips, condition, measured ? &count : NULL) : NULL;
-    for (int i = 0; i < n->n_out && node; i++) n->out[i] = node->out[i];
+    Node *node = loop_finish(n, &plain, body, trips, condition, symbolic || measured ? &count : NULL);
+    for (int i = 0; i < n->n_out && node; i++) {
+        bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
+        n->out[i] = sequence ? onnx_sequence_joined(n, it->carried[i], node->out[from[i]]) : node->out[from[i]];
+        if (!n->out[i]) return false;
+>>>>>>> 7c1aff3 (import: sequences of any length up to a bound)
+    }
     return node != NULL;
 }
 

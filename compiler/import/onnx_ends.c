@@ -120,10 +120,32 @@ static const SequenceOption *sequence_option(const Options *o, const char *name)
     return NULL;
 }
 
+// A sequence of any length: one tensor, whose first dimension is the symbol NAME_length.
+static Value *stacked_input(Graph *g, const Options *o, const OnnxInput *in, const SequenceOption *given, int index) {
+    Loc file = { .file = g->file, .node = -1 };
+    const Type *shape = given->elements;
+    if ((!shape && !in->has_shape) || (shape ? shape->rank : in->rank) >= MAX_RANK || (shape && !shape_agrees(in, shape))) {
+        diag_error(&file, "sequence \"%s\": its elements need a shape that fits the model, of at most %d dimensions: --sequence '%s=%lld..%lld[2,3]'", in->name, MAX_RANK - 1, in->name,
+                   (long long)given->lo, (long long)given->hi);
+        return NULL;
+    }
+    OnnxInput rows = slot_declaration(g->arena, in, in->name, shape);
+    OnnxDim *dims = NEW_ARRAY(g->arena, OnnxDim, rows.rank + 1);
+    dims[0] = (OnnxDim){ .symbol = arena_printf(g->arena, "%s_length", in->name) };
+    for (int i = 0; i < rows.rank; i++) dims[i + 1] = rows.dim[i];
+    rows.rank++;
+    rows.dim = dims;
+    Value *v = tensor_input(g, o, &rows, index);
+    Bundle *b = v ? bundle_new(g, in, false, 1) : NULL;
+    if (b) b->stacked = true;
+    return onnx_sequence_of_rows(g, v);
+}
+
 static Value *sequence_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
     Loc file = { .file = g->file, .node = -1 };
     const SequenceOption *given = sequence_option(o, in->name);
     int n = given ? given->n : 1;
+    if (given && given->stacked) return stacked_input(g, o, in, given, index);
     if (n && !in->has_shape && !(given && given->elements)) {
         diag_error(&file, "sequence \"%s\": the model does not say what shape its elements have; --sequence %s=[2,3],[4,3] does", in->name, in->name);
         return NULL;
@@ -182,12 +204,17 @@ void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Va
         bundle_new(g, &end, true, 0)->absent = true;
         return;
     }
-    end.sequence = items != NULL;
+    Value *stack = onnx_sequence_stack(v);
+    end.sequence = items || stack;
+    if (stack) {
+        v = stack;
+        bundle_new(g, &end, true, 1)->stacked = true;
+    }
     DType dtype = items ? n ? items[0]->type.dtype : DT_NONE : v->type.dtype;
     bool is_map = !strcmp(declared->kind, "map");
     if (declared->dtype && dtype && !is_map && (DType)declared->dtype != dtype)
         diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", declared->name, dtype_name(dtype));
-    if (items || (declared->optional && !is_map)) {
+    if (items || (declared->optional && !is_map && !stack)) {
         const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
         for (int k = 0; k < n; k++) names[k] = slot_name(g->arena, m, declared->name, k);
         Bundle *b = bundle_new(g, &end, true, items ? n : 1);

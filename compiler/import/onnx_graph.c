@@ -457,7 +457,7 @@ Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *type
     if (!body) return NULL;
     Graph *g = graph_body(n->g, attr);
     Value **in = NEW_ARRAY(g->arena, Value *, n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n_out + 1);
-    for (int i = 0; i < n_in; i++) in[i] = graph_input(g, i < body->n_inputs ? body->inputs[i].name : "", types[i]);
+    for (int i = 0; i < n_in; i++) in[i] = types[i].dtype == DT_NONE ? onnx_sequence_carried(g) : graph_input(g, i < body->n_inputs ? body->inputs[i].name : "", types[i]);
     if (!inline_body(n, body, g, n_in, in, n_out, out)) return NULL;
     for (int i = 0; i < n_out; i++) graph_output(g, out[i], body->outputs[i].name);
     return g;

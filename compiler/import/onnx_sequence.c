@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sequences and optionals whose contents are known while importing.
+// Sequences and optionals.
 //
 // In: an OnnxNode. Out: a list of values behind a stand-in Value of no element type, which only the builders here and those that pass values on may
-// take. The idea: a sequence's length is known at every place where compiled code could use it, so sequences need not exist at run time.
-#include "import/onnx.h"
+// take. The idea: a sequence's length is known at nearly every place where compiled code could use it, so sequences need not exist at run time. Where
+// it is a size of the running program, onnx_stacked.c takes over.
+#include "import/onnx_sequence.h"
 
 #include <string.h>
-
-#define MAX_ITEMS 4096
-
-typedef struct Sequence { Value stand_in; int n; Value **items; } Sequence;     // the stand-in is first: a Value * to it is a Sequence *
 
 bool onnx_is_sequence(const Value *v) { return v && v->type.dtype == DT_NONE; }
 
@@ -25,30 +22,36 @@ Value *onnx_sequence_of(Graph *g, int n, Value *const *items) {
 Value *const *onnx_sequence_items(const Value *v, int *n) {
     const Sequence *s = onnx_is_sequence(v) ? (const Sequence *)v : NULL;
     *n = s ? s->n : 0;
-    return s ? s->items : NULL;
+    return s && !s->rows && !s->carried && !s->before ? s->items : NULL;
 }
 
-static Value *sequence_new(OnnxNode *n, int count, Value *const *items) {
+Value *sequence_list(OnnxNode *n, int count, Value *const *items) {
     if (count <= MAX_ITEMS) return onnx_sequence_of(n->g, count, items);
     diag_error_as(EXIT_LIMIT, n->loc, "a sequence of %d elements; at most %d are supported", count, MAX_ITEMS);
     return NULL;
 }
 
-static Sequence *sequence_input(OnnxNode *n, int i) {
+static Sequence *any_sequence(OnnxNode *n, int i) {
     Value *v = onnx_input(n, i);
     if (v && !onnx_is_sequence(v)) v = onnx_fail(n, "input %d must be a sequence", i);
     return (Sequence *)v;
+}
+
+Sequence *sequence_input(OnnxNode *n, int i) {
+    Sequence *s = any_sequence(n, i);
+    if (s && (s->carried || s->before)) return onnx_fail(n, "reads a sequence that the loop changes; that needs a known and small number of iterations"), NULL;
+    return s;
 }
 
 // A position in a sequence, negative ones counted from the end: a number, or a scalar that the program computes.
 typedef struct Position { int at; Value *computed; } Position;
 
 // Of elements that a position is to choose from while the program runs.
-static bool one_type(OnnxNode *n, int count, Value *const *items) {
+bool sequence_one_type(OnnxNode *n, int count, Value *const *items) {
     for (int i = 0; i < count; i++) {
         bool tensors = !onnx_is_sequence(items[0]) && !onnx_is_sequence(items[i]);
         if (!tensors || !type_equal(&items[0]->type, &items[i]->type))
-            return onnx_fail(n, "the position is computed by the program; that needs elements of one shape, which element %d has not (--freeze makes an input a constant)", i), false;
+            return onnx_fail(n, "the length or a position is known to the program only; that needs elements of one shape, which element %d has not", i), false;
     }
     return true;
 }
@@ -75,58 +78,65 @@ static Value *before(OnnxNode *n, Value *position, int i, Value *x, Value *y) {
 
 Value *onnx_sequence_empty(OnnxNode *n) {
     onnx_int(n, "dtype", DT_F32);
-    return sequence_new(n, 0, (Value *[]){ NULL });
+    return sequence_list(n, 0, (Value *[]){ NULL });
 }
 
-Value *onnx_sequence_construct(OnnxNode *n) { return onnx_inputs(n, n->n_in ? n->n_in : 1) ? sequence_new(n, n->n_in, n->in) : NULL; }
-
-// The elements, of one type, along a new first axis.
-static Value *stacked(OnnxNode *n, const Sequence *s) {
-    Value **parts = NEW_ARRAY(n->g->arena, Value *, s->n);
-    for (int i = 0; i < s->n; i++) parts[i] = onnx_insert(n, s->items[i], 0);
-    return b_concat(n->g, 0, s->n, parts);
-}
+Value *onnx_sequence_construct(OnnxNode *n) { return onnx_inputs(n, n->n_in ? n->n_in : 1) ? sequence_list(n, n->n_in, n->in) : NULL; }
 
 Value *onnx_sequence_at(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
     Position p;
+    if (s && s->rows) return stacked_at(n, s);
     if (!s || !position(n, 1, s->n, s->n - 1, 0, &p)) return NULL;
     if (!p.computed) return s->items[p.at];
-    if (!s->n) return onnx_fail(n, "the sequence is empty");
-    return one_type(n, s->n, s->items) ? b_gather(n->g, stacked(n, s), p.computed, 0) : NULL;
+    return s->n ? b_gather(n->g, onnx_sequence_rows(n, &s->stand_in), p.computed, 0) : onnx_fail(n, "the sequence is empty");
+}
+
+// What a loop's body does with the sequence that it grows.
+static Value *append(Graph *g, const Sequence *to, Value *v) {
+    Sequence *s = NEW(g->arena, Sequence);
+    s->before = to;
+    s->n = 1;
+    s->items = arena_copy(g->arena, &v, sizeof v);
+    return &s->stand_in;
 }
 
 Value *onnx_sequence_insert(OnnxNode *n) {
-    Sequence *s = sequence_input(n, 0);
+    Sequence *s = any_sequence(n, 0);
     Value *v = onnx_input(n, 1), **items;
     int k = 0;
     Position p;
+    if (s && v && s->carried && !onnx_optional(n, 2)) return append(n->g, s, v);
+    s = sequence_input(n, 0);
+    if (s && v && s->rows) return stacked_insert(n, s, v);
     if (!s || !v || !position(n, 2, s->n, s->n, s->n, &p)) return NULL;
     items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
     if (!p.computed)
         for (int i = 0; i <= s->n; i++) items[i] = i == p.at ? v : s->items[k++];
-    else if (!one_type(n, s->n, s->items) || (s->n && !one_type(n, 2, (Value *[]){ s->items[0], v }))) return NULL;
+    else if (!sequence_one_type(n, s->n, s->items) || (s->n && !sequence_one_type(n, 2, (Value *[]){ s->items[0], v }))) return NULL;
     else                                                // before the position, the new one there, after it
         for (int i = 0; i <= s->n; i++) items[i] = before(n, p.computed, i, i < s->n ? s->items[i] : NULL, before(n, p.computed, i - 1, v, i ? s->items[i - 1] : NULL));
-    return sequence_new(n, s->n + 1, items);
+    return sequence_list(n, s->n + 1, items);
 }
 
 Value *onnx_sequence_erase(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
     int k = 0;
     Position p;
+    if (s && s->rows) return stacked_erase(n, s);
     if (!s || !position(n, 1, s->n, s->n - 1, s->n - 1, &p)) return NULL;
     Value **items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
-    if (p.computed && (!s->n || !one_type(n, s->n, s->items))) return s->n ? NULL : onnx_fail(n, "the sequence is empty");
+    if (p.computed && (!s->n || !sequence_one_type(n, s->n, s->items))) return s->n ? NULL : onnx_fail(n, "the sequence is empty");
     for (int i = 0; i < s->n; i++) {
         if (p.computed ? i == s->n - 1 : i == p.at) continue;
         items[k++] = p.computed ? before(n, p.computed, i, s->items[i], s->items[i + 1]) : s->items[i];
     }
-    return sequence_new(n, s->n - 1, items);
+    return sequence_list(n, s->n - 1, items);
 }
 
 Value *onnx_sequence_length(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
+    if (s && s->rows) return stacked_length(n, s);
     return s ? b_reshape(n->g, b_ints(n->g, 1, (int64_t[]){ s->n }), 0, NULL) : NULL;
 }
 
@@ -135,6 +145,7 @@ Value *onnx_concat_from_sequence(OnnxNode *n) {
     bool fresh = onnx_int(n, "new_axis", 0) != 0;
     int axis;
     if (!s) return NULL;
+    if (s->rows) return stacked_concat(n, s);
     if (!s->n) return onnx_fail(n, "the sequence is empty");
     if (!onnx_axis(n, onnx_int(n, "axis", 0), s->items[0]->type.rank + fresh, &axis)) return NULL;
     Value **items = NEW_ARRAY(n->g->arena, Value *, s->n);
@@ -146,11 +157,14 @@ Value *onnx_concat_from_sequence(OnnxNode *n) {
 Value *onnx_split_to_sequence(OnnxNode *n) {
     int axis, count = 0;
     int64_t sizes[MAX_DIM_VALUES] = { 1 }, at = 0;
-    if (!onnx_inputs(n, 1) || onnx_is_sequence(n->in[0]) || !onnx_static(n, n->in[0], "SplitToSequence")) return onnx_fail(n, "wants a tensor");
+    if (!onnx_inputs(n, 1) || onnx_is_sequence(n->in[0])) return onnx_fail(n, "wants a tensor");
     Value *x = n->in[0], *split = onnx_optional(n, 1);
     bool keep = onnx_int(n, "keepdims", 1) != 0, equal = !split || split->type.rank == 0;
     if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
     if (split && !onnx_ints_input(n, 1, "the list of sizes", sizes, &count, MAX_DIM_VALUES)) return NULL;
+    bool single = equal && sizes[0] == 1;
+    if (!dim_is_const(x->type.dim[axis]) && single) return stacked_split(n, x, axis, split || keep);
+    if (!dim_is_const(x->type.dim[axis])) return onnx_fail(n, "splits an axis whose size only the program knows into parts of more than 1");
     int64_t size = x->type.dim[axis], parts = equal && sizes[0] > 0 ? (size + sizes[0] - 1) / sizes[0] : count;
     if (parts > MAX_ITEMS || (equal && sizes[0] < 1)) return onnx_fail(n, "cannot be split into parts of %lld", (long long)sizes[0]);
     Value **items = NEW_ARRAY(n->g->arena, Value *, parts + 1);
@@ -162,13 +176,18 @@ Value *onnx_split_to_sequence(OnnxNode *n) {
         at += part;
     }
     if (at != size) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);
-    return sequence_new(n, (int)parts, items);
+    return sequence_list(n, (int)parts, items);
 }
 
 // The body once per element of the first sequence; other inputs are sequences of the same length, or the same for all.
 Value *onnx_sequence_map(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
     if (!s || !onnx_inputs(n, n->n_in)) return NULL;
+    for (int i = 0; i < n->n_in; i++) {
+        if (!onnx_is_sequence(n->in[i])) continue;
+        Sequence *one = sequence_input(n, i);
+        if (!one || one->rows) return one ? stacked_map(n) : NULL;
+    }
     Value ***out = NEW_ARRAY(n->g->arena, Value **, n->n_out + 1), **in = NEW_ARRAY(n->g->arena, Value *, n->n_in), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
     for (int i = 0; i < n->n_out; i++) out[i] = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
     for (int k = 0; k < s->n; k++) {
@@ -181,7 +200,7 @@ Value *onnx_sequence_map(OnnxNode *n) {
         for (int i = 0; i < n->n_out; i++) out[i][k] = step[i];
     }
     for (int i = 0; i < n->n_out; i++)
-        if (!(n->out[i] = sequence_new(n, s->n, out[i]))) return NULL;
+        if (!(n->out[i] = sequence_list(n, s->n, out[i]))) return NULL;
     return n->out[0];
 }
 

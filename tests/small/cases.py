@@ -601,6 +601,25 @@ def sequence_ragged():
     return Model(nodes, [("x", several, ("k",)), ("t", FLOAT, (1,))], [("y", several, ("k",)), ("sums", several, ())], sets)
 
 
+def sequence_grown():
+    """A loop over a sequence that makes another one, beside a sum that it carries and numbers that it stacks."""
+    body = graph([node("SequenceAt", ["x", "i"], ["e"]), node("Add", ["sum", "e"], ["sum_out"]), node("Mul", ["e", "e"], ["square"]),
+                  node("SequenceInsert", ["grown", "square"], ["grown_out"]), node("ReduceMax", ["e"], ["top"], keepdims=0), node("Identity", ["go"], ["go_out"])],
+                 [value_info("i", INT64, ()), value_info("go", BOOL, ()), value_info("grown", ("sequence", FLOAT), None), value_info("sum", FLOAT, (3,))],
+                 [value_info("go_out", BOOL, ()), value_info("grown_out", ("sequence", FLOAT), None), value_info("sum_out", FLOAT, (3,)), value_info("top", FLOAT, ())],
+                 name="body")
+    nodes = [node("SequenceLength", ["x"], ["n"]), node("SequenceEmpty", [], ["none"], dtype=FLOAT), node("Loop", ["n", "", "none", "zero"], ["y", "s", "tops"], body=("graph", body)),
+             node("ConcatFromSequence", ["y"], ["all"], axis=1, new_axis=1)]
+    sets = []
+    for count in 3, 1, 20:
+        x = [numbers(200 + 30 * count + i, 3) for i in range(count)]
+        y = [[v * v for v in e] for e in x]
+        sets.append(([x], [y, [sum(c) for c in zip(*x)], [max(e) for e in x], [list(c) for c in zip(*y)]]))
+    zero = tensor("zero", FLOAT, [0.0] * 3)
+    return Model(nodes, [("x", ("sequence", FLOAT), (3,))], [("y", ("sequence", FLOAT), None), ("s", FLOAT, (3,)), ("tops", FLOAT, (None,)), ("all", FLOAT, (3, None))], sets,
+                 initializers=[zero])
+
+
 def sequence_branches():
     """Which of two sequences it is, is known when the program runs."""
     def branch(name, ops):
@@ -645,4 +664,4 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, 
        argmax_ties, top_k, casts, half_steps, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
-       optional_ends, image_decoder)
+       sequence_grown, optional_ends, image_decoder)

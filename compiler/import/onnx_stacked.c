@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Sequences whose length only the running program knows: elements of one shape, as one tensor with the elements along its first axis.
+//
+// In: an OnnxNode. Out: rows behind a stand-in, or tensors. The idea: the length is then a dimension as any other, so inserting is a
+// concatenation, taking out a gather, mapping a loop with a stacked output; and a loop that appends one element each time makes one.
+#include "import/onnx_sequence.h"
+
+#include <string.h>
+
+static Value *row(Graph *g, Value *rows, int64_t at) {
+    int64_t starts[MAX_RANK] = { at }, steps[MAX_RANK];
+    Dim sizes[MAX_RANK];
+    for (int i = 0; i < rows->type.rank; i++) {
+        steps[i] = 1;
+        sizes[i] = i ? rows->type.dim[i] : 1;
+    }
+    return b_reshape(g, b_slice(g, rows, starts, steps, sizes), rows->type.rank - 1, sizes + 1);
+}
+
+// A list where the length is known after all.
+Value *onnx_sequence_of_rows(Graph *g, Value *rows) {
+    if (!rows) return NULL;
+    if (dim_is_const(rows->type.dim[0]) && rows->type.dim[0] <= MAX_ITEMS) {
+        Value **items = NEW_ARRAY(g->arena, Value *, rows->type.dim[0] + 1);
+        for (int64_t i = 0; i < rows->type.dim[0]; i++) items[i] = row(g, rows, i);
+        return onnx_sequence_of(g, (int)rows->type.dim[0], items);
+    }
+    Sequence *s = NEW(g->arena, Sequence);
+    s->rows = rows;
+    return &s->stand_in;
+}
+
+static Dim length_of(const Sequence *s) { return s->rows->type.dim[0]; }
+
+Value *onnx_sequence_stack(const Value *v) { return onnx_is_sequence(v) ? ((const Sequence *)v)->rows : NULL; }
+
+Value *onnx_sequence_rows(OnnxNode *n, const Value *v) {
+    const Sequence *s = onnx_is_sequence(v) ? (const Sequence *)v : NULL;
+    if (!s || s->carried || s->before) return onnx_fail(n, "this needs a sequence of its own"), NULL;
+    if (s->rows) return s->rows;
+    if (!s->n) return onnx_fail(n, "an empty sequence is joined with one whose length the program knows; the type of its elements is not known");
+    if (!sequence_one_type(n, s->n, s->items)) return NULL;
+    Value **parts = NEW_ARRAY(n->g->arena, Value *, s->n);
+    for (int i = 0; i < s->n; i++) parts[i] = onnx_insert(n, s->items[i], 0);
+    return b_concat(n->g, 0, s->n, parts);
+}
+
+Value *onnx_sequence_joined(OnnxNode *n, const Value *first, Value *rows) {
+    int count;
+    bool empty = onnx_sequence_items(first, &count) && !count;
+    Value *before = empty ? NULL : onnx_sequence_rows(n, first);
+    if (!empty && !before) return NULL;
+    return onnx_sequence_of_rows(n->g, empty ? rows : b_concat(n->g, 0, 2, (Value *[]){ before, rows }));
+}
+
+// ---------------------------------------------------------------- what a loop carries
+
+Value *onnx_sequence_carried(Graph *g) {
+    Sequence *s = NEW(g->arena, Sequence);
+    s->carried = true;
+    return &s->stand_in;
+}
+
+Value *onnx_sequence_appended(const Value *v) {
+    const Sequence *s = onnx_is_sequence(v) ? (const Sequence *)v : NULL;
+    return s && s->before ? s->items[0] : NULL;
+}
+
+// ---------------------------------------------------------------- operators
+
+// Input i as an index from the front, negative ones counted from the end; NULL: absent, or with a diagnostic.
+static Value *index_of(OnnxNode *n, int i, const Sequence *s) {
+    Value *at = onnx_optional(n, i) ? onnx_scalar_of(n, n->in[i]) : NULL, *length = at ? onnx_number(n, length_of(s)) : NULL;
+    return at && length ? ONNX_MAP(n, "x < 0 ? x + y : x", "x y", b_cast(n->g, at, DT_I64), length) : NULL;
+}
+
+Value *stacked_at(OnnxNode *n, const Sequence *s) { return b_gather(n->g, s->rows, index_of(n, 1, s), 0); }
+
+Value *stacked_insert(OnnxNode *n, const Sequence *s, Value *v) {
+    Value *last_row = onnx_insert(n, v, 0), *all = last_row ? b_concat(n->g, 0, 2, (Value *[]){ s->rows, last_row }) : NULL;
+    if (!all || !onnx_optional(n, 2)) return onnx_sequence_of_rows(n->g, all);
+    Value *order = onnx_iota(n, 1, all->type.dim, 0, DT_I64), *at = index_of(n, 2, s), *last = onnx_number(n, length_of(s));
+    if (!order || !at || !last) return NULL;
+    return onnx_sequence_of_rows(n->g, b_gather(n->g, all, ONNX_MAP(n, "x < y ? x : x == y ? z : x - 1", "x y z", order, at, last), 0));
+}
+
+Value *stacked_erase(OnnxNode *n, const Sequence *s) {
+    Dim left = dim_sub(n->g, length_of(s), 1);
+    if (dim_lower(n->g, left) < 0) return onnx_fail(n, "the sequence may be empty; --sequence NAME=1..N says that it is not");
+    if (!onnx_optional(n, 1)) return onnx_sequence_of_rows(n->g, onnx_part(n, s->rows, 0, 0, left));
+    Value *order = onnx_iota(n, 1, &left, 0, DT_I64), *at = index_of(n, 1, s);
+    if (!order || !at) return NULL;
+    return onnx_sequence_of_rows(n->g, b_gather(n->g, s->rows, ONNX_MAP(n, "x < y ? x : x + 1", "x y", order, at), 0));
+}
+
+Value *stacked_length(OnnxNode *n, const Sequence *s) { return onnx_number(n, length_of(s)); }
+
+// The first axis as axis `to` of the result.
+static Value *first_axis_to(OnnxNode *n, Value *v, int to) {
+    int perm[MAX_RANK];
+    for (int i = 0; i < v->type.rank; i++) perm[i] = i < to ? i + 1 : i == to ? 0 : i;
+    return b_transpose(n->g, v, perm);
+}
+
+Value *stacked_concat(OnnxNode *n, const Sequence *s) {
+    bool fresh = onnx_int(n, "new_axis", 0) != 0;
+    int axis, rank = s->rows->type.rank;
+    if (!onnx_axis(n, onnx_int(n, "axis", 0), rank - 1 + fresh, &axis)) return NULL;
+    Value *v = first_axis_to(n, s->rows, axis);
+    if (fresh || !v) return v;
+    Dim dims[MAX_RANK];                                 // [.., length, size, ..] -> [.., length * size, ..]
+    for (int i = 0; i < rank - 1; i++) dims[i] = i < axis ? v->type.dim[i] : i == axis ? dim_mul(n->g, v->type.dim[i], v->type.dim[i + 1]) : v->type.dim[i + 1];
+    return b_reshape(n->g, v, rank - 1, dims);
+}
+
+Value *stacked_split(OnnxNode *n, Value *x, int axis, bool keep) {
+    int perm[MAX_RANK];
+    for (int i = 0; i < x->type.rank; i++) perm[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+    Value *rows = b_transpose(n->g, x, perm);
+    return onnx_sequence_of_rows(n->g, keep ? onnx_insert(n, rows, axis + 1) : rows);
+}
+
+// ---------------------------------------------------------------- SequenceMap
+
+// The sequences among the inputs as rows, all as long as the first.
+static bool map_inputs(OnnxNode *n, Value **rows) {
+    for (int i = 0; i < n->n_in; i++) {
+        if (!onnx_is_sequence(n->in[i])) continue;
+        if (!(rows[i] = onnx_sequence_rows(n, n->in[i]))) return false;
+        Value *first = onnx_iota(n, 1, rows[0]->type.dim, 0, DT_I64), *other = onnx_iota(n, 1, rows[i]->type.dim, 0, DT_I64);
+        if (rows[i]->type.dim[0] != rows[0]->type.dim[0] && !b_binary(n->g, OP_Add, first, other)) return false;      // nobody reads the sum; it wants equal sizes
+    }
+    return true;
+}
+
+Value *stacked_map(OnnxNode *n) {
+    Graph *outer = n->g, *g = graph_body(outer, "map");
+    Value **rows = NEW_ARRAY(g->arena, Value *, n->n_in + 1), **in = NEW_ARRAY(g->arena, Value *, n->n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
+    if (!map_inputs(n, rows)) return NULL;
+    Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));
+    graph_input(g, "condition", type_make(DT_BOOL, 0, NULL));
+    n->g = g;
+    for (int i = 0; i < n->n_in; i++) in[i] = rows[i] ? b_gather(g, rows[i], number, 0) : n->in[i];
+    bool ok = onnx_subgraph(n, "body", n->n_in, in, n->n_out, out);
+    n->g = outer;
+    if (!ok) return NULL;
+    graph_output(g, b_scalar(g, DT_BOOL, 1), "condition");
+    for (int i = 0; i < n->n_out; i++) graph_output(g, out[i], NULL);
+    Node *node = graph_node(outer, OP_Loop, 2, (Value *[]){ NULL, NULL }, n->n_out);
+    node->bodies = NEW(outer->arena, Graph *);
+    node->bodies[0] = g;
+    node->n_bodies = 1;
+    node_set_ints(node, "trips", rows[0]->type.dim, 1);
+    if (!onnx_finish(node)) return NULL;
+    for (int i = 0; i < n->n_out; i++) n->out[i] = onnx_sequence_of_rows(outer, node->out[i]);
+    return n->out[0];
+}
