@@ -57,6 +57,7 @@ static bool poisoned(const uint8_t *from, const uint8_t *end) {
 
 static bool region_open(Region *r, size_t bytes, const char *name) {
     r->page = (size_t)sysconf(_SC_PAGESIZE);
+    if (bytes / r->page > (size_t)sysconf(_SC_PHYS_PAGES) / 2) return false;   // all of it would be written: no machine to bring down for loose bounds
     r->bytes = bytes;
     r->name = name;
     r->inner_bytes = round_up(round_up(bytes, MARGIN) + 2 * MARGIN, r->page);
@@ -224,6 +225,29 @@ static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
     return region_intact(&j->work) ? NULL : "wrote outside the workspace";
 }
 
+typedef struct Sizes { Graph *graph; const Inputs *in; } Sizes;
+
+// The size that an input's shape gives a symbol; the symbol itself where only the run finds out.
+static Dim size_given(void *ctx, int number) {
+    const Sizes *s = ctx;
+    int n;
+    Dim symbol = dim_symbol(s->graph, graph_symbols(s->graph, &n)[number].name);
+    for (int i = 0; i < s->in->n; i++) {
+        const Type *t = &s->graph->inputs.at[i]->type;
+        for (int k = 0; k < t->rank; k++)
+            if (t->dim[k] == symbol) return s->in->at[i]->type.dim[k];
+    }
+    return symbol;
+}
+
+// The bytes of an output for these inputs, or the most that it can have.
+static size_t output_bytes(Graph *g, const Inputs *in, const Type *output) {
+    Type t = *output;
+    Sizes sizes = { g, in };
+    for (int k = 0; k < t.rank; k++) t.dim[k] = dim_subst(g, t.dim[k], size_given, &sizes);
+    return (size_t)(type_is_static(&t) ? type_bytes(&t) : type_bytes_upper(g, output));
+}
+
 static bool job_open(Arena *a, Job *j, const Inputs *in) {
     const Built *b = j->built;
     const Graph *g = b->plan->graph;
@@ -250,7 +274,7 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
     }
     for (int i = 0; ok && i < j->n_out; i++) {
         const Type *t = &g->outputs.at[i]->type;
-        size_t bytes = (size_t)type_bytes_upper(g, t);
+        size_t bytes = output_bytes(b->plan->graph, in, t);
         ok = region_open(&j->out[i], bytes, g->output_names.at[i]);
         if (!ok) break;
         if (t->dtype == DT_STRING) memset(j->out[i].data, 0, bytes);        // pointers
@@ -289,7 +313,7 @@ static const char *take_strings(Arena *a, const Job *j, Tensor *t) {
 
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout) {
     Job j = { .built = b };
-    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout) : "not enough memory for the buffers";
+    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout) : "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
     const Graph *g = b->plan->graph;
     for (int i = 0; !why && i < j.n_out; i++) {
         Type t = g->outputs.at[i]->type;
@@ -314,7 +338,7 @@ static int compare_floats(const void *x, const void *y) {
 
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
     Job j = { .built = b, .seconds = seconds > 1e-3 ? seconds : 1e-3 };
-    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout + (int)(2 * seconds)) : "not enough memory for the buffers";
+    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout + (int)(2 * seconds)) : "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
     if (!why) {
         int n = j.shared->samples;
         qsort(j.shared->ms, (size_t)n, sizeof *j.shared->ms, compare_floats);
