@@ -187,8 +187,10 @@ static void copy(Run *r, int depth, Value *to, const char *advance, Value *from)
     const Graph *g = r->p->plan->graph;
     if (to == from || type_count_upper(g, &from->type) == 0) return;
     line(r, depth);
-    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %s);\n", value_place(r, to), advance, bytes_text(r->g->arena, g, &from->type));     // zeros: region.c
-    else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", value_place(r, to), advance, value_place(r, from), bytes_text(r->g->arena, g, &from->type));
+    const char *bytes = bytes_text(r->g->arena, g, &from->type);
+    if (!type_is_static(&from->type)) bytes = arena_printf(r->g->arena, "(size_t)(%s)", bytes);
+    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %s);\n", value_place(r, to), advance, bytes);      // zeros: region.c
+    else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", value_place(r, to), advance, value_place(r, from), bytes);
 }
 
 static void print_steps(Run *r, const Plan *plan, int depth);
