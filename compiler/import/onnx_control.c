@@ -218,7 +218,6 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
     return n->out[0];
 }
 
-<<<<<<< HEAD
 // Does the body give its condition on as it is?
 static bool keeps_condition(const Graph *body) {
     const Value *v = body->outputs.at[0];
@@ -226,8 +225,6 @@ static bool keeps_condition(const Graph *body) {
     return v == body->inputs.at[1];
 }
 
-// The iterations at run time.
-=======
 // Sequences that the body grows by one element each time, as outputs stacked after the others: body (condition, carried, scanned), `plain` without
 // them; from[i]: where output i of the loop is then. False with a diagnostic when the body does anything else with one.
 static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *plain, int *from) {
@@ -253,7 +250,6 @@ static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *
 }
 
 // The iterations at run time. Where outputs are stacked, their number is a dimension.
->>>>>>> 7c1aff3 (import: sequences of any length up to a bound)
 static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
     Iteration plain;
     int *from = NEW_ARRAY(n->g->arena, int, n->n_out + 1), one;
@@ -263,18 +259,16 @@ static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *con
     if (!body || !loop_grow(n, it, body, &plain, from)) return false;
     DimValue known;
     Dim count;                                          // what is stacked has as many parts as there are iterations
-    bool symbolic = plain.n_scanned && trips && onnx_dim_values(n->g, trips, &known, &one) && known.symbolic, measured = plain.n_scanned && trips && !symbolic && !value_const(trips);
+    bool stacks = plain.n_scanned && trips, certain = !condition || value_const(condition);
+    bool symbolic = stacks && certain && onnx_dim_values(n->g, trips, &known, &one) && known.symbolic, measured = stacks && !symbolic && !value_const(trips);
     if (symbolic) count = known.v;
     if (measured) {
         Value *list = b_reshape(n->g, ONNX_MAP(n, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
-<<<<<<< HEAD
         if (condition && keeps_condition(body)) {       // all iterations or none
             list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) : NULL;
             trips = b_reshape(n->g, list, 0, NULL);
             condition = NULL;
         }
-        if (!onnx_measure(n, list, 0, it->n_carried, 0, 0, NO_LIMIT, &count)) return false;
-=======
         if (!onnx_measure(n, list, 0, it->n_scanned ? it->n_carried : 0, 0, 0, NO_LIMIT, &count)) return false;
     }
     Node *node = loop_finish(n, &plain, body, trips, condition, symbolic || measured ? &count : NULL);
@@ -282,7 +276,6 @@ static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *con
         bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
         n->out[i] = sequence ? onnx_sequence_joined(n, it->carried[i], node->out[from[i]]) : node->out[from[i]];
         if (!n->out[i]) return false;
->>>>>>> 7c1aff3 (import: sequences of any length up to a bound)
     }
     return node != NULL;
 }
