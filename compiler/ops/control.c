@@ -53,6 +53,19 @@ bool loop_trips(const Node *n, Dim *out) {
     return true;
 }
 
+// Does the type have sizes that an iteration measures? Others may differ.
+static bool measured_inside(const Graph *body, const Type *t) {
+    int count;
+    const Symbol *all = graph_symbols(graph_root(body), &count);
+    for (int i = 0; i < count; i++) {
+        const Graph *g = all[i].from ? all[i].from->graph : NULL;
+        while (g && g != body) g = g->parent;
+        for (int k = 0; g && k < t->rank; k++)
+            if (dim_uses(body, t->dim[k], i)) return true;
+    }
+    return false;
+}
+
 bool shape_loop(Node *n) {
     const Graph *b = n->bodies[0];
     int carried = n->n_in - 2, scanned = n->n_out - carried;
@@ -73,6 +86,10 @@ bool shape_loop(Node *n) {
     }
     for (int i = carried; i < n->n_out; i++) {
         const Type *t = &b->outputs.at[1 + i]->type;
+        if (measured_inside(b, t)) {
+            diag_error(n->loc, "Loop would stack output %d, %s, whose size each iteration finds out", i, type_text(n->graph->arena, b, t));
+            return false;
+        }
         if (t->rank == MAX_RANK) {
             diag_error(n->loc, "Loop would stack output %d to more than %d dimensions", i, MAX_RANK);
             return false;
