@@ -67,12 +67,11 @@ bool dims_agree(Node *n, Dim a, Dim b) {
 }
 
 bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b) {
-    if (!type_broadcast(out, a, b)) return false;
     for (int i = 1; i <= a->rank && i <= b->rank; i++) {
         Dim x = a->dim[a->rank - i], y = b->dim[b->rank - i];
         if (x != 1 && y != 1 && !dims_agree(n, x, y)) return false;
     }
-    return true;
+    return type_broadcast(out, a, b);
 }
 
 Dim dim_offset(Graph *g, Dim d, int64_t k) {
