@@ -6,6 +6,7 @@
 // depends on the scale, a product with a matrix of weights over the axis and what repeats beyond its ends.
 #include "import/onnx_resize.h"
 
+#include <math.h>
 #include <string.h>
 
 // One axis: its size, its new size (also as f64 scalars), scale and region as f64 scalars.
@@ -119,6 +120,19 @@ static bool read_lists(OnnxNode *n, const Resize *r, Value *lengths, int scales_
     return *sizes != NULL;
 }
 
+// floor(old * scale) as an expression of the old size: a constant scale, which was 32 bits wide, is an integer over a power of two.
+static bool scaled_size(Graph *g, Dim old, const Tensor *scales, int i, Dim *out) {
+    enum { SIGNIFICANT = 24 };
+    double scale = scales ? tensor_get_f(scales, i) : 0, halves = 1;
+    while (scale != floor(scale) && halves < 1 << SIGNIFICANT) {
+        scale *= 2;
+        halves *= 2;
+    }
+    if (!(scale > 0) || scale != floor(scale) || scale > INT32_MAX || dim_upper(g, old) > INT32_MAX) return false;
+    *out = dim_div(g, dim_mul(g, old, (Dim)scale), (Dim)halves);
+    return true;
+}
+
 Value *onnx_resize_run(OnnxNode *n, const Resize *r, const int64_t *axes, int scales_at) {
     Value *x = n->in[0], *scales, *sizes, *roi = NULL;
     DType d = x->type.dtype, wide = dtype_is_float(d) ? onnx_wide(d) : DT_F32;
@@ -135,7 +149,7 @@ Value *onnx_resize_run(OnnxNode *n, const Resize *r, const int64_t *axes, int sc
         RunAxis p = { .axis = (int)axes[i] };
         Tensor *scale = value_const(scales);
         if (scale && tensor_get_f(scale, i) == 1 && !roi) continue;
-        if (!onnx_measure(n, sizes, i, 0, p.axis, 0, NO_LIMIT, &p.out)) return NULL;
+        if (!(scales_at >= 0 && scaled_size(n->g, old[i], scale, i, &p.out)) && !onnx_measure(n, sizes, i, 0, p.axis, 0, NO_LIMIT, &p.out)) return NULL;
         p.scale = scalar_at(n, scales, i);
         p.n = b_cast(n->g, scalar_at(n, lengths, i), DT_F64);
         p.m = b_cast(n->g, scalar_at(n, sizes, i), DT_F64);
