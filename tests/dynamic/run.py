@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Models with sizes known at run time only: one compiled file must be right at each of them, with Python's standard library alone.
+
+Out: for each model, target and C compiler two cases: `burncc verify` over all its sizes, and drive.py, which calls the generated functions from C,
+in buffers of exactly the run-time sizes under the sanitizers, and with what they must refuse.
+"""
+import json
+import pathlib
+import shutil
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import cases        # noqa: E402
+import harness      # noqa: E402
+import onnx_wire    # noqa: E402
+
+
+def write(folder, case):
+    """The model in ONNX's test layout, and for drive.py spec.json and each input's bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(case.bytes)
+    spec = {"bounds": case.bounds, "inputs": [[n, d] for n, _, d in case.inputs], "outputs": [n for n, _, _ in case.outputs], "sets": []}
+    for k, (sizes, ins, outs) in enumerate(case.sets()):
+        data = folder / f"test_data_set_{k}"
+        data.mkdir(exist_ok=True)
+        for what, ends, tensors in (("input", case.inputs, ins), ("output", case.outputs, outs)):
+            for i, ((name, dtype, _), t) in enumerate(zip(ends, tensors, strict=True)):
+                (data / f"{what}_{i}.pb").write_bytes(onnx_wire.tensor(name, dtype, t.flat, t.shape))
+                (data / f"{what}_{i}.bin").write_bytes(onnx_wire.pack(dtype, t.flat))
+        spec["sets"].append({"sizes": sizes, "in": [t.shape for t in ins], "out": [t.shape for t in outs]})
+    (folder / "spec.json").write_text(json.dumps(spec))
+
+
+def main():
+    p = harness.arguments(__doc__.splitlines()[0], cflags="-O1")
+    p.add_argument("--targets", default="portable,generic", help="burncc targets, comma-separated")
+    p.add_argument("--ccs", default="gcc,clang", help="C compilers, comma-separated; those missing are left out")
+    p.add_argument("--only-write", type=pathlib.Path, metavar="DIR", help="write the models there and stop")
+    args = harness.parse(p)
+    root = (args.only_write or pathlib.Path(args.cache) / "dynamic").resolve()
+    for case in cases.ALL:
+        write(root / case.name, case)
+    if args.only_write:
+        return 0
+    runs = []
+    for target in args.targets.split(","):
+        for cc in [c for c in args.ccs.split(",") if shutil.which(c)] or [args.cc]:
+            for case in cases.ALL:
+                folder, dims = root / case.name, [f"--dim={n}={lo}..{hi}" for n, (lo, hi) in case.bounds.items()]
+                command = [args.burncc, "verify", str(folder / "model.onnx"), *dims, "--target", target, "--rtol", "1e-5", "--atol", "2e-6", "--quiet"]
+                runs.append(harness.Case(f"{case.name}:{target}:{cc}", f"{target} {cc}", ["env", f"CC={cc}"] + command))
+                drive = [sys.executable, str(HERE / "drive.py"), str(pathlib.Path(args.burncc).resolve()), str(folder), target, cc]
+                if not args.sanitize:               # drive.py always does
+                    runs.append(harness.Case(f"{case.name}:{target}:{cc}:drive", f"{target} {cc} drive", drive))
+    return harness.run(runs, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
