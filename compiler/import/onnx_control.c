@@ -24,7 +24,23 @@ static bool branches_differ(OnnxNode *n, int i, const char *how) {
     return false;
 }
 
-// Sequences become their elements, of which both branches must have as many. lengths[i]: of output i, -1 when it is a tensor, -2 when it holds nothing.
+// A branch's sequence as one tensor; `other` is that of the other branch, whose elements an empty one would have.
+static Value *branch_rows(OnnxNode *n, Graph *branch, Value *v, Value *other) {
+    OnnxNode inner = *n;
+    int count, count_other;
+    bool empty = onnx_sequence_items(v, &count) && !count;
+    Value *const *items = onnx_sequence_items(other, &count_other), *stack = onnx_sequence_stack(other);
+    inner.g = branch;
+    branch->loc = n->loc;
+    if (!empty) return onnx_sequence_rows(&inner, v);
+    Type t = stack ? stack->type : items[0]->type;
+    if (!stack && t.rank < MAX_RANK) memmove(t.dim + 1, t.dim, sizeof *t.dim * (size_t)t.rank++);
+    t.dim[0] = 0;
+    return onnx_filled(&inner, t.dtype, 0, t.rank, t.dim);
+}
+
+// Sequences of one length become their elements, others one tensor. lengths[i]: of output i, -1 when it is a tensor, -2 when it holds nothing, -3 for
+// a sequence as one tensor.
 static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) {
     Graph flat[2] = { *branch[0], *branch[1] };
     for (int side = 0; side < 2; side++) {
@@ -38,10 +54,15 @@ static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) 
         Value *const *items[2] = { onnx_sequence_items(v[0], &count[0]), onnx_sequence_items(v[1], &count[1]) };
         bool nothing[2] = { v[0] == onnx_absent(), v[1] == onnx_absent() };
         if (nothing[0] != nothing[1]) return branches_differ(n, i, "holds something in one branch only");
-        if (!items[0] != !items[1]) return branches_differ(n, i, "is a sequence in one branch only");
-        if (count[0] != count[1]) return branches_differ(n, i, "is a sequence of another length in each branch");
-        lengths[i] = nothing[0] ? -2 : items[0] ? count[0] : -1;
-        for (int side = 0; side < 2 && !nothing[0]; side++)
+        if (onnx_is_sequence(v[0]) != onnx_is_sequence(v[1])) return branches_differ(n, i, "is a sequence in one branch only");
+        bool rows = onnx_is_sequence(v[0]) && !nothing[0] && (!items[0] || !items[1] || count[0] != count[1]);
+        lengths[i] = nothing[0] ? -2 : rows ? -3 : items[0] ? count[0] : -1;
+        for (int side = 0; side < 2 && rows; side++) {
+            Value *one = branch_rows(n, branch[side], v[side], v[1 - side]);
+            if (!one) return false;
+            graph_output(&flat[side], one, NULL);
+        }
+        for (int side = 0; side < 2 && !nothing[0] && !rows; side++)
             for (int k = 0; k < (items[0] ? count[0] : 1); k++) graph_output(&flat[side], items[0] ? items[side][k] : v[side], NULL);
     }
     for (int side = 0; side < 2; side++) {
@@ -124,8 +145,9 @@ Value *onnx_if(OnnxNode *n) {
         if (!(out[i] = l[i].is ? unlevel(n, node->out[at], node->out[at + 1], &l[i]) : node->out[at])) return NULL;
     at = 0;
     for (int i = 0; i < n->n_out; i++) {
-        n->out[i] = lengths[i] == -2 ? onnx_absent() : lengths[i] == -1 ? out[at] : onnx_sequence_of(n->g, lengths[i], out + at);
-        at += lengths[i] == -2 ? 0 : lengths[i] == -1 ? 1 : lengths[i];
+        int k = lengths[i];
+        n->out[i] = k == -2 ? onnx_absent() : k == -3 ? onnx_sequence_of_rows(n->g, out[at]) : k == -1 ? out[at] : onnx_sequence_of(n->g, k, out + at);
+        at += k == -2 ? 0 : k < 0 ? 1 : k;
     }
     if (!yes->outputs.n) graph_remove(n->g, node);
     return n->out[0];

@@ -153,6 +153,15 @@ Value *onnx_concat_from_sequence(OnnxNode *n) {
     return b_concat(n->g, axis, s->n, items);
 }
 
+// Parts of sizes that the program computes.
+static Value *split_run(OnnxNode *n, int axis) {
+    OnnxNode parts = *n;
+    if (!dim_is_const(n->in[1]->type.dim[0]) || n->in[1]->type.dim[0] > MAX_DIM_VALUES) return onnx_fail(n, "the number of parts is not known, or too large");
+    parts.n_out = (int)n->in[1]->type.dim[0];
+    parts.out = NEW_ARRAY(n->g->arena, Value *, parts.n_out + 1);
+    return onnx_split_run(&parts, axis) ? sequence_list(n, parts.n_out, parts.out) : NULL;
+}
+
 // Parts of given sizes, of one size (the last may be smaller), or single slices.
 Value *onnx_split_to_sequence(OnnxNode *n) {
     int axis, count = 0;
@@ -161,6 +170,7 @@ Value *onnx_split_to_sequence(OnnxNode *n) {
     Value *x = n->in[0], *split = onnx_optional(n, 1);
     bool keep = onnx_int(n, "keepdims", 1) != 0, equal = !split || split->type.rank == 0;
     if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
+    if (split && split->type.rank == 1 && !onnx_knows(n, 1)) return split_run(n, axis);
     if (split && !onnx_ints_input(n, 1, "the list of sizes", sizes, &count, MAX_DIM_VALUES)) return NULL;
     bool single = equal && sizes[0] == 1;
     if (!dim_is_const(x->type.dim[axis]) && single) return stacked_split(n, x, axis, split || keep);

@@ -631,6 +631,33 @@ def sequence_branches():
     return Model(nodes, [("c", BOOL, ()), ("x", FLOAT, (5,))], [("y", ("sequence", FLOAT), None)], sets)
 
 
+def sequence_unequal_branches():
+    """Sequences of another length in each branch."""
+    def branch(name, ops):
+        nodes = [node(op, ["x"], [f"{name}{i}"]) for i, op in enumerate(ops)]
+        nodes.append(node("SequenceConstruct", [f"{name}{i}" for i in range(len(ops))], [name]) if ops else node("SequenceEmpty", [], [name], dtype=FLOAT))
+        return ("graph", graph(nodes, [], [value_info(name, ("sequence", FLOAT), None)], name=name))
+    nodes = [node("If", ["c"], ["y"], then_branch=branch("yes", ("Neg", "Abs", "Relu")), else_branch=branch("no", ("Identity",))), node("SequenceLength", ["y"], ["n"]),
+             node("If", ["c"], ["z"], then_branch=branch("some", ("Abs", "Neg")), else_branch=branch("none", ()))]
+    x = numbers(96, 5)
+    absolute, minus = [abs(v) for v in x], [-v for v in x]
+    sets = [([True, x], [[minus, absolute, [relu(v) for v in x]], 3, [absolute, minus]]), ([False, x], [[x], 1, []])]
+    return Model(nodes, [("c", BOOL, ()), ("x", FLOAT, (5,))], [("y", ("sequence", FLOAT), None), ("n", INT64, ()), ("z", ("sequence", FLOAT), None)], sets)
+
+
+def sequence_split():
+    """Parts whose sizes the program computes, and single rows of an axis whose size it is told."""
+    nodes = [node("SplitToSequence", ["x", "sizes"], ["parts"], axis=0), node("SequenceInsert", ["parts", "sum"], ["more"]),
+             node("ReduceSum", ["x"], ["sum"], keepdims=0), node("SplitToSequence", ["x"], ["rows"], axis=0, keepdims=0), node("ConcatFromSequence", ["rows"], ["again"], axis=0)]
+    nodes = nodes[:1] + nodes[2:3] + nodes[1:2] + nodes[3:]
+    sets = []
+    for a, b in (2, 3), (4, 1):
+        x = [numbers(400 + 10 * a + i, 2) for i in range(a + b)]
+        sets.append(([x, [a, b]], [[x[:a], x[a:], sum(map(sum, x))], x, [v for row in x for v in row]]))
+    several = ("sequence", FLOAT)
+    return Model(nodes, [("x", FLOAT, ("rows", 2)), ("sizes", INT64, (2,))], [("more", several, None), ("rows", several, (2,)), ("again", FLOAT, (None,))], sets)
+
+
 def optional_ends():
     """Optional inputs that are there or not, and what is made of them."""
     yes = graph([node("OptionalGetElement", ["o"], ["inside"])], [], [value_info("inside", FLOAT, (3,))], name="yes")
@@ -664,4 +691,4 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, 
        argmax_ties, top_k, casts, half_steps, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
-       sequence_grown, optional_ends, image_decoder)
+       sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
