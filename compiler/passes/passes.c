@@ -78,6 +78,10 @@ void rewrite_set(Rewrite *r, Value *old, Value *with) {
     r->to.at[old->id] = with;
     r->changed = true;
     if (!with->name && !with->is_input) with->name = old->name;
+    int n;
+    Symbol *all = graph_symbols(old->graph, &n);
+    for (int i = 0; i < n; i++)
+        if (all[i].from == old) all[i].from = rewrite_get(r, with);
 }
 
 Value *rewrite_get(const Rewrite *r, Value *v) {

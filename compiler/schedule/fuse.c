@@ -340,6 +340,17 @@ static void find_sizes(Fuser *f, Value *v) {
     }
 }
 
+// What a size is measured from may have become a constant.
+static void find_constant_sizes(Fuser *f) {
+    int n;
+    const Symbol *all = graph_symbols(f->plan->graph, &n);
+    for (int i = 0; i < n; i++) {
+        bool first = all[i].from && all[i].from->data && all[i].from->graph == f->plan->graph;
+        for (int k = 0; k < i; k++) first = first && all[k].from != all[i].from;
+        if (first) find_sizes(f, all[i].from);
+    }
+}
+
 bool fuse_graph(Plan *p) {
     Fuser f = { .plan = p, .arena = p->arena };
     int errors = diag_errors();
@@ -353,6 +364,7 @@ bool fuse_graph(Plan *p) {
         if (wanted) fuse_node(&f, n);
     }
     for (int i = 0; i < p->graph->inputs.n; i++) find_sizes(&f, p->graph->inputs.at[i]);
+    find_constant_sizes(&f);
     for (int i = f.found.n - 1; i >= 0; i--) VEC_PUSH(p->arena, p->kernels, f.found.at[i]);
     return diag_errors() == errors;
 }
