@@ -121,6 +121,22 @@ static Value *unlevel(OnnxNode *n, Value *all, Value *dims, const Leveled *l) {
     return b_reshape(n->g, onnx_part(n, all, 0, 0, type_size(n->g, &t)), l->rank, shape);
 }
 
+Value *onnx_choose(OnnxNode *n, Value *condition, OnnxBranch *yes, OnnxBranch *no, void *of) {
+    Graph *branch[2] = { graph_body(n->g, "then"), graph_body(n->g, "else") };
+    for (int i = 0; i < 2; i++) {
+        OnnxNode inner = *n;
+        inner.g = branch[i];
+        branch[i]->loc = n->loc;
+        Value *v = (i ? no : yes)(&inner, of);
+        if (!v) return NULL;
+        graph_output(branch[i], v->def && v->graph == branch[i] ? v : b_unary(branch[i], OP_Identity, v), NULL);
+    }
+    Node *node = graph_node(n->g, OP_If, 1, &condition, 1);
+    node->bodies = arena_copy(n->g->arena, branch, sizeof branch);
+    node->n_bodies = 2;
+    return condition ? onnx_finish(node) : NULL;
+}
+
 Value *onnx_if(OnnxNode *n) {
     Tensor *t;
     if (!onnx_inputs(n, 1) || !known_number(n, n->in[0], &t)) return NULL;

@@ -99,6 +99,29 @@ static Value *transform(OnnxNode *n, Value *x, int axis, int64_t length, bool in
     return onnx_swap(n, b_reshape(n->g, v, rank, out.dim), axis, at);
 }
 
+// Which axis of known sizes it is decides at run time between transforms that are all known.
+typedef struct Choice { Value *x, *axis; int at; bool inverse; } Choice;
+
+static Value *transform_here(OnnxNode *n, void *of) {
+    const Choice *c = of;
+    return transform(n, c->x, c->at, c->x->type.dim[c->at], c->inverse, false);
+}
+
+static OnnxBranch transform_along;
+
+static Value *transform_next(OnnxNode *n, void *of) {
+    Choice next = *(const Choice *)of;
+    next.at++;
+    return transform_along(n, &next);
+}
+
+static Value *transform_along(OnnxNode *n, void *of) {
+    const Choice *c = of;
+    if (c->at == c->x->type.rank - 2) return transform_here(n, of);
+    Value *here = ONNX_MAP(n, arena_printf(n->g->arena, "x == %d", c->at), "x", c->axis);
+    return onnx_choose(n, here, transform_here, transform_next, of);
+}
+
 Value *onnx_dft(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
@@ -106,7 +129,10 @@ Value *onnx_dft(OnnxNode *n) {
     int64_t given = -2, length;
     bool inverse = onnx_int(n, "inverse", 0) != 0, onesided = onnx_int(n, "onesided", 0) != 0, known = onnx_knows(n, 1);
     if (n->opset < 20) given = onnx_int(n, "axis", 1);
-    else if (!onnx_knows(n, 2)) return onnx_dft_run(n, n->in[2], inverse, onesided);
+    else if (!onnx_knows(n, 2) && !onesided && !onnx_optional(n, 1) && type_is_static(&x->type) && x->type.rank > 1) {
+        Value *at = onnx_normal_axes(n, b_cast(n->g, onnx_scalar_of(n, n->in[2]), DT_I64), x->type.rank);
+        return transform_along(n, &(Choice){ x, at, 0, inverse });
+    } else if (!onnx_knows(n, 2)) return onnx_dft_run(n, n->in[2], inverse, onesided);
     else if (onnx_optional(n, 2) && !onnx_ints_input(n, 2, "the axis", &given, &count, 1)) return NULL;
     if (!known) return onnx_dft_run(n, onnx_number(n, given < 0 ? given + x->type.rank : given), inverse, onesided);
     if (x->type.rank < 2 || !onnx_axis(n, given, x->type.rank, &axis) || axis == x->type.rank - 1) return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
