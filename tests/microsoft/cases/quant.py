@@ -103,3 +103,27 @@ for name, dtype in (("u8", np.uint8), ("i8", np.int8), ("u16", np.uint16), ("i16
     add(name, "DequantizeLinear", [x, F(0.03), dtype(100)], tolerance=EXACT)
     add(f"{name}_axis", "DequantizeLinear", [x, r.f(3, lo=0.01, hi=0.1), zero], tolerance=EXACT, axis=0)
 add("i32", "DequantizeLinear", [r.i32(3, 17, lo=-9999, hi=9999), F(0.03)], tolerance=EXACT)
+
+# ---- DynamicQuantizeLSTM: the state is quantised by the range of the whole batch
+op = "DynamicQuantizeLSTM"
+T, B, I, H = 5, 3, 7, 6
+
+
+def lstm(name, directions=1, batch=B, columns=False, bias=True, state=True, weights=r.i8, **attributes):
+    size = (directions, 4 * H) if columns else (directions,)
+    zero = np.zeros(size, np.int8) if weights == r.i8 else np.full(size, 128, np.uint8)
+    scales = [r.f(*size, lo=0.004, hi=0.006), zero, r.f(*size, lo=0.004, hi=0.006), zero]
+    states = [r.f(directions, batch, H), r.f(directions, batch, H)] if state else [None, None]
+    constants = (1, 2, 8, 9, 10, 11)
+    add(name, op, [r.f(T, batch, I), weights(directions, I, 4 * H), weights(directions, H, 4 * H), r.f(directions, 8 * H) if bias else None, None, *states, None, *scales],
+        outputs=3, constant=constants, hidden_size=H, **attributes)
+
+
+lstm("plain")
+lstm("one", batch=1)
+lstm("no_state", state=False)
+lstm("no_bias", bias=False, state=False)
+lstm("columns", columns=True)
+lstm("unsigned", weights=r.u8)
+lstm("reverse", direction="reverse")
+lstm("both", directions=2, columns=True, direction="bidirectional")

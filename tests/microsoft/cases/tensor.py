@@ -60,7 +60,7 @@ def ngrams(size):
 for size in (1, 2, 3):
     add(f"{size}", "NGramRepeatBlock", [r.i64(3, 12, hi=3), r.f(3, 5)], ngram_size=size, tolerance=EXACT, expect=ngrams(size))
 words = r.i32(6, 9, lo=1, hi=20)
-words[np.arange(9)[None] >= np.array([9, 4, 3, 2, 1, 0])[:, None]] = 0
+words[np.arange(9)[None] >= np.array([9, 4, 3, 2, 1, 1])[:, None]] = 0
 add("plain", "WordConvEmbedding", [words, r.f(5, 1, 3, 4), r.f(5), r.f(20, 4)])
 add("attributes", "WordConvEmbedding", [words[:3], r.f(5, 1, 2, 4), r.f(5), r.f(20, 4)], embedding_size=5, conv_window_size=2, char_embedding_size=4)
 
