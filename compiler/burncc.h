@@ -553,6 +553,7 @@ struct Options {
     Target machine;
     VEC(SequenceOption) sequences;                      // --sequence
     VEC(const char *) absent;                           // --absent: optional inputs that hold nothing
+    int64_t largest_size;                               // verify: of the recorded outputs; the bound of sizes that nothing else bounds is at least this
     VEC(FrozenInput) frozen;                            // --freeze: inputs that import turns into constants of these values
     double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
     int timeout;                                        // seconds that one run of generated code may take

@@ -111,6 +111,7 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
     text_init(&diagnostics, a);
     *compiled = false;
     for (int i = 0; i < own->dims.n; i++) text_printf(&key, "%s=%lld..%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo, (long long)own->dims.at[i].hi);
+    text_printf(&key, "<=%lld ", (long long)own->largest_size);
     sequences_key(a, own, &key);
     text_append(&key, "", 0);
     *frozen = freeze(a, own, signature, in, how, &key);

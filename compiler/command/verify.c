@@ -227,6 +227,15 @@ static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *decl
 
 // ---------------------------------------------------------------- one data set, all data sets
 
+// The recorded outputs say how large results are that the model leaves open.
+static int64_t largest_size(const Recorded *r, int64_t least) {
+    for (int i = 0; i < r->n; i++)
+        for (int k = 0; k < r->at[i].n; k++)
+            for (int d = 0; d < r->at[i].at[k]->type.rank; d++)
+                if (r->at[i].at[k]->type.dim[d] > least) least = r->at[i].at[k]->type.dim[d];
+    return least;
+}
+
 static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const OnnxModel *m, const char *set, const char **frozen) {
     Inputs in;
     Recorded want, second;
@@ -237,6 +246,7 @@ static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const On
     const Graph *signature = recorded_inputs(a, cache->arena, o, m, set, &own, &in);
     if (!signature || !recorded_read(a, set, "output_", m->graph->n_outputs, outputs, &want) || !recorded_read(a, set, "optall_output_", m->graph->n_outputs, outputs, &second))
         return failed;
+    own->largest_size = largest_size(&want, own->largest_size);
     Built *b = build_for_inputs(cache, own, signature, &in, frozen);
     if (!b) {
         failed.fault = "the model does not compile for these inputs";

@@ -423,7 +423,7 @@ static void largest_of(int count, const OnnxInput *infos, int64_t *most) {
 int64_t onnx_largest_size(const OnnxNode *n) {
     const OnnxGraphDef *g = n->import->model->graph;
     const Options *o = n->import->options;
-    int64_t most = 1;
+    int64_t most = o && o->largest_size > 1 ? o->largest_size : 1;
     largest_of(g->n_inputs, g->inputs, &most);
     largest_of(g->n_outputs, g->outputs, &most);
     largest_of(g->n_infos, g->infos, &most);

@@ -43,8 +43,8 @@ status 4 "weights' file is missing" "$burncc" absent.onnx -o bad.c
 says 'absent.onnx: error: tensor "w": cannot open external data "absent.bin" .* copy it there'
 status 1 "weights' file is cut" "$burncc" short.onnx -o bad.c
 says 'short.onnx: error: tensor "w": .* external data "short.bin" of 7 bytes; copy it again'
-status 1 "shape from an input's value" "$burncc" reshape/reshape.onnx -o bad.c
-absent bad.c bad.h bad.bin
+status 0 "size without a bound" "$burncc" expand/expand.onnx -o expand.c
+says 'Expand.: note: dimension y_dim_0 depends on the values of inputs and is taken to be at most 1; --dim y_dim_0=0..N gives another bound'
 status 4 "no such folder" "$burncc" scores.onnx -o nowhere/bad.c
 status 4 "model that is no file" "$burncc" /dev/null -o bad.c
 

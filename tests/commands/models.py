@@ -6,7 +6,7 @@ wrong/        the same model, a data set whose output is wrong, and one whose to
 pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
 large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
-reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value
+reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
 mismatch.onnx two matrices that cannot be multiplied, at a node "product"
 absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes
 cut.onnx      scores.onnx without its last 40 bytes;  text.onnx: not protobuf
@@ -102,6 +102,13 @@ def main(root):
     write(folder / "input_0.pb", tensor("x", FLOAT, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
     write(folder / "input_1.pb", tensor("shape", INT64, [2, 3]))
     write(folder / "output_0.pb", tensor("y", FLOAT, [[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]]))
+
+    ends = [value_info("x", FLOAT, [1]), value_info("shape", INT64, [1])], [value_info("y", FLOAT, [None])]
+    write(root / "expand" / "expand.onnx", model(graph([node("Expand", ["x", "shape"], ["y"])], *ends)))
+    folder = root / "expand" / "test_data_set_0"
+    write(folder / "input_0.pb", tensor("x", FLOAT, [2.0]))
+    write(folder / "input_1.pb", tensor("shape", INT64, [3]))
+    write(folder / "output_0.pb", tensor("y", FLOAT, [2.0, 2.0, 2.0]))
 
 
 main(pathlib.Path(sys.argv[1]))
