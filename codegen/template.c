@@ -207,7 +207,7 @@ static int64_t condition(Cursor *c, int level) {
     }
 }
 
-typedef enum Branch { TAKEN, NOT_TAKEN, THROUGH } Branch;       // THROUGH: left for the C compiler
+typedef enum Branch { TAKEN, NOT_TAKEN, DONE, THROUGH } Branch; // DONE: an earlier branch was taken; THROUGH: left for the C compiler
 
 static Branch decide(Filler *f, const char *s, const char *end) {
     Text t;
@@ -238,11 +238,13 @@ static void fill_body(Filler *f, Text *out, const char *s) {
         } else if (directive && (!strncmp(s, "#else", 5) || !strncmp(s, "#elif", 5))) {
             Branch *b = &stack[depth - 1];
             if (*b == THROUGH) { if (!hidden) text_append(out, s, (size_t)(stop - s)); continue; }
-            if (*b == TAKEN) { *b = NOT_TAKEN; hidden++; } else { *b = TAKEN; hidden--; }
+            bool holds = *b == NOT_TAKEN && (s[3] == 's' || decide(f, s + 5, end) == TAKEN);
+            if (*b == TAKEN) { *b = DONE; hidden++; }
+            else if (holds) { *b = TAKEN; hidden--; }
         } else if (directive && !strncmp(s, "#endif", 6)) {
             Branch b = stack[--depth];
             if (b == THROUGH && !hidden) text_append(out, s, (size_t)(stop - s));
-            hidden -= b == NOT_TAKEN;
+            hidden -= b == NOT_TAKEN || b == DONE;
         } else if (!hidden) fill_span(f, out, s, stop);
     }
 }

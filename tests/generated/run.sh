@@ -39,6 +39,7 @@ done
 [ -s matmul_bias_generic.bin ]
 result $? "weights above the limit are in a file"
 status 0 "strings are not in the file" "$burncc" verify small/string_labels/model.onnx --embed-limit 1 --target portable --quiet
+status 0 "any number of strings" "$burncc" verify small/string_join_split/model.onnx --dim count=1..5 --target portable --quiet
 status 1 "strings that are too long" "$burncc" verify small/string_join_split/model.onnx --string-bytes 4 --target portable --quiet
 says "run returned -5"
 

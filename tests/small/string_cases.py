@@ -63,12 +63,12 @@ def join_split():
         most = max(len(c) for r in cut for c in r)
         return [[c + [""] * (most - len(c)) for c in r] for r in cut], [[len(c) for c in r] for r in cut]
     sets = []
-    for s in ["  two  words ", "one"], ["", "\tthree \n more words"]:
+    for s in ["  two  words ", "one"], ["", "\tthree \n more words", "x"]:
         words = [v.split() for v in s]
         most = max(map(len, words))
         sets.append(([x, y, s], [joined, *parts(joined, lambda v: v.split(",")), *parts(joined, lambda v: v.split(",", 1)), [w + [""] * (most - len(w)) for w in words], [len(w) for w in words]]))
-    return Model(nodes, [("x", STRING, (2, 2)), ("y", STRING, (2,)), ("s", STRING, (2,))],
-                 [("z", STRING, (2, 2)), ("p", STRING, (2, 2, None)), ("n", INT64, (2, 2)), ("q", STRING, (2, 2, None)), ("m", INT64, (2, 2)), ("w", STRING, (2, None)), ("k", INT64, (2,))],
+    return Model(nodes, [("x", STRING, (2, 2)), ("y", STRING, (2,)), ("s", STRING, ("count",))],
+                 [("z", STRING, (2, 2)), ("p", STRING, (2, 2, None)), ("n", INT64, (2, 2)), ("q", STRING, (2, 2, None)), ("m", INT64, (2, 2)), ("w", STRING, ("count", None)), ("k", INT64, ("count",))],
                  sets, opset=20)
 
 
@@ -145,7 +145,7 @@ def ngrams():
 def control_flow():
     """Strings through a loop that makes them longer, collects them, and through two branches."""
     body = graph([node("StringConcat", ["s", "dot"], ["longer"]), node("Identity", ["longer"], ["each"]), node("Identity", ["go"], ["on"])],
-                 [value_info("i", INT64, ()), value_info("go", BOOL, ()), value_info("s", STRING, (2,))],
+                 [value_info("i", INT64, ()), value_info("go", BOOL, ()), value_info("s", STRING, ("count",))],
                  [value_info("on", BOOL, ()), value_info("longer", STRING, (2,)), value_info("each", STRING, (2,))], name="body")
     yes = graph([node("StringNormalizer", ["x"], ["loud"], case_change_action="UPPER")], [], [value_info("loud", STRING, (2,))], name="yes")
     no = graph([node("Identity", ["x"], ["still"])], [], [value_info("still", STRING, (2,))], name="no")
@@ -170,9 +170,19 @@ def constants():
     return Model(nodes, [("x", STRING, (1,)), ("at", INT64, ())], kinds, [([["xyz"], 1], out)], fixed, opset=20)
 
 
+def found():
+    """How many there are is known when the program runs."""
+    x, keep = ["b", "a", "", "é", "b", "a", "zz"], [True, False, True, False, True, False, True]
+    unique = sorted(set(x), key=str.encode)
+    nodes = [node("Unique", ["x"], ["y", "first", "which", "often"]), node("Compress", ["x", "keep"], ["z"], axis=0), node("OneHot", ["at", "depth", "values"], ["h"])]
+    out = [unique, [x.index(s) for s in unique], [unique.index(s) for s in x], [x.count(s) for s in unique], x[::2], [["off", "on", "off"], ["off", "off", "on"]]]
+    kinds = [("y", STRING, (None,)), ("first", INT64, (None,)), ("which", INT64, (7,)), ("often", INT64, (None,)), ("z", STRING, (None,)), ("h", STRING, (2, 3))]
+    return Model(nodes, [("x", STRING, (7,)), ("keep", BOOL, (7,)), ("at", INT64, (2,))], kinds, [([x, keep, [1, 2]], out)], [tensor("depth", INT64, 3), tensor("values", STRING, ["off", "on"])])
+
+
 def named(prefix, made):
     made.__name__ = f"{prefix}_{made.__name__}"
     return made
 
 
-ALL = tuple(named("string", f) for f in (views, numbers, join_split, normalizer, patterns, labels, ngrams, control_flow, constants))
+ALL = tuple(named("string", f) for f in (views, numbers, join_split, normalizer, patterns, labels, ngrams, control_flow, constants, found))
