@@ -177,7 +177,21 @@ static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan 
     return ok ? n : -1;
 }
 
+// Shaders have their sizes in them.
+static bool sizes_fixed(const Plan *plan) {
+    for (int i = 0; i < plan->kernels.n; i++) {
+        const Kernel *k = plan->kernels.at[i];
+        if (!k->sizes.n) continue;
+        const Symbol *s = &graph_root(plan->graph)->symbols.at[k->sizes.at[0]];
+        Loc file = { .file = plan->graph->file, .node = -1 };
+        diag_error(k->nodes.n ? k->nodes.at[0]->loc : &file, "the size %s is only known to the running program, which GPU programs cannot do with; use --target generic", s->name);
+        return false;
+    }
+    return true;
+}
+
 bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
+    if (!sizes_fixed(p)) return false;
     Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
     Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
     int n = make_shaders(a, o, &l, p, d);
@@ -190,6 +204,7 @@ bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
 
 static bool vulkan_program(Gen *g, const Program *p) {
     const Plan *plan = p->plan;
+    if (!sizes_fixed(plan)) return false;
     Layout l = layout_make(g->arena, plan, g->external);
     Dispatch *d = NEW_ARRAY(g->arena, Dispatch, plan->kernels.n + 1);
     StrMap *modules = strmap_new(g->arena);

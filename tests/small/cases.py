@@ -10,7 +10,7 @@ import random
 import struct
 from itertools import product
 
-from onnx_wire import (BOOL, FLOAT, FLOAT16, INT8, INT32, INT64, UINT8, attribute, blob, flatten, function, graph, integer, model, node, pack,
+from onnx_wire import (BOOL, FLOAT, FLOAT16, INT8, INT32, INT64, STRING, UINT8, attribute, blob, flatten, function, graph, integer, model, node, pack,
                        tensor, value_info)
 
 
@@ -658,6 +658,19 @@ def sequence_split():
     return Model(nodes, [("x", FLOAT, ("rows", 2)), ("sizes", INT64, (2,))], [("more", several, None), ("rows", several, (2,)), ("again", FLOAT, (None,))], sets)
 
 
+def sequence_strings():
+    """Sequences of strings, at a position that is known when the program runs."""
+    nodes = [node("SequenceAt", ["x", "p"], ["y"]), node("StringConcat", ["y", "y"], ["twice"]), node("SequenceInsert", ["x", "twice", "p"], ["z"]),
+             node("ConcatFromSequence", ["z"], ["all"], axis=0)]
+    sets = []
+    for p, x in (1, [["a", "bc"], ["", "def"]]), (-1, [["\u00e4", "x"], ["y", "z"], ["long", "longer"]]):
+        y, at = x[p], p % len(x)
+        z = x[:at] + [[v + v for v in y]] + x[at:]
+        sets.append(([x, p], [y, z, sum(z, [])]))
+    several = ("sequence", STRING)
+    return Model(nodes, [("x", several, (2,)), ("p", INT64, ())], [("y", STRING, (2,)), ("z", several, (2,)), ("all", STRING, (None,))], sets, opset=20)
+
+
 def optional_ends():
     """Optional inputs that are there or not, and what is made of them."""
     yes = graph([node("OptionalGetElement", ["o"], ["inside"])], [], [value_info("inside", FLOAT, (3,))], name="yes")
@@ -691,4 +704,4 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, 
        argmax_ties, top_k, casts, half_steps, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
-       sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
+       sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
