@@ -21,12 +21,16 @@ static void own_outputs(Graph *g) {
     }
 }
 
-static bool check_types(const Graph *g) {
+static bool check_types(const Graph *g, const Options *o) {
     int errors = diag_errors();
+    bool gpu = !strcmp(o->machine.name, "vulkan");
     for (const Node *n = g->first; n; n = n->next)
         for (int i = 0; i < n->n_out; i++) {
             DClass c = dtype_class(n->out[i]->type.dtype);
             if (c == CLASS_COMPLEX) diag_error(n->loc, "%s tensors are not compiled to C", dtype_name(n->out[i]->type.dtype));
+            if (!gpu || type_is_static(&n->out[i]->type)) continue;
+            diag_error(n->loc, "its result %s has a size that only the running program knows; GPU programs have fixed sizes", type_text(g->arena, g, &n->out[i]->type));
+            return false;
         }
     for (int i = 0; i < g->inputs.n; i++)
         if (dtype_class(g->inputs.at[i]->type.dtype) == CLASS_COMPLEX)
@@ -50,7 +54,7 @@ static void name_kernels(Plan *p, const char *prefix) {
 Plan *plan_body(const Plan *outer, Graph *body) {
     Plan *p = NEW(outer->arena, Plan);
     *p = (Plan){ .arena = outer->arena, .graph = body, .parent = outer, .options = outer->options };
-    if (!check_types(body)) return NULL;
+    if (!check_types(body, outer->options)) return NULL;
     own_outputs(body);
     return fuse_graph(p) && templates_plan(p) && memory_plan(p) ? p : NULL;
 }
@@ -58,7 +62,7 @@ Plan *plan_body(const Plan *outer, Graph *body) {
 Plan *plan_make(Graph *g, const Options *o) {
     Plan *p = NEW(g->arena, Plan);
     *p = (Plan){ .arena = g->arena, .graph = g, .options = o };
-    if (!check_types(g)) return NULL;
+    if (!check_types(g, o)) return NULL;
     own_outputs(g);
     if (!fuse_graph(p) || !templates_plan(p) || !memory_plan(p)) return NULL;
     name_kernels(p, "k");
