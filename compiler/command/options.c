@@ -20,6 +20,7 @@ static const Command commands[] = {
       "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
       "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
       "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
+      "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"
       "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
       "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
@@ -78,7 +79,7 @@ static const Option options[] = {
     { "report", 0, NULL, COMPILE | INSPECT, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic); a wrong name lists them", SET(set_target) },
-    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension (of a range, its upper end); 1 without it", SET(set_dim) },
+    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
     { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },

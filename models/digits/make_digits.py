@@ -3,7 +3,7 @@
 """Draws handwritten-looking digits, trains a small CNN on them and writes it as ONNX.
 
 In:   nothing but a fixed seed (and, with --mnist DIR, real digits to measure on, never to train on).
-Out:  digits.onnx, images/0.pgm .. 9.pgm, test_data_set_0/{input_0,output_0}.pb beside this file.
+Out:  digits.onnx, digits_batch.onnx, images/0.pgm .. 9.pgm, test_data_set_0/{input_0,output_0}.pb beside this file.
 Idea: a digit is a few strokes through control points; jitter on the points, a smooth warp, an affine
 map, pen width, blur and noise turn it into a data set that needs no download and no licence.
 
@@ -289,7 +289,7 @@ def accuracy(network, pixels, labels):
 # --- files -----------------------------------------------------------------------------------
 
 
-def to_onnx(network):
+def to_onnx(network, batch):
     nodes, weights, x = [], [], "image"
 
     def weight(name, array):
@@ -316,8 +316,8 @@ def to_onnx(network):
     node("Gemm", "fc", [x, weight("fc.weight", w), weight("fc.bias", network.p["fc.b"])],
          output="logits", transB=1)
     info = helper.make_tensor_value_info
-    graph = helper.make_graph(nodes, "digits", [info("image", TensorProto.FLOAT, [1, 1, SIZE, SIZE])],
-                              [info("logits", TensorProto.FLOAT, [1, 10])], weights)
+    graph = helper.make_graph(nodes, "digits", [info("image", TensorProto.FLOAT, [batch, 1, SIZE, SIZE])],
+                              [info("logits", TensorProto.FLOAT, [batch, 10])], weights)
     model = helper.make_model(graph, producer_name="make_digits", ir_version=8,
                               opset_imports=[helper.make_opsetid("", 17)])
     onnx.checker.check_model(model, full_check=True)
@@ -364,8 +364,9 @@ def main():
     if args.mnist:
         print(f"MNIST test accuracy {100 * accuracy(network, *load_mnist(args.mnist)):.2f} %")
 
-    model = to_onnx(network)
+    model = to_onnx(network, 1)
     write("digits.onnx", model.SerializeToString(deterministic=True))
+    write("digits_batch.onnx", to_onnx(network, "batch").SerializeToString(deterministic=True))
     reference = ReferenceEvaluator(model)
     run = lambda image: reference.run(None, {"image": image})[0]
     shipped, names = make_set(10, seed=14)
