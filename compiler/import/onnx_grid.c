@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Operators that read images at computed places: GridSample, AffineGrid, RoiAlign, DeformConv, MaxUnpool.
 //
-// In: an OnnxNode with known sizes. Out: gathers and maps. The idea: space is one flat axis, x [b, c, space], places are one coordinate per spatial
+// In: an OnnxNode; its sizes may be the running program's. Out: gathers and maps. The idea: space is one flat axis, x [b, c, space], places are one coordinate per spatial
 // axis, [b, p] each; interpolation is a sum over the corners around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
 #include "import/onnx_measure.h"
 
@@ -13,27 +13,29 @@
 
 typedef enum Outside { ZEROS, BORDER, REFLECTION } Outside;
 typedef enum Interpolation { NEAREST, LINEAR, CUBIC } Interpolation;
-typedef struct Sampler { int space; int64_t size[MAX_SPACE]; Interpolation mode; Outside outside; bool align; Op combine; } Sampler;
+typedef struct Sampler { int space; Dim size[MAX_SPACE]; Interpolation mode; Outside outside; bool align; Op combine; } Sampler;
 
 static const char *format_map(OnnxNode *n, const char *text, double a, double b) { return arena_printf(n->g->arena, text, a, b); }
 
+// The size of a spatial axis as a scalar of v's type.
+static Value *size_like(OnnxNode *n, const Sampler *s, int axis, const Value *v) { return v ? b_cast(n->g, onnx_number(n, s->size[axis]), v->type.dtype) : NULL; }
+
 // Folds v back between the borders of an axis: a triangle wave.
-static Value *reflect(OnnxNode *n, Value *v, int64_t size, bool align) {
-    double lo = align ? 0 : -0.5, span = align ? (double)(size - 1) : (double)size;
-    if (span == 0) return ONNX_MAP(n, "x * 0", "x", v);
-    Value *t = ONNX_MAP(n, arena_printf(n->g->arena, "floormod(x - %.17g, %.17g)", lo, 2 * span), "x", v);
-    return ONNX_MAP(n, arena_printf(n->g->arena, "(x < %.17g ? x : %.17g - x) + %.17g", span, 2 * span, lo), "x", t);
+static Value *reflect(OnnxNode *n, const Sampler *s, int axis, Value *v) {
+    Value *size = size_like(n, s, axis, v);
+    if (s->align) return ONNX_MAP(n, "n > 1 ? x < n - 1 ? x : 2 * (n - 1) - x : 0", "x n", ONNX_MAP(n, "n > 1 ? floormod(x, 2 * (n - 1)) : 0", "x n", v, size), size);
+    return ONNX_MAP(n, "(x < n ? x : 2 * n - x) - 0.5", "x n", ONNX_MAP(n, "floormod(x + 0.5, 2 * n)", "x n", v, size), size);
 }
 
 // An index along one axis (a whole number, in floats) brought inside; *valid collects where it was there already, for ZEROS.
 static Value *inside(OnnxNode *n, const Sampler *s, Value *v, int axis, Value **valid) {
-    double last = (double)(s->size[axis] - 1);
-    if (s->outside == REFLECTION) v = ONNX_MAP(n, "trunc(x)", "x", reflect(n, v, s->size[axis], s->align));
+    Value *size = size_like(n, s, axis, v);
+    if (s->outside == REFLECTION) v = ONNX_MAP(n, "trunc(x)", "x", reflect(n, s, axis, v));
     if (s->outside == ZEROS) {
-        Value *ok = ONNX_MAP(n, arena_printf(n->g->arena, "x >= 0 && x <= %.17g", last), "x", v);
+        Value *ok = ONNX_MAP(n, "x >= 0 && x <= n - 1", "x n", v, size);
         *valid = *valid ? b_binary(n->g, OP_And, *valid, ok) : ok;
     }
-    return ONNX_MAP(n, format_map(n, "min(max(x, %.17g), %.17g)", 0, last), "x", v);
+    return ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", v, size);
 }
 
 // Keys' cubic weights (a = -0.75) of the corners -1, 0, 1, 2 around a place with the fraction x.
@@ -55,8 +57,8 @@ static Value *pixels(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
     Value *flat = NULL, *valid = NULL;
     for (int i = 0; i < s->space; i++) {
         Value *v = inside(n, s, at[i], i, &valid);
-        const char *text = arena_printf(n->g->arena, "x * %lld + y", (long long)s->size[i]);
-        flat = flat ? ONNX_MAP(n, text, "x y", flat, b_cast(n->g, v, DT_I64)) : b_cast(n->g, v, DT_I64);
+        v = b_cast(n->g, v, DT_I64);
+        flat = flat ? ONNX_MAP(n, "x * n + y", "x n y", flat, onnx_number(n, s->size[i]), v) : v;
     }
     if (!flat) return NULL;
     Dim dims[3] = { x->type.dim[0], x->type.dim[1], flat->type.dim[1] };
@@ -97,13 +99,12 @@ static Value *flat_space(OnnxNode *n, Value *x) {
     return b_reshape(n->g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], onnx_product(n->g, &x->type, 2, x->type.rank) });
 }
 
-static bool sampler_init(OnnxNode *n, Sampler *s, const Value *x, const char *what) {
+static bool sampler_init(OnnxNode *n, Sampler *s, const Value *x) {
     *s = (Sampler){ .space = x->type.rank - 2, .mode = LINEAR, .outside = ZEROS, .combine = OP_Add };
-    if (!onnx_static(n, x, what)) return false;
     if (s->space < 1 || s->space > MAX_SPACE) return onnx_fail(n, "%d spatial dimensions are not supported", s->space), false;
     for (int i = 0; i < s->space; i++) {
         s->size[i] = x->type.dim[2 + i];
-        if (s->size[i] < 1) return onnx_fail(n, "the image is empty"), false;
+        if (s->size[i] == 0) return onnx_fail(n, "the image is empty"), false;
     }
     return true;
 }
@@ -123,20 +124,20 @@ static bool grid_modes(OnnxNode *n, Sampler *s) {
 
 // From -1..1 to elements; places beyond the borders move inside.
 static Value *grid_place(OnnxNode *n, const Sampler *s, Value *v, int axis) {
-    double size = (double)s->size[axis], lo = s->align ? 0 : -0.5, hi = s->align ? size - 1 : size - 0.5;
-    v = s->align ? ONNX_MAP(n, format_map(n, "(x + 1) / 2 * %.17g + %.17g", size - 1, 0), "x", v) : ONNX_MAP(n, format_map(n, "((x + 1) * %.17g - %.17g) / 2", size, 1), "x", v);
+    Value *size = size_like(n, s, axis, v);
+    v = ONNX_MAP(n, s->align ? "(x + 1) / 2 * (n - 1)" : "((x + 1) * n - 1) / 2", "x n", v, size);
     if (s->mode == NEAREST) v = b_unary(n->g, OP_Round, v);
     if (s->outside == ZEROS) return v;
-    Value *moved = s->outside == REFLECTION ? reflect(n, v, s->size[axis], s->align) : ONNX_MAP(n, format_map(n, "min(max(x, %.17g), %.17g)", 0, size - 1), "x", v);
-    return ONNX_MAP(n, format_map(n, "x < %.17g || x > %.17g ? y : x", lo, hi), "x y", v, moved);
+    Value *moved = s->outside == REFLECTION ? reflect(n, s, axis, v) : ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", v, size);
+    return ONNX_MAP(n, s->align ? "x < 0 || x > n - 1 ? y : x" : "x < -0.5 || x > n - 0.5 ? y : x", "x n y", v, size, moved);
 }
 
 Value *onnx_grid_sample(OnnxNode *n) {
     Sampler s;
-    if (!onnx_inputs(n, 2) || !sampler_init(n, &s, n->in[0], "GridSample") || !grid_modes(n, &s) || !onnx_static(n, n->in[1], "GridSample")) return NULL;
+    if (!onnx_inputs(n, 2) || !sampler_init(n, &s, n->in[0]) || !grid_modes(n, &s)) return NULL;
     Value *x = n->in[0], *grid = n->in[1], *at[MAX_SPACE];
     const Type t = grid->type;
-    if (t.rank != s.space + 2 || t.dim[t.rank - 1] != s.space || t.dim[0] != x->type.dim[0]) return onnx_fail(n, "the grid must be [batch, places..., spatial dimensions]");
+    if (t.rank != s.space + 2 || t.dim[t.rank - 1] != s.space || (t.dim[0] != x->type.dim[0] && dim_is_const(t.dim[0]) && dim_is_const(x->type.dim[0]))) return onnx_fail(n, "the grid must be [batch, places..., spatial dimensions]");
     Dim places = onnx_product(n->g, &t, 1, t.rank - 1), dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
     grid = b_reshape(n->g, b_cast(n->g, grid, onnx_wide(t.dtype)), 3, (Dim[]){ t.dim[0], places, s.space });
     for (int i = 0; i < s.space; i++) at[i] = grid_place(n, &s, onnx_remove(n, onnx_part(n, grid, 2, s.space - 1 - i, 1), 2), i);
@@ -215,7 +216,7 @@ static Value *roi_places(OnnxNode *n, Value *start, Value *length, int64_t bins,
 
 Value *onnx_roi_align(OnnxNode *n) {
     Sampler s;
-    if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0], "RoiAlign") || !onnx_static(n, n->in[1], "RoiAlign")) return NULL;
+    if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0])) return NULL;
     Value *x = n->in[0], *rois = b_cast(n->g, n->in[1], DT_F32), *edge[4], *at[2];
     int64_t bins[2] = { onnx_int(n, "output_height", 1), onnx_int(n, "output_width", 1) }, count = onnx_int(n, "sampling_ratio", 0);
     bool half = n->opset >= 16 && !strcmp(onnx_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel");
@@ -234,9 +235,10 @@ Value *onnx_roi_align(OnnxNode *n) {
         at[i] = b_reshape(n->g, b_expand(n->g, v, 5, wide), 2, (Dim[]){ r, places });
     }
     // Places more than one element outside count as 0; others move to the edge.
-    const char *far = arena_printf(n->g->arena, "x < -1 || x > %lld || y < -1 || y > %lld", (long long)s.size[0], (long long)s.size[1]);
-    Value *gone = ONNX_MAP(n, far, "x y", at[0], at[1]);
-    for (int i = 0; i < 2; i++) at[i] = ONNX_MAP(n, format_map(n, "min(max(x, %.17g), %.17g)", 0, (double)s.size[i] - 1), "x", at[i]);
+    Value *size[2] = { NULL };
+    for (int i = 0; i < 2; i++) size[i] = size_like(n, &s, i, at[i]);
+    Value *gone = ONNX_MAP(n, "x < -1 || x > h || y < -1 || y > w", "x y h w", at[0], at[1], size[0], size[1]);
+    for (int i = 0; i < 2; i++) at[i] = ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", at[i], size[i]);
     s.outside = BORDER;
     s.combine = most ? OP_Max : OP_Add;
     Value *v = sample(n, &s, flat_space(n, b_gather(n->g, x, n->in[2], 0)), at);
@@ -250,31 +252,34 @@ Value *onnx_roi_align(OnnxNode *n) {
 // ---------------------------------------------------------------- DeformConv
 
 // Places of every kernel tap at every output along one axis: o * stride - pad + tap * dilation + offset, [n * groups, taps * outputs].
-static Value *deformed(OnnxNode *n, Value *offset, const Window *w, int axis, const int64_t *out, int64_t groups) {
+static Value *deformed(OnnxNode *n, Value *offset, const Window *w, int axis, const Dim *out, Dim images) {
     Dim shape[4] = { w->kernel[0], w->kernel[1], out[0], out[1] };
     Value *tap = onnx_iota(n, 4, shape, axis, DT_F32), *place = onnx_iota(n, 4, shape, 2 + axis, DT_F32);
     const char *text = arena_printf(n->g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis], (long long)w->pads[axis], (long long)w->dilations[axis]);
-    int64_t taps = w->kernel[0] * w->kernel[1], places = out[0] * out[1];
-    Value *regular = b_reshape(n->g, ONNX_MAP(n, text, "x y", tap, place), 2, (Dim[]){ 1, taps * places });
-    Value *v = b_reshape(n->g, offset, 4, (Dim[]){ offset->type.dim[0] * groups, taps, 2, places });
-    v = b_reshape(n->g, onnx_part(n, v, 2, axis, 1), 2, (Dim[]){ offset->type.dim[0] * groups, taps * places });
+    int64_t taps = w->kernel[0] * w->kernel[1];
+    Dim places = dim_mul(n->g, out[0], out[1]), all = dim_mul(n->g, taps, places);
+    Value *regular = b_reshape(n->g, ONNX_MAP(n, text, "x y", tap, place), 2, (Dim[]){ 1, all });
+    Value *v = b_reshape(n->g, offset, 4, (Dim[]){ images, taps, 2, places });
+    v = b_reshape(n->g, onnx_part(n, v, 2, axis, 1), 2, (Dim[]){ images, all });
     return b_binary(n->g, OP_Add, b_cast(n->g, v, DT_F32), regular);
 }
 
 Value *onnx_deform_conv(OnnxNode *n) {
     Sampler s;
     Window w;
-    if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0], "DeformConv") || !onnx_static(n, n->in[1], "a weight") || !onnx_static(n, n->in[2], "DeformConv")) return NULL;
+    if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0]) || !onnx_static(n, n->in[1], "a weight")) return NULL;
     Value *x = n->in[0], *weight = n->in[1], *offset = n->in[2], *mask = onnx_optional(n, 4), *at[2];
     if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4 || !onnx_window(n, x, weight->type.dim + 2, &w)) return onnx_fail(n, "only images [n, c, h, w] are supported");
-    int64_t groups = onnx_int(n, "offset_group", 1), group = onnx_int(n, "group", 1), batch = x->type.dim[0], channels = x->type.dim[1], outputs = weight->type.dim[0];
-    int64_t out[2] = { offset->type.dim[2], offset->type.dim[3] }, taps = w.kernel[0] * w.kernel[1], places = out[0] * out[1];
+    int64_t groups = onnx_int(n, "offset_group", 1), group = onnx_int(n, "group", 1), channels = x->type.dim[1], outputs = weight->type.dim[0], taps = w.kernel[0] * w.kernel[1];
+    if (!dim_is_const(channels)) return onnx_fail(n, "the number of channels must be known; pin it with --dim NAME=V");
+    Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] }, places = dim_mul(n->g, out[0], out[1]), space = dim_mul(n->g, s.size[0], s.size[1]);
     if (groups < 1 || group < 1 || channels % groups || channels % group || outputs % group || weight->type.dim[1] * group != channels) return onnx_fail(n, "channels do not divide into groups");
-    if (offset->type.dim[0] != batch || offset->type.dim[1] != groups * taps * 2) return onnx_fail(n, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1], (long long)(groups * taps * 2));
-    for (int i = 0; i < 2; i++) at[i] = deformed(n, offset, &w, i, out, groups);
-    Value *v = b_reshape(n->g, x, 3, (Dim[]){ batch * groups, channels / groups, s.size[0] * s.size[1] });
+    Dim images = dim_mul(n->g, batch, groups);
+    if ((offset->type.dim[0] != batch && dim_is_const(offset->type.dim[0]) && dim_is_const(batch)) || offset->type.dim[1] != groups * taps * 2) return onnx_fail(n, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1], (long long)(groups * taps * 2));
+    for (int i = 0; i < 2; i++) at[i] = deformed(n, offset, &w, i, out, images);
+    Value *v = b_reshape(n->g, x, 3, (Dim[]){ images, channels / groups, space });
     v = sample(n, &s, v, at);
-    if (mask) v = b_binary(n->g, OP_Mul, v, b_reshape(n->g, mask, 3, (Dim[]){ batch * groups, 1, taps * places }));
+    if (mask) v = b_binary(n->g, OP_Mul, v, b_reshape(n->g, mask, 3, (Dim[]){ images, 1, dim_mul(n->g, taps, places) }));
     v = b_reshape(n->g, v, 4, (Dim[]){ batch, group, channels / group * taps, places });
     v = b_matmul(n->g, b_reshape(n->g, weight, 3, (Dim[]){ group, outputs / group, channels / group * taps }), v);
     v = b_reshape(n->g, v, 4, (Dim[]){ batch, outputs, out[0], out[1] });
@@ -287,19 +292,25 @@ static bool in_reach(int64_t size) { return size >= -MAX_EXTENT && size <= MAX_E
 
 // Elements go back to where a max pool found them (flat indices into the tensor that was pooled); the rest is 0.
 Value *onnx_max_unpool(OnnxNode *n) {
-    if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "MaxUnpool")) return NULL;
+    if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0];
     Type t = x->type;
     int rank = t.rank - 2, count, n_strides, n_pads;
     const int64_t *kernel = onnx_ints(n, "kernel_shape", &count), *strides = onnx_ints(n, "strides", &n_strides), *pads = onnx_ints(n, "pads", &n_pads);
     if (rank < 1 || !kernel || count != rank || (strides && n_strides != rank) || (pads && n_pads != 2 * rank)) return onnx_fail(n, "kernel_shape, strides or pads do not fit the input");
     for (int i = 0; i < 2 * rank; i++)
-        if (!in_reach(kernel[i / 2]) || (strides && !in_reach(strides[i / 2])) || (pads && !in_reach(pads[i])) || !in_reach(t.dim[2 + i / 2]))
+        if (!in_reach(kernel[i / 2]) || (strides && !in_reach(strides[i / 2])) || (pads && !in_reach(pads[i])) || (dim_is_const(t.dim[2 + i / 2]) && !in_reach(t.dim[2 + i / 2])))
             return onnx_fail(n, "axis %d: a size is out of range", i / 2);
-    for (int i = 0; i < rank; i++) t.dim[2 + i] = (t.dim[2 + i] - 1) * (strides ? strides[i] : 1) - (pads ? pads[i] + pads[rank + i] : 0) + kernel[i];
+    for (int i = 0; i < rank; i++) {
+        int64_t stride = strides ? strides[i] : 1, more = kernel[i] - stride - (pads ? pads[i] + pads[rank + i] : 0);
+        Dim spread = dim_mul(n->g, t.dim[2 + i], stride);
+        if (dim_is_const(spread) && spread + more < 0) return onnx_fail(n, "axis %d: a size is out of range", i);
+        t.dim[2 + i] = dim_is_const(spread) ? spread + more : more < 0 ? dim_sub(n->g, spread, -more) : dim_add(n->g, spread, more);
+    }
     Type checked;
-    if (!onnx_type(&checked, (int)t.dtype, t.rank, t.dim, "output", "0", n->loc)) return NULL;
-    int64_t total = type_count(&t), given[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, elements = type_count(&x->type);
+    if (type_is_static(&t) && !onnx_type(&checked, (int)t.dtype, t.rank, t.dim, "output", "0", n->loc)) return NULL;
+    int64_t given[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
+    Dim total = type_size(n->g, &t), elements = type_size(n->g, &x->type);
     Value *in[3] = { onnx_filled(n, t.dtype, 0, 1, &total), b_reshape(n->g, n->in[1], 1, &elements), b_reshape(n->g, x, 1, &elements) };
     Node *node = graph_node(n->g, OP_ScatterElements, 3, in, 1);
     node_set_int(node, "axis", 0);
@@ -317,6 +328,8 @@ Value *onnx_max_unpool(OnnxNode *n) {
         return v;
     }
     if (!onnx_ints_input(n, 2, "output_shape", given, &count, MAX_RANK)) return NULL;
+    for (int i = 0; i < t.rank; i++)
+        if (!dim_is_const(t.dim[i])) return onnx_fail(n, "output_shape needs known sizes; pin the dimensions with --dim NAME=V");
     if (count != t.rank) return onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank);
     for (int i = 0; i < t.rank; i++) {
         if (given[i] < 0) return onnx_fail(n, "output_shape holds %lld", (long long)given[i]);
