@@ -150,11 +150,12 @@ static bool bind_graph(Graph *g) {
     return true;
 }
 
-// The bounds of measured sizes follow from those of the sizes before them.
-static void bound_measured(Graph *g) {
+// The bounds of measured sizes follow from those of the sizes before them. Programs whose sizes are fixed measure none.
+static void bound_measured(Graph *g, const Options *o) {
     int n;
     Symbol *all = graph_symbols(g, &n);
     for (int i = 0; i < n; i++) {
+        if (all[i].from && !keeps_sizes(o)) all[i].runtime = false;
         int64_t most = all[i].from ? dim_upper(g, all[i].limit) : INT64_MAX;
         if (most < all[i].hi) all[i].hi = most > all[i].lo ? most : all[i].lo;
     }
@@ -197,7 +198,7 @@ bool pass_bind_dims(Graph *g, const Options *o) {
     graph_symbols(g, &n);
     pin_by_options(g, o);
     pin_by_default(g, o);
-    bound_measured(g);
+    bound_measured(g, o);
     g->bound = true;
     while (bind_graph(g) && pin_required(g)) {}
     return n > 0;
