@@ -190,8 +190,8 @@ Value *const *onnx_sequence_items(const Value *v, int *n);           // NULL whe
 // onnx_stacked.c: a sequence whose elements lie along the first axis of a tensor; those of any sequence so, NULL with a diagnostic
 Value *onnx_sequence_of_rows(Graph *g, Value *rows);
 Value *onnx_sequence_stack(const Value *v);             // the tensor of such a sequence, else NULL
-Value *onnx_sequence_rows(OnnxNode *n, const Value *v);
-Value *onnx_sequence_joined(OnnxNode *n, const Value *first, Value *rows);      // a sequence, then rows
+Value *onnx_sequence_rows(OnnxNode *n, Value *v);
+Value *onnx_sequence_joined(OnnxNode *n, Value *first, Value *rows);      // a sequence, then rows
 Value *onnx_sequence_carried(Graph *g);                 // what a loop carries, in its body
 Value *onnx_sequence_appended(const Value *v);          // the element that the body has put at its end; NULL: v is something else
 

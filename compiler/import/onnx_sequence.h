@@ -10,6 +10,7 @@
 typedef struct Sequence {
     Value stand_in;                                     // first: a Value * to it is a Sequence *
     int n; Value **items;                               // a list
+    Value *stacked;                                     // as one tensor, once somebody has asked
     Value *rows;                                        // or not NULL: the elements, of one shape, along a first axis whose size the program knows
     bool carried;                                       // or what a loop carries from one iteration to the next, of which its body knows nothing
     const struct Sequence *before;                      // or such a one, and the element items[0] after it

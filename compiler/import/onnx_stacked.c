@@ -34,18 +34,34 @@ static Dim length_of(const Sequence *s) { return s->rows->type.dim[0]; }
 
 Value *onnx_sequence_stack(const Value *v) { return onnx_is_sequence(v) ? ((const Sequence *)v)->rows : NULL; }
 
-Value *onnx_sequence_rows(OnnxNode *n, const Value *v) {
-    const Sequence *s = onnx_is_sequence(v) ? (const Sequence *)v : NULL;
+static bool sees(const Graph *g, const Value *v) {
+    while (g && g != v->graph) g = g->parent;
+    return g != NULL;
+}
+
+// A list is stacked once, in the outermost graph that knows all its elements: a loop over a list would else stack it in each iteration.
+static Value *stacked_list(OnnxNode *n, Sequence *s) {
+    OnnxNode outer = *n;
+    if (s->stacked && sees(n->g, s->stacked)) return s->stacked;
+    for (bool all = true; all && outer.g->parent;) {
+        for (int i = 0; i < s->n; i++) all = all && sees(outer.g->parent, s->items[i]);
+        if (all) outer.g = outer.g->parent;
+    }
+    outer.g->loc = n->loc;
+    Value **parts = NEW_ARRAY(n->g->arena, Value *, s->n);
+    for (int i = 0; i < s->n; i++) parts[i] = onnx_insert(&outer, s->items[i], 0);
+    return s->stacked = b_concat(outer.g, 0, s->n, parts);
+}
+
+Value *onnx_sequence_rows(OnnxNode *n, Value *v) {
+    Sequence *s = onnx_is_sequence(v) ? (Sequence *)v : NULL;
     if (!s || s->carried || s->before) return onnx_fail(n, "this needs a sequence of its own"), NULL;
     if (s->rows) return s->rows;
     if (!s->n) return onnx_fail(n, "an empty sequence is joined with one whose length the program knows; the type of its elements is not known");
-    if (!sequence_one_type(n, s->n, s->items)) return NULL;
-    Value **parts = NEW_ARRAY(n->g->arena, Value *, s->n);
-    for (int i = 0; i < s->n; i++) parts[i] = onnx_insert(n, s->items[i], 0);
-    return b_concat(n->g, 0, s->n, parts);
+    return sequence_one_type(n, s->n, s->items) ? stacked_list(n, s) : NULL;
 }
 
-Value *onnx_sequence_joined(OnnxNode *n, const Value *first, Value *rows) {
+Value *onnx_sequence_joined(OnnxNode *n, Value *first, Value *rows) {
     int count;
     bool empty = onnx_sequence_items(first, &count) && !count;
     Value *before = empty ? NULL : onnx_sequence_rows(n, first);
