@@ -59,6 +59,11 @@ static void walk(Walk *w, Expr *e, double times) {
     for (int i = 0; i < 3; i++) walk(w, e->a[i], times);
 }
 
+static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
+    int64_t bytes = type_bytes_upper(g, &v->type);
+    k->traffic = bytes > INT64_MAX - k->traffic ? INT64_MAX : k->traffic + bytes;
+}
+
 static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     double points = 1;
     for (int i = 0; i < k->n_parallel; i++) points *= (double)k->axes.at[i].extent;
@@ -69,10 +74,10 @@ static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
         walk(&w, k->stores.at[i].index, 0);
         walk(&w, k->stores.at[i].guard, 0);
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
-        k->traffic += type_bytes_upper(f->graph, &k->stores.at[i].value->type);
+        add_traffic(f->graph, k, k->stores.at[i].value);
     }
     k->flops += w.flops;
-    for (int i = 0; i < k->reads.n; i++) k->traffic += type_bytes_upper(f->graph, &k->reads.at[i]->type);
+    for (int i = 0; i < k->reads.n; i++) add_traffic(f->graph, k, k->reads.at[i]);
     for (Node *n = f->graph->first; n && f->inside; n = n->next)
         if (f->inside[n->mark] || (f->anchor && f->anchor->def == n)) VEC_PUSH(a, k->nodes, n);
 }
@@ -109,6 +114,7 @@ static Expr *rename_axis(void *ctx, Expr *e) {
 }
 
 static bool try_merge(Arena *a, Graph *g, Kernel *k, int outer, int inner) {
+    if (k->axes.at[outer].extent > 0 && k->axes.at[inner].extent > INT64_MAX / k->axes.at[outer].extent) return false;
     Merge m = { .kernel = k, .graph = g, .a = outer, .b = inner, .ok = true, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n && m.ok; i++) {
         Store *s = &k->stores.at[i];
