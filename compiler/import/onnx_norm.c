@@ -91,6 +91,7 @@ Value *onnx_rms_norm(OnnxNode *n) {
     DType stash;
     if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis) || !onnx_dtype(n, "stash_type", DT_F32, &stash)) return NULL;
     Value *x = b_cast(n->g, n->in[0], stash);
+    if (!x) return NULL;
     count = axes_from(axis, x->type.rank, axes);
     Value *square = onnx_mean(n, b_unary(n->g, OP_Square, x), count, axes);
     if (!square) return NULL;
@@ -148,8 +149,10 @@ Value *onnx_mean_variance_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 1) || !onnx_axes(n, 99, n->in[0]->type.rank, axes, &count, &given)) return NULL;
     if (!given) memcpy(axes, usual, sizeof usual), count = 3;
     if (!given && n->in[0]->type.rank < 4) return onnx_fail(n, "the default axes want 4 dimensions");
-    Value *x = n->in[0], *mean = onnx_mean(n, x, count, axes), *square = onnx_mean(n, b_unary(n->g, OP_Square, x), count, axes);
-    return ONNX_MAP(n, "(x - y) / (sqrt(z - y * y) + 1e-9)", "x y z", x, mean, square);
+    Value *x = n->in[0], *mean = onnx_mean(n, x, count, axes);
+    Value *centred = mean ? b_binary(n->g, OP_Sub, x, mean) : NULL;     // E(x - m)^2, where E x^2 - m^2 may round below zero
+    Value *variance = onnx_mean(n, b_unary(n->g, OP_Square, centred), count, axes);
+    return ONNX_MAP(n, "x / (sqrt(y) + 1e-9)", "x y", centred, variance);
 }
 
 // Across channels: y = x / (bias + alpha / size * sum of squares of the size channels around)^beta.
