@@ -112,7 +112,7 @@ Value *onnx_conv_integer(OnnxNode *n) {
     if (!onnx_inputs(n, 2) || !weight_fits(n, n->in[0], n->in[1]) || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w)) return NULL;
     Value *v[2];
     for (int i = 0; i < 2; i++) {
-        v[i] = b_cast(n->g, n->in[i], DT_I32);
+        if (!(v[i] = b_cast(n->g, n->in[i], DT_I32))) return NULL;
         Value *zero = b_cast(n->g, onnx_optional(n, 2 + i), DT_I32);
         if (zero && zero->type.rank == 1 && zero->type.dim[0] != 1) zero = onnx_along(n, zero, v[i]->type.rank, i ? 0 : 1);
         if (zero && zero->type.rank <= 1) zero = onnx_scalar_of(n, zero);
