@@ -249,6 +249,46 @@ Value *onnx_roi_align(OnnxNode *n) {
     return b_reduce(n->g, most ? OP_ReduceMax : OP_ReduceMean, v, 2, (int64_t[]){ 3, 5 }, false);
 }
 
+// ---------------------------------------------------------------- MaxRoiPool
+
+// Which of `size` pixels part i of `bins` holds, bool [r, bins, size]: of the region from..to the pixels from + floor(i extent / bins) up to
+// before from + ceil((i + 1) extent / bins).
+static Value *roi_parts(OnnxNode *n, Value *from, Value *to, int64_t bins, int64_t size) {
+    const Dim r = from->type.dim[0];
+    Value *extent = ONNX_MAP(n, "max(y - x + 1, 1)", "x y", from, to), *i = onnx_iota(n, 3, (Dim[]){ 1, bins, 1 }, 1, DT_I64);
+    Value *pixel = onnx_iota(n, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
+    if (!extent) return NULL;
+    from = b_reshape(n->g, from, 3, (Dim[]){ r, 1, 1 });
+    extent = b_reshape(n->g, extent, 3, (Dim[]){ r, 1, 1 });
+    const char *text = arena_printf(n->g->arena, "p >= x + i * y / %lld && p < x + ((i + 1) * y + %lld) / %lld", (long long)bins, (long long)bins - 1, (long long)bins);
+    return ONNX_MAP(n, text, "p i x y", pixel, i, from, extent);
+}
+
+// The largest element along `axis` where the mask holds.
+static Value *masked_max(OnnxNode *n, Value *x, Value *mask, int axis) {
+    return x && mask ? b_reduce(n->g, OP_ReduceMax, b_where(n->g, mask, x, b_like(n->g, x, -INFINITY)), 1, (int64_t[]){ axis }, false) : NULL;
+}
+
+// Rows [batch, x1, y1, x2, y2], corners included, rounded to pixels; a part that holds none gives 0.
+Value *onnx_max_roi_pool(OnnxNode *n) {
+    int count;
+    if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "MaxRoiPool")) return NULL;
+    const int64_t *bins = onnx_ints(n, "pooled_shape", &count);
+    Value *x = n->in[0], *rois = b_cast(n->g, n->in[1], DT_F32), *at[4];
+    if (!rois || x->type.rank != 4 || rois->type.rank != 2 || rois->type.dim[1] != 5) return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 5]");
+    if (count != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > 4096 || bins[1] > 4096) return onnx_fail(n, "attribute \"pooled_shape\" must be two sizes of 1 to 4096");
+    const char *scale = arena_printf(n->g->arena, "round(x * %.17g)", onnx_float(n, "spatial_scale", 1));
+    for (int i = 0; i < 4; i++) at[i] = b_cast(n->g, ONNX_MAP(n, scale, "x", onnx_part(n, rois, 1, 1 + i, 1)), DT_I64);
+    const Dim r = rois->type.dim[0], h = x->type.dim[2], w = x->type.dim[3];
+    if (!at[0] || !at[1] || !at[2] || !at[3]) return NULL;
+    Value *rows = roi_parts(n, at[1], at[3], bins[0], h), *columns = roi_parts(n, at[0], at[2], bins[1], w);
+    Value *batch = b_reshape(n->g, b_cast(n->g, onnx_part(n, rois, 1, 0, 1), DT_I64), 1, &r);
+    Value *v = onnx_insert(n, b_gather(n->g, x, batch, 0), 2);                                       // [r, c, 1, h, w]
+    v = masked_max(n, v, b_reshape(n->g, rows, 5, (Dim[]){ r, 1, bins[0], h, 1 }), 3);              // [r, c, rows, w]
+    v = masked_max(n, onnx_insert(n, v, 3), b_reshape(n->g, columns, 5, (Dim[]){ r, 1, 1, bins[1], w }), 4);
+    return v ? ONNX_MAP(n, "x == y ? 0 : x", "x y", v, b_like(n->g, v, -INFINITY)) : NULL;
+}
+
 // ---------------------------------------------------------------- DeformConv
 
 // Places of every kernel tap at every output along one axis: o * stride - pad + tap * dilation + offset, [n * groups, taps * outputs].

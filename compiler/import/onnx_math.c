@@ -42,19 +42,19 @@ Value *onnx_map(OnnxNode *n) {
 }
 
 // Before opset 7 broadcasting had to be asked for, and y's dimensions could be placed at an axis of x.
-Value *onnx_map_placed(OnnxNode *n) {
-    if (!onnx_inputs(n, 2)) return NULL;
-    Value *x = n->in[0], *y = n->in[1];
-    bool placed = onnx_has(n, "axis");
+static Value *placed(OnnxNode *n, Value *x, Value *y) {
+    bool at_axis = onnx_has(n, "axis");
     int axis = 0;
-    if (onnx_int(n, "broadcast", 0) && placed && y->type.rank) {
-        if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
-        if (axis + y->type.rank > x->type.rank) return onnx_fail(n, "axis %d leaves no room for the second input", axis);
-        Dim dims[MAX_RANK];
-        for (int i = axis; i < x->type.rank; i++) dims[i - axis] = i - axis < y->type.rank ? y->type.dim[i - axis] : 1;
-        y = b_reshape(n->g, y, x->type.rank - axis, dims);
-    }
-    return b_binary(n->g, row_op(n), x, y);
+    if (!onnx_int(n, "broadcast", 0) || !at_axis || !y->type.rank) return y;
+    if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
+    if (axis + y->type.rank > x->type.rank) return onnx_fail(n, "axis %d leaves no room for the second input", axis);
+    Dim dims[MAX_RANK];
+    for (int i = axis; i < x->type.rank; i++) dims[i - axis] = i - axis < y->type.rank ? y->type.dim[i - axis] : 1;
+    return b_reshape(n->g, y, x->type.rank - axis, dims);
+}
+
+Value *onnx_map_placed(OnnxNode *n) {
+    return onnx_inputs(n, 2) ? b_binary(n->g, row_op(n), n->in[0], placed(n, n->in[0], n->in[1])) : NULL;
 }
 
 Value *onnx_variadic(OnnxNode *n) {
@@ -87,7 +87,8 @@ Value *onnx_clip(OnnxNode *n) {
 // The result has x's type. A float exponent of an integer base is computed in floats.
 Value *onnx_pow(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
-    Value *x = n->in[0], *y = n->in[1];
+    Value *x = n->in[0], *y = n->opset < 7 ? placed(n, n->in[0], n->in[1]) : n->in[1];
+    if (!y) return NULL;
     DType d = x->type.dtype, e = y->type.dtype;
     bool wide = dtype_is_float(e) && !dtype_is_float(d);
     Value *v = wide ? b_binary(n->g, OP_Pow, b_cast(n->g, x, e), y) : b_binary(n->g, OP_Pow, x, b_cast(n->g, y, d));

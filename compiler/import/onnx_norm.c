@@ -23,7 +23,7 @@ static int axes_from(int first, int rank, int64_t *axes) {
     return rank - first;
 }
 
-// Batch statistics, as in training: outputs y and the running mean and variance.
+// Batch statistics, as in training: outputs y, the running mean and variance and, before version 14, the batch's own.
 static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon) {
     double momentum = onnx_float(n, "momentum", 0.9);
     int64_t axes[MAX_RANK] = { 0 };
@@ -38,6 +38,7 @@ static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon) {
         Value *past = n->in[3 + i];
         const char *text = arena_printf(n->g->arena, "x * %.17g + y * %.17g", momentum, 1 - momentum);
         n->out[1 + i] = ONNX_MAP(n, text, "x y", past, b_cast(n->g, now[i], past->type.dtype));
+        n->out[3 + i] = now[i];
     }
     Value *scale = onnx_along(n, n->in[1], x->type.rank, 1), *bias = onnx_along(n, n->in[2], x->type.rank, 1);
     scale = b_cast(n->g, scale, x->type.dtype);
@@ -45,15 +46,29 @@ static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon) {
     return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
+// Whether batch statistics are asked for: by an attribute or, before version 14, by a use of the outputs that only training has.
+static bool is_training(const OnnxNode *n) {
+    if (n->opset >= 14) return onnx_int(n, "training_mode", 0) != 0;
+    bool test = onnx_int(n, "is_test", 0) != 0, used = false;
+    for (int i = 1; i < n->n_out; i++) used = used || n->asked[i];
+    return used && !test;
+}
+
+// spatial = 0: statistics for each element of a sample.
+static Value *batch_norm_each(OnnxNode *n, Value *x, double epsilon) {
+    Value *m = ONNX_MAP(n, "x - y", "x y", x, n->in[3]);
+    if (is_training(n)) return onnx_fail(n, "spatial = 0 is not supported in training");
+    return m ? ONNX_MAP(n, arena_printf(n->g->arena, "x / sqrt(y + %.17g) * z + w", epsilon), "x y z w", m, n->in[4], n->in[1], n->in[2]) : NULL;
+}
+
 Value *onnx_batch_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 5)) return NULL;
     Value *x = n->in[0];
     double epsilon = onnx_float(n, "epsilon", 1e-5);
     if (x->type.rank < 2) return onnx_fail(n, "the input must have at least 2 dimensions");
-    if (n->opset < 9 && !onnx_int(n, "spatial", 1)) return onnx_fail(n, "spatial = 0 is not supported");
-    onnx_int(n, "is_test", 0);
     n->in[3]->trainable = n->in[4]->trainable = false;
-    if (n->opset >= 14 && onnx_int(n, "training_mode", 0)) return batch_norm_training(n, x, epsilon);
+    if (n->opset < 9 && !onnx_int(n, "spatial", 1)) return batch_norm_each(n, x, epsilon);
+    if (is_training(n)) return batch_norm_training(n, x, epsilon);
     onnx_float(n, "momentum", 0.9);
     Value *in[5] = { x };
     for (int i = 1; i < 5; i++) in[i] = b_cast(n->g, n->in[i], x->type.dtype);

@@ -62,3 +62,24 @@ Value *onnx_bernoulli(OnnxNode *n) {
     Value *u = uniform(n, &t, 0);
     return b_cast(n->g, b_binary(n->g, OP_Less, u, b_cast(n->g, n->in[0], DT_F32)), t.dtype);
 }
+
+// Classes drawn for each row of unnormalised log-probabilities [b, c]: how many of the sums of the first probabilities a number u does not reach.
+Value *onnx_multinomial(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Value *x = b_cast(n->g, n->in[0], DT_F32);
+    const int64_t samples = onnx_int(n, "sample_size", 1), last = 2;
+    DType d;
+    if (!onnx_dtype(n, "dtype", DT_I32, &d)) return NULL;
+    if (x->type.rank != 2 || samples < 1 || samples > INT32_MAX || !dtype_is_int(d)) return onnx_fail(n, "wants a matrix, a positive sample_size and a dtype of integers");
+    const Type t = { .rank = 2, .dim = { x->type.dim[0], samples } };
+    Node *soft = graph_node(n->g, OP_Softmax, 1, &x, 1);
+    node_set_int(soft, "axis", 1);
+    Value *p = onnx_finish(soft), *u = onnx_insert(n, uniform(n, &t, 0), 2);
+    Node *running = p ? graph_node(n->g, OP_CumSum, 1, &p, 1) : NULL;
+    if (!running) return NULL;
+    node_set_int(running, "axis", 1);
+    Value *sums = onnx_insert(n, onnx_finish(running), 1);
+    Value *passed = sums && u ? b_reduce(n->g, OP_ReduceSum, b_cast(n->g, ONNX_MAP(n, "x <= y", "x y", sums, u), DT_I32), 1, &last, false) : NULL;
+    if (!passed || !dim_is_const(x->type.dim[1])) return passed ? onnx_fail(n, "the number of classes must be known") : NULL;
+    return b_cast(n->g, ONNX_MAP(n, arena_printf(n->g->arena, "min(x, %lld)", (long long)x->type.dim[1] - 1), "x", passed), d);     // the last sum may round to less than 1
+}

@@ -321,9 +321,10 @@ Value *onnx_upsample(OnnxNode *n) {
     if (n->opset >= 9 && !known_inputs(n, &r, 1)) return onnx_resize_run(n, &r, axes, 1);
     if (n->opset < 9 && !onnx_static(n, x, "Upsample")) return NULL;
     if (n->opset >= 9) return read_scales(n, &r, x, 1, axes) && read_roi(n, &r) ? resize(n, &r, x) : NULL;
-    const OnnxAttr *scales = onnx_attr(n, "scales", ONNX_FLOATS);
-    if (!scales || scales->n != r.count) return onnx_fail(n, "attribute \"scales\" must have one element per dimension");
+    const OnnxAttr *scales = n->opset < 7 ? NULL : onnx_attr(n, "scales", ONNX_FLOATS);
+    if (n->opset < 7 ? r.count != 4 : !scales || scales->n != r.count) return onnx_fail(n, "wants an image [n, c, h, w], or from version 7 on an attribute \"scales\" of one element per dimension");
+    const double sides[2] = { n->opset < 7 ? onnx_float(n, "height_scale", 1) : 1, n->opset < 7 ? onnx_float(n, "width_scale", 1) : 1 };
     for (int i = 0; i < r.count; i++)
-        if (!set_scale(n, x, &r.axes[i], i, (double)scales->floats[i])) return NULL;
+        if (!set_scale(n, x, &r.axes[i], i, scales ? (double)scales->floats[i] : i < 2 ? 1 : sides[i - 2])) return NULL;
     return read_roi(n, &r) ? resize(n, &r, x) : NULL;
 }

@@ -323,23 +323,23 @@ Value *onnx_average_pool(OnnxNode *n) {
 }
 
 // |x|^p, and its inverse after summing.
-static Value *lp_before(OnnxNode *n, Value *x, int64_t p) {
+static Value *lp_before(OnnxNode *n, Value *x, double p) {
     if (p == 2) return b_unary(n->g, OP_Square, x);
     x = b_unary(n->g, OP_Abs, x);
-    return p == 1 || !x ? x : b_binary(n->g, OP_Pow, x, b_like(n->g, x, (double)p));
+    return p == 1 || !x ? x : b_binary(n->g, OP_Pow, x, b_like(n->g, x, p));
 }
 
-static Value *lp_after(OnnxNode *n, Value *x, int64_t p) {
+static Value *lp_after(OnnxNode *n, Value *x, double p) {
     if (p == 2) return b_unary(n->g, OP_Sqrt, x);
-    return p == 1 || !x ? x : b_binary(n->g, OP_Pow, x, b_like(n->g, x, 1 / (double)p));
+    return p == 1 || !x ? x : b_binary(n->g, OP_Pow, x, b_like(n->g, x, 1 / p));
 }
 
-static int64_t lp_order(OnnxNode *n) { return n->opset < 2 ? (int64_t)onnx_float(n, "p", 2) : onnx_int(n, "p", 2); }
+static double lp_order(OnnxNode *n) { return n->opset < 2 ? onnx_float(n, "p", 2) : (double)onnx_int(n, "p", 2); }
 
 Value *onnx_lp_pool(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 1) || !onnx_window(n, n->in[0], NULL, &w)) return NULL;
-    int64_t p = lp_order(n);
+    double p = lp_order(n);
     return lp_after(n, onnx_window_op(n, OP_WindowSum, lp_before(n, n->in[0], p), &w), p);
 }
 
@@ -358,6 +358,6 @@ Value *onnx_global_pool(OnnxNode *n) {
 
 Value *onnx_global_lp_pool(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
-    int64_t p = lp_order(n);
+    double p = lp_order(n);
     return lp_after(n, over_space(n, OP_ReduceSum, lp_before(n, n->in[0], p)), p);
 }
