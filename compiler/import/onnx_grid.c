@@ -309,7 +309,7 @@ Value *onnx_deform_conv(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0]) || !onnx_static(n, n->in[1], "a weight")) return NULL;
     Value *x = n->in[0], *weight = n->in[1], *offset = n->in[2], *mask = onnx_optional(n, 4), *at[2];
-    if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4 || !onnx_window(n, x, weight->type.dim + 2, &w)) return onnx_fail(n, "only images [n, c, h, w] are supported");
+    if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4 || !onnx_window(n, x, weight->type.dim + 2, &w) || w.same) return onnx_fail(n, "only images [n, c, h, w] are supported");
     int64_t groups = onnx_int(n, "offset_group", 1), group = onnx_int(n, "group", 1), channels = x->type.dim[1], outputs = weight->type.dim[0], taps = w.kernel[0] * w.kernel[1];
     if (!dim_is_const(channels)) return onnx_fail(n, "the number of channels must be known; pin it with --dim NAME=V");
     Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] }, places = dim_mul(n->g, out[0], out[1]), space = dim_mul(n->g, s.size[0], s.size[1]);

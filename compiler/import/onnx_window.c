@@ -31,7 +31,10 @@ static bool known_size(OnnxNode *n, const Value *x, int axis, const char *what) 
 // SAME: as many outputs as strides fit into the input; the odd element of padding goes after (upper) or before (lower).
 static bool same_pads(OnnxNode *n, const Value *x, Window *w, bool upper) {
     for (int i = 0; i < w->rank; i++) {
-        if (w->strides[i] > 1 && !known_size(n, x, 2 + i, "auto_pad with a stride")) return false;
+        if (w->strides[i] > extent(w, i) && !known_size(n, x, 2 + i, "auto_pad with a stride over elements")) return false;
+        if (w->strides[i] > 1 && !dim_is_const(x->type.dim[2 + i])) w->same = upper ? 1 : 2;
+    }
+    for (int i = 0; i < w->rank && !w->same; i++) {
         int64_t in = w->strides[i] > 1 ? x->type.dim[2 + i] : 1, out = (in + w->strides[i] - 1) / w->strides[i];
         int64_t total = (out - 1) * w->strides[i] + extent(w, i) - in;
         if (total < 0) total = 0;
@@ -80,6 +83,7 @@ static void set_window(Node *node, const Window *w) {
     node_set_ints(node, "dilations", w->dilations, w->rank);
     node_set_ints(node, "pads", w->pads, 2 * w->rank);
     if (w->ceil) node_set_int(node, "ceil_mode", 1);
+    if (w->same) node_set_int(node, "same", w->same);
 }
 
 Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group) {

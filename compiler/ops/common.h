@@ -19,7 +19,7 @@ Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d
 
 // A window that slides over the spatial axes 2.. of [n,c,...]: windows and convolutions. Attributes strides and dilations default to 1,
 // pads (lo... hi...) to 0. Output o and kernel position k meet input o * stride + k * dilation - lo.
-typedef struct Geometry { int spatial; int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK]; bool ceil; } Geometry;
+typedef struct Geometry { int spatial; int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK]; Dim lo[MAX_RANK], hi[MAX_RANK]; bool ceil; } Geometry;     // lo, hi: symbolic only with attribute same
 bool geometry_check(Node *n, int spatial);                                  // the attributes' lengths and ranges
 Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);      // output size of spatial axis i over an input of size d

@@ -211,6 +211,7 @@ bool expand_average_pool(Node *n, Value **out) {
     node_set_ints(s, "dilations", w.dilation, count);
     node_set_ints(s, "pads", pads, 2 * count);
     node_set_int(s, "ceil_mode", w.ceil);
+    if (node_int(n, "same", 0)) node_set_int(s, "same", node_int(n, "same", 0));
     if (!node_infer(s)) return false;
     return expand_done(n, b_binary(g, OP_Div, s->out[0], pool_divisor(n, &w, x->type.dtype)), out);
 }

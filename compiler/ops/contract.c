@@ -204,6 +204,17 @@ bool geometry_check(Node *n, int spatial) {
     return true;
 }
 
+// same=1 (2): padding by which ceil(size / stride) windows fit, half of it before, rounded down (up). Of a symbolic size: that is never negative.
+static void same_pads(const Node *n, Geometry *w, int i) {
+    Graph *g = n->graph;
+    Dim d = n->in[0]->type.dim[2 + i], last = dim_mul(g, dim_sub(g, dim_ceil_div(g, d, w->stride[i]), 1), w->stride[i]);
+    int64_t extent = w->dilation[i] * (w->kernel[i] - 1) + 1;
+    if (dim_is_const(d) && (d == 0 || last + extent < d)) last = d - extent;
+    Dim total = dim_is_const(d) ? last + extent - d : dim_sub(g, dim_add(g, last, extent), d);
+    w->lo[i] = dim_div(g, node_int(n, "same", 0) == 1 ? total : dim_add(g, total, 1), 2);
+    w->hi[i] = dim_sub(g, total, w->lo[i]);
+}
+
 Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel) {
     Geometry w = { .spatial = spatial, .ceil = node_int(n, "ceil_mode", 0) != 0 };
     int64_t pads[2 * MAX_RANK];
@@ -214,6 +225,7 @@ Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel) {
         w.kernel[i] = kernel[i];
         w.lo[i] = pads[i];
         w.hi[i] = pads[spatial + i];
+        if (node_int(n, "same", 0)) same_pads(n, &w, i);
     }
     return w;
 }
@@ -226,6 +238,10 @@ bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
         return false;
     }
     int64_t spare = w->lo[i] + w->hi[i] - reach - 1, s = w->stride[i];
+    if (node_int(n, "same", 0) && !dim_is_const(d)) {
+        *out = dim_ceil_div(g, d, s);
+        return true;
+    }
     if (!dim_is_const(d)) {
         int64_t more = !w->ceil ? spare : spare + s < w->lo[i] ? spare + s - 1 : w->lo[i] - 1;      // ceil_mode: no window starts beyond the input
         *out = dim_add(g, dim_div(g, dim_offset(g, d, more), s), 1);
@@ -453,7 +469,7 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
     ix[1] = ix_add(l, ix_mulc(l, ix_divc(l, idx[1], per_group), w->dim[1]), iw[1]);
     for (int i = 0; i < geo.spatial; i++) {
         Expr *start = ix_mulc(l, idx[2 + i], geo.stride[i]), *step = ix_mulc(l, iw[2 + i], geo.dilation[i]);
-        ix[2 + i] = ix_addc(l, ix_add(l, start, step), -geo.lo[i]);
+        ix[2 + i] = expr_binary(l->p, E_Sub, ix_add(l, start, step), lower_dim(l, geo.lo[i]));
         cond = ix_in_range(l, cond, ix[2 + i], 0, x->dim[2 + i]);
     }
     Expr *a = lower_guarded(l, n->in[0], ix, cond, expr_zero(l->p, x->dtype)), *b = lower_load(l, n->in[1], iw);

@@ -138,7 +138,7 @@ Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
         Expr *k = lower_axis(l, w.kernel[i], true), *p;
         if (k->op == E_Axis) axes[count++] = (int)k->c.i;
         p = ix_mulc(l, idx[2 + i], w.stride[i]);
-        p = ix_addc(l, ix_add(l, p, ix_mulc(l, k, w.dilation[i])), -w.lo[i]);
+        p = expr_binary(l->p, E_Sub, ix_add(l, p, ix_mulc(l, k, w.dilation[i])), lower_dim(l, w.lo[i]));
         cond = ix_in_range(l, cond, p, 0, x->dim[2 + i]);
         at[2 + i] = near[2 + i] = p;
         if (p->lo < 0) near[2 + i] = expr_binary(l->p, E_Max, near[2 + i], expr_index(l->p, 0));

@@ -4,6 +4,7 @@
 //
 // Templates see canonical shapes only. Their operands are read through views by lowering one element with symbolic axes and reading
 // the strides off the affine index: a transposed, sliced or broadcast operand costs nothing and needs no special case.
+#include "ops/common.h"
 #include "schedule.h"
 
 #include <string.h>
@@ -366,17 +367,17 @@ Kernel *kernel_gemm(Arena *a, Fusion *f) {
 static Convolution conv_shape(const Node *n) {
     Convolution c = { 0 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
-    int spatial = x->rank - 2, count;
-    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count), *pads = node_ints(n, "pads", &count);
+    int spatial = x->rank - 2;
+    Geometry geo = geometry_of(n, spatial, w->dim + 2);
     c.batch = x->dim[0]; c.ic = x->dim[1]; c.oc = y->dim[1]; c.groups = node_int(n, "group", 1);
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - spatial);
         c.in[i] = from < 0 ? 1 : x->dim[2 + from];
         c.out[i] = from < 0 ? 1 : y->dim[2 + from];
         c.kernel[i] = from < 0 ? 1 : w->dim[2 + from];
-        c.stride[i] = from < 0 || !strides ? 1 : strides[from];
-        c.dilation[i] = from < 0 || !dilations ? 1 : dilations[from];
-        c.pad[i] = from < 0 || !pads ? 0 : pads[from];
+        c.stride[i] = from < 0 ? 1 : geo.stride[from];
+        c.dilation[i] = from < 0 ? 1 : geo.dilation[from];
+        c.pad[i] = from < 0 ? 0 : geo.lo[from];
     }
     return c;
 }

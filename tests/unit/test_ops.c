@@ -101,6 +101,7 @@ static const Case cases[] = {
     { "%0: f64[1,2,5,5], %1: f64[3,2,1,1]", "%2 = Conv(%0, %1) {strides=[2,2]}", "%2", NULL },
     { "%0: f64[1,2,3,4,3], %1: f64[2,2,2,2,2]", "%2 = Conv(%0, %1) {pads=[0,1,0,1,0,1]}", "%2", NULL },
     { "%0: f64[1,1,12], %1: f64[1,1,2]", "%2 = Conv(%0, %1) {strides=[5], pads=[0,0]}", "%2", NULL },
+    { "%0: f64[1,2,7,8], %1: f64[3,2,3,3]", "%2 = Conv(%0, %1) {strides=[2,2], same=1}\n %3 = WindowMax(%2) {kernel=[2,3], strides=[3,2], same=2}", "%3", NULL },
     { "%0: i32[1,2,5], %1: i32[2,2,3]", "%2 = Conv(%0, %1) {pads=[1,1]}", "%2", NULL },
     { "", "%0 = const f32[1,1,3,3] {1,2,3,4,5,6,7,8,9}\n %1 = const f32[1,1,2,2] {1,0,0,-1}\n %2 = Conv(%0, %1)", "%2", "-4 -4 -4 -4" },
     // ---- indexed access
@@ -219,6 +220,8 @@ static const Case sized[] = {
     { "%0: f64[h], %1: f64[n,h,3]", "%2 = MatMul(%0, %1)", "%2", NULL },
     { "%0: f64[n,1,s,5], %1: f64[m,5,h]", "%2 = MatMul(%0, %1)", "%2", NULL },
     { "%0: f64[n,3,h], %1: f64[4,3,3]", "%2 = Conv(%0, %1) {strides=[2], pads=[1,2]}", "%2", NULL },
+    { "%0: f64[n,3,h,m], %1: f64[4,3,3,2]", "%2 = Conv(%0, %1) {strides=[2,2], same=1}\n %3 = Conv(%0, %1) {strides=[3,1], dilations=[1,2], same=2}", "%2, %3", NULL },
+    { "%0: f64[n,2,h]", "%1 = WindowMax(%0) {kernel=[3], strides=[2], same=1}\n %2 = AveragePool(%0) {kernel=[3], strides=[2], same=2}", "%1, %2", NULL },
     { "%0: f64[n,4,h,s+3], %1: f64[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[1,2], dilations=[1,1], pads=[1,0,2,1], group=2}", "%2", NULL },
     { "%0: f64[n,h,2], %1 below3: i64[m,3]", "%2 = Gather(%0, %1) {axis=1}\n %3 = Gather(%0, %1) {axis=0}", "%2, %3", NULL },
     { "%0: f64[h,3], %1 below5: i64[2,3]", "%2 = GatherElements(%0, %1) {axis=0}", "%2", NULL },
