@@ -172,7 +172,7 @@ OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value 
 Node *onnx_loop_node(OnnxNode *n, const OnnxNode *body, Value *trips, int carried, Value *const *from, Value *const *out);
 
 // ---------------------------------------------------------------- onnx_window.c: geometry of convolutions and pools
-typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; bool ceil; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added; ceil: it is left to the operation
+typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; bool ceil; int same; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they are left to the operation
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);       // kernel: sizes when attribute kernel_shape is absent, or NULL
 Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group);
 Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
