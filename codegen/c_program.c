@@ -537,7 +537,7 @@ static bool reads_formats(const Plan *plan) {
 static const char *limits_text(Arena *a, const Plan *plan) {
     const char *image = reads_formats(plan) ? ", -6 (BURN_EFORMAT) when\n * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" : "";
     const char *sizes = has_sizes(plan) ? "a size is out of its bounds" : "", *strings = "";
-    if (plan->strings) strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes with the zero bytes at their ends", (long long)plan->strings->bytes);
+    if (plan->strings) strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes, their zero bytes included", (long long)plan->strings->bytes);
     const char *limits = *sizes || *strings ? arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) : "";
     return arena_printf(a, "%s%s", limits, image);
 }
@@ -564,7 +564,7 @@ static void print_bundles(Text *h, const Graph *gr, const Ends *in, const Ends *
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
-    if (has_workspace(p)) text_printf(h, "/* Scratch memory of one run; its content means nothing before and after. Concurrent runs need one each. */\n");
+    if (has_workspace(p)) text_printf(h, "/* Scratch memory of one run; its content means nothing before and after%s. Concurrent runs need one each. */\n", p->plan->strings ? ",\n * but for the strings that outputs point to" : "");
     if (has_workspace(p)) text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes : 1), p->name_of_workspace);
     text_printf(h, "/* %s\n", p->doc ? p->doc : "One inference. Tensors are dense and row-major.");
     for (int side = 0; side < 2; side++)

@@ -140,6 +140,9 @@ static OnnxInput decode_input(Decoder *d, const Onnx__ValueInfoProto *p) {
         in.dtype = t->tensor_type->elem_type;
         decode_shape(d, &in, t->tensor_type->shape);
     } else {
+        const Onnx__TypeProto *value = t->map_type ? t->map_type->value_type : NULL;
+        if (value && value->tensor_type) in.map_value = value->tensor_type->elem_type;
+        if (value) in.map_key = t->map_type->key_type;
         in.kind = t->sequence_type ? "sequence of sequences" : t->map_type ? "map" : t->optional_type ? "sequence of optionals" : t->sparse_tensor_type ? "sparse tensor" : in.kind;
     }
     return in;

@@ -61,6 +61,7 @@ typedef struct OnnxInput {                              // a declared input or o
     const char *name;
     bool optional, sequence;                            // of what follows
     const char *kind;                                   // "tensor", "map", ...
+    int map_key, map_value;                             // element types of a map; 0: none that is known
     int dtype; bool has_shape; int rank; const OnnxDim *dim;
 } OnnxInput;
 typedef struct OnnxInit { const char *name; Tensor *tensor; } OnnxInit;

@@ -76,9 +76,8 @@ static Value *tensor_input(Graph *g, const Options *o, const OnnxInput *in, int 
 
 // ---------------------------------------------------------------- sequences and optionals
 
-// The name of element k of a sequence; no other end of the model has it.
-static const char *slot_name(Arena *a, const OnnxModel *m, const char *sequence, int k) {
-    const char *name = arena_printf(a, "%s_%d", sequence, k);
+// A name that no end of the model has.
+static const char *end_name(Arena *a, const OnnxModel *m, const char *name) {
     for (int i = 0; i < m->graph->n_inputs + m->graph->n_outputs; i++) {
         const OnnxInput *other = i < m->graph->n_inputs ? &m->graph->inputs[i] : &m->graph->outputs[i - m->graph->n_inputs];
         if (strcmp(other->name, name)) continue;
@@ -87,6 +86,9 @@ static const char *slot_name(Arena *a, const OnnxModel *m, const char *sequence,
     }
     return name;
 }
+
+// Of element k of a sequence.
+static const char *slot_name(Arena *a, const OnnxModel *m, const char *sequence, int k) { return end_name(a, m, arena_printf(a, "%s_%d", sequence, k)); }
 
 static Bundle *bundle_new(Graph *g, const OnnxInput *end, bool output, int n) {
     const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
@@ -174,10 +176,24 @@ static bool is_absent(const Options *o, const char *name) {
     return false;
 }
 
+// A map is two vectors of the size NAME_size: its keys, each once, and their values.
+static Value *map_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
+    OnnxDim size = { .symbol = arena_printf(g->arena, "%s_size", in->name) };
+    OnnxInput half = { .kind = "tensor", .has_shape = true, .rank = 1, .dim = &size };
+    Value *halves[2];
+    for (int i = 0; i < 2; i++) {
+        half.name = end_name(g->arena, m, arena_printf(g->arena, i ? "%s_values" : "%s_keys", in->name));
+        half.dtype = i ? in->map_value : in->map_key;
+        if (!(halves[i] = tensor_input(g, o, &half, index))) return NULL;
+    }
+    return onnx_sequence_of(g, 2, halves);
+}
+
 Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
     Loc file = { .file = g->file, .node = -1 };
+    if (!strcmp(in->kind, "map") && !in->sequence && !in->optional && in->map_key && in->map_value) return map_input(g, m, o, in, index);
     if (strcmp(in->kind, "tensor")) {
-        diag_error(&file, "input \"%s\" is a %s; inputs are tensors, sequences of tensors, or optional ones of these", in->name, in->kind);
+        diag_error(&file, "input \"%s\" is a %s; inputs are tensors, maps to numbers or strings, sequences of tensors, or optional ones of these", in->name, in->kind);
         return NULL;
     }
     if (in->optional && is_absent(o, in->name)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Labels and categories of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder, with numbers and strings on either side.
+// Labels and categories of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder, with numbers and strings on either side; and maps, which
+// are two vectors, their keys and their values: DictVectorizer, CastMap.
 //
 // In: an OnnxNode. Out: the position of each element among the keys, and a gather from the values, behind which the default stands. Strings
 // are searched in a sorted table; numbers are compared with every key.
@@ -145,4 +146,61 @@ Value *onnx_one_hot_encoder(OnnxNode *n) {
     Value *x = onnx_insert(n, text ? n->in[0] : b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
     Value *all = text ? onnx_strings(n, strings->n, strings->strings) : b_ints(n->g, count, categories);
     return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, all), DT_F32) : NULL;
+}
+
+// ---------------------------------------------------------------- maps
+
+static Value *const *map_halves(OnnxNode *n) {
+    int count;
+    Value *const *halves = onnx_input(n, 0) ? onnx_sequence_items(n->in[0], &count) : NULL;
+    if (halves && count == 2 && halves[0]->type.rank == 1 && halves[1]->type.rank == 1) return halves;
+    return onnx_fail(n, "input 0 must be a map that is an input of the model"), NULL;
+}
+
+// values[i] at column at[i] of [1, columns]; what lies outside is left out, what nothing is put into is 0 or "".
+static Value *spread(OnnxNode *n, Value *at, Value *values, int64_t columns) {
+    if (!at || !values) return NULL;
+    DType d = values->type.dtype;
+    Value *none = d == DT_STRING ? b_reshape(n->g, onnx_strings(n, 1, (const char *[]){ "" }), 0, NULL) : b_scalar(n->g, d, 0);
+    Node *node = graph_node(n->g, OP_ScatterElements, 3, (Value *[]){ b_expand(n->g, none, 1, &columns), at, values }, 1);
+    node_set_int(node, "axis", 0);
+    return onnx_insert(n, onnx_finish(node), 0);
+}
+
+Value *onnx_dict_vectorizer(OnnxNode *n) {
+    Value *const *map = map_halves(n);
+    int count;
+    const int64_t *ints = onnx_ints(n, "int64_vocabulary", &count);
+    const OnnxAttr *strings = onnx_attr(n, "string_vocabulary", ONNX_STRINGS);
+    if (!map) return NULL;
+    bool text = map[0]->type.dtype == DT_STRING;
+    if (text ? !strings || !strings->n : !count) return onnx_fail(n, "attribute \"%s\" is missing", text ? "string_vocabulary" : "int64_vocabulary");
+    Tensor *words = tensor_new(n->g->arena, type_make(text ? DT_STRING : DT_I64, 1, (Dim[]){ text ? strings->n : count }));
+    memcpy(words->data, text ? (const void *)strings->strings : ints, (size_t)type_bytes(&words->type));
+    int64_t columns = type_count(&words->type);
+    Default outside = { .i = columns };
+    return spread(n, look_up(n, map[0], words, counting(n->g->arena, columns), &outside), map[1], columns);
+}
+
+// The values in the order of their keys, or each at the column that its key names.
+Value *onnx_cast_map(OnnxNode *n) {
+    static const struct { const char *name; DType to; } casts[] = { { "TO_FLOAT", DT_F32 }, { "TO_STRING", DT_STRING }, { "TO_INT64", DT_I64 } };
+    Value *const *map = map_halves(n);
+    const char *to = onnx_string(n, "cast_to", "TO_FLOAT"), *form = onnx_string(n, "map_form", "DENSE");
+    int64_t columns = onnx_int(n, "max_map", 1);
+    size_t cast = 0;
+    while (cast < COUNT(casts) && strcmp(casts[cast].name, to)) cast++;
+    if (!map) return NULL;
+    if (cast == COUNT(casts) || (strcmp(form, "DENSE") && strcmp(form, "SPARSE")) || columns < 1 || columns > INT32_MAX || !dtype_is_int(map[0]->type.dtype))
+        return onnx_fail(n, "cast_to, map_form, max_map or the keys' type make no sense");
+    Value *y;
+    if (*form == 'S') {
+        y = spread(n, ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]), map[1], columns);
+    } else {
+        Node *sort = graph_node(n->g, OP_Sort, 1, map, 2);
+        node_set_int(sort, "axis", 0);
+        y = onnx_finish(sort) ? onnx_insert(n, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
+    }
+    if (!y || y->type.dtype == casts[cast].to) return y;
+    return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? onnx_cast_string(n, y, casts[cast].to) : b_cast(n->g, y, casts[cast].to);
 }

@@ -8,6 +8,7 @@ large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
 reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
 mismatch.onnx two matrices that cannot be multiplied, at a node "product"
+maps.onnx     words: map from string to f32, numbers: map from i64 to f32 -> row f32[1,4], dense string[1,n], sparse i64[1,5]
 absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes
 cut.onnx      scores.onnx without its last 40 bytes;  text.onnx: not protobuf
 """
@@ -16,7 +17,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from onnx_wire import FLOAT, INT64, graph, model, node, tensor, value_info  # noqa: E402
+from onnx_wire import FLOAT, INT64, STRING, blob, graph, integer, model, node, tensor, type_proto, value_info  # noqa: E402
 
 WEIGHTS = [[(3 * i + 5 * j) % 7 - 3.0 for j in range(5)] for i in range(4)]
 
@@ -83,6 +84,15 @@ def main(root):
     square = tensor("w", FLOAT, [[(i * j % 11 - 5.0) / 8 for j in range(128)] for i in range(128)])
     ends = [value_info("x", FLOAT, [1, 128])], [value_info("y", FLOAT, [1, 128])]
     write(root / "large.onnx", model(graph([node("MatMul", ["x", "w"], ["y"])], *ends, [square])))
+
+    maps = [blob(1, n) + blob(2, blob(5, integer(1, key) + blob(2, type_proto(FLOAT, None)))) for n, key in (("words", STRING), ("numbers", INT64))]
+    nodes = [node("DictVectorizer", ["words"], ["row"], "ai.onnx.ml", string_vocabulary=["b", "a", "none", "é"]),
+             node("CastMap", ["numbers"], ["dense"], "ai.onnx.ml", cast_to="TO_STRING"),
+             node("CastMap", ["numbers"], ["sparse"], "ai.onnx.ml", cast_to="TO_INT64", map_form="SPARSE", max_map=5)]
+    ends = maps, [value_info("row", FLOAT, [1, 4]), value_info("dense", STRING, [1, None]), value_info("sparse", INT64, [1, 5])]
+    write(root / "maps.onnx", model(graph(nodes, *ends), domains=["ai.onnx.ml"]))
+    for name, text in ("word_keys", "é b zz"), ("word_values", "1.5 2 7"), ("number_keys", "3 1"), ("number_values", "2.5 4"):
+        write(root / (name + ".txt"), text.encode())
 
     nodes = [node("Frobnicate", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Defrobnicate", ["b"], ["y"])]
     ends = [value_info("x", FLOAT, [4])], [value_info("y", FLOAT, [4])]
