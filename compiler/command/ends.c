@@ -67,6 +67,13 @@ static void set_sequence(Arena *a, Options *o, const char *name, int n, Tensor *
     VEC_PUSH(a, o->sequences, s);
 }
 
+// What the data says counts, not --absent.
+static void set_absent(Arena *a, Options *o, const char *name, bool absent) {
+    for (int i = 0; i < o->absent.n; i++)
+        if (!strcmp(o->absent.at[i], name)) o->absent.at[i--] = o->absent.at[--o->absent.n];
+    if (absent) VEC_PUSH(a, o->absent, arena_strdup(a, name));
+}
+
 // ---------------------------------------------------------------- recorded data sets
 
 // PREFIX0.pb, PREFIX1.pb, ... as far as they go; false with a diagnostic when one cannot be read.
@@ -123,13 +130,13 @@ Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct Onn
     for (int i = 0; i < n; i++) {
         total += all.at[i].n;
         const SequenceOption *stacked = stacked_option(o, declared[i]->name);
+        if (declared[i]->optional) set_absent(kept, *own, declared[i]->name, all.at[i].absent);
         if (stacked && !all.at[i].absent) {
             Type one = element_type(stacked, declared[i]);
             if (!(all.at[i].at[0] = stack(a, declared[i]->name, &one, all.at[i].n, all.at[i].at))) return NULL;
             total += all.at[i].n ? 0 : 1;
             all.at[i].n = 1;
-        } else if (all.at[i].absent) VEC_PUSH(kept, (*own)->absent, arena_strdup(kept, declared[i]->name));
-        else if (declared[i]->sequence) set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
+        } else if (!all.at[i].absent && declared[i]->sequence) set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
     }
     *in = (Inputs){ 0, NEW_ARRAY(a, Tensor *, total + 1) };
     for (int i = 0; i < n; i++)
@@ -172,13 +179,13 @@ bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMa
         if (!end->sequence && !end->optional) continue;
         if (!read_given(a, o, end, &data, &given)) return false;
         const SequenceOption *stacked = stacked_option(o, end->name);
+        if (end->optional && (all || given)) set_absent(a, o, end->name, data.absent || !given);
         if (stacked && given && !data.absent) {
             Type one = element_type(stacked, end);
             Tensor *rows = stack(a, end->name, &one, data.n, data.at);
             if (!rows) return false;
             data = (OnnxData){ .n = 1, .at = arena_copy(a, &rows, sizeof rows) };
-        } else if (data.absent || (all && end->optional && !given)) VEC_PUSH(a, o->absent, end->name);
-        else if (end->sequence && given) set_sequence(a, o, end->name, data.n, data.at);
+        } else if (end->sequence && given && !data.absent) set_sequence(a, o, end->name, data.n, data.at);
         for (int k = 0; k < data.n; k++) strmap_put(tensors, arena_printf(a, "%s\n%d", end->name, k), data.at[k]);
         for (int k = 0; k < o->inputs.n; k++)
             if (names(o->inputs.at[k], end->name)) o->inputs.at[k--] = o->inputs.at[--o->inputs.n];

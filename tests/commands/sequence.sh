@@ -53,6 +53,7 @@ status 0 "optionals that are not given" "$burncc" run $optional/model.onnx --inp
 silent '^same'
 status 0 "one that is" "$burncc" run $optional/model.onnx --input x=$optional/test_data_set_0/input_0.pb --input o=$optional/test_data_set_0/input_1.pb
 says '^same: f32\[3\]'
+status 0 "data that holds what --absent denies" "$burncc" verify $optional/model.onnx --absent o --absent s
 status 0 "absent" "$burncc" $optional/model.onnx -o absent.c --absent o --absent s
 grep -q 'input o is an optional that holds nothing' absent.h
 result $? "the header says so"
