@@ -15,7 +15,7 @@ static Value *shifts(OnnxNode *n, int64_t bits) {
 }
 
 // Numbers of `bits` bits that bytes hold along the last axis, low bits first: count of them.
-static Value *unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count) {
+Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count) {
     int rank = bytes->type.rank;
     int64_t per = 8 / bits;
     Dim dims[MAX_RANK];
@@ -25,7 +25,7 @@ static Value *unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count) {
     return onnx_part(n, b_reshape(n->g, parts, rank, dims), rank - 1, 0, count);
 }
 
-static bool known_bits(OnnxNode *n, int64_t bits) {
+bool onnx_known_bits(OnnxNode *n, int64_t bits) {
     if (bits == 2 || bits == 4 || bits == 8) return true;
     onnx_fail(n, "%lld bits are not supported; 2, 4 and 8 are", (long long)bits);
     return false;
@@ -39,7 +39,7 @@ static bool read_blocks(OnnxNode *n, Blocks *b) {
     *b = (Blocks){ onnx_int(n, "N", 0), onnx_int(n, "K", 0), 0, onnx_int(n, "block_size", 0), onnx_int(n, "bits", 4) };
     onnx_int(n, "accuracy_level", 0);                   // asks for at least so much; floats are the most
     if (onnx_int(n, "weight_prepacked", 0)) return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking"), false;
-    if (!known_bits(n, b->bits)) return false;
+    if (!onnx_known_bits(n, b->bits)) return false;
     if (b->n < 1 || b->k < 1 || b->size < 8 / b->bits || b->size > INT64_C(1) << 31 || b->size * b->bits % 8) return onnx_fail(n, "attributes N, K and block_size must be positive, and a block whole bytes"), false;
     b->blocks = (b->k + b->size - 1) / b->size;
     const Value *w = n->in[1], *scale = n->in[2];
@@ -55,7 +55,7 @@ static Value *zero_points(OnnxNode *n, const Blocks *b, DType wide) {
     if (dtype_is_float(zero->type.dtype)) return b_cast(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, b->blocks }), wide);
     int64_t bytes = (b->blocks * b->bits + 7) / 8;
     if (!type_is_static(&zero->type) || zero->type.dtype != DT_U8 || type_count(&zero->type) != b->n * bytes) return onnx_fail(n, "the zero points %s are not [N, bytes of a row of blocks]", type_text(n->g->arena, n->g, &zero->type));
-    return b_cast(n->g, unpacked(n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks), wide);
+    return b_cast(n->g, onnx_unpacked(n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks), wide);
 }
 
 // [N, K]. With a group index per input feature, scales are picked by it instead of by position.
@@ -67,7 +67,7 @@ static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
     if (group) {
         // ONNX Runtime leaves zero points out where there are group indices, its documents do not.
         if (onnx_optional(n, 3)) return onnx_fail(n, "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically or without reordering");
-        Value *q = unpacked(n, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
+        Value *q = onnx_unpacked(n, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
         return ONNX_MAP(n, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero, b_gather(n->g, scale, group, 1));
     }
     Dim column[4] = { b->n, b->blocks, 1, 1 };
@@ -136,13 +136,13 @@ Value *onnx_ms_gather_blocks(OnnxNode *n) {
     int64_t block = onnx_int(n, "block_size", 128), bits = onnx_int(n, "bits", 4);
     if (!onnx_axis(n, onnx_int(n, "gather_axis", 0), rank, &gathered) || !onnx_axis(n, onnx_int(n, "quantize_axis", 1), rank, &quantised)) return NULL;
     bool bytes = data->type.dtype == DT_U8, floats = dtype_is_float(data->type.dtype);
-    if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !known_bits(n, bits))) return onnx_fail(n, "data and scales must have the same rank and known sizes, and block_size must not be negative");
+    if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !onnx_known_bits(n, bits))) return onnx_fail(n, "data and scales must have the same rank and known sizes, and block_size must not be negative");
     DType d = scale->type.dtype, wide = onnx_wide(d);
     Dim size = data->type.dim[quantised];
     if (bytes && bits < 8) {
         int64_t last = data->type.dim[rank - 1] * (8 / bits);
-        if (zero) zero = unpacked(n, zero, bits, scale->type.dim[rank - 1]);
-        data = unpacked(n, data, bits, last);
+        if (zero) zero = onnx_unpacked(n, zero, bits, scale->type.dim[rank - 1]);
+        data = onnx_unpacked(n, data, bits, last);
         if (quantised == rank - 1) size = last;
     }
     if (block == 0) block = size;
