@@ -12,7 +12,7 @@
 #define MAX_TAPS 4              // weighted gathers; wider filters become matrices
 #define MAX_SUPPORT 4096
 #define MAX_PLACE 1e12
-#define MAX_OUT (1 << 20)       // elements along a resized axis
+#define MAX_OUT (1 << 19)       // elements along a resized axis
 #define MAX_WEIGHED (INT64_C(1) << 26)      // pairs of an input and an output coordinate that are looked at
 #define MAX_MATRIX (INT64_C(1) << 22)       // ... and that become elements of a constant
 

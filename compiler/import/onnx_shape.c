@@ -354,7 +354,7 @@ static bool split_sizes(OnnxNode *n, Dim size, Dim *sizes) {
     if (given) {
         if (count != n->n_out) return onnx_fail(n, "%d sizes for %d outputs", count, n->n_out), false;
         for (int i = 0; i < count; i++) {
-            if (given[i] < 0) return onnx_fail(n, "size %d is negative", i), false;
+            if (given[i] < 0 || given[i] > INT64_MAX - total) return onnx_fail(n, "size %d is %lld", i, (long long)given[i]), false;
             total += sizes[i] = given[i];
         }
         if (dim_is_const(size) && total != size) return onnx_fail(n, "the sizes add up to %lld, the axis has %lld", (long long)total, (long long)size), false;

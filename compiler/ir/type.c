@@ -117,7 +117,7 @@ void type_strides(const Type *t, int64_t *strides) {
     for (int i = t->rank - 1; i >= 0; i--) {
         if (!dim_is_const(t->dim[i])) bug("strides of a type with a symbolic dimension");
         strides[i] = n;
-        n *= t->dim[i];
+        n = t->dim[i] && n > INT64_MAX / t->dim[i] ? INT64_MAX : n * t->dim[i];     // past it only beside a dimension of 0
     }
 }
 

@@ -9,7 +9,7 @@
 
 // ---------------------------------------------------------------- shape rules
 const char *value_type_text(const Value *v) {
-    return v ? type_text(v->graph->arena, v->graph, &v->type) : "absent";
+    return v && v->graph ? type_text(v->graph->arena, v->graph, &v->type) : v ? "no tensor" : "absent";
 }
 
 bool op_axis(Node *n, int rank, int *axis) {

@@ -8,6 +8,7 @@
 #include "ir/expr.h"
 #include "ops.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static void bind_attributes(Bindings *b, const Node *n, DType d) {
         double otherwise = strtod(s + 1, NULL), v = node_float(n, name, otherwise);
         while (*s && *s != ' ') s++;
         if (d == DT_BOOL) continue;
-        bind(b, name, dtype_is_float(d) ? expr_const_f(n->graph->exprs, d, v) : expr_const_i(n->graph->exprs, d, (int64_t)v));
+        bind(b, name, dtype_is_float(d) ? expr_const_f(n->graph->exprs, d, v) : expr_const_i(n->graph->exprs, d, fabs(v) < 0x1p63 ? (int64_t)v : v > 0 ? INT64_MAX : INT64_MIN));
     }
 }
 
