@@ -131,7 +131,7 @@ static void compile_bytes(Arena *a, size_t size) {
         onnx_read_tensor(a, path, &name);
         return;
     }
-    Options o = { .model = path, .name = "out", .target = size % 2 ? "portable" : "generic", .quiet = true, .rtol = -1, .atol = -1 };
+    Options o = { .model = path, .name = "out", .target = size % 2 ? "portable" : "generic", .quiet = true, .string_bytes = 256, .rtol = -1, .atol = -1 };
     target_find(o.target, &o.machine);
     Graph *g = import_onnx(a, path, &o);
     if (!g || stage == STAGE_IMPORT) return;
