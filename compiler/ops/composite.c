@@ -162,6 +162,8 @@ static Value *computed_divisor(Node *n, const Geometry *w, bool pads_count, DTyp
     return product ? b_cast(g, product, d) : NULL;
 }
 
+#define MAX_COUNTED (1 << 16)   // places whose divisors become a constant
+
 // How many positions of the window at each output count: those inside the input or, with count_include_pad, inside input and padding.
 static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
     Graph *g = n->graph;
@@ -175,11 +177,13 @@ static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
     }
     if (even) return b_scalar(g, d, (double)whole);
     bool known = true;
+    int64_t places = 1;
     for (int i = 0; i < w->spatial; i++) {
         t.dim[i] = y->dim[2 + i];
         known = known && dim_is_const(x->dim[2 + i]);
+        places = places > MAX_COUNTED || !dim_is_const(t.dim[i]) || t.dim[i] > MAX_COUNTED ? MAX_COUNTED + 1 : places * t.dim[i];
     }
-    if (!known) return computed_divisor(n, w, pads_count, d);
+    if (!known || places > MAX_COUNTED) return computed_divisor(n, w, pads_count, d);
     Tensor *count = tensor_new(g->arena, t);
     int64_t at = 0, total = type_count(&t);
     for (; at < total; at++, index_next(t.rank, t.dim, o)) {
