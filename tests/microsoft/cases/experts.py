@@ -57,16 +57,33 @@ add("silu_fc3", op, [x, scores, fc1, b1, fc2, b2, fc3, b3], k=2, activation_type
 op = "QMoE"
 HIDDEN, INNER = 32, 32
 x, scores, b1, b2 = r.f(TOKENS, HIDDEN), r.f(TOKENS, E, lo=-2, hi=2), r.f(E, INNER), r.f(E, HIDDEN)
+
+
+def by_blocks(x, scores, q1, s1, b1, q2, s2, *zeros):
+    """Two of four experts, 8 bits in blocks of 16: there ONNX Runtime rounds its inputs to 8 bits, too."""
+    z = [a for a in zeros if a is not None] or [np.uint8(128).reshape(1, 1, 1)] * 2
+    w1, w2 = (((q.reshape(*q.shape[:2], 2, 16).astype(np.float32) - o[..., None]) * s[..., None]).reshape(q.shape) for q, s, o in ((q1, s1, z[0]), (q2, s2, z[1])))
+    y = np.zeros_like(x)
+    for t in range(len(x)):
+        best = np.argsort(-scores[t])[:2]
+        p = np.exp(scores[t][best]) / np.exp(scores[t][best]).sum()
+        for weight, i in zip(p, best):
+            h = w1[i] @ x[t]
+            y[t] += weight * (w2[i] @ (h / (1 + np.exp(-h))))
+    return [y]
+
+
 for bits in (4, 8):
     w1, w2 = r.u8(E, INNER, HIDDEN * bits // 8), r.u8(E, HIDDEN, INNER * bits // 8)
     s1, s2, block1, block2 = (r.f(*shape, lo=0.003, hi=0.01) for shape in ((E, INNER), (E, HIDDEN), (E, INNER, 2), (E, HIDDEN, 2)))
     for kind in ("silu", "identity"):
         add(f"{kind}_{bits}", op, [x, scores, w1, s1, b1, w2, s2, b2], k=2, activation_type=kind, expert_weight_bits=bits, normalize_routing_weights=1,
             constant=(2, 3, 4, 5, 6, 7))
-    add(f"blocks_{bits}", op, [x, scores, w1, block1, None, w2, block2], k=2, activation_type="silu", expert_weight_bits=bits, normalize_routing_weights=1, block_size=16, constant=(2, 3, 5, 6))
+    add(f"blocks_{bits}", op, [x, scores, w1, block1, None, w2, block2], k=2, activation_type="silu", expert_weight_bits=bits, normalize_routing_weights=1, block_size=16, constant=(2, 3, 5, 6),
+        kernel=bits == 4, expect=by_blocks)
     z1, z2 = r.u8(E, INNER, 2 * bits // 8), r.u8(E, HIDDEN, 2 * bits // 8)
     add(f"zero_blocks_{bits}", op, [x, scores, w1, block1, None, w2, block2] + [None] * 4 + [z1, z2], k=2, activation_type="silu", expert_weight_bits=bits, normalize_routing_weights=1, block_size=16,
-        constant=(2, 3, 5, 6, 11, 12))
+        constant=(2, 3, 5, 6, 11, 12), kernel=bits == 4, expect=by_blocks)
     z1, z2 = r.u8(E, INNER * bits // 8), r.u8(E, HIDDEN * bits // 8)
     add(f"zero_{bits}", op, [x, scores, w1, s1, b1, w2, s2, b2] + [None] * 3 + [z1, z2], k=2, activation_type="silu", expert_weight_bits=bits,
         normalize_routing_weights=1, constant=(2, 3, 4, 5, 6, 7, 11, 12))
