@@ -146,7 +146,7 @@ typedef struct Run {
     const Ends *in, *outs;
     Text body;
     int loops;
-    bool *known, *checked;                              // symbols that are variables by now; equalities of dimensions that are checked
+    bool *known;                                        // symbols that are variables by now
 } Run;
 
 static int64_t work_offset(const Buffer *b) {           // a region's buffers count from its scratch memory
@@ -309,18 +309,19 @@ static bool is_known(const Run *r, const Graph *root, Dim d) {
 }
 
 // Dimensions that the model takes to be equal, as soon as both are known.
-static void print_required(Run *r, int depth) {
-    const Graph *root = graph_root(r->p->plan->graph);
-    for (int i = 0; i < root->required.n; i++) {
-        Dim a = dim_bound(root, root->required.at[i].a), b = dim_bound(root, root->required.at[i].b);
-        if (r->checked[i] || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a) || !is_known(r, root, b)) continue;
-        r->checked[i] = true;
+static void print_required(Run *r, const Graph *g, int depth) {
+    const Graph *root = graph_root(g);
+    for (int i = 0; i < g->required.n; i++) {
+        DimPair *pair = &g->required.at[i];
+        Dim a = dim_bound(root, pair->a), b = dim_bound(root, pair->b);
+        if (pair->checked || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a) || !is_known(r, root, b)) continue;
+        pair->checked = true;
         line(r, depth);
         text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a), dim_c_text(r->g->arena, root, b));
     }
 }
 
-static void print_sizes(Run *r, const Kernel *k, int depth) {
+static void print_sizes(Run *r, const Graph *g, const Kernel *k, int depth) {
     for (int i = 0; i < k->sizes.n; i++) {
         const Symbol *s = symbol_at(r->p->plan->graph, k->sizes.at[i]);
         line(r, depth);
@@ -329,7 +330,7 @@ static void print_sizes(Run *r, const Kernel *k, int depth) {
         print_bounds(&r->body, s);
         r->known[k->sizes.at[i]] = true;
     }
-    print_required(r, depth);
+    print_required(r, g, depth);
 }
 
 // An output whose sizes the program found out: it says them.
@@ -343,9 +344,11 @@ static void print_shapes(Run *r) {
 }
 
 static void print_steps(Run *r, const Plan *plan, int depth) {
+    for (int i = 0; i < plan->graph->required.n; i++) plan->graph->required.at[i].checked = false;
+    print_required(r, plan->graph, depth);
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
-        if (k->kind == KERNEL_SIZES) { print_sizes(r, k, depth); continue; }
+        if (k->kind == KERNEL_SIZES) { print_sizes(r, plan->graph, k, depth); continue; }
         if (k->kind != KERNEL_REGION) print_call(r, k, depth);
         else if (k->anchor->op == OP_If) print_if(r, k, depth);
         else print_loop(r, k, depth);
@@ -380,9 +383,7 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
     text_init(&r.body, g->arena);
     r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
-    r.checked = NEW_ARRAY(g->arena, bool, root->required.n);
     for (int i = 0; i < sizes.n; i++) r.known[sizes.at[i]] = true;
-    print_required(&r, 1);
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
     print_signature(g, &g->c, p, in, outs);

@@ -145,7 +145,7 @@ typedef struct Symbol {
     Value *from; int64_t at;                            // measured: element `at` of this i64 value, computed by the program; NULL: a parameter
     Dim limit;                                          // measured: hi is at most this dimension's upper bound
 } Symbol;
-typedef struct DimPair { Dim a, b; } DimPair;
+typedef struct DimPair { Dim a, b; bool checked; } DimPair;        // checked: scratch of codegen
 Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
 // A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there to be lo..hi.
 Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at);
@@ -166,7 +166,7 @@ bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
 const char *dim_text(Arena *a, const Graph *g, Dim d);
 Dim dim_bound(const Graph *g, Dim d);                   // d with constants for the symbols that have one possible size
 Dim dim_subst(Graph *g, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx);    // d with what symbol() gives for each of its symbols
-void dim_require(Graph *g, Dim a, Dim b);               // the running program checks that they are equal, and else returns BURN_EINVAL
+void dim_require(Graph *g, Dim a, Dim b);               // where it runs g (a model or a body) the program checks that they are equal, else it returns BURN_EINVAL
 Dim dim_parse(Graph *g, const char **s);                // constant or symbol or expression as printed; *s stays when there is none
 bool name_is_plain(const char *s);                      // letters, digits, _ and . after a letter or _: needs no quotes in text
 void *dims_clone(Arena *a, const Graph *g);             // for graph_clone

@@ -319,12 +319,11 @@ bool dim_equal(const Graph *g, Dim a, Dim b) {
     return a == b;
 }
 
-void dim_require(Graph *of, Dim a, Dim b) {
-    Graph *g = graph_root(of);
+void dim_require(Graph *g, Dim a, Dim b) {
     if (a == b) return;
     for (int i = 0; i < g->required.n; i++)
         if ((g->required.at[i].a == a && g->required.at[i].b == b) || (g->required.at[i].a == b && g->required.at[i].b == a)) return;
-    VEC_PUSH(g->arena, g->required, (DimPair){ a, b });
+    VEC_PUSH(g->arena, g->required, (DimPair){ .a = a, .b = b });
 }
 
 // ---- bounds and binding

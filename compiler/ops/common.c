@@ -62,7 +62,7 @@ bool dims_agree(Node *n, Dim a, Dim b) {
     if (a == b || (dim_is_const(a) && dim_is_const(b))) return a == b;
     if (!root->bound) return true;
     if (dim_lower(root, a) > dim_upper(root, b) || dim_lower(root, b) > dim_upper(root, a)) return false;
-    dim_require(root, a, b);
+    dim_require(n->graph, a, b);
     return true;
 }
 

@@ -193,6 +193,18 @@ static bool pin_required(Graph *g) {
     return any;
 }
 
+static void forget_required(Graph *g) {
+    g->required.n = 0;
+    for (Node *n = g->first; n; n = n->next)
+        for (int i = 0; i < n->n_bodies; i++) forget_required(n->bodies[i]);
+}
+
+// Says anew which sizes must agree: nodes that are gone ask for nothing.
+bool bind_required(Graph *g) {
+    forget_required(g);
+    return bind_graph(g);
+}
+
 bool pass_bind_dims(Graph *g, const Options *o) {
     int n;
     graph_symbols(g, &n);

@@ -66,6 +66,7 @@ bool passes_run(Graph *g, const Options *o) {
     }
     g->cursor = NULL;
     g->loc = loc;
+    if (!bind_required(g)) return false;
     dump(g, o, "passes");
     return true;
 }
