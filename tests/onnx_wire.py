@@ -160,6 +160,16 @@ def fields(message):
             at += size
 
 
+def encode(number, value):
+    """The field that fields() gave so; none of 4 bytes."""
+    return integer(number, value) if isinstance(value, int) else blob(number, value)
+
+
+def rewrite(message, **changed):
+    """The message, its fields fN replaced by what the functions make of them."""
+    return b"".join(encode(n, changed.get(f"f{n}", lambda v: v)(v)) for n, v in fields(message))
+
+
 def model_ops(message):
     """Operator names of the main graph in order, with the domain before a colon when it is not ONNX's own."""
     ops = []

@@ -36,16 +36,6 @@ def expect(truth, what):
 
 
 # ---------------------------------------------------------------- the model with more elements and a seed
-def encode(number, value):
-    return onnx_wire.integer(number, value) if isinstance(value, int) else onnx_wire.blob(number, value)
-
-
-def rewrite(message, **changed):
-    """The message, its fields fN replaced by what the functions make of them."""
-    same = lambda v: v          # noqa: E731
-    return b"".join(encode(n, changed.get(f"f{n}", same)(v)) for n, v in onnx_wire.fields(message))
-
-
 def first_longer(dims_field):
     """For shapes and tensors, where one field repeats, a number a dimension: the first one MANY times as long."""
     def change(message):
@@ -54,8 +44,8 @@ def first_longer(dims_field):
         for n, v in onnx_wire.fields(message):
             if n == dims_field and first:
                 first = False
-                v = v * MANY if isinstance(v, int) else rewrite(v, f1=lambda d: d * MANY)
-            out += encode(n, v)
+                v = v * MANY if isinstance(v, int) else onnx_wire.rewrite(v, f1=lambda d: d * MANY)
+            out += onnx_wire.encode(n, v)
         return out
     return change
 
@@ -65,12 +55,12 @@ def longer_model(model, seed):
         op = dict(onnx_wire.fields(message)).get(4)
         if op not in DRAWS:
             return message
-        kept = b"".join(encode(n, v) for n, v in onnx_wire.fields(message) if n != 5 or dict(onnx_wire.fields(v))[1] != b"seed")
+        kept = b"".join(onnx_wire.encode(n, v) for n, v in onnx_wire.fields(message) if n != 5 or dict(onnx_wire.fields(v))[1] != b"seed")
         return kept + onnx_wire.blob(5, onnx_wire.attribute("seed", seed if op == b"Dropout" else float(seed)))
 
     def end(message):
-        return rewrite(message, f2=lambda t: rewrite(t, f1=lambda tensor: rewrite(tensor, f2=first_longer(1))))
-    return rewrite(model, f7=lambda g: rewrite(g, f1=node, f11=end, f12=end))
+        return onnx_wire.rewrite(message, f2=lambda t: onnx_wire.rewrite(t, f1=lambda tensor: onnx_wire.rewrite(tensor, f2=first_longer(1))))
+    return onnx_wire.rewrite(model, f7=lambda g: onnx_wire.rewrite(g, f1=node, f11=end, f12=end))
 
 
 def tensor(message):

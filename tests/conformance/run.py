@@ -4,7 +4,8 @@
 
 In: the archives of tests in ONNX's layout (test_x/model.onnx, test_data_set_0/{input,output}_0.pb), unpacked once under build/.
 Out: a state per test, compared with status.txt (suite node) or status-models.txt (suite models), and a table by operator family.
-`--check` is for CI: it fails on what got worse and on any crash or hang. `--bless` records this run.
+`--check` is for CI: it fails on what got worse and on any crash or hang. `--bless` records this run. `--symbolic` is a suite of its own: the same
+tests, compiled for sizes at run time (symbolic.py), with their states in status-symbolic.txt.
 """
 import pathlib
 import re
@@ -15,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness      # noqa: E402
 import onnx_wire    # noqa: E402
+from symbolic import symbolic   # noqa: E402
 
 
 def families():
@@ -36,12 +38,25 @@ def family_of(model, name, known):
     return known.get(ops[0], "other") if ops else "other"
 
 
+def write_symbolic(args, name, model):
+    path = pathlib.Path(args.cache) / "symbolic" / name / "model.onnx"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(model)
+    return path
+
+
 def collect(root, prefix, args, known, random):
     cases = []
     for model in sorted(root.glob("*/model.onnx")):
         name = prefix + model.parent.name
         command = [args.burncc, "verify", str(model), "--data", str(model.parent), "--target", args.target, "--quiet"]
-        if name in random:
+        if args.symbolic:
+            bytes_, bounds = symbolic(model.read_bytes())
+            if name in random or not bounds:
+                continue
+            command[2] = str(write_symbolic(args, name, bytes_))
+            command += [f"--dim={n}={lo}..{hi}" for n, (lo, hi) in bounds.items()]
+        elif name in random:
             command = [sys.executable, str(HERE / "random_numbers.py"), args.burncc, str(model), args.target]
         cases.append(harness.Case(name, family_of(model, name, known), command))
     return cases
@@ -65,6 +80,7 @@ def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="-O0", timeout=120)
     p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of the archives")
     p.add_argument("--suite", choices=("node", "models"), default="node", help="one operator each, or small whole models")
+    p.add_argument("--symbolic", action="store_true", help="sizes at run time")
     p.add_argument("--short", action="store_true", help="only the tests of short.txt")
     args = harness.parse(p)
     found = sorted(args.archives.glob(f"onnx-*-{args.suite}.tar.xz"))
@@ -82,8 +98,8 @@ def main():
     if args.short:
         wanted = set((HERE / "short.txt").read_text().split())
         cases = [c for c in cases if c.name in wanted]
-    status = HERE / ("status.txt" if args.suite == "node" else "status-models.txt")
-    heading = f"ONNX backend tests, suite {args.suite}: name, state, reason. Written by run.py --bless."
+    status = HERE / ("status-symbolic.txt" if args.symbolic else "status.txt" if args.suite == "node" else "status-models.txt")
+    heading = f"ONNX backend tests, suite {args.suite}{', sizes at run time' if args.symbolic else ''}: name, state, reason. Written by run.py --bless."
     return harness.run(cases, args, status, heading)
 
 
