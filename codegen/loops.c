@@ -131,7 +131,7 @@ static const char *spell(Printer *p, Expr *e) {
     else if (e->a[1] && p->d->load_if) text_printf(&t, "%s", p->d->load_if(p->d->ctx, e->value, operands[0], operands[1], operands[2]));
     else {
         const char *element = p->d->load(p->d->ctx, e->value, operands[0]);
-        if (e->a[1]) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : e->dtype == DT_STRING ? "\"\"" : "0");
+        if (e->a[1]) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : expr_c_zero(e->dtype));
         else text_printf(&t, "%s", element);
     }
     return t.at;

@@ -25,7 +25,14 @@ static void print_element(Text *out, const char *type, const void *at, int64_t i
         text_printf(out, "\"%s\"", c_string(out->arena, ((const char *const *)at)[i]));
         return;
     }
-    if (!strcmp(type, "float") || !strcmp(type, "double")) {
+    if (!strncmp(type, "burn_complex", 12)) {
+        const char *part = strcmp(type, "burn_complex64") ? "double" : "float";
+        text_printf(out, "{ ");
+        print_element(out, part, at, 2 * i);
+        text_printf(out, ", ");
+        print_element(out, part, at, 2 * i + 1);
+        text_printf(out, " }");
+    } else if (!strcmp(type, "float") || !strcmp(type, "double")) {
         bool single = type[0] == 'f';
         double v = single ? (double)((const float *)at)[i] : ((const double *)at)[i];
         char text[48];
@@ -60,7 +67,7 @@ void weights_print_array(Text *out, const Buffer *b, const char *name) {
         text_printf(out, i % 12 ? ", " : i ? ",\n    " : "\n    ");
         print_element(out, type, data, i);
     }
-    text_printf(out, "%s\n};\n", n ? "" : "0");
+    text_printf(out, "%s\n};\n", n ? "" : !strncmp(type, "burn_complex", 12) ? "{ 0, 0 }" : !strcmp(type, "burn_string") ? "\"\"" : "0");
     free(owned);
 }
 

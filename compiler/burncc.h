@@ -371,6 +371,7 @@ Expr *expr_diff(ExprPool *p, Expr *e, int arg);
 // ir/expr_text.c: one operation as C or GLSL over its operands' texts, and what a dtype makes of an element in memory
 const char *expr_c_type(DType d);                       // arithmetic runs in it: float for f16 and below, bool, int64_t for DT_INDEX
 const char *expr_c_storage(DType d);                    // of an element in memory
+const char *expr_c_zero(DType d);                       // what stands for an element that is not there: 0, an empty string
 void expr_c_text(Text *out, const Expr *e, const char *const *operand_text);
 void expr_c_load(Text *out, DType d, const char *element);
 void expr_c_store(Text *out, DType d, const char *value);

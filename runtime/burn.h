@@ -68,6 +68,10 @@ typedef enum burn_dtype {
  * point into the inputs, the model's constants or its workspace: they hold until either is written again. */
 typedef const char *burn_string;
 
+/* Elements of BURN_COMPLEX64 and BURN_COMPLEX128 tensors. */
+typedef struct burn_complex64 { float re, im; } burn_complex64;
+typedef struct burn_complex128 { double re, im; } burn_complex128;
+
 /* A caller's buffer: `bytes` at `data`, aligned for its element type. The caller owns it; a model reads its inputs
  * and writes its outputs, and keeps neither pointer. `shape` matters where a model takes sizes at run time: of an
  * input, the dimensions of what lies at `data` (NULL: those of its info); of an output, where the run writes the

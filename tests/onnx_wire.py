@@ -9,6 +9,7 @@ import struct
 FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, UINT32, UINT64 = range(1, 14)
 PACK = {FLOAT: "f", UINT8: "B", INT8: "b", UINT16: "H", INT16: "h", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d",
         UINT32: "I", UINT64: "Q"}
+COMPLEX64, COMPLEX128 = 14, 15
 
 
 # ---------------------------------------------------------------- writing
@@ -47,6 +48,8 @@ def flatten(values):
 
 
 def pack(dtype, flat):
+    if dtype in (COMPLEX64, COMPLEX128):
+        return pack(FLOAT if dtype == COMPLEX64 else DOUBLE, [part for v in flat for part in (complex(v).real, complex(v).imag)])
     return struct.pack(f"<{len(flat)}{PACK[dtype]}", *flat)
 
 

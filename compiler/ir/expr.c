@@ -30,7 +30,7 @@ bool expr_rule_accepts(EOp op, DType d) {
     case RULE_SAME: return is_number(d);
     case RULE_FLOAT: case RULE_TEST: return dtype_is_float(d);
     case RULE_INT: return dtype_is_int(d);
-    case RULE_CMP: return is_number(d) || d == DT_BOOL || (d == DT_STRING && (op == E_Eq || op == E_Ne));
+    case RULE_CMP: return is_number(d) || d == DT_BOOL || ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && (op == E_Eq || op == E_Ne));
     case RULE_BOOL: return d == DT_BOOL;
     case RULE_SPECIAL: break;
     }
@@ -134,7 +134,7 @@ Expr *expr_const_f(ExprPool *p, DType d, double v) {
 
 Expr *expr_const_i(ExprPool *p, DType d, int64_t v) {
     if (dtype_is_float(d)) return expr_const_f(p, d, (double)v);
-    if (d == DT_STRING && v == 0) return intern(p, &(Expr){ .op = E_Const, .dtype = d });       // the empty string
+    if ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && v == 0) return intern(p, &(Expr){ .op = E_Const, .dtype = d });       // an empty string
     if (d != DT_BOOL && !dtype_is_int(d)) bug("integer constant of type %s", dtype_name(d));
     return intern(p, &(Expr){ .op = E_Const, .dtype = d, .c.i = int_wrap(d, (uint64_t)v) });
 }

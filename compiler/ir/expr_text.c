@@ -35,6 +35,8 @@ const char *expr_c_type(DType d) {
     case DT_I64: case DT_INDEX: return "int64_t";
     case DT_U64: return "uint64_t";
     case DT_STRING: return "burn_string";
+    case DT_C64: return "burn_complex64";
+    case DT_C128: return "burn_complex128";
     default: return "float";
     }
 }
@@ -95,8 +97,13 @@ static void int_text(const Language *l, Text *t, DType d, Scalar c) {
     else text_printf(t, "%" PRId64 "%s", c.i, u);
 }
 
+const char *expr_c_zero(DType d) {
+    if (d == DT_STRING) return "\"\"";
+    return d == DT_C64 ? "(burn_complex64){ 0, 0 }" : d == DT_C128 ? "(burn_complex128){ 0, 0 }" : "0";
+}
+
 static void const_text(const Language *l, Text *t, const Expr *e) {
-    if (e->dtype == DT_STRING) text_printf(t, "\"\"");
+    if (e->dtype == DT_STRING || dtype_class(e->dtype) == CLASS_COMPLEX) text_printf(t, "%s", expr_c_zero(e->dtype));
     else if (dtype_is_float(e->dtype)) float_text(l, t, e->dtype, e->c.f);
     else if (e->dtype == DT_BOOL) text_printf(t, e->c.i ? "true" : "false");
     else int_text(l, t, e->dtype, e->c);
@@ -250,6 +257,7 @@ static const char *format_of(const Language *l, Arena *a, const Expr *e) {
     const ExprInfo *info = &expr_table[e->op];
     DType d = e->a[0]->dtype;
     if (d == DT_STRING) return e->op == E_Eq ? "strcmp($0, $1) == 0" : "strcmp($0, $1) != 0";
+    if (dtype_class(d) == CLASS_COMPLEX) return e->op == E_Eq ? "($0.re == $1.re && $0.im == $1.im)" : "($0.re != $1.re || $0.im != $1.im)";
     if (d == DT_INDEX && info->rule != RULE_CMP) return index_format(l, a, e);
     if (!dtype_is_float(d)) return int_format(e, l->glsl ? info->glsl_int : info->c_int);
     if (e->op == E_Max && never_nan(e->a[1])) return "burn_max_num_@($0, $1)";

@@ -77,8 +77,8 @@ static bool check_dtypes(Node *n) {
     }
     for (int i = 0; i < n->n_in; i++) {
         DClass class = dtype_class(n->in[i]->type.dtype);
-        bool text = class == CLASS_STRING && (n->op == OP_Where || n->op == OP_Equal || n->op == OP_Map);
-        if (class == CLASS_COMPLEX || (class == CLASS_STRING && !text) || class == CLASS_NONE) {
+        bool moved = n->op == OP_Where || n->op == OP_Equal || n->op == OP_Map;       // what any element allows; arithmetic is for numbers
+        if (((class == CLASS_COMPLEX || class == CLASS_STRING) && !moved) || class == CLASS_NONE) {
             diag_error(n->loc, "%s wants numbers or bools, input %d is %s", info->name, i, value_type_text(n->in[i]));
             return false;
         }
@@ -211,6 +211,8 @@ static void walk_block(Walk *w, const Type *t, int64_t *offset, int count) {
 }
 
 bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
+    for (int i = 0; i < n->n_in; i++)
+        if (dtype_class(in[i]->type.dtype) == CLASS_COMPLEX) return false;          // larger than a Scalar: left to the program
     const Type *t = &out[0]->type;
     int64_t count = type_count(t);
     Blocks g;

@@ -10,8 +10,8 @@ import random
 import struct
 from itertools import product
 
-from onnx_wire import (BOOL, FLOAT, FLOAT16, INT8, INT32, INT64, STRING, UINT8, attribute, blob, flatten, function, graph, integer, model, node, pack,
-                       tensor, value_info)
+from onnx_wire import (BOOL, COMPLEX64, COMPLEX128, FLOAT, FLOAT16, INT8, INT32, INT64, STRING, UINT8, attribute, blob, flatten, function, graph,
+                       integer, model, node, pack, tensor, value_info)
 
 
 class Model:
@@ -323,6 +323,26 @@ def half_steps():
              node("MatMul", ["x", "w"], ["p"]), node("Mul", ["p", "p"], ["square"]), node("Softmax", ["x"], ["soft"], axis=0)]
     return Model(nodes, [("x", FLOAT16, [n]), ("y", FLOAT16, [n])], [("chain", FLOAT16, [n]), ("square", FLOAT16, [4]), ("soft", FLOAT16, [n])],
                  [([x, y], [chain, [half(v * v) for v in product], [half(v / total) for v in e]])], [tensor("w", FLOAT16, w)])
+
+
+def complex_moves():
+    """Complex numbers are moved and chosen; no operator computes with them."""
+    inputs, nodes, outputs, values, results = [], [], [], [], []
+    for tag, dtype in (("single", COMPLEX64), ("double", COMPLEX128)):
+        x = build((2, 3), lambda i, j: complex(i + 1, j - 1))
+        y = build((2, 3), lambda i, j: complex(j, 0 if i else 0.5))
+        choice = [[True, False, True], [False, True, False]]
+        nodes += [node("Transpose", [f"{tag}_x"], [f"{tag}_t"]), node("Concat", [f"{tag}_t", f"{tag}_t"], [f"{tag}_c"], axis=0),
+                  node("Gather", [f"{tag}_c", "at"], [f"{tag}_g"], axis=0), node("Pad", [f"{tag}_x", "pads"], [f"{tag}_p"]),
+                  node("Where", ["choice", f"{tag}_x", f"{tag}_y"], [f"{tag}_w"]),
+                  node("Reshape", [f"{tag}_w", "flat"], [f"{tag}_f"])]
+        inputs += [(f"{tag}_x", dtype, [2, 3]), (f"{tag}_y", dtype, [2, 3])]
+        outputs += [(f"{tag}_g", dtype, [3, 2]), (f"{tag}_p", dtype, [2, 5]), (f"{tag}_f", dtype, [6])]
+        t = [list(c) for c in zip(*x)]
+        values += [x, y]
+        results += [[t[0], t[2], t[1]], [[0, *row, 0] for row in x], [(x if choice[i][j] else y)[i][j] for i, j in product(range(2), range(3))]]
+    constants = [tensor("at", INT64, [3, 5, 1]), tensor("pads", INT64, [0, 1, 0, 1]), tensor("flat", INT64, [-1]), tensor("choice", BOOL, choice)]
+    return Model(nodes, inputs, outputs, [(values, results)], constants)
 
 
 def fourier():
@@ -701,7 +721,7 @@ def image_decoder():
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
-       argmax_ties, top_k, casts, half_steps, fourier,
+       argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
        sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
