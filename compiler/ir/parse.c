@@ -18,6 +18,9 @@
 #define MAX_OPERANDS 4096
 #define MAX_BODY_DEPTH 32
 
+// A symbol whose size is element `at` of a value further down.
+typedef struct Measured { int symbol, id; int64_t at; } Measured;
+
 typedef struct Parser {
     Arena *a;
     const char *file, *at;
@@ -25,6 +28,7 @@ typedef struct Parser {
     bool failed;
     Value **values;                             // by id
     int n_values;
+    VEC(Measured) measured;
 } Parser;
 
 // The result that a line announces before its node is made.
@@ -431,7 +435,7 @@ static bool definition(Parser *p, Graph *g) {
     return define(p, results.at[0].id, v);
 }
 
-static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI
+static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI, perhaps `is %ID[ELEMENT]`
     Dim d;
     int n;
     int64_t lo, hi;
@@ -443,6 +447,26 @@ static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI
         all[i].lo = lo;
         all[i].hi = hi;
         all[i].pinned = take(p, "pinned");
+        if (!take(p, "is")) continue;
+        Measured m = { .symbol = i };
+        int64_t id;
+        if (!want(p, "%") || !integer(p, &id) || id < 0 || id >= p->n_values || !want(p, "[") || !integer(p, &m.at) || !want(p, "]")) return fail(p, "expected %%ID[ELEMENT]");
+        m.id = (int)id;
+        VEC_PUSH(p->a, p->measured, m);
+    }
+    return true;
+}
+
+static bool bind_measured(Parser *p, Graph *g) {
+    for (int i = 0; i < p->measured.n; i++) {
+        const Measured *m = &p->measured.at[i];
+        Value *v = p->values[m->id];
+        if (!v || v->type.dtype != DT_I64) return fail(p, "%%%d, which a dimension is read from, is no value of i64", m->id);
+        Symbol *s = &g->symbols.at[m->symbol];
+        s->from = v;
+        s->at = m->at;
+        s->limit = s->hi;
+        s->runtime = true;
     }
     return true;
 }
@@ -497,7 +521,7 @@ Graph *graph_parse(Arena *a, const char *text, const char *file) {
     lines(&p);
     if (!want(&p, "graph")) return NULL;
     Graph *g = graph_new(a, name(&p), file);
-    if (!body_of(&p, g)) return NULL;
+    if (!body_of(&p, g) || !bind_measured(&p, g)) return NULL;
     lines(&p);
     if (*p.at) fail(&p, "text after the graph");
     g->value_count = p.n_values;                // the ids of the text replaced those given on the way

@@ -226,7 +226,9 @@ static void symbols_print(Printer *p, const Graph *g) {
         if (s->lo == 1 && s->hi == INT32_MAX && !s->pinned) continue;
         text_printf(p->out, "%*sdim ", p->indent, "");
         symbol_print(p->out, s->name);
-        text_printf(p->out, " %" PRId64 "..%" PRId64 "%s\n", s->lo, s->hi, s->pinned ? " pinned" : "");
+        text_printf(p->out, " %" PRId64 "..%" PRId64 "%s", s->lo, s->hi, s->pinned ? " pinned" : "");
+        if (s->from && !s->pinned) text_printf(p->out, " is %%%d[%" PRId64 "]", s->from->id, s->at);
+        text_append(p->out, "\n", 1);
     }
 }
 
