@@ -59,6 +59,14 @@ static void test_bounds(void **state) {
     assert_int_equal(dim_upper(g, big), INT64_MAX);     // saturates
     assert_int_equal(dim_mul(g, INT64_C(1) << 40, INT64_C(1) << 40), INT64_MAX);
     assert_int_equal(dim_div(g, n, 0), 0);
+    Dim x = dim_symbol(g, "x"), y = dim_symbol(g, "y");
+    all = graph_symbols(g, &count);
+    all[1].hi = all[2].hi = 24;
+    Dim rest = dim_div(g, 24, dim_mul(g, x, y)), halves[] = { x, dim_div(g, 24, x), 2 };
+    assert_int_equal(dims_upper(g, 3, (Dim[]){ x, y, rest }), 24);          // x * y * floor(24 / (x * y)) <= 24
+    assert_int_equal(dims_upper(g, 3, halves), 48);
+    assert_int_equal(dims_upper(g, 2, (Dim[]){ x, rest }), 576);            // y may be 1, but nothing says so of both at once
+    assert_int_equal(dims_upper(g, 2, (Dim[]){ dim_add(g, x, 1), 3 }), 75);
     arena_free(a);
 }
 

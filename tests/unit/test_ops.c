@@ -125,6 +125,11 @@ static const Case cases[] = {
     // ---- order, random numbers
     { "%0: f64[3,7,2]", "%1, %2 = Sort(%0) {axis=1}", "%1, %2", NULL },
     { "", "%0 = const i32[5] {3,1,2,1,3}\n %1, %2 = Sort(%0) {axis=0, largest=1}", "%1, %2", "3 3 2 1 1 0 4 2 1 3" },
+    // ---- found
+    { "", "%0 = const bool[6] {0,1,1,0,0,1}\n %1, %2 = Positions(%0)", "%1, %2", "1 2 5 0 0 0 3" },
+    { "", "%0 = const f32[5,1] {2,nan,-1,2,nan}\n %1, %2, %3, %4 = Unique(%0)", "%1, %2, %3, %4", "2 0 1 0 0 1 2 0 1 2 1 2 2 0 0 3" },
+    { "", "%0 = const i8[4,2] {3,1, 0,9, 3,1, 3,0}\n %1, %2, %3, %4 = Unique(%0) {sorted=0}", "%1, %2, %3, %4", "0 1 3 0 0 1 0 2 2 1 1 0 3" },
+    { "", "%0 = const f32[1,3,4] {0,0,1,1, 0,0.1,1,1.1, 0,5,1,6}\n %1 = const f32[1,1,3] {0.5,0.9,0.1}\n %2 = const i64[] {3}\n %3 = const f32[] {0.5}\n %4 = const f32[] {0}\n %5, %6 = Suppress(%0, %1, %2, %3, %4) {sizes=[3], centered=0}", "%5, %6", "0 0 1 0 0 2 0 0 0 2" },
     { "", "%0 = RandomUniform() {shape=[3,7], dtype=f32, seed=42}", "%0", NULL },
     { "", "%0 = RandomUniform() {shape=[9], dtype=f64, seed=-7}", "%0", NULL },
     { "%0: i64[]", "%1 = RandomUniform(%0) {shape=[9], dtype=f16, seed=1}", "%1", NULL },
