@@ -71,9 +71,10 @@ static bool position(OnnxNode *n, int i, int count, int last, int otherwise, Pos
     return at >= 0 && at <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v.v, count), false);
 }
 
-// before ? x : y, where the position is computed; either may be NULL when it cannot be.
-static Value *before(OnnxNode *n, Value *position, int i, Value *x, Value *y) {
-    return !x ? y : !y ? x : b_where(n->g, ONNX_MAP(n, arena_printf(n->g->arena, "x > %d", i), "x", position), x, y);
+// Element i of a sequence after one was put in or taken out at a position that is computed: of `count` candidates, the one that `which` (over p, the
+// position) names.
+static Value *one_of(OnnxNode *n, const char *which, Value *position, int count, Value *const *candidates) {
+    return onnx_ragged_at(n, count, candidates, ONNX_MAP(n, which, "p", position));
 }
 
 Value *onnx_sequence_empty(OnnxNode *n) {
@@ -89,7 +90,10 @@ Value *onnx_sequence_at(OnnxNode *n) {
     if (s && s->rows) return stacked_at(n, s);
     if (!s || !position(n, 1, s->n, s->n - 1, 0, &p)) return NULL;
     if (!p.computed) return s->items[p.at];
-    return s->n ? b_gather(n->g, onnx_sequence_rows(n, &s->stand_in), p.computed, 0) : onnx_fail(n, "the sequence is empty");
+    if (!s->n) return onnx_fail(n, "the sequence is empty");
+    bool same = true;
+    for (int i = 1; i < s->n; i++) same = same && type_equal(&s->items[i]->type, &s->items[0]->type);
+    return same ? b_gather(n->g, onnx_sequence_rows(n, &s->stand_in), p.computed, 0) : onnx_ragged_at(n, s->n, s->items, p.computed);
 }
 
 // What a loop's body does with the sequence that it grows.
@@ -111,11 +115,11 @@ Value *onnx_sequence_insert(OnnxNode *n) {
     if (s && v && s->rows) return stacked_insert(n, s, v);
     if (!s || !v || !position(n, 2, s->n, s->n, s->n, &p)) return NULL;
     items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
-    if (!p.computed)
-        for (int i = 0; i <= s->n; i++) items[i] = i == p.at ? v : s->items[k++];
-    else if (!sequence_one_type(n, s->n, s->items) || (s->n && !sequence_one_type(n, 2, (Value *[]){ s->items[0], v }))) return NULL;
-    else                                                // before the position, the new one there, after it
-        for (int i = 0; i <= s->n; i++) items[i] = before(n, p.computed, i, i < s->n ? s->items[i] : NULL, before(n, p.computed, i - 1, v, i ? s->items[i - 1] : NULL));
+    for (int i = 0; i <= s->n; i++) {
+        Value *candidates[3] = { i < s->n ? s->items[i] : v, v, i ? s->items[i - 1] : v };
+        const char *which = arena_printf(n->g->arena, "p > %d ? 0 : p == %d ? 1 : 2", i, i);
+        items[i] = p.computed ? one_of(n, which, p.computed, 3, candidates) : i == p.at ? v : s->items[k++];
+    }
     return sequence_list(n, s->n + 1, items);
 }
 
@@ -126,10 +130,10 @@ Value *onnx_sequence_erase(OnnxNode *n) {
     if (s && s->rows) return stacked_erase(n, s);
     if (!s || !position(n, 1, s->n, s->n - 1, s->n - 1, &p)) return NULL;
     Value **items = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
-    if (p.computed && (!s->n || !sequence_one_type(n, s->n, s->items))) return s->n ? NULL : onnx_fail(n, "the sequence is empty");
+    if (!s->n) return onnx_fail(n, "the sequence is empty");
     for (int i = 0; i < s->n; i++) {
         if (p.computed ? i == s->n - 1 : i == p.at) continue;
-        items[k++] = p.computed ? before(n, p.computed, i, s->items[i], s->items[i + 1]) : s->items[i];
+        items[k++] = p.computed ? one_of(n, arena_printf(n->g->arena, "p > %d ? 0 : 1", i), p.computed, 2, s->items + i) : s->items[i];
     }
     return sequence_list(n, s->n - 1, items);
 }

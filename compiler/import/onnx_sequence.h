@@ -20,6 +20,8 @@ Sequence *sequence_input(OnnxNode *n, int i);           // a list or rows; NULL 
 Value *sequence_list(OnnxNode *n, int count, Value *const *items);
 bool sequence_one_type(OnnxNode *n, int count, Value *const *items);            // else a diagnostic
 
+Value *onnx_ragged_at(OnnxNode *n, int count, Value *const *items, Value *index);    // onnx_stacked.c: items[index], of one rank, of a shape that is measured
+
 // The builders of onnx_sequence.c for rows; i: which input is the position.
 Value *stacked_at(OnnxNode *n, const Sequence *s);
 Value *stacked_insert(OnnxNode *n, const Sequence *s, Value *v);

@@ -39,6 +39,13 @@ static bool sees(const Graph *g, const Value *v) {
     return g != NULL;
 }
 
+// Values of one type along a new first axis.
+static Value *stack_of(OnnxNode *n, int count, Value *const *items) {
+    Value **parts = NEW_ARRAY(n->g->arena, Value *, count);
+    for (int i = 0; i < count; i++) parts[i] = onnx_insert(n, items[i], 0);
+    return b_concat(n->g, 0, count, parts);
+}
+
 // A list is stacked once, in the outermost graph that knows all its elements: a loop over a list would else stack it in each iteration.
 static Value *stacked_list(OnnxNode *n, Sequence *s) {
     OnnxNode outer = *n;
@@ -48,9 +55,7 @@ static Value *stacked_list(OnnxNode *n, Sequence *s) {
         if (all) outer.g = outer.g->parent;
     }
     outer.g->loc = n->loc;
-    Value **parts = NEW_ARRAY(n->g->arena, Value *, s->n);
-    for (int i = 0; i < s->n; i++) parts[i] = onnx_insert(&outer, s->items[i], 0);
-    return s->stacked = b_concat(outer.g, 0, s->n, parts);
+    return s->stacked = stack_of(&outer, s->n, s->items);
 }
 
 Value *onnx_sequence_rows(OnnxNode *n, Value *v) {
@@ -59,6 +64,46 @@ Value *onnx_sequence_rows(OnnxNode *n, Value *v) {
     if (s->rows) return s->rows;
     if (!s->n) return onnx_fail(n, "an empty sequence is joined with one whose length the program knows; the type of its elements is not known");
     return sequence_one_type(n, s->n, s->items) ? stacked_list(n, s) : NULL;
+}
+
+// ---------------------------------------------------------------- elements of different shapes
+
+// All elements as lists with room for the largest, and what shapes they have.
+static Value *leveled(OnnxNode *n, int count, Value *const *items, int64_t room, Tensor *shapes) {
+    Value **lists = NEW_ARRAY(n->g->arena, Value *, count);
+    int rank = items[0]->type.rank;
+    for (int i = 0; i < count; i++) {
+        Dim size = type_count(&items[i]->type);
+        Value *places = onnx_iota(n, 1, &room, 0, DT_I64);                  // those beyond the end read 0
+        Value *list = size ? b_gather(n->g, b_reshape(n->g, items[i], 1, &size), places, 0) : onnx_filled(n, items[i]->type.dtype, 0, 1, &room);
+        lists[i] = onnx_insert(n, list, 0);
+        for (int k = 0; k < rank; k++) tensor_set_i(shapes, i * rank + k, items[i]->type.dim[k]);
+    }
+    return b_concat(n->g, 0, count, lists);
+}
+
+Value *onnx_ragged_at(OnnxNode *n, int count, Value *const *items, Value *index) {
+    const Type *first = &items[0]->type;
+    Dim limit[MAX_RANK] = { 0 }, dims[MAX_RANK];
+    int64_t room = 0;
+    bool same = first->dtype != DT_NONE;
+    for (int i = 1; i < count; i++) same = same && type_equal(&items[i]->type, first);
+    if (same) return index ? b_gather(n->g, stack_of(n, count, items), index, 0) : NULL;
+    for (int i = 0; i < count; i++) {
+        const Type *t = &items[i]->type;
+        if (t->dtype == DT_NONE || t->dtype != first->dtype || t->rank != first->rank || !type_is_static(t))
+            return onnx_fail(n, "the position is known to the program only; that needs elements of one type and rank and of known shapes, here %s and %s",
+                             type_text(n->g->arena, n->g, first), type_text(n->g->arena, n->g, t));
+        if (type_count(t) > room) room = type_count(t);
+        for (int k = 0; k < t->rank; k++)
+            if (t->dim[k] > limit[k]) limit[k] = t->dim[k];
+    }
+    Tensor *shapes = tensor_new(n->g->arena, type_make(DT_I64, 2, (Dim[]){ count, first->rank }));
+    Value *table = leveled(n, count, items, room, shapes), *all = table && index ? b_gather(n->g, table, index, 0) : NULL;
+    if (!all) return NULL;
+    if (!onnx_measure_all(n, b_gather(n->g, graph_const(n->g, shapes, NULL), index, 0), first->rank, limit, dims)) return NULL;
+    Type t = type_make(first->dtype, first->rank, dims);
+    return b_reshape(n->g, onnx_part(n, all, 0, 0, type_size(n->g, &t)), first->rank, dims);
 }
 
 Value *onnx_sequence_joined(OnnxNode *n, Value *first, Value *rows) {

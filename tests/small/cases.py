@@ -651,6 +651,20 @@ def sequence_branches():
     return Model(nodes, [("c", BOOL, ()), ("x", FLOAT, (5,))], [("y", ("sequence", FLOAT), None)], sets)
 
 
+def sequence_ragged_positions():
+    """Elements of different shapes, at a position that is known when the program runs."""
+    nodes = [node("SequenceAt", ["x", "p"], ["y"]), node("SequenceErase", ["x", "p"], ["rest"]), node("ConcatFromSequence", ["rest"], ["z"], axis=0),
+             node("SequenceInsert", ["x", "v", "p"], ["w"])]
+    sets = []
+    v = numbers(500, 1, 2)
+    for p in 1, -1, 0:
+        x = [numbers(501 + n, n, 2) for n in (2, 3, 1)]
+        at = p % 3
+        sets.append(([x, v, p], [x[at], [row for i, e in enumerate(x) if i != at for row in e], x[:at] + [v] + x[at:]]))
+    several = ("sequence", FLOAT)
+    return Model(nodes, [("x", several, (None, 2)), ("v", FLOAT, (1, 2)), ("p", INT64, ())], [("y", FLOAT, (None, 2)), ("z", FLOAT, (None, 2)), ("w", several, (None, 2))], sets)
+
+
 def sequence_unequal_branches():
     """Sequences of another length in each branch."""
     def branch(name, ops):
@@ -724,4 +738,4 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, 
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
-       sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
+       sequence_ragged_positions, sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
