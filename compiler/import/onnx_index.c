@@ -100,7 +100,10 @@ Value *onnx_top_k(OnnxNode *n) {
     Value *x = n->in[0], *list = n->opset < 10 ? NULL : onnx_list(n, 1, "k", &count);
     if (n->opset < 10) k = onnx_int(n, "k", 0);
     else if (!list || count != 1) return list ? onnx_fail(n, "k must be a single number") : NULL;
-    else if (!onnx_measure(n, list, 0, 0, axis, 0, x->type.dim[axis], &k)) return NULL;
+    DimItem asked;
+    if (list && !dim_is_const(x->type.dim[axis]) && onnx_dim_items(n->g, list, &asked, &count) && !asked.known)     // checked against a size that is measured, too
+        list = b_where(n->g, b_binary(n->g, OP_LessOrEqual, list, onnx_number(n, x->type.dim[axis])), list, b_ints(n->g, 1, (int64_t[]){ -1 }));
+    if (list && !onnx_measure(n, list, 0, 0, axis, 0, x->type.dim[axis], &k)) return NULL;
     if (n->opset < 10 && k < 0) return onnx_fail(n, "k is %lld", (long long)k);
     if (dim_is_const(k) && dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis]) return onnx_fail(n, "k is %lld, the axis has %lld elements", (long long)k, (long long)x->type.dim[axis]);
     onnx_int(n, "sorted", 1);
