@@ -14,10 +14,11 @@ ALL = []
 
 
 class Case:
-    """`sets`: a list of (sizes, inputs, outputs); `needs`: what the model is compiled with."""
+    """sets(): a list of (sizes, inputs, outputs). `found`: bounds of dimensions that the run finds out; compute.beyond, where there is one, gives
+    sizes and inputs for which they are too small."""
 
-    def __init__(self, compute, bounds, nodes, inputs, outputs, constants, options):
-        self.name, self.bounds, self.compute = compute.__name__, bounds, compute
+    def __init__(self, compute, bounds, nodes, inputs, outputs, constants, found, options):
+        self.name, self.bounds, self.found, self.compute = compute.__name__, bounds, found or {}, compute
         self.inputs, self.outputs = inputs, outputs
         initializers = [tensor(n, d, list(t.flat), list(t.shape)) for n, d, t in constants]
         self.bytes = model(graph(nodes, [value_info(*i) for i in inputs], [value_info(*o) for o in outputs], initializers), **options)
@@ -38,9 +39,9 @@ class Case:
         return [(s, *self.compute(**s)) for s in self.sizes()]
 
 
-def case(bounds, nodes, inputs, outputs, constants=(), **options):
+def case(bounds, nodes, inputs, outputs, constants=(), found=None, **options):
     def add(compute):
-        ALL.append(Case(compute, bounds, nodes, inputs, outputs, constants, options))
+        ALL.append(Case(compute, bounds, nodes, inputs, outputs, constants, found, options))
         return compute
     return add
 
@@ -538,6 +539,71 @@ def compress(b, t):
     x, c = numbers(133, b, t), Tensor([t], [(i * 5 + t) % 3 == 0 for i in range(t)])
     z = each(lambda v: v * v, take(x, 1, [i for i in range(t) if c[i]]))
     return [x, c], [z, over(z, 1, sum, False)]
+
+
+@case({"t": (0, 23)}, [node("Unique", ["x"], ["y", "first", "place", "count"]), node("Mul", ["y", "y"], ["z"])],
+      [I64("x", "t")], [I64("y", None), I64("first", None), I64("place", "t"), I64("count", None), I64("z", None)])
+def unique(t):
+    x = whole(134, t, low=-4, high=4)
+    y = sorted(set(x.flat))
+    return [x], [Tensor([len(y)], y), Tensor([len(y)], [x.flat.index(v) for v in y]), Tensor([t], [y.index(v) for v in x.flat]),
+                 Tensor([len(y)], [x.flat.count(v) for v in y]), Tensor([len(y)], [v * v for v in y])]
+
+
+@case({"n": (1, 12)}, [node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["chosen"]), node("Gather", ["chosen", "two"], ["c"], axis=1), node("Gather", ["table", "c"], ["b"], axis=1)],
+      [F("boxes", 1, "n", 4), F("scores", 1, 1, "n"), F("table", 2, "n")], [I64("chosen", None, 3), F("b", 2, None)],
+      [constant("most", 5), ("iou", FLOAT, Tensor([1], [0.4])), ("two", INT64, Tensor([], [2]))])
+def boxes(n):
+    place, table = whole(135, n, high=3), numbers(136, 2, n)
+    corners = build([1, n, 4], lambda _, i, k: place[i] + i / 64 + (k > 1))
+    scores = Tensor([1, 1, n], [(7 * i % n + 1) / (n + 1) for i in range(n)])
+    chosen = []
+    for i in sorted(range(n), key=lambda i: -scores[0, 0, i]):
+        side = [max(0.0, 1 - abs(corners[0, i, 0] - corners[0, j, 0])) for j in chosen]
+        if all(s * s / (2 - s * s) <= 0.4 for s in side) and len(chosen) < 5:
+            chosen.append(i)
+    return [corners, scores, table], [Tensor([len(chosen), 3], [v for i in chosen for v in (0, 0, i)]), take(table, 1, chosen)]
+
+
+@case({"b": (1, 4), "t": (1, 12)}, [node("Reshape", ["x", "shape"], ["y"]), node("Add", ["y", "y"], ["z"]), node("ReduceSum", ["z", "zero"], ["s"], keepdims=0)],
+      [F("x", "b", "t", 2), I64("shape", 3)], [F("z", None, None, None), F("s", None, None)], [constant("zero", 0)])
+def shape_given(b, t):
+    x = numbers(137, b, t, 2)
+    z = each(lambda v: 2 * v, reshape(x, t, 2, b))
+    return [x, Tensor([3], [t, -1, b])], [z, over(z, 0, sum, False)]
+
+
+@case({"b": (1, 3), "t": (1, 14)}, [node("Slice", ["x", "from", "to", "axis"], ["y"]), node("Softmax", ["y"], ["z"], axis=1)],
+      [F("x", "b", "t"), I64("from", 1), I64("to", 1)], [F("z", "b", None)], [constant("axis", 1)])
+def slice_given(b, t):
+    x, start, stop = numbers(138, b, t), t // 3, t - t // 4
+    return [x, Tensor([1], [start]), Tensor([1], [stop])], [along(take(x, 1, range(start, stop)), 1, softmax)]
+
+
+@case({"t": (0, 9)}, [node("Range", ["a", "n", "d"], ["r"]), node("Unsqueeze", ["r", "one"], ["c"]), node("Cast", ["c"], ["f"], to=FLOAT), node("Add", ["f", "x"], ["y"])],
+      [F("x", "t"), ("a", INT64, []), ("n", INT64, []), ("d", INT64, [])], [F("y", None, "t")], [constant("one", 1)], found={"r_dim_0": (0, 20)})
+def range_given(t):
+    x, r = numbers(139, t), range(3, 3 + 2 * t, 2) if t % 2 else range(2 * t, 0, -3)
+    return [x] + [Tensor([], [v]) for v in (r.start, r.stop, r.step)], [build([len(r), t], lambda i, j: r[i] + x[j])]
+
+
+range_given.beyond = lambda: ({"t": 4}, [numbers(139, 4)] + [Tensor([], [v]) for v in (0, 21, 1)])
+
+
+@case({"b": (1, 3), "t": (3, 17)}, [node("TopK", ["x", "k"], ["v", "i"], axis=1), node("ReduceSum", ["v", "one"], ["s"])],
+      [F("x", "b", "t"), I64("k", 1)], [F("v", "b", None), I64("i", "b", None), F("s", "b", 1)], [constant("one", 1)])
+def top_k_given(b, t):
+    x, k = numbers(161, b, t), (t + 1) // 2
+    order = along(x, 1, lambda v: sorted(range(t), key=lambda i: -v[i])[:k])
+    v = build([b, k], lambda i, j: x[i, order[i, j]])
+    return [x, Tensor([1], [k])], [v, order, over(v, 1, sum)]
+
+
+@case({"t": (1, 8)}, [node("Expand", ["x", "shape"], ["e"]), node("Tile", ["x", "times"], ["u"]), node("ConstantOfShape", ["shape"], ["z"]), node("Add", ["e", "z"], ["y"])],
+      [F("x", "t", 1), I64("shape", 2), I64("times", 2)], [F("y", None, None), F("u", None, None)], found={"e_dim_1": (0, 9), "u_dim_0": (0, 16), "u_dim_1": (0, 3)})
+def shapes_given(t):
+    x, wide = numbers(162, t, 1), 1 + t % 3 * 4
+    return [x, Tensor([2], [t, wide]), Tensor([2], [2, 3])], [build([t, wide], lambda i, j: x[i, 0]), build([2 * t, 3], lambda i, j: x[i % t, 0])]
 
 
 # ---------------------------------------------------------------- a network: a layer of a transformer with a mask

@@ -48,9 +48,9 @@ def tables(spec, header, data):
     text += f"static const int shared[INPUTS][RANK] = {table(padded([[int(isinstance(d, str) and dims.count(d) > 1) for d in ds] for _, ds in spec['inputs']], rank))};\n"
     text += f"static const int fixed[INPUTS][RANK] = {table(padded([[int(isinstance(d, int)) for d in ds] for _, ds in spec['inputs']], rank))};\n"
     rows = []
-    for k, one in enumerate(spec["sets"]):
-        sizes = [[(data / f"test_data_set_{k}" / f"{what}_{i}.bin").stat().st_size for i in range(len(one[key]))] for what, key in (("input", "in"), ("output", "out"))]
-        rows.append([[one["sizes"][n] for n in names], padded(one["in"], rank), padded(one["out"], rank), *sizes])
+    for one in spec["sets"]:
+        sizes = [[(data / one["folder"] / f"{what}_{i}.bin").stat().st_size for i in range(len(one[key]))] or [0] for what, key in (("input", "in"), ("output", "out"))]
+        rows.append([f'"{one["folder"]}"', one["code"], [one["sizes"][n] for n in names], padded(one["in"], rank), padded(one["out"], rank) or [[0]], *sizes])
     text += f"static const Set sets[SETS] = {table(rows)};\n"
     text += ("static int typed(void *ws, const int64_t *size, void *const *in, void *const *out, int64_t (*shapes)[RANK]) {\n"
              f"    (void)size; (void)in; (void)shapes;\n    return model_run(ws, {', '.join(arguments)});\n}}\n")
@@ -70,7 +70,7 @@ def main():
     burncc, folder, target, cc = sys.argv[1:]
     folder = pathlib.Path(folder)
     spec = json.loads((folder / "spec.json").read_text())
-    dims = [f"--dim={n}={lo}..{hi}" for n, (lo, hi) in spec["bounds"].items()]
+    dims = [f"--dim={n}={lo}..{hi}" for n, (lo, hi) in {**spec["bounds"], **spec["found"]}.items()]
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
         step([burncc, str(folder / "model.onnx"), *dims, "--target", target, "-o", "model.c", "--quiet"], work, "the model does not compile")

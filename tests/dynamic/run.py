@@ -23,15 +23,18 @@ def write(folder, case):
     """The model in ONNX's test layout, and for drive.py spec.json and each input's bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(case.bytes)
-    spec = {"bounds": case.bounds, "inputs": [[n, d] for n, _, d in case.inputs], "outputs": [n for n, _, _ in case.outputs], "sets": []}
-    for k, (sizes, ins, outs) in enumerate(case.sets()):
-        data = folder / f"test_data_set_{k}"
+    spec = {"bounds": case.bounds, "found": case.found, "inputs": [[n, d] for n, _, d in case.inputs], "outputs": [n for n, _, _ in case.outputs], "sets": []}
+    sets = [(f"test_data_set_{k}", 0, *s) for k, s in enumerate(case.sets())]
+    if hasattr(case.compute, "beyond"):
+        sets.append(("beyond", -5, *case.compute.beyond(), []))
+    for name, code, sizes, ins, outs in sets:
+        data = folder / name
         data.mkdir(exist_ok=True)
         for what, ends, tensors in (("input", case.inputs, ins), ("output", case.outputs, outs)):
-            for i, ((name, dtype, _), t) in enumerate(zip(ends, tensors, strict=True)):
-                (data / f"{what}_{i}.pb").write_bytes(onnx_wire.tensor(name, dtype, t.flat, t.shape))
+            for i, ((end, dtype, _), t) in enumerate(zip(ends, tensors)):
+                (data / f"{what}_{i}.pb").write_bytes(onnx_wire.tensor(end, dtype, t.flat, t.shape))
                 (data / f"{what}_{i}.bin").write_bytes(onnx_wire.pack(dtype, t.flat))
-        spec["sets"].append({"sizes": sizes, "in": [t.shape for t in ins], "out": [t.shape for t in outs]})
+        spec["sets"].append({"folder": name, "code": code, "sizes": sizes, "in": [t.shape for t in ins], "out": [t.shape for t in outs]})
     (folder / "spec.json").write_text(json.dumps(spec))
 
 
@@ -66,7 +69,7 @@ def main():
         for cc in [c for c in args.ccs.split(",") if shutil.which(c)] or [args.cc]:
             for case in cases.ALL:
                 folder = root / case.name
-                runs.append(verify(args, case.name, folder, case.bounds, ("1e-5", "2e-6"), target, cc))
+                runs.append(verify(args, case.name, folder, {**case.bounds, **case.found}, ("1e-5", "2e-6"), target, cc))
                 drive = [sys.executable, str(HERE / "drive.py"), str(pathlib.Path(args.burncc).resolve()), str(folder), target, cc]
                 if not args.sanitize:               # drive.py always does
                     runs.append(harness.Case(f"{case.name}:{target}:{cc}:drive", f"{target} {cc} drive", drive))
