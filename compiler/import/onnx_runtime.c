@@ -18,8 +18,8 @@ static Value *product(OnnxNode *n, Value *list) { return b_reduce(n->g, OP_Reduc
 
 // x in the shape that the list `dims` holds, whose product is x's size. known[i] is dimension i where it is known, else NO_LIMIT. The last
 // unknown one follows from the others, so that the type's bound is no more than x's size; where x may be empty it does not, and several that
-// are unknown had better be bounded by something else.
-static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *known) {
+// are unknown had better be bounded by something else. trusted: the list fits; else it holds negative numbers where it does not.
+static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *known, bool trusted) {
     if (!x || !dims) return NULL;
     if (count > MAX_RANK) {
         diag_error_as(EXIT_LIMIT, n->loc, "the result has %d dimensions; at most %d are supported", count, MAX_RANK);
@@ -32,6 +32,7 @@ static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *kno
         else others = dim_mul(n->g, others, known[i]);
     }
     bool filled = dim_lower(n->g, total) >= 1 && dim_lower(n->g, others) >= 1;
+    if (!trusted && open == 1) last = -1;               // nothing else would notice that it does not fit
     for (int i = 0; i < count; i++) {
         shape[i] = known[i];
         if (known[i] != NO_LIMIT || (filled && i == last)) continue;
@@ -62,13 +63,13 @@ Value *onnx_reshape_run(OnnxNode *n, bool allow_zero) {
         if (!items[i].known || (!items[i].is.symbolic && items[i].is.v < 0)) continue;
         known[i] = items[i].is.v == 0 && !allow_zero ? copied[i] : items[i].is.v;
     }
-    if (count > MAX_RANK) return reshape_to(n, x, list, count, known);
+    if (count > MAX_RANK) return reshape_to(n, x, list, count, known, false);
     Value *size = onnx_number(n, onnx_product(n->g, &x->type, 0, x->type.rank));
     if (!allow_zero) list = ONNX_MAP(n, "x == 0 ? y : x", "x y", list, onnx_numbers(n, count, copied));
     Value *given = product(n, ONNX_MAP(n, "x == -1 ? 1 : x", "x", list));
     list = ONNX_MAP(n, "x == -1 ? y / z : x", "x y z", list, size, given);
     list = ONNX_MAP(n, "x == y ? z : -1", "x y z", product(n, list), size, list);
-    return reshape_to(n, x, list, count, known);
+    return reshape_to(n, x, list, count, known, false);
 }
 
 // 1 where the axis is in the list, i64[rank].
@@ -107,7 +108,7 @@ Value *onnx_squeeze_run(OnnxNode *n) {
     Dim known[MAX_RANK];
     if (!axes_list(n, 1, rank, &axes, &count)) return NULL;
     all_unknown(known, rank);
-    return reshape_to(n, x, kept_dims(n, onnx_numbers(n, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count), rank - count, known);
+    return reshape_to(n, x, kept_dims(n, onnx_numbers(n, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count), rank - count, known, true);
 }
 
 Value *onnx_unsqueeze_run(OnnxNode *n) {
@@ -117,11 +118,11 @@ Value *onnx_unsqueeze_run(OnnxNode *n) {
     if (!axes_list(n, 1, MAX_RANK, &axes, &count)) return NULL;
     int wide = rank + count;
     all_unknown(known, wide);
-    if (wide > MAX_RANK) return reshape_to(n, x, axes, wide, known);
+    if (wide > MAX_RANK) return reshape_to(n, x, axes, wide, known, true);
     Value *chosen = chosen_axes(n, axes, count, wide);
-    if (!rank) return reshape_to(n, x, chosen, wide, known);
+    if (!rank) return reshape_to(n, x, chosen, wide, known, true);
     Value *from = b_gather(n->g, onnx_numbers(n, rank, x->type.dim), places_of(n, chosen, wide), 0);
-    return reshape_to(n, x, ONNX_MAP(n, "x != 0 ? 1 : y", "x y", chosen, from), wide, known);
+    return reshape_to(n, x, ONNX_MAP(n, "x != 0 ? 1 : y", "x y", chosen, from), wide, known, true);
 }
 
 // x as [outer, axis, inner] around an axis that a scalar names.
@@ -135,7 +136,7 @@ Value *onnx_lines_run(OnnxNode *n, Value *x, Value *axis) {
     Value *length = product(n, ONNX_MAP(n, "x == y ? z : 1", "x y z", at, axis, dims));
     Value *inner = product(n, ONNX_MAP(n, "x > y ? z : 1", "x y z", at, axis, dims));
     all_unknown(known, 3);
-    return reshape_to(n, x, onnx_joined(n, 3, (Value *[]){ outer, length, inner }), 3, known);
+    return reshape_to(n, x, onnx_joined(n, 3, (Value *[]){ outer, length, inner }), 3, known, true);
 }
 
 // ---------------------------------------------------------------- reductions
@@ -174,7 +175,7 @@ Value *onnx_reduce_spread(OnnxNode *n, Value *x, const RunAxes *a, const Dim *fu
 Value *onnx_reduce_drop(OnnxNode *n, Value *x, const RunAxes *a) {
     Dim known[MAX_RANK];
     all_unknown(known, a->rank);
-    return reshape_to(n, x, kept_dims(n, a->dims, a->chosen, a->rank, a->rank - a->count), a->rank - a->count, known);
+    return reshape_to(n, x, kept_dims(n, a->dims, a->chosen, a->rank, a->rank - a->count), a->rank - a->count, known, true);
 }
 
 bool onnx_run_axes(OnnxNode *n, const Value *x, RunAxes *a) {
