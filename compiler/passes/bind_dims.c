@@ -201,8 +201,11 @@ static void forget_required(Graph *g) {
 
 // Says anew which sizes must agree: nodes that are gone ask for nothing.
 bool bind_required(Graph *g) {
-    forget_required(g);
-    return bind_graph(g);
+    do {
+        forget_required(g);
+        if (!bind_graph(g)) return false;
+    } while (pin_required(g));
+    return true;
 }
 
 bool pass_bind_dims(Graph *g, const Options *o) {
