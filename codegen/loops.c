@@ -3,7 +3,8 @@
 //
 // In: stores of expressions over loads, axes and reductions. Out: text in a Dialect (C, GLSL). The levels form a tree of scopes: the
 // parallel axes are one chain, every reduction hangs its own chain of axes below the scope of the innermost axis it depends on.
-// An expression belongs to the deepest scope among its axes, so what does not depend on a loop is computed before it, and a softmax's
+// A nest whose points each sum a little, where memory runs along the innermost parallel axis, goes along that axis LANES points at a time
+// (see strips below). An expression belongs to the deepest scope among its axes, so what does not depend on a loop is computed before it, and a softmax's
 // maximum ends up outside the loop that uses it without anybody saying so.
 #include "codegen.h"
 
@@ -30,6 +31,7 @@ typedef struct Printer {
     int axis_scope[64];
     const char *axis_name[64];
     int temps, bound, last_parallel;
+    VEC(Expr *) fresh;                                  // temporaries of the lane loop that is being printed
 } Printer;
 
 // ---------------------------------------------------------------- collecting
@@ -335,6 +337,53 @@ static void emit_gather(Printer *p, Expr *e, int depth) {
     close_loop(p, depth);
 }
 
+// Defines the temporaries that e needs here and now.
+static void demand(Printer *p, Expr *e, int depth) {
+    if (!e || p->name[e->id]) return;
+    for (int i = 0; i < 3; i++) demand(p, e->a[i], depth);
+    if (!p->is_temp[e->id]) return;
+    define_temp(p, e, depth);
+    VEC_PUSH(p->arena, p->fresh, e);
+}
+
+// A few terms stand one after the other, without loops: nothing between the C compiler and a vector over the points around them.
+enum { MAX_UNROLLED = 16 };
+
+static bool unrolls(const Printer *p, const Expr *e) {
+    int64_t terms = 1;
+    if (!p->d->lanes || is_arg(e->rop)) return false;
+    for (int i = 0; i < e->n_axes; i++) {
+        if (!dim_is_const(p->k->axes.at[e->axes[i]].size) || terms > MAX_UNROLLED) return false;
+        terms *= p->k->axes.at[e->axes[i]].size;
+    }
+    for (int i = 0; i < p->exprs.n; i++)                // a sum inside of a term has loops of its own
+        if (p->exprs.at[i]->op == E_Reduce && p->scope_of[p->exprs.at[i]->id] >= p->axis_scope[e->axes[0]] && p->scope_of[p->exprs.at[i]->id] <= body_scope(p, e)) return false;
+    return terms > 1 && terms <= MAX_UNROLLED;
+}
+
+static void emit_unrolled(Printer *p, Expr *e, int depth) {
+    int64_t at[MAX_RANK] = { 0 };
+    uint64_t used = 0;
+    for (const Expr *m = e; m; m = p->peer[m->id]) used |= m->a[0]->axes_used;
+    for (int i = 0; i >= 0;) {
+        line(p, depth);
+        text_printf(p->out, "{\n");
+        for (int k = 0; k < e->n_axes; k++)
+            if (used >> e->axes[k] & 1) {
+                line(p, depth + 1);
+                text_printf(p->out, "const %s %s = %lld;\n", p->d->index_type, p->axis_name[e->axes[k]], (long long)at[k]);
+            }
+        for (Expr *m = e; m; m = p->peer[m->id]) {
+            demand(p, m->a[0], depth + 1);
+            accumulate(p, m, p->name[m->id], depth + 1);
+        }
+        for (int k = 0; k < p->fresh.n; k++) p->name[p->fresh.at[k]->id] = NULL;
+        p->fresh.n = 0;
+        close_loop(p, depth);
+        for (i = e->n_axes - 1; i >= 0 && ++at[i] == p->k->axes.at[e->axes[i]].size; i--) at[i] = 0;
+    }
+}
+
 // A reduction and its peers.
 static void emit_reduce(Printer *p, Expr *e, int depth) {
     const char *acc = NULL, *best = NULL;
@@ -351,7 +400,8 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
             text_printf(p->out, "%s %s = -1;\n", p->d->type(m->dtype), name);
         } else text_printf(p->out, "%s %s = %s;\n", p->d->type(m->dtype), name, identity(p, m));
     }
-    if (e->n_axes) {
+    if (e->n_axes && unrolls(p, e)) emit_unrolled(p, e, depth);
+    else if (e->n_axes) {
         open_loop(p, e->axes[0], depth);
         reduce_body(p, e, 0, depth + 1, is_arg(e->rop) ? best : acc, acc);
         close_loop(p, depth);
@@ -373,6 +423,132 @@ static void emit_stores(Printer *p, int depth) {
     }
 }
 
+// ---------------------------------------------------------------- strips
+// LANES points of the innermost parallel axis at a time: the reductions' loops stand outside, a loop over the points inside, so that the
+// C compiler makes a vector of it: windows, contractions as plain loops, sums along outer axes.
+//
+//   for (i2b = 0; i2b < 48; i2b += 16) {
+//       float r0l[16];
+//       for (i2l = 0; i2l < 16; i2l++) r0l[i2l] = 0.0f;
+//       for (i3 = 0; i3 < 3; i3++)
+//           for (i2l = 0; i2l < 16; i2l++) { const ptrdiff_t i2 = i2b + i2l; r0l[i2l] += x[i3 * 55 + i2]; }
+//       for (i2l = 0; i2l < 16; i2l++) { const ptrdiff_t i2 = i2b + i2l; y[i2] = r0l[i2l]; }
+//   }
+enum { MIN_STRIP = 4, MAX_STRIP_SUM = 1024 };           // terms of a plain sum that may go one after the other, for its rounding
+
+typedef struct Reads { const Printer *p; int axis, inner; bool *seen, good; } Reads;
+
+// Do the loads below e lie along the axis rather than along the reduction's innermost one?
+static void judge_reads(Reads *r, const Expr *e) {
+    Dim coef[64], c0;
+    if (!e || r->seen[e->id] || !r->good) return;
+    r->seen[e->id] = true;
+    if (e->op == E_Reduce) { r->good = r->p->scope_of[e->id] <= r->p->last_parallel; return; }         // named by then, if it is no part of this one
+    if (e->op == E_Load) {
+        r->good = expr_affine_sizes(e->a[0], r->p->d->graph, r->p->k->axes.n, coef, &c0);
+        Dim step = r->good ? coef[r->axis] : -1, along = r->good && r->inner >= 0 ? coef[r->inner] : 0;
+        bool row = along == 1 && step != 1 && r->p->k->axes.at[r->inner].extent >= MIN_LANES_EXTENT;
+        r->good = r->good && step >= 0 && step <= 2 && !row;
+    }
+    for (int i = 0; i < 3; i++) judge_reads(r, e->a[i]);
+}
+
+static bool strip_pays(const Printer *p, int scope) {
+    int axis = p->scopes.at[scope].axis, found = 0;
+    if (!p->d->lanes || p->shared[axis] || p->k->axes.at[axis].extent < MIN_STRIP) return false;
+    for (int s = scope + 1; s <= p->last_parallel; s++)
+        if (p->k->axes.at[p->scopes.at[s].axis].size != 1) return false;
+    for (int i = 0; i < p->exprs.n; i++) {
+        const Expr *e = p->exprs.at[i];
+        if (e->op != E_Reduce || p->scope_of[e->id] < scope) continue;
+        if (p->scope_of[e->id] > p->last_parallel || is_arg(e->rop) || !e->n_axes || unrolls(p, e)) return false;
+        double terms = 1;
+        for (int k = 0; k < e->n_axes; k++) terms *= (double)p->k->axes.at[e->axes[k]].extent;
+        if (e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul && terms > MAX_STRIP_SUM) return false;
+        Reads r = { p, axis, e->axes[e->n_axes - 1], NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1), true };
+        judge_reads(&r, e->a[0]);
+        if (!r.good) return false;
+        found++;
+    }
+    return found > 0;
+}
+
+static void open_lanes(Printer *p, int axis, const char *count, int depth, bool element) {
+    const char *i = p->axis_name[axis], *it = p->d->index_type;
+    line(p, depth);
+    text_printf(p->out, "for (%s %sl = 0; %sl < %s; %sl++) {\n", it, i, i, count, i);
+    if (!element) return;
+    line(p, depth + 1);
+    text_printf(p->out, "const %s %s = %sb + %sl;\n", it, i, i, i);
+}
+
+static void close_lanes(Printer *p, int depth) {
+    for (int i = 0; i < p->fresh.n; i++) p->name[p->fresh.at[i]->id] = NULL;
+    p->fresh.n = 0;
+    close_loop(p, depth);
+}
+
+static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int depth) {
+    for (Expr *m = e; m; m = p->peer[m->id]) {
+        const char *name = arena_printf(p->arena, "r%dl", p->temps++);
+        p->name[m->id] = arena_printf(p->arena, "%s[%sl]", name, p->axis_name[axis]);
+        line(p, depth);
+        text_printf(p->out, "%s %s[%d];\n", p->d->type(m->dtype), name, LANES);
+        open_lanes(p, axis, count, depth, false);
+        line(p, depth + 1);
+        text_printf(p->out, "%s = %s;\n", p->name[m->id], identity(p, m));
+        close_loop(p, depth);
+    }
+    for (int i = 0; i < e->n_axes; i++) open_loop(p, e->axes[i], depth + i);
+    int inner = depth + e->n_axes;
+    open_lanes(p, axis, count, inner, true);
+    for (Expr *m = e; m; m = p->peer[m->id]) {
+        demand(p, m->a[0], inner + 1);
+        accumulate(p, m, p->name[m->id], inner + 1);
+    }
+    close_lanes(p, inner);
+    for (int i = e->n_axes - 1; i >= 0; i--) close_loop(p, depth + i);
+}
+
+static void strip_points(Printer *p, int scope, const char *count, int depth) {
+    int axis = p->scopes.at[scope].axis;
+    for (int i = 0; i < p->exprs.n; i++) {
+        Expr *e = p->exprs.at[i];
+        if (e->op == E_Reduce && p->scope_of[e->id] >= scope && !p->follows[e->id]) strip_reduce(p, e, axis, count, depth);
+    }
+    open_lanes(p, axis, count, depth, true);
+    for (int i = 0; i < p->k->stores.n; i++) {
+        const Store *s = &p->k->stores.at[i];
+        demand(p, s->index, depth + 1);
+        demand(p, s->guard, depth + 1);
+        demand(p, s->expr, depth + 1);
+    }
+    emit_stores(p, depth + 1);
+    close_lanes(p, depth);
+    for (int i = 0; i < p->exprs.n; i++)
+        if (p->scope_of[p->exprs.at[i]->id] >= scope) p->name[p->exprs.at[i]->id] = NULL;
+}
+
+static void emit_strips(Printer *p, int scope, int depth) {
+    int axis = p->scopes.at[scope].axis;
+    const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = extent_text(p, axis);
+    Dim size = p->k->axes.at[axis].size;
+    bool fixed = dim_is_const(size);
+    if (!fixed || size >= LANES) {
+        line(p, depth);
+        text_printf(p->out, "for (%s %sb = 0; %sb + %d <= %s; %sb += %d) {\n", it, i, i, LANES, extent, i, LANES);
+        strip_points(p, scope, arena_printf(p->arena, "%d", LANES), depth + 1);
+        close_loop(p, depth);
+    }
+    if (fixed && size % LANES == 0) return;
+    line(p, depth);
+    text_printf(p->out, "{\n");
+    line(p, depth + 1);
+    text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, LANES, LANES);
+    strip_points(p, scope, fixed ? arena_printf(p->arena, "%d", (int)(size % LANES)) : arena_printf(p->arena, "%s - %sb", extent, i), depth + 1);
+    close_loop(p, depth);
+}
+
 static void emit_scope(Printer *p, int scope, int depth) {
     for (int i = 0; i < p->exprs.n; i++) {
         Expr *e = p->exprs.at[i];
@@ -385,6 +561,7 @@ static void emit_scope(Printer *p, int scope, int depth) {
     if (scope == p->last_parallel) { emit_stores(p, depth); return; }
     int next = scope + 1, axis = p->scopes.at[next].axis;
     if (p->k->axes.at[axis].size == 1) { emit_scope(p, next, depth); return; }
+    if (strip_pays(p, next)) { emit_strips(p, next, depth); return; }
     open_loop(p, axis, depth);
     emit_scope(p, next, depth + 1);
     close_loop(p, depth);
