@@ -543,25 +543,6 @@ static const char *limits_text(Arena *a, const Plan *plan) {
     return arena_printf(a, "%s%s", limits, image);
 }
 
-// Which parameters are one sequence of the model's, and which optionals are there.
-static void print_bundles(Text *h, const Graph *gr, const Ends *in, const Ends *outs) {
-    for (int i = 0; i < gr->bundles.n; i++) {
-        const Bundle *b = &gr->bundles.at[i];
-        const char *kind = b->absent ? "an optional that holds nothing" : !b->sequence ? "an optional that holds"
-                         : b->optional ? "an optional that holds a sequence of" : "a sequence of";
-        text_printf(h, " *   %s ", b->output ? "output" : "input");
-        c_comment(h, b->name);
-        text_printf(h, " is %s", kind);
-        if (b->sequence && !b->stacked && !b->absent) text_printf(h, " %d", b->n);
-        for (int k = 0, n = b->output ? gr->outputs.n : gr->inputs.n; k < b->n; k++) {
-            int at = 0;
-            while (at < n && strcmp(b->output ? gr->output_names.at[at] : gr->inputs.at[at]->name, b->names[k])) at++;
-            text_printf(h, "%s%s", k ? ", " : b->stacked ? " any length along the first axis of " : b->sequence ? ": " : " ", at == n ? "a constant" : (b->output ? outs : in)->name[at]);
-        }
-        text_printf(h, "\n");
-    }
-}
-
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
@@ -580,7 +561,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
         const Symbol *s = symbol_at(gr, sizes.at[i]);
         text_printf(h, " *   size     %s: %s, %lld to %lld\n", s->c_name, s->name, (long long)s->lo, (long long)s->hi);
     }
-    print_bundles(h, gr, in, outs);
+    bundles_print(h, gr, in->name, outs->name);
     if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
     text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", limits_text(g->arena, p->plan));
     print_signature(g, h, p, in, outs);

@@ -52,6 +52,25 @@ void c_comment(Text *out, const char *s) {              // names come from stran
     }
 }
 
+void bundles_print(Text *h, const Graph *g, const char *const *inputs, const char *const *outputs) {
+    for (int i = 0; i < g->bundles.n; i++) {
+        const Bundle *b = &g->bundles.at[i];
+        const char *kind = b->absent ? "an optional that holds nothing" : !b->sequence ? "an optional that holds"
+                         : b->optional ? "an optional that holds a sequence of" : "a sequence of";
+        text_printf(h, " *   %s ", b->output ? "output" : "input");
+        c_comment(h, b->name);
+        text_printf(h, " is %s", kind);
+        if (b->sequence && !b->stacked && !b->absent) text_printf(h, " %d", b->n);
+        for (int k = 0, n = b->output ? g->outputs.n : g->inputs.n; k < b->n; k++) {
+            int at = 0;
+            while (at < n && strcmp(b->output ? g->output_names.at[at] : g->inputs.at[at]->name, b->names[k])) at++;
+            text_printf(h, "%s", k ? ", " : b->stacked ? " any length along the first axis of " : b->sequence ? ": " : " ");
+            c_comment(h, at == n ? "a constant" : inputs ? (b->output ? outputs : inputs)[at] : b->names[k]);
+        }
+        text_printf(h, "\n");
+    }
+}
+
 const char *c_string(Arena *a, const char *s) {
     Text t;
     text_init(&t, a);
