@@ -139,7 +139,7 @@ Value *onnx_attention(OnnxNode *n) {
     if (mode == 2) shown = scores;
     Value *p = b_cast(n->g, onnx_masked_softmax(n, b_cast(n->g, scores, soft), m.may_be_empty), d);
     if (mode == 3) shown = p;
-    Value *y = onnx_grouped_matmul(n, p, v);
+    Value *y = onnx_grouped_matmul(n, p, b_cast(n->g, v, d));
     n->out[1] = k;
     n->out[2] = v;
     n->out[3] = shown;

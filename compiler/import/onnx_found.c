@@ -49,7 +49,8 @@ Value *onnx_non_zero(OnnxNode *n) {
     if (!flags) return NULL;
     Dim all = flags->type.dim[0];
     Value *zero = graph_const(n->g, tensor_new(n->g->arena, type_make(flags->type.dtype, 0, NULL)), NULL);
-    if (dtype_class(flags->type.dtype) == CLASS_COMPLEX) flags = b_unary(n->g, OP_Not, b_binary(n->g, OP_Equal, flags, zero));
+    if (flags->type.dtype == DT_STRING) *(const char **)zero->data->data = "";
+    if (flags->type.dtype == DT_STRING || dtype_class(flags->type.dtype) == CLASS_COMPLEX) flags = b_unary(n->g, OP_Not, b_binary(n->g, OP_Equal, flags, zero));
     else if (flags->type.dtype != DT_BOOL) flags = ONNX_MAP(n, "x != 0", "x", flags);
     Node *found = positions_of(n, flags);
     if (!found || !cut_to(n, found->out[1], 0, 1, all, &size)) return NULL;

@@ -65,6 +65,7 @@ Value *onnx_round_to(OnnxNode *n, Value *y, Value *zero, DType d) {
 // In which type the division happens: that of the wider of both, f32 at least, unless `precision` asks for another.
 static DType division_type(OnnxNode *n, const Value *x, const Value *scale) {
     DType d = onnx_wide(scale->type.dtype);
+    if (!dtype_is_float(d)) d = DT_F32;
     if (x->type.dtype == DT_F64) d = DT_F64;
     int64_t precision = onnx_int(n, "precision", 0);
     return precision == DT_F64 ? DT_F64 : d;
@@ -147,6 +148,10 @@ Value *onnx_qlinear_matmul(OnnxNode *n) {
     if (!onnx_inputs(n, 8)) return NULL;
     Value **in = n->in;
     Value *a = onnx_centred(n, in[0], onnx_of_rows(n, in[2])), *b = onnx_centred(n, in[3], onnx_of_columns(n, in[5]));
+    if (a && b && a->type.dtype != b->type.dtype) {         // one of them is of 8-bit floats
+        a = b_cast(n->g, a, DT_F32);
+        b = b_cast(n->g, b, DT_F32);
+    }
     Value *sum = b_matmul(n->g, a, b), *sa = onnx_of_rows(n, in[1]), *sb = onnx_of_columns(n, in[4]), *sy = onnx_scalar_of(n, in[6]);
     return onnx_rescale(n, sum, sa, sb, sy, onnx_scalar_of(n, in[7]));
 }

@@ -13,7 +13,7 @@
 bool onnx_takes_strings(const char *op) {
     static const char *const names[] = {
         "ArrayFeatureExtractor", "Cast", "CastLike", "CategoryMapper", "CenterCropPad", "Compress", "Concat", "DepthToSpace", "Equal", "Expand", "Flatten", "Gather",
-        "GatherElements", "GatherND", "LabelEncoder", "OneHot", "OneHotEncoder", "Pad", "RegexFullMatch", "Reshape", "ReverseSequence", "Scatter",
+        "GatherElements", "GatherND", "LabelEncoder", "NonZero", "OneHot", "OneHotEncoder", "Pad", "RegexFullMatch", "Reshape", "ReverseSequence", "Scatter",
         "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "StringConcat", "StringNormalizer", "StringSplit",
         "TensorScatter", "TfIdfVectorizer", "Tile", "Transpose", "Unsqueeze", "Where",
     };
