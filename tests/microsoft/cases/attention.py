@@ -55,6 +55,7 @@ add("bias_broadcast", op, [x, w, b, None, None, r.f(1, H, S, S)], num_heads=H)
 add("bias_heads", op, [x, w, b, right, None, r.f(B, 1, S, S)], num_heads=H, unidirectional=1)
 add("values", op, [x, r.f(IN, 2 * HD + 2 * H), r.f(2 * HD + 2 * H)], num_heads=H, qkv_hidden_sizes=[HD, HD, 2 * H])
 add("one", op, [r.f(1, 1, IN), w, b], num_heads=H, unidirectional=1)
+add("symbols", op, [x, w, b, right], num_heads=H, unidirectional=1, constant=(1, 2), shapes={"x0": ["b", "s", IN], "x3": ["b", "s"]})
 
 # ---- MultiHeadAttention
 op = "MultiHeadAttention"
@@ -84,6 +85,8 @@ add("past", op, [q, r.f(B, S, HD), r.f(B, S, HD), b, None, None, pk, pv], output
 add("past_causal", op, [q, r.f(B, S, HD), r.f(B, S, HD), b, None, None, pk, pv], outputs=3, num_heads=H, unidirectional=1)
 add("past_mask", op, [q, r.f(B, S, HD), r.f(B, S, HD), None, long, r.f(B, H, S, S + 6), pk, pv], outputs=3, num_heads=H, unidirectional=1)
 add("past_step", op, [r.f(B, 1, HD), r.f(B, 1, HD), r.f(B, 1, HD), b, long[:, :7], None, pk, pv], outputs=3, num_heads=H, unidirectional=1)
+free = {"x0": ["b", "s", HD], "x1": ["b", "s", HD], "x2": ["b", "s", HD], "x4": ["b", "t"], "x6": ["b", H, "p", D], "x7": ["b", H, "p", D]}
+add("symbols", op, [q, r.f(B, S, HD), r.f(B, S, HD), None, long, None, pk, pv], outputs=3, num_heads=H, unidirectional=1, shapes=free)
 add("cached", op, [q, r.f(B, H, T, D), r.f(B, H, T, D)], num_heads=H)
 add("cached_bias", op, [q, r.f(B, H, T, D), r.f(B, H, T, D), b], num_heads=H,
     expect=lambda q, k, v, b: [attend(heads(q + b[:HD]), k, v)])

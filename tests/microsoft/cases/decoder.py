@@ -99,6 +99,8 @@ gqa("step_bias", 1, past=6, inputs=[None, None, None, r.f(B, 1, 1, 7)])
 gqa("step_bias_room", 1, past=6, room=11, inputs=[None, None, None, r.f(1, H, 1, 7)])
 gqa("step_sink", 1, past=6, inputs=[None, None, None, None, r.f(H)], lengths=[7, 4])
 gqa("step_positions", 1, past=6, inputs=[*rotary, np.array([[6], [3]])], do_rotary=1, lengths=[7, 4])
+gqa("step_symbols", 1, past=6, inputs=rotary, do_rotary=1, lengths=[7, 3],
+    shapes={"x0": ["b", "s", H * D], "x1": ["b", "s", G * D], "x2": ["b", "s", G * D], "x3": ["b", G, "p", D], "x4": ["b", G, "p", D], "x5": ["b"]})
 gqa("step_scores", 1, past=6, outputs=4, qk_output=1, types={3: 1})
 gqa("continued", 3, past=6, batch=1)
 gqa("continued_rotary", 3, past=6, batch=1, inputs=rotary, do_rotary=1, local_window_size=4)
