@@ -84,7 +84,7 @@ static void hole_count(Call *c) { hole_size(c, "COUNT", type_size(c->g, &c->n->i
 // Room for as many new strings as there are in the first input: --string-bytes each.
 static void makes_strings(Call *c, int64_t each) {
     int64_t n = type_count_upper(c->g, &c->n->in[0]->type);
-    c->k->string_bytes = n > INT64_MAX / 2 / each ? INT64_MAX / 2 : n * each;
+    c->k->string_bytes = n > MAX_POOL / each ? MAX_POOL : n * each;
 }
 
 static void call_string_find(Call *c) {

@@ -24,7 +24,7 @@ static int64_t iterations(const Node *n) {
     const int64_t *trips = node_ints(n, "trips", &count);
     if (n->op != OP_Loop) return 1;
     int64_t upper = trips ? dim_upper(n->graph, trips[0]) : n->in[0] && n->in[0]->data ? tensor_get_i(n->in[0]->data, 0) : UNKNOWN;
-    return upper < INT32_MAX ? upper : UNKNOWN;
+    return upper < 1 ? 1 : upper < INT32_MAX ? upper : UNKNOWN;
 }
 
 static void take_body(Arena *a, Kernel *k, Plan *body) {
@@ -39,7 +39,8 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
         for (int j = 0; j < inner->packs.n; j++) VEC_PUSH(a, k->packs, inner->packs.at[j]);
         k->flops += inner->flops;
         k->traffic += inner->traffic;
-        k->string_bytes += inner->string_bytes * iterations(k->anchor);
+        int64_t times = iterations(k->anchor);
+        k->string_bytes += inner->string_bytes > MAX_POOL / times ? MAX_POOL : inner->string_bytes * times;
     }
     for (int i = 0; i < body->graph->outputs.n; i++) {
         Value *v = body->graph->outputs.at[i];

@@ -34,6 +34,8 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
 Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
 
+#define MAX_POOL (INT64_C(1) << 48)                     // bytes for strings of one kernel: more is no memory of today, and sums of these are numbers
+
 // call.c: operations that are functions called with whole tensors
 bool op_is_called(Op op);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses

@@ -39,6 +39,7 @@ static const burn_case_row burn_case_rows[] = {
 
 static uint32_t burn_case(uint32_t c, bool upper)
 {
+    if (c < 0x80) return upper ? (c >= 'a' && c <= 'z' ? c - 32 : c) : (c >= 'A' && c <= 'Z' ? c + 32 : c);
     for (size_t i = 0; i < sizeof burn_case_rows / sizeof burn_case_rows[0]; i++) {
         const burn_case_row *r = &burn_case_rows[i];
         const bool small = upper && r->ways == 3; /* compare with the row's small letters */
