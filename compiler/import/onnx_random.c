@@ -5,12 +5,14 @@
 // differ and the same model always gives the same code. Normal numbers by Box and Muller: sqrt(-2 log u1) cos(2 pi u2).
 #include "import/onnx.h"
 
-#include <math.h>
 #include <string.h>
 
+// A seed is a float32, and may be a fraction: its bits tell it from all others.
 static int64_t seed_of(OnnxNode *n, int64_t salt) {
-    double given = onnx_float(n, "seed", 0);
-    int64_t seed = onnx_has(n, "seed") ? (int64_t)(fabs(given) < 1e15 ? given : 0) : 0x9e37 + (int64_t)n->loc->node * 7919;
+    float given = (float)onnx_float(n, "seed", 0);
+    uint32_t bits;
+    memcpy(&bits, &given, sizeof bits);
+    int64_t seed = onnx_has(n, "seed") ? (int64_t)bits : 0x9e37 + (int64_t)n->loc->node * 7919;
     return seed * 2 + salt;
 }
 

@@ -56,7 +56,7 @@ def longer_model(model, seed):
         if op not in DRAWS:
             return message
         kept = b"".join(onnx_wire.encode(n, v) for n, v in onnx_wire.fields(message) if n != 5 or dict(onnx_wire.fields(v))[1] != b"seed")
-        return kept + onnx_wire.blob(5, onnx_wire.attribute("seed", seed if op == b"Dropout" else float(seed)))
+        return kept + onnx_wire.blob(5, onnx_wire.attribute("seed", seed if op == b"Dropout" else seed / 8))
 
     def end(message):
         return onnx_wire.rewrite(message, f2=lambda t: onnx_wire.rewrite(t, f1=lambda tensor: onnx_wire.rewrite(tensor, f2=first_longer(1))))
@@ -145,7 +145,7 @@ def check(burncc, path, target):
     rule = check_dropout if "Dropout" in onnx_wire.model_ops(model) else check_bernoulli
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        first, other, again = (rule(inputs, draw(burncc, target, folder, model, inputs, seed), "expanded" in path.parent.name) for seed in (7, 8, 7))
+        first, other, again = (rule(inputs, draw(burncc, target, folder, model, inputs, seed), "expanded" in path.parent.name) for seed in (6, 7, 6))
     expect(first == again, "the same seed gives other numbers")
     expect(sum(a != b for a, b in zip(first, other)) > len(first) / 20, "another seed gives the same numbers")
 
