@@ -68,6 +68,8 @@ static DimItem either(const Graph *g, DimItem x, DimItem y) {
 
 // ---- known numbers
 
+static bool in_reach(int64_t v, int bits) { return v > -(INT64_C(1) << bits) && v < INT64_C(1) << bits; }
+
 static bool combine(Graph *g, Op op, DimValue x, DimValue y, DimValue *out) {
     if (op == OP_Equal && (x.symbolic || y.symbolic)) {     // a size is never negative
         bool never = (x.symbolic && !y.symbolic && y.v < 0) || (y.symbolic && !x.symbolic && x.v < 0);
@@ -78,6 +80,8 @@ static bool combine(Graph *g, Op op, DimValue x, DimValue y, DimValue *out) {
     bool symbolic = x.symbolic || y.symbolic;
     if (symbolic && ((!x.symbolic && x.v < 0) || (!y.symbolic && y.v < 0))) return false;
     int64_t v;
+    int bits = op == OP_Mul ? 31 : op == OP_Add || op == OP_Sub || op == OP_Div ? 62 : 0;       // results of smaller ones are numbers
+    if (bits && !symbolic && !(in_reach(x.v, bits) && in_reach(y.v, bits))) return false;
     switch (op) {
     case OP_Add: v = symbolic ? dim_add(g, x.v, y.v) : x.v + y.v; break;
     case OP_Sub: v = symbolic ? dim_sub(g, x.v, y.v) : x.v - y.v; break;

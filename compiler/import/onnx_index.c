@@ -66,6 +66,7 @@ Value *onnx_one_hot(OnnxNode *n) {
     Value *list = onnx_list(n, 1, "the depth", &count);
     if (!onnx_inputs(n, 3) || !list) return NULL;
     Value *at = b_cast(n->g, n->in[0], DT_I64), *values = n->in[2];
+    if (!at) return NULL;
     int rank = at->type.rank + 1;
     if (!onnx_axis(n, onnx_int(n, "axis", -1), rank, &axis)) return NULL;
     if (count != 1 || values->type.rank != 1 || values->type.dim[0] != 2) return onnx_fail(n, "wants one depth and two values");

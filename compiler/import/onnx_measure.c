@@ -115,7 +115,8 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
     const DimItem *x = &items[at];
     if (x->known) {
         *d = x->is.v;
-        return x->is.symbolic || x->is.v >= 0 ? true : (onnx_fail(n, "dimension %d of the result is negative (%" PRId64 ")", axis, x->is.v), false);
+        if (x->is.symbolic || (x->is.v >= 0 && x->is.v <= INT64_C(1) << 48)) return true;
+        return onnx_fail(n, "dimension %d of the result would be %" PRId64, axis, x->is.v), false;
     }
     if (measured_before(n, list, at, d)) return true;
     const OnnxDim *declared = out < 0 ? NULL : onnx_declared_dim(n, out, axis);

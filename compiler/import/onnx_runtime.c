@@ -233,7 +233,7 @@ bool onnx_repeats_run(OnnxNode *n, const Value *x, Dim *times) {
     for (int i = 0; i < count; i++) {
         const OnnxDim *declared = onnx_declared_dim(n, 0, i);
         Dim d = x->type.dim[i], limit = NO_LIMIT;
-        if (declared && declared->known && dim_is_const(d) && d > 0) limit = declared->value / d;
+        if (declared && declared->known && declared->value >= 0 && dim_is_const(d) && d > 0) limit = declared->value / d;
         if (!onnx_measure(n, list, i, 0, i, 0, limit, &times[i])) return false;
     }
     return true;

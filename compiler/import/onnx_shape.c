@@ -121,6 +121,8 @@ Value *onnx_range(OnnxNode *n) {
         if (v[2]->v == 0) return onnx_fail(n, "the step is zero");
         int64_t delta = v[2]->v;
         if (!v[0]->symbolic && !v[1]->symbolic) {
+            if ((v[1]->v < 0) != (v[0]->v < 0) && (v[1]->v > INT64_MAX / 2 || v[1]->v < INT64_MIN / 2 || v[0]->v > INT64_MAX / 2 || v[0]->v < INT64_MIN / 2))
+                return onnx_fail(n, "the range has no end");
             int64_t span = v[1]->v - v[0]->v;
             size = span / delta + (span % delta != 0 && (span < 0) == (delta < 0));
             if (size < 0) size = 0;

@@ -172,7 +172,7 @@ Value *onnx_window_function(OnnxNode *n) {
     for (size_t k = 0; k < COUNT(kinds) && !onnx_knows(n, 0); k++)
         if (!strcmp(kinds[k].name, n->argument)) return onnx_window_run(n, kinds[k].a, d);
     if (!onnx_ints_input(n, 0, "the size", &size, &count, 1)) return NULL;
-    if (size < 0 || size > 1 << 26) return onnx_fail(n, "the size is %lld", (long long)size);
+    if (size < 0 || size > 1 << 22) return onnx_fail(n, "the size is %lld", (long long)size);
     double span = (double)(onnx_int(n, "periodic", 1) ? size : size - 1), *v = NEW_ARRAY(n->g->arena, double, size + 1);
     for (size_t k = 0; k < COUNT(kinds); k++) {
         if (strcmp(kinds[k].name, n->argument)) continue;

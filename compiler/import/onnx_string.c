@@ -210,8 +210,9 @@ static bool collect_grams(OnnxNode *n, int items, const int64_t *pool, int64_t l
         if (column[i] >= out->columns) out->columns = column[i] + 1;
     }
     for (int64_t length = 1; length <= lengths; length++) {
-        int64_t first = from[length - 1], end = length < lengths ? from[length] : items, count = (end - first) / length;
-        if (first < 0 || end < first || end > items || (end - first) % length || seen + count > indices)
+        int64_t first = from[length - 1], end = length < lengths ? from[length] : items;
+        int64_t count = first < 0 || end < first || end > items ? -1 : (end - first) / length;
+        if (count < 0 || (end - first) % length || seen + count > indices)
             return onnx_fail(n, "ngram_counts and ngram_indexes do not fit a pool of %d elements", items), false;
         Gram *grams = NEW_ARRAY(a, Gram, count + 1);
         for (int64_t i = 0; i < count; i++) grams[i] = (Gram){ pool + first + i * length, length, column[seen + i] };
