@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_WORK 0x1p48                                 // bytes that any placement stays below
 enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
 static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
@@ -136,8 +137,16 @@ static int64_t lowest_gap(Buffer *const *blockers, int n, int64_t bytes) {
 static void place_work(Plan *p) {
     Buffer **sorted = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1), **blockers = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1);
     int n = 0;
-    for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->place == PLACE_WORK) sorted[n++] = p->buffers.at[i];
+    double all = 0;
+    for (int i = 0; i < p->buffers.n; i++) {
+        if (p->buffers.at[i]->place != PLACE_WORK) continue;
+        sorted[n++] = p->buffers.at[i];
+        all += (double)p->buffers.at[i]->bytes;
+    }
+    if (all > MAX_WORK) {
+        diag_error_as(EXIT_LIMIT, NULL, "the values between the operators could take %.3g bytes; bound the sizes with --dim NAME=LO..HI", all);
+        return;
+    }
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
     for (int i = 0; i < n; i++) {
         Buffer *b = sorted[i];
@@ -180,7 +189,8 @@ bool memory_plan(Plan *p) {
     lifetimes(p);
     place_strings(p);
     for (int i = 0; i < p->kernels.n; i++) try_in_place(p, p->kernels.at[i], i);
+    int errors = diag_errors();
     place_work(p);
     place_weights(p);
-    return true;
+    return diag_errors() == errors;
 }
