@@ -75,6 +75,14 @@ static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) 
 // An output whose size depends on the branch taken: both branches give its elements as a list that has room for either, and its dimensions.
 typedef struct Leveled { bool is; int rank; int64_t room; Dim limit[MAX_RANK]; } Leveled;
 
+// One number may be a scalar in one branch and a list in the other: then it is a scalar, which broadcasts alike.
+static void agree_on_rank(Graph *const branch[2], int i) {
+    const Type *a = &branch[0]->outputs.at[i]->type, *b = &branch[1]->outputs.at[i]->type;
+    if (a->rank == b->rank || !type_is_static(a) || !type_is_static(b) || type_count(a) != 1 || type_count(b) != 1) return;
+    int rank = a->rank < b->rank ? a->rank : b->rank;
+    for (int k = 0; k < 2; k++) branch[k]->outputs.at[i] = b_reshape(branch[k], branch[k]->outputs.at[i], rank, (k ? b : a)->dim);
+}
+
 static bool needs_leveling(const Graph *yes, const Graph *no, int i, Leveled *l) {
     const Type *a = &yes->outputs.at[i]->type, *b = &no->outputs.at[i]->type;
     int64_t count = type_count_upper(yes, a), other = type_count_upper(no, b);
@@ -148,6 +156,7 @@ Value *onnx_if(OnnxNode *n) {
     int count = yes->outputs.n;
     Leveled *l = NEW_ARRAY(n->g->arena, Leveled, count + 1);
     bool any = false;
+    for (int i = 0; i < count; i++) agree_on_rank((Graph *[]){ yes, no }, i);
     for (int i = 0; i < count; i++) any |= needs_leveling(yes, no, i, &l[i]);
     if (any && (!level_branch(n, yes, l) || !level_branch(n, no, l))) return NULL;
     Node *node = graph_node(n->g, OP_If, 1, &condition, yes->outputs.n);
