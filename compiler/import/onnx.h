@@ -237,7 +237,7 @@ Value *onnx_attend(OnnxNode *n, Attend *a);
 Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);            // bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
 
 // ---------------------------------------------------------------- onnx_string.c, onnx_regex.c, onnx_automaton.c
-bool onnx_takes_strings(const char *op);                // may its inputs be strings?
+bool onnx_takes_strings(const char *op, int input);     // may this input be strings?
 Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        // a constant string[count]
 // A table for StringFind: the strings in the order of their bytes, each once; where each of these stands first among those given.
 Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int *kept, int64_t *first);

@@ -294,7 +294,7 @@ static void warn_unread(const OnnxNode *n) {
 static bool inputs_fit(const OnnxNode *n) {
     if (!strcmp(n->argument, "any")) return true;
     for (int i = 0; i < n->n_in; i++) {
-        const char *what = onnx_is_sequence(n->in[i]) ? "a sequence" : n->in[i] && n->in[i]->type.dtype == DT_STRING && !onnx_takes_strings(n->def->op) ? "a tensor of strings" : NULL;
+        const char *what = onnx_is_sequence(n->in[i]) ? "a sequence" : n->in[i] && n->in[i]->type.dtype == DT_STRING && !onnx_takes_strings(n->def->op, i) ? "a tensor of strings" : NULL;
         if (what) { onnx_fail(n, "input %d is %s; this operator takes tensors of numbers", i, what); return false; }
     }
     return true;

@@ -9,16 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What moves elements or compares them, without a look at what they are.
-bool onnx_takes_strings(const char *op) {
-    static const char *const names[] = {
-        "ArrayFeatureExtractor", "Cast", "CastLike", "CategoryMapper", "CenterCropPad", "Compress", "Concat", "DepthToSpace", "Equal", "Expand", "Flatten", "Gather",
-        "GatherElements", "GatherND", "LabelEncoder", "NonZero", "OneHot", "OneHotEncoder", "Pad", "RegexFullMatch", "Reshape", "ReverseSequence", "Scatter",
-        "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "StringConcat", "StringNormalizer", "StringSplit",
-        "TensorScatter", "TfIdfVectorizer", "Tile", "Transpose", "Unsqueeze", "Where",
+// What moves elements or compares them, without a look at what they are; and which of its inputs (bit i: input i, ALL: any) that goes for.
+bool onnx_takes_strings(const char *op, int input) {
+    enum { FIRST = 1, TWO = 3, ALL = -1 };
+    static const struct { const char *op; int inputs; } rows[] = {
+        { "ArrayFeatureExtractor", FIRST }, { "Cast", FIRST }, { "CastLike", TWO }, { "CategoryMapper", FIRST }, { "CenterCropPad", FIRST }, { "Compress", FIRST },
+        { "Concat", ALL }, { "DepthToSpace", FIRST }, { "Equal", TWO }, { "Expand", FIRST }, { "Flatten", FIRST }, { "Gather", FIRST }, { "GatherElements", FIRST },
+        { "GatherND", FIRST }, { "LabelEncoder", FIRST }, { "OneHot", 1 << 2 }, { "OneHotEncoder", FIRST }, { "Pad", 1 | 1 << 2 }, { "RegexFullMatch", FIRST },
+        { "Reshape", FIRST }, { "ReverseSequence", FIRST }, { "Scatter", 1 | 1 << 2 }, { "ScatterElements", 1 | 1 << 2 }, { "ScatterND", 1 | 1 << 2 }, { "Shape", FIRST },
+        { "Size", FIRST }, { "Slice", FIRST }, { "SpaceToDepth", FIRST }, { "Split", FIRST }, { "Squeeze", FIRST }, { "StringConcat", TWO },
+        { "StringNormalizer", FIRST }, { "StringSplit", FIRST }, { "TensorScatter", TWO }, { "TfIdfVectorizer", FIRST }, { "Tile", FIRST }, { "Transpose", FIRST },
+        { "Unsqueeze", FIRST }, { "Where", 1 << 1 | 1 << 2 },
     };
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (!strcmp(names[i], op)) return true;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!strcmp(rows[i].op, op)) return rows[i].inputs == ALL || (input < 31 && rows[i].inputs >> input & 1);
     return false;
 }
 
