@@ -68,6 +68,43 @@ Value *onnx_ms_conv_transpose(OnnxNode *n) {
     return y;
 }
 
+// ---------------------------------------------------------------- what ai.onnx had before its first version was settled
+
+// The row's argument is an expression of x and the attributes alpha and beta.
+Value *onnx_ms_alpha_beta(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Value *x = n->in[0], *in[3] = { x, b_like(n->g, x, onnx_float(n, "alpha", 1)), b_like(n->g, x, onnx_float(n, "beta", strcmp(n->def->op, "Affine") ? 1 : 0)) };
+    return onnx_expression(n, n->argument, "x alpha beta", 3, in);
+}
+
+// scale * x, and a bias per channel.
+Value *onnx_ms_image_scaler(OnnxNode *n) {
+    int count = 0;
+    if (!onnx_inputs(n, 1)) return NULL;
+    const float *bias = onnx_floats(n, "bias", &count);
+    Value *x = n->in[0], *y = b_binary(n->g, OP_Mul, x, b_like(n->g, x, onnx_float(n, "scale", 1)));
+    if (!count) return y;
+    int64_t channels = count;
+    double *wide = NEW_ARRAY(n->g->arena, double, count);
+    for (int i = 0; i < count; i++) wide[i] = (double)bias[i];
+    return x->type.rank < 2 ? onnx_fail(n, "the input must have at least 2 dimensions") : b_binary(n->g, OP_Add, y, onnx_along(n, onnx_constant_f(n, x->type.dtype, 1, &channels, wide), x->type.rank, 1));
+}
+
+// Without `border` (left, top, right, bottom), and then only the first `scale` rows and columns when they are given.
+Value *onnx_ms_crop(OnnxNode *n) {
+    int count, scaled;
+    const int64_t *border = onnx_ints(n, "border", &count), *scale = onnx_ints(n, "scale", &scaled);
+    if (!onnx_inputs(n, 1) || !onnx_static(n, n->in[0], "Crop")) return NULL;
+    Value *x = n->in[0];
+    if (x->type.rank != 4 || count != 4 || (scaled && scaled != 2)) return onnx_fail(n, "wants an image [batch, channels, height, width], a border of 4 and a scale of 2 numbers");
+    for (int i = 0; i < 2; i++) {
+        int64_t from = border[1 - i], size = scaled ? scale[i] : x->type.dim[2 + i] - from - border[3 - i];
+        if (from < 0 || size < 1 || from > x->type.dim[2 + i] || size > x->type.dim[2 + i] - from) return onnx_fail(n, "the border leaves nothing of the image");
+        x = onnx_part(n, x, 2 + i, from, size);
+    }
+    return x;
+}
+
 // ---------------------------------------------------------------- windows and n-grams
 
 // All windows of `size` elements along `dim`, `step` apart; the window's own axis comes last.

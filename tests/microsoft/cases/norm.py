@@ -40,6 +40,10 @@ for domain in ("",):
     add("f16", op, [d.f(2, 5, 33).astype(np.float16), d.f(33).astype(np.float16)], domain=domain, stash_type=1, tolerance=(1e-2, 4e-3))
     add("opset11", op, [d.f(2, 5, 33), d.f(33)], domain=domain, opset=11)
 
+for opset in (11, 16):
+    add(f"opset{opset}", "LayerNormalization", [d.f(2, 5, 33), d.f(33), d.f(33)], domain="", opset=opset, epsilon=0.01)
+    add(f"opset{opset}_no_bias", "LayerNormalization", [d.f(2, 5, 33), d.f(5, 33)], domain="", opset=opset, axis=1)
+
 # ---- embeddings
 ids, segments = d.i32(2, 7, hi=50), d.i32(2, 7, hi=2)
 word, position, segment, gamma, beta = d.f(50, 33), d.f(16, 33), d.f(2, 33), d.f(33), d.f(33)

@@ -32,6 +32,15 @@ add("plain", "SampleOp", [r.f(3, 5)], tolerance=EXACT)
 for name, pads, more in (("pads", [1, 0, 1, 1], {}), ("strides", [0, 1, 1, 0], {"strides": [2, 2], "output_padding": [1, 0]})):
     add(name, "ConvTransposeWithDynamicPads", [r.f(1, 4, 5, 6), r.f(4, 3, 3, 2), np.array(pads), r.f(3)], constant=(2,), kernel_shape=[3, 2], **more)
 
+# ---- what ai.onnx had before its first version was settled
+add("plain", "Affine", [r.f(3, 5)], domain="", opset=9, alpha=2.0, beta=0.5, expect=lambda x: [2 * x + np.float32(0.5)])
+add("plain", "ScaledTanh", [r.f(3, 5)], domain="", opset=9, alpha=2.0, beta=0.5)
+add("plain", "ParametricSoftplus", [r.f(3, 5)], domain="", opset=9, alpha=2.0, beta=0.5)
+add("alpha", "ThresholdedRelu", [r.f(3, 5)], domain="", opset=9, alpha=0.25)
+add("plain", "ImageScaler", [r.f(2, 3, 4, 5)], domain="", opset=9, scale=0.5, bias=[0.1, 0.2, 0.3])
+add("border", "Crop", [r.f(2, 3, 7, 8)], domain="", opset=9, border=[1, 2, 3, 1])
+add("scale", "Crop", [r.f(2, 3, 7, 8)], domain="", opset=9, border=[1, 2, 1, 1], scale=[3, 4])
+
 # ---- windows and n-grams
 
 
