@@ -230,6 +230,21 @@ static Value *rule_reduce(Graph *g, Node *n) {
     return b_reshape(g, n->in[0], to->rank, to->dim);
 }
 
+static bool all_ints(const Node *n, const char *name, int64_t is) {
+    int count;
+    const int64_t *v = node_ints(n, name, &count);
+    for (int i = 0; i < count; i++)
+        if (v[i] != is) return false;
+    return true;
+}
+
+// a window of one element, at every place -> the operand
+static Value *rule_window(Graph *g, Node *n) {
+    (void)g;
+    bool one = all_ints(n, "kernel", 1) && all_ints(n, "strides", 1) && all_ints(n, "pads", 0);
+    return one && same_type(n->in[0], n->out[0]) ? n->in[0] : NULL;
+}
+
 // A carried value that a loop never changes is the value around the loop.
 static void unchanging(Rewrite *r, Node *n) {
     const Graph *b = n->bodies[0];
@@ -253,6 +268,7 @@ static const Rule rules[] = {
     { OP_Identity, rule_identity }, { OP_Reshape, rule_reshape }, { OP_Transpose, rule_transpose }, { OP_Expand, rule_expand },
     { OP_Slice, rule_slice }, { OP_Pad, rule_pad }, { OP_Concat, rule_concat },
     { OP_ReduceSum, rule_reduce }, { OP_ReduceProd, rule_reduce }, { OP_ReduceMax, rule_reduce }, { OP_ReduceMin, rule_reduce },
+    { OP_WindowSum, rule_window }, { OP_WindowMax, rule_window },
 };
 
 // The first rule that applies; n->out[0] itself when n was changed in place.
