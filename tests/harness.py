@@ -16,6 +16,7 @@ the C compiler's runtime preloaded (CC: without); buffers end where the data end
 import argparse
 import collections
 import concurrent.futures
+import fcntl
 import os
 import pathlib
 import re
@@ -71,16 +72,18 @@ def shared(name):
 
 
 def unpack(archive, cache):
-    """Unpacks once; a marker names the archive's size and time, so a new one replaces the old."""
+    """Unpacks once, though several runs may want it; a marker names the archive's size and time, so a new one replaces the old."""
     into = pathlib.Path(cache) / archive.name.split(".tar")[0]
     stat = archive.stat()
     stamp = f"{stat.st_size} {int(stat.st_mtime)}\n"
     marker = into / ".unpacked"
-    if not marker.exists() or marker.read_text() != stamp:
-        into.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(archive) as tar:
-            tar.extractall(into, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(into)
-        marker.write_text(stamp)
+    into.mkdir(parents=True, exist_ok=True)
+    with open(into / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not marker.exists() or marker.read_text() != stamp:
+            with tarfile.open(archive) as tar:
+                tar.extractall(into, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(into)
+            marker.write_text(stamp)
     return into
 
 
