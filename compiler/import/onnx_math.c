@@ -36,9 +36,11 @@ Value *onnx_map(OnnxNode *n) {
     Op op = row_op(n);
     int arity = op_table[op].in_min;
     if (!onnx_inputs(n, arity)) return NULL;
-    Node *node = graph_node(n->g, op, arity, n->in, 1);
+    bool wide = arity == 1 && *op_table[op].attrs && dtype_is_int(n->in[0]->type.dtype);    // the attributes are no integers
+    Value *x = wide ? b_cast(n->g, n->in[0], DT_F64) : n->in[0];
+    Node *node = graph_node(n->g, op, arity, wide ? &x : n->in, 1);
     copy_attrs(n, node, op_table[op].attrs);
-    return onnx_finish(node);
+    return wide ? b_cast(n->g, onnx_finish(node), n->in[0]->type.dtype) : onnx_finish(node);
 }
 
 // Before opset 7 broadcasting had to be asked for, and y's dimensions could be placed at an axis of x.
