@@ -89,6 +89,7 @@ Value *onnx_quantize(OnnxNode *n) {
 
 // Subtracts the zero point without loss: in i32 for integers, in f32 for small floats.
 Value *onnx_centred(OnnxNode *n, Value *x, Value *zero) {
+    if (!x) return NULL;
     DType d = dtype_is_float(x->type.dtype) ? onnx_wide(x->type.dtype) : DT_I32;
     x = b_cast(n->g, x, d);
     return zero ? b_binary(n->g, OP_Sub, x, b_cast(n->g, zero, d)) : x;
