@@ -9,11 +9,11 @@
 //            NULL: the template always writes it
 //   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5 (BURN_ELIMIT) for a bound that was
 //            set when compiling, -6 (BURN_EFORMAT) for bytes that are not what they should be
-//   fill     sets the template's holes with hole(), hole_text() and hole_size(), and k->scratch_bytes; see call_sort
+//   fill     sets the template's holes with hole(), hole_text() and hole_size(), and needs_scratch(); see call_sort
 //
 //
 // The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, burn_pool *pool, unsigned char *scratch): the pool
-// where k->string_bytes is set (it makes strings, see templates/c/pool.h), the scratch memory where k->scratch_bytes is. Sizes go into holes: a
+// where k->string_bytes is set (it makes strings, see templates/c/pool.h), the scratch memory where needs_scratch() was called. Sizes go into holes: a
 // constant is a number that `#if` can test; one that is known when the program runs is an expression over int64_t parameters, which
 // the hole SIZES declares (so `#define SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
 #include "schedule.h"
@@ -24,6 +24,9 @@ typedef struct Call { Arena *a; const Plan *p; Graph *g; Kernel *k; Node *n; con
 
 static void hole(Call *c, const char *name, int64_t value) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value }); }
 static void hole_text(Call *c, const char *name, const char *text) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .text = text }); }
+
+// A template that has scratch memory is given some, be its size 0.
+static void needs_scratch(Call *c, int64_t bytes) { c->k->scratch_bytes = bytes > 0 ? bytes : 1; }
 
 // A size, and the symbols in it as parameters.
 static void hole_size(Call *c, const char *name, Dim d) {
@@ -74,7 +77,7 @@ static void call_sort(Call *c) {
     hole_text(c, "BEFORE", "$before");
     hole_text(c, "INDEX", wide ? "int64_t" : "int32_t");
     holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
-    c->k->scratch_bytes = 2 * length * (int64_t)((wide ? sizeof(int64_t) : sizeof(int32_t)) + dtype_size(t->dtype));
+    needs_scratch(c, 2 * length * (int64_t)((wide ? sizeof(int64_t) : sizeof(int32_t)) + dtype_size(t->dtype)));
     c->k->flops = (double)type_count_upper(c->g, t) * log2_of(length);
 }
 
@@ -179,7 +182,7 @@ static void call_unique(Call *c) {
     hole(c, "FLOAT", dtype_is_float(t->dtype));
     hole(c, "STRING", t->dtype == DT_STRING);
     hole(c, "SORTED", node_int(c->n, "sorted", 1) != 0);
-    c->k->scratch_bytes = 2 * rows * (int64_t)sizeof(int64_t);
+    needs_scratch(c, 2 * rows * (int64_t)sizeof(int64_t));
     c->k->flops = (double)type_count_upper(c->g, t) * log2_of(rows);
 }
 
@@ -193,7 +196,7 @@ static void call_suppress(Call *c) {
     hole_size(c, "BOXES", scores->dim[2]);
     hole_size(c, "MOST", node_ints(c->n, "sizes", &count)[0]);
     hole(c, "CENTERED", node_int(c->n, "centered", 0) != 0);
-    c->k->scratch_bytes = dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t);
+    needs_scratch(c, dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t));
     c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
 }
 
