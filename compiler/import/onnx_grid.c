@@ -339,7 +339,7 @@ Value *onnx_max_unpool(OnnxNode *n) {
     const int64_t *kernel = onnx_ints(n, "kernel_shape", &count), *strides = onnx_ints(n, "strides", &n_strides), *pads = onnx_ints(n, "pads", &n_pads);
     if (rank < 1 || !kernel || count != rank || (strides && n_strides != rank) || (pads && n_pads != 2 * rank)) return onnx_fail(n, "kernel_shape, strides or pads do not fit the input");
     for (int i = 0; i < 2 * rank; i++)
-        if (!in_reach(kernel[i / 2]) || (strides && !in_reach(strides[i / 2])) || (pads && !in_reach(pads[i])) || (dim_is_const(t.dim[2 + i / 2]) && !in_reach(t.dim[2 + i / 2])))
+        if (!in_reach(kernel[i / 2]) || (strides && (strides[i / 2] < 1 || !in_reach(strides[i / 2]))) || (pads && !in_reach(pads[i])) || (dim_is_const(t.dim[2 + i / 2]) && !in_reach(t.dim[2 + i / 2])))
             return onnx_fail(n, "axis %d: a size is out of range", i / 2);
     for (int i = 0; i < rank; i++) {
         int64_t stride = strides ? strides[i] : 1, more = kernel[i] - stride - (pads ? pads[i] + pads[rank + i] : 0);

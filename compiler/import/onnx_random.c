@@ -72,6 +72,7 @@ Value *onnx_multinomial(OnnxNode *n) {
     const int64_t samples = onnx_int(n, "sample_size", 1), last = 2;
     DType d;
     if (!onnx_dtype(n, "dtype", DT_I32, &d)) return NULL;
+    if (!x) return NULL;
     if (x->type.rank != 2 || samples < 1 || samples > INT32_MAX || !dtype_is_int(d)) return onnx_fail(n, "wants a matrix, a positive sample_size and a dtype of integers");
     const Type t = { .rank = 2, .dim = { x->type.dim[0], samples } };
     Node *soft = graph_node(n->g, OP_Softmax, 1, &x, 1);

@@ -58,17 +58,17 @@ bool sequence_one_type(OnnxNode *n, int count, Value *const *items) {
 
 // From input i: 0..last in a sequence of `count`; `otherwise` when it is absent.
 static bool position(OnnxNode *n, int i, int count, int last, int otherwise, Position *out) {
-    DimValue v = { false, otherwise };
+    DimValue v[MAX_DIM_VALUES] = { { false, otherwise } };
     int one = 1;
     *out = (Position){ 0 };
-    if (onnx_optional(n, i) && !onnx_dim_values(n->g, n->in[i], &v, &one)) {
+    if (onnx_optional(n, i) && !onnx_dim_values(n->g, n->in[i], v, &one)) {
         Value *at = onnx_scalar_of(n, n->in[i]);
         return (out->computed = at ? ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %d : x", count), "x", b_cast(n->g, at, DT_I64)) : NULL) != NULL;
     }
-    if (one != 1 || v.symbolic) return onnx_fail(n, "the position must be one number"), false;
-    int64_t at = v.v < 0 ? v.v + count : v.v;
+    if (one != 1 || v[0].symbolic) return onnx_fail(n, "the position must be one number"), false;
+    int64_t at = v[0].v < 0 ? v[0].v + count : v[0].v;
     out->at = (int)at;
-    return at >= 0 && at <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v.v, count), false);
+    return at >= 0 && at <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v[0].v, count), false);
 }
 
 // Element i of a sequence after one was put in or taken out at a position that is computed: of `count` candidates, the one that `which` (over p, the

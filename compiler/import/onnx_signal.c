@@ -134,6 +134,7 @@ Value *onnx_dft(OnnxNode *n) {
         return transform_along(n, &(Choice){ x, at, 0, inverse });
     } else if (!onnx_knows(n, 2)) return onnx_dft_run(n, n->in[2], inverse, onesided);
     else if (onnx_optional(n, 2) && !onnx_ints_input(n, 2, "the axis", &given, &count, 1)) return NULL;
+    if (given < -x->type.rank || given >= x->type.rank) return onnx_fail(n, "axis %lld is outside a tensor of rank %d", (long long)given, x->type.rank);
     if (!known) return onnx_dft_run(n, onnx_number(n, given < 0 ? given + x->type.rank : given), inverse, onesided);
     if (x->type.rank < 2 || !onnx_axis(n, given, x->type.rank, &axis) || axis == x->type.rank - 1) return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
     length = inverse && onesided ? 2 * (x->type.dim[axis] - 1) : x->type.dim[axis];

@@ -67,7 +67,7 @@ static void set_sizes(Graph *g, RunTransform *t, Dim length) {
 Value *onnx_dft_run(OnnxNode *n, Value *axis, bool inverse, bool onesided) {
     Value *x = n->in[0], *list = NULL;
     int rank = x->type.rank;
-    RunTransform t = { .inverse = inverse, .onesided = onesided, .in_parts = x->type.dim[rank - 1] };
+    RunTransform t = { .inverse = inverse, .onesided = onesided, .in_parts = rank ? x->type.dim[rank - 1] : 0 };
     if (rank < 2 || (t.in_parts != 1 && t.in_parts != 2)) return onnx_fail(n, "the last dimension must be 1 (real) or 2 (complex)");
     Type out = x->type;
     if (onnx_optional(n, 1) && !(list = number_at(n, 1, "dft_length"))) return NULL;

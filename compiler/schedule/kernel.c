@@ -254,7 +254,7 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
     if (n->op == OP_Conv) return n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
-    return k >= 4 && count * k >= 256 && batch_is_simple(n->graph, x, w);
+    return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
 }
 
 // The epilogue: the root's element as an expression of E_Acc at axes 0..2 of the template.
