@@ -77,8 +77,13 @@ Value *onnx_iota(OnnxNode *n, int rank, const Dim *dims, int axis, DType d) {
     return onnx_finish(node);
 }
 
+// Of strings and complex numbers: the empty one, zero.
 Value *onnx_filled(OnnxNode *n, DType d, double value, int rank, const Dim *dims) {
-    return b_expand(n->g, b_scalar(n->g, d, value), rank, dims);
+    DClass c = dtype_class(d);
+    if (c != CLASS_STRING && c != CLASS_COMPLEX) return b_expand(n->g, b_scalar(n->g, d, value), rank, dims);
+    Tensor *t = tensor_new(n->g->arena, type_make(d, 0, NULL));
+    if (c == CLASS_STRING) *(const char **)t->data = "";
+    return b_expand(n->g, graph_const(n->g, t, NULL), rank, dims);
 }
 
 Value *onnx_scalar_of(OnnxNode *n, Value *v) {

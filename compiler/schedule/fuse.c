@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MAX_INSIDE = 256 };                              // nodes of one kernel: bounds compile time and the generated function's size
+enum { MAX_INSIDE = 256, MAX_READS = 48 };              // nodes and operands of one kernel: bounds compile time and the generated function's size
 
 typedef struct Fuser {
     Plan *plan;
@@ -189,6 +189,15 @@ static void found(Fuser *f, Kernel *k) {
     for (int i = 0; i < k->reads.n; i++) need(f, k->reads.at[i]);
 }
 
+// The node in the middle of the set, where a kernel of too many operands is cut in two.
+static Node *middle_inside(const Fuser *f, const Value *root) {
+    int n = 0, at = 0;
+    for (int i = 0; i < f->n_nodes; i++) n += f->inside[i] && (!root->def || i != root->def->mark);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->inside[i] && (!root->def || i != root->def->mark) && at++ == n / 2) return f->nodes[i];
+    return NULL;
+}
+
 // One kernel for `root`, or for the piece of a concatenation that `root` fills.
 static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
@@ -203,9 +212,12 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         if (fu.anchor && !into) k = fu.anchor->def->op == OP_Conv ? kernel_conv(f->arena, &fu) : kernel_gemm(f->arena, &fu);
         else if (fu.anchor && into) fu.violation = fu.anchor;
         else k = kernel_loop(f->arena, &fu, into, axis, at);
-        if (k) { found(f, k); return; }
-        if (!fu.violation || !fu.violation->def || f->cut[fu.violation->def->mark]) bug("fusion of %%%d makes no progress", root->id);
-        f->cut[fu.violation->def->mark] = true;
+        Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
+        if (k && !half) { found(f, k); return; }
+        if (fu.violation == root && fu.anchor && fu.anchor != root) fu.violation = fu.anchor;      // a root that no epilogue can end in
+        Node *n = half ? half : fu.violation ? fu.violation->def : NULL;
+        if (!n || f->cut[n->mark]) bug("fusion of %%%d makes no progress", root->id);
+        f->cut[n->mark] = true;
     }
 }
 

@@ -303,7 +303,7 @@ static bool gemm_canonical(Graph *g, Contraction *s, int nb, const Dim *extent, 
     for (int i = nb - 1; i >= 0; i--) {
         if (extent[i] == 1) continue;
         if (count == 1) { ax = x->coef[i]; ay = y->coef[i]; }
-        else if (x->coef[i] != dim_mul(g, ax, count) || y->coef[i] != dim_mul(g, ay, count)) return false;
+        else if (dim_upper(g, extent[i]) > 1 && (x->coef[i] != dim_mul(g, ax, count) || y->coef[i] != dim_mul(g, ay, count))) return false;
         count = dim_mul(g, count, extent[i]);
     }
     s->batch = count; s->a_batch = ax; s->b_batch = ay;

@@ -127,7 +127,7 @@ Expr *lower_load(Lower *l, Value *v, Expr *const *idx) {
 
 Expr *lower_root(Lower *l, Value *v, Expr *const *idx) {
     const State *s = l->state;
-    if (v == s->fusion->anchor) return lower_anchor(l, v, idx);
+    if (v == s->fusion->anchor) return expr_acc(l->p, v->type.dtype);           // at this very element
     return v->def && !v->data ? lower_inside(l, v, idx) : load(l, v, idx);
 }
 
