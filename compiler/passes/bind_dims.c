@@ -94,14 +94,14 @@ static void bind_attr(Node *n, const char *name) {
     node_set_ints(n, name, dims, count);
 }
 
-// Will the running program know its dimensions?
-static bool is_known(Graph *g, const Type *t) {
+// A symbol of its dimensions that the running program will not know; NULL when there is none.
+static const Symbol *unknown_size(Graph *g, const Type *t) {
     int count;
     const Symbol *all = graph_symbols(g, &count);
     for (int i = 0; i < t->rank; i++)
         for (int k = 0; k < count; k++)
-            if (!all[k].runtime && dim_uses(g, t->dim[i], k)) return false;
-    return true;
+            if (!all[k].runtime && dim_uses(g, t->dim[i], k)) return &all[k];
+    return NULL;
 }
 
 static bool bind_graph(Graph *g);
@@ -117,8 +117,11 @@ static bool bind_node(Node *n) {
     for (int i = 0; i < n->n_out; i++) {
         Type *t = &n->out[i]->type;
         bind_type(n->graph, t);
-        if (is_known(n->graph, t)) continue;
-        diag_error(n->loc, "the size of its result is not known while compiling: %s; --dim NAME=N fixes it", type_text(n->graph->arena, n->graph, t));
+        const Symbol *s = unknown_size(n->graph, t);
+        if (!s) continue;
+        const char *type = type_text(n->graph->arena, n->graph, t);
+        if (s->from) diag_error(n->loc, "the size %s of its result %s is only known to the running program; --dim %s=N fixes it, --target generic measures it", s->name, type, s->name);
+        else diag_error(n->loc, "the size of its result is not known while compiling: %s; --dim NAME=N fixes it", type);
         return false;
     }
     return true;
