@@ -33,16 +33,12 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
     text_printf(c, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n", path_base(header));
     if (vectors) {
         if (!g->options->machine.vectors) text_printf(c, "#define BURN_PORTABLE 1\n");
-        const char *vec = template_text("c/vec.h"), *body = vec ? strstr(vec, "*/\n") : NULL;
-        text_printf(c, "%s\n", body ? body + 3 : vec);
+        print_part(c, "c/vec.h");
     }
-    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" }, { "burn_winograd_", "c/winograd.h" } };
+    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
+        { "burn_winograd_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(g->c.at, parts[i][0])) print_part(c, parts[i][1]);
-    if (strstr(g->c.at, "burn_params_")) {
-        const char *params = template_text("c/params.h"), *body = params ? strstr(params, "*/\n") : NULL;
-        text_printf(c, "%s\n", body ? body + 3 : params);
-    }
     expr_c_helpers(c, g->c.at);
     if (g->external) weights_print_check(c, g->model, sum, weight_bytes);
     text_append(c, g->c.at, g->c.n);

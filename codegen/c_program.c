@@ -58,19 +58,13 @@ static const char *extent_text(Arena *a, const Type *t) {       // [1*28*28], fo
 // Numbers of the symbols that are parameters of the run function: those of its inputs that stay open.
 typedef struct Sizes { int n; int *at; } Sizes;
 
-static bool in_type(const Graph *g, const Type *t, int symbol) {
-    for (int i = 0; i < t->rank; i++)
-        if (dim_uses(g, t->dim[i], symbol)) return true;
-    return false;
-}
-
 static Sizes parameter_sizes(Arena *a, const Graph *g) {
     int n;
     const Symbol *all = graph_symbols(graph_root(g), &n);
     Sizes s = { 0, NEW_ARRAY(a, int, n + 1) };
     for (int i = 0; i < n; i++)
         for (int j = 0; !all[i].from && j < g->inputs.n; j++)
-            if (in_type(g, &g->inputs.at[j]->type, i)) { s.at[s.n++] = i; break; }
+            if (type_uses(g, &g->inputs.at[j]->type, i)) { s.at[s.n++] = i; break; }
     return s;
 }
 
@@ -84,7 +78,7 @@ static bool is_measured(const Graph *g, const Type *t) {
     int n;
     const Symbol *all = graph_symbols(graph_root(g), &n);
     for (int i = 0; i < n; i++)
-        if (all[i].from && in_type(g, t, i)) return true;
+        if (all[i].from && type_uses(g, t, i)) return true;
     return false;
 }
 

@@ -346,6 +346,13 @@ static void demand(Printer *p, Expr *e, int depth) {
     VEC_PUSH(p->arena, p->fresh, e);
 }
 
+// Ends the block, and with it the temporaries that demand() defined there.
+static void close_fresh(Printer *p, int depth) {
+    for (int i = 0; i < p->fresh.n; i++) p->name[p->fresh.at[i]->id] = NULL;
+    p->fresh.n = 0;
+    close_loop(p, depth);
+}
+
 // A few terms stand one after the other, without loops: nothing between the C compiler and a vector over the points around them.
 enum { MAX_UNROLLED = 16 };
 
@@ -377,9 +384,7 @@ static void emit_unrolled(Printer *p, Expr *e, int depth) {
             demand(p, m->a[0], depth + 1);
             accumulate(p, m, p->name[m->id], depth + 1);
         }
-        for (int k = 0; k < p->fresh.n; k++) p->name[p->fresh.at[k]->id] = NULL;
-        p->fresh.n = 0;
-        close_loop(p, depth);
+        close_fresh(p, depth);
         for (i = e->n_axes - 1; i >= 0 && ++at[i] == p->k->axes.at[e->axes[i]].size; i--) at[i] = 0;
     }
 }
@@ -482,11 +487,6 @@ static void open_lanes(Printer *p, int axis, const char *count, int depth, bool 
     text_printf(p->out, "const %s %s = %sb + %sl;\n", it, i, i, i);
 }
 
-static void close_lanes(Printer *p, int depth) {
-    for (int i = 0; i < p->fresh.n; i++) p->name[p->fresh.at[i]->id] = NULL;
-    p->fresh.n = 0;
-    close_loop(p, depth);
-}
 
 static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int depth) {
     for (Expr *m = e; m; m = p->peer[m->id]) {
@@ -506,7 +506,7 @@ static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int d
         demand(p, m->a[0], inner + 1);
         accumulate(p, m, p->name[m->id], inner + 1);
     }
-    close_lanes(p, inner);
+    close_fresh(p, inner);
     for (int i = e->n_axes - 1; i >= 0; i--) close_loop(p, depth + i);
 }
 
@@ -524,7 +524,7 @@ static void strip_points(Printer *p, int scope, const char *count, int depth) {
         demand(p, s->expr, depth + 1);
     }
     emit_stores(p, depth + 1);
-    close_lanes(p, depth);
+    close_fresh(p, depth);
     for (int i = 0; i < p->exprs.n; i++)
         if (p->scope_of[p->exprs.at[i]->id] >= scope) p->name[p->exprs.at[i]->id] = NULL;
 }

@@ -122,6 +122,7 @@ int64_t type_bytes(const Type *t);
 int64_t type_count_upper(const Graph *g, const Type *t);             // with every symbol at its upper bound; saturates
 int64_t type_bytes_upper(const Graph *g, const Type *t);
 Dim type_size(Graph *g, const Type *t);                 // the number of elements as a Dim
+bool type_uses(const Graph *g, const Type *t, int symbol);           // does a dimension of it depend on this symbol?
 bool type_broadcast(Type *out, const Type *a, const Type *b);        // numpy rule on the dimensions; dtype from a; false if impossible
 void type_strides(const Type *t, int64_t *strides);     // row-major, in elements
 const char *type_text(Arena *a, const Graph *g, const Type *t);      // f32[batch,3,224,224]

@@ -227,14 +227,6 @@ static const Atom *lone_division(Graph *g, const Sum *rest, int64_t *c) {
     return a->symbol < 0 ? a : NULL;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b, b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 static bool has_factor(const Sum *s, int atom) {
     for (int i = 0, k; i < s->n; i++) {
         for (k = 0; k < s->terms[i].n && s->terms[i].atom[k] != atom;) k++;

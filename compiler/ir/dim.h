@@ -35,6 +35,7 @@ bool factor_add(const Graph *g, Factor a, Factor b, Factor *out);
 bool factor_mul(const Graph *g, Factor a, Factor b, Factor *out);
 // a = d*q + r, with as much in q as division term by term gives; integers are divided toward zero. d > 0.
 bool factor_divide(const Graph *g, Factor a, Factor d, Factor *q, Factor *r);
+int64_t gcd(int64_t a, int64_t b);                       // >= 0; 1 when it is no int64_t
 Factor factor_common(const Graph *g, Factor a, Factor b);       // some common factor, > 0
 Factor factor_split(const Graph *g, Factor a, int64_t *constant);           // takes the constant term out
 bool factor_dim(const Graph *g, Factor a, Dim *out);

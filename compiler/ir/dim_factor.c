@@ -11,7 +11,7 @@
 
 static bool overflows(int64_t c) { return c >= INT64_MAX || c <= -INT64_MAX; }
 
-static int64_t gcd(int64_t a, int64_t b) {
+int64_t gcd(int64_t a, int64_t b) {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
     while (y) {
         uint64_t r = x % y;

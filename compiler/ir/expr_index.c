@@ -29,15 +29,6 @@ static bool exactly(const Graph *g, Factor a, Factor d, Factor *q) {
     return factor_divide(g, a, d, q, &r) && r.c == 0;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-    while (y) {
-        uint64_t r = x % y;
-        x = y, y = r;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
 // ---- ranges
 
 static int64_t sat_add(int64_t a, int64_t b) {
@@ -206,28 +197,40 @@ static int lin_find(const Lin *l, const Expr *t, Factor c) {
 
 // ---- symbolic bounds
 
-// Provably l >= 0, where each term is at its least: a lower bound is a number, an upper one may be symbolic.
-static bool lin_is_nonnegative(const Lin *l) {
-    BoundTerm b[2 * LIN_MAX + 1];
-    int64_t lo, hi;
-    int n = 0;
-    lin_range(l, &lo, &hi);
-    if (l->bad || lo >= 0 || hi < 0 || !l->g) return !l->bad && lo >= 0;
+// l with each term at its least (or its most) as b[0] + ... + b[*n - 1]: a lower bound is a number, an upper one may be symbolic.
+// False when a term has no such bound; *symbolic: something in it is no number.
+static bool lin_bounds(const Lin *l, bool most, BoundTerm *b, int *n, bool *symbolic) {
+    *n = 0;
+    *symbolic = false;
     for (int i = 0; i < l->n; i++) {
         const Expr *t = l->t[i];
         Factor f = l->c[i];
-        int64_t bound = !t ? 1 : f.c > 0 ? t->lo : t->hi;
+        bool at_top = (f.c > 0) == most;
+        int64_t bound = !t ? 1 : at_top ? t->hi : t->lo;
+        *symbolic |= !is_number(f);
         if (t && !is_number(f) && dim_lower(l->g, f.m) < 0) return false;
-        if (t && f.c < 0 && t->extent) {
-            b[n++] = (BoundTerm){ f, t->extent };
-            b[n++] = (BoundTerm){ { -f.c, f.m }, 1 };
+        if (t && at_top && t->extent) {
+            *symbolic = true;
+            b[(*n)++] = (BoundTerm){ f, t->extent };
+            b[(*n)++] = (BoundTerm){ { -f.c, f.m }, 1 };
             continue;
         }
         if (bound == INT64_MIN || bound == INT64_MAX || __builtin_mul_overflow(f.c, bound, &f.c)) return false;
-        if (f.c) b[n++] = (BoundTerm){ f, 1 };
+        if (f.c) b[(*n)++] = (BoundTerm){ f, 1 };
     }
-    b[n++] = (BoundTerm){ whole_number(l->c0), 1 };
-    return bound_is_nonnegative(l->g, n, b);
+    b[(*n)++] = (BoundTerm){ whole_number(l->c0), 1 };
+    return true;
+}
+
+// Provably l >= 0.
+static bool lin_is_nonnegative(const Lin *l) {
+    BoundTerm b[2 * LIN_MAX + 1];
+    int64_t lo, hi;
+    int n;
+    bool symbolic;
+    lin_range(l, &lo, &hi);
+    if (l->bad || lo >= 0 || hi < 0 || !l->g) return !l->bad && lo >= 0;
+    return lin_bounds(l, false, b, &n, &symbolic) && bound_is_nonnegative(l->g, n, b);
 }
 
 // k*l + f >= 0 for k = 1 or -1, provably.
@@ -251,26 +254,10 @@ static bool lin_within(const Lin *l, Factor d) {                // 0 <= l < d
 // An upper bound of l as a dimension. False when none is known, or numbers say as much.
 static bool lin_top(const Lin *l, Dim *out) {
     BoundTerm b[2 * LIN_MAX + 1];
-    bool symbolic = false;
-    int n = 0;
+    int n;
+    bool symbolic;
     if (!l->g || l->bad) return false;
-    for (int i = 0; i < l->n; i++) {
-        const Expr *t = l->t[i];
-        Factor f = l->c[i];
-        int64_t bound = !t ? 1 : f.c < 0 ? t->lo : t->hi;
-        symbolic |= !is_number(f);
-        if (t && !is_number(f) && dim_lower(l->g, f.m) < 0) return false;
-        if (t && f.c > 0 && t->extent) {
-            symbolic = true;
-            b[n++] = (BoundTerm){ f, t->extent };
-            b[n++] = (BoundTerm){ { -f.c, f.m }, 1 };
-            continue;
-        }
-        if (bound == INT64_MIN || bound == INT64_MAX || __builtin_mul_overflow(f.c, bound, &f.c)) return false;
-        if (f.c) b[n++] = (BoundTerm){ f, 1 };
-    }
-    b[n++] = (BoundTerm){ whole_number(l->c0), 1 };
-    return symbolic && bound_sum(l->g, n, b, out);
+    return lin_bounds(l, true, b, &n, &symbolic) && symbolic && bound_sum(l->g, n, b, out);
 }
 
 static bool expr_top(const Expr *e, Dim *out) {

@@ -90,6 +90,12 @@ int64_t type_bytes_upper(const Graph *g, const Type *t) {
     return __builtin_mul_overflow(type_count_upper(g, t), (int64_t)dtype_size(t->dtype), &n) ? INT64_MAX : n;
 }
 
+bool type_uses(const Graph *g, const Type *t, int symbol) {
+    for (int i = 0; i < t->rank; i++)
+        if (dim_uses(g, t->dim[i], symbol)) return true;
+    return false;
+}
+
 Dim type_size(Graph *g, const Type *t) {
     Dim n = 1;
     for (int i = 0; i < t->rank; i++) n = dim_mul(g, n, t->dim[i]);

@@ -60,8 +60,7 @@ static bool measured_inside(const Graph *body, const Type *t) {
     for (int i = 0; i < count; i++) {
         const Graph *g = all[i].from ? all[i].from->graph : NULL;
         while (g && g != body) g = g->parent;
-        for (int k = 0; g && k < t->rank; k++)
-            if (dim_uses(body, t->dim[k], i)) return true;
+        if (g && type_uses(body, t, i)) return true;
     }
     return false;
 }

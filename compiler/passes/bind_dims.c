@@ -98,9 +98,8 @@ static void bind_attr(Node *n, const char *name) {
 static const Symbol *unknown_size(Graph *g, const Type *t) {
     int count;
     const Symbol *all = graph_symbols(g, &count);
-    for (int i = 0; i < t->rank; i++)
-        for (int k = 0; k < count; k++)
-            if (!all[k].runtime && dim_uses(g, t->dim[i], k)) return &all[k];
+    for (int k = 0; k < count; k++)
+        if (!all[k].runtime && type_uses(g, t, k)) return &all[k];
     return NULL;
 }
 

@@ -100,9 +100,8 @@ static void keep_measured(const Graph *g, bool *live) {
     for (const Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_bodies; i++) keep_measured(n->bodies[i], live);
         for (int i = 0; i < n->n_out; i++)
-            for (int k = 0; k < n->out[i]->type.rank; k++)
-                for (int s = 0; s < root->symbols.n; s++)
-                    if (root->symbols.at[s].from && dim_uses(g, n->out[i]->type.dim[k], s)) live[root->symbols.at[s].from->id] = true;
+            for (int s = 0; s < root->symbols.n; s++)
+                if (root->symbols.at[s].from && type_uses(g, &n->out[i]->type, s)) live[root->symbols.at[s].from->id] = true;
     }
 }
 

@@ -32,13 +32,7 @@ static void needs_scratch(Call *c, int64_t bytes) { c->k->scratch_bytes = bytes 
 static void hole_size(Call *c, const char *name, Dim d) {
     if (dim_is_const(d)) { hole(c, name, d); return; }
     hole_text(c, name, dim_c_text(c->a, c->g, d));
-    int n;
-    graph_symbols(c->g, &n);
-    for (int i = 0; i < n; i++) {
-        bool have = !dim_uses(c->g, d, i);
-        for (int j = 0; j < c->k->sizes.n; j++) have = have || c->k->sizes.at[j] == i;
-        if (!have) VEC_PUSH(c->a, c->k->sizes, i);
-    }
+    kernel_sizes(c->a, c->k, c->g, d);
 }
 
 // How elements of d are declared in memory, the type they are compared in, and the expression that reads one so.

@@ -32,7 +32,7 @@ static void add_load(Arena *a, Kernel *k, Value *v) {
     VEC_PUSH(a, k->loads, v);
 }
 
-static void add_sizes(Arena *a, Kernel *k, Graph *g, Dim d) {
+void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d) {
     int n;
     if (dim_is_const(d)) return;
     graph_symbols(g, &n);
@@ -54,7 +54,7 @@ static void walk(Walk *w, Expr *e, double times) {
     if (!e || w->seen[e->id]) return;
     w->seen[e->id] = true;
     if (e->op == E_Load) add_load(w->arena, w->kernel, e->value);
-    if (e->op == E_Size) add_sizes(w->arena, w->kernel, w->graph, e->extent);
+    if (e->op == E_Size) kernel_sizes(w->arena, w->kernel, w->graph, e->extent);
     if (e->op == E_Reduce) for (int i = 0; i < e->n_axes; i++) times *= (double)w->kernel->axes.at[e->axes[i]].extent;
     if (e->op > E_Select && e->dtype != DT_INDEX) w->flops += times;
     for (int i = 0; i < 3; i++) walk(w, e->a[i], times);
@@ -68,7 +68,7 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
 static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     double points = 1;
     for (int i = 0; i < k->n_parallel; i++) points *= (double)k->axes.at[i].extent;
-    for (int i = 0; i < k->axes.n; i++) add_sizes(a, k, f->graph, k->axes.at[i].size);
+    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->graph, k->axes.at[i].size);
     Walk w = { .arena = a, .kernel = k, .graph = f->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
         walk(&w, k->stores.at[i].expr, points);
@@ -358,7 +358,7 @@ Kernel *kernel_gemm(Arena *a, Fusion *f) {
     k->anchor = n;
     set_operands(a, k, x.value, y.value);
     const Dim sizes[] = { s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };
-    for (size_t i = 0; i < COUNT(sizes); i++) add_sizes(a, k, g, sizes[i]);
+    for (size_t i = 0; i < COUNT(sizes); i++) kernel_sizes(a, k, g, sizes[i]);
     k->flops = 2.0 * (double)dim_upper(g, s->batch) * (double)dim_upper(g, s->m) * (double)dim_upper(g, s->n) * (double)dim_upper(g, s->k);
     kernel_finish(a, k, f);
     return k;

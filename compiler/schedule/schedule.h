@@ -41,6 +41,7 @@ bool op_is_called(Op op);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
+void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once
 
 // region.c: control flow as a kernel that holds its bodies' plans
 Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
