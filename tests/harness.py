@@ -87,6 +87,37 @@ def unpack(archive, cache):
     return into
 
 
+def add_python(p):
+    p.add_argument("--python", default=sys.executable, help="an interpreter with numpy, onnx and onnxruntime")
+
+
+def require_reference(args):
+    """Skips everything where the interpreter that --python names has nothing to compare with."""
+    try:
+        found = subprocess.run([args.python, "-c", "import numpy, onnx, onnxruntime"], capture_output=True).returncode == 0
+    except OSError:
+        found = False
+    if not found:
+        skip_all(args, f"{args.python} lacks numpy, onnx or onnxruntime; name another with --python")
+
+
+def node_tests(args):
+    """The folder of ONNX's node tests, unpacked; skips everything where --archives has none."""
+    found = sorted(args.archives.glob("onnx-*-node.tar.xz"))
+    if not found:
+        skip_all(args, f"no onnx-*-node.tar.xz in {args.archives}")
+    return next(unpack(found[-1], args.cache).glob("**/test_abs/model.onnx")).parent.parent
+
+
+def made_cases(root, args):
+    """The models that a make.py wrote as root/FAMILY/CASE, each to be verified on the data beside it."""
+    cases = []
+    for model in sorted(root.glob("*/*/model.onnx")):
+        name = str(model.parent.relative_to(root))
+        cases.append(Case(name, name.split("/")[0], [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]))
+    return cases
+
+
 def skip_all(args, reason):
     """Nothing to test here: not a failure."""
     print(f"1..0 # SKIP {reason}" if args.tap else f"skipped: {reason}\n0 passed, 0 failed, 1 skipped")

@@ -15,23 +15,15 @@ sys.path.insert(0, str(HERE.parent))
 import harness      # noqa: E402
 
 
-def has_reference(python):
-    try:
-        return subprocess.run([python, "-c", "import numpy, onnx, onnxruntime"], capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="", jobs=1, timeout=600)
     p.add_argument("--archive", type=pathlib.Path, default=harness.shared("architectures") / "architectures.tar.xz")
-    p.add_argument("--python", default=sys.executable, help="an interpreter with numpy, onnx and onnxruntime")
+    harness.add_python(p)
     args = harness.parse(p)
     fill = args.archive.parent / "fill_weights.py"
     if not args.archive.exists() or not fill.exists():
         harness.skip_all(args, f"no {args.archive.name} and fill_weights.py in {args.archive.parent}")
-    if not has_reference(args.python):
-        harness.skip_all(args, f"{args.python} lacks numpy, onnx or onnxruntime; name another with --python")
+    harness.require_reference(args)
     root = harness.unpack(args.archive, args.cache)
     cases = []
     for stripped in sorted(root.glob("*.onnx")):

@@ -15,28 +15,16 @@ sys.path.insert(0, str(HERE.parent))
 import harness      # noqa: E402
 
 
-def has_reference(python):
-    try:
-        return subprocess.run([python, "-c", "import numpy, onnx, onnxruntime"], capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="-O1")
-    p.add_argument("--python", default=sys.executable, help="an interpreter with numpy, onnx and onnxruntime")
+    harness.add_python(p)
     p.add_argument("--keep", action="store_true", help="use the models of the last run")
     args = harness.parse(p)
-    if not has_reference(args.python):
-        harness.skip_all(args, f"{args.python} lacks numpy, onnx or onnxruntime; name another with --python")
+    harness.require_reference(args)
     root = pathlib.Path(args.cache) / "ml"
     if not args.keep:
         subprocess.run([args.python, str(HERE / "make.py"), str(root), args.filter], check=True)
-    cases = []
-    for model in sorted(root.glob("*/*/model.onnx")):
-        name = str(model.parent.relative_to(root))
-        command = [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]
-        cases.append(harness.Case(name, name.split("/")[0], command))
+    cases = harness.made_cases(root, args)
     return harness.run(cases, args, HERE / "status.txt", "Operators of ai.onnx.ml: name, state, reason. Written by run.py --bless.")
 
 

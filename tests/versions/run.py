@@ -16,22 +16,14 @@ import harness      # noqa: E402
 
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="-O0")
-    p.add_argument("--python", default=sys.executable, help="an interpreter with numpy, onnx and onnxruntime")
+    harness.add_python(p)
     p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of ONNX's tests, as for conformance/run.py")
     args = harness.parse(p)
-    if subprocess.run([args.python, "-c", "import numpy, onnx, onnxruntime"], capture_output=True).returncode:
-        harness.skip_all(args, f"{args.python} lacks numpy, onnx or onnxruntime; name another with --python")
-    found = sorted(args.archives.glob("onnx-*-node.tar.xz"))
-    if not found:
-        harness.skip_all(args, f"no onnx-*-node.tar.xz in {args.archives}")
-    tests = harness.unpack(found[-1], args.cache)
-    first = next(tests.glob("**/test_abs/model.onnx")).parent.parent
+    harness.require_reference(args)
+    node_tests = harness.node_tests(args)
     root = pathlib.Path(args.cache) / "versions"
-    subprocess.run([args.python, str(HERE / "make.py"), str(root), str(first), args.filter], check=True)
-    cases = []
-    for model in sorted(root.glob("*/*/model.onnx")):
-        name = str(model.parent.relative_to(root))
-        cases.append(harness.Case(name, name.split("/")[0], [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]))
+    subprocess.run([args.python, str(HERE / "make.py"), str(root), str(node_tests), args.filter], check=True)
+    cases = harness.made_cases(root, args)
     return harness.run(cases, args, HERE / "status.txt", "Operators in older versions: name, state, reason. Written by run.py --bless.")
 
 
