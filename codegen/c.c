@@ -42,7 +42,7 @@ static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     const char *name = base;
     for (int n = 2; taken(k, name); n++) name = arena_printf(g->arena, "%s_%d", base, n);
     if (k->n_params == MAX_PARAMS) bug("kernel %s has too many operands", k->kernel->name);
-    k->params[k->n_params++] = (Param){ v, name, written };
+    k->params[k->n_params++] = (Param){ .value = v, .name = name, .written = written };
 }
 
 static const char *param_name(const KernelText *k, const Value *v) {
@@ -157,9 +157,9 @@ static const char *epilogue(Gen *g, KernelText *t, const char *const *axes) {
 // epilogue loads, under names that no template uses.
 static void template_params(Gen *g, KernelText *t, bool conv) {
     const Kernel *k = t->kernel;
-    t->params[0] = (Param){ k->operand[conv ? 1 : 0], conv ? "W" : "A", false };
-    t->params[1] = (Param){ k->operand[conv ? 0 : 1], conv ? "X" : "B", false };
-    t->params[2] = (Param){ k->writes.at[0], conv ? "Y" : "C", true };
+    t->params[0] = (Param){ k->operand[conv ? 1 : 0], conv ? "W" : "A", false, k->operand_at[conv ? 1 : 0] };
+    t->params[1] = (Param){ k->operand[conv ? 0 : 1], conv ? "X" : "B", false, k->operand_at[conv ? 0 : 1] };
+    t->params[2] = (Param){ k->writes.at[0], conv ? "Y" : "C", true, k->result_at };
     t->n_params = t->first_shared = 3;
     t->prefix = "e_";
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
@@ -202,7 +202,7 @@ static void call_kernel(Gen *g, KernelText *t) {
     Hole holes[64];
     Text sizes;
     int n = plain_holes(g, t, holes);
-    for (int i = 0; i < k->args.n; i++) t->params[t->n_params++] = (Param){ k->args.at[i], "", k->args.at[i]->def == k->anchor };
+    for (int i = 0; i < k->args.n; i++) t->params[t->n_params++] = (Param){ .value = k->args.at[i], .name = "", .written = k->args.at[i]->def == k->anchor };
     t->first_shared = t->n_params;
     text_init(&sizes, g->arena);
     text_printf(&sizes, "%s", "");

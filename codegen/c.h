@@ -18,7 +18,7 @@ typedef struct Gen {
     bool external;                                      // constants come from a file: run functions take a `weights` pointer
 } Gen;
 
-typedef struct Param { Value *value; const char *name; bool written; } Param;
+typedef struct Param { Value *value; const char *name; bool written; Dim at; } Param;     // at: element where the parameter begins
 typedef struct KernelText {
     Gen *gen;
     const Kernel *kernel;

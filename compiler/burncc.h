@@ -471,6 +471,7 @@ struct Kernel {
     Node *anchor;                                       // template kernels: the contraction, convolution or called op
     Contraction gemm; Convolution conv;
     Value *operand[2];                                  // template kernels: left and right factor, or input and weights
+    Dim operand_at[2], result_at;                       // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
     VEC(Value *) loads;                                 // values that the expressions load
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;

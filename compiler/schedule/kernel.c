@@ -286,7 +286,7 @@ static bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Ex
     Expr *e = lower_load(&l, v, idx);
     if (e->op != E_Load || e->a[1] || f.violation || e->value->data) return false;
     out->value = e->value;
-    return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset) && out->offset == 0;
+    return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset);
 }
 
 static void operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
@@ -357,7 +357,8 @@ Kernel *kernel_gemm(Arena *a, Fusion *f) {
     if (!lower_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
     k->anchor = n;
     set_operands(a, k, x.value, y.value);
-    const Dim sizes[] = { s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };
+    k->operand_at[0] = x.offset; k->operand_at[1] = y.offset;
+    const Dim sizes[] = { x.offset, y.offset, s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };
     for (size_t i = 0; i < COUNT(sizes); i++) kernel_sizes(a, k, g, sizes[i]);
     k->flops = 2.0 * (double)dim_upper(g, s->batch) * (double)dim_upper(g, s->m) * (double)dim_upper(g, s->n) * (double)dim_upper(g, s->k);
     kernel_finish(a, k, f);
