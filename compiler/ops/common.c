@@ -234,6 +234,32 @@ void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const i
     } while (index_next(last, outer, idx));
 }
 
+// The same elements with the channels last, or (back) with those of the last axis at axis 1. The caller frees the data.
+static Tensor channels_moved(const Tensor *t, bool back) {
+    int r = t->type.rank;
+    Tensor moved = { .type = t->type };
+    int64_t from[MAX_RANK], to[MAX_RANK], stride[MAX_RANK];
+    for (int i = 1; i < r; i++) moved.type.dim[i] = t->type.dim[back ? (i == 1 ? r - 1 : i - 1) : (i == r - 1 ? 1 : i + 1)];
+    moved.data = scratch_new((size_t)type_count(&t->type), dtype_size(t->type.dtype));
+    type_strides(&t->type, from);
+    type_strides(&moved.type, stride);
+    to[0] = stride[0];
+    for (int i = 1; i < r; i++) to[i] = stride[back ? (i == r - 1 ? 1 : i + 1) : (i == 1 ? r - 1 : i - 1)];
+    strided_copy(moved.data, to, t->data, from, r, t->type.dim, dtype_size(t->type.dtype));
+    return moved;
+}
+
+bool eval_channels_last(const Node *n, Tensor *const *in, Tensor *const *out, EvalFn *eval) {
+    Tensor x = channels_moved(in[0], true), y = channels_moved(out[0], true);       // y: for its type
+    bool ok = eval(n, (Tensor *[]){ &x, n->n_in > 1 ? in[1] : NULL }, (Tensor *[]){ &y });
+    Tensor last = channels_moved(&y, false);
+    memcpy(out[0]->data, last.data, (size_t)type_bytes(&out[0]->type));
+    free(x.data);
+    free(y.data);
+    free(last.data);
+    return ok;
+}
+
 // ---------------------------------------------------------------- index expressions
 Expr *ix_add(Lower *l, Expr *a, Expr *b) { return expr_binary(l->p, E_Add, a, b); }
 Expr *ix_addc(Lower *l, Expr *a, int64_t c) { return c ? expr_binary(l->p, E_Add, a, expr_index(l->p, c)) : a; }

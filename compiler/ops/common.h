@@ -17,9 +17,11 @@ bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b);      // t
 bool op_static(Node *n, Dim d, const char *why);                            // a constant dimension, else a diagnostic that names --dim
 Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d + k, k of any sign
 
-// A window that slides over the spatial axes 2.. of [n,c,...]: windows and convolutions. Attributes strides and dilations default to 1,
-// pads (lo... hi...) to 0. Output o and kernel position k meet input o * stride + k * dilation - lo.
+// A window that slides over the spatial axes of [n,c,...], or with attribute channels_last of [n,...,c]: windows and convolutions. Attributes
+// strides and dilations default to 1, pads (lo... hi...) to 0. Output o and kernel position k meet input o * stride + k * dilation - lo.
 typedef struct Geometry { int spatial; int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK]; Dim lo[MAX_RANK], hi[MAX_RANK]; bool ceil; } Geometry;     // lo, hi: symbolic only with attribute same
+static inline int spatial_axis(const Node *n) { return node_int(n, "channels_last", 0) ? 1 : 2; }            // the first one
+static inline int channel_axis(const Node *n, int rank) { return node_int(n, "channels_last", 0) ? rank - 1 : 1; }
 bool geometry_check(Node *n, int spatial);                                  // the attributes' lengths and ranges
 Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);      // output size of spatial axis i over an input of size d
@@ -31,6 +33,8 @@ void element_set(Tensor *t, int64_t i, Scalar s);
 Scalar element_identity(DType d, ReduceOp op);                              // of sums, products, extremes: -inf or the lowest integer for RED_MAX
 Scalar element_combine(DType d, ReduceOp op, Scalar a, Scalar b);
 bool element_less(DType d, Scalar a, Scalar b);                             // NaN is above every number, so an order exists
+// Evaluates a channels_last node of one data operand by a function that wants channels first.
+bool eval_channels_last(const Node *n, Tensor *const *in, Tensor *const *out, EvalFn *eval);
 void *scratch_new(size_t count, size_t size);                               // checked malloc; fatal when memory is out
 // dst[sum i*dst_stride] = src[sum i*src_stride] over all i in dims; strides in elements of `size` bytes, any sign or 0
 void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank, const int64_t *dims, size_t size);

@@ -207,7 +207,7 @@ bool geometry_check(Node *n, int spatial) {
 // same=1 (2): padding by which ceil(size / stride) windows fit, half of it before, rounded down (up). Of a symbolic size: that is never negative.
 static void same_pads(const Node *n, Geometry *w, int i) {
     Graph *g = n->graph;
-    Dim d = n->in[0]->type.dim[2 + i], last = dim_mul(g, dim_sub(g, dim_ceil_div(g, d, w->stride[i]), 1), w->stride[i]);
+    Dim d = n->in[0]->type.dim[spatial_axis(n) + i], last = dim_mul(g, dim_sub(g, dim_ceil_div(g, d, w->stride[i]), 1), w->stride[i]);
     int64_t extent = w->dilation[i] * (w->kernel[i] - 1) + 1;
     if (dim_is_const(d) && (d == 0 || last + extent < d)) last = d - extent;
     Dim total = dim_is_const(d) ? last + extent - d : dim_sub(g, dim_add(g, last, extent), d);
@@ -263,10 +263,10 @@ bool shape_conv(Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t group = node_int(n, "group", 1);
     if (!op_numeric(n, n->in[0]) || x->dtype != w->dtype || x->rank < 3 || x->rank != w->rank) {
-        diag_error(n->loc, "input and weight must be one dtype and [n,c,...] with [out,in,...], they are %s and %s", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        diag_error(n->loc, "input and weight must be one dtype and %s with [out,in,...], they are %s and %s", node_int(n, "channels_last", 0) ? "[n,...,c]" : "[n,c,...]", value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
-    int spatial = x->rank - 2;
+    int spatial = x->rank - 2, channel = channel_axis(n, x->rank), first = spatial_axis(n);
     if (!geometry_check(n, spatial)) return false;
     for (int i = 0; i < w->rank; i++)
         if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
@@ -274,16 +274,16 @@ bool shape_conv(Node *n) {
         diag_error(n->loc, "%lld groups of %lld channels are impossible", (long long)group, (long long)w->dim[1]);
         return false;
     }
-    if (w->dim[0] % group || !dims_agree(n, x->dim[1], w->dim[1] * group)) {
+    if (w->dim[0] % group || !dims_agree(n, x->dim[channel], w->dim[1] * group)) {
         diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
                    (long long)(w->dim[1] * group), value_type_text(n->in[0]));
         return false;
     }
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
     Type t = *x;
-    t.dim[1] = w->dim[0];
+    t.dim[channel] = w->dim[0];
     for (int i = 0; i < spatial; i++)
-        if (!geometry_out(n, &geo, i, x->dim[2 + i], &t.dim[2 + i])) return false;
+        if (!geometry_out(n, &geo, i, x->dim[first + i], &t.dim[first + i])) return false;
     n->out[0]->type = t;
     return true;
 }
@@ -322,7 +322,7 @@ static void conv_plane(const ConvEval *c, int64_t x_at, int64_t w_at) {
     }
 }
 
-bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
+static bool eval_conv_first(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *x = &in[0]->type, *w = &in[1]->type, *y = &out[0]->type;
     int64_t group = node_int(n, "group", 1), per_group = w->dim[0] / group, in_plane = 1, out_plane = 1;
     ConvEval c = { .geo = geometry_of(n, x->rank - 2, w->dim + 2), .real = dtype_is_float(x->dtype), .xt = x, .yt = y, .taps = 1 };
@@ -346,6 +346,10 @@ bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
     free(c.w.p);
     free(c.acc.p);
     return true;
+}
+
+bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
+    return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_conv_first) : eval_conv_first(n, in, out);
 }
 
 // ---------------------------------------------------------------- Conv: gradient
@@ -443,6 +447,7 @@ static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
 
 bool grad_conv(Node *n, Value *const *dout, Value **din) {
     const Type *x = &n->in[0]->type;
+    if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
     for (int i = 0; i < x->rank; i++)
         if (!op_static(n, x->dim[i], "the input of a convolution that is differentiated")) return false;
     Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
@@ -459,18 +464,18 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
     int64_t per_group = w->dim[0] / node_int(n, "group", 1);
     if (type_count(w) == 0) return expr_zero(l->p, x->dtype);
     Expr *ix[MAX_RANK], *iw[MAX_RANK], *cond = NULL;
-    int axes[MAX_RANK], count = 0;
-    iw[0] = idx[1];
+    int axes[MAX_RANK], count = 0, channel = channel_axis(n, x->rank), first = spatial_axis(n);
+    iw[0] = idx[channel];
     iw[1] = lower_axis(l, w->dim[1], true);
     for (int i = 0; i < geo.spatial; i++) iw[2 + i] = lower_axis(l, geo.kernel[i], true);
     for (int i = 1; i < w->rank; i++)
         if (iw[i]->op == E_Axis) axes[count++] = (int)iw[i]->c.i;
     ix[0] = idx[0];
-    ix[1] = ix_add(l, ix_mulc(l, ix_divc(l, idx[1], per_group), w->dim[1]), iw[1]);
+    ix[channel] = ix_add(l, ix_mulc(l, ix_divc(l, idx[channel], per_group), w->dim[1]), iw[1]);
     for (int i = 0; i < geo.spatial; i++) {
-        Expr *start = ix_mulc(l, idx[2 + i], geo.stride[i]), *step = ix_mulc(l, iw[2 + i], geo.dilation[i]);
-        ix[2 + i] = expr_binary(l->p, E_Sub, ix_add(l, start, step), lower_dim(l, geo.lo[i]));
-        cond = ix_in_range(l, cond, ix[2 + i], 0, x->dim[2 + i]);
+        Expr *start = ix_mulc(l, idx[first + i], geo.stride[i]), *step = ix_mulc(l, iw[2 + i], geo.dilation[i]);
+        ix[first + i] = expr_binary(l->p, E_Sub, ix_add(l, start, step), lower_dim(l, geo.lo[i]));
+        cond = ix_in_range(l, cond, ix[first + i], 0, x->dim[first + i]);
     }
     Expr *a = lower_guarded(l, n->in[0], ix, cond, expr_zero(l->p, x->dtype)), *b = lower_load(l, n->in[1], iw);
     return product_sum(l, count, axes, a, b);

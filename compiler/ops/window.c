@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sliding windows over the spatial axes of [n,c,...]: WindowSum, WindowMax, and WindowArgMax, which says where the maximum was.
+// Sliding windows over the spatial axes of [n,c,...], or [n,...,c] with channels_last: WindowSum, WindowMax, and WindowArgMax, which says where the maximum was.
 //
 // Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf or the lowest integer).
 // Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum, the window sum of dy spread by the
@@ -11,7 +11,7 @@
 bool shape_window(Node *n) {
     const Type *x = &n->in[0]->type;
     const int64_t *kernel;
-    int spatial = x->rank - 2;
+    int spatial = x->rank - 2, first = spatial_axis(n);
     if (!op_numeric(n, n->in[0])) return false;
     if (spatial < 1) {
         diag_error(n->loc, "wants [n,c,...] with at least one spatial axis, input is %s", value_type_text(n->in[0]));
@@ -21,8 +21,12 @@ bool shape_window(Node *n) {
     Geometry geo = geometry_of(n, spatial, kernel);
     Type t = *x;
     for (int i = 0; i < spatial; i++)
-        if (!geometry_out(n, &geo, i, x->dim[2 + i], &t.dim[2 + i])) return false;
+        if (!geometry_out(n, &geo, i, x->dim[first + i], &t.dim[first + i])) return false;
     if (n->op == OP_WindowArgMax) t.dtype = DT_I64;
+    if (n->op == OP_WindowArgMax && first == 1) {
+        diag_error(n->loc, "says where the maximum is in [n,c,...] only");
+        return false;
+    }
     n->out[0]->type = t;
     return true;
 }
@@ -59,7 +63,7 @@ static Found window_at(const Tensor *x, const Geometry *w, ReduceOp op, int64_t 
     return f;
 }
 
-bool eval_window(const Node *n, Tensor *const *in, Tensor *const *out) {
+static bool eval_window_first(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *x = &in[0]->type, *y = &out[0]->type;
     Geometry w = window_geometry(n);
     ReduceOp op = n->op == OP_WindowSum ? RED_SUM : RED_MAX;
@@ -77,9 +81,14 @@ bool eval_window(const Node *n, Tensor *const *in, Tensor *const *out) {
     return true;
 }
 
+bool eval_window(const Node *n, Tensor *const *in, Tensor *const *out) {
+    return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_window_first) : eval_window_first(n, in, out);
+}
+
 // ---------------------------------------------------------------- gradients
 bool grad_window_sum(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
+    if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
     const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
     Geometry w = window_geometry(n);
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, interior[MAX_RANK] = { 0 };
@@ -112,6 +121,7 @@ static Value *where_maximal(Node *n) {
 
 bool grad_window_max(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
+    if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
     const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
     Dim total = 1, count = 1;
     for (int i = 0; i < x->rank; i++) {
@@ -132,18 +142,19 @@ Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
     const Type *x = &n->in[0]->type;
     Geometry w = window_geometry(n);
     ReduceOp op = n->op == OP_WindowSum ? RED_SUM : RED_MAX;
-    Expr *at[MAX_RANK] = { idx[0], idx[1] }, *near[MAX_RANK] = { idx[0], idx[1] }, *cond = NULL;
-    int axes[MAX_RANK], count = 0;
+    Expr *at[MAX_RANK] = { idx[0] }, *near[MAX_RANK] = { idx[0] }, *cond = NULL;
+    int axes[MAX_RANK], count = 0, channel = channel_axis(n, x->rank), first = spatial_axis(n);
+    at[channel] = near[channel] = idx[channel];
     for (int i = 0; i < w.spatial; i++) {
         Expr *k = lower_axis(l, w.kernel[i], true), *p;
         if (k->op == E_Axis) axes[count++] = (int)k->c.i;
-        p = ix_mulc(l, idx[2 + i], w.stride[i]);
+        p = ix_mulc(l, idx[first + i], w.stride[i]);
         p = expr_binary(l->p, E_Sub, ix_add(l, p, ix_mulc(l, k, w.dilation[i])), lower_dim(l, w.lo[i]));
-        cond = ix_in_range(l, cond, p, 0, x->dim[2 + i]);
-        at[2 + i] = near[2 + i] = p;
-        if (p->lo < 0) near[2 + i] = expr_binary(l->p, E_Max, near[2 + i], expr_index(l->p, 0));
-        Dim size = x->dim[2 + i];
-        if (!dim_is_const(size) || p->hi >= size) near[2 + i] = expr_binary(l->p, E_Min, near[2 + i], ix_addc(l, lower_dim(l, size), -1));
+        cond = ix_in_range(l, cond, p, 0, x->dim[first + i]);
+        at[first + i] = near[first + i] = p;
+        if (p->lo < 0) near[first + i] = expr_binary(l->p, E_Max, near[first + i], expr_index(l->p, 0));
+        Dim size = x->dim[first + i];
+        if (!dim_is_const(size) || p->hi >= size) near[first + i] = expr_binary(l->p, E_Min, near[first + i], ix_addc(l, lower_dim(l, size), -1));
     }
     Expr *body = lower_guarded(l, n->in[0], at, cond, expr_identity(l->p, x->dtype, op));
     if (!body) return NULL;

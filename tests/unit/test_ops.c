@@ -83,6 +83,10 @@ static const Case cases[] = {
     { "%0: f64[2,2,7,6]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
     { "%0: i8[1,2,7]", "%1 = WindowMax(%0) {kernel=[3], pads=[2,2]}", "%1", NULL },
     { "%0: f64[1,2,3,4,5]", "%1 = WindowMax(%0) {kernel=[2,2,2], strides=[1,1,2], ceil_mode=1}", "%1", NULL },
+    { "%0: f32[2,7,6,3]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0], channels_last=1}", "%1", NULL },
+    { "", "%0 = const f32[1,3,2] {1,10,2,20,3,30}\n %1 = WindowSum(%0) {kernel=[2], pads=[1,0], channels_last=1}", "%1", "1 10 3 30 5 50" },
+    { "%0: f32[2,7,6,4], %1: f32[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[2,1], pads=[1,0,1,1], group=2, channels_last=1}", "%2", NULL },
+    { "%0: f32[1,9,5], %1: f32[4,5,3]", "%2 = Conv(%0, %1) {dilations=[2], same=1, channels_last=1}", "%2", NULL },
     { "%0: f32[2,2,7]", "%1 = WindowArgMax(%0) {kernel=[3], strides=[2], pads=[1,1], dilations=[2]}", "%1", NULL },
     { "", "%0 = const f32[1,2,3] {1,5,5,2,1,0}\n %1 = WindowArgMax(%0) {kernel=[2]}", "%1", "1 1 3 4" },
     // ---- contractions
