@@ -112,6 +112,33 @@ typedef struct burn_model {
 #endif
 /* burn-model-types end */
 
+/* Runs in parts: what a program compiled with --threads N is given so that it computes on several threads. The same rule: generated C
+ * repeats the text between the markers. */
+/* burn-threads-types begin */
+#ifndef BURN_THREADS_TYPES
+#define BURN_THREADS_TYPES
+
+/* Somebody's threads. run() calls task(argument, part) once for each part from 0 to parts - 1, in any order, on any threads, one after the
+ * other or at the same time, and returns when all calls have returned; what a task wrote is then there for the caller to read, and what the
+ * caller wrote before is there for the tasks. Tasks never fail, throw or call run() themselves. A program calls run() from the thread that
+ * called the program; when several threads call programs with one burn_threads, run() is called by all of them, and brings its own order
+ * into that. How parts are laid onto threads changes no bit of a result. The pool of runtime/threads.c fills one in. */
+typedef struct burn_threads {
+    void *pool;
+    void (*run)(void *pool, int parts, void (*task)(void *argument, int part), void *argument);
+} burn_threads;
+
+/* A model whose runs are in parts. `model` is the same without threads: its run does all parts on the calling thread. */
+typedef struct burn_threaded_model {
+    const burn_model *model;
+    int parts; /* more threads than this do not help */
+    /* As model->run, on `threads`; NULL: on the calling thread. */
+    int (*run)(const burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs);
+} burn_threaded_model;
+
+#endif
+/* burn-threads-types end */
+
 /* A model as GPU kernels. The same rule: generated C may repeat the text between the markers. */
 /* burn-vk-types begin */
 #ifndef BURN_VK_TYPES
