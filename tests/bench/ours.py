@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""burncc's side: a model compiled for one target into a program that holds the generated code, its weights and nothing else.
+
+Out: the program, how long burncc and the C compiler took and the memory they needed, the bytes of machine code, workspace
+and weights. The C compiler is $CC, with the flags that `burncc bench` gives it.
+"""
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+
+from workers import Failed, last_line
+
+HERE = pathlib.Path(__file__).resolve().parent
+WARM_STARTS = 11                                        # of the program, for the time to the first result
+
+
+@dataclasses.dataclass
+class Program:
+    target: str
+    path: pathlib.Path
+    burncc_s: float
+    burncc_rss: int
+    cc_s: float
+    cc_rss: int
+    text_bytes: int
+    workspace: int
+    lower_bound: int
+    weights: int
+    kernels: int
+
+
+def call(command, what, cwd=None):
+    """Runs a command: its output, seconds, and peak resident set in bytes."""
+    with tempfile.TemporaryFile() as out:
+        begin = time.monotonic()
+        try:
+            p = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd)
+        except OSError as e:
+            raise Failed(f"{what}: {e}") from None
+        _, status, usage = os.wait4(p.pid, 0)
+        seconds = time.monotonic() - begin
+        p.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode("utf-8", "replace")
+    if p.returncode:
+        errors = [line for line in text.splitlines() if "error" in line or "bug" in line]
+        raise Failed(f"{what}: {errors[0][:200] if errors else last_line(text)}")
+    return text, seconds, usage.ru_maxrss * 1024
+
+
+def compiler():
+    return shlex.split(os.environ.get("CC") or "cc")
+
+
+def c_flags(target):
+    """As compiler/command/build.c has them."""
+    if target == "portable":
+        return ["-O2"]
+    return ["-O3", f"-march={target}" if target.startswith("x86-64-") else "-march=native"]
+
+
+def section_bytes(path, pattern):
+    text, _, _ = call(["size", "-A", path], "size")
+    return sum(int(size) for name, size in re.findall(r"^(\S+)\s+(\d+)\s", text, re.M) if re.match(pattern, name))
+
+
+def number(pattern, text, otherwise=0):
+    found = re.search(pattern, text)
+    return int(found[1]) if found else otherwise
+
+
+def helper(name, cache, extra=()):
+    """A C program of this folder, built once per version of its source."""
+    source, program = HERE / f"{name}.c", cache / "helpers" / name
+    newest = max(source.stat().st_mtime, (HERE / "worker.h").stat().st_mtime)
+    if not program.exists() or program.stat().st_mtime < newest:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        call([*compiler(), "-O3", "-march=native", source, "-o", program, *extra], f"building {name}.c")
+    return program
+
+
+def link(folder, program):
+    """Static where the libraries allow it: a program that starts has nothing to look for."""
+    command = [*compiler(), "-O2", "-I", folder, HERE / "runner.c", folder / "model.o", "-o", program]
+    try:
+        call([*command, "-static", "-lm", "-pthread"], "linking")
+    except Failed:
+        call([*command, "-lm", "-pthread"], "linking")
+
+
+def build(burncc, model, target, threads, folder, extra):
+    folder.mkdir(parents=True, exist_ok=True)
+    dims = [word for name, size in model.dims.items() for word in ("--dim", f"{name}={size}")]
+    threading = ["--threads", str(threads)] if threads > 1 else []
+    report, burncc_s, burncc_rss = call([burncc, model.path, "--target", target, "--name", "model", "-o", folder / "model.c", "--report", "--quiet",
+                                         *dims, *threading, *extra], "burncc")
+    flags = ["-std=c99", *c_flags(target), "-ffp-contract=off", "-w", *shlex.split(os.environ.get("BURNCC_CFLAGS", ""))]
+    _, cc_s, cc_rss = call([*compiler(), *flags, "-c", folder / "model.c", "-o", folder / "model.o"], "the C compiler")
+    link(folder, folder / "program")
+    header = (folder / "model.h").read_text()
+    stored = folder / "model.bin"
+    weights = stored.stat().st_size if stored.exists() else section_bytes(folder / "model.o", r"\.rodata")
+    return Program(target, folder / "program", burncc_s, burncc_rss, cc_s, cc_rss, section_bytes(folder / "model.o", r"\.text"),
+                   number(r"unsigned char bytes\[(\d+)\];\s*\} model_workspace", header), number(r"planned, (\d+) bytes alive", report), weights,
+                   number(r"^(\d+) kernels", report[report.rfind("\n", 0, report.rfind(" kernels,")) + 1:]))
+
+
+def cold(program, folder, launch, cores, times=WARM_STARTS):
+    """Seconds from starting the program to its first result, the median of some starts."""
+    p = subprocess.run([str(launch), str(times), str(program), str(folder), "--cold"], capture_output=True, text=True,
+                       preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    if p.returncode:
+        raise Failed("starting the program anew: " + last_line(p.stderr))
+    return int(p.stdout) * 1e-9

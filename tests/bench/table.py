@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Rows as Markdown, and what they come to: geometric means, and the models on which burncc is behind.
+
+In: the JSON that main.py gathers. The first target is the one that ratios are of: a peer's time over ours, so above 1 we
+are ahead. `*` marks outputs that differ by more than the tolerance.
+"""
+import math
+
+TITLES = {"ort": "ORT"}
+
+
+def figure(x, digits=3):
+    """Three digits, no exponent."""
+    if x is None:
+        return "–"
+    if x == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(x))))
+    return f"{x:.{min(places, 5)}f}"
+
+
+def mega(x):
+    return figure(None if x is None else x / 1e6)
+
+
+def title(name):
+    return TITLES.get(name, name)
+
+
+def columns(report):
+    """(heading, cell of a row) for every column."""
+    targets, peers = report["targets"], report["peers"]
+    first = targets[0]
+
+    def get(name, key, show=figure):
+        return lambda row: show(row["contestants"].get(name, {}).get(key))
+
+    found = [("model", lambda row: row["model"])]
+    for peer in peers:
+        found.append((f"{title(peer)} ms", marked(peer)))
+    for target in targets:
+        found.append((f"{target} ms", marked(target)))
+        for peer in peers:
+            found.append((f"{title(peer)} / {target}" if len(targets) > 1 or len(peers) > 1 else "ratio", lambda row, t=target, p=peer: figure(ratio(row, t, p))))
+    found += [("GFLOP/s", get(first, "gflops")), ("% of peak", get(first, "share_of_peak", lambda x: figure(None if x is None else 100 * x, 2))),
+              ("workspace MB", get(first, "workspace_bytes", mega)), ("RSS MB", get(first, "rss_bytes", mega))]
+    found += [(f"{title(p)} RSS", get(p, "rss_bytes", mega)) for p in peers]
+    found += [("load ms", get(first, "load_ms"))] + [(f"{title(p)} load", get(p, "load_ms")) for p in peers]
+    found += [("cold ms", get(first, "cold_ms"))] + [(f"{title(p)} cold", get(p, "cold_ms")) for p in peers]
+    return found + [("burncc s", get(first, "burncc_s")), ("cc s", get(first, "cc_s")), ("code KB", get(first, "text_bytes", lambda x: figure(None if x is None else x / 1e3)))]
+
+
+def marked(name):
+    def cell(row):
+        found = row["contestants"].get(name, {})
+        return "failed" if "failed" in found else figure(found.get("median_ms")) + ("*" if found.get("differs") else "")
+    return cell
+
+
+def ratio(row, target, peer):
+    mine, theirs = (row["contestants"].get(n, {}).get("median_ms") for n in (target, peer))
+    return theirs / mine if mine and theirs else None
+
+
+def markdown_rows(report, threads):
+    cells = columns(report)
+    lines = ["| " + " | ".join(c[0] for c in cells) + " |", "|" + "---|" * len(cells)]
+    for row in report["rows"]:
+        if row["threads"] == threads:
+            lines.append(f"| {row['model']} | failed: {row['failed']} |" + " |" * (len(cells) - 2) if "failed" in row else
+                         "| " + " | ".join(c[1](row) for c in cells) + " |")
+    return lines
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def summary(report, threads):
+    """Sentences under a table."""
+    rows = [r for r in report["rows"] if r["threads"] == threads and "failed" not in r]
+    lines = []
+    for target in report["targets"]:
+        for peer in report["peers"]:
+            known = [(ratio(r, target, peer), r["model"]) for r in rows if ratio(r, target, peer)]
+            behind = [f"{name} ({figure(x)})" for x, name in sorted(known) if x < 1]
+            lines.append(f"{target} against {title(peer)}, {threads} thread{'s' if threads > 1 else ''}: geometric mean {figure(geometric([x for x, _ in known]))} over {len(known)} models; "
+                         + (f"below 1: {', '.join(behind)}." if behind else "none below 1."))
+    for row in rows:
+        for name, found in row["contestants"].items():
+            if "failed" in found:
+                lines.append(f"{row['model']}: {title(name)} failed: {found['failed']}")
+            elif found.get("differs"):
+                lines.append(f"{row['model']}: outputs of {title(name)} differ from those of {title(row['reference'])} by {found['error']:.2g} of the largest element.")
+    return lines
+
+
+def heading(report):
+    m = report["machine"]
+    return (f"{m['cpu']}, {m['cores']} cores; {m['compiler']}; {m['burncc']}; " + ", ".join(f"{title(n)} {v}" for n, v in report["versions"].items())
+            + f"; {report['date']}. Medians of interleaved rounds in one run, pinned; ratio: the peer's time over ours.")
+
+
+def threads_of(report):
+    return sorted({r["threads"] for r in report["rows"]})
+
+
+def markdown(report):
+    lines = [heading(report), ""]
+    for threads in threads_of(report):
+        peak = [r["peak_gflops"] for r in report["rows"] if r["threads"] == threads and r.get("peak_gflops")]
+        lines += [f"**{threads} thread{'s' if threads > 1 else ''}**; multiply-add peak of a core {figure(max(peak, default=None))} GFLOP/s", ""]
+        lines += markdown_rows(report, threads) + [""]
+        for line in summary(report, threads):
+            lines += [line, ""]
+    return "\n".join(lines).rstrip() + "\n"

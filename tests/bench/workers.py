@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A contestant's process: started on given cores, spoken to over its pipes (worker.h tells the words), stopped for good."""
+import os
+import signal
+import statistics
+import subprocess
+import tempfile
+import threading
+
+
+class Failed(Exception):
+    """A contestant that cannot go on; the text says why."""
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it said nothing"
+
+
+class Worker:
+    def __init__(self, name, command, cores, timeout=300, env=None):
+        self.name, self.timeout = name, timeout
+        self.errors = tempfile.TemporaryFile()
+        self.samples, self.rounds = [], []
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        start_new_session=True, env={**os.environ, **(env or {})},
+                                        preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        try:
+            self.ready = [int(w) for w in self.answer("ready", self.timeout)]
+        except BaseException:
+            self.stop()
+            raise
+
+    def answer(self, word, timeout):
+        """The next line, which begins with `word`: the words after it."""
+        watch = threading.Timer(timeout, lambda: os.killpg(self.process.pid, signal.SIGKILL))
+        watch.start()
+        try:
+            line = self.process.stdout.readline()
+            while line and line.split(" ", 1)[0].strip() != word:    # peers print what they like
+                line = self.process.stdout.readline()
+        finally:
+            late = not watch.is_alive()
+            watch.cancel()
+        if not line:
+            self.process.wait()
+            self.errors.seek(0)
+            said = self.errors.read().decode("utf-8", "replace")
+            raise Failed(f"no answer within {timeout:.0f} s" if late else last_line(said))
+        return line.split()[1:]
+
+    def ask(self, request, word, timeout=None):
+        try:
+            self.process.stdin.write(request + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass                                        # it has died; answer() finds out why
+        return self.answer(word, timeout or self.timeout)
+
+    def slice(self, seconds):
+        """Runs for about that long; remembers every sample and the round's median (ns)."""
+        times = [int(w) for w in self.ask(f"slice {seconds:.6f}", "times")]
+        self.samples += times
+        self.rounds.append(statistics.median(times))
+
+    def memory(self):
+        return int(self.ask("memory", "memory")[0]) * 1024
+
+    def write(self):
+        self.ask("write", "done")
+
+    def stop(self):
+        if self.process.poll() is None:
+            try:
+                self.process.stdin.close()
+                self.process.wait(timeout=5)
+            except (OSError, subprocess.TimeoutExpired):
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
