@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Convolutions of constant weights get the channels last, and what surrounds them follows. Contract: inference in C; the same numbers.
+//
+//   before   %2: f32[1,8,9,9] = Conv(%0, %1)                                  %1: f32[8,3,3,3], a constant
+//            %3: f32[1,8,9,9] = Relu(%2)
+//            %5: f32[1,4,9,9] = Conv(%3, %4)                                  %4: f32[4,8,1,1], a constant
+//   after    %6: f32[1,9,9,3] = Transpose(%0) {perm=[0,2,3,1]}
+//            %7: f32[1,9,9,8] = Conv(%6, %1) {channels_last=1}
+//            %8: f32[1,9,9,8] = Relu(%7)
+//            %9: f32[1,9,9,4] = MatMul(%8, %4')                               %4': f32[8,4]; a 1x1 convolution is a product
+//            %10: f32[1,4,9,9] = Transpose(%9) {perm=[0,3,1,2]}
+//
+// The idea: every convolution becomes one between two transposes, and a transpose that this pass made sinks below whatever commutes with
+// it (maps, reductions, windows, concatenations, slices, pads, reshapes that only split or join axes), until it meets its inverse. The walk is
+// in topological order, so one walk is enough. Vectors then run over channels everywhere: no window, stride or border cuts them.
+#include "passes/passes.h"
+
+#include <string.h>
+
+typedef struct Layout { Rewrite r; VEC(bool) ours; } Layout;    // ours: by value id, results of transposes that sink
+
+// ---------------------------------------------------------------- transposes that sink
+static bool is_ours(const Layout *l, const Value *v) { return v && v->def && v->def->op == OP_Transpose && v->id < l->ours.n && l->ours.at[v->id]; }
+
+static const int64_t *perm_of(const Value *v) {
+    int count;
+    return node_ints(v->def, "perm", &count);
+}
+
+static Value *transposed(Layout *l, Graph *g, Value *z, const int *perm) {
+    bool moves = false;
+    for (int i = 0; z && i < z->type.rank; i++) moves = moves || perm[i] != i;
+    Value *v = z && moves ? b_transpose(g, z, perm) : z;
+    if (!v || !moves) return v;
+    while (l->ours.n <= v->id) VEC_PUSH(l->r.scratch, l->ours, false);
+    l->ours.at[v->id] = true;
+    return v;
+}
+
+// The transpose that node n's result becomes: of z, by the perm of the operand that it went through.
+static Value *through(Layout *l, Graph *g, Value *z, const int64_t *p) {
+    int perm[MAX_RANK];
+    for (int i = 0; z && i < z->type.rank; i++) perm[i] = (int)p[i];
+    return transposed(l, g, z, perm);
+}
+
+static void perm_last(int rank, int *perm) {            // [n,c,...] -> [n,...,c]
+    perm[0] = 0;
+    for (int i = 1; i < rank; i++) perm[i] = i == rank - 1 ? 1 : i + 1;
+}
+
+static void perm_first(int rank, int *perm) {
+    perm[0] = 0;
+    for (int i = 1; i < rank; i++) perm[i] = i == 1 ? rank - 1 : i - 1;
+}
+
+static bool is_first(const int64_t *p, int rank) {
+    int perm[MAX_RANK];
+    perm_first(rank, perm);
+    for (int i = 0; i < rank; i++)
+        if (p[i] != perm[i]) return false;
+    return true;
+}
+
+static bool same_perm(const Value *a, const Value *b) {
+    return a->type.rank == b->type.rank && !memcmp(perm_of(a), perm_of(b), sizeof(int64_t) * (size_t)a->type.rank);
+}
+
+// v, of rank `rank` or less and broadcast, as it stands beside what lies under a transpose by p.
+static Value *beneath(const Layout *l, Graph *g, Value *v, const int64_t *p, int rank) {
+    Dim dims[MAX_RANK];
+    int perm[MAX_RANK], lead = rank - v->type.rank;
+    bool one = true;
+    for (int i = 0; i < v->type.rank; i++) one = one && v->type.dim[i] == 1;
+    if (one) return v->type.rank ? b_reshape(g, v, 0, NULL) : v;
+    if (is_ours(l, v) && lead == 0 && !memcmp(perm_of(v), p, sizeof(int64_t) * (size_t)rank)) return v->def->in[0];
+    for (int i = 0; i < rank; i++) {
+        dims[i] = i < lead ? 1 : v->type.dim[i - lead];
+        perm[p[i]] = i;
+    }
+    return b_transpose(g, lead ? b_reshape(g, v, rank, dims) : v, perm);
+}
+
+// ---------------------------------------------------------------- what commutes with a transpose
+// A node like n over other operands; integers in the lists named here go along with the axes.
+static Node *like(Graph *g, const Node *n, Value *const *in) {
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && !in[i]) return NULL;
+    Node *m = graph_node(g, n->op, n->n_in, in, n->n_out);
+    m->attrs = arena_copy(g->arena, n->attrs, sizeof(Attr) * (size_t)n->n_attrs);
+    m->n_attrs = n->n_attrs;
+    m->expr = n->expr;
+    return m;
+}
+
+static Value *inferred(Node *m) { return m && node_infer(m) ? m->out[0] : NULL; }
+
+static void permute_ints(Node *m, const char *name, const int64_t *p) {
+    int count;
+    int64_t moved[MAX_RANK];
+    const int64_t *v = node_ints(m, name, &count);
+    for (int i = 0; i < count; i++) moved[p[i]] = v[i];
+    if (count) node_set_ints(m, name, moved, count);
+}
+
+// Of operands as large as the result: as many under p as not. Constants do not count, they are turned at compile time.
+static Value *leading(const Layout *l, const Node *n, const Type *whole) {
+    Value *first = NULL;
+    int with = 0, against = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        Value *v = n->in[i];
+        if (!v || v->data || v->type.rank != whole->rank || memcmp(v->type.dim, whole->dim, sizeof(Dim) * (size_t)whole->rank)) continue;
+        if (is_ours(l, v) && (!first || same_perm(first, v))) {
+            if (!first) first = v;
+            with++;
+        } else against++;
+    }
+    return with >= against ? first : NULL;
+}
+
+static Value *sink_map(Layout *l, Graph *g, Node *n) {
+    const Type *t = &n->out[0]->type;
+    Value *lead = leading(l, n, t), *in[MAX_RANK * 4];
+    if (!lead || n->n_in > (int)COUNT(in)) return NULL;
+    for (int i = 0; i < n->n_in; i++) in[i] = n->in[i] ? beneath(l, g, n->in[i], perm_of(lead), t->rank) : NULL;
+    return through(l, g, inferred(like(g, n, in)), perm_of(lead));
+}
+
+// Reductions leave out axes, or leave them with size 1.
+static Value *sink_reduce(Layout *l, Graph *g, Node *n) {
+    Value *x = n->in[0];
+    int rank = x->type.rank, count, perm[MAX_RANK], left = 0;
+    if (!is_ours(l, x)) return NULL;
+    const int64_t *p = perm_of(x), *axes = node_ints(n, "axes", &count);
+    bool gone[MAX_RANK] = { false };                    // by axis of what lies beneath
+    if (!count) return NULL;
+    Node *m = like(g, n, (Value *[]){ x->def->in[0] });
+    int64_t moved[MAX_RANK];
+    for (int i = 0; i < count; i++) gone[moved[i] = p[axes[i]]] = true;
+    node_set_ints(m, "axes", moved, count);
+    Value *y = inferred(m);
+    if (node_int(n, "keepdims", 1)) return through(l, g, y, p);
+    for (int i = 0; i < rank; i++) {                    // result axis `left` was p[i], which is now as many places further left as axes before it are gone
+        int at = (int)p[i];
+        if (gone[at]) continue;
+        for (int k = 0; k < p[i]; k++) at -= gone[k];
+        perm[left++] = at;
+    }
+    return transposed(l, g, y, perm);
+}
+
+static Value *sink_axis(Layout *l, Graph *g, Node *n) {
+    Value *x = n->in[0];
+    if (!is_ours(l, x) || n->n_out != 1 || n->out[0]->type.rank != x->type.rank) return NULL;
+    if (n->op == OP_Gather && n->in[1]->type.rank != 1) return NULL;
+    if (n->op == OP_ArgMax || n->op == OP_ArgMin) if (!node_int(n, "keepdims", 1)) return NULL;
+    Node *m = like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
+    node_set_int(m, "axis", perm_of(x)[node_int(n, "axis", 0)]);
+    return through(l, g, inferred(m), perm_of(x));
+}
+
+static Value *sink_window(Layout *l, Graph *g, Node *n) {
+    Value *x = n->in[0];
+    if (!is_ours(l, x) || !is_first(perm_of(x), x->type.rank)) return NULL;
+    Node *m = like(g, n, (Value *[]){ x->def->in[0] });
+    node_set_int(m, "channels_last", 1);
+    return through(l, g, inferred(m), perm_of(x));
+}
+
+static Value *sink_concat(Layout *l, Graph *g, Node *n) {
+    Value *lead = NULL, **in = NEW_ARRAY(g->arena, Value *, n->n_in);
+    int64_t with = 0, against = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        Value *v = n->in[i];
+        bool fits = is_ours(l, v) && (!lead || same_perm(lead, v));
+        if (fits && !lead) lead = v;
+        *(fits || v->data ? &with : &against) += dims_upper(g, v->type.rank, v->type.dim);
+    }
+    if (!lead || against > with) return NULL;
+    for (int i = 0; i < n->n_in; i++) {
+        int inverse[MAX_RANK];
+        const int64_t *p = perm_of(lead);
+        for (int k = 0; k < lead->type.rank; k++) inverse[p[k]] = k;
+        in[i] = is_ours(l, n->in[i]) && same_perm(lead, n->in[i]) ? n->in[i]->def->in[0] : b_transpose(g, n->in[i], inverse);
+    }
+    Node *m = like(g, n, in);
+    if (!m) return NULL;
+    node_set_int(m, "axis", perm_of(lead)[node_int(n, "axis", 0)]);
+    return through(l, g, inferred(m), perm_of(lead));
+}
+
+static Value *sink_lists(Layout *l, Graph *g, Node *n) {
+    static const char *const lists[] = { "starts", "steps", "sizes", "lo", "hi", "interior", "shape" };
+    Value *x = n->in[0];
+    if (!is_ours(l, x) || n->out[0]->type.rank != x->type.rank) return NULL;
+    Node *m = like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
+    for (size_t i = 0; i < COUNT(lists); i++) permute_ints(m, lists[i], perm_of(x));
+    return through(l, g, inferred(m), perm_of(x));
+}
+
+static Value *sink_transpose(Layout *l, Graph *g, Node *n) {
+    Value *x = n->in[0];
+    int count, perm[MAX_RANK];
+    if (!is_ours(l, x)) return NULL;
+    const int64_t *q = node_ints(n, "perm", &count), *p = perm_of(x);
+    for (int i = 0; i < count; i++) perm[i] = (int)p[q[i]];
+    return transposed(l, g, x->def->in[0], perm);
+}
+
+// ---------------------------------------------------------------- reshapes that split axes, or join neighbours
+typedef struct Part { int from, to, at, end, z; } Part;  // axes from..to-1 before and at..end-1 after hold the same elements; z: where they begin beneath
+
+static bool take(const Type *t, int *at, int64_t *product) {
+    return *at < t->rank && t->dim[*at] > 0 && !__builtin_mul_overflow(*product, t->dim[(*at)++], product);
+}
+
+// The smallest parts of equal size; 0 when the sizes are not constants that say so.
+static int find_parts(const Type *x, const Type *y, Part *parts) {
+    int i = 0, j = 0, n = 0;
+    while (i < x->rank || j < y->rank) {
+        Part p = { .from = i, .at = j, .z = -1 };
+        int64_t a = 1, b = 1;
+        if (i < x->rank && j < y->rank && x->dim[i] == y->dim[j]) { i++; j++; }
+        else {
+            if ((i < x->rank && !take(x, &i, &a)) || (j < y->rank && !take(y, &j, &b))) return 0;
+            while (a != b)
+                if (!(a < b ? take(x, &i, &a) : take(y, &j, &b))) return 0;
+        }
+        p.to = i;
+        p.end = j;
+        parts[n++] = p;
+    }
+    return n;
+}
+
+// Axes from..to-1 of a transpose by p of z as neighbours in z, in the same order; *first: where they begin there, -1: all have size 1.
+static bool neighbours(const Type *z, const int64_t *p, int from, int to, int *first) {
+    int last = -1;
+    *first = -1;
+    for (int i = from; i < to; i++) {
+        int at = (int)p[i];
+        if (z->dim[at] == 1) continue;
+        if (at < last) return false;
+        for (int k = last + 1; last >= 0 && k < at; k++)
+            if (z->dim[k] != 1) return false;
+        if (last < 0) *first = at;
+        last = at;
+    }
+    return true;
+}
+
+static Value *sink_reshape(Layout *l, Graph *g, Node *n) {
+    Value *x = n->in[0], *z = is_ours(l, x) ? x->def->in[0] : NULL;
+    const Type *t = &n->out[0]->type;
+    Part parts[2 * MAX_RANK];
+    Dim dims[MAX_RANK];
+    int n_parts = z ? find_parts(&x->type, t, parts) : 0, perm[MAX_RANK], at = 0;
+    for (int k = 0; k < n_parts; k++)
+        if (!neighbours(&z->type, perm_of(x), parts[k].from, parts[k].to, &parts[k].z)) return NULL;
+    for (int first = -1; n_parts && first < z->type.rank; first++)      // the parts as they follow each other beneath
+        for (int k = 0; k < n_parts; k++)
+            for (int j = parts[k].at; j < parts[k].end && parts[k].z == first; j++) {
+                dims[at] = t->dim[j];
+                perm[j] = at++;
+            }
+    return n_parts ? transposed(l, g, b_reshape(g, z, t->rank, dims), perm) : NULL;
+}
+
+static Value *sink(Layout *l, Graph *g, Node *n) {
+    if (n->n_out != 1) return NULL;
+    switch (n->op) {
+    case OP_ReduceSum: case OP_ReduceProd: case OP_ReduceMax: case OP_ReduceMin: return sink_reduce(l, g, n);
+    case OP_ArgMax: case OP_ArgMin: case OP_CumSum: case OP_CumProd: case OP_Gather: return sink_axis(l, g, n);
+    case OP_WindowSum: case OP_WindowMax: return sink_window(l, g, n);
+    case OP_Concat: return sink_concat(l, g, n);
+    case OP_Slice: case OP_Pad: case OP_Expand: return sink_lists(l, g, n);
+    case OP_Transpose: return sink_transpose(l, g, n);
+    case OP_Reshape: return sink_reshape(l, g, n);
+    default: return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Identity ? sink_map(l, g, n) : NULL;
+    }
+}
+
+// ---------------------------------------------------------------- convolutions
+static bool all_are(const Node *n, const char *name, int64_t is) {
+    int count;
+    const int64_t *v = node_ints(n, name, &count);
+    for (int i = 0; i < count; i++)
+        if (v[i] != is) return false;
+    return true;
+}
+
+static bool turns(const Node *n) {
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (n->op != OP_Conv || !n->in[1]->data || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5) return false;
+    for (int i = 1; i < x->rank; i++)
+        if (!dim_is_const(x->dim[i])) return false;
+    return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
+}
+
+static bool is_product(const Node *n) {
+    const Type *w = &n->in[1]->type;
+    for (int i = 2; i < w->rank; i++)
+        if (w->dim[i] != 1) return false;
+    return node_int(n, "group", 1) == 1 && all_are(n, "strides", 1) && all_are(n, "pads", 0);
+}
+
+static Value *turn_conv(Layout *l, Graph *g, Node *n) {
+    Value *x = n->in[0], *w = n->in[1], *y;
+    int rank = x->type.rank, last[MAX_RANK], first[MAX_RANK];
+    perm_last(rank, last);
+    perm_first(rank, first);
+    x = is_ours(l, x) && is_first(perm_of(x), rank) ? x->def->in[0] : b_transpose(g, x, last);
+    if (is_product(n)) {
+        w = b_reshape(g, w, 2, (Dim[]){ w->type.dim[0], w->type.dim[1] });
+        y = b_matmul(g, x, b_transpose(g, w, (int[]){ 1, 0 }));
+    } else {
+        Node *m = like(g, n, (Value *[]){ x, w });
+        node_set_int(m, "channels_last", 1);
+        y = inferred(m);
+    }
+    return transposed(l, g, y, first);
+}
+
+static void layout_graph(Layout *l, Graph *g) {
+    for (Node *n = g->first; n; n = n->next) {
+        rewrite_operands(&l->r, n);
+        for (int i = 0; i < n->n_bodies; i++) layout_graph(l, n->bodies[i]);
+        g->cursor = n;
+        g->loc = n->loc;
+        Value *v = n->n_bodies ? NULL : turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
+        if (v && v != n->out[0]) rewrite_set(&l->r, n->out[0], v);
+    }
+    g->cursor = NULL;
+    rewrite_outputs(&l->r, g);
+}
+
+bool pass_layout(Graph *g) {
+    Layout l = { .r = { .scratch = arena_new() } };
+    layout_graph(&l, g);
+    arena_free(l.r.scratch);
+    return pass_dce(g) || l.r.changed;
+}
