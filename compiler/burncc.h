@@ -499,8 +499,20 @@ struct Plan {
     int64_t weight_bytes;
     const Options *options;
 };
-typedef struct Target { const char *name; bool vectors, native; int lanes, registers; size_t l1, l2, l3; } Target;
-bool target_find(const char *name, Target *out);        // portable, generic, native, x86-64-v3, x86-64-v4, vulkan
+enum { MAX_TARGETS = 4 };
+typedef struct Target {
+    const char *name;
+    bool vectors, native;
+    int lanes, registers;                               // lanes 0: the C compiler's flags say, or the parts
+    size_t l1, l2, l3;
+    const char *arch;                                   // the processors that alone can run it; NULL: any that there is a compiler for
+    const char *flags;                                  // for gcc and clang
+    const char *features, *about;                       // features: what a file of several targets asks the processor for; NULL: it cannot be one of several
+    const struct Target *parts[MAX_TARGETS]; int n_parts;    // "x86-64-v2,x86-64-v3": the code of each, narrowest first, chosen at run time
+} Target;
+bool target_find(const char *name, Target *out);        // a name of the table in target.c, or several of x86-64's with commas between
+const Target *target_at(int i);                         // row i of the table; NULL after the last
+const char *target_host(void);                          // the `arch` that this process runs on, "" for others
 Plan *plan_make(Graph *g, const Options *o);            // NULL with diagnostics
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump plan
@@ -560,6 +572,7 @@ struct Options {
     VEC(FrozenInput) frozen;                            // --freeze: inputs that import turns into constants of these values
     double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
     int timeout;                                        // seconds that one run of generated code may take
+    const char *runner;                                 // the command that runs programs for another processor; NULL: code is loaded into this process
     bool markdown;                                      // ops
 };
 

@@ -42,7 +42,7 @@ static void print_timing(Arena *a, const Options *o, const Built *b, const Timin
     const Plan *p = b->plan;
     for (int i = 0; i < p->kernels.n; i++) flops += p->kernels.at[i]->flops;
     double gflops = t->median_ms > 0 ? flops / t->median_ms * 1e-6 : 0;
-    long long work = b->model ? (long long)b->model->workspace_bytes : (long long)b->gpu->arena_bytes;
+    long long work = b->gpu ? (long long)b->gpu->arena_bytes : b->model ? (long long)b->model->workspace_bytes : (long long)p->work_bytes;
     Text out;
     text_init(&out, a);
     if (o->json) {

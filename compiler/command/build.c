@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From a model to code loaded in this process: the stages, then $CC into a shared object, then dlopen.
+// From a model to code loaded in this process: the stages, then $CC into a shared object, then dlopen; with --runner, into a program.
 //
-// In: Options. Out: the plan, and the generated file's descriptor. Everything lies in a temporary folder, which goes when the
+// In: Options. Out: the plan, and the generated file's descriptor, or the program's path. Everything lies in a temporary folder, which goes when the
 // model is freed, when the process ends, and on signals (the handler starts `rm -rf`: all it calls is async-signal-safe).
 // $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
 #define _DEFAULT_SOURCE
@@ -91,9 +91,7 @@ static char *folder_new(void) {
 
 // ---------------------------------------------------------------- the C compiler
 
-typedef VEC(const char *) Words;
-
-static void add_words(Arena *a, Words *v, const char *text) {
+void argv_add(Arena *a, Argv *v, const char *text) {
     while (text && *text) {
         size_t n = strcspn(text, " \t\n");
         if (n) VEC_PUSH(a, *v, arena_strndup(a, text, n));
@@ -101,26 +99,31 @@ static void add_words(Arena *a, Words *v, const char *text) {
     }
 }
 
+char **argv_end(Arena *a, Argv *v) {
+    char **words = NEW_ARRAY(a, char *, v->n + 1);
+    for (int i = 0; i < v->n; i++) words[i] = arena_strdup(a, v->at[i]);
+    return words;
+}
+
+// A program for another processor: this machine's own flags mean nothing there, and WebAssembly's stack is 64 KiB unless one asks for more.
 static const char *target_flags(Arena *a, const Options *o) {
-    const char *level = strcmp(o->target, "portable") == 0 ? "-O2" : "-O3";
-    const char *machine = strncmp(o->target, "x86-64-", 7) == 0 ? arena_printf(a, "-march=%s", o->target) : level[2] == '3' ? "-march=native" : "";
+    bool foreign = o->runner && strstr(o->machine.flags, "-march=native"), wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
+    const char *kind = !o->runner ? "-fPIC -shared" : wasm ? "-Wl,-z,stack-size=1048576" : "";
     const char *relaxed = o->fast_math ? "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" : "-ffp-contract=off";
-    return arena_printf(a, "-std=c99 %s %s %s -w -fPIC -shared", level, machine, relaxed);
+    return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
 }
 
 static bool compiler_run(Arena *a, const Options *o, const char *source, const char *object) {
     const char *cc = getenv("CC");
-    Words argv = { 0 };
-    add_words(a, &argv, cc && *cc ? cc : "cc");
-    add_words(a, &argv, target_flags(a, o));
-    add_words(a, &argv, getenv("BURNCC_CFLAGS"));
-    add_words(a, &argv, "-o");
+    Argv argv = { 0 };
+    argv_add(a, &argv, cc && *cc ? cc : "cc");
+    argv_add(a, &argv, target_flags(a, o));
+    argv_add(a, &argv, getenv("BURNCC_CFLAGS"));
+    argv_add(a, &argv, "-o");
     VEC_PUSH(a, argv, object);
     VEC_PUSH(a, argv, source);
     VEC_PUSH(a, argv, "-lm");
-    VEC_PUSH(a, argv, NULL);
-    char **words = NEW_ARRAY(a, char *, argv.n);
-    for (int i = 0; i + 1 < argv.n; i++) words[i] = arena_strdup(a, argv.at[i]);
+    char **words = argv_end(a, &argv);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -214,8 +217,16 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
     return load_weights(b, stem, b->model->weights_bytes);
 }
 
+static bool write_program(Arena *a, const Options *o, const char *path, const char *generated) {
+    const char *text = arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#include \"%s\"\n#define MODEL %s_model\n%s", generated, o->name, template_text("driver.c"));
+    OutFile *out = out_open(a, path);
+    return out && out_write(out, text, strlen(text)) && out_commit(out);
+}
+
 // A second source file includes the generated one and exports its descriptor, which may be static, under a fixed name.
+// With --runner it is a program instead.
 static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char *path, const char *generated) {
+    if (o->runner) return write_program(a, o, path, generated);
     bool gpu = strcmp(o->target, "vulkan") == 0;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
     const char *text = arena_printf(a, "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s",
@@ -224,16 +235,31 @@ static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char
     return out && out_write(out, text, strlen(text)) && out_commit(out);
 }
 
+// Is there a way to run what will be built?
+static bool runs_somewhere(const Options *o, const Graph *g) {
+    const char *arch = o->machine.arch;
+    if (o->runner && (!strcmp(o->target, "vulkan") || decodes_images(g)))
+        diag_error_as(EXIT_USAGE, NULL, "--runner: models for GPUs and those that decode images run here only");
+    else if (!o->runner && arch && strcmp(arch, target_host()))
+        diag_error_as(EXIT_USAGE, NULL, "%s code cannot be loaded here: set CC to a compiler for it, and --runner to what runs its programs, such as 'qemu-aarch64 -L /usr/aarch64-linux-gnu' or 'wasmtime'", arch);
+    else return true;
+    return false;
+}
+
 static bool build(Built *b, Options *o, bool *compiled) {
     Arena *a = b->arena;
-    if (!(b->plan = compile_plan(a, o)) || !(b->dir = folder_new())) return false;
+    if (!(b->plan = compile_plan(a, o)) || !runs_somewhere(o, b->plan->graph) || !(b->dir = folder_new())) return false;
     const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
-    const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir), *object = arena_printf(a, "%s/wrapper-.so", b->dir);
+    const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir), *object = arena_printf(a, "%s/wrapper-%s", b->dir, o->runner ? "" : ".so");
     o->output = arena_printf(a, "%s.c", stem);
     if (!compile_write(a, o, b->plan)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
-    return write_wrapper(a, o, b->plan->graph, wrapper, generated) && compiler_run(a, o, wrapper, object) && load(b, o, object, stem);
+    if (!write_wrapper(a, o, b->plan->graph, wrapper, generated) || !compiler_run(a, o, wrapper, object)) return false;
+    if (!o->runner) return load(b, o, object, stem);
+    b->program = object;
+    b->runner = o->runner;
+    return load_weights(b, stem, !access(arena_printf(a, "%s.bin", stem), R_OK));
 }
 
 Built *build_model(const Options *o, bool *compiled) {

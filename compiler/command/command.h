@@ -54,13 +54,18 @@ typedef struct Built {
     Plan *plan;
     const char *dir;                                    // temporary, removed by build_free, at exit and on signals
     void *library;
-    const burn_model *model;                            // NULL on the GPU
-    const burn_vk_program *gpu;                         // NULL on the CPU
+    const burn_model *model;                            // NULL on the GPU and with a runner
+    const burn_vk_program *gpu;                         // else NULL
+    const char *program, *runner;                       // its path, and the command that runs it; else NULL
     const void *weights;
     File weights_file;
 } Built;
 Built *build_model(const Options *o, bool *compiled);    // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
 void build_free(Built *b);
+// A command: words, split at spaces; no shell.
+typedef VEC(const char *) Argv;
+void argv_add(Arena *a, Argv *v, const char *text);
+char **argv_end(Arena *a, Argv *v);                   // for execvp
 
 // ---------------------------------------------------------------- bind.c: models and the tensors that go in
 typedef struct Inputs { int n; Tensor **at; } Inputs;
@@ -90,7 +95,13 @@ bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMa
 typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
 // One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went wrong (a crash, no end, bytes written outside).
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
+// The bytes of an output for these inputs, or the most that it can have.
+size_t sandbox_output_bytes(Graph *g, const Inputs *in, const Type *output);
 // Many runs, for about `seconds`.
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
+
+// ---------------------------------------------------------------- remote.c: the same through a runner (templates/driver.c is the other side)
+typedef struct Remote { Tensor **outputs; int n_samples; float *ms; int64_t runs; } Remote;
+const char *remote_run(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Remote *out);    // seconds 0: one run
 
 #endif

@@ -78,7 +78,7 @@ static const Option options[] = {
     { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds", FIELD(FLAG, check) },
     { "report", 0, NULL, COMPILE | INSPECT, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
-    { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic); a wrong name lists them", SET(set_target) },
+    { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
     { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
@@ -94,6 +94,7 @@ static const Option options[] = {
     { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7)", FIELD(REAL, atol) },
     { "seconds", 0, "S", BENCH, "Running", "time to measure for (default 2)", FIELD(REAL, seconds) },
     { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)", FIELD(COUNTED, timeout) },
+    { "runner", 0, "COMMAND", BUILDS, "Running", "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
     { "json", 0, NULL, BUILDS | INSPECT | OPS, "Reporting", "results as JSON on standard output", FIELD(FLAG, json) },
     { "markdown", 0, NULL, OPS, "Reporting", "the table as Markdown", FIELD(FLAG, markdown) },
     { "quiet", 'q', NULL, EVERY, "Reporting", "no progress", FIELD(FLAG, quiet) },
@@ -185,17 +186,20 @@ static bool set_dim(Arena *a, Options *o, const char *text) {
 }
 
 static bool set_target(Arena *a, Options *o, const char *text) {
-    (void)a;
-    if (!target_find(text, &o->machine)) {
-        static const char *const names[] = { "portable", "generic", "native", "x86-64-v3", "x86-64-v4", "neon", "wasm-simd128", "cortex-m4", "vulkan" };
-        char list[256] = "";
-        Target t;
-        for (size_t i = 0; i < COUNT(names); i++)
-            if (target_find(names[i], &t)) snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", names[i]);
-        return usage_error("unknown target '%s'; the targets are %s", text, list);
+    if (target_find(text, &o->machine)) {
+        o->target = text;
+        return true;
     }
-    o->target = text;
-    return true;
+    Text names, several;
+    text_init(&names, a);
+    text_init(&several, a);
+    for (int i = 0; target_at(i); i++) {
+        const Target *t = target_at(i);
+        text_printf(&names, "%s%s", i ? ", " : "", t->name);
+        if (t->features) text_printf(&several, "%s%s", several.n ? ", " : "", t->name);
+    }
+    if (strchr(text, ',')) return usage_error("--target %s: several in one file can be, once each, of %s", text, several.at);
+    return usage_error("unknown target '%s'; the targets are %s", text, names.at);
 }
 
 static bool set_embed_limit(Arena *a, Options *o, const char *text) {
@@ -342,8 +346,8 @@ static void help_general(Text *t) {
     text_printf(t, "\n`burncc COMMAND --help` tells more about one. Compiling is the default command:\n");
     help_options(t, COMPILE);
     text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n", commands[0].examples);
-    text_printf(t, "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), TMPDIR,\n"
-                   "BURN_VK_DEVICE (part of the GPU's name).\n"
+    text_printf(t, "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), BURNCC_RUNNER (where\n"
+                   "--runner is not given), TMPDIR, BURN_VK_DEVICE (part of the GPU's name).\n"
                    "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of memory.\n");
 }
 
@@ -351,6 +355,16 @@ static void help_command(Text *t, const Command *c) {
     text_printf(t, "Usage: %s\n\n%s\n", c->usage, c->summary);
     help_options(t, c->bit);
     text_printf(t, "\nExamples:\n%s", c->examples);
+}
+
+static void help_targets(Text *t) {
+    text_printf(t, "  %-14s %-24s %s\n", "--target", "compile with", "");
+    for (int i = 0; target_at(i); i++) {
+        const Target *one = target_at(i);
+        text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags, one->about);
+    }
+    text_printf(t, "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds out at run time\n"
+                   "what the processor has. Without FMA (x86-64-v2) and with it results may differ in the last bits.\n");
 }
 
 // ---------------------------------------------------------------- parsing
@@ -407,10 +421,12 @@ static bool parse_options(Arena *a, Options *o, const Command *c, bool general, 
             continue;
         }
         const Option *option = option_of(value);
-        if (strcmp(option->name, "help") == 0) {
+        bool targets = strcmp(option->name, "target") == 0 && strcmp(optarg, "list") == 0;
+        if (targets || strcmp(option->name, "help") == 0) {
             Text t;
             text_init(&t, a);
-            if (general) help_general(&t);
+            if (targets) help_targets(&t);
+            else if (general) help_general(&t);
             else help_command(&t, c);
             print_text(&t, EXIT_OK);
             *quit = true;
@@ -448,6 +464,8 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
     if ((o->loss || o->optimizer) && !o->train) return usage_error("--loss and --optimizer go with --train");
+    const char *runner = getenv("BURNCC_RUNNER");
+    if (!o->runner && runner && *runner) o->runner = runner;
     return o->target || set_target(a, o, "generic");
 }
 

@@ -240,8 +240,7 @@ static Dim size_given(void *ctx, int number) {
     return symbol;
 }
 
-// The bytes of an output for these inputs, or the most that it can have.
-static size_t output_bytes(Graph *g, const Inputs *in, const Type *output) {
+size_t sandbox_output_bytes(Graph *g, const Inputs *in, const Type *output) {
     Type t = *output;
     Sizes sizes = { g, in };
     for (int k = 0; k < t.rank; k++) t.dim[k] = dim_subst(g, t.dim[k], size_given, &sizes);
@@ -274,7 +273,7 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
     }
     for (int i = 0; ok && i < j->n_out; i++) {
         const Type *t = &g->outputs.at[i]->type;
-        size_t bytes = output_bytes(b->plan->graph, in, t);
+        size_t bytes = sandbox_output_bytes(b->plan->graph, in, t);
         ok = region_open(&j->out[i], bytes, g->output_names.at[i]);
         if (!ok) break;
         if (t->dtype == DT_STRING) memset(j->out[i].data, 0, bytes);        // pointers
@@ -312,6 +311,7 @@ static const char *take_strings(Arena *a, const Job *j, Tensor *t) {
 }
 
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout) {
+    if (b->program) return remote_run(a, b, in, 0, timeout, &(Remote){ .outputs = outputs });
     Job j = { .built = b };
     const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout) : "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
     const Graph *g = b->plan->graph;
@@ -336,7 +336,17 @@ static int compare_floats(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
+static const char *remote_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
+    Remote r = { 0 };
+    const char *why = remote_run(a, b, in, seconds, timeout, &r);
+    if (why) return why;
+    qsort(r.ms, (size_t)r.n_samples, sizeof *r.ms, compare_floats);
+    *out = (Timing){ .median_ms = r.ms[r.n_samples / 2], .min_ms = r.ms[0], .runs = r.runs };
+    return NULL;
+}
+
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
+    if (b->program) return remote_time(a, b, in, seconds, timeout, out);
     Job j = { .built = b, .seconds = seconds > 1e-3 ? seconds : 1e-3 };
     const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout + (int)(2 * seconds)) : "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
     if (!why) {

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The machines that code is made for: vector width in floats, vector registers and cache sizes in bytes; what schedules are chosen by.
+// The machines that code is made for: vector width in floats, vector registers and cache sizes in bytes, which schedules are chosen by; and
+// what the C compiler is to be told.
+//
+// Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c_targets.c). They share packed weights
+// and block sizes, so these are chosen for all of them, with the smallest of their caches.
 #include "../burncc.h"
 
 #include <string.h>
 #include <unistd.h>
 
+// WebAssembly has no registers. Engines on x86-64 have 16 to give, those on AArch64 32; sums that do not fit are spilled in the innermost
+// loop, and half the rows cost little: 16.
 static const Target targets[] = {
-    // name         vectors native lanes regs  L1        L2          L3
-    { "generic",    true,  false, 0,  16, 32 << 10, 1 << 20,   16 << 20 },      // width chosen by the C compiler's flags
-    { "portable",   false, false, 0,  16, 32 << 10, 256 << 10, 4 << 20 },       // plain C99
-    { "native",     true,  true,  0,  16, 32 << 10, 1 << 20,   16 << 20 },      // this machine, filled in below
-    { "x86-64-v3",  true,  false, 8,  16, 32 << 10, 512 << 10, 16 << 20 },      // AVX2 and FMA
-    { "x86-64-v4",  true,  false, 16, 32, 32 << 10, 1 << 20,   16 << 20 },      // AVX-512
-    { "vulkan",     false, false, 0,  0,  0,        0,         0 },             // SPIR-V kernels
+    { .name = "generic", .vectors = true, .registers = 16, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .flags = "-O3 -march=native",
+      .about = "one file for any C99 compiler; fast with gcc and clang, whose flags name the vectors" },
+    { .name = "portable", .registers = 16, .l1 = 32 << 10, .l2 = 256 << 10, .l3 = 4 << 20, .flags = "-O2", .about = "plain C99 alone" },
+    { .name = "native", .vectors = true, .native = true, .registers = 16, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20,
+      .flags = "-O3 -march=native", .about = "the vectors and caches of this machine" },
+    { .name = "x86-64-v2", .vectors = true, .lanes = 4, .registers = 16, .l1 = 32 << 10, .l2 = 256 << 10, .l3 = 8 << 20, .arch = "x86-64",
+      .flags = "-O3 -march=x86-64-v2", .features = "sse4.2", .about = "SSE4.2: 4 lanes, 16 registers" },
+    { .name = "x86-64-v3", .vectors = true, .lanes = 8, .registers = 16, .l1 = 32 << 10, .l2 = 512 << 10, .l3 = 16 << 20, .arch = "x86-64",
+      .flags = "-O3 -march=x86-64-v3", .features = "avx2,fma", .about = "AVX2 and FMA: 8 lanes, 16 registers" },
+    { .name = "x86-64-v4", .vectors = true, .lanes = 16, .registers = 32, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .arch = "x86-64",
+      .flags = "-O3 -march=x86-64-v4", .features = "avx2,fma,avx512f,avx512vl,avx512bw,avx512dq", .about = "AVX-512: 16 lanes, 32 registers" },
+    { .name = "aarch64", .vectors = true, .lanes = 4, .registers = 32, .l1 = 64 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .arch = "aarch64",
+      .flags = "-O3", .about = "NEON: 4 lanes, 32 registers" },
+    { .name = "wasm-simd128", .vectors = true, .lanes = 4, .registers = 16, .l1 = 32 << 10, .l2 = 512 << 10, .l3 = 8 << 20, .arch = "wasm32",
+      .flags = "-O3 -msimd128", .about = "WebAssembly: 4 lanes; counts on 16 registers, as engines on x86-64 have" },
+    { .name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
 };
 
 static size_t cache_size(int name, size_t otherwise) {
@@ -36,12 +51,57 @@ static void fill_native(Target *t) {
 #endif
 }
 
-bool target_find(const char *name, Target *out) {
-    for (size_t i = 0; i < COUNT(targets); i++) {
-        if (strcmp(name, targets[i].name)) continue;
-        *out = targets[i];
-        if (out->native) fill_native(out);
-        return true;
+static const Target *find(const char *name, size_t n) {
+    for (size_t i = 0; i < COUNT(targets); i++)
+        if (strlen(targets[i].name) == n && !memcmp(name, targets[i].name, n)) return &targets[i];
+    return NULL;
+}
+
+static size_t smaller(size_t x, size_t y) { return x < y ? x : y; }
+
+// Adds a part, keeping the narrowest first; false where one file cannot hold it with the others.
+static bool add_part(Target *all, const Target *part) {
+    if (!part || !part->features || all->n_parts == MAX_TARGETS) return false;
+    int at = all->n_parts;
+    for (; at > 0 && all->parts[at - 1]->lanes >= part->lanes; at--) {
+        if (all->parts[at - 1] == part) return false;
+        all->parts[at] = all->parts[at - 1];
     }
-    return false;
+    all->parts[at] = part;
+    all->l1 = smaller(all->l1, part->l1);
+    all->l2 = smaller(all->l2, part->l2);
+    all->l3 = smaller(all->l3, part->l3);
+    all->n_parts++;
+    return true;
+}
+
+static bool find_several(const char *names, Target *out) {
+    *out = (Target){ .name = names, .vectors = true, .registers = 16, .l1 = SIZE_MAX, .l2 = SIZE_MAX, .l3 = SIZE_MAX, .flags = "-O3" };
+    for (const char *s = names;; s++) {
+        size_t n = strcspn(s, ",");
+        if (!add_part(out, find(s, n))) return false;
+        s += n;
+        if (!*s) return true;
+    }
+}
+
+bool target_find(const char *name, Target *out) {
+    if (strchr(name, ',')) return find_several(name, out);
+    const Target *found = find(name, strlen(name));
+    if (!found) return false;
+    *out = *found;
+    if (out->native) fill_native(out);
+    return true;
+}
+
+const Target *target_at(int i) { return i < (int)COUNT(targets) ? &targets[i] : NULL; }
+
+const char *target_host(void) {
+#if defined(__x86_64__)
+    return "x86-64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#else
+    return "";
+#endif
 }

@@ -25,7 +25,12 @@ status 2 "unknown command" "$burncc" verfy scores.onnx
 says "unknown command 'verfy'; did you mean verify\?"
 status 2 "command without model" "$burncc" verify
 status 2 "unknown target" "$burncc" scores.onnx --target genric
-says 'the targets are portable, generic, native'
+says 'the targets are generic, portable, native'
+status 0 "targets" "$burncc" --target list
+says 'x86-64-v3 +-O3 -march=x86-64-v3'
+status 2 "several that do not go together" "$burncc" scores.onnx --target x86-64-v3,aarch64
+says 'several in one file can be, once each, of x86-64-v2, x86-64-v3, x86-64-v4'
+status 2 "the same twice" "$burncc" scores.onnx --target x86-64-v3,x86-64-v3
 status 2 "missing value" "$burncc" scores.onnx --target
 says '--target wants a value'
 status 2 "two models" "$burncc" scores.onnx pair.onnx

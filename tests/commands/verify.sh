@@ -28,6 +28,18 @@ status 0 "size without a bound" "$burncc" verify expand/expand.onnx
 says '^pass max_abs=0 max_rel=0 data=test_data_set_0$'
 status 1 "unknown operators" "$burncc" verify unknown.onnx --data test_data_set_0
 
+status 0 "a runner" "$burncc" verify scores.onnx --runner env
+[ "$(grep -c '^pass ' out)" = 3 ]
+result $? "a pass line for each, through a runner"
+status 1 "a runner that fails" "$burncc" verify scores.onnx --runner false --data test_data_set_0
+says '^FAIL the runner ended with status 1 '
+status 1 "a runner that says something else" "$burncc" verify scores.onnx --runner echo --data test_data_set_0
+says '^FAIL the runner.s output is not'
+status 1 "a runner that is not there" "$burncc" verify scores.onnx --runner ./no-such-runner --data test_data_set_0
+says "^FAIL cannot run the runner './no-such-runner'"
+status 2 "no way to run it" "$burncc" verify scores.onnx --target wasm-simd128 --data test_data_set_0
+says 'wasm32 code cannot be loaded here'
+
 CC=no-such-compiler status 4 "no compiler" "$burncc" verify scores.onnx
 says "cannot run the C compiler 'no-such-compiler'"
 CC=false status 1 "a compiler that fails" "$burncc" verify scores.onnx
