@@ -12,6 +12,7 @@ import data
 import measure
 import ours
 import peers
+import plot
 import table
 from workers import Failed
 
@@ -89,8 +90,10 @@ def write_results(report, options):
     text = table.markdown(report)
     (options.output / "bench.md").write_text(text)
     (options.output / "bench.json").write_text(json.dumps(report, indent=1))
+    if any(table.ratio(r, report["targets"][0], p) for r in report["rows"] if "failed" not in r for p in report["peers"]):
+        (options.output / "bench.svg").write_text(plot.ratios(report))
     print(text, end="")
-    say(f"wrote bench.md, bench.json to {options.output}")
+    say(f"wrote bench.md, bench.json and bench.svg to {options.output}")
 
 
 def run(options):
@@ -99,8 +102,9 @@ def run(options):
     if not paths:
         sys.exit("scripts/bench: no models")
     launch = ours.helper("launch", options.cache)
+    os.environ["BENCH_CLOCK"] = options.clock           # the workers read it
     report = {"date": datetime.date.today().isoformat(), "machine": machine(options), "targets": options.target, "peers": [p.name for p in here],
-              "versions": {p.name: p.version for p in here}, "seconds": options.seconds, "rows": []}
+              "versions": {p.name: p.version for p in here}, "seconds": options.seconds, "clock": options.clock, "rows": []}
     try:
         for threads in options.threads:
             if not cores_for(options, threads):
@@ -109,7 +113,7 @@ def run(options):
             peak = measure.Peak(options.cache, set(list(cores_for(options, threads))[:1]))
             try:
                 for i, path in enumerate(paths, 1):
-                    where = f"[{i}/{len(paths)}] {path.stem}, {threads} thread{'s' if threads > 1 else ''}"
+                    where = f"[{i}/{len(paths)}] {path.stem}, {table.thread_text(threads)}"
                     row = run_model(path, threads, options, here, peak, launch, where)
                     report["rows"].append(row)
                     say(f"{where}: {one_line(row, options)}")

@@ -16,11 +16,11 @@ def figure(x, digits=3):
     if x == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(x))))
-    return f"{x:.{min(places, 5)}f}"
+    return f"{x:.{min(places, 7)}f}"
 
 
 def mega(x):
-    return figure(None if x is None else x / 1e6)
+    return "–" if x is None else figure(x / 1e6) if x >= 1e5 else f"{x / 1e6:.3f}"
 
 
 def title(name):
@@ -76,16 +76,31 @@ def geometric(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
+def is_operator(row):
+    """Models of one operator, or of one repeated, go by such names; they have a mean of their own."""
+    return row["model"].startswith(("op_", "opx"))
+
+
+def thread_text(threads):
+    return f"{threads} thread{'s' if threads > 1 else ''}"
+
+
+def behind_text(known):
+    behind = [f"{name} ({figure(x)})" for x, name in sorted(known) if x < 1]
+    return f"below 1: {', '.join(behind)}." if behind else "none below 1."
+
+
 def summary(report, threads):
     """Sentences under a table."""
     rows = [r for r in report["rows"] if r["threads"] == threads and "failed" not in r]
     lines = []
     for target in report["targets"]:
         for peer in report["peers"]:
-            known = [(ratio(r, target, peer), r["model"]) for r in rows if ratio(r, target, peer)]
-            behind = [f"{name} ({figure(x)})" for x, name in sorted(known) if x < 1]
-            lines.append(f"{target} against {title(peer)}, {threads} thread{'s' if threads > 1 else ''}: geometric mean {figure(geometric([x for x, _ in known]))} over {len(known)} models; "
-                         + (f"below 1: {', '.join(behind)}." if behind else "none below 1."))
+            for what, single in (("models", False), ("single operators", True)):
+                known = [(ratio(r, target, peer), r["model"]) for r in rows if ratio(r, target, peer) and is_operator(r) == single]
+                if known:
+                    lines.append(f"{target} against {title(peer)}, {thread_text(threads)}: geometric mean {figure(geometric([x for x, _ in known]))} over "
+                                 f"{len(known)} {what}; " + behind_text(known))
     for row in rows:
         for name, found in row["contestants"].items():
             if "failed" in found:
@@ -98,7 +113,8 @@ def summary(report, threads):
 def heading(report):
     m = report["machine"]
     return (f"{m['cpu']}, {m['cores']} cores; {m['compiler']}; {m['burncc']}; " + ", ".join(f"{title(n)} {v}" for n, v in report["versions"].items())
-            + f"; {report['date']}. Medians of interleaved rounds in one run, pinned; ratio: the peer's time over ours.")
+            + f"; {report['date']}. Medians of interleaved rounds in one run, pinned; ratio: the peer's time over ours."
+            + (" Processor time of the calling thread." if report["clock"] == "cpu" else ""))
 
 
 def threads_of(report):
@@ -109,7 +125,7 @@ def markdown(report):
     lines = [heading(report), ""]
     for threads in threads_of(report):
         peak = [r["peak_gflops"] for r in report["rows"] if r["threads"] == threads and r.get("peak_gflops")]
-        lines += [f"**{threads} thread{'s' if threads > 1 else ''}**; multiply-add peak of a core {figure(max(peak, default=None))} GFLOP/s", ""]
+        lines += [f"**{thread_text(threads)}**; multiply-add peak of a core {figure(max(peak, default=None))} GFLOP/s", ""]
         lines += markdown_rows(report, threads) + [""]
         for line in summary(report, threads):
             lines += [line, ""]

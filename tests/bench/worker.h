@@ -8,7 +8,8 @@
 //   memory                memory KIB                  the process's peak resident set (VmHWM)
 //
 // A worker defines `worker_run` and calls worker_serve. A sample is one run, or for runs of microseconds the mean of as
-// many as take 20 us. The start of each slice warms the caches and is not counted.
+// many as take 20 us. The start of each slice warms the caches and is not counted. With BENCH_CLOCK=cpu in the environment
+// samples are processor time of the calling thread: for one thread on a machine with other work.
 #ifndef BENCH_WORKER_H
 #define BENCH_WORKER_H
 
@@ -37,11 +38,13 @@ typedef struct Tensor {
 
 static int worker_run(void);                            // one inference; 0 when it went well
 
-static inline int64_t worker_now(void) {
+static inline int64_t worker_clock(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+static inline int64_t worker_now(void) { return worker_clock(CLOCK_MONOTONIC); }
 
 static inline void worker_fail(const char *what, const char *why) {
     fprintf(stderr, "%s: %s\n", what, why);
@@ -111,10 +114,12 @@ static inline long worker_memory(void) {
 }
 
 static inline int64_t worker_sample(int runs) {
-    int64_t begin = worker_now();
+    static clockid_t clock = -1;
+    if (clock < 0) clock = getenv("BENCH_CLOCK") && strcmp(getenv("BENCH_CLOCK"), "cpu") == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    int64_t begin = worker_clock(clock);
     for (int i = 0; i < runs; i++)
         if (worker_run()) worker_fail("worker", "a run failed");
-    return (worker_now() - begin) / runs;
+    return (worker_clock(clock) - begin) / runs;
 }
 
 static inline void worker_slice(double seconds) {
