@@ -32,13 +32,15 @@ static bool reserved(const char *s) {
     return (strchr("itr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc") || !strcmp(s, "scratch");
 }
 
+static bool is_share(const char *s) { return !strcmp(s, "part") || !strcmp(s, "first") || !strcmp(s, "last"); }
+
 static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     for (int i = k->first_shared; i < k->n_params; i++)
         if (k->params[i].value == v || same_bytes(k->params[i].value, v)) { k->params[i].written |= written; return; }
     const char *base = v->name && *v->name ? name_c(g->arena, v->name) : arena_printf(g->arena, "v%d", v->id);
     if (strlen(base) > 32) base = name_c(g->arena, base + strlen(base) - 32);
     if (k->prefix) base = arena_printf(g->arena, "%s%s", k->prefix, base);
-    else if (reserved(base)) base = arena_printf(g->arena, "%s_", base);
+    else if (reserved(base) || (k->kernel->parts > 1 && is_share(base))) base = arena_printf(g->arena, "%s_", base);
     const char *name = base;
     for (int n = 2; taken(k, name); n++) name = arena_printf(g->arena, "%s_%d", base, n);
     if (k->n_params == MAX_PARAMS) bug("kernel %s has too many operands", k->kernel->name);
@@ -106,14 +108,35 @@ static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
     for (int i = 0; i < k->kernel->sizes.n; i++) text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
 }
 
+// The range of the part: whole lines of memory where the axis runs along them.
+static void print_share(Gen *g, const Kernel *k) {
+    enum { LINE = 16 };
+    Dim extent = k->axes.at[k->part_axis].size;
+    const char *size = arena_printf(g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->graph, extent));
+    bool inner = true;
+    for (int i = k->part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
+    const char *units = size, *unit = "";
+    if (inner && dim_is_const(extent)) units = arena_printf(g->arena, "%lld", (long long)((extent + LINE - 1) / LINE));
+    else if (inner) units = arena_printf(g->arena, "(%s + %d) / %d", units, LINE - 1, LINE);
+    if (inner) unit = arena_printf(g->arena, " * %d", LINE);
+    text_printf(&g->c, "    const ptrdiff_t first = %s * part / %d%s, last = ", units, k->parts, unit);
+    if (inner && !(dim_is_const(extent) && extent % LINE == 0)) text_printf(&g->c, "part + 1 == %d ? %s : ", k->parts, size);
+    text_printf(&g->c, "%s * (part + 1) / %d%s;\n", units, k->parts, unit);
+}
+
 static void loop_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
     for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
     text_printf(&g->c, "static void %s(", t->name);
     print_params(g, t, &g->c, 0);
-    text_printf(&g->c, ")\n{\n");
+    text_printf(&g->c, "%s)\n{\n", k->parts > 1 ? ", ptrdiff_t part" : "");
     Dialect d = c_dialect(t);
+    if (k->parts > 1) {
+        print_share(g, k);
+        d.first = "first";
+        d.last = "last";
+    }
     loops_print(g->arena, &g->c, k, &d, 0, 1);
     text_printf(&g->c, "}\n");
 }

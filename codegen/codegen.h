@@ -22,6 +22,7 @@ typedef struct Dialect {
     // `team` > 1 GPU threads share each point, and `rank` is a variable of each: they share out the reductions outside every inner loop, then the
     // longest inner loop. part() spells an element of memory that they all see, of this one (rank NULL) or another; `barrier` waits for all.
     int team;
+    const char *first, *last;                           // the kernel's part_axis goes from the one to below the other; NULL: over its extent
     const char *barrier;
     const char *(*part)(void *ctx, DType d, int slot, const char *rank);
     void *ctx;

@@ -153,12 +153,15 @@ static void define_temp(Printer *p, Expr *e, int depth) {
 
 static void emit_scope(Printer *p, int scope, int depth);
 
+static bool is_ranged(const Printer *p, int axis) { return p->d->first && axis == p->k->part_axis; }
+
 static const char *extent_text(const Printer *p, int axis) { return dim_c_text(p->arena, p->d->graph, p->k->axes.at[axis].size); }
 
 static void open_loop(Printer *p, int axis, int depth) {
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = extent_text(p, axis);
     line(p, depth);
-    if (p->shared[axis]) text_printf(p->out, "for (%s %s = rank; %s < %s; %s += %d) {\n", it, i, i, extent, i, p->d->team);
+    if (is_ranged(p, axis)) text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, p->d->first, i, p->d->last, i);
+    else if (p->shared[axis]) text_printf(p->out, "for (%s %s = rank; %s < %s; %s += %d) {\n", it, i, i, extent, i, p->d->team);
     else text_printf(p->out, "for (%s %s = 0; %s < %s; %s++) {\n", it, i, i, extent, i);
 }
 
@@ -531,12 +534,14 @@ static void strip_points(Printer *p, int scope, const char *count, int depth) {
 
 static void emit_strips(Printer *p, int scope, int depth) {
     int axis = p->scopes.at[scope].axis;
-    const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = extent_text(p, axis);
+    bool ranged = is_ranged(p, axis);
+    const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = ranged ? p->d->last : extent_text(p, axis);
+    const char *first = ranged ? p->d->first : "0";
     Dim size = p->k->axes.at[axis].size;
     bool fixed = dim_is_const(size);
     if (!fixed || size >= LANES) {
         line(p, depth);
-        text_printf(p->out, "for (%s %sb = 0; %sb + %d <= %s; %sb += %d) {\n", it, i, i, LANES, extent, i, LANES);
+        text_printf(p->out, "for (%s %sb = %s; %sb + %d <= %s; %sb += %d) {\n", it, i, first, i, LANES, extent, i, LANES);
         strip_points(p, scope, arena_printf(p->arena, "%d", LANES), depth + 1);
         close_loop(p, depth);
     }
@@ -544,8 +549,9 @@ static void emit_strips(Printer *p, int scope, int depth) {
     line(p, depth);
     text_printf(p->out, "{\n");
     line(p, depth + 1);
-    text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, LANES, LANES);
-    strip_points(p, scope, fixed ? arena_printf(p->arena, "%d", (int)(size % LANES)) : arena_printf(p->arena, "%s - %sb", extent, i), depth + 1);
+    if (ranged) text_printf(p->out, "const %s %sb = %s + (%s - %s) / %d * %d;\n", it, i, first, extent, first, LANES, LANES);
+    else text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, LANES, LANES);
+    strip_points(p, scope, fixed && !ranged ? arena_printf(p->arena, "%d", (int)(size % LANES)) : arena_printf(p->arena, "%s - %sb", extent, i), depth + 1);
     close_loop(p, depth);
 }
 

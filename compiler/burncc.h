@@ -479,7 +479,8 @@ struct Kernel {
     Buffer *packed; int packed_rows;                    // the constant operand in the template's layout, or NULL; output channels in one of its panels
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
     VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
-    int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs
+    int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together
+    int parts, part_axis;                               // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
     Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
@@ -573,6 +574,7 @@ struct Options {
     double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
     int timeout;                                        // seconds that one run of generated code may take
     const char *runner;                                 // the command that runs programs for another processor; NULL: code is loaded into this process
+    int threads;                                        // --threads: parts that a run can go in; below 2: the program knows of no threads
     bool markdown;                                      // ops
 };
 

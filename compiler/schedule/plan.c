@@ -50,7 +50,9 @@ Plan *plan_body(const Plan *outer, Graph *body) {
     *p = (Plan){ .arena = outer->arena, .graph = body, .parent = outer, .options = outer->options };
     if (!check_types(body, outer->options)) return NULL;
     own_outputs(body);
-    return fuse_graph(p) && templates_plan(p) && memory_plan(p) ? p : NULL;
+    if (!fuse_graph(p) || !templates_plan(p)) return NULL;
+    parts_plan(p);
+    return memory_plan(p) ? p : NULL;
 }
 
 Plan *plan_make(Graph *g, const Options *o) {
@@ -58,7 +60,9 @@ Plan *plan_make(Graph *g, const Options *o) {
     *p = (Plan){ .arena = g->arena, .graph = g, .options = o };
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
-    if (!fuse_graph(p) || !templates_plan(p) || !memory_plan(p)) return NULL;
+    if (!fuse_graph(p) || !templates_plan(p)) return NULL;
+    parts_plan(p);
+    if (!memory_plan(p)) return NULL;
     name_kernels(p, "k");
     return p;
 }
@@ -105,6 +109,7 @@ void plan_report(const Plan *p, Text *out) {
         }
         text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops, (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
+        if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
         text_printf(out, "\n");
         flops += k->flops;
         traffic += k->traffic;

@@ -50,5 +50,6 @@ Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside
 // fuse.c, memory.c, report.c
 bool fuse_graph(Plan *p);
 bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)
+void parts_plan(Plan *p);                               // parts.c: which kernels --threads shares out, and how
 bool memory_plan(Plan *p);
 #endif

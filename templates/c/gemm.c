@@ -19,6 +19,8 @@
  *   CB CM             strides of C in floats: C[b*CB + m*CM + n]
  *   MR NV             tile: MR even, <= 16; NV <= 4
  *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed its size
+ *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), of the tiles
+ *                     of MR rows (1), or of the panels of NR columns (2); every element is the same as with PARTS 0
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
  *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here
  *   EPILOGUE(acc, b, m, n)  the value stored, an expression
@@ -52,13 +54,19 @@
 #define KC 384
 #define NC 1536
 #define MC 132
+#define PARTS 0
+#define PART_AXIS 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
+#else
                                unsigned char *scratch)
+#endif
 {
     enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
     enum { COLUMNS_EDGE = N_FIXED % WIDTH, VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
@@ -73,10 +81,25 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
     const ptrdiff_t am = AM, ak = AK, row_step = AM;
 #endif
     (void)panels;
+#if PARTS
+    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : PART_AXIS == 1 ? M : N, unit = PART_AXIS == 0 ? 1 : PART_AXIS == 1 ? ROWS : PANEL;
+    const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit, to = units * (part + 1) / PARTS * unit;
+    const ptrdiff_t end = to < size ? to : size;
+    const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, m_from = PART_AXIS == 1 ? from : 0, n_from = PART_AXIS == 2 ? from : 0;
+    const ptrdiff_t b_end = PART_AXIS == 0 ? end : BATCH, m_end = PART_AXIS == 1 ? end : M, n_end = PART_AXIS == 2 ? end : N;
+    for (ptrdiff_t b = b_from; b < b_end && m_from < m_end; b++)
+        for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += NC)
+#else
     for (ptrdiff_t b = 0; b < BATCH; b++)
         for (ptrdiff_t n0 = 0; n0 < N; n0 += NC)
+#endif
             for (ptrdiff_t k0 = 0; k0 < K; k0 += KC) {
-                const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N, depth = k0 + KC < K ? KC : K - k0;
+#if PARTS
+                const ptrdiff_t n1 = n0 + NC < n_end ? n0 + NC : n_end;
+#else
+                const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N;
+#endif
+                const ptrdiff_t depth = k0 + KC < K ? KC : K - k0;
                 const int first = k0 == 0, last = k0 + KC >= K;
 #if !B_PACKED
                 const float *const b_block = B + b * BB + k0 * BK;
@@ -84,8 +107,13 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                     burn_pack_panel(panels + (PACK_B ? (n - n0) * depth : 0), PANEL, b_block + n * BN, BK, BN, depth,
                                     n1 - n < PANEL ? n1 - n : PANEL);
 #endif
+#if PARTS
+                for (ptrdiff_t m0 = m_from; m0 < m_end; m0 += MC) {
+                    const ptrdiff_t m1 = m0 + MC < m_end ? m0 + MC : m_end;
+#else
                 for (ptrdiff_t m0 = 0; m0 < M; m0 += MC) {
                     const ptrdiff_t m1 = m0 + MC < M ? m0 + MC : M;
+#endif
                     const float *row0 = A + b * AB + m0 * AM + k0 * AK;
 #if PACK_A
                     burn_pack_rows(rows, row_step, ROWS, row0, AM, AK, m1 - m0, depth);

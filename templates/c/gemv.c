@@ -8,6 +8,8 @@
  *                     1: row-major, element (k, n) at k*LB + n;  2: transposed, at n*LB + k
  *   LB                leading dimension of layouts 1 and 2
  *   NV                width of a panel in units of 16 floats (layout 0)
+ *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), or of the columns
+ *                     in panels (layout 0), lines (1) or rows of 4 (2); every element is the same as with PARTS 0
  *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, m is 0; nothing that it reads may share memory with C
  *
  * scratch: none. Layout 1 keeps its sums in C.
@@ -24,21 +26,40 @@
 #define LAYOUT 0
 #define LB 3072
 #define NV 2
+#define PARTS 0
+#define PART_AXIS 2
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
+#else
                                unsigned char *scratch)
+#endif
 {
     (void)scratch;
+#if PARTS
+    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : N, unit = PART_AXIS == 0 ? 1 : LAYOUT == 0 ? NV * 16 : LAYOUT == 1 ? 16 : 4;
+    const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit, to = units * (part + 1) / PARTS * unit;
+    const ptrdiff_t end = to < size ? to : size;
+    const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, n_from = PART_AXIS == 0 ? 0 : from;
+    const ptrdiff_t b_end = PART_AXIS == 0 ? end : BATCH, n_end = PART_AXIS == 0 ? N : end;
+    for (ptrdiff_t b = b_from; b < b_end; b++) {
+#else
     for (ptrdiff_t b = 0; b < BATCH; b++) {
+#endif
         const float *const a = A + b * AB;
         float *const c = C + b * CB;
 #if LAYOUT == 0
         enum { PANEL = NV * 16, VECTORS = PANEL / BURN_VF_LANES, STEPS = VECTORS >= 8 ? 1 : (8 + VECTORS - 1) / VECTORS };
+#if PARTS
+        for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += PANEL) {
+#else
         for (ptrdiff_t n0 = 0; n0 < N; n0 += PANEL) {
+#endif
             const float *const panel = B + b * BB + n0 * K;
             const ptrdiff_t columns = N - n0 < PANEL ? N - n0 : PANEL;
             burn_vf sum[STEPS][VECTORS];
@@ -75,8 +96,13 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
         }
 #endif
 #if LAYOUT == 1
+#if PARTS
+        for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += 2048) {
+            const ptrdiff_t n1 = n0 + 2048 < n_end ? n0 + 2048 : n_end;
+#else
         for (ptrdiff_t n0 = 0; n0 < N; n0 += 2048) {
             const ptrdiff_t n1 = n0 + 2048 < N ? n0 + 2048 : N;
+#endif
             ptrdiff_t k = 0;
             for (ptrdiff_t n = n0; n < n1; n++)
                 c[n] = 0.0f;
@@ -97,7 +123,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #endif
 #if LAYOUT == 2
         enum { LANES = BURN_VF_LANES, ROWS = 4, STEPS = 2 };
+#if PARTS
+        for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += ROWS) {
+#else
         for (ptrdiff_t n0 = 0; n0 < N; n0 += ROWS) {
+#endif
             burn_vf sum[ROWS][STEPS];
             float tile[ROWS];
             BURN_UNROLL

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// --threads N: which kernels are shared out, and how. In: kernels with their templates and blocks. Out: Kernel.parts, the holes PARTS and
+// PART_AXIS of templates that have them, and scratch memory for each part.
+//
+// The shares are fixed here, so results have the same bits whoever computes them. No reduction is cut. A kernel that takes little time is
+// left to the caller alone: handing parts out costs about a microsecond, and what another core wrote has to be fetched from it.
+#include "../../codegen/codegen.h"
+#include "schedule.h"
+
+#include <string.h>
+
+// Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
+static const double part_ns = 6000;                     // the least worth a part
+static const double template_rate = 60, loop_rate = 8;  // operations a nanosecond
+static const double near_rate = 20;                     // bytes a nanosecond, from outer caches
+enum { SCRATCH_ALIGN = 64, LINE = 16 };                 // bytes; elements that a part of an innermost axis begins at a multiple of
+
+static double larger(double x, double y) { return x > y ? x : y; }
+
+// ---------------------------------------------------------------- how even
+// What the largest of n shares of so many units takes, in shares of equal size.
+static double unevenness(int64_t units, int n) { return units > 0 ? (double)((units + n - 1) / n) * n / (double)units : n; }
+
+// Shares for a kernel that takes so long, cut into so many units: 1 when it should stay whole.
+static int shares(double ns, double uneven, int threads) {
+    double most = ns / part_ns;
+    int n = most < threads ? (int)most : threads;
+    return n < 2 || n / uneven < 1.3 ? 1 : n;
+}
+
+// ---------------------------------------------------------------- loop kernels
+static bool only_sets(const Kernel *k) {
+    for (int i = 0; i < k->stores.n; i++)
+        if (k->stores.at[i].op != STORE_SET) return false;
+    for (int i = 0; i < k->n_parallel; i++)
+        if (k->axes.at[i].reduce) return false;         // serial
+    return k->stores.n > 0;
+}
+
+// A gather from a large table reads little of it.
+static double loop_ns(const Graph *g, const Kernel *k) {
+    double points = 1, bytes = 0;
+    for (int i = 0; i < k->axes.n; i++) points *= (double)k->axes.at[i].extent;
+    for (int i = 0; i < k->writes.n; i++) bytes += (double)type_bytes_upper(g, &k->writes.at[i]->type);
+    for (int i = 0; i < k->reads.n; i++) {
+        double all = (double)type_bytes_upper(g, &k->reads.at[i]->type), loaded = points * (double)dtype_size(k->reads.at[i]->type.dtype);
+        bytes += all < loaded ? all : loaded;
+    }
+    return larger(k->flops / loop_rate, bytes / near_rate);
+}
+
+// The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost of equals.
+static void cut_loop(const Graph *g, Kernel *k, int threads) {
+    int inner = -1, best = -1, outer = only_sets(k) ? loops_outer_axes(k) : 0;
+    double least = threads;
+    for (int i = 0; i < k->n_parallel; i++) if (k->axes.at[i].size != 1) inner = i;
+    for (int i = 0; i < outer; i++) {
+        const Axis *x = &k->axes.at[i];
+        double uneven = unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, threads) * (dim_is_const(x->size) ? 1 : 1.2);
+        if (x->size == 1 || uneven >= least) continue;
+        least = uneven;
+        best = i;
+    }
+    if (best < 0) return;
+    k->parts = shares(loop_ns(g, k), least, threads);
+    k->part_axis = best;
+}
+
+// ---------------------------------------------------------------- templates
+static bool has_hole(const char *file, const char *define) { return file && strstr(template_text(file), define); }
+
+static int64_t hole_or(const Kernel *k, const char *name, int64_t otherwise) {
+    for (int i = 0; i < k->holes.n; i++)
+        if (!strcmp(k->holes.at[i].name, name)) return k->holes.at[i].value;
+    return otherwise;
+}
+
+static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
+
+// A contraction goes by batches (0), rows (1) or panels of columns (2): each part reads what its elements need, so one of the operands, or none,
+// is read by all. The nanoseconds that a part takes, in *of_part.
+static int contraction_axis(const Graph *g, const Kernel *k, int threads, double *of_part) {
+    const Contraction *s = &k->gemm;
+    double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n), depth = (double)dim_upper(g, s->k);
+    int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
+    double left = 4 * depth * m * (s->a_batch ? b : 1), right = 4 * depth * n * (s->b_batch ? b : 1), packing = hole_or(k, "PACK_B", 0) ? right / 10 : 0;
+    double uneven[] = { unevenness((int64_t)b, threads), unevenness(((int64_t)m + mr - 1) / mr, threads), unevenness(((int64_t)n + nr - 1) / nr, threads) };
+    int best = 1;
+    for (int i = 0; i < 3; i++) {
+        double read = (i == 1 ? left / threads + right : i == 2 ? left + right / threads : (left + right) / threads) / near_rate;
+        double ns = larger(k->flops / template_rate / threads, read) * uneven[i] + (i == 1 ? packing : packing / threads);
+        if (m == 1 && i == 1) ns = 1e30;                // gemv.c
+        if (i && ns >= *of_part) continue;
+        *of_part = ns;
+        best = i;
+    }
+    return best;
+}
+
+static void cut_template(Arena *a, const Graph *g, Kernel *k, int threads) {
+    double whole = larger(k->flops / template_rate, (double)k->traffic / near_rate), of_part = whole / threads;
+    bool contraction = k->kind == KERNEL_GEMM && has_hole(k->template_file, "#define PART_AXIS ");
+    if (contraction) contraction_axis(g, k, threads, &of_part);
+    k->parts = shares(whole, of_part * threads / whole, threads);
+    if (k->parts < 2) return;
+    if (contraction) hole(a, k, "PART_AXIS", contraction_axis(g, k, k->parts, &of_part));
+    hole(a, k, "PARTS", k->parts);
+    k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->parts;
+}
+
+void parts_plan(Plan *p) {
+    int threads = p->options->threads;
+    for (int i = 0; i < p->kernels.n && threads > 1; i++) {
+        Kernel *k = p->kernels.at[i];
+        if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, threads);
+        else if (has_hole(k->template_file, "#define PARTS 0\n") && !k->fails) cut_template(p->arena, p->graph, k, threads);
+    }
+}
