@@ -90,7 +90,7 @@ def count_macs(proto, dims):
     return sum(node_macs(n, shapes) for n in graph.node if n.input and n.output)
 
 
-def read(path, dims):
+def read(path, dims, name):
     proto = onnx.load(str(path), load_external_data=False)
     weights = {i.name for i in proto.graph.initializer}
     inputs = [tensor_of(v, dims) for v in proto.graph.input if v.name not in weights]
@@ -98,7 +98,7 @@ def read(path, dims):
     nodes = [n.op_type for n in proto.graph.node]
     symbols = {d.dim_param for v in proto.graph.input for d in v.type.tensor_type.shape.dim if d.HasField("dim_param")}
     size = sum(f.stat().st_size for f in [path, *(path.parent / n for n in external_files(proto)) ] if f.exists())
-    return Model(path, path.stem, inputs, outputs, count_macs(proto, dims), size, nodes, {s: dims[s] for s in symbols if s in dims})
+    return Model(path, name, inputs, outputs, count_macs(proto, dims), size, nodes, {s: dims[s] for s in symbols if s in dims})
 
 
 def external_files(proto):

@@ -3,37 +3,23 @@
 import datetime
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
 
 import data
+import growth
 import measure
 import ours
 import peers
 import plot
+import sets
 import table
 from workers import Failed
 
 
 def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
-
-
-def find_models(options):
-    """Paths of the models: files and folders as given, by name, those of --only."""
-    paths = []
-    for given in options.models:
-        path = pathlib.Path(given)
-        if path.is_dir():
-            paths += sorted(path.glob("*.onnx"))
-        elif path.is_file():
-            paths.append(path)
-        else:
-            sys.exit(f"scripts/bench: {path} is not there")
-    only = options.only.split(",") if options.only else []
-    return [p for p in paths if not only or any(o in p.stem for o in only)]
 
 
 def cores_for(options, threads):
@@ -70,14 +56,15 @@ def one_line(row, options):
     return ", ".join(words)
 
 
-def run_model(path, threads, options, here, peak, launch, where):
-    row = {"model": path.stem, "threads": threads}
-    folder = options.cache / "work" / f"{path.stem}-{threads}"
+def run_model(name, make, threads, options, here, peak, launch, where):
+    """A row: the model made or found, then its contest; what goes wrong is said in the row."""
+    row = {"model": name, "threads": threads}
+    folder = options.cache / "work" / f"{name}-{threads}"
     try:
-        model = data.read(path, options.dims)
+        model = data.read(make(), options.dims, name)
         contest = measure.Contest(model, threads, cores_for(options, threads), options, here, peak, folder, lambda what: say(f"{where}: {what}"))
         row = contest.run(launch)
-    except (Failed, ValueError, KeyError, OSError, MemoryError) as e:
+    except (Failed, ValueError, KeyError, OSError, MemoryError, subprocess.SubprocessError) as e:
         row["failed"] = f"{type(e).__name__}: {e}" if not isinstance(e, Failed) else str(e)
     finally:
         if not options.keep:
@@ -85,43 +72,63 @@ def run_model(path, threads, options, here, peak, launch, where):
     return row
 
 
-def write_results(report, options):
+def write_files(options, files, text):
+    """The files of --output, and on standard output the table."""
     options.output.mkdir(parents=True, exist_ok=True)
-    text = table.markdown(report)
-    (options.output / "bench.md").write_text(text)
-    (options.output / "bench.json").write_text(json.dumps(report, indent=1))
-    if any(table.ratio(r, report["targets"][0], p) for r in report["rows"] if "failed" not in r for p in report["peers"]):
-        (options.output / "bench.svg").write_text(plot.ratios(report))
+    for name, content in files.items():
+        (options.output / name).write_text(content)
     print(text, end="")
-    say(f"wrote bench.md, bench.json and bench.svg to {options.output}")
+    say(f"wrote {', '.join(files)} to {options.output}")
+
+
+def write_results(report, options):
+    text = table.markdown(report)
+    files = {"bench.md": text, "bench.json": json.dumps(report, indent=1)}
+    if any(table.ratio(r, report["targets"][0], p) for r in report["rows"] if "failed" not in r for p in report["peers"]):
+        files["bench.svg"] = plot.ratios(report)
+    write_files(options, files, text)
+    if options.readme:
+        table.put_between(options.readme, table.readme(report))
+        say(f"wrote the table into {options.readme}")
+
+
+def write_growth(report, options):
+    text = growth.markdown(report)
+    write_files(options, {"growth.md": text, "growth.json": json.dumps(report, indent=1), "growth.svg": growth.picture(report)}, text)
+
+
+def run_models(report, wanted, options, here, launch):
+    """Appends a row for each model and number of threads, as they come."""
+    for threads in options.threads:
+        cores = cores_for(options, threads)
+        if not cores:
+            say(f"no {threads} cores to pin {threads} threads to: left out")
+            continue
+        peak = measure.Peak(options.cache, {min(cores)})
+        try:
+            for i, (name, make) in enumerate(wanted, 1):
+                where = f"[{i}/{len(wanted)}] {name}, {table.thread_text(threads)}"
+                row = run_model(name, make, threads, options, here, peak, launch, where)
+                report["rows"].append(row)
+                say(f"{where}: {one_line(row, options)}")
+        finally:
+            peak.worker.stop()
 
 
 def run(options):
     here = peers.find(options.peers, options.cache)
-    paths = find_models(options)
-    if not paths:
+    wanted = growth.models_of(options) if options.growth else sets.find(options)
+    if not wanted:
         sys.exit("scripts/bench: no models")
     launch = ours.helper("launch", options.cache)
     os.environ["BENCH_CLOCK"] = options.clock           # the workers read it
     report = {"date": datetime.date.today().isoformat(), "machine": machine(options), "targets": options.target, "peers": [p.name for p in here],
               "versions": {p.name: p.version for p in here}, "seconds": options.seconds, "clock": options.clock, "rows": []}
     try:
-        for threads in options.threads:
-            if not cores_for(options, threads):
-                say(f"no {threads} cores to pin {threads} threads to: left out")
-                continue
-            peak = measure.Peak(options.cache, set(list(cores_for(options, threads))[:1]))
-            try:
-                for i, path in enumerate(paths, 1):
-                    where = f"[{i}/{len(paths)}] {path.stem}, {table.thread_text(threads)}"
-                    row = run_model(path, threads, options, here, peak, launch, where)
-                    report["rows"].append(row)
-                    say(f"{where}: {one_line(row, options)}")
-            finally:
-                peak.worker.stop()
+        run_models(report, wanted, options, here, launch)
     except KeyboardInterrupt:
         say("stopped; what is there:")
-    write_results(report, options)
+    (write_growth if options.growth else write_results)(report, options)
     wrong = any(f.get("differs") for r in report["rows"] for n, f in r.get("contestants", {}).items() if n in options.target)
     failed = any("failed" in r or any("failed" in r["contestants"].get(t, {}) for t in options.target) for r in report["rows"])
     return 1 if wrong or failed else 0

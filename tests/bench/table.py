@@ -130,3 +130,50 @@ def markdown(report):
         for line in summary(report, threads):
             lines += [line, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+# ---------------------------------------------------------------- the README's table
+
+BEGIN, END = "<!-- scripts/bench: begin -->", "<!-- scripts/bench: end -->"
+
+
+def readme(report):
+    """One table for all thread counts, narrower: times and ratios, then what one thread says of memory, starts and code."""
+    target, counts, peers = report["targets"][0], threads_of(report), report["peers"]
+    heads = ["model"] + [f"{title(p)} ms, {thread_text(t)} | ratio" if p != target else f"{target} ms, {thread_text(t)}" for t in counts for p in [target, *peers]]
+    heads += ["% of peak", "workspace MB", "RSS MB"] + [f"{title(p)} RSS" for p in peers] + ["first result ms"] + [f"{title(p)} first" for p in peers] + ["burncc s", "cc s", "code KB"]
+    wide = " | ".join(heads)
+    lines = [heading(report), "", f"| {wide} |", "|" + "---|" * (wide.count("|") + 1)]
+    for name in dict.fromkeys(r["model"] for r in report["rows"]):
+        rows = {r["threads"]: r for r in report["rows"] if r["model"] == name and "failed" not in r}
+        if rows:
+            lines.append("| " + " | ".join(readme_cells(name, rows, target, counts, peers)) + " |")
+    for threads in counts:
+        lines += [text for sentence in summary(report, threads) for text in ("", sentence)]
+    return "\n".join(lines)
+
+
+def readme_cells(name, rows, target, counts, peers):
+    cells = [name]
+    for threads in counts:
+        row = rows.get(threads, {"contestants": {}})
+        cells.append(marked(target)(row))
+        for peer in peers:
+            cells += [marked(peer)(row), figure(ratio(row, target, peer))]
+    found = rows[min(rows)]["contestants"]
+    mine, theirs = found.get(target, {}), [found.get(p, {}) for p in peers]
+    share = mine.get("share_of_peak")
+    cells += [figure(share and 100 * share, 2), mega(mine.get("workspace_bytes")), mega(mine.get("rss_bytes")), *(mega(f.get("rss_bytes")) for f in theirs)]
+    cells += [figure(mine.get("cold_ms")), *(figure(f.get("cold_ms")) for f in theirs), figure(mine.get("burncc_s"), 2), figure(mine.get("cc_s"), 2)]
+    text = mine.get("text_bytes")
+    return cells + [figure(text and text / 1e3)]
+
+
+def put_between(path, text):
+    """Replaces what stands between the two markers of a file."""
+    old = path.read_text()
+    before, begin, rest = old.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"scripts/bench: {path} lacks the lines {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
