@@ -32,7 +32,7 @@ static const Function functions[] = {
     { "sqrt", "sqrtf(x[i])", 1, 0.5, sqrt, NULL },
     { "sin", "sinf(x[i])", 1, 2, sin, NULL },
     { "cos", "cosf(x[i])", 1, 2, cos, NULL },
-    { "tan", "tanf(x[i])", 1, 3, tan, NULL },
+    { "tan", "tanf(x[i])", 1, 3.5, tan, NULL },
     { "asin", "asinf(x[i])", 1, 3, asin, NULL },
     { "acos", "acosf(x[i])", 1, 3, acos, NULL },
     { "atan", "atanf(x[i])", 1, 3, atan, NULL },
