@@ -12,8 +12,9 @@ typedef struct Gen {
     Arena *arena;
     const Options *options;
     const char *model;                                  // prefix of every public name
+    int n; const Program *programs;
     const Graph *graph;                                 // of the program being printed
-    Text c, h;                                          // kernels and functions; declarations
+    Text h, data, c, ends;                              // declarations; constants; kernels and run functions; what is there once whatever the targets
     bool descriptor;                                    // some program has the generic `const burn_model`
     bool external;                                      // constants come from a file: run functions take a `weights` pointer
 } Gen;
@@ -33,4 +34,8 @@ void c_kernel(Gen *g, KernelText *t);                   // prints the function a
 void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading
 void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
+// c_targets.c: a file for several targets. `before` stands once at its head, `code` (prelude, kernels, run functions) once for each.
+void c_targets(Gen *g, Text *out, const char *header, const Text *before, const Text *code);
+const char *c_target_suffix(Arena *a, const Target *t);  // of names in a target's own copy; t NULL: in the only one elsewhere
+const char *c_target_test(Arena *a, const Target *t);    // an expression: does the processor have what the target asks for?
 #endif

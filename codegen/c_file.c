@@ -27,29 +27,42 @@ static void print_part(Text *c, const char *file) {
     text_printf(c, "%s\n", body + (*body == '\n'));
 }
 
-static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
-    bool vectors = strstr(g->c.at, "burn_tile") || strstr(g->c.at, "burn_vf") || strstr(g->c.at, "BURN_KERNEL");
-    print_banner(c, g->options);
-    text_printf(c, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n", path_base(header));
-    if (vectors) {
-        if (!g->options->machine.vectors) text_printf(c, "#define BURN_PORTABLE 1\n");
-        print_part(c, "c/vec.h");
+// What the code calls: the vector prelude, files of templates/, functions of expressions.
+static void print_prelude(Gen *g, Text *out, const Text *code) {
+    if (!code->at) return;
+    if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")) {
+        if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
+        print_part(out, "c/vec.h");
     }
     static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
         { "burn_winograd_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
-        if (strstr(g->c.at, parts[i][0])) print_part(c, parts[i][1]);
-    expr_c_helpers(c, g->c.at);
-    if (g->external) weights_print_check(c, g->model, sum, weight_bytes);
-    text_append(c, g->c.at, g->c.n);
+        if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
+    expr_c_helpers(out, code->at);
+}
+
+static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
+    Text before, code;
+    text_init(&before, g->arena); text_init(&code, g->arena);
+    text_printf(&before, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n", path_base(header));
+    print_prelude(g, &code, &g->c);
+    print_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
+    if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);
+    text_append(&before, g->data.at ? g->data.at : "", g->data.n);
+    text_append(&code, g->c.at, g->c.n);
+    print_banner(c, g->options);
+    if (g->options->machine.n_parts) { c_targets(g, c, header, &before, &code); return; }
+    text_append(c, before.at, before.n);
+    text_append(c, code.at, code.n);
+    text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
 }
 
 bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
-    Gen g = { .arena = a, .options = o, .model = model };
+    Gen g = { .arena = a, .options = o, .model = model, .n = n, .programs = programs };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
-    text_init(&g.c, a); text_init(&g.h, a); text_init(&out[0], a); text_init(&out[1], a);
+    text_init(&g.c, a); text_init(&g.h, a); text_init(&g.data, a); text_init(&g.ends, a); text_init(&out[0], a); text_init(&out[1], a);
     int64_t weight_bytes = programs[0].plan->weight_bytes;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = n == 1 && weight_bytes > o->embed_limit;

@@ -105,31 +105,44 @@ static bool group_written(const Graph *gr, const char *group) {
     return false;
 }
 
-static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool outputs, Separator *sep) {
+// `typed`: as parameters, else as the arguments of a call.
+static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool outputs, bool typed, Separator *sep) {
     int n = outputs ? gr->outputs.n : gr->inputs.n;
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
-        if (by_value(v)) text_printf(out, "%s%s %s", next(sep), expr_c_storage(v->type.dtype), e->name[i]);
-        else if (v->group) {
+        const char *name = e->name[i], *type = "", *extent = "";
+        if (v->group && !by_value(v)) {
             if (group_seen(gr, i, outputs, v->group)) continue;
-            text_printf(out, "%s%s%s_%s *%s", next(sep), group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group), group_param(g->arena, v->group));
-        } else text_printf(out, "%s%s%s %s%s%s", next(sep), outputs ? "" : "const ", expr_c_storage(v->type.dtype), type_is_static(&v->type) ? "" : "*", e->name[i], extent_text(g->arena, &v->type));
-        if (outputs && is_measured(gr, &v->type)) text_printf(out, "%sint64_t %s_shape[%d]", next(sep), e->name[i], v->type.rank);
+            name = group_param(g->arena, v->group);
+            type = arena_printf(g->arena, "%s%s_%s *", group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group));
+        } else if (by_value(v)) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
+        else {
+            type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", expr_c_storage(v->type.dtype), type_is_static(&v->type) ? "" : "*");
+            extent = extent_text(g->arena, &v->type);
+        }
+        text_printf(out, "%s%s%s%s", next(sep), typed ? type : "", name, typed ? extent : "");
+        if (!outputs || !is_measured(gr, &v->type)) continue;
+        if (typed) text_printf(out, "%sint64_t %s_shape[%d]", next(sep), name, v->type.rank);
+        else text_printf(out, "%s%s_shape", next(sep), name);
     }
 }
 
 // Every model that a descriptor drives has a workspace; other programs only if they need one.
 static bool has_workspace(const Program *p) { return p->descriptor || p->plan->work_bytes > 0; }
 
-static void print_signature(Gen *g, Text *out, const Program *p, const Ends *in, const Ends *outs) {
+static void print_parameters(Gen *g, Text *out, const Program *p, const Ends *in, const Ends *outs, bool typed) {
     Separator sep = { "" };
-    text_printf(out, "int %s(", p->name);
-    if (has_workspace(p)) text_printf(out, "%s%s_workspace *ws", next(&sep), p->name_of_workspace);
-    if (g->external) text_printf(out, "%sconst void *weights", next(&sep));
+    if (has_workspace(p)) text_printf(out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
+    if (g->external) text_printf(out, "%s%sweights", next(&sep), typed ? "const void *" : "");
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
-    for (int i = 0; i < sizes.n; i++) text_printf(out, "%sint64_t %s", next(&sep), symbol_at(p->plan->graph, sizes.at[i])->c_name);
-    print_ends(g, out, p->plan->graph, in, false, &sep);
-    print_ends(g, out, p->plan->graph, outs, true, &sep);
+    for (int i = 0; i < sizes.n; i++) text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "", symbol_at(p->plan->graph, sizes.at[i])->c_name);
+    print_ends(g, out, p->plan->graph, in, false, typed, &sep);
+    print_ends(g, out, p->plan->graph, outs, true, typed, &sep);
+}
+
+static void print_signature(Gen *g, Text *out, const Program *p, const char *name, const Ends *in, const Ends *outs) {
+    text_printf(out, "int %s(", name);
+    print_parameters(g, out, p, in, outs, true);
     text_printf(out, ")");
 }
 
@@ -372,16 +385,39 @@ static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *o
     }
 }
 
+static void print_copy_call(Gen *g, const Program *p, const Target *t, const Ends *in, const Ends *outs) {
+    text_printf(&g->ends, "return %s_on%s(", p->name, c_target_suffix(g->arena, t));
+    print_parameters(g, &g->ends, p, in, outs, false);
+    text_printf(&g->ends, ");\n");
+}
+
+// The function that users call, where there are several targets: the widest that the processor has. The compiler's library keeps what it has
+// in memory, so this costs a few loads.
+static void print_choice(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
+    const Target *all = &g->options->machine;
+    print_signature(g, &g->ends, p, p->name, in, outs);
+    text_printf(&g->ends, "\n{\n#if BURN_SEVERAL\n");
+    for (int i = all->n_parts - 1; i >= 0; i--) {
+        text_printf(&g->ends, "    if (%s)\n        ", c_target_test(g->arena, all->parts[i]));
+        print_copy_call(g, p, all->parts[i], in, outs);
+    }
+    text_printf(&g->ends, "    return -7; /* BURN_ENODEV */\n#else\n    ");
+    print_copy_call(g, p, NULL, in, outs);
+    text_printf(&g->ends, "#endif\n}\n\n");
+}
+
 static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     Run r = { .g = g, .p = p, .in = in, .outs = outs };
     const Graph *root = graph_root(p->plan->graph);
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
+    const bool several = g->options->machine.n_parts > 0;
     text_init(&r.body, g->arena);
     r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
     for (int i = 0; i < sizes.n; i++) r.known[sizes.at[i]] = true;
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
-    print_signature(g, &g->c, p, in, outs);
+    if (several) text_printf(&g->c, "static ");
+    print_signature(g, &g->c, p, several ? arena_printf(g->arena, "%s_on", p->name) : p->name, in, outs);
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
     const Buffer *pool = p->plan->strings;
@@ -390,18 +426,19 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     if (r.body.n && strstr(r.body.at, "constants + ")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     text_printf(&g->c, "    return 0;\n}\n\n");
+    if (several) print_choice(g, p, in, outs);
 }
 
 // ---------------------------------------------------------------- the generic descriptor
 static const char *info_dims(Gen *g, const Program *p, const Type *t, const char *name, bool least) {
     const Graph *gr = p->plan->graph;
     if (t->rank == 0 || (least && type_is_static(t))) return "(const int64_t *)0";
-    text_printf(&g->c, "static const int64_t %s[] = {", name);
+    text_printf(&g->ends, "static const int64_t %s[] = {", name);
     for (int j = 0; j < t->rank; j++) {
         int64_t low = dim_lower(gr, t->dim[j]);
-        text_printf(&g->c, "%s%lld", j ? ", " : "", (long long)(!least ? dim_upper(gr, t->dim[j]) : low < 0 ? 0 : low));
+        text_printf(&g->ends, "%s%lld", j ? ", " : "", (long long)(!least ? dim_upper(gr, t->dim[j]) : low < 0 ? 0 : low));
     }
-    text_printf(&g->c, "};\n");
+    text_printf(&g->ends, "};\n");
     return name;
 }
 
@@ -418,7 +455,7 @@ static void print_infos(Gen *g, const Program *p, bool outputs) {
         const char *least = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_least", p->name, side, i), true);
         text_printf(&rows, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld, %s},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes_upper(gr, t), least);
     }
-    text_printf(&g->c, "static const burn_tensor_info %s_%ss[] = {\n%s};\n", p->name, side, rows.at);
+    text_printf(&g->ends, "static const burn_tensor_info %s_%ss[] = {\n%s};\n", p->name, side, rows.at);
 }
 
 // Sizes are those of the first input that has the symbol for a dimension and brings its shape; else the upper bounds.
@@ -427,25 +464,25 @@ static void print_given_sizes(Gen *g, const Graph *gr) {
     for (int i = 0; i < sizes.n; i++) {
         const Symbol *s = symbol_at(gr, sizes.at[i]);
         const Dim self = dim_symbol(graph_root(gr), s->name);
-        text_printf(&g->c, "    int64_t %s = %lld;\n", s->c_name, (long long)s->hi);
+        text_printf(&g->ends, "    int64_t %s = %lld;\n", s->c_name, (long long)s->hi);
         for (int j = gr->inputs.n - 1; j >= 0; j--)
             for (int k = 0; k < gr->inputs.at[j]->type.rank; k++)
-                if (gr->inputs.at[j]->type.dim[k] == self) text_printf(&g->c, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, s->c_name, j, k);
+                if (gr->inputs.at[j]->type.dim[k] == self) text_printf(&g->ends, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, s->c_name, j, k);
     }
     for (int i = 0; i < sizes.n; i++) {
-        text_printf(&g->c, "    ");
-        print_bounds(&g->c, symbol_at(gr, sizes.at[i]));
+        text_printf(&g->ends, "    ");
+        print_bounds(&g->ends, symbol_at(gr, sizes.at[i]));
     }
 }
 
 static void print_buffer_check(Gen *g, const Graph *gr, const Type *t, const char *side, int i, bool output) {
     const char *bytes = output && is_measured(gr, t) ? arena_printf(g->arena, "%lld", (long long)type_bytes_upper(gr, t)) : bytes_text(g->arena, gr, t);
     const char *cast = type_is_static(t) ? "" : "(size_t)";
-    text_printf(&g->c, "    if (!%s[%d].data || %s[%d].bytes < %s%s) return -1; /* BURN_EINVAL */\n", side, i, side, i, cast, *cast ? arena_printf(g->arena, "(%s)", bytes) : bytes);
+    text_printf(&g->ends, "    if (!%s[%d].data || %s[%d].bytes < %s%s) return -1; /* BURN_EINVAL */\n", side, i, side, i, cast, *cast ? arena_printf(g->arena, "(%s)", bytes) : bytes);
     if (output || !t->rank) return;
-    text_printf(&g->c, "    if (inputs[%d].shape && (", i);
-    for (int j = 0; j < t->rank; j++) text_printf(&g->c, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, dim_c_text(g->arena, gr, t->dim[j]));
-    text_printf(&g->c, ")) return -1; /* BURN_EINVAL */\n");
+    text_printf(&g->ends, "    if (inputs[%d].shape && (", i);
+    for (int j = 0; j < t->rank; j++) text_printf(&g->ends, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, dim_c_text(g->arena, gr, t->dim[j]));
+    text_printf(&g->ends, ")) return -1; /* BURN_EINVAL */\n");
 }
 
 static bool all_static(const Graph *gr) {
@@ -458,14 +495,14 @@ static void print_generic_checks(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     bool fixed = all_static(gr);
     if (!fixed) {
-        text_printf(&g->c, "    if (%s%s%s) return -1; /* BURN_EINVAL */\n", gr->inputs.n ? "!inputs" : "", gr->inputs.n && gr->outputs.n ? " || " : "", gr->outputs.n ? "!outputs" : "");
+        text_printf(&g->ends, "    if (%s%s%s) return -1; /* BURN_EINVAL */\n", gr->inputs.n ? "!inputs" : "", gr->inputs.n && gr->outputs.n ? " || " : "", gr->outputs.n ? "!outputs" : "");
         print_given_sizes(g, gr);
     }
     for (int side = 0; side < 2; side++) {
         int n = side ? gr->outputs.n : gr->inputs.n;
         const char *name = side ? "output" : "input";
-        if (!n) text_printf(&g->c, "    (void)%ss;\n", name);
-        else if (fixed) text_printf(&g->c, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
+        if (!n) text_printf(&g->ends, "    (void)%ss;\n", name);
+        else if (fixed) text_printf(&g->ends, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
         else for (int i = 0; i < n; i++) print_buffer_check(g, gr, &(side ? gr->outputs.at[i] : gr->inputs.at[i])->type, side ? "outputs" : "inputs", i, side);
     }
 }
@@ -475,35 +512,35 @@ static void print_generic_call(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     const Sizes sizes = parameter_sizes(g->arena, gr);
     for (int i = 0; i < gr->outputs.n; i++)
-        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->c, "    int64_t shape%d[%d];\n", i, gr->outputs.at[i]->type.rank);
-    text_printf(&g->c, "    const int code = %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
-    for (int i = 0; i < sizes.n; i++) text_printf(&g->c, ", %s", symbol_at(gr, sizes.at[i])->c_name);
-    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->c, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
+        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->ends, "    int64_t shape%d[%d];\n", i, gr->outputs.at[i]->type.rank);
+    text_printf(&g->ends, "    const int code = %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
+    for (int i = 0; i < sizes.n; i++) text_printf(&g->ends, ", %s", symbol_at(gr, sizes.at[i])->c_name);
+    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->ends, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
     for (int i = 0; i < gr->outputs.n; i++) {
-        text_printf(&g->c, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
-        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->c, ", shape%d", i);
+        text_printf(&g->ends, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
+        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->ends, ", shape%d", i);
     }
-    text_printf(&g->c, ");\n");
+    text_printf(&g->ends, ");\n");
     for (int i = 0; i < gr->outputs.n; i++) {
         const Type *t = &gr->outputs.at[i]->type;
         bool measured = is_measured(gr, t);
         if (!t->rank) continue;
-        text_printf(&g->c, "    if (outputs[%d].shape) {\n", i);
-        for (int j = 0; j < t->rank; j++) text_printf(&g->c, "        outputs[%d].shape[%d] = %s;\n", i, j, measured ? arena_printf(g->arena, "code ? 0 : shape%d[%d]", i, j) : dim_c_text(g->arena, gr, t->dim[j]));
-        text_printf(&g->c, "    }\n");
+        text_printf(&g->ends, "    if (outputs[%d].shape) {\n", i);
+        for (int j = 0; j < t->rank; j++) text_printf(&g->ends, "        outputs[%d].shape[%d] = %s;\n", i, j, measured ? arena_printf(g->arena, "code ? 0 : shape%d[%d]", i, j) : dim_c_text(g->arena, gr, t->dim[j]));
+        text_printf(&g->ends, "    }\n");
     }
-    text_printf(&g->c, "    return code;\n}\n\n");
+    text_printf(&g->ends, "    return code;\n}\n\n");
 }
 
 static void print_descriptor(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     print_infos(g, p, false);
     print_infos(g, p, true);
-    text_printf(&g->c, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name);
-    if (!g->external) text_printf(&g->c, "    (void)weights;\n");
+    text_printf(&g->ends, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name);
+    if (!g->external) text_printf(&g->ends, "    (void)weights;\n");
     print_generic_checks(g, p);
     print_generic_call(g, p);
-    text_printf(&g->c, "const burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
+    text_printf(&g->ends, "const burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
         gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0", gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
         p->name_of_workspace, g->external ? (long long)p->plan->weight_bytes + WEIGHTS_HEADER : 0LL, p->name);
 }
@@ -534,8 +571,9 @@ static const char *limits_text(Arena *a, const Plan *plan) {
     const char *image = reads_formats(plan) ? ", -6 (BURN_EFORMAT) when\n * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" : "";
     const char *sizes = has_sizes(plan) ? "a size is out of its bounds" : "", *strings = "";
     if (plan->strings) strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes, their zero bytes included", (long long)plan->strings->bytes);
+    const char *older = plan->options->machine.n_parts ? arena_printf(a, ", -7 (BURN_ENODEV) when\n * the processor is older than %s", plan->options->machine.parts[0]->name) : "";
     const char *limits = *sizes || *strings ? arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) : "";
-    return arena_printf(a, "%s%s", limits, image);
+    return arena_printf(a, "%s%s%s", limits, image, older);
 }
 
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
@@ -559,7 +597,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
     bundles_print(h, gr, in->name, outs->name);
     if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
     text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", limits_text(g->arena, p->plan));
-    print_signature(g, h, p, in, outs);
+    print_signature(g, h, p, p->name, in, outs);
     text_printf(h, ";\n\n");
 }
 
@@ -586,11 +624,11 @@ void c_program(Gen *g, const Program *p) {
     for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];
         if (b->place != PLACE_WEIGHT || (g->external && weights_in_file(b))) continue;
-        text_printf(&g->c, "/* ");
-        c_comment(&g->c, b->value->name ? b->value->name : "constant");
-        text_printf(&g->c, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
-        weights_print_array(&g->c, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
-        text_printf(&g->c, "\n");
+        text_printf(&g->data, "/* ");
+        c_comment(&g->data, b->value->name ? b->value->name : "constant");
+        text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
+        weights_print_array(&g->data, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
+        text_printf(&g->data, "\n");
     }
     print_kernels(g, p, plan);
     declare(g, p, &in, &outs);

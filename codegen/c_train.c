@@ -24,12 +24,12 @@ static void print_initial(Gen *g, const Training *t) {
         const Parameter *p = &t->params.at[i];
         Value v = { .type = p->type };
         Buffer b = { .place = PLACE_WEIGHT, .value = &v, .data = p->initial->data, .bytes = type_bytes(&p->type) };
-        weights_print_array(&g->c, &b, arena_printf(g->arena, "%s_initial_%s", g->model, p->field));
+        weights_print_array(&g->ends, &b, arena_printf(g->arena, "%s_initial_%s", g->model, p->field));
     }
-    text_printf(&g->c, "\nvoid %s_params_init(%s_params *params)\n{\n", g->model, g->model);
+    text_printf(&g->ends, "\nvoid %s_params_init(%s_params *params)\n{\n", g->model, g->model);
     for (int i = 0; i < t->params.n; i++)
-        text_printf(&g->c, "    memcpy(params->%s, %s_initial_%s, sizeof params->%s);\n", t->params.at[i].field, g->model, t->params.at[i].field, t->params.at[i].field);
-    text_printf(&g->c, "}\n\n");
+        text_printf(&g->ends, "    memcpy(params->%s, %s_initial_%s, sizeof params->%s);\n", t->params.at[i].field, g->model, t->params.at[i].field, t->params.at[i].field);
+    text_printf(&g->ends, "}\n\n");
     text_printf(&g->h, "/* The model's own weights, the start of fine-tuning. */\nvoid %s_params_init(%s_params *params);\n\n", g->model, g->model);
 }
 
@@ -48,20 +48,20 @@ static const char *json_name(Arena *a, const char *s) {
 }
 
 static void print_fields(Gen *g, const char *type, int n, const Parameter *at) {
-    text_printf(&g->c, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
+    text_printf(&g->ends, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
     for (int i = 0; i < n; i++) {
-        text_printf(&g->c, "    {\"%s\", \"%s\", \"[", c_string(g->arena, json_name(g->arena, at[i].name)), json_dtype(at[i].type.dtype));
-        for (int j = 0; j < at[i].type.rank; j++) text_printf(&g->c, "%s%lld", j ? "," : "", (long long)at[i].type.dim[j]);
-        text_printf(&g->c, "]\", offsetof(%s_%s, %s), %lld},\n", g->model, type, at[i].field, (long long)type_bytes(&at[i].type));
+        text_printf(&g->ends, "    {\"%s\", \"%s\", \"[", c_string(g->arena, json_name(g->arena, at[i].name)), json_dtype(at[i].type.dtype));
+        for (int j = 0; j < at[i].type.rank; j++) text_printf(&g->ends, "%s%lld", j ? "," : "", (long long)at[i].type.dim[j]);
+        text_printf(&g->ends, "]\", offsetof(%s_%s, %s), %lld},\n", g->model, type, at[i].field, (long long)type_bytes(&at[i].type));
     }
-    text_printf(&g->c, "};\n\n");
+    text_printf(&g->ends, "};\n\n");
 }
 
 static void print_io(Gen *g, const char *type, int n, const Parameter *at) {
     if (!n) return;
     print_fields(g, type, n, at);
-    text_printf(&g->c, "int %s_%s_save(const %s_%s *%s, const char *path)\n{\n    return burn_params_save(path, %s, %s_%s_fields, %d);\n}\n\n", g->model, type, g->model, type, type, type, g->model, type, n);
-    text_printf(&g->c, "int %s_%s_load(%s_%s *%s, const char *path)\n{\n    uint64_t at[%d];\n    return burn_params_load(path, %s, %s_%s_fields, %d, at);\n}\n\n", g->model, type, g->model, type, type, n, type, g->model, type, n);
+    text_printf(&g->ends, "int %s_%s_save(const %s_%s *%s, const char *path)\n{\n    return burn_params_save(path, %s, %s_%s_fields, %d);\n}\n\n", g->model, type, g->model, type, type, type, g->model, type, n);
+    text_printf(&g->ends, "int %s_%s_load(%s_%s *%s, const char *path)\n{\n    uint64_t at[%d];\n    return burn_params_load(path, %s, %s_%s_fields, %d, at);\n}\n\n", g->model, type, g->model, type, type, n, type, g->model, type, n);
     text_printf(&g->h, "/* As a .safetensors file under the model's tensor names. 0, -1 (BURN_EINVAL), -3 (BURN_EIO: errno says why), -6 (BURN_EFORMAT: a tensor\n"
         " * is missing or has another type or shape). */\nint %s_%s_save(const %s_%s *%s, const char *path);\nint %s_%s_load(%s_%s *%s, const char *path);\n\n",
         g->model, type, g->model, type, type, g->model, type, g->model, type, type);

@@ -88,8 +88,8 @@ bool check_c(Arena *a, const char *path, const Options *o) {
     const char *flags[] = { "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-x", "c", "-std=c99", NULL };
     int n = (int)COUNT(flags) - 1;
     const char *header = arena_printf(a, "%.*s.h", (int)(strlen(path) - 2), path);
-    bool named = strncmp(o->target, "x86-64-", 7) == 0, native = strcmp(o->target, "native") == 0;
-    if (named || native) flags[n++] = arena_printf(a, "-march=%s", o->target);
+    bool x86 = o->machine.arch && !strcmp(o->machine.arch, "x86-64");     // what libclang is told of others, it may not know
+    if (x86 || o->machine.native) flags[n++] = arena_printf(a, "-march=%s", o->target);
     bool ok = parse(a, path, flags, n);
     flags[6] = "c++";
     flags[7] = "-std=c++11";

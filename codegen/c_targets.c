@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// One file for several targets (--target x86-64-v2,x86-64-v3): the code once in text, compiled once for each.
+//
+// In: what stands once in the file, and the code (prelude, kernels, run functions). Out: a file that includes itself,
+//
+//   #if !defined(BURN_TARGET)                  constants, then for each target
+//   #pragma GCC target("avx2,fma")             ... a region in which the compiler may use what the target has,
+//   #define BURN_TARGET _x86_64_v3             ... the suffix of all names in it, and the vectors of the prelude,
+//   #include "model.c"                         ... and the code; last the functions that users call
+//   #else
+//   #define model_conv1 BURN_NAME(model_conv1) the code, whose names become model_conv1_x86_64_v3
+//   #endif
+//
+// Which names those are is read off the code: the prelude's (burn_), kernels' and run functions', unless what stands once has them too.
+#include "c.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct Names { StrMap *known; VEC(const char *) list; } Names;
+
+static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+// What comes after a comment or a literal that begins at s; s itself when none does.
+static const char *skip_opaque(const char *s) {
+    if (s[0] == '/' && s[1] == '*') {
+        const char *end = strstr(s + 2, "*/");
+        return end ? end + 2 : s + strlen(s);
+    }
+    if (s[0] == '/' && s[1] == '/') return s + strcspn(s, "\n");
+    if (*s != '"' && *s != '\'') return s;
+    const char *end = s + 1;
+    while (*end && *end != *s) end += *end == '\\' && end[1] ? 2 : 1;
+    return *end ? end + 1 : end;
+}
+
+// Calls found() for every identifier of a C text outside comments and literals.
+static void each_name(const char *s, void (*found)(void *ctx, const char *name, size_t n), void *ctx) {
+    while (s && *s) {
+        const char *after = skip_opaque(s);
+        size_t n = 0;
+        while (is_letter(s[n])) n++;
+        if (after == s && n && !isdigit((unsigned char)*s)) found(ctx, s, n);
+        s = after > s ? after : s + (n ? n : 1);
+    }
+}
+
+typedef struct Collect {
+    Gen *gen;
+    const char **run_prefix, **kernel_prefix;           // model_run_, model_k: of each program
+    Names shared, own, macros;
+} Collect;
+
+static bool add(Arena *a, Names *to, const char *name, size_t n) {
+    const char *copy = arena_strndup(a, name, n);
+    if (strmap_get(to->known, copy)) return false;
+    strmap_put(to->known, copy, to);
+    VEC_PUSH(a, to->list, copy);
+    return true;
+}
+
+static void found_shared(void *ctx, const char *name, size_t n) {
+    Collect *c = ctx;
+    add(c->gen->arena, &c->shared, name, n);
+}
+
+static bool begins(const char *name, size_t n, const char *with) { return n > strlen(with) && !memcmp(name, with, strlen(with)); }
+
+static void found_own(void *ctx, const char *name, size_t n) {
+    Collect *c = ctx;
+    bool ours = begins(name, n, "burn_");
+    for (int i = 0; i < c->gen->n && !ours; i++)
+        ours = begins(name, n, c->run_prefix[i]) || begins(name, n, c->kernel_prefix[i]);
+    if (ours && !strmap_get(c->shared.known, arena_strndup(c->gen->arena, name, n))) add(c->gen->arena, &c->own, name, n);
+}
+
+static void collect_macros(Collect *c, const char *code) {
+    static const char define[] = "#define ";
+    for (const char *s = code; (s = strstr(s, define));) {
+        s += sizeof define - 1;
+        size_t n = 0;
+        while (is_letter(s[n])) n++;
+        add(c->gen->arena, &c->macros, s, n);
+    }
+}
+
+const char *c_target_suffix(Arena *a, const Target *t) {
+    char *s = arena_printf(a, "_%s", t ? t->name : "any");
+    for (char *c = s; *c; c++)
+        if (!is_letter(*c)) *c = '_';
+    return s;
+}
+
+const char *c_target_test(Arena *a, const Target *t) {
+    Text out;
+    text_init(&out, a);
+    for (const char *s = t->features; *s; s += strspn(s, ",")) {
+        size_t n = strcspn(s, ",");
+        text_printf(&out, "%s__builtin_cpu_supports(\"%.*s\")", out.n ? " && " : "", (int)n, s);
+        s += n;
+    }
+    return out.at;
+}
+
+// clang has no pragma of gcc's kind, and its attribute leaves the machine's macros as they are: so the prelude is told the vectors here.
+static void print_copy(Gen *g, Text *out, const char *file, const Target *t) {
+    text_printf(out, "#if defined(__clang__)\n#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n", t->features);
+    text_printf(out, "#else\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n", t->features);
+    text_printf(out, "#define BURN_TARGET %s\n#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS %d\n#include \"%s\"\n", c_target_suffix(g->arena, t), t->lanes, t->registers >= 32, file);
+    text_printf(out, "#if defined(__clang__)\n#pragma clang attribute pop\n#else\n#pragma GCC pop_options\n#endif\n\n");
+}
+
+void c_targets(Gen *g, Text *out, const char *header, const Text *before, const Text *code) {
+    const Target *all = &g->options->machine;
+    const char *file = path_base(path_swap(g->arena, header, ".c"));
+    Collect c = { .gen = g, .shared.known = strmap_new(g->arena), .own.known = strmap_new(g->arena), .macros.known = strmap_new(g->arena) };
+    c.run_prefix = NEW_ARRAY(g->arena, const char *, 2 * g->n);
+    c.kernel_prefix = c.run_prefix + g->n;
+    for (int i = 0; i < g->n; i++) {
+        c.run_prefix[i] = arena_printf(g->arena, "%s_", g->programs[i].name);
+        c.kernel_prefix[i] = arena_printf(g->arena, "%s_k", g->programs[i].name_of_workspace);
+    }
+    const char *const once[] = { g->h.at, before->at, g->ends.at, burn_types(g->arena, "burn-model-types") };
+    for (size_t i = 0; i < COUNT(once); i++) each_name(once[i], found_shared, &c);
+    each_name(code->at, found_own, &c);
+    collect_macros(&c, code->at);
+
+    text_printf(out, "/* The code of this file, after its #else, is compiled once for each of %s:\n * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n", all->name, file);
+    text_printf(out, "#if !defined(BURN_TARGET)\n");
+    text_append(out, before->at, before->n);
+    text_printf(out, "#define BURN_NAME_JOIN(name, suffix) name##suffix\n#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
+    text_printf(out, "#if defined(__GNUC__) && defined(__x86_64__)\n#define BURN_SEVERAL 1\n");
+    for (int i = 0; i < all->n_parts; i++) print_copy(g, out, file, all->parts[i]);
+    text_printf(out, "#else\n#define BURN_SEVERAL 0\n#define BURN_TARGET %s\n#include \"%s\"\n#endif\n\n", c_target_suffix(g->arena, NULL), file);
+    text_append(out, g->ends.at, g->ends.n);
+    text_printf(out, "#else /* the code, for BURN_TARGET */\n");
+    for (int i = 0; i < c.own.list.n; i++) text_printf(out, "#define %s BURN_NAME(%s)\n", c.own.list.at[i], c.own.list.at[i]);
+    text_printf(out, "\n");
+    text_append(out, code->at, code->n);
+    for (int i = 0; i < c.macros.list.n; i++) text_printf(out, "#undef %s\n", c.macros.list.at[i]);
+    for (int i = 0; i < c.own.list.n; i++) text_printf(out, "#undef %s\n", c.own.list.at[i]);
+    text_printf(out, "#undef BURN_TARGET\n#undef BURN_VF_LANES\n#undef BURN_MANY_REGISTERS\n#endif\n");
+}
