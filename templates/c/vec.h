@@ -32,7 +32,7 @@
 #define BURN_INLINE static inline
 #endif
 #elif defined(__clang__)
-#if defined(__AVX512F__)
+#if defined(BURN_VF_LANES) ? BURN_VF_LANES == 16 : defined(__AVX512F__)
 #define BURN_KERNEL __attribute__((min_vector_width(512)))
 #else
 #define BURN_KERNEL
@@ -61,6 +61,7 @@
 #define BURN_VF_LANES 4
 #endif
 #define BURN_MANY_REGISTERS 1
+#elif defined(BURN_VF_LANES) /* and BURN_MANY_REGISTERS: a file for several targets gives both */
 #elif defined(__AVX512F__)
 #define BURN_VF_LANES 16
 #define BURN_MANY_REGISTERS 1
