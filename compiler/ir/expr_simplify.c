@@ -2,9 +2,9 @@
 // Exact simplification of scalar operations on values (indices: expr_index.c).
 //
 // In: an operation and its operands, already simplified. Out: an expression with the same value for every input, or NULL. Exact means equal in
-// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). Two rules round
-// differently by at most one ulp and pay for it many times over: small constant powers become products, and pow(x, 0.5) is sqrt(x),
-// which differs from it at -0 and -infinity alone.
+// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). One rule rounds
+// differently, by at most three ulp, and pays for it many times over: a power that is a small multiple of 1/4 becomes products and square
+// roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))). At -0 and -infinity the roots are -0 and NaN.
 #include "ir/expr.h"
 
 #include <math.h>
@@ -46,22 +46,31 @@ Expr *simplify_unary(ExprPool *p, EOp op, Expr *x) {
 
 // ---- floats
 
+static Expr *root(ExprPool *p, Expr *x) { return expr_unary(p, E_Sqrt, x); }
+static Expr *times(ExprPool *p, Expr *x, Expr *y) { return x && y ? mul(p, x, y) : x ? x : y; }      // NULL is 1
+
+// x^(n/4), n > 0. Below 1 a negative power is the reciprocal of the positive one, above it a product of powers of the reciprocal: neither
+// leaves the range before the result does.
+static Expr *power_of_quarters(ExprPool *p, Expr *x, int n, bool negative) {
+    Expr *one = negative ? expr_const_f(p, x->dtype, 1) : NULL, *whole = NULL, *roots = NULL, *base = negative && n >= 4 ? expr_binary(p, E_Div, one, x) : x;
+    Expr *square = n >= 8 ? mul(p, base, base) : NULL;
+    if (n & 2) roots = root(p, x);
+    if (n & 1) roots = times(p, roots, root(p, root(p, x)));
+    if (n >= 16) whole = mul(p, square, square);
+    else if (n >= 8) whole = times(p, square, n >= 12 ? base : NULL);
+    else if (n >= 4) whole = base;
+    if (!negative || !roots) return times(p, whole, roots);
+    return expr_binary(p, E_Div, whole ? whole : one, roots);
+}
+
 static Expr *simplify_pow(ExprPool *p, Expr *x, const Expr *y) {
     if (!is_const(y)) return NULL;
-    bool is_float = dtype_is_float(x->dtype);
-    double k = is_float ? y->c.f : (double)y->c.i;
-    Expr *square = k == 2 || k == 3 || k == 4 ? mul(p, x, x) : NULL;
+    double k = dtype_is_float(x->dtype) ? y->c.f : (double)y->c.i, quarters = fabs(k) * 4;
     if (k == 0) return expr_const_i(p, x->dtype, 1);
-    if (k == 1) return x;
-    if (k == 2) return square;
-    if (k == 3) return mul(p, square, x);
-    if (k == 4) return mul(p, square, square);
-    if (!is_float) return NULL;
-    Expr *one = expr_const_f(p, x->dtype, 1);
-    if (k == 0.5) return expr_unary(p, E_Sqrt, x);
-    if (k == -0.5) return expr_binary(p, E_Div, one, expr_unary(p, E_Sqrt, x));
-    if (k == -1) return expr_binary(p, E_Div, one, x);
-    return NULL;
+    if (!dtype_is_float(x->dtype)) return k == 1 || k == 2 || k == 3 || k == 4 ? power_of_quarters(p, x, (int)quarters, false) : NULL;
+    bool roots = floor(k) != k;
+    if (floor(quarters) != quarters || quarters > (k < 0 ? 11 : roots ? 15 : 16)) return NULL;
+    return power_of_quarters(p, x, (int)quarters, k < 0);
 }
 
 static Expr *simplify_product(ExprPool *p, Expr *x, Expr *y) {

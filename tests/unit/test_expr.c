@@ -139,6 +139,12 @@ static void simplifies_exactly(void **state) {
     check("-x * 2", "x * -2");
     check("--x", "x");
     check("pow(x, 2)", "x * x");
+    check("pow(x, 0.75)", "t0 = sqrt(x); t0 * sqrt(t0)");
+    check("pow(x, -0.75)", "t0 = sqrt(x); 1 / (t0 * sqrt(t0))");
+    check("pow(x, 2.5)", "x * x * sqrt(x)");
+    check("pow(x, -2)", "t0 = 1 / x; t0 * t0");
+    check("pow(x, -1.5)", "1 / x / sqrt(x)");
+    check("pow(x, 0.3)", "pow(x, 0.3)");
     check("max(x, x)", "x");
     check("!(n < 3)", "3 <= a4");
     check("!!b", "w");

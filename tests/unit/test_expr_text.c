@@ -42,7 +42,7 @@ static void add_operations(DType d) {
 static void add_nested(void) {
     static const char *const text[] = { "x < 0 ? 0.01 * x : x", "0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)))", "x - (y - x) - (x + y) * (x - y)",
                                         "x * tanh(softplus(x))", "(x < y || x > 2) && y < 1 && !isnan(x)", "x < 0 ? (y < 0 ? 1 : 2) : (y < 0 ? x * 3 : 4)", "max(min(x, 6), 0) / 6",
-                                        "-(x + y) * -y", "i8(i32(x)) + 100" };
+                                        "-(x + y) * -y", "i8(i32(x)) + 100", "pow(abs(x), -0.75)", "pow(abs(x), 2.25)", "pow(abs(x), -2.75)" };
     const char *names[] = { "x", "y" }, *error = NULL;
     Expr *bound[] = { expr_arg(pool, 0, DT_F32), expr_arg(pool, 1, DT_F32) };
     for (size_t i = 0; i < COUNT(text); i++) {
