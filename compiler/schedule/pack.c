@@ -49,3 +49,55 @@ void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t mr, float *d
                 dst[((k * panels + o / mr) * ic + c) * mr + o % mr] = (float)sum;
             }
 }
+
+size_t pack_conv_last_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr)
+{
+    return groups / merge * pack_gemm_b_floats(merge * oc, merge * ic * taps, nr);
+}
+
+void pack_conv_last_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst)
+{
+    for (size_t g = 0; g < groups; g += merge)
+        for (size_t o0 = 0; o0 < merge * oc; o0 += nr)
+            for (size_t t = 0; t < taps; t++)
+                for (size_t c = 0; c < merge * ic; c++)
+                    for (size_t o = o0; o < o0 + nr; o++)
+                        *dst++ = o < merge * oc && o / oc == c / ic ? src[((g * oc + o) * ic + c % ic) * taps + t] : 0.0f;
+}
+
+size_t pack_conv_last_dw_w_floats(size_t channels, size_t mult, size_t taps)
+{
+    return mult * taps * ((channels + 15) / 16 * 16);
+}
+
+void pack_conv_last_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst)
+{
+    for (size_t m = 0; m < mult; m++)
+        for (size_t t = 0; t < taps; t++)
+            for (size_t c = 0; c < (channels + 15) / 16 * 16; c++)
+                *dst++ = c < channels || 16 % channels == 0 ? src[(c % channels * mult + m) * taps + t] : 0.0f;
+}
+
+size_t pack_winograd_last_w_floats(size_t oc, size_t ic, size_t t, size_t nr)
+{
+    return (t + 2) * (t + 2) * pack_gemm_b_floats(oc, ic, nr);
+}
+
+/* In double, so that the transform adds one rounding and no more. */
+void pack_winograd_last_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst)
+{
+    static const double four[6][3] = {{1.0 / 4, 0, 0},          {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                      {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+    static const double two[4][3] = {{1, 0, 0}, {1.0 / 2, 1.0 / 2, 1.0 / 2}, {1.0 / 2, -1.0 / 2, 1.0 / 2}, {0, 0, 1}};
+    const double(*const g)[3] = t == 4 ? four : two;
+    for (size_t o0 = 0; o0 < oc; o0 += nr)
+        for (size_t k = 0; k < (t + 2) * (t + 2); k++)
+            for (size_t c = 0; c < ic; c++)
+                for (size_t o = o0; o < o0 + nr; o++) {
+                    double sum = 0;
+                    for (size_t y = 0; y < 3 && o < oc; y++)
+                        for (size_t x = 0; x < 3; x++)
+                            sum += g[k / (t + 2)][y] * g[k % (t + 2)][x] * (double)src[(o * ic + c) * 9 + y * 3 + x];
+                    *dst++ = (float)sum;
+                }
+}

@@ -71,6 +71,46 @@ typedef struct ConvDwTiles {
 ConvDwTiles conv_dw_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_dw_scratch_bytes(const ConvShape *shape, const ConvDwTiles *tiles);
 
+/* Convolutions with the channels last (tiles_conv.c). Strides of X in floats, yc of Y from pixel to pixel; parts: how many threads share the
+ * work, 0 or 1: none. groups, ic and oc are those after conv_last_merge. */
+typedef struct ConvLastShape {
+    ConvShape conv;
+    int64_t xn, xd, xh, xw, xc, yc;
+    int parts;
+} ConvLastShape;
+
+/* Holes of conv_last.c by these names in capitals; weights packed by pack_conv_last_w with nr = 16*nv. cost: estimate, half-cycles. */
+typedef struct ConvLastTiles {
+    int mr, mf, nv, image, part_panels;
+    int64_t pixel, kb, rc, cc, cost;
+} ConvLastTiles;
+
+ConvLastTiles conv_last_tiles(const ConvLastShape *shape, const TileTarget *target);
+size_t conv_last_scratch_bytes(const ConvLastShape *shape, const ConvLastTiles *tiles);
+
+/* How many neighbouring groups to make one of, so that their output channels fill a vector; each then has that many times the channels. */
+int64_t conv_last_merge(int64_t groups, int64_t oc);
+
+/* conv_last_dw.c: a shape with ic = 1, oc = the multiplier and groups = the channels; weights packed by pack_conv_last_dw_w. */
+typedef struct ConvLastDwTiles {
+    int br, bf, image;
+    int64_t cb, rc;
+} ConvLastDwTiles;
+
+ConvLastDwTiles conv_last_dw_tiles(const ConvLastShape *shape, const TileTarget *target);
+size_t conv_last_dw_scratch_bytes(const ConvLastShape *shape, const ConvLastDwTiles *tiles);
+
+/* winograd_last.c: 3x3, stride 1, one group, at least 16 channels. t: width of a tile, 2 or 4; weights packed by pack_winograd_last_w with nr = 16*nv.
+ * `preferred`: clearly less work than conv_last.c's, the transforms and the larger weights counted. */
+typedef struct WinogradLastTiles {
+    int t, mr, mf, nv, preferred, part_panels;
+    int64_t tb, vp;
+} WinogradLastTiles;
+
+WinogradLastTiles winograd_last_tiles(const ConvLastShape *shape, const TileTarget *target);
+WinogradLastTiles winograd_last_tiles_by(const ConvLastShape *shape, const TileTarget *target, int t);      /* for this t */
+size_t winograd_last_scratch_bytes(const ConvLastShape *shape, const WinogradLastTiles *tiles);
+
 /* NV of gemv.c for n columns: no panel is wider than the matrix. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
 static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }
 

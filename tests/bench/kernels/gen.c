@@ -2,7 +2,7 @@
 /* In: cases.def. Out, on standard output: C text that fills each template once per case, by the same block sizes that the
  * compiler would choose, and a table of the cases. The preprocessor plays the template engine: X.inc is a template without its
  * holes block. An argument LANES,REGISTERS,L1,L2 names a target; without it the generic one is used. */
-#include "../../../compiler/schedule/tiles.h"
+#include "last.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -33,6 +33,20 @@ static void include(const char *kernel, const char *file, int kind)
     printf("static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
            "    kernel_%s(a, b, c%s, s);\n}\n",
            kernel, kernel, kind ? ", e" : "");
+}
+
+/* The same with the shares of a team, one after the other. */
+static void include_shared(const char *kernel, const char *file, int kind, int parts)
+{
+    define("PARTS", parts);
+    if (parts == 0) {
+        include(kernel, file, kind);
+        return;
+    }
+    printf("#undef KERNEL\n#define KERNEL kernel_%s\n#include \"%s.inc\"\n", kernel, file);
+    printf("static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
+           "    for (int part = 0; part < %d; part++)\n        kernel_%s(a, b, c%s, s, part);\n}\n",
+           kernel, parts, kernel, kind ? ", e" : "");
 }
 
 static void gemm(const char *name, int64_t batch, int64_t m, int64_t n, int64_t k, int a_t, int b_kind, int kind)
@@ -129,12 +143,56 @@ static void conv(const char *name, ConvShape s, int kind)
             (int)t.rc, (int)t.cc, t.pointwise, t.pack_x, conv_scratch_bytes(&s, &t));
 }
 
+/* Channels last: the strides that a variant has (last.h). */
+static void define_last(const ConvLastShape *s)
+{
+    define_conv(&s->conv);
+    define("IC", s->conv.ic), define("OC", s->conv.oc), define("XN", s->xn), define("XD", s->xd), define("XH", s->xh), define("XW", s->xw);
+    define("XC", s->xc), define("YC", s->yc);
+}
+
+static void last(const char *name, ConvShape c, int kind, int variant)
+{
+    const ConvLastShape s = last_shape(last_merged(c), variant);
+    const ConvLastTiles t = conv_last_tiles(&s, &target);
+    define_last(&s);
+    define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("IMAGE", t.image), define("PIXEL", t.pixel), define("KB", t.kb);
+    define("RC", t.rc), define("CC", t.cc), define("PART_PANELS", t.part_panels);
+    epilogue(kind, "acc, n, p, c", "c", "(n * (OD * OH * OW) + p) * (G * OC) + c");
+    include_shared(name, "conv_last", kind, s.parts);
+    fprintf(stderr, "%s: mr %d mf %d nv %d image %d pixel %d kb %d rc %d cc %d panels %d scratch %zu\n", name, t.mr, t.mf, t.nv, t.image, (int)t.pixel,
+            (int)t.kb, (int)t.rc, (int)t.cc, t.part_panels, conv_last_scratch_bytes(&s, &t));
+}
+
+static void last_dw(const char *name, ConvShape c, int kind, int variant)
+{
+    const ConvLastShape s = last_shape(c, variant);
+    const ConvLastDwTiles t = conv_last_dw_tiles(&s, &target);
+    define_last(&s);
+    define("MULT", c.oc), define("BR", t.br), define("BF", t.bf), define("CB", t.cb), define("IMAGE", t.image), define("RC", t.rc);
+    epilogue(kind, "acc, n, p, c", "c", "(n * (OD * OH * OW) + p) * (G * MULT) + c");
+    include_shared(name, "conv_last_dw", kind, s.parts);
+    fprintf(stderr, "%s: br %d bf %d cb %d image %d rc %d scratch %zu\n", name, t.br, t.bf, (int)t.cb, t.image, (int)t.rc, conv_last_dw_scratch_bytes(&s, &t));
+}
+
+static void last_winograd(const char *name, ConvShape c, int kind, int variant)
+{
+    const ConvLastShape s = last_shape(c, variant);
+    const WinogradLastTiles t = winograd_last_tiles_of(&s, &target, variant);
+    define_last(&s);
+    define("T", t.t), define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("TB", t.tb), define("VP", t.vp), define("PART_PANELS", t.part_panels);
+    epilogue(kind, "acc, n, p, c", "c", "(n * (OH * OW) + p) * OC + c");
+    include_shared(name, "winograd_last", kind, s.parts);
+    fprintf(stderr, "%s: t %d mr %d mf %d nv %d tb %d vp %d panels %d preferred %d scratch %zu\n", name, t.t, t.mr, t.mf, t.nv, (int)t.tb, (int)t.vp,
+            t.part_panels, t.preferred, winograd_last_scratch_bytes(&s, &t));
+}
+
 int main(int argc, char **argv)
 {
     target = TILE_GENERIC;
     if (argc > 1)
         sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
-    printf("#include \"vec.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
+    printf("#include \"vec.h\"\n#include \"winograd.h\"\n#include \"taps.h\"\n#include \"winograd_last.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
@@ -145,6 +203,13 @@ int main(int argc, char **argv)
     winograd(#name, conv_shape(n, 1, ic, oc, (const int64_t[]){1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw}), kind);
 #define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
     conv_dw(#name, conv_shape(n, g, 1, mult, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
+#define SIZES(...) (const int64_t[]){__VA_ARGS__}
+#define LAST(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+    last(#name, conv_shape(n, g, ic, oc, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
+#define LAST_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+    last_dw(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
+#define LAST_WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
+    last_winograd(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw)), kind, variant);
 #include "cases.def"
     return 0;
 }

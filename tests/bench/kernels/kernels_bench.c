@@ -8,7 +8,7 @@
 #endif
 #include "cases_c.h"
 #include "../../../compiler/schedule/pack.h"
-#include "../../../compiler/schedule/tiles.h"
+#include "last.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -159,7 +159,7 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
     free(a), free(b), free(c), free(e), free(block);
 }
 
-static double conv_error(const ConvShape *s, const float *x, const float *w, const float *e, int kind, size_t i, double got)
+static double conv_error(const ConvShape *s, const float *x, const float *w, const float *e, int kind, size_t i, size_t e_index, double got)
 {
     const int64_t p = (int64_t)i % (s->out[0] * s->out[1] * s->out[2]), all = (int64_t)i / (s->out[0] * s->out[1] * s->out[2]);
     const int64_t c = all % (s->groups * s->oc), n = all / (s->groups * s->oc), g = c / s->oc;
@@ -180,10 +180,10 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
             acc += q, magnitude += fabs(q);
         }
     }
-    return error_of(got, epilogue(kind, acc, e, c, (int64_t)i), magnitude, s->ic * taps);
+    return error_of(got, epilogue(kind, acc, e, c, (int64_t)e_index), magnitude, s->ic * taps);
 }
 
-typedef enum { BY_CONV, BY_ROWS, BY_DW, BY_WINOGRAD } Template;
+typedef enum { BY_CONV, BY_ROWS, BY_DW, BY_WINOGRAD, BY_LAST, BY_LAST_DW, BY_LAST_WINOGRAD } Template;
 
 static void conv_case(const char *name, Run run, ConvShape s, Template by, int kind, int timing)
 {
@@ -215,7 +215,7 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     run(packed, x, y + GUARD, e, scratch);
     canaries_check(name, y, yn, scratch, bytes);
     for (size_t i = 0; i < yn; i += yn > 50000 ? yn / 3001 : 1) {
-        const double err = conv_error(&s, x, w, e, kind, i, (double)y[GUARD + i]);
+        const double err = conv_error(&s, x, w, e, kind, i, i, (double)y[GUARD + i]);
         worst = err > worst ? err : worst;
     }
     if (!timing || worst > 1)
@@ -223,6 +223,74 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     if (timing)
         time_run(name, run, packed, x, y + GUARD, e, scratch, 2.0 * (double)yn * (double)taps);
     free(x), free(w), free(e), free(packed), free(y), free(block);
+}
+
+/* Rows of pixels laid out as `to` has them, from [n][c][pixels]. */
+static void lay_out(float *to, const float *from, const ConvLastShape *l, int64_t channels)
+{
+    const int64_t *in = l->conv.in;
+    for (int64_t n = 0; n < l->conv.n; n++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t d = 0; d < in[0]; d++)
+                for (int64_t h = 0; h < in[1]; h++)
+                    for (int64_t w = 0; w < in[2]; w++)
+                        to[n * l->xn + d * l->xd + h * l->xh + w * l->xw + c * l->xc] = *from++;
+}
+
+static void pack_last(const ConvShape *s, const ConvShape *merged, Template by, int nv, int t, const float *w, float *packed)
+{
+    const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]), g = (size_t)s->groups, oc = (size_t)s->oc, ic = (size_t)s->ic, nr = 16 * (size_t)nv;
+    if (by == BY_LAST)
+        pack_conv_last_w(w, g, oc, ic, taps, (size_t)(s->groups / merged->groups), nr, packed);
+    else if (by == BY_LAST_DW)
+        pack_conv_last_dw_w(w, g, oc, taps, packed);
+    else
+        pack_winograd_last_w(w, oc, ic, (size_t)t, nr, packed);
+}
+
+static void last_case(const char *name, Run run, ConvShape s, Template by, int kind, int variant, int timing)
+{
+    for (int i = 0; i < 3; i++)
+        s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
+    const ConvShape merged = by == BY_LAST ? last_merged(s) : s;
+    const ConvLastShape l = last_shape(merged, variant);
+    const ConvLastTiles t = conv_last_tiles(&l, &target);
+    const ConvLastDwTiles dw = conv_last_dw_tiles(&l, &target);
+    const WinogradLastTiles wino = winograd_last_tiles_of(&l, &target, variant);
+    const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc), pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
+    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
+    const size_t bytes = by == BY_LAST ? conv_last_scratch_bytes(&l, &t) : by == BY_LAST_DW ? conv_last_dw_scratch_bytes(&l, &dw) : winograd_last_scratch_bytes(&l, &wino);
+    const size_t floats = by == BY_LAST      ? pack_conv_last_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)t.nv)
+                          : by == BY_LAST_DW ? pack_conv_last_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
+                                             : pack_winograd_last_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
+    float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps), *e = random_floats(yn > 4096 ? yn : 4096);
+    float *y = random_floats(all + 2 * GUARD);
+    void *packed_block, *x_block, *block;
+    float *packed = (float *)(void *)scratch_new(4 * floats, &packed_block), *laid = (float *)(void *)scratch_new((size_t)(4 * s.n * l.xn), &x_block);
+    unsigned char *scratch = scratch_new(bytes, &block);
+    double worst = 0;
+    pack_last(&s, &merged, by, by == BY_LAST ? t.nv : wino.nv, wino.t, w, packed);
+    lay_out(laid, x, &l, s.groups * s.ic);
+    for (size_t i = 0; i < all + 2 * GUARD; i++)
+        y[i] = CANARY;
+    run(packed, laid, y + GUARD, e, scratch);
+    canaries_check(name, y, all, scratch, bytes);
+    for (size_t i = 0; i < all && (size_t)l.yc > channels; i++)
+        if (i % (size_t)l.yc >= channels && memcmp(&y[GUARD + i], &CANARY, 4)) {
+            printf("%s FAIL: wrote between pixels\n", name);
+            failures++;
+            break;
+        }
+    for (size_t i = 0; i < yn; i += yn > 50000 ? yn / 3001 : 1) {
+        const size_t p = i % pixels, c = i / pixels % channels, row = i / pixels / channels * pixels + p;
+        const double err = conv_error(&s, x, w, e, kind, i, row * channels + c, (double)y[GUARD + row * (size_t)l.yc + c]);
+        worst = err > worst ? err : worst;
+    }
+    if (!timing || worst > 1)
+        report(name, worst);
+    if (timing)
+        time_run(name, run, packed, laid, y + GUARD, e, scratch, 2.0 * (double)yn * (double)s.ic * (double)taps);
+    free(x), free(w), free(e), free(y), free(packed_block), free(x_block), free(block);
 }
 
 int main(int argc, char **argv)
@@ -248,6 +316,14 @@ int main(int argc, char **argv)
         gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0}, layout, \
                   kind, timing);
 #define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
+#define LAST_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+    if (WANTED(name, timed))                                                                                             \
+        last_case(#name, run_##name,                                                                                     \
+                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, variant, timing);
+#define LAST(...) LAST_BY(BY_LAST, __VA_ARGS__)
+#define LAST_DW(name, timed, n, g, mult, ...) LAST_BY(BY_LAST_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
+#define LAST_WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
+    LAST_BY(BY_LAST_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind, variant)
 #include "cases.def"
     if (!timing)
         printf(failures ? "%d failures\n" : "all ok\n", failures);
