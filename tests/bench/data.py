@@ -118,13 +118,13 @@ def draw(rng, tensor):
 
 
 def write(model, folder):
-    """inputs.txt, in_N.bin and wanted.txt (the outputs' names) in the contestants' folder."""
+    """inputs.txt, in_N.bin and wanted.txt (the outputs) in the contestants' folder."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(zlib.crc32(model.name.encode()))
     for i, tensor in enumerate(model.inputs):
         draw(rng, tensor).tofile(folder / f"in_{i}.bin")
     (folder / "inputs.txt").write_text("".join(t.line() for t in model.inputs))
-    (folder / "wanted.txt").write_text("".join(Tensor(t.name, t.dtype, []).line() for t in model.outputs))
+    (folder / "wanted.txt").write_text("".join(t.line() for t in model.outputs))
 
 
 def load(folder):

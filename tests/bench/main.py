@@ -116,7 +116,7 @@ def run_models(report, wanted, options, here, launch):
 
 
 def run(options):
-    here = peers.find(options.peers, options.cache)
+    here = peers.find(options)
     wanted = growth.models_of(options) if options.growth else sets.find(options)
     if not wanted:
         sys.exit("scripts/bench: no models")

@@ -50,11 +50,13 @@ class Contest:
             self.found[name]["failed"] = str(e)
 
     def start_peer(self, peer):
-        command = peer.command(self.model, self.folder, self.threads)
-        worker = Worker(peer.name, command, self.cores, self.options.timeout, getattr(peer, "environment", None))
+        if self.threads > 1 and peer.one_thread:
+            raise Failed("it computes on one thread")
+        command, environment = peer.command(self.model, self.folder, self.threads), peer.environment(self.folder)
+        worker = Worker(peer.name, command, self.cores, self.options.timeout, environment)
         starts = [worker.ready[:2]]
         while len(starts) < 3 and sum(starts[0]) < COLD_AGAIN_S * 1e9:
-            again = Worker(peer.name, command, self.cores, self.options.timeout, getattr(peer, "environment", None))
+            again = Worker(peer.name, command, self.cores, self.options.timeout, environment)
             starts.append(again.ready[:2])
             again.stop()
         worker.ready = sorted(starts, key=sum)[len(starts) // 2]

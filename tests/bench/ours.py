@@ -13,7 +13,8 @@ import subprocess
 import tempfile
 import time
 
-from workers import Failed, last_line
+from fetch import last_line
+from workers import Failed
 
 HERE = pathlib.Path(__file__).resolve().parent
 WARM_STARTS = 11                                        # of the program, for the time to the first result
@@ -48,7 +49,7 @@ def call(command, what, cwd=None):
         out.seek(0)
         text = out.read().decode("utf-8", "replace")
     if p.returncode:
-        errors = [line for line in text.splitlines() if "error" in line or "bug" in line]
+        errors = [line for line in text.splitlines() if "error:" in line or "bug " in line or "undefined" in line]
         raise Failed(f"{what}: {errors[0][:200] if errors else last_line(text)}")
     return text, seconds, usage.ru_maxrss * 1024
 

@@ -6,7 +6,7 @@ are ahead. `*` marks outputs that differ by more than the tolerance.
 """
 import math
 
-TITLES = {"ort": "ORT"}
+TITLES = {"ort": "ORT", "openvino": "OpenVINO", "tvm": "TVM", "iree": "IREE"}
 
 
 def figure(x, digits=3):
@@ -27,13 +27,22 @@ def title(name):
     return TITLES.get(name, name)
 
 
+def get(name, key, show=figure):
+    return lambda row: show(row["contestants"].get(name, {}).get(key))
+
+
+def other_columns(report):
+    """Memory and starts of the peers after the first, a table of their own."""
+    found = [("model", lambda row: row["model"])]
+    for what, key, show in (("RSS MB", "rss_bytes", mega), ("load ms", "load_ms", figure), ("cold ms", "cold_ms", figure)):
+        found += [(f"{title(p)} {what}", get(p, key, show)) for p in report["peers"][1:]]
+    return found
+
+
 def columns(report):
     """(heading, cell of a row) for every column."""
     targets, peers = report["targets"], report["peers"]
     first = targets[0]
-
-    def get(name, key, show=figure):
-        return lambda row: show(row["contestants"].get(name, {}).get(key))
 
     found = [("model", lambda row: row["model"])]
     for peer in peers:
@@ -44,9 +53,9 @@ def columns(report):
             found.append((f"{title(peer)} / {target}" if len(targets) > 1 or len(peers) > 1 else "ratio", lambda row, t=target, p=peer: figure(ratio(row, t, p))))
     found += [("GFLOP/s", get(first, "gflops")), ("% of peak", get(first, "share_of_peak", lambda x: figure(None if x is None else 100 * x, 2))),
               ("workspace MB", get(first, "workspace_bytes", mega)), ("RSS MB", get(first, "rss_bytes", mega))]
-    found += [(f"{title(p)} RSS", get(p, "rss_bytes", mega)) for p in peers]
-    found += [("load ms", get(first, "load_ms"))] + [(f"{title(p)} load", get(p, "load_ms")) for p in peers]
-    found += [("cold ms", get(first, "cold_ms"))] + [(f"{title(p)} cold", get(p, "cold_ms")) for p in peers]
+    found += [(f"{title(p)} RSS", get(p, "rss_bytes", mega)) for p in peers[:1]]
+    found += [("load ms", get(first, "load_ms"))] + [(f"{title(p)} load", get(p, "load_ms")) for p in peers[:1]]
+    found += [("cold ms", get(first, "cold_ms"))] + [(f"{title(p)} cold", get(p, "cold_ms")) for p in peers[:1]]
     return found + [("burncc s", get(first, "burncc_s")), ("cc s", get(first, "cc_s")), ("code KB", get(first, "text_bytes", lambda x: figure(None if x is None else x / 1e3)))]
 
 
@@ -62,8 +71,7 @@ def ratio(row, target, peer):
     return theirs / mine if mine and theirs else None
 
 
-def markdown_rows(report, threads):
-    cells = columns(report)
+def markdown_rows(report, threads, cells):
     lines = ["| " + " | ".join(c[0] for c in cells) + " |", "|" + "---|" * len(cells)]
     for row in report["rows"]:
         if row["threads"] == threads:
@@ -126,7 +134,9 @@ def markdown(report):
     for threads in threads_of(report):
         peak = [r["peak_gflops"] for r in report["rows"] if r["threads"] == threads and r.get("peak_gflops")]
         lines += [f"**{thread_text(threads)}**; multiply-add peak of a core {figure(max(peak, default=None))} GFLOP/s", ""]
-        lines += markdown_rows(report, threads) + [""]
+        lines += markdown_rows(report, threads, columns(report)) + [""]
+        if len(report["peers"]) > 1:
+            lines += markdown_rows(report, threads, other_columns(report)) + [""]
         for line in summary(report, threads):
             lines += [line, ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -7,14 +7,11 @@ import subprocess
 import tempfile
 import threading
 
+from fetch import last_line
+
 
 class Failed(Exception):
     """A contestant that cannot go on; the text says why."""
-
-
-def last_line(text):
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "it said nothing"
 
 
 class Worker:
