@@ -64,7 +64,7 @@ def run_model(name, make, threads, options, here, peak, launch, where):
         model = data.read(make(), options.dims, name)
         contest = measure.Contest(model, threads, cores_for(options, threads), options, here, peak, folder, lambda what: say(f"{where}: {what}"))
         row = contest.run(launch)
-    except (Failed, ValueError, KeyError, OSError, MemoryError, subprocess.SubprocessError) as e:
+    except Exception as e:                              # whatever a model's file makes a library raise
         row["failed"] = f"{type(e).__name__}: {e}" if not isinstance(e, Failed) else str(e)
     finally:
         if not options.keep:
