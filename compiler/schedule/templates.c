@@ -3,34 +3,34 @@
 // In: kernels in canonical form. Out: the same with integer holes filled; codegen only spells them.
 #include "pack.h"
 #include "schedule.h"
-#include "tiles.h"
+#include "templates.h"
 
 #include <string.h>
 
-static TileTarget tile_target(const Options *o) {
+TileTarget template_target(const Options *o) {
     const Target *m = &o->machine;
     return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
 }
 
-static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
+void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
 
 // A size or stride that may be symbolic.
-static void hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
-    if (dim_is_const(d)) hole(a, k, name, d);
+void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
+    if (dim_is_const(d)) template_hole(a, k, name, d);
     else VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .text = arena_printf(a, "(%s)", dim_c_text(a, g, d)) });
 }
 
-static void hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
-    for (int i = 0; i < 3; i++) hole(a, k, arena_printf(a, "%s%c", prefix, "DHW"[i]), v[i]);
+void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
+    for (int i = 0; i < 3; i++) template_hole(a, k, arena_printf(a, "%s%c", prefix, "DHW"[i]), v[i]);
 }
 
-static int64_t hole_value(const Kernel *k, const char *name) {
+int64_t template_hole_value(const Kernel *k, const char *name) {
     for (int i = 0; i < k->holes.n; i++)
         if (!strcmp(k->holes.at[i].name, name)) return k->holes.at[i].value;
     bug("kernel has no hole %s", name);
 }
 
-static Buffer *packed_buffer(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
+Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
     Buffer *b = NEW(a, Buffer);
     *b = (Buffer){ .place = PLACE_WEIGHT, .value = v, .bytes = (int64_t)(floats * sizeof(float)), .layout = layout, .fill = fill, .packer = k, .first = INT32_MAX, .last = -1 };
     return b;
@@ -39,7 +39,7 @@ static Buffer *packed_buffer(Arena *a, Kernel *k, Value *v, size_t floats, const
 // ---------------------------------------------------------------- gemm
 static void fill_gemm_b(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
-    const size_t nr = 16 * (size_t)hole_value(b->packer, "NV"), one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
+    const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"), one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
     const float *from = b->value->data->data;
     for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
         pack_gemm_b(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (float *)to + (size_t)i * one);
@@ -60,11 +60,11 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k) {
     int64_t nv = gemv_nv(s->n);
     size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)nv);
     k->template_file = "c/gemv.c";
-    hole_dim(a, g, k, "BATCH", s->batch); hole(a, k, "N", s->n); hole(a, k, "K", s->k);
-    hole_dim(a, g, k, "AB", s->a_batch); hole_dim(a, g, k, "CB", s->c_batch);
-    hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    hole(a, k, "LAYOUT", layout); hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); hole(a, k, "NV", nv);
-    if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
+    template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
+    template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "CB", s->c_batch);
+    template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", nv);
+    if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     return true;
 }
 
@@ -73,22 +73,22 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = only_operand(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);
-    TileTarget target = tile_target(o);
+    TileTarget target = template_target(o);
     GemmShape shape = { dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, packed };
     GemmTiles t = gemm_tiles(&shape, &target);
     if (!n_fixed) t.pack_b = 1;                         // panels are whole past n, so that no tile needs an edge of its own
     k->template_file = "c/gemm.c";
-    hole_dim(a, g, k, "BATCH", s->batch); hole_dim(a, g, k, "M", s->m); hole_dim(a, g, k, "N", s->n); hole_dim(a, g, k, "K", s->k);
-    hole(a, k, "M_FIXED", m_fixed ? s->m : 0); hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
-    hole_dim(a, g, k, "AB", s->a_batch); hole_dim(a, g, k, "AM", s->a_row); hole_dim(a, g, k, "AK", s->a_col);
-    hole(a, k, "B_PACKED", packed);
-    hole(a, k, "PACK_A", t.pack_a); hole(a, k, "PACK_B", t.pack_b);
-    hole_dim(a, g, k, "CB", s->c_batch); hole_dim(a, g, k, "CM", s->c_row);
-    hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "NC", t.nc); hole(a, k, "MC", t.mc);
+    template_hole_dim(a, g, k, "BATCH", s->batch); template_hole_dim(a, g, k, "M", s->m); template_hole_dim(a, g, k, "N", s->n); template_hole_dim(a, g, k, "K", s->k);
+    template_hole(a, k, "M_FIXED", m_fixed ? s->m : 0); template_hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
+    template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "AM", s->a_row); template_hole_dim(a, g, k, "AK", s->a_col);
+    template_hole(a, k, "B_PACKED", packed);
+    template_hole(a, k, "PACK_A", t.pack_a); template_hole(a, k, "PACK_B", t.pack_b);
+    template_hole_dim(a, g, k, "CB", s->c_batch); template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "KC", t.kc); template_hole(a, k, "NC", t.nc); template_hole(a, k, "MC", t.mc);
     size_t one = packed ? pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv) : 0;
-    hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    hole_dim(a, g, k, "BK", s->b_row); hole_dim(a, g, k, "BN", s->b_col);
-    if (packed) k->packed = packed_buffer(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
+    template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    template_hole_dim(a, g, k, "BK", s->b_row); template_hole_dim(a, g, k, "BN", s->b_col);
+    if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     k->scratch_bytes = (int64_t)gemm_scratch_bytes(&shape, &t);
 }
 
@@ -107,36 +107,36 @@ static ConvShape conv_shape(const Graph *g, const Convolution *c) {
 }
 
 static void conv_holes(Arena *a, const Graph *g, Kernel *k, const ConvShape *s) {
-    hole_dim(a, g, k, "N", k->conv.batch); hole(a, k, "G", s->groups);
-    hole3(a, k, "I", s->in); hole3(a, k, "O", s->out); hole3(a, k, "K", s->kernel);
-    hole3(a, k, "S", s->stride); hole3(a, k, "D", s->dilation); hole3(a, k, "P", s->pad);
+    template_hole_dim(a, g, k, "N", k->conv.batch); template_hole(a, k, "G", s->groups);
+    template_hole3(a, k, "I", s->in); template_hole3(a, k, "O", s->out); template_hole3(a, k, "K", s->kernel);
+    template_hole3(a, k, "S", s->stride); template_hole3(a, k, "D", s->dilation); template_hole3(a, k, "P", s->pad);
 }
 
 static void plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    TileTarget target = tile_target(o);
+    TileTarget target = template_target(o);
     ConvShape s = conv_shape(g, &k->conv);
     ConvDwTiles t = conv_dw_tiles(&s, &target);
     k->template_file = "c/conv_dw.c";
     conv_holes(a, g, k, &s);
-    hole(a, k, "MULT", s.oc); hole(a, k, "RT", t.rt); hole(a, k, "RC", t.rc);
+    template_hole(a, k, "MULT", s.oc); template_hole(a, k, "RT", t.rt); template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(&s, &t);
 }
 
 static void pack_conv(Arena *a, Kernel *k, const ConvShape *s, int rows, const char *layout) {
     size_t floats = pack_conv_w_floats((size_t)s->groups, (size_t)s->oc, (size_t)(s->ic * s->kernel[0] * s->kernel[1] * s->kernel[2]), (size_t)rows);
-    k->packed = packed_buffer(a, k, k->operand[1], floats, layout, fill_conv_w);
+    k->packed = template_packed(a, k, k->operand[1], floats, layout, fill_conv_w);
     k->packed_rows = rows;
 }
 
 // Small maps: vectors run over output channels instead of pixels.
 static bool plan_conv_rows(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    TileTarget target = tile_target(o);
+    TileTarget target = template_target(o);
     ConvShape s = conv_shape(g, &k->conv);
     ConvRowsTiles t = conv_rows_tiles(&s, &target);
     if (!t.preferred) return false;
     k->template_file = "c/conv_rows.c";
     conv_holes(a, g, k, &s);
-    hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc); hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc);
+    template_hole(a, k, "IC", s.ic); template_hole(a, k, "OC", s.oc); template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "KC", t.kc);
     k->scratch_bytes = (int64_t)conv_rows_scratch_bytes(&s, &t);
     pack_conv(a, k, &s, 16 * t.nv, "panels of output channels");
     return true;
@@ -150,24 +150,24 @@ static void fill_winograd_w(const Buffer *b, void *to) {
 // Fewer products for 3x3 windows. Portable code has no vectors that its transforms could count on.
 static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (!o->machine.vectors) return false;
-    TileTarget target = tile_target(o);
+    TileTarget target = template_target(o);
     ConvShape s = conv_shape(g, &k->conv);
     WinogradTiles t = winograd_tiles(&s, &target);
     if (!t.preferred) return false;
     k->template_file = "c/winograd.c";
-    hole_dim(a, g, k, "N", k->conv.batch); hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
-    hole(a, k, "IH", s.in[1]); hole(a, k, "IW", s.in[2]); hole(a, k, "OH", s.out[1]); hole(a, k, "OW", s.out[2]);
-    hole(a, k, "PH", s.pad[1]); hole(a, k, "PW", s.pad[2]);
-    hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "TB", t.tb);
+    template_hole_dim(a, g, k, "N", k->conv.batch); template_hole(a, k, "IC", s.ic); template_hole(a, k, "OC", s.oc);
+    template_hole(a, k, "IH", s.in[1]); template_hole(a, k, "IW", s.in[2]); template_hole(a, k, "OH", s.out[1]); template_hole(a, k, "OW", s.out[2]);
+    template_hole(a, k, "PH", s.pad[1]); template_hole(a, k, "PW", s.pad[2]);
+    template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "TB", t.tb);
     k->scratch_bytes = (int64_t)winograd_scratch_bytes(&s, &t);
-    k->packed = packed_buffer(a, k, k->operand[1], pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)t.mr), "36 matrices of F(4x4, 3x3) in panels of output channels", fill_winograd_w);
+    k->packed = template_packed(a, k, k->operand[1], pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)t.mr), "36 matrices of F(4x4, 3x3) in panels of output channels", fill_winograd_w);
     k->packed_rows = t.mr;
     return true;
 }
 
 static void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (plan_winograd(a, g, k, o) || plan_conv_rows(a, g, k, o)) return;
-    TileTarget target = tile_target(o);
+    TileTarget target = template_target(o);
     ConvShape s = conv_shape(g, &k->conv);
     ConvTiles t = conv_tiles(&s, &target);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&s, &t);
@@ -177,9 +177,9 @@ static void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     }
     k->template_file = "c/conv.c";
     conv_holes(a, g, k, &s);
-    hole(a, k, "IC", s.ic); hole(a, k, "OC", s.oc);
-    hole(a, k, "POINTWISE", t.pointwise); hole(a, k, "PACK_X", t.pack_x);
-    hole(a, k, "MR", t.mr); hole(a, k, "NV", t.nv); hole(a, k, "KC", t.kc); hole(a, k, "RC", t.rc); hole(a, k, "CC", t.cc);
+    template_hole(a, k, "IC", s.ic); template_hole(a, k, "OC", s.oc);
+    template_hole(a, k, "POINTWISE", t.pointwise); template_hole(a, k, "PACK_X", t.pack_x);
+    template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "KC", t.kc); template_hole(a, k, "RC", t.rc); template_hole(a, k, "CC", t.cc);
     pack_conv(a, k, &s, t.mr, "panels of output channels");
 }
 

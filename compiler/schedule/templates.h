@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the planners of template kernels share (templates.c, templates_conv.c): holes, and constant operands in panels.
+#ifndef BURNCC_SCHEDULE_TEMPLATES_H
+#define BURNCC_SCHEDULE_TEMPLATES_H
+#include "../burncc.h"
+#include "tiles.h"
+
+TileTarget template_target(const Options *o);
+void template_hole(Arena *a, Kernel *k, const char *name, int64_t value);
+void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d);   // a size or stride that may be symbolic
+void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v);         // prefix D, prefix H, prefix W
+int64_t template_hole_value(const Kernel *k, const char *name);
+Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
+
+// A convolution or depthwise convolution with the channels last: the template that should be fastest. x: floats of X between n, d, h, w and
+// channels; yc: floats of Y from pixel to pixel.
+void plan_conv_last(Arena *a, const Graph *g, Kernel *k, const Options *o, const int64_t x[5], int64_t yc);
+#endif
