@@ -148,42 +148,58 @@ static bool uses_size(const Expr *e, int symbol, bool *seen) {
     return uses_size(e->a[0], symbol, seen) || uses_size(e->a[1], symbol, seen) || uses_size(e->a[2], symbol, seen);
 }
 
-// The epilogue as an inline function of the accumulator and the element's coordinates; returns what goes into the hole's text.
-static const char *epilogue(Gen *g, KernelText *t, const char *const *axes) {
+static bool uses_param(const KernelText *t, const Expr *e, const Param *p, bool *seen) {
+    if (!e || seen[e->id]) return false;
+    seen[e->id] = true;
+    if (e->op == E_Load && param_name(t, e->value) == p->name) return true;
+    return uses_param(t, e->a[0], p, seen) || uses_param(t, e->a[1], p, seen) || uses_param(t, e->a[2], p, seen);
+}
+
+// An expression of the accumulator as an inline function of it and the element's coordinates; returns what goes into the hole's text.
+static const char *inline_function(Gen *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes, int n_axes) {
     const Kernel *k = t->kernel;
-    const Store *s = &k->stores.at[0];
+    Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
+    Kernel one = *k;
+    one.stores.at = &store;
+    one.stores.n = 1;
+    one.n_parallel = n_axes;
     Text call;
+    if (e->op == E_Acc) return "acc";
     text_init(&call, g->arena);
-    text_printf(&call, "%s_epilogue(acc", t->name);
-    text_printf(&g->c, "static inline float %s_epilogue(float acc", t->name);
-    for (int i = 3; i < t->n_params; i++) {
+    text_printf(&call, "%s_%s(acc", t->name, suffix);
+    text_printf(&g->c, "static inline float %s_%s(float acc", t->name, suffix);
+    for (int i = t->first_shared; i < t->n_params; i++) {
+        if (!uses_param(t, e, &t->params[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
         text_printf(&g->c, ", const %s *%s", expr_c_storage(t->params[i].value->type.dtype), t->params[i].name);
         text_printf(&call, ", %s", t->params[i].name);
     }
     for (int i = 0; i < k->sizes.n; i++)
-        if (uses_size(s->expr, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) {
+        if (uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) {
             text_printf(&g->c, ", int64_t %s", c_size(g, k, i));
             text_printf(&call, ", %s", c_size(g, k, i));
         }
-    for (int i = 0; i < 3; i++)
-        if (s->expr->axes_used >> i & 1) { text_printf(&g->c, ", ptrdiff_t i%d", i); text_printf(&call, ", %s", axes[i]); }
+    for (int i = 0; i < n_axes; i++)
+        if (e->axes_used >> i & 1) { text_printf(&g->c, ", ptrdiff_t i%d", i); text_printf(&call, ", %s", axes[i]); }
     text_printf(&g->c, ")\n{\n");
     Dialect d = c_dialect(t);
     d.store = return_store;
-    loops_print(g->arena, &g->c, k, &d, k->n_parallel, 1);
+    loops_print(g->arena, &g->c, &one, &d, n_axes, 1);
     text_printf(&g->c, "}\n\n");
     text_printf(&call, ")");
     return call.at;
 }
 
-// The first three parameters are the template's own: two operands (a convolution's weights first) and the result; then what the
+// The first parameters are the template's own: its operands (a convolution's weights first) and the result; then what the
 // epilogue loads, under names that no template uses.
-static void template_params(Gen *g, KernelText *t, bool conv) {
+static void template_params(Gen *g, KernelText *t) {
+    static const char *const names[] = { "A", "B", "C" }, *const conv_names[] = { "W", "X", "Y" }, *const attention_names[] = { "Q", "K", "V", "O" };
     const Kernel *k = t->kernel;
-    t->params[0] = (Param){ k->operand[conv ? 1 : 0], conv ? "W" : "A", false, k->operand_at[conv ? 1 : 0] };
-    t->params[1] = (Param){ k->operand[conv ? 0 : 1], conv ? "X" : "B", false, k->operand_at[conv ? 0 : 1] };
-    t->params[2] = (Param){ k->writes.at[0], conv ? "Y" : "C", true, k->result_at };
-    t->n_params = t->first_shared = 3;
+    bool attention = k->kind == KERNEL_ATTENTION, conv = !attention && k->kind != KERNEL_GEMM;
+    const char *const *name = attention ? attention_names : conv ? conv_names : names;
+    int operands = attention ? 3 : 2;
+    for (int i = 0; i < operands; i++) t->params[i] = (Param){ k->operand[conv ? 1 - i : i], name[i], false, k->operand_at[conv ? 1 - i : i] };
+    t->params[operands] = (Param){ k->writes.at[0], name[operands], true, k->result_at };
+    t->n_params = t->first_shared = operands + 1;
     t->prefix = "e_";
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
@@ -199,22 +215,51 @@ static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
     return k->holes.n;
 }
 
+// What an attention's score loads, as parameters and as arguments.
+static int score_holes(Gen *g, const KernelText *t, Hole *to) {
+    const Kernel *k = t->kernel;
+    Text params, args;
+    text_init(&params, g->arena);
+    text_init(&args, g->arena);
+    text_printf(&params, "%s", "");
+    text_printf(&args, "%s", "");
+    for (int i = t->first_shared; i < t->n_params; i++) {
+        const Param *p = &t->params[i];
+        if (!uses_param(t, k->score, p, NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
+        text_printf(&params, ", const %s *restrict %s", expr_c_storage(p->value->type.dtype), p->name);
+        text_printf(&args, ", %s", p->name);
+    }
+    for (int i = 0; i < k->sizes.n; i++) {
+        if (!uses_size(k->score, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
+        text_printf(&params, ", int64_t %s", c_size(g, k, i));
+        text_printf(&args, ", %s", c_size(g, k, i));
+    }
+    to[0] = (Hole){ "SCORE_PARAMS", NULL, params.at };
+    to[1] = (Hole){ "SCORE_ARGS", NULL, args.at };
+    return 2;
+}
+
 static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
-    bool conv = k->kind != KERNEL_GEMM, identity = k->stores.at[0].expr->op == E_Acc;
-    static const char *const conv_axes[] = { "n", "c", "p" }, *const gemm_axes[] = { "b", "m", "n" };
-    const char *const *axes = conv ? conv_axes : gemm_axes;
-    Hole holes[64];
+    Expr *stored = k->stores.at[0].expr;
+    bool identity = stored->op == E_Acc;
+    static const char *const conv_axes[] = { "n", "c", "p" }, *const gemm_axes[] = { "b", "m", "n" }, *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
+    const char *const *axes = k->kind == KERNEL_GEMM ? gemm_axes : conv_axes;
+    Hole holes[MAX_HOLES];
     int n = 0;
     Text params;
-    template_params(g, t, conv);
+    template_params(g, t);
     text_init(&params, g->arena);
-    text_printf(&params, "%s", t->n_params > 3 || k->sizes.n ? ", " : "");
-    print_params(g, t, &params, 3);
+    text_printf(&params, "%s", t->n_params > t->first_shared || k->sizes.n ? ", " : "");
+    print_params(g, t, &params, t->first_shared);
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
-    holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), identity ? "acc" : epilogue(g, t, axes) };
+    if (k->kind == KERNEL_ATTENTION) {
+        n += score_holes(g, t, holes + n);
+        holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", inline_function(g, t, "score", k->score, attention_axes, 6) };
+        holes[n++] = (Hole){ "EPILOGUE", "acc, b0, b1, b2, m, d", inline_function(g, t, "epilogue", stored, attention_axes, 6) };
+    } else holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), inline_function(g, t, "epilogue", stored, axes, 3) };
     n += plain_holes(g, t, holes + n);
     template_fill(g->arena, &g->c, k->template_file, n, holes);
 }
@@ -222,7 +267,7 @@ static void template_kernel(Gen *g, KernelText *t) {
 // The parameters are the operands in the template's own order; what the template calls by a name of its own begins with the kernel's.
 static void call_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
-    Hole holes[64];
+    Hole holes[MAX_HOLES];
     Text sizes;
     int n = plain_holes(g, t, holes);
     for (int i = 0; i < k->args.n; i++) t->params[t->n_params++] = (Param){ .value = k->args.at[i], .name = "", .written = k->args.at[i]->def == k->anchor };

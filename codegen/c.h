@@ -6,7 +6,7 @@
 #include "weights.h"
 #include "../compiler/grad/train.h"
 
-enum { MAX_PARAMS = 64 };
+enum { MAX_PARAMS = 64, MAX_HOLES = 64 };
 
 typedef struct Gen {
     Arena *arena;

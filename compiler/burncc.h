@@ -442,7 +442,7 @@ typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;        // s
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_REGION, KERNEL_CALL,
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_ATTENTION, KERNEL_REGION, KERNEL_CALL,
     KERNEL_SIZES                                        // no code of its own: `sizes` are measured from the value that it reads
 } KernelKind;
 
@@ -458,6 +458,12 @@ typedef struct Convolution {                              // 1-D and 2-D are 3-D
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
 } Convolution;
 
+typedef struct Attention {                                // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
+    Dim batch[3], m, n, k, d;
+    struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
+    int empty;                                          // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
+} Attention;
+
 typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;     // text NULL: the number; params: "e" of a hole that takes arguments
 
 struct Kernel {
@@ -469,9 +475,10 @@ struct Kernel {
     int n_parallel;
     VEC(Store) stores;                                  // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
     Node *anchor;                                       // template kernels: the contraction, convolution or called op
-    Contraction gemm; Convolution conv;
-    Value *operand[2];                                  // template kernels: left and right factor, or input and weights
-    Dim operand_at[2], result_at;                       // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
+    Contraction gemm; Convolution conv; Attention attention;
+    Expr *score;                                        // KERNEL_ATTENTION: of E_Acc, the first product's element
+    Value *operand[3];                                  // template kernels: left and right factor, or input and weights; queries, keys and values
+    Dim operand_at[3], result_at;                       // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
     VEC(Value *) loads;                                 // values that the expressions load
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;

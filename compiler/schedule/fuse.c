@@ -18,6 +18,7 @@ typedef struct Fuser {
     Node **nodes; int n_nodes;                          // topological; Node.mark is the position here
     VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
     bool *needed;                                       // by value id: some kernel loads it, it must be stored
+    bool *scores;                                       // `inside` of an attention's scores
     bool *inside, *cut, *pointwise;                     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
     bool *summed;                                       // by node position: a reduction, or inside one of the kernel being grown
     bool *epilogue;                                     // by node position: maps that an anchor before them could take as its epilogue
@@ -198,6 +199,30 @@ static Node *middle_inside(const Fuser *f, const Value *root) {
     return NULL;
 }
 
+// Attention, when the anchor multiplies a softmax that nobody else reads. NULL: it is a product like any other.
+static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
+    Softmax s;
+    Fusion score = { .graph = f->plan->graph, .inside = f->scores };
+    bool *inside = f->inside, alone = true;
+    if (f->plan->options->no_fuse || epilogue->violation || !softmax_match(f->arena, epilogue->anchor->def, &s)) return NULL;
+    memset(f->scores, 0, sizeof(bool) * (size_t)f->n_nodes);
+    for (int i = 0; i < s.nodes.n; i++) f->scores[s.nodes.at[i]->mark] = true;
+    f->scores[epilogue->anchor->def->mark] = true;
+    f->inside = f->scores;
+    for (int i = 0; i < s.nodes.n; i++) alone = alone && users_inside(f, s.nodes.at[i]->out[0]);
+    score.root = s.score;
+    alone = alone && users_inside(f, s.score) && !f->needed[s.score->id] && is_pull(s.score->def);
+    if (alone) grow(f, &score, f->plan->options);
+    f->inside = inside;
+    return alone && score.anchor && score.anchor->def->op == OP_MatMul ? kernel_attention(f->arena, &s, epilogue, &score, f->n_nodes) : NULL;
+}
+
+static Kernel *fuse_anchor(Fuser *f, Fusion *fu) {
+    if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->arena, fu);
+    Kernel *k = fuse_attention(f, fu);
+    return k || fu->violation ? k : kernel_gemm(f->arena, fu);
+}
+
 // One kernel for `root`, or for the piece of a concatenation that `root` fills.
 static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
@@ -209,7 +234,7 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
         Kernel *k = NULL;
-        if (fu.anchor && !into) k = fu.anchor->def->op == OP_Conv ? kernel_conv(f->arena, &fu) : kernel_gemm(f->arena, &fu);
+        if (fu.anchor && !into) k = fuse_anchor(f, &fu);
         else if (fu.anchor && into) fu.violation = fu.anchor;
         else k = kernel_loop(f->arena, &fu, into, axis, at);
         Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
@@ -309,6 +334,7 @@ static void collect(Fuser *f, Graph *g) {
     f->users = arena_alloc(f->arena, sizeof(Users) * (size_t)values);
     f->needed = NEW_ARRAY(f->arena, bool, values);
     f->inside = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->scores = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->cut = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->pointwise = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->summed = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);

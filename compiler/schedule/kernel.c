@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static Kernel *kernel_new(Arena *a, KernelKind kind) {
+Kernel *kernel_new(Arena *a, KernelKind kind) {
     Kernel *k = NEW(a, Kernel);
     k->kind = kind;
     k->exprs = expr_pool_new(a);
@@ -65,7 +65,7 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
     k->traffic = bytes > INT64_MAX - k->traffic ? INT64_MAX : k->traffic + bytes;
 }
 
-static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
+void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     double points = 1;
     for (int i = 0; i < k->n_parallel; i++) points *= (double)k->axes.at[i].extent;
     for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->graph, k->axes.at[i].size);
@@ -77,6 +77,7 @@ static void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
         add_traffic(f->graph, k, k->stores.at[i].value);
     }
+    if (k->score) walk(&w, k->score, 0);
     k->flops += w.flops;
     for (int i = 0; i < k->reads.n; i++) add_traffic(f->graph, k, k->reads.at[i]);
     for (Node *n = f->graph->first; n && f->inside; n = n->next)
@@ -278,8 +279,7 @@ static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
 }
 
 // Element `idx` of an operand through its views as (base value, strides over the kernel's axes, offset); false: not affine.
-typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;
-static bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
     Fusion f = { .graph = g, .root = v, .views_only = true };
     Lower l;
     lower_init(&l, a, axes->exprs, axes, &f);
@@ -289,12 +289,12 @@ static bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Ex
     return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset);
 }
 
-static void operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
     Fusion f = { .root = v };
     Lower l;
     lower_init(&l, a, axes->exprs, axes, &f);
     out->value = v;
-    if (!expr_affine_sizes(lower_flat(&l, &v->type, idx), v->graph, axes->axes.n, out->coef, &out->offset)) bug("a plain operand is not affine");
+    return expr_affine_sizes(lower_flat(&l, &v->type, idx), v->graph, axes->axes.n, out->coef, &out->offset);
 }
 
 // Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the batch into m.
@@ -339,8 +339,9 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     ix[rx - 1] = axis[nb + 1];
     iy[ry > 1 ? ry - 2 : 0] = axis[nb + 1];
     if (ry > 1) iy[ry - 1] = axis[nb + 2];
-    if (!views || !operand_through_views(a, g, k, n->in[0], ix, x)) operand_direct(a, k, n->in[0], ix, x);
-    if (!views || !operand_through_views(a, g, k, n->in[1], iy, y)) operand_direct(a, k, n->in[1], iy, y);
+    bool x_found = (views && operand_through_views(a, g, k, n->in[0], ix, x)) || operand_direct(a, k, n->in[0], ix, x);
+    bool y_found = (views && operand_through_views(a, g, k, n->in[1], iy, y)) || operand_direct(a, k, n->in[1], iy, y);
+    if (!x_found || !y_found) bug("a plain operand is not affine");
     s->a_row = x->coef[nb]; s->a_col = x->coef[nb + 1];
     s->b_row = y->coef[nb + 1]; s->b_col = y->coef[nb + 2];
     return gemm_canonical(g, s, nb, extent, x, y);

@@ -29,6 +29,12 @@ Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root i
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
 Kernel *kernel_gemm(Arena *a, Fusion *f);
 Kernel *kernel_conv(Arena *a, Fusion *f);
+// The parts that builders in other files share.
+typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;         // element sum of coef[axis] * axis + offset of a stored value
+Kernel *kernel_new(Arena *a, KernelKind kind);
+void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, writes and costs, from its expressions
+bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out);  // element idx of v; false: not affine
+bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out);                  // of v itself, stored
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
@@ -39,6 +45,12 @@ Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, m
 // call.c: operations that are functions called with whole tensors
 bool op_is_called(Op op);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
+
+// attention.c: softmax(score) times V as one kernel
+typedef struct Softmax { Value *score; int empty; VEC(Node *) nodes; } Softmax;    // nodes: all between the score and the product; empty: as in Attention
+bool softmax_match(Arena *a, const Node *product, Softmax *s);          // is the product's left factor a softmax over its last axis?
+Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);     // NULL: no attention after all
+void attention_plan(Arena *a, const Graph *g, Kernel *k);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once

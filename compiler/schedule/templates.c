@@ -189,6 +189,7 @@ bool templates_plan(Plan *p) {
         if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, p->graph, k, p->options);
         else if (k->kind == KERNEL_CONV) plan_conv(p->arena, p->graph, k, p->options);
         else if (k->kind == KERNEL_DEPTHWISE) plan_depthwise(p->arena, p->graph, k, p->options);
+        else if (k->kind == KERNEL_ATTENTION) attention_plan(p->arena, p->graph, k);
     }
     return true;
 }

@@ -177,6 +177,45 @@ def attention_written_out():
     return Model(nodes, [("x", FLOAT, [1, t, 8])], [("y", FLOAT, [1, t, 8])], [([x], [out])], constants)
 
 
+def attention_of(queries, keys, heads, key_heads, d, seen):
+    """Heads that share keys, a mask of -inf, and rows that see nothing give 0, as PyTorch writes it. seen(i, j): may query i see key j?"""
+    t, group = (queries, keys), heads // key_heads
+    q, k, v = numbers(75, 1, queries, heads * d), numbers(76, 1, keys, key_heads * d), numbers(77, 1, keys, key_heads * d)
+    mask = build((queries, keys), lambda i, j: 0.0 if seen(i, j) else -math.inf)
+    out = build((1, queries, heads * d), lambda *_: 0.0)
+    for h, i in product(range(heads), range(queries)):
+        at = h // group * d
+        js = [j for j in range(keys) if seen(i, j)]
+        s = [sum(q[0][i][h * d + c] * k[0][j][at + c] for c in range(d)) * 3 for j in js]
+        e = [math.exp(a - max(s)) for a in s]
+        for c in range(d):
+            out[0][i][h * d + c] = sum(a * v[0][j][at + c] for a, j in zip(e, js)) / sum(e) if js else 0.0
+    nodes = [node("Reshape", ["q", "heads"], ["q1"]), node("Transpose", ["q1"], ["q2"], perm=[0, 2, 1, 3])]
+    for n in "kv":
+        nodes += [node("Reshape", [n, "split"], [n + "1"]), node("Transpose", [n + "1"], [n + "2"], perm=[0, 2, 1, 3]),
+                  node("Unsqueeze", [n + "2", "two"], [n + "3"]), node("Expand", [n + "3", "groups"], [n + "4"]),
+                  node("Reshape", [n + "4", "merge"], [n + "5"])]
+    nodes += [node("Transpose", ["k5"], ["k6"], perm=[0, 1, 3, 2]), node("MatMul", ["q2", "k6"], ["s0"]), node("Mul", ["s0", "scale"], ["s1"]),
+              node("Add", ["s1", "mask"], ["s2"]), node("Softmax", ["s2"], ["p0"]), node("IsNaN", ["p0"], ["none"]),
+              node("Where", ["none", "zero", "p0"], ["p"]), node("MatMul", ["p", "v5"], ["o0"]), node("Transpose", ["o0"], ["o1"], perm=[0, 2, 1, 3]),
+              node("Reshape", ["o1", "join"], ["y"])]
+    constants = [tensor("heads", INT64, [0, 0, heads, d]), tensor("split", INT64, [0, 0, key_heads, d]), tensor("join", INT64, [0, 0, -1]),
+                 tensor("two", INT64, [2]), tensor("groups", INT64, [1, key_heads, group, keys, d]), tensor("merge", INT64, [1, heads, keys, d]),
+                 tensor("scale", FLOAT, 3.0), tensor("zero", FLOAT, 0.0)]
+    ins = [("q", FLOAT, [1, t[0], heads * d])] + [(n, FLOAT, [1, t[1], key_heads * d]) for n in "kv"] + [("mask", FLOAT, list(t))]
+    return Model(nodes, ins, [("y", FLOAT, [1, t[0], heads * d])], [([q, k, v, mask], [out])], constants)
+
+
+def attention_blocks():
+    """More keys than one block holds; a query that sees only the last of them, one that sees none."""
+    return attention_of(15, 600, 4, 2, 7, lambda i, j: j < 580 + i if i < 13 else j > 590 and i == 13)
+
+
+def attention_decode():
+    """One query against a cache."""
+    return attention_of(1, 45, 6, 2, 20, lambda i, j: j != 3)
+
+
 # ---------------------------------------------------------------- views
 def view_chain():
     """Channel shuffle, then a flatten: no element changes, only its place."""
@@ -734,7 +773,7 @@ def image_decoder():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       attention_blocks, attention_decode, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Attention as one kernel: MatMul(softmax(score(MatMul(Q, K^T))), V). In: the second product as the anchor of a fusion. Out: a kernel of
+// templates/c/attention.c, in whose memory no matrix of scores ever stands.
+//
+// The softmax is recognised node by node as expand_softmax writes it; the score is whatever expression of the first product lowers at the
+// element it was computed at: scales, masks, biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering
+// their elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the heads' axis
+// is split in two until all strides are affine.
+#include "schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { B0, B1, B2, QUERY, DEPTH, KEY, INNER, AXES };    // axes of the kernel: the result's five, then one of the score and the first product's sum
+enum { PARALLEL = KEY };
+
+// ---------------------------------------------------------------- recognising
+static void inside(Arena *a, Softmax *s, Node *n) {
+    for (int i = 0; i < s->nodes.n; i++)
+        if (s->nodes.at[i] == n) return;
+    VEC_PUSH(a, s->nodes, n);
+}
+
+// v or, through reshapes that keep the last axis, what it is made of.
+static Value *unshaped(Arena *a, Softmax *s, Value *v) {
+    while (v->def && !v->data && (v->def->op == OP_Reshape || v->def->op == OP_Identity)) {
+        const Type *from = &v->def->in[0]->type;
+        if (from->rank < 1 || v->type.rank < 1 || from->dim[from->rank - 1] != v->type.dim[v->type.rank - 1]) break;
+        inside(a, s, v->def);
+        v = v->def->in[0];
+    }
+    return v;
+}
+
+static Node *made_by(Arena *a, Softmax *s, const Value *v, Op op) {
+    if (!v || !v->def || v->data || v->def->op != op) return NULL;
+    inside(a, s, v->def);
+    return v->def;
+}
+
+static Node *row_reduction(Arena *a, Softmax *s, const Value *v, Op op) {
+    Node *n = made_by(a, s, v, op);
+    int count = 0;
+    const int64_t *axes = n ? node_ints(n, "axes", &count) : NULL;
+    return n && count == 1 && axes[0] == n->in[0]->type.rank - 1 && node_int(n, "keepdims", 1) ? n : NULL;
+}
+
+static bool is_number(const Value *v, double number) {
+    return v && v->data && type_count(&v->type) == 1 && dtype_is_float(v->type.dtype) && tensor_get_f(v->data, 0) == number;
+}
+
+// Rows without a score give 0: choose 0 where the maximum is -inf, or where the quotient is NaN.
+static Value *without_empty(Arena *a, Softmax *s, Value *p, const Value **top) {
+    Node *choice = made_by(a, s, p, OP_Where), *test;
+    if (!choice) return p;
+    if (!is_number(choice->in[1], 0)) return NULL;
+    Value *quotient = unshaped(a, s, choice->in[2]);
+    if ((test = made_by(a, s, choice->in[0], OP_IsNaN)) && unshaped(a, s, test->in[0]) == quotient) { s->empty = 2; return quotient; }
+    if (!(test = made_by(a, s, choice->in[0], OP_Equal))) return NULL;
+    int at = is_number(test->in[0], -INFINITY) ? 1 : 0;
+    if (!is_number(test->in[1 - at], -INFINITY)) return NULL;
+    Node *max = row_reduction(a, s, test->in[at], OP_ReduceMax);
+    *top = max ? max->in[0] : NULL;
+    s->empty = 1;
+    return max ? quotient : NULL;
+}
+
+bool softmax_match(Arena *a, const Node *product, Softmax *s) {
+    const Value *top = NULL;
+    *s = (Softmax){ .empty = 0 };
+    if (product->op != OP_MatMul || product->in[0]->type.dtype != DT_F32) return false;
+    Value *p = without_empty(a, s, unshaped(a, s, product->in[0]), &top);
+    Node *quotient = p ? made_by(a, s, unshaped(a, s, p), OP_Div) : NULL;
+    if (!quotient) return false;
+    Node *e = made_by(a, s, quotient->in[0], OP_Exp), *sum = row_reduction(a, s, quotient->in[1], OP_ReduceSum);
+    if (!e || !sum || sum->in[0] != e->out[0]) return false;
+    Node *shifted = made_by(a, s, e->in[0], OP_Sub), *max = shifted ? row_reduction(a, s, shifted->in[1], OP_ReduceMax) : NULL;
+    if (!max || max->in[0] != shifted->in[0] || (top && top != max->in[0])) return false;
+    s->score = max->in[0];
+    return s->score->def && !s->score->data;
+}
+
+// ---------------------------------------------------------------- building
+typedef struct Build {
+    Arena *a;
+    Graph *g;
+    Kernel *k;
+    Lower l;
+    Fusion *epilogue, *score;
+    bool stored;                                        // operands that no strides reach through their views are stored first
+    Expr *axis[AXES];
+    Dim size[AXES];
+} Build;
+
+static Expr *zero(const Build *b) { return expr_index(b->k->exprs, 0); }
+
+// ((b0 * B1 + b1) * B2 + b2) * M + m: the row of the matrix of scores
+static Expr *row(const Build *b) {
+    Expr *flat = zero(b);
+    for (int i = B0; i <= QUERY; i++)
+        flat = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, flat, expr_size(b->k->exprs, b->g, b->size[i])), b->axis[i]);
+    return flat;
+}
+
+// Coordinates of the second product along its batch axes, the last of which may be b1 * B2 + b2; false: too many of them.
+static bool batch_axes(Build *b, const Type *t, int64_t group, Expr **idx) {
+    int used = B0, last = -1;
+    for (int i = 0; i < t->rank - 2; i++) if (t->dim[i] != 1) last = i;
+    for (int i = 0; i <= QUERY; i++) b->size[i] = 1;
+    for (int i = 0; i < t->rank - 2; i++) {
+        if (t->dim[i] == 1) continue;
+        bool split = i == last && group > 1;
+        if (used + split > B2) return false;
+        b->size[used++] = split ? t->dim[i] / group : t->dim[i];
+        if (split) b->size[used++] = group;
+    }
+    b->size[QUERY] = t->dim[t->rank - 2];
+    for (int i = 0; i < AXES; i++) {
+        VEC_PUSH(b->a, b->k->axes, (Axis){ .extent = dim_upper(b->g, b->size[i]), .size = b->size[i], .reduce = i >= PARALLEL });
+        b->axis[i] = b->size[i] == 1 ? zero(b) : expr_axis_size(b->k->exprs, b->g, i, b->size[i]);
+    }
+    used = B0;
+    for (int i = 0; i < t->rank - 2; i++) {
+        bool split = i == last && group > 1;
+        idx[i] = t->dim[i] == 1 ? zero(b) : b->axis[used++];
+        if (split) idx[i] = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, idx[i], expr_index(b->k->exprs, group)), b->axis[used++]);
+    }
+    return true;
+}
+
+// An operand's batch coordinates: those of the product, 0 where the operand is broadcast.
+static bool batch_of(const Build *b, const Type *t, const Type *product, Expr *const *of, Expr **idx) {
+    if (t->rank < 2 || t->rank > product->rank) return false;
+    int skip = product->rank - t->rank;
+    for (int i = 0; i < t->rank - 2; i++) idx[i] = t->dim[i] == 1 ? zero(b) : of[skip + i];
+    return true;
+}
+
+// Strides of an operand through its views or of the value itself. False: no strides say where its elements are.
+static bool strides_of(const Build *b, Value *v, Expr *const *idx, Operand *out) {
+    return operand_through_views(b->a, b->g, b->k, v, idx, out) || (b->stored && operand_direct(b->a, b->k, v, idx, out));
+}
+
+static bool score_operands(Build *b, Operand *q, Operand *k) {
+    const Node *n = b->score->anchor->def;
+    const Type *t = &n->out[0]->type, *tq = &n->in[0]->type, *tk = &n->in[1]->type;
+    Type rows = type_make(DT_F32, t->rank - 1, t->dim);
+    Expr *of[MAX_RANK], *idx[MAX_RANK];
+    lower_unflat(&b->l, &rows, row(b), of);
+    if (!batch_of(b, tq, t, of, idx)) return false;
+    idx[tq->rank - 2] = of[t->rank - 2];
+    idx[tq->rank - 1] = b->axis[INNER];
+    if (!strides_of(b, n->in[0], idx, q) || !batch_of(b, tk, t, of, idx)) return false;
+    idx[tk->rank - 2] = b->axis[INNER];
+    idx[tk->rank - 1] = b->axis[KEY];
+    return strides_of(b, n->in[1], idx, k);
+}
+
+// The score as an expression of the first product's element.
+static bool lower_score(Build *b) {
+    Fusion *f = b->score;
+    Lower l;
+    Expr *idx[MAX_RANK], *keys = expr_size(b->k->exprs, b->g, b->size[KEY]);
+    lower_init(&l, b->a, b->k->exprs, b->k, f);
+    f->anchor_flat = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, row(b), keys), b->axis[KEY]);
+    lower_unflat(&l, &f->root->type, f->anchor_flat, idx);
+    b->k->score = lower_root(&l, f->root, idx);
+    return !f->violation && !f->reduces.n;
+}
+
+// Where the anchor's element `at` is found in v, which follows it through views and maps; false: nowhere.
+static bool follow(const Build *b, Lower *l, const Value *v, Expr *const *at, Expr **idx) {
+    const Fusion *f = b->epilogue;
+    Expr *from[MAX_RANK];
+    if (v == f->anchor) { memcpy(idx, at, sizeof(Expr *) * (size_t)v->type.rank); return true; }
+    const Node *n = v->def;
+    if (!n || v->data || v->graph != f->graph || !f->inside[n->mark]) return false;
+    for (int i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || !follow(b, l, n->in[i], at, from)) continue;
+        const Type *t = &n->in[i]->type;
+        int count;
+        const int64_t *perm = node_ints(n, "perm", &count);
+        if (n->op == OP_Reshape) lower_unflat(l, &v->type, lower_flat(l, t, from), idx);
+        else if (n->op == OP_Transpose) for (int j = 0; j < v->type.rank; j++) idx[j] = from[perm ? perm[j] : v->type.rank - 1 - j];
+        else if (t->rank == v->type.rank && !memcmp(t->dim, v->type.dim, sizeof(Dim) * (size_t)t->rank)) memcpy(idx, from, sizeof(Expr *) * (size_t)t->rank);
+        else return false;
+        return true;
+    }
+    return false;
+}
+
+static bool lower_result(Build *b, Expr *const *batch, Operand *o) {
+    Fusion *f = b->epilogue;
+    const Type *t = &f->anchor->type;
+    Lower l;
+    Expr *at[MAX_RANK], *idx[MAX_RANK];
+    lower_init(&l, b->a, b->k->exprs, b->k, f);
+    memcpy(at, batch, sizeof(Expr *) * (size_t)(t->rank - 2));
+    at[t->rank - 2] = b->axis[QUERY];
+    at[t->rank - 1] = b->axis[DEPTH];
+    f->anchor_flat = lower_flat(&l, t, at);
+    if (!follow(b, &l, f->root, at, idx)) return false;
+    Expr *index = lower_flat(&l, &f->root->type, idx), *e = lower_root(&l, f->root, idx);
+    if (f->reduces.n && !f->violation) f->violation = f->reduces.at[0].value;
+    VEC_PUSH(b->a, b->k->stores, (Store){ .value = f->root, .index = index, .expr = e });
+    return !f->violation && expr_affine_sizes(index, b->g, AXES, o->coef, &o->offset);
+}
+
+static void set_shape(Build *b, const Operand *q, const Operand *k, const Operand *v, const Operand *o, int empty) {
+    Attention *s = &b->k->attention;
+    const Operand *all[4] = { q, k, v, o };
+    const int line[4] = { QUERY, KEY, KEY, QUERY }, column[4] = { INNER, INNER, DEPTH, DEPTH };
+    memcpy(s->batch, b->size, sizeof s->batch);
+    s->m = b->size[QUERY]; s->n = b->size[KEY]; s->k = b->size[INNER]; s->d = b->size[DEPTH];
+    s->empty = empty;
+    for (int i = 0; i < 4; i++) {
+        memcpy(s->of[i].batch, all[i]->coef, sizeof s->of[i].batch);
+        s->of[i].row = all[i]->coef[line[i]];
+        s->of[i].col = all[i]->coef[column[i]];
+    }
+    for (int i = 0; i < 3; i++) {
+        b->k->operand[i] = all[i]->value;
+        b->k->operand_at[i] = all[i]->offset;
+        kernel_read(b->a, b->k, all[i]->value);
+        kernel_sizes(b->a, b->k, b->g, all[i]->offset);
+    }
+    b->k->result_at = o->offset;
+    kernel_sizes(b->a, b->k, b->g, o->offset);
+    for (int i = 0; i < AXES; i++) kernel_sizes(b->a, b->k, b->g, b->size[i]);
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 3; j++) kernel_sizes(b->a, b->k, b->g, s->of[i].batch[j]);
+        kernel_sizes(b->a, b->k, b->g, s->of[i].row);
+        kernel_sizes(b->a, b->k, b->g, s->of[i].col);
+    }
+}
+
+static double count_of(const Build *b, int axes) {
+    double n = 1;
+    for (int i = 0; i < axes; i++) n *= (double)dim_upper(b->g, b->size[i]);
+    return n;
+}
+
+// With the heads' axis split into groups of `group`.
+static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int64_t group, bool stored) {
+    const Node *n = epilogue->anchor->def;
+    const Type *t = &n->out[0]->type, *tp = &n->in[0]->type, *tv = &n->in[1]->type, *ts = &score->anchor->def->in[0]->type;
+    Build b = { .a = a, .g = epilogue->graph, .k = kernel_new(a, KERNEL_ATTENTION), .epilogue = epilogue, .score = score, .stored = stored };
+    Expr *batch[MAX_RANK], *idx[MAX_RANK];
+    Operand q, k, v, o;
+    b.size[DEPTH] = t->dim[t->rank - 1];
+    b.size[KEY] = tp->dim[tp->rank - 1];
+    b.size[INNER] = ts->dim[ts->rank - 1];
+    if (!batch_axes(&b, t, group, batch)) return NULL;
+    b.k->n_parallel = PARALLEL;
+    lower_init(&b.l, a, b.k->exprs, b.k, score);
+    if (!batch_of(&b, tv, t, batch, idx)) return NULL;
+    idx[tv->rank - 2] = b.axis[KEY];
+    idx[tv->rank - 1] = b.axis[DEPTH];
+    if (!strides_of(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k) || !lower_score(&b) || !lower_result(&b, batch, &o)) return NULL;
+    if (b.k->axes.n != AXES) return NULL;
+    set_shape(&b, &q, &k, &v, &o, s->empty);
+    b.k->anchor = epilogue->anchor->def;
+    b.k->flops = 2 * count_of(&b, KEY) * (double)dim_upper(b.g, b.size[KEY]) + count_of(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);
+    return b.k;
+}
+
+// Which nodes the kernel computes, for comments and reports.
+static void mark_nodes(const Softmax *s, Fusion *epilogue, const Fusion *score, int n_nodes) {
+    for (int i = 0; i < n_nodes; i++) epilogue->inside[i] = epilogue->inside[i] || score->inside[i];
+    for (int i = 0; i < s->nodes.n; i++) epilogue->inside[s->nodes.at[i]->mark] = true;
+    epilogue->inside[score->anchor->def->mark] = true;
+}
+
+Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes) {
+    enum { MAX_GROUP = 64 };
+    const Type *t = &epilogue->anchor->type, *first = &score->anchor->type, *tp = &epilogue->anchor->def->in[0]->type;
+    const Dim keys = tp->dim[tp->rank - 1];
+    Graph *g = epilogue->graph;
+    if (t->rank < 2 || first->rank < 2 || t->rank != tp->rank || score->root->type.dim[score->root->type.rank - 1] != keys || first->dim[first->rank - 1] != keys) return NULL;
+    if (type_size(g, first) != type_size(g, tp) || !dim_is_const(t->dim[t->rank - 1]) || !dim_is_const(score->anchor->def->in[0]->type.dim[first->rank - 1])) return NULL;
+    if (memcmp(t->dim, tp->dim, sizeof(Dim) * (size_t)(t->rank - 1))) return NULL;
+    Dim heads = t->rank > 2 ? t->dim[t->rank - 3] : 1;
+    for (int stored = 0; stored < 2; stored++)
+        for (int64_t group = 1; group <= MAX_GROUP && group <= dim_upper(g, heads); group++) {
+            if (group > 1 && (!dim_is_const(heads) || heads % group)) continue;
+            score->violation = epilogue->violation = NULL;
+            score->reduces.n = epilogue->reduces.n = 0;
+            Kernel *k = try_build(a, s, epilogue, score, group, stored);
+            if (epilogue->violation) return NULL;
+            if (!k) continue;
+            mark_nodes(s, epilogue, score, n_nodes);
+            kernel_finish(a, k, epilogue);
+            return k;
+        }
+    return NULL;
+}
+
+// ---------------------------------------------------------------- the template's holes
+static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
+
+static void hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
+    if (dim_is_const(d)) hole(a, k, name, d);
+    else VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .text = arena_printf(a, "(%s)", dim_c_text(a, g, d)) });
+}
+
+static void stride_holes(Arena *a, const Graph *g, Kernel *k, int i) {
+    const char name = "QKVO"[i];
+    static const char *const lines = "MNNM", *const columns = "KKKD";
+    for (int j = 0; j < 3; j++) hole_dim(a, g, k, arena_printf(a, "%c%d", name, j), k->attention.of[i].batch[j]);
+    hole_dim(a, g, k, arena_printf(a, "%c%c", name, lines[i]), k->attention.of[i].row);
+    hole_dim(a, g, k, arena_printf(a, "%c%c", name, columns[i]), k->attention.of[i].col);
+}
+
+// Rows of a tile: those that waste least on m queries.
+static int64_t tile_rows(int64_t m) {
+    static const int64_t rows[] = { 12, 14, 10, 8 };
+    int64_t best = 12, least = INT64_MAX;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        int64_t edge = m % rows[i], cost = m / rows[i] * rows[i] + (edge && edge < 4 ? 4 : edge);       // an edge of few rows waits for its sums
+        if (cost < least) { least = cost; best = rows[i]; }
+    }
+    return best;
+}
+
+static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+void attention_plan(Arena *a, const Graph *g, Kernel *k) {
+    enum { NV = 2, PANEL = 16 * NV, BLOCK = 512, FEW = 6 };     // a tile of scores of a block lies in L1; from FEW queries on packing pays
+    const Attention *s = &k->attention;
+    bool few = dim_upper(g, s->m) < FEW && s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1;
+    int64_t n = dim_upper(g, s->n), rows = tile_rows(dim_upper(g, s->m)), blocks = (n + BLOCK - 1) / BLOCK, block = round_up((n + blocks - 1) / blocks, PANEL);
+    k->template_file = "c/attention.c";
+    for (int i = 0; i < 3; i++) hole_dim(a, g, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
+    hole_dim(a, g, k, "M", s->m); hole_dim(a, g, k, "N", s->n); hole(a, k, "DK", s->k); hole(a, k, "DV", s->d);
+    hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
+    for (int i = 0; i < 4; i++) stride_holes(a, g, k, i);
+    hole(a, k, "DIRECT", few);
+    hole(a, k, "MR", rows); hole(a, k, "NV", NV); hole(a, k, "KB", block);
+    hole(a, k, "EMPTY", s->empty);
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .text = "$softmax" });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .text = "$tile" });
+    Text e;
+    text_init(&e, a);
+    expr_c_text(&e, expr_unary(k->exprs, E_Exp, expr_acc(k->exprs, DT_F32)), (const char *const[]){ "x", NULL, NULL });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "EXP", .params = "x", .text = e.at });
+    int64_t columns = round_up(s->d, PANEL);
+    k->scratch_bytes = 4 * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
+}
