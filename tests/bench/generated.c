@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     int64_t began = worker_now();
     if (LOAD(argv[2])) worker_fail(argv[0], "cannot load the weights");
     int n_in = worker_read_table(argv[1], "inputs.txt", inputs, MOST), n_out = worker_read_table(argv[1], "wanted.txt", outputs, MOST);
-    for (int i = 0; i < n_in; i++) worker_fill(argv[1], i, in[i] = worker_alloc(inputs[i].bytes), inputs[i].bytes);
+    for (int i = 0; i < n_in; i++) in[i] = worker_load(argv[1], "in", i, inputs[i].bytes);
     for (int i = 0; i < n_out; i++) outputs[i].data = out[i] = worker_alloc(outputs[i].bytes);
     int64_t loaded = worker_now();
     worker_run();

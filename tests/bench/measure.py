@@ -11,7 +11,7 @@ import time
 
 import data
 import ours
-from workers import Failed, Worker
+from workers import Declined, Failed, Worker
 
 PAUSE = 0.002                                           # for a peer's spinning threads to fall asleep
 FEWEST_ROUNDS = 3
@@ -28,7 +28,7 @@ class Peak:
         self.worker.samples, self.worker.rounds = [], []
 
     def gflops(self):
-        return self.worker.ready[0] / statistics.median(self.worker.rounds) if self.worker.rounds else 0.0
+        return self.worker.ready[0] / min(self.worker.samples) if self.worker.samples else 0.0
 
 
 class Contest:
@@ -46,12 +46,14 @@ class Contest:
             self.workers[name] = start()
             load, first = self.workers[name].ready[:2]
             self.found[name].update(load_ms=load * 1e-6, first_ms=first * 1e-6)
+        except Declined:
+            del self.found[name]
         except Failed as e:
             self.found[name]["failed"] = str(e)
 
     def start_peer(self, peer):
         if self.threads > 1 and peer.one_thread:
-            raise Failed("it computes on one thread")
+            raise Declined("it computes on one thread")
         command, environment = peer.command(self.model, self.folder, self.threads), peer.environment(self.folder)
         worker = Worker(peer.name, command, self.cores, self.options.timeout, environment)
         starts = [worker.ready[:2]]

@@ -66,8 +66,7 @@ static void inputs_bind(const char *folder) {
     n_in = worker_read_table(folder, "inputs.txt", inputs, MOST);
     for (int i = 0; i < n_in; i++) {
         Tensor *t = &inputs[i];
-        t->data = worker_alloc(t->bytes);
-        worker_fill(folder, i, t->data, t->bytes);
+        t->data = worker_load(folder, "in", i, t->bytes);
         check(((MakeTensor *)api[CREATE_TENSOR])(memory, t->data, t->bytes, t->shape, (size_t)t->rank, t->dtype, &values[i]));
         in_names[i] = t->name;
     }

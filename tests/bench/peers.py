@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import fetch
+import libraries
 import ours
 from fetch import Missing
 from workers import Failed
@@ -140,7 +141,7 @@ def others():
             Package("tvm", "TVM", "tvm", ["apache-tvm", "numpy", "onnx"]),
             Package("iree", "IREE", "iree", ["iree-base-compiler[onnx]", "iree-base-runtime", "numpy"]),
             Package("tract", "tract", "tract", ["tract", "numpy"]),
-            Emx(), Onnx2c()]
+            Emx(), Onnx2c(), *libraries.all_of_them()]
 
 
 def find(options):

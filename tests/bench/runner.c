@@ -51,10 +51,7 @@ int main(int argc, char **argv) {
     if (m->input_count > MOST || m->output_count > MOST) worker_fail(argv[0], "too many inputs or outputs");
     if (m->weights_bytes) weights = weights_map(argv[0]);
     workspace = worker_alloc(m->workspace_bytes);
-    for (int i = 0; i < m->input_count; i++) {
-        in[i] = (burn_tensor){ worker_alloc(m->inputs[i].bytes), m->inputs[i].bytes, NULL };
-        worker_fill(argv[1], i, in[i].data, in[i].bytes);
-    }
+    for (int i = 0; i < m->input_count; i++) in[i] = (burn_tensor){ worker_load(argv[1], "in", i, m->inputs[i].bytes), m->inputs[i].bytes, NULL };
     for (int i = 0; i < m->output_count; i++)
         out[i] = (burn_tensor){ worker_alloc(m->outputs[i].bytes), m->outputs[i].bytes, out_shape[i] };
     int64_t loaded = worker_now();

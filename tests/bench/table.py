@@ -6,7 +6,7 @@ are ahead. `*` marks outputs that differ by more than the tolerance.
 """
 import math
 
-TITLES = {"ort": "ORT", "openvino": "OpenVINO", "tvm": "TVM", "iree": "IREE"}
+TITLES = {"ort": "ORT", "openvino": "OpenVINO", "tvm": "TVM", "iree": "IREE", "openblas": "OpenBLAS", "onednn-direct": "oneDNN direct", "onednn-winograd": "oneDNN Winograd"}
 
 
 def figure(x, digits=3):

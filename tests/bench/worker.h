@@ -70,10 +70,13 @@ static inline void *worker_alloc(size_t bytes) {
     return p;
 }
 
-static inline void worker_fill(const char *folder, int number, void *into, size_t bytes) {
-    FILE *f = worker_open(folder, "in", number, "rb");
-    if (fread(into, 1, bytes, f) != bytes) worker_fail("worker", "an input is too short");
+// The content of FOLDER/KIND_NUMBER.bin.
+static inline void *worker_load(const char *folder, const char *kind, int number, size_t bytes) {
+    void *into = worker_alloc(bytes);
+    FILE *f = worker_open(folder, kind, number, "rb");
+    if (fread(into, 1, bytes, f) != bytes) worker_fail(kind, "a file is too short");
     fclose(f);
+    return into;
 }
 
 // Lines of FOLDER/NAME: `DTYPE BYTES RANK DIM... NAME`; the number of tensors.
@@ -113,20 +116,22 @@ static inline long worker_memory(void) {
     return kib;
 }
 
-static inline int64_t worker_sample(int runs) {
+// What one of `runs` runs took.
+static inline int64_t worker_sample(int64_t runs) {
     static clockid_t clock = -1;
     if (clock < 0) clock = getenv("BENCH_CLOCK") && strcmp(getenv("BENCH_CLOCK"), "cpu") == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
     int64_t begin = worker_clock(clock);
-    for (int i = 0; i < runs; i++)
+    for (int64_t i = 0; i < runs; i++)
         if (worker_run()) worker_fail("worker", "a run failed");
     return (worker_clock(clock) - begin) / runs;
 }
 
 static inline void worker_slice(double seconds) {
     static int64_t samples[WORKER_SAMPLES];
-    int64_t begin = worker_now(), slice = (int64_t)(seconds * 1e9), one = worker_sample(1);
-    while (worker_now() - begin < slice / 8) one = worker_sample(1);
-    int runs = one >= WORKER_UNIT_NS ? 1 : (int)(WORKER_UNIT_NS / (one + 1)) + 1, n = 0;
+    int64_t begin = worker_now(), slice = (int64_t)(seconds * 1e9), runs = 1;
+    int n = 0;
+    while (worker_sample(runs) * runs < WORKER_UNIT_NS && runs < WORKER_UNIT_NS) runs *= 2;
+    while (worker_now() - begin < slice / 8) worker_sample(runs);
     do samples[n++] = worker_sample(runs);
     while (n < WORKER_SAMPLES && worker_now() - begin < slice);
     printf("times");

@@ -115,10 +115,11 @@ def sample(run, runs):
 
 
 def slice_times(run, seconds):
-    begin, one = time.monotonic(), sample(run, 1)
+    begin, runs = time.monotonic(), 1
+    while sample(run, runs) * runs < UNIT_NS and runs < UNIT_NS:
+        runs *= 2
     while time.monotonic() - begin < seconds / 8:
-        one = sample(run, 1)
-    runs = 1 if one >= UNIT_NS else UNIT_NS // (one + 1) + 1
+        sample(run, runs)
     times = [sample(run, runs)]
     while len(times) < MOST and time.monotonic() - begin < seconds:
         times.append(sample(run, runs))

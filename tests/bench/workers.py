@@ -14,6 +14,10 @@ class Failed(Exception):
     """A contestant that cannot go on; the text says why."""
 
 
+class Declined(Failed):
+    """A contestant that does not take part: the model is not for it."""
+
+
 class Worker:
     def __init__(self, name, command, cores, timeout=300, env=None):
         self.name, self.timeout = name, timeout
