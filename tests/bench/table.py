@@ -149,34 +149,36 @@ BEGIN, END = "<!-- scripts/bench: begin -->", "<!-- scripts/bench: end -->"
 
 def readme(report):
     """One table for all thread counts, narrower: times and ratios, then what one thread says of memory, starts and code."""
-    target, counts, peers = report["targets"][0], threads_of(report), report["peers"]
-    heads = ["model"] + [f"{title(p)} ms, {thread_text(t)} | ratio" if p != target else f"{target} ms, {thread_text(t)}" for t in counts for p in [target, *peers]]
-    heads += ["% of peak", "workspace MB", "RSS MB"] + [f"{title(p)} RSS" for p in peers] + ["first result ms"] + [f"{title(p)} first" for p in peers] + ["burncc s", "cc s", "code KB"]
-    wide = " | ".join(heads)
-    lines = [heading(report), "", f"| {wide} |", "|" + "---|" * (wide.count("|") + 1)]
+    counts, peers = threads_of(report), report["peers"]
+    heads = ["model"]
+    for threads in counts:
+        heads += [f"{t} ms, {thread_text(threads)}" for t in report["targets"]] + [h for p in peers for h in (f"{title(p)} ms", "ratio")]
+    heads += ["% of peak", "workspace MB", "RSS MB", *(f"{title(p)} RSS" for p in peers[:1])]
+    heads += ["first result ms", *(f"{title(p)} first" for p in peers[:1]), "burncc s", "cc s", "code KB"]
+    lines = [heading(report), "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for name in dict.fromkeys(r["model"] for r in report["rows"]):
         rows = {r["threads"]: r for r in report["rows"] if r["model"] == name and "failed" not in r}
         if rows:
-            lines.append("| " + " | ".join(readme_cells(name, rows, target, counts, peers)) + " |")
+            lines.append("| " + " | ".join([name, *time_cells(report, rows), *size_cells(report, rows[min(rows)])]) + " |")
     for threads in counts:
         lines += [text for sentence in summary(report, threads) for text in ("", sentence)]
     return "\n".join(lines)
 
 
-def readme_cells(name, rows, target, counts, peers):
-    cells = [name]
-    for threads in counts:
+def time_cells(report, rows):
+    for threads in threads_of(report):
         row = rows.get(threads, {"contestants": {}})
-        cells.append(marked(target)(row))
-        for peer in peers:
-            cells += [marked(peer)(row), figure(ratio(row, target, peer))]
-    found = rows[min(rows)]["contestants"]
-    mine, theirs = found.get(target, {}), [found.get(p, {}) for p in peers]
-    share = mine.get("share_of_peak")
-    cells += [figure(share and 100 * share, 2), mega(mine.get("workspace_bytes")), mega(mine.get("rss_bytes")), *(mega(f.get("rss_bytes")) for f in theirs)]
-    cells += [figure(mine.get("cold_ms")), *(figure(f.get("cold_ms")) for f in theirs), figure(mine.get("burncc_s"), 2), figure(mine.get("cc_s"), 2)]
-    text = mine.get("text_bytes")
-    return cells + [figure(text and text / 1e3)]
+        yield from (marked(target)(row) for target in report["targets"])
+        for peer in report["peers"]:
+            yield from (marked(peer)(row), figure(ratio(row, report["targets"][0], peer)))
+
+
+def size_cells(report, row):
+    mine = row["contestants"].get(report["targets"][0], {})
+    theirs = [row["contestants"].get(p, {}) for p in report["peers"][:1]]
+    share, text = mine.get("share_of_peak"), mine.get("text_bytes")
+    return [figure(share and 100 * share, 2), mega(mine.get("workspace_bytes")), mega(mine.get("rss_bytes")), *(mega(f.get("rss_bytes")) for f in theirs),
+            figure(mine.get("cold_ms")), *(figure(f.get("cold_ms")) for f in theirs), figure(mine.get("burncc_s"), 2), figure(mine.get("cc_s"), 2), figure(text and text / 1e3)]
 
 
 def put_between(path, text):
