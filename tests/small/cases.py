@@ -217,6 +217,19 @@ def attention_decode():
 
 
 # ---------------------------------------------------------------- views
+def response_norm():
+    """LRN with the channels first and, between transposes, last, where the window's ends have loops of their own."""
+    first, last = numbers(45, 2, 37, 3), numbers(46, 2, 3, 37)
+
+    def norm(x, c):
+        return x[c] / (2 + 0.5 / 5 * sum(v * v for v in x[max(c - 2, 0):c + 3])) ** 0.75
+    outs = [build((2, 37, 3), lambda n, c, i: norm([first[n][k][i] for k in range(37)], c)), build((2, 3, 37), lambda n, i, c: norm(last[n][i], c))]
+    settings = {"size": 5, "alpha": 0.5, "beta": 0.75, "bias": 2.0}
+    nodes = [node("LRN", ["x"], ["y"], **settings), node("Transpose", ["u"], ["t"], perm=[0, 2, 1]), node("LRN", ["t"], ["l"], **settings),
+             node("Transpose", ["l"], ["v"], perm=[0, 2, 1])]
+    return Model(nodes, [("x", FLOAT, [2, 37, 3]), ("u", FLOAT, [2, 3, 37])], [("y", FLOAT, [2, 37, 3]), ("v", FLOAT, [2, 3, 37])], [([first, last], outs)])
+
+
 def view_chain():
     """Channel shuffle, then a flatten: no element changes, only its place."""
     x = numbers(81, 2, 6, 3, 4)
@@ -773,7 +786,7 @@ def image_decoder():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       attention_blocks, attention_decode, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       attention_blocks, attention_decode, response_norm, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
