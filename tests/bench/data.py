@@ -24,9 +24,11 @@ class Tensor:
     dtype: int                                          # ONNX's number
     shape: list
 
+    def bytes(self):
+        return int(np.prod(self.shape)) * np.dtype(DTYPES[self.dtype]).itemsize if self.dtype in DTYPES else 0
+
     def line(self):
-        size = int(np.prod(self.shape)) * np.dtype(DTYPES[self.dtype]).itemsize if self.dtype in DTYPES else 0
-        return " ".join(map(str, [self.dtype, size, len(self.shape), *self.shape, self.name])) + "\n"
+        return " ".join(map(str, [self.dtype, self.bytes(), len(self.shape), *self.shape, self.name])) + "\n"
 
 
 @dataclasses.dataclass

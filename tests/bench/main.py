@@ -15,7 +15,7 @@ import peers
 import plot
 import sets
 import table
-from workers import Failed
+from workers import Failed, Worker
 
 
 def say(text):
@@ -40,6 +40,16 @@ def machine(options):
     return {"cpu": names[0] if names else os.uname().machine, "cores": len(os.sched_getaffinity(0)), "system": os.uname().release,
             "compiler": first_line([*ours.compiler(), "--version"]), "c_flags": " ".join(ours.c_flags(options.target[0])),
             "burncc": first_line([options.burncc, "--version"])}
+
+
+def read_bandwidth(options):
+    """GB/s that one core reads from memory."""
+    worker = Worker("stream", [ours.helper("stream", options.cache)], {max(cores_for(options, 1))})
+    try:
+        worker.slice(1)
+        return worker.ready[0] / min(worker.samples)
+    finally:
+        worker.stop()
 
 
 def one_line(row, options):
@@ -122,7 +132,7 @@ def run(options):
         sys.exit("scripts/bench: no models")
     launch = ours.helper("launch", options.cache)
     os.environ["BENCH_CLOCK"] = options.clock           # the workers read it
-    report = {"date": datetime.date.today().isoformat(), "machine": machine(options), "targets": options.target, "peers": [p.name for p in here],
+    report = {"date": datetime.date.today().isoformat(), "machine": {**machine(options), "read_gbs": read_bandwidth(options)}, "targets": options.target, "peers": [p.name for p in here],
               "versions": {p.name: p.version for p in here}, "seconds": options.seconds, "clock": options.clock, "rows": []}
     try:
         run_models(report, wanted, options, here, launch)

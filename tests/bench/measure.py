@@ -151,4 +151,5 @@ class Contest:
             if "median_ms" in found and "median_ms" in mine:
                 found["ratio"] = found["median_ms"] / mine["median_ms"]
         return {"model": self.model.name, "threads": self.threads, "macs": self.model.macs, "file_bytes": self.model.bytes,
+                "input_bytes": sum(t.bytes() for t in self.model.inputs),
                 "peak_gflops": self.peak.gflops(), "reference": self.reference, "contestants": self.found}

@@ -52,7 +52,7 @@ def columns(report):
         for peer in peers:
             found.append((f"{title(peer)} / {target}" if len(targets) > 1 or len(peers) > 1 else "ratio", lambda row, t=target, p=peer: figure(ratio(row, t, p))))
     found += [("GFLOP/s", get(first, "gflops")), ("% of peak", get(first, "share_of_peak", lambda x: figure(None if x is None else 100 * x, 2))),
-              ("workspace MB", get(first, "workspace_bytes", mega)), ("RSS MB", get(first, "rss_bytes", mega))]
+              ("% of read", lambda row: figure(share_of_bandwidth(report, row), 2)), ("workspace MB", get(first, "workspace_bytes", mega)), ("RSS MB", get(first, "rss_bytes", mega))]
     found += [(f"{title(p)} RSS", get(p, "rss_bytes", mega)) for p in peers[:1]]
     found += [("load ms", get(first, "load_ms"))] + [(f"{title(p)} load", get(p, "load_ms")) for p in peers[:1]]
     found += [("cold ms", get(first, "cold_ms"))] + [(f"{title(p)} cold", get(p, "cold_ms")) for p in peers[:1]]
@@ -78,6 +78,15 @@ def markdown_rows(report, threads, cells):
             lines.append(f"| {row['model']} | failed: {row['failed']} |" + " |" * (len(cells) - 2) if "failed" in row else
                          "| " + " | ".join(c[1](row) for c in cells) + " |")
     return lines
+
+
+def share_of_bandwidth(report, row):
+    """The bytes that a run reads at least (weights, inputs) over the time, in % of what the cores read from memory. Caches that hold the
+    weights from run to run let it pass 100."""
+    found = row["contestants"].get(report["targets"][0], {})
+    if "median_ms" not in found:
+        return None
+    return 100 * (found["weights_bytes"] + row["input_bytes"]) / (found["median_ms"] * 1e6) / (report["machine"]["read_gbs"] * row["threads"])
 
 
 def geometric(values):
@@ -109,6 +118,8 @@ def summary(report, threads):
                 if known:
                     lines.append(f"{target} against {title(peer)}, {thread_text(threads)}: geometric mean {figure(geometric([x for x, _ in known]))} over "
                                  f"{len(known)} {what}; " + behind_text(known))
+    lines += [f"{other} against {report['targets'][0]}, {thread_text(threads)}: its time is {figure(mean)} times as long (geometric mean)."
+              for other in report["targets"][1:] if (mean := geometric([1 / x for r in rows if (x := ratio(r, other, report["targets"][0]))]))]
     for row in rows:
         for name, found in row["contestants"].items():
             if "failed" in found:
@@ -133,7 +144,7 @@ def markdown(report):
     lines = [heading(report), ""]
     for threads in threads_of(report):
         peak = [r["peak_gflops"] for r in report["rows"] if r["threads"] == threads and r.get("peak_gflops")]
-        lines += [f"**{thread_text(threads)}**; multiply-add peak of a core {figure(max(peak, default=None))} GFLOP/s", ""]
+        lines += [f"**{thread_text(threads)}**; multiply-add peak of a core {figure(max(peak, default=None))} GFLOP/s, it reads {figure(report['machine']['read_gbs'])} GB/s from memory", ""]
         lines += markdown_rows(report, threads, columns(report)) + [""]
         if len(report["peers"]) > 1:
             lines += markdown_rows(report, threads, other_columns(report)) + [""]
