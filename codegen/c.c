@@ -91,8 +91,8 @@ static void c_store(void *ctx, Text *out, const Store *s, const char *index, con
 
 static void return_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
-    (void)s; (void)index;
-    text_printf(out, "return %s;", text_bare(k->gen->arena, value));
+    (void)index;
+    text_printf(out, "return %s;", text_bare(k->gen->arena, element_store(k->gen->arena, s->value->type.dtype, value)));
 }
 
 static Dialect c_dialect(KernelText *k) {
@@ -167,7 +167,7 @@ static const char *inline_function(Gen *g, KernelText *t, const char *suffix, Ex
     if (e->op == E_Acc) return "acc";
     text_init(&call, g->arena);
     text_printf(&call, "%s_%s(acc", t->name, suffix);
-    text_printf(&g->c, "static inline float %s_%s(float acc", t->name, suffix);
+    text_printf(&g->c, "static inline %s %s_%s(%s acc", expr_c_storage(store.value->type.dtype), t->name, suffix, expr_c_type(k->anchor->out[0]->type.dtype));
     for (int i = t->first_shared; i < t->n_params; i++) {
         if (!uses_param(t, e, &t->params[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
         text_printf(&g->c, ", const %s *%s", expr_c_storage(t->params[i].value->type.dtype), t->params[i].name);

@@ -295,7 +295,7 @@ static void print_call(Run *r, const Kernel *k, int depth) {
     for (int j = 0; j < t->n_params; j++) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
-        text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? "float" : expr_c_storage(v->type.dtype)));
+        text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
         if (t->params[j].at) text_printf(&r->body, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
     }
     for (int j = 0; j < k->sizes.n; j++) text_printf(&r->body, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));

@@ -430,6 +430,7 @@ struct Buffer {
     Buffer *alias;                                      // PLACE_ALIAS: same bytes as this one
     const void *data;                                   // PLACE_WEIGHT: bytes to write; NULL: fill makes them
     void (*fill)(const Buffer *b, void *to); const Kernel *packer;       // PLACE_WEIGHT in a template's layout, made when written
+    const char *element;                                // C type of its elements where fill makes them
     const char *layout;                                 // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
     int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
     const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's

@@ -28,11 +28,14 @@ static bool mat_shape(const Type *x, const Type *y, MatShape *s) {
     return type_broadcast(&s->batch, &s->x, &s->y);
 }
 
+// Products of unsigned by signed bytes are summed in i32, exactly.
+static bool is_bytes(const Type *x, const Type *y) { return x->dtype == DT_U8 && y->dtype == DT_I8; }
+
 bool shape_matmul(Node *n) {
     const Type *x = &n->in[0]->type, *y = &n->in[1]->type;
     MatShape s;
     if (!op_numeric(n, n->in[0]) || !op_numeric(n, n->in[1])) return false;
-    if (x->dtype != y->dtype) {
+    if (x->dtype != y->dtype && !is_bytes(x, y)) {
         diag_error(n->loc, "cannot multiply %s by %s: cast one of them", value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
@@ -44,6 +47,7 @@ bool shape_matmul(Node *n) {
     Type t = s.batch;
     if (x->rank > 1) t.dim[t.rank++] = s.m;
     if (y->rank > 1) t.dim[t.rank++] = s.n;
+    if (is_bytes(x, y)) t.dtype = DT_I32;
     n->out[0]->type = t;
     return true;
 }
@@ -159,16 +163,13 @@ bool grad_matmul(Node *n, Value *const *dout, Value **din) {
     return din[0] && din[1];
 }
 
-// sum over `axes` of x * y, in f32 for smaller floats
+// sum over `axes` of x * y: in f32 for smaller floats, in i32 for bytes of two kinds
 static Expr *product_sum(Lower *l, int n_axes, const int *axes, Expr *x, Expr *y) {
     if (!x || !y) return NULL;
-    DType d = x->dtype, wide = accumulator_type(d);
-    if (wide != d) {
-        x = expr_cast(l->p, x, wide);
-        y = expr_cast(l->p, y, wide);
-    }
-    Expr *e = expr_accumulate(l, RED_SUM, n_axes, axes, expr_binary(l->p, E_Mul, x, y));
-    return wide != d ? expr_cast(l->p, e, d) : e;
+    DType d = x->dtype == y->dtype ? x->dtype : DT_I32, wide = accumulator_type(d);
+    x = expr_cast(l->p, x, wide);
+    y = expr_cast(l->p, y, wide);
+    return expr_cast(l->p, expr_accumulate(l, RED_SUM, n_axes, axes, expr_binary(l->p, E_Mul, x, y)), d);
 }
 
 Expr *lower_matmul(Lower *l, Node *n, int out, Expr *const *idx) {
@@ -262,7 +263,7 @@ bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
 bool shape_conv(Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t group = node_int(n, "group", 1);
-    if (!op_numeric(n, n->in[0]) || x->dtype != w->dtype || x->rank < 3 || x->rank != w->rank) {
+    if (!op_numeric(n, n->in[0]) || (x->dtype != w->dtype && !is_bytes(x, w)) || x->rank < 3 || x->rank != w->rank) {
         diag_error(n->loc, "input and weight must be one dtype and %s with [out,in,...], they are %s and %s", node_int(n, "channels_last", 0) ? "[n,...,c]" : "[n,c,...]", value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
@@ -281,6 +282,7 @@ bool shape_conv(Node *n) {
     }
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
     Type t = *x;
+    if (is_bytes(x, w)) t.dtype = DT_I32;
     t.dim[channel] = w->dim[0];
     for (int i = 0; i < spatial; i++)
         if (!geometry_out(n, &geo, i, x->dim[first + i], &t.dim[first + i])) return false;
@@ -462,7 +464,7 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     Geometry geo = geometry_of(n, x->rank - 2, w->dim + 2);
     int64_t per_group = w->dim[0] / node_int(n, "group", 1);
-    if (type_count(w) == 0) return expr_zero(l->p, x->dtype);
+    if (type_count(w) == 0) return expr_zero(l->p, n->out[0]->type.dtype);
     Expr *ix[MAX_RANK], *iw[MAX_RANK], *cond = NULL;
     int axes[MAX_RANK], count = 0, channel = channel_axis(n, x->rank), first = spatial_axis(n);
     iw[0] = idx[channel];

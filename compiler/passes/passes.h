@@ -19,5 +19,6 @@ bool const_splat(const Value *v, double *number);
 bool bind_required(Graph *g);                           // bind_dims.c
 bool pass_inline_if(Graph *g);
 bool pass_fold_conv(Graph *g);
+bool pass_quantize(Graph *g);
 bool pass_layout(Graph *g);
 #endif

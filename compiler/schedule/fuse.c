@@ -21,7 +21,7 @@ typedef struct Fuser {
     bool *scores;                                       // `inside` of an attention's scores
     bool *inside, *cut, *pointwise;                     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
     bool *summed;                                       // by node position: a reduction, or inside one of the kernel being grown
-    bool *epilogue;                                     // by node position: maps that an anchor before them could take as its epilogue
+    bool *epilogue, *retyped;                           // by node position: maps that an anchor before them could take as its epilogue; of any type
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
 typedef VEC(Node *) Users;
@@ -117,7 +117,10 @@ static void mark_epilogues(Fuser *f, const Options *o) {
             const Value *v = n->in[i];
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1) continue;
             bool follows = kernel_is_anchor(v->def, o) || f->epilogue[v->def->mark];
-            if (follows && same_size(f, v, n->out[0]) && v->type.dtype == n->out[0]->type.dtype) f->epilogue[at] = true;
+            bool bytes = follows && (f->epilogue[v->def->mark] ? f->retyped[v->def->mark] : kernel_of_bytes(v->def));
+            if (!follows || !same_size(f, v, n->out[0]) || (v->type.dtype != n->out[0]->type.dtype && !bytes)) continue;
+            f->epilogue[at] = true;
+            f->retyped[at] = bytes;
         }
     }
 }
@@ -164,8 +167,8 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
             if (kernel_is_anchor(n, o)) {
-                bool fits = same_size(f, v, fu->root) && v->type.dtype == fu->root->type.dtype;
-                if (!fu->anchor && fits) fu->anchor = v;    // templates store what they sum: the epilogue ends in the anchor's dtype
+                bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || kernel_of_bytes(n));
+                if (!fu->anchor && fits) fu->anchor = v;    // templates of floats store what they sum: the epilogue ends in the anchor's dtype
                 continue;
             }
             reads[at] = reads_of(f, v, reads);
@@ -339,6 +342,7 @@ static void collect(Fuser *f, Graph *g) {
     f->pointwise = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->summed = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     f->epilogue = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->retyped = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
     int at = 0;
     for (Node *n = g->first; n; n = n->next) {
         n->mark = at;

@@ -247,14 +247,17 @@ static bool fixed_from(const Type *t, int first) {
     return true;
 }
 
+bool kernel_of_bytes(const Node *n) { return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8; }
+
 bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
-    if (x->dtype != DT_F32 || count == 0) return false;
-    if (n->op == OP_Conv) return n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
+    if ((x->dtype != DT_F32 && !kernel_of_bytes(n)) || count == 0) return false;
+    if (n->op == OP_Conv) return x->dtype == DT_F32 && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
+    if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
     return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
 }
 

@@ -36,6 +36,7 @@ void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, write
 bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out);  // element idx of v; false: not affine
 bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out);                  // of v itself, stored
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
+bool kernel_of_bytes(const Node *n);                    // u8 by i8: its sums are i32, and an epilogue turns them into any type
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
 Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use

@@ -30,10 +30,14 @@ int64_t template_hole_value(const Kernel *k, const char *name) {
     bug("kernel has no hole %s", name);
 }
 
-Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
+Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout, void (*fill)(const Buffer *, void *)) {
     Buffer *b = NEW(a, Buffer);
-    *b = (Buffer){ .place = PLACE_WEIGHT, .value = v, .bytes = (int64_t)(floats * sizeof(float)), .layout = layout, .fill = fill, .packer = k, .first = INT32_MAX, .last = -1 };
+    *b = (Buffer){ .place = PLACE_WEIGHT, .value = v, .bytes = (int64_t)bytes, .element = element, .layout = layout, .fill = fill, .packer = k, .first = INT32_MAX, .last = -1 };
     return b;
+}
+
+Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
+    return template_packed_as(a, k, v, "float", floats * sizeof(float), layout, fill);
 }
 
 // ---------------------------------------------------------------- gemm
@@ -69,7 +73,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k) {
 }
 
 static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (plan_gemv(a, g, k)) return;
+    if (plan_bytes(a, g, k, o) || plan_gemv(a, g, k)) return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = only_operand(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);

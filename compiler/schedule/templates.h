@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the planners of template kernels share (templates.c, templates_conv.c): holes, and constant operands in panels.
+// What the planners of template kernels share (templates.c, templates_conv.c, templates_low.c): holes, and constant operands in panels.
 #ifndef BURNCC_SCHEDULE_TEMPLATES_H
 #define BURNCC_SCHEDULE_TEMPLATES_H
 #include "../burncc.h"
@@ -11,8 +11,11 @@ void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Di
 void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v);         // prefix D, prefix H, prefix W
 int64_t template_hole_value(const Kernel *k, const char *name);
 Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
+Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout, void (*fill)(const Buffer *, void *));    // element: C type
 
 // A convolution or depthwise convolution with the channels last: the template that should be fastest. x: floats of X between n, d, h, w and
 // channels; yc: floats of Y from pixel to pixel.
 void plan_conv_last(Arena *a, const Graph *g, Kernel *k, const Options *o, const int64_t x[5], int64_t yc);
+// Products of bytes; false: the kernel is none.
+bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 #endif

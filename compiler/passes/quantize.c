@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Products of quantised tensors become products of bytes. Contract: inference in C; integers stay exact.
+//
+//   before   %3: i32[m,k] = Sub(Cast(%x), %za)                   %x: u8[m,k], %w: i8[k,n]
+//            %4: i32[k,n] = Sub(Cast(%w), %zb)
+//            %5: i32[m,n] = MatMul(%3, %4)
+//   after    %6: i32[m,n] = MatMul(%x, %w)                       bytes: exact sums in i32
+//            %5 = %6 - %za * (columns of w - k * %zb) - (rows of x) * %zb
+//
+// The idea: (x - za)(w - zb) summed along k, multiplied out. Sums of a constant's columns are folded; a zero point of 0 takes its term with
+// it. The left factor is brought to u8, the right one to i8, by 128 more or less in the bytes and in the zero point. No sum leaves i32
+// where k <= 32768. A convolution's image is padded with its zero point first; its weights' zero point has to vanish.
+//
+// In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one number and t one number or
+// one for each column. That sum is exact and is rounded once, where the sum of floats rounds each of its k terms: the two differ by the
+// rounding of the latter, at most about k * 2^-24 of the sum of the terms' magnitudes. Quantised anew, a result may so differ by one
+// step where it lies that near to the middle of two.
+#include "passes/passes.h"
+
+#include <string.h>
+
+enum { MOST_TERMS = 32768 };                    // 2 * 255 * 128 of them stay below 2^31
+
+// q - zero in i32, times scale in f32 where there is one. q: u8 or i8. zero: i32, NULL: 0.
+typedef struct Bytes { Value *q, *zero, *scale; } Bytes;
+
+static Value *settled(Value *v) {                       // the constant that v is, where that is known
+    Tensor *t = v && !v->data ? value_const(v) : NULL;
+    return t ? graph_const(v->graph, t, v->name) : v;
+}
+
+static bool is_byte(const Value *v) { return v->type.dtype == DT_U8 || v->type.dtype == DT_I8; }
+static bool made_by(const Value *v, Op op) { return v && v->def && v->def->op == op; }
+
+static bool read_centred(Value *v, Bytes *b) {
+    Value *cast = made_by(v, OP_Sub) ? v->def->in[0] : v;
+    *b = (Bytes){ 0 };
+    if (!made_by(cast, OP_Cast) || cast->type.dtype != DT_I32 || !is_byte(cast->def->in[0])) return false;
+    b->q = cast->def->in[0];
+    if (cast != v) b->zero = settled(v->def->in[1]);
+    double zero;
+    if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
+    return type_equal(&v->type, &cast->type);
+}
+
+static Value *swapped(Graph *g, Value *v, const int *perm) { return v && v->type.rank ? b_transpose(g, v, perm) : v; }
+
+static bool read_scaled(Graph *g, Value *v, Bytes *b) {
+    if (made_by(v, OP_Transpose)) {                     // a Gemm's weights
+        int count, perm[MAX_RANK];
+        const int64_t *p = node_ints(v->def, "perm", &count);
+        if (!read_scaled(g, v->def->in[0], b)) return false;
+        if ((b->zero && b->zero->type.rank && b->zero->type.rank != count) || (b->scale->type.rank && b->scale->type.rank != count)) return false;
+        for (int i = 0; i < count; i++) perm[i] = (int)p[i];
+        *b = (Bytes){ settled(b_transpose(g, b->q, perm)), settled(swapped(g, b->zero, perm)), settled(swapped(g, b->scale, perm)) };
+        return true;
+    }
+    if (!made_by(v, OP_Mul) || v->type.dtype != DT_F32 || !made_by(v->def->in[0], OP_Cast)) return false;
+    if (!read_centred(v->def->in[0]->def->in[0], b) || !type_equal(&v->type, &v->def->in[0]->type)) return false;
+    b->scale = v->def->in[1];
+    return true;
+}
+
+// Is v the same along axis `axis` (negative: counted from the last) of what it broadcasts to?
+static bool constant_along(const Value *v, int rank, int axis) {
+    if (!v) return true;
+    int at = axis - (rank - v->type.rank);
+    return at < 0 || v->type.dim[at] == 1;
+}
+
+static bool one_number(const Value *v) {
+    for (int i = 0; v && i < v->type.rank; i++)
+        if (v->type.dim[i] != 1) return false;
+    return true;
+}
+
+// q and zero with `by` added to both, as bytes of type d.
+static void shift(Graph *g, Bytes *b, DType d, int by) {
+    if (b->q->type.dtype == d) return;
+    b->q = settled(b_map(g, arena_printf(g->arena, "%s(i32(x) + %d)", dtype_name(d), by), "x", 1, &b->q));
+    b->zero = b->zero ? settled(b_map(g, arena_printf(g->arena, "x + %d", by), "x", 1, &b->zero)) : b_scalar(g, DT_I32, by);
+    double zero;
+    if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
+}
+
+static Value *sum_along(Graph *g, Value *q, int n, const int64_t *axes, bool keep) { return settled(b_reduce(g, OP_ReduceSum, b_cast(g, q, DT_I32), n, axes, keep)); }
+static Value *less(Graph *g, Value *x, Value *y) { return y ? b_binary(g, OP_Sub, x, y) : x; }
+static Value *times(Graph *g, Value *x, Value *y) { return settled(b_binary(g, OP_Mul, x, y)); }
+
+// ---------------------------------------------------------------- MatMul
+static bool fits_matmul(const Node *n, const Bytes *a, const Bytes *b) {
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    Dim k = x->rank ? x->dim[x->rank - 1] : 0;
+    if (x->rank < 2 || w->rank < 2 || !dim_is_const(k) || k > MOST_TERMS) return false;
+    return constant_along(a->zero, x->rank, x->rank - 1) && constant_along(b->zero, w->rank, w->rank - 2);
+}
+
+static Value *product(Graph *g, const Node *n, Bytes a, Bytes b) {
+    shift(g, &a, DT_U8, 128);
+    shift(g, &b, DT_I8, -128);
+    if (!a.q || !b.q) return NULL;
+    int64_t k = a.q->type.dim[a.q->type.rank - 1], rows = a.q->type.rank - 1, columns = b.q->type.rank - 2;
+    Value *sum = b_matmul(g, a.q, b.q), *zb = b.zero;
+    if (a.zero) {
+        Value *part = sum_along(g, b.q, 1, &columns, true);
+        if (zb) part = settled(less(g, part, times(g, zb, b_scalar(g, DT_I32, (double)k))));
+        sum = less(g, sum, times(g, a.zero, part));
+    }
+    if (zb) sum = less(g, sum, times(g, sum_along(g, a.q, 1, &rows, true), zb));
+    Type want = n->out[0]->type;
+    want.dtype = DT_I32;
+    return sum && type_equal(&sum->type, &want) ? sum : NULL;          // a zero point of more axes would make it larger
+}
+
+// ---------------------------------------------------------------- Conv
+static bool fits_conv(const Node *n, const Bytes *a, const Bytes *w) {
+    const Type *x = &n->in[0]->type;
+    int64_t terms = 1;
+    for (int i = 1; i < x->rank; i++) terms *= w->q->type.dim[i];
+    return w->q->data && !node_int(n, "same", 0) && terms <= MOST_TERMS && one_number(a->zero) && (w->q->type.dtype == DT_I8 ? !w->zero : w->zero != NULL);
+}
+
+static void copy_attributes(Graph *g, Node *to, const Node *from) {
+    to->attrs = arena_copy(g->arena, from->attrs, sizeof(Attr) * (size_t)from->n_attrs);
+    to->n_attrs = from->n_attrs;
+}
+
+static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w) {
+    int rank = a.q->type.rank, count;
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, none[2 * MAX_RANK] = { 0 }, axes[MAX_RANK];
+    const int64_t *pads = node_ints(n, "pads", &count);
+    shift(g, &a, DT_U8, 128);
+    shift(g, &w, DT_I8, -128);
+    if (!a.q || !w.q || w.zero) return NULL;
+    for (int i = 2; i < rank && pads; i++) { lo[i] = pads[i - 2]; hi[i] = pads[count / 2 + i - 2]; }
+    Value *zero = a.zero ? b_reshape(g, a.zero, 0, NULL) : NULL;
+    Value *x = b_pad(g, a.q, lo, hi, NULL, zero ? settled(b_cast(g, zero, DT_U8)) : NULL);
+    if (!x) return NULL;
+    Node *conv = graph_node(g, OP_Conv, 2, (Value *[]){ x, w.q }, 1);
+    copy_attributes(g, conv, n);
+    node_set_ints(conv, "pads", none, 2 * (rank - 2));
+    if (!node_infer(conv)) return NULL;
+    if (!zero) return conv->out[0];
+    for (int i = 1; i < rank; i++) axes[i - 1] = i;
+    Dim along[MAX_RANK];
+    for (int i = 0; i < rank; i++) along[i] = i == 1 ? w.q->type.dim[0] : 1;
+    Value *sums = settled(b_reshape(g, sum_along(g, w.q, rank - 1, axes, false), rank, along));
+    return less(g, conv->out[0], times(g, zero, sums));
+}
+
+// ---------------------------------------------------------------- both
+static bool reads(Graph *g, Node *n, bool scaled, Bytes *a, Bytes *b) {
+    if (scaled) return read_scaled(g, n->in[0], a) && read_scaled(g, n->in[1], b);
+    return read_centred(n->in[0], a) && read_centred(n->in[1], b);
+}
+
+// The scale of the product: of the right factor one number, or one for each column (channel).
+static Value *product_scale(Graph *g, const Node *n, Value *sa, Value *sb) {
+    int rank = n->in[1]->type.rank, axis = n->op == OP_MatMul ? rank - 1 : 0;
+    if (!one_number(sa)) return NULL;
+    for (int i = 0; i < rank; i++)
+        if (i != axis && !constant_along(sb, rank, i)) return NULL;
+    Dim along[MAX_RANK];
+    for (int i = 0; i < rank; i++) along[i] = i == 1 ? n->in[1]->type.dim[0] : 1;
+    if (sa->type.rank) sa = b_reshape(g, sa, 0, NULL);
+    if (n->op == OP_Conv && !one_number(sb)) sb = b_reshape(g, sb, rank, along);
+    if (sb && one_number(sb)) sb = b_reshape(g, sb, 0, NULL);
+    return times(g, sa, sb);
+}
+
+static Value *rewritten(Graph *g, Node *n) {
+    Bytes a, b;
+    DType d = n->out[0]->type.dtype;
+    if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32) || n->in[0]->trainable || n->in[1]->trainable) return NULL;
+    if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
+    if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
+    Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;
+    if (d == DT_F32 && !scale) return NULL;
+    Value *sum = n->op == OP_MatMul ? product(g, n, a, b) : convolution(g, n, a, b);
+    return sum && scale ? b_binary(g, OP_Mul, b_cast(g, sum, DT_F32), scale) : sum;
+}
+
+static void quantize_graph(Rewrite *r, Graph *g) {
+    for (Node *n = g->first; n; n = n->next) {
+        rewrite_operands(r, n);
+        for (int i = 0; i < n->n_bodies; i++) quantize_graph(r, n->bodies[i]);
+        g->cursor = n;
+        g->loc = n->loc;
+        Value *v = rewritten(g, n);
+        if (v) rewrite_set(r, n->out[0], v);
+    }
+    g->cursor = NULL;
+    rewrite_outputs(r, g);
+}
+
+bool pass_quantize(Graph *g) {
+    Rewrite r = { .scratch = arena_new() };
+    quantize_graph(&r, g);
+    arena_free(r.scratch);
+    return pass_dce(g) || r.changed;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Templates of low precision: products of bytes (gemm_i8.c).
+// In: kernels in canonical form. Out: the same with their template, its integer holes, packed constant operand and scratch memory.
+#include "pack_low.h"
+#include "schedule.h"
+#include "templates.h"
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// ---------------------------------------------------------------- products of bytes
+typedef struct ByteTiles { int mr, nv; } ByteTiles;
+
+// Half-cycles of a tile for a group of four along k: two dot products a cycle, two loads a cycle, at least 5 cycles of latency.
+static int64_t tile_cost(int64_t rows, int64_t vectors) {
+    int64_t cost = rows * vectors, loads = rows + vectors;
+    if (cost < loads) cost = loads;
+    return cost < 10 ? 10 : cost;
+}
+
+// The tile that takes least time over lines of w rows and n columns. Its columns, sums and a broadcast fit 32 registers, half its rows 16.
+static ByteTiles byte_tiles(int64_t w, int64_t n) {
+    static const ByteTiles some[] = { { 12, 2 }, { 14, 2 }, { 10, 2 }, { 8, 3 }, { 8, 2 }, { 7, 3 }, { 6, 4 }, { 5, 4 }, { 4, 4 }, { 3, 4 }, { 2, 4 }, { 1, 4 }, { 14, 1 }, { 7, 1 }, { 4, 1 }, { 2, 2 }, { 1, 2 }, { 1, 1 } };
+    ByteTiles best = some[0];
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < COUNT(some); i++) {
+        int64_t width = 16 * some[i].nv, edge = ceil_div(n % width, 16), tiles = ceil_div(w, some[i].mr);
+        int64_t cost = tiles * (n / width * tile_cost(some[i].mr, some[i].nv) + (edge ? tile_cost(some[i].mr, edge) : 0));
+        if (some[i].mr > w || cost >= least) continue;
+        least = cost;
+        best = some[i];
+    }
+    return best;
+}
+
+static void fill_gemm_i8(const Buffer *b, void *to) {
+    const Contraction *s = &b->packer->gemm;
+    const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"), one = pack_i8_bytes((size_t)s->n, 1, (size_t)s->k, nr);
+    const int8_t *from = b->value->data->data;
+    for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
+        pack_i8(from + i * s->b_batch, (size_t)s->n, 1, (const size_t[]){ 0 }, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (int8_t *)to + (size_t)i * one);
+}
+
+static void byte_holes(Arena *a, Kernel *k, const ByteTiles *t) {
+    template_hole(a, k, "MR", t->mr); template_hole(a, k, "NV", t->nv);
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .text = expr_c_storage(k->writes.at[0]->type.dtype) });
+}
+
+// Rows whose k bytes fill half of L2.
+static int64_t block_rows(int64_t k, const Options *o, int mr) {
+    int64_t rows = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2 / k;
+    return rows < mr ? mr : rows / mr * mr;
+}
+
+bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    const Contraction *s = &k->gemm;
+    Value *w = k->operand[1];
+    if (!kernel_of_bytes(k->anchor)) return false;
+    bool packed = w->data && k->operand[0] != w, fixed = dim_is_const(s->m), pack_a = s->a_col != 1;
+    ByteTiles t = byte_tiles(dim_upper(g, s->m), s->n);
+    int64_t mc = block_rows(s->k, o, t.mr);
+    size_t one = pack_i8_bytes((size_t)s->n, 1, (size_t)s->k, 16 * (size_t)t.nv);
+    k->template_file = "c/gemm_i8.c";
+    template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "G", 1); template_hole(a, k, "H", 1); template_hole_dim(a, g, k, "W", s->m); template_hole(a, k, "N", s->n);
+    template_hole(a, k, "W_FIXED", fixed ? s->m : 0); template_hole(a, k, "RUN", s->k); template_hole(a, k, "RUNS_Y", 1); template_hole(a, k, "RUNS_X", 1);
+    template_hole_dim(a, g, k, "AB", s->a_batch); template_hole(a, k, "AG", 0); template_hole(a, k, "AY", 0); template_hole_dim(a, g, k, "AX", s->a_row); template_hole(a, k, "KY", 0); template_hole(a, k, "KX", 0);
+    template_hole(a, k, "PACK_A", pack_a); template_hole_dim(a, g, k, "AK", s->a_col); template_hole(a, k, "B_PACKED", packed);
+    template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    template_hole_dim(a, g, k, "BK", s->b_row); template_hole_dim(a, g, k, "BN", s->b_col); template_hole_dim(a, g, k, "CB", s->c_batch); template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole(a, k, "YC", 1); template_hole(a, k, "MC", mc);
+    byte_holes(a, k, &t);
+    k->scratch_bytes = (packed ? 0 : (int64_t)one) + (pack_a ? (mc + t.mr) * (ceil_div(s->k, 4) * 4) : 0);
+    if (packed) k->packed = template_packed_as(a, k, w, "int8_t", one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns, four bytes of each together", fill_gemm_i8);
+    return true;
+}

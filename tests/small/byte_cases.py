@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Small quantised models, large enough for the kernels on bytes: every kind of operand, edges of tiles, what follows a product.
+
+As cases.py: each function makes one Model. Sums of integers are exact, so the expected numbers are too.
+"""
+import random
+
+from cases import Model, nest
+from onnx_wire import FLOAT, INT8, INT32, UINT8, node, tensor
+
+RANGE = {UINT8: (0, 255), INT8: (-128, 127)}
+
+
+def draw(seed, dtype, *shape):
+    rng, (low, high) = random.Random(seed), RANGE[dtype]
+    count = 1
+    for d in shape:
+        count *= d
+    return nest([rng.randint(low, high) for _ in range(count)], shape)
+
+
+def product(a, b, za, zb):
+    """zb: a number or one for each column."""
+    n = len(b[0])
+    zb = zb if isinstance(zb, list) else [zb] * n
+    rows, sums = [sum(r) for r in a], [sum(r[j] for r in b) for j in range(n)]
+    columns = list(zip(*b))
+    return [[sum(x * y for x, y in zip(r, columns[j])) - za * sums[j] - zb[j] * rows[i] + len(b) * za * zb[j] for j in range(n)]
+            for i, r in enumerate(a)]
+
+
+def integer_model(m, k, n, a_type, b_type, za, zb, constant):
+    a, b = draw(1, a_type, m, k), draw(2, b_type, k, n)
+    zeros = [tensor("za", a_type, za), tensor("zb", b_type, zb)]
+    inputs, given = [("a", a_type, [m, k])], [a]
+    if constant:
+        zeros.append(tensor("b", b_type, b))
+    else:
+        inputs.append(("b", b_type, [k, n]))
+        given.append(b)
+    return Model([node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])], inputs, [("y", INT32, [m, n])], [(given, [product(a, b, za, zb)])], zeros)
+
+
+def bytes_unsigned_signed():
+    return integer_model(29, 77, 99, UINT8, INT8, 131, 0, True)
+
+
+def bytes_of_columns():
+    return integer_model(13, 66, 49, UINT8, UINT8, 7, [(j * 37) % 256 for j in range(49)], True)
+
+
+def bytes_signed_computed():
+    return integer_model(15, 39, 33, INT8, INT8, -9, 4, False)
+
+
+def bytes_unsigned_computed():
+    return integer_model(3, 130, 17, UINT8, UINT8, 128, 127, False)
+
+
+def bytes_one_row():
+    return integer_model(1, 515, 70, UINT8, INT8, 17, -3, True)
+
+
+def bytes_any_batch():
+    """Rows whose number is given at run time, transposed columns, and a result that is quantised anew."""
+    k, n, scale = 21, 40, 0.0078125
+    b = draw(4, INT8, n, k)
+    nodes = [node("Transpose", ["b"], ["t"], perm=[1, 0]), node("MatMulInteger", ["a", "t", "za"], ["s"]), node("Cast", ["s"], ["f"], to=FLOAT),
+             node("Mul", ["f", "scale"], ["g"]), node("QuantizeLinear", ["g", "one", "zy"], ["y"])]
+
+    def sets(m):
+        a = draw(m, UINT8, m, k)
+        sums = product(a, [list(c) for c in zip(*b)], 100, 0)
+        return [[a], [[[min(max(round(v * scale) + 3, -128), 127) for v in r] for r in sums]]]
+    return Model(nodes, [("a", UINT8, ["rows", k])], [("y", INT8, ["rows", n])], [sets(1), sets(5), sets(14), sets(37)],
+                 [tensor("b", INT8, b), tensor("za", UINT8, 100), tensor("scale", FLOAT, scale), tensor("one", FLOAT, 1.0), tensor("zy", INT8, 3)])
+
+
+def bytes_dequantized():
+    """Products of dequantised factors, as quantisers write them; scales are powers of two, so that floats are exact as well."""
+    m, k, n = 14, 48, 36
+    a, b = draw(5, UINT8, m, k), draw(6, INT8, n, k)
+    scales = [2.0 ** -(7 + j % 3) for j in range(n)]
+    nodes = [node("DequantizeLinear", ["a", "sa", "za"], ["x"]), node("DequantizeLinear", ["b", "sb", "zb"], ["w"], axis=0),
+             node("Gemm", ["x", "w", "c"], ["y"], transB=1), node("Relu", ["y"], ["r"])]
+    c = [float(j - 20) for j in range(n)]
+    sums = product(a, [list(v) for v in zip(*b)], 120, 0)
+    y = [[max(s * 0.015625 * scales[j] + c[j], 0.0) for j, s in enumerate(r)] for r in sums]
+    return Model(nodes, [("a", UINT8, [m, k])], [("r", FLOAT, [m, n])], [([a], [y])],
+                 [tensor("b", INT8, b), tensor("sa", FLOAT, 0.015625), tensor("za", UINT8, 120), tensor("sb", FLOAT, scales), tensor("zb", INT8, [0] * n), tensor("c", FLOAT, c)])
+
+
+ALL = (bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
