@@ -17,6 +17,7 @@ from fetch import last_line
 from workers import Failed
 
 HERE = pathlib.Path(__file__).resolve().parent
+RUNTIME = HERE.parent.parent / "runtime"
 WARM_STARTS = 11                                        # of the program, for the time to the first result
 
 
@@ -85,9 +86,12 @@ def helper(name, cache, extra=()):
     return program
 
 
-def link(folder, program):
-    """Static where the libraries allow it: a program that starts has nothing to look for."""
+def link(folder, program, threads):
+    """Static where the libraries allow it: a program that starts has nothing to look for. A model whose kernels are too small to be shared has
+    no threaded descriptor, and runs on one thread whatever was asked for."""
     command = [*compiler(), "-O2", "-I", folder, HERE / "runner.c", folder / "model.o", "-o", program]
+    if "model_threaded" in (folder / "model.h").read_text():
+        command += [f"-DTHREADS={threads}", "-I", RUNTIME, RUNTIME / "threads.c"]
     try:
         call([*command, "-static", "-lm", "-pthread"], "linking")
     except Failed:
@@ -102,7 +106,7 @@ def build(burncc, model, target, threads, folder, extra):
                                          *dims, *threading, *extra], "burncc")
     flags = ["-std=c99", *c_flags(target), "-ffp-contract=off", "-w", *shlex.split(os.environ.get("BURNCC_CFLAGS", ""))]
     _, cc_s, cc_rss = call([*compiler(), *flags, "-c", folder / "model.c", "-o", folder / "model.o"], "the C compiler")
-    link(folder, folder / "program")
+    link(folder, folder / "program", threads)
     header = (folder / "model.h").read_text()
     stored = folder / "model.bin"
     weights = stored.stat().st_size if stored.exists() else section_bytes(folder / "model.o", r"\.rodata")

@@ -2,11 +2,16 @@
 // A compiled model as a contestant of scripts/bench: linked with the generated C (compiled with --name model) and nothing
 // else, so that the peak resident set is that of the code, its weights and its tensors.
 //
+// With THREADS defined (the model compiled with --threads) runs are on a pool of runtime/threads.c, of so many threads.
+//
 // usage: program FOLDER           serves requests (worker.h); FOLDER holds in_N.bin and, beside the program, model.bin
 //        program FOLDER --cold    runs once and prints the time of the monotonic clock, in ns
 #include "worker.h"
 
 #include "model.h"
+#ifdef THREADS
+#include "threads.h"
+#endif
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +23,13 @@ static int64_t out_shape[MOST][WORKER_RANK];
 static void *workspace;
 static const void *weights;
 
+#ifdef THREADS
+static burn_threads threads;
+
+static int worker_run(void) { return model_threaded.run(&threads, workspace, weights, in, out); }
+#else
 static int worker_run(void) { return model_model.run(workspace, weights, in, out); }
+#endif
 
 static const void *weights_map(const char *program) {
     char path[4096];
@@ -49,6 +60,9 @@ int main(int argc, char **argv) {
     const burn_model *m = &model_model;
     if (argc < 2) worker_fail(argv[0], "wants the folder of the inputs");
     if (m->input_count > MOST || m->output_count > MOST) worker_fail(argv[0], "too many inputs or outputs");
+#ifdef THREADS
+    if (burn_threads_open(&threads, THREADS, 0)) worker_fail(argv[0], "cannot start threads");
+#endif
     if (m->weights_bytes) weights = weights_map(argv[0]);
     workspace = worker_alloc(m->workspace_bytes);
     for (int i = 0; i < m->input_count; i++) in[i] = (burn_tensor){ worker_load(argv[1], "in", i, m->inputs[i].bytes), m->inputs[i].bytes, NULL };
