@@ -243,7 +243,7 @@ static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
     bool identity = stored->op == E_Acc;
-    static const char *const conv_axes[] = { "n", "c", "p" }, *const gemm_axes[] = { "b", "m", "n" }, *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
+    static const char *const conv_axes[] = { "n", "p", "c" }, *const gemm_axes[] = { "b", "m", "n" }, *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
     const char *const *axes = k->kind == KERNEL_GEMM ? gemm_axes : conv_axes;
     Hole holes[MAX_HOLES];
     int n = 0;

@@ -19,12 +19,17 @@ static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
-// A file of templates/ that has no holes, without its opening comment and its includes.
+// A file of templates/ that has no holes, without its opening comment and without what it includes of templates/.
 static void print_part(Text *c, const char *file) {
-    const char *text = template_text(file), *body = text ? strstr(text, "*/\n") : NULL;
-    if (!body) bug("no template %s", file);
-    for (body += 3; !strncmp(body, "#include", 8); body = strchr(body, '\n') + 1) continue;
-    text_printf(c, "%s\n", body + (*body == '\n'));
+    const char *text = template_text(file), *line = text ? strstr(text, "*/\n") : NULL, *end;
+    if (!line) bug("no template %s", file);
+    line += 3;
+    for (line += *line == '\n'; *line; line = end) {
+        end = strchr(line, '\n');
+        end = end ? end + 1 : line + strlen(line);
+        if (strncmp(line, "#include \"", 10)) text_append(c, line, (size_t)(end - line));
+    }
+    text_append(c, "\n", 1);
 }
 
 // What the code calls: the vector prelude, files of templates/, functions of expressions.
@@ -34,8 +39,13 @@ static void print_prelude(Gen *g, Text *out, const Text *code) {
         if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         print_part(out, "c/vec.h");
     }
+<<<<<<< ours
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
         { "burn_winograd_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
+=======
+    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
+        { "burn_taps", "c/taps.h" }, { "burn_wino_", "c/winograd_last.h" }, { "burn_params_", "c/params.h" } };
+>>>>>>> theirs
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     expr_c_helpers(out, code->at);

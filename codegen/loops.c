@@ -3,7 +3,7 @@
 //
 // In: stores of expressions over loads, axes and reductions. Out: text in a Dialect (C, GLSL). The levels form a tree of scopes: the
 // parallel axes are one chain, every reduction hangs its own chain of axes below the scope of the innermost axis it depends on.
-// A nest whose points each sum a little, where memory runs along the innermost parallel axis, goes along that axis LANES points at a time
+// A nest whose points each sum a little, where memory runs along the innermost parallel axis, goes along that axis some points at a time
 // (see strips below). An expression belongs to the deepest scope among its axes, so what does not depend on a loop is computed before it, and a softmax's
 // maximum ends up outside the loop that uses it without anybody saying so.
 #include "codegen.h"
@@ -33,6 +33,8 @@ typedef struct Printer {
     const char *axis_name[64];
     int temps, bound, last_parallel;
     VEC(Expr *) fresh;                                  // temporaries of the lane loop that is being printed
+    VEC(Expr *) hoisted;                                // and of the loops around it, where the lanes make no difference
+    const Expr *certain;                                // a condition that holds where text is printed: loads guarded by it need no guard
 } Printer;
 
 // ---------------------------------------------------------------- collecting
@@ -136,7 +138,7 @@ static const char *spell(Printer *p, Expr *e) {
     else if (e->a[1] && p->d->load_if) text_printf(&t, "%s", p->d->load_if(p->d->ctx, e->value, operands[0], operands[1], operands[2]));
     else {
         const char *element = p->d->load(p->d->ctx, e->value, operands[0]);
-        if (e->a[1]) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : expr_c_zero(e->dtype));
+        if (e->a[1] && e->a[1] != p->certain) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : expr_c_zero(e->dtype));
         else text_printf(&t, "%s", element);
     }
     return t.at;
@@ -225,9 +227,8 @@ static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, i
     close_loop(p, depth);
 }
 
-// acc += the body; a product goes in with one rounding where the dialect has a name for that.
-static void accumulate(Printer *p, const Expr *e, const char *acc, int depth) {
-    Expr *x = e->a[0];
+// acc += x, e's body; a product goes in with one rounding where the dialect has a name for that.
+static void accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int depth) {
     bool fused = p->d->fma && e->rop == RED_SUM && x->op == E_Mul && dtype_is_float(x->dtype) && !p->name[x->id];
     if (!fused) { combine(p, e, acc, operand(p, x), depth); return; }
     line(p, depth);
@@ -248,8 +249,8 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
         reduce_body(p, e, at + 1, depth + 1, acc, second);
         close_loop(p, depth);
     } else if (is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
-    else accumulate(p, e, acc, depth);
-    for (Expr *m = p->peer[e->id]; m && at + 1 == e->n_axes; m = p->peer[m->id]) accumulate(p, m, p->name[m->id], depth);
+    else accumulate(p, e, e->a[0], acc, depth);
+    for (Expr *m = p->peer[e->id]; m && at + 1 == e->n_axes; m = p->peer[m->id]) accumulate(p, m, m->a[0], p->name[m->id], depth);
     forget(p, scope);
 }
 
@@ -388,7 +389,7 @@ static void emit_unrolled(Printer *p, Expr *e, int depth) {
             }
         for (Expr *m = e; m; m = p->peer[m->id]) {
             demand(p, m->a[0], depth + 1);
-            accumulate(p, m, p->name[m->id], depth + 1);
+            accumulate(p, m, m->a[0], p->name[m->id], depth + 1);
         }
         close_fresh(p, depth);
         for (i = e->n_axes - 1; i >= 0 && ++at[i] == p->k->axes.at[e->axes[i]].size; i--) at[i] = 0;
@@ -417,7 +418,7 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
         reduce_body(p, e, 0, depth + 1, is_arg(e->rop) ? best : acc, acc);
         close_loop(p, depth);
     } else if (is_arg(e->rop)) combine_arg(p, e, best, acc, depth);
-    else accumulate(p, e, acc, depth);
+    else accumulate(p, e, e->a[0], acc, depth);
     if (is_teamwork(p, e)) emit_gather(p, e, depth);
 }
 
@@ -435,7 +436,7 @@ static void emit_stores(Printer *p, int depth) {
 }
 
 // ---------------------------------------------------------------- strips
-// LANES points of the innermost parallel axis at a time: the reductions' loops stand outside, a loop over the points inside, so that the
+// Some points of the innermost parallel axis at a time (16 in the sketch): the reductions' loops stand outside, a loop over the points inside, so that the
 // C compiler makes a vector of it: windows, contractions as plain loops, sums along outer axes.
 //
 //   for (i2b = 0; i2b < 48; i2b += 16) {
@@ -445,7 +446,7 @@ static void emit_stores(Printer *p, int depth) {
 //           for (i2l = 0; i2l < 16; i2l++) { const ptrdiff_t i2 = i2b + i2l; r0l[i2l] += x[i3 * 55 + i2]; }
 //       for (i2l = 0; i2l < 16; i2l++) { const ptrdiff_t i2 = i2b + i2l; y[i2] = r0l[i2l]; }
 //   }
-enum { MIN_STRIP = 4, MAX_STRIP_SUM = 1024 };           // terms of a plain sum that may go one after the other, for its rounding
+enum { MIN_STRIP = 4, MAX_STRIP = 64, MAX_STRIP_SUM = 1024, SUM_BLOCK = 256 };          // terms of a plain sum that may go one after the other, for its rounding; more go in blocks
 
 typedef struct Reads { const Printer *p; int axis, inner; bool *seen, good; } Reads;
 
@@ -464,6 +465,22 @@ static void judge_reads(Reads *r, const Expr *e) {
     for (int i = 0; i < 3; i++) judge_reads(r, e->a[i]);
 }
 
+static bool is_plain_sum(const Expr *e) { return e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul; }
+
+static double count_terms(const Printer *p, const Expr *e) {
+    double terms = 1;
+    for (int k = 0; k < e->n_axes; k++) terms *= (double)p->k->axes.at[e->axes[k]].extent;
+    return terms;
+}
+
+// Is some load below e guarded by what the strip's axis has no part in? Its lanes are then all read or all left out.
+static bool guarded_apart(const Expr *e, int axis, bool *seen) {
+    if (!e || seen[e->id]) return false;
+    seen[e->id] = true;
+    if (e->op == E_Load && e->a[1] && !(e->a[1]->axes_used >> axis & 1)) return true;
+    return guarded_apart(e->a[0], axis, seen) || guarded_apart(e->a[1], axis, seen) || guarded_apart(e->a[2], axis, seen);
+}
+
 static bool strip_pays(const Printer *p, int scope) {
     int axis = p->scopes.at[scope].axis, found = 0;
     if (!p->d->lanes || p->shared[axis] || p->k->axes.at[axis].extent < MIN_STRIP) return false;
@@ -472,10 +489,9 @@ static bool strip_pays(const Printer *p, int scope) {
     for (int i = 0; i < p->exprs.n; i++) {
         const Expr *e = p->exprs.at[i];
         if (e->op != E_Reduce || p->scope_of[e->id] < scope) continue;
-        if (p->scope_of[e->id] > p->last_parallel || is_arg(e->rop) || !e->n_axes || unrolls(p, e)) return false;
-        double terms = 1;
-        for (int k = 0; k < e->n_axes; k++) terms *= (double)p->k->axes.at[e->axes[k]].extent;
-        if (e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul && terms > MAX_STRIP_SUM) return false;
+        if (p->scope_of[e->id] > p->last_parallel || is_arg(e->rop) || !e->n_axes) return false;
+        if (unrolls(p, e) && !guarded_apart(e->a[0], axis, NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1))) return false;
+        if (is_plain_sum(e) && count_terms(p, e) > MAX_STRIP_SUM && (e->n_axes > 1 || p->peer[e->id] || p->follows[e->id])) return false;
         Reads r = { p, axis, e->axes[e->n_axes - 1], NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1), true };
         judge_reads(&r, e->a[0]);
         if (!r.good) return false;
@@ -483,6 +499,9 @@ static bool strip_pays(const Printer *p, int scope) {
     }
     return found > 0;
 }
+
+// Points in a strip: several vectors, so that one's sums need not wait for their last step; one strip where they are few.
+static int strip_width(Dim size) { return !dim_is_const(size) ? LANES : size < MAX_STRIP ? (int)size : MAX_STRIP; }
 
 static void open_lanes(Printer *p, int axis, const char *count, int depth, bool element) {
     const char *i = p->axis_name[axis], *it = p->d->index_type;
@@ -493,26 +512,93 @@ static void open_lanes(Printer *p, int axis, const char *count, int depth, bool 
     text_printf(p->out, "const %s %s = %sb + %sl;\n", it, i, i, i);
 }
 
+static void declare_lanes(Printer *p, const Expr *e, const char *name, int axis, const char *count, int depth) {
+    line(p, depth);
+    text_printf(p->out, "%s %s[%d];\n", p->d->type(e->dtype), name, strip_width(p->k->axes.at[axis].size));
+    open_lanes(p, axis, count, depth, false);
+    line(p, depth + 1);
+    text_printf(p->out, "%s[%sl] = %s;\n", name, p->axis_name[axis], identity(p, e));
+    close_loop(p, depth);
+}
+
+// Defines what of e the strip's axis has no part in, before its lanes begin.
+static void hoist(Printer *p, Expr *e, int axis, int depth) {
+    if (!e || p->name[e->id] || is_leaf(e)) return;
+    bool apart = !(e->axes_used >> axis & 1);
+    for (int i = 0; i < 3; i++) hoist(p, e->a[i], axis, depth);
+    if (!apart || plain_index(e)) return;
+    define_temp(p, e, depth);
+    VEC_PUSH(p->arena, p->hoisted, e);
+}
+
+// The condition without which a term of e adds nothing, and that the strip's axis has no part in; NULL: none.
+static Expr *term_condition(const Expr *e, int axis) {
+    const Expr *x = e->a[0];
+    bool load = x->op == E_Load && x->a[1], select = x->op == E_Select;
+    Expr *cond = load ? x->a[1] : select ? x->a[0] : NULL, *otherwise = load || select ? x->a[2] : NULL;
+    if (!cond || cond->axes_used >> axis & 1 || !dtype_is_float(x->dtype) || x->dtype != e->dtype) return NULL;
+    if (otherwise && otherwise->op != E_Const) return NULL;
+    double nothing = e->rop == RED_SUM ? 0 : e->rop == RED_MAX ? -1.0 / 0.0 : 1;
+    return (otherwise ? otherwise->c.f : 0) == nothing ? cond : NULL;
+}
+
+// One term of e and its peers for all lanes.
+static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int depth) {
+    Expr *cond = p->peer[e->id] ? NULL : term_condition(e, axis), *term = cond && e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
+    int inner = cond ? depth + 1 : depth;
+    if (cond) hoist(p, cond, axis, depth);
+    else for (Expr *m = e; m; m = p->peer[m->id]) hoist(p, m->a[0], axis, depth);
+    if (cond) {
+        line(p, depth);
+        text_printf(p->out, "if (%s) {\n", operand(p, cond));
+        hoist(p, term, axis, inner);
+        p->certain = cond;
+    }
+    open_lanes(p, axis, count, inner, true);
+    for (Expr *m = e; m; m = p->peer[m->id]) {
+        Expr *x = m == e ? term : m->a[0];
+        demand(p, x, inner + 1);
+        accumulate(p, m, x, p->name[m->id], inner + 1);
+    }
+    close_fresh(p, inner);
+    p->certain = NULL;
+    if (cond) close_loop(p, depth);
+    for (int i = 0; i < p->hoisted.n; i++) p->name[p->hoisted.at[i]->id] = NULL;
+    p->hoisted.n = 0;
+}
+
+// A long plain sum in blocks, each summed by itself.
+static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int depth) {
+    const char *i = p->axis_name[e->axes[0]], *it = p->d->index_type, *extent = extent_text(p, e->axes[0]), *total = p->name[e->id];
+    const char *name = arena_printf(p->arena, "r%dp", p->temps++);
+    line(p, depth);
+    text_printf(p->out, "for (%s %sb = 0; %sb < %s; %sb += %d) {\n", it, i, i, extent, i, SUM_BLOCK);
+    declare_lanes(p, e, name, axis, count, depth + 1);
+    p->name[e->id] = arena_printf(p->arena, "%s[%sl]", name, p->axis_name[axis]);
+    line(p, depth + 1);
+    text_printf(p->out, "for (%s %s = %sb; %s < %sb + %d && %s < %s; %s++) {\n", it, i, i, i, i, SUM_BLOCK, i, extent, i);
+    strip_terms(p, e, axis, count, depth + 2);
+    close_loop(p, depth + 1);
+    open_lanes(p, axis, count, depth + 1, false);
+    line(p, depth + 2);
+    text_printf(p->out, "%s += %s;\n", total, p->name[e->id]);
+    close_loop(p, depth + 1);
+    close_loop(p, depth);
+    p->name[e->id] = total;
+}
 
 static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int depth) {
     for (Expr *m = e; m; m = p->peer[m->id]) {
         const char *name = arena_printf(p->arena, "r%dl", p->temps++);
         p->name[m->id] = arena_printf(p->arena, "%s[%sl]", name, p->axis_name[axis]);
-        line(p, depth);
-        text_printf(p->out, "%s %s[%d];\n", p->d->type(m->dtype), name, LANES);
-        open_lanes(p, axis, count, depth, false);
-        line(p, depth + 1);
-        text_printf(p->out, "%s = %s;\n", p->name[m->id], identity(p, m));
-        close_loop(p, depth);
+        declare_lanes(p, m, name, axis, count, depth);
+    }
+    if (is_plain_sum(e) && !p->peer[e->id] && e->n_axes == 1 && count_terms(p, e) > MAX_STRIP_SUM) {
+        strip_blocks(p, e, axis, count, depth);
+        return;
     }
     for (int i = 0; i < e->n_axes; i++) open_loop(p, e->axes[i], depth + i);
-    int inner = depth + e->n_axes;
-    open_lanes(p, axis, count, inner, true);
-    for (Expr *m = e; m; m = p->peer[m->id]) {
-        demand(p, m->a[0], inner + 1);
-        accumulate(p, m, p->name[m->id], inner + 1);
-    }
-    close_fresh(p, inner);
+    strip_terms(p, e, axis, count, depth + e->n_axes);
     for (int i = e->n_axes - 1; i >= 0; i--) close_loop(p, depth + i);
 }
 
@@ -536,25 +622,23 @@ static void strip_points(Printer *p, int scope, const char *count, int depth) {
 }
 
 static void emit_strips(Printer *p, int scope, int depth) {
-    int axis = p->scopes.at[scope].axis;
+    int axis = p->scopes.at[scope].axis, width = strip_width(p->k->axes.at[axis].size);
     bool ranged = is_ranged(p, axis);
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = ranged ? p->d->last : extent_text(p, axis);
     const char *first = ranged ? p->d->first : "0";
     Dim size = p->k->axes.at[axis].size;
-    bool fixed = dim_is_const(size);
-    if (!fixed || size >= LANES) {
-        line(p, depth);
-        text_printf(p->out, "for (%s %sb = %s; %sb + %d <= %s; %sb += %d) {\n", it, i, first, i, LANES, extent, i, LANES);
-        strip_points(p, scope, arena_printf(p->arena, "%d", LANES), depth + 1);
-        close_loop(p, depth);
-    }
-    if (fixed && size % LANES == 0) return;
+    bool fixed = dim_is_const(size) && !ranged;
+    line(p, depth);
+    text_printf(p->out, "for (%s %sb = %s; %sb + %d <= %s; %sb += %d) {\n", it, i, first, i, width, extent, i, width);
+    strip_points(p, scope, arena_printf(p->arena, "%d", width), depth + 1);
+    close_loop(p, depth);
+    if (fixed && size % width == 0) return;
     line(p, depth);
     text_printf(p->out, "{\n");
     line(p, depth + 1);
-    if (ranged) text_printf(p->out, "const %s %sb = %s + (%s - %s) / %d * %d;\n", it, i, first, extent, first, LANES, LANES);
-    else text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, LANES, LANES);
-    strip_points(p, scope, fixed && !ranged ? arena_printf(p->arena, "%d", (int)(size % LANES)) : arena_printf(p->arena, "%s - %sb", extent, i), depth + 1);
+    if (ranged) text_printf(p->out, "const %s %sb = %s + (%s - %s) / %d * %d;\n", it, i, first, extent, first, width, width);
+    else text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, width, width);
+    strip_points(p, scope, fixed ? arena_printf(p->arena, "%d", (int)(size % width)) : arena_printf(p->arena, "%s - %sb", extent, i), depth + 1);
     close_loop(p, depth);
 }
 

@@ -453,10 +453,13 @@ typedef struct Contraction {                              // C[b][m][n] = sum_k 
     Dim batch, m, n, k;
     Dim a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
 } Contraction;
-typedef struct Convolution {                              // 1-D and 2-D are 3-D with size-1 axes; order d, h, w
+typedef struct Convolution {                              // 1-D and 2-D are 3-D with size-1 axes; order d, h, w; channels last
     Dim batch;
     int64_t groups, ic, oc;                             // ic, oc: totals
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
+    Dim x_batch;
+    int64_t x_axis[3], x_channel;                       // strides of the input in elements, as for the batch
+    int64_t y_pixel;                                    // from one pixel of the output to the next: oc, or more in a part of a concatenation
 } Convolution;
 
 typedef struct Attention {                                // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
@@ -484,7 +487,7 @@ struct Kernel {
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;
     VEC(int) sizes;                                     // symbols (numbers in graph_symbols) that its loops and expressions need
-    Buffer *packed; int packed_rows;                    // the constant operand in the template's layout, or NULL; output channels in one of its panels
+    Buffer *packed;                                     // the constant operand in the template's layout, or NULL
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
     VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together

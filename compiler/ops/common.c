@@ -280,7 +280,9 @@ Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *othe
     if (!cond) return lower_load(l, v, idx);
     Expr *old = lower_guard(l, cond);
     Expr *e = lower_load(l, v, idx);
+    bool plain = e && e->op == E_Load && e->a[1] == cond && !e->a[2];   // one condition then says it all
     l->guard = old;
+    if (plain) return expr_load(l->p, e->value, e->a[0], cond, otherwise);
     return e ? expr_select(l->p, cond, e, otherwise) : NULL;
 }
 

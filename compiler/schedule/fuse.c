@@ -220,10 +220,18 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     return alone && score.anchor && score.anchor->def->op == OP_MatMul ? kernel_attention(f->arena, &s, epilogue, &score, f->n_nodes) : NULL;
 }
 
-static Kernel *fuse_anchor(Fuser *f, Fusion *fu) {
-    if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->arena, fu);
-    Kernel *k = fuse_attention(f, fu);
-    return k || fu->violation ? k : kernel_gemm(f->arena, fu);
+static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, Dim at) {
+    if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->arena, fu, into, at);
+    Kernel *k = into ? NULL : fuse_attention(f, fu);
+    return k || fu->violation ? k : kernel_gemm(f->arena, fu, into, at);
+}
+
+// Can the anchor's kernel store rows that are pieces of the concatenation's? Its rows are then the root's.
+static bool is_row_part(const Value *anchor, const Value *root, const Value *into, int axis) {
+    int last = root->type.rank - 1;
+    Dim row = anchor->type.dim[anchor->type.rank - 1];
+    bool matrix = anchor->def->op == OP_Conv || anchor->def->in[1]->type.rank > 1;
+    return matrix && axis == last && into->type.rank == root->type.rank && row == root->type.dim[last] && row != 1 && root->type.dtype == DT_F32;
 }
 
 // One kernel for `root`, or for the piece of a concatenation that `root` fills.
@@ -237,8 +245,8 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
         Kernel *k = NULL;
-        if (fu.anchor && !into) k = fuse_anchor(f, &fu);
-        else if (fu.anchor && into) fu.violation = fu.anchor;
+        if (fu.anchor && into && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
+        else if (fu.anchor) k = fuse_anchor(f, &fu, into, at);
         else k = kernel_loop(f->arena, &fu, into, axis, at);
         Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
         if (k && !half) { found(f, k); return; }

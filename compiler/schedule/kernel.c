@@ -253,12 +253,23 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
+<<<<<<< ours
     if ((x->dtype != DT_F32 && !kernel_of_bytes(n)) || count == 0) return false;
     if (n->op == OP_Conv) return x->dtype == DT_F32 && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
+=======
+    if (x->dtype != DT_F32 || count == 0) return false;
+    if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
+>>>>>>> theirs
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
     if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
     return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
+}
+
+// The result goes into `into`, whose last axis is longer, from `at` on: rows of more elements.
+static void store_into(Kernel *k, Value *into, Dim at) {
+    k->stores.at[0].value = into;
+    k->result_at = at;
 }
 
 // The epilogue: the root's element as an expression of E_Acc at axes 0..2 of the template.
@@ -350,15 +361,20 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     return gemm_canonical(g, s, nb, extent, x, y);
 }
 
-Kernel *kernel_gemm(Arena *a, Fusion *f) {
+Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
     Graph *g = f->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
     if (!gemm_shape(a, g, n, true, &k->gemm, &x, &y) && !gemm_shape(a, g, n, false, &k->gemm, &x, &y))
         bug("MatMul with batch dimensions that do not fold");
-    const Contraction *s = &k->gemm;
+    Contraction *s = &k->gemm;
     if (!lower_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
+    if (into) {
+        store_into(k, into, at);
+        s->c_row = into->type.dim[into->type.rank - 1];
+        s->c_batch = dim_mul(g, s->m, s->c_row);
+    }
     k->anchor = n;
     set_operands(a, k, x.value, y.value);
     k->operand_at[0] = x.offset; k->operand_at[1] = y.offset;
@@ -374,11 +390,11 @@ static Convolution conv_shape(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
     int spatial = x->rank - 2;
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
-    c.batch = x->dim[0]; c.ic = x->dim[1]; c.oc = y->dim[1]; c.groups = node_int(n, "group", 1);
+    c.batch = x->dim[0]; c.ic = x->dim[x->rank - 1]; c.oc = c.y_pixel = y->dim[y->rank - 1]; c.groups = node_int(n, "group", 1);
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - spatial);
-        c.in[i] = from < 0 ? 1 : x->dim[2 + from];
-        c.out[i] = from < 0 ? 1 : y->dim[2 + from];
+        c.in[i] = from < 0 ? 1 : x->dim[1 + from];
+        c.out[i] = from < 0 ? 1 : y->dim[1 + from];
         c.kernel[i] = from < 0 ? 1 : w->dim[2 + from];
         c.stride[i] = from < 0 ? 1 : geo.stride[from];
         c.dilation[i] = from < 0 ? 1 : geo.dilation[from];
@@ -387,15 +403,40 @@ static Convolution conv_shape(const Node *n) {
     return c;
 }
 
-Kernel *kernel_conv(Arena *a, Fusion *f) {
+// Where the input's elements lie: through its views, if that takes no more than constant strides.
+static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
+    Kernel *k = kernel_new(a, KERNEL_LOOP);
+    Operand at;
+    Expr *idx[MAX_RANK];
+    int rank = x->type.rank;
+    for (int i = 0; i < rank; i++) {
+        Dim size = x->type.dim[i];
+        VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(g, size), .size = size });
+        idx[i] = expr_axis_size(k->exprs, g, i, size);      // also of size 1: its stride does not matter, but has to be one
+    }
+    bool fixed = operand_through_views(a, g, k, x, idx, &at);
+    for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
+    if (!fixed) operand_direct(a, k, x, idx, &at);
+    c->x_batch = at.coef[0];
+    c->x_channel = at.coef[rank - 1];
+    for (int i = 0; i < 3; i++) c->x_axis[i] = i - (5 - rank) < 0 ? 0 : at.coef[1 + i - (5 - rank)];
+    return at;
+}
+
+Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
     Convolution c = conv_shape(n);
-    bool depthwise = c.groups == c.ic && c.groups > 1;
-    Kernel *k = kernel_new(a, depthwise ? KERNEL_DEPTHWISE : KERNEL_CONV);
+    Kernel *k = kernel_new(a, c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE : KERNEL_CONV);
+    Operand x = conv_input(a, f->graph, n->in[0], &c);
+    if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
     k->conv = c;
-    if (!lower_epilogue(a, k, f, (Dim[]){ c.batch, c.oc, c.out[0] * c.out[1] * c.out[2] })) return NULL;
+    if (!lower_epilogue(a, k, f, (Dim[]){ c.batch, c.out[0] * c.out[1] * c.out[2], c.oc })) return NULL;
+    if (into) store_into(k, into, at);
     k->anchor = n;
-    set_operands(a, k, n->in[0], n->in[1]);
+    set_operands(a, k, x.value, n->in[1]);
+    k->operand_at[0] = x.offset;
+    kernel_sizes(a, k, f->graph, x.offset);
+    kernel_sizes(a, k, f->graph, c.x_batch);
     k->flops = 2.0 * (double)type_count_upper(f->graph, &n->out[0]->type) * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
     kernel_finish(a, k, f);
     return k;

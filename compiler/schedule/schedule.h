@@ -27,8 +27,8 @@ Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root i
 
 // kernel.c: builds kernels; false in *ok with f->violation set when a value has to be materialised
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
-Kernel *kernel_gemm(Arena *a, Fusion *f);
-Kernel *kernel_conv(Arena *a, Fusion *f);
+Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at);          // into: NULL, or a concatenation along the last axis that the root is a part of, from `at` on
+Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);
 // The parts that builders in other files share.
 typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;         // element sum of coef[axis] * axis + offset of a stored value
 Kernel *kernel_new(Arena *a, KernelKind kind);

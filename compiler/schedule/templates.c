@@ -96,103 +96,11 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     k->scratch_bytes = (int64_t)gemm_scratch_bytes(&shape, &t);
 }
 
-// ---------------------------------------------------------------- convolution
-static void fill_conv_w(const Buffer *b, void *to) {
-    const Convolution *c = &b->packer->conv;
-    size_t groups = (size_t)c->groups, taps = (size_t)(c->ic / c->groups * c->kernel[0] * c->kernel[1] * c->kernel[2]);
-    pack_conv_w(b->value->data->data, groups, (size_t)(c->oc / c->groups), taps, (size_t)b->packer->packed_rows, to);
-}
-
-static ConvShape conv_shape(const Graph *g, const Convolution *c) {
-    ConvShape s = { .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
-    memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
-    memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
-    return s;
-}
-
-static void conv_holes(Arena *a, const Graph *g, Kernel *k, const ConvShape *s) {
-    template_hole_dim(a, g, k, "N", k->conv.batch); template_hole(a, k, "G", s->groups);
-    template_hole3(a, k, "I", s->in); template_hole3(a, k, "O", s->out); template_hole3(a, k, "K", s->kernel);
-    template_hole3(a, k, "S", s->stride); template_hole3(a, k, "D", s->dilation); template_hole3(a, k, "P", s->pad);
-}
-
-static void plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    TileTarget target = template_target(o);
-    ConvShape s = conv_shape(g, &k->conv);
-    ConvDwTiles t = conv_dw_tiles(&s, &target);
-    k->template_file = "c/conv_dw.c";
-    conv_holes(a, g, k, &s);
-    template_hole(a, k, "MULT", s.oc); template_hole(a, k, "RT", t.rt); template_hole(a, k, "RC", t.rc);
-    k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(&s, &t);
-}
-
-static void pack_conv(Arena *a, Kernel *k, const ConvShape *s, int rows, const char *layout) {
-    size_t floats = pack_conv_w_floats((size_t)s->groups, (size_t)s->oc, (size_t)(s->ic * s->kernel[0] * s->kernel[1] * s->kernel[2]), (size_t)rows);
-    k->packed = template_packed(a, k, k->operand[1], floats, layout, fill_conv_w);
-    k->packed_rows = rows;
-}
-
-// Small maps: vectors run over output channels instead of pixels.
-static bool plan_conv_rows(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    TileTarget target = template_target(o);
-    ConvShape s = conv_shape(g, &k->conv);
-    ConvRowsTiles t = conv_rows_tiles(&s, &target);
-    if (!t.preferred) return false;
-    k->template_file = "c/conv_rows.c";
-    conv_holes(a, g, k, &s);
-    template_hole(a, k, "IC", s.ic); template_hole(a, k, "OC", s.oc); template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "KC", t.kc);
-    k->scratch_bytes = (int64_t)conv_rows_scratch_bytes(&s, &t);
-    pack_conv(a, k, &s, 16 * t.nv, "panels of output channels");
-    return true;
-}
-
-static void fill_winograd_w(const Buffer *b, void *to) {
-    const Convolution *c = &b->packer->conv;
-    pack_winograd_w(b->value->data->data, (size_t)c->oc, (size_t)c->ic, (size_t)b->packer->packed_rows, to);
-}
-
-// Fewer products for 3x3 windows. Portable code has no vectors that its transforms could count on.
-static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (!o->machine.vectors) return false;
-    TileTarget target = template_target(o);
-    ConvShape s = conv_shape(g, &k->conv);
-    WinogradTiles t = winograd_tiles(&s, &target);
-    if (!t.preferred) return false;
-    k->template_file = "c/winograd.c";
-    template_hole_dim(a, g, k, "N", k->conv.batch); template_hole(a, k, "IC", s.ic); template_hole(a, k, "OC", s.oc);
-    template_hole(a, k, "IH", s.in[1]); template_hole(a, k, "IW", s.in[2]); template_hole(a, k, "OH", s.out[1]); template_hole(a, k, "OW", s.out[2]);
-    template_hole(a, k, "PH", s.pad[1]); template_hole(a, k, "PW", s.pad[2]);
-    template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "TB", t.tb);
-    k->scratch_bytes = (int64_t)winograd_scratch_bytes(&s, &t);
-    k->packed = template_packed(a, k, k->operand[1], pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)t.mr), "36 matrices of F(4x4, 3x3) in panels of output channels", fill_winograd_w);
-    k->packed_rows = t.mr;
-    return true;
-}
-
-static void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (plan_winograd(a, g, k, o) || plan_conv_rows(a, g, k, o)) return;
-    TileTarget target = template_target(o);
-    ConvShape s = conv_shape(g, &k->conv);
-    ConvTiles t = conv_tiles(&s, &target);
-    k->scratch_bytes = (int64_t)conv_scratch_bytes(&s, &t);
-    if (t.pointwise) {
-        int64_t pixels = s.out[0] * s.out[1] * s.out[2];
-        for (int i = 0; i < 3; i++) s.in[i] = s.out[i] = i == 2 ? pixels : 1;
-    }
-    k->template_file = "c/conv.c";
-    conv_holes(a, g, k, &s);
-    template_hole(a, k, "IC", s.ic); template_hole(a, k, "OC", s.oc);
-    template_hole(a, k, "POINTWISE", t.pointwise); template_hole(a, k, "PACK_X", t.pack_x);
-    template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "KC", t.kc); template_hole(a, k, "RC", t.rc); template_hole(a, k, "CC", t.cc);
-    pack_conv(a, k, &s, t.mr, "panels of output channels");
-}
-
 bool templates_plan(Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, p->graph, k, p->options);
-        else if (k->kind == KERNEL_CONV) plan_conv(p->arena, p->graph, k, p->options);
-        else if (k->kind == KERNEL_DEPTHWISE) plan_depthwise(p->arena, p->graph, k, p->options);
+        else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(p->arena, p->graph, k, p->options);
         else if (k->kind == KERNEL_ATTENTION) attention_plan(p->arena, p->graph, k);
     }
     return true;
