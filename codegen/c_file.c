@@ -39,13 +39,8 @@ static void print_prelude(Gen *g, Text *out, const Text *code) {
         if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         print_part(out, "c/vec.h");
     }
-<<<<<<< ours
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
-        { "burn_winograd_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
-=======
-    static const char *const parts[][2] = { { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
         { "burn_taps", "c/taps.h" }, { "burn_wino_", "c/winograd_last.h" }, { "burn_params_", "c/params.h" } };
->>>>>>> theirs
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     expr_c_helpers(out, code->at);

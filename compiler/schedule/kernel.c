@@ -253,13 +253,8 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
-<<<<<<< ours
     if ((x->dtype != DT_F32 && !kernel_of_bytes(n)) || count == 0) return false;
-    if (n->op == OP_Conv) return x->dtype == DT_F32 && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
-=======
-    if (x->dtype != DT_F32 || count == 0) return false;
     if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
->>>>>>> theirs
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
     if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;

@@ -13,14 +13,8 @@ int64_t template_hole_value(const Kernel *k, const char *name);
 Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
 Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout, void (*fill)(const Buffer *, void *));    // element: C type
 
-<<<<<<< ours
-// A convolution or depthwise convolution with the channels last: the template that should be fastest. x: floats of X between n, d, h, w and
-// channels; yc: floats of Y from pixel to pixel.
-void plan_conv_last(Arena *a, const Graph *g, Kernel *k, const Options *o, const int64_t x[5], int64_t yc);
-// Products of bytes; false: the kernel is none.
-bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
-=======
 // A convolution or depthwise convolution with the channels last: the template that should be fastest.
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
->>>>>>> theirs
+// Products of bytes; false: the kernel is none.
+bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 #endif
