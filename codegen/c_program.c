@@ -82,9 +82,18 @@ static bool is_measured(const Graph *g, const Type *t) {
     return false;
 }
 
+// Pointers need not have the 8 bytes that the workspace has for each.
+static const char *string_bytes_text(Arena *a, int64_t n) { return arena_printf(a, "%lld * sizeof(burn_string)", (long long)n); }
+
 static const char *bytes_text(Arena *a, const Graph *g, const Type *t) {
+    if (t->dtype == DT_STRING && type_is_static(t)) return string_bytes_text(a, type_count(t));
+    if (t->dtype == DT_STRING) return arena_printf(a, "%s * (int64_t)sizeof(burn_string)", dim_c_text(a, g, type_size(graph_root(g), t)));
     if (type_is_static(t)) return arena_printf(a, "%lld", (long long)type_bytes(t));
     return dim_c_text(a, g, dim_mul(graph_root(g), type_size(graph_root(g), t), (Dim)dtype_size(t->dtype)));
+}
+
+static const char *most_bytes_text(Arena *a, const Graph *g, const Type *t) {
+    return t->dtype == DT_STRING ? string_bytes_text(a, type_count_upper(g, t)) : arena_printf(a, "%lld", (long long)type_bytes_upper(g, t));
 }
 
 // ---------------------------------------------------------------- signature
@@ -182,6 +191,8 @@ static const char *place_of(const Run *r, Buffer *at, const Value *v, const char
         if (!g->external || b->value->type.dtype == DT_STRING) return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
         return element_pointer(g, type, true, "constants", b->offset + offset);
     default:
+        if (v->type.dtype == DT_STRING && offset)           // counted in pointers: theirs may be shorter
+            return arena_printf(g->arena, "%s + %lld", element_pointer(g, type, false, "work", work_offset(b)), (long long)(offset / (int64_t)dtype_size(DT_STRING)));
         return element_pointer(g, type, false, "work", work_offset(b) + offset);
     }
 }
@@ -453,7 +464,7 @@ static void print_infos(Gen *g, const Program *p, bool outputs) {
         const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
         const char *shape = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_shape", p->name, side, i), false);
         const char *least = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_least", p->name, side, i), true);
-        text_printf(&rows, "    {\"%s\", (burn_dtype)%d, %d, %s, %lld, %s},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, (long long)type_bytes_upper(gr, t), least);
+        text_printf(&rows, "    {\"%s\", (burn_dtype)%d, %d, %s, %s, %s},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, most_bytes_text(g->arena, gr, t), least);
     }
     text_printf(&g->ends, "static const burn_tensor_info %s_%ss[] = {\n%s};\n", p->name, side, rows.at);
 }
@@ -476,7 +487,7 @@ static void print_given_sizes(Gen *g, const Graph *gr) {
 }
 
 static void print_buffer_check(Gen *g, const Graph *gr, const Type *t, const char *side, int i, bool output) {
-    const char *bytes = output && is_measured(gr, t) ? arena_printf(g->arena, "%lld", (long long)type_bytes_upper(gr, t)) : bytes_text(g->arena, gr, t);
+    const char *bytes = output && is_measured(gr, t) ? most_bytes_text(g->arena, gr, t) : bytes_text(g->arena, gr, t);
     const char *cast = type_is_static(t) ? "" : "(size_t)";
     text_printf(&g->ends, "    if (!%s[%d].data || %s[%d].bytes < %s%s) return -1; /* BURN_EINVAL */\n", side, i, side, i, cast, *cast ? arena_printf(g->arena, "(%s)", bytes) : bytes);
     if (output || !t->rank) return;
