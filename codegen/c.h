@@ -16,6 +16,7 @@ typedef struct Gen {
     const Graph *graph;                                 // of the program being printed
     Text h, data, c, ends;                              // declarations; constants; kernels and run functions; what is there once whatever the targets
     bool descriptor;                                    // some program has the generic `const burn_model`
+    bool threads;                                       // runs can go in parts: they take a `threads` pointer
     bool external;                                      // constants come from a file: run functions take a `weights` pointer
 } Gen;
 

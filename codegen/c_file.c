@@ -8,7 +8,8 @@
 static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
-    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard, burn_types(g->arena, "burn-model-types"));
+    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard, burn_types(g->arena, "burn-model-types"),
+        g->threads ? arena_printf(g->arena, "%s\n", burn_types(g->arena, "burn-threads-types")) : "");
     text_append(h, g->h.at ? g->h.at : "", g->h.n);
     if (g->external) {
         text_printf(h, "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n",
@@ -16,6 +17,7 @@ static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
         text_printf(h, "#define %s_WEIGHTS_BYTES %lld\nint %s_weights_check(const void *weights, size_t size);\n\n", guard, (long long)weight_bytes + WEIGHTS_HEADER, g->model);
     }
     if (g->descriptor) text_printf(h, "/* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */\nextern const burn_model %s_model;\n\n", g->model);
+    if (g->descriptor && g->threads) text_printf(h, "/* The same for programs that bring threads. */\nextern const burn_threaded_model %s_threaded;\n\n", g->model);
     text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
@@ -43,6 +45,7 @@ static void print_prelude(Gen *g, Text *out, const Text *code) {
         { "burn_taps", "c/taps.h" }, { "burn_wino_", "c/winograd_last.h" }, { "burn_params_", "c/params.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
+    if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
     expr_c_helpers(out, code->at);
 }
 
@@ -63,7 +66,7 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
 }
 
 bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
-    Gen g = { .arena = a, .options = o, .model = model, .n = n, .programs = programs };
+    Gen g = { .arena = a, .options = o, .model = model, .threads = o->threads > 1, .n = n, .programs = programs };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };

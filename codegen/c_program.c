@@ -3,6 +3,7 @@
 // offsets of the caller's workspace. Values of a group ("params grads": struct type and parameter) are fields of a struct the caller owns.
 #include "c.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +19,14 @@ static const char *group_type(Arena *a, const char *group) { return arena_strndu
 static bool in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
 static bool by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
 
-static bool clashes(const Graph *g, const char *name, const char *const *before, int n) {
+static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
+    static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" };
     int symbols;
     const Symbol *all = graph_symbols(graph_root(g), &symbols);
     for (int i = 0; i < symbols; i++)
         if (!strcmp(name, all[i].c_name)) return true;
+    for (size_t i = 0; threads && i < COUNT(shared); i++)
+        if (!strcmp(name, shared[i])) return true;
     if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strcmp(name, "strings") || !strncmp(name, "burn_", 5)) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
     for (int i = 0; i < n; i++)
@@ -31,14 +35,14 @@ static bool clashes(const Graph *g, const char *name, const char *const *before,
 }
 
 // Inputs come first in `names`, outputs after them: all parameters are in one scope.
-static Ends name_ends(Arena *a, const Graph *g, bool outputs, const char **names, int before) {
+static Ends name_ends(Arena *a, const Graph *g, bool threads, bool outputs, const char **names, int before) {
     int n = outputs ? g->outputs.n : g->inputs.n;
     Ends e = { NEW_ARRAY(a, const char *, n + 1), NEW_ARRAY(a, const char *, n + 1) };
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *given = outputs ? g->output_names.at[i] : v->name;
         const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
-        for (int k = 2; !in_struct(v) && clashes(g, name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
+        for (int k = 2; !in_struct(v) && clashes(g, threads, name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
         names[before + i] = in_struct(v) ? "" : name;
         e.name[i] = name;
         e.at[i] = by_value(v) ? arena_printf(a, "&%s", name) : v->group ? arena_printf(a, "%s->%s", group_param(a, v->group), name) : name;
@@ -147,6 +151,7 @@ static void print_parameters(Gen *g, Text *out, const Program *p, const Ends *in
     for (int i = 0; i < sizes.n; i++) text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "", symbol_at(p->plan->graph, sizes.at[i])->c_name);
     print_ends(g, out, p->plan->graph, in, false, typed, &sep);
     print_ends(g, out, p->plan->graph, outs, true, typed, &sep);
+    if (g->threads) text_printf(out, "%s%sthreads", next(&sep), typed ? "const burn_threads *" : "");
 }
 
 static void print_signature(Gen *g, Text *out, const Program *p, const char *name, const Ends *in, const Ends *outs) {
@@ -161,6 +166,8 @@ typedef struct Run {
     const Program *p;
     const Ends *in, *outs;
     Text body;
+    Text tasks, fields, settings;                       // functions that compute a part; fields of the frame that they get, and what sets them
+    VEC(const char *) framed;                           // those fields' names
     int loops;
     bool *known;                                        // symbols that are variables by now
 } Run;
@@ -299,19 +306,106 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
     for (int i = 0; i < carried; i++) copy(r, depth, n->out[i], "", b->inputs.at[2 + i]);
 }
 
-static void print_call(Run *r, const Kernel *k, int depth) {
+// The arguments of a kernel's call; where it goes in parts, those of the part `part`.
+static const char *call_arguments(const Run *r, const Kernel *k) {
     const KernelText *t = k->text;
-    line(r, depth);
-    text_printf(&r->body, k->fails ? "if (%s(" : "%s(", t->name);
+    Text out;
+    text_init(&out, r->g->arena);
     for (int j = 0; j < t->n_params; j++) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
-        text_printf(&r->body, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
-        if (t->params[j].at) text_printf(&r->body, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
+        text_printf(&out, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
+        if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
     }
-    for (int j = 0; j < k->sizes.n; j++) text_printf(&r->body, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
-    if (k->string_bytes) text_printf(&r->body, ", &strings");
-    if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) text_printf(&r->body, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
+    for (int j = 0; j < k->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
+    if (k->string_bytes) text_printf(&out, ", &strings");
+    if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) {
+        text_printf(&out, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
+        if (k->scratch && k->parts > 1) text_printf(&out, " + %lld * part", (long long)(k->scratch_bytes / k->parts));
+    }
+    if (k->parts > 1) text_printf(&out, ", part");
+    return out.n ? out.at : "";
+}
+
+// ---------------------------------------------------------------- parts
+// A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
+//
+//   static void lenet_k3_conv2_part(void *argument, int part)
+//   {
+//       const volatile lenet_run_frame *frame = (const volatile lenet_run_frame *)argument;
+//       lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), frame->work + 12544 + 2048 * part, part);
+//   }
+//
+// volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes that for an access to
+// memory at zero, and leaves out calls of the function, which in its eyes has no effect (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+// The next mention of a variable, at or after `s`; after -> stands a field.
+static const char *find_word(const char *text, const char *s, const char *name) {
+    for (size_t n = strlen(name); n && (s = strstr(s, name)); s += n)
+        if ((s == text || (!is_word(s[-1]) && s[-1] != '>')) && !is_word(s[n])) return s;
+    return NULL;
+}
+
+// The same arguments with a variable that they may mention taken from the frame.
+static const char *take_from_frame(Run *r, const char *arguments, const char *type, const char *name, bool set) {
+    Text out;
+    bool framed = false;
+    const char *from = arguments, *at = find_word(arguments, arguments, name);
+    if (!at) return arguments;
+    text_init(&out, r->g->arena);
+    for (; at; from = at + strlen(name), at = find_word(arguments, from, name)) {
+        bool number = at > arguments && at[-1] == '&';  // passed by its address
+        text_append(&out, from, (size_t)(at - from) - number);
+        if (number) text_printf(&out, "(const %s*)&", type);
+        text_printf(&out, "frame->%s", name);
+    }
+    text_printf(&out, "%s", from);
+    for (int i = 0; i < r->framed.n; i++) framed = framed || !strcmp(r->framed.at[i], name);
+    if (framed) return out.at;
+    VEC_PUSH(r->g->arena, r->framed, name);
+    text_printf(&r->fields, "    %s%s;\n", type, name);
+    if (set) text_printf(&r->settings, "    frame.%s = %s;\n", name, name);
+    return out.at;
+}
+
+static const char *take_ends(Run *r, const char *arguments, const Ends *e, bool outputs) {
+    const Graph *g = r->p->plan->graph;
+    for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
+        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+        const char *storage = expr_c_storage(v->type.dtype), *type = arena_printf(r->g->arena, "%s%s *", outputs ? "" : "const ", storage);
+        if (in_struct(v) && group_seen(g, i, outputs, v->group)) continue;
+        if (in_struct(v)) type = arena_printf(r->g->arena, "%s%s_%s *", group_written(g, v->group) ? "" : "const ", r->g->model, group_type(r->g->arena, v->group));
+        else if (by_value(v)) type = arena_printf(r->g->arena, "%s ", storage);
+        arguments = take_from_frame(r, arguments, type, in_struct(v) ? group_param(r->g->arena, v->group) : e->name[i], true);
+    }
+    return arguments;
+}
+
+static void print_parts(Run *r, const Kernel *k, int depth) {
+    const KernelText *t = k->text;
+    const char *whole = call_arguments(r, k), *arguments = whole, *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->p->name);
+    int n;
+    const Symbol *symbols = graph_symbols(graph_root(r->p->plan->graph), &n);
+    arguments = take_from_frame(r, arguments, "unsigned char *", "work", true);
+    arguments = take_from_frame(r, arguments, "const unsigned char *", "constants", true);
+    for (int i = 0; i < n; i++) {
+        arguments = take_from_frame(r, arguments, "int64_t ", symbols[i].c_name, !symbols[i].from);
+        if (!symbols[i].from || !find_word(whole, whole, symbols[i].c_name)) continue;
+        line(r, depth);
+        text_printf(&r->body, "frame.%s = %s;\n", symbols[i].c_name, symbols[i].c_name);
+    }
+    arguments = take_ends(r, take_ends(r, arguments, r->in, false), r->outs, true);
+    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n    %s(%s);\n}\n\n", t->name, frame, frame, t->name, arguments);
+    line(r, depth);
+    text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", k->parts, t->name);
+}
+
+static void print_call(Run *r, const Kernel *k, int depth) {
+    const KernelText *t = k->text;
+    if (k->parts > 1) { print_parts(r, k, depth); return; }
+    line(r, depth);
+    text_printf(&r->body, k->fails ? "if (%s(%s" : "%s(%s", t->name, call_arguments(r, k));
     if (k->fails) text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");
 }
@@ -388,6 +482,7 @@ static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *o
             text_printf(&t, "%s!%s", *next(&sep) ? " || " : "", v->group ? group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
             if (side && is_measured(gr, &v->type)) text_printf(&t, " || !%s_shape", outs->name[i]);
         }
+    if (g->threads) text_printf(&t, "%s(threads && !threads->run)", *next(&sep) ? " || " : "");
     if (t.n) text_printf(&g->c, "    if (%s) return -1; /* BURN_EINVAL */\n", t.at);
     const Sizes sizes = parameter_sizes(g->arena, gr);
     for (int i = 0; i < sizes.n; i++) {
@@ -417,24 +512,37 @@ static void print_choice(Gen *g, const Program *p, const Ends *in, const Ends *o
     text_printf(&g->ends, "#endif\n}\n\n");
 }
 
+// Does the run function, or a part, take addresses from this base?
+static bool needs(const Run *r, const char *base) {
+    for (int i = 0; i < r->framed.n; i++)
+        if (!strcmp(r->framed.at[i], base)) return true;
+    return r->body.n && strstr(r->body.at, arena_printf(r->g->arena, "%s + ", base));
+}
+
 static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     Run r = { .g = g, .p = p, .in = in, .outs = outs };
     const Graph *root = graph_root(p->plan->graph);
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
     const bool several = g->options->machine.n_parts > 0;
-    text_init(&r.body, g->arena);
+    text_init(&r.body, g->arena); text_init(&r.tasks, g->arena); text_init(&r.fields, g->arena); text_init(&r.settings, g->arena);
     r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
     for (int i = 0; i < sizes.n; i++) r.known[sizes.at[i]] = true;
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
+    if (r.tasks.n) {
+        text_printf(&g->c, "/* What the parts of a run see of it. */\ntypedef struct %s_frame {\n%s} %s_frame;\n\n", p->name, r.fields.n ? r.fields.at : "    int none;\n", p->name);
+        text_append(&g->c, r.tasks.at, r.tasks.n);
+    }
     if (several) text_printf(&g->c, "static ");
     print_signature(g, &g->c, p, several ? arena_printf(g->arena, "%s_on", p->name) : p->name, in, outs);
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
     const Buffer *pool = p->plan->strings;
-    if (pool || (r.body.n && strstr(r.body.at, "work + "))) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    if (pool || needs(&r, "work")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
     if (pool) text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n", (long long)pool->offset, (long long)(pool->offset + pool->bytes));
-    if (r.body.n && strstr(r.body.at, "constants + ")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
+    if (needs(&r, "constants")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
+    if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
+    else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     text_printf(&g->c, "    return 0;\n}\n\n");
     if (several) print_choice(g, p, in, outs);
@@ -531,7 +639,7 @@ static void print_generic_call(Gen *g, const Program *p) {
         text_printf(&g->ends, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
         if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->ends, ", shape%d", i);
     }
-    text_printf(&g->ends, ");\n");
+    text_printf(&g->ends, "%s);\n", g->threads ? ", threads" : "");
     for (int i = 0; i < gr->outputs.n; i++) {
         const Type *t = &gr->outputs.at[i]->type;
         bool measured = is_measured(gr, t);
@@ -547,13 +655,17 @@ static void print_descriptor(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     print_infos(g, p, false);
     print_infos(g, p, true);
-    text_printf(&g->ends, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name);
+    text_printf(&g->ends, "static int %s_generic%s(%svoid *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name,
+        g->threads ? "_threads" : "", g->threads ? "const burn_threads *threads, " : "");
     if (!g->external) text_printf(&g->ends, "    (void)weights;\n");
     print_generic_checks(g, p);
     print_generic_call(g, p);
+    if (g->threads) text_printf(&g->ends, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n"
+        "    return %s_generic_threads((const burn_threads *)0, workspace, weights, inputs, outputs);\n}\n", p->name, p->name);
     text_printf(&g->ends, "const burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
         gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0", gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
         p->name_of_workspace, g->external ? (long long)p->plan->weight_bytes + WEIGHTS_HEADER : 0LL, p->name);
+    if (g->threads) text_printf(&g->ends, "const burn_threaded_model %s_threaded = {&%s_model, %d, %s_generic_threads};\n", g->model, g->model, g->options->threads, p->name);
 }
 
 // ---------------------------------------------------------------- all of it
@@ -607,6 +719,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
     }
     bundles_print(h, gr, in->name, outs->name);
     if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
+    if (g->threads) text_printf(h, " *   threads  what computes the parts of the run, up to %d at a time; NULL: the calling thread, one after the other\n", g->options->threads);
     text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", limits_text(g->arena, p->plan));
     print_signature(g, h, p, p->name, in, outs);
     text_printf(h, ";\n\n");
@@ -630,7 +743,7 @@ void c_program(Gen *g, const Program *p) {
     Plan *plan = p->plan;
     const Graph *gr = plan->graph;
     const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
-    Ends in = name_ends(g->arena, gr, false, names, 0), outs = name_ends(g->arena, gr, true, names, gr->inputs.n);
+    Ends in = name_ends(g->arena, gr, g->threads, false, names, 0), outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
     g->graph = gr;
     for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];

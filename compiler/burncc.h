@@ -586,6 +586,7 @@ struct Options {
     int timeout;                                        // seconds that one run of generated code may take
     const char *runner;                                 // the command that runs programs for another processor; NULL: code is loaded into this process
     int threads;                                        // --threads: parts that a run can go in; below 2: the program knows of no threads
+    double part_us;                                     // the least that a part is to take, as the schedule reckons
     bool markdown;                                      // ops
 };
 

@@ -46,6 +46,8 @@ static const Command commands[] = {
       "  burncc ops --markdown\n" },
 };
 
+enum { MAX_THREADS = 256 };
+
 typedef enum Kind { FLAG, TEXT, COUNTED, REAL, LIST, SPECIAL } Kind;
 typedef struct Option {
     const char *name;
@@ -62,6 +64,7 @@ static bool set_dim(Arena *a, Options *o, const char *text);
 static bool set_target(Arena *a, Options *o, const char *text);
 static bool set_embed_limit(Arena *a, Options *o, const char *text);
 static bool set_string_bytes(Arena *a, Options *o, const char *text);
+static bool set_threads(Arena *a, Options *o, const char *text);
 static bool set_data(Arena *a, Options *o, const char *text);
 static bool set_input(Arena *a, Options *o, const char *text);
 static bool set_freeze(Arena *a, Options *o, const char *text);
@@ -83,6 +86,7 @@ static const Option options[] = {
     { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
+    { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code", "runs can go in N parts, on threads that they are given; parts take at least US microseconds", SET(set_threads) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
     { "train", 0, NULL, COMPILE, "Training", "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
@@ -217,6 +221,17 @@ static bool set_string_bytes(Arena *a, Options *o, const char *text) {
     (void)a;
     if (parse_int(text, text + strlen(text), &o->string_bytes) && o->string_bytes > 0 && o->string_bytes <= INT32_MAX) return true;
     return usage_error("--string-bytes wants a number of bytes such as 256, not '%s'", text);
+}
+
+static bool set_threads(Arena *a, Options *o, const char *text) {
+    (void)a;
+    const char *colon = strchr(text, ':'), *end = text + strlen(text);
+    int64_t n = 0, us = 0;
+    bool ok = parse_int(text, colon ? colon : end, &n) && n >= 1 && n <= MAX_THREADS && (!colon || parse_int(colon + 1, end, &us)) && us <= 1000000;
+    if (!ok) return usage_error("--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as in 4:20, not '%s'", MAX_THREADS, text);
+    o->threads = (int)n;
+    if (colon) o->part_us = (double)us;
+    return true;
 }
 
 static bool set_data(Arena *a, Options *o, const char *text) {
@@ -466,7 +481,8 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if ((o->loss || o->optimizer) && !o->train) return usage_error("--loss and --optimizer go with --train");
     const char *runner = getenv("BURNCC_RUNNER");
     if (!o->runner && runner && *runner) o->runner = runner;
-    return o->target || set_target(a, o, "generic");
+    if (!o->target && !set_target(a, o, "generic")) return false;
+    return o->threads < 2 || strcmp(o->target, "vulkan") || usage_error("--threads is for programs in C, not for --target vulkan");
 }
 
 const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
@@ -474,7 +490,7 @@ const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
     bool general = !c, quit = false;
     if (c) { argc--; argv++; }
     else c = &commands[0];
-    *o = (Options){ .embed_limit = 1 << 20, .string_bytes = 256, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300 };
+    *o = (Options){ .embed_limit = 1 << 20, .string_bytes = 256, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300, .part_us = 6 };
     if (argc < 2 && c->bit != OPS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;

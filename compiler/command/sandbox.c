@@ -11,6 +11,7 @@
 #define _DEFAULT_SOURCE
 #include "command.h"
 #include "config.h"
+#include "../../runtime/threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -92,8 +93,8 @@ static double now(void) {
 
 typedef int RunFn(Job *j, void *session);
 
-static int run_cpu(Job *j, void *session) {
-    (void)session;
+static int run_cpu(Job *j, void *threads) {
+    if (j->built->threaded) return j->built->threaded->run(threads, j->work.data, j->built->weights, j->in_args, j->out_args);
     return j->built->model->run(j->work.data, j->built->weights, j->in_args, j->out_args);
 }
 
@@ -197,11 +198,20 @@ static void margins_forbid(const Job *j) {
     }
 }
 
+static int child_cpu(Job *j) {
+    burn_threads threads = { NULL, NULL };
+    int code = j->built->threaded ? burn_threads_open(&threads, j->built->threaded->parts, 0) : 0;
+    if (code) snprintf(j->shared->why, sizeof j->shared->why, "cannot start %d threads", j->built->threaded->parts);
+    if (!code) code = j->seconds > 0 ? measure(j, run_cpu, &threads) : run_cpu(j, &threads);
+    burn_threads_close(&threads);
+    return code;
+}
+
 NORETURN static void child(Job *j, int timeout) {
     for (int i = 1; i < 32; i++) signal(i, SIG_DFL);
     margins_forbid(j);
     alarm((unsigned)timeout);
-    int code = j->built->gpu ? child_gpu(j) : j->seconds > 0 ? measure(j, run_cpu, NULL) : run_cpu(j, NULL);
+    int code = j->built->gpu ? child_gpu(j) : child_cpu(j);
     if (!code && j->seconds <= 0) code = keep_strings(j);
     j->shared->code = code;
     j->shared->done = true;

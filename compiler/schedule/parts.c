@@ -10,7 +10,6 @@
 #include <string.h>
 
 // Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
-static const double part_ns = 6000;                     // the least worth a part
 static const double template_rate = 60, loop_rate = 8;  // operations a nanosecond
 static const double near_rate = 20;                     // bytes a nanosecond, from outer caches
 enum { SCRATCH_ALIGN = 64, LINE = 16 };                 // bytes; elements that a part of an innermost axis begins at a multiple of
@@ -21,10 +20,11 @@ static double larger(double x, double y) { return x > y ? x : y; }
 // What the largest of n shares of so many units takes, in shares of equal size.
 static double unevenness(int64_t units, int n) { return units > 0 ? (double)((units + n - 1) / n) * n / (double)units : n; }
 
-// Shares for a kernel that takes so long, cut into so many units: 1 when it should stay whole.
-static int shares(double ns, double uneven, int threads) {
-    double most = ns / part_ns;
-    int n = most < threads ? (int)most : threads;
+// Shares for a kernel that takes so long, cut so unevenly: 1 when it should stay whole.
+static int shares(const Options *o, double ns, double uneven) {
+    if (o->part_us <= 0) return o->threads;
+    double most = ns / (1e3 * o->part_us);
+    int n = most < o->threads ? (int)most : o->threads;
     return n < 2 || n / uneven < 1.3 ? 1 : n;
 }
 
@@ -50,19 +50,19 @@ static double loop_ns(const Graph *g, const Kernel *k) {
 }
 
 // The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost of equals.
-static void cut_loop(const Graph *g, Kernel *k, int threads) {
+static void cut_loop(const Graph *g, Kernel *k, const Options *o) {
     int inner = -1, best = -1, outer = only_sets(k) ? loops_outer_axes(k) : 0;
-    double least = threads;
+    double least = o->part_us > 0 ? o->threads : 1e9;
     for (int i = 0; i < k->n_parallel; i++) if (k->axes.at[i].size != 1) inner = i;
     for (int i = 0; i < outer; i++) {
         const Axis *x = &k->axes.at[i];
-        double uneven = unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, threads) * (dim_is_const(x->size) ? 1 : 1.2);
+        double uneven = unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, o->threads) * (dim_is_const(x->size) ? 1 : 1.2);
         if (x->size == 1 || uneven >= least) continue;
         least = uneven;
         best = i;
     }
     if (best < 0) return;
-    k->parts = shares(loop_ns(g, k), least, threads);
+    k->parts = shares(o, loop_ns(g, k), least);
     k->part_axis = best;
 }
 
@@ -97,11 +97,11 @@ static int contraction_axis(const Graph *g, const Kernel *k, int threads, double
     return best;
 }
 
-static void cut_template(Arena *a, const Graph *g, Kernel *k, int threads) {
-    double whole = larger(k->flops / template_rate, (double)k->traffic / near_rate), of_part = whole / threads;
+static void cut_template(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    double whole = larger(k->flops / template_rate, (double)k->traffic / near_rate), of_part = whole / o->threads;
     bool contraction = k->kind == KERNEL_GEMM && has_hole(k->template_file, "#define PART_AXIS ");
-    if (contraction) contraction_axis(g, k, threads, &of_part);
-    k->parts = shares(whole, of_part * threads / whole, threads);
+    if (contraction) contraction_axis(g, k, o->threads, &of_part);
+    k->parts = shares(o, whole, of_part * o->threads / whole);
     if (k->parts < 2) return;
     if (contraction) hole(a, k, "PART_AXIS", contraction_axis(g, k, k->parts, &of_part));
     hole(a, k, "PARTS", k->parts);
@@ -109,10 +109,10 @@ static void cut_template(Arena *a, const Graph *g, Kernel *k, int threads) {
 }
 
 void parts_plan(Plan *p) {
-    int threads = p->options->threads;
-    for (int i = 0; i < p->kernels.n && threads > 1; i++) {
+    const Options *o = p->options;
+    for (int i = 0; i < p->kernels.n && o->threads > 1; i++) {
         Kernel *k = p->kernels.at[i];
-        if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, threads);
-        else if (has_hole(k->template_file, "#define PARTS 0\n") && !k->fails) cut_template(p->arena, p->graph, k, threads);
+        if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
+        else if (has_hole(k->template_file, "#define PARTS 0\n") && !k->fails) cut_template(p->arena, p->graph, k, o);
     }
 }

@@ -95,11 +95,10 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #endif
             for (ptrdiff_t k0 = 0; k0 < K; k0 += KC) {
 #if PARTS
-                const ptrdiff_t n1 = n0 + NC < n_end ? n0 + NC : n_end;
+                const ptrdiff_t n1 = n0 + NC < n_end ? n0 + NC : n_end, depth = k0 + KC < K ? KC : K - k0;
 #else
-                const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N;
+                const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N, depth = k0 + KC < K ? KC : K - k0;
 #endif
-                const ptrdiff_t depth = k0 + KC < K ? KC : K - k0;
                 const int first = k0 == 0, last = k0 + KC >= K;
 #if !B_PACKED
                 const float *const b_block = B + b * BB + k0 * BK;

@@ -63,7 +63,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
             const float *const panel = B + b * BB + n0 * K;
             const ptrdiff_t columns = N - n0 < PANEL ? N - n0 : PANEL;
             burn_vf sum[STEPS][VECTORS];
-            float tile[PANEL], part[PANEL];
+            float tile[PANEL], sums[PANEL];
             BURN_UNROLL
             for (int s = 0; s < STEPS; s++) {
                 BURN_UNROLL
@@ -87,9 +87,9 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
             for (int s = 0; s < STEPS; s++) {
                 BURN_UNROLL
                 for (int v = 0; v < VECTORS; v++)
-                    burn_vf_put((s ? part : tile) + v * BURN_VF_LANES, &sum[s][v]);
+                    burn_vf_put((s ? sums : tile) + v * BURN_VF_LANES, &sum[s][v]);
                 for (int j = 0; j < PANEL && s > 0; j++)
-                    tile[j] += part[j];
+                    tile[j] += sums[j];
             }
             for (ptrdiff_t j = 0; j < columns; j++)
                 c[n0 + j] = EPILOGUE(tile[j], b, 0, (n0 + j));
