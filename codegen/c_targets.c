@@ -84,6 +84,19 @@ static void collect_macros(Collect *c, const char *code) {
     }
 }
 
+// Declarations of the C library's functions stand once: a region would give them its target.
+static void lift_declarations(Arena *a, const Text *code, Text *once, Text *rest) {
+    static const char open[] = "#if defined(__GNUC__)\nextern ", close[] = "#endif\n";
+    const char *s = code->at, *found, *end;
+    text_init(once, a);
+    text_init(rest, a);
+    for (; (found = strstr(s, open)) && (end = strstr(found, close)); s = end + strlen(close)) {
+        text_append(rest, s, (size_t)(found - s));
+        text_append(once, found, (size_t)(end - found) + strlen(close));
+    }
+    text_append(rest, s, strlen(s));
+}
+
 const char *c_target_suffix(Arena *a, const Target *t) {
     char *s = arena_printf(a, "_%s", t ? t->name : "any");
     for (char *c = s; *c; c++)
@@ -112,6 +125,8 @@ static void print_copy(Gen *g, Text *out, const char *file, const Target *t) {
 
 void c_targets(Gen *g, Text *out, const char *header, const Text *before, const Text *code) {
     const Target *all = &g->options->machine;
+    Text library, own;
+    lift_declarations(g->arena, code, &library, &own);
     const char *file = path_base(path_swap(g->arena, header, ".c"));
     Collect c = { .gen = g, .shared.known = strmap_new(g->arena), .own.known = strmap_new(g->arena), .macros.known = strmap_new(g->arena) };
     c.run_prefix = NEW_ARRAY(g->arena, const char *, 2 * g->n);
@@ -120,15 +135,16 @@ void c_targets(Gen *g, Text *out, const char *header, const Text *before, const 
         c.run_prefix[i] = arena_printf(g->arena, "%s_", g->programs[i].name);
         c.kernel_prefix[i] = arena_printf(g->arena, "%s_k", g->programs[i].name_of_workspace);
     }
-    const char *const once[] = { g->h.at, before->at, g->ends.at, burn_types(g->arena, "burn-model-types") };
+    const char *const once[] = { g->h.at, before->at, library.at, g->ends.at, burn_types(g->arena, "burn-model-types") };
     for (size_t i = 0; i < COUNT(once); i++) each_name(once[i], found_shared, &c);
-    each_name(code->at, found_own, &c);
-    collect_macros(&c, code->at);
+    each_name(own.at, found_own, &c);
+    collect_macros(&c, own.at);
 
     text_printf(out, "/* The code of this file, after its #else, is compiled once for each of %s:\n * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n", all->name, file);
     text_printf(out, "#if !defined(BURN_TARGET)\n");
     text_append(out, before->at, before->n);
-    text_printf(out, "#define BURN_NAME_JOIN(name, suffix) name##suffix\n#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
+    text_append(out, library.at, library.n);
+    text_printf(out, "\n#define BURN_NAME_JOIN(name, suffix) name##suffix\n#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
     text_printf(out, "#if defined(__GNUC__) && defined(__x86_64__)\n#define BURN_SEVERAL 1\n");
     for (int i = 0; i < all->n_parts; i++) print_copy(g, out, file, all->parts[i]);
     text_printf(out, "#else\n#define BURN_SEVERAL 0\n#define BURN_TARGET %s\n#include \"%s\"\n#endif\n\n", c_target_suffix(g->arena, NULL), file);
@@ -136,7 +152,7 @@ void c_targets(Gen *g, Text *out, const char *header, const Text *before, const 
     text_printf(out, "#else /* the code, for BURN_TARGET */\n");
     for (int i = 0; i < c.own.list.n; i++) text_printf(out, "#define %s BURN_NAME(%s)\n", c.own.list.at[i], c.own.list.at[i]);
     text_printf(out, "\n");
-    text_append(out, code->at, code->n);
+    text_append(out, own.at, own.n);
     for (int i = 0; i < c.macros.list.n; i++) text_printf(out, "#undef %s\n", c.macros.list.at[i]);
     for (int i = 0; i < c.own.list.n; i++) text_printf(out, "#undef %s\n", c.own.list.at[i]);
     text_printf(out, "#undef BURN_TARGET\n#undef BURN_VF_LANES\n#undef BURN_MANY_REGISTERS\n#endif\n");
