@@ -42,7 +42,7 @@ static void print_prelude(Gen *g, Text *out, const Text *code) {
         print_part(out, "c/vec.h");
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
-        { "burn_taps", "c/taps.h" }, { "burn_wino_", "c/winograd_last.h" }, { "burn_params_", "c/params.h" } };
+        { "burn_taps", "c/taps.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
@@ -56,6 +56,9 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
     print_prelude(g, &code, &g->c);
     print_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
     if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);
+    if (g->data.at && strstr(g->data.at, "BURN_ALIGNED"))
+        text_printf(&before, "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"
+                             "#else\n#define BURN_ALIGNED\n#endif\n\n");
     text_append(&before, g->data.at ? g->data.at : "", g->data.n);
     text_append(&code, g->c.at, g->c.n);
     print_banner(c, g->options);

@@ -208,9 +208,14 @@ static const char *value_place(const Run *r, Value *v) { return place_of(r, v->b
 
 static void line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
+static bool same_place(const Value *x, const Value *y) {
+    int64_t at[2];
+    return x == y || (x->buffer && y->buffer && buffer_owner(x->buffer, &at[0]) == buffer_owner(y->buffer, &at[1]));
+}
+
 static void copy(Run *r, int depth, Value *to, const char *advance, Value *from) {
     const Graph *g = r->p->plan->graph;
-    if (to == from || type_count_upper(g, &from->type) == 0) return;
+    if (same_place(to, from) || type_count_upper(g, &from->type) == 0) return;
     line(r, depth);
     const char *bytes = bytes_text(r->g->arena, g, &from->type);
     if (!type_is_static(&from->type)) bytes = arena_printf(r->g->arena, "(size_t)(%s)", bytes);
@@ -231,11 +236,6 @@ static void print_if(Run *r, const Kernel *k, int depth) {
     }
     line(r, depth);
     text_printf(&r->body, "}\n");
-}
-
-static bool same_place(const Value *x, const Value *y) {
-    int64_t at[2];
-    return x == y || (x->buffer && y->buffer && buffer_owner(x->buffer, &at[0]) == buffer_owner(y->buffer, &at[1]));
 }
 
 // Does a kernel of the loop's body read v's bytes, or the loop copy them from output `first` on?
@@ -751,6 +751,7 @@ void c_program(Gen *g, const Program *p) {
         text_printf(&g->data, "/* ");
         c_comment(&g->data, b->value->name ? b->value->name : "constant");
         text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
+        if (b->bytes >= 64 && (g->options->machine.vectors || g->options->machine.n_parts)) text_printf(&g->data, "BURN_ALIGNED ");
         weights_print_array(&g->data, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
         text_printf(&g->data, "\n");
     }

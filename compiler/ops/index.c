@@ -50,11 +50,38 @@ static Value *gather_elements(Graph *g, Value *data, Value *indices, int axis) {
     return node_infer(e) ? e->out[0] : NULL;
 }
 
-// A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside. Constant
-// indices that are known to be inside need neither.
+// How often the loop runs whose iteration number v is; NULL when it is none.
+static const Node *loop_of(const Value *v) {
+    const Graph *g = v->graph;
+    if (!v->is_input || !g->parent || g->inputs.n < 2 || g->inputs.at[0] != v) return NULL;
+    for (const Node *n = g->parent->first; n; n = n->next)
+        if (n->op == OP_Loop && n->bodies[0] == g) return n;
+    return NULL;
+}
+
+// Is every index known to be in 0..size-1? Constants, a loop's iteration number i, and N - i with a constant N.
+static bool is_inside(Graph *g, const Value *v, Dim size) {
+    int count;
+    const Node *loop = loop_of(v), *d = v->def;
+    const int64_t *trips = loop ? node_ints(loop, "trips", &count) : NULL;
+    if (trips) return dim_equal(g, trips[0], size);
+    if (!dim_is_const(size)) return false;
+    if (loop) return loop->in[0] && loop->in[0]->data && tensor_get_i(loop->in[0]->data, 0) <= size;
+    if (d && d->op == OP_Sub && d->in[0]->data && type_count(&d->in[0]->type) == 1 && loop_of(d->in[1])) {
+        int64_t from = tensor_get_i(d->in[0]->data, 0);
+        loop = loop_of(d->in[1]);
+        return from < size && loop->in[0] && loop->in[0]->data && tensor_get_i(loop->in[0]->data, 0) <= from + 1;
+    }
+    for (int64_t i = 0; v->data && i < type_count(&v->type); i++)
+        if (tensor_get_i(v->data, i) < 0 || tensor_get_i(v->data, i) >= size) return false;
+    return v->data != NULL;
+}
+
+// A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside. Indices that are known to
+// be inside need neither.
 static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Expr **cond) {
-    bool negative = true, outside = true;
-    if (indices->data && dim_is_const(size)) {
+    bool negative = !is_inside(indices->graph, indices, size), outside = negative;
+    if (negative && indices->data && dim_is_const(size)) {
         int64_t count = type_count(&indices->type);
         negative = outside = false;
         for (int64_t i = 0; i < count; i++) {

@@ -3,8 +3,8 @@
 // one workspace block. In: kernels in execution order. Out: buffers with offsets, the block's size, and the lower bound that no plan
 // of this order can beat (most bytes alive at once).
 //
-// A loop kernel that reads a dying value only at the element it stores writes in place. Offsets are given largest buffer first, each
-// at the lowest place where it meets no buffer alive at the same time.
+// A loop kernel that reads a dying value only at the element it stores writes in place, and what a loop carries is updated in place. Offsets
+// are given largest buffer first, each at the lowest place where it meets no buffer alive at the same time.
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -112,6 +112,29 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
     }
 }
 
+// A loop's carried value is updated in place where its new value is stored after the last read of the old one, or by a loop kernel that reads
+// it at the element it stores. Nobody then copies it from step to step.
+static void carry_in_place(Plan *p) {
+    const Graph *g = p->graph;
+    for (int i = 2; p->parent && i < g->inputs.n; i++) {        // a loop's body: iteration, condition, carried... -> condition, carried..., scanned...
+        Value *in = g->inputs.at[i], *out = g->outputs.at[i - 1];
+        int uses = 0, last = -1;
+        for (int j = 0; j < g->outputs.n; j++) uses += g->outputs.at[j] == in;
+        if (uses || out->data || out->graph != g || out->is_input || !type_equal(&in->type, &out->type)) continue;
+        Buffer *from = in->buffer, *to = out->buffer;
+        if (from->place != PLACE_WORK || to->place != PLACE_WORK || from == to) continue;
+        for (int k = 0; k < p->kernels.n; k++)
+            for (int j = 0; j < p->kernels.at[k]->reads.n; j++)
+                if (p->kernels.at[k]->reads.at[j] == in) last = k;
+        const Kernel *maker = p->kernels.at[to->first];
+        Same same = { in, maker->stores.n ? maker->stores.at[0].index : NULL, NULL };
+        bool there = last == to->first && maker->kind == KERNEL_LOOP && maker->stores.n == 1;
+        if (there) same.seen = NEW_ARRAY(p->arena, bool, expr_count(maker->exprs) + 1);
+        if (last > to->first || (last == to->first && !(there && loads_only_at(&same, maker->stores.at[0].expr)))) continue;
+        to->place = PLACE_ALIAS; to->alias = from; to->offset = 0;
+    }
+}
+
 static int by_size(const void *x, const void *y) {
     const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
     if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
@@ -188,6 +211,7 @@ bool memory_plan(Plan *p) {
     place_ends(p);
     lifetimes(p);
     place_strings(p);
+    carry_in_place(p);
     for (int i = 0; i < p->kernels.n; i++) try_in_place(p, p->kernels.at[i], i);
     int errors = diag_errors();
     place_work(p);
