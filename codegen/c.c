@@ -215,6 +215,16 @@ static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
     return k->holes.n;
 }
 
+// What EPILOGUE_PARAMS declares, to be passed on.
+static const char *argument_names(const Gen *g, const KernelText *t) {
+    Text args;
+    text_init(&args, g->arena);
+    text_printf(&args, "%s", "");
+    for (int i = t->first_shared; i < t->n_params; i++) text_printf(&args, ", %s", t->params[i].name);
+    for (int i = 0; i < t->kernel->sizes.n; i++) text_printf(&args, ", %s", c_size(g, t->kernel, i));
+    return args.at;
+}
+
 // What an attention's score loads, as parameters and as arguments.
 static int score_holes(Gen *g, const KernelText *t, Hole *to) {
     const Kernel *k = t->kernel;
@@ -254,6 +264,8 @@ static void template_kernel(Gen *g, KernelText *t) {
     print_params(g, t, &params, t->first_shared);
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
+    holes[n++] = (Hole){ "EPILOGUE_ARGS", NULL, argument_names(g, t) };
+    holes[n++] = (Hole){ "FINISH", NULL, arena_printf(g->arena, "%s_finish", t->name) };
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
     if (k->kind == KERNEL_ATTENTION) {
         n += score_holes(g, t, holes + n);

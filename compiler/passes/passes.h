@@ -21,4 +21,6 @@ bool pass_inline_if(Graph *g);
 bool pass_fold_conv(Graph *g);
 bool pass_quantize(Graph *g);
 bool pass_layout(Graph *g);
+bool pass_hoist_scale(Graph *g);
+bool pass_merge_matmul(Graph *g);
 #endif

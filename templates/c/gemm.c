@@ -22,7 +22,8 @@
  *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), of the tiles
  *                     of MR rows (1), or of the panels of NR columns (2); every element is the same as with PARTS 0
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
- *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here
+ *   FINISH            name of a function of the kernel's own
+ *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here; EPILOGUE_ARGS the same as arguments
  *   EPILOGUE(acc, b, m, n)  the value stored, an expression
  *
  * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * MC * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B,
@@ -57,9 +58,30 @@
 #define PARTS 0
 #define PART_AXIS 1
 #define IDENTITY_EPILOGUE 1
+#define FINISH gemm_finish
 #define EPILOGUE_PARAMS
+#define EPILOGUE_ARGS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
+
+/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers. */
+BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t b, ptrdiff_t m,
+                         ptrdiff_t n EPILOGUE_PARAMS)
+{
+    enum { WIDTH = NV * BURN_VF_LANES };
+    (void)b, (void)m, (void)n;
+    if (columns < WIDTH) {
+        for (ptrdiff_t i = 0; i < count; i++)
+            for (ptrdiff_t j = 0; j < columns; j++)
+                c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
+        return;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        BURN_LOOP
+        for (ptrdiff_t j = 0; j < WIDTH; j++)
+            c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
+    }
+}
 
 BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
 #if PARTS
@@ -160,18 +182,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                 burn_tile_at(1, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk, out + i * cm, cm,
                                              !first, column);
 #endif
-                            for (ptrdiff_t i = 0; i < count && !to_c; i++)
-                                if (!last)
-                                    for (ptrdiff_t j = 0; j < columns; j++)
-                                        c_tile[i * CM + j] = tile[i * WIDTH + j];
-                                else if (column_edge)
-                                    for (ptrdiff_t j = 0; j < columns; j++)
-                                        c_tile[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
-                                else {
-                                    BURN_LOOP
-                                    for (ptrdiff_t j = 0; j < WIDTH; j++)
-                                        c_tile[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
-                                }
+                            for (ptrdiff_t i = 0; i < count && !to_c && !last; i++)
+                                for (ptrdiff_t j = 0; j < columns; j++)
+                                    c_tile[i * CM + j] = tile[i * WIDTH + j];
+                            if (!to_c && last)
+                                FINISH(tile, c_tile, count, columns, b, m, n EPILOGUE_ARGS);
                         }
                     }
                 }
