@@ -16,46 +16,12 @@ void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t
                 *dst++ = j < n ? src[i * row_stride + j * column_stride] : 0.0f;
 }
 
-size_t pack_conv_w_floats(size_t groups, size_t oc, size_t taps, size_t mr)
-{
-    return groups * pack_gemm_b_floats(oc, taps, mr);
-}
-
-void pack_conv_w(const float *src, size_t groups, size_t oc, size_t taps, size_t mr, float *dst)
-{
-    for (size_t g = 0; g < groups; g++) /* a panel of mr output channels is one of mr columns of the transposed matrix */
-        pack_gemm_b(src + g * oc * taps, oc, taps, 1, taps, mr, dst + g * pack_gemm_b_floats(oc, taps, mr));
-}
-
-size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t mr)
-{
-    return 36 * pack_gemm_b_floats(oc, ic, mr);
-}
-
-/* In double, so that the transform adds one rounding and no more. */
-void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t mr, float *dst)
-{
-    static const double G[6][3] = {{1.0 / 4, 0, 0},          {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                   {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
-    const size_t panels = (oc + mr - 1) / mr;
-    for (size_t o = 0; o < panels * mr; o++)
-        for (size_t c = 0; c < ic; c++)
-            for (size_t k = 0; k < 36; k++) {
-                const float *w = src + (o * ic + c) * 9;
-                double sum = 0;
-                for (size_t y = 0; y < 3 && o < oc; y++)
-                    for (size_t x = 0; x < 3; x++)
-                        sum += G[k / 6][y] * G[k % 6][x] * (double)w[y * 3 + x];
-                dst[((k * panels + o / mr) * ic + c) * mr + o % mr] = (float)sum;
-            }
-}
-
-size_t pack_conv_last_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr)
+size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr)
 {
     return groups / merge * pack_gemm_b_floats(merge * oc, merge * ic * taps, nr);
 }
 
-void pack_conv_last_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst)
+void pack_conv_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst)
 {
     for (size_t g = 0; g < groups; g += merge)
         for (size_t o0 = 0; o0 < merge * oc; o0 += nr)
@@ -65,12 +31,12 @@ void pack_conv_last_w(const float *src, size_t groups, size_t oc, size_t ic, siz
                         *dst++ = o < merge * oc && o / oc == c / ic ? src[((g * oc + o) * ic + c % ic) * taps + t] : 0.0f;
 }
 
-size_t pack_conv_last_dw_w_floats(size_t channels, size_t mult, size_t taps)
+size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps)
 {
     return mult * taps * ((channels + 15) / 16 * 16);
 }
 
-void pack_conv_last_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst)
+void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst)
 {
     for (size_t m = 0; m < mult; m++)
         for (size_t t = 0; t < taps; t++)
@@ -78,13 +44,13 @@ void pack_conv_last_dw_w(const float *src, size_t channels, size_t mult, size_t 
                 *dst++ = c < channels || 16 % channels == 0 ? src[(c % channels * mult + m) * taps + t] : 0.0f;
 }
 
-size_t pack_winograd_last_w_floats(size_t oc, size_t ic, size_t t, size_t nr)
+size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t t, size_t nr)
 {
     return (t + 2) * (t + 2) * pack_gemm_b_floats(oc, ic, nr);
 }
 
 /* In double, so that the transform adds one rounding and no more. */
-void pack_winograd_last_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst)
+void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst)
 {
     static const double four[6][3] = {{1.0 / 4, 0, 0},          {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
                                       {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};

@@ -9,27 +9,18 @@
 size_t pack_gemm_b_floats(size_t n, size_t k, size_t nr);
 void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, size_t nr, float *dst);
 
-/* Convolution weights [groups][oc][taps] (oc of one group; taps = ic*kd*kh*kw of one group) as
- * [group][ceil(oc/mr)][taps][mr] with zeros past oc. mr is ConvTiles.mr. */
-size_t pack_conv_w_floats(size_t groups, size_t oc, size_t taps, size_t mr);
-void pack_conv_w(const float *src, size_t groups, size_t oc, size_t taps, size_t mr, float *dst);
-
-/* 3x3 weights [oc][ic][3][3] through G w G' of F(4x4, 3x3) as [36][ceil(oc/mr)][ic][mr] with zeros past oc. mr is WinogradTiles.mr. */
-size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t mr);
-void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t mr, float *dst);
-
-/* For kernels with the channels last. Weights [groups][oc][ic][taps] (oc, ic of one group) as [group/merge][ceil(merge*oc/nr)][taps][merge*ic][nr], where
- * `merge` neighbouring groups have become one whose other products are zeros (conv_last_merge). */
-size_t pack_conv_last_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr);
-void pack_conv_last_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst);
+/* Convolution weights [groups][oc][ic][taps] (oc, ic of one group) as [group/merge][ceil(merge*oc/nr)][taps][merge*ic][nr], where
+ * `merge` neighbouring groups have become one whose other products are zeros (conv_merge). */
+size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr);
+void pack_conv_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst);
 
 /* Depthwise weights [channels][mult][taps] as [mult][taps][channels up to a multiple of 16]: past the channels zeros, or the same again if 16 is a
  * multiple of them. */
-size_t pack_conv_last_dw_w_floats(size_t channels, size_t mult, size_t taps);
-void pack_conv_last_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst);
+size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps);
+void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst);
 
 /* 3x3 weights [oc][ic][3][3] through G w G' of F(t x t, 3x3), t 2 or 4, as [ceil(oc/nr)][(t+2)^2][ic][nr] with zeros past oc. */
-size_t pack_winograd_last_w_floats(size_t oc, size_t ic, size_t t, size_t nr);
-void pack_winograd_last_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst);
+size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t t, size_t nr);
+void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst);
 
 #endif

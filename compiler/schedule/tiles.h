@@ -33,83 +33,45 @@ typedef struct ConvShape {
     int64_t n, groups, ic, oc, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
 } ConvShape;
 
-/* pointwise: the caller flattens the output to out = {1, 1, pixels} (and in likewise) before filling the template's holes;
- * rc and cc are for that flattened shape. */
-typedef struct ConvTiles {
-    int mr, nv, pointwise, pack_x;
-    int64_t kc, rc, cc;
-} ConvTiles;
-
-ConvTiles conv_tiles(const ConvShape *shape, const TileTarget *target);
-size_t conv_scratch_bytes(const ConvShape *shape, const ConvTiles *tiles);
-
-/* conv_rows.c: kc, and weights packed by pack_conv_w with mr = 16*nv. `preferred`: its tiles waste clearly less than conv.c's. */
-typedef struct ConvRowsTiles {
-    int mr, nv, preferred;
-    int64_t kc;
-} ConvRowsTiles;
-
-ConvRowsTiles conv_rows_tiles(const ConvShape *shape, const TileTarget *target);
-size_t conv_rows_scratch_bytes(const ConvShape *shape, const ConvRowsTiles *tiles);
-
-/* winograd.c: 3x3, stride 1, one group. tb: tiles in a block; weights packed by pack_winograd_w with mr. `preferred`: clearly less work
- * than conv.c's, the transforms and the larger weights counted. */
-typedef struct WinogradTiles {
-    int mr, nv, preferred;
-    int64_t tb;
-} WinogradTiles;
-
-WinogradTiles winograd_tiles(const ConvShape *shape, const TileTarget *target);
-size_t winograd_scratch_bytes(const ConvShape *shape, const WinogradTiles *tiles);
-
-/* Depthwise: a ConvShape with ic = 1, oc = the multiplier and groups = the channels. */
-typedef struct ConvDwTiles {
-    int rt;
-    int64_t rc;
-} ConvDwTiles;
-
-ConvDwTiles conv_dw_tiles(const ConvShape *shape, const TileTarget *target);
-size_t conv_dw_scratch_bytes(const ConvShape *shape, const ConvDwTiles *tiles);
-
-/* Convolutions with the channels last (tiles_conv.c). Strides of X in floats, yc of Y from pixel to pixel; parts: how many threads share the
- * work, 0 or 1: none. groups, ic and oc are those after conv_last_merge. */
-typedef struct ConvLastShape {
+/* A convolution with the channels last, and where it lies (tiles_conv.c). Strides of X in floats, yc of Y from pixel to pixel; parts: how many threads share the
+ * work, 0 or 1: none. groups, ic and oc are those after conv_merge. */
+typedef struct ConvLayout {
     ConvShape conv;
     int64_t xn, xd, xh, xw, xc, yc;
     int parts;
-} ConvLastShape;
+} ConvLayout;
 
-/* Holes of conv_last.c by these names in capitals; weights packed by pack_conv_last_w with nr = 16*nv. cost: estimate, half-cycles. */
-typedef struct ConvLastTiles {
+/* Holes of conv.c by these names in capitals; weights packed by pack_conv_w with nr = 16*nv. cost: estimate, half-cycles. */
+typedef struct ConvTiles {
     int mr, mf, nv, image, part_panels;
     int64_t pixel, kb, rc, cc, cost;
-} ConvLastTiles;
+} ConvTiles;
 
-ConvLastTiles conv_last_tiles(const ConvLastShape *shape, const TileTarget *target);
-size_t conv_last_scratch_bytes(const ConvLastShape *shape, const ConvLastTiles *tiles);
+ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target);
+size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *tiles);
 
 /* How many neighbouring groups to make one of, so that their output channels fill a vector; each then has that many times the channels. */
-int64_t conv_last_merge(int64_t groups, int64_t oc);
+int64_t conv_merge(int64_t groups, int64_t oc);
 
-/* conv_last_dw.c: a shape with ic = 1, oc = the multiplier and groups = the channels; weights packed by pack_conv_last_dw_w. */
-typedef struct ConvLastDwTiles {
+/* conv_dw.c: a shape with ic = 1, oc = the multiplier and groups = the channels; weights packed by pack_conv_dw_w. */
+typedef struct ConvDwTiles {
     int br, bf, image;
     int64_t cb, rc;
-} ConvLastDwTiles;
+} ConvDwTiles;
 
-ConvLastDwTiles conv_last_dw_tiles(const ConvLastShape *shape, const TileTarget *target);
-size_t conv_last_dw_scratch_bytes(const ConvLastShape *shape, const ConvLastDwTiles *tiles);
+ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target);
+size_t conv_dw_scratch_bytes(const ConvLayout *shape, const ConvDwTiles *tiles);
 
-/* winograd_last.c: 3x3, stride 1, one group, at least 16 channels. t: width of a tile, 2 or 4; weights packed by pack_winograd_last_w with nr = 16*nv.
- * `preferred`: clearly less work than conv_last.c's, the transforms and the larger weights counted. */
-typedef struct WinogradLastTiles {
+/* winograd.c: 3x3, stride 1, one group, at least 16 channels. t: width of a tile, 2 or 4; weights packed by pack_winograd_w with nr = 16*nv.
+ * `preferred`: clearly less work than conv.c's, the transforms and the larger weights counted. */
+typedef struct WinogradTiles {
     int t, mr, mf, nv, preferred, part_panels;
     int64_t tb, vp;
-} WinogradLastTiles;
+} WinogradTiles;
 
-WinogradLastTiles winograd_last_tiles(const ConvLastShape *shape, const TileTarget *target);
-WinogradLastTiles winograd_last_tiles_by(const ConvLastShape *shape, const TileTarget *target, int t);      /* for this t */
-size_t winograd_last_scratch_bytes(const ConvLastShape *shape, const WinogradLastTiles *tiles);
+WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target);
+WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, int t);      /* for this t */
+size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
 /* NV of gemv.c for n columns: no panel is wider than the matrix. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
 static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }

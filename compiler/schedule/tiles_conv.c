@@ -82,7 +82,7 @@ static int64_t image_floats(const ConvShape *s, int64_t rows, int64_t columns, i
     return s->kernel[0] * extent(rows, s->stride[1], s->kernel[1], s->dilation[1]) * extent(columns, s->stride[2], s->kernel[2], s->dilation[2]) * pixel;
 }
 
-static void tile_choose(ConvLastTiles *best, const ConvShape *s, const TileTarget *target)
+static void tile_choose(ConvTiles *best, const ConvShape *s, const TileTarget *target)
 {
     int64_t best_cost = INT64_MAX;
     for (int v = 1; v <= 4; v++) {
@@ -100,11 +100,11 @@ static void tile_choose(ConvLastTiles *best, const ConvShape *s, const TileTarge
     best->cost = best_cost / (target->lanes == 0 ? 3 : 1);
 }
 
-ConvLastTiles conv_last_tiles(const ConvLastShape *shape, const TileTarget *target)
+ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
     const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, tap_rows = s->kernel[0] * s->kernel[1], oh = s->out[1], ow = s->out[2];
-    ConvLastTiles t = {.pixel = s->ic, .cc = ow};
+    ConvTiles t = {.pixel = s->ic, .cc = ow};
     tile_choose(&t, s, target);
     const bool tall = t.mr > ow || t.mf > ow;
     const int64_t run = s->kernel[2] * s->ic;
@@ -131,7 +131,7 @@ ConvLastTiles conv_last_tiles(const ConvLastShape *shape, const TileTarget *targ
     return t;
 }
 
-size_t conv_last_scratch_bytes(const ConvLastShape *shape, const ConvLastTiles *t)
+size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *t)
 {
     const ConvShape *s = &shape->conv;
     const int64_t most = max64(t->mr, t->mf), ow = s->out[2], rows = max64(t->rc, max64(1, most / ow)), columns = t->cc < ow ? max64(t->cc, most) : ow;
@@ -139,7 +139,7 @@ size_t conv_last_scratch_bytes(const ConvLastShape *shape, const ConvLastTiles *
     return (size_t)(4 * (sums * PANEL * t->nv + (t->image ? image_floats(s, rows, columns, t->pixel) : 0)));
 }
 
-int64_t conv_last_merge(int64_t groups, int64_t oc)
+int64_t conv_merge(int64_t groups, int64_t oc)
 {
     int64_t by = 1;
     for (int64_t f = 2; f <= groups && f * oc <= PANEL; f++)
@@ -148,11 +148,11 @@ int64_t conv_last_merge(int64_t groups, int64_t oc)
     return oc < PANEL ? by : 1;
 }
 
-ConvLastDwTiles conv_last_dw_tiles(const ConvLastShape *shape, const TileTarget *target)
+ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
     const int64_t ow = s->out[2], sw = s->stride[2], l1 = target->l1 ? (int64_t)target->l1 : 32 << 10, c = s->groups;
-    ConvLastDwTiles t = {.rc = 1, .cb = ceil_div(c, PANEL) * PANEL};
+    ConvDwTiles t = {.rc = 1, .cb = ceil_div(c, PANEL) * PANEL};
     const int64_t many = ceil_div(ow, ceil_div(ow, 14)), few = ceil_div(ow, ceil_div(ow, 8));
     t.image = shape->xc != 1 || c < PANEL;
     for (int i = 0; i < 2; i++) {
@@ -173,7 +173,7 @@ ConvLastDwTiles conv_last_dw_tiles(const ConvLastShape *shape, const TileTarget 
     return t;
 }
 
-size_t conv_last_dw_scratch_bytes(const ConvLastShape *shape, const ConvLastDwTiles *t)
+size_t conv_dw_scratch_bytes(const ConvLayout *shape, const ConvDwTiles *t)
 {
     const ConvShape *s = &shape->conv;
     const int64_t slack = (max64(t->br, t->bf) * PANEL + 1) * s->stride[2] * s->groups + 16;
@@ -181,7 +181,7 @@ size_t conv_last_dw_scratch_bytes(const ConvLastShape *shape, const ConvLastDwTi
 }
 
 /* Half-cycles of a convolution by F(t x t, 3x3). */
-static int64_t winograd_cost(const ConvShape *s, WinogradLastTiles *w, const TileTarget *target)
+static int64_t winograd_cost(const ConvShape *s, WinogradTiles *w, const TileTarget *target)
 {
     const int64_t tiles = ceil_div(s->out[1], w->t) * ceil_div(s->out[2], w->t), points = (w->t + 2) * (w->t + 2), lanes = target->lanes ? target->lanes : 16;
     const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, wide = 16 / lanes;
@@ -205,37 +205,37 @@ static int64_t winograd_cost(const ConvShape *s, WinogradLastTiles *w, const Til
     return best + transforms + far;
 }
 
-static WinogradLastTiles winograd_by(const ConvLastShape *shape, const TileTarget *target, int t, int64_t *cost)
+static WinogradTiles winograd_by(const ConvLayout *shape, const TileTarget *target, int t, int64_t *cost)
 {
     const ConvShape *s = &shape->conv;
-    WinogradLastTiles w = {.t = t};
+    WinogradTiles w = {.t = t};
     *cost = winograd_cost(s, &w, target);
     const int64_t tiles = ceil_div(s->out[1], t) * ceil_div(s->out[2], t), teams = s->n * ceil_div(tiles, max64(w.mr, w.mf)), panels = ceil_div(s->oc, PANEL * w.nv);
     w.part_panels = shape->parts > 1 && teams < 4 * shape->parts && ceil_div(panels, shape->parts) * teams < ceil_div(teams, shape->parts) * panels;
     return w;
 }
 
-WinogradLastTiles winograd_last_tiles_by(const ConvLastShape *shape, const TileTarget *target, int t)
+WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, int t)
 {
     int64_t cost;
     return winograd_by(shape, target, t, &cost);
 }
 
-WinogradLastTiles winograd_last_tiles(const ConvLastShape *shape, const TileTarget *target)
+WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
     int64_t two_cost, four_cost;
-    const WinogradLastTiles two = winograd_by(shape, target, 2, &two_cost), four = winograd_by(shape, target, 4, &four_cost);
+    const WinogradTiles two = winograd_by(shape, target, 2, &two_cost), four = winograd_by(shape, target, 4, &four_cost);
     const int64_t weights = 9 * s->ic * s->oc * 4, l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
-    const int64_t direct = conv_last_tiles(shape, target).cost + (weights > l2 ? weights / 8 : 0);
-    WinogradLastTiles best = two_cost < four_cost ? two : four;
+    const int64_t direct = conv_tiles(shape, target).cost + (weights > l2 ? weights / 8 : 0);
+    WinogradTiles best = two_cost < four_cost ? two : four;
     best.preferred = s->groups == 1 && s->kernel[0] == 1 && s->kernel[1] == 3 && s->kernel[2] == 3 && s->stride[1] == 1 && s->stride[2] == 1 &&
                      s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 && s->ic >= 16 && s->oc >= 16 && shape->xc == 1 &&
                      min64(two_cost, four_cost) * 10 < direct * 9;
     return best;
 }
 
-size_t winograd_last_scratch_bytes(const ConvLastShape *shape, const WinogradLastTiles *w)
+size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *w)
 {
     const int64_t points = (w->t + 2) * (w->t + 2), most = max64(w->mr, w->mf), tiles = max64(w->tb, most);
     return (size_t)(4 * (ceil_div(shape->conv.ic, 16) * 16 + points * 16 + w->t * w->t * PANEL * w->nv + points * (tiles * (PANEL * w->nv + w->vp) + 32)));

@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Convolution, NCDHW, fp32, any kernel, stride, dilation, padding and groups, as an implicit matrix product: output channels
- * are rows, output pixels columns, taps (ic, kd, kh, kw) the sum.  Y[n][c][p] = EPILOGUE(sum over taps of W * X).
+/* Convolution with the channels last, fp32, any kernel, stride, dilation, padding and groups.
+ * Y[n][p][c] = EPILOGUE(sum over the taps (kd, kh, kw) and channels of X * W), p an output pixel.
  *
- * The idea: chunks of RC whole output rows (or, with RC 1, CC columns of one row) are computed at a time. What a chunk needs of
- * KC input channels is first copied into a small padded image, its columns sorted by their phase modulo the stride, so that every
- * tap of a run of pixels is a contiguous read without a bounds check. From it a panel of KC*taps by NV vectors of pixels is
- * gathered into L1, flattened over rows so that narrow maps fill their vectors, and all output channels pass over it.
+ * The idea: register tiles of ROWS output pixels by NV vectors of output channels. A pixel's floats are scalars of the product, and as a tap
+ * row is one run of KW*IC floats, a tile sums over KD*KH runs; the weights lie in panels in just this order. Pixels of a tile are neighbours in a
+ * row, or, where rows are short, some whole rows. Where there is padding (or XC is not 1), what RC output rows (or CC columns of one row) need
+ * is first copied into a small padded image; else X is read where it lies. A panel passes over the tiles of the whole chunk, so that it is
+ * read from far memory once.
  *
  *   KERNEL              name of the function
  *   N G IC OC           batch, groups, input and output channels of one group
  *   ID IH IW OD OH OW   input and output sizes (1-D and 2-D: leading sizes 1)
  *   KD KH KW            kernel;  SD SH SW strides;  DD DH DW dilations;  PD PH PW padding before
- *   POINTWISE           1: all of K* and S* are 1, all padding 0; the caller may then flatten to OD = OH = 1, OW = pixels, and
- *                       must if it sets PACK_X 0. X is then read without the padded image
- *   PACK_X              with POINTWISE: 1 copies the panel first (pays from OC >= 4*MR or where OW is a multiple of 256), 0 not
- *   MR NV               tile, MR even and <= 16, NV <= 4; on machines of 16 vector registers MR/2 rows are used at a time
- *   KC RC CC            input channels in a block; output rows in a chunk; columns in a chunk, OW unless RC is 1
- *   IDENTITY_EPILOGUE EPILOGUE_PARAMS   as in gemm.c
- *   EPILOGUE(acc, n, c, p)              c: output channel counted over all groups; p: output pixel (od*OH + oh)*OW + ow
+ *   XN XD XH XW XC      strides of X in floats, XC between channels
+ *   YC                  floats of Y from pixel to pixel, >= G*OC
+ *   MR MF NV            tile: MR pixels on machines of 32 vector registers, MF on those of 16, both <= 16 and, if more than OW, a multiple of OW; NV <= 4
+ *   IMAGE               1: through a padded image; 0: in place: XC is 1 and no column is read outside of X; nor is any row, unless KD is 1 and
+ *                       neither MR nor MF exceeds OW
+ *   PIXEL               floats from pixel to pixel of the image, >= IC
+ *   KB                  tap rows (of KD*KH) summed at a time, so that a panel's part stays in cache
+ *   RC CC               output rows and columns in a chunk; a CC < OW wants RC 1 and MR, MF <= OW, and is taken in whole tiles
+ *   PARTS PART_PANELS   PARTS 0: everything. Else `part` says which of PARTS shares: of the output's rows, or with PART_PANELS of its channels
+ *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc
+ *   EPILOGUE_PARAMS     text after the parameter Y: empty or `, const float *restrict e_bias`; no name of a local here
+ *   EPILOGUE(acc, n, p, c)   the value stored; p: output pixel (od*OH + oh)*OW + ow; c: output channel counted over all groups
  *
- * W is packed by the compiler (pack_conv_w): [group][ceil(OC/MR)][IC*KD*KH*KW][MR], zeros past OC.
- * scratch: 64-byte aligned, 4 * (KC*KD*KH*KW * NV*16 + 16 + image) bytes, where image is 0 for POINTWISE, else
- * KC * KD * ((RC-1)*SH + (KH-1)*DH + 1) * SW * (CC + (KW-1)*DW/SW) + 16 (conv_scratch_bytes in tiles.c).
- * When IC > KC, Y holds partial sums in between; so nothing that EPILOGUE reads may share memory with Y.
+ * W is packed by the compiler (pack_conv_w): [group][ceil(OC/NR)][KD][KH][KW][IC][NR] with NR = NV*16, zeros past OC.
+ * scratch: 64-byte aligned, conv_scratch_bytes in tiles_conv.c. Each output element is stored once, after all that it reads was read.
  */
-#include "vec.h"
+#include "taps.h"
 // holes
 #define KERNEL conv
 #define N 1
@@ -49,87 +53,107 @@
 #define PD 0
 #define PH 1
 #define PW 1
-#define POINTWISE 0
-#define PACK_X 1
-#define MR 12
+#define XN 200704
+#define XD 200704
+#define XH 3584
+#define XW 64
+#define XC 1
+#define YC 64
+#define MR 14
+#define MF 6
 #define NV 2
-#define KC 32
-#define RC 4
+#define IMAGE 1
+#define PIXEL 64
+#define KB 3
+#define RC 8
 #define CC 56
+#define PARTS 0
+#define PART_PANELS 0
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
-#define EPILOGUE(acc, n, c, p) (acc)
+#define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
-                               unsigned char *scratch)
-{
-    enum { LANES = BURN_VF_LANES, WIDTH = NV * LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2, ROWS_EDGE = OC % ROWS };
-    enum { TAPS = KD * KH * KW, PANEL = (OC + MR - 1) / MR * MR };
-    float *const panel = (float *)(void *)scratch;
-#if !POINTWISE
-    enum { PHASE = CC + (KW - 1) * DW / SW, ROW = SW * PHASE, SLICE = ((RC - 1) * SH + (KH - 1) * DH + 1) * ROW };
-    float *const image = panel + KC * TAPS * NV * 16 + 16;
-    const burn_window window = {ID, IH, IW, KD, KH, KW, SD, SH, SW, DD, DH, DW, PD, PH, PW, KD * SLICE, SLICE, ROW, PHASE};
-    memset(image + KC * KD * SLICE, 0, 16 * sizeof *image);
-#endif
-    for (ptrdiff_t ng = 0; ng < N * G; ng++)
-        for (ptrdiff_t o = 0; o < OD * OH * OW;) {
-            const ptrdiff_t oh = o / OW % OH, ow = o % OW;
-            const ptrdiff_t chunk_rows = RC < OH - oh ? RC : OH - oh, chunk_columns = CC < OW - ow ? CC : OW - ow;
-            const ptrdiff_t pixels = chunk_rows * chunk_columns;
-            for (ptrdiff_t c0 = 0; c0 < IC; c0 += KC) {
-                const ptrdiff_t channels = c0 + KC < IC ? KC : IC - c0;
-                const int first = c0 == 0, last = c0 + KC >= IC;
-                const float *const x = X + (ng * IC + c0) * (ptrdiff_t)(ID * IH * IW);
-#if !POINTWISE
-                burn_window_image(image, x, window, channels, o / (OH * OW), oh, ow, chunk_rows);
-#endif
-                for (ptrdiff_t q = 0; q < pixels; q += WIDTH) {
-                    const ptrdiff_t columns = pixels - q < WIDTH ? pixels - q : WIDTH;
-                    const int vectors = (int)((columns + LANES - 1) / LANES);
-#if POINTWISE
-                    const int in_panel = PACK_X || columns < WIDTH;
-                    const float *const column = in_panel ? panel : x + o + q;
-                    const ptrdiff_t bk = in_panel ? WIDTH : ID * IH * IW;
-                    if (in_panel)
-                        burn_pack_panel(panel, WIDTH, x + o + q, ID * IH * IW, 1, channels, columns);
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
 #else
-                    const float *const column = panel;
-                    const ptrdiff_t bk = WIDTH;
-                    ptrdiff_t from_at[WIDTH], to_at[WIDTH];
-                    const int runs = burn_window_runs(from_at, to_at, window, q, columns, chunk_columns);
-                    burn_window_panel(panel, WIDTH, image, window, channels, runs, from_at, to_at);
+                               unsigned char *scratch)
 #endif
-                    for (ptrdiff_t m = 0; m < OC; m += ROWS) {
-                        const int row_edge = m + ROWS > OC, to_y = columns == WIDTH && (IDENTITY_EPILOGUE || !last);
-                        const ptrdiff_t count = row_edge ? ROWS_EDGE : ROWS;
-                        const float *const row =
-                            W + (ng % G * PANEL + m / MR * MR) * (ptrdiff_t)(IC * TAPS) + c0 * TAPS * MR + m % MR;
-                        float tile[ROWS * WIDTH];
-                        float *const y = Y + (ng * OC + m) * (ptrdiff_t)(OD * OH * OW) + o + q, *const out = to_y ? y : tile;
-                        for (ptrdiff_t i = 0; i < count && !to_y && !first; i++)
-                            for (ptrdiff_t j = 0; j < columns; j++)
-                                tile[i * WIDTH + j] = y[i * OD * OH * OW + j];
-                        burn_tile_at(ROWS, ROWS_EDGE, NV, vectors, row_edge, channels * TAPS, row, 1, MR, column, bk, out,
-                                       to_y ? OD * OH * OW : WIDTH, !first, row + IC * TAPS * ROWS);
-                        for (ptrdiff_t i = 0; i < count && !to_y; i++)
-                            if (!last)
-                                for (ptrdiff_t j = 0; j < columns; j++)
-                                    y[i * OD * OH * OW + j] = tile[i * WIDTH + j];
-                            else if (columns < WIDTH)
-                                for (ptrdiff_t j = 0; j < columns; j++)
-                                    y[i * OD * OH * OW + j] =
-                                        EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
+{
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, TILE = BURN_MANY_REGISTERS ? MR : MF, TALL = TILE > OW ? TILE / OW : 1 };
+    enum { ALONG = TALL > 1 ? OW : TILE, COUNT = ALONG * TALL, COUNT_EDGE = TALL > 1 ? OH % TALL * OW : OW % TILE };
+    enum { VECTORS_EDGE = (OC % WIDTH + BURN_VF_LANES - 1) / BURN_VF_LANES, PANELS = (OC + WIDTH - 1) / WIDTH, TAP_ROWS = KD * KH };
+    enum { CUT = CC < OW, COLUMNS = CUT ? (CC > TILE ? CC / TILE * TILE : TILE) : OW, ACROSS = (OW + COLUMNS - 1) / COLUMNS };
+    enum { DOWN = (OH + TALL - 1) / TALL, CHUNK = CUT || RC < TALL ? 1 : RC / TALL, SUMS = KB < TAP_ROWS, SKIP = KD == 1 && TALL == 1 };
+    float *const sums = (float *)(void *)scratch;
+#if IMAGE
+    enum { IMAGE_WIDTH = (COLUMNS - 1) * SW + (KW - 1) * DW + 1, ROW = IMAGE_WIDTH * PIXEL };
+    enum { SLICE = ((CHUNK * TALL - 1) * SH + (KH - 1) * DH + 1) * ROW, RUNS = DW == 1 && PIXEL == IC ? 1 : KW };
+    float *const image = sums + (SUMS ? CHUNK * TALL * (COLUMNS + TILE) : TILE) * PANEL;
+    const ptrdiff_t size[3] = {ID, IH, IW}, stride[3] = {XD, XH, XW};
+    const burn_taps taps = {KH, RUNS, KW / RUNS * IC, SLICE, DH * ROW, DW * PIXEL};
+    const ptrdiff_t beside = SW * PIXEL, below = SH * ROW;
+#else
+    enum { RUNS = DW == 1 && XW == IC ? 1 : KW };
+    const burn_taps taps = {KH, RUNS, KW / RUNS * IC, DD * XD, DH * XH, DW * XW};
+    const ptrdiff_t beside = SW * XW, below = SH * XH;
+#endif
+    const ptrdiff_t units = (ptrdiff_t)N * OD * DOWN * ACROSS;
+#if PARTS && PART_PANELS
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)(G * PANELS) * part / PARTS, end_panel = (ptrdiff_t)(G * PANELS) * (part + 1) / PARTS;
+#elif PARTS
+    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0, end_panel = G * PANELS;
+#else
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = G * PANELS;
+#endif
+    for (ptrdiff_t unit = first_unit, chunk; unit < end_unit; unit += chunk) {
+        const ptrdiff_t slice = unit / (DOWN * ACROSS), n = slice / OD, od = slice % OD;
+        const ptrdiff_t oh0 = unit / ACROSS % DOWN * TALL, ow0 = unit % ACROSS * COLUMNS;
+        const ptrdiff_t columns = OW - ow0 < COLUMNS ? OW - ow0 : COLUMNS, left = DOWN - oh0 / TALL;
+        chunk = left < CHUNK ? left : CHUNK;
+        chunk = end_unit - unit < chunk ? end_unit - unit : chunk;
+        for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
+            const ptrdiff_t g = panel / PANELS, o = panel % PANELS * WIDTH;
+            const float *const weights = W + ((g * ((OC + PANEL - 1) / PANEL) + o / PANEL) * TAP_ROWS * KW * IC) * PANEL + o % PANEL;
+            const int edge = o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
+            const float *const x = X + n * XN + g * IC * XC;
+#if IMAGE
+            if (panel == first_panel || o == 0)
+                burn_taps_image(image, SLICE, ROW, PIXEL, (columns - 1) * SW + (KW - 1) * DW + 1, x, size, stride, XC, IC, od * SD - PD, DD, KD,
+                                oh0 * SH - PH, (chunk * TALL - 1) * SH + (KH - 1) * DH + 1, ow0 * SW - PW);
+            const float *const corner = image;
+#else
+            const float *const corner = x + (od * SD - PD) * XD + (oh0 * SH - PH) * XH + (ow0 * SW - PW) * XW;
+#endif
+            for (ptrdiff_t t0 = 0; t0 < TAP_ROWS; t0 += KB) {
+                const ptrdiff_t t1 = t0 + KB < TAP_ROWS ? t0 + KB : TAP_ROWS;
+                ptrdiff_t done = 0; /* tiles */
+                for (ptrdiff_t r = 0; r < chunk * TALL; r += TALL) {
+                    const ptrdiff_t oh = oh0 + r, high = PH - oh * SH, low = IH + PH - oh * SH; /* tap rows above and from below the input on */
+                    const ptrdiff_t above = high > 0 ? (high + DH - 1) / DH : 0, inside = low > 0 ? (low + DH - 1) / DH : 0;
+                    const ptrdiff_t first = SKIP && above > t0 ? above : t0, last = SKIP && inside < t1 ? inside : t1;
+                    for (ptrdiff_t w = 0; w < columns; w += ALONG, done++) {
+                        const int at_edge = TALL > 1 ? oh + TALL > OH : w + ow0 + TILE > OW;
+                        const int count = at_edge ? COUNT_EDGE : COUNT;
+                        const ptrdiff_t p = (od * OH + oh) * OW + ow0 + w;
+                        float *const y = Y + (n * (OD * OH * OW) + p) * YC + g * OC + o, *const tile = direct ? y : SUMS ? sums + done * TILE * WIDTH : sums;
+                        const float *const b = weights + first * KW * IC * PANEL;
+                        const float *const ahead = weights + (TAP_ROWS * KW * IC * (PANEL / 16) + t0 * KW * IC + done * (TAP_ROWS * KW * IC)) * 16;
+                        burn_taps_tile_at(COUNT, COUNT_EDGE, NV, VECTORS_EDGE, ALONG, at_edge, edge, first, last, taps, corner + r * below + w * beside, beside, below,
+                                          b, PANEL, tile, direct ? YC : WIDTH, t0 > 0, done < PANEL / 16 ? ahead : b);
+                        for (int i = 0; i < count && !direct && t1 == TAP_ROWS; i++)
+                            if (edge)
+                                for (ptrdiff_t j = 0; j < OC % WIDTH; j++)
+                                    y[i * YC + j] = EPILOGUE(tile[i * WIDTH + j], n, (p + i), (g * OC + o + j));
                             else {
                                 BURN_LOOP
                                 for (ptrdiff_t j = 0; j < WIDTH; j++)
-                                    y[i * OD * OH * OW + j] =
-                                        EPILOGUE(tile[i * WIDTH + j], (ng / G), (ng % G * OC + m + i), (o + q + j));
+                                    y[i * YC + j] = EPILOGUE(tile[i * WIDTH + j], n, (p + i), (g * OC + o + j));
                             }
                     }
                 }
             }
-            o += pixels;
         }
+    }
 }

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Depthwise convolution, NCDHW, fp32: G channels of input, each with MULT output channels of its own (MULT 1 is the usual one).
- * Y[n][g*MULT + m][p] = EPILOGUE(sum over taps (kd, kh, kw) of W[g*MULT + m][tap] * X[n][g][...]).
+/* Depthwise convolution with the channels last, fp32: G channels of input, each with MULT output channels of its own (MULT 1 is the usual one).
+ * Y[n][p][g*MULT + m] = EPILOGUE(sum over the taps (kd, kh, kw) of W * X[n][...][g]).
  *
- * The idea: RC output rows at a time, what they need of a channel is copied into a small padded image in L1 whose columns are
- * sorted by their phase modulo SW, so that borders and strides disappear and every tap of a vector of output columns is one load;
- * RT output rows are computed together and share the loads of input rows. Instead of edges there is overlap: the last vector of
- * a row, the last rows and the last chunk step back and compute some outputs twice, the same both times.
+ * The idea: vectors run over channels. A block of BLOCK neighbours of an output row is computed together, so that a weight is loaded once
+ * for the block, and a pixel once for all the windows that it is in. Borders cost nothing: the first and the last block of a row are compiled apart, with the taps
+ * that lie outside left out; rows that lie outside are left out of the loop over kh. CB channels go through the whole map at a time, so
+ * that input rows are in L1 when the next output row reads them again. The last block and the last vector step back and compute some outputs
+ * twice, the same both times.
  *
  *   KERNEL              name of the function
  *   N G MULT            batch, channels, output channels per channel
- *   ID IH IW OD OH OW  KD KH KW  SD SH SW  DD DH DW  PD PH PW   sizes, kernel, strides, dilations, padding before, as in conv.c
- *   RT RC               output rows in a register tile and in a chunk: RT <= RC <= OH, RT <= 8
- *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, c, p)   as in conv.c; nothing that it reads may share memory with Y
+ *   ID IH IW OD OH OW  KD KH KW  SD SH SW  DD DH DW  PD PH PW  XN XD XH XW XC  YC   as in conv.c
+ *   BR BF               columns (or vectors of columns, see FOLD) in a block, on machines of 32 vector registers and of 16; both <= 16 and, without IMAGE, <= OW
+ *   CB                  channels in a block, a multiple of 16; with IMAGE all
+ *   IMAGE               1: through a padded image of RC output rows, for XC != 1, G < 16, or where a block that is neither the first nor the last of a row
+ *                       reads outside. There a vector of more lanes than channels holds FOLD neighbouring pixels if SW is 1
+ *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares of the rows of all channel blocks
+ *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c; nothing that EPILOGUE reads may share memory with Y
  *
- * W: [G*MULT][KD*KH*KW], in the model's order, not packed.
- * scratch: 64-byte aligned, 4 * (KD * ((RC-1)*SH + (KH-1)*DH + 1) * SW * (OW + (KW-1)*DW/SW) + 16) bytes
- * (conv_dw_scratch_bytes in tiles.c).
+ * W is packed by the compiler (pack_conv_dw_w): [m][kd][kh][kw][G up to a multiple of 16], past G zeros, or
+ * the channels again where 16 is a multiple of G.
+ * scratch: 64-byte aligned, conv_dw_scratch_bytes in tiles_conv.c.
  */
-#include "vec.h"
+#include "taps.h"
 // holes
 #define KERNEL conv_dw
 #define N 1
@@ -41,62 +46,99 @@
 #define PD 0
 #define PH 1
 #define PW 1
-#define RT 4
-#define RC 56
-#define IDENTITY_EPILOGUE 1
+#define XN 451584
+#define XD 451584
+#define XH 8064
+#define XW 144
+#define XC 1
+#define YC 144
+#define BR 14
+#define BF 8
+#define CB 48
+#define IMAGE 0
+#define RC 1
+#define PARTS 0
 #define EPILOGUE_PARAMS
-#define EPILOGUE(acc, n, c, p) (acc)
+#define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
+#else
                                unsigned char *scratch)
+#endif
 {
-    enum { LANES = BURN_VF_LANES, COLUMNS = OW < LANES ? OW : LANES, TAPS = KD * KH * KW };
-    enum { PHASE = OW + (KW - 1) * DW / SW, ROW = SW * PHASE, SLICE = ((RC - 1) * SH + (KH - 1) * DH + 1) * ROW };
-    const burn_window window = {ID, IH, IW, KD, KH, KW, SD, SH, SW, DD, DH, DW, PD, PH, PW, KD * SLICE, SLICE, ROW, PHASE};
-    float *const image = (float *)(void *)scratch;
-    memset(image + KD * SLICE, 0, 16 * sizeof *image);
-    for (ptrdiff_t ng = 0; ng < N * G; ng++)
-        for (ptrdiff_t od = 0; od < OD; od++)
-            for (ptrdiff_t chunk = 0; chunk < OH; chunk += RC) {
-                const ptrdiff_t oh0 = chunk + RC < OH ? chunk : OH - RC;
-                burn_window_image(image, X + ng * (ptrdiff_t)(ID * IH * IW), window, 1, od, oh0, 0, RC);
-                for (ptrdiff_t c = ng * MULT; c < (ng + 1) * MULT; c++)
-                    for (ptrdiff_t r0 = 0; r0 < RC; r0 += RT)
-                        for (ptrdiff_t w0 = 0; w0 < OW; w0 += LANES) {
-                            const ptrdiff_t r = r0 + RT < RC ? r0 : RC - RT, ow = w0 + COLUMNS < OW ? w0 : OW - COLUMNS;
-                            const ptrdiff_t p = (od * OH + oh0 + r) * OW + ow;
-                            const float *const weights = W + c % (G * MULT) * TAPS;
-                            float *const y = Y + c * (ptrdiff_t)(OD * OH * OW) + p;
-                            burn_vf sum[RT];
-                            float tile[RT][LANES];
-                            BURN_UNROLL
-                            for (int i = 0; i < RT; i++)
-                                burn_vf_zero(&sum[i]);
-                            for (int d = 0; d < KD; d++)
-#if KH * KW <= 49
-                                BURN_UNROLL
+    enum { LANES = BURN_VF_LANES, BLOCK = BURN_MANY_REGISTERS ? BR : BF, FILLED = (G + 15) / 16 * 16, C_BLOCKS = (G + CB - 1) / CB };
+    enum { FOLD = IMAGE && SW == 1 && MULT == 1 && G < LANES && LANES % G == 0 ? LANES / G : 1, COLUMNS = BLOCK * FOLD, BLOCKS = (OW + COLUMNS - 1) / COLUMNS };
+    float *const tile = (float *)(void *)scratch;
+#if IMAGE
+    enum { WIDE = (OW - 1) * SW + (KW - 1) * DW + 1, ROW = WIDE * G, SLICE = ((RC - 1) * SH + (KH - 1) * DH + 1) * ROW };
+    float *const image = tile + 16 * LANES;
+    const ptrdiff_t size[3] = {ID, IH, IW}, stride[3] = {XD, XH, XW};
+    const burn_taps_depth taps = {KH, KW, 0, 0, 0, 0, FOLD * SW * G, DW * G, DH * ROW, SLICE, FILLED};
+    const int inside = 1;
+    memset(image + KD * SLICE, 0, (COLUMNS * SW * G + 16) * sizeof *image); /* what is read past the last row */
+#else
+    const burn_taps_depth taps = {KH, KW, SW, DW, PW, IW, SW * XW, DW * XW, DH * XH, DD * XD, FILLED};
+    const int inside = PW == 0 && (OW - 1) * SW + (KW - 1) * DW < IW;
 #endif
-                                for (int h = 0; h < (RT - 1) * SH + (KH - 1) * DH + 1; h++)
-#if KH * KW <= 49
-                                    BURN_UNROLL
+    const ptrdiff_t rows = (ptrdiff_t)N * OD * OH;
+#if PARTS
+    const ptrdiff_t first = C_BLOCKS * rows * part / PARTS, end = C_BLOCKS * rows * (part + 1) / PARTS;
+#else
+    const ptrdiff_t first = 0, end = C_BLOCKS * rows;
 #endif
-                                    for (int w = 0; w < KW; w++) {
-                                        const float *const from =
-                                            image + d * SLICE + (r * SH + h) * ROW + w * DW % SW * PHASE + w * DW / SW + ow;
-                                        BURN_UNROLL
-                                        for (int i = 0; i < RT; i++)
-                                            if (h >= i * SH && (h - i * SH) % DH == 0 && (h - i * SH) / DH < KH)
-                                                burn_vf_muladd(&sum[i], weights[(d * KH + (h - i * SH) / DH) * KW + w], from);
-                                    }
-                            BURN_UNROLL
-                            for (int i = 0; i < RT; i++)
-                                burn_vf_put(tile[i], &sum[i]);
-                            for (ptrdiff_t i = 0; i < RT; i++) {
-                                BURN_LOOP
-                                for (ptrdiff_t j = 0; j < COLUMNS; j++)
-                                    y[i * OW + j] = EPILOGUE(tile[i][j], (c / (G * MULT)), (c % (G * MULT)), (p + i * OW + j));
-                            }
+#if IMAGE
+    ptrdiff_t filled = first, image_row = 0; /* up to which unit the image is; this unit's row of it */
+#endif
+    for (ptrdiff_t unit = first; unit < end; unit++) {
+        const ptrdiff_t c_block = unit / rows * CB, c_end = c_block + CB < G ? c_block + CB : G;
+        const ptrdiff_t row = unit % rows, n = row / (OD * OH), od = row / OH % OD, oh = row % OH;
+        const ptrdiff_t zd = od * SD - PD, zh = oh * SH - PH;
+        const float *const x = X + n * XN;
+#if IMAGE
+        const ptrdiff_t d0 = 0, d1 = KD, h0 = 0, h1 = KH;
+        if (unit == filled) {
+            const ptrdiff_t left = OH - oh < RC ? OH - oh : RC, count = end - unit < left ? end - unit : left;
+            burn_taps_image(image, SLICE, ROW, G, WIDE, x, size, stride, XC, G, zd, DD, KD, zh, (count - 1) * SH + (KH - 1) * DH + 1, -PW);
+            filled += count;
+            image_row = 0;
+        }
+        const float *const corner = image + image_row++ * SH * ROW;
+#else
+        const ptrdiff_t d0 = zd < 0 ? (-zd + DD - 1) / DD : 0, d1 = zd + (KD - 1) * DD < ID ? KD : zd < ID ? (ID - zd + DD - 1) / DD : 0;
+        const ptrdiff_t h0 = zh < 0 ? (-zh + DH - 1) / DH : 0, h1 = zh + (KH - 1) * DH < IH ? KH : zh < IH ? (IH - zh + DH - 1) / DH : 0;
+        const float *const corner = x + zd * XD + zh * XH - PW * XW;
+#endif
+        for (ptrdiff_t block = 0; block < BLOCKS; block++) {
+            const ptrdiff_t ow = IMAGE || block * COLUMNS + COLUMNS < OW ? block * COLUMNS : OW - COLUMNS, p = (od * OH + oh) * OW + ow;
+            const ptrdiff_t columns = OW - ow < COLUMNS ? OW - ow : COLUMNS;
+            for (ptrdiff_t at = c_block; at < c_end; at += LANES) {
+                const ptrdiff_t c = IMAGE || at + LANES <= G ? at : G - LANES, lanes = c + LANES <= G ? LANES : G - c;
+                for (ptrdiff_t m = 0; m < MULT; m++) {
+                    const float *const w = W + m * (KD * KH * KW * FILLED) + c, *const from = corner + ow * (taps.beside / FOLD) + c;
+                    if (!inside && block == 0)
+                        burn_taps_depthwise(BLOCK, 1, 0, taps, d0, d1, h0, h1, from, w, tile);
+                    else if (!inside && block == BLOCKS - 1)
+                        burn_taps_depthwise(BLOCK, 1, OW - BLOCK, taps, d0, d1, h0, h1, from, w, tile);
+                    else
+                        burn_taps_depthwise(BLOCK, 0, 0, taps, d0, d1, h0, h1, from, w, tile);
+                    float *const y = Y + (n * (OD * OH * OW) + p) * YC + c * MULT + m;
+                    for (ptrdiff_t j = 0; j < columns; j++)
+                        if (FOLD > 1)
+                            for (ptrdiff_t i = 0; i < G; i++)
+                                y[j * YC + i] = EPILOGUE(tile[j * G + i], n, (p + j), i);
+                        else if (MULT > 1 || lanes < LANES)
+                            for (ptrdiff_t i = 0; i < lanes; i++)
+                                y[j * YC + i * MULT] = EPILOGUE(tile[j * LANES + i], n, (p + j), ((c + i) * MULT + m));
+                        else {
+                            BURN_LOOP
+                            for (ptrdiff_t i = 0; i < LANES; i++)
+                                y[j * YC + i] = EPILOGUE(tile[j * LANES + i], n, (p + j), (c + i));
                         }
+                }
             }
+        }
+    }
 }

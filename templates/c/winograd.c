@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Convolution 3x3, stride 1, fp32, NCHW, one group, by Winograd's F(4x4, 3x3): a tile of 4x4 output pixels takes 36 products
- * per pair of channels instead of 144.  Y = A' [ (G w G') * (B' d B) ] A per tile, with the points 0, 1, -1, 2, -2, infinity.
+/* Convolution 3x3, stride 1, fp32, channels last, one group, by Winograd's F(T x T, 3x3), T 2 or 4: a tile of T*T output pixels takes (T+2)^2
+ * products per pair of channels instead of 9 * T^2.  Y = A' [ (G w G') * (B' d B) ] A per tile.
  *
- * The idea: TB tiles at a time. Their input tiles are transformed for all input channels (V), and the 36 numbers of a tile are 36
- * independent matrix products  M[x] = U[x] V[x]  of [OC x IC] by [IC x TB], made by the register tile that every contraction uses,
- * MR output channels at a time, which are transformed back while they are in cache. All transforms run over tiles as vectors:
- * a row of pixels is dealt into four planes (pixel 4t + k is plane k, element t), so that a tile's columns 4 and 5 are the
- * next tile's 0 and 1, and nothing is read with a stride.
+ * The idea: some tiles at a time. Their input is transformed for all input channels (V[x][tile][IC]), and the POINTS numbers of a tile are as many
+ * independent products  M[x] = V[x] U[x]  of [tiles x IC] by [IC x OC], made by the register tile that every contraction uses, NR output channels
+ * at a time, which are transformed back while they are in cache. Vectors run over channels everywhere, so that transforms are plain sums of
+ * vectors; pixels outside of the input are read from a line of zeros.
  *
  *   KERNEL            name of the function
- *   N IC OC           batch, input and output channels
+ *   N IC OC           batch, input channels (at least 16) and output channels
  *   IH IW OH OW       input and output sizes;  PH PW padding before
- *   MR NV             tile of the products, as in conv.c
- *   TB                tiles in a block, a multiple of NV * 16
- *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, c, p)      as in conv.c
+ *   XN XH XW          strides of X in floats; channels are neighbours.   YC: floats of Y from pixel to pixel
+ *   T                 2 or 4
+ *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
+ *   TB                tiles in a block
+ *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
+ *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c; shares are of tiles, or with PART_PANELS of output channels
  *
- * W is transformed and packed by the compiler (pack_winograd_w): [36][ceil(OC/MR)][IC][MR], zeros past OC.
- * scratch: 64-byte aligned, winograd_scratch_bytes in tiles.c.
- * Error: about 20 times that of the direct sum, whose terms it weighs by up to 8; relative to the largest output some 1e-6.
+ * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros past OC.
+ * scratch: 64-byte aligned, winograd_scratch_bytes in tiles_conv.c.
+ * Error: T 4 about 20 times that of the direct sum, whose terms it weighs by up to 8, relative to the largest output some 1e-6; T 2 about twice.
  */
 #include "winograd.h"
 // holes
@@ -31,61 +33,85 @@
 #define OW 56
 #define PH 1
 #define PW 1
-#define MR 12
+#define XN 200704
+#define XH 3584
+#define XW 64
+#define YC 64
+#define T 4
+#define MR 14
+#define MF 6
 #define NV 2
-#define TB 64
+#define TB 56
+#define VP 64
+#define PARTS 0
+#define PART_PANELS 0
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
-#define EPILOGUE(acc, n, c, p) (acc)
+#define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
+#else
                                unsigned char *scratch)
+#endif
 {
-    enum { WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2, ROWS_EDGE = OC % ROWS, PANELS = (OC + MR - 1) / MR };
-    enum { TILES_Y = (OH + 3) / 4, TILES_X = (OW + 3) / 4, TILES = TILES_Y * TILES_X, PLANE = (TILES_X + 15) / 16 * 16 + 16 };
-    float *const v = (float *)(void *)scratch, *const m = v + (ptrdiff_t)36 * IC * TB, *const part = m + (ptrdiff_t)36 * MR * TB;
-    float *const half = part + 36 * (TB + 16), *const plane = half + 24 * 16, *const line = plane + 4 * PLANE;
-    memset(part, 0, (size_t)(36 * (TB + 16) + 24 * 16 + 8 * PLANE) * sizeof *part); /* numbers everywhere, also where no tile is */
-    for (ptrdiff_t n = 0; n < N; n++)
-        for (ptrdiff_t t0 = 0; t0 < TILES; t0 += TB) {
-            const ptrdiff_t t1 = t0 + TB < TILES ? t0 + TB : TILES;
-            for (ptrdiff_t c = 0; c < IC; c++) {
-                const float *const x = X + (n * IC + c) * (ptrdiff_t)(IH * IW);
-                for (ptrdiff_t t = t0; t < t1;) { /* what the block has of each row of tiles */
-                    const ptrdiff_t ty = t / TILES_X, tx = t % TILES_X, left = TILES_X - tx, count = left < t1 - t ? left : t1 - t;
-                    for (ptrdiff_t r = 0; r < 6; r++)
-                        burn_winograd_row(part + r * 6 * (TB + 16) + t - t0, TB + 16, plane, PLANE, line, x, IH, IW, 4 * ty + r - PH,
-                                          4 * tx - PW, count);
-                    t += count;
-                }
-                burn_winograd_in(v + c * TB, IC * TB, part, TB + 16, TB);
+    enum { SIZE = T + 2, POINTS = SIZE * SIZE, PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MF, PANELS = (OC + PANEL - 1) / PANEL };
+    enum { ACROSS = (OW + T - 1) / T, TILES = (OH + T - 1) / T * ACROSS, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
+    enum { V_STEP = BLOCK * ROWS * VP + 16, M_STEP = BLOCK * ROWS * PANEL + 16 };
+    float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16, *const out = half + POINTS * 16;
+    float *const m = out + T * T * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
+    memset(zeros, 0, IC * sizeof *zeros);
+    const ptrdiff_t units = (ptrdiff_t)N * TEAMS; /* a team is as many tiles as a register tile has rows */
+#if PARTS && PART_PANELS
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)PANELS * part / PARTS, end_panel = (ptrdiff_t)PANELS * (part + 1) / PARTS;
+#elif PARTS
+    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0, end_panel = PANELS;
+#else
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = PANELS;
+#endif
+    for (ptrdiff_t unit = first_unit, block; unit < end_unit; unit += block) {
+        const ptrdiff_t n = unit / TEAMS, team = unit % TEAMS, t0 = team * ROWS;
+        block = TEAMS - team < BLOCK ? TEAMS - team : BLOCK;
+        block = end_unit - unit < block ? end_unit - unit : block;
+        const ptrdiff_t t1 = t0 + block * ROWS < TILES ? t0 + block * ROWS : TILES;
+        for (ptrdiff_t t = t0; t < t1 && first_panel < end_panel; t++) {
+            const float *pixel[POINTS];
+            for (ptrdiff_t i = 0; i < POINTS; i++) {
+                const ptrdiff_t y = t / ACROSS * T - PH + i / SIZE, x = t % ACROSS * T - PW + i % SIZE;
+                pixel[i] = y >= 0 && y < IH && x >= 0 && x < IW ? X + n * XN + y * XH + x * XW : zeros;
             }
-            for (ptrdiff_t o = 0; o < OC; o += ROWS) {
-                const int row_edge = o + ROWS > OC;
-                const ptrdiff_t rows = row_edge ? ROWS_EDGE : ROWS;
-                for (ptrdiff_t k = 0; k < 36; k++) {
-                    const float *const w = W + ((k * PANELS + o / MR) * IC) * MR + o % MR;
-                    for (ptrdiff_t j = 0; j < t1 - t0; j += WIDTH)
-                        burn_tile_at(ROWS, ROWS_EDGE, NV, NV, row_edge, IC, w, 1, MR, v + k * IC * TB + j, TB, m + k * ROWS * TB + j, TB,
-                                     0, w + PANELS * IC * MR);
+            burn_wino_in(SIZE, v + (t - t0) * VP, V_STEP, pixel, IC, half);
+        }
+        for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
+            const ptrdiff_t width = OC - panel * PANEL < PANEL ? OC - panel * PANEL : PANEL;
+            for (ptrdiff_t i = 0; i < POINTS; i++)
+                for (ptrdiff_t o = 0; o < PANEL; o += WIDTH) {
+                    const float *const w = W + (panel * POINTS + i) * (ptrdiff_t)(IC * PANEL) + o;
+                    for (ptrdiff_t t = 0; t < t1 - t0; t += ROWS)
+                        burn_tile_at(ROWS, TILES % ROWS, NV, NV, t0 + t + ROWS > TILES, IC, v + i * V_STEP + t * VP, VP, 1, w, PANEL, m + i * M_STEP + t * PANEL + o, PANEL, 0,
+                                     t < ROWS * (PANEL / 16) ? w + (IC * PANEL) + t / ROWS * (IC * 16) : w);
                 }
-                for (ptrdiff_t i = 0; i < rows; i++) {
-                    burn_winograd_out(part, m + i * TB, ROWS * TB, half, TB);
-                    for (ptrdiff_t t = t0; t < t1;) {
-                        const ptrdiff_t ty = t / TILES_X, tx = t % TILES_X, left = TILES_X - tx, count = left < t1 - t ? left : t1 - t;
-                        const ptrdiff_t columns = 4 * (tx + count) < OW ? 4 * count : OW - 4 * tx;
-                        for (ptrdiff_t r = 0; r < 4 && 4 * ty + r < OH; r++) {
-                            const ptrdiff_t p = (4 * ty + r) * OW + 4 * tx;
-                            float *const y = Y + (n * OC + o + i) * (ptrdiff_t)(OH * OW) + p;
-                            burn_winograd_deal(line, part + r * 4 * TB + t - t0, TB, count);
+            for (ptrdiff_t t = t0; t < t1; t++) {
+                const ptrdiff_t oh = t / ACROSS * T, ow = t % ACROSS * T;
+                for (ptrdiff_t j = 0; j < PANEL; j += 16)
+                    burn_wino_out(SIZE, out + j, PANEL, m + (t - t0) * PANEL + j, M_STEP, half);
+                for (ptrdiff_t r = 0; r < T && oh + r < OH; r++)
+                    for (ptrdiff_t k = 0; k < T && ow + k < OW; k++) {
+                        const ptrdiff_t p = (oh + r) * OW + ow + k;
+                        const float *const from = out + (r * T + k) * PANEL;
+                        float *const y = Y + (n * (OH * OW) + p) * YC + panel * PANEL;
+                        if (width < PANEL)
+                            for (ptrdiff_t j = 0; j < width; j++)
+                                y[j] = EPILOGUE(from[j], n, p, (panel * PANEL + j));
+                        else {
                             BURN_LOOP
-                            for (ptrdiff_t j = 0; j < columns; j++)
-                                y[j] = EPILOGUE(line[j], n, (o + i), (p + j));
+                            for (ptrdiff_t j = 0; j < PANEL; j++)
+                                y[j] = EPILOGUE(from[j], n, p, (panel * PANEL + j));
                         }
-                        t += count;
                     }
-                }
             }
         }
+    }
 }

@@ -2,7 +2,7 @@
 /* In: cases.def. Out, on standard output: C text that fills each template once per case, by the same block sizes that the
  * compiler would choose, and a table of the cases. The preprocessor plays the template engine: X.inc is a template without its
  * holes block. An argument LANES,REGISTERS,L1,L2 names a target; without it the generic one is used. */
-#include "last.h"
+#include "shapes.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -96,95 +96,48 @@ static void define_conv(const ConvShape *s)
     define("N", s->n), define("G", s->groups), define("OD", s->out[0]), define("OH", s->out[1]), define("OW", s->out[2]);
 }
 
-static void conv_dw(const char *name, ConvShape s, int kind)
-{
-    const ConvDwTiles t = conv_dw_tiles(&s, &target);
-    define_conv(&s);
-    define("MULT", s.oc), define("RT", t.rt), define("RC", t.rc);
-    epilogue(kind, "acc, n, c, p", "c", "(n * (G * MULT) + c) * (OD * OH * OW) + p");
-    include(name, "conv_dw", kind);
-    fprintf(stderr, "%s: rt %d rc %d scratch %zu\n", name, t.rt, (int)t.rc, conv_dw_scratch_bytes(&s, &t));
-}
-
-static void conv_rows(const char *name, ConvShape s, int kind)
-{
-    const ConvRowsTiles t = conv_rows_tiles(&s, &target);
-    define_conv(&s);
-    define("IC", s.ic), define("OC", s.oc), define("MR", t.mr), define("NV", t.nv), define("KC", t.kc);
-    epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
-    include(name, "conv_rows", kind);
-    fprintf(stderr, "%s: mr %d nv %d kc %d preferred %d scratch %zu\n", name, t.mr, t.nv, (int)t.kc, t.preferred,
-            conv_rows_scratch_bytes(&s, &t));
-}
-
-static void winograd(const char *name, ConvShape s, int kind)
-{
-    const WinogradTiles t = winograd_tiles(&s, &target);
-    define_conv(&s);
-    define("IC", s.ic), define("OC", s.oc), define("MR", t.mr), define("NV", t.nv), define("TB", t.tb);
-    epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
-    include(name, "winograd", kind);
-    fprintf(stderr, "%s: mr %d nv %d tb %d preferred %d scratch %zu\n", name, t.mr, t.nv, (int)t.tb, t.preferred, winograd_scratch_bytes(&s, &t));
-}
-
-static void conv(const char *name, ConvShape s, int kind)
-{
-    const ConvTiles t = conv_tiles(&s, &target);
-    if (t.pointwise) {
-        s.in[2] = s.out[2] = s.out[0] * s.out[1] * s.out[2];
-        s.in[0] = s.in[1] = s.out[0] = s.out[1] = 1;
-    }
-    define_conv(&s);
-    define("IC", s.ic), define("OC", s.oc), define("POINTWISE", t.pointwise), define("PACK_X", t.pack_x);
-    define("MR", t.mr), define("NV", t.nv), define("KC", t.kc), define("RC", t.rc), define("CC", t.cc);
-    epilogue(kind, "acc, n, c, p", "c", "(n * (G * OC) + c) * (OD * OH * OW) + p");
-    include(name, "conv", kind);
-    fprintf(stderr, "%s: rows %d mr %d nv %d kc %d rc %d cc %d pointwise %d pack_x %d scratch %zu\n", name, conv_rows_tiles(&s, &target).preferred, t.mr, t.nv, (int)t.kc,
-            (int)t.rc, (int)t.cc, t.pointwise, t.pack_x, conv_scratch_bytes(&s, &t));
-}
-
 /* Channels last: the strides that a variant has (last.h). */
-static void define_last(const ConvLastShape *s)
+static void define_layout(const ConvLayout *s)
 {
     define_conv(&s->conv);
     define("IC", s->conv.ic), define("OC", s->conv.oc), define("XN", s->xn), define("XD", s->xd), define("XH", s->xh), define("XW", s->xw);
     define("XC", s->xc), define("YC", s->yc);
 }
 
-static void last(const char *name, ConvShape c, int kind, int variant)
+static void conv(const char *name, ConvShape c, int kind, int variant)
 {
-    const ConvLastShape s = last_shape(last_merged(c), variant);
-    const ConvLastTiles t = conv_last_tiles(&s, &target);
-    define_last(&s);
+    const ConvLayout s = layout_of(merged_of(c), variant);
+    const ConvTiles t = conv_tiles(&s, &target);
+    define_layout(&s);
     define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("IMAGE", t.image), define("PIXEL", t.pixel), define("KB", t.kb);
     define("RC", t.rc), define("CC", t.cc), define("PART_PANELS", t.part_panels);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OD * OH * OW) + p) * (G * OC) + c");
-    include_shared(name, "conv_last", kind, s.parts);
+    include_shared(name, "conv", kind, s.parts);
     fprintf(stderr, "%s: mr %d mf %d nv %d image %d pixel %d kb %d rc %d cc %d panels %d scratch %zu\n", name, t.mr, t.mf, t.nv, t.image, (int)t.pixel,
-            (int)t.kb, (int)t.rc, (int)t.cc, t.part_panels, conv_last_scratch_bytes(&s, &t));
+            (int)t.kb, (int)t.rc, (int)t.cc, t.part_panels, conv_scratch_bytes(&s, &t));
 }
 
-static void last_dw(const char *name, ConvShape c, int kind, int variant)
+static void conv_dw(const char *name, ConvShape c, int kind, int variant)
 {
-    const ConvLastShape s = last_shape(c, variant);
-    const ConvLastDwTiles t = conv_last_dw_tiles(&s, &target);
-    define_last(&s);
+    const ConvLayout s = layout_of(c, variant);
+    const ConvDwTiles t = conv_dw_tiles(&s, &target);
+    define_layout(&s);
     define("MULT", c.oc), define("BR", t.br), define("BF", t.bf), define("CB", t.cb), define("IMAGE", t.image), define("RC", t.rc);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OD * OH * OW) + p) * (G * MULT) + c");
-    include_shared(name, "conv_last_dw", kind, s.parts);
-    fprintf(stderr, "%s: br %d bf %d cb %d image %d rc %d scratch %zu\n", name, t.br, t.bf, (int)t.cb, t.image, (int)t.rc, conv_last_dw_scratch_bytes(&s, &t));
+    include_shared(name, "conv_dw", kind, s.parts);
+    fprintf(stderr, "%s: br %d bf %d cb %d image %d rc %d scratch %zu\n", name, t.br, t.bf, (int)t.cb, t.image, (int)t.rc, conv_dw_scratch_bytes(&s, &t));
 }
 
-static void last_winograd(const char *name, ConvShape c, int kind, int variant)
+static void winograd(const char *name, ConvShape c, int kind, int variant)
 {
-    const ConvLastShape s = last_shape(c, variant);
-    const WinogradLastTiles t = winograd_last_tiles_of(&s, &target, variant);
-    define_last(&s);
+    const ConvLayout s = layout_of(c, variant);
+    const WinogradTiles t = winograd_of(&s, &target, variant);
+    define_layout(&s);
     define("T", t.t), define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("TB", t.tb), define("VP", t.vp), define("PART_PANELS", t.part_panels);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OH * OW) + p) * OC + c");
-    include_shared(name, "winograd_last", kind, s.parts);
+    include_shared(name, "winograd", kind, s.parts);
     fprintf(stderr, "%s: t %d mr %d mf %d nv %d tb %d vp %d panels %d preferred %d scratch %zu\n", name, t.t, t.mr, t.mf, t.nv, (int)t.tb, (int)t.vp,
-            t.part_panels, t.preferred, winograd_last_scratch_bytes(&s, &t));
+            t.part_panels, t.preferred, winograd_scratch_bytes(&s, &t));
 }
 
 int main(int argc, char **argv)
@@ -192,24 +145,16 @@ int main(int argc, char **argv)
     target = TILE_GENERIC;
     if (argc > 1)
         sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
-    printf("#include \"vec.h\"\n#include \"winograd.h\"\n#include \"taps.h\"\n#include \"winograd_last.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
+    printf("#include \"vec.h\"\n#include \"taps.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
-#define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
-    conv(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #define GEMV(name, timed, batch, n, k, layout, kind) gemv(#name, batch, n, k, layout, kind);
-#define CONV_ROWS(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
-    conv_rows(#name, conv_shape(n, g, ic, oc, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
-#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind) \
-    winograd(#name, conv_shape(n, 1, ic, oc, (const int64_t[]){1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw}), kind);
-#define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind) \
-    conv_dw(#name, conv_shape(n, g, 1, mult, (const int64_t[]){id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw}), kind);
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
-#define LAST(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
-    last(#name, conv_shape(n, g, ic, oc, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
-#define LAST_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
-    last_dw(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
-#define LAST_WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
-    last_winograd(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw)), kind, variant);
+#define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+    conv(#name, conv_shape(n, g, ic, oc, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
+#define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+    conv_dw(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
+#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
+    winograd(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw)), kind, variant);
 #include "cases.def"
     return 0;
 }

@@ -8,7 +8,7 @@
 #endif
 #include "cases_c.h"
 #include "../../../compiler/schedule/pack.h"
-#include "last.h"
+#include "shapes.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -213,50 +213,10 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
     return error_of(got, epilogue(kind, acc, e, c, (int64_t)e_index), magnitude, s->ic * taps);
 }
 
-typedef enum { BY_CONV, BY_ROWS, BY_DW, BY_WINOGRAD, BY_LAST, BY_LAST_DW, BY_LAST_WINOGRAD } Template;
-
-static void conv_case(const char *name, Run run, ConvShape s, Template by, int kind, int timing)
-{
-    for (int i = 0; i < 3; i++)
-        s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
-    const ConvTiles t = conv_tiles(&s, &target);
-    const ConvRowsTiles rows = conv_rows_tiles(&s, &target);
-    const ConvDwTiles dw = conv_dw_tiles(&s, &target);
-    const WinogradTiles wino = winograd_tiles(&s, &target);
-    const size_t taps = (size_t)(s.ic * s.kernel[0] * s.kernel[1] * s.kernel[2]), mr = by == BY_DW ? 1 : by == BY_ROWS ? 16 * (size_t)rows.nv : by == BY_WINOGRAD ? (size_t)wino.mr : (size_t)t.mr;
-    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]);
-    const size_t bytes = by == BY_DW     ? conv_dw_scratch_bytes(&s, &dw)
-                         : by == BY_ROWS ? conv_rows_scratch_bytes(&s, &rows)
-                         : by == BY_WINOGRAD ? winograd_scratch_bytes(&s, &wino)
-                                             : conv_scratch_bytes(&s, &t);
-    const size_t yn = (size_t)(s.n * s.groups * s.oc * s.out[0] * s.out[1] * s.out[2]);
-    float *x = random_floats(xn), *w = random_floats((size_t)(s.groups * s.oc) * taps), *e = random_floats(yn > 4096 ? yn : 4096);
-    float *packed = random_floats(by == BY_WINOGRAD ? pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, mr) : pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, taps, mr));
-    float *y = random_floats(yn + 2 * GUARD);
-    void *block;
-    unsigned char *scratch = scratch_new(bytes, &block);
-    double worst = 0;
-    if (by == BY_WINOGRAD)
-        pack_winograd_w(w, (size_t)s.oc, (size_t)s.ic, mr, packed);
-    else
-        pack_conv_w(w, (size_t)s.groups, (size_t)s.oc, taps, mr, packed);
-    for (size_t i = 0; i < yn + 2 * GUARD; i++)
-        y[i] = CANARY;
-    run(packed, x, y + GUARD, e, scratch);
-    canaries_check(name, y, yn, scratch, bytes);
-    for (size_t i = 0; i < yn; i += yn > 50000 ? yn / 3001 : 1) {
-        const double err = conv_error(&s, x, w, e, kind, i, i, (double)y[GUARD + i]);
-        worst = err > worst ? err : worst;
-    }
-    if (!timing || worst > 1)
-        report(name, worst);
-    if (timing)
-        time_run(name, run, packed, x, y + GUARD, e, scratch, 2.0 * (double)yn * (double)taps);
-    free(x), free(w), free(e), free(packed), free(y), free(block);
-}
+typedef enum { BY_CONV, BY_DW, BY_WINOGRAD } Template;
 
 /* Rows of pixels laid out as `to` has them, from [n][c][pixels]. */
-static void lay_out(float *to, const float *from, const ConvLastShape *l, int64_t channels)
+static void lay_out(float *to, const float *from, const ConvLayout *l, int64_t channels)
 {
     const int64_t *in = l->conv.in;
     for (int64_t n = 0; n < l->conv.n; n++)
@@ -267,39 +227,39 @@ static void lay_out(float *to, const float *from, const ConvLastShape *l, int64_
                         to[n * l->xn + d * l->xd + h * l->xh + w * l->xw + c * l->xc] = *from++;
 }
 
-static void pack_last(const ConvShape *s, const ConvShape *merged, Template by, int nv, int t, const float *w, float *packed)
+static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template by, int nv, int t, const float *w, float *packed)
 {
     const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]), g = (size_t)s->groups, oc = (size_t)s->oc, ic = (size_t)s->ic, nr = 16 * (size_t)nv;
-    if (by == BY_LAST)
-        pack_conv_last_w(w, g, oc, ic, taps, (size_t)(s->groups / merged->groups), nr, packed);
-    else if (by == BY_LAST_DW)
-        pack_conv_last_dw_w(w, g, oc, taps, packed);
+    if (by == BY_CONV)
+        pack_conv_w(w, g, oc, ic, taps, (size_t)(s->groups / merged->groups), nr, packed);
+    else if (by == BY_DW)
+        pack_conv_dw_w(w, g, oc, taps, packed);
     else
-        pack_winograd_last_w(w, oc, ic, (size_t)t, nr, packed);
+        pack_winograd_w(w, oc, ic, (size_t)t, nr, packed);
 }
 
-static void last_case(const char *name, Run run, ConvShape s, Template by, int kind, int variant, int timing)
+static void conv_case(const char *name, Run run, ConvShape s, Template by, int kind, int variant, int timing)
 {
     for (int i = 0; i < 3; i++)
         s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
-    const ConvShape merged = by == BY_LAST ? last_merged(s) : s;
-    const ConvLastShape l = last_shape(merged, variant);
-    const ConvLastTiles t = conv_last_tiles(&l, &target);
-    const ConvLastDwTiles dw = conv_last_dw_tiles(&l, &target);
-    const WinogradLastTiles wino = winograd_last_tiles_of(&l, &target, variant);
+    const ConvShape merged = by == BY_CONV ? merged_of(s) : s;
+    const ConvLayout l = layout_of(merged, variant);
+    const ConvTiles t = conv_tiles(&l, &target);
+    const ConvDwTiles dw = conv_dw_tiles(&l, &target);
+    const WinogradTiles wino = winograd_of(&l, &target, variant);
     const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc), pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
     const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
-    const size_t bytes = by == BY_LAST ? conv_last_scratch_bytes(&l, &t) : by == BY_LAST_DW ? conv_last_dw_scratch_bytes(&l, &dw) : winograd_last_scratch_bytes(&l, &wino);
-    const size_t floats = by == BY_LAST      ? pack_conv_last_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)t.nv)
-                          : by == BY_LAST_DW ? pack_conv_last_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
-                                             : pack_winograd_last_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
+    const size_t bytes = by == BY_CONV ? conv_scratch_bytes(&l, &t) : by == BY_DW ? conv_dw_scratch_bytes(&l, &dw) : winograd_scratch_bytes(&l, &wino);
+    const size_t floats = by == BY_CONV      ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)t.nv)
+                          : by == BY_DW ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
+                                             : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
     float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps), *e = random_floats(yn > 4096 ? yn : 4096);
     float *y = random_floats(all + 2 * GUARD);
     void *packed_block, *x_block, *block;
     float *packed = (float *)(void *)scratch_new(4 * floats, &packed_block), *laid = (float *)(void *)scratch_new((size_t)(4 * s.n * l.xn), &x_block);
     unsigned char *scratch = scratch_new(bytes, &block);
     double worst = 0;
-    pack_last(&s, &merged, by, by == BY_LAST ? t.nv : wino.nv, wino.t, w, packed);
+    pack_conv_case(&s, &merged, by, by == BY_CONV ? t.nv : wino.nv, wino.t, w, packed);
     lay_out(laid, x, &l, s.groups * s.ic);
     for (size_t i = 0; i < all + 2 * GUARD; i++)
         y[i] = CANARY;
@@ -333,27 +293,18 @@ int main(int argc, char **argv)
         gemm_case(#name, run_##name,                                                                                     \
                   (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0}, \
                   b_kind, kind, timing);
-#define CONV_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind)        \
-    if (WANTED(name, timed))                                                                                             \
-        conv_case(#name, run_##name,                                                                                     \
-                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, timing);
-#define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
-#define CONV_ROWS(...) CONV_BY(BY_ROWS, __VA_ARGS__)
-#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind) \
-    CONV_BY(BY_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind)
 #define GEMV(name, timed, batch, n, k, layout, kind)                                                                     \
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0}, layout, \
                   kind, timing);
-#define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
-#define LAST_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+#define CONV_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     if (WANTED(name, timed))                                                                                             \
-        last_case(#name, run_##name,                                                                                     \
+        conv_case(#name, run_##name,                                                                                     \
                   (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, variant, timing);
-#define LAST(...) LAST_BY(BY_LAST, __VA_ARGS__)
-#define LAST_DW(name, timed, n, g, mult, ...) LAST_BY(BY_LAST_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
-#define LAST_WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
-    LAST_BY(BY_LAST_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind, variant)
+#define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
+#define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
+#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
+    CONV_BY(BY_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind, variant)
 #include "cases.def"
     if (!timing)
         printf(failures ? "%d failures\n" : "all ok\n", failures);

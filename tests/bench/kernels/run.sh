@@ -8,7 +8,7 @@ root=$here/../../..
 out=${1:?usage: run.sh BUILD_DIR [check|time [PART]]}
 shift
 mkdir -p "$out"
-for t in gemm gemv conv conv_rows conv_dw winograd conv_last conv_last_dw winograd_last; do
+for t in gemm gemv conv conv_dw winograd; do
     sed '1,/^\/\/ end holes/d' "$root/templates/c/$t.c" >"$out/$t.inc"
 done
 warn="-Wall -Wextra -Wconversion -Wshadow -pedantic"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* What gen.c and kernels_bench.c must agree on for kernels with the channels last: how a case's variant lies in memory. */
+/* What gen.c and kernels_bench.c must agree on for convolutions: how a case's variant lies in memory. */
 #include "../../../compiler/schedule/tiles.h"
 
 enum {
@@ -11,17 +11,17 @@ enum {
     FOUR = 32     /* Winograd's large tile */
 };
 
-static inline ConvShape last_merged(ConvShape s)
+static inline ConvShape merged_of(ConvShape s)
 {
-    const int64_t by = conv_last_merge(s.groups, s.oc);
+    const int64_t by = conv_merge(s.groups, s.oc);
     s.groups /= by, s.ic *= by, s.oc *= by;
     return s;
 }
 
-static inline ConvLastShape last_shape(ConvShape s, int variant)
+static inline ConvLayout layout_of(ConvShape s, int variant)
 {
     const int64_t c = s.groups * s.ic, pixels = s.in[0] * s.in[1] * s.in[2];
-    ConvLastShape l = {.conv = s, .xc = 1, .xw = c + (variant & WIDE_X ? 5 : 0), .yc = s.groups * s.oc + (variant & WIDE_Y ? 3 : 0)};
+    ConvLayout l = {.conv = s, .xc = 1, .xw = c + (variant & WIDE_X ? 5 : 0), .yc = s.groups * s.oc + (variant & WIDE_Y ? 3 : 0)};
     l.xh = s.in[2] * l.xw, l.xd = s.in[1] * l.xh, l.xn = s.in[0] * l.xd;
     if (variant & PLANES)
         l.xc = pixels, l.xw = 1, l.xh = s.in[2], l.xd = s.in[1] * s.in[2], l.xn = c * pixels;
@@ -29,10 +29,10 @@ static inline ConvLastShape last_shape(ConvShape s, int variant)
     return l;
 }
 
-static inline WinogradLastTiles winograd_last_tiles_of(const ConvLastShape *s, const TileTarget *target, int variant)
+static inline WinogradTiles winograd_of(const ConvLayout *s, const TileTarget *target, int variant)
 {
-    WinogradLastTiles t = winograd_last_tiles(s, target);
+    WinogradTiles t = winograd_tiles(s, target);
     if (variant & (TWO | FOUR))
-        t = winograd_last_tiles_by(s, target, variant & TWO ? 2 : 4);
+        t = winograd_tiles_by(s, target, variant & TWO ? 2 : 4);
     return t;
 }
