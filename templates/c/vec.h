@@ -43,7 +43,11 @@
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #else
+#if defined(__AVX512F__) && !defined(BURN_VF_LANES) && __GNUC__ >= 8 /* gcc, too, would halve what it vectorises itself */
+#define BURN_KERNEL __attribute__((optimize("fp-contract=fast"), target("prefer-vector-width=512")))
+#else
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
+#endif
 #define BURN_CONTRACT
 #define BURN_UNROLL _Pragma("GCC unroll 16")
 #define BURN_LOOP
