@@ -9,6 +9,8 @@
 // The idea: attention reads queries and keys through views at no cost, but a map between the view and the product would have to be stored.
 // On the score it is one multiplication more in a loop that computes an exponential anyway. Only where a softmax follows and both
 // factors are computed.
+//
+// Divisors of scores, and of what an error function is taken of, become factors: what follows rounds more than the reciprocal does.
 #include "passes/passes.h"
 
 
@@ -45,10 +47,22 @@ static double take_factor(const Hoist *h, Node *n, int at) {
     return 1;
 }
 
+// x / c -> x * (1 / c), in place.
+static bool invert_divisor(const Hoist *h, Graph *g, Node *n) {
+    double c;
+    const Node *user = only_user(h, n->out[0]);
+    if (n->op != OP_Div || n->out[0]->type.dtype != DT_F32 || !const_splat(n->in[1], &c) || !type_equal(&n->in[0]->type, &n->out[0]->type)) return false;
+    if (c == 0 || n->in[1]->trainable || (!(user && user->op == OP_Erf) && !feeds_softmax(h, n->out[0]))) return false;
+    n->in[1] = b_scalar(g, DT_F32, 1 / c);
+    n->op = OP_Mul;
+    return true;
+}
+
 static bool hoist_graph(Hoist *h, Graph *g) {
     bool changed = false;
     for (Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_bodies; i++) changed = hoist_graph(h, n->bodies[i]) || changed;
+        changed = invert_divisor(h, g, n) || changed;
         if (n->op != OP_MatMul || n->in[0]->data || n->in[1]->data || n->out[0]->type.dtype != DT_F32 || !feeds_softmax(h, n->out[0])) continue;
         double c = take_factor(h, n, 0) * take_factor(h, n, 1);
         if (c == 1) continue;
