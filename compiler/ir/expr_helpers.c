@@ -15,8 +15,8 @@ typedef struct Helper { const char *name, *text; } Helper;
 
 // ---- C: T the C type, S the suffix, F the libm suffix or unsigned type
 #define C_FLOAT(T, S, F, ZERO, ONE)                                                                                                           \
-    FN(T, "burn_max_" S, T " a, " T " b", "return a != a ? a : a > b ? a : b;"),                                                              \
-    FN(T, "burn_min_" S, T " a, " T " b", "return a != a ? a : a < b ? a : b;"),                                                              \
+    FN(T, "burn_max_" S, T " a, " T " b", "return a > b || a != a ? a : b;"),                                                              \
+    FN(T, "burn_min_" S, T " a, " T " b", "return a < b || a != a ? a : b;"),                                                              \
     FN(T, "burn_max_num_" S, T " a, " T " b", "return a < b ? b : a;"),                                                                       \
     FN(T, "burn_min_num_" S, T " a, " T " b", "return a > b ? b : a;"),                                                                       \
     FN(T, "burn_sign_" S, T " x", "return x > " ZERO " ? " ONE " : x < " ZERO " ? -" ONE " : x;"),                                            \
