@@ -570,6 +570,7 @@ struct Options {
     const char *target;                                 // "generic" by default
     VEC(DimOption) dims;
     bool train; const char *loss, *optimizer;           // --train
+    const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, report, check, quiet, json;
     int64_t string_bytes;                               // room for each string that the program makes; they share it
     int64_t embed_limit;                                // weights up to this many bytes become C arrays; larger go to .bin

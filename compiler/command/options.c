@@ -70,6 +70,7 @@ static bool set_input(Arena *a, Options *o, const char *text);
 static bool set_freeze(Arena *a, Options *o, const char *text);
 static bool set_sequence(Arena *a, Options *o, const char *text);
 static bool set_absent(Arena *a, Options *o, const char *text);
+static bool set_precision(Arena *a, Options *o, const char *text);
 #define FIELD(kind, name) kind, offsetof(Options, name), NULL
 #define SET(f) SPECIAL, 0, f
 
@@ -88,6 +89,7 @@ static const Option options[] = {
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code", "runs can go in N parts, on threads that they are given; parts take at least US microseconds", SET(set_threads) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
+    { "precision", 0, "TYPE", COMPILES, "Code", "bf16: weights of matrix products rounded to 8 bits (each by 2^-9 at most), half the memory; f32 (default)", SET(set_precision) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
     { "train", 0, NULL, COMPILE, "Training", "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
     { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output", FIELD(TEXT, loss) },
@@ -310,6 +312,13 @@ static bool set_sequence(Arena *a, Options *o, const char *text) {
 
 static bool set_absent(Arena *a, Options *o, const char *text) {
     VEC_PUSH(a, o->absent, text);
+    return true;
+}
+
+static bool set_precision(Arena *a, Options *o, const char *text) {
+    (void)a;
+    if (strcmp(text, "bf16") && strcmp(text, "f32")) return usage_error("--precision wants f32 or bf16, not '%s'", text);
+    o->precision = strcmp(text, "f32") ? text : NULL;
     return true;
 }
 

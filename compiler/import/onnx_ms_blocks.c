@@ -77,12 +77,27 @@ static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
     return onnx_part(n, b_reshape(n->g, w, 2, (Dim[]){ b->n, b->blocks * b->size }), 1, 0, b->k);
 }
 
+// The weights as they are, for back ends that multiply by them directly: constants in blocks of whole words, with integer zero points.
+static void keep_bits(OnnxNode *n, Value *y, const Blocks *b) {
+    Value *zero = onnx_optional(n, 3), *scale = b_cast(n->g, n->in[2], DT_F32);
+    if (!y || !y->def || y->def->op != OP_MatMul || y->type.dtype != DT_F32 || onnx_optional(n, 4) || !n->in[1]->data || b->size % (32 / b->bits)) return;
+    if (zero && dtype_is_float(zero->type.dtype)) return;
+    if (zero) zero = onnx_unpacked(n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, (b->blocks * b->bits + 7) / 8 }), b->bits, b->blocks);
+    if (!scale || !value_const(scale) || (zero && !value_const(zero))) return;
+    node_set_int(y->def, "bits", b->bits);
+    node_set_int(y->def, "bits_block", b->size);
+    node_set_tensor(y->def, "bits_q", n->in[1]->data);
+    node_set_tensor(y->def, "bits_scale", value_const(scale));
+    if (zero) node_set_tensor(y->def, "bits_zero", value_const(zero));
+}
+
 // y = a w^T + bias: a, packed w, scales, zero points, group indices, bias.
 Value *onnx_ms_matmul_bits(OnnxNode *n) {
     Blocks b;
     if (!onnx_inputs(n, 3) || !read_blocks(n, &b)) return NULL;
     DType d = n->in[0]->type.dtype, wide = onnx_wide(d);
     Value *w = block_weights(n, &b, wide), *y = b_matmul(n->g, b_cast(n->g, n->in[0], wide), onnx_swap(n, w, 0, 1)), *bias = onnx_optional(n, 5);
+    keep_bits(n, y, &b);
     if (bias) y = b_binary(n->g, OP_Add, y, b_cast(n->g, bias, wide));
     return b_cast(n->g, y, d);
 }

@@ -371,6 +371,7 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
         s->c_batch = dim_mul(g, s->m, s->c_row);
     }
     k->anchor = n;
+    if (kernel_takes_bits(n, s)) y = (Operand){ .value = graph_const(g, node_attr(n, "bits_q")->tensor, NULL) };
     set_operands(a, k, x.value, y.value);
     k->operand_at[0] = x.offset; k->operand_at[1] = y.offset;
     const Dim sizes[] = { x.offset, y.offset, s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };

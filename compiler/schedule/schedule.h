@@ -60,6 +60,8 @@ void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of
 Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
 Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside another's workspace
 
+bool kernel_takes_bits(const Node *n, const Contraction *s);             // templates_low.c: are its weights of few bits read as they are?
+
 // fuse.c, memory.c, report.c
 bool fuse_graph(Plan *p);
 bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)

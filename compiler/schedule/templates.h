@@ -15,6 +15,7 @@ Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, s
 
 // A convolution or depthwise convolution with the channels last: the template that should be fastest.
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
-// Products of bytes; false: the kernel is none.
+// Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
+bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Templates of low precision: products of bytes (gemm_i8.c).
+// Templates of low precision: products of bytes (gemm_i8.c), and of floats with weights of few bits (gemv_low.c, gemm_low.c).
 // In: kernels in canonical form. Out: the same with their template, its integer holes, packed constant operand and scratch memory.
 #include "pack_low.h"
 #include "schedule.h"
@@ -70,5 +70,57 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     byte_holes(a, k, &t);
     k->scratch_bytes = (packed ? 0 : (int64_t)one) + (pack_a ? (mc + t.mr) * (ceil_div(s->k, 4) * 4) : 0);
     if (packed) k->packed = template_packed_as(a, k, w, "int8_t", one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns, four bytes of each together", fill_gemm_i8);
+    return true;
+}
+
+// ---------------------------------------------------------------- weights of few bits
+// Those of a quantised product, which the importer left at its MatMul.
+static PackBits bits_of(const Node *n) {
+    const Attr *zero = node_attr(n, "bits_zero");
+    const Type *x = &n->in[0]->type;
+    PackBits b = { .n = (size_t)n->in[1]->type.dim[1], .k = (size_t)x->dim[x->rank - 1], .block = (size_t)node_int(n, "bits_block", 1), .bits = (size_t)node_int(n, "bits", 8) };
+    b.q = node_attr(n, "bits_q")->tensor->data;
+    b.scale = node_attr(n, "bits_scale")->tensor->data;
+    b.zero = zero ? zero->tensor->data : NULL;
+    return b;
+}
+
+static void fill_bits(const Buffer *b, void *to) {
+    PackBits p = bits_of(b->packer->anchor);
+    pack_bits(&p, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
+}
+
+static void fill_bf16(const Buffer *b, void *to) {
+    const Contraction *s = &b->packer->gemm;
+    pack_bf16(b->value->data->data, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
+}
+
+bool kernel_takes_bits(const Node *n, const Contraction *s) {
+    return node_attr(n, "bits_q") && s->batch == 1 && s->a_col == 1;
+}
+
+bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    enum { FEW_ROWS = 4 };                              // as many sums stay in registers
+    const Contraction *s = &k->gemm;
+    Value *w = k->operand[1];
+    const Attr *q = node_attr(k->anchor, "bits_q");
+    bool bits = q && w->data == q->tensor, halves = o->precision && !bits && w->data && w->type.dtype == DT_F32 && k->operand[0] != w;
+    if ((!bits && !halves) || s->batch != 1 || s->a_col != 1 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
+    bool few = dim_is_const(s->m) && s->m <= FEW_ROWS;
+    TileTarget target = template_target(o);
+    GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1 };
+    GemmTiles t = gemm_tiles(&shape, &target);
+    size_t nr = 16 * (size_t)(few ? gemv_nv(s->n) : t.nv);
+    PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
+    k->template_file = few ? "c/gemv_low.c" : "c/gemm_low.c";
+    template_hole_dim(a, g, k, "M", s->m); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
+    template_hole_dim(a, g, k, "AM", s->a_row); template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole(a, k, "BITS", (int64_t)b.bits); template_hole(a, k, "BLOCK", (int64_t)b.block); template_hole(a, k, "ZEROS", b.zero != NULL);
+    template_hole(a, k, "ZERO", 1 << (b.bits - 1)); template_hole(a, k, "NV", (int64_t)nr / 16);
+    if (!few) template_hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
+    if (!few) template_hole(a, k, "MR", t.mr);
+    k->scratch_bytes = !few ? 4 * s->k * (int64_t)nr : bits ? 4 * s->m * ceil_div(s->k, (int64_t)b.block) : 0;
+    size_t words = bits ? pack_bits_words(&b, nr) : pack_bf16_words((size_t)s->n, (size_t)s->k, nr);
+    k->packed = template_packed_as(a, k, w, "uint32_t", 4 * words, bits ? "panels of columns, blocks with their scales" : "panels of columns in bfloat16, two rows in a word", bits ? fill_bits : fill_bf16);
     return true;
 }

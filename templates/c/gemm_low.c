@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Contraction with weights of few bits: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A and the sums in fp32. A panel of B is
+ * turned into floats once, in scratch memory that stays near; then the register tiles of gemm.c pass over it, all of k at once.
+ *
+ *   KERNEL            name of the function
+ *   M N K AM CM       sizes; strides of A's and C's rows in floats. M_FIXED: M where it is constant, else 0
+ *   BITS BLOCK ZEROS ZERO NV   B, as in gemv_low.c
+ *   MR                rows of a tile, even, <= 16
+ *   PARTS             0, or the shares, of panels, of which the function does the part'th
+ *   EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0
+ *
+ * scratch: 4 * K * NV * 16 bytes.
+ */
+#include "vec.h"
+#include "vec_low.h"
+// holes
+#define KERNEL gemm_low
+#define M 128
+#define N 3072
+#define K 768
+#define M_FIXED 128
+#define AM 768
+#define CM 3072
+#define BITS 16
+#define BLOCK 768
+#define ZEROS 0
+#define ZERO 8
+#define MR 12
+#define NV 2
+#define PARTS 0
+#define IDENTITY_EPILOGUE 1
+#define EPILOGUE_PARAMS
+#define EPILOGUE(acc, b, m, n) (acc)
+// end holes
+
+BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict B, float *restrict C EPILOGUE_PARAMS,
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
+#else
+                               unsigned char *scratch)
+#endif
+{
+    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
+    enum { HEAD = BITS == 16 ? 0 : PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
+    enum { ROWS = BURN_MANY_REGISTERS ? MR : MR / 2, ROWS_EDGE = M_FIXED % ROWS };
+    float *const floats = (float *)(void *)scratch;
+#if PARTS
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL, to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+#else
+    const ptrdiff_t from = 0, end = N;
+#endif
+    for (ptrdiff_t n0 = from; n0 < end; n0 += PANEL) {
+        const uint32_t *const panel = B + n0 / PANEL * (BLOCKS * WORDS);
+        for (ptrdiff_t k = 0; k < K; k += PER) {
+            const uint32_t *const head = panel + k / BLOCK * WORDS, *const w = head + HEAD + k % BLOCK / PER * PANEL;
+            BURN_UNROLL
+            for (int v = 0; v < PANEL / LANES; v++) {
+                burn_low_words word;
+                burn_low_load(&word, w + v * LANES);
+                for (int p = 0; p < PER && k + p < K; p++) {
+                    float *const row = floats + (k + p) * PANEL + v * LANES;
+                    burn_vf one;
+                    burn_low_part(&one, &word, BITS, p);
+#if BITS != 16
+                    burn_vf scaled;
+                    burn_vf_zero(&scaled);
+                    burn_low_scaled(&scaled, &one, (const float *)(const void *)head + v * LANES,
+                                    ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO, 1.0f);
+                    burn_vf_put(row, &scaled);
+#else
+                    burn_vf_put(row, &one);
+#endif
+                }
+            }
+        }
+        for (ptrdiff_t n = n0; n < n0 + PANEL && n < N; n += WIDTH) {
+            const ptrdiff_t columns = N - n < WIDTH ? N - n : WIDTH;
+            const float *const column = floats + (n - n0);
+            for (ptrdiff_t m = 0; m < M; m += ROWS) {
+                const int edge = m + ROWS > M;
+                const ptrdiff_t count = edge ? M - m : ROWS;
+                const float *const a = A + m * AM;
+                float tile[ROWS * WIDTH];
+#if M_FIXED
+                burn_tile_at(ROWS, ROWS_EDGE, NV, NV, edge, K, a, AM, 1, column, PANEL, tile, WIDTH, 0, column);
+#else
+                const ptrdiff_t fours = edge ? count / 4 * 4 : 0;
+                if (!edge)
+                    burn_tile_at(ROWS, 0, NV, NV, 0, K, a, AM, 1, column, PANEL, tile, WIDTH, 0, column);
+                for (ptrdiff_t i = 0; i < fours; i += 4)
+                    burn_tile_at(4, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0, column);
+                for (ptrdiff_t i = fours; i < count && edge; i++)
+                    burn_tile_at(1, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0, column);
+#endif
+                for (ptrdiff_t i = 0; i < count; i++) {
+                    float *const to_row = C + (m + i) * CM + n;
+                    if (columns == WIDTH) {
+                        BURN_LOOP
+                        for (ptrdiff_t j = 0; j < WIDTH; j++)
+                            to_row[j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
+                    } else
+                        for (ptrdiff_t j = 0; j < columns; j++)
+                            to_row[j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
+                }
+            }
+        }
+    }
+}
