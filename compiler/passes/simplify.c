@@ -199,6 +199,28 @@ static Value *rule_slice(Graph *g, Node *n) {
     return b_slice(g, inner->in[0], starts, steps, t->dim);
 }
 
+// gather at constant, evenly spaced places -> reshape(slice(x))
+static Value *rule_gather(Graph *g, Node *n) {
+    const Tensor *at = n->in[1]->data;
+    const Type *x = &n->in[0]->type, *t = &n->out[0]->type;
+    int axis = (int)node_int(n, "axis", 0);
+    int64_t count = at ? type_count(&at->type) : 0, first, step = 1;
+    if (count < 1 || !dim_is_const(x->dim[axis])) return NULL;
+    first = tensor_get_i(at, 0);
+    if (count > 1) step = tensor_get_i(at, 1) - first;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t index = tensor_get_i(at, i);
+        if (index < -x->dim[axis] || index >= x->dim[axis] || (index < 0) != (first < 0) || index != first + i * step || step == 0) return NULL;
+    }
+    Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
+    int64_t steps[MAX_RANK];
+    for (int i = 0; i < x->rank; i++) { steps[i] = 1; sizes[i] = x->dim[i]; }
+    starts[axis] = first < 0 ? first + x->dim[axis] : first;
+    steps[axis] = step;
+    sizes[axis] = count;
+    return b_reshape(g, b_slice(g, n->in[0], starts, steps, sizes), t->rank, t->dim);
+}
+
 // pad by nothing -> x
 static Value *rule_pad(Graph *g, Node *n) {
     (void)g;
@@ -266,7 +288,7 @@ static const Rule rules[] = {
     { OP_Round, rule_idempotent }, { OP_Trunc, rule_idempotent }, { OP_Sign, rule_idempotent },
     { OP_Where, rule_where }, { OP_Cast, rule_cast },
     { OP_Identity, rule_identity }, { OP_Reshape, rule_reshape }, { OP_Transpose, rule_transpose }, { OP_Expand, rule_expand },
-    { OP_Slice, rule_slice }, { OP_Pad, rule_pad }, { OP_Concat, rule_concat },
+    { OP_Slice, rule_slice }, { OP_Gather, rule_gather }, { OP_Pad, rule_pad }, { OP_Concat, rule_concat },
     { OP_ReduceSum, rule_reduce }, { OP_ReduceProd, rule_reduce }, { OP_ReduceMax, rule_reduce }, { OP_ReduceMin, rule_reduce },
     { OP_WindowSum, rule_window }, { OP_WindowMax, rule_window },
 };
