@@ -2,9 +2,10 @@
 // Exact simplification of scalar operations on values (indices: expr_index.c).
 //
 // In: an operation and its operands, already simplified. Out: an expression with the same value for every input, or NULL. Exact means equal in
-// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). One rule rounds
-// differently, by at most three ulp, and pays for it many times over: a power that is a small multiple of 1/4 becomes products and square
-// roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))). At -0 and -infinity the roots are -0 and NaN.
+// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). Two rules round
+// differently, by at most three ulp, and pay for it many times over: a power that is a small multiple of 1/4 becomes products and square
+// roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))), where at -0 and -infinity the roots are -0 and NaN; and tanh(softplus(x)), of Mish, has one
+// exponential instead of two and a logarithm.
 #include "ir/expr.h"
 
 #include <math.h>
@@ -31,8 +32,17 @@ static Expr *simplify_not(ExprPool *p, Expr *x) {
     }
 }
 
+// tanh(log(1 + exp(x))) = n / (n + q), e = exp(-|x|): n = 1 + 2e, q = 2e^2; for x < 0 n = e^2 + 2e, q = 2
+static Expr *tanh_softplus(ExprPool *p, Expr *x) {
+    Expr *one = expr_const_f(p, x->dtype, 1), *two = expr_const_f(p, x->dtype, 2), *below = expr_binary(p, E_Lt, x, expr_const_f(p, x->dtype, 0));
+    Expr *e = expr_unary(p, E_Exp, neg(p, expr_unary(p, E_Abs, x))), *square = mul(p, e, e);
+    Expr *n = expr_binary(p, E_Add, expr_select(p, below, square, one), mul(p, e, two));
+    return expr_binary(p, E_Div, n, expr_binary(p, E_Add, n, expr_select(p, below, two, mul(p, square, two))));
+}
+
 Expr *simplify_unary(ExprPool *p, EOp op, Expr *x) {
     switch (op) {
+    case E_Tanh: return x->op == E_Softplus ? tanh_softplus(p, x->a[0]) : NULL;
     case E_Not: return simplify_not(p, x);
     case E_Neg: case E_BitNot: return x->op == op ? x->a[0] : NULL;
     case E_Abs:
