@@ -72,8 +72,8 @@ def run_model(name, make, threads, options, here, peak, launch, where):
     folder = options.cache / "work" / f"{name}-{threads}"
     try:
         model = data.read(make(), options.dims, name)
-        contest = measure.Contest(model, threads, cores_for(options, threads), options, here, peak, folder, lambda what: say(f"{where}: {what}"))
-        row = contest.run(launch)
+        contest = measure.Contest(model, threads, cores_for(options, threads), options, here, peak, launch, folder, lambda what: say(f"{where}: {what}"))
+        row = contest.run()
     except Exception as e:                              # whatever a model's file makes a library raise
         row["failed"] = f"{type(e).__name__}: {e}" if not isinstance(e, Failed) else str(e)
     finally:

@@ -32,9 +32,9 @@ class Peak:
 
 
 class Contest:
-    def __init__(self, model, threads, cores, options, peers, peak, folder, say):
+    def __init__(self, model, threads, cores, options, peers, peak, launch, folder, say):
         self.model, self.threads, self.cores, self.options = model, threads, cores, options
-        self.peers, self.peak, self.folder, self.say = peers, peak, folder, say
+        self.peers, self.peak, self.launch, self.folder, self.say = peers, peak, launch, folder, say
         self.found = {}                                 # contestant: what its row says
         self.workers = {}
         self.programs = {}
@@ -67,7 +67,7 @@ class Contest:
 
     def start_ours(self, target):
         own = self.folder / target
-        p = ours.build(self.options.burncc, self.model, target, self.threads, own, self.options.burncc_options)
+        p = ours.build(self.options.burncc, self.model, target, self.threads, own, self.options.burncc_options, self.launch)
         self.programs[target] = p
         self.found[target].update(burncc_s=p.burncc_s, burncc_rss=p.burncc_rss, cc_s=p.cc_s, cc_rss=p.cc_rss, text_bytes=p.text_bytes,
                                   workspace_bytes=p.workspace, workspace_bound=p.lower_bound, weights_bytes=p.weights, kernels=p.kernels)
@@ -120,7 +120,7 @@ class Contest:
         self.found[name].update(median_ms=ms, min_ms=min(worker.samples) * 1e-6, samples=len(worker.samples), rounds_ms=[r * 1e-6 for r in worker.rounds],
                                 gflops=gflops, share_of_peak=gflops / peak if peak else 0.0, rss_bytes=worker.memory())
 
-    def run(self, launch):
+    def run(self):
         self.reference = None
         try:
             data.write(self.model, self.folder)
@@ -139,7 +139,7 @@ class Contest:
                 self.finish(name, worker)
             for target in self.options.target:
                 if target in self.workers:
-                    self.found[target]["cold_ms"] = ours.cold(self.programs[target].path, self.folder, launch, self.cores) * 1e3
+                    self.found[target]["cold_ms"] = ours.cold(self.programs[target].path, self.folder, self.launch, self.cores) * 1e3
         finally:
             for worker in self.workers.values():
                 worker.stop()

@@ -10,8 +10,6 @@ import pathlib
 import re
 import shlex
 import subprocess
-import tempfile
-import time
 
 from fetch import last_line
 from workers import Failed
@@ -36,23 +34,23 @@ class Program:
     kernels: int
 
 
-def call(command, what, cwd=None):
-    """Runs a command: its output, seconds (of the clock that the run measures with), and peak resident set in bytes."""
-    with tempfile.TemporaryFile() as out:
-        begin = time.monotonic()
-        try:
-            p = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd)
-        except OSError as e:
-            raise Failed(f"{what}: {e}") from None
-        _, status, usage = os.wait4(p.pid, 0)
-        seconds = usage.ru_utime + usage.ru_stime if os.environ.get("BENCH_CLOCK") == "cpu" else time.monotonic() - begin
-        p.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        text = out.read().decode("utf-8", "replace")
+def call(command, what):
+    """Runs a command; its output."""
+    try:
+        p = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    except OSError as e:
+        raise Failed(f"{what}: {e}") from None
     if p.returncode:
-        errors = [line for line in text.splitlines() if "error:" in line or "bug " in line or "undefined" in line]
-        raise Failed(f"{what}: {errors[0][:200] if errors else last_line(text)}")
-    return text, seconds, usage.ru_maxrss * 1024
+        errors = [line for line in p.stdout.splitlines() if "error:" in line or "bug " in line or "undefined" in line]
+        raise Failed(f"{what}: {errors[0][:200] if errors else last_line(p.stdout)}")
+    return p.stdout
+
+
+def call_measured(launch, folder, command, what):
+    """Runs a command: its output, seconds (of the clock that the runs are measured with), and peak resident set in bytes."""
+    text = call([launch, "usage", folder / "usage.txt", *command], what)
+    wall, cpu, kib = map(int, (folder / "usage.txt").read_text().split())
+    return text, (cpu if os.environ.get("BENCH_CLOCK") == "cpu" else wall) * 1e-9, kib * 1024
 
 
 def compiler():
@@ -67,7 +65,7 @@ def c_flags(target):
 
 
 def section_bytes(path, pattern):
-    text, _, _ = call(["size", "-A", path], "size")
+    text = call(["size", "-A", path], "size")
     return sum(int(size) for name, size in re.findall(r"^(\S+)\s+(\d+)\s", text, re.M) if re.match(pattern, name))
 
 
@@ -98,14 +96,14 @@ def link(folder, program, threads):
         call([*command, "-lm", "-pthread"], "linking")
 
 
-def build(burncc, model, target, threads, folder, extra):
+def build(burncc, model, target, threads, folder, extra, launch):
     folder.mkdir(parents=True, exist_ok=True)
     dims = [word for name, size in model.dims.items() for word in ("--dim", f"{name}={size}")]
     threading = ["--threads", str(threads)] if threads > 1 else []
-    report, burncc_s, burncc_rss = call([burncc, model.path, "--target", target, "--name", "model", "-o", folder / "model.c", "--report", "--quiet",
-                                         *dims, *threading, *extra], "burncc")
+    report, burncc_s, burncc_rss = call_measured(launch, folder, [burncc, model.path, "--target", target, "--name", "model", "-o", folder / "model.c", "--report", "--quiet",
+                                                           *dims, *threading, *extra], "burncc")
     flags = ["-std=c99", *c_flags(target), "-ffp-contract=off", "-w", *shlex.split(os.environ.get("BURNCC_CFLAGS", ""))]
-    _, cc_s, cc_rss = call([*compiler(), *flags, "-c", folder / "model.c", "-o", folder / "model.o"], "the C compiler")
+    _, cc_s, cc_rss = call_measured(launch, folder, [*compiler(), *flags, "-c", folder / "model.c", "-o", folder / "model.o"], "the C compiler")
     link(folder, folder / "program", threads)
     header = (folder / "model.h").read_text()
     stored = folder / "model.bin"

@@ -120,6 +120,7 @@ def summary(report, threads):
                                  f"{len(known)} {what}; " + behind_text(known))
     lines += [f"{other} against {report['targets'][0]}, {thread_text(threads)}: its time is {figure(mean)} times as long (geometric mean)."
               for other in report["targets"][1:] if (mean := geometric([1 / x for r in rows if (x := ratio(r, other, report["targets"][0]))]))]
+    lines += extremes(report, threads)
     for row in rows:
         for name, found in row["contestants"].items():
             if "failed" in found:
@@ -127,6 +128,26 @@ def summary(report, threads):
             elif found.get("differs"):
                 lines.append(f"{row['model']}: outputs of {title(name)} differ from those of {title(row['reference'])} by {found['error']:.2g} of the largest element.")
     return lines
+
+
+def extremes(report, threads):
+    """The worst of what else counts, each with its model."""
+    target, peer = report["targets"][0], next(iter(report["peers"]), None)
+    rows = [r for r in report["rows"] if r["threads"] == threads and "cold_ms" in r.get("contestants", {}).get(target, {})]
+
+    def worst(text, value, pick=max):
+        known = [(x, r["model"]) for r in rows if (x := value(r["contestants"][target], r["contestants"].get(peer, {}), r))]
+        return [text.format(figure(pick(known)[0]), pick(known)[1])] if known else []
+
+    def over(ours, theirs, key):
+        return ours[key] / theirs[key] if theirs.get(key) else None
+    parts = worst("peak memory at most {} of " + title(peer or "") + "'s ({})", lambda o, t, r: over(o, t, "rss_bytes"))
+    parts += worst("first result at least {} times as soon ({})", lambda o, t, r: t["cold_ms"] / o["cold_ms"] if t.get("cold_ms") else None, min)
+    parts += worst("workspace at most {} of the live bytes ({})", lambda o, t, r: o["workspace_bytes"] / o["workspace_bound"] if o["workspace_bound"] > 4096 else None)
+    parts += worst("burncc at most {} s ({})", lambda o, t, r: o["burncc_s"])
+    parts += worst("its memory at most {} times the file, of files above 10 MB ({})", lambda o, t, r: o["burncc_rss"] / r["file_bytes"] if r["file_bytes"] > 1e7 else None)
+    parts += worst("the C compiler at most {} s ({})", lambda o, t, r: o["cc_s"])
+    return [f"{target}, {thread_text(threads)}: {'; '.join(parts)}."] if parts else []
 
 
 def heading(report):
