@@ -78,6 +78,12 @@ says "^pass"
 status 0 "bench" "$burncc" bench "$digits/digits.onnx" --quiet --threads 2 --seconds 0.1
 says "median_ms"
 status 0 "run" "$burncc" run "$digits/digits.onnx" --quiet --threads 2:0 --input image="$digits/images/7.pgm"
+status 0 "example" "$burncc" "$digits/digits_batch.onnx" --quiet --dim batch=1..512 --threads 4 -o digits_batch.c
+status 0 "example builds" $cc -std=c11 -O2 -Wall -Wextra -I. -I"$runtime" "$tests/../examples/infer/threads.c" digits_batch.c "$runtime/threads.c" -lm -pthread -o example
+status 0 "example runs" ./example "$digits"/images/*.pgm
+says "7.pgm: 7"
+says "the same bits"
+silent "NOT"
 for wrong in 0 257 4: 4:x x; do status 2 "--threads $wrong" "$burncc" "$digits/digits.onnx" --threads $wrong -o none.c; done
 status 2 "--target vulkan" "$burncc" "$digits/digits.onnx" --threads 2 --target vulkan -o none.c
 finish
