@@ -154,7 +154,7 @@ def heading(report):
     m = report["machine"]
     return (f"{m['cpu']}, {m['cores']} cores; {m['compiler']}; {m['burncc']}; " + ", ".join(f"{title(n)} {v}" for n, v in report["versions"].items())
             + f"; {report['date']}. Medians of interleaved rounds in one run, pinned; ratio: the peer's time over ours."
-            + (" Processor time of the calling thread." if report["clock"] == "cpu" else ""))
+            + (" At one thread processor time." if report["clock"] == "cpu" else ""))
 
 
 def threads_of(report):
