@@ -32,6 +32,7 @@ typedef struct KernelText {
 
 const char *c_size(const Gen *g, const Kernel *k, int i);   // variable of the kernel's i-th size, a parameter after its pointers
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+void c_prelude(Gen *g, Text *out, const Text *code);    // c_file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
 void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading
 void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program

@@ -34,15 +34,14 @@ static void print_part(Text *c, const char *file) {
     text_append(c, "\n", 1);
 }
 
-// What the code calls: the vector prelude, files of templates/, functions of expressions.
-static void print_prelude(Gen *g, Text *out, const Text *code) {
+void c_prelude(Gen *g, Text *out, const Text *code) {
     if (!code->at) return;
-    if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")) {
+    if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL") || strstr(code->at, "burn_turn(")) {
         if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         print_part(out, "c/vec.h");
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
-        { "burn_taps", "c/taps.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
+        { "burn_taps", "c/taps.h" }, { "burn_turn(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
@@ -53,8 +52,8 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
     Text before, code;
     text_init(&before, g->arena); text_init(&code, g->arena);
     text_printf(&before, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n", path_base(header));
-    print_prelude(g, &code, &g->c);
-    print_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
+    c_prelude(g, &code, &g->c);
+    c_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
     if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);
     if (g->data.at && strstr(g->data.at, "BURN_ALIGNED"))
         text_printf(&before, "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"

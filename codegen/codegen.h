@@ -50,4 +50,9 @@ bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, O
 // template.c: fills the holes of an embedded template (see any file in templates/c)
 typedef struct Hole { const char *name, *params, *text; } Hole;    // params: "acc, n, c, p" for function-like holes, else NULL
 bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
+
+// c_alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where operand[j] begins
+enum { MAX_ALONE = 64 };
+typedef struct Alone { int n, result, packed; Value *operand[MAX_ALONE]; } Alone;  // packed: which has the layout that each form packs; -1: none
+bool codegen_alone(Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out);
 #endif

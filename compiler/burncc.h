@@ -489,6 +489,7 @@ struct Kernel {
     VEC(int) sizes;                                     // symbols (numbers in graph_symbols) that its loops and expressions need
     Buffer *packed;                                     // the constant operand in the template's layout, or NULL
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
+    const char *signature, *choice; bool tuned;         // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a record's
     VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together
     int parts, part_axis;                               // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
@@ -589,6 +590,7 @@ struct Options {
     int threads;                                        // --threads: parts that a run can go in; below 2: the program knows of no threads
     double part_us;                                     // the least that a part is to take, as the schedule reckons
     bool markdown;                                      // ops
+    struct Records *records;                            // schedule/tune.h: --records; NULL: the cost model chooses
 };
 
 // ---------------------------------------------------------------- import/

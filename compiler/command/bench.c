@@ -18,7 +18,7 @@ static uint64_t random_bits(uint64_t *state) {
 
 // Floats from -1 to 1; integers 0 or 1, which are valid indices nearly everywhere.
 // Sizes at their upper bounds.
-static Tensor *random_tensor(Arena *a, const Value *input, uint64_t *state) {
+Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
     Type largest = input->type;
     const Type *type = &largest;
     for (int i = 0; i < largest.rank; i++) largest.dim[i] = dim_upper(input->graph, largest.dim[i]);
@@ -69,7 +69,7 @@ int command_bench(Arena *a, Options *o) {
     Inputs bound = inputs_select(a, b, signature, &in);
     uint64_t state = seed;
     for (int i = 0; i < bound.n; i++)
-        if (!bound.at[i]) bound.at[i] = random_tensor(a, b->plan->graph->inputs.at[i], &state);
+        if (!bound.at[i]) bound.at[i] = tensor_random(a, b->plan->graph->inputs.at[i], &state);
     if (!o->quiet) diag_progress("timing for %.3g s", o->seconds);
     Timing timing;
     const char *why = sandbox_time(a, b, &bound, o->seconds, o->timeout, &timing);

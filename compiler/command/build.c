@@ -25,7 +25,7 @@ enum { MAX_FOLDERS = 64, PATH_BYTES = 512 };
 static char folders[MAX_FOLDERS][PATH_BYTES];           // "" where free; read by the signal handler
 static pid_t owner;                                     // children inherit the handler and must not remove anything
 
-static void folder_remove(char *path) {
+void build_folder_remove(char *path) {
     DIR *d = opendir(path);
     char file[PATH_BYTES + 256];
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -40,7 +40,7 @@ static void folder_remove(char *path) {
 
 static void remove_all(void) {
     for (int i = 0; i < MAX_FOLDERS && getpid() == owner; i++)
-        if (*folders[i]) folder_remove(folders[i]);
+        if (*folders[i]) build_folder_remove(folders[i]);
 }
 
 static void on_signal(int number) {
@@ -67,7 +67,7 @@ static void watch_signals(void) {
     }
 }
 
-static char *folder_new(void) {
+char *build_folder(void) {
     if (!owner) {
         owner = getpid();
         atexit(remove_all);
@@ -113,7 +113,7 @@ static const char *target_flags(Arena *a, const Options *o) {
     return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
 }
 
-static bool compiler_run(Arena *a, const Options *o, const char *source, const char *object) {
+bool build_object(Arena *a, const Options *o, const char *source, const char *object) {
     const char *cc = getenv("CC");
     Argv argv = { 0 };
     argv_add(a, &argv, cc && *cc ? cc : "cc");
@@ -251,14 +251,14 @@ static bool runs_somewhere(const Options *o, const Graph *g) {
 
 static bool build(Built *b, Options *o, bool *compiled) {
     Arena *a = b->arena;
-    if (!(b->plan = compile_plan(a, o)) || !runs_somewhere(o, b->plan->graph) || !(b->dir = folder_new())) return false;
+    if (!(b->plan = compile_plan(a, o)) || !runs_somewhere(o, b->plan->graph) || !(b->dir = build_folder())) return false;
     const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
     const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir), *object = arena_printf(a, "%s/wrapper-%s", b->dir, o->runner ? "" : ".so");
     o->output = arena_printf(a, "%s.c", stem);
     if (!compile_write(a, o, b->plan)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
-    if (!write_wrapper(a, o, b->plan->graph, wrapper, generated) || !compiler_run(a, o, wrapper, object)) return false;
+    if (!write_wrapper(a, o, b->plan->graph, wrapper, generated) || !build_object(a, o, wrapper, object)) return false;
     if (!o->runner) return load(b, o, object, stem);
     b->program = object;
     b->runner = o->runner;
@@ -281,6 +281,6 @@ void build_free(Built *b) {
     if (b->library) dlclose(b->library);
     file_unmap(&b->weights_file);
     for (int i = 0; i < MAX_FOLDERS && b->dir; i++)
-        if (b->dir == folders[i]) folder_remove(folders[i]);
+        if (b->dir == folders[i]) build_folder_remove(folders[i]);
     arena_free(b->arena);
 }

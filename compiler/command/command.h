@@ -19,7 +19,7 @@ typedef struct Command {
 const Command *options_parse(Arena *a, Options *o, int argc, char **argv);   // NULL: nothing left to do, see diag_status()
 void options_version(void);                             // version.c: prints the version and what is built in
 
-CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_ops;
+CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops;
 
 // ---------------------------------------------------------------- ../main.c, compile.c: the stages
 Plan *compile_plan(Arena *a, const Options *o);         // import, passes, schedule; NULL with diagnostics
@@ -46,6 +46,7 @@ int output_finish(int status);                          // flushes standard outp
 Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, char **name);
 Tensor *npy_read(Arena *a, const char *path);
 bool npy_write(Arena *a, const char *path, const Tensor *t);
+Tensor *tensor_random(Arena *a, const Value *v, uint64_t *state);       // sizes at their upper bounds; the same for the same state
 bool tensor_fits(const Tensor *t, const Type *want);    // same dtype and rank, constant dimensions equal
 
 // ---------------------------------------------------------------- build.c: generated code in this process
@@ -63,6 +64,9 @@ typedef struct Built {
 } Built;
 Built *build_model(const Options *o, bool *compiled);    // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
 void build_free(Built *b);
+char *build_folder(void);                               // a temporary folder, gone at the latest when the process ends; NULL with diagnostics
+void build_folder_remove(char *path);
+bool build_object(Arena *a, const Options *o, const char *source, const char *object);      // $CC as for the target; false with diagnostics
 // A command: words, split at spaces; no shell.
 typedef VEC(const char *) Argv;
 void argv_add(Arena *a, Argv *v, const char *text);

@@ -5,6 +5,7 @@
 // A mistake is a diagnostic with status 2; --help and --version print to standard output and leave nothing to do.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
+#include "schedule/tune.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPILE = 1, VERIFY = 2, RUN = 4, BENCH = 8, INSPECT = 16, OPS = 32, EVERY = 63, BUILDS = VERIFY | RUN | BENCH, COMPILES = EVERY & ~OPS };
+enum { COMPILE = 1, VERIFY = 2, RUN = 4, BENCH = 8, INSPECT = 16, OPS = 32, TUNE = 64, EVERY = 127, BUILDS = VERIFY | RUN | BENCH, COMPILES = EVERY & ~OPS };
 
 static const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
@@ -41,6 +42,12 @@ static const Command commands[] = {
     { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
       "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all is supported.",
       "  burncc inspect bert.onnx --dim seq=128\n" },
+    { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
+      "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and writes what is fastest\n"
+      "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has already are not\n"
+      "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.",
+      "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
+      "  burncc resnet.onnx --target native --records resnet.records\n" },
     { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
       "Prints the support table: operators, versions, gradients, back ends.",
       "  burncc ops --markdown\n" },
@@ -70,12 +77,13 @@ static bool set_input(Arena *a, Options *o, const char *text);
 static bool set_freeze(Arena *a, Options *o, const char *text);
 static bool set_sequence(Arena *a, Options *o, const char *text);
 static bool set_absent(Arena *a, Options *o, const char *text);
+static bool set_records(Arena *a, Options *o, const char *text);
 static bool set_precision(Arena *a, Options *o, const char *text);
 #define FIELD(kind, name) kind, offsetof(Options, name), NULL
 #define SET(f) SPECIAL, 0, f
 
 static const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | RUN, "Output", "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files", FIELD(TEXT, output) },
+    { "output", 'o', "PATH", COMPILE | RUN | TUNE, "Output", "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files; tune: MODEL.records", FIELD(TEXT, output) },
     { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)", FIELD(TEXT, name) },
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output", "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
     { "string-bytes", 0, "N", COMPILE | BUILDS, "Output", "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
@@ -88,6 +96,7 @@ static const Option options[] = {
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code", "runs can go in N parts, on threads that they are given; parts take at least US microseconds", SET(set_threads) },
+    { "records", 0, "FILE", COMPILE | BUILDS | INSPECT, "Code", "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code", "bf16: weights of matrix products rounded to 8 bits (each by 2^-9 at most), half the memory; f32 (default)", SET(set_precision) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
@@ -98,7 +107,7 @@ static const Option options[] = {
     { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)", SET(set_input) },
     { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
     { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7)", FIELD(REAL, atol) },
-    { "seconds", 0, "S", BENCH, "Running", "time to measure for (default 2)", FIELD(REAL, seconds) },
+    { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
     { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)", FIELD(COUNTED, timeout) },
     { "runner", 0, "COMMAND", BUILDS, "Running", "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
     { "json", 0, NULL, BUILDS | INSPECT | OPS, "Reporting", "results as JSON on standard output", FIELD(FLAG, json) },
@@ -322,6 +331,11 @@ static bool set_precision(Arena *a, Options *o, const char *text) {
     return true;
 }
 
+static bool set_records(Arena *a, Options *o, const char *text) {
+    if (!o->records) records_init(o->records = NEW(a, Records), a);
+    return records_read(o->records, a, text);
+}
+
 static bool set_number(const Option *option, void *field, const char *text) {
     char *end = NULL;
     double v = strtod(text, &end);
@@ -478,6 +492,13 @@ static const char *file_stem(Arena *a, const char *path) {
     return arena_strndup(a, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
+static bool records_of(Arena *a, const Options *o) {
+    const char *machine = tune_machine(a, &o->machine);
+    for (int i = 0; i < o->records->at.n; i++)
+        if (!strcmp(o->records->at.at[i].machine, machine)) return true;
+    return false;
+}
+
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (c->bit == OPS) return o->json && o->markdown ? usage_error("--json or --markdown, not both") : true;
@@ -491,6 +512,7 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     const char *runner = getenv("BURNCC_RUNNER");
     if (!o->runner && runner && *runner) o->runner = runner;
     if (!o->target && !set_target(a, o, "generic")) return false;
+    if (o->records && !records_of(a, o)) diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
     return o->threads < 2 || strcmp(o->target, "vulkan") || usage_error("--threads is for programs in C, not for --target vulkan");
 }
 
@@ -500,6 +522,7 @@ const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
     if (c) { argc--; argv++; }
     else c = &commands[0];
     *o = (Options){ .embed_limit = 1 << 20, .string_bytes = 256, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300, .part_us = 6 };
+    if (c->bit == TUNE) o->seconds = 60;
     if (argc < 2 && c->bit != OPS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;

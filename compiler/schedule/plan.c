@@ -110,6 +110,7 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops, (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
         if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
+        if (k->choice) text_printf(out, ", %s%s", k->choice, k->tuned ? " (from records)" : "");
         text_printf(out, "\n");
         flops += k->flops;
         traffic += k->traffic;

@@ -4,6 +4,7 @@
 #include "pack.h"
 #include "schedule.h"
 #include "templates.h"
+#include "tune.h"
 
 #include <string.h>
 
@@ -54,33 +55,56 @@ static bool only_operand(const Kernel *k, const Value *v) {
     return v->data && k->operand[0] != v;
 }
 
+GemmShape template_gemm_shape(const Graph *g, const Kernel *k) {
+    const Contraction *s = &k->gemm;
+    return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, only_operand(k, k->operand[1]) };
+}
+
+// What a record knows it by. Sizes that the running program knows are theirs at most.
+static const char *gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s) {
+    const Contraction *c = &k->gemm;
+    const char *open = dim_is_const(c->m) && dim_is_const(c->n) && dim_is_const(c->k) ? "" : " sizes=open";
+    const char *b = s->b_packed ? "packed" : arena_printf(a, "%lld,%lld", (long long)dim_upper(g, c->b_row), (long long)dim_upper(g, c->b_col));
+    return arena_printf(a, "gemm batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%s c=%lld%s", (long long)s->batch, (long long)s->m, (long long)s->n, (long long)s->k,
+        (long long)dim_upper(g, c->a_row), (long long)dim_upper(g, c->a_col), b, (long long)dim_upper(g, c->c_row), open);
+}
+
 // One row of A: B is read once, in long straight lines. B's layout decides between packed (0), row-major (1) and transposed (2).
-static bool plan_gemv(Arena *a, const Graph *g, Kernel *k) {
+static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = only_operand(k, w);
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
-    int64_t nv = gemv_nv(s->n);
-    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)nv);
+    GemmShape shape = template_gemm_shape(g, k);
+    Record *r = packed ? tune_record(a, k, o, gemm_signature(a, g, k, &shape)) : NULL;
+    GemvTiles t = { (int)gemv_nv(s->n) }, recorded = t;
+    if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
+    else if (r) tune_refuse(k, r);
+    if (packed) k->choice = tune_text(a, &tune_gemv, &t);
+    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemv.c";
     template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
     template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "CB", s->c_batch);
     template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", nv);
+    template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", t.nv);
     if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     return true;
 }
 
 static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_gemv(a, g, k)) return;
+    if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_gemv(a, g, k, o)) return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = only_operand(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);
     TileTarget target = template_target(o);
-    GemmShape shape = { dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, packed };
-    GemmTiles t = gemm_tiles(&shape, &target);
+    GemmShape shape = template_gemm_shape(g, k);
+    GemmTiles t = gemm_tiles(&shape, &target), recorded = t;
     if (!n_fixed) t.pack_b = 1;                         // panels are whole past n, so that no tile needs an edge of its own
+    Record *r = tune_record(a, k, o, gemm_signature(a, g, k, &shape));
+    if (r && tune_parse(&tune_gemm, r->choice, &recorded) && gemm_fits(&shape, n_fixed, &recorded)) { t = recorded; k->tuned = true; }
+    else if (r) tune_refuse(k, r);
+    k->choice = tune_text(a, &tune_gemm, &t);
     k->template_file = "c/gemm.c";
     template_hole_dim(a, g, k, "BATCH", s->batch); template_hole_dim(a, g, k, "M", s->m); template_hole_dim(a, g, k, "N", s->n); template_hole_dim(a, g, k, "K", s->k);
     template_hole(a, k, "M_FIXED", m_fixed ? s->m : 0); template_hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
@@ -96,12 +120,13 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     k->scratch_bytes = (int64_t)gemm_scratch_bytes(&shape, &t);
 }
 
+void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    if (k->kind == KERNEL_GEMM) plan_gemm(a, g, k, o);
+    else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(a, g, k, o);
+    else if (k->kind == KERNEL_ATTENTION) attention_plan(a, g, k);
+}
+
 bool templates_plan(Plan *p) {
-    for (int i = 0; i < p->kernels.n; i++) {
-        Kernel *k = p->kernels.at[i];
-        if (k->kind == KERNEL_GEMM) plan_gemm(p->arena, p->graph, k, p->options);
-        else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(p->arena, p->graph, k, p->options);
-        else if (k->kind == KERNEL_ATTENTION) attention_plan(p->arena, p->graph, k);
-    }
+    for (int i = 0; i < p->kernels.n; i++) template_plan(p->arena, p->graph, p->kernels.at[i], p->options);
     return true;
 }

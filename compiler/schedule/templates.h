@@ -13,6 +13,10 @@ int64_t template_hole_value(const Kernel *k, const char *name);
 Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
 Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout, void (*fill)(const Buffer *, void *));    // element: C type
 
+void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);          // one kernel
+GemmShape template_gemm_shape(const Graph *g, const Kernel *k);
+ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o);
+ConvLayout template_conv_merged(ConvLayout l);          // small groups made one, for conv.c
 // A convolution or depthwise convolution with the channels last: the template that should be fastest.
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.

@@ -3,15 +3,32 @@
 // depthwise), block sizes (tiles_conv.c), packed weights (pack.c) and scratch memory.
 #include "pack.h"
 #include "templates.h"
+#include "tune.h"
 
 #include <string.h>
 
-static ConvLayout conv_layout(const Graph *g, const Kernel *k, const Options *o) {
+ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o) {
     const Convolution *c = &k->conv;
     ConvShape s = { .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
     memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
     memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
     return (ConvLayout){ .conv = s, .xn = dim_upper(g, c->x_batch), .xd = c->x_axis[0], .xh = c->x_axis[1], .xw = c->x_axis[2], .xc = c->x_channel, .yc = c->y_pixel, .parts = o->threads };
+}
+
+ConvLayout template_conv_merged(ConvLayout l) {
+    int64_t merge = conv_merge(l.conv.groups, l.conv.oc);
+    l.conv.groups /= merge; l.conv.ic *= merge; l.conv.oc *= merge;
+    return l;
+}
+
+static const char *three(Arena *a, const int64_t *v) { return arena_printf(a, "%lldx%lldx%lld", (long long)v[0], (long long)v[1], (long long)v[2]); }
+
+// What a record knows it by. A batch that the running program knows is its size at most.
+static const char *conv_signature(Arena *a, const Kernel *k, const ConvLayout *l) {
+    const ConvShape *s = &l->conv;
+    return arena_printf(a, "%s n=%lld g=%lld ic=%lld oc=%lld in=%s out=%s k=%s s=%s d=%s p=%s x=%lld,%lld,%lld,%lld,%lld y=%lld", k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv",
+        (long long)s->n, (long long)s->groups, (long long)s->ic, (long long)s->oc, three(a, s->in), three(a, s->out), three(a, s->kernel), three(a, s->stride), three(a, s->dilation),
+        three(a, s->pad), (long long)l->xn, (long long)l->xd, (long long)l->xh, (long long)l->xw, (long long)l->xc, (long long)l->yc);
 }
 
 static void hole_shape(Arena *a, const Graph *g, Kernel *k, const ConvLayout *l) {
@@ -33,11 +50,14 @@ static void fill_direct(const Buffer *b, void *to) {
     pack_conv_w(b->value->data->data, groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), merge, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
-static void plan_direct(Arena *a, const Graph *g, Kernel *k, const Options *o, ConvLayout l) {
+// `r`: a record of it, which has to fit, or NULL.
+static bool plan_direct(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *whole, const Record *r) {
     TileTarget target = template_target(o);
-    int64_t merge = conv_merge(l.conv.groups, l.conv.oc);
-    l.conv.groups /= merge; l.conv.ic *= merge; l.conv.oc *= merge;
+    ConvLayout l = template_conv_merged(*whole);
+    int64_t merge = whole->conv.groups / l.conv.groups;
     ConvTiles t = conv_tiles(&l, &target);
+    if (r && !(tune_parse(&tune_direct, r->choice, &t) && direct_fits(&l, &t))) return false;
+    k->choice = tune_text(a, &tune_direct, &t);
     k->template_file = "c/conv.c";
     hole_shape(a, g, k, &l);
     template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv); template_hole(a, k, "IMAGE", t.image);
@@ -47,6 +67,7 @@ static void plan_direct(Arena *a, const Graph *g, Kernel *k, const Options *o, C
     const Convolution *c = &k->conv;
     size_t groups = (size_t)c->groups, floats = pack_conv_w_floats(groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), (size_t)merge, 16 * (size_t)t.nv);
     k->packed = template_packed(a, k, k->operand[1], floats, "panels of output channels, tap by tap", fill_direct);
+    return true;
 }
 
 // ---------------------------------------------------------------- Winograd
@@ -56,11 +77,12 @@ static void fill_winograd(const Buffer *b, void *to) {
 }
 
 // Fewer products for 3x3 windows. Portable code has no vectors that its transforms could count on.
-static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l) {
+static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     if (!o->machine.vectors) return false;
     TileTarget target = template_target(o);
     WinogradTiles t = winograd_tiles(l, &target);
-    if (!t.preferred) return false;
+    if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
+    k->choice = tune_text(a, &tune_winograd, &t);
     k->template_file = "c/winograd.c";
     hole_shape(a, g, k, l);
     template_hole(a, k, "T", t.t); template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv);
@@ -77,9 +99,11 @@ static void fill_depthwise(const Buffer *b, void *to) {
     pack_conv_dw_w(b->value->data->data, (size_t)c->groups, (size_t)(c->oc / c->groups), taps_of(c), to);
 }
 
-static void plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l) {
+static bool plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     TileTarget target = template_target(o);
     ConvDwTiles t = conv_dw_tiles(l, &target);
+    if (r && !(tune_parse(&tune_depthwise, r->choice, &t) && depthwise_fits(l, &t))) return false;
+    k->choice = tune_text(a, &tune_depthwise, &t);
     k->template_file = "c/conv_dw.c";
     hole_shape(a, g, k, l);
     template_hole(a, k, "MULT", l->conv.oc); template_hole(a, k, "BR", t.br); template_hole(a, k, "BF", t.bf); template_hole(a, k, "CB", t.cb);
@@ -87,10 +111,19 @@ static void plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o
     k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(l, &t);
     size_t floats = pack_conv_dw_w_floats((size_t)k->conv.groups, (size_t)l->conv.oc, taps_of(&k->conv));
     k->packed = template_packed(a, k, k->operand[1], floats, "taps of all channels", fill_depthwise);
+    return true;
+}
+
+static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+    if (k->kind == KERNEL_DEPTHWISE) return plan_depthwise(a, g, k, o, l, r);
+    return plan_winograd(a, g, k, o, l, r) || plan_direct(a, g, k, o, l, r);
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    ConvLayout l = conv_layout(g, k, o);
-    if (k->kind == KERNEL_DEPTHWISE) plan_depthwise(a, g, k, o, &l);
-    else if (!plan_winograd(a, g, k, o, &l)) plan_direct(a, g, k, o, l);
+    ConvLayout l = template_conv_layout(g, k, o);
+    Record *r = tune_record(a, k, o, conv_signature(a, k, &l));
+    k->tuned = r && plan_by(a, g, k, o, &l, r);
+    if (k->tuned) return;
+    if (r) tune_refuse(k, r);
+    plan_by(a, g, k, o, &l, NULL);
 }

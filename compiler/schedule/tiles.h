@@ -73,6 +73,10 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target);
 WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, int t);      /* for this t */
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
+typedef struct GemvTiles {
+    int nv;
+} GemvTiles;
+
 /* NV of gemv.c for n columns: no panel is wider than the matrix. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
 static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }
 

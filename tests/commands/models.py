@@ -6,6 +6,7 @@ wrong/        the same model, a data set whose output is wrong, and one whose to
 pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
 large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
+convs.onnx    x f32[1,16,8,8] -> y f32[1,20]: convolutions 3x3, depthwise 3x3 and 1x1, and a matrix
 reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
 mismatch.onnx two matrices that cannot be multiplied, at a node "product"
 maps.onnx     words: map from string to f32, numbers: map from i64 to f32 -> row f32[1,4], dense string[1,n], sparse i64[1,5]
@@ -84,6 +85,19 @@ def main(root):
     square = tensor("w", FLOAT, [[(i * j % 11 - 5.0) / 8 for j in range(128)] for i in range(128)])
     ends = [value_info("x", FLOAT, [1, 128])], [value_info("y", FLOAT, [1, 128])]
     write(root / "large.onnx", model(graph([node("MatMul", ["x", "w"], ["y"])], *ends, [square])))
+
+    def weights(name, *shape):
+        size = 1
+        for n in shape:
+            size *= n
+        return tensor(name, FLOAT, [(i * i % 23 - 11.0) / 64 for i in range(size)], shape)
+
+    nodes = [node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]), node("Relu", ["a"], ["b"]), node("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1], group=32),
+             node("Conv", ["c", "w3"], ["d"]), node("Flatten", ["d"], ["e"]), node("MatMul", ["e", "w4"], ["y"])]
+    ends = [value_info("x", FLOAT, [1, 16, 8, 8])], [value_info("y", FLOAT, [1, 20])]
+    constants = [weights("w1", 32, 16, 3, 3), weights("w2", 32, 1, 3, 3), weights("w3", 24, 32, 1, 1), weights("w4", 24 * 64, 20)]
+    write(root / "convs.onnx", model(graph(nodes, *ends, constants)))
+    write(root / "convs.txt", " ".join(str(i * 7 % 13 - 6) for i in range(1024)).encode())
 
     maps = [blob(1, n) + blob(2, blob(5, integer(1, key) + blob(2, type_proto(FLOAT, None)))) for n, key in (("words", STRING), ("numbers", INT64))]
     nodes = [node("DictVectorizer", ["words"], ["row"], "ai.onnx.ml", string_vocabulary=["b", "a", "none", "é"]),

@@ -8,7 +8,7 @@ says 'no model; usage: burncc MODEL'
 status 0 "help" "$burncc" --help
 says 'burncc verify MODEL'
 says 'Exit status'
-for command in compile verify run bench inspect ops; do
+for command in compile verify run bench inspect tune ops; do
     status 0 "$command --help" "$burncc" $command --help
     says "Usage: burncc"
 done

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc tune: measures what else the template kernels of a model could be on this machine, and writes what is fastest as records.
+//
+// In: a model and a time. Out: FILE.records, whose lines compile, verify, run and bench read with --records. The idea: a kernel of the plan is
+// planned again and again with one record each (schedule/candidates.c says which), its forms become one small C file (codegen/c_alone.c),
+// compiled as the model would be and timed in a child process (tune_time.c). First algorithms and register tiles, then blocks around the best.
+// Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping loses nothing.
+#include "tune.h"
+#include "schedule/tune.h"
+#include "schedule/templates.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double tie = 0.02;                         // what is faster by no more than this is as fast
+static const double shortest = 0.1, longest = 1.5;      // seconds of timing a stage
+
+typedef struct Case { const Plan *plan; const Kernel *kernel; int times; double expected; } Case;     // times: how often it is in the model
+typedef struct Tuner {
+    Arena *arena;
+    const Options *options;
+    const char *machine;
+    size_t cold_bytes;
+    double deadline;
+    Records records;
+    VEC(Case) cases;
+    double model_ms, tuned_ms; int measured;
+} Tuner;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// ---------------------------------------------------------------- which kernels
+static void add_case(Tuner *t, const Plan *p, const Kernel *k) {
+    double rate = 60, near = 20, expected = k->flops / rate > (double)k->traffic / near ? k->flops / rate : (double)k->traffic / near;   // ns, as in parts.c
+    for (int i = 0; i < t->cases.n; i++) {
+        Case *c = &t->cases.at[i];
+        if (strcmp(c->kernel->signature, k->signature)) continue;
+        c->times++;
+        c->expected += expected;
+        return;
+    }
+    VEC_PUSH(t->arena, t->cases, (Case){ p, k, 1, expected });
+}
+
+static void collect(Tuner *t, const Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k = p->kernels.at[i];
+        if (k->signature) add_case(t, p, k);
+        for (int j = 0; j < k->n_bodies; j++) collect(t, k->bodies[j]);
+    }
+}
+
+static int compare_cases(const void *x, const void *y) {
+    const Case *a = x, *b = y;
+    return (a->expected < b->expected) - (a->expected > b->expected);
+}
+
+// ---------------------------------------------------------------- one kernel
+// The kernel as this choice makes it; NULL when the choice does not fit.
+static Kernel *replan(Arena *a, const Tuner *t, const Case *c, const char *choice) {
+    Records one;
+    records_init(&one, a);
+    records_add(&one, a, (Record){ .place = "", .machine = t->machine, .kernel = c->kernel->signature, .choice = choice });
+    Options *o = arena_copy(a, t->options, sizeof *o);
+    Kernel *k = arena_copy(a, c->kernel, sizeof *k);
+    Text said;
+    o->records = &one;
+    k->holes.at = NULL;
+    k->holes.n = k->holes.cap = 0;
+    k->packed = NULL;
+    k->scratch_bytes = 0;
+    text_init(&said, a);
+    DiagHold held = diag_hold(&said);
+    template_plan(a, c->plan->graph, k, o);
+    return diag_release(held) && k->tuned ? k : NULL;
+}
+
+// Milliseconds of each choice, HUGE_VAL for those that cannot be; the first is the cost model's. false: nothing could be measured.
+static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choices, double seconds, double *ms) {
+    Contest contest = { .cold_bytes = t->cold_bytes, .seconds = seconds };
+    int at[MAX_FORMS];
+    double measured[MAX_FORMS];
+    for (int i = 0; i < choices->n; i++) {
+        Kernel *k = contest.n < MAX_FORMS ? replan(a, t, c, choices->at[i]) : NULL;
+        ms[i] = HUGE_VAL;
+        if (!k) continue;
+        contest.kernels[contest.n] = k;
+        at[contest.n++] = i;
+    }
+    char *folder = build_folder();
+    if (!folder) return false;
+    const char *source = arena_printf(a, "%s/alone.c", folder), *object = arena_printf(a, "%s/alone.so", folder), *why = NULL;
+    void *library = NULL;
+    if (codegen_alone(a, t->options, c->plan, contest.n, contest.kernels, source, &contest.alone) && build_object(a, t->options, source, object) &&
+        !(library = dlopen(object, RTLD_NOW | RTLD_LOCAL)))
+        diag_error_as(EXIT_IO, NULL, "cannot load the compiled kernels: %s", dlerror());
+    if (library) contest.functions = (AloneFn *const *)dlsym(library, "burncc_alone");
+    if (contest.functions && (why = contest_run(a, &contest, measured))) diag_warn(NULL, "%s: cannot be measured: %s", c->kernel->signature, why);
+    for (int i = 0; i < contest.n && contest.functions && !why; i++) ms[at[i]] = measured[i];
+    if (library) dlclose(library);
+    build_folder_remove(folder);
+    return contest.functions && !why && !diag_errors();
+}
+
+static int fastest(const double *ms, int n, int than) {
+    for (int i = 0; i < n; i++)
+        if (ms[i] < ms[than]) than = i;
+    return than;
+}
+
+static bool contains(const Choices *c, const char *choice) {
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(c->at[i], choice)) return true;
+    return false;
+}
+
+// The candidates around `best`, after the model's choice and `best` itself.
+static void line_up(Arena *a, const Tuner *t, const Case *c, const char *best, Choices *out) {
+    Choices near = { 0 };
+    const char *model = c->kernel->choice;
+    VEC_PUSH(a, *out, model);
+    if (best && strcmp(best, model)) VEC_PUSH(a, *out, best);
+    template_candidates(a, c->plan->graph, c->kernel, t->options, best, &near);
+    for (int i = 0; i < near.n; i++)
+        if (out->n < MAX_FORMS && !contains(out, near.at[i])) VEC_PUSH(a, *out, near.at[i]);
+}
+
+static bool tune_case(Tuner *t, const Case *c, double seconds) {
+    Arena *a = arena_new();
+    const char *best = NULL;
+    double ms[MAX_FORMS], best_ms = 0, model_ms = 0;
+    bool ok = true;
+    for (int stage = 0; stage < 2 && ok && (!stage || now() < t->deadline); stage++) {
+        Choices choices = { 0 };
+        line_up(a, t, c, best, &choices);
+        if (stage && choices.n <= 1 + (best && strcmp(best, c->kernel->choice))) break;    // nothing new
+        if (!(ok = measure(a, t, c, &choices, seconds, ms))) break;
+        int least = fastest(ms, choices.n, 0);
+        if (ms[least] > ms[0] * (1 - tie)) least = 0;
+        best = choices.at[least];
+        best_ms = ms[least];
+        model_ms = ms[0];
+    }
+    if (best) {
+        records_add(&t->records, t->arena, (Record){ .machine = t->machine, .kernel = c->kernel->signature, .choice = arena_strdup(t->arena, best), .ms = best_ms, .model_ms = model_ms });
+        t->model_ms += model_ms * c->times;
+        t->tuned_ms += best_ms * c->times;
+        t->measured++;
+        if (!t->options->quiet) diag_progress("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms, 100 * (best_ms / model_ms - 1), c->kernel->signature, best);
+    }
+    arena_free(a);
+    return !diag_errors();
+}
+
+// ---------------------------------------------------------------- all of them
+static bool write_records(const Tuner *t) {
+    Arena *a = arena_new();
+    Text text;
+    text_init(&text, a);
+    records_print(&t->records, &text);
+    OutFile *out = out_open(a, t->options->output);
+    bool ok = out && out_write(out, text.at, text.n) && out_commit(out);
+    arena_free(a);
+    return ok;
+}
+
+static bool usable(const Options *o, const Plan *p) {
+    if (o->machine.n_parts || !strcmp(o->target, "vulkan"))
+        diag_error_as(EXIT_USAGE, NULL, "tune measures code for one kind of processor, this one; leave out --target %s", o->target);
+    else if (o->machine.arch && strcmp(o->machine.arch, target_host()))
+        diag_error_as(EXIT_USAGE, NULL, "%s code cannot run here; tune there", o->machine.arch);
+    return p && !diag_errors();
+}
+
+static void tune_all(Tuner *t) {
+    int known = 0, n = t->cases.n;
+    for (int i = 0; i < n; i++) known += records_find(&t->records, t->arena, t->machine, t->cases.at[i].kernel->signature) != NULL;
+    if (known && !t->options->quiet) diag_progress("%d of %d kernels have records in %s already", known, n, t->options->output);
+    double start = now();
+    int left = n - known;
+    t->deadline = start + t->options->seconds;
+    for (int i = 0; i < n && now() < t->deadline; i++) {
+        const Case *c = &t->cases.at[i];
+        if (records_find(&t->records, t->arena, t->machine, c->kernel->signature)) continue;
+        double seconds = (t->deadline - now()) / left-- / 4;
+        if (!t->options->quiet) diag_progress("kernel %d of %d, %.0f s left", i + 1, n, t->deadline - now());
+        if (!tune_case(t, c, seconds < shortest ? shortest : seconds > longest ? longest : seconds) || !write_records(t)) return;
+    }
+}
+
+int command_tune(Arena *a, Options *o) {
+    Tuner t = { .arena = a, .options = o, .machine = tune_machine(a, &o->machine) };
+    if (!o->output) o->output = arena_printf(a, "%s.records", o->name);
+    records_init(&t.records, a);
+    if (!access(o->output, F_OK) && !records_read(&t.records, a, o->output)) return diag_status();
+    Plan *p = compile_plan(a, o);
+    if (!usable(o, p)) return diag_status();
+    collect(&t, p);
+    if (t.cases.n) qsort(t.cases.at, (size_t)t.cases.n, sizeof *t.cases.at, compare_cases);
+    size_t most = 4 * (o->machine.l2 ? o->machine.l2 : (size_t)1 << 20);
+    t.cold_bytes = (size_t)p->weight_bytes < most ? (size_t)p->weight_bytes : most;
+    tune_all(&t);
+    if (!diag_errors()) write_records(&t);
+    Text out;
+    text_init(&out, a);
+    text_printf(&out, "kernels=%d measured=%d model_ms=%.4g tuned_ms=%.4g records=%s\n", t.cases.n, t.measured, t.model_ms, t.tuned_ms, o->output);
+    print_text(&out, EXIT_OK);
+    return diag_status();
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What a template kernel can be: which algorithms and blocks its template allows, and which of them `burncc tune` tries.
+//
+// In: a kernel's shape and, for the second round, the best choice so far. Out: choices as texts. The first round varies the algorithm and the
+// register tile, the second the blocks in cache around the best; neither asks the cost model for more than a place to begin.
+#include "schedule.h"
+#include "templates.h"
+#include "tune.h"
+
+#include <string.h>
+
+enum { PANEL = 16, MAX_ROWS = 16, MAX_VECTORS = 4, MAX_MARGIN = 1024 };     // of the templates; MAX_MARGIN: floats between pixels that nobody reads
+
+const TuneForm tune_gemm = { "gemm", 7, { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b), TUNE_WIDE(GemmTiles, kc),
+    TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };
+const TuneForm tune_gemv = { "gemv", 1, { TUNE_INT(GemvTiles, nv) } };
+const TuneForm tune_direct = { "direct", 8, { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image), TUNE_WIDE(ConvTiles, pixel),
+    TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
+const TuneForm tune_winograd = { "winograd", 6, { TUNE_INT(WinogradTiles, t), TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
+    TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
+const TuneForm tune_depthwise = { "depthwise", 5, { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
+    TUNE_WIDE(ConvDwTiles, rc) } };
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static bool within(int64_t v, int64_t lo, int64_t hi) { return lo <= v && v <= hi; }
+
+// ---------------------------------------------------------------- what templates allow
+bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
+    int64_t nr = PANEL * t->nv;
+    if (!within(t->mr, 2, MAX_ROWS) || t->mr % 2 || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1) || !within(t->pack_b, 0, 1)) return false;
+    if (s->b_packed ? t->pack_b : !t->pack_b && (s->bn != 1 || !n_fixed)) return false;
+    return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0 && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
+}
+
+bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, 1, MAX_VECTORS); }
+
+static bool reads_outside(const ConvShape *s, int axis) {
+    return s->pad[axis] > 0 || (s->out[axis] - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] >= s->in[axis];
+}
+
+// Pixels of a tile: neighbours in a row, or some whole rows.
+static bool pixels_fit(const ConvShape *s, int64_t pixels) {
+    return within(pixels, 1, MAX_ROWS) && (pixels <= s->out[2] || (pixels % s->out[2] == 0 && pixels / s->out[2] <= s->out[1]));
+}
+
+static bool direct_in_place(const ConvLayout *l, const ConvTiles *t) {
+    const ConvShape *s = &l->conv;
+    bool tall = t->mr > s->out[2] || t->mf > s->out[2];
+    return l->xc == 1 && !reads_outside(s, 2) && !reads_outside(s, 0) && !(reads_outside(s, 1) && (tall || s->kernel[0] > 1));
+}
+
+bool direct_fits(const ConvLayout *l, const ConvTiles *t) {
+    const ConvShape *s = &l->conv;
+    int64_t ow = s->out[2];
+    if (!pixels_fit(s, t->mr) || !pixels_fit(s, t->mf) || !within(t->nv, 1, MAX_VECTORS) || !within(t->image, 0, 1)) return false;
+    if (!t->image && !direct_in_place(l, t)) return false;
+    bool cut = t->cc < ow;
+    return within(t->pixel, s->ic, s->ic + MAX_MARGIN) && within(t->kb, 1, s->kernel[0] * s->kernel[1]) && within(t->rc, 1, s->out[1] + MAX_ROWS) && within(t->cc, 1, ow) &&
+           (!cut || (t->rc == 1 && t->mr <= ow && t->mf <= ow));
+}
+
+bool winograd_fits(const ConvLayout *l, const WinogradTiles *t) {
+    const ConvShape *s = &l->conv;
+    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= PANEL && s->oc >= PANEL && l->xc == 1 && s->pad[0] == 0;
+    for (int i = 1; i < 3; i++) shape = shape && s->kernel[i] == 3 && s->stride[i] == 1 && s->dilation[i] == 1;
+    if (!shape || (t->t != 2 && t->t != 4)) return false;
+    int64_t tiles = ceil_div(s->out[1], t->t) * ceil_div(s->out[2], t->t);
+    return within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS) && within(t->tb, 1, tiles + MAX_ROWS) &&
+           within(t->vp, s->ic, s->ic + MAX_MARGIN) && t->vp % 1024;
+}
+
+bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t) {
+    const ConvShape *s = &l->conv;
+    int64_t ow = s->out[2], filled = ceil_div(s->groups, PANEL) * PANEL;
+    if (!within(t->br, 1, MAX_ROWS) || !within(t->bf, 1, MAX_ROWS) || !within(t->image, 0, 1) || !within(t->cb, PANEL, filled) || t->cb % PANEL || !within(t->rc, 1, s->out[1])) return false;
+    if (t->image) return t->cb == filled;
+    bool fits = l->xc == 1 && s->groups >= PANEL && t->br <= ow && t->bf <= ow;
+    for (int i = 0; i < 2; i++) {                       // no block but a row's first and last may read outside
+        int64_t block = i ? t->bf : t->br, blocks = ceil_div(ow, block), last = ((blocks - 1) * block - 1) * s->stride[2] - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
+        fits = fits && (blocks <= 2 || (block * s->stride[2] >= s->pad[2] && last < s->in[2]));
+    }
+    return fits;
+}
+
+// ---------------------------------------------------------------- which are tried
+typedef struct Trial { Arena *arena; Choices *out; bool many; } Trial;      // many: the code that is measured has 32 vector registers
+
+static void propose(Trial *t, const TuneForm *form, const void *tiles) { VEC_PUSH(t->arena, *t->out, tune_text(t->arena, form, tiles)); }
+
+// The most rows by v vectors that registers hold with v vectors and one broadcast.
+static int64_t most_rows(const Trial *t, int64_t v) { return min64(((t->many ? 32 : 16) - 1 - v) / v, 14); }
+
+// n in as few parts of at most `most` as can be, each as large as the others.
+static int64_t even(int64_t n, int64_t most) { return most < 1 ? 1 : ceil_div(n, ceil_div(n, most)); }
+
+static int64_t scaled(int64_t n, int i, int64_t unit, int64_t most) {       // n times 1/4, 1/2, 2, 4, whole; a multiple of unit
+    static const int num[] = { 1, 1, 2, 4 }, den[] = { 4, 2, 1, 1 };
+    int64_t v = i == 4 ? most : n * num[i] / den[i];
+    return max64(unit, min64(ceil_div(v, unit) * unit, ceil_div(most, unit) * unit));
+}
+
+static void gemm_tiles_tried(Trial *t, const GemmShape *s, GemmTiles base) {
+    for (int v = 1; v <= MAX_VECTORS; v++)
+        for (int i = 0; i < 4; i++) {
+            GemmTiles g = base;
+            int64_t rows = most_rows(t, v) - 2 * i;     // of the machine that measures
+            if (rows < 2 || (i && rows < 4)) continue;
+            g.mr = (int)min64(t->many ? rows / 2 * 2 : rows * 2, MAX_ROWS - 2);
+            g.nv = v;
+            g.mc = max64(g.mr, base.mc / g.mr * g.mr);
+            g.nc = max64(PANEL * v, base.nc / (PANEL * v) * (PANEL * v));
+            if (!base.pack_b) g.nc = ceil_div(s->n, PANEL * v) * (PANEL * v);
+            propose(t, &tune_gemm, &g);
+        }
+}
+
+static void gemm_blocks_tried(Trial *t, const GemmShape *s, GemmTiles base) {
+    GemmTiles g = base;
+    g.pack_a = !base.pack_a;
+    propose(t, &tune_gemm, &g);
+    g = base;
+    g.pack_b = !base.pack_b;
+    if (!s->b_packed) propose(t, &tune_gemm, &g);
+    for (int i = 0; i < 5; i++) {
+        g = base;
+        g.kc = scaled(base.kc, i, 1, s->k);
+        propose(t, &tune_gemm, &g);
+        g = base;
+        g.mc = scaled(base.mc, i, base.mr, s->m);
+        propose(t, &tune_gemm, &g);
+        g = base;
+        g.nc = scaled(base.nc, i, PANEL * base.nv, s->n);
+        propose(t, &tune_gemm, &g);
+    }
+}
+
+static void set_rows(const Trial *t, int64_t rows, int *many, int *few) { *(t->many ? many : few) = (int)rows; }
+
+static void direct_tiles_tried(Trial *t, const ConvShape *s, ConvTiles base) {
+    int64_t ow = s->out[2], tap_rows = s->kernel[0] * s->kernel[1];
+    for (int v = 1; v <= MAX_VECTORS; v++) {
+        int64_t before = 0;
+        for (int64_t most = most_rows(t, v), i = 0; i < 4 && most >= 2; most--) {
+            int64_t rows = ow > most ? even(ow, most) : ow * min64(most / ow, s->out[1]);
+            ConvTiles c = base;
+            if (rows == before) continue;
+            before = rows;
+            i++;
+            set_rows(t, rows, &c.mr, &c.mf);
+            c.nv = v;
+            c.kb = max64(1, min64(tap_rows, base.kb * base.nv / v));
+            if (c.mr > ow || c.mf > ow) c.rc = max64(c.rc, max64(c.mr, c.mf) / ow);
+            propose(t, &tune_direct, &c);
+        }
+    }
+}
+
+static void direct_blocks_tried(Trial *t, const ConvShape *s, ConvTiles base) {
+    ConvTiles c = base;
+    c.image = !base.image;
+    propose(t, &tune_direct, &c);
+    c = base;
+    c.pixel = base.pixel == s->ic ? s->ic + PANEL : s->ic;
+    propose(t, &tune_direct, &c);
+    for (int i = 0; i < 5; i++) {
+        int64_t rows = max64(1, max64(base.mr, base.mf) / s->out[2]);
+        c = base;
+        c.rc = scaled(base.rc, i, rows, s->out[1]);
+        propose(t, &tune_direct, &c);
+        c = base;
+        c.kb = scaled(base.kb, i, 1, s->kernel[0] * s->kernel[1]);
+        propose(t, &tune_direct, &c);
+        c = base;
+        c.cc = scaled(base.cc, i, 1, s->out[2]);
+        propose(t, &tune_direct, &c);
+    }
+}
+
+static void winograd_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget *target) {
+    for (int size = 2; size <= 4; size += 2) {
+        WinogradTiles base = winograd_tiles_by(l, target, size);
+        int64_t tiles = ceil_div(l->conv.out[1], size) * ceil_div(l->conv.out[2], size);
+        propose(t, &tune_winograd, &base);
+        for (int v = 1; v <= MAX_VECTORS; v++) {
+            WinogradTiles w = base;
+            int64_t rows = even(tiles, most_rows(t, v));
+            set_rows(t, rows, &w.mr, &w.mf);
+            w.nv = v;
+            w.tb = max64(rows, base.tb / rows * rows);
+            propose(t, &tune_winograd, &w);
+        }
+    }
+}
+
+static void winograd_blocks_tried(Trial *t, const ConvShape *s, WinogradTiles base) {
+    int64_t tiles = ceil_div(s->out[1], base.t) * ceil_div(s->out[2], base.t), rows = t->many ? base.mr : base.mf;
+    WinogradTiles w = base;
+    w.vp = base.vp == s->ic ? s->ic + PANEL : s->ic;
+    propose(t, &tune_winograd, &w);
+    for (int i = 0; i < 5; i++) {
+        w = base;
+        w.tb = scaled(base.tb, i, rows, tiles);
+        propose(t, &tune_winograd, &w);
+    }
+    for (int64_t most = rows - 1; most >= rows - 4 && most >= 2; most--) {
+        w = base;
+        set_rows(t, most, &w.mr, &w.mf);
+        w.tb = max64(most, base.tb / most * most);
+        propose(t, &tune_winograd, &w);
+    }
+}
+
+static void depthwise_tiles_tried(Trial *t, const ConvShape *s, ConvDwTiles base) {
+    int64_t before = 0;
+    for (int64_t most = MAX_ROWS; most >= 2; most--) {
+        ConvDwTiles d = base;
+        int64_t rows = even(s->out[2], most);
+        if (rows == before) continue;
+        before = rows;
+        set_rows(t, rows, &d.br, &d.bf);
+        propose(t, &tune_depthwise, &d);
+    }
+}
+
+static void depthwise_blocks_tried(Trial *t, const ConvShape *s, ConvDwTiles base) {
+    int64_t filled = ceil_div(s->groups, PANEL) * PANEL;
+    ConvDwTiles d = base;
+    d.image = !base.image;
+    d.cb = filled;
+    d.rc = base.image ? 1 : min64(s->out[1], 4);
+    propose(t, &tune_depthwise, &d);
+    for (int i = 0; i < 5; i++) {
+        d = base;
+        if (base.image) d.rc = scaled(base.rc, i, 1, s->out[1]);
+        else d.cb = scaled(base.cb, i, PANEL, filled);
+        propose(t, &tune_depthwise, &d);
+    }
+}
+
+static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
+    TileTarget target = template_target(o);
+    GemmShape s = template_gemm_shape(g, k);
+    GemmTiles tiles = gemm_tiles(&s, &target);
+    GemvTiles v = { 1 };
+    if (best && tune_parse(&tune_gemm, best, &tiles)) gemm_blocks_tried(t, &s, tiles);
+    else if (!best && tune_parse(&tune_gemm, k->choice, &tiles)) gemm_tiles_tried(t, &s, tiles);
+    else for (; !best && v.nv <= MAX_VECTORS; v.nv++) propose(t, &tune_gemv, &v);
+}
+
+static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
+    TileTarget target = template_target(o);
+    ConvLayout l = template_conv_layout(g, k, o), merged = template_conv_merged(l);
+    ConvTiles direct = conv_tiles(&merged, &target);
+    WinogradTiles winograd = winograd_tiles_by(&l, &target, 4);
+    if (!best) {
+        if (o->machine.vectors && winograd_fits(&l, &winograd)) winograd_tiles_tried(t, &l, &target);
+        direct_tiles_tried(t, &merged.conv, direct);
+    } else if (tune_parse(&tune_direct, best, &direct)) direct_blocks_tried(t, &merged.conv, direct);
+    else if (tune_parse(&tune_winograd, best, &winograd)) winograd_blocks_tried(t, &l.conv, winograd);
+}
+
+static void depthwise_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
+    TileTarget target = template_target(o);
+    ConvLayout l = template_conv_layout(g, k, o);
+    ConvDwTiles tiles = conv_dw_tiles(&l, &target);
+    if (!best) depthwise_tiles_tried(t, &l.conv, tiles);
+    else if (tune_parse(&tune_depthwise, best, &tiles)) depthwise_blocks_tried(t, &l.conv, tiles);
+}
+
+void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out) {
+    Target here = o->machine;
+    if (!here.lanes) target_find("native", &here);      // the generic file has what this machine has
+    Trial t = { a, out, here.registers >= 32 };
+    if (k->kind == KERNEL_GEMM) gemm_tried(&t, g, k, o, best);
+    else if (k->kind == KERNEL_DEPTHWISE) depthwise_tried(&t, g, k, o, best);
+    else if (k->kind == KERNEL_CONV) conv_tried(&t, g, k, o, best);
+}
