@@ -16,7 +16,8 @@ static void define(const char *name, int64_t value)
 static void epilogue(int kind, const char *arguments, const char *channel, const char *index)
 {
     define("IDENTITY_EPILOGUE", kind == 0);
-    printf("#undef EPILOGUE\n#undef EPILOGUE_PARAMS\n");
+    printf("#undef EPILOGUE\n#undef EPILOGUE_PARAMS\n#undef EPILOGUE_ARGS\n");
+    printf("#define EPILOGUE_ARGS %s\n", kind == 0 ? "" : kind == 1 ? ", e_bias" : ", e_add");
     if (kind == 0)
         printf("#define EPILOGUE(%s) (acc)\n#define EPILOGUE_PARAMS\n", arguments);
     else if (kind == 1)
@@ -27,9 +28,14 @@ static void epilogue(int kind, const char *arguments, const char *channel, const
         printf("#define EPILOGUE(%s) ((acc) + e_add[%s])\n#define EPILOGUE_PARAMS , const float *restrict e_add\n", arguments, index);
 }
 
+static void include_kernel(const char *kernel, const char *file)
+{
+    printf("#undef KERNEL\n#define KERNEL kernel_%s\n#undef FINISH\n#define FINISH finish_%s\n#include \"%s.inc\"\n", kernel, kernel, file);
+}
+
 static void include(const char *kernel, const char *file, int kind)
 {
-    printf("#undef KERNEL\n#define KERNEL kernel_%s\n#include \"%s.inc\"\n", kernel, file);
+    include_kernel(kernel, file);
     printf("static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
            "    kernel_%s(a, b, c%s, s);\n}\n",
            kernel, kernel, kind ? ", e" : "");
@@ -43,7 +49,7 @@ static void include_shared(const char *kernel, const char *file, int kind, int p
         include(kernel, file, kind);
         return;
     }
-    printf("#undef KERNEL\n#define KERNEL kernel_%s\n#include \"%s.inc\"\n", kernel, file);
+    include_kernel(kernel, file);
     printf("static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
            "    for (int part = 0; part < %d; part++)\n        kernel_%s(a, b, c%s, s, part);\n}\n",
            kernel, parts, kernel, kind ? ", e" : "");
