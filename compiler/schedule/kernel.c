@@ -399,6 +399,8 @@ static Convolution conv_shape(const Node *n) {
     return c;
 }
 
+enum { MIN_TURNED = 8 };
+
 // Where the input's elements lie: through its views, if that takes no more than constant strides.
 static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
     Kernel *k = kernel_new(a, KERNEL_LOOP);
@@ -412,6 +414,7 @@ static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
     }
     bool fixed = operand_through_views(a, g, k, x, idx, &at);
     for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
+    if (fixed && at.coef[rank - 1] != 1 && c->ic >= MIN_TURNED) fixed = false;      // many channels in planes: turned once is better than at every read
     if (!fixed) operand_direct(a, k, x, idx, &at);
     c->x_batch = at.coef[0];
     c->x_channel = at.coef[rank - 1];
