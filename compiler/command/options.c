@@ -88,7 +88,7 @@ static const Option options[] = {
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output", "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
     { "string-bytes", 0, "N", COMPILE | BUILDS, "Output", "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
     { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds", FIELD(FLAG, check) },
-    { "report", 0, NULL, COMPILE | INSPECT, "Output", "print kernels, operations, traffic and memory over time", FIELD(FLAG, report) },
+    { "report", 0, NULL, COMPILE | INSPECT | TUNE, "Output", "print kernels, operations, traffic and memory over time; tune: every choice and its time", FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },

@@ -133,6 +133,14 @@ static void line_up(Arena *a, const Tuner *t, const Case *c, const char *best, C
         if (out->n < MAX_FORMS && !contains(out, near.at[i])) VEC_PUSH(a, *out, near.at[i]);
 }
 
+static void report(Arena *a, const Case *c, const Choices *choices, const double *ms) {
+    Text out;
+    text_init(&out, a);
+    for (int i = 0; i < choices->n; i++)
+        if (ms[i] < HUGE_VAL) text_printf(&out, "%-10.4g %+6.1f %%  %s | %s%s\n", ms[i], 100 * (ms[i] / ms[0] - 1), c->kernel->signature, choices->at[i], i ? "" : " (the cost model's)");
+    print_text(&out, EXIT_OK);
+}
+
 static bool tune_case(Tuner *t, const Case *c, double seconds) {
     Arena *a = arena_new();
     const char *best = NULL;
@@ -143,6 +151,7 @@ static bool tune_case(Tuner *t, const Case *c, double seconds) {
         line_up(a, t, c, best, &choices);
         if (stage && choices.n <= 1 + (best && strcmp(best, c->kernel->choice))) break;    // nothing new
         if (!(ok = measure(a, t, c, &choices, seconds, ms))) break;
+        if (t->options->report) report(a, c, &choices, ms);
         int least = fastest(ms, choices.n, 0);
         if (ms[least] > ms[0] * (1 - tie)) least = 0;
         best = choices.at[least];

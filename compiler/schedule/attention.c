@@ -7,6 +7,7 @@
 // their elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the heads' axis
 // is split in two until all strides are affine.
 #include "schedule.h"
+#include "tune.h"
 
 #include <math.h>
 #include <string.h>
@@ -324,11 +325,54 @@ static int64_t tile_rows(int64_t m) {
 
 static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-void attention_plan(Arena *a, const Graph *g, Kernel *k) {
-    enum { NV = 2, PANEL = 16 * NV, BLOCK = 512, FEW = 6 };     // a tile of scores of a block lies in L1; from FEW queries on packing pays
+enum { NV = 2, PANEL = 16 * NV };
+
+static bool can_be_direct(const Attention *s) { return s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1; }
+
+static AttentionTiles attention_tiles(const Graph *g, const Attention *s) {
+    enum { BLOCK = 512, FEW = 6 };                      // a tile of scores of a block lies in L1; from FEW queries on packing pays
+    int64_t m = dim_upper(g, s->m), n = dim_upper(g, s->n), blocks = (n + BLOCK - 1) / BLOCK;
+    return (AttentionTiles){ m < FEW && can_be_direct(s), (int)tile_rows(m), round_up((n + blocks - 1) / blocks, PANEL) };
+}
+
+static bool attention_fits(const Graph *g, const Attention *s, const AttentionTiles *t) {
+    bool tile = t->mr >= 2 && t->mr <= 14 && t->mr % 2 == 0 && t->kb >= PANEL && t->kb % PANEL == 0 && t->kb <= round_up(dim_upper(g, s->n), PANEL);
+    return tile && (t->direct == 0 || (t->direct == 1 && can_be_direct(s)));
+}
+
+static const char *attention_signature(Arena *a, const Graph *g, const Attention *s) {
+    Text t;
+    text_init(&t, a);
+    text_printf(&t, "attention batch=%lldx%lldx%lld m=%lld n=%lld k=%lld d=%lld", (long long)dim_upper(g, s->batch[0]), (long long)dim_upper(g, s->batch[1]), (long long)dim_upper(g, s->batch[2]),
+        (long long)dim_upper(g, s->m), (long long)dim_upper(g, s->n), (long long)s->k, (long long)s->d);
+    for (int i = 0; i < 4; i++) text_printf(&t, " %c=%lld,%lld", "qkvo"[i], (long long)dim_upper(g, s->of[i].row), (long long)dim_upper(g, s->of[i].col));
+    if (!dim_is_const(s->m) || !dim_is_const(s->n)) text_printf(&t, " sizes=open");
+    return t.at;
+}
+
+// Both ways, the numbers of rows, and, around `best`, the numbers of keys.
+void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out) {
     const Attention *s = &k->attention;
-    bool few = dim_upper(g, s->m) < FEW && s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1;
-    int64_t n = dim_upper(g, s->n), rows = tile_rows(dim_upper(g, s->m)), blocks = (n + BLOCK - 1) / BLOCK, block = round_up((n + blocks - 1) / blocks, PANEL);
+    AttentionTiles t = attention_tiles(g, s);
+    if (best && !tune_parse(&tune_attention, best, &t)) return;
+    for (int i = 0; best && i < 4; i++) {
+        AttentionTiles other = t;
+        other.kb = round_up((int64_t[]){ t.kb / 4, t.kb / 2, t.kb * 2, dim_upper(g, s->n) }[i], PANEL);
+        VEC_PUSH(a, *out, tune_text(a, &tune_attention, &other));
+    }
+    for (t.direct = 0; !best && t.direct < 2; t.direct++)
+        for (t.mr = 14; t.mr >= 4; t.mr -= t.direct ? 14 : 2) VEC_PUSH(a, *out, tune_text(a, &tune_attention, &t));
+}
+
+void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    const Attention *s = &k->attention;
+    AttentionTiles t = attention_tiles(g, s), recorded = t;
+    Record *r = tune_record(a, k, o, attention_signature(a, g, s));
+    if (r && tune_parse(&tune_attention, r->choice, &recorded) && attention_fits(g, s, &recorded)) { t = recorded; k->tuned = true; }
+    else if (r) tune_refuse(k, r);
+    k->choice = tune_text(a, &tune_attention, &t);
+    bool few = t.direct;
+    int64_t n = dim_upper(g, s->n), rows = t.mr, block = t.kb;
     k->template_file = "c/attention.c";
     for (int i = 0; i < 3; i++) hole_dim(a, g, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
     hole_dim(a, g, k, "M", s->m); hole_dim(a, g, k, "N", s->n); hole(a, k, "DK", s->k); hole(a, k, "DV", s->d);

@@ -20,6 +20,7 @@ const TuneForm tune_winograd = { "winograd", 6, { TUNE_INT(WinogradTiles, t), TU
     TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
 const TuneForm tune_depthwise = { "depthwise", 5, { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
     TUNE_WIDE(ConvDwTiles, rc) } };
+const TuneForm tune_attention = { "attention", 3, { TUNE_INT(AttentionTiles, direct), TUNE_INT(AttentionTiles, mr), TUNE_WIDE(AttentionTiles, kb) } };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -275,5 +276,6 @@ void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Option
     Trial t = { a, out, here.registers >= 32 };
     if (k->kind == KERNEL_GEMM) gemm_tried(&t, g, k, o, best);
     else if (k->kind == KERNEL_DEPTHWISE) depthwise_tried(&t, g, k, o, best);
+    else if (k->kind == KERNEL_ATTENTION) attention_candidates(a, g, k, best, out);
     else if (k->kind == KERNEL_CONV) conv_tried(&t, g, k, o, best);
 }

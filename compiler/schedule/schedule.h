@@ -51,7 +51,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // want
 typedef struct Softmax { Value *score; int empty; VEC(Node *) nodes; } Softmax;    // nodes: all between the score and the product; empty: as in Attention
 bool softmax_match(Arena *a, const Node *product, Softmax *s);          // is the product's left factor a softmax over its last axis?
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);     // NULL: no attention after all
-void attention_plan(Arena *a, const Graph *g, Kernel *k);
+void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once

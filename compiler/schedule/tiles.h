@@ -77,6 +77,12 @@ typedef struct GemvTiles {
     int nv;
 } GemvTiles;
 
+/* attention.c: direct: a few queries; mr rows of a tile, kb keys in a block. */
+typedef struct AttentionTiles {
+    int direct, mr;
+    int64_t kb;
+} AttentionTiles;
+
 /* NV of gemv.c for n columns: no panel is wider than the matrix. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
 static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }
 

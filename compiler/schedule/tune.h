@@ -27,7 +27,7 @@ const char *tune_machine(Arena *a, const Target *t);     // what a record calls 
 // ---------------------------------------------------------------- choices
 typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneField;     // an int or, wide, an int64_t of the tile struct
 typedef struct TuneForm { const char *algorithm; int n; TuneField field[10]; } TuneForm;
-extern const TuneForm tune_gemm, tune_gemv, tune_direct, tune_winograd, tune_depthwise;
+extern const TuneForm tune_gemm, tune_gemv, tune_direct, tune_winograd, tune_depthwise, tune_attention;
 #define TUNE_INT(T, f) { #f, offsetof(T, f), false }
 #define TUNE_WIDE(T, f) { #f, offsetof(T, f), true }
 const char *tune_text(Arena *a, const TuneForm *form, const void *tiles);
@@ -41,6 +41,7 @@ bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
 typedef VEC(const char *) Choices;
 // Choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other blocks than it has. Some may not fit.
+void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out);   // attention.c
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 
 // ---------------------------------------------------------------- for planners
