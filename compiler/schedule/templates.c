@@ -78,7 +78,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     GemmShape shape = template_gemm_shape(g, k);
     Record *r = packed ? tune_record(a, k, o, gemm_signature(a, g, k, &shape)) : NULL;
-    GemvTiles t = { (int)gemv_nv(s->n) }, recorded = t;
+    GemvTiles t = { GEMV_NV }, recorded = t;
     if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
     else if (r) tune_refuse(k, r);
     if (packed) k->choice = tune_text(a, &tune_gemv, &t);

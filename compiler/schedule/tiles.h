@@ -83,7 +83,10 @@ typedef struct AttentionTiles {
     int64_t kb;
 } AttentionTiles;
 
-/* NV of gemv.c for n columns: no panel is wider than the matrix. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
+/* NV of gemv.c, which reads several panels side by side. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
+enum { GEMV_NV = 1 };
+
+/* NV of gemv_low.c for n columns: no panel is wider than the matrix. */
 static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }
 
 #endif

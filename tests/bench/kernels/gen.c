@@ -83,9 +83,9 @@ static ConvShape conv_shape(int64_t n, int64_t g, int64_t ic, int64_t oc, const 
 
 static void gemv(const char *name, int64_t batch, int64_t n, int64_t k, int layout, int kind)
 {
-    const int64_t nr = gemv_nv(n) * 16;
+    const int64_t nr = GEMV_NV * 16;
     define("BATCH", batch), define("M", 1), define("N", n), define("K", k), define("AB", k), define("CB", n);
-    define("LAYOUT", layout), define("LB", layout == 1 ? n : k), define("NV", gemv_nv(n));
+    define("LAYOUT", layout), define("LB", layout == 1 ? n : k), define("NV", GEMV_NV);
     define("BB", layout ? n * k : (n + nr - 1) / nr * nr * k);
     epilogue(kind, "acc, b, m, n", "n", "(b * M + m) * N + n");
     include(name, "gemv", kind);

@@ -161,7 +161,7 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
     s.m += is_gemv;
     const GemmTiles t = gemm_tiles(&s, &target);
     const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k), cn = (size_t)(s.batch * s.m * s.n);
-    const size_t nr = 16 * (size_t)(is_gemv ? (int)gemv_nv(s.n) : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
+    const size_t nr = 16 * (size_t)(is_gemv ? GEMV_NV : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
     const size_t one = pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr);
     float *a = random_floats(an), *b = random_floats(bn), *e = random_floats(cn), *c = random_floats(cn + 2 * GUARD);
     float *packed = b_kind ? b : random_floats((size_t)s.batch * one);
