@@ -70,8 +70,12 @@ typedef struct Helper { const char *name, *text; } Helper;
     FN(T, "burn_" N "_from_" S, FT " x",                                                                                                      \
        FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    y = y > " LAST " ? " LAST " : y;\n"                              \
        "    return x >= " END " ? " MAX " : (" T ")y;")
+// Where floats hold both ends exactly, by way of int32_t, a conversion that vectors have.
+#define C_FROM_SHORT(T, N, FT, S, Z, LOW, MAX)                                                                                                \
+    FN(T, "burn_" N "_from_" S, FT " x",                                                                                                      \
+       FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    return (" T ")(int32_t)(y > " MAX " ? " MAX " : y);")
 #define C_FROM_SMALL(T, N, LOW, MAX)                                                                                                          \
-    C_FROM(T, N, "float", "f32", "0.0f", LOW ".0f", MAX ".0f", MAX ".0f", MAX), C_FROM(T, N, "double", "f64", "0.0", LOW ".0", MAX ".0", MAX ".0", MAX)
+    C_FROM_SHORT(T, N, "float", "f32", "0.0f", LOW ".0f", MAX ".0f"), C_FROM_SHORT(T, N, "double", "f64", "0.0", LOW ".0", MAX ".0")
 
 // The small floats. Bits from the top: sign, exponent, mantissa. A code becomes an f32 with its bits in place and the exponent put
 // right by an exact product; back, the significand is rounded to nearest even in integers.

@@ -234,6 +234,18 @@ static bool is_row_part(const Value *anchor, const Value *root, const Value *int
     return matrix && axis == last && into->type.rank == root->type.rank && row == root->type.dim[last] && row != 1 && root->type.dtype == DT_F32;
 }
 
+// A scale or zero point inside the kernel of a quantised product: one number, which no element should compute anew.
+static Node *number_inside(const Fuser *f, const Value *root) {
+    for (int at = 0; at < f->n_nodes; at++) {
+        const Value *v = f->nodes[at]->out[0];
+        const Users *u = f->inside[at] ? (const Users *)&f->users[v->id] : NULL;
+        if (!u || v == root || op_is_view(f->nodes[at]->op) || type_size(f->plan->graph, &v->type) != 1) continue;
+        for (int i = 0; i < u->n; i++)
+            if (u->at[i] && f->inside[u->at[i]->mark] && !same_size(f, v, u->at[i]->out[0])) return f->nodes[at];
+    }
+    return NULL;
+}
+
 // One kernel for `root`, or for the piece of a concatenation that `root` fills.
 static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
@@ -244,6 +256,8 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         if (into && computed && (!is_pull(root->def) || f->cut[root->def->mark] || ((Users *)&f->users[root->id])->n > 1)) computed = false;
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
+        const Node *number = fu.anchor && kernel_of_bytes(fu.anchor->def) ? number_inside(f, root) : NULL;
+        if (number) { f->cut[number->mark] = true; continue; }
         Kernel *k = NULL;
         if (fu.anchor && into && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
         else if (fu.anchor) k = fuse_anchor(f, &fu, into, at);
