@@ -30,7 +30,7 @@ static bool within(int64_t v, int64_t lo, int64_t hi) { return lo <= v && v <= h
 // ---------------------------------------------------------------- what templates allow
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
     int64_t nr = PANEL * t->nv;
-    if (!within(t->mr, 2, MAX_ROWS) || t->mr % 2 || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1) || !within(t->pack_b, 0, 1)) return false;
+    if (!within(t->mr, 1, MAX_ROWS) || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1) || !within(t->pack_b, 0, 1)) return false;
     if (s->b_packed ? t->pack_b : !t->pack_b && (s->bn != 1 || !n_fixed)) return false;
     return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0 && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
 }
@@ -139,8 +139,8 @@ static void gemm_blocks_tried(Trial *t, const GemmShape *s, GemmTiles base) {
 
 static void set_rows(const Trial *t, int64_t rows, int *many, int *few) { *(t->many ? many : few) = (int)rows; }
 
-static void direct_tiles_tried(Trial *t, const ConvShape *s, ConvTiles base) {
-    int64_t ow = s->out[2], tap_rows = s->kernel[0] * s->kernel[1];
+static void direct_tiles_tried(Trial *t, const ConvShape *s, const TileTarget *target, ConvTiles base) {
+    int64_t ow = s->out[2], tap_rows = s->kernel[0] * s->kernel[1], l2 = target->l2 ? (int64_t)target->l2 : 1 << 20;
     for (int v = 1; v <= MAX_VECTORS; v++) {
         int64_t before = 0;
         for (int64_t most = most_rows(t, v), i = 0; i < 4 && most >= 2; most--) {
@@ -151,7 +151,7 @@ static void direct_tiles_tried(Trial *t, const ConvShape *s, ConvTiles base) {
             i++;
             set_rows(t, rows, &c.mr, &c.mf);
             c.nv = v;
-            c.kb = max64(1, min64(tap_rows, base.kb * base.nv / v));
+            c.kb = even(tap_rows, min64(tap_rows, l2 / 2 / (s->kernel[2] * s->ic * PANEL * v * 4)));    // a panel's part in half of L2
             if (c.mr > ow || c.mf > ow) c.rc = max64(c.rc, max64(c.mr, c.mf) / ow);
             propose(t, &tune_direct, &c);
         }
@@ -257,7 +257,7 @@ static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     WinogradTiles winograd = winograd_tiles_by(&l, &target, 4);
     if (!best) {
         if (o->machine.vectors && winograd_fits(&l, &winograd)) winograd_tiles_tried(t, &l, &target);
-        direct_tiles_tried(t, &merged.conv, direct);
+        direct_tiles_tried(t, &merged.conv, &target, direct);
     } else if (tune_parse(&tune_direct, best, &direct)) direct_blocks_tried(t, &merged.conv, direct);
     else if (tune_parse(&tune_winograd, best, &winograd)) winograd_blocks_tried(t, &l.conv, winograd);
 }
