@@ -48,16 +48,29 @@ void c_prelude(Gen *g, Text *out, const Text *code) {
     expr_c_helpers(out, code->at);
 }
 
+static bool says(const Text *t, const char *word) { return t->at && strstr(t->at, word); }
+
+// What the plain loops and the weights ask of the C compiler.
+static void print_macros(const Gen *g, Text *out) {
+    if (g->options->machine.vectors && !g->options->machine.n_parts)
+        text_printf(out, "#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)\n"
+                         "#pragma GCC target(\"prefer-vector-width=512\") /* gcc halves them by itself */\n#endif\n\n");
+    if (says(&g->c, "BURN_LANES "))
+        text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"
+                         "#else\n#define BURN_LANES\n#endif\n\n");
+    if (says(&g->data, "BURN_ALIGNED"))
+        text_printf(out, "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"
+                         "#else\n#define BURN_ALIGNED\n#endif\n\n");
+}
+
 static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
     Text before, code;
     text_init(&before, g->arena); text_init(&code, g->arena);
     text_printf(&before, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n", path_base(header));
+    print_macros(g, &before);
     c_prelude(g, &code, &g->c);
     c_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
     if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);
-    if (g->data.at && strstr(g->data.at, "BURN_ALIGNED"))
-        text_printf(&before, "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"
-                             "#else\n#define BURN_ALIGNED\n#endif\n\n");
     text_append(&before, g->data.at ? g->data.at : "", g->data.n);
     text_append(&code, g->c.at, g->c.n);
     print_banner(c, g->options);

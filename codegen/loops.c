@@ -258,7 +258,8 @@ static bool use_lanes(const Printer *p, const Expr *e) {
     return p->d->lanes && !is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1 && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
 }
 
-// A long sum as LANES interleaved ones: independent, so that the C compiler may keep them in a vector without reassociating anything.
+// A long sum as LANES interleaved ones: independent, so that the C compiler may keep them in a vector without reassociating anything. Gcc would
+// write the lanes out one by one and then find no vector of maxima: BURN_LANES keeps the loop.
 static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
     int axis = e->axes[0];
     const char *i = p->axis_name[axis], *type = p->d->type(e->dtype), *zero = identity(p, e), *it = p->d->index_type;
@@ -269,7 +270,7 @@ static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
     line(p, depth); text_printf(p->out, "%s %s[%d];\n", type, lane, LANES);
     line(p, depth); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) %s = %s;\n", it, i, i, LANES, i, part, zero);
     line(p, depth); text_printf(p->out, "for (%s %s = 0; %s < %s; %s += %d)\n", it, base, base, whole, base, LANES);
-    line(p, depth + 1); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) {\n", it, i, i, LANES, i);
+    line(p, depth + 1); text_printf(p->out, "BURN_LANES for (%s %sl = 0; %sl < %d; %sl++) {\n", it, i, i, LANES, i);
     line(p, depth + 2); text_printf(p->out, "const %s %s = %s + %sl;\n", it, i, base, i);
     reduce_body(p, e, 0, depth + 2, part, NULL);
     close_loop(p, depth + 1);
@@ -278,9 +279,12 @@ static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
         reduce_body(p, e, 0, depth + 1, arena_printf(p->arena, "%s[0]", lane), NULL);
         close_loop(p, depth);
     }
+    for (int half = LANES / 2; half > 1; half /= 2) {
+        line(p, depth); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++)\n", it, i, i, half, i);
+        combine(p, e, part, arena_printf(p->arena, "%s[%sl + %d]", lane, i, half), depth + 1);
+    }
     line(p, depth); text_printf(p->out, "%s %s = %s[0];\n", type, acc, lane);
-    line(p, depth); text_printf(p->out, "for (%s %sl = 1; %sl < %d; %sl++)\n", it, i, i, LANES, i);
-    combine(p, e, acc, part, depth + 1);
+    combine(p, e, acc, arena_printf(p->arena, "%s[1]", lane), depth);
 }
 
 // ---------------------------------------------------------------- teams
@@ -503,10 +507,10 @@ static bool strip_pays(const Printer *p, int scope) {
 // Points in a strip: several vectors, so that one's sums need not wait for their last step; one strip where they are few.
 static int strip_width(Dim size) { return !dim_is_const(size) ? LANES : size < MAX_STRIP ? (int)size : MAX_STRIP; }
 
-static void open_lanes(Printer *p, int axis, const char *count, int depth, bool element) {
+static void open_lanes(Printer *p, int axis, const char *count, int depth, bool element, bool chooses) {
     const char *i = p->axis_name[axis], *it = p->d->index_type;
     line(p, depth);
-    text_printf(p->out, "for (%s %sl = 0; %sl < %s; %sl++) {\n", it, i, i, count, i);
+    text_printf(p->out, "%sfor (%s %sl = 0; %sl < %s; %sl++) {\n", chooses ? "BURN_LANES " : "", it, i, i, count, i);
     if (!element) return;
     line(p, depth + 1);
     text_printf(p->out, "const %s %s = %sb + %sl;\n", it, i, i, i);
@@ -515,7 +519,7 @@ static void open_lanes(Printer *p, int axis, const char *count, int depth, bool 
 static void declare_lanes(Printer *p, const Expr *e, const char *name, int axis, const char *count, int depth) {
     line(p, depth);
     text_printf(p->out, "%s %s[%d];\n", p->d->type(e->dtype), name, strip_width(p->k->axes.at[axis].size));
-    open_lanes(p, axis, count, depth, false);
+    open_lanes(p, axis, count, depth, false, false);
     line(p, depth + 1);
     text_printf(p->out, "%s[%sl] = %s;\n", name, p->axis_name[axis], identity(p, e));
     close_loop(p, depth);
@@ -554,7 +558,7 @@ static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int de
         hoist(p, term, axis, inner);
         p->certain = cond;
     }
-    open_lanes(p, axis, count, inner, true);
+    open_lanes(p, axis, count, inner, true, e->rop != RED_SUM);
     for (Expr *m = e; m; m = p->peer[m->id]) {
         Expr *x = m == e ? term : m->a[0];
         demand(p, x, inner + 1);
@@ -579,7 +583,7 @@ static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int d
     text_printf(p->out, "for (%s %s = %sb; %s < %sb + %d && %s < %s; %s++) {\n", it, i, i, i, i, SUM_BLOCK, i, extent, i);
     strip_terms(p, e, axis, count, depth + 2);
     close_loop(p, depth + 1);
-    open_lanes(p, axis, count, depth + 1, false);
+    open_lanes(p, axis, count, depth + 1, false, false);
     line(p, depth + 2);
     text_printf(p->out, "%s += %s;\n", total, p->name[e->id]);
     close_loop(p, depth + 1);
@@ -608,7 +612,7 @@ static void strip_points(Printer *p, int scope, const char *count, int depth) {
         Expr *e = p->exprs.at[i];
         if (e->op == E_Reduce && p->scope_of[e->id] >= scope && !p->follows[e->id]) strip_reduce(p, e, axis, count, depth);
     }
-    open_lanes(p, axis, count, depth, true);
+    open_lanes(p, axis, count, depth, true, false);
     for (int i = 0; i < p->k->stores.n; i++) {
         const Store *s = &p->k->stores.at[i];
         demand(p, s->index, depth + 1);
