@@ -10,8 +10,8 @@
 #include <string.h>
 
 // Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
-static const double template_rate = 60, loop_rate = 8;  // operations a nanosecond
-static const double near_rate = 20;                     // bytes a nanosecond, from outer caches
+static const double template_rate = 100, loop_rate = 8;  // operations a nanosecond
+static const double near_rate = 20, far_rate = 4;       // bytes a nanosecond, from outer caches and from another core's
 enum { SCRATCH_ALIGN = 64, LINE = 16 };                 // bytes; elements that a part of an innermost axis begins at a multiple of
 
 static double larger(double x, double y) { return x > y ? x : y; }
@@ -78,7 +78,8 @@ static int64_t hole_or(const Kernel *k, const char *name, int64_t otherwise) {
 static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
 
 // A contraction goes by batches (0), rows (1) or panels of columns (2): each part reads what its elements need, so one of the operands, or none,
-// is read by all. The nanoseconds that a part takes, in *of_part.
+// is read by all. What kernels compute, they share out by rows or pixels; a part of some columns reads rows that other cores have written, and
+// writes for them. The nanoseconds that a part takes, in *of_part.
 static int contraction_axis(const Graph *g, const Kernel *k, int threads, double *of_part) {
     const Contraction *s = &k->gemm;
     double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n), depth = (double)dim_upper(g, s->k);
@@ -90,6 +91,7 @@ static int contraction_axis(const Graph *g, const Kernel *k, int threads, double
         double read = (i == 1 ? left / threads + right : i == 2 ? left + right / threads : (left + right) / threads) / near_rate;
         double ns = larger(k->flops / template_rate / threads, read) * uneven[i] + (i == 1 ? packing : packing / threads);
         if (m == 1 && i == 1) ns = 1e30;                // gemv.c
+        if (m > 1 && i == 2) ns += (1 - 1.0 / threads) * (left + 4 * b * m * n / threads) / far_rate;
         if (i && ns >= *of_part) continue;
         *of_part = ns;
         best = i;

@@ -15,7 +15,8 @@
  *   CB                  channels in a block, a multiple of 16; with IMAGE all
  *   IMAGE               1: through a padded image of RC output rows, for XC != 1, G < 16, or where a block that is neither the first nor the last of a row
  *                       reads outside. There a vector of more lanes than channels holds FOLD neighbouring pixels if SW is 1
- *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares of the rows of all channel blocks
+ *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares: of the rows, as the products before and after share their
+ *                       pixels out, so that most of what a core reads is what it wrote; of the rows of all channel blocks where there are few
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c; nothing that EPILOGUE reads may share memory with Y
  *
  * W is packed by the compiler (pack_conv_dw_w): [m][kd][kh][kw][G up to a multiple of 16], past G zeros, or
@@ -83,10 +84,13 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const burn_taps_depth taps = {KH, KW, SW, DW, PW, IW, SW * XW, DW * XW, DH * XH, DD * XD, FILLED};
     const int inside = PW == 0 && (OW - 1) * SW + (KW - 1) * DW < IW;
 #endif
-    const ptrdiff_t rows = (ptrdiff_t)N * OD * OH;
-#if PARTS
+#if PARTS && OD * OH >= PARTS
+    const ptrdiff_t all = (ptrdiff_t)N * OD * OH, row0 = all * part / PARTS, rows = all * (part + 1) / PARTS - row0, first = 0, end = C_BLOCKS * rows;
+#elif PARTS
+    const ptrdiff_t row0 = 0, rows = (ptrdiff_t)N * OD * OH;
     const ptrdiff_t first = C_BLOCKS * rows * part / PARTS, end = C_BLOCKS * rows * (part + 1) / PARTS;
 #else
+    const ptrdiff_t rows = (ptrdiff_t)N * OD * OH;
     const ptrdiff_t first = 0, end = C_BLOCKS * rows;
 #endif
 #if IMAGE
@@ -94,7 +98,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #endif
     for (ptrdiff_t unit = first; unit < end; unit++) {
         const ptrdiff_t c_block = unit / rows * CB, c_end = c_block + CB < G ? c_block + CB : G;
+#if PARTS
+        const ptrdiff_t row = row0 + unit % rows, n = row / (OD * OH), od = row / OH % OD, oh = row % OH;
+#else
         const ptrdiff_t row = unit % rows, n = row / (OD * OH), od = row / OH % OD, oh = row % OH;
+#endif
         const ptrdiff_t zd = od * SD - PD, zh = oh * SH - PH;
         const float *const x = X + n * XN;
 #if IMAGE
