@@ -23,4 +23,5 @@ bool pass_quantize(Graph *g);
 bool pass_layout(Graph *g);
 bool pass_hoist_scale(Graph *g);
 bool pass_merge_matmul(Graph *g);
+bool pass_share_weights(Graph *g);
 #endif

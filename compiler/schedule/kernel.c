@@ -293,7 +293,8 @@ bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *con
     Lower l;
     lower_init(&l, a, axes->exprs, axes, &f);
     Expr *e = lower_load(&l, v, idx);
-    if (e->op != E_Load || e->a[1] || f.violation || e->value->data) return false;
+    bool constant = e->op == E_Load && e->value->data, turned = constant && v->def && v->def->op == OP_Transpose && v->def->in[0] == e->value;   // constants are packed from their beginning
+    if (e->op != E_Load || e->a[1] || f.violation || (constant && !turned)) return false;
     out->value = e->value;
     return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset);
 }

@@ -73,7 +73,8 @@ static const char *gemm_signature(Arena *a, const Graph *g, const Kernel *k, con
 static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
-    bool packed = only_operand(k, w);
+    bool shared = w->data && k->anchor->in[1] != w && s->b_row == 1;      // a transposed view of what others read as it lies (passes/share_weights.c)
+    bool packed = only_operand(k, w) && !shared;
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     GemmShape shape = template_gemm_shape(g, k);

@@ -243,9 +243,14 @@ BURN_INLINE float burn_vf_sum(burn_vf *sum)
 {
     float s[BURN_VF_LANES];
     burn_vf_put(s, sum);
-    for (int w = BURN_VF_LANES / 2; w > 0; w /= 2)
-        for (int i = 0; i < w; i++)
-            s[i] += s[i + w];
+    for (int i = 0; i < BURN_VF_LANES / 2; i++)
+        s[i] += s[i + BURN_VF_LANES / 2];
+    for (int i = 0; i < BURN_VF_LANES / 4; i++)
+        s[i] += s[i + BURN_VF_LANES / 4];
+    for (int i = 0; i < BURN_VF_LANES / 8; i++)
+        s[i] += s[i + BURN_VF_LANES / 8];
+    for (int i = 0; i < BURN_VF_LANES / 16; i++)
+        s[i] += s[i + BURN_VF_LANES / 16];
     return s[0];
 }
 
