@@ -32,6 +32,7 @@
 enum { MAX_THREADS = 1024, LEFT_BITS = 24, LINE = 128 }; /* LINE: two cache lines, which some processors fetch together */
 enum { LOOKS = 32 };                                      /* between two looks at the clock */
 static const int64_t spin_ns = 50000, yield_ns = 500000;  /* after so long give way to others; then sleep */
+static const int64_t busy_ns = 20000;                     /* others took that long: who sleeps is back sooner than who queues with them */
 static const uint64_t left_mask = ((uint64_t)1 << LEFT_BITS) - 1;
 
 typedef struct Slot {
@@ -125,8 +126,11 @@ static bool look(Pool *p, bool (*ready)(const Pool *p, const Slot *s), const Slo
             start = now;
         if (now - start > yield_ns)
             break;
-        if (now - start > spin_ns)
-            sched_yield();
+        if (now - start < spin_ns)
+            continue;
+        sched_yield();
+        if (now_ns() - now > busy_ns)
+            break;
     }
     return ready(p, s);
 }
