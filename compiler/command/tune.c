@@ -3,7 +3,8 @@
 //
 // In: a model and a time. Out: FILE.records, whose lines compile, verify, run and bench read with --records. The idea: a kernel of the plan is
 // planned again and again with one record each (schedule/candidates.c says which), its forms become one small C file (codegen/c_alone.c),
-// compiled as the model would be and timed in a child process (tune_time.c). First algorithms and register tiles, then blocks around the best.
+// compiled as the model would be and timed in a child process (tune_time.c). First algorithms and register tiles, then
+// blocks around the best as long as that gains.
 // Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping loses nothing.
 #include "tune.h"
 #include "schedule/tune.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 static const double tie = 0.02;                         // what is faster by no more than this is as fast
+enum { MAX_ROUNDS_OF_BLOCKS = 4 };                      // and of tiles one
 static const double shortest = 0.1, longest = 1.5;      // seconds of timing a stage
 
 typedef struct Case { const Plan *plan; const Kernel *kernel; int times; double expected; } Case;     // times: how often it is in the model
@@ -122,15 +124,20 @@ static bool contains(const Choices *c, const char *choice) {
     return false;
 }
 
-// The candidates around `best`, after the model's choice and `best` itself.
-static void line_up(Arena *a, const Tuner *t, const Case *c, const char *best, Choices *out) {
+// The candidates around `best` that were not measured yet, after the model's choice and `best` itself; false: there are none.
+static bool line_up(Arena *a, const Tuner *t, const Case *c, const char *best, Choices *seen, Choices *out) {
     Choices near = { 0 };
     const char *model = c->kernel->choice;
     VEC_PUSH(a, *out, model);
     if (best && strcmp(best, model)) VEC_PUSH(a, *out, best);
+    int before = out->n;
     template_candidates(a, c->plan->graph, c->kernel, t->options, best, &near);
-    for (int i = 0; i < near.n; i++)
-        if (out->n < MAX_FORMS && !contains(out, near.at[i])) VEC_PUSH(a, *out, near.at[i]);
+    for (int i = 0; i < near.n; i++) {
+        if (out->n == MAX_FORMS || contains(seen, near.at[i]) || !strcmp(near.at[i], model)) continue;
+        VEC_PUSH(a, *out, near.at[i]);
+        VEC_PUSH(a, *seen, near.at[i]);
+    }
+    return out->n > before;
 }
 
 static void report(Arena *a, const Case *c, const Choices *choices, const double *ms) {
@@ -143,14 +150,14 @@ static void report(Arena *a, const Case *c, const Choices *choices, const double
 
 static bool tune_case(Tuner *t, const Case *c, double seconds) {
     Arena *a = arena_new();
-    const char *best = NULL;
+    const char *best = NULL, *before = "";
     double ms[MAX_FORMS], best_ms = 0, model_ms = 0;
-    bool ok = true;
-    for (int stage = 0; stage < 2 && ok && (!stage || now() < t->deadline); stage++) {
+    Choices seen = { 0 };
+    for (int round = 0; round <= MAX_ROUNDS_OF_BLOCKS && (!round || (now() < t->deadline && strcmp(best, before))); round++) {
         Choices choices = { 0 };
-        line_up(a, t, c, best, &choices);
-        if (stage && choices.n <= 1 + (best && strcmp(best, c->kernel->choice))) break;    // nothing new
-        if (!(ok = measure(a, t, c, &choices, seconds, ms))) break;
+        if (round) before = best;
+        if (!line_up(a, t, c, best, &seen, &choices) && best) break;
+        if (!measure(a, t, c, &choices, seconds, ms)) break;
         if (t->options->report) report(a, c, &choices, ms);
         int least = fastest(ms, choices.n, 0);
         if (ms[least] > ms[0] * (1 - tie)) least = 0;

@@ -103,18 +103,22 @@ static int64_t scaled(int64_t n, int i, int64_t unit, int64_t most) {       // n
 }
 
 static void gemm_tiles_tried(Trial *t, const GemmShape *s, GemmTiles base) {
-    for (int v = 1; v <= MAX_VECTORS; v++)
-        for (int i = 0; i < 4; i++) {
+    for (int v = 1; v <= MAX_VECTORS; v++) {
+        int64_t before = 0;
+        for (int64_t most = most_rows(t, v), i = 0; i < 4 && most >= 2; most--) {
             GemmTiles g = base;
-            int64_t rows = most_rows(t, v) - 2 * i;     // of the machine that measures
-            if (rows < 2 || (i && rows < 4)) continue;
-            g.mr = (int)min64(t->many ? rows / 2 * 2 : rows * 2, MAX_ROWS - 2);
+            int64_t rows = even(s->m, most);            // of the machine that measures
+            if (rows == before || (!t->many && rows * 2 > MAX_ROWS)) continue;
+            before = rows;
+            i++;
+            g.mr = (int)(t->many ? rows : rows * 2);
             g.nv = v;
             g.mc = max64(g.mr, base.mc / g.mr * g.mr);
             g.nc = max64(PANEL * v, base.nc / (PANEL * v) * (PANEL * v));
             if (!base.pack_b) g.nc = ceil_div(s->n, PANEL * v) * (PANEL * v);
             propose(t, &tune_gemm, &g);
         }
+    }
 }
 
 static void gemm_blocks_tried(Trial *t, const GemmShape *s, GemmTiles base) {
