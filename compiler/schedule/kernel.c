@@ -249,12 +249,24 @@ static bool fixed_from(const Type *t, int first) {
 
 bool kernel_of_bytes(const Node *n) { return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8; }
 
+// Groups of few channels fill no dot products; slices are not taken together.
+static bool conv_of_bytes(const Node *n) {
+    enum { LEAST = 8 };
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    int64_t groups = node_int(n, "group", 1);
+    int count;
+    const int64_t *pads = node_ints(n, "pads", &count);
+    for (int i = 0; i < count; i++)
+        if (pads[i]) return false;
+    return !node_int(n, "same", 0) && x->rank <= 4 && (groups == 1 || (w->dim[1] >= LEAST && w->dim[0] / groups >= LEAST));
+}
+
 bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
     if ((x->dtype != DT_F32 && !kernel_of_bytes(n)) || count == 0) return false;
-    if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1);
+    if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1) && (!kernel_of_bytes(n) || conv_of_bytes(n));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
     if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
@@ -415,7 +427,7 @@ static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
     }
     bool fixed = operand_through_views(a, g, k, x, idx, &at);
     for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
-    if (fixed && at.coef[rank - 1] != 1 && c->ic >= MIN_TURNED) fixed = false;      // many channels in planes: turned once is better than at every read
+    if (fixed && at.coef[rank - 1] != 1 && (c->ic >= MIN_TURNED || x->type.dtype == DT_U8)) fixed = false;      // many channels in planes: turned once is better than at every read
     if (!fixed) operand_direct(a, k, x, idx, &at);
     c->x_batch = at.coef[0];
     c->x_channel = at.coef[rank - 1];
@@ -430,6 +442,10 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     Operand x = conv_input(a, f->graph, n->in[0], &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
     k->conv = c;
+    if (kernel_of_bytes(n)) {                           // for its template a product with rows that lie elsewhere
+        k->kind = KERNEL_GEMM;
+        k->gemm = (Contraction){ .batch = c.batch, .m = c.out[0] * c.out[1] * c.out[2], .n = c.oc, .k = type_count(&n->in[1]->type) / c.oc, .a_col = 1, .c_row = c.y_pixel };
+    }
     if (!lower_epilogue(a, k, f, (Dim[]){ c.batch, c.out[0] * c.out[1] * c.out[2], c.oc })) return NULL;
     if (into) store_into(k, into, at);
     k->anchor = n;

@@ -36,8 +36,12 @@ static void fill_gemm_i8(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
     const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"), one = pack_i8_bytes((size_t)s->n, 1, (size_t)s->k, nr);
     const int8_t *from = b->value->data->data;
+    Arena *scratch = arena_new();
+    size_t *row = NEW_ARRAY(scratch, size_t, s->k);
+    for (int64_t i = 0; i < s->k; i++) row[i] = (size_t)(i * s->b_row);
     for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
-        pack_i8(from + i * s->b_batch, (size_t)s->n, 1, (const size_t[]){ 0 }, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (int8_t *)to + (size_t)i * one);
+        pack_i8(from + i * s->b_batch, (size_t)s->n, 1, (size_t)s->k, row, (size_t)s->b_col, nr, (int8_t *)to + (size_t)i * one);
+    arena_free(scratch);
 }
 
 static void byte_holes(Arena *a, Kernel *k, const ByteTiles *t) {
@@ -51,10 +55,55 @@ static int64_t block_rows(int64_t k, const Options *o, int mr) {
     return rows < mr ? mr : rows / mr * mr;
 }
 
+// The runs of a convolution's window: taps that follow each other in memory are one.
+typedef struct Runs { int64_t bytes, y, x; } Runs;
+
+static Runs window_runs(const Convolution *c) {
+    int64_t ic = c->ic / c->groups;
+    bool rows = c->groups == 1 && c->dilation[2] == 1 && c->x_axis[2] == ic;
+    return rows ? (Runs){ ic * c->kernel[2], c->kernel[1], 1 } : (Runs){ ic, c->kernel[1], c->kernel[2] };
+}
+
+// Weights are [oc][ic][kh][kw]; rows go by kh, kw, ic.
+static void fill_conv_i8(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->conv;
+    const Runs runs = window_runs(c);
+    const int64_t ic = c->ic / c->groups, taps = c->kernel[1] * c->kernel[2], oc = c->oc / c->groups;
+    const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"), one = pack_i8_bytes((size_t)oc, (size_t)(runs.y * runs.x), (size_t)runs.bytes, nr);
+    Arena *scratch = arena_new();
+    size_t *row = NEW_ARRAY(scratch, size_t, taps * ic);
+    for (int64_t i = 0; i < taps * ic; i++) row[i] = (size_t)(i % ic * taps + i / ic);
+    for (int64_t i = 0; i < c->groups; i++)
+        pack_i8((const int8_t *)b->value->data->data + i * oc * ic * taps, (size_t)oc, (size_t)(runs.y * runs.x), (size_t)runs.bytes, row, (size_t)(ic * taps), nr, (int8_t *)to + (size_t)i * one);
+    arena_free(scratch);
+}
+
+static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    const Convolution *c = &k->conv;
+    const Runs runs = window_runs(c);
+    const int64_t w = c->out[2], n = c->oc / c->groups;
+    ByteTiles t = byte_tiles(w, n);
+    size_t one = pack_i8_bytes((size_t)n, (size_t)(runs.y * runs.x), (size_t)runs.bytes, 16 * (size_t)t.nv);
+    int64_t line = c->stride[1] * c->x_axis[1], room = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2;
+    k->template_file = "c/gemm_i8.c";
+    template_hole_dim(a, g, k, "BATCH", c->batch); template_hole(a, k, "G", c->groups); template_hole(a, k, "H", c->out[1]); template_hole(a, k, "W", w);
+    template_hole(a, k, "W_FIXED", w); template_hole(a, k, "N", n);
+    template_hole(a, k, "RUN", runs.bytes); template_hole(a, k, "RUNS_Y", runs.y); template_hole(a, k, "RUNS_X", runs.x);
+    template_hole_dim(a, g, k, "AB", c->x_batch); template_hole(a, k, "AG", c->ic / c->groups); template_hole(a, k, "AY", line); template_hole(a, k, "AX", c->stride[2] * c->x_axis[2]);
+    template_hole(a, k, "KY", c->dilation[1] * c->x_axis[1]); template_hole(a, k, "KX", c->dilation[2] * c->x_axis[2]);
+    template_hole(a, k, "PACK_A", 0); template_hole(a, k, "AK", 1); template_hole(a, k, "B_PACKED", 1);
+    template_hole(a, k, "BB", 0); template_hole(a, k, "BK", 0); template_hole(a, k, "BN", 0);
+    template_hole(a, k, "CB", c->out[1] * w * c->y_pixel); template_hole(a, k, "CM", c->y_pixel);
+    template_hole(a, k, "YC", room > line ? room / line : 1); template_hole(a, k, "MC", ceil_div(w, t.mr) * t.mr);
+    byte_holes(a, k, &t);
+    k->packed = template_packed_as(a, k, k->operand[1], "int8_t", one * (size_t)c->groups, "panels of output channels, four bytes of each together", fill_conv_i8);
+}
+
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     if (!kernel_of_bytes(k->anchor)) return false;
+    if (k->anchor->op == OP_Conv) { plan_conv_bytes(a, g, k, o); return true; }
     bool packed = w->data && k->operand[0] != w, fixed = dim_is_const(s->m), pack_a = s->a_col != 1;
     ByteTiles t = byte_tiles(dim_upper(g, s->m), s->n);
     int64_t mc = block_rows(s->k, o, t.mr);

@@ -90,4 +90,55 @@ def bytes_dequantized():
                  [tensor("b", INT8, b), tensor("sa", FLOAT, 0.015625), tensor("za", UINT8, 120), tensor("sb", FLOAT, scales), tensor("zb", INT8, [0] * n), tensor("c", FLOAT, c)])
 
 
-ALL = (bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
+def convolution(x, w, zx, group, stride, dilation, pad):
+    """One image [c][h][w], padded with its zero point."""
+    h, wide, kh, kw = len(x[0]), len(x[0][0]), len(w[0][0]), len(w[0][0][0])
+    oh, ow = ((s + 2 * p - (k - 1) * d - 1) // t + 1 for s, p, k, d, t in zip((h, wide), pad, (kh, kw), dilation, stride))
+    per, ic = len(w) // group, len(w[0])
+
+    def element(o, i, j):
+        total = 0
+        for c in range(ic):
+            plane = x[o // per * ic + c]
+            for u in range(kh):
+                for v in range(kw):
+                    a, b = i * stride[0] + u * dilation[0] - pad[0], j * stride[1] + v * dilation[1] - pad[1]
+                    if 0 <= a < h and 0 <= b < wide:
+                        total += (plane[a][b] - zx) * w[o][c][u][v]
+        return total
+    return [[[element(o, i, j) for j in range(ow)] for i in range(oh)] for o in range(len(w))]
+
+
+def conv_model(x_type, ic, h, wide, oc, kernel, zx, group=1, stride=(1, 1), dilation=(1, 1), pad=(0, 0), batch=1):
+    x, w = draw(11, x_type, batch, ic, h, wide), draw(12, INT8, oc, ic // group, *kernel)
+    y = [convolution(image, w, zx, group, stride, dilation, pad) for image in x]
+    nodes = [node("ConvInteger", ["x", "w", "zx"], ["y"], group=group, strides=list(stride), dilations=list(dilation), pads=list(pad) * 2, kernel_shape=list(kernel))]
+    return Model(nodes, [("x", x_type, [batch, ic, h, wide])], [("y", INT32, [batch, oc, len(y[0][0]), len(y[0][0][0])])], [([x], [y])],
+                 [tensor("w", INT8, w), tensor("zx", x_type, zx)])
+
+
+def bytes_conv_image():
+    return conv_model(UINT8, 3, 17, 19, 33, (5, 3), 114, stride=(2, 2), pad=(2, 1))
+
+
+def bytes_conv_signed():
+    return conv_model(INT8, 10, 7, 9, 20, (3, 3), -5, pad=(1, 1), batch=2)
+
+
+def bytes_conv_dilated():
+    return conv_model(UINT8, 9, 13, 16, 17, (3, 2), 3, dilation=(2, 3), pad=(2, 0))
+
+
+def bytes_conv_groups():
+    return conv_model(UINT8, 16, 9, 8, 24, (3, 3), 200, group=2, stride=(1, 2), pad=(1, 1))
+
+
+def bytes_conv_depthwise():
+    return conv_model(UINT8, 6, 9, 8, 6, (3, 3), 127, group=6, pad=(1, 1))
+
+
+def bytes_conv_points():
+    return conv_model(UINT8, 13, 9, 11, 30, (1, 1), 9, stride=(2, 2))
+
+
+ALL = (bytes_conv_image, bytes_conv_signed, bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
