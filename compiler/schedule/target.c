@@ -3,7 +3,7 @@
 // what the C compiler is to be told.
 //
 // Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c_targets.c). They share packed weights
-// and block sizes, so these are chosen for all of them, with the smallest of their caches.
+// and block sizes, so these are chosen for all of them, with the caches of the widest.
 #include "../burncc.h"
 
 #include <string.h>
@@ -57,8 +57,6 @@ static const Target *find(const char *name, size_t n) {
     return NULL;
 }
 
-static size_t smaller(size_t x, size_t y) { return x < y ? x : y; }
-
 // Adds a part, keeping the narrowest first; false where one file cannot hold it with the others.
 static bool add_part(Target *all, const Target *part) {
     if (!part || !part->features || all->n_parts == MAX_TARGETS) return false;
@@ -68,15 +66,16 @@ static bool add_part(Target *all, const Target *part) {
         all->parts[at] = all->parts[at - 1];
     }
     all->parts[at] = part;
-    all->l1 = smaller(all->l1, part->l1);
-    all->l2 = smaller(all->l2, part->l2);
-    all->l3 = smaller(all->l3, part->l3);
     all->n_parts++;
+    const Target *widest = all->parts[all->n_parts - 1];
+    all->l1 = widest->l1;
+    all->l2 = widest->l2;
+    all->l3 = widest->l3;
     return true;
 }
 
 static bool find_several(const char *names, Target *out) {
-    *out = (Target){ .name = names, .vectors = true, .registers = 16, .l1 = SIZE_MAX, .l2 = SIZE_MAX, .l3 = SIZE_MAX, .flags = "-O3" };
+    *out = (Target){ .name = names, .vectors = true, .registers = 16, .flags = "-O3" };
     for (const char *s = names;; s++) {
         size_t n = strcspn(s, ",");
         if (!add_part(out, find(s, n))) return false;
