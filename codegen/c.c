@@ -128,6 +128,7 @@ static void loop_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
     for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
+    size_t start = g->c.n;
     text_printf(&g->c, "static void %s(", t->name);
     print_params(g, t, &g->c, 0);
     text_printf(&g->c, "%s)\n{\n", k->parts > 1 ? ", ptrdiff_t part" : "");
@@ -139,6 +140,10 @@ static void loop_kernel(Gen *g, KernelText *t) {
     }
     loops_print(g->arena, &g->c, k, &d, 0, 1);
     text_printf(&g->c, "}\n");
+    if (!g->options->machine.vectors || !expr_c_functions(g->c.at + start)) return;
+    const char *text = arena_strndup(g->arena, g->c.at + start, g->c.n - start);
+    g->c.n = start;
+    text_printf(&g->c, "BURN_FUSED %s", text);
 }
 
 static bool uses_size(const Expr *e, int symbol, bool *seen) {
@@ -293,7 +298,6 @@ static void call_kernel(Gen *g, KernelText *t) {
 }
 
 void c_kernel(Gen *g, KernelText *t) {
-    print_origin(g->arena, &g->c, g->graph, t->kernel);
     if (t->kernel->kind == KERNEL_CALL) call_kernel(g, t);
     else if (t->kernel->template_file) template_kernel(g, t);
     else loop_kernel(g, t);

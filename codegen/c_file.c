@@ -45,7 +45,10 @@ void c_prelude(Gen *g, Text *out, const Text *code) {
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
+    bool fuses = g->options->machine.vectors && expr_c_functions(code->at);
+    if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT ON\n#endif\n");
     expr_c_helpers(out, code->at);
+    if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT DEFAULT\n#endif\n");
 }
 
 static bool says(const Text *t, const char *word) { return t->at && strstr(t->at, word); }
@@ -55,6 +58,9 @@ static void print_macros(const Gen *g, Text *out) {
     if (g->options->machine.vectors && !g->options->machine.n_parts)
         text_printf(out, "#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)\n"
                          "#pragma GCC target(\"prefer-vector-width=512\") /* gcc halves them by itself */\n#endif\n\n");
+    if (says(&g->c, "BURN_FUSED "))
+        text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\"))) /* for the functions that it calls */\n"
+                         "#else\n#define BURN_FUSED\n#endif\n\n");
     if (says(&g->c, "BURN_LANES "))
         text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"
                          "#else\n#define BURN_LANES\n#endif\n\n");

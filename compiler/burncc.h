@@ -380,6 +380,7 @@ const char *expr_glsl_type(DType d);                    // int for DT_INDEX; i64
 void expr_glsl_text(Text *out, const Expr *e, const char *const *operand_text);
 // ir/expr_helpers.c: definitions of the burn_ functions that a program's text calls, to stand before it
 void expr_c_helpers(Text *out, const char *program);    // wants <math.h> <stdbool.h> <stdint.h> <string.h>
+bool expr_c_functions(const char *program);             // does it call an elementary function of an f32 (functions.def)?
 void expr_glsl_helpers(Text *out, const char *program);
 // The expression of an elementwise node: node->expr or its MAP row with attributes bound; E_Arg i has the dtype of input i
 Expr *node_expr(const Node *n);

@@ -313,6 +313,18 @@ void expr_c_helpers(Text *out, const char *program) {
     append_needed(c_helpers, COUNT(c_helpers), done, program, out);
 }
 
+bool expr_c_functions(const char *program) {
+#undef FN
+#define FN(result, name, args, body) name "("
+    static const char *const names[] = {
+#include "functions.def"
+        "burn_sigmoid_f32(", "burn_softplus_f32("
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strstr(program, names[i])) return true;
+    return false;
+}
+
 void expr_glsl_helpers(Text *out, const char *program) {
     bool done[COUNT(glsl_helpers)] = { false };
     append_needed(glsl_helpers, COUNT(glsl_helpers), done, program, out);
