@@ -13,6 +13,7 @@
 // The idea: every convolution becomes one between two transposes, and a transpose that this pass made sinks below whatever commutes with
 // it (maps, reductions, windows, concatenations, slices, pads, reshapes that only split or join axes), until it meets its inverse. The walk is
 // in topological order, so one walk is enough. Vectors then run over channels everywhere: no window, stride or border cuts them.
+#include "ops/common.h"
 #include "passes/passes.h"
 
 #include <string.h>
@@ -266,6 +267,30 @@ static Value *sink_reshape(Layout *l, Graph *g, Node *n) {
     return n_parts ? transposed(l, g, b_reshape(g, z, t->rank, dims), perm) : NULL;
 }
 
+// A product of flattened maps and constant rows: the rows change places instead of the maps' elements.
+static Value *sink_product(Layout *l, Graph *g, Node *n) {
+    Value *flat = n->in[0], *w = n->in[1], *x = flat->def && flat->def->op == OP_Reshape ? flat->def->in[0] : NULL;
+    Part parts[2 * MAX_RANK];
+    int rank = flat->type.rank, perm[MAX_RANK], lead;
+    if (!is_ours(l, x) || !w->data || w->type.rank != 2) return NULL;
+    const int64_t *p = perm_of(x);
+    Value *z = x->def->in[0];
+    int n_parts = find_parts(&x->type, &flat->type, parts), count = x->type.rank;
+    if (n_parts < 1 || parts[n_parts - 1].end - parts[n_parts - 1].at != 1) return NULL;
+    lead = parts[n_parts - 1].from;                     // axes before it stay where they are, those from it on are the rows
+    for (int i = 0; i < lead; i++) if (p[i] != i) return NULL;
+    Dim dims[MAX_RANK + 1];
+    if (count - lead + 1 > MAX_RANK) return NULL;
+    for (int i = lead; i < count; i++) {
+        dims[i - lead] = x->type.dim[i];
+        perm[p[i] - lead] = i - lead;
+    }
+    dims[count - lead] = w->type.dim[1];
+    perm[count - lead] = count - lead;
+    Value *rows = b_transpose(g, b_reshape(g, w, count - lead + 1, dims), perm);
+    return b_matmul(g, b_reshape(g, z, rank, flat->type.dim), b_reshape(g, rows, 2, w->type.dim));
+}
+
 static Value *sink(Layout *l, Graph *g, Node *n) {
     if (n->n_out != 1) return NULL;
     switch (n->op) {
@@ -276,6 +301,7 @@ static Value *sink(Layout *l, Graph *g, Node *n) {
     case OP_Slice: case OP_Pad: case OP_Expand: return sink_lists(l, g, n);
     case OP_Transpose: return sink_transpose(l, g, n);
     case OP_Reshape: return sink_reshape(l, g, n);
+    case OP_MatMul: return sink_product(l, g, n);
     default: return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Identity ? sink_map(l, g, n) : NULL;
     }
 }
@@ -304,7 +330,43 @@ static bool is_product(const Node *n) {
     return node_int(n, "group", 1) == 1 && all_are(n, "strides", 1) && all_are(n, "pads", 0);
 }
 
+// Does tap k of spatial axis i meet the input anywhere?
+static bool meets(const Geometry *geo, int i, int64_t k, Dim in, Dim out) {
+    int64_t from = k * geo->dilation[i] - geo->lo[i], s = geo->stride[i];
+    int64_t o = from < 0 ? (-from + s - 1) / s : 0;     // the first output that reads at 0 or later
+    return o < out && o * s + from < in;
+}
+
+// Taps that read nothing but padding are left out: the outer ones of wide dilations on small maps.
+static Node *trim_conv(Graph *g, Node *n) {
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type, *w = &n->in[1]->type;
+    int spatial = x->rank - 2;
+    Geometry geo = geometry_of(n, spatial, w->dim + 2);
+    Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
+    int64_t steps[MAX_RANK], pads[2 * MAX_RANK];
+    bool less = false;
+    for (int i = 0; i < w->rank; i++) { steps[i] = 1; sizes[i] = w->dim[i]; }
+    for (int i = 0; i < spatial; i++) {
+        int64_t first = 0, last = geo.kernel[i] - 1;
+        while (first < last && !meets(&geo, i, first, x->dim[2 + i], y->dim[2 + i])) first++;
+        while (last > first && !meets(&geo, i, last, x->dim[2 + i], y->dim[2 + i])) last--;
+        pads[i] = geo.lo[i] - first * geo.dilation[i];
+        pads[spatial + i] = geo.hi[i] - (geo.kernel[i] - 1 - last) * geo.dilation[i];
+        if (pads[i] < 0 || pads[spatial + i] < 0) return n;
+        less = less || last - first + 1 < geo.kernel[i];
+        starts[2 + i] = first;
+        sizes[2 + i] = last - first + 1;
+    }
+    Value *taps = less ? b_slice(g, n->in[1], starts, steps, sizes) : NULL;
+    if (!taps) return n;
+    Node *m = like(g, n, (Value *[]){ n->in[0], taps });
+    node_set_ints(m, "pads", pads, 2 * spatial);
+    node_set_int(m, "same", 0);
+    return node_infer(m) ? m : n;
+}
+
 static Value *turn_conv(Layout *l, Graph *g, Node *n) {
+    n = trim_conv(g, n);
     Value *x = n->in[0], *w = n->in[1], *y;
     int rank = x->type.rank, last[MAX_RANK], first[MAX_RANK];
     perm_last(rank, last);
