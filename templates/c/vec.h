@@ -46,7 +46,11 @@
 #if defined(__AVX512F__) && !defined(BURN_VF_LANES) && __GNUC__ >= 8 /* gcc, too, would halve what it vectorises itself */
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast"), target("prefer-vector-width=512")))
 #else
+#if defined(__aarch64__) /* the pass moves loads up until a tile's sums find no registers */
+#define BURN_KERNEL __attribute__((optimize("fp-contract=fast", "no-schedule-insns")))
+#else
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast")))
+#endif
 #endif
 #define BURN_CONTRACT
 #define BURN_UNROLL _Pragma("GCC unroll 16")
