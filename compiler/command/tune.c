@@ -148,12 +148,14 @@ static void report(Arena *a, const Case *c, const Choices *choices, const double
     print_text(&out, EXIT_OK);
 }
 
-static bool tune_case(Tuner *t, const Case *c, double seconds) {
+// Its share of the time left: rounds may begin for half as long again, and a quarter of it goes on timing each.
+static bool tune_case(Tuner *t, const Case *c, double share) {
     Arena *a = arena_new();
     const char *best = NULL, *before = "";
     double ms[MAX_FORMS], best_ms = 0, model_ms = 0;
+    double begun = now(), seconds = share / 4 < shortest ? shortest : share / 4 > longest ? longest : share / 4;
     Choices seen = { 0 };
-    for (int round = 0; round <= MAX_ROUNDS_OF_BLOCKS && (!round || (now() < t->deadline && strcmp(best, before))); round++) {
+    for (int round = 0; round <= MAX_ROUNDS_OF_BLOCKS && (!round || (now() < begun + 1.5 * share && now() < t->deadline && strcmp(best, before))); round++) {
         Choices choices = { 0 };
         if (round) before = best;
         if (!line_up(a, t, c, best, &seen, &choices) && best) break;
@@ -206,9 +208,9 @@ static void tune_all(Tuner *t) {
     for (int i = 0; i < n && now() < t->deadline; i++) {
         const Case *c = &t->cases.at[i];
         if (records_find(&t->records, t->arena, t->machine, c->kernel->signature)) continue;
-        double seconds = (t->deadline - now()) / left-- / 4;
+        double share = (t->deadline - now()) / left--;
         if (!t->options->quiet) diag_progress("kernel %d of %d, %.0f s left", i + 1, n, t->deadline - now());
-        if (!tune_case(t, c, seconds < shortest ? shortest : seconds > longest ? longest : seconds) || !write_records(t)) return;
+        if (!tune_case(t, c, share) || !write_records(t)) return;
     }
 }
 
