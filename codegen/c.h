@@ -24,7 +24,8 @@ typedef struct Param { Value *value; const char *name; bool written; Dim at; } P
 typedef struct KernelText {
     Gen *gen;
     const Kernel *kernel;
-    const char *name;                                   // of the function
+    const char *name;                                   // of its own
+    const char *function;                               // the C function, perhaps another kernel's
     const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
     Param params[MAX_PARAMS];
     int n_params, first_shared;                         // the first parameters of a template are its own names
@@ -32,6 +33,11 @@ typedef struct KernelText {
 
 const char *c_size(const Gen *g, const Kernel *k, int i);   // variable of the kernel's i-th size, a parameter after its pointers
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+// c_share.c: the functions of a program, those of the same text once
+typedef struct Functions Functions;
+Functions *c_functions_new(Gen *g);
+void c_functions_add(Functions *f, Gen *g, KernelText *t);
+void c_functions_print(Functions *f, Gen *g);            // and frees them
 void c_prelude(Gen *g, Text *out, const Text *code);    // c_file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
 void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading

@@ -41,6 +41,7 @@ bool codegen_alone(Arena *a, const Options *o, const Plan *p, int n, const Kerne
     text_init(&g.c, a); text_init(&c, a); text_init(&table, a);
     for (int i = 0; i < n; i++) {
         KernelText t = { .gen = &g, .kernel = kernels[i], .name = arena_printf(a, "k%d", i) };
+        print_origin(a, &g.c, g.graph, t.kernel);
         c_kernel(&g, &t);
         print_alone_call(&g, &t, i);
         text_printf(&table, "%sburncc_alone_%d", i ? ", " : "", i);

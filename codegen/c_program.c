@@ -396,7 +396,7 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
         text_printf(&r->body, "frame.%s = %s;\n", symbols[i].c_name, symbols[i].c_name);
     }
     arguments = take_ends(r, take_ends(r, arguments, r->in, false), r->outs, true);
-    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n    %s(%s);\n}\n\n", t->name, frame, frame, t->name, arguments);
+    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n    %s(%s);\n}\n\n", t->name, frame, frame, t->function, arguments);
     line(r, depth);
     text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", k->parts, t->name);
 }
@@ -405,7 +405,7 @@ static void print_call(Run *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     if (k->parts > 1) { print_parts(r, k, depth); return; }
     line(r, depth);
-    text_printf(&r->body, k->fails ? "if (%s(%s" : "%s(%s", t->name, call_arguments(r, k));
+    text_printf(&r->body, k->fails ? "if (%s(%s" : "%s(%s", t->function, call_arguments(r, k));
     if (k->fails) text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");
 }
@@ -725,17 +725,17 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
     text_printf(h, ";\n\n");
 }
 
-static void print_kernels(Gen *g, const Program *p, Plan *plan) {
+static void print_kernels(Gen *g, const Program *p, Plan *plan, Functions *f) {
     g->graph = plan->graph;
     for (int i = 0; i < plan->kernels.n; i++) {
         Kernel *k = plan->kernels.at[i];
-        for (int j = 0; j < k->n_bodies; j++) print_kernels(g, p, k->bodies[j]);
+        for (int j = 0; j < k->n_bodies; j++) print_kernels(g, p, k->bodies[j], f);
         g->graph = plan->graph;
         if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES) continue;
         KernelText *t = NEW(g->arena, KernelText);
         *t = (KernelText){ .gen = g, .kernel = k, .name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name) };
         k->text = t;
-        c_kernel(g, t);
+        c_functions_add(f, g, t);
     }
 }
 
@@ -744,6 +744,7 @@ void c_program(Gen *g, const Program *p) {
     const Graph *gr = plan->graph;
     const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
     Ends in = name_ends(g->arena, gr, g->threads, false, names, 0), outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
+    Functions *functions = c_functions_new(g);
     g->graph = gr;
     for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];
@@ -755,7 +756,8 @@ void c_program(Gen *g, const Program *p) {
         weights_print_array(&g->data, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
         text_printf(&g->data, "\n");
     }
-    print_kernels(g, p, plan);
+    print_kernels(g, p, plan, functions);
+    c_functions_print(functions, g);
     declare(g, p, &in, &outs);
     print_run(g, p, &in, &outs);
     if (p->descriptor) print_descriptor(g, p);

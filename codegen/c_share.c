@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Kernels that are the same code: one C function, called once for each. A deep network repeats few shapes, so this divides the size of the
+// program, the time its compiler takes and what the instruction cache has to hold.
+//
+// In: the kernels of a program, in order. Out: its functions, each under the comments of all kernels that call it, and in KernelText.function
+// the name to call. Two texts are the same when they agree with the kernel's name and its parameters' names replaced by numbers:
+//
+//   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void @(const float *restrict $0, ...)
+#include "c.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct Function { const char *name, *text; Text origins; } Function;
+struct Functions { Arena *scratch; StrMap *known; VEC(Function *) list; };
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+static void canonical_word(const KernelText *t, Text *out, const char *word, size_t n) {
+    size_t own = strlen(t->name);
+    for (int i = 0; i < t->n_params; i++)
+        if (strlen(t->params[i].name) == n && !memcmp(t->params[i].name, word, n)) {
+            text_printf(out, "$%d", i);
+            return;
+        }
+    if (n >= own && !memcmp(word, t->name, own) && (n == own || word[own] == '_')) {
+        text_append(out, "@", 1);
+        word += own;
+        n -= own;
+    }
+    text_append(out, word, n);
+}
+
+static const char *canonical(Arena *a, const KernelText *t, const char *s) {
+    Text out;
+    text_init(&out, a);
+    for (size_t n; *s; s += n) {
+        n = 1;
+        if (!is_word(*s)) { text_append(&out, s, 1); continue; }
+        while (is_word(s[n])) n++;
+        canonical_word(t, &out, s, n);
+    }
+    return out.at;
+}
+
+Functions *c_functions_new(Gen *g) {
+    Functions *f = NEW(g->arena, Functions);
+    *f = (Functions){ .scratch = arena_new() };
+    f->known = strmap_new(f->scratch);
+    return f;
+}
+
+void c_functions_add(Functions *f, Gen *g, KernelText *t) {
+    Text whole = g->c;
+    text_init(&g->c, f->scratch);
+    c_kernel(g, t);
+    const char *text = g->c.at, *key = canonical(f->scratch, t, text);
+    g->c = whole;
+    Function *one = strmap_get(f->known, key);
+    if (!one) {
+        one = NEW(f->scratch, Function);
+        *one = (Function){ .name = t->name, .text = text };
+        text_init(&one->origins, f->scratch);
+        strmap_put(f->known, key, one);
+        VEC_PUSH(f->scratch, f->list, one);
+    }
+    print_origin(f->scratch, &one->origins, g->graph, t->kernel);
+    t->function = one->name;
+}
+
+void c_functions_print(Functions *f, Gen *g) {
+    for (int i = 0; i < f->list.n; i++) {
+        text_append(&g->c, f->list.at[i]->origins.at, f->list.at[i]->origins.n);
+        text_append(&g->c, f->list.at[i]->text, strlen(f->list.at[i]->text));
+    }
+    arena_free(f->scratch);
+}
