@@ -135,6 +135,7 @@ bool records_read(Records *r, Arena *a, const char *path) {
     if (!file_map(&f, path)) return false;
     char *text = arena_strndup(a, (const char *)f.data, f.size), *line = text;
     int errors = diag_errors();
+    bool binary = memchr(f.data, 0, f.size) != NULL;
     file_unmap(&f);
     for (int number = 1; line; number++) {
         char *end = strchr(line, '\n'), *stop = end ? end : line + strlen(line);
@@ -147,7 +148,7 @@ bool records_read(Records *r, Arena *a, const char *path) {
             diag_error(&loc, "'%s' is no version of records that this burncc reads, which is %d; measure again with `burncc tune`", line, VERSION);
             break;
         }
-        if (number == 1 && !version) { diag_error(&loc, "records begin with the line '%s%d'; this file was not made by `burncc tune`", header, VERSION); break; }
+        if (number == 1 && (!version || binary)) { diag_error(&loc, "records begin with the line '%s%d'; this file was not made by `burncc tune`", header, VERSION); break; }
         if (!version && !empty && *line != '#') read_line(r, a, place, line);
         line = end ? end + 1 : NULL;
     }

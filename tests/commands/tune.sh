@@ -53,6 +53,8 @@ status 1 "a later version" "$burncc" convs.onnx --records late.records -o two/od
 says 'late.records:1: error: .*burncc-records 7'
 status 1 "no records" "$burncc" convs.onnx --records convs.txt -o two/odd.c
 says "convs.txt:1: error: records begin with the line 'burncc-records 1'"
+printf 'burncc-records 1\n\0\n' >bytes.records
+status 1 "bytes that are no text" "$burncc" convs.onnx --records bytes.records -o two/odd.c
 status 4 "no such file" "$burncc" convs.onnx --records none.records -o two/odd.c
 status 1 "tune does not overwrite what is no records" "$burncc" tune convs.onnx -o convs.txt
 status 2 "tune for another processor" "$burncc" tune convs.onnx --target wasm-simd128
