@@ -34,12 +34,11 @@ static bool quant_axis(OnnxNode *n, const Value *x, const Value *scale, int *axi
     return onnx_axis(n, given, x->type.rank, axis);
 }
 
-// The range that quantised values are clamped to.
-static void quant_range(DType d, double *lo, double *hi) {
-    int bits = d == DT_U2 || d == DT_I2 ? 2 : d == DT_U4 || d == DT_I4 ? 4 : 8 * (int)dtype_size(d);
-    bool is_signed = dtype_class(d) == CLASS_INT;
-    *lo = is_signed ? -(double)((int64_t)1 << (bits - 1)) : 0;
-    *hi = is_signed ? (double)((int64_t)1 << (bits - 1)) - 1 : (double)((int64_t)1 << bits) - 1;
+static bool all_zero(Value *v) {
+    Tensor *t = v ? value_const(v) : NULL;
+    for (int64_t i = 0; t && i < type_count(&t->type); i++)
+        if (tensor_get_f(t, i) != 0) return false;
+    return t != NULL;
 }
 
 // y: x / scale in f32 or wider. zero: of type d, or NULL.
@@ -53,13 +52,10 @@ Value *onnx_round_to(OnnxNode *n, Value *y, Value *zero, DType d) {
         node_set_int(node, "saturate", onnx_int(n, "saturate", 1));
         return onnx_finish(node);
     }
-    double lo, hi;
     if (!dtype_is_int(d) || dtype_size(d) > 4) return onnx_fail(n, "cannot quantise to %s", dtype_name(d));
-    quant_range(d, &lo, &hi);
     y = b_unary(n->g, OP_Round, y);
-    if (zero) y = b_binary(n->g, OP_Add, y, b_cast(n->g, zero, y ? y->type.dtype : DT_F32));
-    const char *text = arena_printf(n->g->arena, "min(max(x, %.17g), %.17g)", lo, hi);
-    return b_cast(n->g, ONNX_MAP(n, text, "x", y), d);
+    if (zero && !all_zero(zero)) y = b_binary(n->g, OP_Add, y, b_cast(n->g, zero, y ? y->type.dtype : DT_F32));
+    return b_cast(n->g, y, d);                          // which gives the nearest end of d's range to what is out of it
 }
 
 // In which type the division happens: that of the wider of both, f32 at least, unless `precision` asks for another.
