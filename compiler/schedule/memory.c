@@ -3,11 +3,10 @@
 // one workspace block. In: kernels in execution order. Out: buffers with offsets, the block's size, and the lower bound that no plan
 // of this order can beat (most bytes alive at once).
 //
-// A loop kernel that reads a dying value only at the element it stores writes in place, and what a loop carries is updated in place. Offsets
-// are given largest buffer first, each at the lowest place where it meets no buffer alive at the same time.
+// A loop kernel that reads a dying value only at the element it stores writes in place, and what a loop carries is updated in place.
+// Offsets are place.c's.
 #include "schedule.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_WORK 0x1p48                                 // bytes that any placement stays below
@@ -135,57 +134,22 @@ static void carry_in_place(Plan *p) {
     }
 }
 
-static int by_size(const void *x, const void *y) {
-    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
-    if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
-    return a->first != b->first ? a->first - b->first : a->id - b->id;
-}
-
-static int by_offset(const void *x, const void *y) {
-    const Buffer *a = *(Buffer *const *)x, *b = *(Buffer *const *)y;
-    return a->offset != b->offset ? (a->offset > b->offset) - (a->offset < b->offset) : a->id - b->id;
-}
-
-// The lowest gap among the placed buffers that are alive together with b. The blockers come sorted by offset.
-static int64_t lowest_gap(Buffer *const *blockers, int n, int64_t bytes) {
-    int64_t at = 0;
-    for (int i = 0; i < n; i++) {
-        if (at + bytes <= blockers[i]->offset) break;
-        int64_t end = blockers[i]->offset + align_up(blockers[i]->bytes);
-        if (end > at) at = end;
-    }
-    return at;
-}
-
 static void place_work(Plan *p) {
-    Buffer **sorted = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1), **blockers = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1);
+    Buffer **stored = NEW_ARRAY(p->arena, Buffer *, p->buffers.n + 1);
     int n = 0;
     double all = 0;
     for (int i = 0; i < p->buffers.n; i++) {
         if (p->buffers.at[i]->place != PLACE_WORK) continue;
-        sorted[n++] = p->buffers.at[i];
+        stored[n++] = p->buffers.at[i];
         all += (double)p->buffers.at[i]->bytes;
     }
     if (all > MAX_WORK) {
         diag_error_as(EXIT_LIMIT, NULL, "the values between the operators could take %.3g bytes; bound the sizes with --dim NAME=LO..HI", all);
         return;
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
-    for (int i = 0; i < n; i++) {
-        Buffer *b = sorted[i];
-        int blocked = 0;
-        for (int j = 0; j < i; j++)
-            if (sorted[j]->first <= b->last && b->first <= sorted[j]->last) blockers[blocked++] = sorted[j];
-        qsort(blockers, (size_t)blocked, sizeof *blockers, by_offset);
-        b->offset = lowest_gap(blockers, blocked, b->bytes);
-        if (b->offset + align_up(b->bytes) > p->work_bytes) p->work_bytes = b->offset + align_up(b->bytes);
-    }
-    for (int at = 0; at < p->kernels.n; at++) {
-        int64_t live = 0;
-        for (int i = 0; i < n; i++)
-            if (sorted[i]->first <= at && at <= sorted[i]->last) live += align_up(sorted[i]->bytes);
-        if (live > p->live_bytes) p->live_bytes = live;
-    }
+    Arena *scratch = arena_new();
+    p->work_bytes = place_buffers(scratch, n, stored, &p->live_bytes);
+    arena_free(scratch);
 }
 
 static void place_weights(Plan *p) {

@@ -67,4 +67,5 @@ bool fuse_graph(Plan *p);
 bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)
 void parts_plan(Plan *p);                               // parts.c: which kernels --threads shares out, and how
 bool memory_plan(Plan *p);
+int64_t place_buffers(Arena *scratch, int n, Buffer *const *buffers, int64_t *bound);      // place.c: bytes in all; *bound: most bytes alive at once
 #endif

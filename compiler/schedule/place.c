@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Where buffers lie in the workspace. In: sizes and lifetimes. Out: offsets, such that no two buffers that are alive at once overlap, and
+// the end of the last.
+//
+// Buffers are put down one after the other, each at the lowest place where it meets none that is there already: only the sequence is open.
+// The best of some plain ones (largest first, most crowded first, ...) is improved while it is above the lower bound: a buffer at the top
+// has been put down too late, so it changes places in the sequence with one that it meets. The search ends after a number of steps, not
+// after a time, and its random numbers are always the same: so is the result.
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
+#define MAX_STEPS INT64_C(30000000)                     // looks at a neighbour: about a tenth of a second
+
+typedef struct Item {
+    int64_t bytes, offset;
+    int first, last;
+    int *meets, n_meets;                                // items that are alive together with it, somewhen
+    int64_t crowd;                                      // most bytes alive in its lifetime
+    bool there;                                         // put down already
+} Item;
+
+typedef struct Search {
+    Item *items; int n;
+    int *order, *blockers;
+    int64_t steps;
+    uint64_t random;
+} Search;
+
+static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
+
+static uint32_t draw(Search *s, int below) {
+    s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);     // Knuth, MMIX
+    return (uint32_t)((s->random >> 33) % (uint64_t)below);
+}
+
+// The lowest gap among those that are there and that x meets.
+static int64_t lowest_gap(Search *s, const Item *x) {
+    int n = 0;
+    int64_t at = 0;
+    for (int i = 0; i < x->n_meets; i++) {
+        const Item *y = &s->items[x->meets[i]];
+        if (!y->there) continue;
+        int j = n++;
+        for (; j > 0 && s->items[s->blockers[j - 1]].offset > y->offset; j--) s->blockers[j] = s->blockers[j - 1];
+        s->steps += n - j;
+        s->blockers[j] = x->meets[i];
+    }
+    s->steps += x->n_meets;
+    for (int i = 0; i < n; i++) {
+        const Item *y = &s->items[s->blockers[i]];
+        if (at + x->bytes <= y->offset) break;
+        if (y->offset + y->bytes > at) at = y->offset + y->bytes;
+    }
+    return at;
+}
+
+// Gives up, with more than `enough`, once it is sure to need more.
+static int64_t put_all(Search *s, int64_t enough) {
+    int64_t end = 0;
+    for (int i = 0; i < s->n; i++) s->items[i].there = false;
+    for (int i = 0; i < s->n && end <= enough; i++) {
+        Item *x = &s->items[s->order[i]];
+        x->offset = lowest_gap(s, x);
+        x->there = true;
+        if (x->offset + x->bytes > end) end = x->offset + x->bytes;
+    }
+    return end;
+}
+
+typedef struct Keyed { int64_t key; int item; } Keyed;
+
+static int by_key(const void *x, const void *y) {
+    const Keyed *a = x, *b = y;
+    return a->key != b->key ? (a->key < b->key ? 1 : -1) : a->item - b->item;
+}
+
+// Sequence number `kind`, largest key first.
+static int64_t sequence_key(const Item *x, int kind) {
+    int64_t length = x->last - x->first + 1;
+    switch (kind) {
+    case 0: return x->bytes;
+    case 1: return x->bytes < INT64_MAX / length ? x->bytes * length : INT64_MAX;
+    case 2: return x->crowd;
+    case 3: return length;
+    case 4: return -(int64_t)x->first;
+    default: return x->last;
+    }
+}
+
+static void meet(Arena *a, Search *s, const int64_t *live) {
+    for (int i = 0; i < s->n; i++) {
+        Item *x = &s->items[i];
+        for (int j = 0; j < s->n; j++) x->n_meets += j != i && s->items[j].first <= x->last && x->first <= s->items[j].last;
+        x->meets = NEW_ARRAY(a, int, x->n_meets + 1);
+        x->n_meets = 0;
+        for (int j = 0; j < s->n; j++)
+            if (j != i && s->items[j].first <= x->last && x->first <= s->items[j].last) x->meets[x->n_meets++] = j;
+        for (int at = x->first; at <= x->last; at++)
+            if (live[at] > x->crowd) x->crowd = live[at];
+    }
+}
+
+typedef struct Best { int64_t end; int *order; int64_t *offsets; } Best;
+
+static void keep(Search *s, Best *b, int64_t end) {
+    b->end = end;
+    memcpy(b->order, s->order, sizeof(int) * (size_t)s->n);
+    for (int i = 0; i < s->n; i++) b->offsets[i] = s->items[i].offset;
+}
+
+// One of those at the top, or one that it meets, changes places in the sequence with another of them.
+static void change(Search *s, const int64_t *offsets, int64_t end) {
+    int tops = 0, top = 0;
+    for (int i = 0; i < s->n; i++)
+        if (offsets[i] + s->items[i].bytes == end && draw(s, ++tops) == 0) top = i;
+    const Item *x = &s->items[top];
+    int a = top, b = top;
+    if (draw(s, 2)) a = x->meets[draw(s, x->n_meets)];
+    while (b == a) b = draw(s, 4) ? x->meets[draw(s, x->n_meets)] : (int)draw(s, s->n);
+    for (int i = 0; i < s->n; i++)
+        if (s->order[i] == a) s->order[i] = b;
+        else if (s->order[i] == b) s->order[i] = a;
+}
+
+static void improve(Search *s, Best *b, int64_t bound) {
+    while (b->end > bound && s->steps < MAX_STEPS) {
+        memcpy(s->order, b->order, sizeof(int) * (size_t)s->n);
+        for (uint32_t i = 0, times = 1 + draw(s, 3); i < times; i++) change(s, b->offsets, b->end);
+        int64_t end = put_all(s, b->end);
+        s->steps += 4 * s->n;
+        if (end <= b->end) keep(s, b, end);
+    }
+}
+
+int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
+    Search s = { .items = NEW_ARRAY(a, Item, n + 1), .n = n, .order = NEW_ARRAY(a, int, n + 1), .blockers = NEW_ARRAY(a, int, n + 1), .random = 1 };
+    Best best = { INT64_MAX, NEW_ARRAY(a, int, n + 1), NEW_ARRAY(a, int64_t, n + 1) };
+    int moments = 0;
+    *bound = 0;
+    for (int i = 0; i < n; i++) {
+        s.items[i] = (Item){ .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last };
+        if (buffers[i]->last >= moments) moments = buffers[i]->last + 1;
+    }
+    int64_t *live = NEW_ARRAY(a, int64_t, moments + 1);
+    Keyed *sorted = NEW_ARRAY(a, Keyed, n + 1);
+    for (int i = 0; i < n; i++)
+        for (int at = s.items[i].first; at <= s.items[i].last; at++) {
+            live[at] += s.items[i].bytes;
+            if (live[at] > *bound) *bound = live[at];
+        }
+    meet(a, &s, live);
+    for (int kind = 0; kind < 6 && best.end > *bound; kind++) {
+        for (int i = 0; i < n; i++) sorted[i] = (Keyed){ sequence_key(&s.items[i], kind), i };
+        qsort(sorted, (size_t)n, sizeof *sorted, by_key);
+        for (int i = 0; i < n; i++) s.order[i] = sorted[i].item;
+        int64_t end = put_all(&s, INT64_MAX);
+        if (end < best.end) keep(&s, &best, end);
+    }
+    improve(&s, &best, *bound);
+    for (int i = 0; i < n; i++) buffers[i]->offset = best.offsets[i];
+    return n ? best.end : 0;
+}
