@@ -220,18 +220,8 @@ static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
     return k->holes.n;
 }
 
-// What EPILOGUE_PARAMS declares, to be passed on.
-static const char *argument_names(const Gen *g, const KernelText *t) {
-    Text args;
-    text_init(&args, g->arena);
-    text_printf(&args, "%s", "");
-    for (int i = t->first_shared; i < t->n_params; i++) text_printf(&args, ", %s", t->params[i].name);
-    for (int i = 0; i < t->kernel->sizes.n; i++) text_printf(&args, ", %s", c_size(g, t->kernel, i));
-    return args.at;
-}
-
-// What an attention's score loads, as parameters and as arguments.
-static int score_holes(Gen *g, const KernelText *t, Hole *to) {
+// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters and as arguments.
+static int needed_holes(Gen *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
     const Kernel *k = t->kernel;
     Text params, args;
     text_init(&params, g->arena);
@@ -240,17 +230,17 @@ static int score_holes(Gen *g, const KernelText *t, Hole *to) {
     text_printf(&args, "%s", "");
     for (int i = t->first_shared; i < t->n_params; i++) {
         const Param *p = &t->params[i];
-        if (!uses_param(t, k->score, p, NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
+        if (!uses_param(t, e, p, NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
         text_printf(&params, ", const %s *restrict %s", expr_c_storage(p->value->type.dtype), p->name);
         text_printf(&args, ", %s", p->name);
     }
     for (int i = 0; i < k->sizes.n; i++) {
-        if (!uses_size(k->score, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
+        if (!uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1)) && !dim_uses(g->graph, d, k->sizes.at[i])) continue;
         text_printf(&params, ", int64_t %s", c_size(g, k, i));
         text_printf(&args, ", %s", c_size(g, k, i));
     }
-    to[0] = (Hole){ "SCORE_PARAMS", NULL, params.at };
-    to[1] = (Hole){ "SCORE_ARGS", NULL, args.at };
+    to[0] = (Hole){ params_hole, NULL, params.at };
+    to[1] = (Hole){ args_hole, NULL, args.at };
     return 2;
 }
 
@@ -269,11 +259,11 @@ static void template_kernel(Gen *g, KernelText *t) {
     print_params(g, t, &params, t->first_shared);
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
-    holes[n++] = (Hole){ "EPILOGUE_ARGS", NULL, argument_names(g, t) };
+    n += needed_holes(g, t, stored, k->gemm.c_row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
     holes[n++] = (Hole){ "FINISH", NULL, arena_printf(g->arena, "%s_finish", t->name) };
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
     if (k->kind == KERNEL_ATTENTION) {
-        n += score_holes(g, t, holes + n);
+        n += needed_holes(g, t, k->score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
         holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", inline_function(g, t, "score", k->score, attention_axes, 6) };
         holes[n++] = (Hole){ "EPILOGUE", "acc, b0, b1, b2, m, d", inline_function(g, t, "epilogue", stored, attention_axes, 6) };
     } else holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), inline_function(g, t, "epilogue", stored, axes, 3) };

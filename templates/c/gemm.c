@@ -23,7 +23,8 @@
  *                     of MR rows (1), or of the panels of NR columns (2); every element is the same as with PARTS 0
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
  *   FINISH            name of a function of the kernel's own
- *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here; EPILOGUE_ARGS the same as arguments
+ *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here
+ *   FINISH_PARAMS     what EPILOGUE and CM need of it; FINISH_ARGS the same as arguments
  *   EPILOGUE(acc, b, m, n)  the value stored, an expression
  *
  * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * MC * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B,
@@ -60,13 +61,14 @@
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_finish
 #define EPILOGUE_PARAMS
-#define EPILOGUE_ARGS
+#define FINISH_PARAMS
+#define FINISH_ARGS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 /* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers. */
 BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t b, ptrdiff_t m,
-                         ptrdiff_t n EPILOGUE_PARAMS)
+                         ptrdiff_t n FINISH_PARAMS)
 {
     enum { WIDTH = NV * BURN_VF_LANES };
     (void)b, (void)m, (void)n;
@@ -186,7 +188,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                 for (ptrdiff_t j = 0; j < columns; j++)
                                     c_tile[i * CM + j] = tile[i * WIDTH + j];
                             if (!to_c && last)
-                                FINISH(tile, c_tile, count, columns, b, m, n EPILOGUE_ARGS);
+                                FINISH(tile, c_tile, count, columns, b, m, n FINISH_ARGS);
                         }
                     }
                 }

@@ -16,8 +16,8 @@ static void define(const char *name, int64_t value)
 static void epilogue(int kind, const char *arguments, const char *channel, const char *index)
 {
     define("IDENTITY_EPILOGUE", kind == 0);
-    printf("#undef EPILOGUE\n#undef EPILOGUE_PARAMS\n#undef EPILOGUE_ARGS\n");
-    printf("#define EPILOGUE_ARGS %s\n", kind == 0 ? "" : kind == 1 ? ", e_bias" : ", e_add");
+    printf("#undef EPILOGUE\n#undef EPILOGUE_PARAMS\n#undef FINISH_PARAMS\n#undef FINISH_ARGS\n");
+    printf("#define FINISH_PARAMS EPILOGUE_PARAMS\n#define FINISH_ARGS %s\n", kind == 0 ? "" : kind == 1 ? ", e_bias" : ", e_add");
     if (kind == 0)
         printf("#define EPILOGUE(%s) (acc)\n#define EPILOGUE_PARAMS\n", arguments);
     else if (kind == 1)
