@@ -398,7 +398,9 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
     arguments = take_ends(r, take_ends(r, arguments, r->in, false), r->outs, true);
     text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n    %s(%s);\n}\n\n", t->name, frame, frame, t->function, arguments);
     line(r, depth);
-    text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", k->parts, t->name);
+    const char *threads = "threads";
+    if (k->part_least > 0) threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0", dim_c_text(r->g->arena, r->p->plan->graph, k->part_size), (long long)k->part_least);
+    text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
 }
 
 static void print_call(Run *r, const Kernel *k, int depth) {

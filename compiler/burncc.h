@@ -494,6 +494,7 @@ struct Kernel {
     VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together
     int parts, part_axis;                               // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
+    Dim part_size; int64_t part_least;                  // where this size is less, the caller does them all: too little to hand out; 0: never
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
     Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`

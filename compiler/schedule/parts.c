@@ -28,6 +28,14 @@ static int shares(const Options *o, double ns, double uneven) {
     return n < 2 || n / uneven < 1.3 ? 1 : n;
 }
 
+// A kernel of run-time sizes takes so long at their bounds, and less in proportion to `size`: from where on are its parts worth handing out?
+static void hand_out_from(const Options *o, const Graph *g, Kernel *k, Dim size, double ns) {
+    double share = 2e3 * o->part_us / ns;
+    if (dim_is_const(size) || k->parts < 2) return;
+    k->part_size = size;
+    k->part_least = (int64_t)((double)dim_upper(g, size) * (share < 1 ? share : 1));
+}
+
 // ---------------------------------------------------------------- loop kernels
 static bool only_sets(const Kernel *k) {
     for (int i = 0; i < k->stores.n; i++)
@@ -50,7 +58,7 @@ static double loop_ns(const Graph *g, const Kernel *k) {
 }
 
 // The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost of equals.
-static void cut_loop(const Graph *g, Kernel *k, const Options *o) {
+static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     int inner = -1, best = -1, outer = only_sets(k) ? loops_outer_axes(k) : 0;
     double least = o->part_us > 0 ? o->threads : 1e9;
     for (int i = 0; i < k->n_parallel; i++) if (k->axes.at[i].size != 1) inner = i;
@@ -62,8 +70,11 @@ static void cut_loop(const Graph *g, Kernel *k, const Options *o) {
         best = i;
     }
     if (best < 0) return;
+    Dim points = 1;
+    for (int i = 0; i < k->axes.n; i++) points = dim_mul(g, points, k->axes.at[i].size);
     k->parts = shares(o, loop_ns(g, k), least);
     k->part_axis = best;
+    hand_out_from(o, g, k, points, loop_ns(g, k));
 }
 
 // ---------------------------------------------------------------- templates
@@ -99,7 +110,13 @@ static int contraction_axis(const Graph *g, const Kernel *k, int threads, double
     return best;
 }
 
-static void cut_template(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+// What the work of a template grows with.
+static Dim template_size(Graph *g, const Kernel *k) {
+    const Contraction *s = &k->gemm;
+    return k->kind == KERNEL_GEMM ? dim_mul(g, dim_mul(g, s->batch, s->m), dim_mul(g, s->n, s->k)) : k->conv.batch;
+}
+
+static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
     double whole = larger(k->flops / template_rate, (double)k->traffic / near_rate), of_part = whole / o->threads;
     bool contraction = k->kind == KERNEL_GEMM && has_hole(k->template_file, "#define PART_AXIS ");
     if (contraction) contraction_axis(g, k, o->threads, &of_part);
@@ -108,6 +125,7 @@ static void cut_template(Arena *a, const Graph *g, Kernel *k, const Options *o) 
     if (contraction) hole(a, k, "PART_AXIS", contraction_axis(g, k, k->parts, &of_part));
     hole(a, k, "PARTS", k->parts);
     k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->parts;
+    hand_out_from(o, g, k, template_size(g, k), whole);
 }
 
 void parts_plan(Plan *p) {
