@@ -280,7 +280,7 @@ static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
         close_loop(p, depth);
     }
     for (int half = LANES / 2; half > 1; half /= 2) {
-        line(p, depth); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++)\n", it, i, i, half, i);
+        line(p, depth); text_printf(p->out, "%sfor (%s %sl = 0; %sl < %d; %sl++)\n", e->rop == RED_SUM ? "" : "BURN_LANES ", it, i, i, half, i);
         combine(p, e, part, arena_printf(p->arena, "%s[%sl + %d]", lane, i, half), depth + 1);
     }
     line(p, depth); text_printf(p->out, "%s %s = %s[0];\n", type, acc, lane);

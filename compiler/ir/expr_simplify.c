@@ -2,10 +2,10 @@
 // Exact simplification of scalar operations on values (indices: expr_index.c).
 //
 // In: an operation and its operands, already simplified. Out: an expression with the same value for every input, or NULL. Exact means equal in
-// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). Two rules round
-// differently, by at most three ulp, and pay for it many times over: a power that is a small multiple of 1/4 becomes products and square
-// roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))), where at -0 and -infinity the roots are -0 and NaN; and tanh(softplus(x)), of Mish, has one
-// exponential instead of two and a logarithm.
+// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). Three rules round
+// differently, by at most three ulp, and pay for it many times over: a softmax multiplies by the reciprocal of its sum; a power that is a small
+// multiple of 1/4 becomes products and square roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))), where at -0 and -infinity the roots are -0
+// and NaN; and tanh(softplus(x)), of Mish, has one exponential instead of two and a logarithm.
 #include "ir/expr.h"
 
 #include <math.h>
@@ -91,9 +91,16 @@ static Expr *simplify_product(ExprPool *p, Expr *x, Expr *y) {
     return NULL;
 }
 
+// The sum of a softmax: of exp(z - the largest z), 1 to the number of terms.
+static bool is_softmax_sum(const Expr *e) {
+    const Expr *power = e->op == E_Reduce && e->rop == RED_SUM ? e->a[0] : NULL, *z = power && power->op == E_Exp ? power->a[0] : NULL;
+    return z && z->op == E_Sub && z->a[1]->op == E_Reduce && z->a[1]->rop == RED_MAX;
+}
+
 // Dividing by a power of two is multiplying by its reciprocal, as long as that is a normal number.
 static Expr *simplify_quotient(ExprPool *p, Expr *x, Expr *y) {
     int e;
+    if (is_softmax_sum(y) && !const_is(x, 1)) return mul(p, x, expr_binary(p, E_Div, expr_const_f(p, y->dtype, 1), y));
     if (const_is(y, 1)) return x;
     if (const_is(y, -1)) return neg(p, x);
     if (!is_const(y)) return NULL;
