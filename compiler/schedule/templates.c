@@ -57,7 +57,7 @@ static bool only_operand(const Kernel *k, const Value *v) {
 
 GemmShape template_gemm_shape(const Graph *g, const Kernel *k) {
     const Contraction *s = &k->gemm;
-    return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, only_operand(k, k->operand[1]) };
+    return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, only_operand(k, k->operand[1]), !dim_is_const(s->m) };
 }
 
 // What a record knows it by. Sizes that the running program knows are theirs at most.

@@ -157,7 +157,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if ((!bits && !halves) || s->batch != 1 || s->a_col != 1 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     bool few = dim_is_const(s->m) && s->m <= FEW_ROWS;
     TileTarget target = template_target(o);
-    GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1 };
+    GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m) };
     GemmTiles t = gemm_tiles(&shape, &target);
     size_t nr = 16 * (size_t)(few ? gemv_nv(s->n) : t.nv);
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };

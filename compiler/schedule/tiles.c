@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* In: the shape of a contraction and what is known of the machine. Out: the block sizes of its template.
  *
- * The register tile comes from a small cost model: a step of k of a tile of r rows by v vectors takes r*v/2 cycles of
- * multiply-adds (two a cycle), at least (r + v)/2 of loads and at least 4 of latency. Summed over a shape's tiles, edges
- * included, this prefers the tile that wastes least. Cache blocks are fractions of L1 and L2 that were measured to work. */
-#include "tiles.h"
-#include <stdbool.h>
+ * The register tile is the one of least cost (tiles_cost.h), summed over all tiles of the result, edges included. Cache blocks are fractions of
+ * L1 and L2 that were measured to work: where a block of B fits L2, few rows of A pass over all of it at a time, so that rows of the result are
+ * written whole, one after the other; else many rows pass over each panel, so that B is read from far memory once. */
+#include "tiles_cost.h"
 
 const TileTarget TILE_GENERIC = {0, 0, 32 << 10, 512 << 10, 8 << 20};
-
-enum { PANEL = 16 }; /* floats of a panel per vector of a tile: the widest vector */
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* n split into parts of at most `most`, as even as multiples of `unit` allow. */
 static int64_t part_of(int64_t n, int64_t most, int64_t unit)
 {
-    const int64_t parts = ceil_div(n, most < unit ? unit : most);
-    return ceil_div(ceil_div(n, parts), unit) * unit;
+    const int64_t parts = tile_ceil(n, most < unit ? unit : most);
+    return tile_ceil(tile_ceil(n, parts), unit) * unit;
 }
 
 /* The longest block along k, in elements: L2 / 820 bytes. A panel then streams from L2, which the few loads of a tile step allow;
@@ -33,75 +20,67 @@ static int64_t part_of(int64_t n, int64_t most, int64_t unit)
 static int64_t depth_limit(const TileTarget *target)
 {
     const int64_t most = target->l2 ? (int64_t)target->l2 * 5 / 4096 : 320;
-    return most < 128 ? 128 : min64(most, 1280);
+    return most < 128 ? 128 : tile_min(most, 1280);
 }
 
-/* Half-cycles a step of k takes for a tile of r rows by v vectors. */
-static int64_t tile_cost(int64_t r, int64_t v)
+/* Rows of a tile: an even share of m. Where m is open, a multiple of 4, which its last rows go in. */
+static int64_t rows_of(const GemmShape *s, int64_t most)
 {
-    int64_t cost = r * v;
-    if (r == 0 || v == 0)
-        return 0;
-    if (cost < r + v)
-        cost = r + v;
-    return cost < 8 ? 8 : cost;
+    return s->open_m ? tile_max(most / 4 * 4, tile_min(most, 4)) : tile_ceil(s->m, tile_ceil(s->m, most));
 }
 
-static int64_t rows_cost(int64_t rows, int64_t mr, int64_t v)
+/* Half-cycles of C in tiles of r rows by v vectors, all of k at once. */
+static int64_t area_cost(const GemmShape *s, int64_t r, int64_t v, int64_t lanes)
 {
-    return rows / mr * tile_cost(mr, v) + tile_cost(rows % mr, v);
+    const int64_t panels = s->n / (v * lanes), rest = tile_ceil(s->n % (v * lanes), lanes), whole = s->m / r, edge = s->m % r;
+    return panels * (whole * tile_cost(r, v, s->k) + tile_cost(edge, v, s->k)) + whole * tile_cost(r, rest, s->k) + tile_cost(edge, rest, s->k);
 }
 
-/* Half-cycles for a step of k over rows x columns in tiles of mr x nv. */
-static int64_t area_cost(int64_t rows, int64_t columns, int64_t mr, int64_t nv, int64_t lanes)
+/* MR and NV of least cost; for the generic target by the cost on an AVX-512 and an AVX2 machine. */
+static void tile_choose(GemmTiles *best, const GemmShape *s, const TileTarget *target)
 {
-    const int64_t edge = ceil_div(columns % (nv * lanes), lanes);
-    return columns / (nv * lanes) * rows_cost(rows, mr, nv) + rows_cost(rows, mr, edge);
-}
-
-/* The cost on the target, scaled to 16 lanes; for the generic target the sum of an AVX-512 and an AVX2 machine's. */
-static int64_t target_cost(int64_t rows, int64_t columns, int mr, int nv, const TileTarget *target)
-{
-    if (target->lanes == 0)
-        return area_cost(rows, columns, mr, nv, 16) * 2 + area_cost(rows, columns, mr / 2, nv, 8);
-    return area_cost(rows, columns, target->vector_registers >= 32 ? mr : mr / 2, nv, target->lanes);
-}
-
-/* Tiles that fit the registers with their columns and one broadcast: mr*nv + nv + 1 <= 32, and the same for mr/2 and 16. */
-static const struct {
-    int mr, nv;
-} TILES[] = {{12, 2}, {8, 3}, {14, 2}, {10, 2}, {8, 2}, {6, 4}, {14, 1}};
-
-static bool tile_fits(int mr, int nv, const TileTarget *target)
-{
-    const bool many = target->lanes != 0 && target->vector_registers >= 32;
-    return many ? mr * nv + nv + 1 <= 32 : mr / 2 * nv + nv + 1 <= 16 && mr * nv + nv + 1 <= 32;
+    int64_t best_cost = INT64_MAX;
+    for (int v = 1; v <= 4; v++) {
+        const int64_t many = tile_rows(v, 32), few = tile_rows(v, 16), lanes = target->lanes;
+        int64_t mr, cost;
+        if (lanes == 0) {
+            mr = tile_ceil(rows_of(s, tile_min(many, 2 * few)), 2) * 2;
+            cost = 2 * area_cost(s, mr, v, 16) + area_cost(s, mr / 2, v, 8);
+        } else if (target->vector_registers >= 32) {
+            mr = rows_of(s, many);
+            cost = area_cost(s, mr, v, lanes);
+        } else {
+            mr = 2 * rows_of(s, few);
+            cost = area_cost(s, mr / 2, v, lanes);
+        }
+        if (cost < best_cost) {
+            best_cost = cost;
+            best->mr = (int)mr;
+            best->nv = v;
+        }
+    }
 }
 
 GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
 {
-    GemmTiles best = {12, 2, 0, 0, 0, 0, 0};
-    int64_t best_cost = INT64_MAX;
-    for (size_t i = 0; i < sizeof TILES / sizeof *TILES; i++) {
-        const int64_t cost = target_cost(s->m, s->n, TILES[i].mr, TILES[i].nv, target);
-        if (tile_fits(TILES[i].mr, TILES[i].nv, target) && cost < best_cost) {
-            best.mr = TILES[i].mr;
-            best.nv = TILES[i].nv;
-            best_cost = cost;
-        }
-    }
-    const int64_t nr = PANEL * best.nv, l2 = (int64_t)target->l2;
-    best.kc = part_of(s->k, depth_limit(target), 1);
-    best.mc = part_of(s->m, l2 ? l2 / 2 / (best.kc * 4) : 240, best.mr);
-    best.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * best.mr);
-    best.nc = best.pack_b && l2 ? part_of(s->n, l2 / 2 / (best.kc * 4), nr) : ceil_div(s->n, nr) * nr;
-    best.pack_a = s->n > 2 * nr && (s->ak != 1 || s->am % 256 == 0) && s->m > 1;
-    return best;
+    GemmTiles t = {0};
+    tile_choose(&t, s, target);
+    const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10, l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+    t.kc = part_of(s->k, depth_limit(target), 1);
+    t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
+    t.nc = t.pack_b ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
+    if (t.kc * t.nc * 4 <= l2 / 2) /* B stays near: rows of A are read, and rows of C written, once and whole */
+        t.mc = tile_max(l1 / 2 / 4 / (t.kc + t.nc) / t.mr, 1) * t.mr;
+    else
+        t.mc = part_of(s->m, l2 / 2 / (t.kc * 4), t.mr);
+    t.mc = tile_min(t.mc, tile_ceil(s->m, t.mr) * t.mr);
+    t.pack_a = s->n > 2 * nr && (s->ak != 1 || s->am % 1024 == 0) && s->m > 1;
+    return t;
 }
 
 size_t gemm_scratch_bytes(const GemmShape *s, const GemmTiles *t)
 {
     const int64_t nr = PANEL * t->nv;
     const int64_t b = s->b_packed ? 0 : t->pack_b ? t->kc * t->nc : s->n % nr ? t->kc * nr : 0;
-    return (size_t)(4 * (b + (t->pack_a ? t->mc * (t->kc + 16) : 0)));
+    return (size_t)(4 * (b + (t->pack_a ? (t->mc + t->mr % 2 * t->mr) * (t->kc + 16) : 0)));
 }

@@ -14,10 +14,10 @@ typedef struct TileTarget {
 
 extern const TileTarget TILE_GENERIC;
 
-/* Strides as the holes of gemm.c; b_packed: B is constant and will be packed by pack_gemm_b with nr = 16*nv. */
+/* Strides as the holes of gemm.c; b_packed: B is constant and will be packed by pack_gemm_b with nr = 16*nv; open_m: m is the most it may be. */
 typedef struct GemmShape {
     int64_t batch, m, n, k, am, ak, bk, bn;
-    int b_packed;
+    int b_packed, open_m;
 } GemmShape;
 
 typedef struct GemmTiles {

@@ -3,25 +3,7 @@
  *
  * The cost model is in half-cycles, as in tiles.c: a step of a tile of r pixels by v vectors takes r*v half-cycles of multiply-adds, and its
  * sums are stored, loaded, finished and stored again. Shapes are tried, and the least sum over a map's tiles, edges included, is taken. */
-#include "tiles.h"
-#include <stdbool.h>
-
-enum { PANEL = 16 }; /* floats of a panel per vector of a tile: the widest vector */
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+#include "tiles_cost.h"
 
 static int64_t common_multiple(int64_t a, int64_t b)
 {
@@ -36,23 +18,10 @@ static int64_t extent(int64_t outputs, int64_t stride, int64_t kernel, int64_t d
     return (outputs - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-/* Half-cycles of a tile of r pixels by v vectors that sums over `depth` floats. */
-static int64_t tile_cost(int64_t r, int64_t v, int64_t depth)
-{
-    const int64_t step = max64(max64(r * v, r + v), 8);
-    return r * v == 0 ? 0 : depth * step + 6 * r * v + 40;
-}
-
-/* The most pixels by v vectors that `registers` hold with v vectors of weights and one broadcast. */
-static int64_t most_pixels(int64_t v, int64_t registers)
-{
-    return min64((registers - 1 - v) / v, 14);
-}
-
 /* Pixels of a tile for rows of ow: an even share of a row, or some whole short rows. */
 static int64_t pixels_of(int64_t ow, int64_t oh, int64_t most)
 {
-    return ow > most ? ceil_div(ow, ceil_div(ow, most)) : ow * min64(most / ow, oh);
+    return ow > most ? tile_ceil(ow, tile_ceil(ow, most)) : ow * tile_min(most / ow, oh);
 }
 
 static int64_t map_cost(const ConvShape *s, int64_t pixels, int64_t v, int64_t lanes)
@@ -60,7 +29,7 @@ static int64_t map_cost(const ConvShape *s, int64_t pixels, int64_t v, int64_t l
     const int64_t depth = s->ic * s->kernel[0] * s->kernel[1] * s->kernel[2], ow = s->out[2], oh = s->out[1];
     const int64_t tall = pixels > ow ? pixels / ow : 1, edge = tall > 1 ? oh % tall * ow : ow % pixels;
     const int64_t whole = tall > 1 ? oh / tall : oh * (ow / pixels), edges = tall > 1 ? edge > 0 : edge > 0 ? oh : 0;
-    const int64_t panels = s->oc / (v * lanes), rest = ceil_div(s->oc % (v * lanes), lanes);
+    const int64_t panels = s->oc / (v * lanes), rest = tile_ceil(s->oc % (v * lanes), lanes);
     return panels * (whole * tile_cost(pixels, v, depth) + edges * tile_cost(edge, v, depth)) + whole * tile_cost(pixels, rest, depth) +
            edges * tile_cost(edge, rest, depth);
 }
@@ -86,7 +55,7 @@ static void tile_choose(ConvTiles *best, const ConvShape *s, const TileTarget *t
 {
     int64_t best_cost = INT64_MAX;
     for (int v = 1; v <= 4; v++) {
-        const int64_t many = pixels_of(s->out[2], s->out[1], most_pixels(v, 32)), few = pixels_of(s->out[2], s->out[1], most_pixels(v, 16));
+        const int64_t many = pixels_of(s->out[2], s->out[1], tile_rows(v, 32)), few = pixels_of(s->out[2], s->out[1], tile_rows(v, 16));
         const int64_t cost = target->lanes == 0             ? 2 * map_cost(s, many, v, 16) + map_cost(s, few, v, 8)
                              : target->vector_registers >= 32 ? map_cost(s, many, v, target->lanes)
                                                               : map_cost(s, few, v, target->lanes);
@@ -113,28 +82,28 @@ ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
     if (rows_collide(s->stride[2] * t.pixel))
         t.pixel += PANEL;
     const int64_t panel = run * PANEL * t.nv * 4; /* bytes of a tap row's */
-    t.kb = max64(1, min64(tap_rows, l2 / 2 / panel));
-    t.kb = ceil_div(tap_rows, ceil_div(tap_rows, t.kb));
-    const int64_t unit = tall ? common_multiple(max64(t.mr / ow, 1), max64(t.mf / ow, 1)) : 1, room = max64(l2 / 2 - t.kb * panel, l2 / 4) / 4;
+    t.kb = tile_max(1, tile_min(tap_rows, l2 / 2 / panel));
+    t.kb = tile_ceil(tap_rows, tile_ceil(tap_rows, t.kb));
+    const int64_t unit = tall ? common_multiple(tile_max(t.mr / ow, 1), tile_max(t.mf / ow, 1)) : 1, room = tile_max(l2 / 2 - t.kb * panel, l2 / 4) / 4;
     t.rc = unit;
     while (t.rc < oh && image_floats(s, t.rc + unit, ow, t.pixel) <= room)
         t.rc += unit;
     if (t.rc < oh)
-        t.rc = ceil_div(ceil_div(oh, ceil_div(oh, t.rc)), unit) * unit;
+        t.rc = tile_ceil(tile_ceil(oh, tile_ceil(oh, t.rc)), unit) * unit;
     if (oh == 1 && !tall) {
-        const int64_t whole = max64(t.mr, t.mf), most = room / max64(1, s->kernel[0] * s->kernel[1] * s->stride[2] * t.pixel);
-        t.cc = ow <= max64(most, 4 * whole) && shape->parts <= 1 ? ow : max64(4 * whole, min64(most, ceil_div(ow, 4 * max64(shape->parts, 1))));
-        t.cc = min64(t.cc, ow);
+        const int64_t whole = tile_max(t.mr, t.mf), most = room / tile_max(1, s->kernel[0] * s->kernel[1] * s->stride[2] * t.pixel);
+        t.cc = ow <= tile_max(most, 4 * whole) && shape->parts <= 1 ? ow : tile_max(4 * whole, tile_min(most, tile_ceil(ow, 4 * tile_max(shape->parts, 1))));
+        t.cc = tile_min(t.cc, ow);
     }
-    const int64_t units = s->n * s->out[0] * ceil_div(oh, tall ? unit : 1) * ceil_div(ow, t.cc), panels = s->groups * ceil_div(s->oc, PANEL * t.nv);
-    t.part_panels = shape->parts > 1 && units < 8 * shape->parts && ceil_div(panels, shape->parts) * units * 16 < ceil_div(units, shape->parts) * panels * 17;
+    const int64_t units = s->n * s->out[0] * tile_ceil(oh, tall ? unit : 1) * tile_ceil(ow, t.cc), panels = s->groups * tile_ceil(s->oc, PANEL * t.nv);
+    t.part_panels = shape->parts > 1 && units < 8 * shape->parts && tile_ceil(panels, shape->parts) * units * 16 < tile_ceil(units, shape->parts) * panels * 17;
     return t;
 }
 
 size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *t)
 {
     const ConvShape *s = &shape->conv;
-    const int64_t most = max64(t->mr, t->mf), ow = s->out[2], rows = max64(t->rc, max64(1, most / ow)), columns = t->cc < ow ? max64(t->cc, most) : ow;
+    const int64_t most = tile_max(t->mr, t->mf), ow = s->out[2], rows = tile_max(t->rc, tile_max(1, most / ow)), columns = t->cc < ow ? tile_max(t->cc, most) : ow;
     const int64_t sums = t->kb < s->kernel[0] * s->kernel[1] ? rows * (columns + most) : most;
     return (size_t)(4 * (sums * PANEL * t->nv + (t->image ? image_floats(s, rows, columns, t->pixel) : 0)));
 }
@@ -152,11 +121,13 @@ ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
     const int64_t ow = s->out[2], sw = s->stride[2], l1 = target->l1 ? (int64_t)target->l1 : 32 << 10, c = s->groups;
-    ConvDwTiles t = {.rc = 1, .cb = ceil_div(c, PANEL) * PANEL};
-    const int64_t many = ceil_div(ow, ceil_div(ow, 14)), few = ceil_div(ow, ceil_div(ow, 8));
+    ConvDwTiles t = {.rc = 1, .cb = tile_ceil(c, PANEL) * PANEL};
+    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+    const bool far = 4 * c * (s->in[0] * s->in[1] * s->in[2] + s->oc * s->out[0] * s->out[1] * s->out[2]) > l2 * 3 / 4; /* few long lines of memory at a time */
+    const int64_t most = !far ? 14 : sw == 1 ? 8 : 6, many = tile_ceil(ow, tile_ceil(ow, most)), few = tile_ceil(ow, tile_ceil(ow, 8));
     t.image = shape->xc != 1 || c < PANEL;
     for (int i = 0; i < 2; i++) {
-        const int64_t block = i ? few : many, blocks = ceil_div(ow, block), last = ((blocks - 1) * block - 1) * sw - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
+        const int64_t block = i ? few : many, blocks = tile_ceil(ow, block), last = ((blocks - 1) * block - 1) * sw - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
         if (blocks > 2 && (block * sw < s->pad[2] || last >= s->in[2]))
             t.image = 1;
     }
@@ -164,11 +135,11 @@ ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target)
     t.bf = (int)few;
     if (t.image) {
         const int64_t row = s->stride[1] * s->kernel[0] * extent(ow, sw, s->kernel[2], s->dilation[2]) * c;
-        t.rc = max64(1, min64(s->out[1], l1 / 4 / max64(row, 1)));
-    } else {
+        t.rc = tile_max(1, tile_min(s->out[1], l1 / 4 / tile_max(row, 1)));
+    } else if (!far) {
         const int64_t rows = s->kernel[0] * ((s->kernel[1] - 1) * s->dilation[1] + 1) * s->in[2] * 4; /* bytes of a channel's rows that are read again */
-        const int64_t room = max64(l1 * 3 / 4 / rows / PANEL * PANEL, 4 * PANEL), blocks = ceil_div(t.cb, min64(room, t.cb));
-        t.cb = ceil_div(ceil_div(t.cb, blocks), PANEL) * PANEL;
+        const int64_t room = tile_max(l1 * 3 / 8 / rows / PANEL * PANEL, 2 * PANEL), blocks = tile_ceil(t.cb, tile_min(room, t.cb));
+        t.cb = tile_ceil(tile_ceil(t.cb, blocks), PANEL) * PANEL;
     }
     return t;
 }
@@ -176,19 +147,19 @@ ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target)
 size_t conv_dw_scratch_bytes(const ConvLayout *shape, const ConvDwTiles *t)
 {
     const ConvShape *s = &shape->conv;
-    const int64_t slack = (max64(t->br, t->bf) * PANEL + 1) * s->stride[2] * s->groups + 16;
+    const int64_t slack = (tile_max(t->br, t->bf) * PANEL + 1) * s->stride[2] * s->groups + 16;
     return (size_t)(4 * (16 * PANEL + (t->image ? image_floats(s, t->rc, s->out[2], s->groups) + slack : 0)));
 }
 
 /* Half-cycles of a convolution by F(t x t, 3x3). */
 static int64_t winograd_cost(const ConvShape *s, WinogradTiles *w, const TileTarget *target)
 {
-    const int64_t tiles = ceil_div(s->out[1], w->t) * ceil_div(s->out[2], w->t), points = (w->t + 2) * (w->t + 2), lanes = target->lanes ? target->lanes : 16;
+    const int64_t tiles = tile_ceil(s->out[1], w->t) * tile_ceil(s->out[2], w->t), points = (w->t + 2) * (w->t + 2), lanes = target->lanes ? target->lanes : 16;
     const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, wide = 16 / lanes;
     int64_t best = INT64_MAX;
     for (int v = 1; v <= 4; v++) {
-        const int64_t many = ceil_div(tiles, ceil_div(tiles, most_pixels(v, 32))), few = ceil_div(tiles, ceil_div(tiles, most_pixels(v, 16)));
-        const int64_t r = target->lanes == 0 || target->vector_registers >= 32 ? many : few, panels = ceil_div(s->oc, PANEL * v);
+        const int64_t many = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 32))), few = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 16)));
+        const int64_t r = target->lanes == 0 || target->vector_registers >= 32 ? many : few, panels = tile_ceil(s->oc, PANEL * v);
         const int64_t cost = panels * wide * points * (tiles / r * tile_cost(r, v, s->ic) + tile_cost(tiles % r, v, s->ic));
         if (cost < best) {
             best = cost;
@@ -198,10 +169,10 @@ static int64_t winograd_cost(const ConvShape *s, WinogradTiles *w, const TileTar
         }
     }
     w->vp = s->ic % 1024 == 0 ? s->ic + PANEL : s->ic;
-    const int64_t most = max64(w->mr, w->mf), room = l2 / 2 / 4 / points / (w->vp + PANEL * w->nv);
-    w->tb = max64(most, min64(ceil_div(tiles, most) * most, room / most * most));
-    const int64_t blocks = ceil_div(tiles, w->tb), weights = points * s->ic * s->oc * 4;
-    const int64_t transforms = tiles * points * wide * (ceil_div(s->ic, 16) * 7 + ceil_div(s->oc, 16) * 6), far = weights > l2 * 3 / 4 ? blocks * weights / 8 : 0;
+    const int64_t most = tile_max(w->mr, w->mf), room = l2 / 2 / 4 / points / (w->vp + PANEL * w->nv);
+    w->tb = tile_max(most, tile_min(tile_ceil(tiles, most) * most, room / most * most));
+    const int64_t blocks = tile_ceil(tiles, w->tb), weights = points * s->ic * s->oc * 4;
+    const int64_t transforms = tiles * points * wide * (tile_ceil(s->ic, 16) * 7 + tile_ceil(s->oc, 16) * 6), far = weights > l2 * 3 / 4 ? blocks * weights / 8 : 0;
     return best + transforms + far;
 }
 
@@ -210,8 +181,8 @@ static WinogradTiles winograd_by(const ConvLayout *shape, const TileTarget *targ
     const ConvShape *s = &shape->conv;
     WinogradTiles w = {.t = t};
     *cost = winograd_cost(s, &w, target);
-    const int64_t tiles = ceil_div(s->out[1], t) * ceil_div(s->out[2], t), teams = s->n * ceil_div(tiles, max64(w.mr, w.mf)), panels = ceil_div(s->oc, PANEL * w.nv);
-    w.part_panels = shape->parts > 1 && teams < 4 * shape->parts && ceil_div(panels, shape->parts) * teams < ceil_div(teams, shape->parts) * panels;
+    const int64_t tiles = tile_ceil(s->out[1], t) * tile_ceil(s->out[2], t), teams = s->n * tile_ceil(tiles, tile_max(w.mr, w.mf)), panels = tile_ceil(s->oc, PANEL * w.nv);
+    w.part_panels = shape->parts > 1 && teams < 4 * shape->parts && tile_ceil(panels, shape->parts) * teams < tile_ceil(teams, shape->parts) * panels;
     return w;
 }
 
@@ -231,12 +202,12 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
     WinogradTiles best = two_cost < four_cost ? two : four;
     best.preferred = s->groups == 1 && s->kernel[0] == 1 && s->kernel[1] == 3 && s->kernel[2] == 3 && s->stride[1] == 1 && s->stride[2] == 1 &&
                      s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 && s->ic >= 16 && s->oc >= 16 && shape->xc == 1 &&
-                     min64(two_cost, four_cost) * 10 < direct * 9;
+                     tile_min(two_cost, four_cost) * 10 < direct * 9;
     return best;
 }
 
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *w)
 {
-    const int64_t points = (w->t + 2) * (w->t + 2), most = max64(w->mr, w->mf), tiles = max64(w->tb, most);
-    return (size_t)(4 * (ceil_div(shape->conv.ic, 16) * 16 + points * 16 + w->t * w->t * PANEL * w->nv + points * (tiles * (PANEL * w->nv + w->vp) + 32)));
+    const int64_t points = (w->t + 2) * (w->t + 2), most = tile_max(w->mr, w->mf), tiles = tile_max(w->tb, most);
+    return (size_t)(4 * (tile_ceil(shape->conv.ic, 16) * 16 + points * 16 + w->t * w->t * PANEL * w->nv + points * (tiles * (PANEL * w->nv + w->vp) + 32)));
 }

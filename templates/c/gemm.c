@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Contraction: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), fp32. Sizes and strides are constants or expressions.
  *
- * The idea: register tiles of MR rows by NV vectors (half the rows on machines of 16 vector registers), whose columns of B lie
+ * The idea: register tiles of MR rows by NV vectors (half the rows, up, on machines of 16 vector registers), whose columns of B lie
  * in panels of NR = NV*16 floats, a multiple of every vector width, so that one packing serves AVX-512, AVX2, SSE and NEON.
  * A panel of KC x NR stays in L1 while the tiles of MC rows pass over it. Element (b, m, k) of A is A[b*AB + m*AM + k*AK].
  *
@@ -15,9 +15,9 @@
  *   BB BK BN          strides of B in floats (BB 0: broadcast); BN 1 is row-major, BK 1 is transposed, any value is right
  *   PACK_B            with B_PACKED 0: 1 copies blocks KC x NC of B into panels first (needed if BN != 1, and pays from
  *                     M >= 4*MR on), 0 reads B where it lies (BN must be 1)
- *   PACK_A            1 copies blocks MC x KC of A first: for AK != 1, and for AM a multiple of 256, where rows share cache sets
+ *   PACK_A            1 copies blocks MC x KC of A first: for AK != 1, and for AM a multiple of 1024, where rows share cache sets
  *   CB CM             strides of C in floats: C[b*CB + m*CM + n]
- *   MR NV             tile: MR even, <= 16; NV <= 4
+ *   MR NV             tile: MR <= 16; NV <= 4
  *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed its size
  *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), of the tiles
  *                     of MR rows (1), or of the panels of NR columns (2); every element is the same as with PARTS 0
@@ -27,7 +27,7 @@
  *   FINISH_PARAMS     what EPILOGUE and CM need of it; FINISH_ARGS the same as arguments
  *   EPILOGUE(acc, b, m, n)  the value stored, an expression
  *
- * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * MC * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B,
+ * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * (MC, and MR if that is odd) * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B,
  * KC * NR if B is neither packed nor PACK_B and N is no multiple of NR, else 0 (gemm_scratch_bytes in tiles.c).
  * When K > KC, C holds partial sums in between; so nothing that EPILOGUE reads may share memory with C.
  */
@@ -74,7 +74,7 @@ BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_
     (void)b, (void)m, (void)n;
     if (columns < WIDTH) {
         for (ptrdiff_t i = 0; i < count; i++)
-            for (ptrdiff_t j = 0; j < columns; j++)
+            for (ptrdiff_t j = 0; j < (N_FIXED ? N_FIXED % WIDTH : columns); j++)
                 c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], b, (m + i), (n + j));
         return;
     }
@@ -92,7 +92,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, BLOCK = (MC + ROWS - 1) / ROWS * ROWS };
     enum { COLUMNS_EDGE = N_FIXED % WIDTH, VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
 #if M_FIXED
     enum { ROWS_EDGE = M_FIXED % ROWS };
@@ -131,11 +131,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                     n1 - n < PANEL ? n1 - n : PANEL);
 #endif
 #if PARTS
-                for (ptrdiff_t m0 = m_from; m0 < m_end; m0 += MC) {
-                    const ptrdiff_t m1 = m0 + MC < m_end ? m0 + MC : m_end;
+                for (ptrdiff_t m0 = m_from; m0 < m_end; m0 += BLOCK) {
+                    const ptrdiff_t m1 = m0 + BLOCK < m_end ? m0 + BLOCK : m_end;
 #else
-                for (ptrdiff_t m0 = 0; m0 < M; m0 += MC) {
-                    const ptrdiff_t m1 = m0 + MC < M ? m0 + MC : M;
+                for (ptrdiff_t m0 = 0; m0 < M; m0 += BLOCK) {
+                    const ptrdiff_t m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
 #endif
                     const float *row0 = A + b * AB + m0 * AM + k0 * AK;
 #if PACK_A
@@ -169,14 +169,14 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if M_FIXED
                             burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
                                          row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,
-                                         column + (B_PACKED ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                                         column + (B_PACKED && (m - m0) / ROWS < NV ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
 #else
                             const float *const a_tile = row0 + (m - m0) * row_step;
                             const int vectors = column_edge ? VECTORS_EDGE : NV;
                             const ptrdiff_t cm = to_c ? CM : WIDTH, fours = row_edge ? count / 4 * 4 : 0;
                             if (!row_edge)
                                 burn_tile_at(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm, !first,
-                                             column + (B_PACKED ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                                             column + (B_PACKED && (m - m0) / ROWS < NV ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
                             for (ptrdiff_t i = 0; i < fours; i += 4)
                                 burn_tile_at(4, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk, out + i * cm, cm,
                                              !first, column);

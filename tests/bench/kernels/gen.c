@@ -57,7 +57,7 @@ static void include_shared(const char *kernel, const char *file, int kind, int p
 
 static void gemm(const char *name, int64_t batch, int64_t m, int64_t n, int64_t k, int a_t, int b_kind, int kind)
 {
-    const GemmShape s = {batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0};
+    const GemmShape s = {batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0, 0};
     const GemmTiles t = gemm_tiles(&s, &target);
     const int64_t nr = t.nv * 16;
     define("BATCH", batch), define("M", m), define("N", n), define("K", k), define("M_FIXED", m), define("N_FIXED", n);

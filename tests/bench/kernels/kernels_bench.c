@@ -299,11 +299,11 @@ int main(int argc, char **argv)
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind)                                                             \
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name,                                                                                     \
-                  (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0}, \
+                  (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0, 0}, \
                   b_kind, kind, timing);
 #define GEMV(name, timed, batch, n, k, layout, kind)                                                                     \
     if (WANTED(name, timed))                                                                                             \
-        gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0}, layout, \
+        gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0, 0}, layout, \
                   kind, timing);
 #define CONV_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     if (WANTED(name, timed))                                                                                             \
