@@ -216,6 +216,15 @@ def attention_decode():
     return attention_of(1, 45, 6, 2, 20, lambda i, j: j != 3)
 
 
+def tied_words():
+    """A table that is looked up and multiplied with; large enough to be stored once."""
+    words, d, at = 520, 512, 519
+    table = numbers(78, words, d)
+    y = [[sum(a * b for a, b in zip(table[at], row)) + 1.0 for row in table]]
+    return Model([node("Gather", ["table", "id"], ["x"]), node("Gemm", ["x", "table", "one"], ["y"], transB=1)], [("id", INT64, [1])],
+                 [("y", FLOAT, [1, words])], [([[at]], [y])], [tensor("table", FLOAT, table), tensor("one", FLOAT, 1.0)])
+
+
 # ---------------------------------------------------------------- views
 def response_norm():
     """LRN with the channels first and, between transposes, last, where the window's ends have loops of their own."""
@@ -786,7 +795,7 @@ def image_decoder():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       attention_blocks, attention_decode, response_norm, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       attention_blocks, attention_decode, tied_words, response_norm, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
