@@ -327,7 +327,11 @@ static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit 
 
 enum { NV = 2, PANEL = 16 * NV };
 
-static bool can_be_direct(const Attention *s) { return s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1; }
+// The result of a query lies on the stack meanwhile.
+static bool can_be_direct(const Attention *s) {
+    enum { MOST = 1024 };
+    return s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1 && s->d <= MOST;
+}
 
 static AttentionTiles attention_tiles(const Graph *g, const Attention *s) {
     enum { BLOCK = 512, FEW = 6 };                      // a tile of scores of a block lies in L1; from FEW queries on packing pays

@@ -11,7 +11,7 @@
  *   M N DK DV         queries, keys, length of a query and of a value; DK and DV constants, all >= 1
  *   M_FIXED           M where it is a constant, else 0: the last rows go in tiles of 4 and of 1
  *   Q0 Q1 Q2 QM QK    strides in floats of Q along b, m, k; K0 K1 K2 KN KK, V0 V1 V2 VN VK, O0 O1 O2 OM OD likewise
- *   DIRECT            1: one query at a time; QK, KK and VK must be 1
+ *   DIRECT            1: one query at a time; QK, KK and VK must be 1, DV small enough for the stack
  *   MR NV             tile of rows and vectors as in gemm.c
  *   KB                keys in a block, a multiple of PANEL; may exceed N
  *   EMPTY             a row whose scores are all -inf: 0: NaN, as its division by 0 gives; 1: the sum over n of 0 * V; 2: the same, and rows with
