@@ -18,6 +18,8 @@
  *   BB BK BN CB CM    strides of B in bytes, of C in elements
  *   MR NV             tile: MR <= 16 rows, at most W_FIXED unless that is 0; NV <= 4. Machines of 16 registers take half the rows
  *   YC MC             block of A that the columns pass over: YC lines of MC rows; MC is a multiple of MR and at least W if H > 1
+ *   PARTS             PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the lines; where those are few, of tiles of
+ *                     rows, and where those are, of panels of columns
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *
@@ -56,17 +58,29 @@
 #define NV 2
 #define YC 1
 #define MC 256
+#define PARTS 0
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict B, CT *restrict C EPILOGUE_PARAMS,
+#if PARTS
+                               unsigned char *scratch, ptrdiff_t part)
+#else
                                unsigned char *scratch)
+#endif
 {
     enum { PANEL = NV * 16, LANES = BURN_DOT_LANES, WIDTH = NV * LANES };
     enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, GROUP = PANEL * 4, DEPTH = RUNS_Y * RUNS_X * ((RUN + 3) / 4) };
     (void)scratch;
+#if PARTS
+    const int by_line = H >= PARTS, by_row = !by_line && W >= PARTS * ROWS, by_column = !by_line && !by_row;
+    const ptrdiff_t size = by_line ? H : by_row ? W : N, unit = by_line ? 1 : by_row ? ROWS : PANEL, units = (size + unit - 1) / unit;
+    const ptrdiff_t from_unit = units * part / PARTS * unit, to_unit = units * (part + 1) / PARTS * unit, share_end = to_unit < size ? to_unit : size;
+    const ptrdiff_t y_from = by_line ? from_unit : 0, x_from = by_row ? from_unit : 0, n_from = by_column ? from_unit : 0;
+    const ptrdiff_t y_end = by_line ? share_end : H, x_end = by_row ? share_end : W, n_end = by_column ? share_end : N;
+#endif
     for (ptrdiff_t b = 0; b < BATCH; b++)
         for (ptrdiff_t g = 0; g < G; g++) {
 #if B_PACKED
@@ -75,9 +89,15 @@ BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict
             int8_t *const matrix = (int8_t *)scratch;
             burn_dot_pack(matrix, PANEL, B + b * BB, BK, BN, RUN, N);
 #endif
+#if PARTS
+            for (ptrdiff_t y0 = y_from; y0 < y_end; y0 += YC)
+                for (ptrdiff_t x0 = x_from; x0 < x_end; x0 += MC) {
+                    const ptrdiff_t y1 = y0 + YC < y_end ? y0 + YC : y_end, x1 = x0 + MC < x_end ? x0 + MC : x_end;
+#else
             for (ptrdiff_t y0 = 0; y0 < H; y0 += YC)
                 for (ptrdiff_t x0 = 0; x0 < W; x0 += MC) {
                     const ptrdiff_t y1 = y0 + YC < H ? y0 + YC : H, x1 = x0 + MC < W ? x0 + MC : W;
+#endif
 #if PACK_A
                     uint8_t *const rows = scratch + (B_PACKED ? 0 : (N + PANEL - 1) / PANEL * DEPTH * GROUP);
                     const ptrdiff_t pitch = (RUN + 3) / 4 * 4, first = x0 + ROWS <= x1 || x1 < ROWS ? x0 : x1 - ROWS;
@@ -89,7 +109,11 @@ BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict
                     const ptrdiff_t pitch = AX;
                     const uint8_t *const from = A + b * AB + g * AG;
 #endif
+#if PARTS
+                    for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += WIDTH)
+#else
                     for (ptrdiff_t n0 = 0; n0 < N; n0 += WIDTH)
+#endif
                         for (ptrdiff_t y = y0; y < y1; y++)
                             for (ptrdiff_t x = x0; x < x1; x += ROWS) {
                                 const int8_t *const column = matrix + n0 / PANEL * (DEPTH * GROUP) + n0 % PANEL * 4;
