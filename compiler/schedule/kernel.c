@@ -50,14 +50,22 @@ static void set_operands(Arena *a, Kernel *k, Value *x, Value *y) {
     kernel_read(a, k, y);
 }
 
-static void walk(Walk *w, Expr *e, double times) {
+// How often it is computed: once for each point of the axes that it depends on, a reduction once for each term.
+static double times_of(const Kernel *k, const Expr *e) {
+    double times = 1;
+    for (int i = 0; i < k->axes.n; i++) if (e->axes_used >> i & 1) times *= (double)k->axes.at[i].extent;
+    for (int i = 0; e->op == E_Reduce && i < e->n_axes; i++) times *= (double)k->axes.at[e->axes[i]].extent;
+    return times;
+}
+
+// counted: its operations are among the kernel's
+static void walk(Walk *w, Expr *e, bool counted) {
     if (!e || w->seen[e->id]) return;
     w->seen[e->id] = true;
     if (e->op == E_Load) add_load(w->arena, w->kernel, e->value);
     if (e->op == E_Size) kernel_sizes(w->arena, w->kernel, w->graph, e->extent);
-    if (e->op == E_Reduce) for (int i = 0; i < e->n_axes; i++) times *= (double)w->kernel->axes.at[e->axes[i]].extent;
-    if (e->op > E_Select && e->dtype != DT_INDEX) w->flops += times;
-    for (int i = 0; i < 3; i++) walk(w, e->a[i], times);
+    if (counted && e->op > E_Select && e->dtype != DT_INDEX) w->flops += times_of(w->kernel, e);
+    for (int i = 0; i < 3; i++) walk(w, e->a[i], counted);
 }
 
 static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
@@ -66,14 +74,12 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
 }
 
 void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
-    double points = 1;
-    for (int i = 0; i < k->n_parallel; i++) points *= (double)k->axes.at[i].extent;
     for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->graph, k->axes.at[i].size);
     Walk w = { .arena = a, .kernel = k, .graph = f->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
-        walk(&w, k->stores.at[i].expr, points);
-        walk(&w, k->stores.at[i].index, 0);
-        walk(&w, k->stores.at[i].guard, 0);
+        walk(&w, k->stores.at[i].expr, true);
+        walk(&w, k->stores.at[i].index, false);
+        walk(&w, k->stores.at[i].guard, false);
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
         add_traffic(f->graph, k, k->stores.at[i].value);
     }
@@ -182,6 +188,48 @@ static void collapse(Arena *a, Graph *g, Kernel *k) {
     collapse_reductions(a, g, k);
 }
 
+// ---------------------------------------------------------------- shuffles
+// The divisor m of the axis in e: of axis % m or axis / m; 0: e has none. whole: the axis occurs in a load's index without it.
+typedef struct Digits { const Kernel *kernel; int axis; int64_t m; bool whole, *seen; } Digits;
+
+static void find_digits(Digits *d, const Expr *e) {
+    int64_t coef[64], c0;
+    if (!e || d->seen[e->id]) return;
+    d->seen[e->id] = true;
+    if (e->op == E_Load && e->a[0]->axes_used >> d->axis & 1) d->whole = d->whole || e->a[1] || expr_affine(e->a[0], d->kernel->axes.n, coef, &c0);
+    bool digit = e->dtype == DT_INDEX && (e->op == E_Mod || e->op == E_Div) && e->a[0]->op == E_Axis && e->a[0]->c.i == d->axis && e->a[1]->op == E_Const;
+    if (digit && d->m && d->m != e->a[1]->c.i) d->whole = true;
+    if (digit) d->m = e->a[1]->c.i;
+    for (int i = 0; i < 3; i++) find_digits(d, e->a[i]);
+}
+
+typedef struct Split { ExprPool *pool; const Graph *graph; int axis, inner; int64_t m, extent; } Split;
+static Expr *split_axis(void *ctx, Expr *e) {
+    const Split *s = ctx;
+    if (e->op != E_Axis || e->c.i != s->axis) return NULL;
+    Expr *high = expr_axis(s->pool, s->axis, s->extent / s->m), *low = expr_axis(s->pool, s->inner, s->m);
+    return expr_binary(s->pool, E_Add, expr_binary(s->pool, E_Mul, high, expr_index(s->pool, s->m)), low);
+}
+
+// A shuffle, y[i] = x[i % m * n + i / m], becomes two loops, y[i m + j] = x[j n + i]: no division, and short inner ones become vector code.
+static void split_shuffle(Arena *a, Graph *g, Kernel *k) {
+    int last = k->n_parallel - 1;
+    while (last >= 0 && k->axes.at[last].size == 1) last--;
+    if (last < 0 || k->n_parallel != k->axes.n || k->axes.n >= 60 || k->stores.n != 1 || k->stores.at[0].guard || !dim_is_const(k->axes.at[last].size)) return;
+    Store *s = &k->stores.at[0];
+    Digits d = { .kernel = k, .axis = last, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    find_digits(&d, s->expr);
+    int64_t extent = k->axes.at[last].extent;
+    if (d.whole || d.m < 2 || d.m >= extent || extent % d.m) return;
+    Split split = { k->exprs, g, last, k->axes.n, d.m, extent };
+    s->index = expr_map_leaves(k->exprs, s->index, split_axis, &split);
+    s->expr = expr_map_leaves(k->exprs, s->expr, split_axis, &split);
+    k->axes.at[last].extent = k->axes.at[last].size = extent / d.m;
+    VEC_PUSH(a, k->axes, (Axis){ .extent = d.m, .size = d.m });
+    k->n_parallel++;
+    collapse(a, g, k);
+}
+
 // ---------------------------------------------------------------- loop kernels
 // A reduction is computed once per point of the axes it depends on only when those are the outermost ones; any other axis above the
 // innermost of them would repeat it.
@@ -223,6 +271,7 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
     Value *to = into ? into : f->root;
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = lower_flat(&l, &to->type, dst), .expr = e });
     collapse(a, f->graph, k);
+    split_shuffle(a, f->graph, k);
     kernel_finish(a, k, f);
     if (into) VEC_PUSH(a, k->nodes, into->def);
     return k;

@@ -239,6 +239,18 @@ def response_norm():
     return Model(nodes, [("x", FLOAT, [2, 37, 3]), ("u", FLOAT, [2, 3, 37])], [("y", FLOAT, [2, 37, 3]), ("v", FLOAT, [2, 3, 37])], [([first, last], outs)])
 
 
+def channel_shuffle():
+    """Four groups of nine channels change places with the channels, and back: loops over both, without divisions."""
+    x = numbers(47, 2, 3, 36)
+    sizes = {"a": [2, 3, 4, 9], "b": [2, 3, 36], "c": [2, 3, 9, 4]}
+    nodes = [node("Reshape", ["x", "a"], ["x4"]), node("Transpose", ["x4"], ["x9"], perm=[0, 1, 3, 2]), node("Reshape", ["x9", "b"], ["s"]),
+             node("Relu", ["s"], ["y"]),
+             node("Reshape", ["x", "c"], ["z9"]), node("Transpose", ["z9"], ["z4"], perm=[0, 1, 3, 2]), node("Reshape", ["z4", "b"], ["z"])]
+    outs = [build((2, 3, 36), lambda n, i, c: relu(x[n][i][c % 4 * 9 + c // 4])), build((2, 3, 36), lambda n, i, c: x[n][i][c % 9 * 4 + c // 9])]
+    return Model(nodes, [("x", FLOAT, [2, 3, 36])], [("y", FLOAT, [2, 3, 36]), ("z", FLOAT, [2, 3, 36])], [([x], outs)],
+                 [tensor(n, INT64, v) for n, v in sizes.items()])
+
+
 def view_chain():
     """Channel shuffle, then a flatten: no element changes, only its place."""
     x = numbers(81, 2, 6, 3, 4)
@@ -795,7 +807,7 @@ def image_decoder():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       attention_blocks, attention_decode, tied_words, response_norm, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       attention_blocks, attention_decode, tied_words, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
