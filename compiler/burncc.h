@@ -42,6 +42,7 @@ Arena *arena_new(void);
 void arena_free(Arena *a);
 void *arena_alloc(Arena *a, size_t bytes);              // zeroed, 64-byte aligned when >= 64 bytes else 16; out of memory: status 5
 void *arena_copy(Arena *a, const void *p, size_t bytes);
+bool arena_release(Arena *a, const void *block);        // frees a block now; false: too small to have memory of its own, or not this arena's
 char *arena_strdup(Arena *a, const char *s);
 char *arena_strndup(Arena *a, const char *s, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -256,6 +257,7 @@ struct Graph {
     void *dims;                                         // ir/dim.c's table (shared with bodies)
     int64_t opset;                                      // of the source model, for inspect
     int64_t ir_version;
+    VEC(Tensor *) large; bool shared;                   // of the outermost graph: constants that graph_release may free, unless a clone has them too
     VEC(Bundle) bundles;                                // of the outermost graph: those of its model's ends that are no plain tensor
 };
 
@@ -265,6 +267,7 @@ Graph *graph_root(const Graph *g);                      // the outermost graph
 Value *graph_input(Graph *g, const char *name, Type t);
 void graph_output(Graph *g, Value *v, const char *name);
 Value *graph_const(Graph *g, Tensor *t, const char *name);
+void graph_release(Graph *g);                           // frees large constants that no node has any more
 Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);   // appends at the cursor; outputs without type: call node_infer when attributes are set
 Value *node_add_output(Node *n, int at);                // a result more, at that place
 bool node_infer(Node *n);                               // runs the shape rule; false with a diagnostic at n->loc

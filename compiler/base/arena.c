@@ -3,6 +3,7 @@
 //
 // In: sizes. Out: zeroed blocks, 64-byte aligned when they are large enough for it to matter (tensors), else 16-byte.
 // The idea: a list of chunks, each filled from its start; a block larger than a chunk gets a chunk of its own.
+// A large one may go before the others do.
 // Running out of memory ends the process with status 5: no caller has to check.
 #include "burncc.h"
 
@@ -86,6 +87,18 @@ void *arena_alloc(Arena *a, size_t bytes) {
     }
     c->used = at + (bytes ? bytes : 1);         // even empty blocks have an address of their own
     return (char *)c + at;
+}
+
+bool arena_release(Arena *a, const void *block) {
+    for (Chunk **at = &a->chunks, *c; (c = *at); at = &c->next) {
+        if ((const char *)c + HEADER_BYTES != block || c->size - HEADER_BYTES < LARGE_BYTES || c->used != c->size) continue;
+        void *raw;
+        *at = c->next;
+        memcpy(&raw, (char *)c - sizeof raw, sizeof raw);
+        free(raw);
+        return true;
+    }
+    return false;
 }
 
 void *arena_copy(Arena *a, const void *p, size_t bytes) {

@@ -14,6 +14,7 @@
 #define FOLD_MAX_BYTES ((int64_t)1 << 30)       // value_const computes nothing larger
 #define FOLD_FREE_BYTES ((int64_t)64 << 20)     // larger results may not be much larger than their operands
 #define FOLD_GROWTH 4
+#define LARGE_CONSTANT ((int64_t)64 << 10)      // bytes; smaller blocks of an arena are freed with it only
 #define FOLD_MAX_WORK ((int64_t)1 << 32)        // multiply-adds of one node
 
 Graph *graph_root(const Graph *g) {
@@ -75,6 +76,10 @@ Value *graph_const(Graph *g, Tensor *t, const char *name) {
     Value *v = value_new(g, name);
     v->type = t->type;
     v->data = t;
+    if (type_is_static(&t->type) && type_bytes(&t->type) >= LARGE_CONSTANT) {
+        Graph *root = graph_root(g);
+        VEC_PUSH(root->arena, root->large, t);
+    }
     return v;
 }
 
@@ -302,6 +307,7 @@ Graph *graph_clone(Graph *g, const char *name) {
         to = graph_new(g->arena, name ? name : g->name, g->file);
         to->base_dir = g->base_dir;
         to->exprs = g->exprs;
+        to->shared = g->shared = true;
         to->loc = g->loc;
         to->opset = g->opset;
         to->bound = g->bound;

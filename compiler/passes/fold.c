@@ -10,6 +10,7 @@
 #include "passes/passes.h"
 
 #define SMALL_BYTES ((int64_t)64 << 10)         // always folded
+#define RELEASE_BYTES ((int64_t)16 << 20)       // folded since constants were released
 #define GROWTH 2                                // larger results: at most this many times their operands
 
 // Does the body use a parameter that training changes?
@@ -42,21 +43,41 @@ static bool worth_folding(const Node *n) {
     return out <= SMALL_BYTES || out / GROWTH <= in;
 }
 
-static void fold_graph(Rewrite *r, Graph *g) {
+static void rewrite_all(const Rewrite *r, Graph *g) {
+    for (Node *n = g->first; n; n = n->next) {
+        rewrite_operands(r, n);
+        for (int i = 0; i < n->n_bodies; i++) rewrite_all(r, n->bodies[i]);
+    }
+    rewrite_outputs(r, g);
+}
+
+// The operands of what has been folded go before there is a second copy of all weights.
+static void release(const Rewrite *r, Graph *root, int64_t *since) {
+    rewrite_all(r, root);
+    graph_release(root);
+    *since = 0;
+}
+
+static void fold_graph(Rewrite *r, Graph *g, int64_t *since) {
     for (Node *n = g->first, *next; n; n = next) {
         next = n->next;
         rewrite_operands(r, n);
-        for (int i = 0; i < n->n_bodies; i++) fold_graph(r, n->bodies[i]);
+        for (int i = 0; i < n->n_bodies; i++) fold_graph(r, n->bodies[i], since);
         if (n->n_out == 0 || !worth_folding(n) || !value_const(n->out[0])) continue;
-        for (int i = 0; i < n->n_out; i++) rewrite_set(r, n->out[i], graph_const(g, value_const(n->out[i]), n->out[i]->name));
+        for (int i = 0; i < n->n_out; i++) {
+            rewrite_set(r, n->out[i], graph_const(g, value_const(n->out[i]), n->out[i]->name));
+            *since += type_bytes(&n->out[i]->type);
+        }
         graph_remove(g, n);
+        if (*since > RELEASE_BYTES) release(r, graph_root(g), since);
     }
     rewrite_outputs(r, g);
 }
 
 bool pass_fold(Graph *g) {
     Rewrite r = { .scratch = arena_new() };
-    fold_graph(&r, g);
+    int64_t folded = 0;
+    fold_graph(&r, g, &folded);
     arena_free(r.scratch);
     return r.changed;
 }

@@ -63,6 +63,7 @@ bool passes_run(Graph *g, const Options *o) {
         g->cursor = NULL;
         order[i].row.run(g);
         if (!pass_done(g, o, order[i].row.name, errors, start)) return false;
+        graph_release(g);
     }
     g->cursor = NULL;
     g->loc = loc;

@@ -14,6 +14,43 @@
 
 #include "burncc.h"
 
+static void test_release(void **state) {
+    (void)state;
+    Arena *a = arena_new(), *other = arena_new();
+    char *small = arena_alloc(a, 1000), *x = arena_alloc(a, 1 << 16), *y = arena_alloc(a, 1 << 20), *z = arena_alloc(a, 1 << 17);
+    assert_false(arena_release(a, small));
+    assert_false(arena_release(other, y));
+    assert_false(arena_release(a, y + 64));
+    assert_true(arena_release(a, y));
+    assert_true(arena_release(a, x));
+    memset(z, 1, 1 << 17);
+    memset(small, 1, 1000);
+    arena_free(a);
+    arena_free(other);
+}
+
+// A constant goes when no node and no output has it, nor bytes of it.
+static void test_release_constants(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Graph *g = graph_new(a, "g", NULL);
+    Type t = type_make(DT_F32, 1, (Dim[]){ 1 << 20 });
+    Value *whole = graph_const(g, tensor_new(a, t), NULL), *gone = graph_const(g, tensor_new(a, t), NULL), *used = graph_const(g, tensor_new(a, t), NULL);
+    Tensor *piece = NEW(a, Tensor);
+    *piece = (Tensor){ type_make(DT_F32, 1, (Dim[]){ 4 }), (float *)whole->data->data + 100 };
+    graph_output(g, b_unary(g, OP_Neg, used), "y");
+    graph_output(g, graph_const(g, piece, NULL), "z");
+    assert_int_equal(g->large.n, 3);
+    graph_release(g);
+    assert_int_equal(g->large.n, 2);
+    for (int i = 0; i < 2; i++) assert_ptr_not_equal(g->large.at[i], gone->data);
+    assert_true(graph_clone(g, "h") != NULL);
+    g->outputs.n = 0;
+    graph_release(g);
+    assert_int_equal(g->large.n, 2);
+    arena_free(a);
+}
+
 static void test_arena(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -130,7 +167,7 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena), cmocka_unit_test(test_text_and_map), cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_arena), cmocka_unit_test(test_release), cmocka_unit_test(test_release_constants), cmocka_unit_test(test_text_and_map), cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
