@@ -159,7 +159,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     TileTarget target = template_target(o);
     GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m) };
     GemmTiles t = gemm_tiles(&shape, &target);
-    size_t nr = 16 * (size_t)(few ? gemv_nv(s->n) : t.nv);
+    size_t nr = 16 * (size_t)(few ? 1 : t.nv);
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
     k->template_file = few ? "c/gemv_low.c" : "c/gemm_low.c";
     template_hole_dim(a, g, k, "M", s->m); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);

@@ -26,7 +26,7 @@
 #define BLOCK 768
 #define ZEROS 0
 #define ZERO 8
-#define NV 4
+#define NV 1
 #define PARTS 0
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
@@ -40,8 +40,10 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK, SUMS = M == 1 ? 2 : 1 };
-    enum { AHEAD = 2048 }; /* words to bring near before they are read: 8 KiB measured best where B comes from DRAM */
+    /* So many panels go side by side, each a stream of memory of its own, as sums fit the registers. With one row there are two sums of each. */
+    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, VECTORS = PANEL / LANES, SUMS = M == 1 ? 2 : 1, MOST = BURN_MANY_REGISTERS && BITS == 16 ? 16 : 8 };
+    enum { STREAMS = MOST / (M * VECTORS * SUMS) < 1 ? 1 : MOST / (M * VECTORS * SUMS), TOGETHER = N < STREAMS * PANEL ? 1 : STREAMS };
+    enum { PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
     enum { HEAD = BITS == 16 ? 0 : PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
 #if PARTS
     const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL, to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
@@ -60,88 +62,106 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
             of_row[m * BLOCKS + i] = sum;
         }
 #endif
-    for (ptrdiff_t n0 = from; n0 < end; n0 += WIDTH) {
-        const uint32_t *const panel = B + n0 / PANEL * (BLOCKS * WORDS) + n0 % PANEL;
-        const ptrdiff_t columns = N - n0 < WIDTH ? N - n0 : WIDTH;
-        burn_vf acc[M][NV];
-        float tile[WIDTH];
+    for (ptrdiff_t n0 = from; n0 < end; n0 += TOGETHER * PANEL) {
+        const ptrdiff_t columns = end - n0 < TOGETHER * PANEL ? end - n0 : TOGETHER * PANEL;
+        const uint32_t *panel[TOGETHER];
+        burn_vf acc[TOGETHER][M][VECTORS];
+        float tile[PANEL];
         BURN_UNROLL
-        for (int m = 0; m < M; m++) {
-            BURN_UNROLL
-            for (int v = 0; v < NV; v++)
-                burn_vf_zero(&acc[m][v]);
-        }
-        for (ptrdiff_t i = 0; i < BLOCKS; i++) {
-            const uint32_t *w = panel + i * WORDS + HEAD;
-            const float *const a = A + i * BLOCK;
-            const ptrdiff_t depth = K - i * BLOCK < BLOCK ? K - i * BLOCK : BLOCK;
-            burn_low_words word[NV];
-            burn_vf sum[M][SUMS][NV], one;
+        for (int t = 0; t < TOGETHER; t++) { /* panels past the end repeat the last one */
+            panel[t] = B + (n0 + (t * PANEL < columns ? t * PANEL : columns - 1)) / PANEL * (BLOCKS * WORDS);
             BURN_UNROLL
             for (int m = 0; m < M; m++) {
                 BURN_UNROLL
-                for (int s = 0; s < SUMS; s++) {
+                for (int v = 0; v < VECTORS; v++)
+                    burn_vf_zero(&acc[t][m][v]);
+            }
+        }
+        for (ptrdiff_t i = 0; i < BLOCKS; i++) {
+            const float *const a = A + i * BLOCK;
+            const ptrdiff_t depth = K - i * BLOCK < BLOCK ? K - i * BLOCK : BLOCK;
+            burn_low_words word[VECTORS];
+            burn_vf sum[TOGETHER][M][SUMS][VECTORS], one;
+            BURN_UNROLL
+            for (int t = 0; t < TOGETHER; t++) {
+                BURN_UNROLL
+                for (int m = 0; m < M; m++) {
                     BURN_UNROLL
-                    for (int v = 0; v < NV; v++)
-                        burn_vf_zero(&sum[m][s][v]);
+                    for (int s = 0; s < SUMS; s++) {
+                        BURN_UNROLL
+                        for (int v = 0; v < VECTORS; v++)
+                            burn_vf_zero(&sum[t][m][s][v]);
+                    }
                 }
             }
-            for (ptrdiff_t k = 0; k + PER <= depth; k += PER, w += PANEL) {
+            for (ptrdiff_t k = 0, at = i * WORDS + HEAD; k + PER <= depth; k += PER, at += PANEL) {
                 BURN_UNROLL
-                for (int v = 0; v < NV; v++) {
-                    BURN_PREFETCH(w + v * LANES + AHEAD);
-                    burn_low_load(&word[v], w + v * LANES);
-                }
-                BURN_UNROLL
-                for (int p = 0; p < PER; p++) {
+                for (int t = 0; t < TOGETHER; t++) {
                     BURN_UNROLL
-                    for (int v = 0; v < NV; v++) {
-                        burn_low_part(&one, &word[v], BITS, p);
+                    for (int v = 0; v < VECTORS; v++)
+                        burn_low_load(&word[v], panel[t] + at + v * LANES);
+                    BURN_UNROLL
+                    for (int p = 0; p < PER; p++) {
                         BURN_UNROLL
-                        for (int m = 0; m < M; m++)
-                            burn_low_muladd(&sum[m][p % SUMS][v], a[m * AM + k + p], &one);
+                        for (int v = 0; v < VECTORS; v++) {
+                            burn_low_part(&one, &word[v], BITS, p);
+                            BURN_UNROLL
+                            for (int m = 0; m < M; m++)
+                                burn_low_muladd(&sum[t][m][p % SUMS][v], a[m * AM + k + p], &one);
+                        }
                     }
                 }
             }
 #if K % (32 / BITS)
             if (depth % PER) {
                 BURN_UNROLL
-                for (int v = 0; v < NV; v++)
-                    burn_low_load(&word[v], w + v * LANES);
-                BURN_UNROLL
-                for (int p = 0; p < K % PER; p++) {
+                for (int t = 0; t < TOGETHER; t++) {
                     BURN_UNROLL
-                    for (int v = 0; v < NV; v++) {
-                        burn_low_part(&one, &word[v], BITS, p);
+                    for (int v = 0; v < VECTORS; v++)
+                        burn_low_load(&word[v], panel[t] + i * WORDS + HEAD + depth / PER * PANEL + v * LANES);
+                    BURN_UNROLL
+                    for (int p = 0; p < K % PER; p++) {
                         BURN_UNROLL
-                        for (int m = 0; m < M; m++)
-                            burn_low_muladd(&sum[m][0][v], a[m * AM + K / PER * PER - i * BLOCK + p], &one);
+                        for (int v = 0; v < VECTORS; v++) {
+                            burn_low_part(&one, &word[v], BITS, p);
+                            BURN_UNROLL
+                            for (int m = 0; m < M; m++)
+                                burn_low_muladd(&sum[t][m][0][v], a[m * AM + depth / PER * PER + p], &one);
+                        }
                     }
                 }
             }
 #endif
             BURN_UNROLL
-            for (int m = 0; m < M; m++) {
+            for (int t = 0; t < TOGETHER; t++) {
                 BURN_UNROLL
-                for (int v = 0; v < NV; v++) {
-                    if (SUMS > 1)
-                        burn_low_muladd(&sum[m][0][v], 1.0f, &sum[m][SUMS - 1][v]);
+                for (int m = 0; m < M; m++) {
+                    BURN_UNROLL
+                    for (int v = 0; v < VECTORS; v++) {
+                        if (SUMS > 1)
+                            burn_low_muladd(&sum[t][m][0][v], 1.0f, &sum[t][m][SUMS - 1][v]);
 #if BITS == 16
-                    burn_low_muladd(&acc[m][v], 1.0f, &sum[m][0][v]);
+                        burn_low_muladd(&acc[t][m][v], 1.0f, &sum[t][m][0][v]);
 #else
-                    burn_low_scaled(&acc[m][v], &sum[m][0][v], (const float *)(const void *)(panel + i * WORDS) + v * LANES,
-                                    ZEROS ? (const uint8_t *)(B + n0 / PANEL * (BLOCKS * WORDS) + i * WORDS + PANEL) + n0 % PANEL + v * LANES : (const uint8_t *)0, ZERO,
-                                    of_row[m * BLOCKS + i]);
+                        const uint32_t *const head = panel[t] + i * WORDS;
+                        burn_low_scaled(&acc[t][m][v], &sum[t][m][0][v], (const float *)(const void *)head + v * LANES,
+                                        ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO, of_row[m * BLOCKS + i]);
 #endif
+                    }
                 }
             }
         }
-        for (ptrdiff_t m = 0; m < M; m++) {
+        BURN_UNROLL
+        for (int t = 0; t < TOGETHER; t++) {
+            const ptrdiff_t rest = columns - t * PANEL, width = rest < PANEL ? rest : PANEL;
             BURN_UNROLL
-            for (int v = 0; v < NV; v++)
-                burn_vf_put(tile + v * LANES, &acc[m][v]);
-            for (ptrdiff_t j = 0; j < columns; j++)
-                C[m * CM + n0 + j] = EPILOGUE(tile[j], 0, m, (n0 + j));
+            for (int m = 0; m < M; m++) {
+                BURN_UNROLL
+                for (int v = 0; v < VECTORS; v++)
+                    burn_vf_put(tile + v * LANES, &acc[t][m][v]);
+                for (ptrdiff_t j = 0; j < width; j++)
+                    C[m * CM + n0 + t * PANEL + j] = EPILOGUE(tile[j], 0, m, (n0 + t * PANEL + j));
+            }
         }
     }
 }
