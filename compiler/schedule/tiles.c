@@ -70,7 +70,7 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
     t.nc = t.pack_b ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
     if (t.kc * t.nc * 4 <= l2 / 2) /* B stays near: rows of A are read, and rows of C written, once and whole */
-        t.mc = tile_max(l1 / 2 / 4 / (t.kc + t.nc) / t.mr, 1) * t.mr;
+        t.mc = tile_max(l1 / 2 / 4 / (t.kc + t.nc) / t.mr, 4) * t.mr;
     else
         t.mc = part_of(s->m, l2 / 2 / (t.kc * 4), t.mr);
     t.mc = tile_min(t.mc, tile_ceil(s->m, t.mr) * t.mr);
