@@ -110,6 +110,13 @@ BURN_INLINE void burn_taps_row(float *restrict to, ptrdiff_t pitch, ptrdiff_t wi
             memcpy(to + q * pitch, from, (size_t)channels * sizeof *to);
             memset(to + q * pitch + channels, 0, (size_t)(pitch - channels) * sizeof *to);
         }
+    else if (channels == 3 && pitch == 3 && xw == 1) /* a picture: woven whole vectors at a time */
+        for (ptrdiff_t q = 0; q < right - left; q++) {
+            const float r = from[q], g = from[q + xc], b = from[q + 2 * xc];
+            to[(left + q) * 3] = r;
+            to[(left + q) * 3 + 1] = g;
+            to[(left + q) * 3 + 2] = b;
+        }
     else
         for (ptrdiff_t q0 = left; q0 < right; q0 += 64) { /* pieces whose lines stay near while the channels are woven in */
             const ptrdiff_t q1 = q0 + 64 < right ? q0 + 64 : right;
