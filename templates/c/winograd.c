@@ -19,7 +19,8 @@
  *
  * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros past OC.
  * scratch: 64-byte aligned, winograd_scratch_bytes in tiles_conv.c.
- * Error: T 4 about 20 times that of the direct sum, whose terms it weighs by up to 8, relative to the largest output some 1e-6; T 2 about twice.
+ * Error, root mean square relative to the outputs' of random normal numbers, for 64, 256, 512 input channels: T 4 8e-7, 14e-7, 21e-7; T 2 3e-7, 5e-7,
+ * 7e-7; the direct sum (conv.c), of nine times as many terms one after the other, 4e-7, 9e-7, 12e-7. The largest errors are some 3 times these.
  */
 #include "winograd.h"
 // holes
