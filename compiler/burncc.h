@@ -514,6 +514,7 @@ struct Plan {
     Buffer *strings;                                    // the pool where strings are made, of the outermost plan; NULL: none are
     int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
     int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
+    int64_t saved_bytes;                                // by the order of the kernels
     int64_t weight_bytes;
     const Options *options;
 };

@@ -94,6 +94,12 @@ static bool loads_only_at(const Same *s, const Expr *e) {
     return loads_only_at(s, e->a[0]) && loads_only_at(s, e->a[1]) && loads_only_at(s, e->a[2]);
 }
 
+bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
+    if (k->kind != KERNEL_LOOP || k->stores.n != 1 || v->type.dtype != k->stores.at[0].value->type.dtype) return false;
+    Same same = { v, k->stores.at[0].index, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    return loads_only_at(&same, k->stores.at[0].expr);
+}
+
 static void try_in_place(Plan *p, Kernel *k, int at) {
     if (k->kind != KERNEL_LOOP || k->stores.n != 1) return;
     const Store *s = &k->stores.at[0];
@@ -102,9 +108,7 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
     for (int i = 0; i < k->reads.n; i++) {
         Value *v = k->reads.at[i];
         Buffer *in = v->buffer;
-        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || v->type.dtype != s->value->type.dtype) continue;
-        Same same = { v, s->index, NEW_ARRAY(p->arena, bool, expr_count(k->exprs) + 1) };
-        if (!loads_only_at(&same, s->expr)) continue;
+        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || !kernel_in_place(p->arena, k, v)) continue;
         out->place = PLACE_ALIAS; out->alias = in; out->offset = 0;
         in->last = out->last;
         return;

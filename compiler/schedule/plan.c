@@ -51,6 +51,7 @@ Plan *plan_body(const Plan *outer, Graph *body) {
     if (!check_types(body, outer->options)) return NULL;
     own_outputs(body);
     if (!fuse_graph(p) || !templates_plan(p)) return NULL;
+    order_plan(p);
     parts_plan(p);
     return memory_plan(p) ? p : NULL;
 }
@@ -61,6 +62,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
     if (!fuse_graph(p) || !templates_plan(p)) return NULL;
+    order_plan(p);
     parts_plan(p);
     if (!memory_plan(p)) return NULL;
     name_kernels(p, "k");
@@ -121,5 +123,6 @@ void plan_report(const Plan *p, Text *out) {
     human(out, (double)p->weight_bytes);
     text_printf(out, "\nworkspace %lld bytes planned, %lld bytes alive at the worst moment (lower bound of this order)", (long long)p->work_bytes, (long long)p->live_bytes);
     if (p->live_bytes) text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
+    if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
     text_printf(out, "\n");
 }

@@ -66,6 +66,8 @@ bool kernel_takes_bits(const Node *n, const Contraction *s);             // temp
 bool fuse_graph(Plan *p);
 bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)
 void parts_plan(Plan *p);                               // parts.c: which kernels --threads shares out, and how
+void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 bool memory_plan(Plan *p);
+bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);        // may a loop kernel store its result over v, which it reads for the last time?
 int64_t place_buffers(Arena *scratch, int n, Buffer *const *buffers, int64_t *bound);      // place.c: bytes in all; *bound: most bytes alive at once
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Workspaces: random buffers never overlap while both are alive, lie close to the lower bound, and always at the same places; a set that
-// no plain sequence places without a gap.
+// no plain sequence places without a gap. Kernels: an order that needs less memory is found.
 #include "../../compiler/schedule/schedule.h"
 
 #include <setjmp.h>
@@ -65,7 +65,37 @@ static void few(void **state) {
     assert_int_equal(end, bound);
 }
 
+// Four branches that are wide in the middle, all of them begun before the first is ended.
+static void branches(void **state) {
+    enum { BRANCHES = 4, WIDE = 4096 };
+    (void)state;
+    Arena *a = arena_new();
+    Options o = { .target = "generic", .quiet = true };
+    assert_true(target_find("generic", &o.machine));
+    Graph *g = graph_new(a, "g", NULL);
+    Value *x = graph_input(g, "x", type_make(DT_F32, 2, (Dim[]){ 64, 64 })), *wide[BRANCHES], *sum = NULL;
+    for (int i = 0; i < BRANCHES; i++) wide[i] = b_matmul(g, x, graph_const(g, tensor_new(a, type_make(DT_F32, 2, (Dim[]){ 64, WIDE })), NULL));
+    for (int i = 0; i < BRANCHES; i++) {
+        Value *y = b_matmul(g, wide[i], graph_const(g, tensor_new(a, type_make(DT_F32, 2, (Dim[]){ WIDE, 8 })), NULL));
+        sum = sum ? b_binary(g, OP_Add, sum, y) : y;
+    }
+    graph_output(g, sum, "sum");
+    Plan *p = plan_make(g, &o);
+    assert_non_null(p);
+    assert_true(p->live_bytes < 2 * 64 * WIDE * 4);
+    assert_true(p->saved_bytes > 2 * 64 * WIDE * 4);
+    assert_int_equal(p->kernels.n, 2 * BRANCHES);
+    for (int i = 0; i < p->kernels.n; i++)              // every value is written before it is read
+        for (int j = 0; j < p->kernels.at[i]->reads.n; j++) {
+            const Value *v = p->kernels.at[i]->reads.at[j];
+            bool there = v->data || v->is_input;
+            for (int k = 0; k < i; k++) there = there || p->kernels.at[k]->writes.at[0] == v;
+            assert_true(there);
+        }
+    arena_free(a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(random_sets), cmocka_unit_test(few) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(random_sets), cmocka_unit_test(few), cmocka_unit_test(branches) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
