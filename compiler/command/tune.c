@@ -6,6 +6,7 @@
 // compiled as the model would be and timed in a child process (tune_time.c). First algorithms and register tiles, then
 // blocks around the best as long as that gains.
 // Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping loses nothing.
+#define _POSIX_C_SOURCE 200809L
 #include "tune.h"
 #include "schedule/tune.h"
 #include "schedule/templates.h"
