@@ -17,6 +17,7 @@ typedef struct Fuser {
     Arena *arena;
     Node **nodes; int n_nodes;                          // topological; Node.mark is the position here
     VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
+    const Node *root;                                   // of the kernel being grown
     bool *needed;                                       // by value id: some kernel loads it, it must be stored
     bool *scores;                                       // `inside` of an attention's scores
     bool *inside, *cut, *pointwise;                     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
@@ -86,10 +87,14 @@ static int64_t reads_of(const Fuser *f, const Value *v, const int64_t *reads) {
     return total;
 }
 
+// Would nobody else compute the value again? A view that others read too is lowered in place there as well, and what it shows with it.
 static bool users_inside(const Fuser *f, const Value *v) {
     const Users *u = (const Users *)&f->users[v->id];
-    for (int i = 0; i < u->n; i++)
-        if (!u->at[i] || !f->inside[u->at[i]->mark]) return false;
+    for (int i = 0; i < u->n; i++) {
+        const Node *n = u->at[i];
+        if (!n || !f->inside[n->mark]) return false;
+        if (op_is_view(n->op) && n != f->root && !users_inside(f, n->out[0])) return false;
+    }
     return u->n > 0;
 }
 
@@ -151,6 +156,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     int64_t *reads = NEW_ARRAY(f->arena, int64_t, f->n_nodes);
     bool *seen = NEW_ARRAY(f->arena, bool, f->n_nodes);
     int root = fu->root->def->mark, count = 1;
+    f->root = fu->root->def;
     memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->pointwise, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->summed, 0, sizeof(bool) * (size_t)f->n_nodes);
