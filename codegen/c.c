@@ -124,6 +124,25 @@ static void print_share(Gen *g, const Kernel *k) {
     text_printf(&g->c, "%s * (part + 1) / %d%s;\n", units, k->parts, unit);
 }
 
+// A product that is added or subtracted: contracted, x*c - max(x*c) is no longer 0 at the maximum.
+static bool adds_product(const Expr *e, bool *seen) {
+    if (!e || seen[e->id]) return false;
+    seen[e->id] = true;
+    bool sum = (e->op == E_Add || e->op == E_Sub) && dtype_is_float(e->dtype);
+    for (int i = 0; i < 2 && sum; i++) {
+        const Expr *x = e->a[i]->op == E_Neg ? e->a[i]->a[0] : e->a[i];
+        if (x->op == E_Mul) return true;
+    }
+    return adds_product(e->a[0], seen) || adds_product(e->a[1], seen) || adds_product(e->a[2], seen);
+}
+
+static bool kernel_adds_products(Arena *a, const Kernel *k) {
+    bool *seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
+    for (int i = 0; i < k->stores.n; i++)
+        if (adds_product(k->stores.at[i].expr, seen)) return true;
+    return false;
+}
+
 static void loop_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
@@ -140,7 +159,7 @@ static void loop_kernel(Gen *g, KernelText *t) {
     }
     loops_print(g->arena, &g->c, k, &d, 0, 1);
     text_printf(&g->c, "}\n");
-    if (!g->options->machine.vectors || !expr_c_functions(g->c.at + start)) return;
+    if (!g->options->machine.vectors || !expr_c_functions(g->c.at + start) || kernel_adds_products(g->arena, k)) return;
     const char *text = arena_strndup(g->arena, g->c.at + start, g->c.n - start);
     g->c.n = start;
     text_printf(&g->c, "BURN_FUSED %s", text);
