@@ -71,6 +71,26 @@ for target in $targets; do
     done
 done
 
+# Several targets: names that begin as the compiler's own words do must not become the copies' names.
+several=x86-64-v2,x86-64-v3,x86-64-v4
+: >out >err
+compile digits vector $several
+result $? "digits, $several"
+compile digits train_several $several --train
+result $? "digits, $several, --train"
+for source in vector.c train_several.c; do
+    allowed=$inference
+    [ $source = vector.c ] || allowed=$training
+    for cc in $compilers; do
+        for machine in -O3 "-O3 -march=native"; do
+            status 0 "$cc $machine $source" $cc $warnings $plain $machine -c $source -o object.o
+            foreign object.o "$allowed|^__cpu_model$" >out
+            [ ! -s out ]
+            result $? "$cc $machine $source: no foreign name, no mutable data"
+        done
+    done
+done
+
 # Each header alone, in C++; all of them together with the runtime's.
 if command -v g++ >/dev/null; then
     for header in *_portable.h *_generic.h; do
