@@ -27,6 +27,12 @@ absent scores.c scores.h
 status 0 "report" "$burncc" scores.onnx -o b.c --report
 says 'workspace'
 
+status 0 "layers" "$burncc" layers/layers.onnx -o layers.c
+calls=$(grep -oE '^    layers_k[0-9a-zA-Z_]+\(' layers.c)
+[ "$(wc -l <<<"$calls")" = 3 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 1 ]
+result $? "layers of one shape call one function"
+status 0 "layers, their numbers" "$burncc" verify layers/layers.onnx --quiet
+
 status 4 "no such model" "$burncc" missing.onnx -o bad.c
 says 'missing.onnx: error: cannot open'
 status 4 "a folder as model" "$burncc" . -o bad.c

@@ -7,6 +7,7 @@ pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
 large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
 convs.onnx    x f32[1,16,8,8] -> y f32[1,20]: convolutions 3x3, depthwise 3x3 and 1x1, and a matrix
+layers.onnx   x f32[1,4] -> y f32[1,4]: three times a product with another matrix and Relu; layers/ has it with a data set
 reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
 mismatch.onnx two matrices that cannot be multiplied, at a node "product"
 maps.onnx     words: map from string to f32, numbers: map from i64 to f32 -> row f32[1,4], dense string[1,n], sparse i64[1,5]
@@ -47,12 +48,25 @@ def npy(descr, shape, data):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
 
 
+def layers(root):
+    row, nodes, weights, last = [1.0, 2.0, -1.0, 0.5], [], [], "x"
+    write(root / "layers" / "test_data_set_0" / "input_0.pb", tensor("x", FLOAT, [row]))
+    for layer in range(3):
+        matrix = [[(3 * i + 5 * j + layer) % 7 - 3.0 for j in range(4)] for i in range(4)]
+        row = [max(0.0, sum(row[i] * matrix[i][j] for i in range(4))) for j in range(4)]
+        weights.append(tensor(f"w{layer}", FLOAT, matrix))
+        nodes += [node("MatMul", [last, f"w{layer}"], [f"p{layer}"]), node("Relu", [f"p{layer}"], [last := "y" if layer == 2 else f"r{layer}"])]
+    write(root / "layers" / "test_data_set_0" / "output_0.pb", tensor("y", FLOAT, [row]))
+    write(root / "layers" / "layers.onnx", model(graph(nodes, [value_info("x", FLOAT, [1, 4])], [value_info("y", FLOAT, [1, 4])], weights)))
+
+
 def main(root):
     nodes = [node("Flatten", ["image"], ["flat"]), node("MatMul", ["flat", "w"], ["scores"])]
     weights = tensor("w", FLOAT, WEIGHTS)
     text = model(graph(nodes, [value_info("image", FLOAT, ["batch", 1, 2, 2])], [value_info("scores", FLOAT, ["batch", 5])], [weights]))
     write(root / "scores.onnx", text)
     write(root / "cut.onnx", text[:-40])
+    layers(root)
     write(root / "text.onnx", b"this is no model\n")
     one, three = [[0.5, 1.0, -1.0, 2.0]], [[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 1.0], [-1.0, 0.25, 0.0, 0.0]]
     data_set(root / "test_data_set_0", one, scores(one))
