@@ -77,10 +77,10 @@ static void report(const char *name, double worst)
 /* The rate of fused multiply-adds on registers alone, right now: what a kernel's rate is a share of. */
 BURN_KERNEL static double peak_rate(void)
 {
+    BURN_CONTRACT
     double best = 1e9;
 #if !defined(BURN_PORTABLE)
     enum { CHAINS = 12, STEPS = 20000 };
-    BURN_CONTRACT
     burn_vf sum[CHAINS], scale = (burn_vf){0} + 0.999f;
     for (int i = 0; i < CHAINS; i++)
         sum[i] = (burn_vf){0} + (float)i;
