@@ -233,7 +233,7 @@ static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->holes.n; i++) {
         const HoleValue *h = &k->holes.at[i];
-        const char *text = !h->text ? arena_printf(g->arena, "%lld", (long long)h->value) : *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) : h->text;
+        const char *text = t->y_pixel && !strcmp(h->name, "YC") ? "y_pixel" : !h->text ? arena_printf(g->arena, "%lld", (long long)h->value) : *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) : h->text;
         to[i] = (Hole){ h->name, h->params, text };
     }
     return k->holes.n;
@@ -263,6 +263,12 @@ static int needed_holes(Gen *g, const KernelText *t, const Expr *e, Dim d, const
     return 2;
 }
 
+// From one pixel of a convolution's result to the next, where it is a part of a concatenation; else 0.
+static int64_t conv_stride(const Kernel *k) {
+    bool conv = k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE;
+    return conv && k->conv.y_pixel != k->conv.oc ? k->conv.y_pixel : 0;
+}
+
 static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
@@ -273,9 +279,11 @@ static void template_kernel(Gen *g, KernelText *t) {
     int n = 0;
     Text params;
     template_params(g, t);
+    t->y_pixel = conv_stride(k);
     text_init(&params, g->arena);
     text_printf(&params, "%s", t->n_params > t->first_shared || k->sizes.n ? ", " : "");
     print_params(g, t, &params, t->first_shared);
+    if (t->y_pixel) text_printf(&params, ", ptrdiff_t y_pixel");
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
     n += needed_holes(g, t, stored, k->gemm.c_row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);

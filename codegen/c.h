@@ -29,6 +29,7 @@ typedef struct KernelText {
     const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
     Param params[MAX_PARAMS];
     int n_params, first_shared;                         // the first parameters of a template are its own names
+    int64_t y_pixel;                                    // a parameter after the sizes, so that parts of unequal concatenations share a function; 0: none
 } KernelText;
 
 const char *c_size(const Gen *g, const Kernel *k, int i);   // variable of the kernel's i-th size, a parameter after its pointers

@@ -318,6 +318,7 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
         if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
     }
     for (int j = 0; j < k->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
+    if (t->y_pixel) text_printf(&out, ", %lld", (long long)t->y_pixel);
     if (k->string_bytes) text_printf(&out, ", &strings");
     if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) {
         text_printf(&out, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
