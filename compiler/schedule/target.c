@@ -48,7 +48,6 @@ static void fill_native(Target *t) {
     t->l1 = cache_size(_SC_LEVEL1_DCACHE_SIZE, t->l1);
     t->l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, t->l2);
     t->l3 = cache_size(_SC_LEVEL3_CACHE_SIZE, t->l3);
-    if (t->l2 > 1 << 20) t->l2 = 1 << 20;               // blocks for all of 2 MiB measured slower: 6 % in densenet121, 1 % in mobilenet_v2
 #endif
 }
 

@@ -313,10 +313,14 @@ BURN_INLINE void burn_pack_rows(float *to, ptrdiff_t pitch, ptrdiff_t rows, cons
                                 ptrdiff_t count, ptrdiff_t depth)
 {
     if (am == 1) {
-        for (ptrdiff_t i0 = 0; i0 < count; i0 += rows)
+        for (ptrdiff_t i0 = 0; i0 < count; i0 += rows) {
+            const ptrdiff_t left = count - i0;
             for (ptrdiff_t k = 0; k < depth; k++)
-                for (ptrdiff_t i = i0; i < i0 + rows && i < count; i++)
-                    to[i0 * pitch + k * rows + i - i0] = from[i + k * ak];
+                if (left >= rows) /* `rows` is a constant: a few vectors */
+                    memcpy(to + i0 * pitch + k * rows, from + i0 + k * ak, (size_t)rows * sizeof *to);
+                else
+                    memcpy(to + i0 * pitch + k * rows, from + i0 + k * ak, (size_t)left * sizeof *to);
+        }
     } else {
         for (ptrdiff_t i = 0; i < count; i++)
             for (ptrdiff_t k = 0; k < depth; k++)
