@@ -36,8 +36,9 @@ static Expr *simplify_not(ExprPool *p, Expr *x) {
 static Expr *tanh_softplus(ExprPool *p, Expr *x) {
     Expr *one = expr_const_f(p, x->dtype, 1), *two = expr_const_f(p, x->dtype, 2), *below = expr_binary(p, E_Lt, x, expr_const_f(p, x->dtype, 0));
     Expr *e = expr_unary(p, E_Exp, neg(p, expr_unary(p, E_Abs, x))), *square = mul(p, e, e);
-    Expr *n = expr_binary(p, E_Add, expr_select(p, below, square, one), mul(p, e, two));
-    return expr_binary(p, E_Div, n, expr_binary(p, E_Add, n, expr_select(p, below, two, mul(p, square, two))));
+    Expr *twice = mul(p, e, two), *n = expr_binary(p, E_Add, expr_select(p, below, square, one), twice), *large = mul(p, square, two);
+    Expr *q = expr_select(p, below, two, large);
+    return expr_binary(p, E_Div, n, expr_binary(p, E_Add, n, q));
 }
 
 Expr *simplify_unary(ExprPool *p, EOp op, Expr *x) {

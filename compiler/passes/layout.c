@@ -288,7 +288,8 @@ static Value *sink_product(Layout *l, Graph *g, Node *n) {
     dims[count - lead] = w->type.dim[1];
     perm[count - lead] = count - lead;
     Value *rows = b_transpose(g, b_reshape(g, w, count - lead + 1, dims), perm);
-    return b_matmul(g, b_reshape(g, z, rank, flat->type.dim), b_reshape(g, rows, 2, w->type.dim));
+    z = b_reshape(g, z, rank, flat->type.dim);
+    return b_matmul(g, z, b_reshape(g, rows, 2, w->type.dim));
 }
 
 static Value *sink(Layout *l, Graph *g, Node *n) {

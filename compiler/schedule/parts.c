@@ -113,7 +113,7 @@ static int contraction_axis(const Graph *g, const Kernel *k, int threads, double
 // What the work of a template grows with.
 static Dim template_size(Graph *g, const Kernel *k) {
     const Contraction *s = &k->gemm;
-    return k->kind == KERNEL_GEMM ? dim_mul(g, dim_mul(g, s->batch, s->m), dim_mul(g, s->n, s->k)) : k->conv.batch;
+    return k->kind == KERNEL_GEMM ? dim_mul(g, dim_mul(g, dim_mul(g, s->batch, s->m), s->n), s->k) : k->conv.batch;
 }
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
