@@ -72,9 +72,9 @@ static Value *beneath(const Layout *l, Graph *g, Value *v, const int64_t *p, int
     Dim dims[MAX_RANK];
     int perm[MAX_RANK], lead = rank - v->type.rank;
     bool one = true;
+    if (is_ours(l, v) && lead == 0 && !memcmp(perm_of(v), p, sizeof(int64_t) * (size_t)rank)) return v->def->in[0];
     for (int i = 0; i < v->type.rank; i++) one = one && v->type.dim[i] == 1;
     if (one) return v->type.rank ? b_reshape(g, v, 0, NULL) : v;
-    if (is_ours(l, v) && lead == 0 && !memcmp(perm_of(v), p, sizeof(int64_t) * (size_t)rank)) return v->def->in[0];
     for (int i = 0; i < rank; i++) {
         dims[i] = i < lead ? 1 : v->type.dim[i - lead];
         perm[p[i]] = i;
