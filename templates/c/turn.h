@@ -14,6 +14,8 @@ BURN_INLINE void burn_turn(float *restrict to, const float *restrict from, ptrdi
         ptrdiff_t j = 0;
         for (; j + 4 <= columns; j += 4) {
             const float *const p = from + j * step + i0;
+            for (ptrdiff_t k = 16; k < 20 && i0 == 0; k++) /* of the block that comes next: without, a quarter slower */
+                BURN_PREFETCH(p + k * step);
             const four a = *(const four_memory *)p, b = *(const four_memory *)(p + step), c = *(const four_memory *)(p + 2 * step), d = *(const four_memory *)(p + 3 * step);
             const four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
             const four ba = __builtin_shufflevector(a, b, 2, 6, 3, 7), dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);
