@@ -317,8 +317,9 @@ static bool all_are(const Node *n, const char *name, int64_t is) {
 }
 
 static bool turns(const Node *n) {
+    if (n->op != OP_Conv) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (n->op != OP_Conv || !n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype) || x->rank < 3 || x->rank > 5) return false;
+    if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype) || x->rank < 3 || x->rank > 5) return false;
     for (int i = 1; i < x->rank; i++)
         if (!dim_is_const(x->dim[i])) return false;
     return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
