@@ -308,14 +308,6 @@ static Value *sink(Layout *l, Graph *g, Node *n) {
 }
 
 // ---------------------------------------------------------------- convolutions
-static bool all_are(const Node *n, const char *name, int64_t is) {
-    int count;
-    const int64_t *v = node_ints(n, name, &count);
-    for (int i = 0; i < count; i++)
-        if (v[i] != is) return false;
-    return true;
-}
-
 static bool turns(const Node *n) {
     if (n->op != OP_Conv) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
@@ -329,7 +321,7 @@ static bool is_product(const Node *n) {
     const Type *w = &n->in[1]->type;
     for (int i = 2; i < w->rank; i++)
         if (w->dim[i] != 1) return false;
-    return node_int(n, "group", 1) == 1 && all_are(n, "strides", 1) && all_are(n, "pads", 0);
+    return node_int(n, "group", 1) == 1 && all_ints(n, "strides", 1) && all_ints(n, "pads", 0);
 }
 
 // Does tap k of spatial axis i meet the input anywhere?

@@ -99,6 +99,14 @@ void rewrite_outputs(const Rewrite *r, Graph *g) {
     for (int i = 0; i < g->outputs.n; i++) g->outputs.at[i] = rewrite_get(r, g->outputs.at[i]);
 }
 
+bool all_ints(const Node *n, const char *name, int64_t is) {
+    int count;
+    const int64_t *v = node_ints(n, name, &count);
+    for (int i = 0; i < count; i++)
+        if (v[i] != is) return false;
+    return true;
+}
+
 bool const_splat(const Value *v, double *number) {
     if (!v || !v->data || (!dtype_is_float(v->type.dtype) && !dtype_is_int(v->type.dtype) && v->type.dtype != DT_BOOL)) return false;
     size_t size = dtype_size(v->type.dtype), bytes = (size_t)type_bytes(&v->type);

@@ -252,14 +252,6 @@ static Value *rule_reduce(Graph *g, Node *n) {
     return b_reshape(g, n->in[0], to->rank, to->dim);
 }
 
-static bool all_ints(const Node *n, const char *name, int64_t is) {
-    int count;
-    const int64_t *v = node_ints(n, name, &count);
-    for (int i = 0; i < count; i++)
-        if (v[i] != is) return false;
-    return true;
-}
-
 // a window of one element, at every place -> the operand
 static Value *rule_window(Graph *g, Node *n) {
     (void)g;

@@ -83,7 +83,7 @@ void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
         add_traffic(f->graph, k, k->stores.at[i].value);
     }
-    if (k->score) walk(&w, k->score, 0);
+    if (k->score) walk(&w, k->score, false);
     k->flops += w.flops;
     for (int i = 0; i < k->reads.n; i++) add_traffic(f->graph, k, k->reads.at[i]);
     for (Node *n = f->graph->first; n && f->inside; n = n->next)
