@@ -13,13 +13,16 @@ import subprocess
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
+RUNTIME = HERE.parent.parent / "runtime"
 Case = collections.namedtuple("Case", "model inputs outputs allowed")        # bytes, arrays, arrays, an absolute error for each
+Way = collections.namedtuple("Way", "target options")                       # how it is compiled; a batch dimension is a size at run time in some
 Verdict = collections.namedtuple("Verdict", "state why")
 
 
 class Batch:
-    def __init__(self, args, folder, target):
-        self.args, self.target, self.folder = args, target, pathlib.Path(folder)
+    def __init__(self, args, folder, way):
+        self.args, self.way, self.folder = args, way, pathlib.Path(folder)
+        self.threads, self.sized = "--threads" in way.options, "--dim" in way.options
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
 
@@ -27,9 +30,9 @@ class Batch:
         """None, or what burncc said instead."""
         path = self.folder / f"g{n}.onnx"
         path.write_bytes(case.model)
-        command = [self.args.burncc, str(path), "-o", str(self.folder / f"g{n}.c"), "--name", f"g{n}", "--target", self.target, "--embed-limit", "64M", "--quiet"]
+        command = [self.args.burncc, str(path), "-o", str(self.folder / f"g{n}.c"), "--name", f"g{n}", "--target", self.way.target, "--embed-limit", "64M", "--quiet"]
         try:
-            p = subprocess.run(command + self.args.options.split(), capture_output=True, timeout=60)
+            p = subprocess.run(command + self.way.options.split(), capture_output=True, timeout=60)
         except subprocess.TimeoutExpired:
             return Verdict("crash", "burncc: no end")
         said = p.stderr.decode(errors="replace")
@@ -42,11 +45,13 @@ class Batch:
     def compile(self, which):
         """The program of these models; None when the C compiler refuses one, whose Verdict the caller finds by trying fewer."""
         text = "".join(f'#include "g{n}.h"\n' for n in which) + "static const burn_model *const models[] = {" + ", ".join(f"&g{n}_model" for n in which) + "};\n"
+        if self.threads:
+            text += "#define THREADS 1\nstatic const burn_threaded_model *const threaded[] = {" + ", ".join(f"&g{n}_threaded" for n in which) + "};\n"
         (self.folder / "models.h").write_text(text)
         program = self.folder / "batch"
-        flags = self.args.cflags.split() + (["-march=native"] if self.target == "native" else [])
-        p = subprocess.run([self.args.cc, "-w", *flags, "-I", str(self.folder), str(HERE / "driver.c"), *[str(self.folder / f"g{n}.c") for n in which], "-lm", "-o", str(program)],
-                           capture_output=True)
+        flags = self.args.cflags.split() + (["-march=native"] if self.way.target == "native" else [])
+        sources = [str(HERE / "driver.c"), *[str(self.folder / f"g{n}.c") for n in which]] + ([str(RUNTIME / "threads.c"), "-pthread"] if self.threads else [])
+        p = subprocess.run([self.args.cc, "-w", *flags, "-I", str(self.folder), "-I", str(RUNTIME), *sources, "-lm", "-o", str(program)], capture_output=True)
         self.said = p.stderr.decode(errors="replace")
         return program if p.returncode == 0 else None
 
@@ -68,7 +73,7 @@ class Batch:
                 self.run_some(cases, half, verdicts)
             return
         for place, n in enumerate(which):
-            write_tensors(self.folder / f"{place}.in", cases[n].inputs)
+            write_tensors(self.folder / f"{place}.in", cases[n].inputs, [o.nbytes if self.sized else -1 for o in cases[n].outputs])
             (self.folder / f"{place}.out").unlink(missing_ok=True)
         p = subprocess.run([str(program), str(self.folder)], capture_output=True, env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"))
         said = dict(line.split(" ", 1) for line in p.stdout.decode().splitlines())
@@ -78,11 +83,13 @@ class Batch:
             verdicts[n] = compare(cases[n], self.folder / f"{place}.out") if what == "ok" else Verdict("crash", f"generated code: {what} {errors}".strip()[:300])
 
 
-def write_tensors(path, arrays):
+def write_tensors(path, arrays, room):
+    """And how many bytes the buffer of each output has; -1: as the model says."""
     with open(path, "wb") as f:
         for a in arrays:
             a = np.ascontiguousarray(a).reshape(a.shape)
             f.write(np.array([a.ndim, *a.shape, a.nbytes], np.int64).tobytes() + a.tobytes())
+        f.write(np.array(room, np.int64).tobytes())
 
 
 def read_tensors(path, dtypes):

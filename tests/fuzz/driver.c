@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Runs the models of a batch, each in a child process. In: a folder with N.in, the inputs of model N. Out: N.out, its outputs, and a line
- * on standard output, `N ok` or what went wrong. A tensor in a file is its rank, dimensions and bytes, each number an int64.
- * models.h, made with the batch, includes the models' headers and lists their descriptors. Buffers stand between canaries. */
+ * on standard output, `N ok` or what went wrong. A tensor in a file is its rank, dimensions and bytes, each number an int64; after the
+ * inputs stand the sizes of the outputs' buffers (-1: as the model says).
+ * models.h, made with the batch, includes the models' headers and lists their descriptors. Buffers stand between canaries. With THREADS
+ * the same bits are asked of the parts in reverse order and of a pool of threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "models.h"
 
@@ -13,8 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef THREADS
+#include "threads.h"
+#endif
+
 enum { MARGIN = 64, MAX_TENSORS = 64, MAX_RANK = 16, SECONDS = 30 };
-enum { UNREADABLE = 40, OUTSIDE = 41, INPUT_CHANGED = 42 };
+enum { UNREADABLE = 40, OUTSIDE = 41, INPUT_CHANGED = 42, OTHER_BITS = 43 };
 
 static const unsigned char poison[4] = { 0xef, 0xbe, 0xc0, 0x7f };      /* as float: a NaN */
 
@@ -62,7 +68,44 @@ static int write_outputs(const burn_model *m, const char *path, const Buffer *ou
     return f && !fclose(f) ? 0 : UNREADABLE;
 }
 
-static int run(const burn_model *m, const char *folder, int n) {
+#ifdef THREADS
+static void reverse(void *pool, int parts, void (*task)(void *argument, int part), void *argument) {
+    (void)pool;
+    while (parts--) task(argument, parts);
+}
+
+// Once more on these threads, in memory that holds nothing of the run before.
+static int again(const burn_threaded_model *m, const burn_threads *threads, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
+    int different = 0;
+    fill(work->at, work->bytes);
+    for (int i = 0; i < m->model->output_count; i++) {
+        out[i].copy = malloc(out[i].bytes + 1);
+        if (!out[i].copy) return UNREADABLE;
+        memcpy(out[i].copy, out[i].at, out[i].bytes);
+        fill(out[i].at, out[i].bytes);
+    }
+    const int code = m->run(threads, work->at, NULL, ins, outs);
+    for (int i = 0; i < m->model->output_count; i++) {
+        different |= memcmp(out[i].at, out[i].copy, out[i].bytes) != 0;
+        free(out[i].copy);
+        out[i].copy = NULL;
+    }
+    return code ? -code : different ? OTHER_BITS : 0;
+}
+
+static int on_threads(const burn_threaded_model *m, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
+    const burn_threads backwards = { NULL, reverse };
+    burn_threads pool;
+    int code = again(m, &backwards, work, ins, outs, out);
+    if (code || burn_threads_open(&pool, m->parts, BURN_THREADS_NO_SPIN)) return code ? code : UNREADABLE;
+    code = again(m, &pool, work, ins, outs, out);
+    burn_threads_close(&pool);
+    return code;
+}
+#endif
+
+static int run(int n, const char *folder) {
+    const burn_model *m = models[n];
     static Buffer in[MAX_TENSORS], out[MAX_TENSORS], work;
     burn_tensor ins[MAX_TENSORS + 1] = { { 0 } }, outs[MAX_TENSORS + 1] = { { 0 } };
     char path[4096];
@@ -75,15 +118,19 @@ static int run(const burn_model *m, const char *folder, int n) {
         ins[i].bytes = in[i].bytes;
         ins[i].shape = in[i].shape;
     }
-    fclose(f);
     for (int i = 0; i < m->output_count; i++) {
-        if (!buffer_open(&out[i], m->outputs[i].bytes)) return UNREADABLE;
+        int64_t room;
+        if (fread(&room, 8, 1, f) != 1 || !buffer_open(&out[i], room < 0 ? m->outputs[i].bytes : (size_t)room)) return UNREADABLE;
         for (int d = 0; d < m->outputs[i].rank; d++) out[i].shape[d] = m->outputs[i].shape[d];
         outs[i].data = out[i].at;
         outs[i].bytes = out[i].bytes;
         outs[i].shape = out[i].shape;
     }
+    fclose(f);
     int code = m->run(work.at, NULL, ins, outs);
+#ifdef THREADS
+    if (!code) code = -on_threads(threaded[n], &work, ins, outs, out);
+#endif
     if (code) return -code;
     for (int i = 0; i < m->input_count; i++) if (!intact(&in[i])) return INPUT_CHANGED;
     for (int i = 0; i < m->output_count; i++) if (!intact(&out[i])) return OUTSIDE;
@@ -99,12 +146,13 @@ int main(int argc, char **argv) {
         pid_t pid = fork();
         if (!pid) {
             alarm(SECONDS);
-            _exit(run(models[i], argv[1], i));
+            _exit(run(i, argv[1]));
         }
         if (pid < 0 || waitpid(pid, &status, 0) < 0) return 1;
         if (WIFSIGNALED(status)) printf("%d %s\n", i, WTERMSIG(status) == SIGALRM ? "no end" : strsignal(WTERMSIG(status)));
         else if (WEXITSTATUS(status) == OUTSIDE) printf("%d wrote outside a buffer\n", i);
         else if (WEXITSTATUS(status) == INPUT_CHANGED) printf("%d changed or wrote outside an input\n", i);
+        else if (WEXITSTATUS(status) == OTHER_BITS) printf("%d computed other bits on threads\n", i);
         else if (WEXITSTATUS(status)) printf("%d run returned %d\n", i, -WEXITSTATUS(status));
         else printf("%d ok\n", i);
     }

@@ -4,7 +4,8 @@
 In: a seed. Out: a model, its inputs, what its outputs should be, and how far another order of rounding may take them. The idea: every value
 is carried twice, once as it is and once with a rounding error planted at each inexact node; how far the two drift apart is what the
 graph does to errors, whatever its operators. A node that ONNX Runtime does not take, or at which the two fall apart (an integer that
-differs, an infinity in one alone), is not added: so what is compared is well defined.
+differs, an infinity in one alone), is not added: so what is compared is well defined. Graphs are of single operators (steps.py) or networks
+of blocks (nets.py), which operators come between.
 """
 import random
 
@@ -23,7 +24,9 @@ OPTIONS.log_severity_level = 4
 IR = 10
 EPSILON = {np.dtype(np.float32): 2.0 ** -23, np.dtype(np.float64): 2.0 ** -52, np.dtype(np.float16): 2.0 ** -10}
 OPSETS = (17, 18, 20, 21, 22, 23)
-MAX_COUNT = 4000                    # elements of a value
+MAX_COUNT = 4000                    # elements of a value; four times as many in a network
+NETWORKS = 0.4                      # of the graphs
+ROUGH = 2.0 ** -9                   # by how much --precision bf16 rounds weights at most, relatively
 # What sums products may leave out those with zero, or add in another order: what becomes of infinities is open.
 LINEAR = set("MatMul Gemm Einsum Conv ConvTranspose Resize GridSample LSTM GRU RNN LayerNormalization InstanceNormalization BatchNormalization GroupNormalization "
              "LpNormalization MeanVarianceNormalization RMSNormalization LRN CumSum LpPool AveragePool GlobalAveragePool ReduceLogSumExp".split())
@@ -63,13 +66,17 @@ class Value:
 
 
 class Maker:
-    def __init__(self, seed):
+    def __init__(self, seed, rough=False, sized=False):
         self.rng = random.Random(seed)
         self.np = np.random.default_rng(seed)
+        self.rough, self.sized = rough, sized                   # the program rounds weights; its batch is a size at run time
+        self.network = sized or random.Random(f"network {seed}").random() < NETWORKS
         self.nodes, self.values, self.opset, self.names = [], [], self.rng.choice(OPSETS), 0
         self.wild = self.rng.random() < 0.12                    # NaN, infinities, zeros of both signs, subnormal numbers among the inputs
         self.empty = self.rng.random() < 0.04                   # sizes of zero
         self.half = self.rng.random() < 0.15
+        if self.network:
+            self.wild = self.empty = self.half = False
         self.prefix = "v"
 
     # ---- values
@@ -116,16 +123,25 @@ class Maker:
         if self.wild and a.dtype.kind == "f" and a.dtype != np.float16:
             with np.errstate(all="ignore"):
                 a = self.make_wild(a)
-        kind = "input" if self.chance(0.7) else "constant"
-        v = Value(("x" if kind == "input" else "c") + self.name(), a, a, kind)
+        if not self.chance(0.7):
+            return self.constant(a)
+        v = Value("x" + self.name(), a, a, "input")
         self.values.append(v)
         return v
 
+    def begin(self, shape):
+        """What a network reads."""
+        a = self.data(shape)
+        self.values.append(Value("x" + self.name(), a, a, "input"))
+
     def constant(self, array):
         a = np.asarray(array)
-        v = Value("c" + self.name(), a, a, "constant")
+        v = Value("c" + self.name(), a, self.rounded(a) if self.rough else a, "constant")
         self.values.append(v)
         return v
+
+    def rounded(self, a):
+        return (a * (1 + ROUGH * self.np.choice((-1.0, 1.0), a.shape))).astype(a.dtype) if a.dtype == np.float32 else a
 
     def ints(self, *values):
         return self.constant(np.array(values, np.int64))
@@ -135,7 +151,9 @@ class Maker:
         found = [v for v in self.values if v.dtype.kind in kinds and v.name[0] != "c" and (v.count or self.empty) and want(v)]
         if fresh and (not found or self.chance(0.1)):
             return self.fresh(*fresh())
-        if not found or self.chance(0.04):
+        if self.network and not found:
+            raise Skip
+        if not found or not self.network and self.chance(0.04):
             v = self.fresh(self.rng.choice([d for d in (np.float32, np.float32, np.int32, np.int64, np.bool_, np.uint8) if np.dtype(d).kind in kinds] or [np.float32]))
             if want(v) and v.dtype.kind in kinds:
                 return v
@@ -149,13 +167,17 @@ class Maker:
         """The outputs of a node, plain and noisy, from a model of this node alone. Inexact: its inputs are off by a rounding error each."""
         used = [v for v in self.values if v.name in set(node.input) | set(captured)]
         outs = [o for o in node.output if o]
-        graph = helper.make_graph([node], "g", [info(v.name, v.array) for v in used if v.kind != "constant"],
-                                  [helper.make_empty_tensor_value_info(o) for o in outs],
-                                  [numpy_helper.from_array(v.array, v.name) for v in used if v.kind == "constant"])
+        inputs, constants = [v for v in used if v.kind != "constant"], [v for v in used if v.kind == "constant"]
+
+        def session_of(arrays):
+            graph = helper.make_graph([node], "g", [info(v.name, v.array) for v in inputs], [helper.make_empty_tensor_value_info(o) for o in outs],
+                                      [numpy_helper.from_array(a, v.name) for v, a in zip(constants, arrays)])
+            return session(model_of(graph, self.opset))
         try:
-            s = session(model_of(graph, self.opset))
-            plain = s.run(None, {v.name: v.array for v in used if v.kind != "constant"})
-            noisy = s.run(None, {v.name: v.noisy if exact else self.shake(v.noisy, 1) for v in used if v.kind != "constant"})
+            s = session_of([v.array for v in constants])
+            plain = s.run(None, {v.name: v.array for v in inputs})
+            s = session_of([v.noisy for v in constants]) if self.rough else s
+            noisy = s.run(None, {v.name: v.noisy if exact else self.shake(v.noisy, 1) for v in inputs})
         except Exception as e:
             raise Skip from e
         return plain, noisy
@@ -172,7 +194,7 @@ class Maker:
             raise Skip
         made = []
         for name, a, b in zip(names, plain, noisy):
-            if not isinstance(a, np.ndarray) or a.size > MAX_COUNT:
+            if not isinstance(a, np.ndarray) or a.size > MAX_COUNT * (4 if self.network else 1):
                 raise Skip
             made.append(Value(name, a, self.noise(a, b, exact), "node"))
         self.nodes.append(node)
@@ -200,7 +222,7 @@ class Maker:
             if not np.array_equal(fine, np.isfinite(b)) or not np.array_equal(a[~fine], b[~fine], equal_nan=True):
                 raise Skip
             off, scale = np.abs(a[fine].astype(float) - b[fine]).max(initial=0), np.abs(a[fine].astype(float)).max(initial=0)
-        if off > (0.02 if a.dtype == np.float16 else 1e-3) * scale:
+        if off > (0.05 if self.rough else 0.02 if a.dtype == np.float16 else 1e-3) * scale:
             raise Skip                                          # nothing is left to compare
         return b
 
@@ -212,10 +234,14 @@ class Maker:
         needed = {v.name: v for v in self.values}
         keep = [needed[i] for i in used if i in needed and needed[i].kind != "node"]
         keep.sort(key=lambda v: self.values.index(v))
-        graph = helper.make_graph(self.nodes, "g", [info(v.name, v.array) for v in keep if v.kind == "input"],
-                                  [info(v.name, v.array) for v in outputs],
+        graph = helper.make_graph(self.nodes, "g", [info(v.name, v.array, self.dims(v)) for v in keep if v.kind == "input"],
+                                  [info(v.name, v.array, self.dims(v)) for v in outputs],
                                   [numpy_helper.from_array(v.array, v.name) for v in keep if v.kind == "constant"])
         return model_of(graph, self.opset), [v for v in keep if v.kind == "input"], outputs
+
+
+    def dims(self, v):
+        return ["batch"] + v.shape[1:] if self.sized else v.shape
 
 
 def captured_names(node):
@@ -229,26 +255,32 @@ def captured_names(node):
                 yield o.name
 
 
-def allowance(v):
-    """How far an output's elements may be off."""
+def allowance(v, rough=False):
+    """How far an output's elements may be off. What was planted for rounded weights is more than what rounding does to them."""
     if v.dtype.kind != "f":
         return 0.0
     fine = np.isfinite(v.array)
     a, b = v.array[fine].astype(float), v.noisy[fine].astype(float)
     scale = np.abs(a).max(initial=0)
+    if rough and v.dtype == np.float32:
+        return 4 * np.abs(a - b).max(initial=0) + 2 * ROUGH * scale + 1e-36
     return 40 * np.abs(a - b).max(initial=0) + 8 * EPSILON[v.dtype] * scale + (1e-36 if v.dtype == np.float32 else 1e-300 if v.dtype == np.float64 else 1e-6)
 
 
-def make(seed):
+def make(seed, rough=False, sized=False):
     """(model, inputs, outputs): Values; the outputs' arrays are what ONNX Runtime computes."""
+    from nets import BLOCKS, begin
     from steps import STEPS
-    m = Maker(seed)
-    m.fresh(np.float32 if m.chance(0.7) else None)
-    functions, weights = zip(*STEPS)
-    want = m.rng.randint(3, 18)
+    m = Maker(seed, rough, sized)
+    if m.network:
+        begin(m)
+    else:
+        m.fresh(np.float32 if m.chance(0.7) else None)
+    want = m.rng.randint(3, 24 if m.network else 18)
     tries = 0
     while len(m.nodes) < want and tries < 80:
         tries += 1
+        functions, weights = zip(*(BLOCKS if m.network and (sized or m.chance(0.8)) else STEPS))
         step, = m.rng.choices(functions, weights)
         before = len(m.nodes), len(m.values)
         try:

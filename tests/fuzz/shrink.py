@@ -16,7 +16,7 @@ import onnx
 from onnx import numpy_helper
 
 from batch import Batch, Case, Verdict
-from maker import EPSILON, captured_names, info, session
+from maker import EPSILON, ROUGH, captured_names, info, session
 
 LIMIT = 150                         # candidates
 
@@ -34,10 +34,12 @@ class Graph:
         self.constants = {t.name: numpy_helper.to_array(t) for t in g.initializer}
         self.inputs = dict(zip([i.name for i in g.input], inputs))
         self.outputs = wanted or [o.name for o in g.output]
+        first = [i.type.tensor_type.shape.dim for i in g.input]
+        self.sized = any(d and d[0].dim_param for d in first)   # the first axis of every value is the batch
 
     def copy(self, **changes):
         g = object.__new__(Graph)
-        g.model, g.nodes, g.constants, g.inputs, g.outputs = self.model, list(self.nodes), dict(self.constants), dict(self.inputs), list(self.outputs)
+        g.model, g.nodes, g.constants, g.inputs, g.outputs, g.sized = self.model, list(self.nodes), dict(self.constants), dict(self.inputs), list(self.outputs), self.sized
         for key, value in changes.items():
             setattr(g, key, value)
         return g
@@ -58,9 +60,12 @@ class Graph:
         del m.graph.node[:], m.graph.initializer[:], m.graph.input[:], m.graph.output[:]
         m.graph.node.extend(self.nodes)
         m.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in self.constants.items())
-        m.graph.input.extend(info(k, v) for k, v in self.inputs.items())
+        m.graph.input.extend(self.info(k, v) for k, v in self.inputs.items())
         m.graph.output.extend(outputs)
         return m
+
+    def info(self, name, a):
+        return info(name, a, ["batch"] + list(a.shape[1:]) if self.sized and a.ndim else None)
 
     def compute(self, names):
         """name: array, by ONNX Runtime; raises what it raises."""
@@ -69,17 +74,19 @@ class Graph:
         s = session(self.proto([onnx.helper.make_empty_tensor_value_info(n) for n in wanted]))
         return {**known, **dict(zip(wanted, s.run(None, self.inputs)))}
 
-    def case(self):
+    def case(self, rough):
         values = self.compute(self.outputs)
         outputs = [values[n] for n in self.outputs]
-        data = self.proto([info(n, values[n]) for n in self.outputs]).SerializeToString()
-        return Case(data, list(self.inputs.values()), outputs, [tolerance(o) for o in outputs])
+        data = self.proto([self.info(n, values[n]) for n in self.outputs]).SerializeToString()
+        return Case(data, list(self.inputs.values()), outputs, [tolerance(o, rough) for o in outputs])
 
 
-def tolerance(a):
+def tolerance(a, rough):
     if a.dtype.kind != "f":
         return 0.0
     scale = np.abs(a[np.isfinite(a)].astype(float)).max(initial=0)
+    if rough:
+        return 16 * ROUGH * scale
     return (2000 if a.dtype == np.float32 else 16) * EPSILON[a.dtype] * scale + 1e-30
 
 
@@ -162,7 +169,7 @@ def alike(a, b):
     return a.state == b.state and (a.state == "differs" or head[0] == head[1])
 
 
-def shrink(args, case, verdict, folder, target):
+def shrink(args, case, verdict, folder, way):
     model = onnx.ModelProto.FromString(case.model)
     best, tried = Graph(model, case.inputs).trimmed(), 0
     answer = case, verdict
@@ -177,10 +184,10 @@ def shrink(args, case, verdict, folder, target):
             if not g.nodes or size(g) >= size(best):
                 continue
             try:
-                small = g.case()
+                small = g.case("bf16" in way.options)
             except Exception:
                 continue
-            got, = Batch(args, folder / "shrink", target).run([small])
+            got, = Batch(args, folder / "shrink", way).run([small])
             if alike(got, verdict):
                 best, answer, progress = g, (small, got), True
                 break
