@@ -98,7 +98,7 @@ static const Option options[] = {
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code", "runs can go in N parts, on threads that they are given; parts take at least US microseconds", SET(set_threads) },
     { "records", 0, "FILE", COMPILE | BUILDS | INSPECT, "Code", "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
-    { "precision", 0, "TYPE", COMPILES, "Code", "bf16: weights of matrix products rounded to 8 bits (each by 2^-9 at most), half the memory; f32 (default)", SET(set_precision) },
+    { "precision", 0, "TYPE", COMPILES, "Code", "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, faster; f32 (default)", SET(set_precision) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
     { "train", 0, NULL, COMPILE, "Training", "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
     { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output", FIELD(TEXT, loss) },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Templates of low precision: products of bytes (gemm_i8.c), and of floats with weights of few bits (gemv_low.c, gemm_low.c).
+// Templates of low precision: products of bytes (gemm_i8.c), of bfloat16 (gemm_bf16.c), and of floats with weights of few bits (gemv_low.c, gemm_low.c).
 // In: kernels in canonical form. Out: the same with their template, its integer holes, packed constant operand and scratch memory.
 #include "pack_low.h"
 #include "schedule.h"
@@ -49,9 +49,9 @@ static void byte_holes(Arena *a, Kernel *k, const ByteTiles *t) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .text = expr_c_storage(k->writes.at[0]->type.dtype) });
 }
 
-// Rows whose k bytes fill half of L2.
-static int64_t block_rows(int64_t k, const Options *o, int mr) {
-    int64_t rows = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2 / k;
+// Rows of so many bytes that fill half of L2.
+static int64_t block_rows(int64_t bytes, const Options *o, int mr) {
+    int64_t rows = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2 / bytes;
     return rows < mr ? mr : rows / mr * mr;
 }
 
@@ -161,14 +161,26 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     GemmTiles t = gemm_tiles(&shape, &target);
     size_t nr = 16 * (size_t)(few ? 1 : t.nv);
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
-    k->template_file = few ? "c/gemv_low.c" : "c/gemm_low.c";
+    k->template_file = few ? "c/gemv_low.c" : bits ? "c/gemm_low.c" : "c/gemm_bf16.c";
     template_hole_dim(a, g, k, "M", s->m); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
-    template_hole_dim(a, g, k, "AM", s->a_row); template_hole_dim(a, g, k, "CM", s->c_row);
-    template_hole(a, k, "BITS", (int64_t)b.bits); template_hole(a, k, "BLOCK", (int64_t)b.block); template_hole(a, k, "ZEROS", b.zero != NULL);
-    template_hole(a, k, "ZERO", 1 << (b.bits - 1)); template_hole(a, k, "NV", (int64_t)nr / 16);
-    if (!few) template_hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
-    if (!few) template_hole(a, k, "MR", t.mr);
-    k->scratch_bytes = !few ? 4 * s->k * (int64_t)nr : bits ? 4 * s->m * ceil_div(s->k, (int64_t)b.block) : 0;
+    template_hole_dim(a, g, k, "AM", s->a_row); template_hole_dim(a, g, k, "CM", s->c_row); template_hole(a, k, "NV", (int64_t)nr / 16);
+    if (bits || few) {
+        template_hole(a, k, "BITS", (int64_t)b.bits); template_hole(a, k, "BLOCK", (int64_t)b.block); template_hole(a, k, "ZEROS", b.zero != NULL);
+        template_hole(a, k, "ZERO", 1 << (b.bits - 1));
+    }
+    if (!few) {
+        template_hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
+        template_hole(a, k, "MR", t.mr);
+    }
+    if (few)
+        k->scratch_bytes = bits ? 4 * s->m * ceil_div(s->k, (int64_t)b.block) : 0;
+    else if (bits)
+        k->scratch_bytes = 4 * s->k * (int64_t)nr;
+    else {
+        int64_t all = ceil_div(shape.m, t.mr) * t.mr, most = block_rows(2 * s->k, o, t.mr), rows = all < most ? all : most;
+        template_hole(a, k, "MC", rows);
+        k->scratch_bytes = 4 * rows * (ceil_div(s->k, 16) * 16);
+    }
     size_t words = bits ? pack_bits_words(&b, nr) : pack_bf16_words((size_t)s->n, (size_t)s->k, nr);
     k->packed = template_packed_as(a, k, w, "uint32_t", 4 * words, bits ? "panels of columns, blocks with their scales" : "panels of columns in bfloat16, two rows in a word", bits ? fill_bits : fill_bf16);
     return true;

@@ -21,8 +21,8 @@
 #define M_FIXED 128
 #define AM 768
 #define CM 3072
-#define BITS 16
-#define BLOCK 768
+#define BITS 4
+#define BLOCK 32
 #define ZEROS 0
 #define ZERO 8
 #define MR 12
@@ -41,7 +41,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
 #endif
 {
     enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
-    enum { HEAD = BITS == 16 ? 0 : PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
+    enum { HEAD = PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
     enum { ROWS = BURN_MANY_REGISTERS ? MR : MR / 2, ROWS_EDGE = M_FIXED % ROWS };
     float *const floats = (float *)(void *)scratch;
 #if PARTS
@@ -61,15 +61,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                     float *const row = floats + (k + p) * PANEL + v * LANES;
                     burn_vf one;
                     burn_low_part(&one, &word, BITS, p);
-#if BITS != 16
                     burn_vf scaled;
                     burn_vf_zero(&scaled);
                     burn_low_scaled(&scaled, &one, (const float *)(const void *)head + v * LANES,
                                     ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO, 1.0f);
                     burn_vf_put(row, &scaled);
-#else
-                    burn_vf_put(row, &one);
-#endif
                 }
             }
         }
