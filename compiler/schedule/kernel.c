@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Kernels from a grown fusion set: loop kernels from any pull-style root, template kernels from a contraction or convolution whose
-// epilogue the rest of the set becomes.
+// Kernels from a grown fusion set: loop kernels from any pull-style root, template kernels from a contraction or (kernel_conv.c) a convolution
+// whose epilogue the rest of the set becomes.
 //
 // Templates see canonical shapes only. Their operands are read through views by lowering one element with symbolic axes and reading
 // the strides off the affine index: a transposed, sliced or broadcast operand costs nothing and needs no special case.
@@ -43,7 +43,7 @@ void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d) {
     }
 }
 
-static void set_operands(Arena *a, Kernel *k, Value *x, Value *y) {
+void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y) {
     k->operand[0] = x;
     k->operand[1] = y;
     kernel_read(a, k, x);
@@ -323,13 +323,13 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
 }
 
 // The result goes into `into`, whose last axis is longer, from `at` on: rows of more elements.
-static void store_into(Kernel *k, Value *into, Dim at) {
+void kernel_store_into(Kernel *k, Value *into, Dim at) {
     k->stores.at[0].value = into;
     k->result_at = at;
 }
 
 // The epilogue: the root's element as an expression of E_Acc at axes 0..2 of the template.
-static bool lower_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
+bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
     Lower l;
     Expr *idx[MAX_RANK], *flat = expr_index(k->exprs, 0);
     lower_init(&l, a, k->exprs, k, f);
@@ -426,83 +426,19 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     if (!gemm_shape(a, g, n, true, &k->gemm, &x, &y) && !gemm_shape(a, g, n, false, &k->gemm, &x, &y))
         bug("MatMul with batch dimensions that do not fold");
     Contraction *s = &k->gemm;
-    if (!lower_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
+    if (!kernel_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
     if (into) {
-        store_into(k, into, at);
+        kernel_store_into(k, into, at);
         s->c_row = into->type.dim[into->type.rank - 1];
         s->c_batch = dim_mul(g, s->m, s->c_row);
     }
     k->anchor = n;
     if (kernel_takes_bits(n, s)) y = (Operand){ .value = graph_const(g, node_attr(n, "bits_q")->tensor, NULL) };
-    set_operands(a, k, x.value, y.value);
+    kernel_operands(a, k, x.value, y.value);
     k->operand_at[0] = x.offset; k->operand_at[1] = y.offset;
     const Dim sizes[] = { x.offset, y.offset, s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };
     for (size_t i = 0; i < COUNT(sizes); i++) kernel_sizes(a, k, g, sizes[i]);
     k->flops = 2.0 * (double)dim_upper(g, s->batch) * (double)dim_upper(g, s->m) * (double)dim_upper(g, s->n) * (double)dim_upper(g, s->k);
-    kernel_finish(a, k, f);
-    return k;
-}
-
-static Convolution conv_shape(const Node *n) {
-    Convolution c = { 0 };
-    const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
-    int spatial = x->rank - 2;
-    Geometry geo = geometry_of(n, spatial, w->dim + 2);
-    c.batch = x->dim[0]; c.ic = x->dim[x->rank - 1]; c.oc = c.y_pixel = y->dim[y->rank - 1]; c.groups = node_int(n, "group", 1);
-    for (int i = 0; i < 3; i++) {
-        int from = i - (3 - spatial);
-        c.in[i] = from < 0 ? 1 : x->dim[1 + from];
-        c.out[i] = from < 0 ? 1 : y->dim[1 + from];
-        c.kernel[i] = from < 0 ? 1 : w->dim[2 + from];
-        c.stride[i] = from < 0 ? 1 : geo.stride[from];
-        c.dilation[i] = from < 0 ? 1 : geo.dilation[from];
-        c.pad[i] = from < 0 ? 0 : geo.lo[from];
-    }
-    return c;
-}
-
-enum { MIN_TURNED = 8 };
-
-// Where the input's elements lie: through its views, if that takes no more than constant strides.
-static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
-    Kernel *k = kernel_new(a, KERNEL_LOOP);
-    Operand at;
-    Expr *idx[MAX_RANK];
-    int rank = x->type.rank;
-    for (int i = 0; i < rank; i++) {
-        Dim size = x->type.dim[i];
-        VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(g, size), .size = size });
-        idx[i] = expr_axis_size(k->exprs, g, i, size);      // also of size 1: its stride does not matter, but has to be one
-    }
-    bool fixed = operand_through_views(a, g, k, x, idx, &at);
-    for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
-    if (fixed && at.coef[rank - 1] != 1 && (c->ic >= MIN_TURNED || x->type.dtype == DT_U8)) fixed = false;      // many channels in planes: turned once is better than at every read
-    if (!fixed) operand_direct(a, k, x, idx, &at);
-    c->x_batch = at.coef[0];
-    c->x_channel = at.coef[rank - 1];
-    for (int i = 0; i < 3; i++) c->x_axis[i] = i - (5 - rank) < 0 ? 0 : at.coef[1 + i - (5 - rank)];
-    return at;
-}
-
-Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
-    Node *n = f->anchor->def;
-    Convolution c = conv_shape(n);
-    Kernel *k = kernel_new(a, c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE : KERNEL_CONV);
-    Operand x = conv_input(a, f->graph, n->in[0], &c);
-    if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
-    k->conv = c;
-    if (kernel_of_bytes(n)) {                           // for its template a product with rows that lie elsewhere
-        k->kind = KERNEL_GEMM;
-        k->gemm = (Contraction){ .batch = c.batch, .m = c.out[0] * c.out[1] * c.out[2], .n = c.oc, .k = type_count(&n->in[1]->type) / c.oc, .a_col = 1, .c_row = c.y_pixel };
-    }
-    if (!lower_epilogue(a, k, f, (Dim[]){ c.batch, c.out[0] * c.out[1] * c.out[2], c.oc })) return NULL;
-    if (into) store_into(k, into, at);
-    k->anchor = n;
-    set_operands(a, k, x.value, n->in[1]);
-    k->operand_at[0] = x.offset;
-    kernel_sizes(a, k, f->graph, x.offset);
-    kernel_sizes(a, k, f->graph, c.x_batch);
-    k->flops = 2.0 * (double)type_count_upper(f->graph, &n->out[0]->type) * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
     kernel_finish(a, k, f);
     return k;
 }

@@ -28,13 +28,16 @@ Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root i
 // kernel.c: builds kernels; false in *ok with f->violation set when a value has to be materialised
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
 Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at);          // into: NULL, or a concatenation along the last axis that the root is a part of, from `at` on
-Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);
+Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);          // kernel_conv.c
 // The parts that builders in other files share.
 typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;         // element sum of coef[axis] * axis + offset of a stored value
 Kernel *kernel_new(Arena *a, KernelKind kind);
 void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, writes and costs, from its expressions
 bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out);  // element idx of v; false: not affine
 bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out);                  // of v itself, stored
+bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent); // the root's element as an expression of E_Acc at the template's three axes; false: f->violation
+void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
+void kernel_store_into(Kernel *k, Value *into, Dim at);  // the result goes into `into`, whose last axis is longer, from `at` on: rows of more elements
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
 bool kernel_of_bytes(const Node *n);                    // u8 by i8: its sums are i32, and an epilogue turns them into any type
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
