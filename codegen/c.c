@@ -273,8 +273,8 @@ static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
     bool identity = stored->op == E_Acc;
-    static const char *const conv_axes[] = { "n", "p", "c" }, *const gemm_axes[] = { "b", "m", "n" }, *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
-    const char *const *axes = k->kind == KERNEL_GEMM ? gemm_axes : conv_axes;
+    static const char *const conv_axes[] = { "n", "p", "c" }, *const planes_axes[] = { "n", "c", "p" }, *const gemm_axes[] = { "b", "m", "n" }, *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
+    const char *const *axes = k->kind == KERNEL_GEMM ? gemm_axes : k->kind == KERNEL_PLANES ? planes_axes : conv_axes;
     Hole holes[MAX_HOLES];
     int n = 0;
     Text params;

@@ -447,7 +447,7 @@ typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;        // s
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_ATTENTION, KERNEL_REGION, KERNEL_CALL,
+typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_PLANES, KERNEL_ATTENTION, KERNEL_REGION, KERNEL_CALL,
     KERNEL_SIZES                                        // no code of its own: `sizes` are measured from the value that it reads
 } KernelKind;
 

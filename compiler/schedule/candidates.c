@@ -20,6 +20,7 @@ const TuneForm tune_winograd = { "winograd", 6, { TUNE_INT(WinogradTiles, t), TU
     TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
 const TuneForm tune_depthwise = { "depthwise", 5, { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
     TUNE_WIDE(ConvDwTiles, rc) } };
+const TuneForm tune_planes = { "planes", 3, { TUNE_INT(ConvPlanesTiles, br), TUNE_INT(ConvPlanesTiles, bf), TUNE_WIDE(ConvPlanesTiles, rc) } };
 const TuneForm tune_attention = { "attention", 3, { TUNE_INT(AttentionTiles, direct), TUNE_INT(AttentionTiles, mr), TUNE_WIDE(AttentionTiles, kb) } };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -236,7 +236,7 @@ static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, Dim at) {
 static bool is_row_part(const Value *anchor, const Value *root, const Value *into, int axis) {
     int last = root->type.rank - 1;
     Dim row = anchor->type.dim[anchor->type.rank - 1];
-    bool matrix = anchor->def->op == OP_Conv || anchor->def->in[1]->type.rank > 1;
+    bool matrix = anchor->def->op == OP_Conv ? !kernel_on_planes(anchor->def) : anchor->def->in[1]->type.rank > 1;
     return matrix && axis == last && into->type.rank == root->type.rank && row == root->type.dim[last] && row != 1 && root->type.dtype == DT_F32;
 }
 

@@ -315,6 +315,7 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
     if ((x->dtype != DT_F32 && !kernel_of_bytes(n)) || count == 0) return false;
+    if (kernel_on_planes(n)) return true;
     if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1) && (!kernel_of_bytes(n) || conv_of_bytes(n));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Template kernels from convolutions. In: a fusion set whose anchor is a convolution (kernel_is_anchor). Out: the kernel in canonical form, three
-// spatial axes and constant strides, with the rest of the set as its epilogue.
+// spatial axes and constant strides, with the rest of the set as its epilogue. The channels are last, or, for depthwise ones, first: planes.
 #include "ops/common.h"
 #include "schedule.h"
+#include "templates.h"
+
+#include <string.h>
+
+enum { MIN_TURNED = 8, MAX_IMAGE = 256 << 10 };         // bytes that every second cache holds
 
 static Convolution conv_shape(const Node *n) {
     Convolution c = { 0 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
-    int spatial = x->rank - 2;
+    int spatial = x->rank - 2, at = spatial_axis(n), channel = channel_axis(n, x->rank);
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
-    c.batch = x->dim[0]; c.ic = x->dim[x->rank - 1]; c.oc = c.y_pixel = y->dim[y->rank - 1]; c.groups = node_int(n, "group", 1);
+    c.batch = x->dim[0]; c.ic = x->dim[channel]; c.oc = c.y_pixel = y->dim[channel]; c.groups = node_int(n, "group", 1);
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - spatial);
-        c.in[i] = from < 0 ? 1 : x->dim[1 + from];
-        c.out[i] = from < 0 ? 1 : y->dim[1 + from];
+        c.in[i] = from < 0 ? 1 : x->dim[at + from];
+        c.out[i] = from < 0 ? 1 : y->dim[at + from];
         c.kernel[i] = from < 0 ? 1 : w->dim[2 + from];
         c.stride[i] = from < 0 ? 1 : geo.stride[from];
         c.dilation[i] = from < 0 ? 1 : geo.dilation[from];
@@ -22,14 +27,27 @@ static Convolution conv_shape(const Node *n) {
     return c;
 }
 
-enum { MIN_TURNED = 8 };
+bool kernel_on_planes(const Node *n) {
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (n->op != OP_Conv || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5 || !type_is_static(w)) return false;
+    for (int i = 1; i < x->rank; i++)
+        if (!dim_is_const(x->dim[i]) || !dim_is_const(n->out[0]->type.dim[i])) return false;
+    Convolution c = conv_shape(n);
+    for (int i = 0; i < 3; i++)
+        if (c.pad[i] < 0) return false;
+    if (c.groups != c.ic || type_count_upper(n->graph, &n->out[0]->type) == 0) return false;
+    ConvShape s = template_conv_shape(n->graph, &c);
+    ConvPlanesTiles t = conv_planes_tiles(&s, &TILE_GENERIC);
+    return conv_planes_scratch_bytes(&s, &t) <= MAX_IMAGE;
+}
 
 // Where the input's elements lie: through its views, if that takes no more than constant strides.
-static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
+static Operand conv_input(Arena *a, Graph *g, const Node *n, Convolution *c) {
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Operand at;
     Expr *idx[MAX_RANK];
-    int rank = x->type.rank;
+    Value *x = n->in[0];
+    int rank = x->type.rank, channel = channel_axis(n, rank), first = spatial_axis(n);
     for (int i = 0; i < rank; i++) {
         Dim size = x->type.dim[i];
         VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(g, size), .size = size });
@@ -37,26 +55,28 @@ static Operand conv_input(Arena *a, Graph *g, Value *x, Convolution *c) {
     }
     bool fixed = operand_through_views(a, g, k, x, idx, &at);
     for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
-    if (fixed && at.coef[rank - 1] != 1 && (c->ic >= MIN_TURNED || x->type.dtype == DT_U8)) fixed = false;      // many channels in planes: turned once is better than at every read
+    if (fixed && at.coef[rank - 1] != 1 && (channel == 1 || c->ic >= MIN_TURNED || x->type.dtype == DT_U8)) fixed = false;      // many channels in planes: turned once is better than at every read
     if (!fixed) operand_direct(a, k, x, idx, &at);
     c->x_batch = at.coef[0];
-    c->x_channel = at.coef[rank - 1];
-    for (int i = 0; i < 3; i++) c->x_axis[i] = i - (5 - rank) < 0 ? 0 : at.coef[1 + i - (5 - rank)];
+    c->x_channel = at.coef[channel];
+    for (int i = 0; i < 3; i++) c->x_axis[i] = i - (5 - rank) < 0 ? 0 : at.coef[first + i - (5 - rank)];
     return at;
 }
 
 Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
     Convolution c = conv_shape(n);
-    Kernel *k = kernel_new(a, c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE : KERNEL_CONV);
-    Operand x = conv_input(a, f->graph, n->in[0], &c);
+    bool planes = kernel_on_planes(n);
+    Kernel *k = kernel_new(a, planes ? KERNEL_PLANES : c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE : KERNEL_CONV);
+    Operand x = conv_input(a, f->graph, n, &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
     k->conv = c;
     if (kernel_of_bytes(n)) {                           // for its template a product with rows that lie elsewhere
         k->kind = KERNEL_GEMM;
         k->gemm = (Contraction){ .batch = c.batch, .m = c.out[0] * c.out[1] * c.out[2], .n = c.oc, .k = type_count(&n->in[1]->type) / c.oc, .a_col = 1, .c_row = c.y_pixel };
     }
-    if (!kernel_epilogue(a, k, f, (Dim[]){ c.batch, c.out[0] * c.out[1] * c.out[2], c.oc })) return NULL;
+    int64_t pixels = c.out[0] * c.out[1] * c.out[2];
+    if (!kernel_epilogue(a, k, f, planes ? (Dim[]){ c.batch, c.oc, pixels } : (Dim[]){ c.batch, pixels, c.oc })) return NULL;
     if (into) kernel_store_into(k, into, at);
     k->anchor = n;
     kernel_operands(a, k, x.value, n->in[1]);

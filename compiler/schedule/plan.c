@@ -70,7 +70,7 @@ Plan *plan_make(Graph *g, const Options *o) {
 }
 
 // ---------------------------------------------------------------- for people
-static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "attention", "region", "call", "sizes" };
+static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "region", "call", "sizes" };
 
 void plan_print(const Plan *p, Text *out) {
     text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name, (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);

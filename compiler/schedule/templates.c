@@ -124,6 +124,7 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (k->kind == KERNEL_GEMM) plan_gemm(a, g, k, o);
     else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(a, g, k, o);
+    else if (k->kind == KERNEL_PLANES) plan_planes(a, g, k, o);
     else if (k->kind == KERNEL_ATTENTION) attention_plan(a, g, k, o);
 }
 

@@ -15,10 +15,12 @@ Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, s
 
 void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);          // one kernel
 GemmShape template_gemm_shape(const Graph *g, const Kernel *k);
+ConvShape template_conv_shape(const Graph *g, const Convolution *c);
 ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o);
 ConvLayout template_conv_merged(ConvLayout l);          // small groups made one, for conv.c
 // A convolution or depthwise convolution with the channels last: the template that should be fastest.
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
+void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);           // a depthwise convolution with the channels first
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);

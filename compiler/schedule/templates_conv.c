@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Convolutions with the channels last. In: a kernel in canonical form. Out: its template (direct, Winograd's or
+// Convolutions with the channels last, and those on planes. In: a kernel in canonical form. Out: its template (direct, Winograd's or
 // depthwise), block sizes (tiles_conv.c), packed weights (pack.c) and scratch memory.
 #include "pack.h"
 #include "templates.h"
@@ -7,12 +7,16 @@
 
 #include <string.h>
 
-ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o) {
-    const Convolution *c = &k->conv;
+ConvShape template_conv_shape(const Graph *g, const Convolution *c) {
     ConvShape s = { .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
     memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
     memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
-    return (ConvLayout){ .conv = s, .xn = dim_upper(g, c->x_batch), .xd = c->x_axis[0], .xh = c->x_axis[1], .xw = c->x_axis[2], .xc = c->x_channel, .yc = c->y_pixel, .parts = o->threads };
+    return s;
+}
+
+ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o) {
+    const Convolution *c = &k->conv;
+    return (ConvLayout){ .conv = template_conv_shape(g, c), .xn = dim_upper(g, c->x_batch), .xd = c->x_axis[0], .xh = c->x_axis[1], .xw = c->x_axis[2], .xc = c->x_channel, .yc = c->y_pixel, .parts = o->threads };
 }
 
 ConvLayout template_conv_merged(ConvLayout l) {
@@ -112,6 +116,17 @@ static bool plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o
     size_t floats = pack_conv_dw_w_floats((size_t)k->conv.groups, (size_t)l->conv.oc, taps_of(&k->conv));
     k->packed = template_packed(a, k, k->operand[1], floats, "taps of all channels", fill_depthwise);
     return true;
+}
+
+void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    TileTarget target = template_target(o);
+    ConvLayout l = template_conv_layout(g, k, o);
+    ConvPlanesTiles t = conv_planes_tiles(&l.conv, &target);
+    k->choice = tune_text(a, &tune_planes, &t);
+    k->template_file = "c/conv_planes.c";
+    hole_shape(a, g, k, &l);
+    template_hole(a, k, "MULT", l.conv.oc); template_hole(a, k, "BR", t.br); template_hole(a, k, "BF", t.bf); template_hole(a, k, "RC", t.rc);
+    k->scratch_bytes = (int64_t)conv_planes_scratch_bytes(&l.conv, &t);
 }
 
 static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {

@@ -62,6 +62,15 @@ typedef struct ConvDwTiles {
 ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target);
 size_t conv_dw_scratch_bytes(const ConvLayout *shape, const ConvDwTiles *tiles);
 
+/* conv_planes.c: the same shapes with the channels first, weights as they are. */
+typedef struct ConvPlanesTiles {
+    int br, bf;
+    int64_t rc;
+} ConvPlanesTiles;
+
+ConvPlanesTiles conv_planes_tiles(const ConvShape *shape, const TileTarget *target);
+size_t conv_planes_scratch_bytes(const ConvShape *shape, const ConvPlanesTiles *tiles);
+
 /* winograd.c: 3x3, stride 1, one group, at least 16 channels. t: width of a tile, 2 or 4; weights packed by pack_winograd_w with nr = 16*nv.
  * `preferred`: clearly less work than conv.c's, the transforms and the larger weights counted. */
 typedef struct WinogradTiles {

@@ -91,6 +91,32 @@ def conv_strided_grouped():
                  [tensor("d", FLOAT, d), tensor("p", FLOAT, p)])
 
 
+def conv_planes():
+    """Depthwise with weights that only the run knows and two results a channel, then one whose weights are constant, joined along a row."""
+    x, w, k = numbers(14, 2, 3, 13, 21), numbers(15, 6, 1, 3, 3), numbers(16, 6, 1, 5, 5)
+
+    def first(n, c, i, j):
+        total = 0.0
+        for u, v in product(range(3), range(3)):
+            row, col = 2 * i + u - 1, j + v - 1
+            if 0 <= row < 13 and 0 <= col < 21:
+                total += x[n][c // 2][row][col] * w[c][0][u][v]
+        return relu(total)
+    mid = build((2, 6, 7, 21), first)
+
+    def second(n, c, i, j):
+        total = 0.0
+        for u, v in product(range(5), range(5)):
+            if 0 <= i + u - 2 < 7 and 0 <= j + v - 2 < 21:
+                total += mid[n][c][i + u - 2][j + v - 2] * k[c][0][u][v]
+        return total
+    out = build((2, 6, 7, 42), lambda n, c, i, j: mid[n][c][i][j] if j < 21 else second(n, c, i, j - 21))
+    nodes = [node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1], strides=[2, 1], group=3), node("Relu", ["c"], ["r"]),
+             node("Conv", ["r", "k"], ["d"], pads=[2, 2, 2, 2], group=6), node("Concat", ["r", "d"], ["y"], axis=3)]
+    return Model(nodes, [("x", FLOAT, [2, 3, 13, 21]), ("w", FLOAT, [6, 1, 3, 3])], [("y", FLOAT, [2, 6, 7, 42])], [([x, w], [out])],
+                 [tensor("k", FLOAT, k)])
+
+
 def matmul_bias():
     x, w, b = numbers(21, 3, 5, 17), numbers(22, 17, 33), numbers(23, 33)
     out = build((3, 5, 33), lambda i, j, n: math.tanh(sum(x[i][j][k] * w[k][n] for k in range(17)) + b[n]))
@@ -814,7 +840,7 @@ def image_decoder():
     return Model(nodes, [("file", UINT8, ("bytes",))], [("pixels", UINT8, ("height", "width", 3)), ("mean", FLOAT, (3,))], sets, opset=20)
 
 
-ALL = (conv_bn_relu_add, conv_strided_grouped, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
+ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,

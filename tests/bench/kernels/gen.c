@@ -134,6 +134,17 @@ static void conv_dw(const char *name, ConvShape c, int kind, int variant)
     fprintf(stderr, "%s: br %d bf %d cb %d image %d rc %d scratch %zu\n", name, t.br, t.bf, (int)t.cb, t.image, (int)t.rc, conv_dw_scratch_bytes(&s, &t));
 }
 
+static void conv_planes(const char *name, ConvShape c, int kind, int variant)
+{
+    const ConvLayout s = layout_of(c, variant | PLANES);
+    const ConvPlanesTiles t = conv_planes_tiles(&c, &target);
+    define_layout(&s);
+    define("MULT", c.oc), define("BR", t.br), define("BF", t.bf), define("RC", t.rc);
+    epilogue(kind, "acc, n, c, p", "c", "(n * (G * MULT) + c) * (OD * OH * OW) + p");
+    include_shared(name, "conv_planes", kind, s.parts);
+    fprintf(stderr, "%s: br %d bf %d rc %d scratch %zu\n", name, t.br, t.bf, (int)t.rc, conv_planes_scratch_bytes(&c, &t));
+}
+
 static void winograd(const char *name, ConvShape c, int kind, int variant)
 {
     const ConvLayout s = layout_of(c, variant);
@@ -151,7 +162,7 @@ int main(int argc, char **argv)
     target = TILE_GENERIC;
     if (argc > 1)
         sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
-    printf("#include \"vec.h\"\n#include \"taps.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
+    printf("#include \"vec.h\"\n#include \"taps.h\"\n#include \"planes.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
 #define GEMV(name, timed, batch, n, k, layout, kind) gemv(#name, batch, n, k, layout, kind);
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
@@ -159,6 +170,8 @@ int main(int argc, char **argv)
     conv(#name, conv_shape(n, g, ic, oc, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
 #define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     conv_dw(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
+#define CONV_PLANES(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
+    conv_planes(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
 #define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
     winograd(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw)), kind, variant);
 #include "cases.def"

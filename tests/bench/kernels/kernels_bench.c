@@ -221,7 +221,7 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
     return error_of(got, epilogue(kind, acc, e, c, (int64_t)e_index), magnitude, s->ic * taps);
 }
 
-typedef enum { BY_CONV, BY_DW, BY_WINOGRAD } Template;
+typedef enum { BY_CONV, BY_DW, BY_PLANES, BY_WINOGRAD } Template;
 
 /* Rows of pixels laid out as `to` has them, from [n][c][pixels]. */
 static void lay_out(float *to, const float *from, const ConvLayout *l, int64_t channels)
@@ -242,6 +242,8 @@ static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template
         pack_conv_w(w, g, oc, ic, taps, (size_t)(s->groups / merged->groups), nr, packed);
     else if (by == BY_DW)
         pack_conv_dw_w(w, g, oc, taps, packed);
+    else if (by == BY_PLANES)
+        memcpy(packed, w, g * oc * taps * sizeof *w);
     else
         pack_winograd_w(w, oc, ic, (size_t)t, nr, packed);
 }
@@ -251,15 +253,17 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     for (int i = 0; i < 3; i++)
         s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
     const ConvShape merged = by == BY_CONV ? merged_of(s) : s;
-    const ConvLayout l = layout_of(merged, variant);
+    const ConvLayout l = layout_of(merged, variant | (by == BY_PLANES ? PLANES : 0));
     const ConvTiles t = conv_tiles(&l, &target);
     const ConvDwTiles dw = conv_dw_tiles(&l, &target);
+    const ConvPlanesTiles planes = conv_planes_tiles(&s, &target);
     const WinogradTiles wino = winograd_of(&l, &target, variant);
     const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc), pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
     const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
-    const size_t bytes = by == BY_CONV ? conv_scratch_bytes(&l, &t) : by == BY_DW ? conv_dw_scratch_bytes(&l, &dw) : winograd_scratch_bytes(&l, &wino);
+    const size_t bytes = by == BY_CONV ? conv_scratch_bytes(&l, &t) : by == BY_DW ? conv_dw_scratch_bytes(&l, &dw) : by == BY_PLANES ? conv_planes_scratch_bytes(&s, &planes) : winograd_scratch_bytes(&l, &wino);
     const size_t floats = by == BY_CONV      ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)t.nv)
                           : by == BY_DW ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
+                          : by == BY_PLANES ? channels * taps
                                              : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
     float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps), *e = random_floats(yn > 4096 ? yn : 4096);
     float *y = random_floats(all + 2 * GUARD);
@@ -281,7 +285,8 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
         }
     for (size_t i = 0; i < yn; i += yn > 50000 ? yn / 3001 : 1) {
         const size_t p = i % pixels, c = i / pixels % channels, row = i / pixels / channels * pixels + p;
-        const double err = conv_error(&s, x, w, e, kind, i, row * channels + c, (double)y[GUARD + row * (size_t)l.yc + c]);
+        const size_t at = by == BY_PLANES ? i : row * (size_t)l.yc + c;
+        const double err = conv_error(&s, x, w, e, kind, i, by == BY_PLANES ? i : row * channels + c, (double)y[GUARD + at]);
         worst = err > worst ? err : worst;
     }
     if (!timing || worst > 1)
@@ -311,6 +316,7 @@ int main(int argc, char **argv)
                   (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, variant, timing);
 #define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
 #define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
+#define CONV_PLANES(name, timed, n, g, mult, ...) CONV_BY(BY_PLANES, name, timed, n, g, 1, mult, __VA_ARGS__)
 #define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
     CONV_BY(BY_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind, variant)
 #include "cases.def"

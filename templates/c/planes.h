@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* What convolutions on planes share: padded rows, and sums over the taps of a window. Copied once, whole, into a generated file that has any. */
+#ifndef BURN_PLANES_H
+#define BURN_PLANES_H
+#include "vec.h"
+
+#if defined(BURN_PORTABLE)
+typedef const float *burn_planes_part;
+
+BURN_INLINE burn_planes_part burn_planes_load(const float *p)
+{
+    return p;
+}
+
+BURN_INLINE void burn_planes_muladd(burn_vf *sum, float scale, burn_planes_part v)
+{
+    burn_vf_muladd(sum, scale, v);
+}
+#else
+typedef burn_vf burn_planes_part;
+
+/* A vector that several sums take. */
+BURN_INLINE burn_planes_part burn_planes_load(const float *p)
+{
+    burn_vf v = burn_vf_load(p);
+#if defined(__x86_64__) && !defined(__clang__)
+    __asm__("" : "+v"(v)); /* or gcc loads it anew for each sum, and most loads cross a cache line */
+#endif
+    return v;
+}
+
+BURN_INLINE void burn_planes_muladd(burn_vf *sum, float scale, burn_planes_part v)
+{
+    BURN_CONTRACT
+    *sum += scale * v;
+}
+#endif
+
+/* A window on a padded image: its taps, strides and dilations along rows and columns; floats from row to row and from slice to slice of the
+ * image. Where sw > 1, column q of the image lies at q % sw * phase + q / sw of its row: what a tap reads for neighbouring outputs are neighbours. */
+typedef struct burn_planes_window {
+    int kd, kh, kw, sh, sw, dh, dw;
+    ptrdiff_t phase, row, slice;
+} burn_planes_window;
+
+/* Columns left..left+count-1 of a row of the image become the `count` floats from `from` on. */
+BURN_INLINE void burn_planes_row(float *restrict to, ptrdiff_t sw, ptrdiff_t phase, ptrdiff_t left, ptrdiff_t count, const float *restrict from)
+{
+    if (sw == 1) {
+        memcpy(to + left, from, (size_t)count * sizeof *to);
+        return;
+    }
+    for (ptrdiff_t s = 0; s < sw; s++) {
+        const ptrdiff_t first = left > s ? (left - s + sw - 1) / sw : 0, end = left + count > s ? (left + count - s + sw - 1) / sw : 0;
+        for (ptrdiff_t q = first; q < end; q++)
+            to[s * phase + q] = from[q * sw + s - left];
+    }
+}
+
+/* to[i * step + lane] = the sums of one vector of columns, for `rows` outputs below each other, stored in this order; x: where the first one's
+ * window begins in the image. An element of the image is loaded once for all outputs that it is in, as long as the taps are few. */
+BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x, const float *w, float *to, ptrdiff_t step)
+{
+    burn_vf sum[BURN_TILE_ROWS];
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++)
+        burn_vf_zero(&sum[i]);
+    for (int d = 0; d < g.kd; d++, x += g.slice, w += g.kh * g.kw) {
+        if (g.kh * g.kw <= 25 && (rows - 1) * g.sh + (g.kh - 1) * g.dh < 16) {
+            BURN_UNROLL
+            for (int y = 0; y <= (rows - 1) * g.sh + (g.kh - 1) * g.dh; y++) {
+                BURN_UNROLL
+                for (int k = 0; k < g.kw; k++) {
+                    const burn_planes_part v = burn_planes_load(x + y * g.row + k * g.dw % g.sw * g.phase + k * g.dw / g.sw);
+                    BURN_UNROLL
+                    for (int i = 0; i < rows; i++)
+                        if (y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh)
+                            burn_planes_muladd(&sum[i], w[(y - i * g.sh) / g.dh * g.kw + k], v);
+                }
+            }
+        } else {
+            for (int h = 0; h < g.kh; h++)
+                for (int k = 0; k < g.kw; k++) {
+                    BURN_UNROLL
+                    for (int i = 0; i < rows; i++)
+                        burn_vf_muladd(&sum[i], w[h * g.kw + k], x + (i * g.sh + h * g.dh) * g.row + k * g.dw % g.sw * g.phase + k * g.dw / g.sw);
+                }
+        }
+    }
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++)
+        burn_vf_put(to + i * step, &sum[i]);
+}
+#endif
