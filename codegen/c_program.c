@@ -143,6 +143,10 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
 // Every model that a descriptor drives has a workspace; other programs only if they need one.
 static bool has_workspace(const Program *p) { return p->descriptor || p->plan->work_bytes > 0; }
 
+// Bytes by which the run moves its memory up to a cache line, for vectors wider than the 16 bytes that malloc aligns to: one that crosses a
+// line is two accesses. Other targets take the workspace as it comes.
+static int64_t workspace_slack(const Plan *plan) { return plan->options->machine.vectors && plan->options->machine.lanes != 4 && plan->work_bytes ? 63 : 0; }
+
 static void print_parameters(Gen *g, Text *out, const Program *p, const Ends *in, const Ends *outs, bool typed) {
     Separator sep = { "" };
     if (has_workspace(p)) text_printf(out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
@@ -541,7 +545,7 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
     const Buffer *pool = p->plan->strings;
-    if (pool || needs(&r, "work")) text_printf(&g->c, "    unsigned char *const work = ws->bytes;\n");
+    if (pool || needs(&r, "work")) text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n", workspace_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
     if (pool) text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n", (long long)pool->offset, (long long)(pool->offset + pool->bytes));
     if (needs(&r, "constants")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
@@ -706,7 +710,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
     if (has_workspace(p)) text_printf(h, "/* Scratch memory of one run; its content means nothing before and after%s. Concurrent runs need one each. */\n", p->plan->strings ? ",\n * but for the strings that outputs point to" : "");
-    if (has_workspace(p)) text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes : 1), p->name_of_workspace);
+    if (has_workspace(p)) text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes + workspace_slack(p->plan) : 1), p->name_of_workspace);
     text_printf(h, "/* %s\n", p->doc ? p->doc : "One inference. Tensors are dense and row-major.");
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {

@@ -101,7 +101,7 @@ typedef struct burn_model {
     const burn_tensor_info *outputs;
     size_t workspace_bytes; /* scratch memory of one run; may be 0 */
     size_t weights_bytes;   /* 0: the weights are part of the program, and run() takes NULL for them */
-    /* One inference. `workspace`: workspace_bytes, aligned to 64; its content means nothing before and after, and each
+    /* One inference. `workspace`: workspace_bytes, aligned to 8; its content means nothing before and after, and each
      * concurrent run needs its own. `weights`: weights_bytes, aligned to 64, only read. `inputs` and `outputs`:
      * input_count and output_count buffers in the order above, each of at least the bytes that its shape takes (outputs
      * whose sizes only the run finds out: its info's bytes); none may overlap an output. 0, or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold

@@ -15,7 +15,7 @@ static const int model_count = (int)(sizeof models / sizeof *models);
 
 typedef struct Run {
     void *workspace, *weights;
-    unsigned char *block[2 * MOST];                     // what is freed; data starts an element later
+    unsigned char *work_block, *block[2 * MOST];                     // what is freed; data starts an element later
     burn_tensor in[MOST], out[MOST];
 } Run;
 
@@ -70,7 +70,9 @@ static burn_tensor allocate(unsigned char **block, const burn_tensor_info *info)
 static void start(Run *r, const burn_model *m) {
     memset(r, 0, sizeof *r);
     if (m->input_count > MOST || m->output_count > MOST) fail(m->name, "more inputs or outputs than this test takes");
-    if (posix_memalign(&r->workspace, 64, m->workspace_bytes)) fail(m->name, "no memory");
+    r->work_block = malloc(8 + m->workspace_bytes);
+    if (!r->work_block) fail(m->name, "no memory");
+    r->workspace = r->work_block + 8;
     memset(r->workspace, 0xa5, m->workspace_bytes);
     for (int i = 0; i < m->input_count; i++) r->in[i] = allocate(&r->block[i], &m->inputs[i]);
     for (int i = 0; i < m->output_count; i++) r->out[i] = allocate(&r->block[MOST + i], &m->outputs[i]);
@@ -84,7 +86,7 @@ static void start(Run *r, const burn_model *m) {
 }
 
 static void stop(Run *r) {
-    free(r->workspace);
+    free(r->work_block);
     free(r->weights);
     for (int i = 0; i < 2 * MOST; i++) free(r->block[i]);
 }
