@@ -13,7 +13,7 @@ enum { PANEL = 16, MAX_ROWS = 16, MAX_VECTORS = 4, MAX_MARGIN = 1024 };     // o
 
 const TuneForm tune_gemm = { "gemm", 7, { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b), TUNE_WIDE(GemmTiles, kc),
     TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };
-const TuneForm tune_gemv = { "gemv", 1, { TUNE_INT(GemvTiles, nv) } };
+const TuneForm tune_gemv = { "gemv", 2, { TUNE_INT(GemvTiles, nv), TUNE_INT(GemvTiles, side) } };
 const TuneForm tune_direct = { "direct", 8, { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image), TUNE_WIDE(ConvTiles, pixel),
     TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
 const TuneForm tune_winograd = { "winograd", 6, { TUNE_INT(WinogradTiles, t), TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
@@ -36,7 +36,7 @@ bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
     return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0 && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
 }
 
-bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, 1, MAX_VECTORS); }
+bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, 1, GEMV_VECTORS) && within(t->side, 1, GEMV_SIDE); }
 
 static bool reads_outside(const ConvShape *s, int axis) {
     return s->pad[axis] > 0 || (s->out[axis] - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] >= s->in[axis];
@@ -249,10 +249,11 @@ static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     TileTarget target = template_target(o);
     GemmShape s = template_gemm_shape(g, k);
     GemmTiles tiles = gemm_tiles(&s, &target);
-    GemvTiles v = { 1 };
+    GemvTiles v = { 1, GEMV_SIDE };
     if (best && tune_parse(&tune_gemm, best, &tiles)) gemm_blocks_tried(t, &s, tiles);
     else if (!best && tune_parse(&tune_gemm, k->choice, &tiles)) gemm_tiles_tried(t, &s, tiles);
-    else for (; !best && v.nv <= MAX_VECTORS; v.nv++) propose(t, &tune_gemv, &v);
+    else for (; !best && v.nv <= GEMV_VECTORS; v.nv *= 2)
+        for (v.side = 1; v.side <= GEMV_SIDE; v.side *= 8) propose(t, &tune_gemv, &v);
 }
 
 static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {

@@ -69,6 +69,15 @@ static const char *gemm_signature(Arena *a, const Graph *g, const Kernel *k, con
         (long long)dim_upper(g, c->a_row), (long long)dim_upper(g, c->a_col), b, (long long)dim_upper(g, c->c_row), open);
 }
 
+// Do the constants that this graph's nodes read, the matrix among them, stay in the core's second cache from run to run (of a loop's body, from step to step)?
+static bool constants_near(const Graph *g, const Options *o) {
+    int64_t room = (int64_t)o->machine.l2 * 5 / 4;
+    for (const Node *n = g->first; n; n = n->next)
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->data) room -= type_bytes(&n->in[i]->type);
+    return room >= 0;
+}
+
 // One row of A: B is read once, in long straight lines. B's layout decides between packed (0), row-major (1) and transposed (2).
 static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
@@ -78,8 +87,10 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     GemmShape shape = template_gemm_shape(g, k);
-    Record *r = packed ? tune_record(a, k, o, gemm_signature(a, g, k, &shape)) : NULL;
-    GemvTiles t = { GEMV_NV }, recorded = t;
+    bool near = packed && constants_near(g, o);
+    Record *r = packed ? tune_record(a, k, o, arena_printf(a, "%s%s", gemm_signature(a, g, k, &shape), near ? " near=1" : "")) : NULL;
+    TileTarget target = template_target(o);
+    GemvTiles t = gemv_tiles(s->n, &target, near), recorded = t;
     if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
     else if (r) tune_refuse(k, r);
     if (packed) k->choice = tune_text(a, &tune_gemv, &t);
@@ -88,7 +99,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
     template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "CB", s->c_batch);
     template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", t.nv); template_hole(a, k, "SIDE", t.side);
     if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     return true;
 }

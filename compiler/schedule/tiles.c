@@ -78,6 +78,12 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     return t;
 }
 
+GemvTiles gemv_tiles(int64_t n, const TileTarget *target, int near)
+{
+    const int64_t most = target->lanes == 16 ? 8 : target->vector_registers >= 32 || target->lanes == 8 ? 4 : 2, vectors = tile_ceil(n, PANEL);
+    return near ? (GemvTiles){(int)tile_ceil(vectors, tile_ceil(vectors, most)), 1} : (GemvTiles){1, GEMV_SIDE};
+}
+
 size_t gemm_scratch_bytes(const GemmShape *s, const GemmTiles *t)
 {
     const int64_t nr = PANEL * t->nv;

@@ -82,18 +82,20 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target);
 WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, int t);      /* for this t */
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
+/* gemv.c: panels of nv vectors of 16, `side` of them side by side. `near`: all weights that a run reads between two reads of this matrix fit a
+ * cache of the core, which gives most to one long line; far memory gives most to several. Weights packed by pack_gemm_b with nr = 16*nv. */
 typedef struct GemvTiles {
-    int nv;
+    int nv, side;
 } GemvTiles;
+
+enum { GEMV_SIDE = 8, GEMV_VECTORS = 8 }; /* the most */
+GemvTiles gemv_tiles(int64_t n, const TileTarget *target, int near);
 
 /* attention.c: direct: a few queries; mr rows of a tile, kb keys in a block. */
 typedef struct AttentionTiles {
     int direct, mr;
     int64_t kb;
 } AttentionTiles;
-
-/* NV of gemv.c, which reads several panels side by side. Constant weights are packed by pack_gemm_b with nr = 16 * NV. */
-enum { GEMV_NV = 1 };
 
 /* NV of gemv_low.c for n columns: no panel is wider than the matrix. */
 static inline int64_t gemv_nv(int64_t n) { return n < 48 ? (n + 15) / 16 : 4; }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Contraction with one row: C[b][n] = EPILOGUE(sum over k of A[b][k] * B[b][k][n]), fp32. Each element of B is used once, so all
- * that counts is to read B in long straight lines, several at a time: one alone comes at two thirds of the memory's speed.
+ * that counts is to read B in long straight lines: from far memory several at a time, as one alone comes at two thirds of its speed; from a
+ * cache of the core one alone, wide panels, as eight come at two thirds of what it gives.
  *
  *   KERNEL            name of the function
  *   BATCH N K         sizes;  AB BB CB: batch strides in floats (0: the same for every b);  A and C are contiguous along k and n
  *   LAYOUT            of B. 0: packed by the compiler (pack_gemm_b), [ceil(N/NR)][K][NR] with NR = NV*16, zeros past N;
  *                     1: row-major, element (k, n) at k*LB + n;  2: transposed, at n*LB + k
  *   LB                leading dimension of layouts 1 and 2
- *   NV                width of a panel in units of 16 floats (layout 0)
+ *   NV SIDE           width of a panel in units of 16 floats; the most panels that are read side by side (layout 0)
  *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), or of the columns
  *                     in panels (layout 0), lines (1) or rows of 4 (2); every element is the same as with PARTS 0
  *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, m is 0; nothing that it reads may share memory with C
@@ -26,6 +27,7 @@
 #define LAYOUT 0
 #define LB 3072
 #define NV 2
+#define SIDE 8
 #define PARTS 0
 #define PART_AXIS 2
 #define IDENTITY_EPILOGUE 1
@@ -56,7 +58,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if LAYOUT == 0
         /* As many panels go side by side as sums fit the registers. Narrow matrices add every STEPS'th term to the same sum instead. */
         enum { PANEL = NV * 16, VECTORS = PANEL / BURN_VF_LANES, SUMS = BURN_MANY_REGISTERS ? 16 : 8 };
-        enum { STREAMS = SUMS / VECTORS > 8 ? 8 : SUMS / VECTORS > 1 ? SUMS / VECTORS : 1 };
+        enum { STREAMS = SUMS / VECTORS > SIDE ? SIDE : SUMS / VECTORS > 1 ? SUMS / VECTORS : 1 };
         enum { TOGETHER = N < STREAMS * PANEL ? 1 : STREAMS, STEPS = TOGETHER * VECTORS >= 8 ? 1 : 8 / VECTORS };
 #if PARTS
         const ptrdiff_t n_first = n_from, n_last = n_end;

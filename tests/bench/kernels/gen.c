@@ -81,11 +81,12 @@ static ConvShape conv_shape(int64_t n, int64_t g, int64_t ic, int64_t oc, const 
     return s;
 }
 
-static void gemv(const char *name, int64_t batch, int64_t n, int64_t k, int layout, int kind)
+static void gemv(const char *name, int64_t batch, int64_t n, int64_t k, int layout, int kind, int near)
 {
-    const int64_t nr = GEMV_NV * 16;
+    const GemvTiles t = gemv_tiles(n, &target, near);
+    const int64_t nr = t.nv * 16;
     define("BATCH", batch), define("M", 1), define("N", n), define("K", k), define("AB", k), define("CB", n);
-    define("LAYOUT", layout), define("LB", layout == 1 ? n : k), define("NV", GEMV_NV);
+    define("LAYOUT", layout), define("LB", layout == 1 ? n : k), define("NV", t.nv), define("SIDE", t.side);
     define("BB", layout ? n * k : (n + nr - 1) / nr * nr * k);
     epilogue(kind, "acc, b, m, n", "n", "(b * M + m) * N + n");
     include(name, "gemv", kind);
@@ -164,7 +165,7 @@ int main(int argc, char **argv)
         sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
     printf("#include \"vec.h\"\n#include \"taps.h\"\n#include \"planes.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n", target.lanes, target.vector_registers, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
-#define GEMV(name, timed, batch, n, k, layout, kind) gemv(#name, batch, n, k, layout, kind);
+#define GEMV(name, timed, batch, n, k, layout, kind, near) gemv(#name, batch, n, k, layout, kind, near);
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     conv(#name, conv_shape(n, g, ic, oc, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);

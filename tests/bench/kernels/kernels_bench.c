@@ -155,13 +155,13 @@ static void time_blas(const char *name, const float *a, const float *b, float *c
 #endif
 
 /* m == 0: the case is one of gemv. */
-static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int kind, int timing)
+static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int kind, int near, int timing)
 {
     const int is_gemv = s.m == 0;
     s.m += is_gemv;
     const GemmTiles t = gemm_tiles(&s, &target);
     const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k), cn = (size_t)(s.batch * s.m * s.n);
-    const size_t nr = 16 * (size_t)(is_gemv ? GEMV_NV : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
+    const size_t nr = 16 * (size_t)(is_gemv ? gemv_tiles(s.n, &target, near).nv : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
     const size_t one = pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr);
     float *a = random_floats(an), *b = random_floats(bn), *e = random_floats(cn), *c = random_floats(cn + 2 * GUARD);
     float *packed = b_kind ? b : random_floats((size_t)s.batch * one);
@@ -305,11 +305,11 @@ int main(int argc, char **argv)
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name,                                                                                     \
                   (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0, 0}, \
-                  b_kind, kind, timing);
-#define GEMV(name, timed, batch, n, k, layout, kind)                                                                     \
+                  b_kind, kind, 0, timing);
+#define GEMV(name, timed, batch, n, k, layout, kind, near)                                                                \
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0, 0}, layout, \
-                  kind, timing);
+                  kind, near, timing);
 #define CONV_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     if (WANTED(name, timed))                                                                                             \
         conv_case(#name, run_##name,                                                                                     \
