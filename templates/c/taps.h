@@ -160,9 +160,11 @@ BURN_INLINE void burn_taps_depthwise(int columns, int edge, int ow, burn_taps_de
     BURN_UNROLL
     for (int j = 0; j < columns; j++)
         burn_vf_zero(&sum[j]);
-    for (ptrdiff_t d = d0; d < d1; d++)
-        for (ptrdiff_t h = h0; h < h1; h++) {
-            const float *const row = x + d * g.slice + h * g.row, *const taps = w + (d * g.kh + h) * g.kw * g.tap;
+    for (ptrdiff_t d = d0; d < d1; d++) {
+        const float *row = x + d * g.slice + h0 * g.row, *taps = w + (d * g.kh + h0) * g.kw * g.tap;
+        for (ptrdiff_t h = h0; h < h1; h++, row += g.row, taps += g.kw * g.tap) {
+            BURN_OPAQUE(row);
+            BURN_OPAQUE(taps);
             if (g.kw <= 7) {
                 BURN_UNROLL
                 for (int j = 0; j < columns; j++) {
@@ -180,6 +182,7 @@ BURN_INLINE void burn_taps_depthwise(int columns, int edge, int ow, burn_taps_de
                 }
             }
         }
+    }
     BURN_UNROLL
     for (int j = 0; j < columns; j++)
         burn_vf_put(to + j * BURN_VF_LANES, &sum[j]);

@@ -20,6 +20,14 @@
 #define BURN_PORTABLE 1
 #endif
 
+/* After BURN_OPAQUE(p) the compiler knows nothing of the pointer p but its value: what is at constant distances is addressed by offsets, where gcc
+ * else keeps a register for the sum of each and spills most of them. */
+#if defined(BURN_PORTABLE)
+#define BURN_OPAQUE(p) ((void)0)
+#else
+#define BURN_OPAQUE(p) __asm__("" : "+r"(p))
+#endif
+
 #if defined(BURN_PORTABLE)
 #define BURN_KERNEL
 #define BURN_CONTRACT
