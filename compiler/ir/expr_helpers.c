@@ -15,16 +15,14 @@ typedef struct Helper { const char *name, *text; } Helper;
 
 // ---- C: T the C type, S the suffix, F the libm suffix or unsigned type
 #define C_FLOAT(T, S, F, ZERO, ONE)                                                                                                           \
-    FN(T, "burn_max_" S, T " a, " T " b", "return a > b || a != a ? a : b;"),                                                              \
-    FN(T, "burn_min_" S, T " a, " T " b", "return a < b || a != a ? a : b;"),                                                              \
-    FN(T, "burn_max_num_" S, T " a, " T " b", "return a < b ? b : a;"),                                                                       \
-    FN(T, "burn_min_num_" S, T " a, " T " b", "return a > b ? b : a;"),                                                                       \
+    FN(T, "burn_max_" S, T " a, " T " b", "return burn_select_" S "(!(a <= b), burn_select_" S "(b != b, b, a), b);"),                        \
+    FN(T, "burn_min_" S, T " a, " T " b", "return burn_select_" S "(!(a >= b), burn_select_" S "(b != b, b, a), b);"),                        \
+    FN(T, "burn_max_num_" S, T " a, " T " b", "return burn_select_" S "(a < b, b, a);"),                                                      \
+    FN(T, "burn_min_num_" S, T " a, " T " b", "return burn_select_" S "(a > b, b, a);"),                                                      \
     FN(T, "burn_sign_" S, T " x", "return x > " ZERO " ? " ONE " : x < " ZERO " ? -" ONE " : x;"),                                            \
     FN(T, "burn_floormod_" S, T " x, " T " y",                                                                                                \
        T " r = fmod" F "(x, y);\n    r = r != " ZERO " && (r < " ZERO ") != (y < " ZERO ") ? r + y : r;\n"                                    \
        "    return r == " ZERO " ? copysign" F "(" ZERO ", y) : r;"),                                                                         \
-    FN(T, "burn_sigmoid_" S, T " x",                                                                                                          \
-       T " e = burn_exp_" S "(-fabs" F "(x));\n    return burn_select_" S "(x < " ZERO ", e, " ONE ") / (" ONE " + e);"),                     \
     FN(T, "burn_softplus_" S, T " x", "return burn_max_num_" S "(x, " ZERO ") + burn_log1p_" S "(burn_exp_" S "(-fabs" F "(x)));")
 
 #define C_DOUBLE(N) FN("double", "burn_" N "_f64", "double x", "return " N "(x);")
@@ -100,7 +98,9 @@ static const Helper c_helpers[] = {
     C_DOUBLE("exp"), C_DOUBLE("log"), C_DOUBLE("log1p"), C_DOUBLE("expm1"), C_DOUBLE("tanh"), C_DOUBLE("erf"), C_DOUBLE("sin"), C_DOUBLE("cos"),
     C_DOUBLE("tan"), C_DOUBLE("asin"), C_DOUBLE("acos"), C_DOUBLE("atan"), C_DOUBLE("sinh"), C_DOUBLE("cosh"), C_DOUBLE("asinh"), C_DOUBLE("acosh"),
     C_DOUBLE("atanh"), FN("double", "burn_pow_f64", "double x, double y", "return pow(x, y);"), C_SQRT("float", "f32", "f"), C_SQRT("double", "f64", ""),
-    // Choice by masks: both sides are computed, so nothing stands in the way of vector code.
+    FN("double", "burn_sigmoid_f64", "double x", "double e = exp(-fabs(x));\n    return (x < 0.0 ? e : 1.0) / (1.0 + e);"),
+    // Choice by masks: both sides are computed, so nothing stands in the way of vector code. Of two choices in a row, a clamp, gcc would make
+    // branches before it makes vectors of them.
     FN("float", "burn_select_f32", "bool c, float a, float b",
        "uint32_t m = 0u - (uint32_t)c;\n    return burn_f32_of_bits((burn_f32_bits(a) & m) | (burn_f32_bits(b) & ~m));"),
     FN("double", "burn_select_f64", "bool c, double a, double b",

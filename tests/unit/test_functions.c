@@ -23,6 +23,8 @@ typedef struct Function { const char *name, *libm; int arity; double bound; doub
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double softplus(double x) { return x > 40 ? x : log1p(exp(x)); }
+static double larger(double x, double y) { return isnan(x) || isnan(y) ? NAN : x > y ? x : y; }
+static double smaller(double x, double y) { return isnan(x) || isnan(y) ? NAN : x < y ? x : y; }
 
 static const Function functions[] = {
     { "exp", "expf(x[i])", 1, 2, exp, NULL },
@@ -46,6 +48,8 @@ static const Function functions[] = {
     { "sigmoid", "1.0f / (1.0f + expf(-x[i]))", 1, 3, sigmoid, NULL },
     { "softplus", "log1pf(expf(x[i]))", 1, 3, softplus, NULL },
     { "pow", "powf(x[i], y[i])", 2, 2, NULL, pow },
+    { "max", "fmaxf(x[i], y[i])", 2, 0, NULL, larger },
+    { "min", "fminf(x[i], y[i])", 2, 0, NULL, smaller },
 };
 
 static Arena *arena;
