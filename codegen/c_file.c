@@ -59,7 +59,7 @@ static void print_macros(const Gen *g, Text *out) {
         text_printf(out, "#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)\n"
                          "#pragma GCC target(\"prefer-vector-width=512\") /* gcc halves them by itself */\n#endif\n\n");
     if (says(&g->c, "BURN_FUSED "))
-        text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\"))) /* for the functions that it calls */\n"
+        text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\", \"no-delete-null-pointer-checks\"))) /* as for the functions that it calls */\n"
                          "#else\n#define BURN_FUSED\n#endif\n\n");
     if (says(&g->c, "BURN_LANES "))
         text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"

@@ -90,6 +90,8 @@ def pool(m, x, stride=None):
     pads = [m.rng.randrange((k + 1) // 2 + 1) if m.chance(0.3) else k // 2 for _ in range(4)]
     if m.chance(0.3):
         pads = [0] * 4
+    if any(d + a + b < k for d, a, b in zip(x.shape[2:], pads[:2], pads[2:])):
+        raise ValueError("a window larger than what it looks at")
     attributes = {"kernel_shape": [k, k], "strides": [stride or m.rng.choice((1, 2, 2, 3))] * 2, "pads": [min(p, k - 1) for p in pads]}
     if m.chance(0.25):
         attributes["ceil_mode"] = 1

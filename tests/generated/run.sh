@@ -91,6 +91,16 @@ for source in vector.c train_several.c; do
     done
 done
 
+# Addresses that gcc writes relative to null: kernels keep their effects, and so do parts (tests/threads has them all).
+for cc in $compilers; do
+    for machine in -O1 -O2 -O3; do
+        for kind in "" -DBURN_PORTABLE; do
+            status 0 "addresses in one object, $cc $machine $kind" $cc -std=c99 -pedantic -Wall -Wextra -Werror $machine $kind -Wno-unused-function -I"$tests/../templates/c" "$tests/generated/addresses.c" -o addresses
+            status 0 "their kernel runs, $cc $machine $kind" ./addresses
+        done
+    done
+done
+
 # Each header alone, in C++; all of them together with the runtime's.
 if command -v g++ >/dev/null; then
     for header in *_portable.h *_generic.h; do

@@ -44,7 +44,7 @@ drive() { # name, compiler, flags...
     result $? "$name: the same bits, $*"
 }
 models="digits digits_batch matmul_bias attention_written_out lstm_step conv_strided_grouped conv_planes conv_bn_relu_add pooling layer_norm reductions
-    softmax_both_axes loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k where_compare pad_modes casts"
+    softmax_both_axes fourier loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k where_compare pad_modes casts"
 sanitized="digits attention_written_out conv_bn_relu_add reductions loop_cache gemm_dynamic_batch"
 cc=${compilers%% *}
 for name in $models; do
