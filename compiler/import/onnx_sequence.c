@@ -25,7 +25,15 @@ Value *const *onnx_sequence_items(const Value *v, int *n) {
     return s && !s->rows && !s->carried && !s->before ? s->items : NULL;
 }
 
+bool sequence_elements(OnnxNode *n, int count, Value *const *items) {
+    for (int i = 0; i < count; i++)
+        if (onnx_is_sequence(items[i]) || items[i] == onnx_absent())
+            return onnx_fail(n, "element %d is %s; sequences are of tensors", i, onnx_is_sequence(items[i]) ? "itself a sequence" : "nothing"), false;
+    return true;
+}
+
 Value *sequence_list(OnnxNode *n, int count, Value *const *items) {
+    if (!sequence_elements(n, count, items)) return NULL;
     if (count <= MAX_ITEMS) return onnx_sequence_of(n->g, count, items);
     diag_error_as(EXIT_LIMIT, n->loc, "a sequence of %d elements; at most %d are supported", count, MAX_ITEMS);
     return NULL;

@@ -17,6 +17,7 @@ typedef struct Sequence {
 } Sequence;
 
 Sequence *sequence_input(OnnxNode *n, int i);           // a list or rows; NULL with a diagnostic
+bool sequence_elements(OnnxNode *n, int count, Value *const *items); // tensors all, or a diagnostic
 Value *sequence_list(OnnxNode *n, int count, Value *const *items);
 bool sequence_one_type(OnnxNode *n, int count, Value *const *items);            // else a diagnostic
 

@@ -204,7 +204,7 @@ Value *stacked_map(OnnxNode *n) {
     for (int i = 0; i < n->n_in; i++) in[i] = rows[i] ? b_gather(g, rows[i], number, 0) : n->in[i];
     bool ok = onnx_subgraph(n, "body", n->n_in, in, n->n_out, out);
     n->g = outer;
-    if (!ok) return NULL;
+    if (!ok || !sequence_elements(n, n->n_out, out)) return NULL;
     graph_output(g, b_scalar(g, DT_BOOL, 1), "condition");
     for (int i = 0; i < n->n_out; i++) graph_output(g, out[i], NULL);
     Node *node = graph_node(outer, OP_Loop, 2, (Value *[]){ NULL, NULL }, n->n_out);
