@@ -179,7 +179,8 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     else {
         int64_t all = ceil_div(shape.m, t.mr) * t.mr, most = block_rows(2 * s->k, o, t.mr), rows = all < most ? all : most;
         template_hole(a, k, "MC", rows);
-        k->scratch_bytes = 4 * rows * (ceil_div(s->k, 16) * 16);
+        int64_t floats = 4 * rows * (ceil_div(s->k, 16) * 16), halves_amx = 2 * (ceil_div(rows, 32) * 32) * (ceil_div(s->k, 32) * 32);
+        k->scratch_bytes = floats > halves_amx ? floats : halves_amx;
     }
     size_t words = bits ? pack_bits_words(&b, nr) : pack_bf16_words((size_t)s->n, (size_t)s->k, nr);
     k->packed = template_packed_as(a, k, w, "uint32_t", 4 * words, bits ? "panels of columns, blocks with their scales" : "panels of columns in bfloat16, two rows in a word", bits ? fill_bits : fill_bf16);

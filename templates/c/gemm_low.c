@@ -7,7 +7,7 @@
  *   BITS BLOCK ZEROS ZERO NV   B, as in gemv_low.c
  *   MR                rows of a tile, even, <= 16
  *   PARTS             0, or the shares, of panels, of which the function does the part'th
- *   EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0
+ *   FINISH EPILOGUE_PARAMS FINISH_PARAMS FINISH_ARGS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0
  *
  * scratch: 4 * K * NV * 16 bytes.
  */
@@ -29,9 +29,30 @@
 #define NV 2
 #define PARTS 0
 #define IDENTITY_EPILOGUE 1
+#define FINISH gemm_low_finish
 #define EPILOGUE_PARAMS
+#define FINISH_PARAMS
+#define FINISH_ARGS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
+
+/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers. */
+BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t m, ptrdiff_t n FINISH_PARAMS)
+{
+    enum { WIDTH = NV * BURN_VF_LANES };
+    (void)m, (void)n;
+    if (columns < WIDTH) {
+        for (ptrdiff_t i = 0; i < count; i++)
+            for (ptrdiff_t j = 0; j < N % WIDTH; j++)
+                c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
+        return;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        BURN_LOOP
+        for (ptrdiff_t j = 0; j < WIDTH; j++)
+            c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
+    }
+}
 
 BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict B, float *restrict C EPILOGUE_PARAMS,
 #if PARTS
@@ -42,7 +63,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
 {
     enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
     enum { HEAD = PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
-    enum { ROWS = BURN_MANY_REGISTERS ? MR : MR / 2, ROWS_EDGE = M_FIXED % ROWS };
+    enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, ROWS_EDGE = M_FIXED % ROWS };
     float *const floats = (float *)(void *)scratch;
 #if PARTS
     const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL, to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
@@ -88,16 +109,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                 for (ptrdiff_t i = fours; i < count && edge; i++)
                     burn_tile_at(1, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0, column);
 #endif
-                for (ptrdiff_t i = 0; i < count; i++) {
-                    float *const to_row = C + (m + i) * CM + n;
-                    if (columns == WIDTH) {
-                        BURN_LOOP
-                        for (ptrdiff_t j = 0; j < WIDTH; j++)
-                            to_row[j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
-                    } else
-                        for (ptrdiff_t j = 0; j < columns; j++)
-                            to_row[j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
-                }
+                FINISH(tile, C + m * CM + n, count, columns, m, n FINISH_ARGS);
             }
         }
     }

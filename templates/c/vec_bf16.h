@@ -5,18 +5,13 @@
  * along k are a word of 32 bits, the first in the lower half. Where the machine has dot products of such pairs (AVX512-BF16, Arm's BF16)
  * rows are words, too, and an instruction does twice the work of a fused multiply-add; there subnormal numbers count as zero. Elsewhere
  * rows stay floats, rounded, and the columns become floats in registers, two instructions for each vector and all rows of the tile.
+ * Processors with AMX multiply 16 rows by 16 columns at once (BURN_BF16_AMX), where Linux lets the process use its registers; their
+ * AVX512-BF16 is slower than floats, and unused.
  */
 #ifndef BURN_VEC_BF16_H
 #define BURN_VEC_BF16_H
 #if !defined(BURN_PORTABLE) && defined(__AVX512BF16__)
 #include <immintrin.h>
-#define BURN_BF16_ADD(s, a, b) _mm512_dpbf16_ps(s, a, b)
-typedef __m512 burn_bf16_sum;
-typedef __m512bh burn_bf16_pairs;
-#define BURN_BF16_LOAD(p) ((burn_bf16_pairs)_mm512_loadu_si512(p))
-#define BURN_BF16_SPLAT(w) ((burn_bf16_pairs)_mm512_set1_epi32((int)(w)))
-#define BURN_BF16_ZERO() _mm512_setzero_ps()
-#define BURN_BF16_STORE(p, s) _mm512_storeu_ps(p, s)
 
 /* 16 floats, of which `count` are there and the others 0, to 8 words. */
 BURN_INLINE void burn_bf16_words(uint32_t *to, const float *from, ptrdiff_t count)
@@ -24,6 +19,16 @@ BURN_INLINE void burn_bf16_words(uint32_t *to, const float *from, ptrdiff_t coun
     const __mmask16 some = (__mmask16)(0xffffu >> (16 - count));
     _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, from)));
 }
+#endif
+
+#if !defined(BURN_PORTABLE) && defined(__AVX512BF16__) && !defined(__AMX_BF16__)
+#define BURN_BF16_ADD(s, a, b) _mm512_dpbf16_ps(s, a, b)
+typedef __m512 burn_bf16_sum;
+typedef __m512bh burn_bf16_pairs;
+#define BURN_BF16_LOAD(p) ((burn_bf16_pairs)_mm512_loadu_si512(p))
+#define BURN_BF16_SPLAT(w) ((burn_bf16_pairs)_mm512_set1_epi32((int)(w)))
+#define BURN_BF16_ZERO() _mm512_setzero_ps()
+#define BURN_BF16_STORE(p, s) _mm512_storeu_ps(p, s)
 #elif !defined(BURN_PORTABLE) && defined(__ARM_NEON) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 #include <arm_neon.h>
 #define BURN_BF16_ADD(s, a, b) vbfdotq_f32(s, a, b)
@@ -189,4 +194,105 @@ BURN_INLINE void burn_bf16_tile_at(int rows, int max_vectors, int vectors, ptrdi
     else if (max_vectors > 3)
         burn_bf16_tile(rows, 3, pairs, a, am, b, bk, c, cm);
 }
+
+#if !defined(BURN_PORTABLE) && defined(__AVX512BF16__) && defined(__AMX_BF16__) && defined(__x86_64__) && defined(__linux__)
+#define BURN_BF16_AMX 1
+#define BURN_AMX_PITCH(depth) (((depth) + 31) / 32 * 16)
+
+/* Asks Linux for AMX's registers (arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA); once granted, the process has them) and shapes
+ * them as 16 rows of 64 bytes. Is 0 where it is refused. */
+BURN_INLINE int burn_amx_open(void)
+{
+    long code = 158;
+    __asm__ volatile("syscall" : "+a"(code) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+    if (code != 0)
+        return 0;
+    unsigned char shape[64] = {1};
+    for (int i = 0; i < 8; i++) {
+        shape[16 + 2 * i] = 64;
+        shape[48 + i] = 16;
+    }
+    _tile_loadconfig(shape);
+    return 1;
+}
+
+/* As burn_bf16_round, to BURN_AMX_PITCH(depth) words. */
+BURN_INLINE void burn_amx_round(uint32_t *to, const float *from, ptrdiff_t depth)
+{
+    ptrdiff_t k = 0;
+    for (; k + 16 <= depth; k += 16)
+        burn_bf16_words(to + k / 2, from + k, 16);
+    if (k < depth) {
+        burn_bf16_words(to + k / 2, from + k, depth - k);
+        k += 16;
+    }
+    if (k % 32 > 0)
+        memset(to + k / 2, 0, 32);
+}
+
+/* The words of a panel past the last whole 16 pairs, with zeros behind them. */
+BURN_INLINE void burn_amx_rest(uint32_t *to, const uint32_t *panel, ptrdiff_t pairs, ptrdiff_t width)
+{
+    memset(to, 0, (size_t)width * 64);
+    memcpy(to, panel + pairs / 16 * 16 * width, (size_t)(pairs % 16 * width) * sizeof *to);
+}
+
+/* 16 pairs of 32 rows (if `low`, else 16) by 32 columns (if `right`, else 16). */
+BURN_INLINE void burn_amx_step(int low, int right, const uint32_t *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk)
+{
+    _tile_loadd(4, a, am * 4);
+    _tile_loadd(6, b, bk * 4);
+    _tile_dpbf16ps(0, 4, 6);
+    if (right) {
+        _tile_loadd(7, b + 16, bk * 4);
+        _tile_dpbf16ps(1, 4, 7);
+    }
+    if (low) {
+        _tile_loadd(5, a + 16 * am, am * 4);
+        _tile_dpbf16ps(2, 5, 6);
+    }
+    if (low && right)
+        _tile_dpbf16ps(3, 5, 7);
+}
+
+/* c[i*cm + j] = the sum over `pairs` words of row i of a times column j of b. `rest` is what burn_amx_rest makes of b; cm in floats. */
+BURN_INLINE void burn_amx_tile(int low, int right, ptrdiff_t pairs, const uint32_t *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
+                               const uint32_t *rest, float *c, ptrdiff_t cm)
+{
+    __asm__ volatile("" ::: "memory"); /* the intrinsics do not say what memory they touch */
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (ptrdiff_t k = 0; k + 16 <= pairs; k += 16)
+        burn_amx_step(low, right, a + k, am, b + k * bk, bk);
+    if (pairs % 16 > 0)
+        burn_amx_step(low, right, a + pairs / 16 * 16, am, rest, bk);
+    _tile_stored(0, c, cm * 4);
+    if (right)
+        _tile_stored(1, c + 16, cm * 4);
+    if (low)
+        _tile_stored(2, c + 16 * cm, cm * 4);
+    if (low && right)
+        _tile_stored(3, c + 16 * cm + 16, cm * 4);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* 32 rows by `vectors` times 16 columns. */
+BURN_INLINE void burn_amx_tiles(int low, int vectors, ptrdiff_t pairs, const uint32_t *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
+                                const uint32_t *rest, float *c, ptrdiff_t cm)
+{
+    for (int v = 0; v < vectors; v += 2) {
+        const int right = v + 1 < vectors;
+        if (low && right)
+            burn_amx_tile(1, 1, pairs, a, am, b + v * 16, bk, rest + v * 16, c + v * 16, cm);
+        else if (low)
+            burn_amx_tile(1, 0, pairs, a, am, b + v * 16, bk, rest + v * 16, c + v * 16, cm);
+        else if (right)
+            burn_amx_tile(0, 1, pairs, a, am, b + v * 16, bk, rest + v * 16, c + v * 16, cm);
+        else
+            burn_amx_tile(0, 0, pairs, a, am, b + v * 16, bk, rest + v * 16, c + v * 16, cm);
+    }
+}
+#endif
 #endif
