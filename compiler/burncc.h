@@ -213,6 +213,7 @@ struct Value {
     const char *group;                                  // inputs/outputs of training programs: "params", "grads", "state"; else NULL
     bool trainable;                                     // a constant that --train turns into a parameter
     Buffer *buffer;                                     // set by the schedule: where it lives; NULL: inlined into its users
+    Value *home; Dim home_at;                           // set by the schedule: it is the columns from home_at on of this value; NULL: its own
 };
 
 struct Node {

@@ -26,4 +26,5 @@ bool pass_layout(Graph *g);
 bool pass_hoist_scale(Graph *g);
 bool pass_merge_matmul(Graph *g);
 bool pass_share_weights(Graph *g);
+bool pass_nest_concat(Graph *g);
 #endif

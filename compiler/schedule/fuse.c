@@ -25,7 +25,7 @@ typedef struct Fuser {
     bool *epilogue, *retyped;                           // by node position: maps that an anchor before them could take as its epilogue; of any type
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
-typedef VEC(Node *) Users;
+typedef ConcatUsers Users;
 
 bool op_is_view(Op op) {
     return op == OP_Reshape || op == OP_Transpose || op == OP_Expand || op == OP_Slice || op == OP_Identity || op == OP_Iota;
@@ -292,12 +292,15 @@ static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_by
 static void fuse_concat(Fuser *f, Value *v) {
     int axis = (int)node_int(v->def, "axis", 0);
     Graph *g = f->plan->graph;
-    Dim at = 0, outer = 1, inner = (Dim)dtype_size(v->type.dtype);
+    Value *into = v->home ? v->home : v;
+    Dim at = 0, from = v->home ? v->home_at : 0, outer = 1, inner = (Dim)dtype_size(v->type.dtype);
     for (int i = 0; i < axis; i++) outer = dim_mul(g, outer, v->type.dim[i]);
     for (int i = axis + 1; i < v->type.rank; i++) inner = dim_mul(g, inner, v->type.dim[i]);
     for (int i = 0; i < v->def->n_in; i++) {
         Value *part = v->def->in[i];
-        if (type_count_upper(g, &part->type) > 0 && !place_part(f, v, part, outer, dim_mul(g, at, inner))) fuse_root(f, part, v, axis, at);
+        bool some = type_count_upper(g, &part->type) > 0;
+        if (some && part->home == into && part->home_at == dim_add(g, from, at)) need(f, part);
+        else if (some && !place_part(f, v, part, outer, dim_mul(g, at, inner))) fuse_root(f, part, into, axis, dim_add(g, from, at));
         at = dim_add(g, at, part->type.dim[axis]);
     }
 }
@@ -312,7 +315,7 @@ static void fuse_scatter(Fuser *f, Node *n) {
 // A reshape of something that is stored anyway is another name for the same bytes.
 static bool share_bytes(Fuser *f, Node *n) {
     Value *v = n->out[0], *from = n->in[0];
-    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data || from->graph != f->plan->graph) return false;
+    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data || from->home || from->graph != f->plan->graph) return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == v) return false;
     bool stored = from->is_input || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
@@ -426,6 +429,7 @@ bool fuse_graph(Plan *p) {
     int errors = diag_errors();
     collect(&f, p->graph);
     mark_epilogues(&f, p->options);
+    concat_homes(p, (const ConcatUsers *)f.users);
     for (int at = f.n_nodes - 1; at >= 0; at--) {
         Node *n = f.nodes[at];
         bool wanted = false;

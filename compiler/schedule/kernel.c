@@ -365,8 +365,8 @@ bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand 
     Fusion f = { .root = v };
     Lower l;
     lower_init(&l, a, axes->exprs, axes, &f);
-    out->value = v;
-    return expr_affine_sizes(lower_flat(&l, &v->type, idx), v->graph, axes->axes.n, out->coef, &out->offset);
+    Expr *at = lower_stored(&l, v, idx, &out->value);
+    return expr_affine_sizes(at, v->graph, axes->axes.n, out->coef, &out->offset);
 }
 
 // Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the batch into m.

@@ -63,9 +63,18 @@ static Expr *uniform_const(Lower *l, const Value *v) {
     return expr_const_i(l->p, t->type.dtype, tensor_get_i(t, 0));
 }
 
+Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where) {
+    Expr *moved[MAX_RANK];
+    *where = v->home ? v->home : v;
+    if (!v->home) return lower_flat(l, &v->type, idx);
+    memcpy(moved, idx, sizeof(Expr *) * (size_t)v->type.rank);
+    moved[v->type.rank - 1] = expr_binary(l->p, E_Add, idx[v->type.rank - 1], lower_dim(l, v->home_at));
+    return lower_flat(l, &v->home->type, moved);
+}
+
 static Expr *load(Lower *l, Value *v, Expr *const *idx) {
-    Expr *e = v->data ? uniform_const(l, v) : NULL;
-    return e ? e : expr_load(l->p, v, lower_flat(l, &v->type, idx), l->guard, NULL);
+    Expr *e = v->data ? uniform_const(l, v) : NULL, *at = e ? NULL : lower_stored(l, v, idx, &v);
+    return e ? e : expr_load(l->p, v, at, l->guard, NULL);
 }
 
 static bool lowers_in_place(const State *s, const Value *v) {

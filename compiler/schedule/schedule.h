@@ -24,6 +24,7 @@ bool op_is_reduce(Op op);                               // its element is an E_R
 // lower.c
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f);
 Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root itself
+Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where);        // flat index of an element of v in the value that holds it
 
 // kernel.c: builds kernels; false in *ok with f->violation set when a value has to be materialised
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
@@ -59,6 +60,10 @@ void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once
+
+// concat.c: concatenations that are columns of larger ones
+typedef VEC(Node *) ConcatUsers;                        // of a value; NULL: a graph output or a body
+void concat_homes(Plan *p, const ConcatUsers *users);   // users: by value id
 
 // region.c: control flow as a kernel that holds its bodies' plans
 Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics

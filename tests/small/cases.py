@@ -323,6 +323,53 @@ def pad_modes():
                  [tensor("pads", INT64, [1, 2, 2, 1]), tensor("fill", FLOAT, 1.5)])
 
 
+def dense_block():
+    """Each layer reads all maps before it. The concatenations are columns of the last one, also to whoever reads them in windows, flat or as a product."""
+    h, wide, first, growth, depth = 5, 6, 8, 4, 4
+    maps = numbers(61, 2, first, h, wide)
+    x, nodes, weights, names, outs, kinds = maps, [], [], ["x"], [], []
+
+    def convolved(of, w, size):
+        def element(n, o, i, j):
+            taps = [(u - size // 2, v - size // 2) for u, v in product(range(size), repeat=2)]
+            return sum(of[n][c][i + u][j + v] * w[o][c][u + size // 2][v + size // 2] for c in range(len(w[0])) for u, v in taps
+                       if 0 <= i + u < h and 0 <= j + v < wide)
+        return build((2, len(w), h, wide), element)
+
+    def output(name, value, shape):
+        outs.append(value)
+        kinds.append((name, FLOAT, shape))
+    for k in range(depth):
+        count = first + k * growth
+        w = numbers(62 + k, growth, count, 3, 3, low=-0.1, high=0.1)
+        read = names[0] if k == 0 else f"c{k}"
+        if k:
+            nodes.append(node("Concat", list(names), [read], axis=1))
+        if k % 2:
+            nodes += [node("Relu", [read], [f"r{k}"]), node("Conv", [f"r{k}", f"w{k}"], [f"y{k}"], pads=[1, 1, 1, 1])]
+        else:
+            nodes.append(node("Conv", [read, f"w{k}"], [f"y{k}"], pads=[1, 1, 1, 1]))
+        weights.append(tensor(f"w{k}", FLOAT, w))
+        new = convolved([[[[relu(v) for v in r] for r in m] for m in n] for n in maps] if k % 2 else maps, w, 3)
+        if k == 1:
+            nodes.append(node("MaxPool", [read], ["pooled"], kernel_shape=[2, 2]))
+            output("pooled", build((2, count, h - 1, wide - 1), lambda n, c, i, j, m=maps: max(m[n][c][i + u][j + v] for u in (0, 1) for v in (0, 1))), [2, count, h - 1, wide - 1])
+        if k == 2:
+            nodes += [node("Transpose", [read], ["last"], perm=[0, 2, 3, 1]), node("Reshape", ["last", "rows"], ["flat"]), node("Neg", ["flat"], ["minus"])]
+            weights.append(tensor("rows", INT64, [-1, count]))
+            output("minus", [[-maps[n][c][i][j] for c in range(count)] for n, i, j in product(range(2), range(h), range(wide))], [2 * h * wide, count])
+        if k == 3:
+            point = numbers(71, 5, count, 1, 1)
+            nodes.append(node("Conv", [read, "point"], ["product"]))
+            weights.append(tensor("point", FLOAT, point))
+            output("product", convolved(maps, point, 1), [2, 5, h, wide])
+        maps = [m + n for m, n in zip(maps, new)]
+        names.append(f"y{k}")
+    nodes += [node("Concat", list(names), ["all"], axis=1), node("Relu", ["all"], ["y"])]
+    output("y", [[[[relu(v) for v in r] for r in m] for m in n] for n in maps], [2, first + depth * growth, h, wide])
+    return Model(nodes, [("x", FLOAT, [2, first, h, wide])], kinds, [([x], outs)], weights)
+
+
 def concat_split():
     x, y = numbers(111, 2, 3), numbers(112, 2, 4)
     joined = [a + b for a, b in zip(x, y)]
@@ -841,7 +888,7 @@ def image_decoder():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
