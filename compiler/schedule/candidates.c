@@ -36,7 +36,7 @@ bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
     return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0 && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
 }
 
-bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, 1, GEMV_VECTORS) && within(t->side, 1, GEMV_SIDE); }
+bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, s->n <= GEMV_FEW ? 0 : 1, GEMV_VECTORS) && within(t->side, 1, GEMV_SIDE); }
 
 static bool reads_outside(const ConvShape *s, int axis) {
     return s->pad[axis] > 0 || (s->out[axis] - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] >= s->in[axis];
@@ -245,15 +245,20 @@ static void depthwise_blocks_tried(Trial *t, const ConvShape *s, ConvDwTiles bas
     }
 }
 
+static void gemv_tried(Trial *t, const GemmShape *s) {
+    GemvTiles v = { 0, 1 };
+    if (s->n <= GEMV_FEW) propose(t, &tune_gemv, &v);
+    for (v.nv = 1; v.nv <= GEMV_VECTORS; v.nv *= 2)
+        for (v.side = 1; v.side <= GEMV_SIDE; v.side *= GEMV_SIDE) propose(t, &tune_gemv, &v);
+}
+
 static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
     TileTarget target = template_target(o);
     GemmShape s = template_gemm_shape(g, k);
     GemmTiles tiles = gemm_tiles(&s, &target);
-    GemvTiles v = { 1, GEMV_SIDE };
     if (best && tune_parse(&tune_gemm, best, &tiles)) gemm_blocks_tried(t, &s, tiles);
     else if (!best && tune_parse(&tune_gemm, k->choice, &tiles)) gemm_tiles_tried(t, &s, tiles);
-    else for (; !best && v.nv <= GEMV_VECTORS; v.nv *= 2)
-        for (v.side = 1; v.side <= GEMV_SIDE; v.side *= 8) propose(t, &tune_gemv, &v);
+    else if (!best) gemv_tried(t, &s);
 }
 
 static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {

@@ -16,6 +16,19 @@ void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t
                 *dst++ = j < n ? src[i * row_stride + j * column_stride] : 0.0f;
 }
 
+size_t pack_gemv_w_floats(size_t n, size_t k)
+{
+    return n * ((k + 15) / 16 * 16);
+}
+
+void pack_gemv_w(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, float *dst)
+{
+    for (size_t k0 = 0; k0 < k; k0 += 16)
+        for (size_t j = 0; j < n; j++)
+            for (size_t i = k0; i < k0 + 16; i++)
+                *dst++ = i < k ? src[i * row_stride + j * column_stride] : 0.0f;
+}
+
 size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr)
 {
     return groups / merge * pack_gemm_b_floats(merge * oc, merge * ic * taps, nr);

@@ -9,6 +9,10 @@
 size_t pack_gemm_b_floats(size_t n, size_t k, size_t nr);
 void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, size_t nr, float *dst);
 
+/* The same matrix as [ceil(k/16)][n][16], 16 terms of each column in turn, with zeros past k. */
+size_t pack_gemv_w_floats(size_t n, size_t k);
+void pack_gemv_w(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, float *dst);
+
 /* Convolution weights [groups][oc][ic][taps] (oc, ic of one group) as [group/merge][ceil(merge*oc/nr)][taps][merge*ic][nr], where
  * `merge` neighbouring groups have become one whose other products are zeros (conv_merge). */
 size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr);

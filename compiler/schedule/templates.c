@@ -50,6 +50,14 @@ static void fill_gemm_b(const Buffer *b, void *to) {
         pack_gemm_b(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (float *)to + (size_t)i * one);
 }
 
+static void fill_gemv(const Buffer *b, void *to) {
+    const Contraction *s = &b->packer->gemm;
+    const size_t one = pack_gemv_w_floats((size_t)s->n, (size_t)s->k);
+    const float *from = b->value->data->data;
+    for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
+        pack_gemv_w(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, (float *)to + (size_t)i * one);
+}
+
 // A constant right operand is packed; its row-major bytes are then not written.
 static bool only_operand(const Kernel *k, const Value *v) {
     return v->data && k->operand[0] != v;
@@ -78,7 +86,7 @@ static bool constants_near(const Graph *g, const Options *o) {
     return room >= 0;
 }
 
-// One row of A: B is read once, in long straight lines. B's layout decides between packed (0), row-major (1) and transposed (2).
+// One row of A: B is read once, in long straight lines. B's layout decides between packed (0; 3 for few columns), row-major (1) and transposed (2).
 static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
@@ -90,17 +98,19 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     bool near = packed && constants_near(g, o);
     Record *r = packed ? tune_record(a, k, o, arena_printf(a, "%s%s", gemm_signature(a, g, k, &shape), near ? " near=1" : "")) : NULL;
     TileTarget target = template_target(o);
-    GemvTiles t = gemv_tiles(s->n, &target, near), recorded = t;
+    GemvTiles t = gemv_tiles(s->n, s->k, &target, near), recorded = t;
     if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
     else if (r) tune_refuse(k, r);
     if (packed) k->choice = tune_text(a, &tune_gemv, &t);
-    size_t one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
+    bool few = packed && t.nv == 0;
+    if (few) { layout = 3; t.nv = 1; }
+    size_t one = few ? pack_gemv_w_floats((size_t)s->n, (size_t)s->k) : pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemv.c";
     template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
     template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "CB", s->c_batch);
     template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
     template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", t.nv); template_hole(a, k, "SIDE", t.side);
-    if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
+    if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), few ? "16 terms of each column in turn" : "panels of columns", few ? fill_gemv : fill_gemm_b);
     return true;
 }
 

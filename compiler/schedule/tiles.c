@@ -78,9 +78,11 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     return t;
 }
 
-GemvTiles gemv_tiles(int64_t n, const TileTarget *target, int near)
+GemvTiles gemv_tiles(int64_t n, int64_t k, const TileTarget *target, int near)
 {
     const int64_t most = target->lanes == 16 ? 8 : target->vector_registers >= 32 || target->lanes == 8 ? 4 : 2, vectors = tile_ceil(n, PANEL);
+    if (n <= GEMV_FEW && k >= 256) /* panels would be padded; the sums over lanes take as long as some 100 terms */
+        return (GemvTiles){0, 1};
     return near ? (GemvTiles){(int)tile_ceil(vectors, tile_ceil(vectors, most)), 1} : (GemvTiles){1, GEMV_SIDE};
 }
 

@@ -83,13 +83,14 @@ WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *targe
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
 /* gemv.c: panels of nv vectors of 16, `side` of them side by side. `near`: all weights that a run reads between two reads of this matrix fit a
- * cache of the core, which gives most to one long line; far memory gives most to several. Weights packed by pack_gemm_b with nr = 16*nv. */
+ * cache of the core, which gives most to one long line; far memory gives most to several. Weights packed by pack_gemm_b with nr = 16*nv.
+ * nv 0: of GEMV_FEW columns at most, vectors along k; weights packed by pack_gemv_w. */
 typedef struct GemvTiles {
     int nv, side;
 } GemvTiles;
 
-enum { GEMV_SIDE = 8, GEMV_VECTORS = 8 }; /* the most */
-GemvTiles gemv_tiles(int64_t n, const TileTarget *target, int near);
+enum { GEMV_SIDE = 8, GEMV_VECTORS = 8, GEMV_FEW = 12 }; /* the most */
+GemvTiles gemv_tiles(int64_t n, int64_t k, const TileTarget *target, int near);
 
 /* attention.c: direct: a few queries; mr rows of a tile, kb keys in a block. */
 typedef struct AttentionTiles {

@@ -6,7 +6,8 @@
  *   KERNEL            name of the function
  *   BATCH N K         sizes;  AB BB CB: batch strides in floats (0: the same for every b);  A and C are contiguous along k and n
  *   LAYOUT            of B. 0: packed by the compiler (pack_gemm_b), [ceil(N/NR)][K][NR] with NR = NV*16, zeros past N;
- *                     1: row-major, element (k, n) at k*LB + n;  2: transposed, at n*LB + k
+ *                     1: row-major, element (k, n) at k*LB + n;  2: transposed, at n*LB + k;
+ *                     3: packed by the compiler (pack_gemv_w) for at most 12 columns, [ceil(K/16)][N][16], zeros past K
  *   LB                leading dimension of layouts 1 and 2
  *   NV SIDE           width of a panel in units of 16 floats; the most panels that are read side by side (layout 0)
  *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), or of the columns
@@ -44,7 +45,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 {
     (void)scratch;
 #if PARTS
-    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : N, unit = PART_AXIS == 0 ? 1 : LAYOUT == 0 ? NV * 16 : LAYOUT == 1 ? 16 : 4;
+    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : N, unit = PART_AXIS == 0 ? 1 : LAYOUT == 0 ? NV * 16 : LAYOUT == 2 ? 4 : 16;
     const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit, to = units * (part + 1) / PARTS * unit;
     const ptrdiff_t end = to < size ? to : size;
     const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, n_from = PART_AXIS == 0 ? 0 : from;
@@ -181,6 +182,49 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                 if (n < n_last)
                     c[n] = EPILOGUE(total, b, 0, n);
             }
+        }
+#endif
+#if LAYOUT == 3
+        /* Few columns: vectors run along k. Where columns are fewer than sums must be for their latency, each has several. */
+        enum { LANES = BURN_VF_LANES, BLOCKS = K / 16, STEPS = N >= 8 ? 1 : 8 / N };
+        const float *const blocks = B + b * BB;
+        burn_vf sum[STEPS][N];
+        BURN_UNROLL
+        for (int s = 0; s < STEPS; s++) {
+            BURN_UNROLL
+            for (int i = 0; i < N; i++)
+                burn_vf_zero(&sum[s][i]);
+        }
+        for (ptrdiff_t k = 0; k + STEPS <= BLOCKS; k += STEPS) {
+            BURN_UNROLL
+            for (int s = 0; s < STEPS; s++) {
+                BURN_UNROLL
+                for (int i = 0; i < N; i++) {
+                    BURN_UNROLL
+                    for (int v = 0; v < 16; v += LANES)
+                        burn_vf_muladd2(&sum[s][i], blocks + ((k + s) * N + i) * 16 + v, a + (k + s) * 16 + v);
+                }
+            }
+        }
+        for (ptrdiff_t k = BLOCKS - BLOCKS % STEPS; k < BLOCKS; k++) {
+            BURN_UNROLL
+            for (int i = 0; i < N; i++) {
+                BURN_UNROLL
+                for (int v = 0; v < 16; v += LANES)
+                    burn_vf_muladd2(&sum[0][i], blocks + (k * N + i) * 16 + v, a + k * 16 + v);
+            }
+        }
+#if PARTS
+        for (ptrdiff_t i = n_from; i < n_end; i++) { /* all or none */
+#else
+        for (ptrdiff_t i = 0; i < N; i++) {
+#endif
+            float total = 0.0f;
+            for (ptrdiff_t k = 0; k < K % 16; k++)
+                total += blocks[(BLOCKS * N + i) * 16 + k] * a[BLOCKS * 16 + k];
+            for (int s = 0; s < STEPS; s++)
+                total += burn_vf_sum(&sum[s][i]);
+            c[i] = EPILOGUE(total, b, 0, i);
         }
 #endif
     }

@@ -83,11 +83,13 @@ static ConvShape conv_shape(int64_t n, int64_t g, int64_t ic, int64_t oc, const 
 
 static void gemv(const char *name, int64_t batch, int64_t n, int64_t k, int layout, int kind, int near)
 {
-    const GemvTiles t = gemv_tiles(n, &target, near);
+    GemvTiles t = gemv_tiles(n, k, &target, near);
+    const int few = layout == 0 && t.nv == 0;
+    t.nv = t.nv ? t.nv : 1;
     const int64_t nr = t.nv * 16;
     define("BATCH", batch), define("M", 1), define("N", n), define("K", k), define("AB", k), define("CB", n);
-    define("LAYOUT", layout), define("LB", layout == 1 ? n : k), define("NV", t.nv), define("SIDE", t.side);
-    define("BB", layout ? n * k : (n + nr - 1) / nr * nr * k);
+    define("LAYOUT", few ? 3 : layout), define("LB", layout == 1 ? n : k), define("NV", t.nv), define("SIDE", t.side);
+    define("BB", few ? (k + 15) / 16 * 16 * n : layout ? n * k : (n + nr - 1) / nr * nr * k);
     epilogue(kind, "acc, b, m, n", "n", "(b * M + m) * N + n");
     include(name, "gemv", kind);
 }

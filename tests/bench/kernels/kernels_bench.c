@@ -161,8 +161,8 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
     s.m += is_gemv;
     const GemmTiles t = gemm_tiles(&s, &target);
     const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k), cn = (size_t)(s.batch * s.m * s.n);
-    const size_t nr = 16 * (size_t)(is_gemv ? gemv_tiles(s.n, &target, near).nv : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
-    const size_t one = pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr);
+    const size_t nr = 16 * (size_t)(is_gemv ? gemv_tiles(s.n, s.k, &target, near).nv : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
+    const size_t one = nr ? pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr) : pack_gemv_w_floats((size_t)s.n, (size_t)s.k);
     float *a = random_floats(an), *b = random_floats(bn), *e = random_floats(cn), *c = random_floats(cn + 2 * GUARD);
     float *packed = b_kind ? b : random_floats((size_t)s.batch * one);
     void *block;
@@ -171,7 +171,10 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
     for (size_t i = 0; i < cn + 2 * GUARD; i++)
         c[i] = CANARY;
     for (int64_t i = 0; i < s.batch && !b_kind; i++)
-        pack_gemm_b(b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, nr, packed + (size_t)i * one);
+        if (nr)
+            pack_gemm_b(b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, nr, packed + (size_t)i * one);
+        else
+            pack_gemv_w(b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, packed + (size_t)i * one);
     run(a, packed, c + GUARD, e, scratch);
     canaries_check(name, c, cn, scratch, bytes);
     for (size_t i = 0; i < cn; i += cn > 100000 ? cn / 5003 : 1) {
