@@ -425,6 +425,7 @@ bool pass_cse(Graph *g);
 bool pass_dce(Graph *g);
 
 // ---------------------------------------------------------------- schedule/: Graph -> Plan
+bool kernel_on_planes(const Node *n);                   // kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
 struct Buffer {
     Place place;

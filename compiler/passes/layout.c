@@ -12,9 +12,10 @@
 //
 // The idea: every convolution becomes one between two transposes, and a transpose that this pass made sinks below whatever commutes with
 // it (maps, reductions, windows, concatenations, slices, pads, reshapes that only split or join axes), until it meets its inverse. The walk is
-// in topological order, so one walk is enough. Vectors then run over channels everywhere: no window, stride or border cuts them.
+// in topological order, so one walk is enough. Vectors then run over channels everywhere: no window, stride or border cuts them. Where turning
+// takes longer than that gains, convolutions stay as they are (layout_stay.c).
 #include "ops/common.h"
-#include "passes/passes.h"
+#include "passes/layout.h"
 
 #include <string.h>
 
@@ -292,6 +293,15 @@ static Value *sink_product(Layout *l, Graph *g, Node *n) {
     return b_matmul(g, z, b_reshape(g, rows, 2, w->type.dim));
 }
 
+bool layout_sinks(const Node *n) {
+    switch (n->op) {
+    case OP_ReduceSum: case OP_ReduceProd: case OP_ReduceMax: case OP_ReduceMin: case OP_ArgMax: case OP_ArgMin: case OP_CumSum: case OP_CumProd: case OP_Gather:
+    case OP_WindowSum: case OP_WindowMax: case OP_Concat: case OP_Slice: case OP_Pad: case OP_Expand: case OP_Transpose: case OP_Reshape: case OP_Map: case OP_Cast:
+    case OP_Identity: return true;
+    default: return op_table[n->op].kind == KIND_MAP;
+    }
+}
+
 static Value *sink(Layout *l, Graph *g, Node *n) {
     if (n->n_out != 1) return NULL;
     switch (n->op) {
@@ -303,12 +313,12 @@ static Value *sink(Layout *l, Graph *g, Node *n) {
     case OP_Transpose: return sink_transpose(l, g, n);
     case OP_Reshape: return sink_reshape(l, g, n);
     case OP_MatMul: return sink_product(l, g, n);
-    default: return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Identity ? sink_map(l, g, n) : NULL;
+    default: return layout_sinks(n) ? sink_map(l, g, n) : NULL;
     }
 }
 
 // ---------------------------------------------------------------- convolutions
-static bool turns(const Node *n) {
+bool layout_turns(const Node *n) {
     if (n->op != OP_Conv) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype) || x->rank < 3 || x->rank > 5) return false;
@@ -317,7 +327,7 @@ static bool turns(const Node *n) {
     return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
 }
 
-static bool is_product(const Node *n) {
+bool layout_is_product(const Node *n) {
     const Type *w = &n->in[1]->type;
     for (int i = 2; i < w->rank; i++)
         if (w->dim[i] != 1) return false;
@@ -366,7 +376,7 @@ static Value *turn_conv(Layout *l, Graph *g, Node *n) {
     perm_last(rank, last);
     perm_first(rank, first);
     x = is_ours(l, x) && is_first(perm_of(x), rank) ? x->def->in[0] : b_transpose(g, x, last);
-    if (is_product(n)) {
+    if (layout_is_product(n)) {
         w = b_reshape(g, w, 2, (Dim[]){ w->type.dim[0], w->type.dim[1] });
         y = b_matmul(g, x, b_transpose(g, w, (int[]){ 1, 0 }));
     } else {
@@ -377,13 +387,28 @@ static Value *turn_conv(Layout *l, Graph *g, Node *n) {
     return transposed(l, g, y, first);
 }
 
+// With the channels first: a depthwise convolution as it is; a product with the weights on the left, y[n] = w x[n].
+static Value *keep_conv(Graph *g, Node *n) {
+    Value *x = n->in[0], *w = n->in[1];
+    const Type *t = &n->out[0]->type;
+    if (!layout_is_product(n)) return trim_conv(g, n)->out[0];
+    Dim pixels = 1;
+    for (int i = 2; i < t->rank; i++) pixels = dim_mul(g, pixels, t->dim[i]);
+    Value *left = b_reshape(g, w, 2, (Dim[]){ w->type.dim[0], w->type.dim[1] });
+    Value *right = b_reshape(g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], pixels });
+    return b_reshape(g, b_matmul(g, left, right), t->rank, t->dim);
+}
+
 static void layout_graph(Layout *l, Graph *g) {
+    const bool *stays = layout_stay(l->r.scratch, g);
+    const int known = graph_root(g)->value_count;       // values before this; what is made from now on has no mark
     for (Node *n = g->first; n; n = n->next) {
+        bool stay = n->n_out == 1 && n->out[0]->id < known && stays[n->out[0]->id];
         rewrite_operands(&l->r, n);
         for (int i = 0; i < n->n_bodies; i++) layout_graph(l, n->bodies[i]);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = n->n_bodies ? NULL : turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
+        Value *v = n->n_bodies ? NULL : stay ? keep_conv(g, n) : layout_turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
         if (v && v != n->out[0]) rewrite_set(&l->r, n->out[0], v);
     }
     g->cursor = NULL;

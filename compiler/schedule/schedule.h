@@ -40,7 +40,6 @@ bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent); // the 
 void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
 void kernel_store_into(Kernel *k, Value *into, Dim at);  // the result goes into `into`, whose last axis is longer, from `at` on: rows of more elements
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
-bool kernel_on_planes(const Node *n);                   // a depthwise convolution with the channels first whose template reads planes
 bool kernel_of_bytes(const Node *n);                    // u8 by i8: its sums are i32, and an epilogue turns them into any type
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 

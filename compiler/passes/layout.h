@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What layout.c, which turns convolutions, and layout_stay.c, which says what is not worth turning, share.
+#ifndef BURNCC_LAYOUT_H
+#define BURNCC_LAYOUT_H
+#include "passes/passes.h"
+
+bool layout_turns(const Node *n);                       // a convolution that can have its channels last
+bool layout_is_product(const Node *n);                  // ... and is a matrix product
+bool layout_sinks(const Node *n);                       // does a transpose of an operand commute with it, at least mostly?
+// By id of what a convolution gives: true where it keeps its channels first. For all of g, not its bodies.
+bool *layout_stay(Arena *scratch, Graph *g);
+#endif
