@@ -181,16 +181,22 @@ static void call_unique(Call *c) {
 }
 
 static void call_suppress(Call *c) {
+    enum { BLOCK = 32 };                                // two vectors of the widest
     const Type *scores = &c->n->in[1]->type;
     int count;
+    Dim most = node_ints(c->n, "sizes", &count)[0];
+    int64_t blocks = (dim_upper(c->g, most) + BLOCK - 1) / BLOCK;
     hole_text(c, "BEFORE", "$before");
+    hole_text(c, "CORNERS", "$corners");
     hole_text(c, "OVERLAPS", "$overlaps");
+    hole_text(c, "NEAR", "$near");
     hole_size(c, "BATCH", scores->dim[0]);
     hole_size(c, "CLASSES", scores->dim[1]);
     hole_size(c, "BOXES", scores->dim[2]);
-    hole_size(c, "MOST", node_ints(c->n, "sizes", &count)[0]);
+    hole_size(c, "MOST", most);
     hole(c, "CENTERED", node_int(c->n, "centered", 0) != 0);
-    needs_scratch(c, dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t));
+    hole(c, "BLOCK", BLOCK);
+    needs_scratch(c, dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t) + blocks * 5 * BLOCK * (int64_t)sizeof(float));
     c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
 }
 

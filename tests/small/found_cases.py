@@ -68,30 +68,43 @@ def unique_all():
         sets([6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0], [[9, 1, 2], [3, 1, 2], [3, 0, 2], [3, 0, -2]])])
 
 
-def suppression():
-    """The best boxes without those that overlap them, as many as a run asks for."""
-    boxes = [[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1], [0, 100, 1, 101]]]
-    scores = [[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.1, 0.9, 0.9, 0.2, 0.0, 0.85]]]
-
+def suppressed(boxes, scores, most, limit, least):
+    """NonMaxSuppression of one image: boxes [n][4], scores [classes][n]."""
     def overlap(a, b):
         low, high = [max(min(a[i], a[i + 2]), min(b[i], b[i + 2])) for i in range(2)], [min(max(a[i], a[i + 2]), max(b[i], b[i + 2])) for i in range(2)]
         shared = math.prod(max(h - l, 0) for l, h in zip(low, high))
         area = [abs(c[2] - c[0]) * abs(c[3] - c[1]) for c in (a, b)]
         return shared / (sum(area) - shared)
 
-    def sets(most, limit, least):
-        out = []
-        for c in range(2):
-            taken = []
-            for i in sorted(range(6), key=lambda i: -scores[0][c][i]):
-                if scores[0][c][i] > least and len(taken) < most and all(overlap(boxes[0][i], boxes[0][j]) <= limit for j in taken):
-                    taken.append(i)
-            out += [[0, c, i] for i in taken]
-        return [[boxes, scores, [most], [limit], [least]], [out if out else []]]
+    out = []
+    for c, score in enumerate(scores):
+        taken = []
+        for i in sorted(range(len(boxes)), key=lambda i: -score[i]):
+            if score[i] > least and len(taken) < most and all(overlap(boxes[i], boxes[j]) <= limit for j in taken):
+                taken.append(i)
+        out += [[0, c, i] for i in taken]
+    return out
 
+
+def suppression_model(boxes, scores, runs):
+    n = len(boxes)
     return Model([node("NonMaxSuppression", ["boxes", "scores", "most", "limit", "least"], ["found"])],
-                 [("boxes", FLOAT, (1, 6, 4)), ("scores", FLOAT, (1, 2, 6)), ("most", INT64, (1,)), ("limit", FLOAT, (1,)), ("least", FLOAT, (1,))], [("found", INT64, (None, 3))],
-                 [sets(3, 0.5, 0.05), sets(100, 0.9, -1.0), sets(1, 0.1, 0.4)])
+                 [("boxes", FLOAT, (1, n, 4)), ("scores", FLOAT, (1, len(scores), n)), ("most", INT64, (1,)), ("limit", FLOAT, (1,)), ("least", FLOAT, (1,))], [("found", INT64, (None, 3))],
+                 [[[[boxes], [scores], [most], [limit], [least]], [suppressed(boxes, scores, most, limit, least)]] for most, limit, least in runs])
+
+
+def suppression():
+    """The best boxes without those that overlap them, as many as a run asks for."""
+    boxes = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1], [0, 100, 1, 101]]
+    scores = [[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.1, 0.9, 0.9, 0.2, 0.0, 0.85]]
+    return suppression_model(boxes, scores, [(3, 0.5, 0.05), (100, 0.9, -1.0), (1, 0.1, 0.4)])
+
+
+def suppression_of_many():
+    """More boxes taken than are compared at a time, on both sides of the origin; a limit that nothing is above, and one that all are."""
+    corners, sizes = numbers(51, 150, 2, low=-4.0, high=4.0), numbers(52, 150, 2, low=0.3, high=1.5)
+    boxes = [[y, x, y + h, x + w] if i % 3 else [y + h, x, y, x + w] for i, ((y, x), (h, w)) in enumerate(zip(corners, sizes))]
+    return suppression_model(boxes, numbers(53, 2, 150, low=0.0), [(200, 0.3, 0.1), (200, 1.0, -1.0), (70, 0.05, 0.0), (33, 0.9, 0.0), (200, 0.0, 0.0)])
 
 
 def cuts():
@@ -163,4 +176,4 @@ def axes():
                  [tensor("which", INT64, [1, -1]), tensor("values", FLOAT, [2.0, 5.0])])
 
 
-ALL = (positions, chosen_rows, unique_all, suppression, cuts, shapes, axes)
+ALL = (positions, chosen_rows, unique_all, suppression, suppression_of_many, cuts, shapes, axes)
