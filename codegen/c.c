@@ -47,9 +47,11 @@ static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     k->params[k->n_params++] = (Param){ .value = v, .name = name, .written = written };
 }
 
+bool c_is_param(const KernelText *k, int i, const Value *v) { return k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v); }
+
 static const char *param_name(const KernelText *k, const Value *v) {
     for (int i = k->first_shared; i < k->n_params; i++)
-        if (k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v)) return k->params[i].name;
+        if (c_is_param(k, i, v)) return k->params[i].name;
     bug("%%%d is no operand of kernel %s", v->id, k->kernel->name);
 }
 
@@ -147,6 +149,8 @@ static void loop_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
     for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
+    c_take_offsets(g, t);
+    k = t->kernel;
     size_t start = g->c.n;
     text_printf(&g->c, "static void %s(", t->name);
     print_params(g, t, &g->c, 0);

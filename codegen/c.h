@@ -34,6 +34,8 @@ typedef struct KernelText {
 
 const char *c_size(const Gen *g, const Kernel *k, int i);   // variable of the kernel's i-th size, a parameter after its pointers
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+bool c_is_param(const KernelText *k, int i, const Value *v);    // is v, or what lies at the same bytes, the i-th parameter?
+void c_take_offsets(Gen *g, KernelText *t);              // c_offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
 // c_share.c: the functions of a program, those of the same text once
 typedef struct Functions Functions;
 Functions *c_functions_new(Gen *g);

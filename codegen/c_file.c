@@ -61,6 +61,8 @@ static void print_macros(const Gen *g, Text *out) {
     if (says(&g->c, "BURN_FUSED "))
         text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\", \"no-delete-null-pointer-checks\"))) /* as for the functions that it calls */\n"
                          "#else\n#define BURN_FUSED\n#endif\n\n");
+    if (says(&g->c, "BURN_APART "))
+        text_printf(out, "#if defined(__GNUC__)\n#define BURN_APART __attribute__((noinline)) /* called often */\n#else\n#define BURN_APART\n#endif\n\n");
     if (says(&g->c, "BURN_LANES "))
         text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"
                          "#else\n#define BURN_LANES\n#endif\n\n");

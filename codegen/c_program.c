@@ -321,7 +321,7 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
         text_printf(&out, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
         if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
     }
-    for (int j = 0; j < k->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, k, j));
+    for (int j = 0; j < t->kernel->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, t->kernel, j));
     if (t->y_pixel) text_printf(&out, ", %lld", (long long)t->y_pixel);
     if (k->string_bytes) text_printf(&out, ", &strings");
     if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) {

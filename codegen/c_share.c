@@ -3,15 +3,19 @@
 // program, the time its compiler takes and what the instruction cache has to hold.
 //
 // In: the kernels of a program, in order. Out: its functions, each under the comments of all kernels that call it, and in KernelText.function
-// the name to call. Two texts are the same when they agree with the kernel's name and its parameters' names replaced by numbers:
+// the name to call. Two texts are the same when they agree with the kernel's name, its parameters' and its sizes' names replaced by numbers:
 //
 //   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void @(const float *restrict $0, ...)
+//
+// One that many kernels call stays a function (BURN_APART): small ones the C compiler would copy to every call.
 #include "c.h"
 
 #include <ctype.h>
 #include <string.h>
 
-typedef struct Function { const char *name, *text; Text origins; } Function;
+enum { MANY_CALLS = 4 };
+
+typedef struct Function { const char *name, *text; Text origins; int calls; } Function;
 struct Functions { Arena *scratch; StrMap *known; VEC(Function *) list; };
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
@@ -23,6 +27,12 @@ static void canonical_word(const KernelText *t, Text *out, const char *word, siz
             text_printf(out, "$%d", i);
             return;
         }
+    for (int i = 0; i < t->kernel->sizes.n; i++) {
+        const char *size = c_size(t->gen, t->kernel, i);
+        if (strlen(size) != n || memcmp(size, word, n)) continue;
+        text_printf(out, "#%d", i);
+        return;
+    }
     if (n >= own && !memcmp(word, t->name, own) && (n == own || word[own] == '_')) {
         text_append(out, "@", 1);
         word += own;
@@ -65,13 +75,29 @@ void c_functions_add(Functions *f, Gen *g, KernelText *t) {
         VEC_PUSH(f->scratch, f->list, one);
     }
     print_origin(f->scratch, &one->origins, g->graph, t->kernel);
+    one->calls++;
     t->function = one->name;
+}
+
+// Where the definition of the function begins, after those of its helpers.
+static const char *definition(const Function *f) {
+    size_t n = strlen(f->name);
+    const char *at = strstr(f->text, f->name);
+    while (at && is_word(at[n])) at = strstr(at + n, f->name);
+    if (!at) bug("no definition of %s", f->name);
+    while (at > f->text && at[-1] != '\n') at--;
+    return at;
 }
 
 void c_functions_print(Functions *f, Gen *g) {
     for (int i = 0; i < f->list.n; i++) {
-        text_append(&g->c, f->list.at[i]->origins.at, f->list.at[i]->origins.n);
-        text_append(&g->c, f->list.at[i]->text, strlen(f->list.at[i]->text));
+        const Function *one = f->list.at[i];
+        bool apart = one->calls >= MANY_CALLS;
+        const char *own = apart ? definition(one) : one->text;
+        text_append(&g->c, one->origins.at, one->origins.n);
+        text_append(&g->c, one->text, (size_t)(own - one->text));
+        text_printf(&g->c, "%s", apart ? "BURN_APART " : "");
+        text_append(&g->c, own, strlen(own));
     }
     arena_free(f->scratch);
 }

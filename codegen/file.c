@@ -89,6 +89,16 @@ void print_banner(Text *t, const Options *o) {
     text_printf(t, " for --target %s. */\n", o->target);
 }
 
+// Sums of many sizes are not told whole.
+static void print_type(Arena *a, Text *out, const Graph *g, const Type *t) {
+    enum { LONGEST = 120 };
+    const char *text = type_text(a, g, t);
+    size_t n = strlen(text), cut = n > LONGEST ? LONGEST : n;
+    while (cut < n && ((unsigned char)text[cut] & 0xc0) == 0x80) cut--;      // between two characters of UTF-8
+    text_append(out, text, cut);
+    text_printf(out, "%s", cut < n ? "...]" : "");
+}
+
 void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k) {
     text_printf(out, "/* ");
     for (int i = 0; i < k->nodes.n; i++) {
@@ -97,8 +107,12 @@ void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k) {
         text_printf(out, "%s", op_table[n->op].name);
         if (n->loc && n->loc->name && *n->loc->name) { text_printf(out, " \""); c_comment(out, n->loc->name); text_printf(out, "\""); }
         for (int j = 0; j < n->n_in && j < 4; j++)
-            if (n->in[j]) text_printf(out, "%s%s", j ? ", " : "  ", type_text(a, g, &n->in[j]->type));
-        text_printf(out, " -> %s", type_text(a, g, &n->out[0]->type));
+            if (n->in[j]) {
+                text_printf(out, "%s", j ? ", " : "  ");
+                print_type(a, out, g, &n->in[j]->type);
+            }
+        text_printf(out, " -> ");
+        print_type(a, out, g, &n->out[0]->type);
     }
     text_printf(out, " */\n");
 }

@@ -368,6 +368,7 @@ Scalar expr_eval(const Expr *e, const Scalar *args);    // E_Arg leaves only; ro
 // Affine view of an index expression: e = c0 + sum coef[axis]*axis exactly; false when it holds a div, mod, load or select
 bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0);
 bool expr_affine_sizes(const Expr *e, const Graph *g, int n_axes, Dim *coef, Dim *c0);      // the same where coefficients may be symbolic
+bool expr_offset(const Expr *e, const Graph *g, Dim *c0);                                   // what of an index is a constant or a size, whatever else it adds
 // ir/expr_parse.c: C-like text with ?:, || && comparisons + - * / % ! - calls and literals; names bound to expressions; literals take the type of context
 Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result, const char **error);
 void expr_print(const Expr *e, Text *out);              // text that expr_parse reads back (E_Arg as x y z w, a4...)

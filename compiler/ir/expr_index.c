@@ -763,6 +763,13 @@ bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0) {
     return true;
 }
 
+bool expr_offset(const Expr *e, const Graph *g, Dim *c0) {
+    Lin l = lin_of((Expr *)e);
+    int others;
+    Factor bare = lin_bare(&l, &others);
+    return !l.bad && others >= 0 && factor_dim(g, bare, c0);
+}
+
 bool expr_affine_sizes(const Expr *e, const Graph *g, int n_axes, Dim *coef, Dim *c0) {
     Lin l = lin_of((Expr *)e);
     int others;

@@ -32,6 +32,11 @@ calls=$(grep -oE '^    layers_k[0-9a-zA-Z_]+\(' layers.c)
 [ "$(wc -l <<<"$calls")" = 3 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 1 ]
 result $? "layers of one shape call one function"
 status 0 "layers, their numbers" "$burncc" verify layers/layers.onnx --quiet
+status 0 "columns" "$burncc" columns/columns.onnx -o columns.c
+calls=$(grep -oE '^    columns_k[0-9a-zA-Z_]+\(' columns.c)
+[ "$(wc -l <<<"$calls")" = 15 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 3 ] && [ "$(grep -c '^BURN_APART static' columns.c)" = 3 ]
+result $? "columns and parts of one shape call one function"
+status 0 "columns, their numbers" "$burncc" verify columns/columns.onnx --quiet
 
 status 4 "no such model" "$burncc" missing.onnx -o bad.c
 says 'missing.onnx: error: cannot open'

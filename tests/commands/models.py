@@ -7,6 +7,7 @@ pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
 large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
 convs.onnx    x f32[1,16,8,8] -> y f32[1,20]: convolutions 3x3, depthwise 3x3 and 1x1, and a matrix
+columns.onnx  x f32[6,5] -> y f32[10]: the two largest of each column; columns/ has it with a data set
 layers.onnx   x f32[1,4] -> y f32[1,4]: three times a product with another matrix and Relu; layers/ has it with a data set
 reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
 mismatch.onnx two matrices that cannot be multiplied, at a node "product"
@@ -48,6 +49,19 @@ def npy(descr, shape, data):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
 
 
+def columns(root):
+    x, nodes, rows = [[float((7 * i + 5 * j) % 11) for j in range(5)] for i in range(6)], [], []
+    sizes = [tensor("axis", INT64, [1]), tensor("line", INT64, [6]), tensor("two", INT64, [2])]
+    for c in range(5):
+        sizes += [tensor(f"from{c}", INT64, [c]), tensor(f"to{c}", INT64, [c + 1])]
+        nodes += [node("Slice", ["x", f"from{c}", f"to{c}", "axis"], [f"column{c}"]), node("Reshape", [f"column{c}", "line"], [f"line{c}"]), node("TopK", [f"line{c}", "two"], [f"top{c}", f"at{c}"])]
+        rows += sorted((x[i][c] for i in range(6)), reverse=True)[:2]
+    nodes.append(node("Concat", [f"top{c}" for c in range(5)], ["y"], axis=0))
+    write(root / "columns" / "test_data_set_0" / "input_0.pb", tensor("x", FLOAT, x))
+    write(root / "columns" / "test_data_set_0" / "output_0.pb", tensor("y", FLOAT, rows))
+    write(root / "columns" / "columns.onnx", model(graph(nodes, [value_info("x", FLOAT, [6, 5])], [value_info("y", FLOAT, [10])], sizes)))
+
+
 def layers(root):
     row, nodes, weights, last = [1.0, 2.0, -1.0, 0.5], [], [], "x"
     write(root / "layers" / "test_data_set_0" / "input_0.pb", tensor("x", FLOAT, [row]))
@@ -67,6 +81,7 @@ def main(root):
     write(root / "scores.onnx", text)
     write(root / "cut.onnx", text[:-40])
     layers(root)
+    columns(root)
     write(root / "text.onnx", b"this is no model\n")
     one, three = [[0.5, 1.0, -1.0, 2.0]], [[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 1.0], [-1.0, 0.25, 0.0, 0.0]]
     data_set(root / "test_data_set_0", one, scores(one))
