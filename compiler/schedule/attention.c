@@ -387,10 +387,7 @@ void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     hole(a, k, "EMPTY", s->empty);
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .text = "$softmax" });
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .text = "$tile" });
-    Text e;
-    text_init(&e, a);
-    expr_c_text(&e, expr_unary(k->exprs, E_Exp, expr_acc(k->exprs, DT_F32)), (const char *const[]){ "x", NULL, NULL });
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "EXP", .params = "x", .text = e.at });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "EXP", .params = "x", .text = "burn_exp_falling_f32(x)" });
     int64_t columns = round_up(s->d, PANEL);
     k->scratch_bytes = 4 * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
 }

@@ -16,7 +16,7 @@
  *   KB                keys in a block, a multiple of PANEL; may exceed N
  *   EMPTY             a row whose scores are all -inf: 0: NaN, as its division by 0 gives; 1: the sum over n of 0 * V; 2: the same, and rows with
  *                     a score that is NaN give 0
- *   EXP(x)            the exponential function
+ *   EXP(x)            the exponential function, for x <= 0
  *   PARTS             0: all of O. Else the function does the part'th of PARTS shares of its tiles of queries
  *   SOFTMAX TILE      names of functions of the kernel's own
  *   EPILOGUE_PARAMS   text after the parameter O, for EPILOGUE and SCORE; SCORE_PARAMS, SCORE_ARGS: what SCORE needs of it, and as arguments

@@ -23,11 +23,13 @@ typedef struct Function { const char *name, *libm; int arity; double bound; doub
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double softplus(double x) { return x > 40 ? x : log1p(exp(x)); }
+static double falling(double x) { return fabs(x) > (double)86.6f ? 0 : exp(-fabs(x)); }
 static double larger(double x, double y) { return isnan(x) || isnan(y) ? NAN : x > y ? x : y; }
 static double smaller(double x, double y) { return isnan(x) || isnan(y) ? NAN : x < y ? x : y; }
 
 static const Function functions[] = {
     { "exp", "expf(x[i])", 1, 2, exp, NULL },
+    { "exp_falling", "expf(-fabsf(x[i]))", 1, 2, falling, NULL },
     { "log", "logf(x[i])", 1, 2, log, NULL },
     { "log1p", "log1pf(x[i])", 1, 3, log1p, NULL },
     { "expm1", "expm1f(x[i])", 1, 3, expm1, NULL },
