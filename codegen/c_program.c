@@ -20,13 +20,15 @@ static bool in_struct(const Value *v) { return v->group && strchr(v->group, ' ')
 static bool by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
 
 static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
-    static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" };
+    static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" }, *const strips[] = { "strip", "was", "now" };
     int symbols;
     const Symbol *all = graph_symbols(graph_root(g), &symbols);
     for (int i = 0; i < symbols; i++)
         if (!strcmp(name, all[i].c_name)) return true;
     for (size_t i = 0; threads && i < COUNT(shared); i++)
         if (!strcmp(name, shared[i])) return true;
+    for (size_t i = 0; i < COUNT(strips); i++)
+        if (!strcmp(name, strips[i])) return true;
     if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strcmp(name, "strings") || !strncmp(name, "burn_", 5)) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
     for (int i = 0; i < n; i++)
@@ -170,6 +172,7 @@ typedef struct Run {
     const Program *p;
     const Ends *in, *outs;
     Text body;
+    Text tables;                                        // how far strips go
     Text tasks, fields, settings;                       // functions that compute a part; fields of the frame that they get, and what sets them
     VEC(const char *) framed;                           // those fields' names
     int loops;
@@ -310,6 +313,23 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
     for (int i = 0; i < carried; i++) copy(r, depth, n->out[i], "", b->inputs.at[2 + i]);
 }
 
+// The number of the member of k's strips that stores v for the next one; else -1.
+static int between_strips(const Kernel *k, const Value *v) {
+    for (int i = 0; k->strips && i + 1 < k->strips->n; i++)
+        if (k->strips->member[i]->writes.at[0] == v) return i;
+    return -1;
+}
+
+// From where to where it goes in a step, and the pixels that its input and its result begin with.
+static void strip_arguments(const Kernel *k, Text *out) {
+    const Strips *s = k->strips;
+    int i = 0;
+    while (s->member[i] != k) i++;
+    text_printf(out, ", was[%d], now[%d], ", i, i);
+    text_printf(out, i ? "now[%d], " : "0, ", s->n + i - 1);
+    text_printf(out, i + 1 < s->n ? "now[%d]" : "0", s->n + i);
+}
+
 // The arguments of a kernel's call; where it goes in parts, those of the part `part`.
 static const char *call_arguments(const Run *r, const Kernel *k) {
     const KernelText *t = k->text;
@@ -319,6 +339,8 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
         text_printf(&out, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
+        const int between = between_strips(k, v);
+        if (between >= 0 && k->strips->parts > 1) text_printf(&out, " + %lld * part", (long long)k->strips->floats[between]);
         if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
     }
     for (int j = 0; j < t->kernel->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, t->kernel, j));
@@ -326,9 +348,11 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
     if (k->string_bytes) text_printf(&out, ", &strings");
     if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) {
         text_printf(&out, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
-        if (k->scratch && k->parts > 1) text_printf(&out, " + %lld * part", (long long)(k->scratch_bytes / k->parts));
+        const int parts = k->strips ? k->strips->parts : k->parts;
+        if (k->scratch && parts > 1) text_printf(&out, " + %lld * part", (long long)(k->scratch_bytes / parts));
     }
-    if (k->parts > 1) text_printf(&out, ", part");
+    if (k->strips) strip_arguments(k, &out);
+    else if (k->parts > 1) text_printf(&out, ", part");
     return out.n ? out.at : "";
 }
 
@@ -387,9 +411,9 @@ static const char *take_ends(Run *r, const char *arguments, const Ends *e, bool 
     return arguments;
 }
 
-static void print_parts(Run *r, const Kernel *k, int depth) {
-    const KernelText *t = k->text;
-    const char *whole = call_arguments(r, k), *arguments = whole, *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->p->name);
+// What a task calls a kernel with; `whole`: the same as the run function would.
+static const char *framed_arguments(Run *r, const char *whole, int depth) {
+    const char *arguments = whole;
     int n;
     const Symbol *symbols = graph_symbols(graph_root(r->p->plan->graph), &n);
     arguments = take_from_frame(r, arguments, "unsigned char *", "work", true);
@@ -400,12 +424,81 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
         line(r, depth);
         text_printf(&r->body, "frame.%s = %s;\n", symbols[i].c_name, symbols[i].c_name);
     }
-    arguments = take_ends(r, take_ends(r, arguments, r->in, false), r->outs, true);
-    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n    %s(%s);\n}\n\n", t->name, frame, frame, t->function, arguments);
+    return take_ends(r, take_ends(r, arguments, r->in, false), r->outs, true);
+}
+
+static void begin_task(Run *r, const char *name) {
+    const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->p->name);
+    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n", name, frame, frame);
+}
+
+static void print_parts(Run *r, const Kernel *k, int depth) {
+    const KernelText *t = k->text;
+    const char *arguments = framed_arguments(r, call_arguments(r, k), depth);
+    begin_task(r, t->name);
+    text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, arguments);
     line(r, depth);
     const char *threads = "threads";
     if (k->part_least > 0) threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0", dim_c_text(r->g->arena, r->p->plan->graph, k->part_size), (long long)k->part_least);
     text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
+}
+
+// ---------------------------------------------------------------- strips
+// Kernels that go strip by strip: a loop over the steps, whose limits stand in a table.
+//
+//   static const int net_k3_expand_strips[][5] = { {0, 0, 0, 0, 0}, {616, 224, 224, 0, 0}, ... };
+//   for (int strip = 1; strip < 15; strip++) {
+//       const int *const was = net_k3_expand_strips[strip - 1], *const now = net_k3_expand_strips[strip];
+//       burn_keep((float *)(void *)(work + 4096), 144, was[3], now[3], was[0]);
+//       net_k3_expand(..., was[0], now[0], 0, now[3]);
+//       ...
+//   }
+static void print_table(Run *r, const Strips *s, const char *name) {
+    const int n = 2 * s->n - 1;
+    text_printf(&r->tables, "/* The pixels that");
+    for (int i = 0; i < s->n; i++) text_printf(&r->tables, "%s %s", !i ? "" : i + 1 < s->n ? "," : " and", s->member[i]->name);
+    text_printf(&r->tables, " have come to; those that the buffers between them begin with. */\nstatic const int %s_strips[][%d] = {\n", name, n);
+    for (int i = 0; i < s->line.n; i++) text_printf(&r->tables, "%s%lld%s", i % n ? ", " : "    {", (long long)s->line.at[i], i % n == n - 1 ? "},\n" : "");
+    text_printf(&r->tables, "};\n\n");
+}
+
+// `first`, `end`: the lines of the table; calls of a task where there are parts.
+static void print_strip_loop(Run *r, Text *out, const Strips *s, int depth, const char *first, const char *end) {
+    const KernelText *head = s->member[0]->text;
+    const bool task = s->parts > 1;
+    const char *indent = arena_printf(r->g->arena, "%*s", 4 * depth, "");
+    text_printf(out, "%sfor (int strip = %s; strip < %s; strip++) {\n", indent, first, end);
+    text_printf(out, "%s    const int *const was = %s_strips[strip - 1], *const now = %s_strips[strip];\n", indent, head->name, head->name);
+    for (int i = 0; i + 1 < s->n; i++) {
+        Value *v = s->member[i]->writes.at[0];
+        const char *rows = value_place(r, v);
+        if (task) rows = arena_printf(r->g->arena, "%s + %lld * part", framed_arguments(r, rows, depth), (long long)s->floats[i]);
+        text_printf(out, "%s    burn_keep(%s, %lld, was[%d], now[%d], was[%d]);\n", indent, rows, (long long)s->width[i], s->n + i, s->n + i, i);
+    }
+    for (int i = 0; i < s->n; i++) {
+        const char *arguments = call_arguments(r, s->member[i]);
+        if (task) arguments = framed_arguments(r, arguments, depth);
+        text_printf(out, "%s    %s(%s);\n", indent, ((const KernelText *)s->member[i]->text)->function, arguments);
+    }
+    text_printf(out, "%s}\n", indent);
+}
+
+static void print_strips(Run *r, const Strips *s, int depth) {
+    Gen *g = r->g;
+    const char *name = ((const KernelText *)s->member[0]->text)->name;
+    print_table(r, s, name);
+    if (s->parts == 1) {
+        print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]));
+        return;
+    }
+    begin_task(r, name);
+    text_printf(&r->tasks, "    static const int first[] = {");
+    for (int i = 0; i <= s->parts; i++) text_printf(&r->tasks, "%s%d", i ? ", " : "", s->part[i]);
+    text_printf(&r->tasks, "};\n");
+    print_strip_loop(r, &r->tasks, s, 1, "first[part] + 1", "first[part + 1]");
+    text_printf(&r->tasks, "}\n\n");
+    line(r, depth);
+    text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", s->parts, name);
 }
 
 static void print_call(Run *r, const Kernel *k, int depth) {
@@ -469,6 +562,10 @@ static void print_steps(Run *r, const Plan *plan, int depth) {
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
         if (k->kind == KERNEL_SIZES) { print_sizes(r, plan->graph, k, depth); continue; }
+        if (k->strips) {
+            if (k == k->strips->member[0]) print_strips(r, k->strips, depth);
+            continue;
+        }
         if (k->kind != KERNEL_REGION) print_call(r, k, depth);
         else if (k->anchor->op == OP_If) print_if(r, k, depth);
         else print_loop(r, k, depth);
@@ -531,11 +628,12 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     const Graph *root = graph_root(p->plan->graph);
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
     const bool several = g->options->machine.n_parts > 0;
-    text_init(&r.body, g->arena); text_init(&r.tasks, g->arena); text_init(&r.fields, g->arena); text_init(&r.settings, g->arena);
+    text_init(&r.body, g->arena); text_init(&r.tables, g->arena); text_init(&r.tasks, g->arena); text_init(&r.fields, g->arena); text_init(&r.settings, g->arena);
     r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
     for (int i = 0; i < sizes.n; i++) r.known[sizes.at[i]] = true;
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
+    if (r.tables.n) text_append(&g->c, r.tables.at, r.tables.n);
     if (r.tasks.n) {
         text_printf(&g->c, "/* What the parts of a run see of it. */\ntypedef struct %s_frame {\n%s} %s_frame;\n\n", p->name, r.fields.n ? r.fields.at : "    int none;\n", p->name);
         text_append(&g->c, r.tasks.at, r.tasks.n);

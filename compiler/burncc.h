@@ -475,6 +475,19 @@ typedef struct Attention {                                // O[b][m][d] = sum ov
     int empty;                                          // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
 } Attention;
 
+// Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around those that it computes. They
+// go strip by strip, so that a few rows of what lies between them are in memory at a time. Counted in pixels, or rows of a product, each in its
+// own result. Lines 0, 1, ... are moments: line[i * (2*n - 1) + m] is the pixel up to which member m has come, and line[i * (2*n - 1) + n + m]
+// the one that its buffer begins with. Between two lines of a part lies a step.
+typedef struct Strips {
+    Kernel **member; int n;
+    int parts;                                          // 1, or those that --threads shares out, each with buffers of its own
+    int *part;                                          // parts + 1: the first line of each
+    VEC(int64_t) line;
+    int64_t *floats;                                    // by member but the last: of a part's buffer
+    int64_t *width;                                     // floats of a pixel
+} Strips;
+
 typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;     // text NULL: the number; params: "e" of a hole that takes arguments
 
 struct Kernel {
@@ -501,6 +514,7 @@ struct Kernel {
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together
     int parts, part_axis;                               // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
     Dim part_size; int64_t part_least;                  // where this size is less, the caller does them all: too little to hand out; 0: never
+    Strips *strips;                                     // those it is a member of, or NULL
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
     Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`

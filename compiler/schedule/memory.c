@@ -62,18 +62,29 @@ static void touch(Plan *p, Buffer *b, int at) {
 // The packed operand is read from its own layout; its row-major bytes are needed only if an expression loads them too.
 static bool packed_away(const Kernel *k, const Value *v) { return k->packed && k->packed->value == v; }
 
+// Members of strips take turns: what one of them uses is alive from the first to the last of them.
+static void touch_both(Plan *p, Buffer *b, const int *at) {
+    touch(p, b, at[0]);
+    touch(p, b, at[1]);
+}
+
 static void lifetimes(Plan *p) {
+    int at[2] = { 0, 0 };
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
+        if (!k->strips || k == k->strips->member[0]) {
+            at[0] = i;
+            at[1] = k->strips ? i + k->strips->n - 1 : i;
+        }
         for (int j = 0; j < k->reads.n; j++)
-            if (!packed_away(k, k->reads.at[j])) touch(p, buffer_of(p->arena, k->reads.at[j]), i);
-        for (int j = 0; j < k->writes.n; j++) touch(p, buffer_of(p->arena, k->writes.at[j]), i);
-        if (k->packed) touch(p, k->packed, i);
-        for (int j = 0; j < k->packs.n; j++) touch(p, k->packs.at[j], i);
+            if (!packed_away(k, k->reads.at[j])) touch_both(p, buffer_of(p->arena, k->reads.at[j]), at);
+        for (int j = 0; j < k->writes.n; j++) touch_both(p, buffer_of(p->arena, k->writes.at[j]), at);
+        if (k->packed) touch_both(p, k->packed, at);
+        for (int j = 0; j < k->packs.n; j++) touch_both(p, k->packs.at[j], at);
         if (!k->scratch_bytes) continue;
         if (!k->scratch) k->scratch = NEW(p->arena, Buffer);
         *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
-        touch(p, k->scratch, i);
+        touch_both(p, k->scratch, at);
     }
     for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {       // alive through the whole body
         bool out = i >= p->graph->inputs.n;

@@ -14,6 +14,7 @@ enum { GAIN_PERCENT = 3 };                              // less is not worth ano
 
 typedef struct Access { int buffer; bool write; } Access;
 typedef struct Step {
+    int kernel, kernels;                                // the first of its kernels, and how many: members of strips stay together
     VEC(Access) uses;
     VEC(int) reuse;                                     // buffers that its result may take the bytes of
     VEC(int) before, after;                             // steps that come before and after it, by number in the model's order
@@ -69,24 +70,31 @@ static void follow(Order *o, int n) {
     }
 }
 
-static void read_plan(Order *o, const Plan *p) {
+typedef VEC(bool) Flags;
+
+static void read_kernel(Order *o, const Plan *p, Step *s, const Kernel *k, Flags *in_work) {
     bool workspace;
-    VEC(bool) in_work = { 0 };
+    s->scratch += k->scratch_bytes;
+    for (int j = 0; j < k->reads.n + k->writes.n; j++) {
+        bool write = j >= k->reads.n;
+        Value *v = write ? k->writes.at[j - k->reads.n] : k->reads.at[j];
+        if (v->data) continue;
+        int b = number(o, p, v, &workspace);
+        if (b == in_work->n) VEC_PUSH(o->a, *in_work, workspace);
+        use(o, s, b, write);
+        if (!write && workspace && kernel_in_place(o->a, k, v)) VEC_PUSH(o->a, s->reuse, b);
+    }
+}
+
+static void read_plan(Order *o, const Plan *p) {
+    Flags in_work = { 0 };
     VEC_PUSH(o->a, o->buffers, NULL);
     VEC_PUSH(o->a, in_work, false);
-    for (int i = 0; i < o->n; i++) {
-        const Kernel *k = p->kernels.at[i];
+    for (int i = 0, next = 0; i < o->n; i++, next += o->steps[i - 1].kernels) {
         Step *s = &o->steps[i];
-        s->scratch = k->scratch_bytes;
-        for (int j = 0; j < k->reads.n + k->writes.n; j++) {
-            bool write = j >= k->reads.n;
-            Value *v = write ? k->writes.at[j - k->reads.n] : k->reads.at[j];
-            if (v->data) continue;
-            int b = number(o, p, v, &workspace);
-            if (b == in_work.n) VEC_PUSH(o->a, in_work, workspace);
-            use(o, s, b, write);
-            if (!write && workspace && kernel_in_place(o->a, k, v)) VEC_PUSH(o->a, s->reuse, b);
-        }
+        s->kernel = next;
+        s->kernels = p->kernels.at[next]->strips ? p->kernels.at[next]->strips->n : 1;
+        for (int m = 0; m < s->kernels; m++) read_kernel(o, p, s, p->kernels.at[next + m], &in_work);
         follow(o, i);
     }
     for (int i = 1; i < o->buffers.n; i++)
@@ -230,9 +238,10 @@ static bool may_order(const Plan *p) {
 
 void order_plan(Plan *p) {
     if (!may_order(p)) return;
-    Order o = { .a = arena_new(), .n = p->kernels.n, .random = 1 };
+    Order o = { .a = arena_new(), .random = 1 };
+    for (int i = 0; i < p->kernels.n; o.n++) i += p->kernels.at[i]->strips ? p->kernels.at[i]->strips->n : 1;
     o.steps = arena_alloc(o.a, sizeof(Step) * (size_t)o.n);
-    for (int i = 0; i < o.n; i++)                       // buffers outlive the search
+    for (int i = 0; i < p->kernels.n; i++)              // buffers outlive the search
         for (int j = 0; j < p->kernels.at[i]->reads.n + p->kernels.at[i]->writes.n; j++)
             buffer_of(p->arena, j < p->kernels.at[i]->reads.n ? p->kernels.at[i]->reads.at[j] : p->kernels.at[i]->writes.at[j - p->kernels.at[i]->reads.n]);
     read_plan(&o, p);
@@ -251,10 +260,11 @@ void order_plan(Plan *p) {
         cost = improve(&o, order, cost, least);
     }
     if ((double)cost.peak * 100 <= (double)before.peak * (100 - GAIN_PERCENT)) {
-        Kernel **kernels = NEW_ARRAY(p->arena, Kernel *, o.n);
-        for (int i = 0; i < o.n; i++) kernels[i] = p->kernels.at[order[i]];
+        Kernel **kernels = NEW_ARRAY(p->arena, Kernel *, p->kernels.n);
+        for (int i = 0, n = 0; i < o.n; i++)
+            for (int m = 0; m < o.steps[order[i]].kernels; m++) kernels[n++] = p->kernels.at[o.steps[order[i]].kernel + m];
         p->kernels.at = kernels;
-        p->kernels.cap = o.n;
+        p->kernels.cap = p->kernels.n;
         p->saved_bytes = before.peak - cost.peak;
     }
     arena_free(o.a);

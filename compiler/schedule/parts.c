@@ -18,10 +18,10 @@ static double larger(double x, double y) { return x > y ? x : y; }
 
 // ---------------------------------------------------------------- how even
 // What the largest of n shares of so many units takes, in shares of equal size.
-static double unevenness(int64_t units, int n) { return units > 0 ? (double)((units + n - 1) / n) * n / (double)units : n; }
+double parts_unevenness(int64_t units, int n) { return units > 0 ? (double)((units + n - 1) / n) * n / (double)units : n; }
 
 // Shares for a kernel that takes so long, cut so unevenly: 1 when it should stay whole.
-static int shares(const Options *o, double ns, double uneven) {
+int parts_shares(const Options *o, double ns, double uneven) {
     if (o->part_us <= 0) return o->threads;
     double most = ns / (1e3 * o->part_us);
     int n = most < o->threads ? (int)most : o->threads;
@@ -64,7 +64,7 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     for (int i = 0; i < k->n_parallel; i++) if (k->axes.at[i].size != 1) inner = i;
     for (int i = 0; i < outer; i++) {
         const Axis *x = &k->axes.at[i];
-        double uneven = unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, o->threads) * (dim_is_const(x->size) ? 1 : 1.2);
+        double uneven = parts_unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, o->threads) * (dim_is_const(x->size) ? 1 : 1.2);
         if (x->size == 1 || uneven >= least) continue;
         least = uneven;
         best = i;
@@ -72,7 +72,7 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     if (best < 0) return;
     Dim points = 1;
     for (int i = 0; i < k->axes.n; i++) points = dim_mul(g, points, k->axes.at[i].size);
-    k->parts = shares(o, loop_ns(g, k), least);
+    k->parts = parts_shares(o, loop_ns(g, k), least);
     k->part_axis = best;
     hand_out_from(o, g, k, points, loop_ns(g, k));
 }
@@ -90,24 +90,43 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUS
 
 // A contraction goes by batches (0), rows (1) or panels of columns (2): each part reads what its elements need, so one of the operands, or none,
 // is read by all. What kernels compute, they share out by rows or pixels; a part of some columns reads rows that other cores have written, and
-// writes for them. The nanoseconds that a part takes, in *of_part.
-static int contraction_axis(const Graph *g, const Kernel *k, int threads, double *of_part) {
+// writes for them. The nanoseconds that a part takes.
+static double axis_ns(const Graph *g, const Kernel *k, int threads, int axis) {
     const Contraction *s = &k->gemm;
     double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n), depth = (double)dim_upper(g, s->k);
     int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
     double left = 4 * depth * m * (s->a_batch ? b : 1), right = 4 * depth * n * (s->b_batch ? b : 1), packing = hole_or(k, "PACK_B", 0) ? right / 10 : 0;
-    double uneven[] = { unevenness((int64_t)b, threads), unevenness(((int64_t)m + mr - 1) / mr, threads), unevenness(((int64_t)n + nr - 1) / nr, threads) };
-    int best = 1;
+    int64_t units = axis == 0 ? (int64_t)b : axis == 1 ? ((int64_t)m + mr - 1) / mr : ((int64_t)n + nr - 1) / nr;
+    double read = (axis == 1 ? left / threads + right : axis == 2 ? left + right / threads : (left + right) / threads) / near_rate;
+    double ns = larger(k->flops / template_rate / threads, read) * parts_unevenness(units, threads) + (axis == 1 ? packing : packing / threads);
+    if (m == 1 && axis == 1) return 1e30;               // gemv.c
+    return m > 1 && axis == 2 ? ns + (1 - 1.0 / threads) * (left + 4 * b * m * n / threads) / far_rate : ns;
+}
+
+static int contraction_axis(const Graph *g, const Kernel *k, int threads, double *of_part) {
+    int best = 0;
     for (int i = 0; i < 3; i++) {
-        double read = (i == 1 ? left / threads + right : i == 2 ? left + right / threads : (left + right) / threads) / near_rate;
-        double ns = larger(k->flops / template_rate / threads, read) * uneven[i] + (i == 1 ? packing : packing / threads);
-        if (m == 1 && i == 1) ns = 1e30;                // gemv.c
-        if (m > 1 && i == 2) ns += (1 - 1.0 / threads) * (left + 4 * b * m * n / threads) / far_rate;
+        double ns = axis_ns(g, k, threads, i);
         if (i && ns >= *of_part) continue;
         *of_part = ns;
         best = i;
     }
     return best;
+}
+
+static double whole_ns(const Kernel *k) { return larger(k->flops / template_rate, (double)k->traffic / near_rate); }
+
+// A part of a product or a convolution cut as it likes best.
+double parts_best_ns(const Graph *g, const Kernel *k, int threads) {
+    double ns = whole_ns(k) / threads * parts_unevenness(dim_upper(g, k->conv.batch) * k->conv.out[0] * k->conv.out[1], threads);
+    if (k->kind == KERNEL_GEMM) contraction_axis(g, k, threads, &ns);
+    return ns;
+}
+
+// The same by rows, so unevenly.
+double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven) {
+    double weights = k->kind == KERNEL_GEMM ? 4.0 * (double)dim_upper(g, k->gemm.n) * (double)dim_upper(g, k->gemm.k) : 0;
+    return larger(whole_ns(k) / threads, weights / near_rate) * uneven;
 }
 
 // What the work of a template grows with.
@@ -117,10 +136,10 @@ static Dim template_size(Graph *g, const Kernel *k) {
 }
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
-    double whole = larger(k->flops / template_rate, (double)k->traffic / near_rate), of_part = whole / o->threads;
+    double whole = whole_ns(k), of_part = whole / o->threads;
     bool contraction = k->kind == KERNEL_GEMM && has_hole(k->template_file, "#define PART_AXIS ");
     if (contraction) contraction_axis(g, k, o->threads, &of_part);
-    k->parts = shares(o, whole, of_part * o->threads / whole);
+    k->parts = parts_shares(o, whole, of_part * o->threads / whole);
     if (k->parts < 2) return;
     if (contraction) hole(a, k, "PART_AXIS", contraction_axis(g, k, k->parts, &of_part));
     hole(a, k, "PARTS", k->parts);
@@ -132,6 +151,7 @@ void parts_plan(Plan *p) {
     const Options *o = p->options;
     for (int i = 0; i < p->kernels.n && o->threads > 1; i++) {
         Kernel *k = p->kernels.at[i];
+        if (k->strips) continue;                        // strips.c cuts them
         if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
         else if (has_hole(k->template_file, "#define PARTS 0\n") && !k->fails) cut_template(p->arena, p->graph, k, o);
     }

@@ -62,6 +62,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
     if (!fuse_graph(p) || !templates_plan(p)) return NULL;
+    strips_plan(p);
     order_plan(p);
     parts_plan(p);
     if (!memory_plan(p)) return NULL;
@@ -98,6 +99,13 @@ static void human(Text *out, double bytes) {
     text_printf(out, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
 }
 
+static void print_strips(const Kernel *k, Text *out) {
+    const Strips *s = k->strips;
+    if (k == s->member[0]) text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
+    else text_printf(out, ", in strips");
+    if (s->parts > 1) text_printf(out, " in %d parts", s->parts);
+}
+
 void plan_report(const Plan *p, Text *out) {
     double flops = 0;
     int64_t traffic = 0;
@@ -112,6 +120,7 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops, (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
         if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
+        if (k->strips) print_strips(k, out);
         if (k->choice) text_printf(out, ", %s%s", k->choice, k->tuned ? " (from records)" : "");
         text_printf(out, "\n");
         flops += k->flops;

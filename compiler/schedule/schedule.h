@@ -74,6 +74,11 @@ bool kernel_takes_bits(const Node *n, const Contraction *s);             // temp
 bool fuse_graph(Plan *p);
 bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)
 void parts_plan(Plan *p);                               // parts.c: which kernels --threads shares out, and how
+double parts_unevenness(int64_t units, int n);          // what the largest of n shares of so many units takes, in shares of equal size
+int parts_shares(const Options *o, double ns, double uneven);           // for what takes so long, cut so unevenly: 1 when it should stay whole
+double parts_best_ns(const Graph *g, const Kernel *k, int threads);     // what a part takes of a product or convolution alone,
+double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven);      // and cut by rows, so unevenly
+void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 bool memory_plan(Plan *p);
 bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);        // may a loop kernel store its result over v, which it reads for the last time?

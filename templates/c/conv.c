@@ -21,6 +21,8 @@
  *   KB                  tap rows (of KD*KH) summed at a time, so that a panel's part stays in cache
  *   RC CC               output rows and columns in a chunk; a CC < OW wants RC 1 and MR, MF <= OW, and is taken in whole tiles
  *   PARTS PART_PANELS   PARTS 0: everything. Else `part` says which of PARTS shares: of the output's rows, or with PART_PANELS of its channels
+ *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at of theirs; ID and OD are 1, MR and MF at
+ *                       most OW, and PARTS is 0 then
  *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc
  *   EPILOGUE_PARAMS     text after the parameter Y: empty or `, const float *restrict e_bias`; no name of a local here
  *   EPILOGUE(acc, n, p, c)   the value stored; p: output pixel (od*OH + oh)*OW + ow; c: output channel counted over all groups
@@ -69,13 +71,16 @@
 #define CC 56
 #define PARTS 0
 #define PART_PANELS 0
+#define STRIP 0
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
-#if PARTS
+#if STRIP
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at)
+#elif PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
                                unsigned char *scratch)
@@ -99,8 +104,12 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const burn_taps taps = {KH, RUNS, KW / RUNS * IC, DD * XD, DH * XH, DW * XW};
     const ptrdiff_t beside = SW * XW, below = SH * XH;
 #endif
-    const ptrdiff_t units = (ptrdiff_t)N * OD * DOWN * ACROSS;
-#if PARTS && PART_PANELS
+#if !STRIP
+    const ptrdiff_t units = (ptrdiff_t)N * OD * DOWN * ACROSS, x_at = 0, y_at = 0;
+#endif
+#if STRIP
+    const ptrdiff_t first_unit = strip / OW * ACROSS, end_unit = strip_end / OW * ACROSS, first_panel = 0, end_panel = G * PANELS;
+#elif PARTS && PART_PANELS
     const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)(G * PANELS) * part / PARTS, end_panel = (ptrdiff_t)(G * PANELS) * (part + 1) / PARTS;
 #elif PARTS
     const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0, end_panel = G * PANELS;
@@ -117,7 +126,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
             const ptrdiff_t g = panel / PANELS, o = panel % PANELS * WIDTH;
             const float *const weights = W + ((g * ((OC + PANEL - 1) / PANEL) + o / PANEL) * TAP_ROWS * KW * IC) * PANEL + o % PANEL;
             const int edge = o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
-            const float *const x = X + n * XN + g * IC * XC;
+            const float *const x = X + n * XN - x_at * XW + g * IC * XC;
 #if IMAGE
             if (panel == first_panel || o == 0)
                 burn_taps_image(image, SLICE, ROW, PIXEL, (columns - 1) * SW + (KW - 1) * DW + 1, x, size, stride, XC, IC, od * SD - PD, DD, KD,
@@ -137,7 +146,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                         const int at_edge = TALL > 1 ? oh + TALL > OH : w + ow0 + TILE > OW;
                         const int count = at_edge ? COUNT_EDGE : COUNT;
                         const ptrdiff_t p = (od * OH + oh) * OW + ow0 + w;
-                        float *const y = Y + (n * (OD * OH * OW) + p) * YC + g * OC + o, *const tile = direct ? y : SUMS ? sums + done * TILE * WIDTH : sums;
+                        float *const y = Y + (n * (OD * OH * OW) + p - y_at) * YC + g * OC + o, *const tile = direct ? y : SUMS ? sums + done * TILE * WIDTH : sums;
                         const float *const b = weights + first * KW * IC * PANEL;
                         const float *const ahead = weights + (TAP_ROWS * KW * IC * (PANEL / 16) + t0 * KW * IC + done * (TAP_ROWS * KW * IC)) * 16;
                         burn_taps_tile_at(COUNT, COUNT_EDGE, NV, VECTORS_EDGE, ALONG, at_edge, edge, first, last, taps, corner + r * below + w * beside, beside, below,

@@ -17,6 +17,8 @@
  *                       reads outside. There a vector of more lanes than channels holds FOLD neighbouring pixels if SW is 1
  *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares: of the rows, as the products before and after share their
  *                       pixels out, so that most of what a core reads is what it wrote; of the rows of all channel blocks where there are few
+ *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at of theirs; ID and OD are 1 and PARTS is 0
+ *                       then
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c; nothing that EPILOGUE reads may share memory with Y
  *
  * W is packed by the compiler (pack_conv_dw_w): [m][kd][kh][kw][G up to a multiple of 16], past G zeros, or
@@ -59,12 +61,15 @@
 #define IMAGE 0
 #define RC 1
 #define PARTS 0
+#define STRIP 0
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
-#if PARTS
+#if STRIP
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at)
+#elif PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
                                unsigned char *scratch)
@@ -84,7 +89,12 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const burn_taps_depth taps = {KH, KW, SW, DW, PW, IW, SW * XW, DW * XW, DH * XH, DD * XD, FILLED};
     const int inside = PW == 0 && (OW - 1) * SW + (KW - 1) * DW < IW;
 #endif
-#if PARTS && OD * OH >= PARTS
+#if !STRIP
+    const ptrdiff_t x_at = 0, y_at = 0;
+#endif
+#if STRIP
+    const ptrdiff_t row0 = strip / OW, rows = strip_end / OW - row0, first = 0, end = C_BLOCKS * rows;
+#elif PARTS && OD * OH >= PARTS
     const ptrdiff_t all = (ptrdiff_t)N * OD * OH, row0 = all * part / PARTS, rows = all * (part + 1) / PARTS - row0, first = 0, end = C_BLOCKS * rows;
 #elif PARTS
     const ptrdiff_t row0 = 0, rows = (ptrdiff_t)N * OD * OH;
@@ -98,13 +108,13 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #endif
     for (ptrdiff_t unit = first; unit < end; unit++) {
         const ptrdiff_t c_block = unit / rows * CB, c_end = c_block + CB < G ? c_block + CB : G;
-#if PARTS
+#if STRIP || PARTS
         const ptrdiff_t row = row0 + unit % rows, n = row / (OD * OH), od = row / OH % OD, oh = row % OH;
 #else
         const ptrdiff_t row = unit % rows, n = row / (OD * OH), od = row / OH % OD, oh = row % OH;
 #endif
         const ptrdiff_t zd = od * SD - PD, zh = oh * SH - PH;
-        const float *const x = X + n * XN;
+        const float *const x = X + n * XN - x_at * XW;
 #if IMAGE
         const ptrdiff_t d0 = 0, d1 = KD, h0 = 0, h1 = KH;
         if (unit == filled) {
@@ -132,7 +142,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                         burn_taps_depthwise(BLOCK, 1, OW - BLOCK, taps, d0, d1, h0, h1, from, w, tile);
                     else
                         burn_taps_depthwise(BLOCK, 0, 0, taps, d0, d1, h0, h1, from, w, tile);
-                    float *const y = Y + (n * (OD * OH * OW) + p) * YC + c * MULT + m;
+                    float *const y = Y + (n * (OD * OH * OW) + p - y_at) * YC + c * MULT + m;
                     for (ptrdiff_t j = 0; j < columns; j++)
                         if (FOLD > 1)
                             for (ptrdiff_t i = 0; i < G; i++)

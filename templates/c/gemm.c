@@ -21,6 +21,8 @@
  *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed its size
  *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), of the tiles
  *                     of MR rows (1), or of the panels of NR columns (2); every element is the same as with PARTS 0
+ *   STRIP             1: the function does rows strip..strip_end-1 of the only matrix, whole tiles or up to the last row, and A and C begin at rows a_at and
+ *                     c_at; PARTS is 0 then
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
  *   FINISH            name of a function of the kernel's own
  *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here
@@ -58,6 +60,7 @@
 #define MC 132
 #define PARTS 0
 #define PART_AXIS 1
+#define STRIP 0
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_finish
 #define EPILOGUE_PARAMS
@@ -86,7 +89,9 @@ BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_
 }
 
 BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
-#if PARTS
+#if STRIP
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t a_at, ptrdiff_t c_at)
+#elif PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
                                unsigned char *scratch)
@@ -105,12 +110,19 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
     const ptrdiff_t am = AM, ak = AK, row_step = AM;
 #endif
     (void)panels;
-#if PARTS
+#if !STRIP
+    const ptrdiff_t a_at = 0, c_at = 0;
+#endif
+#if STRIP
+    const ptrdiff_t b_from = 0, b_end = 1, m_from = strip, m_end = strip_end, n_from = 0, n_end = N;
+#elif PARTS
     const ptrdiff_t size = PART_AXIS == 0 ? BATCH : PART_AXIS == 1 ? M : N, unit = PART_AXIS == 0 ? 1 : PART_AXIS == 1 ? ROWS : PANEL;
     const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit, to = units * (part + 1) / PARTS * unit;
     const ptrdiff_t end = to < size ? to : size;
     const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, m_from = PART_AXIS == 1 ? from : 0, n_from = PART_AXIS == 2 ? from : 0;
     const ptrdiff_t b_end = PART_AXIS == 0 ? end : BATCH, m_end = PART_AXIS == 1 ? end : M, n_end = PART_AXIS == 2 ? end : N;
+#endif
+#if STRIP || PARTS
     for (ptrdiff_t b = b_from; b < b_end && m_from < m_end; b++)
         for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += NC)
 #else
@@ -118,7 +130,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
         for (ptrdiff_t n0 = 0; n0 < N; n0 += NC)
 #endif
             for (ptrdiff_t k0 = 0; k0 < K; k0 += KC) {
-#if PARTS
+#if STRIP || PARTS
                 const ptrdiff_t n1 = n0 + NC < n_end ? n0 + NC : n_end, depth = k0 + KC < K ? KC : K - k0;
 #else
                 const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N, depth = k0 + KC < K ? KC : K - k0;
@@ -130,14 +142,14 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                     burn_pack_panel(panels + (PACK_B ? (n - n0) * depth : 0), PANEL, b_block + n * BN, BK, BN, depth,
                                     n1 - n < PANEL ? n1 - n : PANEL);
 #endif
-#if PARTS
+#if STRIP || PARTS
                 for (ptrdiff_t m0 = m_from; m0 < m_end; m0 += BLOCK) {
                     const ptrdiff_t m1 = m0 + BLOCK < m_end ? m0 + BLOCK : m_end;
 #else
                 for (ptrdiff_t m0 = 0; m0 < M; m0 += BLOCK) {
                     const ptrdiff_t m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
 #endif
-                    const float *row0 = A + b * AB + m0 * AM + k0 * AK;
+                    const float *row0 = A + b * AB + (m0 - a_at) * AM + k0 * AK;
 #if PACK_A
                     burn_pack_rows(rows, row_step, ROWS, row0, AM, AK, m1 - m0, depth);
                     row0 = rows;
@@ -162,7 +174,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                             const ptrdiff_t count = row_edge ? M - m : ROWS;
 #endif
                             float tile[ROWS * WIDTH];
-                            float *const c_tile = C + b * CB + m * CM + n, *const out = to_c ? c_tile : tile;
+                            float *const c_tile = C + b * CB + (m - c_at) * CM + n, *const out = to_c ? c_tile : tile;
                             for (ptrdiff_t i = 0; i < count && !to_c && !first; i++)
                                 for (ptrdiff_t j = 0; j < columns; j++)
                                     tile[i * WIDTH + j] = c_tile[i * CM + j];

@@ -539,6 +539,32 @@ def integer_arithmetic():
                                   [(a + b) % 256 for a, b in zip(u, v)]])])
 
 
+def strips():
+    """Two images through a wide convolution, a depthwise, a narrow product and a convolution: large enough to go by strips."""
+    wide, height, width = 48, 21, 36
+    x, e, d, p = numbers(14, 2, 2, height, width), numbers(15, wide, 2, 3, 1), numbers(16, wide, 3, 3, low=0), numbers(17, 5, wide, low=0)
+    q = numbers(18, 3, 5, 3, 3, low=0)
+
+    def wider(n, c, i, j):
+        return relu(sum(x[n][k][i + u - 1][j] * e[c][k][u][0] for k in range(2) for u in range(3) if 0 <= i + u - 1 < height))
+    first = build((2, wide, height, width), wider)
+
+    def depthwise(n, c, i, j):
+        rows, taps = first[n][c], d[c]
+        return sum(rows[2 * i + u - 1][2 * j + v - 1] * taps[u][v] for u in range(3) for v in range(3)
+                   if 0 <= 2 * i + u - 1 < height and 0 <= 2 * j + v - 1 < width)
+    second = build((2, wide, 11, 18), depthwise)
+    third = build((2, 5, 11, 18), lambda n, c, i, j: sum(second[n][k][i][j] * p[c][k] for k in range(wide)))
+    out = build((2, 3, 9, 16), lambda n, c, i, j: sum(third[n][k][i + u][j + v] * q[c][k][u][v]
+                                                      for k in range(5) for u in range(3) for v in range(3)))
+    nodes = [node("Conv", ["x", "e"], ["a"], pads=[1, 0, 1, 0]), node("Relu", ["a"], ["b"]),
+             node("Conv", ["b", "d"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2], group=wide),
+             node("Conv", ["c", "p"], ["f"]), node("Conv", ["f", "q"], ["y"])]
+    weights = [tensor("e", FLOAT, e), tensor("d", FLOAT, [[m] for m in d]),
+               tensor("p", FLOAT, [[[[v]] for v in row] for row in p]), tensor("q", FLOAT, q)]
+    return Model(nodes, [("x", FLOAT, [2, 2, height, width])], [("y", FLOAT, [2, 3, 9, 16])], [([x], [out])], weights)
+
+
 def quantize_round_trip():
     """Rounds half to even and saturates."""
     x, scale = [-200.0, -1.25, -0.25, 0.0, 0.25, 0.75, 1.25, 63.0, 64.0, 500.0], 0.5
@@ -890,6 +916,7 @@ def image_decoder():
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
+       strips,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
        sequence_ragged_positions, sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)

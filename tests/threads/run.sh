@@ -43,9 +43,9 @@ drive() { # name, compiler, flags...
     [ $? = 0 ] && [ ! -s err ]
     result $? "$name: the same bits, $*"
 }
-models="digits digits_batch matmul_bias attention_written_out lstm_step conv_strided_grouped conv_planes conv_bn_relu_add pooling layer_norm reductions
+models="digits digits_batch matmul_bias attention_written_out lstm_step conv_strided_grouped conv_planes strips conv_bn_relu_add pooling layer_norm reductions
     softmax_both_axes fourier loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k where_compare pad_modes casts"
-sanitized="digits attention_written_out conv_bn_relu_add reductions loop_cache gemm_dynamic_batch"
+sanitized="digits strips attention_written_out conv_bn_relu_add reductions loop_cache gemm_dynamic_batch"
 cc=${compilers%% *}
 for name in $models; do
     for kind in plain parts; do
@@ -60,6 +60,8 @@ for name in $models; do
     result $? "$name: parts where they are asked for"
     drive $name $cc -O2
 done
+grep -q "burn_keep(" plain_strips.c && grep -q "burn_keep(.* \* part" parts_strips.c
+result $? "strips: with buffers of their own in each part"
 for name in $sanitized; do
     [ -z "$sanitizer" ] || drive $name $sanitizer -O1 -fsanitize=thread
     ! $cc -fsanitize=address,undefined empty.c -o empty 2>err || drive $name $cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
