@@ -16,6 +16,8 @@ const TuneForm tune_gemm = { "gemm", 7, { TUNE_INT(GemmTiles, mr), TUNE_INT(Gemm
 const TuneForm tune_gemv = { "gemv", 2, { TUNE_INT(GemvTiles, nv), TUNE_INT(GemvTiles, side) } };
 const TuneForm tune_direct = { "direct", 8, { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image), TUNE_WIDE(ConvTiles, pixel),
     TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
+const TuneForm tune_taps = { "taps", 6, { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch), TUNE_WIDE(TapTiles, tb),
+    TUNE_WIDE(TapTiles, rc) } };
 const TuneForm tune_winograd = { "winograd", 6, { TUNE_INT(WinogradTiles, t), TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
     TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
 const TuneForm tune_depthwise = { "depthwise", 5, { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
@@ -61,6 +63,13 @@ bool direct_fits(const ConvLayout *l, const ConvTiles *t) {
     bool cut = t->cc < ow;
     return within(t->pixel, s->ic, s->ic + MAX_MARGIN) && within(t->kb, 1, s->kernel[0] * s->kernel[1]) && within(t->rc, 1, s->out[1] + MAX_ROWS) && within(t->cc, 1, ow) &&
            (!cut || (t->rc == 1 && t->mr <= ow && t->mf <= ow));
+}
+
+bool taps_fits(const ConvLayout *l, const TapTiles *t) {
+    const ConvShape *s = &l->conv;
+    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0 && l->xc == 1;
+    return shape && within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS) && within(t->rc, 1, s->out[1]) &&
+           within(t->pitch, s->ic, max64(s->ic, s->stride[2] * l->xw) + MAX_MARGIN) && within(t->tb, max64(t->mr, t->mf), s->out[1] * s->out[2] + MAX_ROWS);
 }
 
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t) {
@@ -218,6 +227,29 @@ static void winograd_blocks_tried(Trial *t, const ConvShape *s, WinogradTiles ba
     }
 }
 
+static void taps_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget *target) {
+    TapTiles base = conv_taps_tiles(l, target);
+    propose(t, &tune_taps, &base);
+    for (int v = 1; v <= MAX_VECTORS; v++) {
+        TapTiles c = base;
+        set_rows(t, even(l->conv.out[1] * l->conv.out[2], most_rows(t, v)), &c.mr, &c.mf);
+        c.nv = v;
+        c.tb = max64(base.tb, max64(c.mr, c.mf));
+        propose(t, &tune_taps, &c);
+    }
+}
+
+static void taps_blocks_tried(Trial *t, const ConvShape *s, TapTiles base) {
+    for (int i = 0; i < 5; i++) {
+        TapTiles c = base;
+        c.tb = scaled(base.tb, i, max64(base.mr, base.mf), s->out[1] * s->out[2]);
+        propose(t, &tune_taps, &c);
+        c = base;
+        c.rc = scaled(base.rc, i, 1, s->out[1]);
+        propose(t, &tune_taps, &c);
+    }
+}
+
 static void depthwise_tiles_tried(Trial *t, const ConvShape *s, ConvDwTiles base) {
     int64_t before = 0;
     for (int64_t most = MAX_ROWS; most >= 2; most--) {
@@ -266,10 +298,13 @@ static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     ConvLayout l = template_conv_layout(g, k, o), merged = template_conv_merged(l);
     ConvTiles direct = conv_tiles(&merged, &target);
     WinogradTiles winograd = winograd_tiles_by(&l, &target, 4);
+    TapTiles taps = conv_taps_tiles(&l, &target);
     if (!best) {
         if (o->machine.vectors && winograd_fits(&l, &winograd)) winograd_tiles_tried(t, &l, &target);
+        if (taps_fits(&l, &taps)) taps_tiles_tried(t, &l, &target);
         direct_tiles_tried(t, &merged.conv, &target, direct);
     } else if (tune_parse(&tune_direct, best, &direct)) direct_blocks_tried(t, &merged.conv, direct);
+    else if (tune_parse(&tune_taps, best, &taps)) taps_blocks_tried(t, &l.conv, taps);
     else if (tune_parse(&tune_winograd, best, &winograd)) winograd_blocks_tried(t, &l.conv, winograd);
 }
 

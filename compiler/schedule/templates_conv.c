@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Convolutions with the channels last, and those on planes. In: a kernel in canonical form. Out: its template (direct, Winograd's or
-// depthwise), block sizes (tiles_conv.c), packed weights (pack.c) and scratch memory.
+// Convolutions with the channels last, and those on planes. In: a kernel in canonical form. Out: its template (direct, tap by tap, Winograd's
+// or depthwise), block sizes (tiles_conv.c), packed weights (pack.c) and scratch memory.
 #include "pack.h"
 #include "templates.h"
 #include "tune.h"
@@ -74,6 +74,22 @@ static bool plan_direct(Arena *a, const Graph *g, Kernel *k, const Options *o, c
     return true;
 }
 
+// ---------------------------------------------------------------- tap by tap
+static bool plan_taps(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+    TileTarget target = template_target(o);
+    TapTiles t = conv_taps_tiles(l, &target);
+    if (r ? !(tune_parse(&tune_taps, r->choice, &t) && taps_fits(l, &t)) : !t.preferred) return false;
+    k->choice = tune_text(a, &tune_taps, &t);
+    k->template_file = "c/conv_taps.c";
+    hole_shape(a, g, k, l);
+    template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "PITCH", t.pitch); template_hole(a, k, "TB", t.tb); template_hole(a, k, "RC", t.rc);
+    k->scratch_bytes = (int64_t)conv_taps_scratch_bytes(l, &t);
+    size_t floats = pack_conv_w_floats(1, (size_t)l->conv.oc, (size_t)l->conv.ic, taps_of(&k->conv), 1, 16 * (size_t)t.nv);
+    k->packed = template_packed(a, k, k->operand[1], floats, "panels of output channels, tap by tap", fill_direct);
+    return true;
+}
+
 // ---------------------------------------------------------------- Winograd
 static void fill_winograd(const Buffer *b, void *to) {
     const Convolution *c = &b->packer->conv;
@@ -131,7 +147,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 
 static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     if (k->kind == KERNEL_DEPTHWISE) return plan_depthwise(a, g, k, o, l, r);
-    return plan_winograd(a, g, k, o, l, r) || plan_direct(a, g, k, o, l, r);
+    return plan_taps(a, g, k, o, l, r) || plan_winograd(a, g, k, o, l, r) || plan_direct(a, g, k, o, l, r);
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {

@@ -50,6 +50,16 @@ typedef struct ConvTiles {
 ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target);
 size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *tiles);
 
+/* conv_taps.c: two-dimensional, one group, channels last; weights packed by pack_conv_w with nr = 16*nv. cost: as ConvTiles', and comparable with it. `preferred`: clearly
+ * less work than conv.c's. */
+typedef struct TapTiles {
+    int mr, mf, nv, preferred;
+    int64_t pitch, tb, rc, cost;
+} TapTiles;
+
+TapTiles conv_taps_tiles(const ConvLayout *shape, const TileTarget *target);
+size_t conv_taps_scratch_bytes(const ConvLayout *shape, const TapTiles *tiles);
+
 /* How many neighbouring groups to make one of, so that their output channels fill a vector; each then has that many times the channels. */
 int64_t conv_merge(int64_t groups, int64_t oc);
 

@@ -94,6 +94,13 @@ BURN_INLINE void burn_taps_tile_at(int count, int count_edge, int max_vectors, i
     }
 }
 
+/* The first of the outputs from..end-1 that reads at or after its input's first element, else `end`; output i reads i * stride + offset. */
+BURN_INLINE ptrdiff_t burn_taps_first(ptrdiff_t offset, ptrdiff_t stride, ptrdiff_t from, ptrdiff_t end)
+{
+    const ptrdiff_t first = offset < 0 ? (stride - 1 - offset) / stride : 0;
+    return first < from ? from : first < end ? first : end;
+}
+
 /* A row of a padded image: pixel q of `to`, pitch floats from the next, is pixel at + q of `from` where that is in 0..limit-1, else 0. A
  * pixel is `channels` floats, those of `from` xc apart and its pixels xw apart. What lies between pixels of `to` becomes 0. */
 BURN_INLINE void burn_taps_row(float *restrict to, ptrdiff_t pitch, ptrdiff_t width, const float *restrict from, ptrdiff_t at, ptrdiff_t limit, ptrdiff_t channels,

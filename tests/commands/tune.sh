@@ -7,7 +7,7 @@ status 0 "tune" "$burncc" tune convs.onnx --target native --seconds 2 -o convs.r
 says '^kernels=4 measured=[1-4] model_ms=[0-9.e-]+ tuned_ms=[0-9.e-]+ records=convs.records$'
 head -1 convs.records | grep -qx 'burncc-records 1'
 result $? "a header"
-! grep -Evq '^burncc-records 1$|^native:[^ ]+ \| (conv|depthwise|gemm) [^|]+ \| (direct|winograd|depthwise|gemm|gemv) [^|]+ \| [0-9.e-]+ ms, model [0-9.e-]+ ms$' convs.records
+! grep -Evq '^burncc-records 1$|^native:[^ ]+ \| (conv|depthwise|gemm) [^|]+ \| (direct|taps|winograd|depthwise|gemm|gemv) [^|]+ \| [0-9.e-]+ ms, model [0-9.e-]+ ms$' convs.records
 result $? "a record a line"
 cp convs.records before.records
 status 0 "no time" "$burncc" tune convs.onnx --target native --seconds 0 -o convs.records
@@ -20,7 +20,7 @@ says 'measured=1'
 
 mkdir -p one two
 status 0 "report" "$burncc" convs.onnx --target native --records convs.records -o one/convs.c --report
-says 'conv .*(winograd|direct) .*from records'
+says 'conv .*(winograd|direct|taps) .*from records'
 cat convs.records before.records convs.records >joined.records
 status 0 "joined files" "$burncc" convs.onnx --target native --records joined.records --records convs.records -o two/convs.c
 cmp -s one/convs.c two/convs.c

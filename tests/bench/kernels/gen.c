@@ -126,6 +126,18 @@ static void conv(const char *name, ConvShape c, int kind, int variant)
             (int)t.kb, (int)t.rc, (int)t.cc, t.part_panels, conv_scratch_bytes(&s, &t));
 }
 
+static void conv_taps(const char *name, ConvShape c, int kind, int variant)
+{
+    const ConvLayout s = layout_of(c, variant);
+    const TapTiles t = conv_taps_tiles(&s, &target);
+    define_layout(&s);
+    define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("PITCH", t.pitch), define("TB", t.tb), define("RC", t.rc);
+    epilogue(kind, "acc, n, p, c", "c", "(n * (OH * OW) + p) * OC + c");
+    include_shared(name, "conv_taps", kind, s.parts);
+    fprintf(stderr, "%s: mr %d mf %d nv %d pitch %d tb %d rc %d preferred %d scratch %zu\n", name, t.mr, t.mf, t.nv, (int)t.pitch, (int)t.tb, (int)t.rc, t.preferred,
+            conv_taps_scratch_bytes(&s, &t));
+}
+
 static void conv_dw(const char *name, ConvShape c, int kind, int variant)
 {
     const ConvLayout s = layout_of(c, variant);
@@ -171,6 +183,8 @@ int main(int argc, char **argv)
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 #define CONV(name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     conv(#name, conv_shape(n, g, ic, oc, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
+#define CONV_TAPS(name, timed, n, ic, oc, ih, iw, kh, kw, sh, sw, dh, dw, ph, pw, kind, variant) \
+    conv_taps(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, kh, kw, 1, sh, sw, 1, dh, dw, 0, ph, pw)), kind, variant);
 #define CONV_DW(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     conv_dw(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
 #define CONV_PLANES(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \

@@ -224,7 +224,7 @@ static double conv_error(const ConvShape *s, const float *x, const float *w, con
     return error_of(got, epilogue(kind, acc, e, c, (int64_t)e_index), magnitude, s->ic * taps);
 }
 
-typedef enum { BY_CONV, BY_DW, BY_PLANES, BY_WINOGRAD } Template;
+typedef enum { BY_CONV, BY_TAPS, BY_DW, BY_PLANES, BY_WINOGRAD } Template;
 
 /* Rows of pixels laid out as `to` has them, from [n][c][pixels]. */
 static void lay_out(float *to, const float *from, const ConvLayout *l, int64_t channels)
@@ -241,7 +241,7 @@ static void lay_out(float *to, const float *from, const ConvLayout *l, int64_t c
 static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template by, int nv, int t, const float *w, float *packed)
 {
     const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]), g = (size_t)s->groups, oc = (size_t)s->oc, ic = (size_t)s->ic, nr = 16 * (size_t)nv;
-    if (by == BY_CONV)
+    if (by == BY_CONV || by == BY_TAPS)
         pack_conv_w(w, g, oc, ic, taps, (size_t)(s->groups / merged->groups), nr, packed);
     else if (by == BY_DW)
         pack_conv_dw_w(w, g, oc, taps, packed);
@@ -258,23 +258,29 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     const ConvShape merged = by == BY_CONV ? merged_of(s) : s;
     const ConvLayout l = layout_of(merged, variant | (by == BY_PLANES ? PLANES : 0));
     const ConvTiles t = conv_tiles(&l, &target);
+    const TapTiles tap = conv_taps_tiles(&l, &target);
     const ConvDwTiles dw = conv_dw_tiles(&l, &target);
     const ConvPlanesTiles planes = conv_planes_tiles(&s, &target);
     const WinogradTiles wino = winograd_of(&l, &target, variant);
     const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc), pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
     const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
-    const size_t bytes = by == BY_CONV ? conv_scratch_bytes(&l, &t) : by == BY_DW ? conv_dw_scratch_bytes(&l, &dw) : by == BY_PLANES ? conv_planes_scratch_bytes(&s, &planes) : winograd_scratch_bytes(&l, &wino);
-    const size_t floats = by == BY_CONV      ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)t.nv)
-                          : by == BY_DW ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
-                          : by == BY_PLANES ? channels * taps
-                                             : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
+    const size_t bytes = by == BY_CONV     ? conv_scratch_bytes(&l, &t)
+                         : by == BY_TAPS   ? conv_taps_scratch_bytes(&l, &tap)
+                         : by == BY_DW     ? conv_dw_scratch_bytes(&l, &dw)
+                         : by == BY_PLANES ? conv_planes_scratch_bytes(&s, &planes)
+                                           : winograd_scratch_bytes(&l, &wino);
+    const int nv = by == BY_CONV ? t.nv : by == BY_TAPS ? tap.nv : wino.nv;
+    const size_t floats = by == BY_CONV || by == BY_TAPS ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)nv)
+                          : by == BY_DW                  ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
+                          : by == BY_PLANES              ? channels * taps
+                                                         : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
     float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps), *e = random_floats(yn > 4096 ? yn : 4096);
     float *y = random_floats(all + 2 * GUARD);
     void *packed_block, *x_block, *block;
     float *packed = (float *)(void *)scratch_new(4 * floats, &packed_block), *laid = (float *)(void *)scratch_new((size_t)(4 * s.n * l.xn), &x_block);
     unsigned char *scratch = scratch_new(bytes, &block);
     double worst = 0;
-    pack_conv_case(&s, &merged, by, by == BY_CONV ? t.nv : wino.nv, wino.t, w, packed);
+    pack_conv_case(&s, &merged, by, nv, wino.t, w, packed);
     lay_out(laid, x, &l, s.groups * s.ic);
     for (size_t i = 0; i < all + 2 * GUARD; i++)
         y[i] = CANARY;
@@ -318,6 +324,8 @@ int main(int argc, char **argv)
         conv_case(#name, run_##name,                                                                                     \
                   (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, variant, timing);
 #define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
+#define CONV_TAPS(name, timed, n, ic, oc, ih, iw, kh, kw, sh, sw, dh, dw, ph, pw, kind, variant) \
+    CONV_BY(BY_TAPS, name, timed, n, 1, ic, oc, 1, ih, iw, 1, kh, kw, 1, sh, sw, 1, dh, dw, 0, ph, pw, kind, variant)
 #define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
 #define CONV_PLANES(name, timed, n, g, mult, ...) CONV_BY(BY_PLANES, name, timed, n, g, 1, mult, __VA_ARGS__)
 #define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
