@@ -510,6 +510,7 @@ struct Kernel {
     Buffer *packed;                                     // the constant operand in the template's layout, or NULL
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
     const char *signature, *choice; bool tuned;         // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a record's
+    int weights_price;                                  // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
     VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
     int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together
     int parts, part_axis;                               // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis

@@ -18,7 +18,7 @@ const TuneForm tune_direct = { "direct", 8, { TUNE_INT(ConvTiles, mr), TUNE_INT(
     TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
 const TuneForm tune_taps = { "taps", 6, { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch), TUNE_WIDE(TapTiles, tb),
     TUNE_WIDE(TapTiles, rc) } };
-const TuneForm tune_winograd = { "winograd", 6, { TUNE_INT(WinogradTiles, t), TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
+const TuneForm tune_winograd = { "winograd", 7, { { "th", offsetof(WinogradTiles, tile.h), true }, { "tw", offsetof(WinogradTiles, tile.w), true }, TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
     TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
 const TuneForm tune_depthwise = { "depthwise", 5, { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
     TUNE_WIDE(ConvDwTiles, rc) } };
@@ -74,10 +74,12 @@ bool taps_fits(const ConvLayout *l, const TapTiles *t) {
 
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t) {
     const ConvShape *s = &l->conv;
-    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= PANEL && s->oc >= PANEL && l->xc == 1 && s->pad[0] == 0;
-    for (int i = 1; i < 3; i++) shape = shape && s->kernel[i] == 3 && s->stride[i] == 1 && s->dilation[i] == 1;
-    if (!shape || (t->t != 2 && t->t != 4)) return false;
-    int64_t tiles = ceil_div(s->out[1], t->t) * ceil_div(s->out[2], t->t);
+    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= PANEL && s->oc >= PANEL && l->xc == 1 && s->pad[0] == 0, has = false;
+    for (int i = 1; i < 3; i++) shape = shape && s->stride[i] == 1 && s->dilation[i] == 1;
+    WinogradTile form[9];
+    for (int i = shape ? winograd_forms(s, form) : 0; i--;) has = has || (form[i].h == t->tile.h && form[i].w == t->tile.w);
+    if (!has) return false;
+    int64_t tiles = winograd_count(s, t->tile);
     return within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS) && within(t->tb, 1, tiles + MAX_ROWS) &&
            within(t->vp, s->ic, s->ic + MAX_MARGIN) && t->vp % 1024;
 }
@@ -194,13 +196,13 @@ static void direct_blocks_tried(Trial *t, const ConvShape *s, ConvTiles base) {
 }
 
 static void winograd_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget *target) {
-    for (int size = 2; size <= 4; size += 2) {
-        WinogradTiles base = winograd_tiles_by(l, target, size);
-        int64_t tiles = ceil_div(l->conv.out[1], size) * ceil_div(l->conv.out[2], size);
+    WinogradTile form[9];
+    for (int i = 0, n = winograd_forms(&l->conv, form); i < n; i++) {
+        WinogradTiles base = winograd_tiles_by(l, target, form[i]);
         propose(t, &tune_winograd, &base);
         for (int v = 1; v <= MAX_VECTORS; v++) {
             WinogradTiles w = base;
-            int64_t rows = even(tiles, most_rows(t, v));
+            int64_t rows = even(winograd_count(&l->conv, form[i]), most_rows(t, v));
             set_rows(t, rows, &w.mr, &w.mf);
             w.nv = v;
             w.tb = max64(rows, base.tb / rows * rows);
@@ -210,7 +212,7 @@ static void winograd_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget
 }
 
 static void winograd_blocks_tried(Trial *t, const ConvShape *s, WinogradTiles base) {
-    int64_t tiles = ceil_div(s->out[1], base.t) * ceil_div(s->out[2], base.t), rows = t->many ? base.mr : base.mf;
+    int64_t tiles = winograd_count(s, base.tile), rows = t->many ? base.mr : base.mf;
     WinogradTiles w = base;
     w.vp = base.vp == s->ic ? s->ic + PANEL : s->ic;
     propose(t, &tune_winograd, &w);
@@ -297,7 +299,7 @@ static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     TileTarget target = template_target(o);
     ConvLayout l = template_conv_layout(g, k, o), merged = template_conv_merged(l);
     ConvTiles direct = conv_tiles(&merged, &target);
-    WinogradTiles winograd = winograd_tiles_by(&l, &target, 4);
+    WinogradTiles winograd = winograd_tiles(&l, &target);
     TapTiles taps = conv_taps_tiles(&l, &target);
     if (!best) {
         if (o->machine.vectors && winograd_fits(&l, &winograd)) winograd_tiles_tried(t, &l, &target);

@@ -57,26 +57,43 @@ void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps,
                 *dst++ = c < channels || 16 % channels == 0 ? src[(c % channels * mult + m) * taps + t] : 0.0f;
 }
 
-size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t t, size_t nr)
+size_t pack_winograd_w_floats(size_t oc, size_t ic, const WinogradForm *f, size_t nr)
 {
-    return (t + 2) * (t + 2) * pack_gemm_b_floats(oc, ic, nr);
+    return (f->th + f->kh - 1) * (f->tw + f->kw - 1) * pack_gemm_b_floats(oc, ic, nr);
+}
+
+/* g[j][k] = p^k / (the product of p - q over the other points q), p the j-th point (templates/c/winograd.h); the last row, infinity's, takes the last tap. */
+static void winograd_g(size_t size, size_t taps, double g[8][8])
+{
+    static const double point[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
+    for (size_t j = 0; j + 1 < size; j++) {
+        double power = 1;
+        for (size_t l = 0; l + 1 < size; l++)
+            power /= l == j ? 1 : point[j] - point[l];
+        for (size_t k = 0; k < taps; k++, power *= point[j])
+            g[j][k] = power;
+    }
+    for (size_t k = 0; k < taps; k++)
+        g[size - 1][k] = k + 1 == taps;
 }
 
 /* In double, so that the transform adds one rounding and no more. */
-void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst)
+void pack_winograd_w(const float *src, size_t oc, size_t ic, const WinogradForm *f, size_t nr, float *dst)
 {
-    static const double four[6][3] = {{1.0 / 4, 0, 0},          {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                      {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
-    static const double two[4][3] = {{1, 0, 0}, {1.0 / 2, 1.0 / 2, 1.0 / 2}, {1.0 / 2, -1.0 / 2, 1.0 / 2}, {0, 0, 1}};
-    const double(*const g)[3] = t == 4 ? four : two;
+    const size_t size_h = f->th + f->kh - 1, size_w = f->tw + f->kw - 1, taps = f->kh * f->kw;
+    double down[8][8], across[8][8], g[64];
+    winograd_g(size_h, f->kh, down);
+    winograd_g(size_w, f->kw, across);
     for (size_t o0 = 0; o0 < oc; o0 += nr)
-        for (size_t k = 0; k < (t + 2) * (t + 2); k++)
+        for (size_t p = 0; p < size_h * size_w; p++) {
+            for (size_t t = 0; t < taps; t++)
+                g[t] = down[p / size_w][t / f->kw] * across[p % size_w][t % f->kw];
             for (size_t c = 0; c < ic; c++)
                 for (size_t o = o0; o < o0 + nr; o++) {
                     double sum = 0;
-                    for (size_t y = 0; y < 3 && o < oc; y++)
-                        for (size_t x = 0; x < 3; x++)
-                            sum += g[k / (t + 2)][y] * g[k % (t + 2)][x] * (double)src[(o * ic + c) * 9 + y * 3 + x];
+                    for (size_t t = 0; t < taps && o < oc; t++)
+                        sum += g[t] * (double)src[(o * ic + c) * taps + t];
                     *dst++ = (float)sum;
                 }
+        }
 }

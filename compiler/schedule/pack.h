@@ -23,8 +23,13 @@ void pack_conv_w(const float *src, size_t groups, size_t oc, size_t ic, size_t t
 size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps);
 void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst);
 
-/* 3x3 weights [oc][ic][3][3] through G w G' of F(t x t, 3x3), t 2 or 4, as [ceil(oc/nr)][(t+2)^2][ic][nr] with zeros past oc. */
-size_t pack_winograd_w_floats(size_t oc, size_t ic, size_t t, size_t nr);
-void pack_winograd_w(const float *src, size_t oc, size_t ic, size_t t, size_t nr, float *dst);
+/* Winograd's F(th x tw, kh x kw). */
+typedef struct WinogradForm {
+    size_t th, tw, kh, kw;
+} WinogradForm;
+
+/* Weights [oc][ic][kh][kw] through G w G', as [ceil(oc/nr)][(th+kh-1)*(tw+kw-1)][ic][nr] with zeros past oc. */
+size_t pack_winograd_w_floats(size_t oc, size_t ic, const WinogradForm *form, size_t nr);
+void pack_winograd_w(const float *src, size_t oc, size_t ic, const WinogradForm *form, size_t nr, float *dst);
 
 #endif

@@ -149,7 +149,33 @@ void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     else if (k->kind == KERNEL_ATTENTION) attention_plan(a, g, k, o);
 }
 
+// Weights that L2 does not keep from run to run come at 3 bytes a half-cycle. Their price rises until what Winograd's algorithm adds to the model's own is
+// within bounds: an eighth, and what a few layers of a small model take.
+enum { FAR_PRICE = 1024 / 3, MOST_PRICE = 64 * 1024, ROOM_SHARE = 8, ROOM = 24 << 20 };
+
+static int64_t weights_bytes(const Graph *g) {
+    int64_t bytes = 0;
+    for (const Node *n = g->first; n; n = n->next)
+        for (int i = 0; i < n->n_in; i++) bytes += n->in[i] && n->in[i]->data ? type_bytes(&n->in[i]->data->type) : 0;
+    return bytes;
+}
+
+static void set_price(Plan *p, int price) {
+    for (int i = 0; i < p->kernels.n; i++) p->kernels.at[i]->weights_price = price;
+}
+
+static void weights_price(Plan *p) {
+    const Options *o = p->options;
+    int64_t weights = weights_bytes(graph_root(p->graph)), l2 = o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10, growth = INT64_MAX;
+    for (int price = FAR_PRICE; weights > l2 && growth > weights / ROOM_SHARE + ROOM && price <= MOST_PRICE; price += price / 2) {
+        set_price(p, price);
+        growth = 0;
+        for (int i = 0; i < p->kernels.n; i++) growth += p->kernels.at[i]->kind == KERNEL_CONV ? template_conv_growth(p->graph, p->kernels.at[i], o) : 0;
+    }
+}
+
 bool templates_plan(Plan *p) {
+    weights_price(p);
     for (int i = 0; i < p->kernels.n; i++) template_plan(p->arena, p->graph, p->kernels.at[i], p->options);
     return true;
 }

@@ -17,6 +17,7 @@ void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);      
 GemmShape template_gemm_shape(const Graph *g, const Kernel *k);
 ConvShape template_conv_shape(const Graph *g, const Convolution *c);
 ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o);
+int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o);       // bytes that its weights take more than in the model, by the cost model's choice
 ConvLayout template_conv_merged(ConvLayout l);          // small groups made one, for conv.c
 // A convolution or depthwise convolution with the channels last: the template that should be fastest.
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);

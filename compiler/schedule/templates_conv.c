@@ -16,13 +16,22 @@ ConvShape template_conv_shape(const Graph *g, const Convolution *c) {
 
 ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o) {
     const Convolution *c = &k->conv;
-    return (ConvLayout){ .conv = template_conv_shape(g, c), .xn = dim_upper(g, c->x_batch), .xd = c->x_axis[0], .xh = c->x_axis[1], .xw = c->x_axis[2], .xc = c->x_channel, .yc = c->y_pixel, .parts = o->threads };
+    return (ConvLayout){ .conv = template_conv_shape(g, c), .xn = dim_upper(g, c->x_batch), .xd = c->x_axis[0], .xh = c->x_axis[1], .xw = c->x_axis[2], .xc = c->x_channel, .yc = c->y_pixel, .parts = o->threads, .price = k->weights_price };
 }
 
 ConvLayout template_conv_merged(ConvLayout l) {
     int64_t merge = conv_merge(l.conv.groups, l.conv.oc);
     l.conv.groups /= merge; l.conv.ic *= merge; l.conv.oc *= merge;
     return l;
+}
+
+int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) {
+    ConvLayout l = template_conv_layout(g, k, o);
+    TileTarget target = template_target(o);
+    WinogradTiles w = { 0 };
+    if (k->kind == KERNEL_CONV && o->machine.vectors) w = winograd_tiles(&l, &target);
+    int64_t taps = l.conv.kernel[1] * l.conv.kernel[2];
+    return w.preferred ? (winograd_points(&l.conv, w.tile) - taps) * l.conv.ic * l.conv.oc * (int64_t)sizeof(float) : 0;
 }
 
 static const char *three(Arena *a, const int64_t *v) { return arena_printf(a, "%lldx%lldx%lld", (long long)v[0], (long long)v[1], (long long)v[2]); }
@@ -91,12 +100,17 @@ static bool plan_taps(Arena *a, const Graph *g, Kernel *k, const Options *o, con
 }
 
 // ---------------------------------------------------------------- Winograd
-static void fill_winograd(const Buffer *b, void *to) {
-    const Convolution *c = &b->packer->conv;
-    pack_winograd_w(b->value->data->data, (size_t)c->oc, (size_t)c->ic, (size_t)template_hole_value(b->packer, "T"), 16 * (size_t)template_hole_value(b->packer, "NV"), to);
+static WinogradForm winograd_form(const Kernel *k) {
+    return (WinogradForm){ (size_t)template_hole_value(k, "TH"), (size_t)template_hole_value(k, "TW"), (size_t)k->conv.kernel[1], (size_t)k->conv.kernel[2] };
 }
 
-// Fewer products for 3x3 windows. Portable code has no vectors that its transforms could count on.
+static void fill_winograd(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->conv;
+    WinogradForm f = winograd_form(b->packer);
+    pack_winograd_w(b->value->data->data, (size_t)c->oc, (size_t)c->ic, &f, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
+}
+
+// Fewer products. Portable code has no vectors that its transforms could count on.
 static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     if (!o->machine.vectors) return false;
     TileTarget target = template_target(o);
@@ -105,11 +119,12 @@ static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o,
     k->choice = tune_text(a, &tune_winograd, &t);
     k->template_file = "c/winograd.c";
     hole_shape(a, g, k, l);
-    template_hole(a, k, "T", t.t); template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "TH", t.tile.h); template_hole(a, k, "TW", t.tile.w); template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv);
     template_hole(a, k, "TB", t.tb); template_hole(a, k, "VP", t.vp); template_hole(a, k, "PART_PANELS", t.part_panels);
     k->scratch_bytes = (int64_t)winograd_scratch_bytes(l, &t);
-    size_t floats = pack_winograd_w_floats((size_t)k->conv.oc, (size_t)k->conv.ic, (size_t)t.t, 16 * (size_t)t.nv);
-    k->packed = template_packed(a, k, k->operand[1], floats, arena_printf(a, "matrices of F(%dx%d, 3x3) in panels of output channels", t.t, t.t), fill_winograd);
+    WinogradForm f = winograd_form(k);
+    size_t floats = pack_winograd_w_floats((size_t)k->conv.oc, (size_t)k->conv.ic, &f, 16 * (size_t)t.nv);
+    k->packed = template_packed(a, k, k->operand[1], floats, arena_printf(a, "matrices of F(%zux%zu, %zux%zu) in panels of output channels", f.th, f.tw, f.kh, f.kw), fill_winograd);
     return true;
 }
 
@@ -147,7 +162,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 
 static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     if (k->kind == KERNEL_DEPTHWISE) return plan_depthwise(a, g, k, o, l, r);
-    return plan_taps(a, g, k, o, l, r) || plan_winograd(a, g, k, o, l, r) || plan_direct(a, g, k, o, l, r);
+    return plan_winograd(a, g, k, o, l, r) || plan_taps(a, g, k, o, l, r) || plan_direct(a, g, k, o, l, r);
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {

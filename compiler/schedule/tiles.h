@@ -34,11 +34,11 @@ typedef struct ConvShape {
 } ConvShape;
 
 /* A convolution with the channels last, and where it lies (tiles_conv.c). Strides of X in floats, yc of Y from pixel to pixel; parts: how many threads share the
- * work, 0 or 1: none. groups, ic and oc are those after conv_merge. */
+ * work, 0 or 1: none; price: half-cycles that 1024 bytes of weights cost besides the work with them. groups, ic and oc are those after conv_merge. */
 typedef struct ConvLayout {
     ConvShape conv;
     int64_t xn, xd, xh, xw, xc, yc;
-    int parts;
+    int parts, price;
 } ConvLayout;
 
 /* Holes of conv.c by these names in capitals; weights packed by pack_conv_w with nr = 16*nv. cost: estimate, half-cycles. */
@@ -81,15 +81,23 @@ typedef struct ConvPlanesTiles {
 ConvPlanesTiles conv_planes_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_planes_scratch_bytes(const ConvShape *shape, const ConvPlanesTiles *tiles);
 
-/* winograd.c: 3x3, stride 1, one group, at least 16 channels. t: width of a tile, 2 or 4; weights packed by pack_winograd_w with nr = 16*nv.
- * `preferred`: clearly less work than conv.c's, the transforms and the larger weights counted. */
+/* winograd.c: stride 1, one group, at least 16 channels. tile: output pixels of one, down and across; weights packed by pack_winograd_w with
+ * nr = 16*nv. `preferred`: clearly less work than conv.c's and conv_taps.c's, the transforms and the larger weights counted. */
+typedef struct WinogradTile {
+    int64_t h, w;
+} WinogradTile;
+
 typedef struct WinogradTiles {
-    int t, mr, mf, nv, preferred, part_panels;
+    WinogradTile tile;
+    int mr, mf, nv, preferred, part_panels;
     int64_t tb, vp;
 } WinogradTiles;
 
+int winograd_forms(const ConvShape *shape, WinogradTile form[9]); /* those that the window has; how many */
+int64_t winograd_count(const ConvShape *shape, WinogradTile form); /* tiles of an image */
+int64_t winograd_points(const ConvShape *shape, WinogradTile form); /* products of a tile, and matrices of weights */
 WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target);
-WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, int t);      /* for this t */
+WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, WinogradTile form); /* for this form */
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
 /* gemv.c: panels of nv vectors of 16, `side` of them side by side. `near`: all weights that a run reads between two reads of this matrix fit a

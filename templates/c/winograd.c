@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Convolution 3x3, stride 1, fp32, channels last, one group, by Winograd's F(T x T, 3x3), T 2 or 4: a tile of T*T output pixels takes (T+2)^2
- * products per pair of channels instead of 9 * T^2.  Y = A' [ (G w G') * (B' d B) ] A per tile.
+/* Convolution KH x KW, stride 1, fp32, channels last, one group, by Winograd's F(TH x TW, KH x KW): a tile of TH*TW output pixels takes
+ * (TH+KH-1)*(TW+KW-1) products per pair of channels instead of KH*KW*TH*TW.  Y = A' [ (G w G') * (B' d B) ] A per tile, each axis with matrices of its own
+ * size (winograd.h): TH+KH-1 and TW+KW-1 are 4, 6 or 8, or 1 on the axis of one tap of a window 1 x K or K x 1.
  *
  * The idea: some tiles at a time. Their input is transformed for all input channels (V[x][tile][IC]), and the POINTS numbers of a tile are as many
  * independent products  M[x] = V[x] U[x]  of [tiles x IC] by [IC x OC], made by the register tile that every contraction uses, NR output channels
@@ -11,16 +12,20 @@
  *   N IC OC           batch, input channels (at least 16) and output channels
  *   IH IW OH OW       input and output sizes;  PH PW padding before
  *   XN XH XW          strides of X in floats; channels are neighbours.   YC: floats of Y from pixel to pixel
- *   T                 2 or 4
+ *   KH KW TH TW       window and tile
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
  *   TB                tiles in a block
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
  *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c; shares are of tiles, or with PART_PANELS of output channels
  *
  * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros past OC.
- * scratch: 64-byte aligned, winograd_scratch_bytes in tiles_conv.c.
- * Error, root mean square relative to the outputs' of random normal numbers, for 64, 256, 512 input channels: T 4 8e-7, 14e-7, 21e-7; T 2 3e-7, 5e-7,
- * 7e-7; the direct sum (conv.c), of nine times as many terms one after the other, 4e-7, 9e-7, 12e-7. The largest errors are some 3 times these.
+ * scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
+ * Error in units of 1e-7 for random normal numbers, root mean square relative to the outputs' and, in brackets, the largest of 3,000 relative to the
+ * largest output (about four times their root mean square), for 64, 256 and 512 input channels; `plain` is conv.c's sum:
+ *   3x3  plain  4  6  7 (4 4 4)    F(2x2)  3  5  7 (1 3 4)    F(4x4)  17 31 45 (19 48 65)    F(6x6)  32 59 83 (50 65 88)    F(2x4)  7 12 18 (5 8 16)
+ *   5x5  plain  7  6  9 (7 3 5)    F(2x2) 19 36 51 (18 28 43)  F(4x4)  32 58 81 (22 35 63)
+ *   1x7  plain  4  7 10 (3 5 12)   F(2)     8 15 21 (5 10 11)
+ *   1x3  plain  2  5  7 (2 4 4)    F(2)     2  4  5 (1 2 3)     F(4)    5 10 13 (5 9 15)    F(6)  7 13 18 (8 15 14)
  */
 #include "winograd.h"
 // holes
@@ -38,7 +43,10 @@
 #define XH 3584
 #define XW 64
 #define YC 64
-#define T 4
+#define KH 3
+#define KW 3
+#define TH 4
+#define TW 4
 #define MR 14
 #define MF 6
 #define NV 2
@@ -58,11 +66,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                unsigned char *scratch)
 #endif
 {
-    enum { SIZE = T + 2, POINTS = SIZE * SIZE, PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MF, PANELS = (OC + PANEL - 1) / PANEL };
-    enum { ACROSS = (OW + T - 1) / T, TILES = (OH + T - 1) / T * ACROSS, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
+    enum { SIZE_H = TH + KH - 1, SIZE_W = TW + KW - 1, POINTS = SIZE_H * SIZE_W, PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MF };
+    enum { PANELS = (OC + PANEL - 1) / PANEL, ACROSS = (OW + TW - 1) / TW, TILES = (OH + TH - 1) / TH * ACROSS, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
     enum { V_STEP = BLOCK * ROWS * VP + 16, M_STEP = BLOCK * ROWS * PANEL + 16 };
     float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16, *const out = half + POINTS * 16;
-    float *const m = out + T * T * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
+    float *const m = out + TH * TW * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
     memset(zeros, 0, IC * sizeof *zeros);
     const ptrdiff_t units = (ptrdiff_t)N * TEAMS; /* a team is as many tiles as a register tile has rows */
 #if PARTS && PART_PANELS
@@ -80,10 +88,10 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         for (ptrdiff_t t = t0; t < t1 && first_panel < end_panel; t++) {
             const float *pixel[POINTS];
             for (ptrdiff_t i = 0; i < POINTS; i++) {
-                const ptrdiff_t y = t / ACROSS * T - PH + i / SIZE, x = t % ACROSS * T - PW + i % SIZE;
+                const ptrdiff_t y = t / ACROSS * TH - PH + i / SIZE_W, x = t % ACROSS * TW - PW + i % SIZE_W;
                 pixel[i] = y >= 0 && y < IH && x >= 0 && x < IW ? X + n * XN + y * XH + x * XW : zeros;
             }
-            burn_wino_in(SIZE, v + (t - t0) * VP, V_STEP, pixel, IC, half);
+            burn_wino_in(SIZE_H, SIZE_W, v + (t - t0) * VP, V_STEP, pixel, IC, half);
         }
         for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
             const ptrdiff_t width = OC - panel * PANEL < PANEL ? OC - panel * PANEL : PANEL;
@@ -95,13 +103,13 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                      t < ROWS * (PANEL / 16) ? w + (IC * PANEL) + t / ROWS * (IC * 16) : w);
                 }
             for (ptrdiff_t t = t0; t < t1; t++) {
-                const ptrdiff_t oh = t / ACROSS * T, ow = t % ACROSS * T;
+                const ptrdiff_t oh = t / ACROSS * TH, ow = t % ACROSS * TW;
                 for (ptrdiff_t j = 0; j < PANEL; j += 16)
-                    burn_wino_out(SIZE, out + j, PANEL, m + (t - t0) * PANEL + j, M_STEP, half);
-                for (ptrdiff_t r = 0; r < T && oh + r < OH; r++)
-                    for (ptrdiff_t k = 0; k < T && ow + k < OW; k++) {
+                    burn_wino_out(SIZE_H, SIZE_W, TH, TW, out + j, PANEL, m + (t - t0) * PANEL + j, M_STEP, half);
+                for (ptrdiff_t r = 0; r < TH && oh + r < OH; r++)
+                    for (ptrdiff_t k = 0; k < TW && ow + k < OW; k++) {
                         const ptrdiff_t p = (oh + r) * OW + ow + k;
-                        const float *const from = out + (r * T + k) * PANEL;
+                        const float *const from = out + (r * TW + k) * PANEL;
                         float *const y = Y + (n * (OH * OW) + p) * YC + panel * PANEL;
                         if (width < PANEL)
                             for (ptrdiff_t j = 0; j < width; j++)

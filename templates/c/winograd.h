@@ -1,85 +1,120 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* The transforms of winograd.c for 16 channels: F(4x4, 3x3) with the points 0, 1, -1, 2, -2, infinity, and F(2x2, 3x3) with 0, 1, -1,
- * infinity. Copied once, whole, into a generated file that has such a kernel.
+/* The transforms of winograd.c for 16 channels. Copied once, whole, into a generated file that has such a kernel.
  *
- *        | 4  0 -5  0  1  0 |            | 1  1  1  1  1  0 |             | 1  0 -1  0 |         | 1  1  1  0 |
- *        | 0 -4 -4  1  1  0 |            | 0  1 -1  2 -2  0 |        B' = | 0  1  1  0 |    A' = | 0  1 -1 -1 |
- *   B' = | 0  4 -4 -1  1  0 |       A' = | 0  1  1  4  4  0 |             | 0 -1  1  0 |
- *        | 0 -2 -1  2  1  0 |            | 0  1 -1  8 -8  1 |             | 0  1  0 -1 |
- *        | 0  2 -1 -2  1  0 |
- *        | 0  4  0 -5  0  1 |
+ * F(m, r) makes m outputs of a window of r from size = m + r - 1 inputs and as many products. It evaluates polynomials at size - 1 points and takes
+ * their leading coefficient: 0, 1, -1 and infinity for size 4, also 2, -2 for size 6, also 1/2, -1/2 for size 8, in this order, infinity last.
+ *
+ *   B' (inputs): the row of point p holds the coefficients of the product of (x - q) over the other points q; that of infinity, over all of them.
+ *   A' (outputs): row i holds p^i, i < m; infinity's column is 1 in the last row, else 0.    G (weights): pack_winograd_w.
+ *
+ * B' depends on the size alone. The rows of p and -p are e + p*o and e - p*o, where e has even powers of x and o odd ones.
  */
 #include "vec.h"
 
-/* to[i*pitch + j] = sum over k of B'[i][k] * d[k*step][j] for j < 16, d pointers. */
+/* to[i*pitch + j] = sum over k of B'[i][k] * d[k*step][at + j] for j < 16, d pointers. size: 4, 6 or 8. */
 BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, const float *const *d, ptrdiff_t step, ptrdiff_t at)
 {
     BURN_CONTRACT
     const float *const d0 = d[0] + at, *const d1 = d[step] + at, *const d2 = d[2 * step] + at, *const d3 = d[3 * step] + at;
-    if (size == 6) {
+    if (size == 8) {
+        const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at, *const d6 = d[6 * step] + at, *const d7 = d[7 * step] + at;
+        for (int j = 0; j < 16; j++) {
+            const float x1 = d1[j], x2 = d2[j], x3 = d3[j], x4 = d4[j], x5 = d5[j], x6 = d6[j];
+            const float e1 = x6 + x2 - 4.25f * x4, o1 = x5 + x1 - 4.25f * x3;
+            const float e2 = x6 - 1.25f * x4 + 0.25f * x2, o2 = 2.0f * x5 - 2.5f * x3 + 0.5f * x1;
+            const float e3 = x6 - 5.0f * x4 + 4.0f * x2, o3 = 0.5f * x5 - 2.5f * x3 + 2.0f * x1;
+            to[j] = x6 - d0[j] + 5.25f * (x2 - x4);
+            to[pitch + j] = e1 + o1;
+            to[2 * pitch + j] = e1 - o1;
+            to[3 * pitch + j] = e2 + o2;
+            to[4 * pitch + j] = e2 - o2;
+            to[5 * pitch + j] = e3 + o3;
+            to[6 * pitch + j] = e3 - o3;
+            to[7 * pitch + j] = d7[j] - x1 + 5.25f * (x3 - x5);
+        }
+    } else if (size == 6) {
         const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at;
         for (int j = 0; j < 16; j++) {
-            const float even = d4[j] - 4.0f * d2[j], odd = d3[j] - 4.0f * d1[j], far = d4[j] - d2[j], near = 2.0f * (d3[j] - d1[j]);
+            const float e1 = d4[j] - 4.0f * d2[j], o1 = d3[j] - 4.0f * d1[j], e2 = d4[j] - d2[j], o2 = 2.0f * (d3[j] - d1[j]);
             to[j] = 4.0f * d0[j] - 5.0f * d2[j] + d4[j];
-            to[pitch + j] = even + odd;
-            to[2 * pitch + j] = even - odd;
-            to[3 * pitch + j] = far + near;
-            to[4 * pitch + j] = far - near;
+            to[pitch + j] = e1 + o1;
+            to[2 * pitch + j] = e1 - o1;
+            to[3 * pitch + j] = e2 + o2;
+            to[4 * pitch + j] = e2 - o2;
             to[5 * pitch + j] = 4.0f * d1[j] - 5.0f * d3[j] + d5[j];
         }
     } else
         for (int j = 0; j < 16; j++) {
-            const float v0 = d0[j], v1 = d1[j], v2 = d2[j], v3 = d3[j];
-            to[j] = v0 - v2;
-            to[pitch + j] = v1 + v2;
-            to[2 * pitch + j] = v2 - v1;
-            to[3 * pitch + j] = v1 - v3;
+            const float x0 = d0[j], x1 = d1[j], x2 = d2[j], x3 = d3[j];
+            to[j] = x2 - x0;
+            to[pitch + j] = x2 + x1;
+            to[2 * pitch + j] = x2 - x1;
+            to[3 * pitch + j] = x3 - x1;
         }
 }
 
-/* to[i*pitch + j] = sum over k of A'[i][k] * from[k*row + j] for j < 16. */
-BURN_INLINE void burn_wino_a(int size, float *restrict to, ptrdiff_t pitch, const float *restrict from, ptrdiff_t row)
+/* to[i*pitch + j] = sum over k of A'[i][k] * from[k*row + j] for i < m, j < 16. */
+BURN_INLINE void burn_wino_a(int size, int m, float *restrict to, ptrdiff_t pitch, const float *restrict from, ptrdiff_t row)
 {
     BURN_CONTRACT
-    if (size == 6)
-        for (int j = 0; j < 16; j++) {
-            const float m1 = from[row + j], m2 = from[2 * row + j], m3 = from[3 * row + j], m4 = from[4 * row + j];
-            const float s1 = m1 + m2, d1 = m1 - m2, s2 = m3 + m4, d2 = m3 - m4;
-            to[j] = from[j] + s1 + s2;
-            to[pitch + j] = d1 + 2.0f * d2;
-            to[2 * pitch + j] = s1 + 4.0f * s2;
-            to[3 * pitch + j] = d1 + 8.0f * d2 + from[5 * row + j];
+    for (int j = 0; j < 16; j++) {
+        const float m1 = from[row + j], m2 = from[2 * row + j], last = from[(size - 1) * row + j];
+        float sum[2] = {m1 + m2, m1 - m2}, twice[2] = {0, 0}, half[2] = {0, 0};
+        if (size > 4) {
+            const float m3 = from[3 * row + j], m4 = from[4 * row + j];
+            twice[0] = m3 + m4, twice[1] = m3 - m4;
         }
-    else
-        for (int j = 0; j < 16; j++) {
-            const float m1 = from[row + j], m2 = from[2 * row + j];
-            to[j] = from[j] + m1 + m2;
-            to[pitch + j] = m1 - m2 - from[3 * row + j];
+        if (size > 6) {
+            const float m5 = from[5 * row + j], m6 = from[6 * row + j];
+            half[0] = m5 + m6, half[1] = m5 - m6;
         }
-}
-
-/* One tile's input through B' on both sides: v[(i*size + k)*step + c] for c < channels (at least 16; what is left over of 16 is done with
- * some of the last again). pixel[r*size + k] points at the channels of each pixel; half: size*size*16 floats. */
-BURN_INLINE void burn_wino_in(int size, float *restrict v, ptrdiff_t step, const float *const *pixel, ptrdiff_t channels, float *restrict half)
-{
-    for (ptrdiff_t at = 0; at < channels; at += 16) {
-        const ptrdiff_t c = at + 16 <= channels ? at : channels - 16;
-        const float *row[6];
-        for (int k = 0; k < size; k++)
-            burn_wino_b(size, half + k * 16, size * 16, pixel + k, size, c);
-        for (int i = 0; i < size; i++) {
-            for (int k = 0; k < size; k++)
-                row[k] = half + (i * size + k) * 16;
-            burn_wino_b(size, v + i * size * step + c, step, row, 1, 0);
+        BURN_UNROLL
+        for (int i = 0; i < m; i++) {
+            float y = sum[i % 2];
+            if (i == 0)
+                y += from[j];
+            if (size > 4)
+                y += (float)(1 << i) * twice[i % 2];
+            if (size > 6)
+                y += 1.0f / (float)(1 << i) * half[i % 2];
+            if (i == m - 1)
+                y += last;
+            to[i * pitch + j] = y;
         }
     }
 }
 
-/* 16 channels of one tile's products back to its pixels: to[(r*tile + k)*pitch + j], tile = size - 2, from m[(i*size + k)*step + j]. */
-BURN_INLINE void burn_wino_out(int size, float *restrict to, ptrdiff_t pitch, const float *restrict m, ptrdiff_t step, float *restrict half)
+/* One tile's input through B' on both sides: v[(i*size_w + k)*step + c] for c < channels (at least 16; what is left over of 16 is done with
+ * some of the last again). pixel[i*size_w + k] points at the channels of each pixel; an axis of size 1 is not transformed; half: size_h*size_w*16
+ * floats. */
+BURN_INLINE void burn_wino_in(int size_h, int size_w, float *restrict v, ptrdiff_t step, const float *const *pixel, ptrdiff_t channels, float *restrict half)
 {
-    for (int k = 0; k < size; k++)
-        burn_wino_a(size, half + k * 16, size * 16, m + k * step, size * step);
-    for (int r = 0; r < size - 2; r++)
-        burn_wino_a(size, to + r * (size - 2) * pitch, pitch, half + r * size * 16, 16);
+    for (ptrdiff_t at = 0; at < channels; at += 16) {
+        const ptrdiff_t c = at + 16 <= channels ? at : channels - 16;
+        if (size_h == 1 || size_w == 1)
+            burn_wino_b(size_h * size_w, v + c, step, pixel, 1, c);
+        else {
+            for (int k = 0; k < size_w; k++)
+                burn_wino_b(size_h, half + k * 16, size_w * 16, pixel + k, size_w, c);
+            for (int i = 0; i < size_h; i++) {
+                const float *row[8];
+                for (int k = 0; k < size_w; k++)
+                    row[k] = half + (i * size_w + k) * 16;
+                burn_wino_b(size_w, v + i * size_w * step + c, step, row, 1, 0);
+            }
+        }
+    }
+}
+
+/* 16 channels of one tile's products back to its th x tw pixels: to[(i*tw + k)*pitch + j] from m[(i*size_w + k)*step + j]. */
+BURN_INLINE void burn_wino_out(int size_h, int size_w, int th, int tw, float *restrict to, ptrdiff_t pitch, const float *restrict m, ptrdiff_t step, float *restrict half)
+{
+    if (size_h == 1 || size_w == 1)
+        burn_wino_a(size_h * size_w, th * tw, to, pitch, m, step);
+    else {
+        for (int k = 0; k < size_w; k++)
+            burn_wino_a(size_h, th, half + k * 16, size_w * 16, m + k * step, size_w * step);
+        for (int i = 0; i < th; i++)
+            burn_wino_a(size_w, tw, to + i * tw * pitch, pitch, half + i * size_w * 16, 16);
+    }
 }

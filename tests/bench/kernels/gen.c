@@ -165,11 +165,11 @@ static void winograd(const char *name, ConvShape c, int kind, int variant)
     const ConvLayout s = layout_of(c, variant);
     const WinogradTiles t = winograd_of(&s, &target, variant);
     define_layout(&s);
-    define("T", t.t), define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("TB", t.tb), define("VP", t.vp), define("PART_PANELS", t.part_panels);
+    define("TH", t.tile.h), define("TW", t.tile.w), define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("TB", t.tb), define("VP", t.vp), define("PART_PANELS", t.part_panels);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OH * OW) + p) * OC + c");
     include_shared(name, "winograd", kind, s.parts);
-    fprintf(stderr, "%s: t %d mr %d mf %d nv %d tb %d vp %d panels %d preferred %d scratch %zu\n", name, t.t, t.mr, t.mf, t.nv, (int)t.tb, (int)t.vp,
-            t.part_panels, t.preferred, winograd_scratch_bytes(&s, &t));
+    fprintf(stderr, "%s: tile %d %d mr %d mf %d nv %d tb %d vp %d panels %d scratch %zu\n", name, (int)t.tile.h, (int)t.tile.w, t.mr, t.mf, t.nv, (int)t.tb, (int)t.vp,
+            t.part_panels, winograd_scratch_bytes(&s, &t));
 }
 
 int main(int argc, char **argv)
@@ -189,8 +189,8 @@ int main(int argc, char **argv)
     conv_dw(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
 #define CONV_PLANES(name, timed, n, g, mult, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
     conv_planes(#name, conv_shape(n, g, 1, mult, SIZES(id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw)), kind, variant);
-#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
-    winograd(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw)), kind, variant);
+#define WINOGRAD(name, timed, n, ic, oc, ih, iw, kh, kw, ph, pw, kind, variant) \
+    winograd(#name, conv_shape(n, 1, ic, oc, SIZES(1, ih, iw, 1, kh, kw, 1, 1, 1, 1, 1, 1, 0, ph, pw)), kind, variant);
 #include "cases.def"
     return 0;
 }

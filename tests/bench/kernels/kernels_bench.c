@@ -238,7 +238,7 @@ static void lay_out(float *to, const float *from, const ConvLayout *l, int64_t c
                         to[n * l->xn + d * l->xd + h * l->xh + w * l->xw + c * l->xc] = *from++;
 }
 
-static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template by, int nv, int t, const float *w, float *packed)
+static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template by, int nv, const WinogradForm *form, const float *w, float *packed)
 {
     const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]), g = (size_t)s->groups, oc = (size_t)s->oc, ic = (size_t)s->ic, nr = 16 * (size_t)nv;
     if (by == BY_CONV || by == BY_TAPS)
@@ -248,7 +248,7 @@ static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template
     else if (by == BY_PLANES)
         memcpy(packed, w, g * oc * taps * sizeof *w);
     else
-        pack_winograd_w(w, oc, ic, (size_t)t, nr, packed);
+        pack_winograd_w(w, oc, ic, form, nr, packed);
 }
 
 static void conv_case(const char *name, Run run, ConvShape s, Template by, int kind, int variant, int timing)
@@ -261,7 +261,8 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     const TapTiles tap = conv_taps_tiles(&l, &target);
     const ConvDwTiles dw = conv_dw_tiles(&l, &target);
     const ConvPlanesTiles planes = conv_planes_tiles(&s, &target);
-    const WinogradTiles wino = winograd_of(&l, &target, variant);
+    const WinogradTiles wino = by == BY_WINOGRAD ? winograd_of(&l, &target, variant) : (WinogradTiles){0};
+    const WinogradForm form = {(size_t)wino.tile.h, (size_t)wino.tile.w, (size_t)s.kernel[1], (size_t)s.kernel[2]};
     const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc), pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
     const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
     const size_t bytes = by == BY_CONV     ? conv_scratch_bytes(&l, &t)
@@ -273,14 +274,14 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     const size_t floats = by == BY_CONV || by == BY_TAPS ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)nv)
                           : by == BY_DW                  ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
                           : by == BY_PLANES              ? channels * taps
-                                                         : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, (size_t)wino.t, 16 * (size_t)wino.nv);
+                                                         : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, &form, 16 * (size_t)wino.nv);
     float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps), *e = random_floats(yn > 4096 ? yn : 4096);
     float *y = random_floats(all + 2 * GUARD);
     void *packed_block, *x_block, *block;
     float *packed = (float *)(void *)scratch_new(4 * floats, &packed_block), *laid = (float *)(void *)scratch_new((size_t)(4 * s.n * l.xn), &x_block);
     unsigned char *scratch = scratch_new(bytes, &block);
     double worst = 0;
-    pack_conv_case(&s, &merged, by, nv, wino.t, w, packed);
+    pack_conv_case(&s, &merged, by, nv, &form, w, packed);
     lay_out(laid, x, &l, s.groups * s.ic);
     for (size_t i = 0; i < all + 2 * GUARD; i++)
         y[i] = CANARY;
@@ -328,8 +329,8 @@ int main(int argc, char **argv)
     CONV_BY(BY_TAPS, name, timed, n, 1, ic, oc, 1, ih, iw, 1, kh, kw, 1, sh, sw, 1, dh, dw, 0, ph, pw, kind, variant)
 #define CONV_DW(name, timed, n, g, mult, ...) CONV_BY(BY_DW, name, timed, n, g, 1, mult, __VA_ARGS__)
 #define CONV_PLANES(name, timed, n, g, mult, ...) CONV_BY(BY_PLANES, name, timed, n, g, 1, mult, __VA_ARGS__)
-#define WINOGRAD(name, timed, n, ic, oc, ih, iw, ph, pw, kind, variant) \
-    CONV_BY(BY_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind, variant)
+#define WINOGRAD(name, timed, n, ic, oc, ih, iw, kh, kw, ph, pw, kind, variant) \
+    CONV_BY(BY_WINOGRAD, name, timed, n, 1, ic, oc, 1, ih, iw, 1, kh, kw, 1, 1, 1, 1, 1, 1, 0, ph, pw, kind, variant)
 #include "cases.def"
     if (!timing)
         printf(failures ? "%d failures\n" : "all ok\n", failures);

@@ -13,7 +13,7 @@ for t in gemm gemv conv conv_taps conv_dw conv_planes winograd; do
 done
 warn="-Wall -Wextra -Wconversion -Wshadow -pedantic"
 tiles=
-for t in tiles tiles_conv tiles_taps tiles_planes; do tiles="$tiles $root/compiler/schedule/$t.c"; done
+for t in tiles tiles_conv tiles_taps tiles_planes tiles_winograd; do tiles="$tiles $root/compiler/schedule/$t.c"; done
 # shellcheck disable=SC2086
 ${CC:-cc} -std=c11 -O1 $warn "$here/gen.c" $tiles -o "$out/gen"
 "$out/gen" $TARGET >"$out/cases_c.h" 2>"$out/tiles.txt"

@@ -6,9 +6,7 @@ enum {
     PLANES = 1,   /* X is [n][c][d][h][w] */
     WIDE_X = 2,   /* X's pixels are 5 floats apart */
     WIDE_Y = 4,   /* Y's pixels are 3 floats apart */
-    SHARED = 8,   /* by 3 parts */
-    TWO = 16,     /* Winograd's small tile */
-    FOUR = 32     /* Winograd's large tile */
+    SHARED = 8    /* by 3 parts */
 };
 
 static inline ConvShape merged_of(ConvShape s)
@@ -29,10 +27,9 @@ static inline ConvLayout layout_of(ConvShape s, int variant)
     return l;
 }
 
+#define TILE(h, w) ((h) * 256 + (w) * 4096) /* Winograd's */
+
 static inline WinogradTiles winograd_of(const ConvLayout *s, const TileTarget *target, int variant)
 {
-    WinogradTiles t = winograd_tiles(s, target);
-    if (variant & (TWO | FOUR))
-        t = winograd_tiles_by(s, target, variant & TWO ? 2 : 4);
-    return t;
+    return winograd_tiles_by(s, target, (WinogradTile){variant / 256 % 16, variant / 4096});
 }
