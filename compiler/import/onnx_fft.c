@@ -10,6 +10,7 @@
 
 #define TWO_PI 6.283185307179586476925
 enum { MAX_RADIX = 13, MAX_STAGES = 48 };
+#define MAX_LENGTH (INT64_C(1) << 24) // the factors of a stage are constants: some 20 bytes of the compiler's memory for each element
 
 // A NULL imaginary part is zero.
 typedef struct Complex { Value *re, *im; } Complex;
@@ -141,7 +142,7 @@ static Complex stage(Stage *s, Complex x, int64_t r) {
 
 bool onnx_fft_fits(int64_t length) {
     int64_t radix[MAX_STAGES];
-    return length > 0 && factors(length, radix) > 0;
+    return length > 0 && length <= MAX_LENGTH && factors(length, radix) > 0;
 }
 
 void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse) {

@@ -28,7 +28,7 @@ static double coefficient(const Transform *t, int64_t i, int part, int64_t k, in
 static Value *transform_matrix(OnnxNode *n, const Transform *t, DType d) {
     int64_t rows = t->in * t->in_parts, columns = t->out * t->out_parts;
     if (rows > INT32_MAX || columns > INT32_MAX || rows * columns > INT64_C(1) << 26) {
-        diag_error_as(EXIT_LIMIT, n->loc, "a transform of length %lld is too long for a constant matrix", (long long)t->length);
+        diag_error_as(EXIT_LIMIT, n->loc, "a transform of length %lld is too long", (long long)t->length);
         return NULL;
     }
     double *m = NEW_ARRAY(n->g->arena, double, rows * columns);
