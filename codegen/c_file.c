@@ -40,7 +40,7 @@ void c_prelude(Gen *g, Text *out, const Text *code) {
         if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         print_part(out, "c/vec.h");
     }
-    static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" }, { "burn_bf16_", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
+    static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" }, { "burn_bf16_round(", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
         { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" }, { "burn_turn(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" }, { "burn_keep(", "c/strips.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);

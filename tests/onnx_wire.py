@@ -9,7 +9,7 @@ import struct
 FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, UINT32, UINT64 = range(1, 14)
 PACK = {FLOAT: "f", UINT8: "B", INT8: "b", UINT16: "H", INT16: "h", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d",
         UINT32: "I", UINT64: "Q"}
-COMPLEX64, COMPLEX128 = 14, 15
+COMPLEX64, COMPLEX128, BFLOAT16 = 14, 15, 16
 
 
 # ---------------------------------------------------------------- writing
@@ -50,6 +50,8 @@ def flatten(values):
 def pack(dtype, flat):
     if dtype in (COMPLEX64, COMPLEX128):
         return pack(FLOAT if dtype == COMPLEX64 else DOUBLE, [part for v in flat for part in (complex(v).real, complex(v).imag)])
+    if dtype == BFLOAT16:                                       # the upper halves of floats that have nothing in the lower
+        return b"".join(struct.pack("<f", v)[2:] for v in flat)
     return struct.pack(f"<{len(flat)}{PACK[dtype]}", *flat)
 
 

@@ -10,7 +10,7 @@ import random
 import struct
 from itertools import product
 
-from onnx_wire import (BOOL, COMPLEX64, COMPLEX128, FLOAT, FLOAT16, INT8, INT32, INT64, STRING, UINT8, attribute, blob, flatten, function, graph,
+from onnx_wire import (BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT, FLOAT16, INT8, INT32, INT64, STRING, UINT8, attribute, blob, flatten, function, graph,
                        integer, model, node, pack, tensor, value_info)
 
 
@@ -460,6 +460,17 @@ def casts():
              node("Cast", ["b"], ["f"], to=FLOAT)]
     return Model(nodes, [("x", FLOAT, [2, 4])], [("i", INT32, [2, 4]), ("b", BOOL, [2, 4]), ("l", INT64, [2, 4]), ("f", FLOAT, [2, 4])],
                  [([x], [ints, [[v != 0 for v in r] for r in x], ints, [[float(v != 0) for v in r] for r in x]])])
+
+
+def brain_steps():
+    """Each tensor of bf16 is rounded to it, in loops alone: no kernel of a template is there."""
+    def brain(v):
+        bits, = struct.unpack("<I", struct.pack("<f", v))
+        return struct.unpack("<f", struct.pack("<I", (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000))[0]
+    x, y = ([brain(v) for v in numbers(seed, 24)] for seed in (94, 95))
+    nodes = [node("Mul", ["x", "y"], ["a"]), node("Add", ["a", "x"], ["b"]), node("Cast", ["b"], ["wide"], to=FLOAT)]
+    b = [brain(brain(u * v) + u) for u, v in zip(x, y)]
+    return Model(nodes, [("x", BFLOAT16, [24]), ("y", BFLOAT16, [24])], [("b", BFLOAT16, [24]), ("wide", FLOAT, [24])], [([x, y], [b, b])])
 
 
 def half_steps():
@@ -915,7 +926,7 @@ def image_decoder():
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
-       argmax_ties, top_k, casts, half_steps, complex_moves, fourier,
+       argmax_ties, top_k, casts, half_steps, brain_steps, complex_moves, fourier,
        strips,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
