@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // One program of a generated file: its constants, its kernels, and a run function that is nothing but the kernels' calls over fixed
 // offsets of the caller's workspace. Values of a group ("params grads": struct type and parameter) are fields of a struct the caller owns.
-#include "c.h"
+#include "c_run.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Ends {                                   // inputs or outputs with the names they have in the signature
-    const char **name;                                  // of the parameter or the struct's field
-    const char **at;                                    // the expression for its first element
-} Ends;
-
-static const char *group_param(Arena *a, const char *group) { return arena_strdup(a, strchr(group, ' ') + 1); }
-static const char *group_type(Arena *a, const char *group) { return arena_strndup(a, group, strcspn(group, " ")); }
+const char *c_group_param(Arena *a, const char *group) { return arena_strdup(a, strchr(group, ' ') + 1); }
+const char *c_group_type(Arena *a, const char *group) { return arena_strndup(a, group, strcspn(group, " ")); }
 
 // A field of a struct; else an array of its own, or a number passed by value.
-static bool in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
-static bool by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
+bool c_in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
+bool c_by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
 
 static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
     static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" }, *const strips[] = { "strip", "was", "now" };
@@ -44,10 +38,10 @@ static Ends name_ends(Arena *a, const Graph *g, bool threads, bool outputs, cons
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *given = outputs ? g->output_names.at[i] : v->name;
         const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
-        for (int k = 2; !in_struct(v) && clashes(g, threads, name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
-        names[before + i] = in_struct(v) ? "" : name;
+        for (int k = 2; !c_in_struct(v) && clashes(g, threads, name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
+        names[before + i] = c_in_struct(v) ? "" : name;
         e.name[i] = name;
-        e.at[i] = by_value(v) ? arena_printf(a, "&%s", name) : v->group ? arena_printf(a, "%s->%s", group_param(a, v->group), name) : name;
+        e.at[i] = c_by_value(v) ? arena_printf(a, "&%s", name) : v->group ? arena_printf(a, "%s->%s", c_group_param(a, v->group), name) : name;
     }
     return e;
 }
@@ -106,7 +100,7 @@ static const char *most_bytes_text(Arena *a, const Graph *g, const Type *t) {
 typedef struct Separator { const char *text; } Separator;
 static const char *next(Separator *s) { const char *t = s->text; s->text = ", "; return t; }
 
-static bool group_seen(const Graph *gr, int upto, bool outputs, const char *group) {
+bool c_group_seen(const Graph *gr, int upto, bool outputs, const char *group) {
     for (int i = 0; i < gr->inputs.n && (outputs || i < upto); i++)
         if (gr->inputs.at[i]->group && !strcmp(gr->inputs.at[i]->group, group)) return true;
     for (int i = 0; outputs && i < upto; i++)
@@ -114,7 +108,7 @@ static bool group_seen(const Graph *gr, int upto, bool outputs, const char *grou
     return false;
 }
 
-static bool group_written(const Graph *gr, const char *group) {
+bool c_group_written(const Graph *gr, const char *group) {
     for (int i = 0; i < gr->outputs.n; i++)
         if (gr->outputs.at[i]->group && !strcmp(gr->outputs.at[i]->group, group)) return true;
     return false;
@@ -126,11 +120,11 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
         const char *name = e->name[i], *type = "", *extent = "";
-        if (v->group && !by_value(v)) {
-            if (group_seen(gr, i, outputs, v->group)) continue;
-            name = group_param(g->arena, v->group);
-            type = arena_printf(g->arena, "%s%s_%s *", group_written(gr, v->group) ? "" : "const ", g->model, group_type(g->arena, v->group));
-        } else if (by_value(v)) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
+        if (v->group && !c_by_value(v)) {
+            if (c_group_seen(gr, i, outputs, v->group)) continue;
+            name = c_group_param(g->arena, v->group);
+            type = arena_printf(g->arena, "%s%s_%s *", c_group_written(gr, v->group) ? "" : "const ", g->model, c_group_type(g->arena, v->group));
+        } else if (c_by_value(v)) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
         else {
             type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", expr_c_storage(v->type.dtype), type_is_static(&v->type) ? "" : "*");
             extent = extent_text(g->arena, &v->type);
@@ -167,53 +161,6 @@ static void print_signature(Gen *g, Text *out, const Program *p, const char *nam
 }
 
 // ---------------------------------------------------------------- the run function
-typedef struct Run {
-    Gen *g;
-    const Program *p;
-    const Ends *in, *outs;
-    Text body;
-    Text tables;                                        // how far strips go
-    Text tasks, fields, settings;                       // functions that compute a part; fields of the frame that they get, and what sets them
-    VEC(const char *) framed;                           // those fields' names
-    int loops;
-    bool *known;                                        // symbols that are variables by now
-} Run;
-
-static int64_t work_offset(const Buffer *b) {           // a region's buffers count from its scratch memory
-    int64_t at = 0;
-    for (; b; b = b->base) at += b->offset;
-    return at;
-}
-
-static const char *element_pointer(Gen *g, const char *type, bool is_const, const char *base, int64_t offset) {
-    return arena_printf(g->arena, "(%s%s *)(%svoid *)(%s + %lld)", is_const ? "const " : "", type, is_const ? "const " : "", base, (long long)offset);
-}
-
-// Where a value's elements are, as an expression of the run function.
-static const char *place_of(const Run *r, Buffer *at, const Value *v, const char *type) {
-    Gen *g = r->g;
-    int64_t offset;
-    Buffer *b = buffer_owner(at, &offset);
-    switch (b->place) {
-    case PLACE_INPUT: case PLACE_OUTPUT: {
-        bool input = b->place == PLACE_INPUT, same = !strcmp(type, expr_c_storage(b->value->type.dtype));
-        const char *name = input ? r->in->at[b->index] : r->outs->at[b->index];
-        if (same) return offset ? arena_printf(g->arena, "%s + %lld", name, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) : name;
-        return element_pointer(g, type, input, arena_printf(g->arena, "(%sunsigned char *)%s", input ? "const " : "", name), offset);
-    }
-    case PLACE_WEIGHT:
-        if (!g->external || b->value->type.dtype == DT_STRING) return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
-        return element_pointer(g, type, true, "constants", b->offset + offset);
-    default:
-        if (v->type.dtype == DT_STRING && offset)           // counted in pointers: theirs may be shorter
-            return arena_printf(g->arena, "%s + %lld", element_pointer(g, type, false, "work", work_offset(b)), (long long)(offset / (int64_t)dtype_size(DT_STRING)));
-        return element_pointer(g, type, false, "work", work_offset(b) + offset);
-    }
-}
-
-static const char *value_place(const Run *r, Value *v) { return place_of(r, v->buffer, v, expr_c_storage(v->type.dtype)); }
-
-static void line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
 static bool same_place(const Value *x, const Value *y) {
     int64_t at[2];
@@ -223,11 +170,11 @@ static bool same_place(const Value *x, const Value *y) {
 static void copy(Run *r, int depth, Value *to, const char *advance, Value *from) {
     const Graph *g = r->p->plan->graph;
     if (same_place(to, from) || type_count_upper(g, &from->type) == 0) return;
-    line(r, depth);
+    c_line(r, depth);
     const char *bytes = bytes_text(r->g->arena, g, &from->type);
     if (!type_is_static(&from->type)) bytes = arena_printf(r->g->arena, "(size_t)(%s)", bytes);
-    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %s);\n", value_place(r, to), advance, bytes);      // zeros: region.c
-    else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", value_place(r, to), advance, value_place(r, from), bytes);
+    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %s);\n", c_value_place(r, to), advance, bytes);      // zeros: region.c
+    else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", c_value_place(r, to), advance, c_value_place(r, from), bytes);
 }
 
 static void print_steps(Run *r, const Plan *plan, int depth);
@@ -235,13 +182,13 @@ static void print_steps(Run *r, const Plan *plan, int depth);
 static void print_if(Run *r, const Kernel *k, int depth) {
     const Node *n = k->anchor;
     for (int i = 0; i < 2; i++) {
-        line(r, depth);
-        if (i == 0) text_printf(&r->body, "if (*(%s)) {\n", value_place(r, n->in[0]));
+        c_line(r, depth);
+        if (i == 0) text_printf(&r->body, "if (*(%s)) {\n", c_value_place(r, n->in[0]));
         else text_printf(&r->body, "} else {\n");
         print_steps(r, k->bodies[i], depth + 1);
         for (int j = 0; j < n->n_out; j++) copy(r, depth + 1, n->out[j], "", n->bodies[i]->outputs.at[j]);
     }
-    line(r, depth);
+    c_line(r, depth);
     text_printf(&r->body, "}\n");
 }
 
@@ -258,7 +205,7 @@ static bool body_reads(const Plan *body, const Value *v, int first) {
 // A scalar: the number where it is constant, else the element's place.
 static const char *scalar_text(const Run *r, Value *v) {
     if (v->data) return arena_printf(r->g->arena, "%lld", (long long)tensor_get_i(v->data, 0));
-    return arena_printf(r->g->arena, "*(%s)", value_place(r, v));
+    return arena_printf(r->g->arena, "*(%s)", c_value_place(r, v));
 }
 
 static bool always(const Value *condition) { return !condition || (condition->data && tensor_get_i(condition->data, 0)); }
@@ -273,18 +220,18 @@ static const char *trips_text(const Run *r, const Node *n) {
 static void print_loop_head(Run *r, const Kernel *k, int depth, const char *it, const char *go) {
     const Node *n = k->anchor;
     if (go) {
-        line(r, depth);
+        c_line(r, depth);
         text_printf(&r->body, "uint8_t %s = %s;\n", go, n->in[1] ? scalar_text(r, n->in[1]) : "1");
     }
-    line(r, depth);
+    c_line(r, depth);
     text_printf(&r->body, "for (int64_t %s = 0; ", it);
     if (go) text_printf(&r->body, "%s && ", go);
     text_printf(&r->body, "%s < %s; %s++) {\n", it, trips_text(r, n), it);
     for (int i = 0; i < 2; i++) {
         Value *v = n->bodies[0]->inputs.at[i];
         if (!body_reads(k->bodies[0], v, go ? 0 : 1)) continue;
-        line(r, depth + 1);
-        text_printf(&r->body, "*(%s) = %s;\n", value_place(r, v), i ? go ? go : "1" : it);
+        c_line(r, depth + 1);
+        text_printf(&r->body, "*(%s) = %s;\n", c_value_place(r, v), i ? go ? go : "1" : it);
     }
 }
 
@@ -304,210 +251,13 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
         copy(r, depth + 1, n->out[i], arena_printf(r->g->arena, " + %s * %s", it, dim_c_text(r->g->arena, r->p->plan->graph, type_size(graph_root(r->p->plan->graph), &v->type))), v);
     }
     if (go) {
-        line(r, depth + 1);
+        c_line(r, depth + 1);
         text_printf(&r->body, "%s = %s;\n", go, scalar_text(r, b->outputs.at[0]));
     }
     for (int i = 0; i < carried; i++) copy(r, depth + 1, b->inputs.at[2 + i], "", b->outputs.at[1 + i]);
-    line(r, depth);
+    c_line(r, depth);
     text_printf(&r->body, "}\n");
     for (int i = 0; i < carried; i++) copy(r, depth, n->out[i], "", b->inputs.at[2 + i]);
-}
-
-// The number of the member of k's strips that stores v for the next one; else -1.
-static int between_strips(const Kernel *k, const Value *v) {
-    for (int i = 0; k->strips && i + 1 < k->strips->n; i++)
-        if (k->strips->member[i]->writes.at[0] == v) return i;
-    return -1;
-}
-
-// From where to where it goes in a step, and the pixels that its input and its result begin with.
-static void strip_arguments(const Kernel *k, Text *out) {
-    const Strips *s = k->strips;
-    int i = 0;
-    while (s->member[i] != k) i++;
-    text_printf(out, ", was[%d], now[%d], ", i, i);
-    text_printf(out, i ? "now[%d], " : "0, ", s->n + i - 1);
-    text_printf(out, i + 1 < s->n ? "now[%d]" : "0", s->n + i);
-}
-
-// The arguments of a kernel's call; where it goes in parts, those of the part `part`.
-static const char *call_arguments(const Run *r, const Kernel *k) {
-    const KernelText *t = k->text;
-    Text out;
-    text_init(&out, r->g->arena);
-    for (int j = 0; j < t->n_params; j++) {
-        const Value *v = t->params[j].value;
-        bool packed = k->packed && k->packed->value == v && j < t->first_shared;
-        text_printf(&out, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
-        const int between = between_strips(k, v);
-        if (between >= 0 && k->strips->parts > 1) text_printf(&out, " + %lld * part", (long long)k->strips->floats[between]);
-        if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
-    }
-    for (int j = 0; j < t->kernel->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, t->kernel, j));
-    if (t->y_pixel) text_printf(&out, ", %lld", (long long)t->y_pixel);
-    if (k->string_bytes) text_printf(&out, ", &strings");
-    if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) {
-        text_printf(&out, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
-        const int parts = k->strips ? k->strips->parts : k->parts;
-        if (k->scratch && parts > 1) text_printf(&out, " + %lld * part", (long long)(k->scratch_bytes / parts));
-    }
-    if (k->strips) strip_arguments(k, &out);
-    else if (k->parts > 1) text_printf(&out, ", part");
-    return out.n ? out.at : "";
-}
-
-// ---------------------------------------------------------------- parts
-// A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
-//
-//   static void lenet_k3_conv2_part(void *argument, int part)
-//   {
-//       const volatile lenet_run_frame *frame = (const volatile lenet_run_frame *)argument;
-//       lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), frame->work + 12544 + 2048 * part, part);
-//   }
-//
-// volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes that for an access to
-// memory at zero, and leaves out calls of the function, which in its eyes has no effect (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-// The next mention of a variable, at or after `s`; after -> stands a field.
-static const char *find_word(const char *text, const char *s, const char *name) {
-    for (size_t n = strlen(name); n && (s = strstr(s, name)); s += n)
-        if ((s == text || (!is_word(s[-1]) && s[-1] != '>')) && !is_word(s[n])) return s;
-    return NULL;
-}
-
-// The same arguments with a variable that they may mention taken from the frame.
-static const char *take_from_frame(Run *r, const char *arguments, const char *type, const char *name, bool set) {
-    Text out;
-    bool framed = false;
-    const char *from = arguments, *at = find_word(arguments, arguments, name);
-    if (!at) return arguments;
-    text_init(&out, r->g->arena);
-    for (; at; from = at + strlen(name), at = find_word(arguments, from, name)) {
-        bool number = at > arguments && at[-1] == '&';  // passed by its address
-        text_append(&out, from, (size_t)(at - from) - number);
-        if (number) text_printf(&out, "(const %s*)&", type);
-        text_printf(&out, "frame->%s", name);
-    }
-    text_printf(&out, "%s", from);
-    for (int i = 0; i < r->framed.n; i++) framed = framed || !strcmp(r->framed.at[i], name);
-    if (framed) return out.at;
-    VEC_PUSH(r->g->arena, r->framed, name);
-    text_printf(&r->fields, "    %s%s;\n", type, name);
-    if (set) text_printf(&r->settings, "    frame.%s = %s;\n", name, name);
-    return out.at;
-}
-
-static const char *take_ends(Run *r, const char *arguments, const Ends *e, bool outputs) {
-    const Graph *g = r->p->plan->graph;
-    for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
-        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
-        const char *storage = expr_c_storage(v->type.dtype), *type = arena_printf(r->g->arena, "%s%s *", outputs ? "" : "const ", storage);
-        if (in_struct(v) && group_seen(g, i, outputs, v->group)) continue;
-        if (in_struct(v)) type = arena_printf(r->g->arena, "%s%s_%s *", group_written(g, v->group) ? "" : "const ", r->g->model, group_type(r->g->arena, v->group));
-        else if (by_value(v)) type = arena_printf(r->g->arena, "%s ", storage);
-        arguments = take_from_frame(r, arguments, type, in_struct(v) ? group_param(r->g->arena, v->group) : e->name[i], true);
-    }
-    return arguments;
-}
-
-// What a task calls a kernel with; `whole`: the same as the run function would.
-static const char *framed_arguments(Run *r, const char *whole, int depth) {
-    const char *arguments = whole;
-    int n;
-    const Symbol *symbols = graph_symbols(graph_root(r->p->plan->graph), &n);
-    arguments = take_from_frame(r, arguments, "unsigned char *", "work", true);
-    arguments = take_from_frame(r, arguments, "const unsigned char *", "constants", true);
-    for (int i = 0; i < n; i++) {
-        arguments = take_from_frame(r, arguments, "int64_t ", symbols[i].c_name, !symbols[i].from);
-        if (!symbols[i].from || !find_word(whole, whole, symbols[i].c_name)) continue;
-        line(r, depth);
-        text_printf(&r->body, "frame.%s = %s;\n", symbols[i].c_name, symbols[i].c_name);
-    }
-    return take_ends(r, take_ends(r, arguments, r->in, false), r->outs, true);
-}
-
-static void begin_task(Run *r, const char *name) {
-    const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->p->name);
-    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n", name, frame, frame);
-}
-
-static void print_parts(Run *r, const Kernel *k, int depth) {
-    const KernelText *t = k->text;
-    const char *arguments = framed_arguments(r, call_arguments(r, k), depth);
-    begin_task(r, t->name);
-    text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, arguments);
-    line(r, depth);
-    const char *threads = "threads";
-    if (k->part_least > 0) threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0", dim_c_text(r->g->arena, r->p->plan->graph, k->part_size), (long long)k->part_least);
-    text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
-}
-
-// ---------------------------------------------------------------- strips
-// Kernels that go strip by strip: a loop over the steps, whose limits stand in a table.
-//
-//   static const int net_k3_expand_strips[][5] = { {0, 0, 0, 0, 0}, {616, 224, 224, 0, 0}, ... };
-//   for (int strip = 1; strip < 15; strip++) {
-//       const int *const was = net_k3_expand_strips[strip - 1], *const now = net_k3_expand_strips[strip];
-//       burn_keep((float *)(void *)(work + 4096), 144, was[3], now[3], was[0]);
-//       net_k3_expand(..., was[0], now[0], 0, now[3]);
-//       ...
-//   }
-static void print_table(Run *r, const Strips *s, const char *name) {
-    const int n = 2 * s->n - 1;
-    text_printf(&r->tables, "/* The pixels that");
-    for (int i = 0; i < s->n; i++) text_printf(&r->tables, "%s %s", !i ? "" : i + 1 < s->n ? "," : " and", s->member[i]->name);
-    text_printf(&r->tables, " have come to; those that the buffers between them begin with. */\nstatic const int %s_strips[][%d] = {\n", name, n);
-    for (int i = 0; i < s->line.n; i++) text_printf(&r->tables, "%s%lld%s", i % n ? ", " : "    {", (long long)s->line.at[i], i % n == n - 1 ? "},\n" : "");
-    text_printf(&r->tables, "};\n\n");
-}
-
-// `first`, `end`: the lines of the table; calls of a task where there are parts.
-static void print_strip_loop(Run *r, Text *out, const Strips *s, int depth, const char *first, const char *end) {
-    const KernelText *head = s->member[0]->text;
-    const bool task = s->parts > 1;
-    const char *indent = arena_printf(r->g->arena, "%*s", 4 * depth, "");
-    text_printf(out, "%sfor (int strip = %s; strip < %s; strip++) {\n", indent, first, end);
-    text_printf(out, "%s    const int *const was = %s_strips[strip - 1], *const now = %s_strips[strip];\n", indent, head->name, head->name);
-    for (int i = 0; i + 1 < s->n; i++) {
-        Value *v = s->member[i]->writes.at[0];
-        const char *rows = value_place(r, v);
-        if (task) rows = arena_printf(r->g->arena, "%s + %lld * part", framed_arguments(r, rows, depth), (long long)s->floats[i]);
-        text_printf(out, "%s    burn_keep(%s, %lld, was[%d], now[%d], was[%d]);\n", indent, rows, (long long)s->width[i], s->n + i, s->n + i, i);
-    }
-    for (int i = 0; i < s->n; i++) {
-        const char *arguments = call_arguments(r, s->member[i]);
-        if (task) arguments = framed_arguments(r, arguments, depth);
-        text_printf(out, "%s    %s(%s);\n", indent, ((const KernelText *)s->member[i]->text)->function, arguments);
-    }
-    text_printf(out, "%s}\n", indent);
-}
-
-static void print_strips(Run *r, const Strips *s, int depth) {
-    Gen *g = r->g;
-    const char *name = ((const KernelText *)s->member[0]->text)->name;
-    print_table(r, s, name);
-    if (s->parts == 1) {
-        print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]));
-        return;
-    }
-    begin_task(r, name);
-    text_printf(&r->tasks, "    static const int first[] = {");
-    for (int i = 0; i <= s->parts; i++) text_printf(&r->tasks, "%s%d", i ? ", " : "", s->part[i]);
-    text_printf(&r->tasks, "};\n");
-    print_strip_loop(r, &r->tasks, s, 1, "first[part] + 1", "first[part + 1]");
-    text_printf(&r->tasks, "}\n\n");
-    line(r, depth);
-    text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", s->parts, name);
-}
-
-static void print_call(Run *r, const Kernel *k, int depth) {
-    const KernelText *t = k->text;
-    if (k->parts > 1) { print_parts(r, k, depth); return; }
-    line(r, depth);
-    text_printf(&r->body, k->fails ? "if (%s(%s" : "%s(%s", t->function, call_arguments(r, k));
-    if (k->fails) text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
-    else text_printf(&r->body, ");\n");
 }
 
 static void print_bounds(Text *out, const Symbol *s) {
@@ -529,7 +279,7 @@ static void print_required(Run *r, const Graph *g, int depth) {
         Dim a = dim_bound(root, pair->a), b = dim_bound(root, pair->b);
         if (pair->checked || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a) || !is_known(r, root, b)) continue;
         pair->checked = true;
-        line(r, depth);
+        c_line(r, depth);
         text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a), dim_c_text(r->g->arena, root, b));
     }
 }
@@ -537,9 +287,9 @@ static void print_required(Run *r, const Graph *g, int depth) {
 static void print_sizes(Run *r, const Graph *g, const Kernel *k, int depth) {
     for (int i = 0; i < k->sizes.n; i++) {
         const Symbol *s = symbol_at(r->p->plan->graph, k->sizes.at[i]);
-        line(r, depth);
-        text_printf(&r->body, "const int64_t %s = (%s)[%lld];\n", s->c_name, value_place(r, s->from), (long long)s->at);
-        line(r, depth);
+        c_line(r, depth);
+        text_printf(&r->body, "const int64_t %s = (%s)[%lld];\n", s->c_name, c_value_place(r, s->from), (long long)s->at);
+        c_line(r, depth);
         print_bounds(&r->body, s);
         r->known[k->sizes.at[i]] = true;
     }
@@ -563,10 +313,10 @@ static void print_steps(Run *r, const Plan *plan, int depth) {
         const Kernel *k = plan->kernels.at[i];
         if (k->kind == KERNEL_SIZES) { print_sizes(r, plan->graph, k, depth); continue; }
         if (k->strips) {
-            if (k == k->strips->member[0]) print_strips(r, k->strips, depth);
+            if (k == k->strips->member[0]) c_strips(r, k->strips, depth);
             continue;
         }
-        if (k->kind != KERNEL_REGION) print_call(r, k, depth);
+        if (k->kind != KERNEL_REGION) c_call(r, k, depth);
         else if (k->anchor->op == OP_If) print_if(r, k, depth);
         else print_loop(r, k, depth);
     }
@@ -582,8 +332,8 @@ static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *o
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
-            if (by_value(v) || (v->group && group_seen(gr, i, side, v->group))) continue;
-            text_printf(&t, "%s!%s", *next(&sep) ? " || " : "", v->group ? group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
+            if (c_by_value(v) || (v->group && c_group_seen(gr, i, side, v->group))) continue;
+            text_printf(&t, "%s!%s", *next(&sep) ? " || " : "", v->group ? c_group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
             if (side && is_measured(gr, &v->type)) text_printf(&t, " || !%s_shape", outs->name[i]);
         }
     if (g->threads) text_printf(&t, "%s(threads && !threads->run)", *next(&sep) ? " || " : "");
