@@ -125,6 +125,21 @@ def matmul_bias():
                  [tensor("w", FLOAT, w), tensor("b", FLOAT, b)])
 
 
+def rows_of_products():
+    """Products of one row: few columns, vectors along their 300 terms; 200 and 130 columns in wide panels, the last not full."""
+    x, b = numbers(26, 1, 300, low=0), numbers(30, 5)
+    w = [numbers(27, 300, 5, low=0), numbers(28, 5, 200, low=0), numbers(29, 200, 130, low=0)] # no sum is a small rest of large terms
+
+    def product(row, m):
+        return [sum(row[k] * m[k][n] for k in range(len(m))) for n in range(len(m[0]))]
+    few = [max(v + b[n], 0.0) for n, v in enumerate(product(x[0], w[0]))]
+    out = [product(product(few, w[1]), w[2])]
+    nodes = [node("MatMul", ["x", "w0"], ["m"]), node("Add", ["m", "b"], ["a"]), node("Relu", ["a"], ["r"]), node("MatMul", ["r", "w1"], ["s"]),
+             node("MatMul", ["s", "w2"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [1, 300])], [("y", FLOAT, [1, 130]), ("r", FLOAT, [1, 5])], [([x], [out, [few]])],
+                 [tensor(f"w{i}", FLOAT, v) for i, v in enumerate(w)] + [tensor("b", FLOAT, b)])
+
+
 def gemm_dynamic_batch():
     """One model for batches of 1, 4 and 13; alpha, beta, transposed weights."""
     w, b = numbers(31, 10, 12), numbers(32, 10)
@@ -924,7 +939,7 @@ def image_decoder():
     return Model(nodes, [("file", UINT8, ("bytes",))], [("pixels", UINT8, ("height", "width", 3)), ("mean", FLOAT, (3,))], sets, opset=20)
 
 
-ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
+ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, rows_of_products, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, brain_steps, complex_moves, fourier,
        strips,
