@@ -5,9 +5,20 @@
 
 #include <string.h>
 
+static bool says(const Text *t, const char *word) { return t->at && strstr(t->at, word); }
+
+static bool calls_blas(const Gen *g) { return g->options->blas && says(&g->c, "(CblasRowMajor, "); }
+
+static void print_blas(const Gen *g, Text *out) {
+    if (!calls_blas(g)) return;
+    text_printf(out, "/* Calls OpenBLAS: link with -l%s. On how many threads its products compute is the library's own affair (OPENBLAS_NUM_THREADS;\n"
+                     " * all processors where nothing is said), and the last bits of results may follow from that. */\n", g->options->blas);
+}
+
 static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
+    print_blas(g, h);
     text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard, burn_types(g->arena, "burn-model-types"),
         g->threads ? arena_printf(g->arena, "%s\n", burn_types(g->arena, "burn-threads-types")) : "");
     text_append(h, g->h.at ? g->h.at : "", g->h.n);
@@ -51,8 +62,6 @@ void c_prelude(Gen *g, Text *out, const Text *code) {
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT DEFAULT\n#endif\n");
 }
 
-static bool says(const Text *t, const char *word) { return t->at && strstr(t->at, word); }
-
 // What the plain loops and the weights ask of the C compiler.
 static void print_macros(const Gen *g, Text *out) {
     if (g->options->machine.vectors && !g->options->machine.n_parts)
@@ -74,7 +83,7 @@ static void print_macros(const Gen *g, Text *out) {
 static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
     Text before, code;
     text_init(&before, g->arena); text_init(&code, g->arena);
-    text_printf(&before, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n", path_base(header));
+    text_printf(&before, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n", path_base(header), calls_blas(g) ? "\n#include <cblas.h>\n" : "");
     print_macros(g, &before);
     c_prelude(g, &code, &g->c);
     c_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
@@ -82,6 +91,7 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
     text_append(&before, g->data.at ? g->data.at : "", g->data.n);
     text_append(&code, g->c.at, g->c.n);
     print_banner(c, g->options);
+    print_blas(g, c);
     if (g->options->machine.n_parts) { c_targets(g, c, header, &before, &code); return; }
     text_append(c, before.at, before.n);
     text_append(c, code.at, code.n);

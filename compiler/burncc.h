@@ -615,6 +615,7 @@ struct Options {
     double part_us;                                     // the least that a part is to take, as the schedule reckons
     bool markdown;                                      // ops
     struct Records *records;                            // schedule/tune.h: --records; NULL: the cost model chooses
+    const char *blas;                                   // --blas: the library whose cblas_ functions large products call; NULL: none
 };
 
 // ---------------------------------------------------------------- import/

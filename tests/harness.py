@@ -20,10 +20,12 @@ import fcntl
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -116,6 +118,17 @@ def made_cases(root, args):
         name = str(model.parent.relative_to(root))
         cases.append(Case(name, name.split("/")[0], [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]))
     return cases
+
+
+def has_blas(cc):
+    """Can this C compiler build what --blas openblas asks for?"""
+    text = "#include <cblas.h>\nint main(void) { float x = 1; cblas_sgemv(CblasRowMajor, CblasNoTrans, 1, 1, 1, &x, 1, &x, 1, 0, &x, 1); return 0; }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*shlex.split(cc), "-x", "c", "-", "-o", f"{folder}/probe", "-lopenblas"]
+        return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
+
+
+NO_BLAS = "OpenBLAS and its cblas.h are not here (libopenblas-dev)"
 
 
 def skip_all(args, reason):

@@ -123,6 +123,7 @@ bool build_object(Arena *a, const Options *o, const char *source, const char *ob
     VEC_PUSH(a, argv, object);
     VEC_PUSH(a, argv, source);
     VEC_PUSH(a, argv, "-lm");
+    if (o->blas) VEC_PUSH(a, argv, arena_printf(a, "-l%s", o->blas));
     char **words = argv_end(a, &argv);
     fflush(stdout);
     pid_t child = fork();

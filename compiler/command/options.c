@@ -79,6 +79,7 @@ static bool set_sequence(Arena *a, Options *o, const char *text);
 static bool set_absent(Arena *a, Options *o, const char *text);
 static bool set_records(Arena *a, Options *o, const char *text);
 static bool set_precision(Arena *a, Options *o, const char *text);
+static bool set_blas(Arena *a, Options *o, const char *text);
 #define FIELD(kind, name) kind, offsetof(Options, name), NULL
 #define SET(f) SPECIAL, 0, f
 
@@ -99,6 +100,7 @@ static const Option options[] = {
     { "records", 0, "FILE", COMPILE | BUILDS | INSPECT, "Code", "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code", "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, faster; f32 (default)", SET(set_precision) },
+    { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT, "Code", "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
     { "train", 0, NULL, COMPILE, "Training", "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
     { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output", FIELD(TEXT, loss) },
@@ -331,6 +333,13 @@ static bool set_precision(Arena *a, Options *o, const char *text) {
     return true;
 }
 
+static bool set_blas(Arena *a, Options *o, const char *text) {
+    (void)a;
+    if (strcmp(text, "openblas")) return usage_error("--blas knows openblas alone, not '%s'", text);
+    o->blas = text;
+    return true;
+}
+
 static bool set_records(Arena *a, Options *o, const char *text) {
     if (!o->records) records_init(o->records = NEW(a, Records), a);
     return records_read(o->records, a, text);
@@ -513,7 +522,8 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (!o->runner && runner && *runner) o->runner = runner;
     if (!o->target && !set_target(a, o, "generic")) return false;
     if (o->records && !records_of(a, o)) diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
-    return o->threads < 2 || strcmp(o->target, "vulkan") || usage_error("--threads is for programs in C, not for --target vulkan");
+    const char *in_c = strcmp(o->target, "vulkan") ? NULL : o->threads > 1 ? "threads" : o->blas ? "blas" : NULL;
+    return !in_c || usage_error("--%s is for programs in C, not for --target vulkan", in_c);
 }
 
 const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {

@@ -213,7 +213,7 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     Softmax s;
     Fusion score = { .graph = f->plan->graph, .inside = f->scores };
     bool *inside = f->inside, alone = true;
-    if (f->plan->options->no_fuse || epilogue->violation || !softmax_match(f->arena, epilogue->anchor->def, &s)) return NULL;
+    if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32 || !softmax_match(f->arena, epilogue->anchor->def, &s)) return NULL;
     memset(f->scores, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int i = 0; i < s.nodes.n; i++) f->scores[s.nodes.at[i]->mark] = true;
     f->scores[epilogue->anchor->def->mark] = true;

@@ -314,7 +314,7 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
     if ((n->op != OP_MatMul && n->op != OP_Conv) || !strcmp(o->machine.name, "vulkan")) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
-    if ((x->dtype != DT_F32 && !kernel_of_bytes(n)) || count == 0) return false;
+    if ((x->dtype != DT_F32 && !kernel_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
     if (kernel_on_planes(n)) return true;
     if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1) && (!kernel_of_bytes(n) || conv_of_bytes(n));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
@@ -424,8 +424,8 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Graph *g = f->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
-    if (!gemm_shape(a, g, n, true, &k->gemm, &x, &y) && !gemm_shape(a, g, n, false, &k->gemm, &x, &y))
-        bug("MatMul with batch dimensions that do not fold");
+    bool views = gemm_shape(a, g, n, true, &k->gemm, &x, &y) && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm));
+    if (!views && !gemm_shape(a, g, n, false, &k->gemm, &x, &y)) bug("MatMul with batch dimensions that do not fold");
     Contraction *s = &k->gemm;
     if (!kernel_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
     if (into) {

@@ -68,6 +68,10 @@ void concat_homes(Plan *p, const ConcatUsers *users);   // users: by value id
 Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
 Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside another's workspace
 
+// blas.c: --blas
+bool blas_takes_doubles(const Node *n, const Options *o);                // a product of doubles, which then has a template
+bool blas_can(const Graph *g, const Contraction *s);     // are its strides and sizes such that a BLAS can be called?
+
 bool kernel_takes_bits(const Node *n, const Contraction *s);             // templates_low.c: are its weights of few bits read as they are?
 
 // fuse.c, memory.c, report.c

@@ -25,4 +25,6 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);        
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);
+// --blas; false: the kernel is ours.
+bool plan_blas(Arena *a, const Graph *g, Kernel *k, const Options *o);
 #endif

@@ -71,7 +71,7 @@ class Contest:
         self.programs[target] = p
         self.found[target].update(burncc_s=p.burncc_s, burncc_rss=p.burncc_rss, cc_s=p.cc_s, cc_rss=p.cc_rss, text_bytes=p.text_bytes,
                                   workspace_bytes=p.workspace, workspace_bound=p.lower_bound, weights_bytes=p.weights, kernels=p.kernels)
-        return Worker(target, [p.path, self.folder], self.cores, self.options.timeout)
+        return Worker(target, [p.path, self.folder], self.cores, self.options.timeout, {"OPENBLAS_NUM_THREADS": str(self.threads)})
 
     def compare(self):
         """Outputs against those of the first contestant that has some: the first peer where there is one."""

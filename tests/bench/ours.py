@@ -90,10 +90,11 @@ def link(folder, program, threads):
     command = [*compiler(), "-O2", "-I", folder, HERE / "runner.c", folder / "model.o", "-o", program]
     if "model_threaded" in (folder / "model.h").read_text():
         command += [f"-DTHREADS={threads}", "-I", RUNTIME, RUNTIME / "threads.c"]
+    libraries = [*re.findall(r"link with (-l\w+)", (folder / "model.h").read_text()), "-lm", "-pthread"]
     try:
-        call([*command, "-static", "-lm", "-pthread"], "linking")
+        call([*command, "-static", *libraries], "linking")
     except Failed:
-        call([*command, "-lm", "-pthread"], "linking")
+        call([*command, *libraries], "linking")
 
 
 def build(burncc, model, target, threads, folder, extra, launch):

@@ -31,6 +31,10 @@ says 'x86-64-v3 +-O3 -march=x86-64-v3'
 status 2 "several that do not go together" "$burncc" scores.onnx --target x86-64-v3,aarch64
 says 'several in one file can be, once each, of x86-64-v2, x86-64-v3, x86-64-v4'
 status 2 "the same twice" "$burncc" scores.onnx --target x86-64-v3,x86-64-v3
+status 2 "unknown BLAS" "$burncc" scores.onnx --blas mkl
+says "--blas knows openblas alone, not 'mkl'"
+status 2 "a BLAS for a GPU" "$burncc" scores.onnx --blas openblas --target vulkan
+says '--blas is for programs in C, not for --target vulkan'
 status 2 "missing value" "$burncc" scores.onnx --target
 says '--target wants a value'
 status 2 "two models" "$burncc" scores.onnx pair.onnx
