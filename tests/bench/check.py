@@ -6,6 +6,7 @@ The interpreter that --python names must have numpy, onnx and onnxruntime; witho
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ sys.path.insert(0, str(HERE.parent))
 import harness      # noqa: E402
 
 NETS = ["tiny_digits", "op_matvec_768x3072"]
-MARKED = "before\n<!-- scripts/bench: begin -->\nold\n<!-- scripts/bench: end -->\nafter\n"
+MARKED = "before\n<!-- {0}: begin -->\nold\n<!-- {0}: end -->\nafter\n"
 
 
 def bench(args, folder, *options):
@@ -36,19 +37,57 @@ def check_report(found, report, table):
         yield f"{name}: memory, starts and sizes are there", all(ours[k] > 0 for k in ("rss_bytes", "load_ms", "cold_ms", "burncc_s", "cc_s", "text_bytes", "weights_bytes"))
         yield f"{name}: a row of the table", any(line.startswith(f"| {name} |") and "failed" not in line for line in table.splitlines())
     yield "multiply-adds are counted from the file", rows["op_matvec_768x3072"]["macs"] == 768 * 3072
+    yield "one sentence for all, for networks, for operators", re.search(r"geometric means: \S+ over all 2 models, \S+ over 1 network, \S+ over 1 single operator, "
+                                                                         r"\S+ over 1 tiny network \(the least is tiny_digits ", table)
+    yield "starts of tiny networks", re.search(r"first result at least \S+ times as soon \(\w+\); of tiny networks \S+ times \(tiny_digits\)", table)
     yield "the share of the peak is one", 0 < rows["op_matvec_768x3072"]["contestants"]["native"]["share_of_peak"] < 1
     yield "it ends well", found.returncode == 0
 
 
+def check_growth(args, folder):
+    """Two points of a series, and what they leave."""
+    readme = folder / "GROWTH.md"
+    readme.write_text(MARKED.format("scripts/bench --growth"))
+    found = bench(args, folder, "--growth", "--only", "image_64,image_128", "--readme", readme)
+    report = json.loads((folder / "growth.json").read_text())
+    mine = [row["contestants"]["native"] for row in report["rows"]]
+    yield "growth: two points, outputs compared", found.returncode == 0 and len(mine) == 2 and not any(m["differs"] for m in mine)
+    yield "growth: more pixels, more work", report["rows"][1]["macs"] > 3 * report["rows"][0]["macs"] and mine[1]["workspace_bytes"] > 3 * mine[0]["workspace_bytes"]
+    text = readme.read_text()
+    yield "growth: the table stands between its markers", "old" not in text and "| mobilenet: pixels a side | 64 | 128 |" in text and "docs/growth.svg" in text
+    yield "growth: the plot is XML", xml.dom.minidom.parse(str(folder / "docs" / "growth.svg")).documentElement.tagName == "svg"
+
+
+LOOP = """import onnx, sys
+from onnx import TensorProto as T, helper as h
+def end(name, kind, *shape):
+    return h.make_tensor_value_info(name, kind, shape)
+body = h.make_graph([h.make_node("MatMul", ["x", "w"], ["p"]), h.make_node("Identity", ["go"], ["on"])], "body", [end("i", T.INT64), end("go", T.BOOL)], [end("on", T.BOOL), end("p", T.FLOAT, 6, 4)])
+g = h.make_graph([h.make_node("Loop", ["twice", ""], ["y"], body=body)], "loop", [end("x", T.FLOAT, 6, 5)], [end("y", T.FLOAT, 2, 6, 4)],
+                 [h.make_tensor("twice", T.INT64, [], [2]), h.make_tensor("w", T.FLOAT, [5, 4], range(20))])
+onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 17)], ir_version=8), sys.argv[1])
+"""
+
+
+def check_counts(args, folder):
+    """A product in a loop of two steps: no shape says how often."""
+    subprocess.run([args.python, "-c", LOOP, folder / "loop.onnx"], check=True)
+    bench(args, folder, folder / "loop.onnx")
+    row, = json.loads((folder / "bench.json").read_text())["rows"]
+    yield "multiply-adds that only a run knows", row["macs"] == 2 * 6 * 5 * 4
+
+
 def check_all(args, folder):
     readme = folder / "README.md"
-    readme.write_text(MARKED)
+    readme.write_text(MARKED.format("scripts/bench"))
     subprocess.run([args.python, HERE / "models.py", folder / "nets", *NETS], check=True, stdout=subprocess.DEVNULL)
     found = bench(args, folder, folder / "nets", "--readme", readme)
     yield from check_report(found, json.loads((folder / "bench.json").read_text()), found.stdout)
     yield "the plot is XML", xml.dom.minidom.parse(str(folder / "bench.svg")).documentElement.tagName == "svg"
     text = readme.read_text()
     yield "the README's table stands between its markers", text.startswith("before\n") and text.endswith("after\n") and "old" not in text and "| tiny_digits |" in text
+    yield from check_growth(args, folder)
+    yield from check_counts(args, folder)
     (folder / "broken.onnx").write_bytes(b"no model")
     found = bench(args, folder, folder / "broken.onnx", folder / "nets" / "tiny_digits.onnx", "--seconds", "0.5")
     yield "a broken model does not stop the next", found.returncode == 1 and "| broken | failed" in found.stdout and "| tiny_digits | 0" in found.stdout

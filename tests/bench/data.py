@@ -2,7 +2,7 @@
 """What a benchmark needs to know of a model, and the tensors it runs on.
 
 In: an ONNX file and sizes for its symbolic dimensions. Out: its inputs drawn from a fixed seed, as raw files that every
-contestant reads; its multiply-adds counted from the file's own nodes (so a compiler that needs fewer gets the same
+contestant reads; its multiply-adds counted from the file's own nodes (macs.py; so a compiler that needs fewer gets the same
 credit); and, of two contestants' outputs, how far they are apart.
 """
 import dataclasses
@@ -11,13 +11,13 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import shape_inference
+
+import macs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "architectures"))
 
 DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
           10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
-LARGE = 4096                                            # bytes from which a float tensor is a weight, no shape inference needs
 
 
 @dataclasses.dataclass
@@ -39,7 +39,7 @@ class Model:
     name: str
     inputs: list
     outputs: list
-    macs: int
+    macs: int                                           # multiply-adds; None: not known
     bytes: int
     nodes: list                                         # operator types, in order
     dims: dict
@@ -53,47 +53,6 @@ def tensor_of(value, dims):
     return Tensor(value.name, kind.elem_type, shape)
 
 
-def bind(graph, dims):
-    """Symbolic dimensions of inputs become numbers, so that shapes can be inferred."""
-    for value in graph.input:
-        for d in value.type.tensor_type.shape.dim:
-            if not d.HasField("dim_value"):
-                d.dim_value = dims.get(d.dim_param, 1)
-
-
-def node_macs(node, shapes):
-    first, out = shapes.get(node.input[0]), shapes.get(node.output[0])
-    second = shapes.get(node.input[1]) if len(node.input) > 1 else None
-    if node.op_type in ("LSTM", "GRU", "RNN") and first and second:
-        r = shapes[node.input[2]]
-        return first[0] * first[1] * second[0] * second[1] * (second[2] + r[2])
-    if out is None or second is None:
-        return 0
-    count = int(np.prod(out))
-    if node.op_type == "Conv":
-        return count * int(np.prod(second[1:]))
-    if node.op_type == "ConvTranspose":
-        return int(np.prod(first)) * int(np.prod(second[1:]))
-    if node.op_type == "Gemm":
-        transposed = any(a.name == "transA" and a.i for a in node.attribute)
-        return count * first[0 if transposed else -1]
-    return count * first[-1] if node.op_type == "MatMul" else 0
-
-
-def count_macs(proto, dims):
-    """Multiply-adds of convolutions, matrix products and recurrent cells; nodes whose shapes stay unknown count nothing."""
-    graph = proto.graph
-    shapes = {i.name: list(i.dims) for i in graph.initializer}
-    for i in graph.initializer:
-        if len(i.raw_data) > LARGE and i.data_type == onnx.TensorProto.FLOAT:
-            i.ClearField("raw_data")
-    bind(graph, dims)
-    graph = shape_inference.infer_shapes(proto, data_prop=True).graph
-    for v in [*graph.value_info, *graph.input, *graph.output]:
-        shapes.setdefault(v.name, [d.dim_value for d in v.type.tensor_type.shape.dim])
-    return sum(node_macs(n, shapes) for n in graph.node if n.input and n.output)
-
-
 def read(path, dims, name):
     proto = onnx.load(str(path), load_external_data=False)
     weights = {i.name for i in proto.graph.initializer}
@@ -102,7 +61,7 @@ def read(path, dims, name):
     nodes = [n.op_type for n in proto.graph.node]
     symbols = {d.dim_param for v in proto.graph.input for d in v.type.tensor_type.shape.dim if d.HasField("dim_param")}
     size = sum(f.stat().st_size for f in [path, *(path.parent / n for n in external_files(proto)) ] if f.exists())
-    return Model(path, name, inputs, outputs, count_macs(proto, dims), size, nodes, {s: dims[s] for s in symbols if s in dims})
+    return Model(path, name, inputs, outputs, macs.count(proto, path, dims, lambda: values(inputs)), size, nodes, {s: dims[s] for s in symbols if s in dims})
 
 
 def external_files(proto):
@@ -121,12 +80,17 @@ def draw(rng, tensor):
     return rng.integers(0, 100, tensor.shape).astype(kind)
 
 
+def values(inputs):
+    """The same each time."""
+    rng = np.random.default_rng(7)
+    return {tensor.name: draw(rng, tensor) for tensor in inputs}
+
+
 def write(model, folder):
     """inputs.txt, in_N.bin and wanted.txt (the outputs) in the contestants' folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(7)
-    for i, tensor in enumerate(model.inputs):
-        draw(rng, tensor).tofile(folder / f"in_{i}.bin")
+    for i, array in enumerate(values(model.inputs).values()):
+        array.tofile(folder / f"in_{i}.bin")
     (folder / "inputs.txt").write_text("".join(t.line() for t in model.inputs))
     (folder / "wanted.txt").write_text("".join(t.line() for t in model.outputs))
 

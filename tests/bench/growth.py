@@ -16,6 +16,9 @@ SERIES = {
 }
 
 
+PLOT = "docs/growth.svg"                                # beside the file that --readme names
+
+
 def models_of(options):
     wanted = options.only.split(",") if options.only else []
     found = []
@@ -66,6 +69,33 @@ def markdown(report):
             lines.append("")
     lines += [f"{row['model']} failed: {row['failed']}" for row in report["rows"] if "failed" in row]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def planned(report, series, threads, target):
+    """(size, bytes): weights, workspace, inputs and outputs, which are what a run needs."""
+    found = []
+    for row in report["rows"]:
+        kind, _, size = row["model"].partition("_")
+        mine = row.get("contestants", {}).get(target, {})
+        if kind == series and row["threads"] == threads and "median_ms" in mine:
+            found.append((int(size), mine["weights_bytes"] + mine["workspace_bytes"] + row["input_bytes"] + row["output_bytes"]))
+    return found
+
+
+def readme(report):
+    """A small table a series, of the first number of threads: what one item takes, and the memory that was planned and used."""
+    lines, threads, target = [table.heading(report)], table.threads_of(report)[0], report["targets"][0]
+    for series, (net, _, _, _, item, across) in SERIES.items():
+        names = [target, *report["peers"]]
+        rows = [(f"{table.title(n)}, ms per {item}", dict(per_item(report, series, threads, n)), table.figure) for n in names]
+        rows += [(f"{table.title(n)}, GFLOP/s", dict(points(report, series, threads, n, "gflops")), table.figure) for n in names]
+        rows += [("weights, workspace, ends, MB", dict(planned(report, series, threads, target)), table.mega)]
+        rows += [(f"{table.title(n)}, peak memory MB", dict(points(report, series, threads, n, "rss_bytes")), table.mega) for n in names]
+        sizes = sorted(rows[0][1])
+        if sizes:
+            lines += ["", "| " + " | ".join([f"{net}: {across}", *map(str, sizes)]) + " |", "|" + "---|" * (len(sizes) + 1)]
+            lines += ["| " + " | ".join([what, *(show(found.get(size)) for size in sizes)]) + " |" for what, found, show in rows]
+    return "\n".join([*lines, "", f"![Time per item and peak memory as work grows]({PLOT})"])
 
 
 def picture(report):

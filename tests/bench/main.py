@@ -98,13 +98,20 @@ def write_results(report, options):
         files["bench.svg"] = plot.ratios(report)
     write_files(options, files, text)
     if options.readme:
-        table.put_between(options.readme, table.readme(report))
+        table.put_between(options.readme, "scripts/bench", table.readme(report))
         say(f"wrote the table into {options.readme}")
 
 
 def write_growth(report, options):
     text = growth.markdown(report)
-    write_files(options, {"growth.md": text, "growth.json": json.dumps(report, indent=1), "growth.svg": growth.picture(report)}, text)
+    picture = growth.picture(report)
+    write_files(options, {"growth.md": text, "growth.json": json.dumps(report, indent=1), "growth.svg": picture}, text)
+    if options.readme:
+        plot_file = options.readme.parent / growth.PLOT
+        plot_file.parent.mkdir(exist_ok=True)
+        plot_file.write_text(picture)
+        table.put_between(options.readme, "scripts/bench --growth", growth.readme(report))
+        say(f"wrote the tables into {options.readme}, the plot beside it into {growth.PLOT}")
 
 
 def run_models(report, wanted, options, here, launch):

@@ -86,6 +86,7 @@ class Contest:
                 continue
             if want is None:
                 want, self.reference = got, name
+                self.output_bytes = sum(a.nbytes for a in got.values())
                 continue
             error = data.distance(want, got)
             allowed = self.options.tolerance or max(TOLERANCE.get(t.dtype, 0) for t in self.model.outputs)
@@ -115,13 +116,13 @@ class Contest:
 
     def finish(self, name, worker):
         ms = statistics.median(worker.rounds) * 1e-6
-        gflops = 2e-6 * self.model.macs / ms
+        gflops = 2e-6 * self.model.macs / ms if self.model.macs else None
         peak = self.peak.gflops() * self.threads
         self.found[name].update(median_ms=ms, min_ms=min(worker.samples) * 1e-6, samples=len(worker.samples), rounds_ms=[r * 1e-6 for r in worker.rounds],
-                                gflops=gflops, share_of_peak=gflops / peak if peak else 0.0, rss_bytes=worker.memory())
+                                gflops=gflops, share_of_peak=gflops / peak if gflops and peak else None, rss_bytes=worker.memory())
 
     def run(self):
-        self.reference = None
+        self.reference, self.output_bytes = None, 0
         try:
             data.write(self.model, self.folder)
             for peer in self.peers:
@@ -151,5 +152,5 @@ class Contest:
             if "median_ms" in found and "median_ms" in mine:
                 found["ratio"] = found["median_ms"] / mine["median_ms"]
         return {"model": self.model.name, "threads": self.threads, "macs": self.model.macs, "file_bytes": self.model.bytes,
-                "input_bytes": sum(t.bytes() for t in self.model.inputs),
+                "input_bytes": sum(t.bytes() for t in self.model.inputs), "output_bytes": self.output_bytes,
                 "peak_gflops": self.peak.gflops(), "reference": self.reference, "contestants": self.found}

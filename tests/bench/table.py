@@ -6,6 +6,7 @@ are ahead. `*` marks outputs that differ by more than the tolerance.
 """
 import math
 
+MUCH_MEMORY = 0.6                                       # of the peer's: models above it are listed
 TITLES = {"ort": "ORT", "openvino": "OpenVINO", "tvm": "TVM", "iree": "IREE", "openblas": "OpenBLAS", "onednn-direct": "oneDNN direct", "onednn-winograd": "oneDNN Winograd"}
 
 
@@ -102,9 +103,29 @@ def thread_text(threads):
     return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
-def behind_text(known):
-    behind = [f"{name} ({figure(x)})" for x, name in sorted(known) if x < 1]
-    return f"below 1: {', '.join(behind)}." if behind else "none below 1."
+def is_tiny(row):
+    """Networks of the kind that microcontrollers run."""
+    return row["model"].startswith(("tiny_", "mnist"))
+
+
+def listed(known):
+    return ", ".join(f"{name} ({figure(x)})" for x, name in known)
+
+
+def means(rows, target, peer, threads):
+    """One sentence: the geometric mean over all models, over parts of them, and those on which the peer is ahead."""
+    known = [(x, r) for r in rows if (x := ratio(r, target, peer))]
+    if not known:
+        return []
+    kinds = (("network", lambda r: not is_operator(r)), ("single operator", is_operator), ("tiny network", is_tiny))
+    parts = [f"{figure(geometric([x for x, _ in known]))} over all {len(known)} models"]
+    for kind, belongs in kinds:
+        of_it = [(x, r["model"]) for x, r in known if belongs(r)]
+        if of_it and len(of_it) < len(known):
+            least = f" (the least is {listed([min(of_it)])})" if belongs is is_tiny else ""
+            parts.append(f"{figure(geometric([x for x, _ in of_it]))} over {len(of_it)} {kind}{'s' if len(of_it) > 1 else ''}{least}")
+    behind = sorted((x, r["model"]) for x, r in known if x < 1)
+    return [f"{target} against {title(peer)}, {thread_text(threads)}, geometric means: {', '.join(parts)}; " + (f"below 1: {listed(behind)}." if behind else "none below 1.")]
 
 
 def summary(report, threads):
@@ -113,11 +134,7 @@ def summary(report, threads):
     lines = []
     for target in report["targets"]:
         for peer in report["peers"]:
-            for what, single in (("models", False), ("single operators", True)):
-                known = [(ratio(r, target, peer), r["model"]) for r in rows if ratio(r, target, peer) and is_operator(r) == single]
-                if known:
-                    lines.append(f"{target} against {title(peer)}, {thread_text(threads)}: geometric mean {figure(geometric([x for x, _ in known]))} over "
-                                 f"{len(known)} {what}; " + behind_text(known))
+            lines += means(rows, target, peer, threads)
     lines += [f"{other} against {report['targets'][0]}, {thread_text(threads)}: its time is {figure(mean)} times as long (geometric mean)."
               for other in report["targets"][1:] if (mean := geometric([1 / x for r in rows if (x := ratio(r, other, report["targets"][0]))]))]
     lines += extremes(report, threads)
@@ -139,10 +156,16 @@ def extremes(report, threads):
         known = [(x, r["model"]) for r in rows if (x := value(r["contestants"][target], r["contestants"].get(peer, {}), r))]
         return [text.format(figure(pick(known)[0]), pick(known)[1])] if known else []
 
-    def over(ours, theirs, key):
-        return ours[key] / theirs[key] if theirs.get(key) else None
-    parts = worst("peak memory at most {} of " + title(peer or "") + "'s ({})", lambda o, t, r: over(o, t, "rss_bytes"))
-    parts += worst("first result at least {} times as soon ({})", lambda o, t, r: t["cold_ms"] / o["cold_ms"] if t.get("cold_ms") else None, min)
+    def memory(ours, theirs, row):
+        return ours["rss_bytes"] / theirs["rss_bytes"] if theirs.get("rss_bytes") else None
+
+    def sooner(ours, theirs, row):
+        return theirs["cold_ms"] / ours["cold_ms"] if theirs.get("cold_ms") else None
+    parts = worst("peak memory at most {} of " + title(peer or "") + "'s ({})", memory)
+    much = [(x, r["model"]) for r in rows if (x := memory(r["contestants"][target], r["contestants"].get(peer, {}), r)) and x > MUCH_MEMORY]
+    parts += [f"above {MUCH_MEMORY} of it: {listed(sorted(much, reverse=True))}"] if much else []
+    parts += worst("first result at least {} times as soon ({})", sooner, min)
+    parts += worst("of tiny networks {} times ({})", lambda o, t, r: sooner(o, t, r) if is_tiny(r) else None, min)
     parts += worst("workspace at most {} of the live bytes ({})", lambda o, t, r: o["workspace_bytes"] / o["workspace_bound"] if o["workspace_bound"] > 4096 else None)
     parts += worst("burncc at most {} s ({})", lambda o, t, r: o["burncc_s"])
     parts += worst("its memory at most {} times the file, of files above 10 MB ({})", lambda o, t, r: o["burncc_rss"] / r["file_bytes"] if r["file_bytes"] > 1e7 else None)
@@ -175,8 +198,6 @@ def markdown(report):
 
 
 # ---------------------------------------------------------------- the README's table
-
-BEGIN, END = "<!-- scripts/bench: begin -->", "<!-- scripts/bench: end -->"
 
 
 def readme(report):
@@ -213,11 +234,12 @@ def size_cells(report, row):
             figure(mine.get("cold_ms")), *(figure(f.get("cold_ms")) for f in theirs), figure(mine.get("burncc_s"), 2), figure(mine.get("cc_s"), 2), figure(text and text / 1e3)]
 
 
-def put_between(path, text):
-    """Replaces what stands between the two markers of a file."""
+def put_between(path, command, text):
+    """Replaces what stands between the command's two markers in a file."""
+    first, last = f"<!-- {command}: begin -->", f"<!-- {command}: end -->"
     old = path.read_text()
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = old.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise SystemExit(f"scripts/bench: {path} lacks the lines {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        raise SystemExit(f"scripts/bench: {path} lacks the lines {first} and {last}")
+    path.write_text(f"{before}{first}\n{text}\n{last}{after}")
