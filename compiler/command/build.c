@@ -137,7 +137,7 @@ bool build_object(Arena *a, const Options *o, const char *source, const char *ob
     if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
     if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
         diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", words[0]);
-    else diag_error(NULL, "the C compiler '%s' rejects the generated code", words[0]);
+    else diag_error(NULL, "the C compiler '%s' rejects the generated code%s", words[0], o->blas ? "; does it find cblas.h and -lopenblas (libopenblas-dev)?" : "");
     return false;
 }
 

@@ -45,7 +45,9 @@ static const Command commands[] = {
     { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
       "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and writes what is fastest\n"
       "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has already are not\n"
-      "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.",
+      "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.\n"
+      "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits too. They are measured on one\n"
+      "thread; --threads takes the same records. A file of several targets takes none.",
       "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
       "  burncc resnet.onnx --target native --records resnet.records\n" },
     { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
@@ -521,7 +523,8 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     const char *runner = getenv("BURNCC_RUNNER");
     if (!o->runner && runner && *runner) o->runner = runner;
     if (!o->target && !set_target(a, o, "generic")) return false;
-    if (o->records && !records_of(a, o)) diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
+    if (o->records && o->machine.n_parts) diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
+    else if (o->records && !records_of(a, o)) diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
     const char *in_c = strcmp(o->target, "vulkan") ? NULL : o->threads > 1 ? "threads" : o->blas ? "blas" : NULL;
     return !in_c || usage_error("--%s is for programs in C, not for --target vulkan", in_c);
 }

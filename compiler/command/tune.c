@@ -223,6 +223,7 @@ int command_tune(Arena *a, Options *o) {
     Plan *p = compile_plan(a, o);
     if (!usable(o, p)) return diag_status();
     collect(&t, p);
+    if (!t.cases.n) diag_note(NULL, "nothing to measure: its kernels are loops, calls, or products too small for a choice");
     if (t.cases.n) qsort(t.cases.at, (size_t)t.cases.n, sizeof *t.cases.at, compare_cases);
     size_t most = 4 * (o->machine.l2 ? o->machine.l2 : (size_t)1 << 20);
     t.cold_bytes = (size_t)p->weight_bytes < most ? (size_t)p->weight_bytes : most;

@@ -14,6 +14,7 @@ enum { PANEL = 16, MAX_ROWS = 16, MAX_VECTORS = 4, MAX_MARGIN = 1024 };     // o
 const TuneForm tune_gemm = { "gemm", 7, { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b), TUNE_WIDE(GemmTiles, kc),
     TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };
 const TuneForm tune_gemv = { "gemv", 2, { TUNE_INT(GemvTiles, nv), TUNE_INT(GemvTiles, side) } };
+const TuneForm tune_bytes = { "bytes", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } }, tune_low = { "low", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } };
 const TuneForm tune_direct = { "direct", 8, { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image), TUNE_WIDE(ConvTiles, pixel),
     TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
 const TuneForm tune_taps = { "taps", 6, { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch), TUNE_WIDE(TapTiles, tb),
@@ -39,6 +40,8 @@ bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
 }
 
 bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, s->n <= GEMV_FEW ? 0 : 1, GEMV_VECTORS) && within(t->side, 1, GEMV_SIDE); }
+
+bool low_fits(int64_t rows, bool even, const LowTiles *t) { return within(t->mr, 1, min64(rows, MAX_ROWS)) && !(even && t->mr % 2) && within(t->nv, 1, MAX_VECTORS); }
 
 static bool reads_outside(const ConvShape *s, int axis) {
     return s->pad[axis] > 0 || (s->out[axis] - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] >= s->in[axis];
@@ -129,6 +132,20 @@ static void gemm_tiles_tried(Trial *t, const GemmShape *s, GemmTiles base) {
             g.nc = max64(PANEL * v, base.nc / (PANEL * v) * (PANEL * v));
             if (!base.pack_b) g.nc = ceil_div(s->n, PANEL * v) * (PANEL * v);
             propose(t, &tune_gemm, &g);
+        }
+    }
+}
+
+// Tiles are all there is to choose.
+static void low_tried(Trial *t, const TuneForm *form, int64_t m) {
+    for (int v = 1; v <= MAX_VECTORS; v++) {
+        int64_t before = 0;
+        for (int64_t most = most_rows(t, v), i = 0; i < 5 && most >= 1; most--) {
+            int64_t rows = even(m, most), mr = t->many ? rows : rows * 2;
+            if (rows == before || mr > MAX_ROWS) continue;
+            before = rows;
+            i++;
+            propose(t, form, &(LowTiles){ (int)mr, v });
         }
     }
 }
@@ -290,6 +307,10 @@ static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     TileTarget target = template_target(o);
     GemmShape s = template_gemm_shape(g, k);
     GemmTiles tiles = gemm_tiles(&s, &target);
+    LowTiles low;
+    const TuneForm *form = tune_parse(&tune_bytes, k->choice, &low) ? &tune_bytes : tune_parse(&tune_low, k->choice, &low) ? &tune_low : NULL;
+    if (form && !best) low_tried(t, form, k->anchor->op == OP_Conv ? k->conv.out[2] : s.m);
+    if (form) return;
     if (best && tune_parse(&tune_gemm, best, &tiles)) gemm_blocks_tried(t, &s, tiles);
     else if (!best && tune_parse(&tune_gemm, k->choice, &tiles)) gemm_tiles_tried(t, &s, tiles);
     else if (!best) gemv_tried(t, &s);

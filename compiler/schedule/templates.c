@@ -69,11 +69,11 @@ GemmShape template_gemm_shape(const Graph *g, const Kernel *k) {
 }
 
 // What a record knows it by. Sizes that the running program knows are theirs at most.
-static const char *gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s) {
+const char *template_gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s, const char *kind) {
     const Contraction *c = &k->gemm;
     const char *open = dim_is_const(c->m) && dim_is_const(c->n) && dim_is_const(c->k) ? "" : " sizes=open";
     const char *b = s->b_packed ? "packed" : arena_printf(a, "%lld,%lld", (long long)dim_upper(g, c->b_row), (long long)dim_upper(g, c->b_col));
-    return arena_printf(a, "gemm batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%s c=%lld%s", (long long)s->batch, (long long)s->m, (long long)s->n, (long long)s->k,
+    return arena_printf(a, "%s batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%s c=%lld%s", kind, (long long)s->batch, (long long)s->m, (long long)s->n, (long long)s->k,
         (long long)dim_upper(g, c->a_row), (long long)dim_upper(g, c->a_col), b, (long long)dim_upper(g, c->c_row), open);
 }
 
@@ -96,7 +96,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     GemmShape shape = template_gemm_shape(g, k);
     bool near = packed && constants_near(g, o);
-    Record *r = packed ? tune_record(a, k, o, arena_printf(a, "%s%s", gemm_signature(a, g, k, &shape), near ? " near=1" : "")) : NULL;
+    Record *r = packed ? tune_record(a, k, o, arena_printf(a, "%s%s", template_gemm_signature(a, g, k, &shape, "gemm"), near ? " near=1" : "")) : NULL;
     TileTarget target = template_target(o);
     GemvTiles t = gemv_tiles(s->n, s->k, &target, near), recorded = t;
     if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
@@ -123,7 +123,7 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     GemmShape shape = template_gemm_shape(g, k);
     GemmTiles t = gemm_tiles(&shape, &target), recorded = t;
     if (!n_fixed) t.pack_b = 1;                         // panels are whole past n, so that no tile needs an edge of its own
-    Record *r = tune_record(a, k, o, gemm_signature(a, g, k, &shape));
+    Record *r = tune_record(a, k, o, template_gemm_signature(a, g, k, &shape, "gemm"));
     if (r && tune_parse(&tune_gemm, r->choice, &recorded) && gemm_fits(&shape, n_fixed, &recorded)) { t = recorded; k->tuned = true; }
     else if (r) tune_refuse(k, r);
     k->choice = tune_text(a, &tune_gemm, &t);

@@ -36,12 +36,16 @@ int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) 
 
 static const char *three(Arena *a, const int64_t *v) { return arena_printf(a, "%lldx%lldx%lld", (long long)v[0], (long long)v[1], (long long)v[2]); }
 
-// What a record knows it by. A batch that the running program knows is its size at most.
-static const char *conv_signature(Arena *a, const Kernel *k, const ConvLayout *l) {
+static const char *conv_signature(Arena *a, const ConvLayout *l, const char *kind) {
     const ConvShape *s = &l->conv;
-    return arena_printf(a, "%s n=%lld g=%lld ic=%lld oc=%lld in=%s out=%s k=%s s=%s d=%s p=%s x=%lld,%lld,%lld,%lld,%lld y=%lld", k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv",
+    return arena_printf(a, "%s n=%lld g=%lld ic=%lld oc=%lld in=%s out=%s k=%s s=%s d=%s p=%s x=%lld,%lld,%lld,%lld,%lld y=%lld", kind,
         (long long)s->n, (long long)s->groups, (long long)s->ic, (long long)s->oc, three(a, s->in), three(a, s->out), three(a, s->kernel), three(a, s->stride), three(a, s->dilation),
         three(a, s->pad), (long long)l->xn, (long long)l->xd, (long long)l->xh, (long long)l->xw, (long long)l->xc, (long long)l->yc);
+}
+
+const char *template_conv_signature(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *kind) {
+    ConvLayout l = template_conv_layout(g, k, o);
+    return conv_signature(a, &l, kind);
 }
 
 static void hole_shape(Arena *a, const Graph *g, Kernel *k, const ConvLayout *l) {
@@ -167,7 +171,7 @@ static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, k, o);
-    Record *r = tune_record(a, k, o, conv_signature(a, k, &l));
+    Record *r = tune_record(a, k, o, conv_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
     k->tuned = r && plan_by(a, g, k, o, &l, r);
     if (k->tuned) return;
     if (r) tune_refuse(k, r);

@@ -4,11 +4,20 @@
 #include "pack_low.h"
 #include "schedule.h"
 #include "templates.h"
+#include "tune.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // ---------------------------------------------------------------- products of bytes
-typedef struct ByteTiles { int mr, nv; } ByteTiles;
+// As recorded, if that fits, else t. rows: the most of a tile; where one file serves machines that take half the rows, `even`.
+static LowTiles chosen_tiles(Arena *a, Kernel *k, const Options *o, const char *signature, const TuneForm *form, int64_t rows, bool even, LowTiles t) {
+    Record *r = tune_record(a, k, o, signature);
+    LowTiles recorded = t;
+    if (r && tune_parse(form, r->choice, &recorded) && low_fits(rows, even, &recorded)) { t = recorded; k->tuned = true; }
+    else if (r) tune_refuse(k, r);
+    k->choice = tune_text(a, form, &t);
+    return t;
+}
 
 // Half-cycles of a tile for a group of four along k: two dot products a cycle, two loads a cycle, at least 5 cycles of latency.
 static int64_t tile_cost(int64_t rows, int64_t vectors) {
@@ -18,9 +27,9 @@ static int64_t tile_cost(int64_t rows, int64_t vectors) {
 }
 
 // The tile that takes least time over lines of w rows and n columns. Its columns, sums and a broadcast fit 32 registers, half its rows 16.
-static ByteTiles byte_tiles(int64_t w, int64_t n) {
-    static const ByteTiles some[] = { { 12, 2 }, { 14, 2 }, { 10, 2 }, { 8, 3 }, { 8, 2 }, { 7, 3 }, { 6, 4 }, { 5, 4 }, { 4, 4 }, { 3, 4 }, { 2, 4 }, { 1, 4 }, { 14, 1 }, { 7, 1 }, { 4, 1 }, { 2, 2 }, { 1, 2 }, { 1, 1 } };
-    ByteTiles best = some[0];
+static LowTiles byte_tiles(int64_t w, int64_t n) {
+    static const LowTiles some[] = { { 12, 2 }, { 14, 2 }, { 10, 2 }, { 8, 3 }, { 8, 2 }, { 7, 3 }, { 6, 4 }, { 5, 4 }, { 4, 4 }, { 3, 4 }, { 2, 4 }, { 1, 4 }, { 14, 1 }, { 7, 1 }, { 4, 1 }, { 2, 2 }, { 1, 2 }, { 1, 1 } };
+    LowTiles best = some[0];
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < COUNT(some); i++) {
         int64_t width = 16 * some[i].nv, edge = ceil_div(n % width, 16), tiles = ceil_div(w, some[i].mr);
@@ -44,7 +53,7 @@ static void fill_gemm_i8(const Buffer *b, void *to) {
     arena_free(scratch);
 }
 
-static void byte_holes(Arena *a, Kernel *k, const ByteTiles *t) {
+static void byte_holes(Arena *a, Kernel *k, const LowTiles *t) {
     template_hole(a, k, "MR", t->mr); template_hole(a, k, "NV", t->nv);
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .text = expr_c_storage(k->writes.at[0]->type.dtype) });
 }
@@ -82,7 +91,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
     const Convolution *c = &k->conv;
     const Runs runs = window_runs(c);
     const int64_t w = c->out[2], n = c->oc / c->groups;
-    ByteTiles t = byte_tiles(w, n);
+    LowTiles t = chosen_tiles(a, k, o, template_conv_signature(a, g, k, o, "bytes"), &tune_bytes, w, false, byte_tiles(w, n));
     size_t one = pack_i8_bytes((size_t)n, (size_t)(runs.y * runs.x), (size_t)runs.bytes, 16 * (size_t)t.nv);
     int64_t line = c->stride[1] * c->x_axis[1], room = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2;
     k->template_file = "c/gemm_i8.c";
@@ -105,7 +114,8 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (!kernel_of_bytes(k->anchor)) return false;
     if (k->anchor->op == OP_Conv) { plan_conv_bytes(a, g, k, o); return true; }
     bool packed = w->data && k->operand[0] != w, fixed = dim_is_const(s->m), pack_a = s->a_col != 1;
-    ByteTiles t = byte_tiles(dim_upper(g, s->m), s->n);
+    GemmShape shape = template_gemm_shape(g, k);
+    LowTiles t = chosen_tiles(a, k, o, template_gemm_signature(a, g, k, &shape, "bytes"), &tune_bytes, fixed ? s->m : INT32_MAX, false, byte_tiles(shape.m, s->n));
     int64_t mc = block_rows(s->k, o, t.mr);
     size_t one = pack_i8_bytes((size_t)s->n, 1, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemm_i8.c";
@@ -148,6 +158,14 @@ bool kernel_takes_bits(const Node *n, const Contraction *s) {
     return node_attr(n, "bits_q") && s->batch == 1 && s->a_col == 1;
 }
 
+// Of halves, bfloat16, every row's format is the same; blocks of bits have theirs.
+static const char *low_signature(Arena *a, const Graph *g, const Kernel *k, bool bits) {
+    GemmShape shape = template_gemm_shape(g, k);
+    const Node *n = k->anchor;
+    const char *kind = bits ? arena_printf(a, "low bits=%lld block=%lld zeros=%d", (long long)node_int(n, "bits", 8), (long long)node_int(n, "bits_block", 1), node_attr(n, "bits_zero") != NULL) : "low bits=16";
+    return template_gemm_signature(a, g, k, &shape, kind);
+}
+
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     enum { FEW_ROWS = 4 };                              // as many sums stay in registers
     const Contraction *s = &k->gemm;
@@ -158,8 +176,10 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     bool few = dim_is_const(s->m) && s->m <= FEW_ROWS;
     TileTarget target = template_target(o);
     GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m) };
-    GemmTiles t = gemm_tiles(&shape, &target);
-    size_t nr = 16 * (size_t)(few ? 1 : t.nv);
+    GemmTiles by_model = gemm_tiles(&shape, &target);
+    LowTiles t = { by_model.mr, few ? 1 : by_model.nv };
+    if (!few) t = chosen_tiles(a, k, o, low_signature(a, g, k, q && bits), &tune_low, INT32_MAX, !target.lanes || target.vector_registers < 32, t);
+    size_t nr = 16 * (size_t)t.nv;
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
     k->template_file = few ? "c/gemv_low.c" : bits ? "c/gemm_low.c" : "c/gemm_bf16.c";
     template_hole_dim(a, g, k, "M", s->m); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);

@@ -110,6 +110,11 @@ typedef struct GemvTiles {
 enum { GEMV_SIDE = 8, GEMV_VECTORS = 8, GEMV_FEW = 12 }; /* the most */
 GemvTiles gemv_tiles(int64_t n, int64_t k, const TileTarget *target, int near);
 
+/* Register tiles of the templates of low precision: gemm_i8.c and gemm_low.c. */
+typedef struct LowTiles {
+    int mr, nv;
+} LowTiles;
+
 /* attention.c: direct: a few queries; mr rows of a tile, kb keys in a block. */
 typedef struct AttentionTiles {
     int direct, mr;

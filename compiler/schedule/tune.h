@@ -27,7 +27,7 @@ const char *tune_machine(Arena *a, const Target *t);     // what a record calls 
 // ---------------------------------------------------------------- choices
 typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneField;     // an int or, wide, an int64_t of the tile struct
 typedef struct TuneForm { const char *algorithm; int n; TuneField field[10]; } TuneForm;
-extern const TuneForm tune_gemm, tune_gemv, tune_direct, tune_taps, tune_winograd, tune_depthwise, tune_planes, tune_attention;
+extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_winograd, tune_depthwise, tune_planes, tune_attention;
 #define TUNE_INT(T, f) { #f, offsetof(T, f), false }
 #define TUNE_WIDE(T, f) { #f, offsetof(T, f), true }
 const char *tune_text(Arena *a, const TuneForm *form, const void *tiles);
@@ -36,6 +36,7 @@ bool tune_parse(const TuneForm *form, const char *choice, void *tiles);  // fals
 // candidates.c: does a template allow these? n_fixed: the number of columns is a constant
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t);
 bool gemv_fits(const GemmShape *s, const GemvTiles *t);
+bool low_fits(int64_t rows, bool even, const LowTiles *t);               // rows: the most of a tile; even: the file is for machines that halve them, too
 bool direct_fits(const ConvLayout *merged, const ConvTiles *t);
 bool taps_fits(const ConvLayout *l, const TapTiles *t);
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);

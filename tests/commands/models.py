@@ -8,6 +8,7 @@ large.onnx    64 KiB of weights
 unknown.onnx  two nodes of an operator that does not exist
 convs.onnx    x f32[1,16,8,8] -> y f32[1,20]: convolutions 3x3, depthwise 3x3 and 1x1, and a matrix
 columns.onnx  x f32[6,5] -> y f32[10]: the two largest of each column; columns/ has it with a data set
+bytes.onnx    x u8[9,40] -> y i32[9,35], image u8[1,16,6,6] -> z i32[1,24,4,4]: a product and a convolution with weights i8
 layers.onnx   x f32[1,4] -> y f32[1,4]: three times a product with another matrix and Relu; layers/ has it with a data set
 reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
 mismatch.onnx two matrices that cannot be multiplied, at a node "product"
@@ -15,12 +16,13 @@ maps.onnx     words: map from string to f32, numbers: map from i64 to f32 -> row
 absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes
 cut.onnx      scores.onnx without its last 40 bytes;  text.onnx: not protobuf
 """
+import math
 import pathlib
 import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from onnx_wire import FLOAT, INT64, STRING, blob, graph, integer, model, node, tensor, type_proto, value_info  # noqa: E402
+from onnx_wire import FLOAT, INT8, INT32, INT64, STRING, UINT8, blob, graph, integer, model, node, tensor, type_proto, value_info  # noqa: E402
 
 WEIGHTS = [[(3 * i + 5 * j) % 7 - 3.0 for j in range(5)] for i in range(4)]
 
@@ -127,6 +129,15 @@ def main(root):
     constants = [weights("w1", 32, 16, 3, 3), weights("w2", 32, 1, 3, 3), weights("w3", 24, 32, 1, 1), weights("w4", 24 * 64, 20)]
     write(root / "convs.onnx", model(graph(nodes, *ends, constants)))
     write(root / "convs.txt", " ".join(str(i * 7 % 13 - 6) for i in range(1024)).encode())
+
+    def small(name, *dims):
+        return tensor(name, INT8, [(i * 37 + 11) % 255 - 127 for i in range(math.prod(dims))], list(dims))
+
+    nodes = [node("MatMulInteger", ["x", "w1"], ["y"]), node("ConvInteger", ["image", "w2"], ["z"])]
+    ends = [value_info("x", UINT8, [9, 40]), value_info("image", UINT8, [1, 16, 6, 6])], [value_info("y", INT32, [9, 35]), value_info("z", INT32, [1, 24, 4, 4])]
+    write(root / "bytes.onnx", model(graph(nodes, *ends, [small("w1", 40, 35), small("w2", 24, 16, 3, 3)])))
+    write(root / "x.txt", " ".join(str(i * 29 % 256) for i in range(9 * 40)).encode())
+    write(root / "image.txt", " ".join(str(i * 31 % 256) for i in range(16 * 6 * 6)).encode())
 
     maps = [blob(1, n) + blob(2, blob(5, integer(1, key) + blob(2, type_proto(FLOAT, None)))) for n, key in (("words", STRING), ("numbers", INT64))]
     nodes = [node("DictVectorizer", ["words"], ["row"], "ai.onnx.ml", string_vocabulary=["b", "a", "none", "é"]),

@@ -34,6 +34,34 @@ assert max(abs(a - b) for a, b in zip(one, two)) <= 1e-4 * max(map(abs, one))
 PYTHON
 result $? "the same numbers"
 
+# Products of bytes and with weights of few bits; on threads. Every run measures a kernel at least, however busy the machine.
+for again in 1 2 3; do "$burncc" tune bytes.onnx --target native --seconds 0.1 -o bytes.records >out 2>err; done
+says '^kernels=2 measured=0 '
+[ $(grep -Ec '^native:[^ ]+ \| bytes (batch|n)=[^|]+ \| bytes mr=[0-9]+ nv=[1-4] \| [0-9.e-]+ ms, model [0-9.e-]+ ms$' bytes.records) = 2 ]
+result $? "a record each"
+sed -E 's/mr=[0-9]+ nv=[0-9]/mr=2 nv=3/' bytes.records >turned.records
+inputs="--input x=x.txt --input image=image.txt"
+status 0 "bytes without" "$burncc" run bytes.onnx $inputs --target native --output plain
+status 0 "bytes with others" "$burncc" run bytes.onnx $inputs --target native --records turned.records --output tuned
+cmp -s plain/y.npy tuned/y.npy && cmp -s plain/z.npy tuned/z.npy
+result $? "the same sums"
+status 0 "bytes, report" "$burncc" bytes.onnx --target native --records turned.records -o two/bytes.c --report
+[ $(grep -c 'bytes mr=2 nv=3 (from records)' out) = 2 ]
+result $? "as recorded"
+sed -E 's/mr=[0-9]+ nv/mr=10 nv/' bytes.records >tall.records
+status 0 "tiles of more rows than there are" "$burncc" bytes.onnx --target native --records tall.records -o two/bytes.c --report
+says "tall.records:[23]: warning: .* does not fit bytes "
+for again in 1 2 3; do "$burncc" tune convs.onnx --precision bf16 --target native --seconds 0.1 -o low.records >out 2>err; done
+says '^kernels=3 measured=[01] '
+grep -Eq '^native:[^ ]+ \| low bits=16 [^|]+ \| low mr=[0-9]+ nv=[1-4] \|' low.records
+result $? "a record of few bits"
+status 0 "records on threads" "$burncc" convs.onnx --target native --threads 4:0 --records convs.records -o two/convs.c --report
+says 'conv .*(winograd|direct) .*from records'
+status 0 "nothing to tune" "$burncc" tune scores.onnx --target native -o none.records
+says 'nothing to measure'
+status 0 "records for several" "$burncc" convs.onnx --target x86-64-v2,x86-64-v3 --records convs.records -o two/convs.c
+says 'a file of several targets takes no records'
+
 sed 's/^native:[^ ]*/native:other/' convs.records >other.records
 status 0 "another machine's" "$burncc" convs.onnx --target native --records other.records -o two/convs.c --report
 says 'none of the records is for native:'
@@ -55,6 +83,7 @@ status 1 "no records" "$burncc" convs.onnx --records convs.txt -o two/odd.c
 says "convs.txt:1: error: records begin with the line 'burncc-records 1'"
 printf 'burncc-records 1\n\0\n' >bytes.records
 status 1 "bytes that are no text" "$burncc" convs.onnx --records bytes.records -o two/odd.c
+rm -f none.records
 status 4 "no such file" "$burncc" convs.onnx --records none.records -o two/odd.c
 status 1 "tune does not overwrite what is no records" "$burncc" tune convs.onnx -o convs.txt
 status 2 "tune for another processor" "$burncc" tune convs.onnx --target wasm-simd128
