@@ -104,6 +104,7 @@ def picture(report):
         for series, (net, _, _, _, item, across) in SERIES.items():
             times = {table.title(n): per_item(report, series, threads, n) for n in contestants(report)}
             memory = {table.title(n): [(s, b / 1e6) for s, b in points(report, series, threads, n, "rss_bytes")] for n in contestants(report)}
+            memory[f"{table.title(report['targets'][0])}, planned"] = [(s, b / 1e6) for s, b in planned(report, series, threads, report["targets"][0])]
             panels.append({"title": f"{net}, {table.thread_text(threads)}: ms per {item}", "across": across, "lines": times})
             panels.append({"title": f"{net}: peak memory, MB", "across": across, "lines": memory})
     return plot.curves("Cost as work grows", [p for p in panels if any(p["lines"].values())])
