@@ -48,10 +48,10 @@ static double gain(const Stay *s, const Node *n) {
     const Type *y = &n->out[0]->type, *w = &n->in[1]->type;
     double all = (double)type_count_upper(s->graph, y), columns = (double)y->dim[y->rank - 1], depth = 1;
     for (int i = 1; i < w->rank; i++) depth *= (double)w->dim[i];
-    if (layout_is_product(n)) {                         // vectors run over all pixels; a panel of them is copied before it is used
+    if (layout_is_product(n)) {                         // vectors run over all pixels; panels of them are copied
         double pixels = 1;
         for (int i = 2; i < y->rank; i++) pixels *= (double)y->dim[i];
-        return all * depth / product_rate * (1.15 * ceil_to(pixels, 2 * LANES) / pixels - 1);
+        return all * depth / product_rate * (1.03 * ceil_to(pixels, 2 * LANES) / pixels - 1);
     }
     if (!kernel_on_planes(n)) return -1;
     return all * depth / tap_rate * (ceil_to(columns, LANES) / columns * (depth > FEW_TAPS ? 1.6 : 1) - 1);

@@ -34,8 +34,9 @@ static bool within(int64_t v, int64_t lo, int64_t hi) { return lo <= v && v <= h
 // ---------------------------------------------------------------- what templates allow
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
     int64_t nr = PANEL * t->nv;
-    if (!within(t->mr, 1, MAX_ROWS) || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1) || !within(t->pack_b, 0, 1)) return false;
-    if (s->b_packed ? t->pack_b : !t->pack_b && (s->bn != 1 || !n_fixed)) return false;
+    if (!within(t->mr, 1, MAX_ROWS) || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1) || !within(t->pack_b, 0, 2)) return false;
+    if (s->b_packed ? t->pack_b : t->pack_b != 1 && (s->bn != 1 || !n_fixed)) return false;
+    if (t->pack_b == 2 && s->open_m) return false;
     return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0 && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
 }
 
@@ -130,7 +131,7 @@ static void gemm_tiles_tried(Trial *t, const GemmShape *s, GemmTiles base) {
             g.nv = v;
             g.mc = max64(g.mr, base.mc / g.mr * g.mr);
             g.nc = max64(PANEL * v, base.nc / (PANEL * v) * (PANEL * v));
-            if (!base.pack_b) g.nc = ceil_div(s->n, PANEL * v) * (PANEL * v);
+            if (base.pack_b != 1) g.nc = ceil_div(s->n, PANEL * v) * (PANEL * v);
             propose(t, &tune_gemm, &g);
         }
     }
@@ -155,8 +156,8 @@ static void gemm_blocks_tried(Trial *t, const GemmShape *s, GemmTiles base) {
     g.pack_a = !base.pack_a;
     propose(t, &tune_gemm, &g);
     g = base;
-    g.pack_b = !base.pack_b;
-    if (!s->b_packed) propose(t, &tune_gemm, &g);
+    for (g.pack_b = 0; g.pack_b <= 2; g.pack_b++)
+        if (!s->b_packed && g.pack_b != base.pack_b) propose(t, &tune_gemm, &g);
     for (int i = 0; i < 5; i++) {
         g = base;
         g.kc = scaled(base.kc, i, 1, s->k);

@@ -68,12 +68,17 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10, l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
     t.kc = part_of(s->k, depth_limit(target), 1);
     t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
-    t.nc = t.pack_b ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
-    if (t.kc * t.nc * 4 <= l2 / 2) /* B stays near: rows of A are read, and rows of C written, once and whole */
+    const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && s->m >= 2 * t.mr && s->m * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
+    if (pass)
+        t.pack_b = 2;
+    t.nc = t.pack_b == 1 ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
+    if (pass)
+        t.mc = s->m;
+    else if (t.kc * t.nc * 4 <= l2 / 2) /* B stays near: rows of A are read, and rows of C written, once and whole */
         t.mc = tile_max(l1 / 2 / 4 / (t.kc + t.nc) / t.mr, 4) * t.mr;
     else
         t.mc = part_of(s->m, l2 / 2 / (t.kc * 4), t.mr);
-    t.mc = tile_min(t.mc, tile_ceil(s->m, t.mr) * t.mr);
+    t.mc = tile_min(tile_ceil(t.mc, t.mr), tile_ceil(s->m, t.mr)) * t.mr;
     t.pack_a = s->n > 2 * nr && (s->ak != 1 || s->am % 1024 == 0) && s->m > 1;
     return t;
 }
@@ -89,6 +94,6 @@ GemvTiles gemv_tiles(int64_t n, int64_t k, const TileTarget *target, int near)
 size_t gemm_scratch_bytes(const GemmShape *s, const GemmTiles *t)
 {
     const int64_t nr = PANEL * t->nv;
-    const int64_t b = s->b_packed ? 0 : t->pack_b ? t->kc * t->nc : s->n % nr ? t->kc * nr : 0;
+    const int64_t b = s->b_packed ? 0 : t->pack_b == 1 ? t->kc * t->nc : t->pack_b || s->n % nr ? t->kc * nr : 0;
     return (size_t)(4 * (b + (t->pack_a ? (t->mc + t->mr % 2 * t->mr) * (t->kc + 16) : 0)));
 }

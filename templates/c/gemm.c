@@ -14,7 +14,8 @@
  *                     BB is then the packed size of one matrix. 0: element (b, k, n) is B[b*BB + k*BK + n*BN]
  *   BB BK BN          strides of B in floats (BB 0: broadcast); BN 1 is row-major, BK 1 is transposed, any value is right
  *   PACK_B            with B_PACKED 0: 1 copies blocks KC x NC of B into panels first (needed if BN != 1, and pays from
- *                     M >= 4*MR on), 0 reads B where it lies (BN must be 1)
+ *                     M >= 4*MR on), 0 reads B where it lies (BN must be 1), 2 too, but for a panel at a time, which the first tile
+ *                     of rows copies while it reads (BN must be 1, M and N constants)
  *   PACK_A            1 copies blocks MC x KC of A first: for AK != 1, and for AM a multiple of 1024, where rows share cache sets
  *   CB CM             strides of C in floats: C[b*CB + m*CM + n]
  *   MR NV             tile: MR <= 16; NV <= 4
@@ -29,8 +30,8 @@
  *   FINISH_PARAMS     what EPILOGUE and CM need of it; FINISH_ARGS the same as arguments
  *   EPILOGUE(acc, b, m, n)  the value stored, an expression
  *
- * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * (MC, and MR if that is odd) * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B,
- * KC * NR if B is neither packed nor PACK_B and N is no multiple of NR, else 0 (gemm_scratch_bytes in tiles.c).
+ * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * (MC, and MR if that is odd) * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B is 1,
+ * KC * NR if it is 2, or if B is neither packed nor PACK_B and N is no multiple of NR, else 0 (gemm_scratch_bytes in tiles.c).
  * When K > KC, C holds partial sums in between; so nothing that EPILOGUE reads may share memory with C.
  */
 #include "vec.h"
@@ -104,7 +105,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #endif
     float *const panels = (float *)(void *)scratch;
 #if PACK_A
-    float *const rows = panels + (B_PACKED ? 0 : PACK_B ? KC * NC : N % PANEL ? KC * PANEL : 0);
+    float *const rows = panels + (B_PACKED ? 0 : PACK_B == 1 ? KC * NC : PACK_B || N % PANEL ? KC * PANEL : 0);
     const ptrdiff_t am = AM == 1 ? 1 : KC + 16, ak = AM == 1 ? ROWS : 1, row_step = AM == 1 ? KC : KC + 16;
 #else
     const ptrdiff_t am = AM, ak = AK, row_step = AM;
@@ -138,6 +139,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                 const int first = k0 == 0, last = k0 + KC >= K;
 #if !B_PACKED
                 const float *const b_block = B + b * BB + k0 * BK;
+#endif
+#if !B_PACKED && PACK_B != 2
                 for (ptrdiff_t n = PACK_B ? n0 : N - COLUMNS_EDGE; n < n1; n += PANEL)
                     burn_pack_panel(panels + (PACK_B ? (n - n0) * depth : 0), PANEL, b_block + n * BN, BK, BN, depth,
                                     n1 - n < PANEL ? n1 - n : PANEL);
@@ -160,6 +163,9 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if B_PACKED
                         const float *const column = B + b * BB + (n / PANEL * K + k0) * PANEL + n % PANEL;
                         const ptrdiff_t bk = PANEL;
+#elif PACK_B == 2
+                        if (column_edge)
+                            burn_pack_panel(panels, WIDTH, b_block + n, BK, 1, depth, columns);
 #else
                         const float *const column = PACK_B        ? panels + (n - n0) / PANEL * PANEL * depth + n % PANEL
                                                     : column_edge ? panels
@@ -173,11 +179,21 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #else
                             const ptrdiff_t count = row_edge ? M - m : ROWS;
 #endif
+#if PACK_B == 2
+                            const int keeps = m == m0 && !column_edge && !row_edge, kept = column_edge || m > m0;
+                            const float *const column = kept ? panels : b_block + n;
+                            const ptrdiff_t bk = kept ? WIDTH : BK;
+#endif
                             float tile[ROWS * WIDTH];
                             float *const c_tile = C + b * CB + (m - c_at) * CM + n, *const out = to_c ? c_tile : tile;
                             for (ptrdiff_t i = 0; i < count && !to_c && !first; i++)
                                 for (ptrdiff_t j = 0; j < columns; j++)
                                     tile[i * WIDTH + j] = c_tile[i * CM + j];
+#if PACK_B == 2
+                            if (keeps)
+                                burn_tile_keep(ROWS, NV, depth, row0, am, ak, column, BK, out, to_c ? CM : WIDTH, !first, column, panels);
+                            else
+#endif
 #if M_FIXED
                             burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
                                          row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,

@@ -148,12 +148,10 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
     burn_vf_store(p, *sum);
 }
 
-/* c[i*cm + j] = sum over k < depth of a[i*am + k*ak] * b[k*bk + j], plus the old c[i*cm + j] if `add`, for i < rows and
- * j < vectors * BURN_VF_LANES. The accumulators live in registers because rows and vectors are constants where this is
- * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets.
- * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it be b). */
-BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
-                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
+/* burn_tile below. With `keep`, b's columns are copied there as they are read, so that the next tile finds them in a line, and what lies beside
+ * them is brought near instead of `ahead`. */
+BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                                ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
 {
     BURN_CONTRACT
     burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
@@ -164,11 +162,17 @@ BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *
             sum[i][v] = (burn_vf){0};
     }
     for (ptrdiff_t k = 0; k < depth; k++) {
-        BURN_PREFETCH(ahead + k * 16);
+        if (!keep)
+            BURN_PREFETCH(ahead + k * 16);
         burn_vf column[BURN_TILE_VECTORS];
         BURN_UNROLL
-        for (int v = 0; v < vectors; v++)
+        for (int v = 0; v < vectors; v++) {
             column[v] = burn_vf_load(b + k * bk + v * BURN_VF_LANES);
+            if (keep) {
+                BURN_PREFETCH(b + k * bk + (vectors + v) * BURN_VF_LANES);
+                burn_vf_store(keep + (k * vectors + v) * BURN_VF_LANES, column[v]);
+            }
+        }
         BURN_UNROLL
         for (int i = 0; i < rows; i++) {
             const float s = a[i * am + k * ak];
@@ -185,6 +189,16 @@ BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *
             burn_vf_store(to, add ? burn_vf_load(to) + sum[i][v] : sum[i][v]);
         }
     }
+}
+
+/* c[i*cm + j] = sum over k < depth of a[i*am + k*ak] * b[k*bk + j], plus the old c[i*cm + j] if `add`, for i < rows and
+ * j < vectors * BURN_VF_LANES. The accumulators live in registers because rows and vectors are constants where this is
+ * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets.
+ * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it be b). */
+BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
+{
+    burn_tile_keep(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead, 0);
 }
 
 #else
@@ -255,6 +269,15 @@ BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float 
         for (int i = fours; i < rows; i++)
             burn_tile_rows(1, depth, a + i * am, am, ak, b + v, bk, c + i * cm + v, cm, add);
     }
+}
+
+BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                                ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
+{
+    const ptrdiff_t width = vectors * BURN_VF_LANES;
+    for (ptrdiff_t k = 0; k < depth; k++)
+        memcpy(keep + k * width, b + k * bk, (size_t)width * sizeof *keep);
+    burn_tile(rows, vectors, depth, a, am, ak, keep, width, c, cm, add, ahead);
 }
 #endif
 
