@@ -379,25 +379,38 @@ static bool unrolls(const Printer *p, const Expr *e) {
     return terms > 1 && terms <= MAX_UNROLLED;
 }
 
+// Opens a block for the term at `at`, which uses these axes.
+static void open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at, int depth) {
+    line(p, depth);
+    text_printf(p->out, "{\n");
+    for (int k = 0; k < e->n_axes; k++) {
+        if (!(used >> e->axes[k] & 1)) continue;
+        line(p, depth + 1);
+        text_printf(p->out, "const %s %s = %lld;\n", p->d->index_type, p->axis_name[e->axes[k]], (long long)at[k]);
+    }
+}
+
+// The next term; false after the last, and `at` is the first again.
+static bool next_term(const Printer *p, const Expr *e, int64_t *at) {
+    for (int i = e->n_axes - 1; i >= 0; i--) {
+        if (++at[i] < p->k->axes.at[e->axes[i]].size) return true;
+        at[i] = 0;
+    }
+    return false;
+}
+
 static void emit_unrolled(Printer *p, Expr *e, int depth) {
     int64_t at[MAX_RANK] = { 0 };
     uint64_t used = 0;
     for (const Expr *m = e; m; m = p->peer[m->id]) used |= m->a[0]->axes_used;
-    for (int i = 0; i >= 0;) {
-        line(p, depth);
-        text_printf(p->out, "{\n");
-        for (int k = 0; k < e->n_axes; k++)
-            if (used >> e->axes[k] & 1) {
-                line(p, depth + 1);
-                text_printf(p->out, "const %s %s = %lld;\n", p->d->index_type, p->axis_name[e->axes[k]], (long long)at[k]);
-            }
+    do {
+        open_term(p, e, used, at, depth);
         for (Expr *m = e; m; m = p->peer[m->id]) {
             demand(p, m->a[0], depth + 1);
             accumulate(p, m, m->a[0], p->name[m->id], depth + 1);
         }
         close_fresh(p, depth);
-        for (i = e->n_axes - 1; i >= 0 && ++at[i] == p->k->axes.at[e->axes[i]].size; i--) at[i] = 0;
-    }
+    } while (next_term(p, e, at));
 }
 
 // A reduction and its peers.
@@ -535,6 +548,11 @@ static void hoist(Printer *p, Expr *e, int axis, int depth) {
     VEC_PUSH(p->arena, p->hoisted, e);
 }
 
+static void forget_hoisted(Printer *p) {
+    for (int i = 0; i < p->hoisted.n; i++) p->name[p->hoisted.at[i]->id] = NULL;
+    p->hoisted.n = 0;
+}
+
 // The condition without which a term of e adds nothing, and that the strip's axis has no part in; NULL: none.
 static Expr *term_condition(const Expr *e, int axis) {
     const Expr *x = e->a[0];
@@ -567,8 +585,7 @@ static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int de
     close_fresh(p, inner);
     p->certain = NULL;
     if (cond) close_loop(p, depth);
-    for (int i = 0; i < p->hoisted.n; i++) p->name[p->hoisted.at[i]->id] = NULL;
-    p->hoisted.n = 0;
+    forget_hoisted(p);
 }
 
 // A long plain sum in blocks, each summed by itself.
@@ -591,6 +608,55 @@ static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int d
     p->name[e->id] = total;
 }
 
+// Does cond hold for all of e's terms when it does for the first and the last? So it does where each comparison goes with one axis alone.
+static bool holds_between(const Printer *p, const Expr *e, const Expr *cond) {
+    int64_t coef[64], c0;
+    uint64_t axes = 0;
+    if (cond->op == E_And) return holds_between(p, e, cond->a[0]) && holds_between(p, e, cond->a[1]);
+    for (int i = 0; i < e->n_axes; i++) axes += cond->axes_used >> e->axes[i] & 1;
+    bool compares = (cond->op == E_Lt || cond->op == E_Le) && cond->a[0]->dtype == DT_INDEX;
+    return compares && axes < 2 && expr_affine(cond->a[0], p->k->axes.n, coef, &c0) && expr_affine(cond->a[1], p->k->axes.n, coef, &c0);
+}
+
+// Where a few terms have a condition and all of them hold, as inside of an image: no loops and no array, sums stay in registers. Leaves an else open.
+static void strip_inside(Printer *p, Expr *e, int axis, const char *count, int depth) {
+    Expr *cond = term_condition(e, axis), *term = e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
+    const char *all = arena_printf(p->arena, "all%d", p->temps++), *sum = arena_printf(p->arena, "r%d", p->temps++);
+    int64_t at[MAX_RANK] = { 0 };
+    line(p, depth);
+    text_printf(p->out, "bool %s = true;\n", all);
+    for (int last = 0; last < 2; last++) {
+        for (int i = 0; i < e->n_axes; i++) at[i] = last ? p->k->axes.at[e->axes[i]].size - 1 : 0;
+        open_term(p, e, cond->axes_used, at, depth);
+        hoist(p, cond, axis, depth + 1);
+        line(p, depth + 1);
+        text_printf(p->out, "%s = %s && %s;\n", all, all, operand(p, cond));
+        forget_hoisted(p);
+        close_loop(p, depth);
+    }
+    next_term(p, e, at);
+    line(p, depth);
+    text_printf(p->out, "if (%s) {\n", all);
+    open_lanes(p, axis, count, depth + 1, true, e->rop != RED_SUM);
+    line(p, depth + 2);
+    text_printf(p->out, "%s %s = %s;\n", p->d->type(e->dtype), sum, identity(p, e));
+    p->certain = cond;
+    p->name[cond->id] = "true";                         // nobody asks
+    do {
+        open_term(p, e, term->axes_used, at, depth + 2);
+        demand(p, term, depth + 3);
+        accumulate(p, e, term, sum, depth + 3);
+        close_fresh(p, depth + 2);
+    } while (next_term(p, e, at));
+    p->certain = NULL;
+    p->name[cond->id] = NULL;
+    line(p, depth + 2);
+    text_printf(p->out, "%s = %s;\n", p->name[e->id], sum);
+    close_loop(p, depth + 1);
+    line(p, depth);
+    text_printf(p->out, "} else {\n");
+}
+
 static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int depth) {
     for (Expr *m = e; m; m = p->peer[m->id]) {
         const char *name = arena_printf(p->arena, "r%dl", p->temps++);
@@ -601,9 +667,13 @@ static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int d
         strip_blocks(p, e, axis, count, depth);
         return;
     }
+    const Expr *cond = !p->peer[e->id] && unrolls(p, e) ? term_condition(e, axis) : NULL;
+    bool apart = cond && holds_between(p, e, cond);
+    if (apart) strip_inside(p, e, axis, count, depth++);
     for (int i = 0; i < e->n_axes; i++) open_loop(p, e->axes[i], depth + i);
     strip_terms(p, e, axis, count, depth + e->n_axes);
     for (int i = e->n_axes - 1; i >= 0; i--) close_loop(p, depth + i);
+    if (apart) close_loop(p, depth - 1);
 }
 
 static void strip_points(Printer *p, int scope, const char *count, int depth) {
