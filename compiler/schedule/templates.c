@@ -98,7 +98,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     bool near = packed && constants_near(g, o);
     Record *r = packed ? tune_record(a, k, o, arena_printf(a, "%s%s", template_gemm_signature(a, g, k, &shape, "gemm"), near ? " near=1" : "")) : NULL;
     TileTarget target = template_target(o);
-    GemvTiles t = gemv_tiles(s->n, s->k, &target, near), recorded = t;
+    GemvTiles t = packed ? gemv_tiles(s->n, s->k, &target, near) : (GemvTiles){ 1, GEMV_SIDE }, recorded = t;
     if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
     else if (r) tune_refuse(k, r);
     if (packed) k->choice = tune_text(a, &tune_gemv, &t);
