@@ -125,6 +125,13 @@ def matmul_bias():
                  [tensor("w", FLOAT, w), tensor("b", FLOAT, b)])
 
 
+def row_times_computed():
+    """A product of one row whose matrix is no constant, of few columns and many terms."""
+    x, w = numbers(31, 1, 300, low=0), numbers(32, 300, 5, low=0)
+    out = build((1, 5), lambda _, n: sum(x[0][k] * w[k][n] for k in range(300)))
+    return Model([node("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, [1, 300]), ("w", FLOAT, [300, 5])], [("y", FLOAT, [1, 5])], [([x, w], [out])])
+
+
 def rows_of_products():
     """Products of one row: few columns, vectors along their 300 terms; 200 and 130 columns in wide panels, the last not full."""
     x, b = numbers(26, 1, 300, low=0), numbers(30, 5)
@@ -939,7 +946,7 @@ def image_decoder():
     return Model(nodes, [("file", UINT8, ("bytes",))], [("pixels", UINT8, ("height", "width", 3)), ("mean", FLOAT, (3,))], sets, opset=20)
 
 
-ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, rows_of_products, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
+ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_times_computed, rows_of_products, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, brain_steps, complex_moves, fourier,
        strips,
