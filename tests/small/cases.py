@@ -117,6 +117,27 @@ def conv_planes():
                  [tensor("k", FLOAT, k)])
 
 
+def conv_windows():
+    """Windows whose products are fewer than their taps times their pixels: 5x5, 1x5, 3x1, a 3x3 most of whose taps lie in the padding."""
+    x, sizes = numbers(17, 2, 16, 12, 12), {"a": (5, 5, 1), "b": (1, 5, 1), "c": (3, 1, 1), "d": (3, 3, 9)}
+    weights = {name: numbers(18 + i, 18, 16, h, w, low=-1 / 256, high=1 / 256) for i, (name, (h, w, _)) in enumerate(sizes.items())}
+
+    def conv(k, high, wide, apart):
+        up, left = high // 2 * apart, wide // 2 * apart
+
+        def element(n, c, i, j):
+            taps = [(u, v, i + u * apart - up, j + v * apart - left) for u, v in product(range(high), range(wide))]
+            return relu(sum(x[n][q][r][s] * k[c][q][u][v] for u, v, r, s in taps if 0 <= r < 12 and 0 <= s < 12 for q in range(16)))
+        return build((2, 18, 12, 12), element)
+    nodes, outs = [], []
+    for name, (high, wide, apart) in sizes.items():
+        up, left = high // 2 * apart, wide // 2 * apart
+        nodes += [node("Conv", ["x", name], [name + "c"], pads=[up, left, up, left], dilations=[apart, apart]), node("Relu", [name + "c"], [name + "y"])]
+        outs.append(conv(weights[name], high, wide, apart))
+    return Model(nodes, [("x", FLOAT, [2, 16, 12, 12])], [(name + "y", FLOAT, [2, 18, 12, 12]) for name in sizes], [([x], outs)],
+                 [tensor(name, FLOAT, w) for name, w in weights.items()])
+
+
 def matmul_bias():
     x, w, b = numbers(21, 3, 5, 17), numbers(22, 17, 33), numbers(23, 33)
     out = build((3, 5, 33), lambda i, j, n: math.tanh(sum(x[i][j][k] * w[k][n] for k in range(17)) + b[n]))
@@ -949,7 +970,7 @@ def image_decoder():
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_times_computed, rows_of_products, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
        attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, brain_steps, complex_moves, fourier,
-       strips,
+       strips, conv_windows,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
        sequence_ragged_positions, sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
