@@ -974,3 +974,6 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_tim
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
        branch_captures, loop_while, loop_cache, scan_backwards, gradients, optimizers, sequence_positions, sequence_ragged, sequence_branches,
        sequence_ragged_positions, sequence_strings, sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
+
+# Once more with all of the C compiler's optimisations: what goes wrong only there.
+OPTIMIZED = (softmax_of_large,)

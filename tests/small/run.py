@@ -48,10 +48,14 @@ def main():
     runs = []
     for target in args.targets.split(","):
         for cc in ccs:
-            for name, _ in made:
-                command = ["env", f"CC={cc}", args.burncc, "verify", str(root / name / "model.onnx"), "--target", target, "--rtol", "1e-5",
+            def add(name, suffix, *flags):
+                command = ["env", f"CC={cc}", *flags, args.burncc, "verify", str(root / name / "model.onnx"), "--target", target, "--rtol", "1e-5",
                            "--atol", "1e-6", "--quiet"]
-                runs.append(harness.Case(f"{name}:{target}:{cc}", f"{target} {cc}", command))
+                runs.append(harness.Case(f"{name}:{target}:{cc}{suffix}", f"{target} {cc}", command))
+            for name, _ in made:
+                add(name, "")
+            for f in () if args.sanitize else cases.OPTIMIZED:
+                add(f.__name__, ":-O3", "BURNCC_CFLAGS=-O3")
     return harness.run(runs, args)
 
 
