@@ -295,6 +295,15 @@ def tied_words():
                  [("y", FLOAT, [1, words])], [([[at]], [y])], [tensor("table", FLOAT, table), tensor("one", FLOAT, 1.0)])
 
 
+def few_columns():
+    """One row times few columns that are no constants, as they lie and transposed."""
+    k, n = 300, 10
+    x, w, v = numbers(81, 1, k), numbers(82, k, n), numbers(83, n, k)
+    return Model([node("MatMul", ["x", "w"], ["y"]), node("Gemm", ["x", "v"], ["z"], transB=1)], [("x", FLOAT, [1, k]), ("w", FLOAT, [k, n]), ("v", FLOAT, [n, k])],
+                 [("y", FLOAT, [1, n]), ("z", FLOAT, [1, n])],
+                 [([x, w, v], [[[sum(x[0][i] * w[i][j] for i in range(k)) for j in range(n)]], [[sum(a * b for a, b in zip(x[0], v[j])) for j in range(n)]]])])
+
+
 def softmax_of_large():
     """Scaled by a factor, all the same and so large that a product which is not rounded before the maximum is subtracted gives e^100."""
     n = 72
@@ -968,7 +977,7 @@ def image_decoder():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_times_computed, rows_of_products, gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out,
-       attention_blocks, attention_decode, tied_words, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
+       attention_blocks, attention_decode, tied_words, few_columns, softmax_of_large, response_norm, channel_shuffle, view_chain, slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions, reductions_of_reductions, where_compare,
        argmax_ties, top_k, casts, half_steps, brain_steps, complex_moves, fourier,
        strips, conv_windows,
        integer_arithmetic, quantize_round_trip, external_data, model_function, shape_arithmetic, lstm_step, branch,
