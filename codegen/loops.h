@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// State of one loop nest that is printed, shared by loops.c (scopes, reductions) and the files of loops of special forms.
+#ifndef BURNCC_CODEGEN_LOOPS_H
+#define BURNCC_CODEGEN_LOOPS_H
+#include "codegen.h"
+
+enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };   // MAX_NESTING: operations in one C expression, for the reader and clang's bracket limit
+
+typedef struct Scope { int parent, depth, axis; Expr *reduce; } Scope;  // axis -1: the root; reduce: whose chain this is, NULL: parallel
+typedef struct Printer {
+    Arena *arena;
+    const Kernel *k;
+    const Dialect *d;
+    Text *out;
+    VEC(Expr *) exprs;                                  // reachable, operands first
+    int *uses, *scope_of;                               // by expression id
+    bool *seen, *deeper, *is_temp;                      // by expression id; deeper: used in a scope below its own
+    bool *holds;                                        // by expression id: a condition that is true in the loop being printed (see loops_ends.c)
+    const char **name;                                  // by expression id: of its temporary once printed
+    Expr **peer;                                        // by expression id: the next reduction over the very same axes, computed in the same loops
+    bool *follows;                                      // by expression id: a peer of a reduction with a higher id, printed with it
+    bool shared[64];                                    // by axis: its loop is shared out among the team
+    int parts;                                          // slots of the team's memory in use
+    VEC(Scope) scopes;
+    int axis_scope[64];
+    const char *axis_name[64];
+    int temps, bound, last_parallel;
+    VEC(Expr *) fresh;                                  // temporaries of the lane loop that is being printed
+    VEC(Expr *) hoisted;                                // and of the loops around it, where the lanes make no difference
+    const Expr *certain;                                // a condition that holds where text is printed: loads guarded by it need no guard
+} Printer;
+
+// loops.c
+bool loops_is_leaf(const Expr *e);                      // a name or a number
+bool loops_is_arg(ReduceOp op);
+bool loops_plain_index(const Expr *e);                  // cheap address arithmetic that the C compiler moves by itself
+bool loops_is_ranged(const Printer *p, int axis);       // is it shared out in parts?
+bool loops_unrolls(const Printer *p, const Expr *e);    // does a reduction stand term by term, without loops?
+const char *loops_extent(const Printer *p, int axis);
+const char *loops_identity(const Printer *p, const Expr *e);    // what a reduction starts from
+const char *loops_spell(Printer *p, Expr *e);           // an expression over the temporaries that have names
+const char *loops_operand(Printer *p, Expr *e);         // its own name, if it has one
+void loops_line(Printer *p, int depth);                 // the indentation
+void loops_open(Printer *p, int axis, int depth);
+void loops_close(Printer *p, int depth);
+void loops_define(Printer *p, Expr *e, int depth);      // a temporary for e
+void loops_demand(Printer *p, Expr *e, int depth);      // the temporaries that e needs here and now ...
+void loops_close_fresh(Printer *p, int depth);          // ... until the block ends
+void loops_accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int depth);
+void loops_open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at, int depth);    // a block for the term at `at`, which uses these axes
+bool loops_next_term(const Printer *p, const Expr *e, int64_t *at);     // false after the last, and `at` is the first again
+void loops_stores(Printer *p, int depth);
+void loops_scope(Printer *p, int scope, int depth);     // a scope with all that is inside
+// The loop over the axis of `scope` in another form, where that pays.
+bool strips_pay(const Printer *p, int scope);
+void strips_emit(Printer *p, int scope, int depth);
+bool turned_emit(Printer *p, int scope, int depth);
+bool ends_emit(Printer *p, int scope, int depth);
+#endif
