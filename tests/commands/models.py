@@ -136,8 +136,8 @@ def main(root):
     nodes = [node("MatMulInteger", ["x", "w1"], ["y"]), node("ConvInteger", ["image", "w2"], ["z"])]
     ends = [value_info("x", UINT8, [9, 40]), value_info("image", UINT8, [1, 16, 6, 6])], [value_info("y", INT32, [9, 35]), value_info("z", INT32, [1, 24, 4, 4])]
     write(root / "bytes.onnx", model(graph(nodes, *ends, [small("w1", 40, 35), small("w2", 24, 16, 3, 3)])))
-    write(root / "x.txt", " ".join(str(i * 29 % 256) for i in range(9 * 40)).encode())
-    write(root / "image.txt", " ".join(str(i * 31 % 256) for i in range(16 * 6 * 6)).encode())
+    write(root / "rows.txt", " ".join(str(i * 29 % 256) for i in range(9 * 40)).encode())
+    write(root / "maps.txt", " ".join(str(i * 31 % 256) for i in range(16 * 6 * 6)).encode())
 
     maps = [blob(1, n) + blob(2, blob(5, integer(1, key) + blob(2, type_proto(FLOAT, None)))) for n, key in (("words", STRING), ("numbers", INT64))]
     nodes = [node("DictVectorizer", ["words"], ["row"], "ai.onnx.ml", string_vocabulary=["b", "a", "none", "é"]),

@@ -40,7 +40,7 @@ says '^kernels=2 measured=0 '
 [ $(grep -Ec '^native:[^ ]+ \| bytes (batch|n)=[^|]+ \| bytes mr=[0-9]+ nv=[1-4] \| [0-9.e-]+ ms, model [0-9.e-]+ ms$' bytes.records) = 2 ]
 result $? "a record each"
 sed -E 's/mr=[0-9]+ nv=[0-9]/mr=2 nv=3/' bytes.records >turned.records
-inputs="--input x=x.txt --input image=image.txt"
+inputs="--input x=rows.txt --input image=maps.txt"
 status 0 "bytes without" "$burncc" run bytes.onnx $inputs --target native --output plain
 status 0 "bytes with others" "$burncc" run bytes.onnx $inputs --target native --records turned.records --output tuned
 cmp -s plain/y.npy tuned/y.npy && cmp -s plain/z.npy tuned/z.npy
