@@ -158,7 +158,7 @@ static bool define(Parser *p, int i, Value *v) {
 }
 
 static bool operand(Parser *p, Value **v) {
-    int i;
+    int i = 0;
     *v = NULL;
     if (take(p, "_")) return true;
     if (!id(p, &i)) return false;
