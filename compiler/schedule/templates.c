@@ -103,8 +103,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     else if (r) tune_refuse(k, r);
     if (packed) k->choice = tune_text(a, &tune_gemv, &t);
     bool few = packed && t.nv == 0;
-    if (few) layout = 3;
-    if (t.nv == 0) t.nv = 1;                            // also of rows that are not packed: what a caller trains
+    if (few) { layout = 3; t.nv = 1; }
     size_t one = few ? pack_gemv_w_floats((size_t)s->n, (size_t)s->k) : pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemv.c";
     template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);

@@ -178,7 +178,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m) };
     GemmTiles by_model = gemm_tiles(&shape, &target);
     LowTiles t = { by_model.mr, few ? 1 : by_model.nv };
-    if (!few) t = chosen_tiles(a, k, o, low_signature(a, g, k, q && bits), &tune_low, INT32_MAX, !target.lanes || target.vector_registers < 32, t);
+    if (!few) t = chosen_tiles(a, k, o, low_signature(a, g, k, bits), &tune_low, INT32_MAX, !target.lanes || target.vector_registers < 32, t);
     size_t nr = 16 * (size_t)t.nv;
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
     k->template_file = few ? "c/gemv_low.c" : bits ? "c/gemm_low.c" : "c/gemm_bf16.c";
