@@ -2,7 +2,7 @@
 // What the files of codegen/ share: the loop printer with its dialects, names and the template engine.
 #ifndef BURNCC_CODEGEN_H
 #define BURNCC_CODEGEN_H
-#include "../compiler/burncc.h"
+#include "burncc.h"
 
 // How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32 for f16 …).
 typedef struct Dialect {
@@ -51,7 +51,7 @@ bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, O
 typedef struct Hole { const char *name, *params, *text; } Hole;    // params: "acc, n, c, p" for function-like holes, else NULL
 bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
 
-// c_alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where operand[j] begins
+// c/alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where operand[j] begins
 enum { MAX_ALONE = 64 };
 typedef struct Alone { int n, result, packed; Value *operand[MAX_ALONE]; } Alone;  // packed: which has the layout that each form packs; -1: none
 bool codegen_alone(Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out);

@@ -6,7 +6,7 @@
 // (the target of a Reshape), sizes are not enough; then the small inputs become constants: first the integers, then the floats too.
 #include "command.h"
 
-#include "import/onnx.h"
+#include "import/onnx/onnx.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #define _DEFAULT_SOURCE
 #include "command.h"
 
-#include "../../runtime/image.h"
+#include "runtime/image.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

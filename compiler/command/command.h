@@ -5,7 +5,7 @@
 #ifndef BURNCC_COMMAND_H
 #define BURNCC_COMMAND_H
 
-#include "../../runtime/burn.h"
+#include "runtime/burn.h"
 #include "burncc.h"
 
 // ---------------------------------------------------------------- options.c

@@ -2,7 +2,7 @@
 // The ends of the stages in main.c: what --dump prints between them, and what is written after them.
 #include "command.h"
 
-#include "../../codegen/check.h"
+#include "codegen/check.h"
 #include "grad/train.h"
 
 #include <string.h>

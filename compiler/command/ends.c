@@ -6,7 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
-#include "import/onnx.h"
+#include "import/onnx/onnx.h"
 
 #include <string.h>
 #include <strings.h>

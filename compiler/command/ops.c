@@ -3,7 +3,7 @@
 // with their versions, and the operations that they become, with gradient and kernels. Nothing is listed by hand here.
 #include "command.h"
 
-#include "import/onnx.h"
+#include "import/onnx/onnx.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 // A mistake is a diagnostic with status 2; --help and --version print to standard output and leave nothing to do.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
-#include "schedule/tune.h"
+#include "schedule/cpu/tune.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #define _DEFAULT_SOURCE
 #include "command.h"
 #include "config.h"
-#include "../../runtime/threads.h"
+#include "runtime/threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 // Images and text carry no types of their own, so they take the model's; its symbolic dimensions take the file's sizes.
 #include "command.h"
 
-#include "import/onnx.h"
+#include "import/onnx/onnx.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
 // Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping loses nothing.
 #define _POSIX_C_SOURCE 200809L
 #include "tune.h"
-#include "schedule/tune.h"
-#include "schedule/templates.h"
+#include "schedule/cpu/tune.h"
+#include "schedule/cpu/templates.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef BURNCC_COMMAND_TUNE_H
 #define BURNCC_COMMAND_TUNE_H
 #include "command.h"
-#include "../../codegen/codegen.h"
+#include "codegen/codegen.h"
 
 enum { MAX_FORMS = 40 };
 typedef void AloneFn(unsigned char *const *at, unsigned char *scratch);

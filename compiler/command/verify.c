@@ -11,7 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
-#include "import/onnx.h"
+#include "import/onnx/onnx.h"
 
 #include <ctype.h>
 #include <dirent.h>

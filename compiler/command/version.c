@@ -3,8 +3,8 @@
 #include "command.h"
 #include "config.h"
 
-#include "../../codegen/check.h"
-#include "../../codegen/spirv.h"
+#include "codegen/check.h"
+#include "codegen/gpu/spirv.h"
 
 #include <protobuf-c/protobuf-c.h>
 #if HAVE_VULKAN

@@ -5,7 +5,7 @@
 // Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the gradients of its outputs
 // into those of its inputs, and contributions to one value add up. Composites have to be expanded before. What the loss does not
 // reach gets zeros.
-#include "../ops/common.h"
+#include "ops/common.h"
 
 typedef struct Reverse {
     Graph *g;

@@ -6,7 +6,7 @@
 // or a floor division that did not simplify; so 2*(n + 1) - 2 is n + n is 2*n. Whatever a divisor divides exactly leaves the
 // division: floor((d*a + b) / d) = a + floor(b / d). A ceiling is a floor: ceil(a / b) = floor((a + b - 1) / b).
 // Symbols count as at least 0 and divisors as at least 1; arithmetic saturates.
-#include "ir/dim.h"
+#include "dim.h"
 
 #include <ctype.h>
 #include <inttypes.h>

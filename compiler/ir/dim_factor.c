@@ -5,7 +5,7 @@
 // then stays as it was written. The idea: most factors are integers and stay machine arithmetic; the rest are dim.c's sums of products, divided
 // as polynomials by their leading terms. A sum is provably >= 0 when it has no negative coefficient once every symbol s is written as
 // lo + s', s' >= 0, and a subtracted c * d * floor(n / d) is replaced by the no smaller c * n.
-#include "ir/dim.h"
+#include "dim.h"
 
 #include <string.h>
 

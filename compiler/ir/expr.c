@@ -4,7 +4,7 @@
 // In: operations on expressions. Out: nodes of a DAG in which equal expressions are the same pointer. The idea: a constructor folds constants,
 // simplifies exactly (expr_simplify.c; DT_INDEX: expr_index.c) and then looks the node up by its contents, so that whoever builds an
 // expression, in whatever order, gets the one short form. Walks are loops over a postorder, never recursion.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 // In: an expression and an argument's number. Out: its derivative, an expression of the same dtype over the same arguments that shares what it
 // can with e. The idea: each operation's partial derivatives stand in exprs.def as text over its operands a, b and its result y; only choice
 // and casts are written here. A zero or one in a derivative is symbolic, so 0*x and x+0 vanish although floats would not allow it.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 // In: an operation, its operands' dtype and values. Out: the value, in the dtype that arithmetic runs in: f32 (and the small floats, which
 // compute in f32) rounded after every operation, integers wrapped to their width. The idea: floats in double, then rounded once, which for
 // + - * / sqrt of f32 is the correctly rounded result; integers modulo 2^64, then cut.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // In: the text of a program. Out: the definitions of every burn_ function it calls, those that these call first. C wants <stdbool.h>,
 // <stdint.h>, <math.h> and <string.h> before them. The idea: names carry the dtype that arithmetic runs in (f32 f64 i32 u32 i64 u64), so
 // one row per type follows from one macro. Every function is branch-free where a loop over it should become vector code.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <ctype.h>
 #include <string.h>

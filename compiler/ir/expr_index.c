@@ -10,8 +10,8 @@
 // A factor or divisor may be a symbolic size (dim_factor.c), and a term bounded by one: (b*S*768 + s*768 + h) / 768 % S -> s when 0 <= s < S.
 // Divisors count as at least 1: where a size is 0, nothing that is divided by it is computed.
 // Ranges saturate at the ends of int64, which stand for "unbounded"; sums that would overflow are left as they were written.
-#include "ir/dim.h"
-#include "ir/expr.h"
+#include "dim.h"
+#include "expr.h"
 
 enum { LIN_MAX = 24 };                          // terms of one sum; longer ones are left alone
 // t NULL: sizes alone, without a constant term

@@ -9,7 +9,7 @@
 //
 // The idea: a literal has no dtype until it meets something that has one. Functions are the operations of exprs.def in lower case;
 // dtype(x) casts. Text comes from tables and from graph text alike, so every mistake is an error message, and nesting is bounded.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 //
 // Arguments are x y z w a4 a5 ...; what is used more than once, or nested deeply, is named first: `t0 = exp(x); t0 / (1 + t0)`, so that
 // text grows with the DAG and not with the tree. Leaves that only kernels have (i0, load(...), acc) are for reading, not for parsing.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 // differently, by at most three ulp, and pay for it many times over: a softmax multiplies by the reciprocal of its sum; a power that is a small
 // multiple of 1/4 becomes products and square roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))), where at -0 and -infinity the roots are -0
 // and NaN; and tanh(softplus(x)), of Mish, has one exponential instead of two and a logarithm.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <math.h>
 

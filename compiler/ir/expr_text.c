@@ -5,7 +5,7 @@
 // Out: again such a text, so texts nest; parentheses that an operand's operator makes needless are taken off. The idea: the formats
 // stand in exprs.def; this file knows what a dtype makes of them. A value of a small float is a float, of a 2- or 4-bit integer an 8-bit one,
 // of DT_INDEX an int64_t (GLSL: int). Signed arithmetic runs unsigned and comes back, so nothing overflows undefined.
-#include "ir/expr.h"
+#include "expr.h"
 
 #include <inttypes.h>
 #include <math.h>

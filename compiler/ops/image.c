@@ -4,7 +4,7 @@
 #include "common.h"
 #include "ops.h"
 
-#include "../../runtime/image.h"
+#include "runtime/image.h"
 
 static bool wants_bytes(Node *n) {
     const Type *t = &n->in[0]->type;

@@ -3,7 +3,7 @@
 // A row that names a function nobody defines fails to link.
 #ifndef BURNCC_OPS_H
 #define BURNCC_OPS_H
-#include "../burncc.h"
+#include "burncc.h"
 
 #define OP(name, in_min, in_max, outputs, shape_fn, eval_fn, grad_fn, lower_fn)                                                               \
     bool shape_##shape_fn(Node *n);                                                                                                           \
@@ -14,7 +14,7 @@
 #define COMPOSITE(name, in_min, in_max, outputs, shape_fn, expand_fn)                                                                         \
     bool shape_##shape_fn(Node *n);                                                                                                           \
     bool expand_##expand_fn(Node *n, Value **out);
-#include "../ops.def"
+#include "ops.def"
 #undef OP
 #undef MAP
 #undef COMPOSITE

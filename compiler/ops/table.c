@@ -14,7 +14,7 @@ const OpInfo op_table[OP_COUNT] = {
                 args_, text, attrs_},
 #define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn)                                                                                    \
     [OP_##n] = {#n, KIND_COMPOSITE, lo, hi, outputs, shape_##shape_fn, eval_none, grad_none, lower_none, expand_##expand_fn, NULL, NULL, NULL},
-#include "../ops.def"
+#include "ops.def"
 #undef OP
 #undef MAP
 #undef COMPOSITE

@@ -8,7 +8,7 @@
 // `--dim n=1..8` keeps n as a size of the running program. A symbol of an input that no option names is 1, with a note that names the
 // option. A symbol that stands in no input and is not measured by the program must be named. The idea: pin the symbols, put constants for
 // the expressions in input types and in the attributes that hold dimensions, and let the shape rules do the rest.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <inttypes.h>
 #include <string.h>

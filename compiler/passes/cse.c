@@ -8,7 +8,7 @@
 //
 // A hash table of what has been seen: op, operands, attributes, expression and type; each body has a table of its own. Every primitive
 // is a function of these (random numbers too: of their seed). Nodes with bodies are left alone.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <string.h>
 

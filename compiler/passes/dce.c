@@ -9,7 +9,7 @@
 //
 // One walk backwards: a node is live when a result of it is, and then so are its operands and what its bodies use. Of a live If or Loop the
 // results that nobody uses go, and with a carried value its operand and its place in the body, unless another result needs it.
-#include "passes/passes.h"
+#include "passes.h"
 
 // What the graph's live values need, without removing anything.
 static void mark(const Graph *g, bool *live) {

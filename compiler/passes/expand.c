@@ -7,7 +7,7 @@
 //            %4: f32[4] = Exp(%3) ...
 //
 // An expansion stands where its composite stood and is walked again, so composites may expand into composites.
-#include "passes/passes.h"
+#include "passes.h"
 
 #define MAX_EXPANSIONS 10000000                 // of one graph; more means that two composites expand into each other
 

@@ -7,7 +7,7 @@
 //
 // Results that are much larger than their operands (an Expand, an Iota) stay: views and coordinates cost nothing in a fused kernel,
 // while their elements would cost memory. value_const has limits of its own for what nobody should compute at all.
-#include "passes/passes.h"
+#include "passes.h"
 
 #define SMALL_BYTES ((int64_t)64 << 10)         // always folded
 #define RELEASE_BYTES ((int64_t)16 << 20)       // folded since constants were released

@@ -11,7 +11,7 @@
 // The idea: follow the chain of Add, Sub, Mul and Div behind the Conv while each is the only user of the one before and its other
 // operand is such a constant; then value = conv * s + t with s, t of one number for each channel. Batch normalisation, expanded, is
 // such a chain, with or without a bias before it.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <string.h>
 

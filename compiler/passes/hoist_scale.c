@@ -11,7 +11,7 @@
 // factors are computed.
 //
 // Divisors of scores, and of what an error function is taken of, become factors: what follows rounds more than the reciprocal does.
-#include "passes/passes.h"
+#include "passes.h"
 
 
 static bool is_view(const Node *n) { return n->op == OP_Reshape || n->op == OP_Transpose || n->op == OP_Slice || n->op == OP_Expand || n->op == OP_Identity; }

@@ -6,7 +6,7 @@
 //   after    %2: f32[2] = Neg(%0)
 //
 // A body has no inputs and sees the values around it, so its nodes move as they are.
-#include "passes/passes.h"
+#include "passes.h"
 
 // Moves the body's nodes before n; they and their values now belong to n's graph.
 static void splice(Node *n, Graph *body) {

@@ -15,7 +15,7 @@
 // in topological order, so one walk is enough. Vectors then run over channels everywhere: no window, stride or border cuts them. Where turning
 // takes longer than that gains, convolutions stay as they are (layout_stay.c).
 #include "ops/common.h"
-#include "passes/layout.h"
+#include "layout.h"
 
 #include <string.h>
 

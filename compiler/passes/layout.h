@@ -2,7 +2,7 @@
 // What layout.c, which turns convolutions, and layout_stay.c, which says what is not worth turning, share.
 #ifndef BURNCC_LAYOUT_H
 #define BURNCC_LAYOUT_H
-#include "passes/passes.h"
+#include "passes.h"
 
 bool layout_turns(const Node *n);                       // a convolution that can have its channels last
 bool layout_is_product(const Node *n);                  // ... and is a matrix product

@@ -6,7 +6,7 @@
 // The idea: convolutions that layout.c would join, through what commutes with a transpose, turn together or not at all. Such a part of the graph
 // stays when every convolution in it has a template for channels first (depthwise ones on planes, products), and when turning at the part's ends
 // takes longer than its convolutions gain by channels that lie last. Trained networks have at least one other convolution, and turn.
-#include "passes/layout.h"
+#include "layout.h"
 
 #include <string.h>
 

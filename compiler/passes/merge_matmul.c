@@ -9,7 +9,7 @@
 //
 // What follows all products alike (a bias, maps of one operand) is done once, before the slices. A product stays alone where it would lose by this:
 // where maps of its own follow, which end its loop, or where it is wanted as it lies in memory: by an output, a concatenation, a window.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <string.h>
 

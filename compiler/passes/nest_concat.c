@@ -6,7 +6,7 @@
 //   after    %7: f32[1,9,9,128] = Concat(%4, %6) {axis=3}
 //
 // The schedule can then let %4 be the first columns of %7, so that each part is stored once (concat.c): dense blocks of convolutions.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 // In: an imported graph. Out: the same graph over constant sizes and primitives alone; false after diagnostics.
 // Also here: what passes share (passes.h).
 #define _POSIX_C_SOURCE 200809L
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <string.h>
 #include <time.h>

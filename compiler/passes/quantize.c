@@ -15,7 +15,7 @@
 // one for each column. That sum is exact and is rounded once, where the sum of floats rounds each of its k terms: the two differ by the
 // rounding of the latter, at most about k * 2^-24 of the sum of the terms' magnitudes. Quantised anew, a result may so differ by one
 // step where it lies that near to the middle of two.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 //            %9: f32[1,50257] = MatMul(%8, %10)
 //
 // Only for one row: its product reads the matrix once, in either order. For more rows weights are packed in an order of their own anyway.
-#include "passes/passes.h"
+#include "passes.h"
 
 enum { LARGE = 1 << 20 };                       // bytes worth the comparison
 

@@ -7,7 +7,7 @@
 //
 // One small function for each rule, listed by op at the end. A rule returns the value that stands for the node's result from now on,
 // or NULL. What it builds stands before the node, so the walk goes on behind it; the walk is repeated until nothing changes.
-#include "passes/passes.h"
+#include "passes.h"
 
 #include <math.h>
 #include <stdlib.h>

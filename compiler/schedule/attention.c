@@ -7,7 +7,7 @@
 // their elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the heads' axis
 // is split in two until all strides are affine.
 #include "schedule.h"
-#include "tune.h"
+#include "schedule/cpu/tune.h"
 
 #include <math.h>
 #include <string.h>

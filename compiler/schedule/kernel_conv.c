@@ -3,7 +3,7 @@
 // spatial axes and constant strides, with the rest of the set as its epilogue. The channels are last, or, for depthwise ones, first: planes.
 #include "ops/common.h"
 #include "schedule.h"
-#include "templates.h"
+#include "schedule/cpu/templates.h"
 
 #include <string.h>
 

@@ -193,7 +193,7 @@ static Field *recall(Tree *t, Message type, uint32_t number, Message in) {
 
 static const char *const op_names[] = {
 #define ONNX(name, domain, first, last, builder, argument) #name,
-#include "import/onnx_ops.def"
+#include "import/onnx/onnx_ops.def"
 #undef ONNX
 };
 

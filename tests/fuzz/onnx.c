@@ -9,7 +9,7 @@
 #include "fuzz.h"
 
 #include "../../codegen/codegen.h"
-#include "../../compiler/import/onnx.h"
+#include "../../compiler/import/onnx/onnx.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

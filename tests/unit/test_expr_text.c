@@ -5,7 +5,7 @@
 // warnings as errors, loaded, and run on special and random values: integers must agree exactly, f32 and f64 within 4 ulp, f16 and bf16
 // within one code (the functions of an f32 more closely: test_functions.c). GLSL has no machine here: its functions must compile to valid SPIR-V.
 #define _POSIX_C_SOURCE 200809L
-#include "codegen/spirv.h"
+#include "codegen/gpu/spirv.h"
 #include "ir/expr.h"
 
 #include <dlfcn.h>

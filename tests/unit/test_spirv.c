@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "codegen/spirv.h"
+#include "codegen/gpu/spirv.h"
 
 #ifdef HAVE_GLSLANG
 

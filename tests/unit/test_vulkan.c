@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "codegen/spirv.h"
+#include "codegen/gpu/spirv.h"
 #include "runtime/burn.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -7,7 +7,7 @@
 #include <cblas.h> /* before the cases, which define M and N */
 #endif
 #include "cases_c.h"
-#include "../../../compiler/schedule/pack.h"
+#include "../../../compiler/schedule/cpu/pack.h"
 #include "shapes.h"
 #include <float.h>
 #include <math.h>

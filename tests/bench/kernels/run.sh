@@ -13,7 +13,7 @@ for t in gemm gemv conv conv_taps conv_dw conv_planes winograd; do
 done
 warn="-Wall -Wextra -Wconversion -Wshadow -pedantic"
 tiles=
-for t in tiles tiles_conv tiles_taps tiles_planes tiles_winograd; do tiles="$tiles $root/compiler/schedule/$t.c"; done
+for t in tiles tiles_conv tiles_taps tiles_planes tiles_winograd; do tiles="$tiles $root/compiler/schedule/cpu/$t.c"; done
 # shellcheck disable=SC2086
 ${CC:-cc} -std=c11 -O1 $warn "$here/gen.c" $tiles -o "$out/gen"
 "$out/gen" $TARGET >"$out/cases_c.h" 2>"$out/tiles.txt"
@@ -21,5 +21,5 @@ blas=
 if pkg-config --exists openblas 2>/dev/null; then blas="-DHAVE_OPENBLAS $(pkg-config --cflags --libs openblas)"; fi
 # shellcheck disable=SC2086
 ${CC:-cc} -std=c99 ${CFLAGS:--O3 -march=native} $warn -I"$out" -I"$root/templates/c" "$here/kernels_bench.c" \
-    "$root/compiler/schedule/pack.c" $tiles $blas -lm -o "$out/kernels_bench"
+    "$root/compiler/schedule/cpu/pack.c" $tiles $blas -lm -o "$out/kernels_bench"
 OPENBLAS_NUM_THREADS=1 "$out/kernels_bench" "$@"

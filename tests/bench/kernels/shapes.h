@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* What gen.c and kernels_bench.c must agree on for convolutions: how a case's variant lies in memory. */
-#include "../../../compiler/schedule/tiles.h"
+#include "../../../compiler/schedule/cpu/tiles.h"
 
 enum {
     PLANES = 1,   /* X is [n][c][d][h][w] */

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A loop kernel as a GLSL compute shader.
+//
+// In: a kernel and where its values lie. Out: the shader's text and its dispatch. The outer parallel axes (those that no hoisted reduction
+// would repeat) are shared out among invocations, one point each; loops.c prints the rest of the nest in the dialect below. Each buffer
+// is seen through one view per element type (a_f32, a_u8, ... of the arena, w_f32, ... of the weights), at literal offsets.
+//
+// GLSL lets a compiler contract a*b + c and evaluate both sides of ?:. Temporaries are `precise` (unless --fast-math), sums of products say
+// fma themselves, and a guarded load is a function with an `if`, so an address outside is never touched. Teams (schedule/gpu/tile.c) put the parts
+// of their reductions together in shared memory; then no thread may leave early, and those beyond the last point work on it and store nothing.
+#include "vulkan.h"
+
+#include <string.h>
+
+enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128,          // threads of a workgroup; 128 is what every device has
+       MAX_GROUPS = 65535 };                            // along one axis, on every device
+
+typedef struct Printing {
+    Arena *arena;
+    const Options *options;
+    const Layout *layout;
+    const Kernel *kernel;
+    bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
+    bool written[2], guarded[2][DT_COUNT];
+    Team team;
+    int parts[DT_COUNT];                                // shared memory: slots of each dtype
+} Printing;
+
+// ---------------------------------------------------------------- elements in memory
+// The dtype whose plain array an element lies in: GLSL's type of it, and what the view's name says.
+static DType storage(DType d) {
+    if (d == DT_BOOL || d == DT_U4 || d == DT_U2) return DT_U8;
+    if (d == DT_I4 || d == DT_I2) return DT_I8;
+    return d == DT_F16 || d == DT_BF16 ? DT_U16 : d;
+}
+
+static const char *storage_glsl(DType d) {
+    switch (storage(d)) {
+    case DT_U8: return "uint8_t";
+    case DT_I8: return "int8_t";
+    case DT_U16: return "uint16_t";
+    case DT_I16: return "int16_t";
+    default: return expr_glsl_type(d);
+    }
+}
+
+static const char *view_name(Arena *a, bool is_weight, DType d) { return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d))); }
+
+static const char *load_text(Arena *a, DType d, const char *element) {
+    if (d == DT_BOOL) return arena_printf(a, "(uint(%s) != 0u)", element);
+    if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "burn_%s_to_f32(uint(%s))", dtype_name(d), element);
+    return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", expr_glsl_type(d), element);
+}
+
+static const char *store_text(Arena *a, DType d, const char *value) {
+    if (d == DT_BOOL) return arena_printf(a, "uint8_t(%s ? 1u : 0u)", value);
+    if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "uint16_t(burn_f32_to_%s(%s))", dtype_name(d), value);
+    return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);
+}
+
+// Element `index` of v in its view: the view's name and the index from the buffer's start.
+static const char *locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
+    DType d = v->type.dtype;
+    Region r = layout_region(p->layout, v);
+    int64_t size = (int64_t)dtype_size(d), first = r.at / size;
+    if (r.at % size) bug("%%%d lies at %lld, no multiple of its element", v->id, (long long)r.at);
+    p->viewed[r.is_weight][d] = true;
+    if (written) p->written[r.is_weight] = true;
+    *view = view_name(p->arena, r.is_weight, d);
+    return first ? arena_printf(p->arena, "%lld + %s", (long long)first, index) : index;
+}
+
+// ---------------------------------------------------------------- the dialect of the loop printer
+static const char *glsl_load(void *ctx, Value *v, const char *index) {
+    Printing *p = ctx;
+    const char *view, *at = locate(p, v, index, false, &view);
+    return load_text(p->arena, v->type.dtype, arena_printf(p->arena, "%s[%s]", view, at));
+}
+
+static const char *glsl_load_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
+    Printing *p = ctx;
+    DType d = v->type.dtype;
+    const char *view, *at = locate(p, v, index, false, &view);
+    p->guarded[view[0] == 'w'][d] = true;
+    if (!otherwise) otherwise = d == DT_BOOL ? "false" : arena_printf(p->arena, "%s(0)", expr_glsl_type(d));
+    return arena_printf(p->arena, "%c_%s_if(%s, %s, %s)", view[0], dtype_name(d), guard, at, otherwise);
+}
+
+static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    Printing *p = ctx;
+    DType d = s->value->type.dtype;
+    const char *view, *where = locate(p, s->value, index, true, &view);
+    const char *at = arena_printf(p->arena, "%s[%s]", view, where);
+    if (s->op != STORE_SET) {
+        static const EOp ops[] = { [STORE_ADD] = E_Add, [STORE_MUL] = E_Mul, [STORE_MIN] = E_Min, [STORE_MAX] = E_Max };
+        Expr side = { .op = E_Acc, .dtype = d }, step = { .op = ops[s->op], .dtype = d, .a = { &side, &side } };
+        if (d == DT_BOOL) step.op = s->op == STORE_ADD || s->op == STORE_MAX ? E_Or : E_And;
+        Text t;
+        text_init(&t, p->arena);
+        expr_glsl_text(&t, &step, (const char *const[]){ load_text(p->arena, d, at), value, NULL });
+        value = t.at;
+    }
+    bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
+    if (strict) text_printf(out, "{ precise %s v = %s; %s = %s; }", expr_glsl_type(d), value, at, store_text(p->arena, d, "v"));
+    else text_printf(out, "%s = %s;", at, store_text(p->arena, d, value));
+}
+
+// An element of the team's memory: LOCAL elements a slot, in the order of the threads.
+static const char *glsl_part(void *ctx, DType d, int slot, const char *rank) {
+    Printing *p = ctx;
+    if (slot >= p->parts[d]) p->parts[d] = slot + 1;
+    const char *base = arena_printf(p->arena, "part_%s[%d + ", dtype_name(d), slot * TEAM_LOCAL_SIZE);
+    if (!rank) return arena_printf(p->arena, "%sint(gl_LocalInvocationIndex)]", base);
+    if (p->team.by_point) return arena_printf(p->arena, "%s%s * %d + member]", base, rank, TEAM_LOCAL_SIZE / p->team.size);
+    return arena_printf(p->arena, "%smember * %d + %s]", base, p->team.size, rank);
+}
+
+static const char *strict_type(DType d) {
+    if (!dtype_is_float(d)) return d == DT_INDEX ? "int" : expr_glsl_type(d);
+    return d == DT_F64 ? "precise double" : "precise float";
+}
+
+static const char *relaxed_type(DType d) { return d == DT_INDEX ? "int" : expr_glsl_type(d); }
+
+// ---------------------------------------------------------------- what GLSL does not have
+static const Loc *kernel_loc(const Kernel *k) { return k->anchor ? k->anchor->loc : k->nodes.n ? k->nodes.at[k->nodes.n - 1]->loc : NULL; }
+
+static const char *kernel_op(const Kernel *k) {
+    const Node *n = k->anchor ? k->anchor : k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
+    return n ? op_table[n->op].name : "copy";
+}
+
+static bool dtype_has_glsl(DType d) {
+    switch (d) {
+    case DT_F8E4M3FN: case DT_F8E4M3FNUZ: case DT_F8E5M2: case DT_F8E5M2FNUZ: case DT_F4E2M1: case DT_F8E8M0: return false;
+    case DT_STRING: case DT_C64: case DT_C128: return false;
+    default: return true;
+    }
+}
+
+// Doubles have arithmetic, comparisons and rounding; the rest exists for floats only.
+static bool op_has_doubles(EOp op) { return (op < E_Exp || op > E_Softplus || op == E_Sqrt) && op != E_Pow; }
+
+typedef struct Check { const Kernel *kernel; bool *seen; bool ok; } Check;
+
+static void check_expr(Check *c, const Expr *e) {
+    if (!e || !c->ok || c->seen[e->id]) return;
+    c->seen[e->id] = true;
+    const char *why = NULL;
+    if (!dtype_has_glsl(e->dtype)) why = "elements";
+    else if (e->dtype == DT_F64 && !op_has_doubles(e->op)) why = "functions";
+    if (why) {
+        diag_error(kernel_loc(c->kernel), "%s: GPU kernels have no %s %s; use --target generic", kernel_op(c->kernel), dtype_name(e->dtype), why);
+        c->ok = false;
+    }
+    for (int i = 0; i < 3; i++) check_expr(c, e->a[i]);
+}
+
+static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
+    Check c = { k, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), true };
+    if (k->kind != KERNEL_LOOP) {
+        diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
+        return false;
+    }
+    for (int i = 0; i < k->stores.n; i++) {
+        const Store *s = &k->stores.at[i];
+        check_expr(&c, s->expr);
+        check_expr(&c, s->index);
+        check_expr(&c, s->guard);
+        if (c.ok && !dtype_has_glsl(s->value->type.dtype)) {
+            diag_error(kernel_loc(k), "%s: GPU kernels have no %s elements; use --target generic", kernel_op(k), dtype_name(s->value->type.dtype));
+            c.ok = false;
+        }
+    }
+    int64_t most = l->arena_bytes > l->weights_bytes ? l->arena_bytes : l->weights_bytes;
+    for (int i = 0; i < k->reads.n + k->writes.n && c.ok; i++) {        // indices are ints
+        const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
+        if (most / (int64_t)dtype_size(v->type.dtype) <= INT32_MAX) continue;
+        diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k), (long long)most);
+        c.ok = false;
+    }
+    return c.ok;
+}
+
+// ---------------------------------------------------------------- the shader around the nest
+static void print_views(Printing *p, Text *out) {
+    bool done[2][DT_COUNT] = { { false } };
+    for (int b = 0; b < 2; b++)
+        for (int d = 0; d < DT_COUNT; d++) {
+            DType s = storage((DType)d);
+            if (!p->viewed[b][d] || done[b][s]) continue;
+            done[b][s] = true;
+            const char *name = view_name(p->arena, b, s);
+            text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b, p->written[b] ? "" : "readonly ", name, storage_glsl(s), name);
+        }
+}
+
+static void print_extensions(const Printing *p, Text *out, const char *shader) {
+    bool bytes = false, halves = false;
+    for (int b = 0; b < 2; b++)
+        for (int d = 0; d < DT_COUNT; d++) {
+            bytes = bytes || (p->viewed[b][d] && dtype_size((DType)d) == 1);
+            halves = halves || (p->viewed[b][d] && dtype_size((DType)d) == 2);
+        }
+    if (bytes) text_printf(out, "#extension GL_EXT_shader_8bit_storage : require\n");
+    if (halves) text_printf(out, "#extension GL_EXT_shader_16bit_storage : require\n");
+    if (strstr(shader, "int64_t")) text_printf(out, "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n");
+}
+
+static void print_guarded(Printing *p, Text *out) {
+    for (int b = 0; b < 2; b++)
+        for (int d = 0; d < DT_COUNT; d++) {
+            if (!p->guarded[b][d]) continue;
+            const char *type = expr_glsl_type((DType)d), *view = view_name(p->arena, b, (DType)d);
+            text_printf(out, "%s %c_%s_if(bool guard, int i, %s otherwise) {\n    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n", type, view[0],
+                        dtype_name((DType)d), type, type, load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
+        }
+}
+
+static int shared_axes(const Kernel *k) {
+    int outer = loops_outer_axes(k);
+    for (int i = 0; i < outer; i++)
+        if (k->axes.at[i].reduce) return i;             // updates that may meet: in order, by one invocation
+    return outer;
+}
+
+// point -> i0, i1, ...: the last axis varies fastest, so that neighbours read neighbours.
+static void print_axes(Text *out, const Kernel *k, int n) {
+    int first = 0;
+    while (first < n && k->axes.at[first].extent == 1) first++;
+    for (int i = n - 1; i >= first; i--) {
+        unsigned extent = (unsigned)k->axes.at[i].extent;
+        if (extent == 1) continue;
+        if (i == first) { text_printf(out, "    const int i%d = int(point);\n", i); continue; }
+        text_printf(out, "    const int i%d = int(point %% %uu);\n    point /= %uu;\n", i, extent, extent);
+    }
+}
+
+static bool plan_dispatch(const Kernel *k, int outer, int team, Shader *s) {
+    s->points = 1;
+    for (int i = 0; i < outer; i++)
+        if (__builtin_mul_overflow(s->points, k->axes.at[i].extent, &s->points)) s->points = INT64_MAX;
+    if (s->points > INT32_MAX) {
+        diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: more than 2^31 elements in one GPU kernel; use --target generic", kernel_op(k));
+        return false;
+    }
+    int64_t each = team > 1 ? TEAM_LOCAL_SIZE / team : LOCAL_SIZE;
+    int64_t groups = (s->points + each - 1) / each, rows = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
+    s->groups[0] = (uint32_t)(rows > 1 ? MAX_GROUPS : groups);
+    s->groups[1] = (uint32_t)rows;
+    s->groups[2] = 1;
+    return true;
+}
+
+// Which point, and for a team: which of its members.
+static void print_thread(const Printing *p, Text *out, const Shader *s, int outer) {
+    int size = p->team.size;
+    const char *group = s->groups[1] > 1 ? "(gl_WorkGroupID.x + gl_WorkGroupID.y * 65535u)" : "gl_WorkGroupID.x";
+    unsigned points = (unsigned)s->points;
+    if (size == 1) {
+        text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %uu) return;\n", group, (unsigned)LOCAL_SIZE, points);
+    } else {
+        unsigned each = (unsigned)(TEAM_LOCAL_SIZE / size), stride = p->team.by_point ? each : (unsigned)size;
+        text_printf(out, "    const int rank = int(gl_LocalInvocationIndex %s %uu), member = int(gl_LocalInvocationIndex %s %uu);\n",
+                    p->team.by_point ? "/" : "%", stride, p->team.by_point ? "%" : "/", stride);
+        text_printf(out, "    uint point = %s * %uu + uint(member);\n    const bool live = point < %uu;\n    point = min(point, %uu);\n", group, each, points, points - 1);
+    }
+    print_axes(out, p->kernel, outer);
+}
+
+static void print_parts(const Printing *p, Text *out) {
+    for (int d = 0; d < DT_COUNT; d++)
+        if (p->parts[d]) text_printf(out, "shared %s part_%s[%d];\n", relaxed_type((DType)d), dtype_name((DType)d), p->parts[d] * TEAM_LOCAL_SIZE);
+}
+
+bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
+    Printing p = { .arena = a, .options = o, .layout = l };
+    Text body, guarded, shader, text;
+    if (!check_kernel(a, l, k)) return false;
+    int outer = shared_axes(k);
+    p.kernel = k = gpu_tiles(a, k, outer);
+    p.team = gpu_team(a, k, outer);
+    if (!plan_dispatch(k, outer, p.team.size, out)) return false;
+    if (out->points == 0) return true;
+    text_init(&body, a); text_init(&guarded, a); text_init(&shader, a); text_init(&text, a);
+    Dialect d = { .index_type = "int", .indent = "    ", .constant = "", .fma = "fma", .type = o->fast_math ? relaxed_type : strict_type, .text = expr_glsl_text,
+                  .load = glsl_load, .load_if = glsl_load_if, .store = glsl_store, .team = p.team.size, .barrier = "barrier();", .part = glsl_part, .ctx = &p };
+    if (p.team.size > 1) d.store_if = outer == k->n_parallel ? "live && rank == 0" : "live";
+    loops_print(a, &body, k, &d, outer, 1);
+    print_guarded(&p, &guarded);
+    print_views(&p, &shader);
+    print_parts(&p, &shader);
+    text_printf(&shader, "layout(local_size_x = %d) in;\n\n", p.team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE);
+    expr_glsl_helpers(&shader, arena_printf(a, "%s%s", guarded.at, body.at));
+    text_printf(&shader, "%svoid main() {\n", guarded.at);
+    print_thread(&p, &shader, out, outer);
+    text_printf(&shader, "%s}\n", body.at);
+    text_printf(&text, "#version 450\n");
+    print_extensions(&p, &text, shader.at);
+    text_printf(&text, "%s", shader.at);
+    out->glsl = text.at;
+    return true;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The Vulkan back end: a plan becomes SPIR-V modules in a C file, with a `const burn_vk_program` that runtime/vulkan.c runs.
+//
+// In: programs whose kernels are all loop kernels. Out: model.c, model.h, and model.bin when the weights are large. One arena holds the
+// plan's workspace, then the inputs, then the outputs. Kernels are sorted into levels: two kernels of one level touch no common bytes
+// that either writes, so the runtime puts barriers between levels only.
+#include "vulkan.h"
+#include "spirv.h"
+#include "codegen/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IO_ALIGN = 256 };                                // of inputs and outputs in the arena
+
+// ---------------------------------------------------------------- memory
+static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_ALIGN - 1); }
+
+static Layout layout_make(Arena *a, const Plan *p, bool external) {
+    const Graph *g = p->graph;
+    Layout l = { NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1), external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0 };
+    for (int i = 0; i < g->inputs.n; i++) {
+        l.input_at[i] = l.arena_bytes;
+        l.arena_bytes += align_up(type_bytes(&g->inputs.at[i]->type));
+    }
+    for (int i = 0; i < g->outputs.n; i++) {
+        l.output_at[i] = l.arena_bytes;
+        l.arena_bytes += align_up(type_bytes(&g->outputs.at[i]->type));
+    }
+    l.weights_bytes = p->weight_bytes ? p->weight_bytes + l.weights_at : 0;
+    return l;
+}
+
+Region layout_region(const Layout *l, Value *v) {
+    Region r = { false, 0, type_bytes(&v->type) };
+    const Buffer *b = buffer_owner(v->buffer, &r.at);
+    switch (b->place) {
+    case PLACE_INPUT: r.at += l->input_at[b->index]; break;
+    case PLACE_OUTPUT: r.at += l->output_at[b->index]; break;
+    case PLACE_WEIGHT: r.at += l->weights_at + b->offset; r.is_weight = true; break;
+    default: r.at += b->offset; break;
+    }
+    return r;
+}
+
+// ---------------------------------------------------------------- levels
+typedef struct Dispatch { const Kernel *kernel; Shader shader; int level, order; const char *words; } Dispatch;
+
+static bool meet(const Layout *l, Value *x, Value *y) {
+    Region a = layout_region(l, x), b = layout_region(l, y);
+    return a.is_weight == b.is_weight && a.at < b.at + b.bytes && b.at < a.at + a.bytes;
+}
+
+static bool any_meet(const Layout *l, Value *const *x, int nx, Value *const *y, int ny) {
+    for (int i = 0; i < nx; i++)
+        for (int j = 0; j < ny; j++)
+            if (meet(l, x[i], y[j])) return true;
+    return false;
+}
+
+// Must `later` wait for `earlier`? It reads what that one writes, or writes what that one reads or writes.
+static bool depends(const Layout *l, const Kernel *later, const Kernel *earlier) {
+    return any_meet(l, later->reads.at, later->reads.n, earlier->writes.at, earlier->writes.n) ||
+           any_meet(l, later->writes.at, later->writes.n, earlier->reads.at, earlier->reads.n) ||
+           any_meet(l, later->writes.at, later->writes.n, earlier->writes.at, earlier->writes.n);
+}
+
+static int by_level(const void *x, const void *y) {
+    const Dispatch *a = x, *b = y;
+    return a->level != b->level ? a->level - b->level : a->order - b->order;
+}
+
+// Each kernel on the first level after all it depends on; then levels in order.
+static void sort_levels(const Layout *l, Dispatch *d, int n) {
+    for (int i = 0; i < n; i++) {
+        d[i].order = i;
+        for (int j = 0; j < i; j++)
+            if (d[j].level >= d[i].level && depends(l, d[i].kernel, d[j].kernel)) d[i].level = d[j].level + 1;
+    }
+    qsort(d, (size_t)n, sizeof *d, by_level);
+}
+
+// ---------------------------------------------------------------- one program
+typedef struct Gen {
+    Arena *arena;
+    const Options *options;
+    const char *model;
+    bool external;                                      // weights come from a file
+    Text c, h;
+} Gen;
+
+static void print_words(Text *out, const char *name, const SpirvModule *m) {
+    text_printf(out, "static const uint32_t %s[%zu] = {", name, m->count);
+    for (size_t i = 0; i < m->count; i++) text_printf(out, i % 10 ? ", 0x%08xu" : i ? ",\n    0x%08xu" : "\n    0x%08xu", m->words[i]);
+    text_printf(out, "\n};\n\n");
+}
+
+// Compiles the shader and prints its words, unless an equal one is there already.
+static bool print_module(Gen *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
+    const Kernel *k = d->kernel;
+    SpirvModule module;
+    d->words = strmap_get(modules, d->shader.glsl);
+    if (d->words) return true;
+    d->words = arena_printf(g->arena, "%s_%s", prefix, k->name);
+    if (!spirv_compile(d->shader.glsl, k->name, &module)) {
+        const Node *n = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
+        diag_error(n ? n->loc : NULL, "the GPU kernel does not compile; use --target generic\n%s", module.log ? module.log : "out of memory");
+        spirv_free(&module);
+        return false;
+    }
+    print_origin(g->arena, &g->c, p->graph, k);
+    print_words(&g->c, d->words, &module);
+    spirv_free(&module);
+    strmap_put(modules, d->shader.glsl, (void *)(uintptr_t)d->words);
+    return true;
+}
+
+static void print_ios(Gen *g, const Program *p, const Layout *l, bool outputs) {
+    const Graph *gr = p->plan->graph;
+    int n = outputs ? gr->outputs.n : gr->inputs.n;
+    if (!n) return;
+    text_printf(&g->c, "static const burn_vk_io %s_%s[] = {\n", p->name, outputs ? "outputs" : "inputs");
+    for (int i = 0; i < n; i++) {
+        const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
+        const char *name = c_string(g->arena, outputs ? gr->output_names.at[i] : v->name);
+        text_printf(&g->c, "    {\"%s\", %lld, %lld},\n", name, (long long)(outputs ? l->output_at : l->input_at)[i], (long long)type_bytes(&v->type));
+    }
+    text_printf(&g->c, "};\n");
+}
+
+static const char *array_or_null(Gen *g, const Program *p, int n, const char *what, const char *type) {
+    return n ? arena_printf(g->arena, "%s_%s", p->name, what) : arena_printf(g->arena, "(const %s *)0", type);
+}
+
+static void print_program(Gen *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
+    const Graph *gr = p->plan->graph;
+    if (n) text_printf(&g->c, "static const burn_vk_kernel %s_kernels[] = {\n", p->name);
+    for (int i = 0; i < n; i++)
+        text_printf(&g->c, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, (const uint32_t *)0, 0},\n", d[i].kernel->name, d[i].words, d[i].words,
+                    d[i].shader.groups[0], d[i].shader.groups[1], d[i].shader.groups[2], d[i].level);
+    if (n) text_printf(&g->c, "};\n");
+    print_ios(g, p, l, false);
+    print_ios(g, p, l, true);
+    text_printf(&g->c, "const burn_vk_program %s_program = {\n    \"%s\", %s, %d, %lld, %lld,\n    %s, %d, %s, %d\n};\n", name, name, array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n,
+                (long long)l->arena_bytes, (long long)l->weights_bytes, array_or_null(g, p, gr->inputs.n, "inputs", "burn_vk_io"), gr->inputs.n,
+                array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n);
+}
+
+static void declare(Gen *g, const Program *p, const Layout *l, const char *name) {
+    const Graph *gr = p->plan->graph;
+    Text *h = &g->h;
+    text_printf(h, "/* %s\n * For burn_vk_load; tensors are dense and row-major.\n", p->doc ? p->doc : "One inference.");
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
+            const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
+            const char *given = side ? gr->output_names.at[i] : v->name;
+            text_printf(h, " *   %s ", side ? "writes" : "reads ");
+            c_comment(h, given && *given ? given : "(no name)");
+            text_printf(h, ": %s\n", type_text(g->arena, gr, &v->type));
+        }
+    bundles_print(h, gr, NULL, NULL);
+    if (g->external) text_printf(h, " *   weights: the %lld bytes of %s.bin\n", (long long)l->weights_bytes, g->model);
+    else if (l->weights_bytes) text_printf(h, " *   weights: %s_weights\n", name);
+    text_printf(h, " */\nextern const burn_vk_program %s_program;\n", name);
+    text_printf(h, g->external || !l->weights_bytes ? "\n" : "extern const void *const %s_weights;\n\n", name);
+}
+
+// Shaders of the kernels that have anything to compute, by level; their number, or -1 with diagnostics.
+static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan *p, Dispatch *d) {
+    int n = 0;
+    bool ok = true;
+    for (int i = 0; i < p->kernels.n; i++) {
+        d[n] = (Dispatch){ .kernel = p->kernels.at[i] };
+        if (!glsl_kernel(a, o, l, d[n].kernel, &d[n].shader)) ok = false;
+        else n += d[n].shader.points > 0;
+    }
+    sort_levels(l, d, n);
+    return ok ? n : -1;
+}
+
+// Shaders have their sizes in them.
+static bool sizes_fixed(const Plan *plan) {
+    for (int i = 0; i < plan->kernels.n; i++) {
+        const Kernel *k = plan->kernels.at[i];
+        if (!k->sizes.n) continue;
+        const Symbol *s = &graph_root(plan->graph)->symbols.at[k->sizes.at[0]];
+        Loc file = { .file = plan->graph->file, .node = -1 };
+        diag_error(k->nodes.n ? k->nodes.at[0]->loc : &file, "the size %s is only known to the running program, which GPU programs cannot do with; use --target generic", s->name);
+        return false;
+    }
+    return true;
+}
+
+bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
+    if (!sizes_fixed(p)) return false;
+    Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
+    Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
+    int n = make_shaders(a, o, &l, p, d);
+    for (int i = 0; i < n; i++) {
+        const Shader *s = &d[i].shader;
+        text_printf(out, "// %s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name, (long long)s->points, s->groups[0], s->groups[1], s->groups[2], d[i].level, s->glsl);
+    }
+    return n >= 0;
+}
+
+static bool vulkan_program(Gen *g, const Program *p) {
+    const Plan *plan = p->plan;
+    if (!sizes_fixed(plan)) return false;
+    Layout l = layout_make(g->arena, plan, g->external);
+    Dispatch *d = NEW_ARRAY(g->arena, Dispatch, plan->kernels.n + 1);
+    StrMap *modules = strmap_new(g->arena);
+    int n = make_shaders(g->arena, g->options, &l, plan, d);
+    bool ok = n >= 0;
+    for (int i = 0; i < n; i++) {
+        diag_progress("kernel %d of %d", i + 1, n);
+        if (!print_module(g, plan, &d[i], p->name_of_workspace, modules)) ok = false;
+    }
+    if (!ok) return false;
+    const char *name = p->descriptor ? g->model : p->name;
+    if (!g->external && l.weights_bytes) {
+        weights_print_words(&g->c, plan, arena_printf(g->arena, "%s_w", p->name));
+        text_printf(&g->c, "const void *const %s_weights = %s_w;\n\n", name, p->name);
+    }
+    print_program(g, p, &l, d, n, name);
+    declare(g, p, &l, name);
+    return true;
+}
+
+// ---------------------------------------------------------------- files
+static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
+    const char *guard = text_upper(g->arena, g->model);
+    print_banner(h, g->options);
+    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard, burn_types(g->arena, "burn-vk-types"), g->h.at);
+    if (g->external)
+        text_printf(h, "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n"
+                       " * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n"
+                       "int %s_weights_check(const void *weights, size_t size);\n\n", (long long)weight_bytes + WEIGHTS_HEADER, g->model, g->model);
+    text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+
+bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs) {
+    Gen g = { .arena = a, .options = o, .model = model };
+    Text out[2];                                        // header, source
+    uint64_t sum = 0;
+    const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
+    int64_t weight_bytes = programs[0].plan->weight_bytes;
+    if (!strcmp(spirv_versions(), "none")) {
+        diag_error_as(EXIT_USAGE, NULL, "--target vulkan: this burncc is built without glslang; install it and build again, or use --target generic");
+        return false;
+    }
+    text_init(&g.c, a); text_init(&g.h, a); text_init(&out[0], a); text_init(&out[1], a);
+    g.external = n == 1 && weight_bytes > o->embed_limit;
+    bool ok = true;
+    for (int i = 0; i < n; i++) ok = vulkan_program(&g, &programs[i]) && ok;
+    if (!ok || diag_errors()) return false;
+    OutFile *bin = NULL;
+    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum))) return false;
+    print_header(&g, &out[0], weight_bytes);
+    print_banner(&out[1], o);
+    text_printf(&out[1], "#include \"%s\"\n\n%s", path_base(paths[0]), g.external ? "#include <string.h>\n\n" : "");
+    if (g.external) weights_print_check(&out[1], model, sum, weight_bytes);
+    text_append(&out[1], g.c.at, g.c.n);
+    return files_write(a, out, paths, 2, bin);
+}

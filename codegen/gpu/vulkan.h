@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Between vulkan.c (memory, levels, files) and glsl.c (one kernel as a shader).
+#ifndef BURNCC_CODEGEN_VULKAN_H
+#define BURNCC_CODEGEN_VULKAN_H
+#include "codegen/codegen.h"
+
+// Two buffers hold everything: binding 0 is the arena (workspace, then inputs, then outputs), binding 1 the weights.
+typedef struct Layout {
+    int64_t *input_at, *output_at;                      // bytes into the arena, by number
+    int64_t weights_at;                                 // of the first weight in its buffer: what stands before it in a file
+    int64_t arena_bytes, weights_bytes;
+} Layout;
+
+typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes of one of the two buffers
+Region layout_region(const Layout *l, Value *v);        // aliases resolved
+
+// One dispatch: invocations beyond `points` do nothing.
+typedef struct Shader { const char *glsl; int64_t points; uint32_t groups[3]; } Shader;
+// schedule/gpu/tile.c: how the points of a kernel's `outer` first axes are spread over threads
+typedef struct Team { int size; bool by_point; } Team; // by_point: neighbouring threads have neighbouring points, else neighbouring ranks
+Team gpu_team(Arena *a, const Kernel *k, int outer);
+const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer);         // k itself where tiles would not help
+
+// glsl.c
+bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);     // false with a diagnostic at the kernel's node
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// ONNX's operators of classical machine learning (domain ai.onnx.ml): preparation of features, linear models, support vectors.
+//
+// In: an OnnxNode. Out: maps, reductions and products over constant tables that are built from attributes.
+// Labels and categories: ml/labels.c. Trees: ml/tree.c.
+#include "import/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- what the models share
+
+const float *onnx_floats(const OnnxNode *n, const char *name, int *count) {
+    const OnnxAttr *a = onnx_attr(n, name, ONNX_FLOATS);
+    *count = a ? a->n : 0;
+    return a && a->n ? a->floats : NULL;
+}
+
+Value *onnx_float_vector(OnnxNode *n, DType d, int count, const float *v) {
+    Tensor *t = tensor_new(n->g->arena, type_make(d, 1, (Dim[]){ count }));
+    for (int i = 0; i < count; i++) tensor_set_f(t, i, v[i]);
+    return graph_const(n->g, t, NULL);
+}
+
+Value *onnx_rows_of(OnnxNode *n, Value *x) {
+    if (x->type.rank < 1) return onnx_fail(n, "the input must have at least 1 dimension");
+    Dim rows = x->type.rank == 1 ? 1 : x->type.dim[0];
+    x = b_cast(n->g, x, x->type.dtype == DT_F64 ? DT_F64 : DT_F32);
+    if (!x || x->type.rank == 2) return x;
+    return b_reshape(n->g, x, 2, (Dim[]){ rows, onnx_product(n->g, &x->type, x->type.rank > 1, x->type.rank) });
+}
+
+static Value *softmax_nonzero(OnnxNode *n, Value *x) {
+    const int64_t axis = 1;
+    Value *top = b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true);
+    Value *e = top ? ONNX_MAP(n, "abs(x) > 1e-7 ? exp(x - y) : 0", "x y", x, top) : NULL;
+    Value *sum = b_reduce(n->g, OP_ReduceSum, e, 1, &axis, true);
+    return sum ? ONNX_MAP(n, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
+}
+
+// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147: with l = log(1 - p^2) and v = 2 / (pi a) + l / 2 the root of
+// sqrt(v^2 - l / a) - v, here without its difference of nearly equal numbers.
+Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how) {
+    static const char probit[] = "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l / 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
+    if (!x || !strcmp(how, "NONE")) return x;
+    if (!strcmp(how, "LOGISTIC")) return b_unary(n->g, OP_Sigmoid, x);
+    if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(n, x);
+    if (!strcmp(how, "PROBIT")) return ONNX_MAP(n, probit, "x", x);
+    if (strcmp(how, "SOFTMAX")) return onnx_fail(n, "attribute \"post_transform\" is \"%s\"", how);
+    Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
+    node_set_int(node, "axis", 1);
+    return onnx_finish(node);
+}
+
+ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings) {
+    const OnnxAttr *names = onnx_attr(n, strings, ONNX_STRINGS);
+    ClassLabels l = { 0 };
+    l.ints = onnx_ints(n, ints, &l.count);
+    if (!l.count && names) l = (ClassLabels){ .strings = names->strings, .count = names->n };
+    return l;
+}
+
+Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index) {
+    bool counting = true;
+    if (l->strings) return b_gather(n->g, onnx_strings(n, l->count, l->strings), index, 0);
+    for (int i = 0; i < l->count; i++) counting &= l->ints[i] == i;
+    return counting ? index : b_gather(n->g, b_ints(n->g, l->count, l->ints), index, 0);
+}
+
+Value *onnx_first_best(OnnxNode *n, Value *scores) {
+    if (!scores) return NULL;
+    Node *node = graph_node(n->g, OP_ArgMax, 1, &scores, 1);
+    node_set_int(node, "axis", 1);
+    node_set_int(node, "keepdims", 0);
+    return onnx_finish(node);
+}
+
+// One score for two classes -> a score each. The standard does not say how; as in ONNX Runtime of the transforms only LOGISTIC and PROBIT have an effect.
+Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
+    if (!x) return NULL;
+    bool logistic = !strcmp(how, "LOGISTIC"), probit = !strcmp(how, "PROBIT");
+    Value *other = probit || (probabilities && !logistic) ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
+    Value *both = b_concat(n->g, 1, 2, (Value *[]){ other, x });
+    return logistic || probit ? onnx_post_transform(n, both, how) : both;
+}
+
+// ---------------------------------------------------------------- features
+
+// One number for all or one per column; missing: otherwise.
+static Value *per_column(OnnxNode *n, const char *attr, DType d, double otherwise, const Value *x) {
+    int count;
+    const float *v = onnx_floats(n, attr, &count);
+    Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
+    if (!count) return b_scalar(n->g, d, otherwise);
+    if (count == 1) return b_scalar(n->g, d, v[0]);
+    if (dim_is_const(columns) && columns != count) return onnx_fail(n, "attribute \"%s\" has %d values for %lld columns", attr, count, (long long)columns);
+    return onnx_float_vector(n, d, count, v);
+}
+
+Value *onnx_scaler(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Value *x = b_cast(n->g, n->in[0], DT_F32);
+    Value *offset = per_column(n, "offset", DT_F32, 0, x), *scale = per_column(n, "scale", DT_F32, 1, x);
+    return offset && scale ? ONNX_MAP(n, "(x - y) * z", "x y z", x, offset, scale) : NULL;
+}
+
+Value *onnx_normalizer(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    const char *norm = onnx_string(n, "norm", "MAX");
+    bool max = !strcmp(norm, "MAX"), l1 = !strcmp(norm, "L1");
+    Value *x = b_cast(n->g, n->in[0], DT_F32);
+    if (!max && !l1 && strcmp(norm, "L2")) return onnx_fail(n, "attribute \"norm\" is \"%s\"", norm);
+    if (x->type.rank < 1 || x->type.rank > 2) return onnx_fail(n, "wants a vector or a matrix");
+    const int64_t axis = x->type.rank - 1;
+    Value *size = max ? b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true) : b_reduce(n->g, OP_ReduceSum, b_unary(n->g, l1 ? OP_Abs : OP_Square, x), 1, &axis, true);
+    if (!max && !l1) size = b_unary(n->g, OP_Sqrt, size);
+    return size ? ONNX_MAP(n, "y == 0 ? x : x / y", "x y", x, size) : NULL;
+}
+
+Value *onnx_imputer(OnnxNode *n) {
+    if (!onnx_inputs(n, 1)) return NULL;
+    Value *x = n->in[0];
+    if (dtype_is_float(x->type.dtype)) {
+        Value *fill = per_column(n, "imputed_value_floats", x->type.dtype, 0, x);
+        double hole = onnx_float(n, "replaced_value_float", 0);
+        return !fill ? NULL : isnan(hole) ? ONNX_MAP(n, "isnan(x) ? y : x", "x y", x, fill) : ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_like(n->g, x, hole));
+    }
+    int count;
+    const int64_t *v = onnx_ints(n, "imputed_value_int64s", &count);
+    Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
+    if (!count || (count > 1 && dim_is_const(columns) && columns != count)) return onnx_fail(n, "attribute \"imputed_value_int64s\" wants a value, or one for each column");
+    Value *fill = b_cast(n->g, b_ints(n->g, count, v), x->type.dtype), *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int(n, "replaced_value_int64", 0) });
+    return x->type.rank ? ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) : onnx_fail(n, "the input must have at least 1 dimension");
+}
+
+// Each input is cut or padded with zeros to its number of columns.
+Value *onnx_feature_vectorizer(OnnxNode *n) {
+    int count;
+    const int64_t *columns = onnx_ints(n, "inputdimensions", &count);
+    if (!onnx_inputs(n, n->n_in) || !n->n_in) return NULL;
+    if (count != n->n_in) return onnx_fail(n, "attribute \"inputdimensions\" has %d values for %d inputs", count, n->n_in);
+    Value **part = NEW_ARRAY(n->g->arena, Value *, count);
+    for (int i = 0; i < count; i++) {
+        Value *x = part[i] = onnx_rows_of(n, b_cast(n->g, n->in[i], DT_F32));
+        if (!x) return NULL;
+        if (!dim_is_const(x->type.dim[1]) || columns[i] < 0) return onnx_fail(n, "input %d must have a known number of columns", i);
+        part[i] = b_pad(n->g, x, (int64_t[]){ 0, 0 }, (int64_t[]){ 0, columns[i] - x->type.dim[1] }, (int64_t[]){ 0, 0 }, NULL);
+    }
+    return b_concat(n->g, 1, count, part);
+}
+
+// The recorded form of a list of maps from class to probability is the matrix itself.
+Value *onnx_zip_map(OnnxNode *n) {
+    onnx_class_labels(n, "classlabels_int64s", "classlabels_strings");
+    return onnx_input(n, 0);
+}
+
+// ---------------------------------------------------------------- linear models
+
+// x [N,F] by coefficients [rows,F], plus intercepts [rows] or none.
+Value *onnx_linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
+    if (!x) return NULL;
+    if (rows < 1 || count % rows || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != count / rows))
+        return onnx_fail(n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
+    if (biases && biases != rows) return onnx_fail(n, "has %d intercepts for %d rows", biases, rows);
+    Value *w = b_reshape(n->g, onnx_float_vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
+    x = b_cast(n->g, x, DT_F32);
+    Value *y = b_matmul(n->g, x, b_transpose(n->g, w, (int[]){ 1, 0 }));
+    return biases ? b_binary(n->g, OP_Add, y, onnx_float_vector(n, DT_F32, biases, bias)) : y;
+}
+
+Value *onnx_linear_regressor(OnnxNode *n) {
+    int count, biases;
+    if (!onnx_inputs(n, 1)) return NULL;
+    const float *w = onnx_floats(n, "coefficients", &count), *bias = onnx_floats(n, "intercepts", &biases);
+    int64_t targets = onnx_int(n, "targets", 1);
+    if (targets < 1 || targets > count) return onnx_fail(n, "attribute \"targets\" is %lld with %d coefficients", (long long)targets, count);
+    return onnx_post_transform(n, onnx_linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias), onnx_string(n, "post_transform", "NONE"));
+}
+
+// One row of coefficients: the score of the second of two classes, whose label wins where it is positive.
+Value *onnx_linear_classifier(OnnxNode *n) {
+    int count, biases;
+    if (!onnx_inputs(n, 1)) return NULL;
+    const float *w = onnx_floats(n, "coefficients", &count), *bias = onnx_floats(n, "intercepts", &biases);
+    ClassLabels labels = onnx_class_labels(n, "classlabels_ints", "classlabels_strings");
+    const char *how = onnx_string(n, "post_transform", "NONE");
+    onnx_int(n, "multi_class", 0);
+    int rows = biases ? biases : labels.count;
+    Value *scores = onnx_linear(n, onnx_rows_of(n, n->in[0]), rows, count, w, biases, bias);
+    if (!scores) return NULL;
+    if (rows > 1 && rows != labels.count) return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
+    Value *best = rows > 1 ? onnx_first_best(n, scores) : b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
+    bool two = rows == 1 && labels.count == 2;
+    if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
+    if (labels.count == 1 && !labels.strings) labels.count = 0;
+    return onnx_label(n, &labels, best);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Which kernels go strip by strip together, so that what lies between them stays in the near caches and needs a few rows of memory:
+//
+//   product 24 -> 144, depthwise 3x3, product 144 -> 24, of 56x56 pixels: for each strip of some rows, the first goes until the second has the
+//   rows below its strip too, the second does the strip, the third as many pixels as make whole tiles
+//
+// In: a plan's kernels in order, with their templates. Out: Kernel.strips of those that gain by it, the hole STRIP of their templates, scratch memory
+// for each part, and small buffers between them. Results have the same bits: no sum is cut, and what a part needs of its neighbour's rows it
+// computes again. What a strip has left for the next one is moved to the front of its buffer.
+#include "schedule/schedule.h"
+#include "templates.h"
+
+#include <string.h>
+
+// Nanoseconds, for one core of today's servers and laptops; bytes a nanosecond from the second cache and from behind it.
+static const double compute_rate = 100, near_rate = 60, far_rate = 20, call_ns = 30, barrier_ns = 1000;
+enum { MOST = 12, SCRATCH_ALIGN = 64 };                 // members; bytes
+
+typedef struct Member {
+    Kernel *k;
+    int64_t total, grain, width;                        // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
+    bool rows;                                          // reads rows of an image, not the pixel alone
+} Member;
+
+typedef struct Trial {
+    const Plan *p;
+    Member m[MOST]; int n;
+    int parts;
+    int64_t most[MOST];                                 // pixels alive at once between a member and the next
+    int64_t steps, moved;                               // of all parts; bytes
+    double again;                                       // operations that several parts do
+} Trial;
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// ---------------------------------------------------------------- what goes by rows
+// Products with 16 registers have tiles of half the rows, up: the C compiler's flags decide.
+static int64_t tile_rows(int64_t mr) { return mr % 2 ? mr * ((mr + 1) / 2) : mr; }
+
+static bool product_by_rows(Member *m) {
+    const Contraction *s = &m->k->gemm;
+    if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1) return false;
+    if (!template_hole_value(m->k, "B_PACKED") || s->c_row != s->n) return false;
+    *m = (Member){ m->k, s->m, tile_rows(template_hole_value(m->k, "MR")), s->n, false };
+    return true;
+}
+
+static bool conv_by_rows(Member *m) {
+    const Kernel *k = m->k;
+    const Convolution *c = &k->conv;
+    if (!dim_is_const(c->batch) || c->in[0] != 1 || c->out[0] != 1 || c->kernel[0] != 1 || c->y_pixel != c->oc) return false;
+    if (k->kind == KERNEL_CONV && (template_hole_value(k, "MR") > c->out[2] || template_hole_value(k, "MF") > c->out[2])) return false;
+    *m = (Member){ m->k, c->batch * c->out[1] * c->out[2], c->out[2], c->oc, true };
+    return true;
+}
+
+static bool goes_by_rows(Member *m) {
+    const Kernel *k = m->k;
+    if (!k->template_file || !strstr(template_text(k->template_file), "#define STRIP 0\n") || k->result_at || k->writes.n != 1) return false;
+    if (!(k->kind == KERNEL_GEMM ? product_by_rows(m) : conv_by_rows(m))) return false;
+    const Type *t = &k->writes.at[0]->type;
+    return t->dtype == DT_F32 && type_is_static(t) && type_count(t) == m->total * m->width && m->total < INT32_MAX;
+}
+
+static int uses(const Plan *p, const Value *v) {
+    int n = 0;
+    for (int i = 0; i < p->graph->outputs.n; i++) n += p->graph->outputs.at[i] == v;
+    for (int i = 0; i < p->kernels.n; i++)
+        for (int j = 0; j < p->kernels.at[i]->reads.n; j++) n += p->kernels.at[i]->reads.at[j] == v;
+    return n;
+}
+
+// Does `next` read what `m` stores, pixel after pixel and but once, and nobody else?
+static bool follows(const Plan *p, const Member *m, const Member *next) {
+    const Kernel *k = next->k;
+    const Value *v = m->k->writes.at[0];
+    const Contraction *s = &k->gemm;
+    const Convolution *c = &k->conv;
+    if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1 || (v->buffer && v->buffer->place == PLACE_ALIAS)) return false;
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i] == v) return false;
+    if (!next->rows) return s->a_row == (Dim)m->width && s->a_col == 1 && s->k == s->a_row && next->total == m->total;
+    return c->x_channel == 1 && c->x_axis[2] == m->width && c->x_axis[1] == c->in[2] * m->width && c->ic == m->width
+        && (c->batch == 1 || c->x_batch == c->in[1] * c->x_axis[1]) && c->batch * c->in[1] * c->in[2] == m->total;
+}
+
+// ---------------------------------------------------------------- what reads what
+// Pixels of the input that those before `to` need: all up to there.
+static int64_t needs_to(const Member *m, int64_t to) {
+    const Convolution *c = &m->k->conv;
+    if (!m->rows || to <= 0) return larger(to, 0);
+    int64_t row = to / c->out[2] - 1, last = row % c->out[1] * c->stride[1] - c->pad[1] + (c->kernel[1] - 1) * c->dilation[1];
+    return (row / c->out[1] * c->in[1] + larger(0, least(last + 1, c->in[1]))) * c->in[2];
+}
+
+// The first that those from `from` on need.
+static int64_t needs_from(const Member *m, int64_t from) {
+    const Convolution *c = &m->k->conv;
+    if (!m->rows) return from;
+    int64_t row = from / c->out[2], first = row % c->out[1] * c->stride[1] - c->pad[1];
+    return (row / c->out[1] * c->in[1] + larger(0, least(first, c->in[1]))) * c->in[2];
+}
+
+static int64_t whole(const Member *m, int64_t to) { return least(round_up(to, m->grain), m->total); }
+
+// ---------------------------------------------------------------- steps
+typedef struct Moment { int64_t at[MOST], base[MOST]; } Moment;      // pixels that each has come to; those that the buffers behind them begin with
+
+static void keep(Arena *a, Strips *s, const Moment *now) {
+    for (int i = 0; i < s->n; i++) VEC_PUSH(a, s->line, now->at[i]);
+    for (int i = 0; i + 1 < s->n; i++) VEC_PUSH(a, s->line, now->base[i]);
+}
+
+// One step towards `goal` pixels of the last: each member first goes as far as the next one needs, then as far as there is input for it.
+static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
+    int64_t to[MOST], last = t->n - 1;
+    to[last] = goal;
+    for (int64_t i = last; i > 0; i--) to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i])));
+    for (int i = 1; i < t->n; i++)
+        while (to[i] < end[i]) {
+            int64_t more = least(to[i] + t->m[i].grain, end[i]);
+            if (needs_to(&t->m[i], more) > to[i - 1]) break;
+            to[i] = more;
+        }
+    for (int i = 0; i < last; i++) {
+        int64_t base = least(needs_from(&t->m[i + 1], now->at[i + 1]), now->at[i]);
+        if (base > now->base[i]) t->moved += (now->at[i] - base) * t->m[i].width * 4;
+        now->base[i] = larger(base, now->base[i]);
+        t->most[i] = larger(t->most[i], to[i] - now->base[i]);
+    }
+    memcpy(now->at, to, sizeof to);
+    t->steps++;
+}
+
+// All parts in steps of so many pixels of the last member; out: where the lines go, or NULL.
+static void walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
+    const Member *last = &t->m[t->n - 1];
+    int64_t units = (last->total + last->grain - 1) / last->grain;
+    memset(t->most, 0, sizeof t->most);
+    t->steps = t->moved = 0;
+    t->again = 0;
+    for (int part = 0; part < t->parts; part++) {
+        Moment now = { .at = { 0 } };
+        int64_t end[MOST];
+        now.at[t->n - 1] = least(units * part / t->parts * last->grain, last->total);
+        end[t->n - 1] = least(units * (part + 1) / t->parts * last->grain, last->total);
+        for (int i = t->n - 1; i > 0; i--) {
+            const Member *m = &t->m[i - 1];
+            end[i - 1] = whole(m, needs_to(&t->m[i], end[i]));
+            now.base[i - 1] = now.at[i - 1] = least(needs_from(&t->m[i], now.at[i]), end[i - 1]) / m->grain * m->grain;
+        }
+        for (int i = 0; i < t->n; i++) t->again += t->m[i].k->flops * (double)(end[i] - now.at[i]) / (double)t->m[i].total;
+        if (out) { out->part[part] = out->line.n / (2 * t->n - 1); keep(a, out, &now); }
+        while (now.at[t->n - 1] < end[t->n - 1]) {
+            advance(t, &now, end, least(now.at[t->n - 1] + pixels, end[t->n - 1]));
+            if (out) keep(a, out, &now);
+        }
+    }
+    if (out) out->part[t->parts] = out->line.n / (2 * t->n - 1);
+    for (int i = 0; i < t->n; i++) t->again -= t->m[i].k->flops;
+}
+
+static int64_t buffer_bytes(const Trial *t, int i) { return round_up(t->most[i] * t->m[i].width * 4, SCRATCH_ALIGN); }
+
+// ---------------------------------------------------------------- what it gains
+static double saved_ns(const Trial *t) {
+    double ns = 0;
+    for (int i = 0; i + 1 < t->n; i++) {
+        double bytes = (double)(t->m[i].total * t->m[i].width * 4) / t->parts;
+        if (t->steps > t->parts && bytes > (double)t->p->options->machine.l2 / 4) ns += 2 * bytes * (1 / far_rate - 1 / near_rate);
+        if (t->parts > 1) ns += barrier_ns;
+    }
+    return ns;
+}
+
+static double uneven(const Trial *t, int parts) {
+    const Member *last = &t->m[t->n - 1];
+    return parts_unevenness((last->total + last->grain - 1) / last->grain, parts);
+}
+
+// What the steps and parts cost that are not there without them; the buffers have to leave room for the rest in the second cache.
+static double paid_ns(const Trial *t) {
+    double bytes = 0, weights = 0, l2 = (double)t->p->options->machine.l2;
+    for (int i = 0; i + 1 < t->n; i++) bytes += (double)buffer_bytes(t, i);
+    for (int i = 0; i < t->n; i++) weights += (double)t->m[i].k->packed->bytes;
+    if (bytes > l2 / 2) return 1e30;
+    double cut = 0;
+    for (int i = 0; t->parts > 1 && i < t->n; i++) {
+        const Kernel *k = t->m[i].k;
+        cut += parts_rows_ns(t->p->graph, k, t->parts, uneven(t, t->parts)) - parts_best_ns(t->p->graph, k, t->parts);
+    }
+    double steps = (double)t->steps / t->parts - 1, reads = weights / (weights + bytes > l2 ? far_rate : near_rate);
+    return cut + steps * (reads + call_ns * t->n) + 2 * (double)t->moved / t->parts / near_rate + t->again / t->parts / compute_rate;
+}
+
+// The best size of a step for these members; its gain in nanoseconds of one part, below zero where there is none.
+static double gain(Trial *t, int64_t *pixels) {
+    const Member *last = &t->m[t->n - 1];
+    int64_t unit = last->grain, most = (last->total + t->parts - 1) / t->parts;
+    double best = -1;
+    if (!last->rows && t->m[t->n - 2].rows) unit = t->m[t->n - 2].grain;       // as many rows of the image
+    for (int64_t n = 1, more = 1; ; n += more) {
+        int64_t size = round_up(n * unit, last->grain);
+        walk(NULL, t, size, NULL);
+        double g = saved_ns(t) - paid_ns(t);
+        if (g > best) { best = g; *pixels = size; }
+        if (size >= most) return best;
+        if (n >= 8 * more) more *= 2;
+    }
+}
+
+// ---------------------------------------------------------------- the plan
+static Strips *make(const Plan *p, Trial *t, int64_t pixels) {
+    Arena *a = p->arena;
+    Strips *s = NEW(a, Strips);
+    *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts, .part = NEW_ARRAY(a, int, t->parts + 1), .floats = NEW_ARRAY(a, int64_t, t->n),
+        .width = NEW_ARRAY(a, int64_t, t->n) };
+    walk(a, t, pixels, s);
+    for (int i = 0; i < t->n; i++) {
+        Kernel *k = s->member[i] = t->m[i].k;
+        k->strips = s;
+        template_hole(a, k, "STRIP", 1);
+        k->scratch_bytes = round_up(k->scratch_bytes, SCRATCH_ALIGN) * t->parts;
+        s->width[i] = t->m[i].width;
+        if (i + 1 == t->n) break;
+        s->floats[i] = buffer_bytes(t, i) / 4;
+        buffer_of(a, k->writes.at[0])->bytes = 4 * s->floats[i] * t->parts;
+    }
+    return s;
+}
+
+// How many members a group may have that begins with kernel i, in t->m.
+static int reach(Trial *t, int i) {
+    const Plan *p = t->p;
+    for (t->n = 0; t->n < MOST && i + t->n < p->kernels.n; t->n++) {
+        Member *m = &t->m[t->n];
+        m->k = p->kernels.at[i + t->n];
+        if (!goes_by_rows(m) || (t->n && !follows(p, m - 1, m))) break;
+    }
+    return t->n;
+}
+
+// Parts as for a single kernel, at the last member's tiles.
+static int parts_of(const Trial *t) {
+    const Options *o = t->p->options;
+    double ns = 0;
+    for (int i = 0; i < t->n; i++) ns += t->m[i].k->flops / compute_rate;
+    return o->threads > 1 ? parts_shares(o, ns, uneven(t, o->threads)) : 1;
+}
+
+// The choice of groups that gains most, from the last kernel to the first: best[i] is what those from i on gain.
+void strips_plan(Plan *p) {
+    int n = p->kernels.n;
+    if (p->options->no_fuse || p->parent || !strcmp(p->options->machine.name, "vulkan")) return;
+    Arena *scratch = arena_new();
+    double *best = NEW_ARRAY(scratch, double, n + MOST + 1);
+    int *length = NEW_ARRAY(scratch, int, n + 1), *parts = NEW_ARRAY(scratch, int, n + 1);
+    int64_t *size = NEW_ARRAY(scratch, int64_t, n + 1);
+    Trial t = { .p = p };
+    for (int i = n - 1; i >= 0; i--) {
+        int most = reach(&t, i);
+        best[i] = best[i + 1];
+        length[i] = 1;
+        for (t.n = 2; t.n <= most; t.n++) {
+            int64_t pixels = 0;
+            t.parts = parts_of(&t);
+            double g = gain(&t, &pixels) + best[i + t.n];
+            if (g <= best[i]) continue;
+            best[i] = g; length[i] = t.n; size[i] = pixels; parts[i] = t.parts;
+        }
+    }
+    for (int i = 0; i < n; i += length[i]) {
+        if (length[i] < 2) continue;
+        reach(&t, i);
+        t.n = length[i];
+        t.parts = parts[i];
+        make(p, &t, size[i]);
+    }
+    arena_free(scratch);
+}
