@@ -2,10 +2,11 @@
 // --check: the only user of libclang. In: a generated file. Out: its diagnostics, as ours.
 //
 // The file is parsed as C99 for the machine it is made for, and its header as C++, both with
-// -Wall -Wextra -Wconversion -Wshadow -pedantic. Over each kernel stands a comment with the nodes it comes from, so a diagnostic
-// is reported with the nearest comment above it.
+// -Wall -Wextra -Wconversion -Wshadow -pedantic. Over each kernel stands a comment with the nodes it comes from, so a
+// diagnostic is reported with the nearest comment above it.
 //
-// libclang and what it brings are loaded when they are wanted: linked, they would cost every start of burncc 50 MB and 15 ms.
+// libclang and what it brings are loaded when they are wanted: linked, they would cost every start of burncc 50 MB
+// and 15 ms.
 #include "check.h"
 #include "config.h"
 
@@ -48,7 +49,8 @@ static bool no_library(const char *why) {
 
 // Where it was found by the build, else the linker's own folders.
 static bool open_library(void) {
-    static const char *const files[] = { LIBCLANG_FOLDER "/libclang.so.1", LIBCLANG_FOLDER "/libclang.so", "libclang.so.1", "libclang.so" };
+    static const char *const files[] = { LIBCLANG_FOLDER "/libclang.so.1", LIBCLANG_FOLDER "/libclang.so",
+        "libclang.so.1", "libclang.so" };
     void *library = NULL, *symbol;
     if (clang.getCString) return true;
     for (size_t i = 0; i < COUNT(files) && !library; i++) library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
@@ -92,8 +94,11 @@ static bool report(Arena *a, CXDiagnostic d, const File *source, const char *pat
     const char *name = file ? take(a, clang.getFileName(file)) : path;
     const char *comment = strcmp(name, path) == 0 ? comment_above(a, source, line) : "";
     const char *option = take(a, clang.getDiagnosticOption(d, NULL));
-    Loc loc = { .file = arena_printf(a, "%s:%u:%u", name, line, column), .node = -1, .name = *comment ? comment : NULL };
-    diag_error(&loc, "%s%s%s%s", take(a, clang.getDiagnosticSpelling(d)), *option ? " [" : "", option, *option ? "]" : "");
+    Loc loc = {
+        .file = arena_printf(a, "%s:%u:%u", name, line, column), .node = -1, .name = *comment ? comment : NULL
+    };
+    diag_error(
+        &loc, "%s%s%s%s", take(a, clang.getDiagnosticSpelling(d)), *option ? " [" : "", option, *option ? "]" : "");
     return false;
 }
 
@@ -127,7 +132,8 @@ bool check_c(Arena *a, const char *path, const Options *o) {
     const char *flags[] = { "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-x", "c", "-std=c99", NULL };
     int n = (int)COUNT(flags) - 1;
     const char *header = arena_printf(a, "%.*s.h", (int)(strlen(path) - 2), path);
-    bool x86 = o->machine.arch && !strcmp(o->machine.arch, "x86-64");     // what libclang is told of others, it may not know
+    // what libclang is told of others, it may not know
+    bool x86 = o->machine.arch && !strcmp(o->machine.arch, "x86-64");
     if (x86 || o->machine.native) flags[n++] = arena_printf(a, "-march=%s", o->target);
     bool ok = parse(a, path, flags, n);
     flags[6] = "c++";

@@ -4,33 +4,41 @@
 #define BURNCC_CODEGEN_H
 #include "burncc.h"
 
-// How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32 for f16 …).
+// How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32
+// for f16 …).
 typedef struct Dialect {
     const char *index_type;                             // of loop variables
     const char *indent;                                 // one level
     const char *constant;                               // "const "
-    const Graph *graph;                                 // whose symbols' variables sizes are spelled with; NULL where all sizes are fixed
-    const char *fma;                                    // name of the fused multiply-add for sums of products; NULL: * and +
+    // whose symbols' variables sizes are spelled with; NULL where all sizes are fixed
+    const Graph *graph;
+    // name of the fused multiply-add for sums of products; NULL: * and +
+    const char *fma;
     bool lanes;                                         // split long inner reductions into independent partial results
     const char *(*type)(DType d);                       // of temporaries
     void (*text)(Text *out, const Expr *e, const char *const *operands);     // one operation, see ir/expr_text.c
     const char *(*load)(void *ctx, Value *v, const char *index);             // the element as the arithmetic type
     // The same where a guard stands over it; `otherwise` NULL: zero. NULL: the ?: operator around load().
     const char *(*load_if)(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise);
-    void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);   // a statement without its end of line
+    // a statement without its end of line
+    void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);
     const char *store_if;                               // condition over every store; NULL: none
-    // `team` > 1 GPU threads share each point, and `rank` is a variable of each: they share out the reductions outside every inner loop, then the
-    // longest inner loop. part() spells an element of memory that they all see, of this one (rank NULL) or another; `barrier` waits for all.
+    // `team` > 1 GPU threads share each point, and `rank` is a variable of each: they share out the reductions
+    // outside every inner loop, then the longest inner loop. part() spells an element of memory that they all see, of
+    // this one (rank NULL) or another; `barrier` waits for all.
     int team;
-    const char *first, *last;                           // the kernel's part_axis goes from the one to below the other; NULL: over its extent
+    // the kernel's part_axis goes from the one to below the other; NULL: over its extent
+    const char *first, *last;
     const char *barrier;
     const char *(*part)(void *ctx, DType d, int slot, const char *rank);
     void *ctx;
 } Dialect;
 
-// Prints the nest of a loop kernel. The first `bound` parallel axes are variables i0, i1, ... that the caller has declared (GPU threads).
+// Prints the nest of a loop kernel. The first `bound` parallel axes are variables i0, i1, ... that the caller has
+// declared (GPU threads).
 void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth);
-// How many parallel axes lie outside every hoisted reduction: those that GPU threads may share out without repeating one.
+// How many parallel axes lie outside every hoisted reduction: those that GPU threads may share out without repeating
+// one.
 int loops_outer_axes(const Kernel *k);
 
 // file.c: what every generated file has
@@ -38,21 +46,29 @@ const char *path_swap(Arena *a, const char *path, const char *extension);   // m
 const char *path_base(const char *path);
 const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
 const char *text_upper(Arena *a, const char *s);
-const char *burn_types(Arena *a, const char *block);    // of runtime/burn.h, between `/* block begin */` and `/* block end */`
+// of runtime/burn.h, between `/* block begin */` and `/* block end */`
+const char *burn_types(Arena *a, const char *block);
 void c_comment(Text *out, const char *s);               // text from a stranger inside a comment
-// Which inputs and outputs are one sequence of the model's, and which optionals are there, by these names or (NULL) the model's: lines of a comment.
+// Which inputs and outputs are one sequence of the model's, and which optionals are there, by these names or (NULL)
+// the model's: lines of a comment.
 void bundles_print(Text *h, const Graph *g, const char *const *inputs, const char *const *outputs);
 const char *c_string(Arena *a, const char *s);          // the same inside "" (which the caller writes)
 void print_banner(Text *t, const Options *o);
-void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k);    // the nodes a kernel comes from and their shapes, as a comment
-bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, OutFile *extra);   // and commits `extra` (NULL: none)
+// the nodes a kernel comes from and their shapes, as a comment
+void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k);
+// and commits `extra` (NULL: none)
+bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, OutFile *extra);
 
 // template.c: fills the holes of an embedded template (see any file in templates/c)
-typedef struct Hole { const char *name, *params, *text; } Hole;    // params: "acc, n, c, p" for function-like holes, else NULL
+// params: "acc, n, c, p" for function-like holes, else NULL
+typedef struct Hole { const char *name, *params, *text; } Hole;
 bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
 
-// c/alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where operand[j] begins
+// c/alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where
+// operand[j] begins
 enum { MAX_ALONE = 64 };
-typedef struct Alone { int n, result, packed; Value *operand[MAX_ALONE]; } Alone;  // packed: which has the layout that each form packs; -1: none
-bool codegen_alone(Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out);
+// packed: which has the layout that each form packs; -1: none
+typedef struct Alone { int n, result, packed; Value *operand[MAX_ALONE]; } Alone;
+bool codegen_alone(
+    Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out);
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What every generated file has, whichever back end writes it: banner, comments, names of the files beside it, the public types.
-// All files of a model are written to temporaries and renamed together: a full disk leaves none of them.
+// What every generated file has, whichever back end writes it: banner, comments, names of the files beside it, the
+// public types. All files of a model are written to temporaries and renamed together: a full disk leaves none of
+// them.
 #include "codegen.h"
 #include "config.h"
 
@@ -46,7 +47,8 @@ const char *text_bare(Arena *a, const char *s) {
 void c_comment(Text *out, const char *s) {              // names come from strangers: no end of comment, no line ends
     for (; *s; s++) {
         char c = *s;
-        if ((c == '/' && out->n && out->at[out->n - 1] == '*') || (c == '*' && out->n && out->at[out->n - 1] == '/')) c = '_';
+        if ((c == '/' && out->n && out->at[out->n - 1] == '*') || (c == '*' && out->n && out->at[out->n - 1] == '/'))
+            c = '_';
         if ((unsigned char)c < 32 || (unsigned char)c >= 127 || c == '\\' || c == '?') c = '_';
         text_append(out, &c, 1);
     }
@@ -64,7 +66,11 @@ void bundles_print(Text *h, const Graph *g, const char *const *inputs, const cha
         for (int k = 0, n = b->output ? g->outputs.n : g->inputs.n; k < b->n; k++) {
             int at = 0;
             while (at < n && strcmp(b->output ? g->output_names.at[at] : g->inputs.at[at]->name, b->names[k])) at++;
-            text_printf(h, "%s", k ? ", " : b->stacked ? " any length along the first axis of " : b->sequence ? ": " : " ");
+            text_printf(h, "%s",
+                k               ? ", " :
+                    b->stacked  ? " any length along the first axis of " :
+                    b->sequence ? ": " :
+                                  " ");
             c_comment(h, at == n ? "a constant" : inputs ? (b->output ? outputs : inputs)[at] : b->names[k]);
         }
         text_printf(h, "\n");
@@ -105,7 +111,11 @@ void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k) {
         const Node *n = k->nodes.at[i];
         if (i) text_printf(out, "\n   ");
         text_printf(out, "%s", op_table[n->op].name);
-        if (n->loc && n->loc->name && *n->loc->name) { text_printf(out, " \""); c_comment(out, n->loc->name); text_printf(out, "\""); }
+        if (n->loc && n->loc->name && *n->loc->name) {
+            text_printf(out, " \"");
+            c_comment(out, n->loc->name);
+            text_printf(out, "\"");
+        }
         for (int j = 0; j < n->n_in && j < 4; j++)
             if (n->in[j]) {
                 text_printf(out, "%s", j ? ", " : "  ");

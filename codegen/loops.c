@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Prints a loop kernel: nested loops over its axes, every expression at the outermost level where all it needs is known.
+// Prints a loop kernel: nested loops over its axes, every expression at the outermost level where all it needs is
+// known.
 //
-// In: stores of expressions over loads, axes and reductions. Out: text in a Dialect (C, GLSL). The levels form a tree of scopes: the
-// parallel axes are one chain, every reduction hangs its own chain of axes below the scope of the innermost axis it depends on.
-// A nest whose points each sum a little, where memory runs along the innermost parallel axis, goes along that axis some points at a time
-// (loops_strips.c), ends of windows have loops of their own (loops_ends.c), and turned copies go in blocks (loops_turned.c). An expression belongs to the deepest scope among its axes, so what does not depend on a loop is computed before it, and a softmax's
-// maximum ends up outside the loop that uses it without anybody saying so.
+// In: stores of expressions over loads, axes and reductions. Out: text in a Dialect (C, GLSL). The levels form a tree
+// of scopes: the parallel axes are one chain, every reduction hangs its own chain of axes below the scope of the
+// innermost axis it depends on. A nest whose points each sum a little, where memory runs along the innermost parallel
+// axis, goes along that axis some points at a time (loops_strips.c), ends of windows have loops of their own
+// (loops_ends.c), and turned copies go in blocks (loops_turned.c). An expression belongs to the deepest scope among
+// its axes, so what does not depend on a loop is computed before it, and a softmax's maximum ends up outside the loop
+// that uses it without anybody saying so.
 #include "loops.h"
 
 #include <stdlib.h>
@@ -41,13 +44,15 @@ static void build_scopes(Printer *p) {
     for (int i = 0; i < p->k->n_parallel; i++) add_scope(p, i, i, NULL);
     p->last_parallel = p->k->n_parallel;
     Expr *first[64] = { NULL };
-    for (int i = p->exprs.n - 1; i >= 0; i--) {         // outer reductions have higher ids than the ones inside their bodies
+    // outer reductions have higher ids than the ones inside their bodies
+    for (int i = p->exprs.n - 1; i >= 0; i--) {
         Expr *e = p->exprs.at[i];
         if (e->op != E_Reduce) continue;
         int at = deepest(p, e->axes_used);
         if (e->n_axes && first[e->axes[0]]) {
             Expr *f = first[e->axes[0]];
-            if (p->scopes.at[p->axis_scope[e->axes[0]]].parent != at) bug("reductions over the same axes at different depths");
+            if (p->scopes.at[p->axis_scope[e->axes[0]]].parent != at)
+                bug("reductions over the same axes at different depths");
             p->peer[e->id] = p->peer[f->id];
             p->peer[f->id] = e;
             p->follows[e->id] = true;
@@ -88,7 +93,9 @@ static void choose_temps(Printer *p) {
         for (int j = 0; j < 3; j++)
             if (e->a[j] && !p->is_temp[e->a[j]->id] && nesting[e->a[j]->id] > depth) depth = nesting[e->a[j]->id];
         nesting[e->id] = loops_plain_index(e) ? 1 : depth + 1;
-        p->is_temp[e->id] = e->op == E_Reduce || (!loops_is_leaf(e) && !loops_plain_index(e) && (p->uses[e->id] > 1 || p->deeper[e->id] || depth >= MAX_NESTING));
+        p->is_temp[e->id] = e->op == E_Reduce
+            || (!loops_is_leaf(e) && !loops_plain_index(e)
+                && (p->uses[e->id] > 1 || p->deeper[e->id] || depth >= MAX_NESTING));
     }
 }
 
@@ -105,18 +112,23 @@ const char *loops_spell(Printer *p, Expr *e) {
     if (e->op == E_Select && p->holds[e->a[0]->id]) return loops_operand(p, e->a[1]);
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = loops_operand(p, e->a[i]);
     text_init(&t, p->arena);
-    if (e->op == E_Load && e->a[1] && p->holds[e->a[1]->id]) text_printf(&t, "%s", p->d->load(p->d->ctx, e->value, operands[0]));
+    if (e->op == E_Load && e->a[1] && p->holds[e->a[1]->id])
+        text_printf(&t, "%s", p->d->load(p->d->ctx, e->value, operands[0]));
     else if (e->op != E_Load) p->d->text(&t, e, operands);
-    else if (e->a[1] && p->d->load_if) text_printf(&t, "%s", p->d->load_if(p->d->ctx, e->value, operands[0], operands[1], operands[2]));
+    else if (e->a[1] && p->d->load_if)
+        text_printf(&t, "%s", p->d->load_if(p->d->ctx, e->value, operands[0], operands[1], operands[2]));
     else {
         const char *element = p->d->load(p->d->ctx, e->value, operands[0]);
-        if (e->a[1] && e->a[1] != p->certain) text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : expr_c_zero(e->dtype));
+        if (e->a[1] && e->a[1] != p->certain)
+            text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : expr_c_zero(e->dtype));
         else text_printf(&t, "%s", element);
     }
     return t.at;
 }
 
-const char *loops_operand(Printer *p, Expr *e) { return p->holds[e->id] ? "true" : p->name[e->id] ? p->name[e->id] : loops_spell(p, e); }
+const char *loops_operand(Printer *p, Expr *e) {
+    return p->holds[e->id] ? "true" : p->name[e->id] ? p->name[e->id] : loops_spell(p, e);
+}
 
 void loops_line(Printer *p, int depth) { for (int i = 0; i < depth; i++) text_printf(p->out, "%s", p->d->indent); }
 
@@ -130,17 +142,24 @@ void loops_define(Printer *p, Expr *e, int depth) {
 
 bool loops_is_ranged(const Printer *p, int axis) { return p->d->first && axis == p->k->part_axis; }
 
-const char *loops_extent(const Printer *p, int axis) { return dim_c_text(p->arena, p->d->graph, p->k->axes.at[axis].size); }
+const char *loops_extent(const Printer *p, int axis) {
+    return dim_c_text(p->arena, p->d->graph, p->k->axes.at[axis].size);
+}
 
 void loops_open(Printer *p, int axis, int depth) {
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = loops_extent(p, axis);
     loops_line(p, depth);
-    if (loops_is_ranged(p, axis)) text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, p->d->first, i, p->d->last, i);
-    else if (p->shared[axis]) text_printf(p->out, "for (%s %s = rank; %s < %s; %s += %d) {\n", it, i, i, extent, i, p->d->team);
+    if (loops_is_ranged(p, axis))
+        text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, p->d->first, i, p->d->last, i);
+    else if (p->shared[axis])
+        text_printf(p->out, "for (%s %s = rank; %s < %s; %s += %d) {\n", it, i, i, extent, i, p->d->team);
     else text_printf(p->out, "for (%s %s = 0; %s < %s; %s++) {\n", it, i, i, extent, i);
 }
 
-void loops_close(Printer *p, int depth) { loops_line(p, depth); text_printf(p->out, "}\n"); }
+void loops_close(Printer *p, int depth) {
+    loops_line(p, depth);
+    text_printf(p->out, "}\n");
+}
 
 // ---------------------------------------------------------------- reductions
 bool loops_is_arg(ReduceOp op) { return op >= RED_ARGMAX_FIRST; }
@@ -150,15 +169,23 @@ const char *loops_identity(const Printer *p, const Expr *e) {
     ExprPool *pool = p->k->exprs;
     DClass c = dtype_class(d);
     int bits = (int)dtype_size(d) * 8;
-    int64_t top = c == CLASS_INT ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) : bits == 64 ? -1 : (int64_t)(((uint64_t)1 << bits) - 1);
+    int64_t top = c == CLASS_INT ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) :
+        bits == 64               ? -1 :
+                                   (int64_t)(((uint64_t)1 << bits) - 1);
     int64_t bottom = c == CLASS_INT ? -top - 1 : 0;
     Expr *v;
     switch (e->rop) {
-    case RED_SUM: case RED_XOR: case RED_OR: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 0) : expr_const_i(pool, d, 0); break;
+    case RED_SUM:
+    case RED_XOR:
+    case RED_OR: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 0) : expr_const_i(pool, d, 0); break;
     case RED_PROD: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1) : expr_const_i(pool, d, 1); break;
     case RED_AND: v = expr_const_i(pool, d, d == DT_BOOL ? 1 : -1); break;
-    case RED_MAX: v = c == CLASS_FLOAT ? expr_const_f(pool, d, -1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 0 : bottom); break;
-    default: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 1 : top); break;
+    case RED_MAX:
+        v = c == CLASS_FLOAT ? expr_const_f(pool, d, -1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 0 : bottom);
+        break;
+    default:
+        v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 1 : top);
+        break;
     }
     Text t;
     text_init(&t, p->arena);
@@ -166,17 +193,25 @@ const char *loops_identity(const Printer *p, const Expr *e) {
     return t.at;
 }
 
-// `acc op= x` spelled through the dialect's own binary operations, so that integers wrap and minima treat NaN as everywhere else.
+// `acc op= x` spelled through the dialect's own binary operations, so that integers wrap and minima treat NaN as
+// everywhere else.
 static void combine(Printer *p, const Expr *e, const char *acc, const char *x, int depth) {
     static const EOp ops[] = { E_Add, E_Mul, E_Max, E_Min, E_And, E_Or, E_BitXor };
     Expr step = { .op = ops[e->rop], .dtype = e->dtype };
     Expr side = { .op = E_Acc, .dtype = e->dtype };
-    if (e->dtype == DT_BOOL) step.op = e->rop == RED_MAX || e->rop == RED_SUM ? E_Or : e->rop == RED_MIN || e->rop == RED_PROD ? E_And : e->rop == RED_XOR ? E_Xor : step.op;
+    if (e->dtype == DT_BOOL)
+        step.op = e->rop == RED_MAX || e->rop == RED_SUM ? E_Or :
+            e->rop == RED_MIN || e->rop == RED_PROD      ? E_And :
+            e->rop == RED_XOR                            ? E_Xor :
+                                                           step.op;
     else if (e->rop == RED_AND) step.op = E_BitAnd;
     else if (e->rop == RED_OR) step.op = E_BitOr;
     step.a[0] = step.a[1] = &side;
     loops_line(p, depth);
-    if (e->rop == RED_SUM && dtype_is_float(e->dtype)) { text_printf(p->out, "%s += %s;\n", acc, text_bare(p->arena, x)); return; }
+    if (e->rop == RED_SUM && dtype_is_float(e->dtype)) {
+        text_printf(p->out, "%s += %s;\n", acc, text_bare(p->arena, x));
+        return;
+    }
     text_printf(p->out, "%s = ", acc);
     p->d->text(p->out, &step, (const char *const[]){ acc, x, NULL });
     text_printf(p->out, ";\n");
@@ -184,10 +219,14 @@ static void combine(Printer *p, const Expr *e, const char *acc, const char *x, i
 
 static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, int depth) {
     const char *x = loops_operand(p, e->a[0]), *payload = loops_operand(p, e->a[1]);
-    const char *cmp = e->rop == RED_ARGMAX_FIRST ? ">" : e->rop == RED_ARGMAX_LAST ? ">=" : e->rop == RED_ARGMIN_FIRST ? "<" : "<=";
+    const char *cmp = e->rop == RED_ARGMAX_FIRST ? ">" :
+        e->rop == RED_ARGMAX_LAST                ? ">=" :
+        e->rop == RED_ARGMIN_FIRST               ? "<" :
+                                                   "<=";
     loops_line(p, depth);
     text_printf(p->out, "if (%s < 0 || %s %s %s", at, x, cmp, best);
-    if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_FIRST) text_printf(p->out, " || (%s != %s && %s == %s)", x, x, best, best);
+    if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_FIRST)
+        text_printf(p->out, " || (%s != %s && %s == %s)", x, x, best, best);
     if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_LAST) text_printf(p->out, " || %s != %s", x, x);
     text_printf(p->out, ") {\n");
     loops_line(p, depth + 1);
@@ -200,9 +239,13 @@ static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, i
 // acc += x, e's body; a product goes in with one rounding where the dialect has a name for that.
 void loops_accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int depth) {
     bool fused = p->d->fma && e->rop == RED_SUM && x->op == E_Mul && dtype_is_float(x->dtype) && !p->name[x->id];
-    if (!fused) { combine(p, e, acc, loops_operand(p, x), depth); return; }
+    if (!fused) {
+        combine(p, e, acc, loops_operand(p, x), depth);
+        return;
+    }
     loops_line(p, depth);
-    text_printf(p->out, "%s = %s(%s, %s, %s);\n", acc, p->d->fma, loops_operand(p, x->a[0]), loops_operand(p, x->a[1]), acc);
+    text_printf(
+        p->out, "%s = %s(%s, %s, %s);\n", acc, p->d->fma, loops_operand(p, x->a[0]), loops_operand(p, x->a[1]), acc);
 }
 
 // What the body defined is gone when its scope closes.
@@ -220,40 +263,55 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
         loops_close(p, depth);
     } else if (loops_is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
     else loops_accumulate(p, e, e->a[0], acc, depth);
-    for (Expr *m = p->peer[e->id]; m && at + 1 == e->n_axes; m = p->peer[m->id]) loops_accumulate(p, m, m->a[0], p->name[m->id], depth);
+    for (Expr *m = p->peer[e->id]; m && at + 1 == e->n_axes; m = p->peer[m->id])
+        loops_accumulate(p, m, m->a[0], p->name[m->id], depth);
     forget(p, scope);
 }
 
 static bool use_lanes(const Printer *p, const Expr *e) {
-    return p->d->lanes && !loops_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1 && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
+    return p->d->lanes && !loops_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1
+        && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
 }
 
-// A long sum as LANES interleaved ones: independent, so that the C compiler may keep them in a vector without reassociating anything. Gcc would
-// write the lanes out one by one and then find no vector of maxima: BURN_LANES keeps the loop.
+// A long sum as LANES interleaved ones: independent, so that the C compiler may keep them in a vector without
+// reassociating anything. Gcc would write the lanes out one by one and then find no vector of maxima: BURN_LANES
+// keeps the loop.
 static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
     int axis = e->axes[0];
-    const char *i = p->axis_name[axis], *type = p->d->type(e->dtype), *zero = loops_identity(p, e), *it = p->d->index_type;
+    const char *i = p->axis_name[axis], *type = p->d->type(e->dtype), *zero = loops_identity(p, e),
+               *it = p->d->index_type;
     Dim size = p->k->axes.at[axis].size;
     bool fixed = dim_is_const(size);
-    const char *whole = fixed ? arena_printf(p->arena, "%lld", (long long)(size / LANES * LANES)) : arena_printf(p->arena, "%s / %d * %d", loops_extent(p, axis), LANES, LANES);
-    const char *lane = arena_printf(p->arena, "%sl", acc), *base = arena_printf(p->arena, "%sb", i), *part = arena_printf(p->arena, "%sl[%sl]", acc, i);
-    loops_line(p, depth); text_printf(p->out, "%s %s[%d];\n", type, lane, LANES);
-    loops_line(p, depth); text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) %s = %s;\n", it, i, i, LANES, i, part, zero);
-    loops_line(p, depth); text_printf(p->out, "for (%s %s = 0; %s < %s; %s += %d)\n", it, base, base, whole, base, LANES);
-    loops_line(p, depth + 1); text_printf(p->out, "BURN_LANES for (%s %sl = 0; %sl < %d; %sl++) {\n", it, i, i, LANES, i);
-    loops_line(p, depth + 2); text_printf(p->out, "const %s %s = %s + %sl;\n", it, i, base, i);
+    const char *whole = fixed ? arena_printf(p->arena, "%lld", (long long)(size / LANES * LANES)) :
+                                arena_printf(p->arena, "%s / %d * %d", loops_extent(p, axis), LANES, LANES);
+    const char *lane = arena_printf(p->arena, "%sl", acc), *base = arena_printf(p->arena, "%sb", i),
+               *part = arena_printf(p->arena, "%sl[%sl]", acc, i);
+    loops_line(p, depth);
+    text_printf(p->out, "%s %s[%d];\n", type, lane, LANES);
+    loops_line(p, depth);
+    text_printf(p->out, "for (%s %sl = 0; %sl < %d; %sl++) %s = %s;\n", it, i, i, LANES, i, part, zero);
+    loops_line(p, depth);
+    text_printf(p->out, "for (%s %s = 0; %s < %s; %s += %d)\n", it, base, base, whole, base, LANES);
+    loops_line(p, depth + 1);
+    text_printf(p->out, "BURN_LANES for (%s %sl = 0; %sl < %d; %sl++) {\n", it, i, i, LANES, i);
+    loops_line(p, depth + 2);
+    text_printf(p->out, "const %s %s = %s + %sl;\n", it, i, base, i);
     reduce_body(p, e, 0, depth + 2, part, NULL);
     loops_close(p, depth + 1);
     if (!fixed || size % LANES) {
-        loops_line(p, depth); text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, whole, i, loops_extent(p, axis), i);
+        loops_line(p, depth);
+        text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, whole, i, loops_extent(p, axis), i);
         reduce_body(p, e, 0, depth + 1, arena_printf(p->arena, "%s[0]", lane), NULL);
         loops_close(p, depth);
     }
     for (int half = LANES / 2; half > 1; half /= 2) {
-        loops_line(p, depth); text_printf(p->out, "%sfor (%s %sl = 0; %sl < %d; %sl++)\n", e->rop == RED_SUM ? "" : "BURN_LANES ", it, i, i, half, i);
+        loops_line(p, depth);
+        text_printf(p->out, "%sfor (%s %sl = 0; %sl < %d; %sl++)\n", e->rop == RED_SUM ? "" : "BURN_LANES ", it, i, i,
+            half, i);
         combine(p, e, part, arena_printf(p->arena, "%s[%sl + %d]", lane, i, half), depth + 1);
     }
-    loops_line(p, depth); text_printf(p->out, "%s %s = %s[0];\n", type, acc, lane);
+    loops_line(p, depth);
+    text_printf(p->out, "%s %s = %s[0];\n", type, acc, lane);
     combine(p, e, acc, arena_printf(p->arena, "%s[1]", lane), depth);
 }
 
@@ -266,7 +324,9 @@ static int longest(const Printer *p, const int *axes, int n) {
     return best;
 }
 
-static bool is_teamwork(const Printer *p, const Expr *e) { return p->d->team > 1 && p->scope_of[e->id] == p->bound && !loops_is_arg(e->rop) && e->n_axes; }
+static bool is_teamwork(const Printer *p, const Expr *e) {
+    return p->d->team > 1 && p->scope_of[e->id] == p->bound && !loops_is_arg(e->rop) && e->n_axes;
+}
 
 static void choose_shared(Printer *p) {
     for (int i = 0; i < p->exprs.n; i++) {
@@ -293,8 +353,8 @@ static bool feeds_reduction(const Printer *p, const Expr *e) {
     return false;
 }
 
-// Every member of the team holds a part of each peer: all parts go to the team's memory, and are combined in order of rank, so that all hold
-// the same result. Where only rank 0 will use it, the others skip that.
+// Every member of the team holds a part of each peer: all parts go to the team's memory, and are combined in order of
+// rank, so that all hold the same result. Where only rank 0 will use it, the others skip that.
 static void emit_gather(Printer *p, Expr *e, int depth) {
     int first = p->parts;
     const char *it = p->d->index_type;
@@ -314,7 +374,8 @@ static void emit_gather(Printer *p, Expr *e, int depth) {
     if (root_only) text_printf(p->out, "for (%s other = 1; rank == 0 && other < %d; other++) {\n", it, p->d->team);
     else text_printf(p->out, "for (%s other = 1; other < %d; other++) {\n", it, p->d->team);
     slot = first;
-    for (Expr *m = e; m; m = p->peer[m->id]) combine(p, m, p->name[m->id], p->d->part(p->d->ctx, m->dtype, slot++, "other"), depth + 1);
+    for (Expr *m = e; m; m = p->peer[m->id])
+        combine(p, m, p->name[m->id], p->d->part(p->d->ctx, m->dtype, slot++, "other"), depth + 1);
     loops_close(p, depth);
 }
 
@@ -334,7 +395,8 @@ void loops_close_fresh(Printer *p, int depth) {
     loops_close(p, depth);
 }
 
-// A few terms stand one after the other, without loops: nothing between the C compiler and a vector over the points around them.
+// A few terms stand one after the other, without loops: nothing between the C compiler and a vector over the points
+// around them.
 enum { MAX_UNROLLED = 16 };
 
 bool loops_unrolls(const Printer *p, const Expr *e) {
@@ -345,7 +407,9 @@ bool loops_unrolls(const Printer *p, const Expr *e) {
         terms *= p->k->axes.at[e->axes[i]].size;
     }
     for (int i = 0; i < p->exprs.n; i++)                // a sum inside of a term has loops of its own
-        if (p->exprs.at[i]->op == E_Reduce && p->scope_of[p->exprs.at[i]->id] >= p->axis_scope[e->axes[0]] && p->scope_of[p->exprs.at[i]->id] <= body_scope(p, e)) return false;
+        if (p->exprs.at[i]->op == E_Reduce && p->scope_of[p->exprs.at[i]->id] >= p->axis_scope[e->axes[0]]
+            && p->scope_of[p->exprs.at[i]->id] <= body_scope(p, e))
+            return false;
     return terms > 1 && terms <= MAX_UNROLLED;
 }
 
@@ -390,7 +454,10 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
         const char *name = arena_printf(p->arena, "r%d", p->temps++);
         p->name[m->id] = name;
         if (m == e) acc = name;
-        if (m == e && use_lanes(p, e)) { emit_lanes(p, e, acc, depth); return; }
+        if (m == e && use_lanes(p, e)) {
+            emit_lanes(p, e, acc, depth);
+            return;
+        }
         loops_line(p, depth);
         if (loops_is_arg(m->rop)) {
             best = arena_printf(p->arena, "%sx", name);
@@ -431,10 +498,19 @@ void loops_scope(Printer *p, int scope, int depth) {
         else loops_define(p, e, depth);
     }
     if (p->scopes.at[scope].reduce) return;
-    if (scope == p->last_parallel) { loops_stores(p, depth); return; }
+    if (scope == p->last_parallel) {
+        loops_stores(p, depth);
+        return;
+    }
     int next = scope + 1, axis = p->scopes.at[next].axis;
-    if (p->k->axes.at[axis].size == 1) { loops_scope(p, next, depth); return; }
-    if (strips_pay(p, next)) { strips_emit(p, next, depth); return; }
+    if (p->k->axes.at[axis].size == 1) {
+        loops_scope(p, next, depth);
+        return;
+    }
+    if (strips_pay(p, next)) {
+        strips_emit(p, next, depth);
+        return;
+    }
     if (turned_emit(p, next, depth)) return;
     if (ends_emit(p, next, depth)) return;
     loops_open(p, axis, depth);

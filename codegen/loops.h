@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// State of one loop nest that is printed, shared by loops.c (scopes, reductions) and the files of loops of special forms.
+// State of one loop nest that is printed, shared by loops.c (scopes, reductions) and the files of loops of special
+// forms.
 #ifndef BURNCC_CODEGEN_LOOPS_H
 #define BURNCC_CODEGEN_LOOPS_H
 #include "codegen.h"
 
-enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };   // MAX_NESTING: operations in one C expression, for the reader and clang's bracket limit
+// MAX_NESTING: operations in one C expression, for the reader and clang's bracket limit
+enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };
 
-typedef struct Scope { int parent, depth, axis; Expr *reduce; } Scope;  // axis -1: the root; reduce: whose chain this is, NULL: parallel
+// axis -1: the root; reduce: whose chain this is, NULL: parallel
+typedef struct Scope { int parent, depth, axis; Expr *reduce; } Scope;
 typedef struct Printer {
     Arena *arena;
     const Kernel *k;
@@ -15,10 +18,13 @@ typedef struct Printer {
     VEC(Expr *) exprs;                                  // reachable, operands first
     int *uses, *scope_of;                               // by expression id
     bool *seen, *deeper, *is_temp;                      // by expression id; deeper: used in a scope below its own
-    bool *holds;                                        // by expression id: a condition that is true in the loop being printed (see loops_ends.c)
+    // by expression id: a condition that is true in the loop being printed (see loops_ends.c)
+    bool *holds;
     const char **name;                                  // by expression id: of its temporary once printed
-    Expr **peer;                                        // by expression id: the next reduction over the very same axes, computed in the same loops
-    bool *follows;                                      // by expression id: a peer of a reduction with a higher id, printed with it
+    // by expression id: the next reduction over the very same axes, computed in the same loops
+    Expr **peer;
+    // by expression id: a peer of a reduction with a higher id, printed with it
+    bool *follows;
     bool shared[64];                                    // by axis: its loop is shared out among the team
     int parts;                                          // slots of the team's memory in use
     VEC(Scope) scopes;
@@ -26,8 +32,10 @@ typedef struct Printer {
     const char *axis_name[64];
     int temps, bound, last_parallel;
     VEC(Expr *) fresh;                                  // temporaries of the lane loop that is being printed
-    VEC(Expr *) hoisted;                                // and of the loops around it, where the lanes make no difference
-    const Expr *certain;                                // a condition that holds where text is printed: loads guarded by it need no guard
+    // and of the loops around it, where the lanes make no difference
+    VEC(Expr *) hoisted;
+    // a condition that holds where text is printed: loads guarded by it need no guard
+    const Expr *certain;
 } Printer;
 
 // loops.c
@@ -47,8 +55,10 @@ void loops_define(Printer *p, Expr *e, int depth);      // a temporary for e
 void loops_demand(Printer *p, Expr *e, int depth);      // the temporaries that e needs here and now ...
 void loops_close_fresh(Printer *p, int depth);          // ... until the block ends
 void loops_accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int depth);
-void loops_open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at, int depth);    // a block for the term at `at`, which uses these axes
-bool loops_next_term(const Printer *p, const Expr *e, int64_t *at);     // false after the last, and `at` is the first again
+// a block for the term at `at`, which uses these axes
+void loops_open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at, int depth);
+// false after the last, and `at` is the first again
+bool loops_next_term(const Printer *p, const Expr *e, int64_t *at);
 void loops_stores(Printer *p, int depth);
 void loops_scope(Printer *p, int scope, int depth);     // a scope with all that is inside
 // The loop over the axis of `scope` in another form, where that pays.

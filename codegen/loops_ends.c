@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where conditions of loads fail only near the ends of the innermost parallel axis, those points have a loop of their own, and the others
-// one without the conditions, which the C compiler makes vector code of.
+// Where conditions of loads fail only near the ends of the innermost parallel axis, those points have a loop of their
+// own, and the others one without the conditions, which the C compiler makes vector code of.
 //
 //   for (i2 = 0; i2 < 192; i2 += i2 == 1 ? 189 : 1) { sum of (1 < i2 + i3 && i2 + i3 < 194 ? x[i2 + i3 - 2] : 0) }
 //   for (i2 = 2; i2 < 190; i2++) { sum of x[i2 + i3 - 2] }
@@ -8,10 +8,13 @@
 
 enum { MIN_INTERIOR = 16 };
 
-// The points lo..hi-1 of the axis where e, a < of indices, is true whatever the reductions' axes are. False: none, or it is no such condition.
+// The points lo..hi-1 of the axis where e, a < of indices, is true whatever the reductions' axes are. False: none, or
+// it is no such condition.
 static bool true_within(const Printer *p, const Expr *e, int axis, int64_t *lo, int64_t *hi) {
     int64_t a[64] = { 0 }, b[64] = { 0 }, a0, b0, extent = p->k->axes.at[axis].extent;
-    if (e->op != E_Lt || e->a[0]->dtype != DT_INDEX || !expr_affine(e->a[0], p->k->axes.n, a, &a0) || !expr_affine(e->a[1], p->k->axes.n, b, &b0)) return false;
+    if (e->op != E_Lt || e->a[0]->dtype != DT_INDEX || !expr_affine(e->a[0], p->k->axes.n, a, &a0)
+        || !expr_affine(e->a[1], p->k->axes.n, b, &b0))
+        return false;
     int64_t least = b0 - a0, slope = b[axis] - a[axis];     // e: slope * i + least > 0
     for (int i = 0; i < p->k->axes.n; i++) {
         int64_t c = b[i] - a[i];
@@ -33,7 +36,8 @@ bool ends_emit(Printer *p, int scope, int depth) {
     int64_t lo = 0, hi = p->k->axes.at[axis].extent, extent = hi, from, to;
     const char *i = p->axis_name[axis], *it = p->d->index_type;
     bool *holds = NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1), found = false;
-    if (!p->d->lanes || p->shared[axis] || loops_is_ranged(p, axis) || !dim_is_const(p->k->axes.at[axis].size)) return false;
+    if (!p->d->lanes || p->shared[axis] || loops_is_ranged(p, axis) || !dim_is_const(p->k->axes.at[axis].size))
+        return false;
     for (int s = scope + 1; s <= p->last_parallel; s++)
         if (p->k->axes.at[p->scopes.at[s].axis].size != 1) return false;
     for (int n = 0; n < p->exprs.n; n++) {
@@ -49,9 +53,12 @@ bool ends_emit(Printer *p, int scope, int depth) {
     }
     if (!found || (lo == 0 && hi == extent)) return false;
     loops_line(p, depth);
-    if (lo == 0) text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, (long long)hi, i, (long long)extent, i);
+    if (lo == 0)
+        text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, (long long)hi, i, (long long)extent, i);
     else if (hi == extent) text_printf(p->out, "for (%s %s = 0; %s < %lld; %s++) {\n", it, i, i, (long long)lo, i);
-    else text_printf(p->out, "for (%s %s = 0; %s < %lld; %s += %s == %lld ? %lld : 1) {\n", it, i, i, (long long)extent, i, i, (long long)lo - 1, (long long)(hi - lo + 1));
+    else
+        text_printf(p->out, "for (%s %s = 0; %s < %lld; %s += %s == %lld ? %lld : 1) {\n", it, i, i, (long long)extent,
+            i, i, (long long)lo - 1, (long long)(hi - lo + 1));
     loops_scope(p, scope, depth + 1);
     loops_close(p, depth);
     for (int n = 0; n < p->exprs.n; n++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Some points of the innermost parallel axis at a time (16 in the sketch): the reductions' loops stand outside, a loop over the points inside, so that the
-// C compiler makes a vector of it: windows, contractions as plain loops, sums along outer axes.
+// Some points of the innermost parallel axis at a time (16 in the sketch): the reductions' loops stand outside, a
+// loop over the points inside, so that the C compiler makes a vector of it: windows, contractions as plain loops,
+// sums along outer axes.
 //
 //   for (i2b = 0; i2b < 48; i2b += 16) {
 //       float r0l[16];
@@ -11,7 +12,8 @@
 //   }
 #include "loops.h"
 
-enum { MIN_STRIP = 4, MAX_STRIP = 64, MAX_STRIP_SUM = 1024, SUM_BLOCK = 256 };          // terms of a plain sum that may go one after the other, for its rounding; more go in blocks
+// terms of a plain sum that may go one after the other, for its rounding; more go in blocks
+enum { MIN_STRIP = 4, MAX_STRIP = 64, MAX_STRIP_SUM = 1024, SUM_BLOCK = 256 };
 
 typedef struct Reads { const Printer *p; int axis, inner; bool *seen, good; } Reads;
 
@@ -20,7 +22,11 @@ static void judge_reads(Reads *r, const Expr *e) {
     Dim coef[64], c0;
     if (!e || r->seen[e->id] || !r->good) return;
     r->seen[e->id] = true;
-    if (e->op == E_Reduce) { r->good = r->p->scope_of[e->id] <= r->p->last_parallel; return; }         // named by then, if it is no part of this one
+    // named by then, if it is no part of this one
+    if (e->op == E_Reduce) {
+        r->good = r->p->scope_of[e->id] <= r->p->last_parallel;
+        return;
+    }
     if (e->op == E_Load) {
         r->good = expr_affine_sizes(e->a[0], r->p->d->graph, r->p->k->axes.n, coef, &c0);
         Dim step = r->good ? coef[r->axis] : -1, along = r->good && r->inner >= 0 ? coef[r->inner] : 0;
@@ -30,7 +36,9 @@ static void judge_reads(Reads *r, const Expr *e) {
     for (int i = 0; i < 3; i++) judge_reads(r, e->a[i]);
 }
 
-static bool is_plain_sum(const Expr *e) { return e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul; }
+static bool is_plain_sum(const Expr *e) {
+    return e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul;
+}
 
 static double count_terms(const Printer *p, const Expr *e) {
     double terms = 1;
@@ -43,7 +51,8 @@ static bool guarded_apart(const Expr *e, int axis, bool *seen) {
     if (!e || seen[e->id]) return false;
     seen[e->id] = true;
     if (e->op == E_Load && e->a[1] && !(e->a[1]->axes_used >> axis & 1)) return true;
-    return guarded_apart(e->a[0], axis, seen) || guarded_apart(e->a[1], axis, seen) || guarded_apart(e->a[2], axis, seen);
+    return guarded_apart(e->a[0], axis, seen) || guarded_apart(e->a[1], axis, seen)
+        || guarded_apart(e->a[2], axis, seen);
 }
 
 bool strips_pay(const Printer *p, int scope) {
@@ -55,8 +64,12 @@ bool strips_pay(const Printer *p, int scope) {
         const Expr *e = p->exprs.at[i];
         if (e->op != E_Reduce || p->scope_of[e->id] < scope) continue;
         if (p->scope_of[e->id] > p->last_parallel || loops_is_arg(e->rop) || !e->n_axes) return false;
-        if (loops_unrolls(p, e) && !guarded_apart(e->a[0], axis, NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1))) return false;
-        if (is_plain_sum(e) && count_terms(p, e) > MAX_STRIP_SUM && (e->n_axes > 1 || p->peer[e->id] || p->follows[e->id])) return false;
+        if (loops_unrolls(p, e)
+            && !guarded_apart(e->a[0], axis, NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1)))
+            return false;
+        if (is_plain_sum(e) && count_terms(p, e) > MAX_STRIP_SUM
+            && (e->n_axes > 1 || p->peer[e->id] || p->follows[e->id]))
+            return false;
         Reads r = { p, axis, e->axes[e->n_axes - 1], NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1), true };
         judge_reads(&r, e->a[0]);
         if (!r.good) return false;
@@ -65,7 +78,8 @@ bool strips_pay(const Printer *p, int scope) {
     return found > 0;
 }
 
-// Points in a strip: several vectors, so that one's sums need not wait for their last step; one strip where they are few.
+// Points in a strip: several vectors, so that one's sums need not wait for their last step; one strip where they are
+// few.
 static int strip_width(Dim size) { return !dim_is_const(size) ? LANES : size < MAX_STRIP ? (int)size : MAX_STRIP; }
 
 static void open_lanes(Printer *p, int axis, const char *count, int depth, bool element, bool chooses) {
@@ -114,7 +128,8 @@ static Expr *term_condition(const Expr *e, int axis) {
 
 // One term of e and its peers for all lanes.
 static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int depth) {
-    Expr *cond = p->peer[e->id] ? NULL : term_condition(e, axis), *term = cond && e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
+    Expr *cond = p->peer[e->id] ? NULL : term_condition(e, axis),
+         *term = cond && e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
     int inner = cond ? depth + 1 : depth;
     if (cond) hoist(p, cond, axis, depth);
     else for (Expr *m = e; m; m = p->peer[m->id]) hoist(p, m->a[0], axis, depth);
@@ -138,14 +153,16 @@ static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int de
 
 // A long plain sum in blocks, each summed by itself.
 static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int depth) {
-    const char *i = p->axis_name[e->axes[0]], *it = p->d->index_type, *extent = loops_extent(p, e->axes[0]), *total = p->name[e->id];
+    const char *i = p->axis_name[e->axes[0]], *it = p->d->index_type, *extent = loops_extent(p, e->axes[0]),
+               *total = p->name[e->id];
     const char *name = arena_printf(p->arena, "r%dp", p->temps++);
     loops_line(p, depth);
     text_printf(p->out, "for (%s %sb = 0; %sb < %s; %sb += %d) {\n", it, i, i, extent, i, SUM_BLOCK);
     declare_lanes(p, e, name, axis, count, depth + 1);
     p->name[e->id] = arena_printf(p->arena, "%s[%sl]", name, p->axis_name[axis]);
     loops_line(p, depth + 1);
-    text_printf(p->out, "for (%s %s = %sb; %s < %sb + %d && %s < %s; %s++) {\n", it, i, i, i, i, SUM_BLOCK, i, extent, i);
+    text_printf(
+        p->out, "for (%s %s = %sb; %s < %sb + %d && %s < %s; %s++) {\n", it, i, i, i, i, SUM_BLOCK, i, extent, i);
     strip_terms(p, e, axis, count, depth + 2);
     loops_close(p, depth + 1);
     open_lanes(p, axis, count, depth + 1, false, false);
@@ -156,17 +173,20 @@ static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int d
     p->name[e->id] = total;
 }
 
-// Does cond hold for all of e's terms when it does for the first and the last? So it does where each comparison goes with one axis alone.
+// Does cond hold for all of e's terms when it does for the first and the last? So it does where each comparison goes
+// with one axis alone.
 static bool holds_between(const Printer *p, const Expr *e, const Expr *cond) {
     int64_t coef[64], c0;
     uint64_t axes = 0;
     if (cond->op == E_And) return holds_between(p, e, cond->a[0]) && holds_between(p, e, cond->a[1]);
     for (int i = 0; i < e->n_axes; i++) axes += cond->axes_used >> e->axes[i] & 1;
     bool compares = (cond->op == E_Lt || cond->op == E_Le) && cond->a[0]->dtype == DT_INDEX;
-    return compares && axes < 2 && expr_affine(cond->a[0], p->k->axes.n, coef, &c0) && expr_affine(cond->a[1], p->k->axes.n, coef, &c0);
+    return compares && axes < 2 && expr_affine(cond->a[0], p->k->axes.n, coef, &c0)
+        && expr_affine(cond->a[1], p->k->axes.n, coef, &c0);
 }
 
-// Where a few terms have a condition and all of them hold, as inside of an image: no loops and no array, sums stay in registers. Leaves an else open.
+// Where a few terms have a condition and all of them hold, as inside of an image: no loops and no array, sums stay in
+// registers. Leaves an else open.
 static void strip_inside(Printer *p, Expr *e, int axis, const char *count, int depth) {
     Expr *cond = term_condition(e, axis), *term = e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
     const char *all = arena_printf(p->arena, "all%d", p->temps++), *sum = arena_printf(p->arena, "r%d", p->temps++);
@@ -228,7 +248,8 @@ static void strip_points(Printer *p, int scope, const char *count, int depth) {
     int axis = p->scopes.at[scope].axis;
     for (int i = 0; i < p->exprs.n; i++) {
         Expr *e = p->exprs.at[i];
-        if (e->op == E_Reduce && p->scope_of[e->id] >= scope && !p->follows[e->id]) strip_reduce(p, e, axis, count, depth);
+        if (e->op == E_Reduce && p->scope_of[e->id] >= scope && !p->follows[e->id])
+            strip_reduce(p, e, axis, count, depth);
     }
     open_lanes(p, axis, count, depth, true, false);
     for (int i = 0; i < p->k->stores.n; i++) {
@@ -258,8 +279,11 @@ void strips_emit(Printer *p, int scope, int depth) {
     loops_line(p, depth);
     text_printf(p->out, "{\n");
     loops_line(p, depth + 1);
-    if (ranged) text_printf(p->out, "const %s %sb = %s + (%s - %s) / %d * %d;\n", it, i, first, extent, first, width, width);
+    if (ranged)
+        text_printf(p->out, "const %s %sb = %s + (%s - %s) / %d * %d;\n", it, i, first, extent, first, width, width);
     else text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, width, width);
-    strip_points(p, scope, fixed ? arena_printf(p->arena, "%d", (int)(size % width)) : arena_printf(p->arena, "%s - %sb", extent, i), depth + 1);
+    strip_points(p, scope,
+        fixed ? arena_printf(p->arena, "%d", (int)(size % width)) : arena_printf(p->arena, "%s - %sb", extent, i),
+        depth + 1);
     loops_close(p, depth);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where memory is read along one axis and written along the other, blocks of 16 x 16 are turned on the way, so that both sides go in lines.
+// Where memory is read along one axis and written along the other, blocks of 16 x 16 are turned on the way, so that
+// both sides go in lines.
 //
 //   for (i0b = 0; i0b < 64; i0b += 16)
 //       for (i1b = 0; i1b < 3136; i1b += 16) {
@@ -18,7 +19,8 @@ static int scope_below(const Printer *p, int scope) {
     return -1;
 }
 
-// Floats that lie along axis a and far apart along b, everything else along b: the number of such loads; 0: it does not pay.
+// Floats that lie along axis a and far apart along b, everything else along b: the number of such loads; 0: it does
+// not pay.
 static int find_turned(const Printer *p, int a, int b, Expr **loads) {
     int n = 0;
     Dim coef[64], c0;
@@ -40,15 +42,18 @@ static int find_turned(const Printer *p, int a, int b, Expr **loads) {
 }
 
 static void open_blocks(Printer *p, int axis, int depth) {
-    const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = loops_is_ranged(p, axis) ? p->d->last : loops_extent(p, axis);
+    const char *i = p->axis_name[axis], *it = p->d->index_type,
+               *extent = loops_is_ranged(p, axis) ? p->d->last : loops_extent(p, axis);
     loops_line(p, depth);
-    text_printf(p->out, "for (%s %sb = %s; %sb < %s; %sb += %d) {\n", it, i, loops_is_ranged(p, axis) ? p->d->first : "0", i, extent, i, TURN);
+    text_printf(p->out, "for (%s %sb = %s; %sb < %s; %sb += %d) {\n", it, i,
+        loops_is_ranged(p, axis) ? p->d->first : "0", i, extent, i, TURN);
     loops_line(p, depth + 1);
     text_printf(p->out, "const %s %sn = %s - %sb < %d ? %s - %sb : %d;\n", it, i, extent, i, TURN, extent, i, TURN);
 }
 
 bool turned_emit(Printer *p, int scope, int depth) {
-    int below = scope_below(p, scope), axis[2] = { p->scopes.at[scope].axis, below < 0 ? -1 : p->scopes.at[below].axis };
+    int below = scope_below(p, scope),
+        axis[2] = { p->scopes.at[scope].axis, below < 0 ? -1 : p->scopes.at[below].axis };
     Expr *loads[MAX_TURNED];
     Dim coef[64], c0;
     if (!p->d->lanes || below < 0 || scope_below(p, below) >= 0) return false;
@@ -62,10 +67,15 @@ bool turned_emit(Printer *p, int scope, int depth) {
     for (int k = 0; k < n; k++) {
         const char *name = arena_printf(p->arena, "x%d", p->temps++);
         expr_affine_sizes(loads[k]->a[0], p->d->graph, p->k->axes.n, coef, &c0);
-        loops_line(p, depth + 2); text_printf(p->out, "float %s[%d];\n", name, TURN * TURN);
-        loops_line(p, depth + 2); text_printf(p->out, "{\n");
-        loops_line(p, depth + 3); text_printf(p->out, "const %s %s = %sb, %s = %sb;\n", it, i, i, j, j);
-        loops_line(p, depth + 3); text_printf(p->out, "burn_turn(%s, &%s, %s, %sn, %sn);\n", name, loops_spell(p, loads[k]), dim_c_text(p->arena, p->d->graph, coef[axis[1]]), i, j);
+        loops_line(p, depth + 2);
+        text_printf(p->out, "float %s[%d];\n", name, TURN * TURN);
+        loops_line(p, depth + 2);
+        text_printf(p->out, "{\n");
+        loops_line(p, depth + 3);
+        text_printf(p->out, "const %s %s = %sb, %s = %sb;\n", it, i, i, j, j);
+        loops_line(p, depth + 3);
+        text_printf(p->out, "burn_turn(%s, &%s, %s, %sn, %sn);\n", name, loops_spell(p, loads[k]),
+            dim_c_text(p->arena, p->d->graph, coef[axis[1]]), i, j);
         loops_close(p, depth + 2);
         p->name[loads[k]->id] = arena_printf(p->arena, "%s[(%s - %sb) * %d + %s - %sb]", name, i, i, TURN, j, j);
     }

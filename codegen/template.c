@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Fills a template: a real C source file under templates/ whose holes are macros between the lines `// holes` and `// end holes`.
+// Fills a template: a real C source file under templates/ whose holes are macros between the lines `// holes` and `//
+// end holes`.
 //
-// Everything up to `// end holes` is dropped. In the rest every identifier that is a hole becomes its text (given, else the file's own
-// default); a function-like hole takes its arguments with it. `#if` over integer holes is decided here; other directives pass through.
+// Everything up to `// end holes` is dropped. In the rest every identifier that is a hole becomes its text (given,
+// else the file's own default); a function-like hole takes its arguments with it. `#if` over integer holes is decided
+// here; other directives pass through.
 #include "codegen.h"
 
 #include <ctype.h>
@@ -74,7 +76,10 @@ static const char *split(const char *s, const char *end, Span *parts, int *n, in
 }
 
 static Span trim(Span s) {
-    while (s.n && isspace((unsigned char)*s.at)) { s.at++; s.n--; }
+    while (s.n && isspace((unsigned char)*s.at)) {
+        s.at++;
+        s.n--;
+    }
     while (s.n && isspace((unsigned char)s.at[s.n - 1])) s.n--;
     return s;
 }
@@ -99,7 +104,11 @@ static void call_hole(Filler *f, Text *out, const Hole *h, const Span *args, int
     for (const char *s = h->text; *s;) {
         if (!is_name((unsigned char)*s, true)) {
             const char *t = s;
-            while (*t && !is_name((unsigned char)*t, true)) { if (isdigit((unsigned char)*t)) while (is_name((unsigned char)t[1], false) || t[1] == '.') t++; t++; }
+            while (*t && !is_name((unsigned char)*t, true)) {
+                if (isdigit((unsigned char)*t))
+                    while (is_name((unsigned char)t[1], false) || t[1] == '.') t++;
+                t++;
+            }
             text_append(out, s, (size_t)(t - s));
             s = t;
             continue;
@@ -111,11 +120,17 @@ static void call_hole(Filler *f, Text *out, const Hole *h, const Span *args, int
             Span p = trim(params[i]);
             if (p.n == (size_t)(s - name) && !memcmp(p.at, name, p.n)) hit = i;
         }
-        if (hit < 0) { text_append(out, name, (size_t)(s - name)); continue; }
+        if (hit < 0) {
+            text_append(out, name, (size_t)(s - name));
+            continue;
+        }
         Span a = bare(args[hit]);
-        bool alone = out->n && (out->at[out->n - 1] == '(' || out->at[out->n - 1] == ' ') && (*s == ',' || *s == ')') && strchr(h->text, '(');
+        bool alone = out->n && (out->at[out->n - 1] == '(' || out->at[out->n - 1] == ' ') && (*s == ',' || *s == ')')
+            && strchr(h->text, '(');
         bool simple = alone;                            // a whole argument of a call needs no parentheses
-        for (size_t i = 0; i < a.n && !alone; i++) simple = i == 0 ? is_name((unsigned char)a.at[i], false) : simple && is_name((unsigned char)a.at[i], false);
+        for (size_t i = 0; i < a.n && !alone; i++)
+            simple = i == 0 ? is_name((unsigned char)a.at[i], false) :
+                              simple && is_name((unsigned char)a.at[i], false);
         if (!simple) text_append(out, "(", 1);
         fill_span(f, out, a.at, a.at + a.n);
         if (!simple) text_append(out, ")", 1);
@@ -130,10 +145,16 @@ static void fill_span(Filler *f, Text *out, const char *s, const char *end) {
             text_append(out, from, (size_t)(s - from));
             continue;
         }
-        if (!is_name((unsigned char)*s, true)) { text_append(out, s++, 1); continue; }
+        if (!is_name((unsigned char)*s, true)) {
+            text_append(out, s++, 1);
+            continue;
+        }
         while (s < end && is_name((unsigned char)*s, false)) s++;
         const Hole *h = find_hole(f, from, (size_t)(s - from));
-        if (!h) { text_append(out, from, (size_t)(s - from)); continue; }
+        if (!h) {
+            text_append(out, from, (size_t)(s - from));
+            continue;
+        }
         if (!h->params) {
             bool list = !*h->text || *h->text == ',';   // nothing, or what continues a list
             while (list && out->n && out->at[out->n - 1] == ' ') out->n--;
@@ -157,24 +178,47 @@ static void skip(Cursor *c) { while (*c->s == ' ' || *c->s == '\t') c->s++; }
 
 static int64_t primary(Cursor *c) {
     skip(c);
-    if (*c->s == '!') { c->s++; return !primary(c); }
-    if (*c->s == '-') { c->s++; return -primary(c); }
+    if (*c->s == '!') {
+        c->s++;
+        return !primary(c);
+    }
+    if (*c->s == '-') {
+        c->s++;
+        return -primary(c);
+    }
     if (*c->s == '(') {
         c->s++;
         int64_t v = condition(c, 0);
         skip(c);
-        if (*c->s == ')') c->s++; else c->ok = false;
+        if (*c->s == ')') c->s++;
+        else c->ok = false;
         return v;
     }
-    if (!isdigit((unsigned char)*c->s)) { c->ok = false; return 0; }
+    if (!isdigit((unsigned char)*c->s)) {
+        c->ok = false;
+        return 0;
+    }
     char *end;
     int64_t v = strtoll(c->s, &end, 0);
     c->s = end;
     return v;
 }
 
-static const struct { const char *text; int level; } operators[] = {
-    { "||", 1 }, { "&&", 2 }, { "==", 3 }, { "!=", 3 }, { "<=", 4 }, { ">=", 4 }, { "<", 4 }, { ">", 4 }, { "+", 5 }, { "-", 5 }, { "*", 6 }, { "/", 6 }, { "%", 6 },
+static const struct { const char *text; int level;
+} operators[] = {
+    { "||", 1 },
+    { "&&", 2 },
+    { "==", 3 },
+    { "!=", 3 },
+    { "<=", 4 },
+    { ">=", 4 },
+    { "<", 4 },
+    { ">", 4 },
+    { "+", 5 },
+    { "-", 5 },
+    { "*", 6 },
+    { "/", 6 },
+    { "%", 6 },
 };
 
 static int64_t apply(size_t op, int64_t a, int64_t b) {
@@ -207,7 +251,8 @@ static int64_t condition(Cursor *c, int level) {
     }
 }
 
-typedef enum Branch { TAKEN, NOT_TAKEN, DONE, THROUGH } Branch; // DONE: an earlier branch was taken; THROUGH: left for the C compiler
+// DONE: an earlier branch was taken; THROUGH: left for the C compiler
+typedef enum Branch { TAKEN, NOT_TAKEN, DONE, THROUGH } Branch;
 
 static Branch decide(Filler *f, const char *s, const char *end) {
     Text t;
@@ -237,10 +282,18 @@ static void fill_body(Filler *f, Text *out, const char *s) {
             hidden += b == NOT_TAKEN;
         } else if (directive && (!strncmp(s, "#else", 5) || !strncmp(s, "#elif", 5))) {
             Branch *b = &stack[depth - 1];
-            if (*b == THROUGH) { if (!hidden) text_append(out, s, (size_t)(stop - s)); continue; }
+            if (*b == THROUGH) {
+                if (!hidden) text_append(out, s, (size_t)(stop - s));
+                continue;
+            }
             bool holds = *b == NOT_TAKEN && (s[3] == 's' || decide(f, s + 5, end) == TAKEN);
-            if (*b == TAKEN) { *b = DONE; hidden++; }
-            else if (holds) { *b = TAKEN; hidden--; }
+            if (*b == TAKEN) {
+                *b = DONE;
+                hidden++;
+            } else if (holds) {
+                *b = TAKEN;
+                hidden--;
+            }
         } else if (directive && !strncmp(s, "#endif", 6)) {
             Branch b = stack[--depth];
             if (b == THROUGH && !hidden) text_append(out, s, (size_t)(stop - s));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Constants on their way out: as C arrays inside the generated file, or as one binary file beside it.
 //
-// The file is 64 bytes of header (magic "burnw1", size, checksum), then the buffers at the plan's offsets, each aligned to 64 bytes: it
-// can be mapped, embedded or read into any memory aligned to 64. Buffers in a template's layout are packed while they are written.
+// The file is 64 bytes of header (magic "burnw1", size, checksum), then the buffers at the plan's offsets, each
+// aligned to 64 bytes: it can be mapped, embedded or read into any memory aligned to 64. Buffers in a template's
+// layout are packed while they are written.
 #include "codegen.h"
 #include "weights.h"
 
@@ -36,15 +37,22 @@ static void print_element(Text *out, const char *type, const void *at, int64_t i
         bool single = type[0] == 'f';
         double v = single ? (double)((const float *)at)[i] : ((const double *)at)[i];
         char text[48];
-        if (v != v) { text_printf(out, "%sNAN", single ? "" : "(double)"); return; }
-        if (v - v != 0) { text_printf(out, "%s%sINFINITY", v < 0 ? "-" : "", single ? "" : "(double)"); return; }
+        if (v != v) {
+            text_printf(out, "%sNAN", single ? "" : "(double)");
+            return;
+        }
+        if (v - v != 0) {
+            text_printf(out, "%s%sINFINITY", v < 0 ? "-" : "", single ? "" : "(double)");
+            return;
+        }
         snprintf(text, sizeof text, single ? "%.9g" : "%.17g", v);
         text_printf(out, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", single ? "f" : "");
     } else if (!strcmp(type, "int64_t")) {
         int64_t v = ((const int64_t *)at)[i];
         if (v == INT64_MIN) text_printf(out, "-INT64_C(9223372036854775807) - 1");
         else text_printf(out, "INT64_C(%lld)", (long long)v);
-    } else if (!strcmp(type, "uint64_t")) text_printf(out, "UINT64_C(%llu)", (unsigned long long)((const uint64_t *)at)[i]);
+    } else if (!strcmp(type, "uint64_t"))
+        text_printf(out, "UINT64_C(%llu)", (unsigned long long)((const uint64_t *)at)[i]);
     else if (!strcmp(type, "int32_t")) {
         int32_t v = ((const int32_t *)at)[i];
         if (v == INT32_MIN) text_printf(out, "-2147483647 - 1");
@@ -58,7 +66,10 @@ static void print_element(Text *out, const char *type, const void *at, int64_t i
 
 void weights_print_array(Text *out, const Buffer *b, const char *name) {
     const char *type = b->fill ? b->element : expr_c_storage(b->value->type.dtype);
-    size_t size = !b->fill ? dtype_size(b->value->type.dtype) : strstr(type, "8") ? 1 : strstr(type, "16") ? 2 : sizeof(float);
+    size_t size = !b->fill ? dtype_size(b->value->type.dtype) :
+        strstr(type, "8")  ? 1 :
+        strstr(type, "16") ? 2 :
+                             sizeof(float);
     int64_t n = b->bytes / (int64_t)size;
     void *owned;
     const void *data = weight_bytes(b, &owned);
@@ -67,13 +78,18 @@ void weights_print_array(Text *out, const Buffer *b, const char *name) {
         text_printf(out, i % 12 ? ", " : i ? ",\n    " : "\n    ");
         print_element(out, type, data, i);
     }
-    text_printf(out, "%s\n};\n", n ? "" : !strncmp(type, "burn_complex", 12) ? "{ 0, 0 }" : !strcmp(type, "burn_string") ? "\"\"" : "0");
+    text_printf(out, "%s\n};\n",
+        n                                      ? "" :
+            !strncmp(type, "burn_complex", 12) ? "{ 0, 0 }" :
+            !strcmp(type, "burn_string")       ? "\"\"" :
+                                                 "0");
     free(owned);
 }
 
 bool weights_in_file(const Buffer *b) { return b->place == PLACE_WEIGHT && b->value->type.dtype != DT_STRING; }
 
-// A 64-bit FNV-1a variant over little-endian words of eight bytes; sizes are multiples of 64. The generated check repeats it.
+// A 64-bit FNV-1a variant over little-endian words of eight bytes; sizes are multiples of 64. The generated check
+// repeats it.
 static uint64_t checksum(uint64_t h, const void *p, size_t n) {
     for (size_t i = 0; i + 8 <= n; i += 8) {
         uint64_t w;
@@ -109,10 +125,18 @@ static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
 
 // The same sum in C99, for the generated file.
 void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes) {
-    text_printf(c, "int %s_weights_check(const void *weights, size_t size)\n{\n    const unsigned char *at = (const unsigned char *)weights;\n", model);
-    text_printf(c, "    uint64_t sum = UINT64_C(0x%llx), word;\n    if (!weights || size != %lld) return -1; /* BURN_EINVAL */\n", (unsigned long long)WEIGHTS_SEED, (long long)weight_bytes + WEIGHTS_HEADER);
-    text_printf(c, "    for (size_t i = %d; i + 8 <= size; i += 8) {\n        memcpy(&word, at + i, 8);\n        sum = (sum ^ word) * UINT64_C(0x%llx);\n        sum ^= sum >> 32;\n    }\n", WEIGHTS_HEADER, (unsigned long long)WEIGHTS_PRIME);
-    text_printf(c, "    return memcmp(at, \"burnw1\", 7) || sum != UINT64_C(0x%llx) ? -6 : 0; /* BURN_EFORMAT */\n}\n\n", (unsigned long long)sum);
+    text_printf(c,
+        "int %s_weights_check(const void *weights, size_t size)\n{\n    const unsigned char *at = (const unsigned char *)weights;\n",
+        model);
+    text_printf(c,
+        "    uint64_t sum = UINT64_C(0x%llx), word;\n    if (!weights || size != %lld) return -1; /* BURN_EINVAL */\n",
+        (unsigned long long)WEIGHTS_SEED, (long long)weight_bytes + WEIGHTS_HEADER);
+    text_printf(c,
+        "    for (size_t i = %d; i + 8 <= size; i += 8) {\n        memcpy(&word, at + i, 8);\n        sum = (sum ^ word) * UINT64_C(0x%llx);\n        sum ^= sum >> 32;\n    }\n",
+        WEIGHTS_HEADER, (unsigned long long)WEIGHTS_PRIME);
+    text_printf(c,
+        "    return memcmp(at, \"burnw1\", 7) || sum != UINT64_C(0x%llx) ? -6 : 0; /* BURN_EFORMAT */\n}\n\n",
+        (unsigned long long)sum);
 }
 
 // All weights as one array of 32-bit words, at the plan's offsets.
@@ -134,7 +158,8 @@ void weights_print_words(Text *out, const Plan *p, const char *name) {
     text_printf(out, "\n};\n\n");
 }
 
-// The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller commits the file.
+// The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller
+// commits the file.
 OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum) {
     uint64_t size = (uint64_t)p->weight_bytes;
     *sum = WEIGHTS_SEED;

@@ -8,9 +8,12 @@ enum { WEIGHTS_HEADER = 64 };                           // bytes before the data
 #define WEIGHTS_SEED 0xcbf29ce484222325u
 #define WEIGHTS_PRIME 0x100000001b3u
 
-void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes);    // int MODEL_weights_check(...)
+// int MODEL_weights_check(...)
+void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes);
 void weights_print_words(Text *out, const Plan *p, const char *name);
 void weights_print_array(Text *out, const Buffer *b, const char *name);
-bool weights_in_file(const Buffer *b);                   // is it a constant of the file? Strings never are: their elements are addresses
-OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum);    // not committed yet; NULL with diag
+// is it a constant of the file? Strings never are: their elements are addresses
+bool weights_in_file(const Buffer *b);
+// not committed yet; NULL with diag
+OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum);
 #endif

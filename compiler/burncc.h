@@ -40,9 +40,11 @@ typedef struct Options Options;
 // ---------------------------------------------------------------- base/arena.c
 Arena *arena_new(void);
 void arena_free(Arena *a);
-void *arena_alloc(Arena *a, size_t bytes);              // zeroed, 64-byte aligned when >= 64 bytes else 16; out of memory: status 5
+// zeroed, 64-byte aligned when >= 64 bytes else 16; out of memory: status 5
+void *arena_alloc(Arena *a, size_t bytes);
 void *arena_copy(Arena *a, const void *p, size_t bytes);
-bool arena_release(Arena *a, const void *block);        // frees a block now; false: too small to have memory of its own, or not this arena's
+// frees a block now; false: too small to have memory of its own, or not this arena's
+bool arena_release(Arena *a, const void *block);
 char *arena_strdup(Arena *a, const char *s);
 char *arena_strndup(Arena *a, const char *s, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -69,7 +71,8 @@ void *strmap_get(const StrMap *m, const char *key);                  // NULL whe
 // Where a node comes from: `resnet.onnx: node 17 "layer1/conv1" (Conv)`. Nodes made by a fusion keep the chain.
 struct Loc { const char *file; int node; const char *name; const char *op; const Loc *next; };
 enum { EXIT_OK = 0, EXIT_INVALID = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_IO = 4, EXIT_MEMORY = 5 };
-void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);              // the model's mistake: recorded, status EXIT_INVALID
+// the model's mistake: recorded, status EXIT_INVALID
+void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void diag_warn(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_note(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -89,19 +92,45 @@ NORETURN void fatal(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 typedef struct File { const uint8_t *data; size_t size; void *map; } File;
 bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)
 void file_unmap(File *f);
-typedef struct OutFile OutFile;                          // written to a temporary beside the target, renamed by out_commit
+// written to a temporary beside the target, renamed by out_commit
+typedef struct OutFile OutFile;
 OutFile *out_open(Arena *a, const char *path);          // NULL with diag
 bool out_write(OutFile *o, const void *p, size_t n);
 bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
 void out_abandon(OutFile *o);
 
 // ---------------------------------------------------------------- ir/type.c
-// ONNX's TensorProto.DataType numbers. In memory 2- and 4-bit integers and 4-/8-bit floats take one byte per element (value in the low bits,
-// integers sign-extended), bool one byte, strings a char pointer, complex two floats.
+// ONNX's TensorProto.DataType numbers. In memory 2- and 4-bit integers and 4-/8-bit floats take one byte per element
+// (value in the low bits, integers sign-extended), bool one byte, strings a char pointer, complex two floats.
 typedef enum DType {
-    DT_NONE = 0, DT_F32 = 1, DT_U8, DT_I8, DT_U16, DT_I16, DT_I32, DT_I64, DT_STRING, DT_BOOL, DT_F16, DT_F64, DT_U32, DT_U64, DT_C64, DT_C128,
-    DT_BF16, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_U4, DT_I4, DT_F4E2M1, DT_F8E8M0, DT_U2, DT_I2,
-    DT_INDEX,               // loop indices and addresses in kernels; never a tensor's type
+    DT_NONE = 0,
+    DT_F32 = 1,
+    DT_U8,
+    DT_I8,
+    DT_U16,
+    DT_I16,
+    DT_I32,
+    DT_I64,
+    DT_STRING,
+    DT_BOOL,
+    DT_F16,
+    DT_F64,
+    DT_U32,
+    DT_U64,
+    DT_C64,
+    DT_C128,
+    DT_BF16,
+    DT_F8E4M3FN,
+    DT_F8E4M3FNUZ,
+    DT_F8E5M2,
+    DT_F8E5M2FNUZ,
+    DT_U4,
+    DT_I4,
+    DT_F4E2M1,
+    DT_F8E8M0,
+    DT_U2,
+    DT_I2,
+    DT_INDEX, // loop indices and addresses in kernels; never a tensor's type
     DT_COUNT
 } DType;
 typedef enum DClass { CLASS_FLOAT, CLASS_INT, CLASS_UINT, CLASS_BOOL, CLASS_COMPLEX, CLASS_STRING, CLASS_NONE } DClass;
@@ -124,11 +153,13 @@ int64_t type_count_upper(const Graph *g, const Type *t);             // with eve
 int64_t type_bytes_upper(const Graph *g, const Type *t);
 Dim type_size(Graph *g, const Type *t);                 // the number of elements as a Dim
 bool type_uses(const Graph *g, const Type *t, int symbol);           // does a dimension of it depend on this symbol?
-bool type_broadcast(Type *out, const Type *a, const Type *b);        // numpy rule on the dimensions; dtype from a; false if impossible
+// numpy rule on the dimensions; dtype from a; false if impossible
+bool type_broadcast(Type *out, const Type *a, const Type *b);
 void type_strides(const Type *t, int64_t *strides);     // row-major, in elements
 const char *type_text(Arena *a, const Graph *g, const Type *t);      // f32[batch,3,224,224]
 
-struct Tensor { Type type; void *data; };               // static type, row-major, data in an arena or a mapped file (read-only when so)
+// static type, row-major, data in an arena or a mapped file (read-only when so)
+struct Tensor { Type type; void *data; };
 Tensor *tensor_new(Arena *a, Type type);                // zeroed
 double tensor_get_f(const Tensor *t, int64_t i);        // element i as double (any numeric dtype)
 int64_t tensor_get_i(const Tensor *t, int64_t i);       // element i as integer (floats truncate)
@@ -144,12 +175,14 @@ typedef struct Symbol {
     int64_t lo, hi;
     bool pinned;                                        // lo == hi by --dim or by default
     bool runtime;                                       // stays a size of the running program, within lo..hi
-    Value *from; int64_t at;                            // measured: element `at` of this i64 value, computed by the program; NULL: a parameter
+    // measured: element `at` of this i64 value, computed by the program; NULL: a parameter
+    Value *from; int64_t at;
     Dim limit;                                          // measured: hi is at most this dimension's upper bound
 } Symbol;
 typedef struct DimPair { Dim a, b; bool checked; } DimPair;        // checked: scratch of codegen
 Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
-// A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there to be lo..hi.
+// A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there
+// to be lo..hi.
 Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at);
 static inline bool dim_is_const(Dim d) { return d >= 0; }
 Dim dim_add(Graph *g, Dim a, Dim b);
@@ -159,18 +192,25 @@ Dim dim_div(Graph *g, Dim a, Dim b);                    // floor
 Dim dim_ceil_div(Graph *g, Dim a, Dim b);
 int64_t dim_upper(const Graph *g, Dim d);               // value at the symbols' upper bounds
 int64_t dim_lower(const Graph *g, Dim d);               // a lower bound of the value
-int64_t dims_upper(const Graph *g, int n, const Dim *d);             // an upper bound of the product of n sizes, which may be less than that of their bounds
-// d as coef[0]*mono[0] + coef[1]*mono[1] + ...: each mono is 1 or a product of symbols and floor divisions with factor 1; the number of terms
+// an upper bound of the product of n sizes, which may be less than that of their bounds
+int64_t dims_upper(const Graph *g, int n, const Dim *d);
+// d as coef[0]*mono[0] + coef[1]*mono[1] + ...: each mono is 1 or a product of symbols and floor divisions with
+// factor 1; the number of terms
 int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono);
 bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on this symbol (number in graph_symbols)?
-const char *dim_c_text(Arena *a, const Graph *g, Dim d);             // as a C expression of int64_t over the symbols' variables
+// as a C expression of int64_t over the symbols' variables
+const char *dim_c_text(Arena *a, const Graph *g, Dim d);
 bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
 const char *dim_text(Arena *a, const Graph *g, Dim d);
 Dim dim_bound(const Graph *g, Dim d);                   // d with constants for the symbols that have one possible size
-Dim dim_subst(Graph *g, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx);    // d with what symbol() gives for each of its symbols
-void dim_require(Graph *g, Dim a, Dim b);               // where it runs g (a model or a body) the program checks that they are equal, else it returns BURN_EINVAL
-Dim dim_parse(Graph *g, const char **s);                // constant or symbol or expression as printed; *s stays when there is none
-bool name_is_plain(const char *s);                      // letters, digits, _ and . after a letter or _: needs no quotes in text
+// d with what symbol() gives for each of its symbols
+Dim dim_subst(Graph *g, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx);
+// where it runs g (a model or a body) the program checks that they are equal, else it returns BURN_EINVAL
+void dim_require(Graph *g, Dim a, Dim b);
+// constant or symbol or expression as printed; *s stays when there is none
+Dim dim_parse(Graph *g, const char **s);
+// letters, digits, _ and . after a letter or _: needs no quotes in text
+bool name_is_plain(const char *s);
 void *dims_clone(Arena *a, const Graph *g);             // for graph_clone
 void symbol_print(Text *out, const char *name);
 bool symbol_parse(Graph *g, const char **s, Dim *out);  // a symbol's name alone
@@ -206,14 +246,19 @@ struct Value {
     const char *name;                                   // the user's name or NULL
     Type type;
     Node *def; int def_out;                             // which output of which node; def NULL: graph input or constant
-    Tensor *data;                                       // constant (initializer or folded): exactly then def is NULL and it is no input
-    Tensor *folded;                                     // value_const's memo of a computed value; read it through value_const
+    // constant (initializer or folded): exactly then def is NULL and it is no input
+    Tensor *data;
+    // value_const's memo of a computed value; read it through value_const
+    Tensor *folded;
     Graph *graph;
     bool is_input;
-    const char *group;                                  // inputs/outputs of training programs: "params", "grads", "state"; else NULL
+    // inputs/outputs of training programs: "params", "grads", "state"; else NULL
+    const char *group;
     bool trainable;                                     // a constant that --train turns into a parameter
-    Buffer *buffer;                                     // set by the schedule: where it lives; NULL: inlined into its users
-    Value *home; Dim home_at;                           // set by the schedule: it is the columns from home_at on of this value; NULL: its own
+    // set by the schedule: where it lives; NULL: inlined into its users
+    Buffer *buffer;
+    // set by the schedule: it is the columns from home_at on of this value; NULL: its own
+    Value *home; Dim home_at;
 };
 
 struct Node {
@@ -258,18 +303,22 @@ struct Graph {
     void *dims;                                         // ir/dim.c's table (shared with bodies)
     int64_t opset;                                      // of the source model, for inspect
     int64_t ir_version;
-    VEC(Tensor *) large; bool shared;                   // of the outermost graph: constants that graph_release may free, unless a clone has them too
-    VEC(Bundle) bundles;                                // of the outermost graph: those of its model's ends that are no plain tensor
+    // of the outermost graph: constants that graph_release may free, unless a clone has them too
+    VEC(Tensor *) large; bool shared;
+    // of the outermost graph: those of its model's ends that are no plain tensor
+    VEC(Bundle) bundles;
 };
 
 Graph *graph_new(Arena *a, const char *name, const char *file);
-Graph *graph_body(Graph *parent, const char *name);     // a control-flow body: shares ids, symbols and expressions with the graphs around it
+// a control-flow body: shares ids, symbols and expressions with the graphs around it
+Graph *graph_body(Graph *parent, const char *name);
 Graph *graph_root(const Graph *g);                      // the outermost graph
 Value *graph_input(Graph *g, const char *name, Type t);
 void graph_output(Graph *g, Value *v, const char *name);
 Value *graph_const(Graph *g, Tensor *t, const char *name);
 void graph_release(Graph *g);                           // frees large constants that no node has any more
-Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);   // appends at the cursor; outputs without type: call node_infer when attributes are set
+// appends at the cursor; outputs without type: call node_infer when attributes are set
+Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);
 Value *node_add_output(Node *n, int at);                // a result more, at that place
 bool node_infer(Node *n);                               // runs the shape rule; false with a diagnostic at n->loc
 void graph_remove(Graph *g, Node *n);
@@ -277,7 +326,8 @@ void graph_replace(Graph *g, Value *old, Value *with);  // every use, outputs an
 int *graph_use_counts(const Graph *g, Arena *scratch);  // by value id; an output counts as a use
 const Bundle *graph_bundle(const Graph *g, const char *name, bool output);  // NULL when this end is a plain tensor
 Graph *graph_clone(Graph *g, const char *name);
-void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs);      // copies a body's nodes before to's cursor
+// copies a body's nodes before to's cursor
+void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs);
 void node_set_int(Node *n, const char *name, int64_t v);
 void node_set_float(Node *n, const char *name, double v);
 void node_set_string(Node *n, const char *name, const char *v);
@@ -289,21 +339,25 @@ int64_t node_int(const Node *n, const char *name, int64_t otherwise);
 double node_float(const Node *n, const char *name, double otherwise);
 const char *node_string(const Node *n, const char *name, const char *otherwise);
 const int64_t *node_ints(const Node *n, const char *name, int *count);      // NULL and 0 when absent
-Tensor *value_const(Value *v);                          // the value when it can be computed now (evaluates its constant ancestors), else NULL
+// the value when it can be computed now (evaluates its constant ancestors), else NULL
+Tensor *value_const(Value *v);
 
-// ir/build.c: builders used by importers, expand_ and grad_ functions. All append at g->cursor with g->loc, infer, and return out[0]
-// (NULL after a diagnostic; every builder passes a NULL operand through as NULL).
+// ir/build.c: builders used by importers, expand_ and grad_ functions. All append at g->cursor with g->loc, infer,
+// and return out[0] (NULL after a diagnostic; every builder passes a NULL operand through as NULL).
 Value *b_op(Graph *g, Op op, int n_in, Value *const *in);                   // no attributes, one output
 Value *b_unary(Graph *g, Op op, Value *x);
 Value *b_binary(Graph *g, Op op, Value *x, Value *y);
 Value *b_where(Graph *g, Value *c, Value *x, Value *y);
-Value *b_map(Graph *g, const char *text, const char *names, int n_in, Value *const *in);    // b_map(g, "x*y + 1", "x y", 2, in): OP_Map
+// b_map(g, "x*y + 1", "x y", 2, in): OP_Map
+Value *b_map(Graph *g, const char *text, const char *names, int n_in, Value *const *in);
 Value *b_cast(Graph *g, Value *x, DType to);
 Value *b_reshape(Graph *g, Value *x, int rank, const Dim *dims);
 Value *b_transpose(Graph *g, Value *x, const int *perm);
 Value *b_expand(Graph *g, Value *x, int rank, const Dim *dims);             // numpy broadcast to exactly these dims
-Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes);   // per axis; steps may be negative
-Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int64_t *interior, Value *fill /* scalar, NULL: 0 */);
+// per axis; steps may be negative
+Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes);
+Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int64_t *interior,
+    Value *fill /* scalar, NULL: 0 */);
 Value *b_concat(Graph *g, int axis, int n, Value *const *in);
 Value *b_reduce(Graph *g, Op op, Value *x, int n_axes, const int64_t *axes, bool keep);
 Value *b_matmul(Graph *g, Value *x, Value *y);
@@ -314,7 +368,8 @@ Value *b_gather(Graph *g, Value *x, Value *indices, int axis);
 
 // ir/print.c, ir/parse.c, ir/validate.c: the exact text form
 //   graph lenet(%0 image: f32[1,1,28,28]) {
-//     %1 = const f32[8,1,3,3] {0x...}            (or `const f32[8] fill 0` / hash of large data: printed in full up to 16 elements)
+//     %1 = const f32[8,1,3,3] {0x...}            (or `const f32[8] fill 0` / hash of large data: printed in full up
+//         to 16 elements)
 //     %2: f32[1,8,26,26] = Conv(%0, %1) {pads=[0,0,0,0], group=1}   ; node 3 "conv1"
 //     return %2 logits
 //   }
@@ -323,15 +378,29 @@ Graph *graph_parse(Arena *a, const char *text, const char *file);           // N
 bool graph_validate(const Graph *g, const char *after); // bug-level checks after each pass: order, types, arity
 
 // ---------------------------------------------------------------- ir/expr.c: scalar expressions (see exprs.def)
-// One hash-consed DAG per pool: equal expressions are the same pointer. The folder, autodiff and the C, GLSL and WGSL printers read it.
+// One hash-consed DAG per pool: equal expressions are the same pointer. The folder, autodiff and the C, GLSL and WGSL
+// printers read it.
 typedef enum EOp {
 #define EXPR(name, ...) E_##name,
 #include "exprs.def"
 #undef EXPR
     E_COUNT
 } EOp;
-typedef enum ReduceOp { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_XOR, RED_ARGMAX_FIRST, RED_ARGMAX_LAST, RED_ARGMIN_FIRST, RED_ARGMIN_LAST } ReduceOp;
-typedef union Scalar { double f; int64_t i; uint64_t u; } Scalar;   // f for floats (rounded to the dtype), i for ints/bool/index, u for unsigned
+typedef enum ReduceOp {
+    RED_SUM,
+    RED_PROD,
+    RED_MAX,
+    RED_MIN,
+    RED_AND,
+    RED_OR,
+    RED_XOR,
+    RED_ARGMAX_FIRST,
+    RED_ARGMAX_LAST,
+    RED_ARGMIN_FIRST,
+    RED_ARGMIN_LAST
+} ReduceOp;
+// f for floats (rounded to the dtype), i for ints/bool/index, u for unsigned
+typedef union Scalar { double f; int64_t i; uint64_t u; } Scalar;
 
 struct Expr {
     EOp op;
@@ -339,11 +408,16 @@ struct Expr {
     int id;                                             // dense in the pool, operands before users
     Expr *a[3];                                         // operands
     Scalar c;                                           // E_Const: value;  E_Arg, E_Axis: number in c.i
-    const Graph *graph; Dim extent;                     // E_Size: the size, symbolic; other DT_INDEX: a symbolic bound, the value is below it, or 0; graph: whose symbols are in it, or NULL
-    Value *value;                                       // E_Load: the tensor; a[0] flat element index, a[1] guard or NULL, a[2] result when the guard is false (NULL: 0)
-    ReduceOp rop; int n_axes; int axes[MAX_RANK];       // E_Reduce over these loop axes of a[0]; ARG*: result is a[1] (index) where a[0] is extreme
+    // E_Size: the size, symbolic; other DT_INDEX: a symbolic bound, the value is below it, or 0; graph: whose symbols
+    // are in it, or NULL
+    const Graph *graph; Dim extent;
+    // E_Load: the tensor; a[0] flat element index, a[1] guard or NULL, a[2] result when the guard is false (NULL: 0)
+    Value *value;
+    // E_Reduce over these loop axes of a[0]; ARG*: result is a[1] (index) where a[0] is extreme
+    ReduceOp rop; int n_axes; int axes[MAX_RANK];
     int64_t lo, hi;                                     // DT_INDEX: inclusive range
-    uint64_t axes_used;                                 // bit i: depends on loop axis i (an E_Reduce's own axes taken out)
+    // bit i: depends on loop axis i (an E_Reduce's own axes taken out)
+    uint64_t axes_used;
 };
 ExprPool *expr_pool_new(Arena *a);
 int expr_count(const ExprPool *p);
@@ -353,41 +427,56 @@ Expr *expr_index(ExprPool *p, int64_t v);               // DT_INDEX constant
 Expr *expr_arg(ExprPool *p, int i, DType d);
 Expr *expr_axis(ExprPool *p, int axis, int64_t extent); // DT_INDEX in 0..extent-1
 Expr *expr_axis_size(ExprPool *p, const Graph *g, int axis, Dim extent);    // the same for any extent
-Expr *expr_size(ExprPool *p, const Graph *g, Dim d);    // a dimension as DT_INDEX: a constant, or sums and products over E_Size leaves
+// a dimension as DT_INDEX: a constant, or sums and products over E_Size leaves
+Expr *expr_size(ExprPool *p, const Graph *g, Dim d);
 Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise);
 Expr *expr_reduce(ExprPool *p, ReduceOp op, int n_axes, const int *axes, Expr *body, Expr *payload);
 Expr *expr_acc(ExprPool *p, DType d);                   // E_Acc: a template kernel's finished accumulator
 Expr *expr_unary(ExprPool *p, EOp op, Expr *x);
-Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y);           // INDEX operands are kept in simplified affine form, div/mod by ranges
+// INDEX operands are kept in simplified affine form, div/mod by ranges
+Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y);
 Expr *expr_select(ExprPool *p, Expr *c, Expr *x, Expr *y);
-Expr *expr_bits(ExprPool *p, Expr *x, DType to);        // the same bits as another type of the same width: numbers of 8, 16, 32 or 64 bits
+// the same bits as another type of the same width: numbers of 8, 16, 32 or 64 bits
+Expr *expr_bits(ExprPool *p, Expr *x, DType to);
 Expr *expr_cast(ExprPool *p, Expr *x, DType to);        // to/from DT_INDEX allowed
-Expr *expr_subst(ExprPool *p, Expr *e, Expr *const *args);           // E_Arg i -> args[i]; args from any pool are copied into p
-Expr *expr_map_leaves(ExprPool *p, Expr *e, Expr *(*leaf)(void *ctx, Expr *e), void *ctx);   // rebuild with leaves replaced (NULL: keep)
+// E_Arg i -> args[i]; args from any pool are copied into p
+Expr *expr_subst(ExprPool *p, Expr *e, Expr *const *args);
+// rebuild with leaves replaced (NULL: keep)
+Expr *expr_map_leaves(ExprPool *p, Expr *e, Expr *(*leaf)(void *ctx, Expr *e), void *ctx);
 Scalar expr_eval(const Expr *e, const Scalar *args);    // E_Arg leaves only; rounds to the dtype after every operation
-// Affine view of an index expression: e = c0 + sum coef[axis]*axis exactly; false when it holds a div, mod, load or select
+// Affine view of an index expression: e = c0 + sum coef[axis]*axis exactly; false when it holds a div, mod, load or
+// select
 bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0);
-bool expr_affine_sizes(const Expr *e, const Graph *g, int n_axes, Dim *coef, Dim *c0);      // the same where coefficients may be symbolic
-bool expr_offset(const Expr *e, const Graph *g, Dim *c0);                                   // what of an index is a constant or a size, whatever else it adds
-// ir/expr_parse.c: C-like text with ?:, || && comparisons + - * / % ! - calls and literals; names bound to expressions; literals take the type of context
-Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result, const char **error);
+// the same where coefficients may be symbolic
+bool expr_affine_sizes(const Expr *e, const Graph *g, int n_axes, Dim *coef, Dim *c0);
+// what of an index is a constant or a size, whatever else it adds
+bool expr_offset(const Expr *e, const Graph *g, Dim *c0);
+// ir/expr_parse.c: C-like text with ?:, || && comparisons + - * / % ! - calls and literals; names bound to
+// expressions; literals take the type of context
+Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result,
+    const char **error);
 void expr_print(const Expr *e, Text *out);              // text that expr_parse reads back (E_Arg as x y z w, a4...)
 // ir/expr_diff.c: d e / d E_Arg(i)
 Expr *expr_diff(ExprPool *p, Expr *e, int arg);
 // ir/expr_text.c: one operation as C or GLSL over its operands' texts, and what a dtype makes of an element in memory
-const char *expr_c_type(DType d);                       // arithmetic runs in it: float for f16 and below, bool, int64_t for DT_INDEX
+// arithmetic runs in it: float for f16 and below, bool, int64_t for DT_INDEX
+const char *expr_c_type(DType d);
 const char *expr_c_storage(DType d);                    // of an element in memory
-const char *expr_c_zero(DType d);                       // what stands for an element that is not there: 0, an empty string
+// what stands for an element that is not there: 0, an empty string
+const char *expr_c_zero(DType d);
 void expr_c_text(Text *out, const Expr *e, const char *const *operand_text);
 void expr_c_load(Text *out, DType d, const char *element);
 void expr_c_store(Text *out, DType d, const char *value);
-const char *expr_glsl_type(DType d);                    // int for DT_INDEX; i64, u64 want GL_EXT_shader_explicit_arithmetic_types_int64
+// int for DT_INDEX; i64, u64 want GL_EXT_shader_explicit_arithmetic_types_int64
+const char *expr_glsl_type(DType d);
 void expr_glsl_text(Text *out, const Expr *e, const char *const *operand_text);
 // ir/expr_helpers.c: definitions of the burn_ functions that a program's text calls, to stand before it
 void expr_c_helpers(Text *out, const char *program);    // wants <math.h> <stdbool.h> <stdint.h> <string.h>
-bool expr_c_functions(const char *program);             // does it call an elementary function of an f32 (functions.def)?
+// does it call an elementary function of an f32 (functions.def)?
+bool expr_c_functions(const char *program);
 void expr_glsl_helpers(Text *out, const char *program);
-// The expression of an elementwise node: node->expr or its MAP row with attributes bound; E_Arg i has the dtype of input i
+// The expression of an elementwise node: node->expr or its MAP row with attributes bound; E_Arg i has the dtype of
+// input i
 Expr *node_expr(const Node *n);
 
 // ---------------------------------------------------------------- ops/: the op table
@@ -395,8 +484,10 @@ typedef enum OpKind { KIND_PRIMITIVE, KIND_MAP, KIND_COMPOSITE } OpKind;
 typedef struct GradCtx { Graph *g; Node *node; } GradCtx;
 typedef bool ShapeFn(Node *n);                          // sets out[i]->type; false with diag_error(n->loc)
 typedef bool EvalFn(const Node *n, Tensor *const *in, Tensor *const *out);  // out allocated; plain reference
-typedef bool GradFn(Node *n, Value *const *dout, Value **din);      // dout[i] may be NULL; sets din[i] for float inputs (NULL: no gradient flows)
-typedef Expr *LowerFn(Lower *l, Node *n, int out, Expr *const *idx); // element idx of output `out` as an expression of the inputs' elements
+// dout[i] may be NULL; sets din[i] for float inputs (NULL: no gradient flows)
+typedef bool GradFn(Node *n, Value *const *dout, Value **din);
+// element idx of output `out` as an expression of the inputs' elements
+typedef Expr *LowerFn(Lower *l, Node *n, int out, Expr *const *idx);
 typedef bool ExpandFn(Node *n, Value **out);            // composites: builds the replacement before n (g->cursor is n)
 typedef struct OpInfo {
     const char *name;
@@ -414,11 +505,13 @@ Expr *lower_none(Lower *l, Node *n, int out, Expr *const *idx);     // claimed b
 // ---------------------------------------------------------------- passes/ (order in passes.def)
 typedef bool PassFn(Graph *g);                          // true: changed something
 bool passes_run(Graph *g, const Options *o);            // false: diagnostics
-Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt);        // grad/reverse.c: appends the backward graph; NULL with diag
+// grad/reverse.c: appends the backward graph; NULL with diag
+Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt);
 // The same from outputs y whose gradients dy are given: the sum over y of dy * (dy/dwrt).
 Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt);
 bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every symbol, then re-infers
-bool keeps_sizes(const Options *o);                     // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
+// may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
+bool keeps_sizes(const Options *o);
 bool pass_expand(Graph *g);
 bool pass_fold(Graph *g);
 bool pass_simplify(Graph *g);
@@ -426,7 +519,8 @@ bool pass_cse(Graph *g);
 bool pass_dce(Graph *g);
 
 // ---------------------------------------------------------------- schedule/: Graph -> Plan
-bool kernel_on_planes(const Node *n);                   // kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes
+// kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes
+bool kernel_on_planes(const Node *n);
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
 struct Buffer {
     Place place;
@@ -436,59 +530,80 @@ struct Buffer {
     Value *value;
     Buffer *alias;                                      // PLACE_ALIAS: same bytes as this one
     const void *data;                                   // PLACE_WEIGHT: bytes to write; NULL: fill makes them
-    void (*fill)(const Buffer *b, void *to); const Kernel *packer;       // PLACE_WEIGHT in a template's layout, made when written
+    // PLACE_WEIGHT in a template's layout, made when written
+    void (*fill)(const Buffer *b, void *to); const Kernel *packer;
     const char *element;                                // C type of its elements where fill makes them
-    const char *layout;                                 // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
+    // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
+    const char *layout;
     int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
     const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
     int id;
 };
 
-Buffer *buffer_owner(Buffer *b, int64_t *offset);       // memory.c: the buffer whose bytes these are, and where in it they start
+// memory.c: the buffer whose bytes these are, and where in it they start
+Buffer *buffer_owner(Buffer *b, int64_t *offset);
 
-typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;        // size: exact, perhaps symbolic; extent: its upper bound
+// size: exact, perhaps symbolic; extent: its upper bound
+typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;
 typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
 typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
 
-typedef enum KernelKind { KERNEL_LOOP, KERNEL_GEMM, KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_PLANES, KERNEL_ATTENTION, KERNEL_REGION, KERNEL_CALL,
-    KERNEL_SIZES                                        // no code of its own: `sizes` are measured from the value that it reads
+typedef enum KernelKind {
+    KERNEL_LOOP,
+    KERNEL_GEMM,
+    KERNEL_CONV,
+    KERNEL_DEPTHWISE,
+    KERNEL_PLANES,
+    KERNEL_ATTENTION,
+    KERNEL_REGION,
+    KERNEL_CALL,
+    // no code of its own: `sizes` are measured from the value that it reads
+    KERNEL_SIZES
 } KernelKind;
 
-// Canonical forms that templates are filled from. Sizes and strides of a contraction and a convolution's batch may be symbolic; views and pads
-// are already canonical.
-typedef struct Contraction {                              // C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
+// Canonical forms that templates are filled from. Sizes and strides of a contraction and a convolution's batch may be
+// symbolic; views and pads are already canonical.
+// C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
+typedef struct Contraction {
     Dim batch, m, n, k;
     Dim a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
 } Contraction;
-typedef struct Convolution {                              // 1-D and 2-D are 3-D with size-1 axes; order d, h, w; channels last
+// 1-D and 2-D are 3-D with size-1 axes; order d, h, w; channels last
+typedef struct Convolution {
     Dim batch;
     int64_t groups, ic, oc;                             // ic, oc: totals
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
     Dim x_batch;
     int64_t x_axis[3], x_channel;                       // strides of the input in elements, as for the batch
-    int64_t y_pixel;                                    // from one pixel of the output to the next: oc, or more in a part of a concatenation
+    // from one pixel of the output to the next: oc, or more in a part of a concatenation
+    int64_t y_pixel;
 } Convolution;
 
-typedef struct Attention {                                // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
+// O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
+typedef struct Attention {
     Dim batch[3], m, n, k, d;
     struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
-    int empty;                                          // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
+    // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
+    int empty;
 } Attention;
 
-// Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around those that it computes. They
-// go strip by strip, so that a few rows of what lies between them are in memory at a time. Counted in pixels, or rows of a product, each in its
-// own result. Lines 0, 1, ... are moments: line[i * (2*n - 1) + m] is the pixel up to which member m has come, and line[i * (2*n - 1) + n + m]
-// the one that its buffer begins with. Between two lines of a part lies a step.
+// Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around
+// those that it computes. They go strip by strip, so that a few rows of what lies between them are in memory at a
+// time. Counted in pixels, or rows of a product, each in its own result. Lines 0, 1, ... are moments: line[i * (2*n -
+// 1) + m] is the pixel up to which member m has come, and line[i * (2*n - 1) + n + m] the one that its buffer begins
+// with. Between two lines of a part lies a step.
 typedef struct Strips {
     Kernel **member; int n;
-    int parts;                                          // 1, or those that --threads shares out, each with buffers of its own
+    // 1, or those that --threads shares out, each with buffers of its own
+    int parts;
     int *part;                                          // parts + 1: the first line of each
     VEC(int64_t) line;
     int64_t *floats;                                    // by member but the last: of a part's buffer
     int64_t *width;                                     // floats of a pixel
 } Strips;
 
-typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;     // text NULL: the number; params: "e" of a hole that takes arguments
+// text NULL: the number; params: "e" of a hole that takes arguments
+typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;
 
 struct Kernel {
     KernelKind kind;
@@ -497,28 +612,41 @@ struct Kernel {
     ExprPool *exprs;
     VEC(Axis) axes;                                     // parallel axes first, in nest order; n_parallel of them
     int n_parallel;
-    VEC(Store) stores;                                  // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
+    // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
+    VEC(Store) stores;
     Node *anchor;                                       // template kernels: the contraction, convolution or called op
     Contraction gemm; Convolution conv; Attention attention;
     Expr *score;                                        // KERNEL_ATTENTION: of E_Acc, the first product's element
-    Value *operand[3];                                  // template kernels: left and right factor, or input and weights; queries, keys and values
-    Dim operand_at[3], result_at;                       // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
+    // template kernels: left and right factor, or input and weights; queries, keys and values
+    Value *operand[3];
+    // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
+    Dim operand_at[3], result_at;
     VEC(Value *) loads;                                 // values that the expressions load
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;
-    VEC(int) sizes;                                     // symbols (numbers in graph_symbols) that its loops and expressions need
+    // symbols (numbers in graph_symbols) that its loops and expressions need
+    VEC(int) sizes;
     Buffer *packed;                                     // the constant operand in the template's layout, or NULL
     const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
-    const char *signature, *choice; bool tuned;         // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a record's
-    int weights_price;                                  // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
-    VEC(Value *) args; int fails;                       // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run returns this
-    int64_t scratch_bytes; Buffer *scratch;             // workspace a template needs while it runs, all its parts together
-    int parts, part_axis;                               // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
-    Dim part_size; int64_t part_least;                  // where this size is less, the caller does them all: too little to hand out; 0: never
+    // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a
+    // record's
+    const char *signature, *choice; bool tuned;
+    // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
+    int weights_price;
+    // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run
+    // returns this
+    VEC(Value *) args; int fails;
+    // workspace a template needs while it runs, all its parts together
+    int64_t scratch_bytes; Buffer *scratch;
+    // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
+    int parts, part_axis;
+    // where this size is less, the caller does them all: too little to hand out; 0: never
+    Dim part_size; int64_t part_least;
     Strips *strips;                                     // those it is a member of, or NULL
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
-    Plan **bodies; int n_bodies;                        // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
+    // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
+    Plan **bodies; int n_bodies;
     VEC(Buffer *) packs;                                // KERNEL_REGION: packed operands of the kernels inside
     const void *text;                                   // codegen's own
 };
@@ -529,7 +657,8 @@ struct Plan {
     const Plan *parent;                                 // of a region's body
     VEC(Kernel *) kernels;                              // in execution order
     VEC(Buffer *) buffers;
-    Buffer *strings;                                    // the pool where strings are made, of the outermost plan; NULL: none are
+    // the pool where strings are made, of the outermost plan; NULL: none are
+    Buffer *strings;
     int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
     int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
     int64_t saved_bytes;                                // by the order of the kernels
@@ -542,12 +671,16 @@ typedef struct Target {
     bool vectors, native;
     int lanes, registers;                               // lanes 0: the C compiler's flags say, or the parts
     size_t l1, l2, l3;
-    const char *arch;                                   // the processors that alone can run it; NULL: any that there is a compiler for
+    // the processors that alone can run it; NULL: any that there is a compiler for
+    const char *arch;
     const char *flags;                                  // for gcc and clang
-    const char *features, *about;                       // features: what a file of several targets asks the processor for; NULL: it cannot be one of several
-    const struct Target *parts[MAX_TARGETS]; int n_parts;    // "x86-64-v2,x86-64-v3": the code of each, narrowest first, chosen at run time
+    // features: what a file of several targets asks the processor for; NULL: it cannot be one of several
+    const char *features, *about;
+    // "x86-64-v2,x86-64-v3": the code of each, narrowest first, chosen at run time
+    const struct Target *parts[MAX_TARGETS]; int n_parts;
 } Target;
-bool target_find(const char *name, Target *out);        // a name of the table in target.c, or several of x86-64's with commas between
+// a name of the table in target.c, or several of x86-64's with commas between
+bool target_find(const char *name, Target *out);
 const Target *target_at(int i);                         // row i of the table; NULL after the last
 const char *target_host(void);                          // the `arch` that this process runs on, "" for others
 Plan *plan_make(Graph *g, const Options *o);            // NULL with diagnostics
@@ -579,17 +712,26 @@ typedef struct Program {
 } Program;
 struct Training;                                        // grad/train.h
 // Writes o->output (.c), its .h, and .bin when weights are large; training: the programs share its structs, else NULL
-bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
+bool codegen_c(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
 bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs);
-bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out);      // --dump glsl: the kernels' shaders as text; false with diagnostics
+// --dump glsl: the kernels' shaders as text; false with diagnostics
+bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out);
 const char *name_c(Arena *a, const char *any);          // codegen/names.c: a C identifier from any text
 const char *template_text(const char *name);            // embedded templates/ file, NULL when absent
 
 // ---------------------------------------------------------------- options
 typedef struct DimOption { const char *name; int64_t lo, hi; } DimOption;
 typedef struct FrozenInput { const char *name; Tensor *value; } FrozenInput;
-// elements: shapes, without element types; NULL: as the model has them. stacked: the program takes any length lo..hi, elements of one shape (elements[0])
-typedef struct SequenceOption { const char *name; int n; const Type *elements; bool stacked; int64_t lo, hi; } SequenceOption;
+// elements: shapes, without element types; NULL: as the model has them. stacked: the program takes any length lo..hi,
+// elements of one shape (elements[0])
+typedef struct SequenceOption {
+    const char *name;
+    int n;
+    const Type *elements;
+    bool stacked;
+    int64_t lo, hi;
+} SequenceOption;
 struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default
@@ -598,7 +740,8 @@ struct Options {
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, report, check, quiet, json;
     int64_t string_bytes;                               // room for each string that the program makes; they share it
-    int64_t embed_limit;                                // weights up to this many bytes become C arrays; larger go to .bin
+    // weights up to this many bytes become C arrays; larger go to .bin
+    int64_t embed_limit;
     const char *dump;                                   // stage or pass name
     VEC(const char *) data;                             // verify, run
     VEC(const char *) inputs;                           // run: NAME=FILE
@@ -606,16 +749,22 @@ struct Options {
     Target machine;
     VEC(SequenceOption) sequences;                      // --sequence
     VEC(const char *) absent;                           // --absent: optional inputs that hold nothing
-    int64_t largest_size;                               // verify: of the recorded outputs; the bound of sizes that nothing else bounds is at least this
-    VEC(FrozenInput) frozen;                            // --freeze: inputs that import turns into constants of these values
-    double rtol, atol;                                  // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
+    // verify: of the recorded outputs; the bound of sizes that nothing else bounds is at least this
+    int64_t largest_size;
+    // --freeze: inputs that import turns into constants of these values
+    VEC(FrozenInput) frozen;
+    // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
+    double rtol, atol;
     int timeout;                                        // seconds that one run of generated code may take
-    const char *runner;                                 // the command that runs programs for another processor; NULL: code is loaded into this process
-    int threads;                                        // --threads: parts that a run can go in; below 2: the program knows of no threads
+    // the command that runs programs for another processor; NULL: code is loaded into this process
+    const char *runner;
+    // --threads: parts that a run can go in; below 2: the program knows of no threads
+    int threads;
     double part_us;                                     // the least that a part is to take, as the schedule reckons
     bool markdown;                                      // ops
     struct Records *records;                            // schedule/tune.h: --records; NULL: the cost model chooses
-    const char *blas;                                   // --blas: the library whose cblas_ functions large products call; NULL: none
+    // --blas: the library whose cblas_ functions large products call; NULL: none
+    const char *blas;
 };
 
 // ---------------------------------------------------------------- import/

@@ -3,8 +3,8 @@
 //
 //   model.onnx -> import -> Graph -> passes -> Graph -> schedule -> Plan -> codegen -> model.c model.h model.bin
 //
-// Each stage is one call; a stage that records diagnostics ends the way. The other commands (verify, run, bench, ...) are in
-// command/, one file each, and use compile_plan and compile_write too.
+// Each stage is one call; a stage that records diagnostics ends the way. The other commands (verify, run, bench, ...)
+// are in command/, one file each, and use compile_plan and compile_write too.
 #include "command/command.h"
 
 Plan *compile_plan(Arena *a, const Options *o) {

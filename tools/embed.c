@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Turns files into C arrays, so that the compiler carries its templates and the runtime's text with it.
 //
-// In: embed OUTPUT NAME=PATH...   Out: a C file that defines `const char *template_text(const char *name)`, which gives the text of the file
-// called NAME (ended by 0), NULL for other names. Bytes are printed as numbers: string literals have a length limit in C.
+// In: embed OUTPUT NAME=PATH...   Out: a C file that defines `const char *template_text(const char *name)`, which
+// gives the text of the file called NAME (ended by 0), NULL for other names. Bytes are printed as numbers: string
+// literals have a length limit in C.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

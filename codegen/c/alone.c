@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Template kernels alone, for `burncc tune`: forms of one kernel of a plan, other tiles or another algorithm each, in a file of their own, which
-// holds nothing else than what a model's would hold of them, epilogue included.
+// Template kernels alone, for `burncc tune`: forms of one kernel of a plan, other tiles or another algorithm each, in
+// a file of their own, which holds nothing else than what a model's would hold of them, epilogue included.
 //
 // In: the plan and the kernels. Out: a C file with a table of functions, all over the same operands:
 //
@@ -13,11 +13,14 @@
 static void print_alone_call(Gen *g, const KernelText *t, int number) {
     const Kernel *k = t->kernel;
     Text *c = &g->c;
-    text_printf(c, "static void burncc_alone_%d(unsigned char *const *at, unsigned char *scratch)\n{\n    %s(", number, t->name);
+    text_printf(c, "static void burncc_alone_%d(unsigned char *const *at, unsigned char *scratch)\n{\n    %s(", number,
+        t->name);
     for (int i = 0; i < t->n_params; i++) {
         const Param *p = &t->params[i];
         bool packed = k->packed && k->packed->value == p->value && i < t->first_shared;
-        text_printf(c, "(%s *)(void *)at[%d] + %lld, ", packed ? k->packed->element : expr_c_storage(p->value->type.dtype), i, (long long)dim_upper(g->graph, p->at));
+        text_printf(c, "(%s *)(void *)at[%d] + %lld, ",
+            packed ? k->packed->element : expr_c_storage(p->value->type.dtype), i,
+            (long long)dim_upper(g->graph, p->at));
     }
     int n;
     const Symbol *symbols = graph_symbols(graph_root(g->graph), &n);
@@ -36,10 +39,13 @@ static void take_operands(const KernelText *t, Alone *out) {
     }
 }
 
-bool codegen_alone(Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out) {
+bool codegen_alone(
+    Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out) {
     Gen g = { .arena = a, .options = o, .model = "alone", .graph = p->graph };
     Text c, table;
-    text_init(&g.c, a); text_init(&c, a); text_init(&table, a);
+    text_init(&g.c, a);
+    text_init(&c, a);
+    text_init(&table, a);
     for (int i = 0; i < n; i++) {
         KernelText t = { .gen = &g, .kernel = kernels[i], .name = arena_printf(a, "k%d", i) };
         print_origin(a, &g.c, g.graph, t.kernel);
@@ -48,7 +54,8 @@ bool codegen_alone(Arena *a, const Options *o, const Plan *p, int n, const Kerne
         text_printf(&table, "%sburncc_alone_%d", i ? ", " : "", i);
         if (i == 0) take_operands(&t, out);
     }
-    text_printf(&c, "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
+    text_printf(&c,
+        "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
     c_prelude(&g, &c, &g.c);
     text_append(&c, g.c.at, g.c.n);
     text_printf(&c, "extern void (*const burncc_alone[])(unsigned char *const *, unsigned char *);\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Kernels as C functions. A loop kernel is printed by loops.c in the C dialect below; a template kernel is its template with the holes
-// filled and its epilogue as an inline function. Over each stand the nodes it comes from with their shapes.
+// Kernels as C functions. A loop kernel is printed by loops.c in the C dialect below; a template kernel is its
+// template with the holes filled and its epilogue as an inline function. Over each stand the nodes it comes from with
+// their shapes.
 #include "c.h"
 
 #include <stdlib.h>
@@ -29,14 +30,18 @@ static bool taken(const KernelText *k, const char *name) {
 // i0, t1, r2 … are the loop printer's, burn_ the helpers', and single capitals the templates'.
 static bool reserved(const char *s) {
     size_t digits = strspn(s + 1, "0123456789lbx");
-    return (strchr("itr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc") || !strcmp(s, "scratch");
+    return (strchr("itr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc")
+        || !strcmp(s, "scratch");
 }
 
 static bool is_share(const char *s) { return !strcmp(s, "part") || !strcmp(s, "first") || !strcmp(s, "last"); }
 
 static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     for (int i = k->first_shared; i < k->n_params; i++)
-        if (k->params[i].value == v || same_bytes(k->params[i].value, v)) { k->params[i].written |= written; return; }
+        if (k->params[i].value == v || same_bytes(k->params[i].value, v)) {
+            k->params[i].written |= written;
+            return;
+        }
     const char *base = v->name && *v->name ? name_c(g->arena, v->name) : arena_printf(g->arena, "v%d", v->id);
     if (strlen(base) > 32) base = name_c(g->arena, base + strlen(base) - 32);
     if (k->prefix) base = arena_printf(g->arena, "%s%s", k->prefix, base);
@@ -47,7 +52,9 @@ static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     k->params[k->n_params++] = (Param){ .value = v, .name = name, .written = written };
 }
 
-bool c_is_param(const KernelText *k, int i, const Value *v) { return k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v); }
+bool c_is_param(const KernelText *k, int i, const Value *v) {
+    return k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v);
+}
 
 static const char *param_name(const KernelText *k, const Value *v) {
     for (int i = k->first_shared; i < k->n_params; i++)
@@ -72,7 +79,8 @@ static const char *element_store(Arena *a, DType d, const char *value) {
 
 static const char *c_load(void *ctx, Value *v, const char *index) {
     const KernelText *k = ctx;
-    return element_load(k->gen->arena, v->type.dtype, arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), text_bare(k->gen->arena, index)));
+    return element_load(k->gen->arena, v->type.dtype,
+        arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), text_bare(k->gen->arena, index)));
 }
 
 static void c_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
@@ -98,23 +106,35 @@ static void return_store(void *ctx, Text *out, const Store *s, const char *index
 }
 
 static Dialect c_dialect(KernelText *k) {
-    return (Dialect){ .index_type = "ptrdiff_t", .indent = "    ", .constant = "const ", .graph = k->gen->graph, .lanes = true, .type = expr_c_type, .text = expr_c_text, .load = c_load, .store = c_store, .ctx = k };
+    return (Dialect){ .index_type = "ptrdiff_t",
+        .indent = "    ",
+        .constant = "const ",
+        .graph = k->gen->graph,
+        .lanes = true,
+        .type = expr_c_type,
+        .text = expr_c_text,
+        .load = c_load,
+        .store = c_store,
+        .ctx = k };
 }
 
 // ---------------------------------------------------------------- kernels
 static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
     for (int i = from; i < k->n_params; i++) {
         const Param *p = &k->params[i];
-        text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ", expr_c_storage(p->value->type.dtype), p->name);
+        text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ",
+            expr_c_storage(p->value->type.dtype), p->name);
     }
-    for (int i = 0; i < k->kernel->sizes.n; i++) text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
+    for (int i = 0; i < k->kernel->sizes.n; i++)
+        text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
 }
 
 // The range of the part: whole lines of memory where the axis runs along them.
 static void print_share(Gen *g, const Kernel *k) {
     enum { LINE = 16 };
     Dim extent = k->axes.at[k->part_axis].size;
-    const char *size = arena_printf(g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->graph, extent));
+    const char *size = arena_printf(
+        g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->graph, extent));
     bool inner = true;
     for (int i = k->part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
     const char *units = size, *unit = "";
@@ -122,7 +142,8 @@ static void print_share(Gen *g, const Kernel *k) {
     else if (inner) units = arena_printf(g->arena, "(%s + %d) / %d", units, LINE - 1, LINE);
     if (inner) unit = arena_printf(g->arena, " * %d", LINE);
     text_printf(&g->c, "    const ptrdiff_t first = %s * part / %d%s, last = ", units, k->parts, unit);
-    if (inner && !(dim_is_const(extent) && extent % LINE == 0)) text_printf(&g->c, "part + 1 == %d ? %s : ", k->parts, size);
+    if (inner && !(dim_is_const(extent) && extent % LINE == 0))
+        text_printf(&g->c, "part + 1 == %d ? %s : ", k->parts, size);
     text_printf(&g->c, "%s * (part + 1) / %d%s;\n", units, k->parts, unit);
 }
 
@@ -183,8 +204,10 @@ static bool uses_param(const KernelText *t, const Expr *e, const Param *p, bool 
     return uses_param(t, e->a[0], p, seen) || uses_param(t, e->a[1], p, seen) || uses_param(t, e->a[2], p, seen);
 }
 
-// An expression of the accumulator as an inline function of it and the element's coordinates; returns what goes into the hole's text.
-static const char *inline_function(Gen *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes, int n_axes) {
+// An expression of the accumulator as an inline function of it and the element's coordinates; returns what goes into
+// the hole's text.
+static const char *inline_function(
+    Gen *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes, int n_axes) {
     const Kernel *k = t->kernel;
     Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
     Kernel one = *k;
@@ -195,7 +218,8 @@ static const char *inline_function(Gen *g, KernelText *t, const char *suffix, Ex
     if (e->op == E_Acc) return "acc";
     text_init(&call, g->arena);
     text_printf(&call, "%s_%s(acc", t->name, suffix);
-    text_printf(&g->c, "static inline %s %s_%s(%s acc", expr_c_storage(store.value->type.dtype), t->name, suffix, expr_c_type(k->anchor->out[0]->type.dtype));
+    text_printf(&g->c, "static inline %s %s_%s(%s acc", expr_c_storage(store.value->type.dtype), t->name, suffix,
+        expr_c_type(k->anchor->out[0]->type.dtype));
     for (int i = t->first_shared; i < t->n_params; i++) {
         if (!uses_param(t, e, &t->params[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
         text_printf(&g->c, ", const %s *%s", expr_c_storage(t->params[i].value->type.dtype), t->params[i].name);
@@ -207,7 +231,10 @@ static const char *inline_function(Gen *g, KernelText *t, const char *suffix, Ex
             text_printf(&call, ", %s", c_size(g, k, i));
         }
     for (int i = 0; i < n_axes; i++)
-        if (e->axes_used >> i & 1) { text_printf(&g->c, ", ptrdiff_t i%d", i); text_printf(&call, ", %s", axes[i]); }
+        if (e->axes_used >> i & 1) {
+            text_printf(&g->c, ", ptrdiff_t i%d", i);
+            text_printf(&call, ", %s", axes[i]);
+        }
     text_printf(&g->c, ")\n{\n");
     Dialect d = c_dialect(t);
     d.store = return_store;
@@ -217,15 +244,17 @@ static const char *inline_function(Gen *g, KernelText *t, const char *suffix, Ex
     return call.at;
 }
 
-// The first parameters are the template's own: its operands (a convolution's weights first) and the result; then what the
-// epilogue loads, under names that no template uses.
+// The first parameters are the template's own: its operands (a convolution's weights first) and the result; then what
+// the epilogue loads, under names that no template uses.
 static void template_params(Gen *g, KernelText *t) {
-    static const char *const names[] = { "A", "B", "C" }, *const conv_names[] = { "W", "X", "Y" }, *const attention_names[] = { "Q", "K", "V", "O" };
+    static const char *const names[] = { "A", "B", "C" }, *const conv_names[] = { "W", "X", "Y" },
+                             *const attention_names[] = { "Q", "K", "V", "O" };
     const Kernel *k = t->kernel;
     bool attention = k->kind == KERNEL_ATTENTION, conv = !attention && k->kind != KERNEL_GEMM;
     const char *const *name = attention ? attention_names : conv ? conv_names : names;
     int operands = attention ? 3 : 2;
-    for (int i = 0; i < operands; i++) t->params[i] = (Param){ k->operand[conv ? 1 - i : i], name[i], false, k->operand_at[conv ? 1 - i : i] };
+    for (int i = 0; i < operands; i++)
+        t->params[i] = (Param){ k->operand[conv ? 1 - i : i], name[i], false, k->operand_at[conv ? 1 - i : i] };
     t->params[operands] = (Param){ k->writes.at[0], name[operands], true, k->result_at };
     t->n_params = t->first_shared = operands + 1;
     t->prefix = "e_";
@@ -237,14 +266,19 @@ static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->holes.n; i++) {
         const HoleValue *h = &k->holes.at[i];
-        const char *text = t->y_pixel && !strcmp(h->name, "YC") ? "y_pixel" : !h->text ? arena_printf(g->arena, "%lld", (long long)h->value) : *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) : h->text;
+        const char *text = t->y_pixel && !strcmp(h->name, "YC") ? "y_pixel" :
+            !h->text                                            ? arena_printf(g->arena, "%lld", (long long)h->value) :
+            *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) :
+                              h->text;
         to[i] = (Hole){ h->name, h->params, text };
     }
     return k->holes.n;
 }
 
-// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters and as arguments.
-static int needed_holes(Gen *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
+// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters
+// and as arguments.
+static int needed_holes(
+    Gen *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
     const Kernel *k = t->kernel;
     Text params, args;
     text_init(&params, g->arena);
@@ -258,7 +292,9 @@ static int needed_holes(Gen *g, const KernelText *t, const Expr *e, Dim d, const
         text_printf(&args, ", %s", p->name);
     }
     for (int i = 0; i < k->sizes.n; i++) {
-        if (!uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1)) && !dim_uses(g->graph, d, k->sizes.at[i])) continue;
+        if (!uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))
+            && !dim_uses(g->graph, d, k->sizes.at[i]))
+            continue;
         text_printf(&params, ", int64_t %s", c_size(g, k, i));
         text_printf(&args, ", %s", c_size(g, k, i));
     }
@@ -277,7 +313,9 @@ static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
     bool identity = stored->op == E_Acc;
-    static const char *const conv_axes[] = { "n", "p", "c" }, *const planes_axes[] = { "n", "c", "p" }, *const gemm_axes[] = { "b", "m", "n" }, *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
+    static const char *const conv_axes[] = { "n", "p", "c" }, *const planes_axes[] = { "n", "c", "p" },
+                             *const gemm_axes[] = { "b", "m", "n" },
+                             *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
     const char *const *axes = k->kind == KERNEL_GEMM ? gemm_axes : k->kind == KERNEL_PLANES ? planes_axes : conv_axes;
     Hole holes[MAX_HOLES];
     int n = 0;
@@ -295,20 +333,28 @@ static void template_kernel(Gen *g, KernelText *t) {
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
     if (k->kind == KERNEL_ATTENTION) {
         n += needed_holes(g, t, k->score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
-        holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", inline_function(g, t, "score", k->score, attention_axes, 6) };
-        holes[n++] = (Hole){ "EPILOGUE", "acc, b0, b1, b2, m, d", inline_function(g, t, "epilogue", stored, attention_axes, 6) };
-    } else holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]), inline_function(g, t, "epilogue", stored, axes, 3) };
+        holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n",
+            inline_function(g, t, "score", k->score, attention_axes, 6) };
+        holes[n++] = (Hole){ "EPILOGUE", "acc, b0, b1, b2, m, d",
+            inline_function(g, t, "epilogue", stored, attention_axes, 6) };
+    } else
+        holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]),
+            inline_function(g, t, "epilogue", stored, axes, 3) };
     n += plain_holes(g, t, holes + n);
     template_fill(g->arena, &g->c, k->template_file, n, holes);
 }
 
-// The parameters are the operands in the template's own order; what the template calls by a name of its own begins with the kernel's.
+// The parameters are the operands in the template's own order; what the template calls by a name of its own begins
+// with the kernel's.
 static void call_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Hole holes[MAX_HOLES];
     Text sizes;
     int n = plain_holes(g, t, holes);
-    for (int i = 0; i < k->args.n; i++) t->params[t->n_params++] = (Param){ .value = k->args.at[i], .name = "", .written = k->args.at[i]->def == k->anchor };
+    for (int i = 0; i < k->args.n; i++)
+        t->params[t->n_params++] = (Param){
+            .value = k->args.at[i], .name = "", .written = k->args.at[i]->def == k->anchor
+        };
     t->first_shared = t->n_params;
     text_init(&sizes, g->arena);
     text_printf(&sizes, "%s", "");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// State of one generated C file, shared by c.c (kernels), program.c (run functions) and file.c (header, assembly, writing).
+// State of one generated C file, shared by c.c (kernels), program.c (run functions) and file.c (header, assembly,
+// writing).
 #ifndef BURNCC_CODEGEN_C_H
 #define BURNCC_CODEGEN_C_H
 #include "codegen/codegen.h"
@@ -14,13 +15,16 @@ typedef struct Gen {
     const char *model;                                  // prefix of every public name
     int n; const Program *programs;
     const Graph *graph;                                 // of the program being printed
-    Text h, data, c, ends;                              // declarations; constants; kernels and run functions; what is there once whatever the targets
+    // declarations; constants; kernels and run functions; what is there once whatever the targets
+    Text h, data, c, ends;
     bool descriptor;                                    // some program has the generic `const burn_model`
     bool threads;                                       // runs can go in parts: they take a `threads` pointer
-    bool external;                                      // constants come from a file: run functions take a `weights` pointer
+    // constants come from a file: run functions take a `weights` pointer
+    bool external;
 } Gen;
 
-typedef struct Param { Value *value; const char *name; bool written; Dim at; } Param;     // at: element where the parameter begins
+// at: element where the parameter begins
+typedef struct Param { Value *value; const char *name; bool written; Dim at; } Param;
 typedef struct KernelText {
     Gen *gen;
     const Kernel *kernel;
@@ -29,24 +33,32 @@ typedef struct KernelText {
     const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
     Param params[MAX_PARAMS];
     int n_params, first_shared;                         // the first parameters of a template are its own names
-    int64_t y_pixel;                                    // a parameter after the sizes, so that parts of unequal concatenations share a function; 0: none
+    // a parameter after the sizes, so that parts of unequal concatenations share a function; 0: none
+    int64_t y_pixel;
 } KernelText;
 
-const char *c_size(const Gen *g, const Kernel *k, int i);   // variable of the kernel's i-th size, a parameter after its pointers
+// variable of the kernel's i-th size, a parameter after its pointers
+const char *c_size(const Gen *g, const Kernel *k, int i);
 void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
-bool c_is_param(const KernelText *k, int i, const Value *v);    // is v, or what lies at the same bytes, the i-th parameter?
-void c_take_offsets(Gen *g, KernelText *t);              // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
+// is v, or what lies at the same bytes, the i-th parameter?
+bool c_is_param(const KernelText *k, int i, const Value *v);
+// offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
+void c_take_offsets(Gen *g, KernelText *t);
 // share.c: the functions of a program, those of the same text once
 typedef struct Functions Functions;
 Functions *c_functions_new(Gen *g);
 void c_functions_add(Functions *f, Gen *g, KernelText *t);
 void c_functions_print(Functions *f, Gen *g);            // and frees them
-void c_prelude(Gen *g, Text *out, const Text *code);    // file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
+// file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
+void c_prelude(Gen *g, Text *out, const Text *code);
 void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading
 void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
-// targets.c: a file for several targets. `before` stands once at its head, `code` (prelude, kernels, run functions) once for each.
+// targets.c: a file for several targets. `before` stands once at its head, `code` (prelude, kernels, run functions)
+// once for each.
 void c_targets(Gen *g, Text *out, const char *header, const Text *before, const Text *code);
-const char *c_target_suffix(Arena *a, const Target *t);  // of names in a target's own copy; t NULL: in the only one elsewhere
-const char *c_target_test(Arena *a, const Target *t);    // an expression: does the processor have what the target asks for?
+// of names in a target's own copy; t NULL: in the only one elsewhere
+const char *c_target_suffix(Arena *a, const Target *t);
+// an expression: does the processor have what the target asks for?
+const char *c_target_test(Arena *a, const Target *t);
 #endif

@@ -11,24 +11,35 @@ static bool calls_blas(const Gen *g) { return g->options->blas && says(&g->c, "(
 
 static void print_blas(const Gen *g, Text *out) {
     if (!calls_blas(g)) return;
-    text_printf(out, "/* Calls OpenBLAS: link with -l%s. On how many threads its products compute is the library's own affair (OPENBLAS_NUM_THREADS;\n"
-                     " * all processors where nothing is said), and the last bits of results may follow from that. */\n", g->options->blas);
+    text_printf(out,
+        "/* Calls OpenBLAS: link with -l%s. On how many threads its products compute is the library's own affair (OPENBLAS_NUM_THREADS;\n"
+        " * all processors where nothing is said), and the last bits of results may follow from that. */\n",
+        g->options->blas);
 }
 
 static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
     print_blas(g, h);
-    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard, burn_types(g->arena, "burn-model-types"),
+    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard,
+        burn_types(g->arena, "burn-model-types"),
         g->threads ? arena_printf(g->arena, "%s\n", burn_types(g->arena, "burn-threads-types")) : "");
     text_append(h, g->h.at ? g->h.at : "", g->h.n);
     if (g->external) {
-        text_printf(h, "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n",
+        text_printf(h,
+            "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n",
             (long long)weight_bytes + WEIGHTS_HEADER, g->model);
-        text_printf(h, "#define %s_WEIGHTS_BYTES %lld\nint %s_weights_check(const void *weights, size_t size);\n\n", guard, (long long)weight_bytes + WEIGHTS_HEADER, g->model);
+        text_printf(h, "#define %s_WEIGHTS_BYTES %lld\nint %s_weights_check(const void *weights, size_t size);\n\n",
+            guard, (long long)weight_bytes + WEIGHTS_HEADER, g->model);
     }
-    if (g->descriptor) text_printf(h, "/* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */\nextern const burn_model %s_model;\n\n", g->model);
-    if (g->descriptor && g->threads) text_printf(h, "/* The same for programs that bring threads. */\nextern const burn_threaded_model %s_threaded;\n\n", g->model);
+    if (g->descriptor)
+        text_printf(h,
+            "/* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */\nextern const burn_model %s_model;\n\n",
+            g->model);
+    if (g->descriptor && g->threads)
+        text_printf(h,
+            "/* The same for programs that bring threads. */\nextern const burn_threaded_model %s_threaded;\n\n",
+            g->model);
     text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
@@ -47,12 +58,16 @@ static void print_part(Text *c, const char *file) {
 
 void c_prelude(Gen *g, Text *out, const Text *code) {
     if (!code->at) return;
-    if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL") || strstr(code->at, "burn_turn(")) {
+    if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
+        || strstr(code->at, "burn_turn(")) {
         if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         print_part(out, "c/vec.h");
     }
-    static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" }, { "burn_bf16_round(", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" }, { "burn_decimal(", "c/decimal.h" },
-        { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" }, { "burn_turn(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" }, { "burn_keep(", "c/strips.h" } };
+    static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" },
+        { "burn_bf16_round(", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
+        { "burn_decimal(", "c/decimal.h" }, { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" },
+        { "burn_turn(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" },
+        { "burn_keep(", "c/strips.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
@@ -68,22 +83,29 @@ static void print_macros(const Gen *g, Text *out) {
         text_printf(out, "#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)\n"
                          "#pragma GCC target(\"prefer-vector-width=512\") /* gcc halves them by itself */\n#endif\n\n");
     if (says(&g->c, "BURN_FUSED "))
-        text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\", \"no-delete-null-pointer-checks\"))) /* as for the functions that it calls */\n"
-                         "#else\n#define BURN_FUSED\n#endif\n\n");
+        text_printf(out,
+            "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\", \"no-delete-null-pointer-checks\"))) /* as for the functions that it calls */\n"
+            "#else\n#define BURN_FUSED\n#endif\n\n");
     if (says(&g->c, "BURN_APART "))
-        text_printf(out, "#if defined(__GNUC__)\n#define BURN_APART __attribute__((noinline)) /* called often */\n#else\n#define BURN_APART\n#endif\n\n");
+        text_printf(out,
+            "#if defined(__GNUC__)\n#define BURN_APART __attribute__((noinline)) /* called often */\n#else\n#define BURN_APART\n#endif\n\n");
     if (says(&g->c, "BURN_LANES "))
-        text_printf(out, "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"
-                         "#else\n#define BURN_LANES\n#endif\n\n");
+        text_printf(out,
+            "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"
+            "#else\n#define BURN_LANES\n#endif\n\n");
     if (says(&g->data, "BURN_ALIGNED"))
-        text_printf(out, "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"
-                         "#else\n#define BURN_ALIGNED\n#endif\n\n");
+        text_printf(out,
+            "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"
+            "#else\n#define BURN_ALIGNED\n#endif\n\n");
 }
 
 static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
     Text before, code;
-    text_init(&before, g->arena); text_init(&code, g->arena);
-    text_printf(&before, "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n", path_base(header), calls_blas(g) ? "\n#include <cblas.h>\n" : "");
+    text_init(&before, g->arena);
+    text_init(&code, g->arena);
+    text_printf(&before,
+        "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n",
+        path_base(header), calls_blas(g) ? "\n#include <cblas.h>\n" : "");
     print_macros(g, &before);
     c_prelude(g, &code, &g->c);
     c_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
@@ -92,7 +114,10 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
     text_append(&code, g->c.at, g->c.n);
     print_banner(c, g->options);
     print_blas(g, c);
-    if (g->options->machine.n_parts) { c_targets(g, c, header, &before, &code); return; }
+    if (g->options->machine.n_parts) {
+        c_targets(g, c, header, &before, &code);
+        return;
+    }
     text_append(c, before.at, before.n);
     text_append(c, code.at, code.n);
     text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
@@ -103,7 +128,12 @@ bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *pr
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
-    text_init(&g.c, a); text_init(&g.h, a); text_init(&g.data, a); text_init(&g.ends, a); text_init(&out[0], a); text_init(&out[1], a);
+    text_init(&g.c, a);
+    text_init(&g.h, a);
+    text_init(&g.data, a);
+    text_init(&g.ends, a);
+    text_init(&out[0], a);
+    text_init(&out[1], a);
     int64_t weight_bytes = programs[0].plan->weight_bytes;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = n == 1 && weight_bytes > o->embed_limit;
@@ -112,7 +142,8 @@ bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *pr
     if (training) c_train_define(&g, training);
     if (diag_errors()) return false;
     OutFile *bin = NULL;
-    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum))) return false;
+    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum)))
+        return false;
     print_header(&g, &out[0], weight_bytes);
     print_source(&g, &out[1], paths[0], sum, weight_bytes);
     return files_write(a, out, paths, 2, bin);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Pointers to where a loop kernel begins. What the addresses of all elements that it touches of an operand have in common, a constant or a size,
-// goes into the pointer that it is given, so that kernels over other columns, slices, or parts of concatenations are the same text (see share.c).
+// Pointers to where a loop kernel begins. What the addresses of all elements that it touches of an operand have in
+// common, a constant or a size, goes into the pointer that it is given, so that kernels over other columns, slices,
+// or parts of concatenations are the same text (see share.c).
 //
 //   k(float *y, const float *x)  { y[i0 + n] = x[i0 * 91 + 2]; }     called k(y, x)
 //   k(float *y, const float *x)  { y[i0] = x[i0 * 91]; }             called k(y + n, x + 2)
 //
-// In: a kernel's text with its parameters. Out: their `at`, and where one is not 0 a kernel of its own without the offsets.
+// In: a kernel's text with its parameters. Out: their `at`, and where one is not 0 a kernel of its own without the
+// offsets.
 #include "c.h"
 #include "schedule/schedule.h"
 
@@ -25,7 +27,10 @@ static int param_of(const Offsets *o, Value *v) {
 static void meet(Offsets *o, Value *v, const Expr *index) {
     Offset *to = &o->of[param_of(o, v)];
     Dim at;
-    if (!expr_offset(index, o->gen->graph, &at)) { to->mixed = true; return; }
+    if (!expr_offset(index, o->gen->graph, &at)) {
+        to->mixed = true;
+        return;
+    }
     if (!to->known) *to = (Offset){ .known = true, .mixed = to->mixed, .at = at };
     else if (dim_is_const(at) && dim_is_const(to->at)) to->at = at < to->at ? at : to->at;
     else if (at != to->at) to->mixed = true;
@@ -38,7 +43,9 @@ static void meet_loads(Offsets *o, const Expr *e) {
     for (int i = 0; i < 3; i++) meet_loads(o, e->a[i]);
 }
 
-static Expr *minus(Offsets *o, Expr *index, Dim at) { return expr_binary(o->kernel->exprs, E_Sub, index, expr_size(o->kernel->exprs, o->gen->graph, at)); }
+static Expr *minus(Offsets *o, Expr *index, Dim at) {
+    return expr_binary(o->kernel->exprs, E_Sub, index, expr_size(o->kernel->exprs, o->gen->graph, at));
+}
 
 static Expr *without_offsets(void *offsets, Expr *e) {
     Offsets *o = offsets;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The calls of a program's kernels: where their operands lie, kernels that --threads share out in parts, and those that go strip by strip.
+// The calls of a program's kernels: where their operands lie, kernels that --threads share out in parts, and those
+// that go strip by strip.
 #include "run.h"
 
 #include <ctype.h>
@@ -13,7 +14,8 @@ static int64_t work_offset(const Buffer *b) {           // a region's buffers co
 }
 
 static const char *element_pointer(Gen *g, const char *type, bool is_const, const char *base, int64_t offset) {
-    return arena_printf(g->arena, "(%s%s *)(%svoid *)(%s + %lld)", is_const ? "const " : "", type, is_const ? "const " : "", base, (long long)offset);
+    return arena_printf(g->arena, "(%s%s *)(%svoid *)(%s + %lld)", is_const ? "const " : "", type,
+        is_const ? "const " : "", base, (long long)offset);
 }
 
 // Where a value's elements are, as an expression of the run function.
@@ -25,15 +27,21 @@ static const char *place_of(const Run *r, Buffer *at, const Value *v, const char
     case PLACE_INPUT: case PLACE_OUTPUT: {
         bool input = b->place == PLACE_INPUT, same = !strcmp(type, expr_c_storage(b->value->type.dtype));
         const char *name = input ? r->in->at[b->index] : r->outs->at[b->index];
-        if (same) return offset ? arena_printf(g->arena, "%s + %lld", name, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) : name;
-        return element_pointer(g, type, input, arena_printf(g->arena, "(%sunsigned char *)%s", input ? "const " : "", name), offset);
+        if (same)
+            return offset ?
+                arena_printf(g->arena, "%s + %lld", name, (long long)(offset / (int64_t)dtype_size(v->type.dtype))) :
+                name;
+        return element_pointer(
+            g, type, input, arena_printf(g->arena, "(%sunsigned char *)%s", input ? "const " : "", name), offset);
     }
     case PLACE_WEIGHT:
-        if (!g->external || b->value->type.dtype == DT_STRING) return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
+        if (!g->external || b->value->type.dtype == DT_STRING)
+            return arena_printf(g->arena, "%s_w%d", r->p->name, b->id);
         return element_pointer(g, type, true, "constants", b->offset + offset);
     default:
         if (v->type.dtype == DT_STRING && offset)           // counted in pointers: theirs may be shorter
-            return arena_printf(g->arena, "%s + %lld", element_pointer(g, type, false, "work", work_offset(b)), (long long)(offset / (int64_t)dtype_size(DT_STRING)));
+            return arena_printf(g->arena, "%s + %lld", element_pointer(g, type, false, "work", work_offset(b)),
+                (long long)(offset / (int64_t)dtype_size(DT_STRING)));
         return element_pointer(g, type, false, "work", work_offset(b) + offset);
     }
 }
@@ -67,16 +75,22 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
     for (int j = 0; j < t->n_params; j++) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
-        text_printf(&out, "%s%s", j ? ", " : "", place_of(r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
+        text_printf(&out, "%s%s", j ? ", " : "",
+            place_of(
+                r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
         const int between = between_strips(k, v);
-        if (between >= 0 && k->strips->parts > 1) text_printf(&out, " + %lld * part", (long long)k->strips->floats[between]);
+        if (between >= 0 && k->strips->parts > 1)
+            text_printf(&out, " + %lld * part", (long long)k->strips->floats[between]);
         if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
     }
-    for (int j = 0; j < t->kernel->sizes.n; j++) text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, t->kernel, j));
+    for (int j = 0; j < t->kernel->sizes.n; j++)
+        text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, t->kernel, j));
     if (t->y_pixel) text_printf(&out, ", %lld", (long long)t->y_pixel);
     if (k->string_bytes) text_printf(&out, ", &strings");
     if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) {
-        text_printf(&out, ", %s", k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) : "(unsigned char *)0");
+        text_printf(&out, ", %s",
+            k->scratch ? arena_printf(r->g->arena, "work + %lld", (long long)work_offset(k->scratch)) :
+                         "(unsigned char *)0");
         const int parts = k->strips ? k->strips->parts : k->parts;
         if (k->scratch && parts > 1) text_printf(&out, " + %lld * part", (long long)(k->scratch_bytes / parts));
     }
@@ -91,11 +105,13 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
 //   static void lenet_k3_conv2_part(void *argument, int part)
 //   {
 //       const volatile lenet_run_frame *frame = (const volatile lenet_run_frame *)argument;
-//       lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), frame->work + 12544 + 2048 * part, part);
+//       lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272),
+//           frame->work + 12544 + 2048 * part, part);
 //   }
 //
-// volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes that for an access to
-// memory at zero, and leaves out calls of the function, which in its eyes has no effect (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
+// volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes
+// that for an access to memory at zero, and leaves out calls of the function, which in its eyes has no effect
+// (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 // The next mention of a variable, at or after `s`; after -> stands a field.
@@ -131,11 +147,15 @@ static const char *take_ends(Run *r, const char *arguments, const Ends *e, bool 
     const Graph *g = r->p->plan->graph;
     for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
-        const char *storage = expr_c_storage(v->type.dtype), *type = arena_printf(r->g->arena, "%s%s *", outputs ? "" : "const ", storage);
+        const char *storage = expr_c_storage(v->type.dtype),
+                   *type = arena_printf(r->g->arena, "%s%s *", outputs ? "" : "const ", storage);
         if (c_in_struct(v) && c_group_seen(g, i, outputs, v->group)) continue;
-        if (c_in_struct(v)) type = arena_printf(r->g->arena, "%s%s_%s *", c_group_written(g, v->group) ? "" : "const ", r->g->model, c_group_type(r->g->arena, v->group));
+        if (c_in_struct(v))
+            type = arena_printf(r->g->arena, "%s%s_%s *", c_group_written(g, v->group) ? "" : "const ", r->g->model,
+                c_group_type(r->g->arena, v->group));
         else if (c_by_value(v)) type = arena_printf(r->g->arena, "%s ", storage);
-        arguments = take_from_frame(r, arguments, type, c_in_struct(v) ? c_group_param(r->g->arena, v->group) : e->name[i], true);
+        arguments = take_from_frame(
+            r, arguments, type, c_in_struct(v) ? c_group_param(r->g->arena, v->group) : e->name[i], true);
     }
     return arguments;
 }
@@ -158,7 +178,8 @@ static const char *framed_arguments(Run *r, const char *whole, int depth) {
 
 static void begin_task(Run *r, const char *name) {
     const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->p->name);
-    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n", name, frame, frame);
+    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n", name,
+        frame, frame);
 }
 
 static void print_parts(Run *r, const Kernel *k, int depth) {
@@ -168,7 +189,9 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
     text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, arguments);
     c_line(r, depth);
     const char *threads = "threads";
-    if (k->part_least > 0) threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0", dim_c_text(r->g->arena, r->p->plan->graph, k->part_size), (long long)k->part_least);
+    if (k->part_least > 0)
+        threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0",
+            dim_c_text(r->g->arena, r->p->plan->graph, k->part_size), (long long)k->part_least);
     text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
 }
 
@@ -185,9 +208,14 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
 static void print_table(Run *r, const Strips *s, const char *name) {
     const int n = 2 * s->n - 1;
     text_printf(&r->tables, "/* The pixels that");
-    for (int i = 0; i < s->n; i++) text_printf(&r->tables, "%s %s", !i ? "" : i + 1 < s->n ? "," : " and", s->member[i]->name);
-    text_printf(&r->tables, " have come to; those that the buffers between them begin with. */\nstatic const int %s_strips[][%d] = {\n", name, n);
-    for (int i = 0; i < s->line.n; i++) text_printf(&r->tables, "%s%lld%s", i % n ? ", " : "    {", (long long)s->line.at[i], i % n == n - 1 ? "},\n" : "");
+    for (int i = 0; i < s->n; i++)
+        text_printf(&r->tables, "%s %s", !i ? "" : i + 1 < s->n ? "," : " and", s->member[i]->name);
+    text_printf(&r->tables,
+        " have come to; those that the buffers between them begin with. */\nstatic const int %s_strips[][%d] = {\n",
+        name, n);
+    for (int i = 0; i < s->line.n; i++)
+        text_printf(
+            &r->tables, "%s%lld%s", i % n ? ", " : "    {", (long long)s->line.at[i], i % n == n - 1 ? "},\n" : "");
     text_printf(&r->tables, "};\n\n");
 }
 
@@ -197,12 +225,16 @@ static void print_strip_loop(Run *r, Text *out, const Strips *s, int depth, cons
     const bool task = s->parts > 1;
     const char *indent = arena_printf(r->g->arena, "%*s", 4 * depth, "");
     text_printf(out, "%sfor (int strip = %s; strip < %s; strip++) {\n", indent, first, end);
-    text_printf(out, "%s    const int *const was = %s_strips[strip - 1], *const now = %s_strips[strip];\n", indent, head->name, head->name);
+    text_printf(out, "%s    const int *const was = %s_strips[strip - 1], *const now = %s_strips[strip];\n", indent,
+        head->name, head->name);
     for (int i = 0; i + 1 < s->n; i++) {
         Value *v = s->member[i]->writes.at[0];
         const char *rows = c_value_place(r, v);
-        if (task) rows = arena_printf(r->g->arena, "%s + %lld * part", framed_arguments(r, rows, depth), (long long)s->floats[i]);
-        text_printf(out, "%s    burn_keep(%s, %lld, was[%d], now[%d], was[%d]);\n", indent, rows, (long long)s->width[i], s->n + i, s->n + i, i);
+        if (task)
+            rows = arena_printf(
+                r->g->arena, "%s + %lld * part", framed_arguments(r, rows, depth), (long long)s->floats[i]);
+        text_printf(out, "%s    burn_keep(%s, %lld, was[%d], now[%d], was[%d]);\n", indent, rows,
+            (long long)s->width[i], s->n + i, s->n + i, i);
     }
     for (int i = 0; i < s->n; i++) {
         const char *arguments = call_arguments(r, s->member[i]);
@@ -232,9 +264,13 @@ void c_strips(Run *r, const Strips *s, int depth) {
 
 void c_call(Run *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
-    if (k->parts > 1) { print_parts(r, k, depth); return; }
+    if (k->parts > 1) {
+        print_parts(r, k, depth);
+        return;
+    }
     c_line(r, depth);
     text_printf(&r->body, k->fails ? "if (%s(%s" : "%s(%s", t->function, call_arguments(r, k));
-    if (k->fails) text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
+    if (k->fails)
+        text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");
 }

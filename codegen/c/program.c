@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// One program of a generated file: its constants, its kernels, and a run function that is nothing but the kernels' calls over fixed
-// offsets of the caller's workspace. Values of a group ("params grads": struct type and parameter) are fields of a struct the caller owns.
+// One program of a generated file: its constants, its kernels, and a run function that is nothing but the kernels'
+// calls over fixed offsets of the caller's workspace. Values of a group ("params grads": struct type and parameter)
+// are fields of a struct the caller owns.
 #include "run.h"
 
 #include <stdlib.h>
@@ -14,7 +15,8 @@ bool c_in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
 bool c_by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
 
 static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
-    static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" }, *const strips[] = { "strip", "was", "now" };
+    static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" },
+                             *const strips[] = { "strip", "was", "now" };
     int symbols;
     const Symbol *all = graph_symbols(graph_root(g), &symbols);
     for (int i = 0; i < symbols; i++)
@@ -23,7 +25,9 @@ static bool clashes(const Graph *g, bool threads, const char *name, const char *
         if (!strcmp(name, shared[i])) return true;
     for (size_t i = 0; i < COUNT(strips); i++)
         if (!strcmp(name, strips[i])) return true;
-    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strcmp(name, "strings") || !strncmp(name, "burn_", 5)) return true;
+    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strcmp(name, "strings")
+        || !strncmp(name, "burn_", 5))
+        return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
     for (int i = 0; i < n; i++)
         if (!strcmp(name, before[i])) return true;
@@ -38,15 +42,19 @@ static Ends name_ends(Arena *a, const Graph *g, bool threads, bool outputs, cons
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *given = outputs ? g->output_names.at[i] : v->name;
         const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
-        for (int k = 2; !c_in_struct(v) && clashes(g, threads, name, names, before + i); k++) name = arena_printf(a, "%s_%d", base, k);
+        for (int k = 2; !c_in_struct(v) && clashes(g, threads, name, names, before + i); k++)
+            name = arena_printf(a, "%s_%d", base, k);
         names[before + i] = c_in_struct(v) ? "" : name;
         e.name[i] = name;
-        e.at[i] = c_by_value(v) ? arena_printf(a, "&%s", name) : v->group ? arena_printf(a, "%s->%s", c_group_param(a, v->group), name) : name;
+        e.at[i] = c_by_value(v) ? arena_printf(a, "&%s", name) :
+            v->group            ? arena_printf(a, "%s->%s", c_group_param(a, v->group), name) :
+                                  name;
     }
     return e;
 }
 
-static const char *extent_text(Arena *a, const Type *t) {       // [1*28*28], for the reader; nothing where it is not constant
+// [1*28*28], for the reader; nothing where it is not constant
+static const char *extent_text(Arena *a, const Type *t) {
     Text s;
     text_init(&s, a);
     if (!type_is_static(t)) return "";
@@ -64,7 +72,10 @@ static Sizes parameter_sizes(Arena *a, const Graph *g) {
     Sizes s = { 0, NEW_ARRAY(a, int, n + 1) };
     for (int i = 0; i < n; i++)
         for (int j = 0; !all[i].from && j < g->inputs.n; j++)
-            if (type_uses(g, &g->inputs.at[j]->type, i)) { s.at[s.n++] = i; break; }
+            if (type_uses(g, &g->inputs.at[j]->type, i)) {
+                s.at[s.n++] = i;
+                break;
+            }
     return s;
 }
 
@@ -83,22 +94,30 @@ static bool is_measured(const Graph *g, const Type *t) {
 }
 
 // Pointers need not have the 8 bytes that the workspace has for each.
-static const char *string_bytes_text(Arena *a, int64_t n) { return arena_printf(a, "%lld * sizeof(burn_string)", (long long)n); }
+static const char *string_bytes_text(Arena *a, int64_t n) {
+    return arena_printf(a, "%lld * sizeof(burn_string)", (long long)n);
+}
 
 static const char *bytes_text(Arena *a, const Graph *g, const Type *t) {
     if (t->dtype == DT_STRING && type_is_static(t)) return string_bytes_text(a, type_count(t));
-    if (t->dtype == DT_STRING) return arena_printf(a, "%s * (int64_t)sizeof(burn_string)", dim_c_text(a, g, type_size(graph_root(g), t)));
+    if (t->dtype == DT_STRING)
+        return arena_printf(a, "%s * (int64_t)sizeof(burn_string)", dim_c_text(a, g, type_size(graph_root(g), t)));
     if (type_is_static(t)) return arena_printf(a, "%lld", (long long)type_bytes(t));
     return dim_c_text(a, g, dim_mul(graph_root(g), type_size(graph_root(g), t), (Dim)dtype_size(t->dtype)));
 }
 
 static const char *most_bytes_text(Arena *a, const Graph *g, const Type *t) {
-    return t->dtype == DT_STRING ? string_bytes_text(a, type_count_upper(g, t)) : arena_printf(a, "%lld", (long long)type_bytes_upper(g, t));
+    return t->dtype == DT_STRING ? string_bytes_text(a, type_count_upper(g, t)) :
+                                   arena_printf(a, "%lld", (long long)type_bytes_upper(g, t));
 }
 
 // ---------------------------------------------------------------- signature
 typedef struct Separator { const char *text; } Separator;
-static const char *next(Separator *s) { const char *t = s->text; s->text = ", "; return t; }
+static const char *next(Separator *s) {
+    const char *t = s->text;
+    s->text = ", ";
+    return t;
+}
 
 bool c_group_seen(const Graph *gr, int upto, bool outputs, const char *group) {
     for (int i = 0; i < gr->inputs.n && (outputs || i < upto); i++)
@@ -123,10 +142,12 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
         if (v->group && !c_by_value(v)) {
             if (c_group_seen(gr, i, outputs, v->group)) continue;
             name = c_group_param(g->arena, v->group);
-            type = arena_printf(g->arena, "%s%s_%s *", c_group_written(gr, v->group) ? "" : "const ", g->model, c_group_type(g->arena, v->group));
+            type = arena_printf(g->arena, "%s%s_%s *", c_group_written(gr, v->group) ? "" : "const ", g->model,
+                c_group_type(g->arena, v->group));
         } else if (c_by_value(v)) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
         else {
-            type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", expr_c_storage(v->type.dtype), type_is_static(&v->type) ? "" : "*");
+            type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", expr_c_storage(v->type.dtype),
+                type_is_static(&v->type) ? "" : "*");
             extent = extent_text(g->arena, &v->type);
         }
         text_printf(out, "%s%s%s%s", next(sep), typed ? type : "", name, typed ? extent : "");
@@ -139,16 +160,22 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
 // Every model that a descriptor drives has a workspace; other programs only if they need one.
 static bool has_workspace(const Program *p) { return p->descriptor || p->plan->work_bytes > 0; }
 
-// Bytes by which the run moves its memory up to a cache line, for vectors wider than the 16 bytes that malloc aligns to: one that crosses a
-// line is two accesses. Other targets take the workspace as it comes.
-static int64_t workspace_slack(const Plan *plan) { return plan->options->machine.vectors && plan->options->machine.lanes != 4 && plan->work_bytes ? 63 : 0; }
+// Bytes by which the run moves its memory up to a cache line, for vectors wider than the 16 bytes that malloc aligns
+// to: one that crosses a line is two accesses. Other targets take the workspace as it comes.
+static int64_t workspace_slack(const Plan *plan) {
+    return plan->options->machine.vectors && plan->options->machine.lanes != 4 && plan->work_bytes ? 63 : 0;
+}
 
 static void print_parameters(Gen *g, Text *out, const Program *p, const Ends *in, const Ends *outs, bool typed) {
     Separator sep = { "" };
-    if (has_workspace(p)) text_printf(out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
+    if (has_workspace(p))
+        text_printf(
+            out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
     if (g->external) text_printf(out, "%s%sweights", next(&sep), typed ? "const void *" : "");
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
-    for (int i = 0; i < sizes.n; i++) text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "", symbol_at(p->plan->graph, sizes.at[i])->c_name);
+    for (int i = 0; i < sizes.n; i++)
+        text_printf(
+            out, "%s%s%s", next(&sep), typed ? "int64_t " : "", symbol_at(p->plan->graph, sizes.at[i])->c_name);
     print_ends(g, out, p->plan->graph, in, false, typed, &sep);
     print_ends(g, out, p->plan->graph, outs, true, typed, &sep);
     if (g->threads) text_printf(out, "%s%sthreads", next(&sep), typed ? "const burn_threads *" : "");
@@ -173,7 +200,9 @@ static void copy(Run *r, int depth, Value *to, const char *advance, Value *from)
     c_line(r, depth);
     const char *bytes = bytes_text(r->g->arena, g, &from->type);
     if (!type_is_static(&from->type)) bytes = arena_printf(r->g->arena, "(size_t)(%s)", bytes);
-    if (from->data && !from->buffer) text_printf(&r->body, "memset(%s%s, 0, %s);\n", c_value_place(r, to), advance, bytes);      // zeros: region.c
+    // zeros: region.c
+    if (from->data && !from->buffer)
+        text_printf(&r->body, "memset(%s%s, 0, %s);\n", c_value_place(r, to), advance, bytes);
     else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", c_value_place(r, to), advance, c_value_place(r, from), bytes);
 }
 
@@ -208,7 +237,9 @@ static const char *scalar_text(const Run *r, Value *v) {
     return arena_printf(r->g->arena, "*(%s)", c_value_place(r, v));
 }
 
-static bool always(const Value *condition) { return !condition || (condition->data && tensor_get_i(condition->data, 0)); }
+static bool always(const Value *condition) {
+    return !condition || (condition->data && tensor_get_i(condition->data, 0));
+}
 
 static const char *trips_text(const Run *r, const Node *n) {
     int count;
@@ -235,20 +266,24 @@ static void print_loop_head(Run *r, const Kernel *k, int depth, const char *it, 
     }
 }
 
-// Inputs: trip count or none, condition or none, carried values. Body: (iteration, condition, carried) -> (condition, carried, scanned).
-// Scanned values are copied first: they may be carried ones of before.
+// Inputs: trip count or none, condition or none, carried values. Body: (iteration, condition, carried) -> (condition,
+// carried, scanned). Scanned values are copied first: they may be carried ones of before.
 static void print_loop(Run *r, const Kernel *k, int depth) {
     const Node *n = k->anchor;
     const Graph *b = n->bodies[0];
     int carried = n->n_in - 2, id = r->loops++;
     bool goes_on = always(n->in[1]) && (always(b->outputs.at[0]) || b->outputs.at[0] == b->inputs.at[1]);
-    const char *it = arena_printf(r->g->arena, "iteration%d", id), *go = goes_on ? NULL : arena_printf(r->g->arena, "go%d", id);
+    const char *it = arena_printf(r->g->arena, "iteration%d", id),
+               *go = goes_on ? NULL : arena_printf(r->g->arena, "go%d", id);
     for (int i = 0; i < carried; i++) copy(r, depth, b->inputs.at[2 + i], "", n->in[2 + i]);
     print_loop_head(r, k, depth, it, go);
     print_steps(r, k->bodies[0], depth + 1);
     for (int i = carried; i < n->n_out; i++) {
         Value *v = b->outputs.at[1 + i];
-        copy(r, depth + 1, n->out[i], arena_printf(r->g->arena, " + %s * %s", it, dim_c_text(r->g->arena, r->p->plan->graph, type_size(graph_root(r->p->plan->graph), &v->type))), v);
+        copy(r, depth + 1, n->out[i],
+            arena_printf(r->g->arena, " + %s * %s", it,
+                dim_c_text(r->g->arena, r->p->plan->graph, type_size(graph_root(r->p->plan->graph), &v->type))),
+            v);
     }
     if (go) {
         c_line(r, depth + 1);
@@ -262,7 +297,9 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
 
 static void print_bounds(Text *out, const Symbol *s) {
     if (s->lo == s->hi) text_printf(out, "if (%s != %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo);
-    else text_printf(out, "if (%s < %lld || %s > %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo, s->c_name, (long long)s->hi);
+    else
+        text_printf(out, "if (%s < %lld || %s > %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo,
+            s->c_name, (long long)s->hi);
 }
 
 static bool is_known(const Run *r, const Graph *root, Dim d) {
@@ -277,10 +314,13 @@ static void print_required(Run *r, const Graph *g, int depth) {
     for (int i = 0; i < g->required.n; i++) {
         DimPair *pair = &g->required.at[i];
         Dim a = dim_bound(root, pair->a), b = dim_bound(root, pair->b);
-        if (pair->checked || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a) || !is_known(r, root, b)) continue;
+        if (pair->checked || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a)
+            || !is_known(r, root, b))
+            continue;
         pair->checked = true;
         c_line(r, depth);
-        text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a), dim_c_text(r->g->arena, root, b));
+        text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a),
+            dim_c_text(r->g->arena, root, b));
     }
 }
 
@@ -288,7 +328,8 @@ static void print_sizes(Run *r, const Graph *g, const Kernel *k, int depth) {
     for (int i = 0; i < k->sizes.n; i++) {
         const Symbol *s = symbol_at(r->p->plan->graph, k->sizes.at[i]);
         c_line(r, depth);
-        text_printf(&r->body, "const int64_t %s = (%s)[%lld];\n", s->c_name, c_value_place(r, s->from), (long long)s->at);
+        text_printf(
+            &r->body, "const int64_t %s = (%s)[%lld];\n", s->c_name, c_value_place(r, s->from), (long long)s->at);
         c_line(r, depth);
         print_bounds(&r->body, s);
         r->known[k->sizes.at[i]] = true;
@@ -302,7 +343,9 @@ static void print_shapes(Run *r) {
     for (int i = 0; i < g->outputs.n; i++) {
         const Type *t = &g->outputs.at[i]->type;
         if (!is_measured(g, t)) continue;
-        for (int j = 0; j < t->rank; j++) text_printf(&r->body, "    %s_shape[%d] = %s;\n", r->outs->name[i], j, dim_c_text(r->g->arena, g, t->dim[j]));
+        for (int j = 0; j < t->rank; j++)
+            text_printf(
+                &r->body, "    %s_shape[%d] = %s;\n", r->outs->name[i], j, dim_c_text(r->g->arena, g, t->dim[j]));
     }
 }
 
@@ -311,7 +354,10 @@ static void print_steps(Run *r, const Plan *plan, int depth) {
     print_required(r, plan->graph, depth);
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
-        if (k->kind == KERNEL_SIZES) { print_sizes(r, plan->graph, k, depth); continue; }
+        if (k->kind == KERNEL_SIZES) {
+            print_sizes(r, plan->graph, k, depth);
+            continue;
+        }
         if (k->strips) {
             if (k == k->strips->member[0]) c_strips(r, k->strips, depth);
             continue;
@@ -327,13 +373,17 @@ static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *o
     Separator sep = { "" };
     Text t;
     text_init(&t, g->arena);
-    if (has_workspace(p)) { next(&sep); text_printf(&t, "!ws"); }
+    if (has_workspace(p)) {
+        next(&sep);
+        text_printf(&t, "!ws");
+    }
     if (g->external) { text_printf(&t, "%s!weights", *next(&sep) ? " || " : ""); }
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
             if (c_by_value(v) || (v->group && c_group_seen(gr, i, side, v->group))) continue;
-            text_printf(&t, "%s!%s", *next(&sep) ? " || " : "", v->group ? c_group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
+            text_printf(&t, "%s!%s", *next(&sep) ? " || " : "",
+                v->group ? c_group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
             if (side && is_measured(gr, &v->type)) text_printf(&t, " || !%s_shape", outs->name[i]);
         }
     if (g->threads) text_printf(&t, "%s(threads && !threads->run)", *next(&sep) ? " || " : "");
@@ -351,8 +401,8 @@ static void print_copy_call(Gen *g, const Program *p, const Target *t, const End
     text_printf(&g->ends, ");\n");
 }
 
-// The function that users call, where there are several targets: the widest that the processor has. The compiler's library keeps what it has
-// in memory, so this costs a few loads.
+// The function that users call, where there are several targets: the widest that the processor has. The compiler's
+// library keeps what it has in memory, so this costs a few loads.
 static void print_choice(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Target *all = &g->options->machine;
     print_signature(g, &g->ends, p, p->name, in, outs);
@@ -378,14 +428,19 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     const Graph *root = graph_root(p->plan->graph);
     const Sizes sizes = parameter_sizes(g->arena, p->plan->graph);
     const bool several = g->options->machine.n_parts > 0;
-    text_init(&r.body, g->arena); text_init(&r.tables, g->arena); text_init(&r.tasks, g->arena); text_init(&r.fields, g->arena); text_init(&r.settings, g->arena);
+    text_init(&r.body, g->arena);
+    text_init(&r.tables, g->arena);
+    text_init(&r.tasks, g->arena);
+    text_init(&r.fields, g->arena);
+    text_init(&r.settings, g->arena);
     r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
     for (int i = 0; i < sizes.n; i++) r.known[sizes.at[i]] = true;
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
     if (r.tables.n) text_append(&g->c, r.tables.at, r.tables.n);
     if (r.tasks.n) {
-        text_printf(&g->c, "/* What the parts of a run see of it. */\ntypedef struct %s_frame {\n%s} %s_frame;\n\n", p->name, r.fields.n ? r.fields.at : "    int none;\n", p->name);
+        text_printf(&g->c, "/* What the parts of a run see of it. */\ntypedef struct %s_frame {\n%s} %s_frame;\n\n",
+            p->name, r.fields.n ? r.fields.at : "    int none;\n", p->name);
         text_append(&g->c, r.tasks.at, r.tasks.n);
     }
     if (several) text_printf(&g->c, "static ");
@@ -393,9 +448,15 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
     const Buffer *pool = p->plan->strings;
-    if (pool || needs(&r, "work")) text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n", workspace_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
-    if (pool) text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n", (long long)pool->offset, (long long)(pool->offset + pool->bytes));
-    if (needs(&r, "constants")) text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n", WEIGHTS_HEADER);
+    if (pool || needs(&r, "work"))
+        text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n",
+            workspace_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
+    if (pool)
+        text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n",
+            (long long)pool->offset, (long long)(pool->offset + pool->bytes));
+    if (needs(&r, "constants"))
+        text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n",
+            WEIGHTS_HEADER);
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
     else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
@@ -410,7 +471,10 @@ static const char *info_dims(Gen *g, const Program *p, const Type *t, const char
     text_printf(&g->ends, "static const int64_t %s[] = {", name);
     for (int j = 0; j < t->rank; j++) {
         int64_t low = dim_lower(gr, t->dim[j]);
-        text_printf(&g->ends, "%s%lld", j ? ", " : "", (long long)(!least ? dim_upper(gr, t->dim[j]) : low < 0 ? 0 : low));
+        text_printf(&g->ends, "%s%lld", j ? ", " : "",
+            (long long)(!least ? dim_upper(gr, t->dim[j]) :
+                    low < 0    ? 0 :
+                                 low));
     }
     text_printf(&g->ends, "};\n");
     return name;
@@ -427,7 +491,9 @@ static void print_infos(Gen *g, const Program *p, bool outputs) {
         const Type *t = &(outputs ? gr->outputs.at[i] : gr->inputs.at[i])->type;
         const char *shape = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_shape", p->name, side, i), false);
         const char *least = info_dims(g, p, t, arena_printf(g->arena, "%s_%s%d_least", p->name, side, i), true);
-        text_printf(&rows, "    {\"%s\", (burn_dtype)%d, %d, %s, %s, %s},\n", c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape, most_bytes_text(g->arena, gr, t), least);
+        text_printf(&rows, "    {\"%s\", (burn_dtype)%d, %d, %s, %s, %s},\n",
+            c_string(g->arena, outputs ? gr->output_names.at[i] : gr->inputs.at[i]->name), t->dtype, t->rank, shape,
+            most_bytes_text(g->arena, gr, t), least);
     }
     text_printf(&g->ends, "static const burn_tensor_info %s_%ss[] = {\n%s};\n", p->name, side, rows.at);
 }
@@ -441,7 +507,9 @@ static void print_given_sizes(Gen *g, const Graph *gr) {
         text_printf(&g->ends, "    int64_t %s = %lld;\n", s->c_name, (long long)s->hi);
         for (int j = gr->inputs.n - 1; j >= 0; j--)
             for (int k = 0; k < gr->inputs.at[j]->type.rank; k++)
-                if (gr->inputs.at[j]->type.dim[k] == self) text_printf(&g->ends, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, s->c_name, j, k);
+                if (gr->inputs.at[j]->type.dim[k] == self)
+                    text_printf(
+                        &g->ends, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, s->c_name, j, k);
     }
     for (int i = 0; i < sizes.n; i++) {
         text_printf(&g->ends, "    ");
@@ -452,10 +520,13 @@ static void print_given_sizes(Gen *g, const Graph *gr) {
 static void print_buffer_check(Gen *g, const Graph *gr, const Type *t, const char *side, int i, bool output) {
     const char *bytes = output && is_measured(gr, t) ? most_bytes_text(g->arena, gr, t) : bytes_text(g->arena, gr, t);
     const char *cast = type_is_static(t) ? "" : "(size_t)";
-    text_printf(&g->ends, "    if (!%s[%d].data || %s[%d].bytes < %s%s) return -1; /* BURN_EINVAL */\n", side, i, side, i, cast, *cast ? arena_printf(g->arena, "(%s)", bytes) : bytes);
+    text_printf(&g->ends, "    if (!%s[%d].data || %s[%d].bytes < %s%s) return -1; /* BURN_EINVAL */\n", side, i, side,
+        i, cast, *cast ? arena_printf(g->arena, "(%s)", bytes) : bytes);
     if (output || !t->rank) return;
     text_printf(&g->ends, "    if (inputs[%d].shape && (", i);
-    for (int j = 0; j < t->rank; j++) text_printf(&g->ends, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, dim_c_text(g->arena, gr, t->dim[j]));
+    for (int j = 0; j < t->rank; j++)
+        text_printf(
+            &g->ends, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, dim_c_text(g->arena, gr, t->dim[j]));
     text_printf(&g->ends, ")) return -1; /* BURN_EINVAL */\n");
 }
 
@@ -469,15 +540,22 @@ static void print_generic_checks(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     bool fixed = all_static(gr);
     if (!fixed) {
-        text_printf(&g->ends, "    if (%s%s%s) return -1; /* BURN_EINVAL */\n", gr->inputs.n ? "!inputs" : "", gr->inputs.n && gr->outputs.n ? " || " : "", gr->outputs.n ? "!outputs" : "");
+        text_printf(&g->ends, "    if (%s%s%s) return -1; /* BURN_EINVAL */\n", gr->inputs.n ? "!inputs" : "",
+            gr->inputs.n && gr->outputs.n ? " || " : "", gr->outputs.n ? "!outputs" : "");
         print_given_sizes(g, gr);
     }
     for (int side = 0; side < 2; side++) {
         int n = side ? gr->outputs.n : gr->inputs.n;
         const char *name = side ? "output" : "input";
         if (!n) text_printf(&g->ends, "    (void)%ss;\n", name);
-        else if (fixed) text_printf(&g->ends, "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n", n, name, name, name, p->name, name);
-        else for (int i = 0; i < n; i++) print_buffer_check(g, gr, &(side ? gr->outputs.at[i] : gr->inputs.at[i])->type, side ? "outputs" : "inputs", i, side);
+        else if (fixed)
+            text_printf(&g->ends,
+                "    for (int i = 0; i < %d; i++)\n        if (!%ss || !%ss[i].data || %ss[i].bytes < %s_%ss[i].bytes) return -1; /* BURN_EINVAL */\n",
+                n, name, name, name, p->name, name);
+        else
+            for (int i = 0; i < n; i++)
+                print_buffer_check(
+                    g, gr, &(side ? gr->outputs.at[i] : gr->inputs.at[i])->type, side ? "outputs" : "inputs", i, side);
     }
 }
 
@@ -486,10 +564,13 @@ static void print_generic_call(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     const Sizes sizes = parameter_sizes(g->arena, gr);
     for (int i = 0; i < gr->outputs.n; i++)
-        if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->ends, "    int64_t shape%d[%d];\n", i, gr->outputs.at[i]->type.rank);
-    text_printf(&g->ends, "    const int code = %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace, g->external ? ", weights" : "");
+        if (is_measured(gr, &gr->outputs.at[i]->type))
+            text_printf(&g->ends, "    int64_t shape%d[%d];\n", i, gr->outputs.at[i]->type.rank);
+    text_printf(&g->ends, "    const int code = %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace,
+        g->external ? ", weights" : "");
     for (int i = 0; i < sizes.n; i++) text_printf(&g->ends, ", %s", symbol_at(gr, sizes.at[i])->c_name);
-    for (int i = 0; i < gr->inputs.n; i++) text_printf(&g->ends, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
+    for (int i = 0; i < gr->inputs.n; i++)
+        text_printf(&g->ends, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
     for (int i = 0; i < gr->outputs.n; i++) {
         text_printf(&g->ends, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
         if (is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->ends, ", shape%d", i);
@@ -500,7 +581,10 @@ static void print_generic_call(Gen *g, const Program *p) {
         bool measured = is_measured(gr, t);
         if (!t->rank) continue;
         text_printf(&g->ends, "    if (outputs[%d].shape) {\n", i);
-        for (int j = 0; j < t->rank; j++) text_printf(&g->ends, "        outputs[%d].shape[%d] = %s;\n", i, j, measured ? arena_printf(g->arena, "code ? 0 : shape%d[%d]", i, j) : dim_c_text(g->arena, gr, t->dim[j]));
+        for (int j = 0; j < t->rank; j++)
+            text_printf(&g->ends, "        outputs[%d].shape[%d] = %s;\n", i, j,
+                measured ? arena_printf(g->arena, "code ? 0 : shape%d[%d]", i, j) :
+                           dim_c_text(g->arena, gr, t->dim[j]));
         text_printf(&g->ends, "    }\n");
     }
     text_printf(&g->ends, "    return code;\n}\n\n");
@@ -510,17 +594,26 @@ static void print_descriptor(Gen *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     print_infos(g, p, false);
     print_infos(g, p, true);
-    text_printf(&g->ends, "static int %s_generic%s(%svoid *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n", p->name,
-        g->threads ? "_threads" : "", g->threads ? "const burn_threads *threads, " : "");
+    text_printf(&g->ends,
+        "static int %s_generic%s(%svoid *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n",
+        p->name, g->threads ? "_threads" : "", g->threads ? "const burn_threads *threads, " : "");
     if (!g->external) text_printf(&g->ends, "    (void)weights;\n");
     print_generic_checks(g, p);
     print_generic_call(g, p);
-    if (g->threads) text_printf(&g->ends, "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n"
-        "    return %s_generic_threads((const burn_threads *)0, workspace, weights, inputs, outputs);\n}\n", p->name, p->name);
-    text_printf(&g->ends, "const burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n", g->model, g->model, gr->inputs.n, gr->outputs.n,
-        gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0", gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
+    if (g->threads)
+        text_printf(&g->ends,
+            "static int %s_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)\n{\n"
+            "    return %s_generic_threads((const burn_threads *)0, workspace, weights, inputs, outputs);\n}\n",
+            p->name, p->name);
+    text_printf(&g->ends,
+        "const burn_model %s_model = {\n    \"%s\", %d, %d, %s, %s,\n    sizeof(%s_workspace), %lld, %s_generic\n};\n",
+        g->model, g->model, gr->inputs.n, gr->outputs.n,
+        gr->inputs.n ? arena_printf(g->arena, "%s_inputs", p->name) : "(const burn_tensor_info *)0",
+        gr->outputs.n ? arena_printf(g->arena, "%s_outputs", p->name) : "(const burn_tensor_info *)0",
         p->name_of_workspace, g->external ? (long long)p->plan->weight_bytes + WEIGHTS_HEADER : 0LL, p->name);
-    if (g->threads) text_printf(&g->ends, "const burn_threaded_model %s_threaded = {&%s_model, %d, %s_generic_threads};\n", g->model, g->model, g->options->threads, p->name);
+    if (g->threads)
+        text_printf(&g->ends, "const burn_threaded_model %s_threaded = {&%s_model, %d, %s_generic_threads};\n",
+            g->model, g->model, g->options->threads, p->name);
 }
 
 // ---------------------------------------------------------------- all of it
@@ -546,26 +639,46 @@ static bool reads_formats(const Plan *plan) {
 
 // What BURN_ELIMIT and BURN_EFORMAT mean here.
 static const char *limits_text(Arena *a, const Plan *plan) {
-    const char *image = reads_formats(plan) ? ", -6 (BURN_EFORMAT) when\n * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" : "";
+    const char *image = reads_formats(plan) ?
+        ", -6 (BURN_EFORMAT) when\n * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" :
+        "";
     const char *sizes = has_sizes(plan) ? "a size is out of its bounds" : "", *strings = "";
-    if (plan->strings) strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes, their zero bytes included", (long long)plan->strings->bytes);
-    const char *older = plan->options->machine.n_parts ? arena_printf(a, ", -7 (BURN_ENODEV) when\n * the processor is older than %s", plan->options->machine.parts[0]->name) : "";
-    const char *limits = *sizes || *strings ? arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) : "";
+    if (plan->strings)
+        strings = arena_printf(a, "the strings that it makes\n * take more than %lld bytes, their zero bytes included",
+            (long long)plan->strings->bytes);
+    const char *older = plan->options->machine.n_parts ?
+        arena_printf(
+            a, ", -7 (BURN_ENODEV) when\n * the processor is older than %s", plan->options->machine.parts[0]->name) :
+        "";
+    const char *limits = *sizes || *strings ?
+        arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) :
+        "";
     return arena_printf(a, "%s%s%s", limits, image, older);
 }
 
 static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
-    if (has_workspace(p)) text_printf(h, "/* Scratch memory of one run; its content means nothing before and after%s. Concurrent runs need one each. */\n", p->plan->strings ? ",\n * but for the strings that outputs point to" : "");
-    if (has_workspace(p)) text_printf(h, "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n", p->name_of_workspace, (long long)(p->plan->work_bytes ? p->plan->work_bytes + workspace_slack(p->plan) : 1), p->name_of_workspace);
+    if (has_workspace(p))
+        text_printf(h,
+            "/* Scratch memory of one run; its content means nothing before and after%s. Concurrent runs need one each. */\n",
+            p->plan->strings ? ",\n * but for the strings that outputs point to" : "");
+    if (has_workspace(p))
+        text_printf(h,
+            "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n",
+            p->name_of_workspace,
+            (long long)(p->plan->work_bytes ? p->plan->work_bytes + workspace_slack(p->plan) : 1),
+            p->name_of_workspace);
     text_printf(h, "/* %s\n", p->doc ? p->doc : "One inference. Tensors are dense and row-major.");
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
             if (v->group) continue;
-            text_printf(h, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? outs : in)->name[i], type_text(g->arena, gr, &v->type));
-            if (side && is_measured(gr, &v->type)) text_printf(h, " *            up to %lld elements; its dimensions go to %s_shape\n", (long long)type_count_upper(gr, &v->type), outs->name[i]);
+            text_printf(h, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? outs : in)->name[i],
+                type_text(g->arena, gr, &v->type));
+            if (side && is_measured(gr, &v->type))
+                text_printf(h, " *            up to %lld elements; its dimensions go to %s_shape\n",
+                    (long long)type_count_upper(gr, &v->type), outs->name[i]);
         }
     const Sizes sizes = parameter_sizes(g->arena, gr);
     for (int i = 0; i < sizes.n; i++) {
@@ -573,9 +686,16 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
         text_printf(h, " *   size     %s: %s, %lld to %lld\n", s->c_name, s->name, (long long)s->lo, (long long)s->hi);
     }
     bundles_print(h, gr, in->name, outs->name);
-    if (g->external) text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n", g->model, g->model);
-    if (g->threads) text_printf(h, " *   threads  what computes the parts of the run, up to %d at a time; NULL: the calling thread, one after the other\n", g->options->threads);
-    text_printf(h, " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n", limits_text(g->arena, p->plan));
+    if (g->external)
+        text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n",
+            g->model, g->model);
+    if (g->threads)
+        text_printf(h,
+            " *   threads  what computes the parts of the run, up to %d at a time; NULL: the calling thread, one after the other\n",
+            g->options->threads);
+    text_printf(h,
+        " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n",
+        limits_text(g->arena, p->plan));
     print_signature(g, h, p, p->name, in, outs);
     text_printf(h, ";\n\n");
 }
@@ -598,7 +718,8 @@ void c_program(Gen *g, const Program *p) {
     Plan *plan = p->plan;
     const Graph *gr = plan->graph;
     const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
-    Ends in = name_ends(g->arena, gr, g->threads, false, names, 0), outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
+    Ends in = name_ends(g->arena, gr, g->threads, false, names, 0),
+         outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
     Functions *functions = c_functions_new(g);
     g->graph = gr;
     for (int i = 0; i < plan->buffers.n; i++) {
@@ -607,7 +728,8 @@ void c_program(Gen *g, const Program *p) {
         text_printf(&g->data, "/* ");
         c_comment(&g->data, b->value->name ? b->value->name : "constant");
         text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
-        if (b->bytes >= 64 && (g->options->machine.vectors || g->options->machine.n_parts)) text_printf(&g->data, "BURN_ALIGNED ");
+        if (b->bytes >= 64 && (g->options->machine.vectors || g->options->machine.n_parts))
+            text_printf(&g->data, "BURN_ALIGNED ");
         weights_print_array(&g->data, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
         text_printf(&g->data, "\n");
     }

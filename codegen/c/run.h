@@ -15,7 +15,8 @@ typedef struct Run {
     const Ends *in, *outs;
     Text body;
     Text tables;                                        // how far strips go
-    Text tasks, fields, settings;                       // functions that compute a part; fields of the frame that they get, and what sets them
+    // functions that compute a part; fields of the frame that they get, and what sets them
+    Text tasks, fields, settings;
     VEC(const char *) framed;                           // those fields' names
     int loops;
     bool *known;                                        // symbols that are variables by now
@@ -24,14 +25,16 @@ typedef struct Run {
 // program.c: values of a group, "params grads": struct type and parameter
 const char *c_group_param(Arena *a, const char *group);
 const char *c_group_type(Arena *a, const char *group);
-bool c_in_struct(const Value *v);                       // a field of a struct; else an array of its own, or a number passed by value
+// a field of a struct; else an array of its own, or a number passed by value
+bool c_in_struct(const Value *v);
 bool c_by_value(const Value *v);
 bool c_group_seen(const Graph *gr, int upto, bool outputs, const char *group);         // before the end number `upto`?
 bool c_group_written(const Graph *gr, const char *group);
 
 // parts.c
 void c_line(Run *r, int depth);                         // begins one of the run function
-const char *c_value_place(const Run *r, Value *v);      // where a value's elements are, as an expression of the run function
+// where a value's elements are, as an expression of the run function
+const char *c_value_place(const Run *r, Value *v);
 void c_call(Run *r, const Kernel *k, int depth);        // the call of a kernel, whole or in parts
 void c_strips(Run *r, const Strips *s, int depth);      // the loop over the steps of kernels that go strip by strip
 #endif

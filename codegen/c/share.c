@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Kernels that are the same code: one C function, called once for each. A deep network repeats few shapes, so this divides the size of the
-// program, the time its compiler takes and what the instruction cache has to hold.
+// Kernels that are the same code: one C function, called once for each. A deep network repeats few shapes, so this
+// divides the size of the program, the time its compiler takes and what the instruction cache has to hold.
 //
-// In: the kernels of a program, in order. Out: its functions, each under the comments of all kernels that call it, and in KernelText.function
-// the name to call. Two texts are the same when they agree with the kernel's name, its parameters' and its sizes' names replaced by numbers:
+// In: the kernels of a program, in order. Out: its functions, each under the comments of all kernels that call it,
+// and in KernelText.function the name to call. Two texts are the same when they agree with the kernel's name, its
+// parameters' and its sizes' names replaced by numbers:
 //
-//   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void @(const float *restrict $0, ...)
+//   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void
+//       @(const float *restrict $0, ...)
 //
 // One that many kernels call stays a function (BURN_APART): small ones the C compiler would copy to every call.
 #include "c.h"
@@ -46,7 +48,10 @@ static const char *canonical(Arena *a, const KernelText *t, const char *s) {
     text_init(&out, a);
     for (size_t n; *s; s += n) {
         n = 1;
-        if (!is_word(*s)) { text_append(&out, s, 1); continue; }
+        if (!is_word(*s)) {
+            text_append(&out, s, 1);
+            continue;
+        }
         while (is_word(s[n])) n++;
         canonical_word(t, &out, s, n);
     }

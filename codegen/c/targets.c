@@ -11,7 +11,8 @@
 //   #define model_conv1 BURN_NAME(model_conv1) the code, whose names become model_conv1_x86_64_v3
 //   #endif
 //
-// Which names those are is read off the code: the prelude's (burn_), kernels' and run functions', unless what stands once has them too.
+// Which names those are is read off the code: the prelude's (burn_), kernels' and run functions', unless what stands
+// once has them too.
 #include "c.h"
 
 #include <ctype.h>
@@ -64,14 +65,17 @@ static void found_shared(void *ctx, const char *name, size_t n) {
     add(c->gen->arena, &c->shared, name, n);
 }
 
-static bool begins(const char *name, size_t n, const char *with) { return n > strlen(with) && !memcmp(name, with, strlen(with)); }
+static bool begins(const char *name, size_t n, const char *with) {
+    return n > strlen(with) && !memcmp(name, with, strlen(with));
+}
 
 static void found_own(void *ctx, const char *name, size_t n) {
     Collect *c = ctx;
     bool ours = begins(name, n, "burn_");
     for (int i = 0; i < c->gen->n && !ours; i++)
         ours = begins(name, n, c->run_prefix[i]) || begins(name, n, c->kernel_prefix[i]);
-    if (ours && !strmap_get(c->shared.known, arena_strndup(c->gen->arena, name, n))) add(c->gen->arena, &c->own, name, n);
+    if (ours && !strmap_get(c->shared.known, arena_strndup(c->gen->arena, name, n)))
+        add(c->gen->arena, &c->own, name, n);
 }
 
 static void collect_macros(Collect *c, const char *code) {
@@ -115,11 +119,16 @@ const char *c_target_test(Arena *a, const Target *t) {
     return out.at;
 }
 
-// clang has no pragma of gcc's kind, and its attribute leaves the machine's macros as they are: so the prelude is told the vectors here.
+// clang has no pragma of gcc's kind, and its attribute leaves the machine's macros as they are: so the prelude is
+// told the vectors here.
 static void print_copy(Gen *g, Text *out, const char *file, const Target *t) {
-    text_printf(out, "#if defined(__clang__)\n#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n", t->features);
+    text_printf(out,
+        "#if defined(__clang__)\n#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n",
+        t->features);
     text_printf(out, "#else\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n", t->features);
-    text_printf(out, "#define BURN_TARGET %s\n#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS %d\n#include \"%s\"\n", c_target_suffix(g->arena, t), t->lanes, t->registers >= 32, file);
+    text_printf(out,
+        "#define BURN_TARGET %s\n#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS %d\n#include \"%s\"\n",
+        c_target_suffix(g->arena, t), t->lanes, t->registers >= 32, file);
     text_printf(out, "#if defined(__clang__)\n#pragma clang attribute pop\n#else\n#pragma GCC pop_options\n#endif\n\n");
 }
 
@@ -128,29 +137,38 @@ void c_targets(Gen *g, Text *out, const char *header, const Text *before, const 
     Text library, own;
     lift_declarations(g->arena, code, &library, &own);
     const char *file = path_base(path_swap(g->arena, header, ".c"));
-    Collect c = { .gen = g, .shared.known = strmap_new(g->arena), .own.known = strmap_new(g->arena), .macros.known = strmap_new(g->arena) };
+    Collect c = { .gen = g,
+        .shared.known = strmap_new(g->arena),
+        .own.known = strmap_new(g->arena),
+        .macros.known = strmap_new(g->arena) };
     c.run_prefix = NEW_ARRAY(g->arena, const char *, 2 * g->n);
     c.kernel_prefix = c.run_prefix + g->n;
     for (int i = 0; i < g->n; i++) {
         c.run_prefix[i] = arena_printf(g->arena, "%s_", g->programs[i].name);
         c.kernel_prefix[i] = arena_printf(g->arena, "%s_k", g->programs[i].name_of_workspace);
     }
-    const char *const once[] = { g->h.at, before->at, library.at, g->ends.at, burn_types(g->arena, "burn-model-types") };
+    const char *const once[] = { g->h.at, before->at, library.at, g->ends.at,
+        burn_types(g->arena, "burn-model-types") };
     for (size_t i = 0; i < COUNT(once); i++) each_name(once[i], found_shared, &c);
     each_name(own.at, found_own, &c);
     collect_macros(&c, own.at);
 
-    text_printf(out, "/* The code of this file, after its #else, is compiled once for each of %s:\n * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n", all->name, file);
+    text_printf(out,
+        "/* The code of this file, after its #else, is compiled once for each of %s:\n * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n",
+        all->name, file);
     text_printf(out, "#if !defined(BURN_TARGET)\n");
     text_append(out, before->at, before->n);
     text_append(out, library.at, library.n);
-    text_printf(out, "\n#define BURN_NAME_JOIN(name, suffix) name##suffix\n#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
+    text_printf(out,
+        "\n#define BURN_NAME_JOIN(name, suffix) name##suffix\n#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
     text_printf(out, "#if defined(__GNUC__) && defined(__x86_64__)\n#define BURN_SEVERAL 1\n");
     for (int i = 0; i < all->n_parts; i++) print_copy(g, out, file, all->parts[i]);
-    text_printf(out, "#else\n#define BURN_SEVERAL 0\n#define BURN_TARGET %s\n#include \"%s\"\n#endif\n\n", c_target_suffix(g->arena, NULL), file);
+    text_printf(out, "#else\n#define BURN_SEVERAL 0\n#define BURN_TARGET %s\n#include \"%s\"\n#endif\n\n",
+        c_target_suffix(g->arena, NULL), file);
     text_append(out, g->ends.at, g->ends.n);
     text_printf(out, "#else /* the code, for BURN_TARGET */\n");
-    for (int i = 0; i < c.own.list.n; i++) text_printf(out, "#define %s BURN_NAME(%s)\n", c.own.list.at[i], c.own.list.at[i]);
+    for (int i = 0; i < c.own.list.n; i++)
+        text_printf(out, "#define %s BURN_NAME(%s)\n", c.own.list.at[i], c.own.list.at[i]);
     text_printf(out, "\n");
     text_append(out, own.at, own.n);
     for (int i = 0; i < c.macros.list.n; i++) text_printf(out, "#undef %s\n", c.macros.list.at[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What generated training code has besides its programs: the structs of parameters and optimizer state, their initial values, and
-// saving and loading. The structs are the caller's; gradients have the parameters' type, so that a caller can sum those of several threads.
+// What generated training code has besides its programs: the structs of parameters and optimizer state, their initial
+// values, and saving and loading. The structs are the caller's; gradients have the parameters' type, so that a caller
+// can sum those of several threads.
 #include "c.h"
 
 #include <string.h>
@@ -8,14 +9,19 @@
 static void print_struct(Gen *g, Text *h, const char *type, const char *doc, int n, const Parameter *at) {
     text_printf(h, "/* %s */\ntypedef struct %s_%s {\n", doc, g->model, type);
     for (int i = 0; i < n; i++)
-        text_printf(h, "    %s %s[%lld]; /* %s */\n", expr_c_storage(at[i].type.dtype), at[i].field, (long long)type_count(&at[i].type), type_text(g->arena, NULL, &at[i].type));
+        text_printf(h, "    %s %s[%lld]; /* %s */\n", expr_c_storage(at[i].type.dtype), at[i].field,
+            (long long)type_count(&at[i].type), type_text(g->arena, NULL, &at[i].type));
     if (!n) text_printf(h, "    char unused; /* this optimizer keeps none */\n");
     text_printf(h, "} %s_%s;\n\n", g->model, type);
 }
 
 void c_train_declare(Gen *g, const Training *t) {
-    print_struct(g, &g->h, "params", "All that is trained. Gradients have the same type: one per worker, summed as the caller likes.", t->params.n, t->params.at);
-    print_struct(g, &g->h, "state", "What the optimizer remembers between steps. All zero before the first: memset does it.", t->state.n, t->state.at);
+    print_struct(g, &g->h, "params",
+        "All that is trained. Gradients have the same type: one per worker, summed as the caller likes.", t->params.n,
+        t->params.at);
+    print_struct(g, &g->h, "state",
+        "What the optimizer remembers between steps. All zero before the first: memset does it.", t->state.n,
+        t->state.at);
 }
 
 // Weights up to the embedding limit stand in the C file; larger ones are written beside it as safetensors.
@@ -28,12 +34,17 @@ static void print_initial(Gen *g, const Training *t) {
     }
     text_printf(&g->ends, "\nvoid %s_params_init(%s_params *params)\n{\n", g->model, g->model);
     for (int i = 0; i < t->params.n; i++)
-        text_printf(&g->ends, "    memcpy(params->%s, %s_initial_%s, sizeof params->%s);\n", t->params.at[i].field, g->model, t->params.at[i].field, t->params.at[i].field);
+        text_printf(&g->ends, "    memcpy(params->%s, %s_initial_%s, sizeof params->%s);\n", t->params.at[i].field,
+            g->model, t->params.at[i].field, t->params.at[i].field);
     text_printf(&g->ends, "}\n\n");
-    text_printf(&g->h, "/* The model's own weights, the start of fine-tuning. */\nvoid %s_params_init(%s_params *params);\n\n", g->model, g->model);
+    text_printf(&g->h,
+        "/* The model's own weights, the start of fine-tuning. */\nvoid %s_params_init(%s_params *params);\n\n",
+        g->model, g->model);
 }
 
-static const char *json_dtype(DType d) { return d == DT_F64 ? "F64" : d == DT_F16 ? "F16" : d == DT_BF16 ? "BF16" : "F32"; }
+static const char *json_dtype(DType d) {
+    return d == DT_F64 ? "F64" : d == DT_F16 ? "F16" : d == DT_BF16 ? "BF16" : "F32";
+}
 
 static const char *json_name(Arena *a, const char *s) {
     Text t;
@@ -50,9 +61,12 @@ static const char *json_name(Arena *a, const char *s) {
 static void print_fields(Gen *g, const char *type, int n, const Parameter *at) {
     text_printf(&g->ends, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
     for (int i = 0; i < n; i++) {
-        text_printf(&g->ends, "    {\"%s\", \"%s\", \"[", c_string(g->arena, json_name(g->arena, at[i].name)), json_dtype(at[i].type.dtype));
-        for (int j = 0; j < at[i].type.rank; j++) text_printf(&g->ends, "%s%lld", j ? "," : "", (long long)at[i].type.dim[j]);
-        text_printf(&g->ends, "]\", offsetof(%s_%s, %s), %lld},\n", g->model, type, at[i].field, (long long)type_bytes(&at[i].type));
+        text_printf(&g->ends, "    {\"%s\", \"%s\", \"[", c_string(g->arena, json_name(g->arena, at[i].name)),
+            json_dtype(at[i].type.dtype));
+        for (int j = 0; j < at[i].type.rank; j++)
+            text_printf(&g->ends, "%s%lld", j ? "," : "", (long long)at[i].type.dim[j]);
+        text_printf(&g->ends, "]\", offsetof(%s_%s, %s), %lld},\n", g->model, type, at[i].field,
+            (long long)type_bytes(&at[i].type));
     }
     text_printf(&g->ends, "};\n\n");
 }
@@ -60,9 +74,14 @@ static void print_fields(Gen *g, const char *type, int n, const Parameter *at) {
 static void print_io(Gen *g, const char *type, int n, const Parameter *at) {
     if (!n) return;
     print_fields(g, type, n, at);
-    text_printf(&g->ends, "int %s_%s_save(const %s_%s *%s, const char *path)\n{\n    return burn_params_save(path, %s, %s_%s_fields, %d);\n}\n\n", g->model, type, g->model, type, type, type, g->model, type, n);
-    text_printf(&g->ends, "int %s_%s_load(%s_%s *%s, const char *path)\n{\n    uint64_t at[%d];\n    return burn_params_load(path, %s, %s_%s_fields, %d, at);\n}\n\n", g->model, type, g->model, type, type, n, type, g->model, type, n);
-    text_printf(&g->h, "/* As a .safetensors file under the model's tensor names. 0, -1 (BURN_EINVAL), -3 (BURN_EIO: errno says why), -6 (BURN_EFORMAT: a tensor\n"
+    text_printf(&g->ends,
+        "int %s_%s_save(const %s_%s *%s, const char *path)\n{\n    return burn_params_save(path, %s, %s_%s_fields, %d);\n}\n\n",
+        g->model, type, g->model, type, type, type, g->model, type, n);
+    text_printf(&g->ends,
+        "int %s_%s_load(%s_%s *%s, const char *path)\n{\n    uint64_t at[%d];\n    return burn_params_load(path, %s, %s_%s_fields, %d, at);\n}\n\n",
+        g->model, type, g->model, type, type, n, type, g->model, type, n);
+    text_printf(&g->h,
+        "/* As a .safetensors file under the model's tensor names. 0, -1 (BURN_EINVAL), -3 (BURN_EIO: errno says why), -6 (BURN_EFORMAT: a tensor\n"
         " * is missing or has another type or shape). */\nint %s_%s_save(const %s_%s *%s, const char *path);\nint %s_%s_load(%s_%s *%s, const char *path);\n\n",
         g->model, type, g->model, type, type, g->model, type, g->model, type, type);
 }

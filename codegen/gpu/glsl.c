@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A loop kernel as a GLSL compute shader.
 //
-// In: a kernel and where its values lie. Out: the shader's text and its dispatch. The outer parallel axes (those that no hoisted reduction
-// would repeat) are shared out among invocations, one point each; loops.c prints the rest of the nest in the dialect below. Each buffer
-// is seen through one view per element type (a_f32, a_u8, ... of the arena, w_f32, ... of the weights), at literal offsets.
+// In: a kernel and where its values lie. Out: the shader's text and its dispatch. The outer parallel axes (those that
+// no hoisted reduction would repeat) are shared out among invocations, one point each; loops.c prints the rest of the
+// nest in the dialect below. Each buffer is seen through one view per element type (a_f32, a_u8, ... of the arena,
+// w_f32, ... of the weights), at literal offsets.
 //
-// GLSL lets a compiler contract a*b + c and evaluate both sides of ?:. Temporaries are `precise` (unless --fast-math), sums of products say
-// fma themselves, and a guarded load is a function with an `if`, so an address outside is never touched. Teams (schedule/gpu/tile.c) put the parts
-// of their reductions together in shared memory; then no thread may leave early, and those beyond the last point work on it and store nothing.
+// GLSL lets a compiler contract a*b + c and evaluate both sides of ?:. Temporaries are `precise` (unless
+// --fast-math), sums of products say fma themselves, and a guarded load is a function with an `if`, so an address
+// outside is never touched. Teams (schedule/gpu/tile.c) put the parts of their reductions together in shared memory;
+// then no thread may leave early, and those beyond the last point work on it and store nothing.
 #include "vulkan.h"
 
 #include <string.h>
@@ -44,7 +46,9 @@ static const char *storage_glsl(DType d) {
     }
 }
 
-static const char *view_name(Arena *a, bool is_weight, DType d) { return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d))); }
+static const char *view_name(Arena *a, bool is_weight, DType d) {
+    return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d)));
+}
 
 static const char *load_text(Arena *a, DType d, const char *element) {
     if (d == DT_BOOL) return arena_printf(a, "(uint(%s) != 0u)", element);
@@ -101,7 +105,9 @@ static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, 
         value = t.at;
     }
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
-    if (strict) text_printf(out, "{ precise %s v = %s; %s = %s; }", expr_glsl_type(d), value, at, store_text(p->arena, d, "v"));
+    if (strict)
+        text_printf(
+            out, "{ precise %s v = %s; %s = %s; }", expr_glsl_type(d), value, at, store_text(p->arena, d, "v"));
     else text_printf(out, "%s = %s;", at, store_text(p->arena, d, value));
 }
 
@@ -111,7 +117,8 @@ static const char *glsl_part(void *ctx, DType d, int slot, const char *rank) {
     if (slot >= p->parts[d]) p->parts[d] = slot + 1;
     const char *base = arena_printf(p->arena, "part_%s[%d + ", dtype_name(d), slot * TEAM_LOCAL_SIZE);
     if (!rank) return arena_printf(p->arena, "%sint(gl_LocalInvocationIndex)]", base);
-    if (p->team.by_point) return arena_printf(p->arena, "%s%s * %d + member]", base, rank, TEAM_LOCAL_SIZE / p->team.size);
+    if (p->team.by_point)
+        return arena_printf(p->arena, "%s%s * %d + member]", base, rank, TEAM_LOCAL_SIZE / p->team.size);
     return arena_printf(p->arena, "%smember * %d + %s]", base, p->team.size, rank);
 }
 
@@ -123,7 +130,9 @@ static const char *strict_type(DType d) {
 static const char *relaxed_type(DType d) { return d == DT_INDEX ? "int" : expr_glsl_type(d); }
 
 // ---------------------------------------------------------------- what GLSL does not have
-static const Loc *kernel_loc(const Kernel *k) { return k->anchor ? k->anchor->loc : k->nodes.n ? k->nodes.at[k->nodes.n - 1]->loc : NULL; }
+static const Loc *kernel_loc(const Kernel *k) {
+    return k->anchor ? k->anchor->loc : k->nodes.n ? k->nodes.at[k->nodes.n - 1]->loc : NULL;
+}
 
 static const char *kernel_op(const Kernel *k) {
     const Node *n = k->anchor ? k->anchor : k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
@@ -132,7 +141,12 @@ static const char *kernel_op(const Kernel *k) {
 
 static bool dtype_has_glsl(DType d) {
     switch (d) {
-    case DT_F8E4M3FN: case DT_F8E4M3FNUZ: case DT_F8E5M2: case DT_F8E5M2FNUZ: case DT_F4E2M1: case DT_F8E8M0: return false;
+    case DT_F8E4M3FN:
+    case DT_F8E4M3FNUZ:
+    case DT_F8E5M2:
+    case DT_F8E5M2FNUZ:
+    case DT_F4E2M1:
+    case DT_F8E8M0: return false;
     case DT_STRING: case DT_C64: case DT_C128: return false;
     default: return true;
     }
@@ -150,7 +164,8 @@ static void check_expr(Check *c, const Expr *e) {
     if (!dtype_has_glsl(e->dtype)) why = "elements";
     else if (e->dtype == DT_F64 && !op_has_doubles(e->op)) why = "functions";
     if (why) {
-        diag_error(kernel_loc(c->kernel), "%s: GPU kernels have no %s %s; use --target generic", kernel_op(c->kernel), dtype_name(e->dtype), why);
+        diag_error(kernel_loc(c->kernel), "%s: GPU kernels have no %s %s; use --target generic", kernel_op(c->kernel),
+            dtype_name(e->dtype), why);
         c->ok = false;
     }
     for (int i = 0; i < 3; i++) check_expr(c, e->a[i]);
@@ -168,7 +183,8 @@ static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
         check_expr(&c, s->index);
         check_expr(&c, s->guard);
         if (c.ok && !dtype_has_glsl(s->value->type.dtype)) {
-            diag_error(kernel_loc(k), "%s: GPU kernels have no %s elements; use --target generic", kernel_op(k), dtype_name(s->value->type.dtype));
+            diag_error(kernel_loc(k), "%s: GPU kernels have no %s elements; use --target generic", kernel_op(k),
+                dtype_name(s->value->type.dtype));
             c.ok = false;
         }
     }
@@ -176,7 +192,9 @@ static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
     for (int i = 0; i < k->reads.n + k->writes.n && c.ok; i++) {        // indices are ints
         const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
         if (most / (int64_t)dtype_size(v->type.dtype) <= INT32_MAX) continue;
-        diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k), (long long)most);
+        diag_error_as(EXIT_LIMIT, kernel_loc(k),
+            "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),
+            (long long)most);
         c.ok = false;
     }
     return c.ok;
@@ -191,7 +209,8 @@ static void print_views(Printing *p, Text *out) {
             if (!p->viewed[b][d] || done[b][s]) continue;
             done[b][s] = true;
             const char *name = view_name(p->arena, b, s);
-            text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b, p->written[b] ? "" : "readonly ", name, storage_glsl(s), name);
+            text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b,
+                p->written[b] ? "" : "readonly ", name, storage_glsl(s), name);
         }
 }
 
@@ -204,7 +223,8 @@ static void print_extensions(const Printing *p, Text *out, const char *shader) {
         }
     if (bytes) text_printf(out, "#extension GL_EXT_shader_8bit_storage : require\n");
     if (halves) text_printf(out, "#extension GL_EXT_shader_16bit_storage : require\n");
-    if (strstr(shader, "int64_t")) text_printf(out, "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n");
+    if (strstr(shader, "int64_t"))
+        text_printf(out, "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n");
 }
 
 static void print_guarded(Printing *p, Text *out) {
@@ -212,8 +232,10 @@ static void print_guarded(Printing *p, Text *out) {
         for (int d = 0; d < DT_COUNT; d++) {
             if (!p->guarded[b][d]) continue;
             const char *type = expr_glsl_type((DType)d), *view = view_name(p->arena, b, (DType)d);
-            text_printf(out, "%s %c_%s_if(bool guard, int i, %s otherwise) {\n    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n", type, view[0],
-                        dtype_name((DType)d), type, type, load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
+            text_printf(out,
+                "%s %c_%s_if(bool guard, int i, %s otherwise) {\n    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
+                type, view[0], dtype_name((DType)d), type, type,
+                load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
         }
 }
 
@@ -231,7 +253,10 @@ static void print_axes(Text *out, const Kernel *k, int n) {
     for (int i = n - 1; i >= first; i--) {
         unsigned extent = (unsigned)k->axes.at[i].extent;
         if (extent == 1) continue;
-        if (i == first) { text_printf(out, "    const int i%d = int(point);\n", i); continue; }
+        if (i == first) {
+            text_printf(out, "    const int i%d = int(point);\n", i);
+            continue;
+        }
         text_printf(out, "    const int i%d = int(point %% %uu);\n    point /= %uu;\n", i, extent, extent);
     }
 }
@@ -241,7 +266,8 @@ static bool plan_dispatch(const Kernel *k, int outer, int team, Shader *s) {
     for (int i = 0; i < outer; i++)
         if (__builtin_mul_overflow(s->points, k->axes.at[i].extent, &s->points)) s->points = INT64_MAX;
     if (s->points > INT32_MAX) {
-        diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: more than 2^31 elements in one GPU kernel; use --target generic", kernel_op(k));
+        diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: more than 2^31 elements in one GPU kernel; use --target generic",
+            kernel_op(k));
         return false;
     }
     int64_t each = team > 1 ? TEAM_LOCAL_SIZE / team : LOCAL_SIZE;
@@ -258,19 +284,25 @@ static void print_thread(const Printing *p, Text *out, const Shader *s, int oute
     const char *group = s->groups[1] > 1 ? "(gl_WorkGroupID.x + gl_WorkGroupID.y * 65535u)" : "gl_WorkGroupID.x";
     unsigned points = (unsigned)s->points;
     if (size == 1) {
-        text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %uu) return;\n", group, (unsigned)LOCAL_SIZE, points);
+        text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %uu) return;\n",
+            group, (unsigned)LOCAL_SIZE, points);
     } else {
         unsigned each = (unsigned)(TEAM_LOCAL_SIZE / size), stride = p->team.by_point ? each : (unsigned)size;
-        text_printf(out, "    const int rank = int(gl_LocalInvocationIndex %s %uu), member = int(gl_LocalInvocationIndex %s %uu);\n",
-                    p->team.by_point ? "/" : "%", stride, p->team.by_point ? "%" : "/", stride);
-        text_printf(out, "    uint point = %s * %uu + uint(member);\n    const bool live = point < %uu;\n    point = min(point, %uu);\n", group, each, points, points - 1);
+        text_printf(out,
+            "    const int rank = int(gl_LocalInvocationIndex %s %uu), member = int(gl_LocalInvocationIndex %s %uu);\n",
+            p->team.by_point ? "/" : "%", stride, p->team.by_point ? "%" : "/", stride);
+        text_printf(out,
+            "    uint point = %s * %uu + uint(member);\n    const bool live = point < %uu;\n    point = min(point, %uu);\n",
+            group, each, points, points - 1);
     }
     print_axes(out, p->kernel, outer);
 }
 
 static void print_parts(const Printing *p, Text *out) {
     for (int d = 0; d < DT_COUNT; d++)
-        if (p->parts[d]) text_printf(out, "shared %s part_%s[%d];\n", relaxed_type((DType)d), dtype_name((DType)d), p->parts[d] * TEAM_LOCAL_SIZE);
+        if (p->parts[d])
+            text_printf(out, "shared %s part_%s[%d];\n", relaxed_type((DType)d), dtype_name((DType)d),
+                p->parts[d] * TEAM_LOCAL_SIZE);
 }
 
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
@@ -282,9 +314,23 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     p.team = gpu_team(a, k, outer);
     if (!plan_dispatch(k, outer, p.team.size, out)) return false;
     if (out->points == 0) return true;
-    text_init(&body, a); text_init(&guarded, a); text_init(&shader, a); text_init(&text, a);
-    Dialect d = { .index_type = "int", .indent = "    ", .constant = "", .fma = "fma", .type = o->fast_math ? relaxed_type : strict_type, .text = expr_glsl_text,
-                  .load = glsl_load, .load_if = glsl_load_if, .store = glsl_store, .team = p.team.size, .barrier = "barrier();", .part = glsl_part, .ctx = &p };
+    text_init(&body, a);
+    text_init(&guarded, a);
+    text_init(&shader, a);
+    text_init(&text, a);
+    Dialect d = { .index_type = "int",
+        .indent = "    ",
+        .constant = "",
+        .fma = "fma",
+        .type = o->fast_math ? relaxed_type : strict_type,
+        .text = expr_glsl_text,
+        .load = glsl_load,
+        .load_if = glsl_load_if,
+        .store = glsl_store,
+        .team = p.team.size,
+        .barrier = "barrier();",
+        .part = glsl_part,
+        .ctx = &p };
     if (p.team.size > 1) d.store_if = outer == k->n_parallel ? "live && rank == 0" : "live";
     loops_print(a, &body, k, &d, outer, 1);
     print_guarded(&p, &guarded);

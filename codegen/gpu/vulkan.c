@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The Vulkan back end: a plan becomes SPIR-V modules in a C file, with a `const burn_vk_program` that runtime/vulkan.c runs.
+// The Vulkan back end: a plan becomes SPIR-V modules in a C file, with a `const burn_vk_program` that
+// runtime/vulkan.c runs.
 //
-// In: programs whose kernels are all loop kernels. Out: model.c, model.h, and model.bin when the weights are large. One arena holds the
-// plan's workspace, then the inputs, then the outputs. Kernels are sorted into levels: two kernels of one level touch no common bytes
-// that either writes, so the runtime puts barriers between levels only.
+// In: programs whose kernels are all loop kernels. Out: model.c, model.h, and model.bin when the weights are large.
+// One arena holds the plan's workspace, then the inputs, then the outputs. Kernels are sorted into levels: two
+// kernels of one level touch no common bytes that either writes, so the runtime puts barriers between levels only.
 #include "vulkan.h"
 #include "spirv.h"
 #include "codegen/weights.h"
@@ -18,7 +19,8 @@ static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_A
 
 static Layout layout_make(Arena *a, const Plan *p, bool external) {
     const Graph *g = p->graph;
-    Layout l = { NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1), external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0 };
+    Layout l = { NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1),
+        external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0 };
     for (int i = 0; i < g->inputs.n; i++) {
         l.input_at[i] = l.arena_bytes;
         l.arena_bytes += align_up(type_bytes(&g->inputs.at[i]->type));
@@ -37,7 +39,10 @@ Region layout_region(const Layout *l, Value *v) {
     switch (b->place) {
     case PLACE_INPUT: r.at += l->input_at[b->index]; break;
     case PLACE_OUTPUT: r.at += l->output_at[b->index]; break;
-    case PLACE_WEIGHT: r.at += l->weights_at + b->offset; r.is_weight = true; break;
+    case PLACE_WEIGHT:
+        r.at += l->weights_at + b->offset;
+        r.is_weight = true;
+        break;
     default: r.at += b->offset; break;
     }
     return r;
@@ -91,7 +96,8 @@ typedef struct Gen {
 
 static void print_words(Text *out, const char *name, const SpirvModule *m) {
     text_printf(out, "static const uint32_t %s[%zu] = {", name, m->count);
-    for (size_t i = 0; i < m->count; i++) text_printf(out, i % 10 ? ", 0x%08xu" : i ? ",\n    0x%08xu" : "\n    0x%08xu", m->words[i]);
+    for (size_t i = 0; i < m->count; i++)
+        text_printf(out, i % 10 ? ", 0x%08xu" : i ? ",\n    0x%08xu" : "\n    0x%08xu", m->words[i]);
     text_printf(out, "\n};\n\n");
 }
 
@@ -104,7 +110,8 @@ static bool print_module(Gen *g, const Plan *p, Dispatch *d, const char *prefix,
     d->words = arena_printf(g->arena, "%s_%s", prefix, k->name);
     if (!spirv_compile(d->shader.glsl, k->name, &module)) {
         const Node *n = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
-        diag_error(n ? n->loc : NULL, "the GPU kernel does not compile; use --target generic\n%s", module.log ? module.log : "out of memory");
+        diag_error(n ? n->loc : NULL, "the GPU kernel does not compile; use --target generic\n%s",
+            module.log ? module.log : "out of memory");
         spirv_free(&module);
         return false;
     }
@@ -123,7 +130,8 @@ static void print_ios(Gen *g, const Program *p, const Layout *l, bool outputs) {
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
         const char *name = c_string(g->arena, outputs ? gr->output_names.at[i] : v->name);
-        text_printf(&g->c, "    {\"%s\", %lld, %lld},\n", name, (long long)(outputs ? l->output_at : l->input_at)[i], (long long)type_bytes(&v->type));
+        text_printf(&g->c, "    {\"%s\", %lld, %lld},\n", name, (long long)(outputs ? l->output_at : l->input_at)[i],
+            (long long)type_bytes(&v->type));
     }
     text_printf(&g->c, "};\n");
 }
@@ -136,20 +144,24 @@ static void print_program(Gen *g, const Program *p, const Layout *l, const Dispa
     const Graph *gr = p->plan->graph;
     if (n) text_printf(&g->c, "static const burn_vk_kernel %s_kernels[] = {\n", p->name);
     for (int i = 0; i < n; i++)
-        text_printf(&g->c, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, (const uint32_t *)0, 0},\n", d[i].kernel->name, d[i].words, d[i].words,
-                    d[i].shader.groups[0], d[i].shader.groups[1], d[i].shader.groups[2], d[i].level);
+        text_printf(&g->c, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, (const uint32_t *)0, 0},\n",
+            d[i].kernel->name, d[i].words, d[i].words, d[i].shader.groups[0], d[i].shader.groups[1],
+            d[i].shader.groups[2], d[i].level);
     if (n) text_printf(&g->c, "};\n");
     print_ios(g, p, l, false);
     print_ios(g, p, l, true);
-    text_printf(&g->c, "const burn_vk_program %s_program = {\n    \"%s\", %s, %d, %lld, %lld,\n    %s, %d, %s, %d\n};\n", name, name, array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n,
-                (long long)l->arena_bytes, (long long)l->weights_bytes, array_or_null(g, p, gr->inputs.n, "inputs", "burn_vk_io"), gr->inputs.n,
-                array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n);
+    text_printf(&g->c,
+        "const burn_vk_program %s_program = {\n    \"%s\", %s, %d, %lld, %lld,\n    %s, %d, %s, %d\n};\n", name, name,
+        array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n, (long long)l->arena_bytes, (long long)l->weights_bytes,
+        array_or_null(g, p, gr->inputs.n, "inputs", "burn_vk_io"), gr->inputs.n,
+        array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n);
 }
 
 static void declare(Gen *g, const Program *p, const Layout *l, const char *name) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
-    text_printf(h, "/* %s\n * For burn_vk_load; tensors are dense and row-major.\n", p->doc ? p->doc : "One inference.");
+    text_printf(
+        h, "/* %s\n * For burn_vk_load; tensors are dense and row-major.\n", p->doc ? p->doc : "One inference.");
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
@@ -185,7 +197,9 @@ static bool sizes_fixed(const Plan *plan) {
         if (!k->sizes.n) continue;
         const Symbol *s = &graph_root(plan->graph)->symbols.at[k->sizes.at[0]];
         Loc file = { .file = plan->graph->file, .node = -1 };
-        diag_error(k->nodes.n ? k->nodes.at[0]->loc : &file, "the size %s is only known to the running program, which GPU programs cannot do with; use --target generic", s->name);
+        diag_error(k->nodes.n ? k->nodes.at[0]->loc : &file,
+            "the size %s is only known to the running program, which GPU programs cannot do with; use --target generic",
+            s->name);
         return false;
     }
     return true;
@@ -198,7 +212,8 @@ bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     int n = make_shaders(a, o, &l, p, d);
     for (int i = 0; i < n; i++) {
         const Shader *s = &d[i].shader;
-        text_printf(out, "// %s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name, (long long)s->points, s->groups[0], s->groups[1], s->groups[2], d[i].level, s->glsl);
+        text_printf(out, "// %s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name,
+            (long long)s->points, s->groups[0], s->groups[1], s->groups[2], d[i].level, s->glsl);
     }
     return n >= 0;
 }
@@ -230,11 +245,14 @@ static bool vulkan_program(Gen *g, const Program *p) {
 static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
-    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard, burn_types(g->arena, "burn-vk-types"), g->h.at);
+    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard,
+        burn_types(g->arena, "burn-vk-types"), g->h.at);
     if (g->external)
-        text_printf(h, "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n"
-                       " * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n"
-                       "int %s_weights_check(const void *weights, size_t size);\n\n", (long long)weight_bytes + WEIGHTS_HEADER, g->model, g->model);
+        text_printf(h,
+            "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n"
+            " * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n"
+            "int %s_weights_check(const void *weights, size_t size);\n\n",
+            (long long)weight_bytes + WEIGHTS_HEADER, g->model, g->model);
     text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
@@ -245,16 +263,21 @@ bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Progra
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
     int64_t weight_bytes = programs[0].plan->weight_bytes;
     if (!strcmp(spirv_versions(), "none")) {
-        diag_error_as(EXIT_USAGE, NULL, "--target vulkan: this burncc is built without glslang; install it and build again, or use --target generic");
+        diag_error_as(EXIT_USAGE, NULL,
+            "--target vulkan: this burncc is built without glslang; install it and build again, or use --target generic");
         return false;
     }
-    text_init(&g.c, a); text_init(&g.h, a); text_init(&out[0], a); text_init(&out[1], a);
+    text_init(&g.c, a);
+    text_init(&g.h, a);
+    text_init(&out[0], a);
+    text_init(&out[1], a);
     g.external = n == 1 && weight_bytes > o->embed_limit;
     bool ok = true;
     for (int i = 0; i < n; i++) ok = vulkan_program(&g, &programs[i]) && ok;
     if (!ok || diag_errors()) return false;
     OutFile *bin = NULL;
-    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum))) return false;
+    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum)))
+        return false;
     print_header(&g, &out[0], weight_bytes);
     print_banner(&out[1], o);
     text_printf(&out[1], "#include \"%s\"\n\n%s", path_base(paths[0]), g.external ? "#include <string.h>\n\n" : "");

@@ -7,7 +7,8 @@
 // Two buffers hold everything: binding 0 is the arena (workspace, then inputs, then outputs), binding 1 the weights.
 typedef struct Layout {
     int64_t *input_at, *output_at;                      // bytes into the arena, by number
-    int64_t weights_at;                                 // of the first weight in its buffer: what stands before it in a file
+    // of the first weight in its buffer: what stands before it in a file
+    int64_t weights_at;
     int64_t arena_bytes, weights_bytes;
 } Layout;
 
@@ -17,10 +18,12 @@ Region layout_region(const Layout *l, Value *v);        // aliases resolved
 // One dispatch: invocations beyond `points` do nothing.
 typedef struct Shader { const char *glsl; int64_t points; uint32_t groups[3]; } Shader;
 // schedule/gpu/tile.c: how the points of a kernel's `outer` first axes are spread over threads
-typedef struct Team { int size; bool by_point; } Team; // by_point: neighbouring threads have neighbouring points, else neighbouring ranks
+// by_point: neighbouring threads have neighbouring points, else neighbouring ranks
+typedef struct Team { int size; bool by_point; } Team;
 Team gpu_team(Arena *a, const Kernel *k, int outer);
 const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer);         // k itself where tiles would not help
 
 // glsl.c
-bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);     // false with a diagnostic at the kernel's node
+// false with a diagnostic at the kernel's node
+bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);
 #endif

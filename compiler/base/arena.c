@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES ((size_t)4 << 10)           // the first chunk; each is twice the one before, as scratch arenas are many and small
+// the first chunk; each is twice the one before, as scratch arenas are many and small
+#define FIRST_BYTES ((size_t)4 << 10)
 #define CHUNK_BYTES ((size_t)256 << 10)         // up to this
 #define LARGE_BYTES ((size_t)64 << 10)          // from here on a block has its own chunk, so that chunks waste little
 
@@ -35,7 +36,8 @@ static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 static Chunk *chunk_new(size_t bytes) {
     if (bytes > SIZE_MAX - 2 * HEADER_BYTES) fatal(EXIT_MEMORY, "out of memory");
     size_t size = round_up(bytes + HEADER_BYTES, 64);
-    // calloc gives zeroed pages for free when the block is large; it aligns to 16, so the chunk starts up to 48 bytes in.
+    // calloc gives zeroed pages for free when the block is large; it aligns to 16, so the chunk starts up to 48 bytes
+    // in.
     char *raw = calloc(1, size + 64);
     if (!raw) fatal(EXIT_MEMORY, "out of memory allocating %zu bytes", bytes);
     size_t skip = round_up((uintptr_t)raw + sizeof(void *), 64) - (uintptr_t)raw;
@@ -71,8 +73,10 @@ void *arena_alloc(Arena *a, size_t bytes) {
     if (bytes >= LARGE_BYTES) {                 // its own chunk, kept behind the one being filled
         Chunk *c = chunk_new(bytes);
         c->used = c->size;
-        if (a->chunks) { c->next = a->chunks->next; a->chunks->next = c; }
-        else a->chunks = c;
+        if (a->chunks) {
+            c->next = a->chunks->next;
+            a->chunks->next = c;
+        } else a->chunks = c;
         return (char *)c + HEADER_BYTES;
     }
     Chunk *c = a->chunks;
@@ -91,7 +95,8 @@ void *arena_alloc(Arena *a, size_t bytes) {
 
 bool arena_release(Arena *a, const void *block) {
     for (Chunk **at = &a->chunks, *c; (c = *at); at = &c->next) {
-        if ((const char *)c + HEADER_BYTES != block || c->size - HEADER_BYTES < LARGE_BYTES || c->used != c->size) continue;
+        if ((const char *)c + HEADER_BYTES != block || c->size - HEADER_BYTES < LARGE_BYTES || c->used != c->size)
+            continue;
         void *raw;
         *at = c->next;
         memcpy(&raw, (char *)c - sizeof raw, sizeof raw);

@@ -3,9 +3,9 @@
 //
 // In: a place in the user's model and a message. Out: a line such as
 //   resnet.onnx: node 17 "layer1/conv1" (Conv): error: weight wants 64 input channels, input has 32
-// where the parts of the place that are not known are left out. The idea: the user's mistakes are recorded, so that a stage
-// finds all of them and the caller stops after the stage; ours (bug) stop at once. Names from the model are untrusted:
-// control characters in a line are printed as '?'.
+// where the parts of the place that are not known are left out. The idea: the user's mistakes are recorded, so that a
+// stage finds all of them and the caller stops after the stage; ours (bug) stop at once. Names from the model are
+// untrusted: control characters in a line are printed as '?'.
 #define _POSIX_C_SOURCE 200809L
 #include "burncc.h"
 
@@ -48,18 +48,30 @@ static void say(const Loc *loc, const char *kind, const char *fmt, va_list ap) {
     line[0] = 0;
     const char *sep = "";
     if (loc) {
-        if (loc->file) { n = put(line, n, "%.512s", loc->file); sep = ": "; }
+        if (loc->file) {
+            n = put(line, n, "%.512s", loc->file);
+            sep = ": ";
+        }
         bool has_node = loc->node >= 0, has_name = loc->name && *loc->name, has_op = loc->op && *loc->op;
         if (has_node || has_name || has_op) {
             n = put(line, n, "%s", sep);
             const char *gap = "";
-            if (has_node) { n = put(line, n, "node %d", loc->node); gap = " "; }
-            if (has_name) { n = put(line, n, "%s\"%.256s\"", gap, loc->name); gap = " "; }
+            if (has_node) {
+                n = put(line, n, "node %d", loc->node);
+                gap = " ";
+            }
+            if (has_name) {
+                n = put(line, n, "%s\"%.256s\"", gap, loc->name);
+                gap = " ";
+            }
             if (has_op) n = put(line, n, "%s(%.128s)", gap, loc->op);
             sep = ": ";
         }
     }
-    if (!*sep) { n = put(line, n, "burncc"); sep = ": "; }
+    if (!*sep) {
+        n = put(line, n, "burncc");
+        sep = ": ";
+    }
     n = put(line, n, "%s%s: ", sep, kind);
     vsnprintf(line + n, sizeof line - n, fmt, ap);
     make_printable(line);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Reading files by mapping them and writing files so that they appear whole or not at all.
 //
-// In: paths. Out: mapped bytes; files written. The idea: output goes to a temporary beside its target (made with O_EXCL, so it
-// never follows what someone else put there) and is renamed at the end; a target that exists and is no regular file (/dev/stdout,
-// /dev/full, a pipe) is written directly. Every error of writing and closing is a diagnostic with status 4.
+// In: paths. Out: mapped bytes; files written. The idea: output goes to a temporary beside its target (made with
+// O_EXCL, so it never follows what someone else put there) and is renamed at the end; a target that exists and is no
+// regular file (/dev/stdout, /dev/full, a pipe) is written directly. Every error of writing and closing is a
+// diagnostic with status 4.
 #define _POSIX_C_SOURCE 200809L
 #include "burncc.h"
 
@@ -23,7 +24,10 @@ bool file_map(File *f, const char *path) {
     static const uint8_t empty[1];
     *f = (File){ .data = empty };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) { io_error(path, "cannot open"); return false; }
+    if (fd < 0) {
+        io_error(path, "cannot open");
+        return false;
+    }
     struct stat st;
     bool ok = false;
     if (fstat(fd, &st)) io_error(path, "cannot read");
@@ -65,7 +69,10 @@ OutFile *out_open(Arena *a, const char *path) {
     struct stat st;
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
         o->fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (o->fd < 0) { io_error(path, "cannot write"); return NULL; }
+        if (o->fd < 0) {
+            io_error(path, "cannot write");
+            return NULL;
+        }
         return o;
     }
     for (int i = 0; i < 100; i++) {
@@ -92,7 +99,8 @@ static bool out_flush(OutFile *o) {
     return !o->failed;
 }
 
-// Nothing to write (n is 0): what waits in the buffer goes out, so that a full disk is known before any file is committed.
+// Nothing to write (n is 0): what waits in the buffer goes out, so that a full disk is known before any file is
+// committed.
 bool out_write(OutFile *o, const void *p, size_t n) {
     const uint8_t *from = p;
     if (!n) out_flush(o);

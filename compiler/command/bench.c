@@ -42,17 +42,21 @@ static void print_timing(Arena *a, const Options *o, const Built *b, const Timin
     const Plan *p = b->plan;
     for (int i = 0; i < p->kernels.n; i++) flops += p->kernels.at[i]->flops;
     double gflops = t->median_ms > 0 ? flops / t->median_ms * 1e-6 : 0;
-    long long work = b->gpu ? (long long)b->gpu->arena_bytes : b->model ? (long long)b->model->workspace_bytes : (long long)p->work_bytes;
+    long long work = b->gpu ? (long long)b->gpu->arena_bytes :
+        b->model            ? (long long)b->model->workspace_bytes :
+                              (long long)p->work_bytes;
     Text out;
     text_init(&out, a);
     if (o->json) {
         text_printf(&out, "{\"model\":");
         json_string(&out, o->model);
-        text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", o->target, t->median_ms, t->min_ms, gflops);
-        text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops, work, (long long)p->weight_bytes, (long long)t->runs);
+        text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", o->target,
+            t->median_ms, t->min_ms, gflops);
+        text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops,
+            work, (long long)p->weight_bytes, (long long)t->runs);
     } else {
-        text_printf(&out, "median_ms=%.5g min_ms=%.5g gflops=%.4g workspace_bytes=%lld weights_bytes=%lld runs=%lld\n", t->median_ms, t->min_ms, gflops, work,
-                    (long long)p->weight_bytes, (long long)t->runs);
+        text_printf(&out, "median_ms=%.5g min_ms=%.5g gflops=%.4g workspace_bytes=%lld weights_bytes=%lld runs=%lld\n",
+            t->median_ms, t->min_ms, gflops, work, (long long)p->weight_bytes, (long long)t->runs);
     }
     print_text(&out, 0);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Fits a model to the tensors it is to run on. In: a model with symbolic dimensions, and one tensor an input. Out: the model built
-// for these sizes.
+// Fits a model to the tensors it is to run on. In: a model with symbolic dimensions, and one tensor an input. Out:
+// the model built for these sizes.
 //
-// The idea: sizes are bound by comparing the tensors' shapes with the inputs' types. Where a shape depends on an input's value
-// (the target of a Reshape), sizes are not enough; then the small inputs become constants: first the integers, then the floats too.
+// The idea: sizes are bound by comparing the tensors' shapes with the inputs' types. Where a shape depends on an
+// input's value (the target of a Reshape), sizes are not enough; then the small inputs become constants: first the
+// integers, then the floats too.
 #include "command.h"
 
 #include "import/onnx/onnx.h"
@@ -19,8 +20,8 @@ static bool bind_dim(Arena *a, Options *o, const Value *input, const char *name,
         DimOption *d = &o->dims.at[i];
         if (strcmp(d->name, name)) continue;
         if (size < d->lo || size > d->hi) {
-            diag_error(NULL, "input '%s': dimension %s is %lld here, but %lld%s elsewhere", input->name, name, (long long)size, (long long)d->lo,
-                       d->lo < d->hi ? " and up" : "");
+            diag_error(NULL, "input '%s': dimension %s is %lld here, but %lld%s elsewhere", input->name, name,
+                (long long)size, (long long)d->lo, d->lo < d->hi ? " and up" : "");
             return false;
         }
         if (!keeps_sizes(o)) d->lo = d->hi = size;      // else the code takes every size in lo..hi
@@ -41,11 +42,13 @@ static bool bind_dims(Arena *a, Options *o, const Graph *signature, const Inputs
         const Value *v = signature->inputs.at[i];
         const Type *t = &in->at[i]->type;
         if (!tensor_fits(in->at[i], &v->type)) {
-            diag_error(NULL, "input '%s' is given as %s, the model wants %s", v->name, type_text(a, NULL, t), type_text(a, signature, &v->type));
+            diag_error(NULL, "input '%s' is given as %s, the model wants %s", v->name, type_text(a, NULL, t),
+                type_text(a, signature, &v->type));
             return false;
         }
         for (int d = 0; d < t->rank; d++)
-            if (!dim_is_const(v->type.dim[d]) && !bind_dim(a, o, v, dim_text(a, signature, v->type.dim[d]), t->dim[d])) return false;
+            if (!dim_is_const(v->type.dim[d]) && !bind_dim(a, o, v, dim_text(a, signature, v->type.dim[d]), t->dim[d]))
+                return false;
     }
     return true;
 }
@@ -103,14 +106,17 @@ static void sequences_key(Arena *a, const Options *o, Text *key) {
 }
 
 // One attempt, from the cache if it is there; `quiet` keeps its diagnostics to itself. *compiled: the stages went well.
-static Built *attempt(BuildCache *cache, const Options *bound, const Graph *signature, const Inputs *in, Freeze how, bool quiet, bool *compiled, const char **frozen) {
+static Built *attempt(BuildCache *cache, const Options *bound, const Graph *signature, const Inputs *in, Freeze how,
+    bool quiet, bool *compiled, const char **frozen) {
     Arena *a = cache->arena;
     Options *own = arena_copy(a, bound, sizeof *bound);
     Text key, diagnostics;
     text_init(&key, a);
     text_init(&diagnostics, a);
     *compiled = false;
-    for (int i = 0; i < own->dims.n; i++) text_printf(&key, "%s=%lld..%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo, (long long)own->dims.at[i].hi);
+    for (int i = 0; i < own->dims.n; i++)
+        text_printf(&key, "%s=%lld..%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo,
+            (long long)own->dims.at[i].hi);
     text_printf(&key, "<=%lld ", (long long)own->largest_size);
     sequences_key(a, own, &key);
     text_append(&key, "", 0);
@@ -128,11 +134,13 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
     return b;
 }
 
-Built *build_for_inputs(BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen) {
+Built *build_for_inputs(
+    BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen) {
     bool compiled;
     Options *bound = arena_copy(cache->arena, o, sizeof *o);
     if (!bind_dims(cache->arena, bound, signature, in)) return NULL;
-    Freeze how = cache->frozen.n && *cache->frozen.at[cache->frozen.n - 1] ? FREEZE_INTS : FREEZE_NONE;      // what helped the last time
+    // what helped the last time
+    Freeze how = cache->frozen.n && *cache->frozen.at[cache->frozen.n - 1] ? FREEZE_INTS : FREEZE_NONE;
     for (int n = -1; how < FREEZE_END; how++) {
         int freezable = count_freezable(in, how);
         if (freezable == n) continue;                   // nothing more than the last time
@@ -159,7 +167,8 @@ static const char *input_names(Arena *a, const Graph *g, const Inputs *only_miss
     text_append(&t, "", 0);
     for (int i = 0; i < g->inputs.n; i++) {
         const Value *v = g->inputs.at[i];
-        if (!only_missing || !only_missing->at[i]) text_printf(&t, "%s%s: %s", t.n ? ", " : "", v->name, type_text(a, g, &v->type));
+        if (!only_missing || !only_missing->at[i])
+            text_printf(&t, "%s%s: %s", t.n ? ", " : "", v->name, type_text(a, g, &v->type));
     }
     return t.n ? t.at : "none";
 }
@@ -170,7 +179,8 @@ static void place_bundles(Arena *a, const Graph *signature, const StrMap *tensor
         const Bundle *b = &signature->bundles.at[i];
         for (int k = 0; k < b->n; k++)
             for (int j = 0; j < out->n; j++)
-                if (!strcmp(signature->inputs.at[j]->name, b->names[k])) out->at[j] = strmap_get(tensors, arena_printf(a, "%s\n%d", b->name, k));
+                if (!strcmp(signature->inputs.at[j]->name, b->names[k]))
+                    out->at[j] = strmap_get(tensors, arena_printf(a, "%s\n%d", b->name, k));
     }
 }
 
@@ -188,11 +198,18 @@ Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out) {
         for (int j = 0; j < n; j++) {                   // names may hold '=' themselves
             const char *name = signature->inputs.at[j]->name;
             size_t length = strlen(name);
-            if (!strncmp(given, name, length) && given[length] == '=') { at = j; file = given + length + 1; }
+            if (!strncmp(given, name, length) && given[length] == '=') {
+                at = j;
+                file = given + length + 1;
+            }
         }
-        if (at < 0 && n == 1 && !strchr(given, '=')) { at = 0; file = given; }
+        if (at < 0 && n == 1 && !strchr(given, '=')) {
+            at = 0;
+            file = given;
+        }
         if (at < 0) {
-            diag_error_as(EXIT_USAGE, NULL, "--input %s: wants NAME=FILE; the inputs are %s", given, input_names(a, signature, NULL));
+            diag_error_as(EXIT_USAGE, NULL, "--input %s: wants NAME=FILE; the inputs are %s", given,
+                input_names(a, signature, NULL));
             continue;
         }
         out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type, NULL);
@@ -203,9 +220,11 @@ Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out) {
 bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in) {
     for (int i = 0; i < in->n; i++) {
         bool frozen = false;
-        for (int j = 0; j < o->frozen.n; j++) frozen |= strcmp(o->frozen.at[j].name, signature->inputs.at[i]->name) == 0;
+        for (int j = 0; j < o->frozen.n; j++)
+            frozen |= strcmp(o->frozen.at[j].name, signature->inputs.at[i]->name) == 0;
         if (in->at[i] || frozen) continue;
-        diag_error_as(EXIT_USAGE, NULL, "inputs without a value: %s; give each one as --input NAME=FILE", input_names(a, signature, in));
+        diag_error_as(EXIT_USAGE, NULL, "inputs without a value: %s; give each one as --input NAME=FILE",
+            input_names(a, signature, in));
         return false;
     }
     return true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From a model to code loaded in this process: the stages, then $CC into a shared object, then dlopen; with --runner, into a program.
+// From a model to code loaded in this process: the stages, then $CC into a shared object, then dlopen; with --runner,
+// into a program.
 //
-// In: Options. Out: the plan, and the generated file's descriptor, or the program's path. Everything lies in a temporary folder, which goes when the
-// model is freed, when the process ends, and on signals (the handler starts `rm -rf`: all it calls is async-signal-safe).
-// $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
+// In: Options. Out: the plan, and the generated file's descriptor, or the program's path. Everything lies in a
+// temporary folder, which goes when the model is freed, when the process ends, and on signals (the handler starts `rm
+// -rf`: all it calls is async-signal-safe). $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
 #define _DEFAULT_SOURCE
 #include "command.h"
 
@@ -79,7 +80,8 @@ char *build_folder(void) {
         char path[PATH_BYTES];
         int n = snprintf(path, sizeof path, "%s/burncc-XXXXXX", base && *base ? base : "/tmp");
         if (n >= PATH_BYTES || !mkdtemp(path)) {
-            diag_error_as(EXIT_IO, NULL, "cannot make a temporary folder in %s: %s", base && *base ? base : "/tmp", strerror(n >= PATH_BYTES ? ENAMETOOLONG : errno));
+            diag_error_as(EXIT_IO, NULL, "cannot make a temporary folder in %s: %s", base && *base ? base : "/tmp",
+                strerror(n >= PATH_BYTES ? ENAMETOOLONG : errno));
             return NULL;
         }
         memcpy(folders[i], path, sizeof path);
@@ -105,11 +107,15 @@ char **argv_end(Arena *a, Argv *v) {
     return words;
 }
 
-// A program for another processor: this machine's own flags mean nothing there, and WebAssembly's stack is 64 KiB unless one asks for more.
+// A program for another processor: this machine's own flags mean nothing there, and WebAssembly's stack is 64 KiB
+// unless one asks for more.
 static const char *target_flags(Arena *a, const Options *o) {
-    bool foreign = o->runner && strstr(o->machine.flags, "-march=native"), wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
+    bool foreign = o->runner && strstr(o->machine.flags, "-march=native"),
+         wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
     const char *kind = !o->runner ? "-fPIC -shared" : wasm ? "-Wl,-z,stack-size=1048576" : "";
-    const char *relaxed = o->fast_math ? "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" : "-ffp-contract=off";
+    const char *relaxed = o->fast_math ?
+        "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" :
+        "-ffp-contract=off";
     return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
 }
 
@@ -137,7 +143,9 @@ bool build_object(Arena *a, const Options *o, const char *source, const char *ob
     if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
     if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
         diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", words[0]);
-    else diag_error(NULL, "the C compiler '%s' rejects the generated code%s", words[0], o->blas ? "; does it find cblas.h and -lopenblas (libopenblas-dev)?" : "");
+    else
+        diag_error(NULL, "the C compiler '%s' rejects the generated code%s", words[0],
+            o->blas ? "; does it find cblas.h and -lopenblas (libopenblas-dev)?" : "");
     return false;
 }
 
@@ -187,7 +195,8 @@ static bool load_weights(Built *b, const char *stem, size_t bytes) {
     if (!bytes) return true;
     const char *path = arena_printf(b->arena, "%s.bin", stem);
     if (!file_map(&b->weights_file, path)) return false;
-    if (b->weights_file.size < bytes) bug("the weights file has %zu bytes, the program wants %zu", b->weights_file.size, bytes);
+    if (b->weights_file.size < bytes)
+        bug("the weights file has %zu bytes, the program wants %zu", b->weights_file.size, bytes);
     b->weights = b->weights_file.data;
     return true;
 }
@@ -206,7 +215,8 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
     const Graph *g = b->plan->graph;
     if (gpu) {
         b->gpu = descriptor;
-        if (b->gpu->input_count != g->inputs.n || b->gpu->output_count != g->outputs.n) bug("the GPU program's descriptor disagrees with the plan");
+        if (b->gpu->input_count != g->inputs.n || b->gpu->output_count != g->outputs.n)
+            bug("the GPU program's descriptor disagrees with the plan");
         const void *const *embedded = dlsym(b->library, arena_printf(b->arena, "%s_weights", o->name));
         if (embedded) b->weights = *embedded;
         return embedded || load_weights(b, stem, b->gpu->weights_bytes);
@@ -221,7 +231,8 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
 }
 
 static bool write_program(Arena *a, const Options *o, const char *path, const char *generated) {
-    const char *text = arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#include \"%s\"\n#define MODEL %s_model\n%s", generated, o->name, template_text("driver.c"));
+    const char *text = arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#include \"%s\"\n#define MODEL %s_model\n%s",
+        generated, o->name, template_text("driver.c"));
     OutFile *out = out_open(a, path);
     return out && out_write(out, text, strlen(text)) && out_commit(out);
 }
@@ -232,9 +243,14 @@ static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char
     if (o->runner) return write_program(a, o, path, generated);
     bool gpu = strcmp(o->target, "vulkan") == 0;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
-    const char *threaded = !gpu && o->threads > 1 ? arena_printf(a, "extern const burn_threaded_model *const burncc_threaded;\nconst burn_threaded_model *const burncc_threaded = &%s_threaded;\n", o->name) : "";
-    const char *text = arena_printf(a, "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s%s",
-                                    generated, type, what, type, what, o->name, what, threaded, decodes_images(g) ? image_calls : "");
+    const char *threaded = !gpu && o->threads > 1 ?
+        arena_printf(a,
+            "extern const burn_threaded_model *const burncc_threaded;\nconst burn_threaded_model *const burncc_threaded = &%s_threaded;\n",
+            o->name) :
+        "";
+    const char *text = arena_printf(a,
+        "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s%s", generated,
+        type, what, type, what, o->name, what, threaded, decodes_images(g) ? image_calls : "");
     OutFile *out = out_open(a, path);
     return out && out_write(out, text, strlen(text)) && out_commit(out);
 }
@@ -245,16 +261,20 @@ static bool runs_somewhere(const Options *o, const Graph *g) {
     if (o->runner && (!strcmp(o->target, "vulkan") || decodes_images(g)))
         diag_error_as(EXIT_USAGE, NULL, "--runner: models for GPUs and those that decode images run here only");
     else if (!o->runner && arch && strcmp(arch, target_host()))
-        diag_error_as(EXIT_USAGE, NULL, "%s code cannot be loaded here: set CC to a compiler for it, and --runner to what runs its programs, such as 'qemu-aarch64 -L /usr/aarch64-linux-gnu' or 'wasmtime'", arch);
+        diag_error_as(EXIT_USAGE, NULL,
+            "%s code cannot be loaded here: set CC to a compiler for it, and --runner to what runs its programs, such as 'qemu-aarch64 -L /usr/aarch64-linux-gnu' or 'wasmtime'",
+            arch);
     else return true;
     return false;
 }
 
 static bool build(Built *b, Options *o, bool *compiled) {
     Arena *a = b->arena;
-    if (!(b->plan = compile_plan(a, o)) || !runs_somewhere(o, b->plan->graph) || !(b->dir = build_folder())) return false;
+    if (!(b->plan = compile_plan(a, o)) || !runs_somewhere(o, b->plan->graph) || !(b->dir = build_folder()))
+        return false;
     const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
-    const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir), *object = arena_printf(a, "%s/wrapper-%s", b->dir, o->runner ? "" : ".so");
+    const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir),
+               *object = arena_printf(a, "%s/wrapper-%s", b->dir, o->runner ? "" : ".so");
     o->output = arena_printf(a, "%s.c", stem);
     if (!compile_write(a, o, b->plan)) return false;
     *compiled = true;

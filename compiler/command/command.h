@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What the files of command/ share: the table of commands, and the way from a model to code that runs.
 //
-//   Options -> compile_plan (main.c) -> compile_write -> C -> build_model ($CC, dlopen) -> sandbox_run (a child process)
+//   Options -> compile_plan (main.c) -> compile_write -> C -> build_model ($CC, dlopen) -> sandbox_run (a child
+//       process)
 #ifndef BURNCC_COMMAND_H
 #define BURNCC_COMMAND_H
 
@@ -16,7 +17,8 @@ typedef struct Command {
     CommandFn *run;
     const char *usage, *summary, *examples;
 } Command;
-const Command *options_parse(Arena *a, Options *o, int argc, char **argv);   // NULL: nothing left to do, see diag_status()
+// NULL: nothing left to do, see diag_status()
+const Command *options_parse(Arena *a, Options *o, int argc, char **argv);
 void options_version(void);                             // version.c: prints the version and what is built in
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops;
@@ -24,10 +26,12 @@ CommandFn command_compile, command_verify, command_run, command_bench, command_i
 // ---------------------------------------------------------------- ../main.c, compile.c: the stages
 Plan *compile_plan(Arena *a, const Options *o);         // import, passes, schedule; NULL with diagnostics
 int compile_train(Arena *a, const Options *o);            // --train: the whole way from the model to the files
-bool compile_write(Arena *a, const Options *o, Plan *plan);          // the generated files; false with diagnostics and no file left
+// the generated files; false with diagnostics and no file left
+bool compile_write(Arena *a, const Options *o, Plan *plan);
 bool dump_known(const char *stage);                     // a name that --dump takes
 const char *dump_names(Arena *a);                       // all of them
-void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g);       // prints it if --dump asks for this stage
+// prints it if --dump asks for this stage
+void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g);
 void dump_plan(Arena *a, const Options *o, const Plan *p);
 int compile_report(Arena *a, const Plan *p);
 
@@ -39,14 +43,17 @@ const char *text_name(Arena *a, const char *s);         // a name of the model's
 const char *text_bytes(Arena *a, int64_t bytes);        // 12.3 MiB
 const char *text_count(Arena *a, double n);             // 12.3 M
 int print_text(const Text *t, int status);              // to standard output; returns status
-int output_finish(int status);                          // flushes standard output: status, or EXIT_IO with a diagnostic if a write failed
+// flushes standard output: status, or EXIT_IO with a diagnostic if a write failed
+int output_finish(int status);
 
 // ---------------------------------------------------------------- tensors.c, npy.c
-// Reads .pb, .npy, .pgm, .ppm and text (else). `want`: the model's type, whose symbolic dimensions take the file's sizes (NULL: as it is).
+// Reads .pb, .npy, .pgm, .ppm and text (else). `want`: the model's type, whose symbolic dimensions take the file's
+// sizes (NULL: as it is).
 Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, char **name);
 Tensor *npy_read(Arena *a, const char *path);
 bool npy_write(Arena *a, const char *path, const Tensor *t);
-Tensor *tensor_random(Arena *a, const Value *v, uint64_t *state);       // sizes at their upper bounds; the same for the same state
+// sizes at their upper bounds; the same for the same state
+Tensor *tensor_random(Arena *a, const Value *v, uint64_t *state);
 bool tensor_fits(const Tensor *t, const Type *want);    // same dtype and rank, constant dimensions equal
 
 // ---------------------------------------------------------------- build.c: generated code in this process
@@ -62,11 +69,14 @@ typedef struct Built {
     const void *weights;
     File weights_file;
 } Built;
-Built *build_model(const Options *o, bool *compiled);    // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
+// the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
+Built *build_model(const Options *o, bool *compiled);
 void build_free(Built *b);
-char *build_folder(void);                               // a temporary folder, gone at the latest when the process ends; NULL with diagnostics
+// a temporary folder, gone at the latest when the process ends; NULL with diagnostics
+char *build_folder(void);
 void build_folder_remove(char *path);
-bool build_object(Arena *a, const Options *o, const char *source, const char *object);      // $CC as for the target; false with diagnostics
+// $CC as for the target; false with diagnostics
+bool build_object(Arena *a, const Options *o, const char *source, const char *object);
 // A command: words, split at spaces; no shell.
 typedef VEC(const char *) Argv;
 void argv_add(Arena *a, Argv *v, const char *text);
@@ -75,30 +85,47 @@ char **argv_end(Arena *a, Argv *v);                   // for execvp
 // ---------------------------------------------------------------- bind.c: models and the tensors that go in
 typedef struct Inputs { int n; Tensor **at; } Inputs;
 // A model may be built several times, for different sizes; what was built stays here.
-typedef struct BuildCache { Arena *arena; VEC(Built *) built; VEC(const char *) keys; VEC(const char *) frozen; } BuildCache;
-// Builds the model for these inputs (in the signature's order, NULL where unknown): symbolic dimensions take their sizes, and when that is not enough
-// because shapes depend on values, small inputs become constants; *frozen names them ("" when none). NULL with diagnostics.
-Built *build_for_inputs(BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen);
-Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);    // those that the built model still has, in its order
+typedef struct BuildCache {
+    Arena *arena;
+    VEC(Built *) built;
+    VEC(const char *) keys;
+    VEC(const char *) frozen;
+} BuildCache;
+// Builds the model for these inputs (in the signature's order, NULL where unknown): symbolic dimensions take their
+// sizes, and when that is not enough because shapes depend on values, small inputs become constants; *frozen names
+// them ("" when none). NULL with diagnostics.
+Built *build_for_inputs(
+    BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen);
+// those that the built model still has, in its order
+Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
 void build_cache_free(BuildCache *cache);
 
-// The model's inputs alone, with their symbolic dimensions: a graph without nodes; and in its order what --input NAME=FILE (or FILE alone, when
-// there is one input) gives, NULL where it gives none. all: optional inputs that are not given are absent. NULL with diagnostics.
+// The model's inputs alone, with their symbolic dimensions: a graph without nodes; and in its order what --input
+// NAME=FILE (or FILE alone, when there is one input) gives, NULL where it gives none. all: optional inputs that are
+// not given are absent. NULL with diagnostics.
 Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out);
-bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);  // else a diagnostic that lists the missing ones
+// else a diagnostic that lists the missing ones
+bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);
 
 // ---------------------------------------------------------------- ends.c: sequences and optionals among inputs and outputs
-struct OnnxData; struct OnnxInput; struct OnnxModel;    // import/onnx.h
+struct OnnxData;
+struct OnnxInput;
+struct OnnxModel; // import/onnx.h
 typedef struct Recorded { int n; struct OnnxData *at; } Recorded;    // what the files of a data set hold
-bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared, const struct OnnxInput *const *declared, Recorded *out);
-// A data set's inputs, and the model's inputs as they are for it; *own, in `kept`: the options, which say what the data says of sequences and optionals.
-Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in);
-// Takes what is given for sequences and optionals out of o->inputs: tensors by "NAME\nK", and what they say of NAME as options.
+bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared,
+    const struct OnnxInput *const *declared, Recorded *out);
+// A data set's inputs, and the model's inputs as they are for it; *own, in `kept`: the options, which say what the
+// data says of sequences and optionals.
+Graph *recorded_inputs(
+    Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in);
+// Takes what is given for sequences and optionals out of o->inputs: tensors by "NAME\nK", and what they say of NAME
+// as options.
 bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMap *tensors);
 
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
 typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
-// One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went wrong (a crash, no end, bytes written outside).
+// One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went
+// wrong (a crash, no end, bytes written outside).
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
 // The bytes of an output for these inputs, or the most that it can have.
 size_t sandbox_output_bytes(Graph *g, const Inputs *in, const Type *output);
@@ -107,6 +134,7 @@ const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seco
 
 // ---------------------------------------------------------------- remote.c: the same through a runner (templates/driver.c is the other side)
 typedef struct Remote { Tensor **outputs; int n_samples; float *ms; int64_t runs; } Remote;
-const char *remote_run(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Remote *out);    // seconds 0: one run
+// seconds 0: one run
+const char *remote_run(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Remote *out);
 
 #endif

@@ -67,9 +67,13 @@ static bool check_written(Arena *a, const Options *o, bool has_weights_file) {
 int compile_train(Arena *a, const Options *o) {
     Graph *graph = import_onnx(a, o->model, o);
     if (!graph) return diag_status();
-    if (!strcmp(o->target, "vulkan")) { diag_error_as(EXIT_USAGE, NULL, "--train is compiled to C; leave out --target vulkan"); return diag_status(); }
+    if (!strcmp(o->target, "vulkan")) {
+        diag_error_as(EXIT_USAGE, NULL, "--train is compiled to C; leave out --target vulkan");
+        return diag_status();
+    }
     Training *t = train_programs(graph, o);
-    if (!t || !codegen_c(a, o, o->name, t->n_programs, t->programs, t) || !check_written(a, o, false)) return diag_status();
+    if (!t || !codegen_c(a, o, o->name, t->n_programs, t->programs, t) || !check_written(a, o, false))
+        return diag_status();
     for (int i = 0; o->report && i < t->n_programs; i++) {
         int status = compile_report(a, t->programs[i].plan);
         if (status) return status;
@@ -78,7 +82,9 @@ int compile_train(Arena *a, const Options *o) {
 }
 
 bool compile_write(Arena *a, const Options *o, Plan *plan) {
-    Program program = { .name = arena_printf(a, "%s_run", o->name), .name_of_workspace = o->name, .plan = plan, .descriptor = true };
+    Program program = {
+        .name = arena_printf(a, "%s_run", o->name), .name_of_workspace = o->name, .plan = plan, .descriptor = true
+    };
     bool gpu = strcmp(o->target, "vulkan") == 0;
     if (gpu ? !codegen_vulkan(a, o, o->name, 1, &program) : !codegen_c(a, o, o->name, 1, &program, NULL)) return false;
     return check_written(a, o, plan->weight_bytes > o->embed_limit);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Sequences and optionals among the inputs and outputs that commands read: of recorded data sets, and of --input.
 //
-// In: files, and what the model declares. Out: tensors, and options that say how long each sequence is and what is absent (--sequence,
-// --absent), so that the model is compiled for this data. The idea: only the declared type tells what a file holds.
+// In: files, and what the model declares. Out: tensors, and options that say how long each sequence is and what is
+// absent (--sequence, --absent), so that the model is compiled for this data. The idea: only the declared type tells
+// what a file holds.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
@@ -30,7 +31,8 @@ static const SequenceOption *stacked_option(const Options *o, const char *name) 
     return NULL;
 }
 
-// The elements of a sequence along a new first axis; `one`: the shape of an element where there are none. NULL with a diagnostic.
+// The elements of a sequence along a new first axis; `one`: the shape of an element where there are none. NULL with a
+// diagnostic.
 static Tensor *stack(Arena *a, const char *name, const Type *one, int n, Tensor *const *items) {
     Type t = n ? items[0]->type : *one;
     for (int i = t.rank; i > 0; i--) t.dim[i] = dim_is_const(t.dim[i - 1]) ? t.dim[i - 1] : 1;
@@ -52,7 +54,8 @@ static Tensor *stack(Arena *a, const char *name, const Type *one, int n, Tensor 
 // The shape of an element as the option, else the model has it; unknown sizes are 1.
 static Type element_type(const SequenceOption *o, const OnnxInput *end) {
     Type t = o->elements ? o->elements[0] : (Type){ .rank = end->rank < MAX_RANK ? end->rank : 0 };
-    for (int i = 0; i < t.rank && !o->elements; i++) t.dim[i] = end->dim[i].known && end->dim[i].value >= 0 ? end->dim[i].value : 1;
+    for (int i = 0; i < t.rank && !o->elements; i++)
+        t.dim[i] = end->dim[i].known && end->dim[i].value >= 0 ? end->dim[i].value : 1;
     t.dtype = (DType)end->dtype;
     return t;
 }
@@ -63,7 +66,10 @@ static void set_sequence(Arena *a, Options *o, const char *name, int n, Tensor *
     for (int i = 0; i < n; i++) types[i] = items[i]->type;
     SequenceOption s = { .name = arena_strdup(a, name), .n = n, .elements = types };
     for (int i = 0; i < o->sequences.n; i++)
-        if (!strcmp(o->sequences.at[i].name, name)) { o->sequences.at[i] = s; return; }
+        if (!strcmp(o->sequences.at[i].name, name)) {
+            o->sequences.at[i] = s;
+            return;
+        }
     VEC_PUSH(a, o->sequences, s);
 }
 
@@ -77,12 +83,15 @@ static void set_absent(Arena *a, Options *o, const char *name, bool absent) {
 // ---------------------------------------------------------------- recorded data sets
 
 // PREFIX0.pb, PREFIX1.pb, ... as far as they go; false with a diagnostic when one cannot be read.
-bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared, const struct OnnxInput *const *declared, Recorded *out) {
+bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared,
+    const struct OnnxInput *const *declared, Recorded *out) {
     int n = 0;
     while (!access(arena_printf(a, "%s/%s%d.pb", set, prefix, n), F_OK)) n++;
     *out = (Recorded){ n, NEW_ARRAY(a, OnnxData, n + 1) };
     for (int i = 0; i < n; i++)
-        if (!onnx_read_data(a, arena_printf(a, "%s/%s%d.pb", set, prefix, i), i < n_declared ? declared[i] : NULL, &out->at[i])) return false;
+        if (!onnx_read_data(
+                a, arena_printf(a, "%s/%s%d.pb", set, prefix, i), i < n_declared ? declared[i] : NULL, &out->at[i]))
+            return false;
     return true;
 }
 
@@ -98,7 +107,8 @@ static bool all_tensors(int n, const OnnxInput *const *declared) {
     return true;
 }
 
-// Recorded inputs in the model's order: by name where every name is an input's, else as they are. Optional ones may be left out at the end.
+// Recorded inputs in the model's order: by name where every name is an input's, else as they are. Optional ones may
+// be left out at the end.
 static bool order_inputs(Arena *a, int n, const OnnxInput *const *declared, Recorded *in) {
     OnnxData *ordered = NEW_ARRAY(a, OnnxData, n + 1);
     while (in->n < n && declared[in->n]->optional) {
@@ -121,7 +131,8 @@ static bool order_inputs(Arena *a, int n, const OnnxInput *const *declared, Reco
     return true;
 }
 
-Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in) {
+Graph *recorded_inputs(
+    Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in) {
     Recorded all;
     int n, total = 0;
     const OnnxInput *const *declared = onnx_true_inputs(a, m, &n);
@@ -136,7 +147,8 @@ Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct Onn
             if (!(all.at[i].at[0] = stack(a, declared[i]->name, &one, all.at[i].n, all.at[i].at))) return NULL;
             total += all.at[i].n ? 0 : 1;
             all.at[i].n = 1;
-        } else if (!all.at[i].absent && declared[i]->sequence) set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
+        } else if (!all.at[i].absent && declared[i]->sequence)
+            set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
     }
     *in = (Inputs){ 0, NEW_ARRAY(a, Tensor *, total + 1) };
     for (int i = 0; i < n; i++)
@@ -146,11 +158,14 @@ Graph *recorded_inputs(Arena *a, Arena *kept, const Options *o, const struct Onn
 
 // ---------------------------------------------------------------- --input
 
-static bool names(const char *given, const char *name) { return !strncmp(given, name, strlen(name)) && given[strlen(name)] == '='; }
+static bool names(const char *given, const char *name) {
+    return !strncmp(given, name, strlen(name)) && given[strlen(name)] == '=';
+}
 
 static bool is_pb(const char *path) { return strlen(path) > 3 && !strcasecmp(path + strlen(path) - 3, ".pb"); }
 
-// What --input NAME=FILE gives a sequence or optional, in the order of the command line: a .pb file holds all of it, a .npy file one tensor.
+// What --input NAME=FILE gives a sequence or optional, in the order of the command line: a .pb file holds all of it,
+// a .npy file one tensor.
 static bool read_given(Arena *a, const Options *o, const OnnxInput *end, OnnxData *out, bool *given) {
     VEC(Tensor *) items = { 0 };
     *given = false;
@@ -158,7 +173,8 @@ static bool read_given(Arena *a, const Options *o, const OnnxInput *end, OnnxDat
         if (!names(o->inputs.at[i], end->name)) continue;
         const char *path = o->inputs.at[i] + strlen(end->name) + 1;
         OnnxData data = { .n = 1, .at = NEW(a, Tensor *) };
-        bool ok = is_pb(path) ? onnx_read_data(a, path, end, &data) : (data.at[0] = tensor_read(a, NULL, path, NULL, NULL)) != NULL;
+        bool ok = is_pb(path) ? onnx_read_data(a, path, end, &data) :
+                                (data.at[0] = tensor_read(a, NULL, path, NULL, NULL)) != NULL;
         if (!ok) return false;
         for (int k = 0; k < data.n; k++) VEC_PUSH(a, items, data.at[k]);
         out->absent = data.absent;
@@ -166,7 +182,9 @@ static bool read_given(Arena *a, const Options *o, const OnnxInput *end, OnnxDat
     }
     out->n = items.n;
     out->at = items.at;
-    return end->sequence || out->n < 2 || (diag_error_as(EXIT_USAGE, NULL, "--input %s is given %d times; it is one tensor", end->name, out->n), false);
+    return end->sequence || out->n < 2
+        || (diag_error_as(EXIT_USAGE, NULL, "--input %s is given %d times; it is one tensor", end->name, out->n),
+            false);
 }
 
 bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMap *tensors) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// burncc inspect: what a model is and what it would cost. In: a model. Out: inputs, outputs, symbolic dimensions, operators as the file
-// has them, parameters, and, if the model can be compiled as it stands, multiply-adds and memory. Status 0 only if it can.
+// burncc inspect: what a model is and what it would cost. In: a model. Out: inputs, outputs, symbolic dimensions,
+// operators as the file has them, parameters, and, if the model can be compiled as it stands, multiply-adds and
+// memory. Status 0 only if it can.
 #include "command.h"
 
 #include <stdlib.h>
@@ -17,7 +18,10 @@ typedef struct Findings {
 
 static void count_op(Arena *a, Findings *f, const char *op) {
     for (int i = 0; i < f->ops.n; i++)
-        if (strcmp(f->ops.at[i].op, op) == 0) { f->ops.at[i].n++; return; }
+        if (strcmp(f->ops.at[i].op, op) == 0) {
+            f->ops.at[i].n++;
+            return;
+        }
     VEC_PUSH(a, f->ops, (OpCount){ op, 1 });
 }
 
@@ -79,14 +83,19 @@ static void print_values(Text *t, Arena *a, const Graph *g, bool outputs) {
     int n = outputs ? g->outputs.n : g->inputs.n;
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
-        text_printf(t, "%-12s %s: %s\n", i ? "" : outputs ? "outputs" : "inputs", text_name(a, outputs ? g->output_names.at[i] : v->name), type_text(a, g, &v->type));
+        text_printf(t, "%-12s %s: %s\n",
+            i           ? "" :
+                outputs ? "outputs" :
+                          "inputs",
+            text_name(a, outputs ? g->output_names.at[i] : v->name), type_text(a, g, &v->type));
     }
 }
 
 static void print_people(Text *t, Arena *a, const Options *o, Graph *g, const Findings *f) {
     int symbols;
     const Symbol *symbol = graph_symbols(g, &symbols);
-    text_printf(t, "%-12s %s\n%-12s IR %lld, operator set %lld\n", "model", text_name(a, o->model), "format", (long long)g->ir_version, (long long)g->opset);
+    text_printf(t, "%-12s %s\n%-12s IR %lld, operator set %lld\n", "model", text_name(a, o->model), "format",
+        (long long)g->ir_version, (long long)g->opset);
     print_values(t, a, g, false);
     print_values(t, a, g, true);
     for (int i = 0; i < symbols; i++) {
@@ -95,12 +104,16 @@ static void print_people(Text *t, Arena *a, const Options *o, Graph *g, const Fi
         text_printf(t, "\n");
     }
     text_printf(t, "%-12s %d:", "operators", f->nodes);
-    for (int i = 0; i < f->ops.n; i++) text_printf(t, "%s %s %d", i ? "," : "", text_name(a, f->ops.at[i].op), f->ops.at[i].n);
-    text_printf(t, "\n%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters), text_bytes(a, f->parameter_bytes));
+    for (int i = 0; i < f->ops.n; i++)
+        text_printf(t, "%s %s %d", i ? "," : "", text_name(a, f->ops.at[i].op), f->ops.at[i].n);
+    text_printf(
+        t, "\n%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters), text_bytes(a, f->parameter_bytes));
     if (f->plan) {
-        text_printf(t, "%-12s %s multiply-adds, %s operations in all, %d kernels\n", "work", text_count(a, f->multiply_adds), text_count(a, f->flops), f->plan->kernels.n);
-        text_printf(t, "%-12s workspace %s (%lld bytes; lower bound %lld), weights %s\n", "memory", text_bytes(a, f->plan->work_bytes),
-                    (long long)f->plan->work_bytes, (long long)f->plan->live_bytes, text_bytes(a, f->plan->weight_bytes));
+        text_printf(t, "%-12s %s multiply-adds, %s operations in all, %d kernels\n", "work",
+            text_count(a, f->multiply_adds), text_count(a, f->flops), f->plan->kernels.n);
+        text_printf(t, "%-12s workspace %s (%lld bytes; lower bound %lld), weights %s\n", "memory",
+            text_bytes(a, f->plan->work_bytes), (long long)f->plan->work_bytes, (long long)f->plan->live_bytes,
+            text_bytes(a, f->plan->weight_bytes));
     }
     text_printf(t, "%-12s %s\n", "support", f->plan ? "all of it" : "not as it stands, see above");
 }
@@ -137,10 +150,13 @@ static void print_json(Text *t, Arena *a, const Options *o, Graph *g, const Find
         json_string(t, f->ops.at[i].op);
         text_printf(t, ":%d", f->ops.at[i].n);
     }
-    text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld,\"supported\":%s", (long long)f->parameters, (long long)f->parameter_bytes, f->plan ? "true" : "false");
+    text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld,\"supported\":%s", (long long)f->parameters,
+        (long long)f->parameter_bytes, f->plan ? "true" : "false");
     if (f->plan)
-        text_printf(t, ",\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,\"workspace_bound\":%lld,\"weights_bytes\":%lld", f->multiply_adds,
-                    f->flops, f->plan->kernels.n, (long long)f->plan->work_bytes, (long long)f->plan->live_bytes, (long long)f->plan->weight_bytes);
+        text_printf(t,
+            ",\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,\"workspace_bound\":%lld,\"weights_bytes\":%lld",
+            f->multiply_adds, f->flops, f->plan->kernels.n, (long long)f->plan->work_bytes,
+            (long long)f->plan->live_bytes, (long long)f->plan->weight_bytes);
     text_printf(t, "}\n");
 }
 

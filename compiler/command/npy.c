@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// NumPy's .npy files (format versions 1 to 3: numpy.lib.format). In: a file, which is untrusted. Out: a tensor, or the reverse.
+// NumPy's .npy files (format versions 1 to 3: numpy.lib.format). In: a file, which is untrusted. Out: a tensor, or
+// the reverse.
 //
-//   "\x93NUMPY" major minor, header length (2 bytes little endian, from version 2 on 4), a Python dict, then the elements
+//   "\x93NUMPY" major minor, header length (2 bytes little endian, from version 2 on 4), a Python dict, then the
+//       elements
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //
-// Either byte order is read; only C order. Types that NumPy lacks (bfloat16, 8-bit floats) are written as float32, 2- and 4-bit
-// integers as int8 or uint8.
+// Either byte order is read; only C order. Types that NumPy lacks (bfloat16, 8-bit floats) are written as float32, 2-
+// and 4-bit integers as int8 or uint8.
 #include "command.h"
 
 #include <ctype.h>
@@ -14,7 +16,8 @@
 enum { MAGIC_BYTES = 6, ALIGNMENT = 64, MAX_STRING = 1 << 16 };
 static const char magic[] = "\x93NUMPY";
 
-typedef struct Header { char kind; int size; bool swap, fortran; Type shape; } Header;   // kind, size: of 'descr'; U: size in characters
+// kind, size: of 'descr'; U: size in characters
+typedef struct Header { char kind; int size; bool swap, fortran; Type shape; } Header;
 
 static Tensor *npy_fail(const char *path, const char *what) {
     Loc loc = { .file = path, .node = -1 };
@@ -73,9 +76,22 @@ static bool parse_descr(const char *s, Header *h) {
 }
 
 static DType descr_dtype(const Header *h) {
-    static const struct { char kind; int size; DType dtype; } rows[] = {
-        { 'b', 1, DT_BOOL }, { 'i', 1, DT_I8 }, { 'i', 2, DT_I16 }, { 'i', 4, DT_I32 }, { 'i', 8, DT_I64 }, { 'u', 1, DT_U8 }, { 'u', 2, DT_U16 },
-        { 'u', 4, DT_U32 }, { 'u', 8, DT_U64 }, { 'f', 2, DT_F16 }, { 'f', 4, DT_F32 }, { 'f', 8, DT_F64 }, { 'c', 8, DT_C64 }, { 'c', 16, DT_C128 },
+    static const struct { char kind; int size; DType dtype;
+    } rows[] = {
+        { 'b', 1, DT_BOOL },
+        { 'i', 1, DT_I8 },
+        { 'i', 2, DT_I16 },
+        { 'i', 4, DT_I32 },
+        { 'i', 8, DT_I64 },
+        { 'u', 1, DT_U8 },
+        { 'u', 2, DT_U16 },
+        { 'u', 4, DT_U32 },
+        { 'u', 8, DT_U64 },
+        { 'f', 2, DT_F16 },
+        { 'f', 4, DT_F32 },
+        { 'f', 8, DT_F64 },
+        { 'c', 8, DT_C64 },
+        { 'c', 16, DT_C128 },
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].kind == h->kind && rows[i].size == h->size) return rows[i].dtype;
@@ -123,17 +139,21 @@ static void read_strings(Arena *a, const Header *h, const uint8_t *from, Tensor 
 }
 
 static Tensor *npy_decode(Arena *a, const File *f, const char *path) {
-    if (f->size < 10 || memcmp(f->data, magic, MAGIC_BYTES) || f->data[6] < 1 || f->data[6] > 3) return npy_fail(path, "not a .npy file");
+    if (f->size < 10 || memcmp(f->data, magic, MAGIC_BYTES) || f->data[6] < 1 || f->data[6] > 3)
+        return npy_fail(path, "not a .npy file");
     size_t prefix = f->data[6] == 1 ? 10 : 12;
     if (f->size < prefix) return npy_fail(path, "the .npy header is cut short");
     size_t length = f->data[8] | (size_t)f->data[9] << 8;
     if (prefix == 12) length |= (size_t)f->data[10] << 16 | (size_t)f->data[11] << 24;
     if (length > f->size - prefix) return npy_fail(path, "the .npy header is cut short");
     const char *dict = arena_strndup(a, (const char *)f->data + prefix, length);
-    const char *descr = dict_value(dict, "descr"), *fortran = dict_value(dict, "fortran_order"), *shape = dict_value(dict, "shape");
+    const char *descr = dict_value(dict, "descr"), *fortran = dict_value(dict, "fortran_order"),
+               *shape = dict_value(dict, "shape");
     Header h = { 0 };
-    if (!descr || !fortran || !shape || !parse_descr(descr, &h)) return npy_fail(path, "the .npy header is malformed or describes a record type");
-    if (!parse_shape(shape, &h.shape)) return npy_fail(path, "the .npy header has a malformed shape, or more than 8 dimensions");
+    if (!descr || !fortran || !shape || !parse_descr(descr, &h))
+        return npy_fail(path, "the .npy header is malformed or describes a record type");
+    if (!parse_shape(shape, &h.shape))
+        return npy_fail(path, "the .npy header has a malformed shape, or more than 8 dimensions");
     if (*fortran != 'F') return npy_fail(path, "the array is in Fortran order; save numpy.ascontiguousarray of it");
     h.shape.dtype = descr_dtype(&h);
     if (h.shape.dtype == DT_NONE) return npy_fail(path, "the array's element type has no counterpart in ONNX");

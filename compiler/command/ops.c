@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// burncc ops: what is supported. In: the importer's rows and the op table. Out: two tables, as text, Markdown or JSON: the ONNX operators
-// with their versions, and the operations that they become, with gradient and kernels. Nothing is listed by hand here.
+// burncc ops: what is supported. In: the importer's rows and the op table. Out: two tables, as text, Markdown or
+// JSON: the ONNX operators with their versions, and the operations that they become, with gradient and kernels.
+// Nothing is listed by hand here.
 #include "command.h"
 
 #include "import/onnx/onnx.h"
@@ -43,21 +44,29 @@ static const char *gradient_text(const OpInfo *info) {
     return info->grad == grad_none ? "no" : "yes";
 }
 
-// How an operation gets its kernel: within others' (an element expression), one of its own, or through the operations it expands into.
+// How an operation gets its kernel: within others' (an element expression), one of its own, or through the operations
+// it expands into.
 static const char *kernel_text(const OpInfo *info) {
     if (info->kind == KIND_COMPOSITE) return "expanded";
     return info->lower == lower_none ? "own" : "fused";
 }
 
-static const char *const kind_names[] = { [KIND_PRIMITIVE] = "primitive", [KIND_MAP] = "map", [KIND_COMPOSITE] = "composite" };
+static const char *const kind_names[] = {
+    [KIND_PRIMITIVE] = "primitive", [KIND_MAP] = "map", [KIND_COMPOSITE] = "composite"
+};
 
 typedef struct Style { const char *title, *head_onnx, *row_onnx, *head_ops, *row_ops; } Style;
-static const Style plain = { "%s\n\n", "  %-28s %-12s %s\n", "  %-28s %-12s %s\n", "  %-28s %-12s %-10s %s\n", "  %-28s %-12s %-10s %s\n" };
-static const Style markdown = { "## %s\n\n", "| %s | %s | %s |\n|---|---|---|\n", "| %s | %s | %s |\n", "| %s | %s | %s | %s |\n|---|---|---|---|\n", "| %s | %s | %s | %s |\n" };
+static const Style plain = { "%s\n\n", "  %-28s %-12s %s\n", "  %-28s %-12s %s\n", "  %-28s %-12s %-10s %s\n",
+    "  %-28s %-12s %-10s %s\n" };
+static const Style markdown = { "## %s\n\n", "| %s | %s | %s |\n|---|---|---|\n", "| %s | %s | %s |\n",
+    "| %s | %s | %s | %s |\n|---|---|---|---|\n", "| %s | %s | %s | %s |\n" };
 
 static void print_row(Text *t, const char *format, const char *const *cells) {
     for (const char *f = format; *f;) {                 // formats are the constants above: %s with an optional width
-        if (*f != '%') { text_append(t, f++, 1); continue; }
+        if (*f != '%') {
+            text_append(t, f++, 1);
+            continue;
+        }
         char one[8];
         size_t n = strcspn(f, "s") + 1;
         memcpy(one, f, n);
@@ -74,15 +83,20 @@ static void print_tables(Text *t, Arena *a, const Style *s) {
     print_row(t, s->title, (const char *const[]){ "ONNX operators" });
     print_row(t, s->head_onnx, (const char *const[]){ "operator", "domain", "operator set versions" });
     for (int i = 0, n; i < count; i += n) {
-        for (n = 1; i + n < count && !strcmp(rows[i]->op, rows[i + n]->op) && !strcmp(rows[i]->domain, rows[i + n]->domain);) n++;
-        print_row(t, s->row_onnx, (const char *const[]){ rows[i]->op, *rows[i]->domain ? rows[i]->domain : "ai.onnx", versions_text(a, rows + i, n) });
+        for (n = 1;
+             i + n < count && !strcmp(rows[i]->op, rows[i + n]->op) && !strcmp(rows[i]->domain, rows[i + n]->domain);)
+            n++;
+        print_row(t, s->row_onnx,
+            (const char *const[]){
+                rows[i]->op, *rows[i]->domain ? rows[i]->domain : "ai.onnx", versions_text(a, rows + i, n) });
     }
     text_printf(t, "\n");
     print_row(t, s->title, (const char *const[]){ "Operations of the intermediate representation" });
     print_row(t, s->head_ops, (const char *const[]){ "operation", "kind", "gradient", "kernel" });
     for (int i = 1; i < OP_COUNT; i++) {
         const OpInfo *info = &op_table[i];
-        print_row(t, s->row_ops, (const char *const[]){ info->name, kind_names[info->kind], gradient_text(info), kernel_text(info) });
+        print_row(t, s->row_ops,
+            (const char *const[]){ info->name, kind_names[info->kind], gradient_text(info), kernel_text(info) });
     }
 }
 
@@ -96,8 +110,8 @@ static void print_json(Text *t, Arena *a) {
     text_printf(t, "],\"operations\":[");
     for (int i = 1; i < OP_COUNT; i++) {
         const OpInfo *info = &op_table[i];
-        text_printf(t, "%s{\"operation\":\"%s\",\"kind\":\"%s\",\"gradient\":\"%s\",\"kernel\":\"%s\"}", i > 1 ? "," : "", info->name,
-                    kind_names[info->kind], gradient_text(info), kernel_text(info));
+        text_printf(t, "%s{\"operation\":\"%s\",\"kind\":\"%s\",\"gradient\":\"%s\",\"kernel\":\"%s\"}",
+            i > 1 ? "," : "", info->name, kind_names[info->kind], gradient_text(info), kernel_text(info));
     }
     text_printf(t, "]}\n");
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The command line. In: argv. Out: Options and the command to run.
 //
-// One table lists the commands, one the options; parsing (getopt_long), help, and the nearest-name hints all read these two.
-// A mistake is a diagnostic with status 2; --help and --version print to standard output and leave nothing to do.
+// One table lists the commands, one the options; parsing (getopt_long), help, and the nearest-name hints all read
+// these two. A mistake is a diagnostic with status 2; --help and --version print to standard output and leave nothing
+// to do.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 #include "schedule/cpu/tune.h"
@@ -14,45 +15,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPILE = 1, VERIFY = 2, RUN = 4, BENCH = 8, INSPECT = 16, OPS = 32, TUNE = 64, EVERY = 127, BUILDS = VERIFY | RUN | BENCH, COMPILES = EVERY & ~OPS };
+enum {
+    COMPILE = 1,
+    VERIFY = 2,
+    RUN = 4,
+    BENCH = 8,
+    INSPECT = 16,
+    OPS = 32,
+    TUNE = 64,
+    EVERY = 127,
+    BUILDS = VERIFY | RUN | BENCH,
+    COMPILES = EVERY & ~OPS
+};
 
 static const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
-      "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
-      "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
-      "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
-      "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"
-      "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
-      "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
+        "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
+        "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
+        "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
+        "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"
+        "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
+        "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
-      "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... max_rel=...` or\n"
-      "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in --data. A file\n"
-      "tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all pass.",
-      "  burncc verify lenet.onnx\n"
-      "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n" },
+        "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... max_rel=...` or\n"
+        "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in --data. A file\n"
+        "tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all pass.",
+        "  burncc verify lenet.onnx\n"
+        "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n" },
     { "run", RUN, command_run, "burncc run MODEL [--input NAME=FILE]... [--output DIR]",
-      "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text (numbers). Outputs: a\n"
-      "summary, or NAME.npy files in --output DIR.",
-      "  burncc run digits.onnx --input image=seven.pgm\n"
-      "  burncc run bert.onnx --input ids=ids.npy --input mask=mask.txt --output out/\n" },
+        "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text (numbers). Outputs: a\n"
+        "summary, or NAME.npy files in --output DIR.",
+        "  burncc run digits.onnx --input image=seven.pgm\n"
+        "  burncc run bert.onnx --input ids=ids.npy --input mask=mask.txt --output out/\n" },
     { "bench", BENCH, command_bench, "burncc bench MODEL [--seconds S] [options]",
-      "Builds the model with $CC and times it on random inputs: `median_ms=... min_ms=... gflops=... workspace_bytes=...`.",
-      "  burncc bench resnet.onnx --target native --seconds 5\n"
-      "  burncc bench resnet.onnx --json\n" },
+        "Builds the model with $CC and times it on random inputs: `median_ms=... min_ms=... gflops=... workspace_bytes=...`.",
+        "  burncc bench resnet.onnx --target native --seconds 5\n"
+        "  burncc bench resnet.onnx --json\n" },
     { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
-      "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all is supported.",
-      "  burncc inspect bert.onnx --dim seq=128\n" },
+        "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all is supported.",
+        "  burncc inspect bert.onnx --dim seq=128\n" },
     { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
-      "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and writes what is fastest\n"
-      "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has already are not\n"
-      "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.\n"
-      "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits too. They are measured on one\n"
-      "thread; --threads takes the same records. A file of several targets takes none.",
-      "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
-      "  burncc resnet.onnx --target native --records resnet.records\n" },
+        "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and writes what is fastest\n"
+        "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has already are not\n"
+        "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.\n"
+        "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits too. They are measured on one\n"
+        "thread; --threads takes the same records. A file of several targets takes none.",
+        "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
+        "  burncc resnet.onnx --target native --records resnet.records\n" },
     { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
-      "Prints the support table: operators, versions, gradients, back ends.",
-      "  burncc ops --markdown\n" },
+        "Prints the support table: operators, versions, gradients, back ends.", "  burncc ops --markdown\n" },
 };
 
 enum { MAX_THREADS = 256 };
@@ -86,34 +97,61 @@ static bool set_blas(Arena *a, Options *o, const char *text);
 #define SET(f) SPECIAL, 0, f
 
 static const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | RUN | TUNE, "Output", "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files; tune: MODEL.records", FIELD(TEXT, output) },
-    { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)", FIELD(TEXT, name) },
-    { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output", "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
-    { "string-bytes", 0, "N", COMPILE | BUILDS, "Output", "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
-    { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds", FIELD(FLAG, check) },
-    { "report", 0, NULL, COMPILE | INSPECT | TUNE, "Output", "print kernels, operations, traffic and memory over time; tune: every choice and its time", FIELD(FLAG, report) },
-    { "dump", 0, "STAGE", COMPILE | INSPECT, "Output", "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
-    { "target", 0, "TARGET", COMPILES, "Code", "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
-    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code", "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
-    { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code", "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
+    { "output", 'o', "PATH", COMPILE | RUN | TUNE, "Output",
+        "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files; tune: MODEL.records",
+        FIELD(TEXT, output) },
+    { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)",
+        FIELD(TEXT, name) },
+    { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output",
+        "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
+    { "string-bytes", 0, "N", COMPILE | BUILDS, "Output",
+        "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
+    { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds",
+        FIELD(FLAG, check) },
+    { "report", 0, NULL, COMPILE | INSPECT | TUNE, "Output",
+        "print kernels, operations, traffic and memory over time; tune: every choice and its time",
+        FIELD(FLAG, report) },
+    { "dump", 0, "STAGE", COMPILE | INSPECT, "Output",
+        "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
+    { "target", 0, "TARGET", COMPILES, "Code",
+        "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
+    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code",
+        "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
+    { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code",
+        "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
-    { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code", "runs can go in N parts, on threads that they are given; parts take at least US microseconds", SET(set_threads) },
-    { "records", 0, "FILE", COMPILE | BUILDS | INSPECT, "Code", "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
-    { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE", FIELD(FLAG, fast_math) },
-    { "precision", 0, "TYPE", COMPILES, "Code", "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, faster; f32 (default)", SET(set_precision) },
-    { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT, "Code", "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
-    { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from", FIELD(FLAG, no_fuse) },
-    { "train", 0, NULL, COMPILE, "Training", "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
-    { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output", FIELD(TEXT, loss) },
-    { "optimizer", 0, "NAME", COMPILE, "Training", "sgd (default), momentum, nesterov, adam, adamw, rmsprop or adagrad", FIELD(TEXT, optimizer) },
-    { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable", SET(set_data) },
-    { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)", SET(set_input) },
+    { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
+        "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
+        SET(set_threads) },
+    { "records", 0, "FILE", COMPILE | BUILDS | INSPECT, "Code",
+        "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
+    { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
+        FIELD(FLAG, fast_math) },
+    { "precision", 0, "TYPE", COMPILES, "Code",
+        "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, faster; f32 (default)",
+        SET(set_precision) },
+    { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT, "Code",
+        "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
+    { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from",
+        FIELD(FLAG, no_fuse) },
+    { "train", 0, NULL, COMPILE, "Training",
+        "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
+    { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output",
+        FIELD(TEXT, loss) },
+    { "optimizer", 0, "NAME", COMPILE, "Training",
+        "sgd (default), momentum, nesterov, adam, adamw, rmsprop or adagrad", FIELD(TEXT, optimizer) },
+    { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
+        SET(set_data) },
+    { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",
+        SET(set_input) },
     { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
     { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7)", FIELD(REAL, atol) },
     { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
-    { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)", FIELD(COUNTED, timeout) },
-    { "runner", 0, "COMMAND", BUILDS, "Running", "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
+    { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)",
+        FIELD(COUNTED, timeout) },
+    { "runner", 0, "COMMAND", BUILDS, "Running",
+        "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
     { "json", 0, NULL, BUILDS | INSPECT | OPS, "Reporting", "results as JSON on standard output", FIELD(FLAG, json) },
     { "markdown", 0, NULL, OPS, "Reporting", "the table as Markdown", FIELD(FLAG, markdown) },
     { "quiet", 'q', NULL, EVERY, "Reporting", "no progress", FIELD(FLAG, quiet) },
@@ -162,7 +200,10 @@ static void consider(const char *word, const char *name, const char **best, int 
     int length = (int)strlen(name);
     bool prefix = strlen(word) >= 3 && strncmp(word, name, strlen(word)) == 0;
     if (prefix) d = least(d, 1);
-    if (d <= length / 3 + 1 && d < length && d < *distance) { *best = name; *distance = d; }
+    if (d <= length / 3 + 1 && d < length && d < *distance) {
+        *best = name;
+        *distance = d;
+    }
 }
 
 static const char *nearest_option(const char *word) {
@@ -194,7 +235,8 @@ static bool set_dim(Arena *a, Options *o, const char *text) {
     if (!equals || equals == text) return usage_error("--dim wants NAME=V or NAME=LO..HI, not '%s'", text);
     const char *dots = strstr(equals, ".."), *end = text + strlen(text);
     DimOption d = { .name = arena_strndup(a, text, (size_t)(equals - text)) };
-    bool ok = dots ? parse_int(equals + 1, dots, &d.lo) && parse_int(dots + 2, end, &d.hi) : parse_int(equals + 1, end, &d.lo);
+    bool ok = dots ? parse_int(equals + 1, dots, &d.lo) && parse_int(dots + 2, end, &d.hi) :
+                     parse_int(equals + 1, end, &d.lo);
     if (!dots) d.hi = d.lo;
     if (!ok || d.hi > INT32_MAX || d.lo > d.hi)
         return usage_error("--dim %s: wants a size or a range LO..HI, each 0 to 2147483647", text);
@@ -217,7 +259,8 @@ static bool set_target(Arena *a, Options *o, const char *text) {
         text_printf(&names, "%s%s", i ? ", " : "", t->name);
         if (t->features) text_printf(&several, "%s%s", several.n ? ", " : "", t->name);
     }
-    if (strchr(text, ',')) return usage_error("--target %s: several in one file can be, once each, of %s", text, several.at);
+    if (strchr(text, ','))
+        return usage_error("--target %s: several in one file can be, once each, of %s", text, several.at);
     return usage_error("unknown target '%s'; the targets are %s", text, names.at);
 }
 
@@ -227,14 +270,18 @@ static bool set_embed_limit(Arena *a, Options *o, const char *text) {
     int64_t n;
     if (!parse_int(text, unit, &n) || n > INT64_MAX >> 30)
         return usage_error("--embed-limit wants a number of bytes such as 65536, 64K or 4M, not '%s'", text);
-    int shift = unit == end ? 0 : tolower((unsigned char)*unit) == 'k' ? 10 : tolower((unsigned char)*unit) == 'm' ? 20 : 30;
+    int shift = unit == end                  ? 0 :
+        tolower((unsigned char)*unit) == 'k' ? 10 :
+        tolower((unsigned char)*unit) == 'm' ? 20 :
+                                               30;
     o->embed_limit = n << shift;
     return true;
 }
 
 static bool set_string_bytes(Arena *a, Options *o, const char *text) {
     (void)a;
-    if (parse_int(text, text + strlen(text), &o->string_bytes) && o->string_bytes > 0 && o->string_bytes <= INT32_MAX) return true;
+    if (parse_int(text, text + strlen(text), &o->string_bytes) && o->string_bytes > 0 && o->string_bytes <= INT32_MAX)
+        return true;
     return usage_error("--string-bytes wants a number of bytes such as 256, not '%s'", text);
 }
 
@@ -242,8 +289,12 @@ static bool set_threads(Arena *a, Options *o, const char *text) {
     (void)a;
     const char *colon = strchr(text, ':'), *end = text + strlen(text);
     int64_t n = 0, us = 0;
-    bool ok = parse_int(text, colon ? colon : end, &n) && n >= 1 && n <= MAX_THREADS && (!colon || parse_int(colon + 1, end, &us)) && us <= 1000000;
-    if (!ok) return usage_error("--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as in 4:20, not '%s'", MAX_THREADS, text);
+    bool ok = parse_int(text, colon ? colon : end, &n) && n >= 1 && n <= MAX_THREADS
+        && (!colon || parse_int(colon + 1, end, &us)) && us <= 1000000;
+    if (!ok)
+        return usage_error(
+            "--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as in 4:20, not '%s'",
+            MAX_THREADS, text);
     o->threads = (int)n;
     if (colon) o->part_us = (double)us;
     return true;
@@ -273,7 +324,9 @@ static const char *parse_shape(const char *s, Type *out) {
     out->rank = 0;
     while (*s != ']') {
         size_t digits = strspn(s, "0123456789");
-        if (out->rank == MAX_RANK || !parse_int(s, s + digits, &out->dim[out->rank]) || out->dim[out->rank] > INT32_MAX) return NULL;
+        if (out->rank == MAX_RANK || !parse_int(s, s + digits, &out->dim[out->rank])
+            || out->dim[out->rank] > INT32_MAX)
+            return NULL;
         out->rank++;
         s += digits;
         if (*s == ',') s++;
@@ -282,11 +335,14 @@ static const char *parse_shape(const char *s, Type *out) {
     return s + 1;
 }
 
-// NAME=LO..HI, or NAME=LO..HI[2,3] with the shape of every element: a length that the program takes, as it takes the size NAME_length.
+// NAME=LO..HI, or NAME=LO..HI[2,3] with the shape of every element: a length that the program takes, as it takes the
+// size NAME_length.
 static bool parse_range(Arena *a, Options *o, const char *s, const char *dots, SequenceOption *given) {
     const char *bracket = strchr(dots, '['), *end = bracket ? bracket : dots + strlen(dots);
     Type *shape = NEW(a, Type);
-    if (!parse_int(s, dots, &given->lo) || !parse_int(dots + 2, end, &given->hi) || given->lo > given->hi || given->hi > INT32_MAX) return false;
+    if (!parse_int(s, dots, &given->lo) || !parse_int(dots + 2, end, &given->hi) || given->lo > given->hi
+        || given->hi > INT32_MAX)
+        return false;
     if (bracket && (!(end = parse_shape(bracket + 1, shape)) || *end)) return false;
     given->stacked = true;
     given->elements = bracket ? shape : NULL;
@@ -310,14 +366,20 @@ static bool parse_shapes(Arena *a, const char *s, int64_t most, SequenceOption *
 static bool set_sequence(Arena *a, Options *o, const char *text) {
     enum { LONGEST = 4096 };
     const char *equals = strchr(text, '='), *end = text + strlen(text);
-    if (!equals || equals == text) return usage_error("--sequence wants NAME=N, NAME=LO..HI or NAME=[2,3],[4,3], not '%s'", text);
+    if (!equals || equals == text)
+        return usage_error("--sequence wants NAME=N, NAME=LO..HI or NAME=[2,3],[4,3], not '%s'", text);
     SequenceOption given = { .name = arena_strndup(a, text, (size_t)(equals - text)) };
     int64_t n = 0;
     const char *s = equals + 1, *dots = strstr(s, "..");
-    bool ok = dots ? parse_range(a, o, s, dots, &given) : *s == '[' ? parse_shapes(a, s, LONGEST, &given, &n) : parse_int(s, end, &n);
-    if (!ok || n > LONGEST) return usage_error("--sequence %s: wants a length up to %d, a range of lengths, or shapes such as [2,3],[4,3]", text, LONGEST);
+    bool ok = dots ? parse_range(a, o, s, dots, &given) :
+        *s == '['  ? parse_shapes(a, s, LONGEST, &given, &n) :
+                     parse_int(s, end, &n);
+    if (!ok || n > LONGEST)
+        return usage_error("--sequence %s: wants a length up to %d, a range of lengths, or shapes such as [2,3],[4,3]",
+            text, LONGEST);
     for (int i = 0; i < o->sequences.n; i++)
-        if (!strcmp(o->sequences.at[i].name, given.name)) return usage_error("--sequence %s is given twice", given.name);
+        if (!strcmp(o->sequences.at[i].name, given.name))
+            return usage_error("--sequence %s is given twice", given.name);
     given.n = (int)n;
     VEC_PUSH(a, o->sequences, given);
     return true;
@@ -330,7 +392,8 @@ static bool set_absent(Arena *a, Options *o, const char *text) {
 
 static bool set_precision(Arena *a, Options *o, const char *text) {
     (void)a;
-    if (strcmp(text, "bf16") && strcmp(text, "f32")) return usage_error("--precision wants f32 or bf16, not '%s'", text);
+    if (strcmp(text, "bf16") && strcmp(text, "f32"))
+        return usage_error("--precision wants f32 or bf16, not '%s'", text);
     o->precision = strcmp(text, "f32") ? text : NULL;
     return true;
 }
@@ -350,12 +413,14 @@ static bool set_records(Arena *a, Options *o, const char *text) {
 static bool set_number(const Option *option, void *field, const char *text) {
     char *end = NULL;
     double v = strtod(text, &end);
-    if (end == text || *end || !(v >= 0) || v > 1e9) return usage_error("--%s wants a number, not '%s'", option->name, text);
+    if (end == text || *end || !(v >= 0) || v > 1e9)
+        return usage_error("--%s wants a number, not '%s'", option->name, text);
     if (option->kind == REAL) {
         *(double *)field = v;
         return true;
     }
-    if (v < 1 || v > 1e6 || v != (double)(int)v) return usage_error("--%s wants a whole number from 1, not '%s'", option->name, text);
+    if (v < 1 || v > 1e6 || v != (double)(int)v)
+        return usage_error("--%s wants a whole number from 1, not '%s'", option->name, text);
     *(int *)field = (int)v;
     return true;
 }
@@ -384,7 +449,8 @@ static void help_options(Text *t, unsigned bit) {
         group = option->group;
         char left[64], letter[8] = "    ";
         if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "", option->argument ? option->argument : "");
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
+            option->argument ? option->argument : "");
         text_printf(t, "  %-26s %s\n", left, option->help);
     }
 }
@@ -394,10 +460,12 @@ static void help_general(Text *t) {
     for (size_t i = 0; i < COUNT(commands); i++) text_printf(t, "  %s\n", commands[i].usage);
     text_printf(t, "\n`burncc COMMAND --help` tells more about one. Compiling is the default command:\n");
     help_options(t, COMPILE);
-    text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n", commands[0].examples);
-    text_printf(t, "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), BURNCC_RUNNER (where\n"
-                   "--runner is not given), TMPDIR, BURN_VK_DEVICE (part of the GPU's name).\n"
-                   "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of memory.\n");
+    text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n",
+        commands[0].examples);
+    text_printf(t,
+        "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), BURNCC_RUNNER (where\n"
+        "--runner is not given), TMPDIR, BURN_VK_DEVICE (part of the GPU's name).\n"
+        "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of memory.\n");
 }
 
 static void help_command(Text *t, const Command *c) {
@@ -412,8 +480,9 @@ static void help_targets(Text *t) {
         const Target *one = target_at(i);
         text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags, one->about);
     }
-    text_printf(t, "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds out at run time\n"
-                   "what the processor has. Without FMA (x86-64-v2) and with it results may differ in the last bits.\n");
+    text_printf(t,
+        "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds out at run time\n"
+        "what the processor has. Without FMA (x86-64-v2) and with it results may differ in the last bits.\n");
 }
 
 // ---------------------------------------------------------------- parsing
@@ -454,7 +523,8 @@ static bool parse_options(Arena *a, Options *o, const Command *c, bool general, 
     int n = 0;
     for (size_t i = 0; i < COUNT(options); i++) {
         if (!(options[i].commands & c->bit)) continue;
-        longs[n++] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument, NULL, FIRST_LONG + (int)i };
+        longs[n++] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument, NULL,
+            FIRST_LONG + (int)i };
         if (options[i].letter) {
             size_t end = strlen(shorts);
             shorts[end] = options[i].letter;
@@ -513,7 +583,8 @@ static bool records_of(Arena *a, const Options *o) {
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (c->bit == OPS) return o->json && o->markdown ? usage_error("--json or --markdown, not both") : true;
-    if (o->dump && !dump_known(o->dump)) return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a));
+    if (o->dump && !dump_known(o->dump))
+        return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a));
     const char *file = c->bit == COMPILE ? o->output : NULL, *dot = file ? strrchr(file, '.') : NULL;
     if (file && (!dot || strcmp(dot, ".c") || dot == file || dot[-1] == '/'))
         return usage_error("-o wants the name of a C file, such as model.c, not '%s'", file);
@@ -523,8 +594,10 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     const char *runner = getenv("BURNCC_RUNNER");
     if (!o->runner && runner && *runner) o->runner = runner;
     if (!o->target && !set_target(a, o, "generic")) return false;
-    if (o->records && o->machine.n_parts) diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
-    else if (o->records && !records_of(a, o)) diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
+    if (o->records && o->machine.n_parts)
+        diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
+    else if (o->records && !records_of(a, o))
+        diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
     const char *in_c = strcmp(o->target, "vulkan") ? NULL : o->threads > 1 ? "threads" : o->blas ? "blas" : NULL;
     return !in_c || usage_error("--%s is for programs in C, not for --target vulkan", in_c);
 }
@@ -532,8 +605,10 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
 const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
     const Command *c = argc > 1 ? find_command(argv[1]) : NULL;
     bool general = !c, quit = false;
-    if (c) { argc--; argv++; }
-    else c = &commands[0];
+    if (c) {
+        argc--;
+        argv++;
+    } else c = &commands[0];
     *o = (Options){ .embed_limit = 1 << 20, .string_bytes = 256, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300, .part_us = 6 };
     if (c->bit == TUNE) o->seconds = 60;
     if (argc < 2 && c->bit != OPS) {

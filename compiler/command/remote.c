@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Generated code runs where it is made for: under an emulator, in a WebAssembly engine, on another machine.
 //
-// In: a program that build.c made of the model and templates/driver.c, and the model's inputs. Out: outputs and times, or one line about what
-// went wrong. The runner's command gets the program's path as its last word; the request is its standard input, the answer what it
-// prints (driver.c says what they look like), so it needs to pass on nothing else. Both are files in the build's folder.
+// In: a program that build.c made of the model and templates/driver.c, and the model's inputs. Out: outputs and
+// times, or one line about what went wrong. The runner's command gets the program's path as its last word; the
+// request is its standard input, the answer what it prints (driver.c says what they look like), so it needs to pass
+// on nothing else. Both are files in the build's folder.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
@@ -79,28 +80,34 @@ static const char *get_output(Arena *a, Answer *r, const char *name, Type t, Ten
     int64_t n, room = r->end - r->at, count = 1;
     if (!get(r, t.dim, (size_t)t.rank * sizeof *t.dim) || !get_int(r, &n)) return cut_short;
     for (int k = 0; k < t.rank; k++) {
-        if (t.dim[k] < 0 || (t.dim[k] > 0 && count > room / t.dim[k])) return arena_printf(a, "gave output '%s' the size %lld", name, (long long)t.dim[k]);
+        if (t.dim[k] < 0 || (t.dim[k] > 0 && count > room / t.dim[k]))
+            return arena_printf(a, "gave output '%s' the size %lld", name, (long long)t.dim[k]);
         count *= t.dim[k];
     }
     if (n != count) return cut_short;
     *out = tensor_new(a, t);
     if (t.dtype != DT_STRING) return get(r, (*out)->data, (size_t)type_bytes(&t)) ? NULL : cut_short;
     for (int64_t i = 0; i < n; i++)
-        if (!get_string(a, r, &((const char **)(*out)->data)[i])) return arena_printf(a, "output '%s' has an element that is no string", name);
+        if (!get_string(a, r, &((const char **)(*out)->data)[i]))
+            return arena_printf(a, "output '%s' has an element that is no string", name);
     return NULL;
 }
 
 static const char *outside_text(Arena *a, const Graph *g, int64_t which) {
     if (which <= g->inputs.n) return arena_printf(a, "wrote outside input '%s'", g->inputs.at[which - 1]->name);
     which -= g->inputs.n;
-    return which <= g->outputs.n ? arena_printf(a, "wrote outside output '%s'", g->output_names.at[which - 1]) : "wrote outside the workspace";
+    return which <= g->outputs.n ? arena_printf(a, "wrote outside output '%s'", g->output_names.at[which - 1]) :
+                                   "wrote outside the workspace";
 }
 
 static const char *read_answer(Arena *a, const Graph *g, Answer r, Remote *out) {
     char opening[sizeof magic - 1];
     int64_t code, outside, n;
-    if (!get(&r, opening, sizeof opening) || memcmp(opening, magic, sizeof opening)) return "the runner's output is not the program's answer";
-    if (!get_int(&r, &code) || !get_int(&r, &outside) || !get_int(&r, &out->runs) || !get_int(&r, &n) || n < 0 || n > (r.end - r.at) / (int64_t)sizeof(double)) return cut_short;
+    if (!get(&r, opening, sizeof opening) || memcmp(opening, magic, sizeof opening))
+        return "the runner's output is not the program's answer";
+    if (!get_int(&r, &code) || !get_int(&r, &outside) || !get_int(&r, &out->runs) || !get_int(&r, &n) || n < 0
+        || n > (r.end - r.at) / (int64_t)sizeof(double))
+        return cut_short;
     if (code) return arena_printf(a, "run returned %lld", (long long)code);
     if (outside) return outside_text(a, g, outside);
     out->n_samples = (int)n;
@@ -143,12 +150,14 @@ const char *remote_run(Arena *a, const Built *b, const Inputs *in, double second
     argv_add(a, &v, b->runner);
     VEC_PUSH(a, v, b->program);
     char **words = argv_end(a, &v);
-    if (!write_request(request, b, in, seconds)) return arena_printf(a, "cannot write %s: %s", request, strerror(errno));
+    if (!write_request(request, b, in, seconds))
+        return arena_printf(a, "cannot write %s: %s", request, strerror(errno));
     fflush(NULL);                                       // nothing twice
     timeout += (int)(2 * seconds);
     pid_t pid = fork();
     if (pid == 0) child(words, request, answer, timeout);
-    const char *why = pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) : outcome(a, pid, words[0], timeout);
+    const char *why = pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) :
+                                outcome(a, pid, words[0], timeout);
     File f;
     if (why) return why;
     if (!file_map(&f, answer)) return cut_short;

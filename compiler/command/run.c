@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// burncc run: builds the model and runs it once. In: --input NAME=FILE for every input. Out: NAME.npy files in --output DIR, or a
-// summary of each output: its shape, least, largest and mean value, the first values, and the five largest of a row of scores.
+// burncc run: builds the model and runs it once. In: --input NAME=FILE for every input. Out: NAME.npy files in
+// --output DIR, or a summary of each output: its shape, least, largest and mean value, the first values, and the five
+// largest of a row of scores.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
@@ -23,7 +24,10 @@ static Summary summarize(const Tensor *t) {
     int64_t n = type_count(&t->type), finite = 0;
     for (int64_t i = 0; i < n; i++) {
         double v = tensor_get_f(t, i);
-        if (!isfinite(v)) { s.not_finite++; continue; }
+        if (!isfinite(v)) {
+            s.not_finite++;
+            continue;
+        }
         finite++;
         if (v < s.low) s.low = v;
         if (v > s.high) s.high = v;
@@ -72,7 +76,8 @@ static void print_top(Text *out, const Tensor *t) {
         if (at < TOP) best[at] = i;
     }
     text_printf(out, "  largest:");
-    for (int i = 0; i < count; i++) text_printf(out, "%s %lld (%.6g)", i ? "," : "", (long long)best[i], tensor_get_f(t, best[i]));
+    for (int i = 0; i < count; i++)
+        text_printf(out, "%s %lld (%.6g)", i ? "," : "", (long long)best[i], tensor_get_f(t, best[i]));
     text_printf(out, "\n");
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Generated code runs in a child process with a time limit, so that its crash is a line of ours and not our crash.
 //
-// In: a built model and its inputs. Out: outputs, or one line about what went wrong. Every buffer is shared with the child and
-// stands between canaries and two pages that nobody may touch:
+// In: a built model and its inputs. Out: outputs, or one line about what went wrong. Every buffer is shared with the
+// child and stands between canaries and two pages that nobody may touch:
 //
 //   [no access] ... canary | data | canary ... [no access]
 //
-// The canary, and what outputs and workspace hold before a run, is 0x7fc0beef (little endian): a NaN as float, so that reading where nothing was
-// written shows in the results. With AddressSanitizer's runtime in the process (LD_PRELOAD), code built for it may not even read the canaries.
+// The canary, and what outputs and workspace hold before a run, is 0x7fc0beef (little endian): a NaN as float, so
+// that reading where nothing was written shows in the results. With AddressSanitizer's runtime in the process
+// (LD_PRELOAD), code built for it may not even read the canaries.
 #define _DEFAULT_SOURCE
 #include "command.h"
 #include "config.h"
@@ -23,7 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MARGIN = 64, MAX_SAMPLES = 200000, MAX_TEXTS = 1 << 28 };     // MARGIN: at least so many canary bytes on either side; also the alignment
+// MARGIN: at least so many canary bytes on either side; also the alignment
+enum { MARGIN = 64, MAX_SAMPLES = 200000, MAX_TEXTS = 1 << 28 };
 static const uint8_t canary[4] = { 0xef, 0xbe, 0xc0, 0x7f };
 static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
 
@@ -39,7 +41,8 @@ typedef struct Job {
     double seconds;                                     // 0: one run, else measure
     burn_tensor *in_args, *out_args;
     int64_t (*out_shapes)[MAX_RANK];                    // what the run says of its outputs; shared with the child
-    char *texts; size_t texts_used;                     // strings of the outputs, shared too: their elements become places in it, for addresses are the child's
+    // strings of the outputs, shared too: their elements become places in it, for addresses are the child's
+    char *texts; size_t texts_used;
 } Job;
 
 // ---------------------------------------------------------------- buffers
@@ -58,7 +61,8 @@ static bool poisoned(const uint8_t *from, const uint8_t *end) {
 
 static bool region_open(Region *r, size_t bytes, const char *name) {
     r->page = (size_t)sysconf(_SC_PAGESIZE);
-    if (bytes / r->page > (size_t)sysconf(_SC_PHYS_PAGES) / 2) return false;   // all of it would be written: no machine to bring down for loose bounds
+    // all of it would be written: no machine to bring down for loose bounds
+    if (bytes / r->page > (size_t)sysconf(_SC_PHYS_PAGES) / 2) return false;
     r->bytes = bytes;
     r->name = name;
     r->inner_bytes = round_up(round_up(bytes, MARGIN) + 2 * MARGIN, r->page);
@@ -94,7 +98,8 @@ static double now(void) {
 typedef int RunFn(Job *j, void *session);
 
 static int run_cpu(Job *j, void *threads) {
-    if (j->built->threaded) return j->built->threaded->run(threads, j->work.data, j->built->weights, j->in_args, j->out_args);
+    if (j->built->threaded)
+        return j->built->threaded->run(threads, j->work.data, j->built->weights, j->in_args, j->out_args);
     return j->built->model->run(j->work.data, j->built->weights, j->in_args, j->out_args);
 }
 
@@ -133,7 +138,8 @@ static int run_gpu(Job *j, void *session) {
 
 static int child_gpu(Job *j) {
     burn_vk *vk = NULL;
-    GpuArgs args = { NULL, calloc((size_t)j->n_in + 1, sizeof *args.in), calloc((size_t)j->n_out + 1, sizeof *args.out) };
+    GpuArgs args = { NULL, calloc((size_t)j->n_in + 1, sizeof *args.in),
+        calloc((size_t)j->n_out + 1, sizeof *args.out) };
     if (!args.in || !args.out) return BURN_ENOMEM;
     for (int i = 0; i < j->n_in; i++) args.in[i] = j->in[i].data;
     for (int i = 0; i < j->n_out; i++) args.out[i] = j->out[i].data;
@@ -173,7 +179,8 @@ static int keep_strings(Job *j) {
         for (int64_t k = 0, n = output_count(j, i); k < n; k++) {
             size_t length = at[k] ? strlen(at[k]) : 0;
             if (!at[k] || length >= MAX_TEXTS - j->texts_used) {
-                snprintf(j->shared->why, sizeof j->shared->why, "output '%s' has %s", j->out[i].name, at[k] ? "too long strings" : "an element that is no string");
+                snprintf(j->shared->why, sizeof j->shared->why, "output '%s' has %s", j->out[i].name,
+                    at[k] ? "too long strings" : "an element that is no string");
                 return BURN_ELIMIT;
             }
             memcpy(j->texts + j->texts_used, at[k], length + 1);
@@ -189,7 +196,8 @@ static void margins_forbid(const Job *j) {
     void *self = dlopen(NULL, RTLD_LAZY);
     void (*forbid)(const volatile void *, size_t) = NULL;
     void *symbol = self ? dlsym(self, "__asan_poison_memory_region") : NULL;
-    memcpy(&forbid, &symbol, sizeof symbol);            // ISO C has no cast between pointers to objects and to functions
+    // ISO C has no cast between pointers to objects and to functions
+    memcpy(&forbid, &symbol, sizeof symbol);
     for (int i = 0; forbid && i < j->n_in + j->n_out + 1; i++) {
         const Region *r = i < j->n_in ? &j->in[i] : i < j->n_in + j->n_out ? &j->out[i - j->n_in] : &j->work;
         const uint8_t *inner = r->map + r->page, *end = inner + r->inner_bytes;
@@ -227,7 +235,8 @@ static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return arena_printf(a, "no end after %d s", timeout);
     if (WIFSIGNALED(status)) return arena_printf(a, "crashed: %s", strsignal(WTERMSIG(status)));
     if (!j->shared->done) return "the child process ended early";
-    if (j->shared->code) return arena_printf(a, "run returned %d%s%s", j->shared->code, *j->shared->why ? ": " : "", j->shared->why);
+    if (j->shared->code)
+        return arena_printf(a, "run returned %d%s%s", j->shared->code, *j->shared->why ? ": " : "", j->shared->why);
     for (int i = 0; i < j->n_in; i++)
         if (!region_intact(&j->in[i])) return arena_printf(a, "wrote outside input '%s'", j->in[i].name);
     for (int i = 0; i < j->n_out; i++)
@@ -268,7 +277,8 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
     j->out_args = NEW_ARRAY(a, burn_tensor, j->n_out + 1);
     j->shared = mmap(NULL, sizeof *j->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (j->shared == MAP_FAILED) j->shared = NULL;
-    j->out_shapes = mmap(NULL, sizeof *j->out_shapes * (size_t)(j->n_out + 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    j->out_shapes = mmap(NULL, sizeof *j->out_shapes * (size_t)(j->n_out + 1), PROT_READ | PROT_WRITE,
+        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (j->out_shapes == MAP_FAILED) j->out_shapes = NULL;
     j->texts = mmap(NULL, MAX_TEXTS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (j->texts == MAP_FAILED) j->texts = NULL;
@@ -323,16 +333,22 @@ static const char *take_strings(Arena *a, const Job *j, Tensor *t) {
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout) {
     if (b->program) return remote_run(a, b, in, 0, timeout, &(Remote){ .outputs = outputs });
     Job j = { .built = b };
-    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout) : "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
+    const char *why = job_open(a, &j, in) ?
+        job_run(a, &j, timeout) :
+        "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
     const Graph *g = b->plan->graph;
     for (int i = 0; !why && i < j.n_out; i++) {
         Type t = g->outputs.at[i]->type;
         bool fixed = type_is_static(&t);
         for (int k = 0; k < t.rank; k++) {
             if (!fixed) t.dim[k] = j.out_shapes[i][k];
-            if (t.dim[k] < 0) why = arena_printf(a, "gave output '%s' the size %lld", g->output_names.at[i], (long long)t.dim[k]);
+            if (t.dim[k] < 0)
+                why = arena_printf(a, "gave output '%s' the size %lld", g->output_names.at[i], (long long)t.dim[k]);
         }
-        if (why || (size_t)type_bytes(&t) > j.out[i].bytes) { why = why ? why : arena_printf(a, "gave output '%s' more than its buffer holds", g->output_names.at[i]); break; }
+        if (why || (size_t)type_bytes(&t) > j.out[i].bytes) {
+            why = why ? why : arena_printf(a, "gave output '%s' more than its buffer holds", g->output_names.at[i]);
+            break;
+        }
         outputs[i] = tensor_new(a, t);
         if (type_bytes(&t)) memcpy(outputs[i]->data, j.out[i].data, (size_t)type_bytes(&t));
         if (t.dtype == DT_STRING) why = take_strings(a, &j, outputs[i]);
@@ -358,7 +374,9 @@ static const char *remote_time(Arena *a, const Built *b, const Inputs *in, doubl
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
     if (b->program) return remote_time(a, b, in, seconds, timeout, out);
     Job j = { .built = b, .seconds = seconds > 1e-3 ? seconds : 1e-3 };
-    const char *why = job_open(a, &j, in) ? job_run(a, &j, timeout + (int)(2 * seconds)) : "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
+    const char *why = job_open(a, &j, in) ?
+        job_run(a, &j, timeout + (int)(2 * seconds)) :
+        "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
     if (!why) {
         int n = j.shared->samples;
         qsort(j.shared->ms, (size_t)n, sizeof *j.shared->ms, compare_floats);

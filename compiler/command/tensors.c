@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Reading tensors for verify, run and bench. In: a file, which is untrusted, and the type that the model wants. Out: a tensor.
+// Reading tensors for verify, run and bench. In: a file, which is untrusted, and the type that the model wants. Out:
+// a tensor.
 //
 //   .pb         ONNX's TensorProto (import/onnx.c reads it)
 //   .npy        NumPy (npy.c)
-//   .pgm .ppm   binary images (Netpbm P5, P6, 8 bits): floats are scaled to 0..1, integers kept; N,C,H,W or N,H,W,C or flat
+//   .pgm .ppm   binary images (Netpbm P5, P6, 8 bits): floats are scaled to 0..1, integers kept; N,C,H,W or N,H,W,C
+//       or flat
 //   other       text: numbers between spaces, commas or brackets
 //
 // Images and text carry no types of their own, so they take the model's; its symbolic dimensions take the file's sizes.
@@ -50,7 +52,8 @@ static int64_t header_number(const File *f, size_t *at) {
         if (!comment) (*at)++;
     }
     int64_t v = -1;
-    for (; *at < f->size && isdigit(f->data[*at]) && v < 1000000; (*at)++) v = (v < 0 ? 0 : v) * 10 + (f->data[*at] - '0');
+    for (; *at < f->size && isdigit(f->data[*at]) && v < 1000000; (*at)++)
+        v = (v < 0 ? 0 : v) * 10 + (f->data[*at] - '0');
     return v;
 }
 
@@ -61,14 +64,17 @@ static bool parse_image(const File *f, Image *out) {
     out->width = header_number(f, &at);
     out->height = header_number(f, &at);
     out->white = header_number(f, &at);
-    if (out->width < 1 || out->height < 1 || out->white < 1 || out->white > 255 || at >= f->size || !isspace(f->data[at])) return false;
+    if (out->width < 1 || out->height < 1 || out->white < 1 || out->white > 255 || at >= f->size
+        || !isspace(f->data[at]))
+        return false;
     out->pixels = f->data + at + 1;
     return (int64_t)(f->size - at - 1) >= out->channels * out->width * out->height;
 }
 
 static bool dim_takes(Dim want, int64_t size) { return !dim_is_const(want) || want == size; }
 
-// Which of the model's axes are channel, height and width: strides in the tensor of one step along each; false if none fits.
+// Which of the model's axes are channel, height and width: strides in the tensor of one step along each; false if
+// none fits.
 static bool image_layout(const Image *m, const Type *want, Type *out, int64_t stride[3]) {
     const int64_t first[3] = { m->channels, m->height, m->width }, last[3] = { m->height, m->width, m->channels };
     int lead = want->rank - 3;
@@ -113,15 +119,17 @@ static Tensor *image_read(Arena *a, const Graph *g, const char *path, const Type
     if (!want) read_fail(path, "an image has no type of its own; use .npy or .pb here");
     else if (!parse_image(&f, &m)) read_fail(path, "not a binary image (P5 or P6, 8 bits), or cut short");
     else if (!image_layout(&m, want, &type, stride))
-        read_fail(path, "the image is %lld x %lld with %lld channel%s, the model wants %s", (long long)m.width, (long long)m.height,
-                  (long long)m.channels, m.channels > 1 ? "s" : "", type_text(a, g, want));
-    else if (dtype_class(type.dtype) != CLASS_FLOAT && !dtype_is_int(type.dtype)) read_fail(path, "an image cannot be %s", dtype_name(type.dtype));
+        read_fail(path, "the image is %lld x %lld with %lld channel%s, the model wants %s", (long long)m.width,
+            (long long)m.height, (long long)m.channels, m.channels > 1 ? "s" : "", type_text(a, g, want));
+    else if (dtype_class(type.dtype) != CLASS_FLOAT && !dtype_is_int(type.dtype))
+        read_fail(path, "an image cannot be %s", dtype_name(type.dtype));
     else {
         t = tensor_new(a, type);
         double scale = dtype_is_float(type.dtype) ? 1 / (double)m.white : 1;
         for (int64_t y = 0, at = 0; y < m.height; y++)
             for (int64_t x = 0; x < m.width; x++)
-                for (int64_t c = 0; c < m.channels; c++, at++) tensor_set_f(t, c * stride[0] + y * stride[1] + x * stride[2], m.pixels[at] * scale);
+                for (int64_t c = 0; c < m.channels; c++, at++)
+                    tensor_set_f(t, c * stride[0] + y * stride[1] + x * stride[2], m.pixels[at] * scale);
     }
     file_unmap(&f);
     return t;
@@ -148,7 +156,8 @@ static bool type_of_count(const Type *want, int64_t count, Type *out) {
 typedef VEC(const char *) Words;
 
 static void split_words(Arena *a, char *text, Words *out) {
-    for (char *word = strtok(text, " \t\r\n,;[](){}"); word; word = strtok(NULL, " \t\r\n,;[](){}")) VEC_PUSH(a, *out, word);
+    for (char *word = strtok(text, " \t\r\n,;[](){}"); word; word = strtok(NULL, " \t\r\n,;[](){}"))
+        VEC_PUSH(a, *out, word);
 }
 
 static bool set_word(Tensor *t, int64_t i, const char *word) {
@@ -181,10 +190,12 @@ static Tensor *text_read(Arena *a, const Graph *g, const char *path, const Type 
     file_unmap(&f);
     if (words.n < 0) return read_fail(path, "neither .npy, .pb, .pgm or .ppm by its name, nor text");
     Type type;
-    if (!type_of_count(want, words.n, &type)) return read_fail(path, "%d values do not make a %s", words.n, type_text(a, g, want));
+    if (!type_of_count(want, words.n, &type))
+        return read_fail(path, "%d values do not make a %s", words.n, type_text(a, g, want));
     Tensor *t = tensor_new(a, type);
     for (int i = 0; i < words.n; i++)
-        if (!set_word(t, i, words.at[i])) return read_fail(path, "value %d, '%.40s', is not a %s", i, words.at[i], dtype_name(type.dtype));
+        if (!set_word(t, i, words.at[i]))
+            return read_fail(path, "value %d, '%.40s', is not a %s", i, words.at[i], dtype_name(type.dtype));
     return t;
 }
 

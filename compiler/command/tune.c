@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// burncc tune: measures what else the template kernels of a model could be on this machine, and writes what is fastest as records.
+// burncc tune: measures what else the template kernels of a model could be on this machine, and writes what is
+// fastest as records.
 //
-// In: a model and a time. Out: FILE.records, whose lines compile, verify, run and bench read with --records. The idea: a kernel of the plan is
-// planned again and again with one record each (schedule/candidates.c says which), its forms become one small C file (codegen/c_alone.c),
-// compiled as the model would be and timed in a child process (tune_time.c). First algorithms and register tiles, then
-// blocks around the best as long as that gains.
-// Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping loses nothing.
+// In: a model and a time. Out: FILE.records, whose lines compile, verify, run and bench read with --records. The
+// idea: a kernel of the plan is planned again and again with one record each (schedule/candidates.c says which), its
+// forms become one small C file (codegen/c_alone.c), compiled as the model would be and timed in a child process
+// (tune_time.c). First algorithms and register tiles, then blocks around the best as long as that gains.
+// Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping
+// loses nothing.
 #define _POSIX_C_SOURCE 200809L
 #include "tune.h"
 #include "schedule/cpu/tune.h"
@@ -22,7 +24,8 @@ static const double tie = 0.02;                         // what is faster by no 
 enum { MAX_ROUNDS_OF_BLOCKS = 4 };                      // and of tiles one
 static const double shortest = 0.1, longest = 1.5;      // seconds of timing a stage
 
-typedef struct Case { const Plan *plan; const Kernel *kernel; int times; double expected; } Case;     // times: how often it is in the model
+// times: how often it is in the model
+typedef struct Case { const Plan *plan; const Kernel *kernel; int times; double expected; } Case;
 typedef struct Tuner {
     Arena *arena;
     const Options *options;
@@ -42,7 +45,9 @@ static double now(void) {
 
 // ---------------------------------------------------------------- which kernels
 static void add_case(Tuner *t, const Plan *p, const Kernel *k) {
-    double rate = 60, near = 20, expected = k->flops / rate > (double)k->traffic / near ? k->flops / rate : (double)k->traffic / near;   // ns, as in parts.c
+    // ns, as in parts.c
+    double rate = 60, near = 20,
+           expected = k->flops / rate > (double)k->traffic / near ? k->flops / rate : (double)k->traffic / near;
     for (int i = 0; i < t->cases.n; i++) {
         Case *c = &t->cases.at[i];
         if (strcmp(c->kernel->signature, k->signature)) continue;
@@ -71,7 +76,8 @@ static int compare_cases(const void *x, const void *y) {
 static Kernel *replan(Arena *a, const Tuner *t, const Case *c, const char *choice) {
     Records one;
     records_init(&one, a);
-    records_add(&one, a, (Record){ .place = "", .machine = t->machine, .kernel = c->kernel->signature, .choice = choice });
+    records_add(
+        &one, a, (Record){ .place = "", .machine = t->machine, .kernel = c->kernel->signature, .choice = choice });
     Options *o = arena_copy(a, t->options, sizeof *o);
     Kernel *k = arena_copy(a, c->kernel, sizeof *k);
     Text said;
@@ -86,7 +92,8 @@ static Kernel *replan(Arena *a, const Tuner *t, const Case *c, const char *choic
     return diag_release(held) && k->tuned ? k : NULL;
 }
 
-// Milliseconds of each choice, HUGE_VAL for those that cannot be; the first is the cost model's. false: nothing could be measured.
+// Milliseconds of each choice, HUGE_VAL for those that cannot be; the first is the cost model's. false: nothing could
+// be measured.
 static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choices, double seconds, double *ms) {
     Contest contest = { .cold_bytes = t->cold_bytes, .seconds = seconds };
     int at[MAX_FORMS];
@@ -100,13 +107,15 @@ static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choi
     }
     char *folder = build_folder();
     if (!folder) return false;
-    const char *source = arena_printf(a, "%s/alone.c", folder), *object = arena_printf(a, "%s/alone.so", folder), *why = NULL;
+    const char *source = arena_printf(a, "%s/alone.c", folder), *object = arena_printf(a, "%s/alone.so", folder),
+               *why = NULL;
     void *library = NULL;
-    if (codegen_alone(a, t->options, c->plan, contest.n, contest.kernels, source, &contest.alone) && build_object(a, t->options, source, object) &&
-        !(library = dlopen(object, RTLD_NOW | RTLD_LOCAL)))
+    if (codegen_alone(a, t->options, c->plan, contest.n, contest.kernels, source, &contest.alone)
+        && build_object(a, t->options, source, object) && !(library = dlopen(object, RTLD_NOW | RTLD_LOCAL)))
         diag_error_as(EXIT_IO, NULL, "cannot load the compiled kernels: %s", dlerror());
     if (library) contest.functions = (AloneFn *const *)dlsym(library, "burncc_alone");
-    if (contest.functions && (why = contest_run(a, &contest, measured))) diag_warn(NULL, "%s: cannot be measured: %s", c->kernel->signature, why);
+    if (contest.functions && (why = contest_run(a, &contest, measured)))
+        diag_warn(NULL, "%s: cannot be measured: %s", c->kernel->signature, why);
     for (int i = 0; i < contest.n && contest.functions && !why; i++) ms[at[i]] = measured[i];
     if (library) dlclose(library);
     build_folder_remove(folder);
@@ -125,7 +134,8 @@ static bool contains(const Choices *c, const char *choice) {
     return false;
 }
 
-// The candidates around `best` that were not measured yet, after the model's choice and `best` itself; false: there are none.
+// The candidates around `best` that were not measured yet, after the model's choice and `best` itself; false: there
+// are none.
 static bool line_up(Arena *a, const Tuner *t, const Case *c, const char *best, Choices *seen, Choices *out) {
     Choices near = { 0 };
     const char *model = c->kernel->choice;
@@ -145,7 +155,9 @@ static void report(Arena *a, const Case *c, const Choices *choices, const double
     Text out;
     text_init(&out, a);
     for (int i = 0; i < choices->n; i++)
-        if (ms[i] < HUGE_VAL) text_printf(&out, "%-10.4g %+6.1f %%  %s | %s%s\n", ms[i], 100 * (ms[i] / ms[0] - 1), c->kernel->signature, choices->at[i], i ? "" : " (the cost model's)");
+        if (ms[i] < HUGE_VAL)
+            text_printf(&out, "%-10.4g %+6.1f %%  %s | %s%s\n", ms[i], 100 * (ms[i] / ms[0] - 1), c->kernel->signature,
+                choices->at[i], i ? "" : " (the cost model's)");
     print_text(&out, EXIT_OK);
 }
 
@@ -156,7 +168,9 @@ static bool tune_case(Tuner *t, const Case *c, double share) {
     double ms[MAX_FORMS], best_ms = 0, model_ms = 0;
     double begun = now(), seconds = share / 4 < shortest ? shortest : share / 4 > longest ? longest : share / 4;
     Choices seen = { 0 };
-    for (int round = 0; round <= MAX_ROUNDS_OF_BLOCKS && (!round || (now() < begun + 1.5 * share && now() < t->deadline && strcmp(best, before))); round++) {
+    for (int round = 0; round <= MAX_ROUNDS_OF_BLOCKS
+         && (!round || (now() < begun + 1.5 * share && now() < t->deadline && strcmp(best, before)));
+         round++) {
         Choices choices = { 0 };
         if (round) before = best;
         if (!line_up(a, t, c, best, &seen, &choices) && best) break;
@@ -169,11 +183,18 @@ static bool tune_case(Tuner *t, const Case *c, double share) {
         model_ms = ms[0];
     }
     if (best) {
-        records_add(&t->records, t->arena, (Record){ .machine = t->machine, .kernel = c->kernel->signature, .choice = arena_strdup(t->arena, best), .ms = best_ms, .model_ms = model_ms });
+        records_add(&t->records, t->arena,
+            (Record){ .machine = t->machine,
+                .kernel = c->kernel->signature,
+                .choice = arena_strdup(t->arena, best),
+                .ms = best_ms,
+                .model_ms = model_ms });
         t->model_ms += model_ms * c->times;
         t->tuned_ms += best_ms * c->times;
         t->measured++;
-        if (!t->options->quiet) diag_progress("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms, 100 * (best_ms / model_ms - 1), c->kernel->signature, best);
+        if (!t->options->quiet)
+            diag_progress("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms,
+                100 * (best_ms / model_ms - 1), c->kernel->signature, best);
     }
     arena_free(a);
     return !diag_errors();
@@ -193,7 +214,8 @@ static bool write_records(const Tuner *t) {
 
 static bool usable(const Options *o, const Plan *p) {
     if (o->machine.n_parts || !strcmp(o->target, "vulkan"))
-        diag_error_as(EXIT_USAGE, NULL, "tune measures code for one kind of processor, this one; leave out --target %s", o->target);
+        diag_error_as(EXIT_USAGE, NULL,
+            "tune measures code for one kind of processor, this one; leave out --target %s", o->target);
     else if (o->machine.arch && strcmp(o->machine.arch, target_host()))
         diag_error_as(EXIT_USAGE, NULL, "%s code cannot run here; tune there", o->machine.arch);
     return p && !diag_errors();
@@ -201,8 +223,10 @@ static bool usable(const Options *o, const Plan *p) {
 
 static void tune_all(Tuner *t) {
     int known = 0, n = t->cases.n;
-    for (int i = 0; i < n; i++) known += records_find(&t->records, t->arena, t->machine, t->cases.at[i].kernel->signature) != NULL;
-    if (known && !t->options->quiet) diag_progress("%d of %d kernels have records in %s already", known, n, t->options->output);
+    for (int i = 0; i < n; i++)
+        known += records_find(&t->records, t->arena, t->machine, t->cases.at[i].kernel->signature) != NULL;
+    if (known && !t->options->quiet)
+        diag_progress("%d of %d kernels have records in %s already", known, n, t->options->output);
     double start = now();
     int left = n - known;
     t->deadline = start + t->options->seconds;
@@ -223,7 +247,8 @@ int command_tune(Arena *a, Options *o) {
     Plan *p = compile_plan(a, o);
     if (!usable(o, p)) return diag_status();
     collect(&t, p);
-    if (!t.cases.n) diag_note(NULL, "nothing to measure: its kernels are loops, calls, or products too small for a choice");
+    if (!t.cases.n)
+        diag_note(NULL, "nothing to measure: its kernels are loops, calls, or products too small for a choice");
     if (t.cases.n) qsort(t.cases.at, (size_t)t.cases.n, sizeof *t.cases.at, compare_cases);
     size_t most = 4 * (o->machine.l2 ? o->machine.l2 : (size_t)1 << 20);
     t.cold_bytes = (size_t)p->weight_bytes < most ? (size_t)p->weight_bytes : most;
@@ -231,7 +256,8 @@ int command_tune(Arena *a, Options *o) {
     if (!diag_errors()) write_records(&t);
     Text out;
     text_init(&out, a);
-    text_printf(&out, "kernels=%d measured=%d model_ms=%.4g tuned_ms=%.4g records=%s\n", t.cases.n, t.measured, t.model_ms, t.tuned_ms, o->output);
+    text_printf(&out, "kernels=%d measured=%d model_ms=%.4g tuned_ms=%.4g records=%s\n", t.cases.n, t.measured,
+        t.model_ms, t.tuned_ms, o->output);
     print_text(&out, EXIT_OK);
     return diag_status();
 }

@@ -15,5 +15,6 @@ typedef struct Contest {
     size_t cold_bytes;                                  // calls go round so many bytes of weights
     double seconds;
 } Contest;
-const char *contest_run(Arena *a, const Contest *c, double *ms);         // of each form, HUGE_VAL where its result is wrong; NULL, or what went wrong
+// of each form, HUGE_VAL where its result is wrong; NULL, or what went wrong
+const char *contest_run(Arena *a, const Contest *c, double *ms);
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Times forms of one kernel against each other, in a child process with a time limit.
 //
-// In: functions over the same operands. Out: milliseconds of processor time for each, or that it computes something else. The idea: as in the
-// model, activations are where the kernel before left them, in cache when they fit, and weights come from afar: calls go round copies
-// of them that are, together, as large as the model's. Forms take turns, forwards and backwards, so that what disturbs the machine
-// disturbs all; of each form's samples the lower quartile counts.
+// In: functions over the same operands. Out: milliseconds of processor time for each, or that it computes something
+// else. The idea: as in the model, activations are where the kernel before left them, in cache when they fit, and
+// weights come from afar: calls go round copies of them that are, together, as large as the model's. Forms take
+// turns, forwards and backwards, so that what disturbs the machine disturbs all; of each form's samples the lower
+// quartile counts.
 #define _DEFAULT_SOURCE
 #include "tune.h"
 
@@ -118,7 +119,8 @@ NORETURN static void child(const Contest *c, Outcome *o) {
     for (int i = 0; i < c->n; i++) open_form(a, c, &forms[i], c->kernels[i], at);
     compare(a, c, forms, o);
     int rounds = 0;
-    for (double end = wall_time() + c->seconds; rounds < MAX_ROUNDS && (rounds < MIN_ROUNDS || wall_time() < end); rounds++)
+    for (double end = wall_time() + c->seconds; rounds < MAX_ROUNDS && (rounds < MIN_ROUNDS || wall_time() < end);
+         rounds++)
         for (int i = 0; i < c->n; i++) {
             int turn = rounds % 2 ? c->n - 1 - i : i;
             take_sample(c, &forms[turn], turn, rounds);
@@ -140,10 +142,15 @@ const char *contest_run(Arena *a, const Contest *c, double *ms) {
     int status = 0;
     if (pid == 0) child(c, o);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) { }
-    const char *why = pid < 0 ? strerror(errno) : WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : o->done ? NULL : "the child process ended early";
+    const char *why = pid < 0 ? strerror(errno) :
+        WIFSIGNALED(status)   ? strsignal(WTERMSIG(status)) :
+        o->done               ? NULL :
+                                "the child process ended early";
     for (int i = 0; i < c->n && !why; i++) {
         ms[i] = o->wrong[i] ? HUGE_VAL : o->ms[i];
-        if (o->wrong[i]) diag_warn(NULL, "%s as '%s' gives other results: not taken", c->kernels[i]->signature, c->kernels[i]->choice);
+        if (o->wrong[i])
+            diag_warn(
+                NULL, "%s as '%s' gives other results: not taken", c->kernels[i]->signature, c->kernels[i]->choice);
     }
     why = why ? arena_strdup(a, why) : NULL;
     munmap(o, sizeof *o);

@@ -5,9 +5,10 @@
 // optall_output_N.pb. Out: a line a data set,
 //   pass max_abs=1.2e-07 max_rel=3.4e-06 data=test_data_set_0
 //   FAIL probabilities element 3: 0.5, recorded 0.25 (12 of 40 differ, max_abs=0.25 max_rel=1) data=test_data_set_1
-// and status 0 only if all pass. An element passes as with numpy.allclose: |a - b| <= atol + rtol |b|; NaN equals NaN,
-// infinities are equal with equal signs, and integers, booleans and strings must be the same. Where neither the command line nor a
-// tolerance.txt says what to allow, atol is at least 4 ULP of the output's largest element: sums that nearly cancel are no better.
+// and status 0 only if all pass. An element passes as with numpy.allclose: |a - b| <= atol + rtol |b|; NaN equals
+// NaN, infinities are equal with equal signs, and integers, booleans and strings must be the same. Where neither the
+// command line nor a tolerance.txt says what to allow, atol is at least 4 ULP of the output's largest element: sums
+// that nearly cancel are no better.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
@@ -20,7 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct Tolerance { double rtol, atol, ulps; } Tolerance;    // ulps: of the largest element, which atol is at least
+// ulps: of the largest element, which atol is at least
+typedef struct Tolerance { double rtol, atol, ulps; } Tolerance;
 static const Tolerance default_tolerance = { 1e-3, 1e-7, 4 };       // rtol and atol are those of ONNX's own test runner
 
 typedef VEC(const char *) Paths;
@@ -49,7 +51,8 @@ static int compare_names(const void *x, const void *y) {
 }
 
 static bool is_data_set(Arena *a, const char *folder) {
-    return !access(arena_printf(a, "%s/output_0.pb", folder), R_OK) || !access(arena_printf(a, "%s/input_0.pb", folder), R_OK);
+    return !access(arena_printf(a, "%s/output_0.pb", folder), R_OK)
+        || !access(arena_printf(a, "%s/input_0.pb", folder), R_OK);
 }
 
 static void find_sets(Arena *a, const char *folder, Paths *out) {
@@ -76,16 +79,19 @@ static bool all_sets(Arena *a, const Options *o, Paths *out) {
         int before = out->n;
         if (is_data_set(a, folder)) VEC_PUSH(a, *out, folder);
         else find_sets(a, folder, out);
-        if (out->n == before) diag_error_as(EXIT_IO, NULL, "no data set in '%s': neither input_0.pb nor test_data_set_0/", folder);
+        if (out->n == before)
+            diag_error_as(EXIT_IO, NULL, "no data set in '%s': neither input_0.pb nor test_data_set_0/", folder);
     }
-    if (!out->n && !diag_errors()) diag_error_as(EXIT_IO, NULL, "no test_data_set_0 beside the model; say where with --data DIR");
+    if (!out->n && !diag_errors())
+        diag_error_as(EXIT_IO, NULL, "no test_data_set_0 beside the model; say where with --data DIR");
     return !diag_errors();
 }
 
 // tolerance.txt (`rtol atol`) in the data set's folder or the one above, if the command line does not say.
 static Tolerance find_tolerance(Arena *a, const Options *o, const char *set) {
     Tolerance t = default_tolerance;
-    const char *const candidates[] = { arena_printf(a, "%s/tolerance.txt", set), arena_printf(a, "%s/../tolerance.txt", set) };
+    const char *const candidates[] = { arena_printf(a, "%s/tolerance.txt", set),
+        arena_printf(a, "%s/../tolerance.txt", set) };
     for (size_t i = 0; i < COUNT(candidates); i++) {
         FILE *f = fopen(candidates[i], "r");
         if (!f) continue;
@@ -142,7 +148,11 @@ static const char *element_text(Arena *a, const Tensor *t, int64_t i) {
 
 // The tolerance with atol raised to its least value for this output.
 static Tolerance tolerance_for(Tolerance t, const Tensor *want) {
-    double largest = 0, ulp = want->type.dtype == DT_F32 ? 0x1p-23 : want->type.dtype == DT_F64 ? 0x1p-52 : want->type.dtype == DT_F16 ? 0x1p-10 : 0;
+    double largest = 0,
+           ulp = want->type.dtype == DT_F32 ? 0x1p-23 :
+        want->type.dtype == DT_F64          ? 0x1p-52 :
+        want->type.dtype == DT_F16          ? 0x1p-10 :
+                                              0;
     for (int64_t i = 0, n = type_count(&want->type); i < n && t.ulps * ulp > 0; i++) {
         double v = fabs(tensor_get_f(want, i));
         if (isfinite(v) && v > largest) largest = v;
@@ -154,7 +164,8 @@ static Tolerance tolerance_for(Tolerance t, const Tensor *want) {
 static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, Tolerance allowed) {
     Report r = { 0 };
     if (!type_equal(&got->type, &want->type)) {
-        r.fault = arena_printf(a, "is %s, recorded %s", type_text(a, NULL, &got->type), type_text(a, NULL, &want->type));
+        r.fault = arena_printf(
+            a, "is %s, recorded %s", type_text(a, NULL, &got->type), type_text(a, NULL, &want->type));
         return r;
     }
     DClass class = dtype_class(got->type.dtype);
@@ -165,12 +176,14 @@ static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, T
         bool same;
         if (!inexact) same = same_exactly(got, want, i);
         else same = close_enough(number_at(got, i, 0), number_at(want, i, 0), &allowed, &r);
-        if (class == CLASS_COMPLEX) same = close_enough(number_at(got, i, 1), number_at(want, i, 1), &allowed, &r) && same;
+        if (class == CLASS_COMPLEX)
+            same = close_enough(number_at(got, i, 1), number_at(want, i, 1), &allowed, &r) && same;
         if (!same && !differ++) first = i;
     }
     if (differ)
-        r.fault = arena_printf(a, "element %lld: %s, recorded %s (%lld of %lld differ, max_abs=%.3g max_rel=%.3g)", (long long)first,
-                               element_text(a, got, first), element_text(a, want, first), (long long)differ, (long long)count, r.max_abs, r.max_rel);
+        r.fault = arena_printf(a, "element %lld: %s, recorded %s (%lld of %lld differ, max_abs=%.3g max_rel=%.3g)",
+            (long long)first, element_text(a, got, first), element_text(a, want, first), (long long)differ,
+            (long long)count, r.max_abs, r.max_rel);
     return r;
 }
 
@@ -180,7 +193,8 @@ static void report_merge(Report *all, const Report *one) {
 }
 
 // An output passes if it matches the reference or, where there is one, the second reference.
-static void compare_output(Arena *a, const char *name, const Tensor *got, const Tensor *want, const Tensor *second, Tolerance allowed, Report *all) {
+static void compare_output(Arena *a, const char *name, const Tensor *got, const Tensor *want, const Tensor *second,
+    Tolerance allowed, Report *all) {
     Report one = compare_tensors(a, got, want, allowed);
     if (one.fault && second) {
         Report other = compare_tensors(a, got, second, allowed);
@@ -202,12 +216,17 @@ static Tensor *row_of(Arena *a, const Tensor *rows, int64_t k) {
 // A sequence or optional of another kind or length than the recorded one?
 static const char *compare_bundle(Arena *a, const Bundle *b, Tensor *const *got, const OnnxData *want) {
     int64_t n = b->stacked ? (*got)->type.dim[0] : b->n;
-    if (b->absent != want->absent) return arena_printf(a, "%s holds %s, recorded is %s", text_name(a, b->name), b->absent ? "nothing" : "something", want->absent ? "nothing" : "something");
-    return n == want->n ? NULL : arena_printf(a, "%s has %lld elements, recorded %d", text_name(a, b->name), (long long)n, want->n);
+    if (b->absent != want->absent)
+        return arena_printf(a, "%s holds %s, recorded is %s", text_name(a, b->name),
+            b->absent ? "nothing" : "something", want->absent ? "nothing" : "something");
+    return n == want->n ?
+        NULL :
+        arena_printf(a, "%s has %lld elements, recorded %d", text_name(a, b->name), (long long)n, want->n);
 }
 
 // Compares all outputs: `declared` are the model's, of which a sequence is several of the graph's.
-static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *declared, Tensor *const *got, const Recorded *want, const Recorded *second, Tolerance allowed) {
+static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *declared, Tensor *const *got,
+    const Recorded *want, const Recorded *second, Tolerance allowed) {
     Report all = { 0 };
     if (want->n > declared->n_outputs) {
         all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, declared->n_outputs);
@@ -219,7 +238,8 @@ static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *decl
         bool stacked = b && b->stacked;
         if (b) all.fault = compare_bundle(a, b, &got[at], w);
         for (int k = 0; k < w->n && !all.fault; k++)
-            compare_output(a, g->output_names.at[stacked ? at : at + k], stacked ? row_of(a, got[at], k) : got[at + k], w->at[k], s ? s->at[k] : NULL, allowed, &all);
+            compare_output(a, g->output_names.at[stacked ? at : at + k], stacked ? row_of(a, got[at], k) : got[at + k],
+                w->at[k], s ? s->at[k] : NULL, allowed, &all);
         at += stacked ? 1 : w->n;
     }
     return all;
@@ -236,7 +256,8 @@ static int64_t largest_size(const Recorded *r, int64_t least) {
     return least;
 }
 
-static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const OnnxModel *m, const char *set, const char **frozen) {
+static Report verify_set(
+    Arena *a, BuildCache *cache, const Options *o, const OnnxModel *m, const char *set, const char **frozen) {
     Inputs in;
     Recorded want, second;
     Options *own;
@@ -244,7 +265,8 @@ static Report verify_set(Arena *a, BuildCache *cache, const Options *o, const On
     const OnnxInput **outputs = NEW_ARRAY(a, const OnnxInput *, m->graph->n_outputs + 1);
     for (int i = 0; i < m->graph->n_outputs; i++) outputs[i] = &m->graph->outputs[i];
     const Graph *signature = recorded_inputs(a, cache->arena, o, m, set, &own, &in);
-    if (!signature || !recorded_read(a, set, "output_", m->graph->n_outputs, outputs, &want) || !recorded_read(a, set, "optall_output_", m->graph->n_outputs, outputs, &second))
+    if (!signature || !recorded_read(a, set, "output_", m->graph->n_outputs, outputs, &want)
+        || !recorded_read(a, set, "optall_output_", m->graph->n_outputs, outputs, &second))
         return failed;
     own->largest_size = largest_size(&want, own->largest_size);
     Built *b = build_for_inputs(cache, own, signature, &in, frozen);
@@ -290,7 +312,8 @@ int command_verify(Arena *a, Options *o) {
     Paths sets = { 0 };
     if (!all_sets(a, o, &sets)) return diag_status();
     const OnnxModel *model = onnx_model(a, o->model);
-    for (int i = 0; i < sets.n && !model; i++) print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
+    for (int i = 0; i < sets.n && !model; i++)
+        print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
     if (!model) return diag_status();
     BuildCache cache = { .arena = a };
     bool all = true;

@@ -22,5 +22,6 @@ void options_version(void) {
 #endif
     printf("  libclang    %s\n", clang ? clang : "no");
     printf("  images      " IMAGE_FORMATS "\n");
-    printf("  OpenBLAS    %s\n", HAVE_OPENBLAS ? "found (the kernel benchmark's yardstick; generated code never needs it)" : "no");
+    printf("  OpenBLAS    %s\n",
+        HAVE_OPENBLAS ? "found (the kernel benchmark's yardstick; generated code never needs it)" : "no");
 }

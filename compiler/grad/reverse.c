@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Reverse-mode differentiation, graph to graph. In: a scalar loss and the values it is differentiated by (inputs, constants that
-// are parameters, or anything between). Out: one gradient of equal type each, as nodes appended to the graph.
+// Reverse-mode differentiation, graph to graph. In: a scalar loss and the values it is differentiated by (inputs,
+// constants that are parameters, or anything between). Out: one gradient of equal type each, as nodes appended to the
+// graph.
 //
-// Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the gradients of its outputs
-// into those of its inputs, and contributions to one value add up. Composites have to be expanded before. What the loss does not
-// reach gets zeros.
+// Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the
+// gradients of its outputs into those of its inputs, and contributions to one value add up. Composites have to be
+// expanded before. What the loss does not reach gets zeros.
 #include "ops/common.h"
 
 typedef struct Reverse {
@@ -50,7 +51,8 @@ static void mark_dependent(Reverse *r, int n, Value *const *wrt) {
 static bool contribute(Reverse *r, const Node *n, Value *v, Value *d) {
     if (!d || !depends(r, v)) return true;
     if (d->type.dtype != v->type.dtype || d->type.rank != v->type.rank)
-        bug("gradient of %s has type %s for an input of type %s", op_table[n->op].name, type_text(r->scratch, r->g, &d->type), type_text(r->scratch, r->g, &v->type));
+        bug("gradient of %s has type %s for an input of type %s", op_table[n->op].name,
+            type_text(r->scratch, r->g, &d->type), type_text(r->scratch, r->g, &v->type));
     Value *old = r->grad[v->id];
     r->grad[v->id] = old ? b_binary(r->g, OP_Add, old, d) : d;
     return r->grad[v->id] != NULL;
@@ -66,7 +68,8 @@ static bool reverse_node(Reverse *r, Node *n) {
     if (n->op == OP_Loop) loop_lift(n, r->depends, r->count);
     Value **dout = NEW_ARRAY(r->scratch, Value *, n->n_out + 1), **din = NEW_ARRAY(r->scratch, Value *, n->n_in + 1);
     for (int i = 0; i < n->n_out; i++) dout[i] = gradient_of(r, n->out[i]);
-    if (op_table[n->op].kind == KIND_COMPOSITE) bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
+    if (op_table[n->op].kind == KIND_COMPOSITE)
+        bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
     r->g->loc = n->loc;
     if (!op_table[n->op].grad(n, dout, din)) return false;
     for (int i = 0; i < n->n_in; i++)
@@ -84,7 +87,8 @@ static bool check_request(const Graph *g, const Value *loss, int n, Value *const
     bool ok = true;
     for (int i = 0; i < n; i++)
         if (!dtype_is_float(wrt[i]->type.dtype)) {
-            diag_error(loc, "cannot differentiate by %s: only floats have gradients", type_text(g->arena, g, &wrt[i]->type));
+            diag_error(
+                loc, "cannot differentiate by %s: only floats have gradients", type_text(g->arena, g, &wrt[i]->type));
             ok = false;
         }
     if (dtype_is_float(loss->type.dtype) && type_is_static(&loss->type) && type_count(&loss->type) == 1) return ok;
@@ -103,7 +107,8 @@ static bool backward(Reverse *r, int n_y, Value *const *y, Value *const *dy, int
         ok = ok && r->grad[y[i]->id];
     }
     if (!ok) return false;
-    for (Node *at = last; at; at = at->prev) ok = reverse_node(r, at) && ok;    // a failure leaves its inputs without gradient; all are reported
+    // a failure leaves its inputs without gradient; all are reported
+    for (Node *at = last; at; at = at->prev) ok = reverse_node(r, at) && ok;
     if (!ok) return false;
     for (int i = 0; i < n; i++) {
         out[i] = r->grad[wrt[i]->id] ? r->grad[wrt[i]->id] : filled(g, wrt[i], 0);

@@ -5,14 +5,15 @@
 //   gradients (params, inputs, target) -> loss, grads
 //   update    (params, grads, state, hyper-parameters) -> params, state        in place
 //
-// Weights turn into inputs of the group "params"; the gradients are those of a loss appended to the model; an optimizer is a row of
-// assignments in the language of scalar expressions, so that it runs on every back end.
+// Weights turn into inputs of the group "params"; the gradients are those of a loss appended to the model; an
+// optimizer is a row of assignments in the language of scalar expressions, so that it runs on every back end.
 #include "train.h"
 
 #include <string.h>
 
 // ---------------------------------------------------------------- losses
-typedef struct Loss { const char *name; Op op; bool classes; } Loss;    // classes: targets are class numbers, one per row of the output
+// classes: targets are class numbers, one per row of the output
+typedef struct Loss { const char *name; Op op; bool classes; } Loss;
 static const Loss losses[] = {
     { "cross_entropy", OP_CrossEntropy, true },
     { "nll", OP_NegativeLogLikelihood, true },
@@ -25,19 +26,20 @@ typedef struct Optimizer { const char *name, *state, *hyper, *steps; } Optimizer
 static const Optimizer optimizers[] = {
     { "sgd", "", "learning_rate", "p = p - learning_rate * g" },
     { "momentum", "velocity", "learning_rate momentum weight_decay",
-      "velocity = momentum * velocity + (g + weight_decay * p); p = p - learning_rate * velocity" },
+        "velocity = momentum * velocity + (g + weight_decay * p); p = p - learning_rate * velocity" },
     { "nesterov", "velocity", "learning_rate momentum weight_decay",
-      "velocity = momentum * velocity + (g + weight_decay * p); p = p - learning_rate * (g + weight_decay * p + momentum * velocity)" },
+        "velocity = momentum * velocity + (g + weight_decay * p); p = p - learning_rate * (g + weight_decay * p + momentum * velocity)" },
     { "adam", "mean square", "learning_rate beta1 beta2 epsilon weight_decay step",
-      "mean = beta1 * mean + (1 - beta1) * (g + weight_decay * p); square = beta2 * square + (1 - beta2) * (g + weight_decay * p) * (g + weight_decay * p);"
-      "p = p - learning_rate / (1 - pow(beta1, step)) * mean / (sqrt(square) / sqrt(1 - pow(beta2, step)) + epsilon)" },
+        "mean = beta1 * mean + (1 - beta1) * (g + weight_decay * p); square = beta2 * square + (1 - beta2) * (g + weight_decay * p) * (g + weight_decay * p);"
+        "p = p - learning_rate / (1 - pow(beta1, step)) * mean / (sqrt(square) / sqrt(1 - pow(beta2, step)) + epsilon)" },
     { "adamw", "mean square", "learning_rate beta1 beta2 epsilon weight_decay step",
-      "mean = beta1 * mean + (1 - beta1) * g; square = beta2 * square + (1 - beta2) * g * g;"
-      "p = p * (1 - learning_rate * weight_decay) - learning_rate / (1 - pow(beta1, step)) * mean / (sqrt(square) / sqrt(1 - pow(beta2, step)) + epsilon)" },
+        "mean = beta1 * mean + (1 - beta1) * g; square = beta2 * square + (1 - beta2) * g * g;"
+        "p = p * (1 - learning_rate * weight_decay) - learning_rate / (1 - pow(beta1, step)) * mean / (sqrt(square) / sqrt(1 - pow(beta2, step)) + epsilon)" },
     { "rmsprop", "square average velocity", "learning_rate alpha epsilon momentum",
-      "square = alpha * square + (1 - alpha) * g * g; average = average + (1 - alpha) * (g - average);"
-      "velocity = momentum * velocity + g / (sqrt(square - average * average) + epsilon); p = p - learning_rate * velocity" },
-    { "adagrad", "sum", "learning_rate epsilon", "sum = sum + g * g; p = p - learning_rate * g / (sqrt(sum) + epsilon)" },
+        "square = alpha * square + (1 - alpha) * g * g; average = average + (1 - alpha) * (g - average);"
+        "velocity = momentum * velocity + g / (sqrt(square - average * average) + epsilon); p = p - learning_rate * velocity" },
+    { "adagrad", "sum", "learning_rate epsilon",
+        "sum = sum + g * g; p = p - learning_rate * g / (sqrt(sum) + epsilon)" },
 };
 
 #define NAMES(table) \
@@ -66,7 +68,8 @@ static bool field_taken(const Training *t, const char *field) {
 static void promote(Training *t, Graph *g, Value *v) {
     const char *base = name_c(g->arena, v->name && *v->name ? v->name : "weight"), *field = base;
     for (int i = 2; field_taken(t, field); i++) field = arena_printf(g->arena, "%s_%d", base, i);
-    VEC_PUSH(g->arena, t->params, (Parameter){ .name = v->name ? v->name : field, .field = field, .type = v->type, .initial = v->data });
+    VEC_PUSH(g->arena, t->params,
+        (Parameter){ .name = v->name ? v->name : field, .field = field, .type = v->type, .initial = v->data });
     v->data = NULL;
     v->is_input = true;
     v->trainable = false;
@@ -97,9 +100,14 @@ static Graph *gradient_graph(Graph *model, const Loss *loss, const Options *o) {
     if (!passes_run(g, o)) return NULL;
     Value *y = g->outputs.at[0];
     Type target = y->type;
-    if (loss->classes) { target.dtype = DT_I64; target.rank--; }
+    if (loss->classes) {
+        target.dtype = DT_I64;
+        target.rank--;
+    }
     if (y->type.rank < 1 || !dtype_is_float(y->type.dtype)) {
-        diag_error(y->def ? y->def->loc : NULL, "--loss %s wants float outputs [..., classes], the model's first output is %s", loss->name, type_text(g->arena, g, &y->type));
+        diag_error(y->def ? y->def->loc : NULL,
+            "--loss %s wants float outputs [..., classes], the model's first output is %s", loss->name,
+            type_text(g->arena, g, &y->type));
         return NULL;
     }
     int n = 0;
@@ -139,7 +147,11 @@ static const char *word(Arena *a, const char **s) {
 }
 
 static void bind(Scope *s, const char *name, Value *v) {
-    for (int i = 0; i < s->n; i++) if (!strcmp(s->at[i].name, name)) { s->at[i].value = v; return; }
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->at[i].name, name)) {
+            s->at[i].value = v;
+            return;
+        }
     s->at[s->n++] = (Binding){ name, v };
 }
 
@@ -154,7 +166,8 @@ static Value *assign(Scope *s, const char *text) {
     return b_map(s->g, text, names.at, s->n, in);
 }
 
-static bool update_parameter(Training *t, Graph *g, const Optimizer *opt, const Parameter *p, Value *const *hyper, int n_hyper, const char *const *hyper_names) {
+static bool update_parameter(Training *t, Graph *g, const Optimizer *opt, const Parameter *p, Value *const *hyper,
+    int n_hyper, const char *const *hyper_names) {
     Scope s = { .g = g };
     Arena *a = g->arena;
     bind(&s, "p", grouped_input(g, p->field, p->type, "params params"));
@@ -193,7 +206,8 @@ static Graph *update_graph(Training *t, Graph *model, const Optimizer *opt, cons
     for (int i = 0; i < t->params.n; i++)
         if (!update_parameter(t, g, opt, &t->params.at[i], hyper, n, names)) return NULL;
     if (!passes_run(g, o)) return NULL;
-    for (int i = 0; i < g->outputs.n; i++) g->outputs.at[i]->group = is_state(t, g->output_names.at[i]) ? "state state" : "params params";
+    for (int i = 0; i < g->outputs.n; i++)
+        g->outputs.at[i]->group = is_state(t, g->output_names.at[i]) ? "state state" : "params params";
     return g;
 }
 
@@ -202,8 +216,11 @@ static bool add_program(Training *t, Graph *g, const Options *o, const char *suf
     Plan *p = g ? plan_make(g, o) : NULL;
     if (!p) return false;
     Arena *a = g->arena;
-    t->programs[t->n_programs++] = (Program){ .name = arena_printf(a, "%s_%s", o->name, suffix), .name_of_workspace = arena_printf(a, "%s_%s", o->name, suffix),
-        .doc = doc, .plan = p, .descriptor = descriptor };
+    t->programs[t->n_programs++] = (Program){ .name = arena_printf(a, "%s_%s", o->name, suffix),
+        .name_of_workspace = arena_printf(a, "%s_%s", o->name, suffix),
+        .doc = doc,
+        .plan = p,
+        .descriptor = descriptor };
     return true;
 }
 
@@ -211,15 +228,31 @@ Training *train_programs(Graph *model, const Options *o) {
     const Loss *loss = find_loss(o->loss ? o->loss : "cross_entropy");
     const Optimizer *opt = find_optimizer(o->optimizer ? o->optimizer : "sgd");
     Arena *a = model->arena;
-    if (!loss) diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are %s", o->loss, train_losses(a));
-    if (!opt) diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are %s", o->optimizer, train_optimizers(a));
+    if (!loss)
+        diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are %s", o->loss, train_losses(a));
+    if (!opt)
+        diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are %s", o->optimizer,
+            train_optimizers(a));
     if (!loss || !opt) return NULL;
-    if (model->outputs.n > 1) diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n, model->output_names.at[0]);
+    if (model->outputs.n > 1)
+        diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
+            model->output_names.at[0]);
     Training *t = NEW(a, Training);
     promote_all(t, model, model);
-    if (!t->params.n) { diag_error(NULL, "the model has no float weights to train"); return NULL; }
+    if (!t->params.n) {
+        diag_error(NULL, "the model has no float weights to train");
+        return NULL;
+    }
     Graph *predict = graph_clone(model, model->name);
-    bool ok = passes_run(predict, o) && add_program(t, predict, o, "predict", "The model with the caller's parameters.", false);
-    ok = ok && add_program(t, gradient_graph(model, loss, o), o, "gradients", "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.", false);
-    return ok && add_program(t, update_graph(t, model, opt, o), o, "update", "One step of the optimizer: params and state change in place.", false) ? t : NULL;
+    bool ok = passes_run(predict, o)
+        && add_program(t, predict, o, "predict", "The model with the caller's parameters.", false);
+    ok = ok
+        && add_program(t, gradient_graph(model, loss, o), o, "gradients",
+            "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.",
+            false);
+    return ok
+            && add_program(t, update_graph(t, model, opt, o), o, "update",
+                "One step of the optimizer: params and state change in place.", false) ?
+        t :
+        NULL;
 }

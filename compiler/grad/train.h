@@ -4,7 +4,8 @@
 #define BURNCC_TRAIN_H
 #include "burncc.h"
 
-typedef struct Parameter { const char *name, *field; Type type; Tensor *initial; } Parameter;   // name: the model's; field: of the generated struct
+// name: the model's; field: of the generated struct
+typedef struct Parameter { const char *name, *field; Type type; Tensor *initial; } Parameter;
 typedef struct Training {
     VEC(Parameter) params;
     VEC(Parameter) state;                               // of the optimizer; zero at the start

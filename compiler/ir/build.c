@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Builders: one call makes a node with its attributes and gives its output. Importers, expansions and gradients use them.
+// Builders: one call makes a node with its attributes and gives its output. Importers, expansions and gradients use
+// them.
 //
-// In: operands (NULL after an earlier diagnostic, which passes through). Out: the typed result, or NULL with a diagnostic at
-// the node's place and no node left behind. Views that would change nothing give their operand back. Maps broadcast by
-// themselves (numpy rules), so nothing here inserts an Expand.
+// In: operands (NULL after an earlier diagnostic, which passes through). Out: the typed result, or NULL with a
+// diagnostic at the node's place and no node left behind. Views that would change nothing give their operand back.
+// Maps broadcast by themselves (numpy rules), so nothing here inserts an Expand.
 #include "burncc.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Symbolic dimensions: a Dim below 0 names an expression over symbols in a table that a graph and its bodies share.
 //
-// In: symbols and constants combined by + - * / (floor). Out: interned expressions; equal ones are the same number. The idea:
-// every expression is kept as a sum of products  sum_i c_i * atom_i1 * atom_i2 ...  in a fixed order, where an atom is a symbol
-// or a floor division that did not simplify; so 2*(n + 1) - 2 is n + n is 2*n. Whatever a divisor divides exactly leaves the
-// division: floor((d*a + b) / d) = a + floor(b / d). A ceiling is a floor: ceil(a / b) = floor((a + b - 1) / b).
-// Symbols count as at least 0 and divisors as at least 1; arithmetic saturates.
+// In: symbols and constants combined by + - * / (floor). Out: interned expressions; equal ones are the same number.
+// The idea: every expression is kept as a sum of products  sum_i c_i * atom_i1 * atom_i2 ...  in a fixed order, where
+// an atom is a symbol or a floor division that did not simplify; so 2*(n + 1) - 2 is n + n is 2*n. Whatever a divisor
+// divides exactly leaves the division: floor((d*a + b) / d) = a + floor(b / d). A ceiling is a floor: ceil(a / b) =
+// floor((a + b - 1) / b). Symbols count as at least 0 and divisors as at least 1; arithmetic saturates.
 #include "dim.h"
 
 #include <ctype.h>
@@ -17,7 +17,8 @@
 
 static bool terms_equal(int n, const Term *x, const Term *y) {
     for (int i = 0; i < n; i++)
-        if (x[i].coef != y[i].coef || x[i].n != y[i].n || memcmp(x[i].atom, y[i].atom, sizeof(int) * (size_t)x[i].n)) return false;
+        if (x[i].coef != y[i].coef || x[i].n != y[i].n || memcmp(x[i].atom, y[i].atom, sizeof(int) * (size_t)x[i].n))
+            return false;
     return true;
 }
 
@@ -26,7 +27,8 @@ static int *table_slot(const Dims *t, int n, const Term *terms) {
     uint64_t h = (uint64_t)n;
     for (int i = 0; i < n; i++) {
         h = (h ^ (uint64_t)terms[i].coef) * UINT64_C(0x9e3779b97f4a7c15);
-        for (int k = 0; k < terms[i].n; k++) h = (h ^ h >> 29 ^ (uint64_t)terms[i].atom[k]) * UINT64_C(0xbf58476d1ce4e5b9);
+        for (int k = 0; k < terms[i].n; k++)
+            h = (h ^ h >> 29 ^ (uint64_t)terms[i].atom[k]) * UINT64_C(0xbf58476d1ce4e5b9);
     }
     for (size_t at = (size_t)(h ^ h >> 32) & t->mask;; at = (at + 1) & t->mask) {
         const Poly *p = t->table[at] ? &t->polys.at[t->table[at] - 1] : NULL;
@@ -73,7 +75,9 @@ static int term_order(const Term *a, const Term *b) {           // longer produc
     return 0;
 }
 
-static void too_large(void) { fatal(EXIT_LIMIT, "a dimension's expression is too large (over %d terms or %d factors)", MAX_TERMS, MAX_FACTORS); }
+static void too_large(void) {
+    fatal(EXIT_LIMIT, "a dimension's expression is too large (over %d terms or %d factors)", MAX_TERMS, MAX_FACTORS);
+}
 
 void sum_add(Sum *s, Term t) {
     int i = 0, order = 1;
@@ -125,7 +129,9 @@ Dim dim_intern(Graph *g, const Sum *s) {
 static Dim dim_atom(Graph *g, Atom atom) {
     Dims *t = dims_of(g);
     int i = 0;
-    while (i < t->atoms.n && !(t->atoms.at[i].symbol == atom.symbol && t->atoms.at[i].num == atom.num && t->atoms.at[i].den == atom.den)) i++;
+    while (i < t->atoms.n
+        && !(t->atoms.at[i].symbol == atom.symbol && t->atoms.at[i].num == atom.num && t->atoms.at[i].den == atom.den))
+        i++;
     if (i == t->atoms.n) VEC_PUSH(graph_root(g)->arena, t->atoms, atom);
     Sum s = { .n = 1, .terms = { { .coef = 1, .n = 1, .atom = { i } } } };
     return dim_intern(g, &s);
@@ -154,7 +160,8 @@ Dim dim_symbol(Graph *g, const char *name) {
     while (i < root->symbols.n && strcmp(root->symbols.at[i].name, name)) i++;
     if (i == root->symbols.n) {
         const char *c_name = variable_name(root, name);
-        VEC_PUSH(root->arena, root->symbols, (Symbol){ .name = arena_strdup(root->arena, name), .c_name = c_name, .lo = 1, .hi = INT32_MAX });
+        VEC_PUSH(root->arena, root->symbols,
+            (Symbol){ .name = arena_strdup(root->arena, name), .c_name = c_name, .lo = 1, .hi = INT32_MAX });
     }
     return dim_atom(g, (Atom){ .symbol = i });
 }
@@ -163,11 +170,18 @@ Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from
     Graph *root = graph_root(g);
     const char *name = base;
     for (int k = 2, i = 0; i < root->symbols.n; i++)
-        if (!strcmp(root->symbols.at[i].name, name)) { name = arena_printf(root->arena, "%s_%d", base, k++); i = -1; }
+        if (!strcmp(root->symbols.at[i].name, name)) {
+            name = arena_printf(root->arena, "%s_%d", base, k++);
+            i = -1;
+        }
     Dim d = dim_symbol(g, name);
     Symbol *s = &root->symbols.at[root->symbols.n - 1];
-    s->lo = lo; s->hi = hi; s->runtime = true;
-    s->from = from; s->at = at; s->limit = hi;
+    s->lo = lo;
+    s->hi = hi;
+    s->runtime = true;
+    s->from = from;
+    s->at = at;
+    s->limit = hi;
     return d;
 }
 
@@ -221,7 +235,9 @@ bool term_divide(Term *t, const Term *d) {
 
 // floor((floor(x / y) + c) / d) = floor((x + c*y) / (y*d)): the atom when `rest` is such a division plus a constant c.
 static const Atom *lone_division(Graph *g, const Sum *rest, int64_t *c) {
-    if (rest->n == 0 || rest->n > 2 || rest->terms[0].n != 1 || rest->terms[0].coef != 1 || (rest->n == 2 && rest->terms[1].n)) return NULL;
+    if (rest->n == 0 || rest->n > 2 || rest->terms[0].n != 1 || rest->terms[0].coef != 1
+        || (rest->n == 2 && rest->terms[1].n))
+        return NULL;
     *c = rest->n == 2 ? rest->terms[1].coef : 0;
     const Atom *a = &dims_of(g)->atoms.at[rest->terms[0].atom[0]];
     return a->symbol < 0 ? a : NULL;
@@ -283,9 +299,11 @@ Dim dim_div(Graph *g, Dim a, Dim b) {
     Dim w = dim_intern(g, &whole);
     if (rest.n == 0) return w;
     if (rest.n == 1 && rest.terms[0].n == 0 && dim_is_const(b)) return w;       // a constant in 1..b-1
-    if (rest.n == 1 && rest.terms[0].n == 0 && rest.terms[0].coef == -1) return dim_sub(g, w, 1);      // floor(-1 / d) for every d >= 1
+    // floor(-1 / d) for every d >= 1
+    if (rest.n == 1 && rest.terms[0].n == 0 && rest.terms[0].coef == -1) return dim_sub(g, w, 1);
     Factor whole_of, by, quotient, left;
-    if (d.n > 1 && factor_of(g, a, &whole_of) && factor_of(g, b, &by) && factor_divide(g, whole_of, by, &quotient, &left) && left.c == 0) {
+    if (d.n > 1 && factor_of(g, a, &whole_of) && factor_of(g, b, &by)
+        && factor_divide(g, whole_of, by, &quotient, &left) && left.c == 0) {
         Dim exact;
         if (factor_dim(g, quotient, &exact)) return exact;
     }
@@ -314,7 +332,9 @@ bool dim_equal(const Graph *g, Dim a, Dim b) {
 void dim_require(Graph *g, Dim a, Dim b) {
     if (a == b) return;
     for (int i = 0; i < g->required.n; i++)
-        if ((g->required.at[i].a == a && g->required.at[i].b == b) || (g->required.at[i].a == b && g->required.at[i].b == a)) return;
+        if ((g->required.at[i].a == a && g->required.at[i].b == b)
+            || (g->required.at[i].a == b && g->required.at[i].b == a))
+            return;
     VEC_PUSH(g->arena, g->required, (DimPair){ .a = a, .b = b });
 }
 
@@ -322,7 +342,8 @@ void dim_require(Graph *g, Dim a, Dim b) {
 
 static Range dim_range(const Graph *g, Dim d);
 
-Range atom_range(const Graph *g, const Atom *a) {        // recursion follows nested divisions, each made by one call of dim_div
+// recursion follows nested divisions, each made by one call of dim_div
+Range atom_range(const Graph *g, const Atom *a) {
     if (a->symbol >= 0) {
         const Symbol *s = &graph_root(g)->symbols.at[a->symbol];
         return (Range){ s->lo, s->hi };
@@ -355,7 +376,8 @@ static Range dim_range(const Graph *g, Dim d) {
     return sum;
 }
 
-// The most that a product of sizes can be. A quotient met by what it is divided by gives no more than its dividend: a * (24 / a) <= 24.
+// The most that a product of sizes can be. A quotient met by what it is divided by gives no more than its dividend: a
+// * (24 / a) <= 24.
 static int64_t term_upper(const Graph *g, const Term *term) {
     const Dims *t = graph_root(g)->dims;
     int64_t hi = term->coef;
@@ -425,7 +447,8 @@ bool dim_uses(const Graph *g, Dim d, int symbol) {
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->terms[i].n; k++) {
             const Atom *a = &t->atoms.at[p->terms[i].atom[k]];
-            if (a->symbol >= 0 ? a->symbol == symbol : dim_uses(g, a->num, symbol) || dim_uses(g, a->den, symbol)) return true;
+            if (a->symbol >= 0 ? a->symbol == symbol : dim_uses(g, a->num, symbol) || dim_uses(g, a->den, symbol))
+                return true;
         }
     return false;
 }
@@ -440,7 +463,8 @@ Dim dim_subst(Graph *of, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx)
         Dim product = 1;
         for (int k = 0; k < s.terms[i].n; k++) {
             const Atom a = ((const Dims *)g->dims)->atoms.at[s.terms[i].atom[k]];
-            Dim with = a.symbol >= 0 ? symbol(ctx, a.symbol) : dim_div(g, dim_subst(g, a.num, symbol, ctx), dim_subst(g, a.den, symbol, ctx));
+            Dim with = a.symbol >= 0 ? symbol(ctx, a.symbol) :
+                                       dim_div(g, dim_subst(g, a.num, symbol, ctx), dim_subst(g, a.den, symbol, ctx));
             product = dim_mul(g, product, with);
         }
         if (s.terms[i].coef >= 0) sum = dim_add(g, sum, dim_mul(g, product, s.terms[i].coef));
@@ -466,10 +490,14 @@ bool name_is_plain(const char *s) {
 }
 
 void symbol_print(Text *out, const char *name) {                // 'quoted' unless it reads as a name
-    if (name_is_plain(name)) { text_printf(out, "%s", name); return; }
+    if (name_is_plain(name)) {
+        text_printf(out, "%s", name);
+        return;
+    }
     text_append(out, "'", 1);
     for (; *name; name++) {
-        if (*name == '\'' || *name == '\\' || (unsigned char)*name < 0x20) text_printf(out, "\\%02x", (unsigned)(unsigned char)*name);
+        if (*name == '\'' || *name == '\\' || (unsigned char)*name < 0x20)
+            text_printf(out, "\\%02x", (unsigned)(unsigned char)*name);
         else text_append(out, name, 1);
     }
     text_append(out, "'", 1);
@@ -477,7 +505,8 @@ void symbol_print(Text *out, const char *name) {                // 'quoted' unle
 
 static void dim_print(Text *out, const Graph *g, Dim d);
 
-static void factor_print(Text *out, const Graph *g, Dim d, bool right) {    // in parentheses unless it is a single thing
+// in parentheses unless it is a single thing
+static void factor_print(Text *out, const Graph *g, Dim d, bool right) {
     Text t;
     text_init(&t, out->arena);
     dim_print(&t, g, d);
@@ -509,7 +538,10 @@ static void term_print(Text *out, const Graph *g, const Term *t, bool first) {
 }
 
 static void dim_print(Text *out, const Graph *g, Dim d) {
-    if (dim_is_const(d)) { text_printf(out, "%" PRId64, d); return; }
+    if (dim_is_const(d)) {
+        text_printf(out, "%" PRId64, d);
+        return;
+    }
     const Dims *t = graph_root(g)->dims;
     if (!t || -1 - d >= t->polys.n) bug("unknown dimension %" PRId64, d);
     const Poly *p = &t->polys.at[-1 - d];
@@ -518,7 +550,10 @@ static void dim_print(Text *out, const Graph *g, Dim d) {
 
 // C's division rounds toward zero: a numerator that may be negative is made so only by a guarded division.
 static void dim_c_print(Text *out, const Graph *g, Dim d) {
-    if (dim_is_const(d)) { text_printf(out, "%" PRId64, d); return; }
+    if (dim_is_const(d)) {
+        text_printf(out, "%" PRId64, d);
+        return;
+    }
     const Graph *root = graph_root(g);
     const Dims *t = root->dims;
     const Poly *p = &t->polys.at[-1 - d];
@@ -531,7 +566,10 @@ static void dim_c_print(Text *out, const Graph *g, Dim d) {
         for (int k = 0; k < m->n; k++) {
             const Atom *a = &t->atoms.at[m->atom[k]];
             if (k) text_printf(out, " * ");
-            if (a->symbol >= 0) { text_printf(out, "%s", root->symbols.at[a->symbol].c_name); continue; }
+            if (a->symbol >= 0) {
+                text_printf(out, "%s", root->symbols.at[a->symbol].c_name);
+                continue;
+            }
             text_printf(out, dim_lower(g, a->num) >= 0 ? "(" : "burn_floordiv_i64(");
             dim_c_print(out, g, a->num);
             text_printf(out, dim_lower(g, a->num) >= 0 ? " / " : ", ");

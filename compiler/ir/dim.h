@@ -10,7 +10,8 @@
 typedef struct Atom { int symbol; Dim num, den; } Atom;         // symbol -1: floor(num / den)
 typedef struct Term { int64_t coef; int n; int atom[MAX_FACTORS]; } Term;   // atoms in ascending order
 typedef struct Poly { int n; const Term *terms; } Poly;         // terms in the order of term_order, no zero coefficient
-typedef struct Sum { int n; bool large; Term terms[MAX_TERMS]; } Sum;       // a Poly in the making; large: it has too many terms or factors, or overflowed
+// a Poly in the making; large: it has too many terms or factors, or overflowed
+typedef struct Sum { int n; bool large; Term terms[MAX_TERMS]; } Sum;
 
 typedef struct Dims {
     VEC(Atom) atoms;
@@ -27,8 +28,8 @@ void term_factors(const Term *p, const Term *q, Term *out);     // appends the f
 bool term_divide(Term *t, const Term *d);                       // t / d when d divides it, exactly
 Range atom_range(const Graph *g, const Atom *a);
 
-// dim_factor.c: factors of index expressions, c * m with c != 0 where m is 1 or a symbolic sum without a common factor that begins with a
-// positive one; zero is 0 * 1. Functions are false when the result is too large.
+// dim_factor.c: factors of index expressions, c * m with c != 0 where m is 1 or a symbolic sum without a common
+// factor that begins with a positive one; zero is 0 * 1. Functions are false when the result is too large.
 typedef struct Factor { int64_t c; Dim m; } Factor;
 bool factor_of(const Graph *g, Dim d, Factor *out);
 bool factor_add(const Graph *g, Factor a, Factor b, Factor *out);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Factors of index expressions: integers and symbolic sizes under one name, and proofs that a symbolic sum is never negative.
+// Factors of index expressions: integers and symbolic sizes under one name, and proofs that a symbolic sum is never
+// negative.
 //
-// In: factors c * m (dim.h) and dimensions. Out: their sums, products and quotients, or "too large": nothing here is fatal, an index expression
-// then stays as it was written. The idea: most factors are integers and stay machine arithmetic; the rest are dim.c's sums of products, divided
-// as polynomials by their leading terms. A sum is provably >= 0 when it has no negative coefficient once every symbol s is written as
-// lo + s', s' >= 0, and a subtracted c * d * floor(n / d) is replaced by the no smaller c * n.
+// In: factors c * m (dim.h) and dimensions. Out: their sums, products and quotients, or "too large": nothing here is
+// fatal, an index expression then stays as it was written. The idea: most factors are integers and stay machine
+// arithmetic; the rest are dim.c's sums of products, divided as polynomials by their leading terms. A sum is provably
+// >= 0 when it has no negative coefficient once every symbol s is written as lo + s', s' >= 0, and a subtracted c * d
+// * floor(n / d) is replaced by the no smaller c * n.
 #include "dim.h"
 
 #include <string.h>
@@ -247,7 +249,8 @@ bool bound_is_nonnegative(const Graph *g, int n, const BoundTerm *terms) {
         if (lift_division(g, &s, i)) i = -1, lifts++;
     for (int i = 0; i < s.n; i++)
         if (!add_shifted(g, &s.terms[i], &shifted)) return false;
-    int64_t least = 0;                          // what is negative in `shifted` at the symbols' upper bounds, and its constant
+    // what is negative in `shifted` at the symbols' upper bounds, and its constant
+    int64_t least = 0;
     for (int i = 0; i < shifted.n; i++) {
         const Term *t = &shifted.terms[i];
         int64_t v = t->coef;

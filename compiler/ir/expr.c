@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Scalar expressions: the pool, the constructors, and rewriting.
 //
-// In: operations on expressions. Out: nodes of a DAG in which equal expressions are the same pointer. The idea: a constructor folds constants,
-// simplifies exactly (expr_simplify.c; DT_INDEX: expr_index.c) and then looks the node up by its contents, so that whoever builds an
-// expression, in whatever order, gets the one short form. Walks are loops over a postorder, never recursion.
+// In: operations on expressions. Out: nodes of a DAG in which equal expressions are the same pointer. The idea: a
+// constructor folds constants, simplifies exactly (expr_simplify.c; DT_INDEX: expr_index.c) and then looks the node
+// up by its contents, so that whoever builds an expression, in whatever order, gets the one short form. Walks are
+// loops over a postorder, never recursion.
 #include "expr.h"
 
 #include <stdlib.h>
@@ -30,7 +31,9 @@ bool expr_rule_accepts(EOp op, DType d) {
     case RULE_SAME: return is_number(d);
     case RULE_FLOAT: case RULE_TEST: return dtype_is_float(d);
     case RULE_INT: return dtype_is_int(d);
-    case RULE_CMP: return is_number(d) || d == DT_BOOL || ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && (op == E_Eq || op == E_Ne));
+    case RULE_CMP:
+        return is_number(d) || d == DT_BOOL
+            || ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && (op == E_Eq || op == E_Ne));
     case RULE_BOOL: return d == DT_BOOL;
     case RULE_SPECIAL: break;
     }
@@ -38,7 +41,8 @@ bool expr_rule_accepts(EOp op, DType d) {
 }
 
 const char *expr_rule_wants(EOp op) {
-    static const char *const text[] = { "nothing", "numbers", "floats", "integers", "numbers or bools", "floats", "bools" };
+    static const char *const text[] = { "nothing", "numbers", "floats", "integers", "numbers or bools", "floats",
+        "bools" };
     return text[expr_table[op].rule];
 }
 
@@ -82,9 +86,12 @@ static uint64_t hash(const Expr *e) {
 }
 
 static bool same(const Expr *x, const Expr *y) {
-    return x->op == y->op && x->dtype == y->dtype && x->c.u == y->c.u && x->a[0] == y->a[0] && x->a[1] == y->a[1] && x->a[2] == y->a[2]
-           && x->value == y->value && (x->op != E_Axis || (x->hi == y->hi && x->extent == y->extent))
-           && (x->op != E_Reduce || (x->rop == y->rop && x->n_axes == y->n_axes && !memcmp(x->axes, y->axes, sizeof(int) * (size_t)x->n_axes)));
+    return x->op == y->op && x->dtype == y->dtype && x->c.u == y->c.u && x->a[0] == y->a[0] && x->a[1] == y->a[1]
+        && x->a[2] == y->a[2] && x->value == y->value
+        && (x->op != E_Axis || (x->hi == y->hi && x->extent == y->extent))
+        && (x->op != E_Reduce
+            || (x->rop == y->rop && x->n_axes == y->n_axes
+                && !memcmp(x->axes, y->axes, sizeof(int) * (size_t)x->n_axes)));
 }
 
 static void grow(ExprPool *p) {
@@ -112,10 +119,12 @@ static Expr *intern(ExprPool *p, Expr *key) {
     for (; p->table[at]; at = (at + 1) & p->mask)
         if (same(p->table[at], key)) return p->table[at];
     for (int i = 0; i < 3; i++)
-        if (key->a[i] && !in_pool(p, key->a[i])) bug("operand %d of %s is of another pool", i, expr_table[key->op].name);
+        if (key->a[i] && !in_pool(p, key->a[i]))
+            bug("operand %d of %s is of another pool", i, expr_table[key->op].name);
     set_facts(key);
     bool maybe_none = key->op == E_Axis && key->extent;        // a loop that may not run at all stays one
-    if (key->dtype == DT_INDEX && key->lo == key->hi && key->op != E_Const && !maybe_none) return expr_index(p, key->lo);
+    if (key->dtype == DT_INDEX && key->lo == key->hi && key->op != E_Const && !maybe_none)
+        return expr_index(p, key->lo);
     Expr *e = NEW(p->arena, Expr);
     *e = *key;
     e->id = p->all.n;
@@ -134,7 +143,9 @@ Expr *expr_const_f(ExprPool *p, DType d, double v) {
 
 Expr *expr_const_i(ExprPool *p, DType d, int64_t v) {
     if (dtype_is_float(d)) return expr_const_f(p, d, (double)v);
-    if ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && v == 0) return intern(p, &(Expr){ .op = E_Const, .dtype = d });       // an empty string
+    // an empty string
+    if ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && v == 0)
+        return intern(p, &(Expr){ .op = E_Const, .dtype = d });
     if (d != DT_BOOL && !dtype_is_int(d)) bug("integer constant of type %s", dtype_name(d));
     return intern(p, &(Expr){ .op = E_Const, .dtype = d, .c.i = int_wrap(d, (uint64_t)v) });
 }
@@ -145,7 +156,8 @@ Expr *expr_acc(ExprPool *p, DType d) { return intern(p, &(Expr){ .op = E_Acc, .d
 
 Expr *expr_axis(ExprPool *p, int axis, int64_t extent) {
     if (axis < 0 || axis >= 64) bug("loop axis %d", axis);
-    return intern(p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = extent > 0 ? extent - 1 : 0 });
+    return intern(
+        p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = extent > 0 ? extent - 1 : 0 });
 }
 
 Expr *expr_axis_size(ExprPool *p, const Graph *g, int axis, Dim extent) {
@@ -153,14 +165,28 @@ Expr *expr_axis_size(ExprPool *p, const Graph *g, int axis, Dim extent) {
     if (axis < 0 || axis >= 64) bug("loop axis %d", axis);
     int64_t top = dim_upper(g, extent);
     has_sizes_of(p, g);
-    return intern(p, &(Expr){ .op = E_Axis, .dtype = DT_INDEX, .c.i = axis, .lo = 0, .hi = top > 0 ? top - 1 : 0, .graph = p->graph, .extent = extent });
+    return intern(p,
+        &(Expr){ .op = E_Axis,
+            .dtype = DT_INDEX,
+            .c.i = axis,
+            .lo = 0,
+            .hi = top > 0 ? top - 1 : 0,
+            .graph = p->graph,
+            .extent = extent });
 }
 
 Expr *expr_size_leaf(ExprPool *p, const Graph *g, Dim d) {
     if (dim_is_const(d)) return expr_index(p, d);
     has_sizes_of(p, g);
     int64_t lo = dim_lower(g, d);
-    return intern(p, &(Expr){ .op = E_Size, .dtype = DT_INDEX, .c.i = d, .lo = lo == -INT64_MAX ? INT64_MIN : lo, .hi = dim_upper(g, d), .graph = p->graph, .extent = d });
+    return intern(p,
+        &(Expr){ .op = E_Size,
+            .dtype = DT_INDEX,
+            .c.i = d,
+            .lo = lo == -INT64_MAX ? INT64_MIN : lo,
+            .hi = dim_upper(g, d),
+            .graph = p->graph,
+            .extent = d });
 }
 
 Expr *expr_size(ExprPool *p, const Graph *g, Dim d) {
@@ -171,7 +197,8 @@ Expr *expr_size(ExprPool *p, const Graph *g, Dim d) {
 
 Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise) {
     DType d = v->type.dtype;
-    if (index->dtype != DT_INDEX || (guard && guard->dtype != DT_BOOL) || (otherwise && otherwise->dtype != d)) bug("ill-typed load of %s", dtype_name(d));
+    if (index->dtype != DT_INDEX || (guard && guard->dtype != DT_BOOL) || (otherwise && otherwise->dtype != d))
+        bug("ill-typed load of %s", dtype_name(d));
     if (guard && is_const(guard)) {
         if (!guard->c.i) return otherwise ? otherwise : expr_const_i(p, d, 0);
         guard = NULL;
@@ -183,7 +210,11 @@ Expr *expr_load(ExprPool *p, Value *v, Expr *index, Expr *guard, Expr *otherwise
 Expr *expr_reduce(ExprPool *p, ReduceOp op, int n_axes, const int *axes, Expr *body, Expr *payload) {
     if (n_axes < 0 || n_axes > MAX_RANK) bug("reduction over %d axes", n_axes);
     if (n_axes == 0) return payload ? payload : body;
-    Expr key = { .op = E_Reduce, .dtype = payload ? payload->dtype : body->dtype, .a = { body, payload, NULL }, .rop = op, .n_axes = n_axes };
+    Expr key = { .op = E_Reduce,
+        .dtype = payload ? payload->dtype : body->dtype,
+        .a = { body, payload, NULL },
+        .rop = op,
+        .n_axes = n_axes };
     for (int i = 0; i < n_axes; i++) {
         if (axes[i] < 0 || axes[i] >= 64) bug("loop axis %d", axes[i]);
         key.axes[i] = axes[i];
@@ -193,7 +224,9 @@ Expr *expr_reduce(ExprPool *p, ReduceOp op, int n_axes, const int *axes, Expr *b
 
 // ---- operations
 
-Expr *expr_make(ExprPool *p, EOp op, DType d, Expr *a, Expr *b, Expr *c) { return intern(p, &(Expr){ .op = op, .dtype = d, .a = { a, b, c } }); }
+Expr *expr_make(ExprPool *p, EOp op, DType d, Expr *a, Expr *b, Expr *c) {
+    return intern(p, &(Expr){ .op = op, .dtype = d, .a = { a, b, c } });
+}
 
 static DType result_dtype(EOp op, DType d) {
     ExprRule r = expr_table[op].rule;
@@ -207,7 +240,8 @@ static Expr *fold(ExprPool *p, EOp op, Expr *x, Expr *y) {
 }
 
 Expr *expr_unary(ExprPool *p, EOp op, Expr *x) {
-    if (expr_table[op].arity != 1 || !expr_rule_accepts(op, x->dtype)) bug("%s of %s", expr_table[op].name, dtype_name(x->dtype));
+    if (expr_table[op].arity != 1 || !expr_rule_accepts(op, x->dtype))
+        bug("%s of %s", expr_table[op].name, dtype_name(x->dtype));
     if (is_const(x)) return fold(p, op, x, NULL);
     if (x->dtype == DT_INDEX && op == E_Neg) return index_binary(p, E_Sub, expr_index(p, 0), x);
     Expr *e = simplify_unary(p, op, x);
@@ -216,7 +250,18 @@ Expr *expr_unary(ExprPool *p, EOp op, Expr *x) {
 
 static bool commutes(EOp op) {
     switch (op) {
-    case E_Add: case E_Mul: case E_Min: case E_Max: case E_Eq: case E_Ne: case E_And: case E_Or: case E_Xor: case E_BitAnd: case E_BitOr: case E_BitXor: return true;
+    case E_Add:
+    case E_Mul:
+    case E_Min:
+    case E_Max:
+    case E_Eq:
+    case E_Ne:
+    case E_And:
+    case E_Or:
+    case E_Xor:
+    case E_BitAnd:
+    case E_BitOr:
+    case E_BitXor: return true;
     default: return false;
     }
 }
@@ -230,7 +275,8 @@ Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y) {
         return e ? e : expr_make(p, op, result_dtype(op, DT_INDEX), x, y, NULL);
     }
     if (commutes(op) && (is_const(x) || (!is_const(y) && x->id > y->id && op != E_And && op != E_Or))) {
-        Expr *t = x;                            // constants stand second; And, Or keep their order: the cheap test is first
+        // constants stand second; And, Or keep their order: the cheap test is first
+        Expr *t = x;
         x = y, y = t;
     }
     Expr *e = simplify_binary(p, op, x, y);
@@ -240,7 +286,8 @@ Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y) {
 Expr *expr_not(ExprPool *p, Expr *x) { return expr_unary(p, E_Not, x); }
 
 Expr *expr_select(ExprPool *p, Expr *c, Expr *x, Expr *y) {
-    if (c->dtype != DT_BOOL || x->dtype != y->dtype) bug("Select of %s, %s and %s", dtype_name(c->dtype), dtype_name(x->dtype), dtype_name(y->dtype));
+    if (c->dtype != DT_BOOL || x->dtype != y->dtype)
+        bug("Select of %s, %s and %s", dtype_name(c->dtype), dtype_name(x->dtype), dtype_name(y->dtype));
     Expr *e = simplify_select(p, c, x, y);
     return e ? e : expr_make(p, E_Select, x->dtype, c, x, y);
 }
@@ -263,10 +310,12 @@ Expr *expr_cast(ExprPool *p, Expr *x, DType to) { return expr_cast_to(p, x, to, 
 Expr *expr_bits(ExprPool *p, Expr *x, DType to) {
     static const DType whole[] = { [1] = DT_U8, [2] = DT_U16, [4] = DT_U32, [8] = DT_U64 };
     DType from = x->dtype;
-    if (!is_number(from) || !is_number(to) || dtype_size(from) != dtype_size(to)) bug("the bits of %s as %s", dtype_name(from), dtype_name(to));
+    if (!is_number(from) || !is_number(to) || dtype_size(from) != dtype_size(to))
+        bug("the bits of %s as %s", dtype_name(from), dtype_name(to));
     if (from == to || (!dtype_is_float(from) && !dtype_is_float(to))) return expr_cast(p, x, to);
     if (dtype_is_float(from) && dtype_is_float(to)) return expr_bits(p, expr_bits(p, x, whole[dtype_size(to)]), to);
-    if (x->op == E_Bits && x->a[0]->dtype == to && !dtype_is_float(to)) return x->a[0];      // a NaN's payload may not survive the other way
+    // a NaN's payload may not survive the other way
+    if (x->op == E_Bits && x->a[0]->dtype == to && !dtype_is_float(to)) return x->a[0];
     if (is_const(x)) {
         Scalar s = eval_bits(from, to, x->c);
         return dtype_is_float(to) ? expr_const_f(p, to, s.f) : expr_const_i(p, to, s.i);
@@ -377,7 +426,8 @@ static Expr *rebuild_node(ExprPool *p, Expr *e, Expr *const a[3], const ExprOrde
     case E_Cast: return expr_cast_to(p, a[0], e->dtype, e->c.i != 0);
     case E_Bits: return expr_bits(p, a[0], e->dtype);
     case E_Reduce: {
-        int axes[MAX_RANK], n = 0;              // an axis that was replaced by another is reduced over under its new number; by a constant, no more
+        // an axis that was replaced by another is reduced over under its new number; by a constant, no more
+        int axes[MAX_RANK], n = 0;
         for (int i = 0; i < e->n_axes; i++) {
             const Expr *with = NULL;
             for (int k = 0; k < o->n; k++)
@@ -430,7 +480,8 @@ static Expr *replace_arg(void *ctx, Expr *e) {
     ArgMap *m = ctx;
     if (e->op != E_Arg) return NULL;
     Expr *with = m->args[e->c.i];
-    if (with->dtype != e->dtype) bug("argument %d of %s replaced by %s", (int)e->c.i, dtype_name(e->dtype), dtype_name(with->dtype));
+    if (with->dtype != e->dtype)
+        bug("argument %d of %s replaced by %s", (int)e->c.i, dtype_name(e->dtype), dtype_name(with->dtype));
     return in_pool(m->p, with) ? with : expr_rebuild(m->p, with, NULL, NULL);
 }
 

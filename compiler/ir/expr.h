@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Shared by the files that make, simplify, evaluate, differentiate and spell scalar expressions: the operation table as data, the postorder
-// of a DAG (every walk is a loop over it: fused expressions are thousands of nodes deep), and the steps a constructor goes through.
+// Shared by the files that make, simplify, evaluate, differentiate and spell scalar expressions: the operation table
+// as data, the postorder of a DAG (every walk is a loop over it: fused expressions are thousands of nodes deep), and
+// the steps a constructor goes through.
 #ifndef BURNCC_EXPR_H
 #define BURNCC_EXPR_H
 #include "burncc.h"
@@ -23,16 +24,19 @@ typedef struct ExprInfix { const char *text; EOp op; int level; bool swap; } Exp
 extern const ExprInfix expr_infix[];                    // ends with text NULL
 enum { LEVEL_SELECT = 0, LEVEL_UNARY = 11, LEVEL_PRIMARY = 12 };
 
-// Every node of a DAG once, operands before users; arg[i] are the positions of at[i]'s operands, -1 when absent. Freed by order_free.
+// Every node of a DAG once, operands before users; arg[i] are the positions of at[i]'s operands, -1 when absent.
+// Freed by order_free.
 typedef struct ExprOrder { int n, cap; Expr **at; int (*arg)[3]; int *uses; void *index; } ExprOrder;
 void order_make(ExprOrder *o, const Expr *e);
 int order_find(const ExprOrder *o, const Expr *e);      // position, -1 when absent
 void order_free(ExprOrder *o);
 
-// Rebuild e in p. For each node, operands first, `replace` may give a substitute (in p); NULL rebuilds the node over its operands' substitutes.
+// Rebuild e in p. For each node, operands first, `replace` may give a substitute (in p); NULL rebuilds the node over
+// its operands' substitutes.
 Expr *expr_rebuild(ExprPool *p, Expr *e, Expr *(*replace)(void *ctx, Expr *e), void *ctx);
 Expr *expr_make(ExprPool *p, EOp op, DType d, Expr *a, Expr *b, Expr *c);   // hash-consed, not simplified
-Expr *expr_cast_to(ExprPool *p, Expr *x, DType to, bool to_infinity);       // to_infinity: 8-bit floats overflow to infinity or NaN, not to their maximum
+// to_infinity: 8-bit floats overflow to infinity or NaN, not to their maximum
+Expr *expr_cast_to(ExprPool *p, Expr *x, DType to, bool to_infinity);
 Expr *expr_not(ExprPool *p, Expr *x);
 
 // expr_index.c: DT_INDEX arithmetic as sums of terms with constant factors and known ranges

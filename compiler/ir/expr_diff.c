@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // d e / d argument, by the chain rule over the DAG.
 //
-// In: an expression and an argument's number. Out: its derivative, an expression of the same dtype over the same arguments that shares what it
-// can with e. The idea: each operation's partial derivatives stand in exprs.def as text over its operands a, b and its result y; only choice
-// and casts are written here. A zero or one in a derivative is symbolic, so 0*x and x+0 vanish although floats would not allow it.
+// In: an expression and an argument's number. Out: its derivative, an expression of the same dtype over the same
+// arguments that shares what it can with e. The idea: each operation's partial derivatives stand in exprs.def as text
+// over its operands a, b and its result y; only choice and casts are written here. A zero or one in a derivative is
+// symbolic, so 0*x and x+0 vanish although floats would not allow it.
 #include "expr.h"
 
 #include <stdlib.h>
@@ -17,7 +18,9 @@ Expr *expr_chain(ExprPool *p, Expr *x, Expr *y) {
     return is_reciprocal(y) ? expr_binary(p, E_Div, x, y->a[1]) : expr_binary(p, E_Mul, x, y);
 }
 
-static Expr *mul(ExprPool *p, Expr *x, Expr *y) { return const_is(x, 0) || const_is(y, 0) ? NULL : expr_chain(p, x, y); }
+static Expr *mul(ExprPool *p, Expr *x, Expr *y) {
+    return const_is(x, 0) || const_is(y, 0) ? NULL : expr_chain(p, x, y);
+}
 
 // The partial derivative of node e by its operand k.
 static Expr *partial(ExprPool *p, Expr *e, int k) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What every scalar operation computes, as plain C: the constant folder's arithmetic and the reference for all printed code.
+// What every scalar operation computes, as plain C: the constant folder's arithmetic and the reference for all
+// printed code.
 //
-// In: an operation, its operands' dtype and values. Out: the value, in the dtype that arithmetic runs in: f32 (and the small floats, which
-// compute in f32) rounded after every operation, integers wrapped to their width. The idea: floats in double, then rounded once, which for
-// + - * / sqrt of f32 is the correctly rounded result; integers modulo 2^64, then cut.
+// In: an operation, its operands' dtype and values. Out: the value, in the dtype that arithmetic runs in: f32 (and
+// the small floats, which compute in f32) rounded after every operation, integers wrapped to their width. The idea:
+// floats in double, then rounded once, which for + - * / sqrt of f32 is the correctly rounded result; integers modulo
+// 2^64, then cut.
 #include "expr.h"
 
 #include <math.h>
@@ -231,7 +233,9 @@ Scalar eval_bits(DType from, DType to, Scalar x) {
     }
     if (to == DT_F64) return x;
     single.u = (uint32_t)x.u;
-    return (Scalar){ .f = to == DT_F32 ? (double)single.f : (double)small_to_float(to, single.u & (dtype_size(to) == 1 ? 0xffu : 0xffffu)) };
+    return (Scalar){ .f = to == DT_F32 ?
+            (double)single.f :
+            (double)small_to_float(to, single.u & (dtype_size(to) == 1 ? 0xffu : 0xffffu)) };
 }
 
 Scalar expr_eval(const Expr *e, const Scalar *args) {
@@ -248,13 +252,18 @@ Scalar expr_eval(const Expr *e, const Scalar *args) {
         case E_Select: v[i] = v[a[0]].i ? v[a[1]] : v[a[2]]; break;
         case E_Cast: v[i] = eval_cast_scalar(n->a[0]->dtype, n->dtype, n->c.i != 0, v[a[0]]); break;
         case E_Bits: v[i] = eval_bits(n->a[0]->dtype, n->dtype, v[a[0]]); break;
-        case E_Axis: case E_Size: case E_Load: case E_Acc: case E_Reduce: bug("%s has no value outside a kernel", expr_table[n->op].name);
+        case E_Axis:
+        case E_Size:
+        case E_Load:
+        case E_Acc:
+        case E_Reduce: bug("%s has no value outside a kernel", expr_table[n->op].name);
         default: v[i] = eval_op(n->op, n->a[0]->dtype, v[a[0]], a[1] >= 0 ? v[a[1]] : (Scalar){ .i = 0 });
         }
     }
     Scalar result = v[o.n - 1];
     free(v);
     order_free(&o);
-    if (dtype_is_small_float(e->dtype)) result.f = (double)small_to_float(e->dtype, small_from_float(e->dtype, (float)result.f, true));
+    if (dtype_is_small_float(e->dtype))
+        result.f = (double)small_to_float(e->dtype, small_from_float(e->dtype, (float)result.f, true));
     return result;
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Index arithmetic: what makes chains of views free.
 //
-// In: + - * / % and comparisons of DT_INDEX expressions. Out: one canonical form, c0 + sum of factor * term, where a term is an axis, a division,
-// a remainder, ... whose range is known. Division and remainder round toward minus infinity, so for any integers q and 0 <= r < d
+// In: + - * / % and comparisons of DT_INDEX expressions. Out: one canonical form, c0 + sum of factor * term, where a
+// term is an axis, a division, a remainder, ... whose range is known. Division and remainder round toward minus
+// infinity, so for any integers q and 0 <= r < d
 //   floor((d*q + r) / d) = q        (d*q + r) mod d = r
 // hold without conditions on signs; what a division cannot take out whole is narrowed by common factors and by ranges:
 //   (64*a + b) / 64 -> a,   % 64 -> b     when 0 <= b < 64          (8*b + c) / 16 -> b / 2     when 0 <= c < 8
 //   (x / 8) / 4 -> x / 32   (x % 64) / 8 -> (x / 8) % 8   (x % 64) % 8 -> x % 8   (x / 8) * 8 + x % 8 -> x
-// A factor or divisor may be a symbolic size (dim_factor.c), and a term bounded by one: (b*S*768 + s*768 + h) / 768 % S -> s when 0 <= s < S.
-// Divisors count as at least 1: where a size is 0, nothing that is divided by it is computed.
-// Ranges saturate at the ends of int64, which stand for "unbounded"; sums that would overflow are left as they were written.
+// A factor or divisor may be a symbolic size (dim_factor.c), and a term bounded by one: (b*S*768 + s*768 + h) / 768 %
+// S -> s when 0 <= s < S. Divisors count as at least 1: where a size is 0, nothing that is divided by it is computed.
+// Ranges saturate at the ends of int64, which stand for "unbounded"; sums that would overflow are left as they were
+// written.
 #include "dim.h"
 #include "expr.h"
 
@@ -80,7 +82,9 @@ static void plain_range(Expr *e) {
     case E_Min: e->lo = min64(x->lo, y->lo), e->hi = min64(x->hi, y->hi); break;
     case E_Max: e->lo = max64(x->lo, y->lo), e->hi = max64(x->hi, y->hi); break;
     case E_Select: e->lo = min64(y->lo, e->a[2]->lo), e->hi = max64(y->hi, e->a[2]->hi); break;
-    case E_Reduce: if (y) e->lo = y->lo, e->hi = y->hi; break;
+    case E_Reduce:
+        if (y) e->lo = y->lo, e->hi = y->hi;
+        break;
     case E_Cast:
         if (x->dtype == DT_BOOL) e->lo = 0, e->hi = 1;
         else if (dtype_is_int(x->dtype)) int_bounds(x->dtype, &e->lo, &e->hi);
@@ -124,7 +128,10 @@ static void lin_term(Lin *l, Expr *t, Factor k) {
     int i = 0;
     while (i < l->n && l->t[i] != t) i++;
     if (i == l->n) {
-        if (l->n == LIN_MAX) { l->bad = true; return; }
+        if (l->n == LIN_MAX) {
+            l->bad = true;
+            return;
+        }
         l->t[l->n] = t;
         l->c[l->n++] = whole_number(0);
     }
@@ -197,8 +204,8 @@ static int lin_find(const Lin *l, const Expr *t, Factor c) {
 
 // ---- symbolic bounds
 
-// l with each term at its least (or its most) as b[0] + ... + b[*n - 1]: a lower bound is a number, an upper one may be symbolic.
-// False when a term has no such bound; *symbolic: something in it is no number.
+// l with each term at its least (or its most) as b[0] + ... + b[*n - 1]: a lower bound is a number, an upper one may
+// be symbolic. False when a term has no such bound; *symbolic: something in it is no number.
 static bool lin_bounds(const Lin *l, bool most, BoundTerm *b, int *n, bool *symbolic) {
     *n = 0;
     *symbolic = false;
@@ -337,7 +344,8 @@ static Expr *idx_mod(ExprPool *p, Expr *x, Factor m);
 
 static bool by_size(const Expr *e, EOp op, Factor *d) { return e && e->op == op && size_of(e->a[1], d) && d->c > 0; }
 
-// One pair of terms that belong together: c*(x % m) and c*m*(x / m) are c*x; c*(x % m) and c*m*((x / m) % k) are c*(x % (m*k)).
+// One pair of terms that belong together: c*(x % m) and c*m*(x / m) are c*x; c*(x % m) and c*m*((x / m) % k) are c*(x
+// % (m*k)).
 static bool join_pair(ExprPool *p, Lin *l) {
     for (int i = 0; i < l->n; i++) {
         Expr *t = l->t[i];
@@ -394,7 +402,8 @@ static Expr *scaled(ExprPool *p, const Graph *g, Expr *t, Factor f) {
     return c == 1 ? t : make(p, E_Mul, t, expr_index(p, c));
 }
 
-// The canonical tree: positive factors from the largest down, then negative ones, then the constant. NULL when it overflowed.
+// The canonical tree: positive factors from the largest down, then negative ones, then the constant. NULL when it
+// overflowed.
 static Expr *lin_build(ExprPool *p, Lin *l) {
     while (!l->bad && join_pair(p, l)) {}
     if (l->bad) return NULL;
@@ -435,7 +444,8 @@ static bool split_by(const Lin *l, Factor g, Lin *big, Lin *small) {
     int others;
     *big = *small = (Lin){ .g = l->g };
     Factor bare = is_number(g) ? whole_number(0) : lin_bare(l, &others);
-    bool takes_bare = !is_number(g) && exactly(l->g, bare, g, &q);      // sizes and constant together, as in (S + 1) / (S + 1)
+    // sizes and constant together, as in (S + 1) / (S + 1)
+    bool takes_bare = !is_number(g) && exactly(l->g, bare, g, &q);
     if (takes_bare) lin_size(big, q);
     for (int i = 0; i < l->n; i++) {
         if (takes_bare && !l->t[i]) continue;
@@ -513,7 +523,9 @@ static Expr *div_rest(ExprPool *p, Lin *rest, Factor d) {
     return e ? make(p, E_Div, e, divisor(p, rest->g, d)) : NULL;
 }
 
-static const Graph *graph_for(const ExprPool *p, const Expr *x, Factor d) { return is_number(d) ? x->graph : expr_pool_graph(p); }
+static const Graph *graph_for(const ExprPool *p, const Expr *x, Factor d) {
+    return is_number(d) ? x->graph : expr_pool_graph(p);
+}
 
 static Expr *idx_div(ExprPool *p, Expr *x, Factor d) {
     if (is_one(d)) return x;
@@ -550,7 +562,8 @@ static void mod_term(Lin *r, Expr *t, Factor c, Factor m) {
     else if (left.c) lin_term(r, t, left);
 }
 
-// x modulo m, without multiples of m: factors and the constant are reduced, and (y % a) * c is y * c when m divides a * c.
+// x modulo m, without multiples of m: factors and the constant are reduced, and (y % a) * c is y * c when m divides a
+// * c.
 static Lin mod_reduce(const Graph *g, const Lin *l, Factor m) {
     bool number = is_number(m);
     Lin r = { .g = g, .c0 = number ? floor_mod(l->c0, m.c) : l->c0 };
@@ -597,7 +610,8 @@ static Expr *idx_mod(ExprPool *p, Expr *x, Factor m) {
         if (plain) return plain;
     }
     f = best_split(&r, m, &big, &small);
-    if (!is_one(f) && exactly(graph, m, f, &by) && (e = lin_build(p, &big))) {  // (f*big + small) % m = f*(big % (m/f)) + small
+    // (f*big + small) % m = f*(big % (m/f)) + small
+    if (!is_one(f) && exactly(graph, m, f, &by) && (e = lin_build(p, &big))) {
         lin_add(&small, idx_mod(p, e, by), f);
         if ((e = lin_build(p, &small))) return e;
     }
@@ -670,7 +684,8 @@ static Expr *less_of_division(ExprPool *p, const Lin *l) {
     int others, at = 0;
     Factor d, k = lin_bare(l, &others);
     while (at < l->n && !l->t[at]) at++;
-    if (others != 1 || !is_number(l->c[at]) || (l->c[at].c != 1 && l->c[at].c != -1) || !by_size(l->t[at], E_Div, &d)) return NULL;
+    if (others != 1 || !is_number(l->c[at]) || (l->c[at].c != 1 && l->c[at].c != -1) || !by_size(l->t[at], E_Div, &d))
+        return NULL;
     Lin x = { .g = l->g };
     lin_add(&x, l->t[at]->a[0], l->c[at]);      // x/d + k < 0, or k - x/d < 0: k + 1 <= x/d
     if (!factor_mul(l->g, k, d, &k)) return NULL;
@@ -741,15 +756,20 @@ static Expr *push_cast(ExprPool *p, Expr *x, int depth) {
     int64_t lo, hi;
     if (x->dtype == DT_INDEX) return x;
     if (is_const(x)) return expr_index(p, x->c.i);
-    if (x->op == E_Cast && x->a[0]->dtype == DT_INDEX && int_bounds(x->dtype, &lo, &hi) && x->a[0]->lo >= lo && x->a[0]->hi <= hi) return x->a[0];
+    if (x->op == E_Cast && x->a[0]->dtype == DT_INDEX && int_bounds(x->dtype, &lo, &hi) && x->a[0]->lo >= lo
+        && x->a[0]->hi <= hi)
+        return x->a[0];
     bool same = x->op == E_Add || x->op == E_Sub || x->op == E_Mul || x->op == E_Min || x->op == E_Max;
     bool mod = x->op == E_FloorMod && is_const(x->a[1]) && x->a[1]->c.i > 0, select = x->op == E_Select;
-    if (x->dtype != DT_I64 || depth >= 8 || !(same || mod || select)) return expr_make(p, E_Cast, DT_INDEX, x, NULL, NULL);
+    if (x->dtype != DT_I64 || depth >= 8 || !(same || mod || select))
+        return expr_make(p, E_Cast, DT_INDEX, x, NULL, NULL);
     Expr *a = push_cast(p, x->a[select ? 1 : 0], depth + 1), *b = push_cast(p, x->a[select ? 2 : 1], depth + 1);
     return select ? expr_select(p, x->a[0], a, b) : expr_binary(p, mod ? E_Mod : x->op, a, b);
 }
 
-Expr *index_cast(ExprPool *p, Expr *x) { return x->dtype == DT_BOOL || dtype_is_int(x->dtype) ? push_cast(p, x, 0) : NULL; }
+Expr *index_cast(ExprPool *p, Expr *x) {
+    return x->dtype == DT_BOOL || dtype_is_int(x->dtype) ? push_cast(p, x, 0) : NULL;
+}
 
 bool expr_affine(const Expr *e, int n_axes, int64_t *coef, int64_t *c0) {
     Lin l = lin_of((Expr *)e);

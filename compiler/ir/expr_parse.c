@@ -3,12 +3,15 @@
 //
 //   text    = { name "=" choice ";" } choice              names stand for what they were given, once
 //   choice  = binary [ "?" choice ":" choice ]
-//   binary  = unary { infix unary }                        || && | ^ & == != < <= > >= << >> + - * / %, as strong as in C
+//   binary  = unary { infix unary }                        || && | ^ & == != < <= > >= << >> + - * / %, as strong as
+//       in C
 //   unary   = { "-" | "!" | "~" } primary
-//   primary = number | name | true | false | inf | nan | function "(" choice { "," choice } ")" | dtype "(" choice ")" | "(" choice ")"
+//   primary = number | name | true | false | inf | nan | function "(" choice { "," choice } ")" | dtype "(" choice
+//       ")" | "(" choice ")"
 //
-// The idea: a literal has no dtype until it meets something that has one. Functions are the operations of exprs.def in lower case;
-// dtype(x) casts. Text comes from tables and from graph text alike, so every mistake is an error message, and nesting is bounded.
+// The idea: a literal has no dtype until it meets something that has one. Functions are the operations of exprs.def
+// in lower case; dtype(x) casts. Text comes from tables and from graph text alike, so every mistake is an error
+// message, and nesting is bounded.
 #include "expr.h"
 
 #include <ctype.h>
@@ -18,10 +21,25 @@
 #include <string.h>
 
 const ExprInfix expr_infix[] = {
-    { "||", E_Or, 1, false },      { "&&", E_And, 2, false },   { "|", E_BitOr, 3, false }, { "^", E_BitXor, 4, false }, { "&", E_BitAnd, 5, false },
-    { "==", E_Eq, 6, false },      { "!=", E_Ne, 6, false },    { "<<", E_Shl, 8, false },  { ">>", E_Shr, 8, false },   { "<=", E_Le, 7, false },
-    { ">=", E_Le, 7, true },       { "<", E_Lt, 7, false },     { ">", E_Lt, 7, true },     { "+", E_Add, 9, false },    { "-", E_Sub, 9, false },
-    { "*", E_Mul, 10, false },     { "/", E_Div, 10, false },   { "%", E_Mod, 10, false },  { NULL, E_Const, 0, false },
+    { "||", E_Or, 1, false },
+    { "&&", E_And, 2, false },
+    { "|", E_BitOr, 3, false },
+    { "^", E_BitXor, 4, false },
+    { "&", E_BitAnd, 5, false },
+    { "==", E_Eq, 6, false },
+    { "!=", E_Ne, 6, false },
+    { "<<", E_Shl, 8, false },
+    { ">>", E_Shr, 8, false },
+    { "<=", E_Le, 7, false },
+    { ">=", E_Le, 7, true },
+    { "<", E_Lt, 7, false },
+    { ">", E_Lt, 7, true },
+    { "+", E_Add, 9, false },
+    { "-", E_Sub, 9, false },
+    { "*", E_Mul, 10, false },
+    { "/", E_Div, 10, false },
+    { "%", E_Mod, 10, false },
+    { NULL, E_Const, 0, false },
 };
 
 // An expression, or (e NULL) a literal that has no dtype yet.
@@ -72,7 +90,9 @@ static Expr *typed(Parser *q, Term t, DType d) {
 }
 
 static Term of(Expr *e) { return (Term){ .e = e }; }
-static Term literal(double f) { return (Term){ .f = f, .i = (int64_t)fmax(fmin(f, 9e18), -9e18), .is_int = f == floor(f) && fabs(f) < 0x1p53 }; }
+static Term literal(double f) {
+    return (Term){ .f = f, .i = (int64_t)fmax(fmin(f, 9e18), -9e18), .is_int = f == floor(f) && fabs(f) < 0x1p53 };
+}
 
 // The dtype that literals take when they meet only literals: the one the context wants, if the operation has it.
 static DType context(const Parser *q, EOp op) {
@@ -86,9 +106,11 @@ static Term operate(Parser *q, EOp op, Term x, Term y) {
     if (q->error) return x;
     Expr *a = typed(q, x, d), *b = two ? typed(q, y, d) : NULL;
     if (b && a->dtype != b->dtype)
-        return fail(q, arena_printf(expr_arena(q->p), "%s of %s and ", expr_table[op].name, dtype_name(a->dtype)), dtype_name(b->dtype));
+        return fail(q, arena_printf(expr_arena(q->p), "%s of %s and ", expr_table[op].name, dtype_name(a->dtype)),
+            dtype_name(b->dtype));
     if (!expr_rule_accepts(op, a->dtype))
-        return fail(q, arena_printf(expr_arena(q->p), "%s wants %s, not ", expr_table[op].name, expr_rule_wants(op)), dtype_name(a->dtype));
+        return fail(q, arena_printf(expr_arena(q->p), "%s wants %s, not ", expr_table[op].name, expr_rule_wants(op)),
+            dtype_name(a->dtype));
     return of(two ? expr_binary(q->p, op, a, b) : expr_unary(q->p, op, a));
 }
 
@@ -138,7 +160,8 @@ static Term call(Parser *q, const char *name) {
         if (q->error) return x;
         DType from = x.e ? x.e->dtype : DT_NONE;
         bool numbers = (dtype_is_int(from) || dtype_is_float(from)) && (dtype_is_int(to) || dtype_is_float(to));
-        return numbers && dtype_size(from) == dtype_size(to) ? of(expr_bits(q->p, x.e, to)) : fail(q, "wants a number of the same width: ", name);
+        return numbers && dtype_size(from) == dtype_size(to) ? of(expr_bits(q->p, x.e, to)) :
+                                                               fail(q, "wants a number of the same width: ", name);
     }
     for (int op = 0; op < E_COUNT; op++) {
         if (!is_function((EOp)op, name)) continue;
@@ -226,7 +249,8 @@ static Term choice(Parser *q) {
         Expr *cond = typed(q, c, DT_BOOL), *a = typed(q, x, d), *b = typed(q, y, d);
         if (cond->dtype != DT_BOOL) return fail(q, "a condition is bool, not ", dtype_name(cond->dtype));
         if (a->dtype != b->dtype)
-            return fail(q, arena_printf(expr_arena(q->p), "choice between %s and ", dtype_name(a->dtype)), dtype_name(b->dtype));
+            return fail(q, arena_printf(expr_arena(q->p), "choice between %s and ", dtype_name(a->dtype)),
+                dtype_name(b->dtype));
         c = of(expr_select(q->p, cond, a, b));
     }
     q->depth--;
@@ -249,7 +273,8 @@ static bool local_name(Parser *q, char *word) {
     return true;
 }
 
-// The dtype of literals that meet only literals, where the caller has no wish: that of the first number that a name stands for.
+// The dtype of literals that meet only literals, where the caller has no wish: that of the first number that a name
+// stands for.
 static DType usual_dtype(int n, Expr *const *bound) {
     for (int i = 0; i < n; i++)
         if (dtype_is_float(bound[i]->dtype)) return bound[i]->dtype;
@@ -258,8 +283,14 @@ static DType usual_dtype(int n, Expr *const *bound) {
     return DT_F32;
 }
 
-Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result, const char **error) {
-    Parser q = { .p = p, .s = text, .n = n, .names = names, .bound = bound, .result = result == DT_NONE ? usual_dtype(n, bound) : result };
+Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names, Expr *const *bound, DType result,
+    const char **error) {
+    Parser q = { .p = p,
+        .s = text,
+        .n = n,
+        .names = names,
+        .bound = bound,
+        .result = result == DT_NONE ? usual_dtype(n, bound) : result };
     Local local;
     while (!q.error && local_name(&q, local.name)) {
         local.value = choice(&q);

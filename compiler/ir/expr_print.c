@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Expression -> text that expr_parse reads back to the same expression, for graph dumps and tests.
 //
-// Arguments are x y z w a4 a5 ...; what is used more than once, or nested deeply, is named first: `t0 = exp(x); t0 / (1 + t0)`, so that
-// text grows with the DAG and not with the tree. Leaves that only kernels have (i0, load(...), acc) are for reading, not for parsing.
+// Arguments are x y z w a4 a5 ...; what is used more than once, or nested deeply, is named first: `t0 = exp(x); t0 /
+// (1 + t0)`, so that text grows with the DAG and not with the tree. Leaves that only kernels have (i0, load(...),
+// acc) are for reading, not for parsing.
 #include "expr.h"
 
 #include <ctype.h>
@@ -54,7 +55,8 @@ static void print_function(const Printer *q, Text *t, const Expr *e, const int *
 }
 
 static void print_reduce(const Printer *q, Text *t, const Expr *e, const int *a) {
-    static const char *const names[] = { "sum", "prod", "max", "min", "and", "or", "xor", "argmax", "argmax_last", "argmin", "argmin_last" };
+    static const char *const names[] = { "sum", "prod", "max", "min", "and", "or", "xor", "argmax", "argmax_last",
+        "argmin", "argmin_last" };
     text_printf(t, "%s[", names[e->rop]);
     for (int i = 0; i < e->n_axes; i++) text_printf(t, "%si%d", i ? "," : "", e->axes[i]);
     text_printf(t, "](%s", q->piece[a[0]].text);

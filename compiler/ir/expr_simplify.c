@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Exact simplification of scalar operations on values (indices: expr_index.c).
 //
-// In: an operation and its operands, already simplified. Out: an expression with the same value for every input, or NULL. Exact means equal in
-// IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x * 0.0 stays (NaN, infinity). Three rules round
-// differently, by at most three ulp, and pay for it many times over: a softmax multiplies by the reciprocal of its sum; a power that is a small
-// multiple of 1/4 becomes products and square roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))), where at -0 and -infinity the roots are -0
-// and NaN; and tanh(softplus(x)), of Mish, has one exponential instead of two and a logarithm.
+// In: an operation and its operands, already simplified. Out: an expression with the same value for every input, or
+// NULL. Exact means equal in IEEE arithmetic, signed zeros and NaN included: x + 0.0 stays (it turns -0 into 0), x *
+// 0.0 stays (NaN, infinity). Three rules round differently, by at most three ulp, and pay for it many times over: a
+// softmax multiplies by the reciprocal of its sum; a power that is a small multiple of 1/4 becomes products and
+// square roots, pow(x, -0.75) 1 / (sqrt(x) * sqrt(sqrt(x))), where at -0 and -infinity the roots are -0 and NaN; and
+// tanh(softplus(x)), of Mish, has one exponential instead of two and a logarithm.
 #include "expr.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@ static Expr *mul(ExprPool *p, Expr *x, Expr *y) { return expr_binary(p, E_Mul, x
 
 static Expr *simplify_not(ExprPool *p, Expr *x) {
     Expr *a = x->a[0], *b = x->a[1];
-    bool total = (x->op == E_Lt || x->op == E_Le) && !dtype_is_float(a->dtype);        // no NaN: the opposite is a comparison too
+    // no NaN: the opposite is a comparison too
+    bool total = (x->op == E_Lt || x->op == E_Le) && !dtype_is_float(a->dtype);
     switch (x->op) {
     case E_Not: return a;
     case E_Eq: return expr_make(p, E_Ne, DT_BOOL, a, b, NULL);
@@ -34,9 +36,11 @@ static Expr *simplify_not(ExprPool *p, Expr *x) {
 
 // tanh(log(1 + exp(x))) = n / (n + q), e = exp(-|x|): n = 1 + 2e, q = 2e^2; for x < 0 n = e^2 + 2e, q = 2
 static Expr *tanh_softplus(ExprPool *p, Expr *x) {
-    Expr *one = expr_const_f(p, x->dtype, 1), *two = expr_const_f(p, x->dtype, 2), *below = expr_binary(p, E_Lt, x, expr_const_f(p, x->dtype, 0));
+    Expr *one = expr_const_f(p, x->dtype, 1), *two = expr_const_f(p, x->dtype, 2),
+         *below = expr_binary(p, E_Lt, x, expr_const_f(p, x->dtype, 0));
     Expr *e = expr_unary(p, E_Exp, neg(p, expr_unary(p, E_Abs, x))), *square = mul(p, e, e);
-    Expr *twice = mul(p, e, two), *n = expr_binary(p, E_Add, expr_select(p, below, square, one), twice), *large = mul(p, square, two);
+    Expr *twice = mul(p, e, two), *n = expr_binary(p, E_Add, expr_select(p, below, square, one), twice),
+         *large = mul(p, square, two);
     Expr *q = expr_select(p, below, two, large);
     return expr_binary(p, E_Div, n, expr_binary(p, E_Add, n, q));
 }
@@ -49,8 +53,15 @@ Expr *simplify_unary(ExprPool *p, EOp op, Expr *x) {
     case E_Abs:
         if (dtype_class(x->dtype) == CLASS_UINT || x->op == E_Abs) return x;
         return x->op == E_Neg ? expr_unary(p, E_Abs, x->a[0]) : NULL;
-    case E_Floor: case E_Ceil: case E_Round: case E_Trunc: return x->op == E_Floor || x->op == E_Ceil || x->op == E_Round || x->op == E_Trunc ? x : NULL;
-    case E_IsNan: case E_IsInf: return x->op == E_Cast && !dtype_is_float(x->a[0]->dtype) && !dtype_is_small_float(x->dtype) ? expr_const_i(p, DT_BOOL, 0) : NULL;
+    case E_Floor:
+    case E_Ceil:
+    case E_Round:
+    case E_Trunc: return x->op == E_Floor || x->op == E_Ceil || x->op == E_Round || x->op == E_Trunc ? x : NULL;
+    case E_IsNan:
+    case E_IsInf:
+        return x->op == E_Cast && !dtype_is_float(x->a[0]->dtype) && !dtype_is_small_float(x->dtype) ?
+            expr_const_i(p, DT_BOOL, 0) :
+            NULL;
     default: return NULL;
     }
 }
@@ -60,10 +71,11 @@ Expr *simplify_unary(ExprPool *p, EOp op, Expr *x) {
 static Expr *root(ExprPool *p, Expr *x) { return expr_unary(p, E_Sqrt, x); }
 static Expr *times(ExprPool *p, Expr *x, Expr *y) { return x && y ? mul(p, x, y) : x ? x : y; }      // NULL is 1
 
-// x^(n/4), n > 0. Below 1 a negative power is the reciprocal of the positive one, above it a product of powers of the reciprocal: neither
-// leaves the range before the result does.
+// x^(n/4), n > 0. Below 1 a negative power is the reciprocal of the positive one, above it a product of powers of the
+// reciprocal: neither leaves the range before the result does.
 static Expr *power_of_quarters(ExprPool *p, Expr *x, int n, bool negative) {
-    Expr *one = negative ? expr_const_f(p, x->dtype, 1) : NULL, *whole = NULL, *roots = NULL, *base = negative && n >= 4 ? expr_binary(p, E_Div, one, x) : x;
+    Expr *one = negative ? expr_const_f(p, x->dtype, 1) : NULL, *whole = NULL, *roots = NULL,
+         *base = negative && n >= 4 ? expr_binary(p, E_Div, one, x) : x;
     Expr *square = n >= 8 ? mul(p, base, base) : NULL;
     if (n & 2) roots = root(p, x);
     if (n & 1) roots = times(p, roots, root(p, root(p, x)));
@@ -78,7 +90,8 @@ static Expr *simplify_pow(ExprPool *p, Expr *x, const Expr *y) {
     if (!is_const(y)) return NULL;
     double k = dtype_is_float(x->dtype) ? y->c.f : (double)y->c.i, quarters = fabs(k) * 4;
     if (k == 0) return expr_const_i(p, x->dtype, 1);
-    if (!dtype_is_float(x->dtype)) return k == 1 || k == 2 || k == 3 || k == 4 ? power_of_quarters(p, x, (int)quarters, false) : NULL;
+    if (!dtype_is_float(x->dtype))
+        return k == 1 || k == 2 || k == 3 || k == 4 ? power_of_quarters(p, x, (int)quarters, false) : NULL;
     bool roots = floor(k) != k;
     if (floor(quarters) != quarters || quarters > (k < 0 ? 11 : roots ? 15 : 16)) return NULL;
     return power_of_quarters(p, x, (int)quarters, k < 0);
@@ -94,7 +107,8 @@ static Expr *simplify_product(ExprPool *p, Expr *x, Expr *y) {
 
 // The sum of a softmax: of exp(z - the largest z), 1 to the number of terms.
 static bool is_softmax_sum(const Expr *e) {
-    const Expr *power = e->op == E_Reduce && e->rop == RED_SUM ? e->a[0] : NULL, *z = power && power->op == E_Exp ? power->a[0] : NULL;
+    const Expr *power = e->op == E_Reduce && e->rop == RED_SUM ? e->a[0] : NULL,
+               *z = power && power->op == E_Exp ? power->a[0] : NULL;
     return z && z->op == E_Sub && z->a[1]->op == E_Reduce && z->a[1]->rop == RED_MAX;
 }
 
@@ -134,7 +148,8 @@ static Expr *simplify_int(ExprPool *p, EOp op, Expr *x, Expr *y) {
     bool zero = const_is(y, 0), one = const_is(y, 1);
     switch (op) {
     case E_Add:
-        if (x->op == E_Add && is_const(y) && is_const(x->a[1])) return expr_binary(p, E_Add, x->a[0], expr_binary(p, E_Add, x->a[1], y));
+        if (x->op == E_Add && is_const(y) && is_const(x->a[1]))
+            return expr_binary(p, E_Add, x->a[0], expr_binary(p, E_Add, x->a[1], y));
         return zero ? x : NULL;
     case E_Sub:
         if (x == y) return expr_const_i(p, x->dtype, 0);
@@ -173,7 +188,9 @@ static bool settled(const Expr *all, const Expr *b) {
     return implies(all, b);
 }
 
-static bool opposite(const Expr *x, const Expr *y) { return (x->op == E_Not && x->a[0] == y) || (y->op == E_Not && y->a[0] == x); }
+static bool opposite(const Expr *x, const Expr *y) {
+    return (x->op == E_Not && x->a[0] == y) || (y->op == E_Not && y->a[0] == x);
+}
 
 static Expr *simplify_bool(ExprPool *p, EOp op, Expr *x, Expr *y) {
     bool is_true = const_is(y, 1), is_false = const_is(y, 0);
@@ -182,7 +199,8 @@ static Expr *simplify_bool(ExprPool *p, EOp op, Expr *x, Expr *y) {
         if (is_true || settled(x, y)) return x;
         if (is_false || implies(y, x)) return y;
         if (opposite(x, y)) return expr_const_i(p, DT_BOOL, 0);
-        if (y->op == E_And) return expr_binary(p, E_And, expr_binary(p, E_And, x, y->a[0]), y->a[1]);      // a left spine
+        // a left spine
+        if (y->op == E_And) return expr_binary(p, E_And, expr_binary(p, E_And, x, y->a[0]), y->a[1]);
         return NULL;
     case E_Or:
         if (is_false || x == y) return x;
@@ -241,7 +259,8 @@ static bool holds_all(DType to, DType from) {
 }
 
 Expr *simplify_cast(ExprPool *p, Expr *x, DType to) {
-    if (x->op == E_Cast && !dtype_is_small_float(x->dtype) && holds_all(x->dtype, x->a[0]->dtype)) return expr_cast(p, x->a[0], to);
+    if (x->op == E_Cast && !dtype_is_small_float(x->dtype) && holds_all(x->dtype, x->a[0]->dtype))
+        return expr_cast(p, x->a[0], to);
     if (to == DT_BOOL && x->dtype != DT_BOOL) return expr_binary(p, E_Ne, x, expr_const_i(p, x->dtype, 0));
     return NULL;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The C and GLSL text of one scalar operation over its operands' texts.
 //
-// In: a node (not a leaf of a kernel: Arg, Axis, Load, Acc, Reduce) and its operands' texts, each a name, a literal, a call or in parentheses.
-// Out: again such a text, so texts nest; parentheses that an operand's operator makes needless are taken off. The idea: the formats
-// stand in exprs.def; this file knows what a dtype makes of them. A value of a small float is a float, of a 2- or 4-bit integer an 8-bit one,
-// of DT_INDEX an int64_t (GLSL: int). Signed arithmetic runs unsigned and comes back, so nothing overflows undefined.
+// In: a node (not a leaf of a kernel: Arg, Axis, Load, Acc, Reduce) and its operands' texts, each a name, a literal,
+// a call or in parentheses. Out: again such a text, so texts nest; parentheses that an operand's operator makes
+// needless are taken off. The idea: the formats stand in exprs.def; this file knows what a dtype makes of them. A
+// value of a small float is a float, of a 2- or 4-bit integer an 8-bit one, of DT_INDEX an int64_t (GLSL: int).
+// Signed arithmetic runs unsigned and comes back, so nothing overflows undefined.
 #include "expr.h"
 
 #include <inttypes.h>
@@ -140,21 +141,31 @@ static bool enclosed(const char *s) {
 // Operand k of e, without parentheses that its operator does not need. (a && b) in an || keeps them: compilers warn.
 static const char *operand(Arena *a, const Expr *e, int k, const char *text) {
     int own = strength(e), inner = strength(e->a[k]);
-    bool left = inner == own && k == 0 && (own == BINDS_ADD || own == BINDS_AND || own == BINDS_OR || (e->op == E_Mul && e->a[0]->op == E_Mul));
+    bool left = inner == own && k == 0
+        && (own == BINDS_ADD || own == BINDS_AND || own == BINDS_OR || (e->op == E_Mul && e->a[0]->op == E_Mul));
     bool tighter = inner > own && !(own == BINDS_OR && inner == BINDS_AND);
     bool guarded = k == 0 && e->a[k]->op == E_Load && e->a[k]->a[1];        // a choice itself
-    bool strips = e->op == E_Select ? e->a[k]->op != E_Select && !guarded : own != BINDS_ALWAYS && inner != BINDS_ALWAYS && (left || tighter);
+    bool strips = e->op == E_Select ? e->a[k]->op != E_Select && !guarded :
+                                      own != BINDS_ALWAYS && inner != BINDS_ALWAYS && (left || tighter);
     return strips && enclosed(text) ? arena_strndup(a, text + 1, strlen(text) - 2) : text;
 }
 
 // ---- formats
 
-typedef struct Filler { const Language *l; Text *out; const Expr *e; const char *operand[3]; DType d; bool in_float; } Filler;
+typedef struct Filler {
+    const Language *l;
+    Text *out;
+    const Expr *e;
+    const char *operand[3];
+    DType d;
+    bool in_float;
+} Filler;
 
 static void put_unsigned(const Filler *f, const char *text) {
     const Language *l = f->l;
     const char *type = is_wide(f->d) && !(l->glsl && f->d == DT_INDEX) ? l->u64 : l->u32;
-    if (f->d == DT_U32 || f->d == DT_U64 || (l->glsl && dtype_class(f->d) == CLASS_UINT)) text_printf(f->out, "%s", text);
+    if (f->d == DT_U32 || f->d == DT_U64 || (l->glsl && dtype_class(f->d) == CLASS_UINT))
+        text_printf(f->out, "%s", text);
     else if (l->glsl) text_printf(f->out, "%s(%s)", type, text);
     else text_printf(f->out, "(%s)%s", type, text);
 }
@@ -162,7 +173,8 @@ static void put_unsigned(const Filler *f, const char *text) {
 static void put_operand(const Filler *f, int k, bool sole) {
     const char *text = f->operand[k];
     if (f->in_float && f->d == DT_F64) text_printf(f->out, "float(%s)", text);
-    else if (sole && enclosed(text)) text_printf(f->out, "%.*s", (int)strlen(text) - 2, text + 1);      // a call's argument
+    // a call's argument
+    else if (sole && enclosed(text)) text_printf(f->out, "%.*s", (int)strlen(text) - 2, text + 1);
     else text_printf(f->out, "%s", text);
 }
 
@@ -172,7 +184,8 @@ static void fill(const Filler *f, const char *format) {
             put_unsigned(f, f->operand[s[2] - '0']);
             s += 2;
         } else if (*s == '$') {
-            bool sole = s > format && (s[-1] == '(' || s[-1] == ' ') && (s[2] == ')' || s[2] == ',') && strchr(format, '(') != NULL;
+            bool sole = s > format && (s[-1] == '(' || s[-1] == ' ') && (s[2] == ')' || s[2] == ',')
+                && strchr(format, '(') != NULL;
             put_operand(f, s[1] - '0', sole);
             s++;
         } else if (*s == '%' && s[1] == 'f') {
@@ -186,17 +199,23 @@ static void fill(const Filler *f, const char *format) {
     }
 }
 
-static int bits_of(DType d) { return d == DT_I2 || d == DT_U2 ? 2 : d == DT_I4 || d == DT_U4 ? 4 : 8 * (int)dtype_size(d); }
+static int bits_of(DType d) {
+    return d == DT_I2 || d == DT_U2 ? 2 : d == DT_I4 || d == DT_U4 ? 4 : 8 * (int)dtype_size(d);
+}
 
-// Brings arithmetic in 32 or 64 bits back to d. `call`: the text is a call, whose type is already d's own at 32 or 64 bits.
+// Brings arithmetic in 32 or 64 bits back to d. `call`: the text is a call, whose type is already d's own at 32 or 64
+// bits.
 static void put_wrapped(const Language *l, Text *out, DType d, const char *body, bool call) {
     bool is_unsigned = dtype_class(d) == CLASS_UINT, narrow = !is_wide(d) && d != DT_I32 && d != DT_U32;
     const char *type = l->type(d);
     if (!narrow && call) text_printf(out, "%s", body);
     else if (!narrow && is_unsigned) text_printf(out, "(%s)", body);
     else if (l->glsl && !narrow) text_printf(out, "%s(%s)", type, body);
-    else if (l->glsl) text_printf(out, is_unsigned || call ? "bitfieldExtract(%s, 0, %d)" : "bitfieldExtract(int(%s), 0, %d)", body, bits_of(d));
-    else if (is_sub_byte(d)) text_printf(out, call ? "burn_wrap_%s((uint32_t)%s)" : "burn_wrap_%s((uint32_t)(%s))", dtype_name(d), body);
+    else if (l->glsl)
+        text_printf(out, is_unsigned || call ? "bitfieldExtract(%s, 0, %d)" : "bitfieldExtract(int(%s), 0, %d)", body,
+            bits_of(d));
+    else if (is_sub_byte(d))
+        text_printf(out, call ? "burn_wrap_%s((uint32_t)%s)" : "burn_wrap_%s((uint32_t)(%s))", dtype_name(d), body);
     else text_printf(out, call ? "(%s)%s" : "(%s)(%s)", type, body);
 }
 
@@ -228,7 +247,8 @@ static bool never_nan(const Expr *e) {
     return e->op == E_Cast && !dtype_is_float(e->a[0]->dtype);
 }
 
-// Index division and remainder round down. Where x may be negative but is bounded, a multiple of the divisor is added first.
+// Index division and remainder round down. Where x may be negative but is bounded, a multiple of the divisor is added
+// first.
 static const char *index_format(const Language *l, Arena *a, const Expr *e) {
     bool by_const = is_const(e->a[1]) && e->a[1]->c.i > 0, quotient = e->op == E_Div;
     int64_t lo = e->a[0]->lo, d = e->a[1]->c.i;
@@ -257,7 +277,8 @@ static const char *format_of(const Language *l, Arena *a, const Expr *e) {
     const ExprInfo *info = &expr_table[e->op];
     DType d = e->a[0]->dtype;
     if (d == DT_STRING) return e->op == E_Eq ? "strcmp($0, $1) == 0" : "strcmp($0, $1) != 0";
-    if (dtype_class(d) == CLASS_COMPLEX) return e->op == E_Eq ? "($0.re == $1.re && $0.im == $1.im)" : "($0.re != $1.re || $0.im != $1.im)";
+    if (dtype_class(d) == CLASS_COMPLEX)
+        return e->op == E_Eq ? "($0.re == $1.re && $0.im == $1.im)" : "($0.re != $1.re || $0.im != $1.im)";
     if (d == DT_INDEX && info->rule != RULE_CMP) return index_format(l, a, e);
     if (!dtype_is_float(d)) return int_format(e, l->glsl ? info->glsl_int : info->c_int);
     if (e->op == E_Max && never_nan(e->a[1])) return "burn_max_num_@($0, $1)";
@@ -294,7 +315,9 @@ static void cast_text(const Language *l, Text *out, const Expr *e, const char *x
         if (fits && same) text_printf(out, "%s", x);
         else if (fits || !(l->glsl || is_sub_byte(to))) text_printf(out, l->glsl ? "%s(%s)" : "(%s)%s", l->type(to), x);
         else if (!l->glsl) text_printf(out, "burn_wrap_%s((uint32_t)%s)", dtype_name(to), x);
-        else put_wrapped(l, out, to, arena_printf(out->arena, "%s(%s)", is_wide(to) && to != DT_INDEX ? "uint64_t" : "uint", x), false);
+        else
+            put_wrapped(l, out, to,
+                arena_printf(out->arena, "%s(%s)", is_wide(to) && to != DT_INDEX ? "uint64_t" : "uint", x), false);
     }
 }
 
@@ -305,16 +328,25 @@ static void bits_text(const Language *l, Text *out, const Expr *e, const char *x
     const char *type = l->type(dtype_is_float(from) ? to : from);
     const char *whole = wide ? l->u64 : l->glsl || single ? l->u32 : dtype_size(to) == 2 ? "uint16_t" : "uint8_t";
     if (dtype_is_float(from)) {
-        const char *of = l->glsl && wide ? "doubleBitsToUint64" : l->glsl && single ? "floatBitsToUint" : wide ? "burn_f64_bits" : single ? "burn_f32_bits" : "";
+        const char *of = l->glsl && wide ? "doubleBitsToUint64" :
+            l->glsl && single            ? "floatBitsToUint" :
+            wide                         ? "burn_f64_bits" :
+            single                       ? "burn_f32_bits" :
+                                           "";
         text_printf(out, l->glsl ? "%s(" : "(%s)", type);
         if (*of) text_printf(out, "%s(%s)", of, x);
         else text_printf(out, "burn_f32_to_%s(%s)", dtype_name(from), x);
         if (l->glsl) text_printf(out, ")");
     } else {
-        const char *of = l->glsl && wide ? "uint64BitsToDouble" : l->glsl && single ? "uintBitsToFloat" : wide ? "burn_f64_of_bits" : single ? "burn_f32_of_bits" : "";
+        const char *of = l->glsl && wide ? "uint64BitsToDouble" :
+            l->glsl && single            ? "uintBitsToFloat" :
+            wide                         ? "burn_f64_of_bits" :
+            single                       ? "burn_f32_of_bits" :
+                                           "";
         if (*of) text_printf(out, "%s(", of);
         else text_printf(out, "burn_%s_to_f32(", dtype_name(to));
-        text_printf(out, l->glsl ? "%s(%s)%s)" : "(%s)%s%s)", whole, x, l->glsl && !wide && !single ? (dtype_size(to) == 2 ? " & 0xffffu" : " & 0xffu") : "");
+        text_printf(out, l->glsl ? "%s(%s)%s)" : "(%s)%s%s)", whole, x,
+            l->glsl && !wide && !single ? (dtype_size(to) == 2 ? " & 0xffffu" : " & 0xffu") : "");
     }
 }
 
@@ -347,8 +379,12 @@ static void node_text(const Language *l, Text *out, const Expr *e, const char *c
     }
 }
 
-void expr_c_text(Text *out, const Expr *e, const char *const *operand_text) { node_text(&c_language, out, e, operand_text); }
-void expr_glsl_text(Text *out, const Expr *e, const char *const *operand_text) { node_text(&glsl_language, out, e, operand_text); }
+void expr_c_text(Text *out, const Expr *e, const char *const *operand_text) {
+    node_text(&c_language, out, e, operand_text);
+}
+void expr_glsl_text(Text *out, const Expr *e, const char *const *operand_text) {
+    node_text(&glsl_language, out, e, operand_text);
+}
 
 // ---- elements in memory, in C
 

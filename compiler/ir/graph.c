@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Graphs: making, linking, replacing and copying nodes and values, their attributes, and computing constants on demand.
 //
-// In: operations with operands. Out: a doubly linked list of nodes in topological order. The ideas: a value's id is unique
-// among a graph and all its bodies, so an array indexed by id serves every walk; a value is an input, a constant (data) or a
-// node's output (def) and never two of these. value_const() evaluates what only depends on constants and remembers it in
-// `folded` without touching the node list, so that importers may ask while they build; pass_fold makes it final.
+// In: operations with operands. Out: a doubly linked list of nodes in topological order. The ideas: a value's id is
+// unique among a graph and all its bodies, so an array indexed by id serves every walk; a value is an input, a
+// constant (data) or a node's output (def) and never two of these. value_const() evaluates what only depends on
+// constants and remembers it in `folded` without touching the node list, so that importers may ask while they build;
+// pass_fold makes it final.
 #include "burncc.h"
 
 #include <inttypes.h>
@@ -128,9 +129,13 @@ Value *node_add_output(Node *n, int at) {
 static bool arity_check(const Node *n) {
     const OpInfo *info = &op_table[n->op];
     if (n->n_in < info->in_min || (info->in_max >= 0 && n->n_in > info->in_max)) {
-        if (info->in_min == info->in_max) diag_error(n->loc, "%s takes %d inputs, here are %d", info->name, info->in_min, n->n_in);
-        else if (info->in_max < 0) diag_error(n->loc, "%s takes at least %d inputs, here are %d", info->name, info->in_min, n->n_in);
-        else diag_error(n->loc, "%s takes %d to %d inputs, here are %d", info->name, info->in_min, info->in_max, n->n_in);
+        if (info->in_min == info->in_max)
+            diag_error(n->loc, "%s takes %d inputs, here are %d", info->name, info->in_min, n->n_in);
+        else if (info->in_max < 0)
+            diag_error(n->loc, "%s takes at least %d inputs, here are %d", info->name, info->in_min, n->n_in);
+        else
+            diag_error(
+                n->loc, "%s takes %d to %d inputs, here are %d", info->name, info->in_min, info->in_max, n->n_in);
         return false;
     }
     for (int i = 0; i < info->in_min; i++)
@@ -149,7 +154,8 @@ bool node_infer(Node *n) {
         const Type *t = &n->out[i]->type;
         for (int k = 0; k < t->rank; k++)       // a negative constant is an expression without symbols
             if (dim_upper(n->graph, t->dim[k]) < 0) {
-                diag_error(n->loc, "output %d would have a negative dimension: %s", i, type_text(n->graph->arena, n->graph, t));
+                diag_error(n->loc, "output %d would have a negative dimension: %s", i,
+                    type_text(n->graph->arena, n->graph, t));
                 return false;
             }
         if (type_is_static(t) && type_bytes(t) > MAX_TENSOR_BYTES) {
@@ -202,10 +208,12 @@ int *graph_use_counts(const Graph *g, Arena *scratch) {
 // ---- copies
 
 typedef struct Cloner {
-    Value **to; int n;                          // by the old id; values from around the graph stay as they are, and constants if share
+    // by the old id; values from around the graph stay as they are, and constants if share
+    Value **to; int n;
     bool share;
     Arena *scratch;
-    Dim *renamed; int n_symbols;                // by number: what an old symbol is in the copy; NULL while all are the same
+    // by number: what an old symbol is in the copy; NULL while all are the same
+    Dim *renamed; int n_symbols;
 } Cloner;
 
 static Dim renamed_symbol(void *cloner, int number) {
@@ -236,7 +244,10 @@ static void clone_sizes(Cloner *c, const Value *old, Value *v, Graph *to) {
     for (int i = 0; i < c->n_symbols; i++) {
         const Symbol s = root->symbols.at[i];
         if (s.from != old) continue;
-        if (!c->share) { root->symbols.at[i].from = v; continue; }
+        if (!c->share) {
+            root->symbols.at[i].from = v;
+            continue;
+        }
         if (!c->renamed) {
             c->renamed = NEW_ARRAY(c->scratch, Dim, c->n_symbols);
             for (int k = 0; k < c->n_symbols; k++) c->renamed[k] = dim_symbol(root, root->symbols.at[k].name);
@@ -291,7 +302,8 @@ static void clone_nodes(Cloner *c, const Graph *from, Graph *to) {
         clone_sizes(c, old, v, to);
     }
     for (const Node *n = from->first; n; n = n->next) clone_node(c, n, to);
-    for (int i = 0; i < from->outputs.n; i++) graph_output(to, clone_value(c, to, from->outputs.at[i]), from->output_names.at[i]);
+    for (int i = 0; i < from->outputs.n; i++)
+        graph_output(to, clone_value(c, to, from->outputs.at[i]), from->output_names.at[i]);
 }
 
 const Bundle *graph_bundle(const Graph *g, const char *name, bool output) {
@@ -327,7 +339,9 @@ Graph *graph_clone(Graph *g, const char *name) {
 
 void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs) {
     Arena *scratch = arena_new();
-    Cloner c = { .n = graph_root(to)->value_count, .share = true, .n_symbols = graph_root(to)->symbols.n, .scratch = scratch };
+    Cloner c = {
+        .n = graph_root(to)->value_count, .share = true, .n_symbols = graph_root(to)->symbols.n, .scratch = scratch
+    };
     c.to = NEW_ARRAY(scratch, Value *, c.n);
     for (int i = 0; i < body->inputs.n; i++) c.to[body->inputs.at[i]->id] = inputs[i];
     for (const Node *n = body->first; n; n = n->next) clone_node(&c, n, to);
@@ -354,11 +368,14 @@ static Attr *attr_slot(Node *n, const char *name, AttrKind kind) {
 
 void node_set_int(Node *n, const char *name, int64_t v) { attr_slot(n, name, ATTR_INT)->i = v; }
 void node_set_float(Node *n, const char *name, double v) { attr_slot(n, name, ATTR_FLOAT)->f = v; }
-void node_set_string(Node *n, const char *name, const char *v) { attr_slot(n, name, ATTR_STRING)->s = arena_strdup(n->graph->arena, v); }
+void node_set_string(Node *n, const char *name, const char *v) {
+    attr_slot(n, name, ATTR_STRING)->s = arena_strdup(n->graph->arena, v);
+}
 void node_set_tensor(Node *n, const char *name, Tensor *t) { attr_slot(n, name, ATTR_TENSOR)->tensor = t; }
 
 void node_set_ints(Node *n, const char *name, const int64_t *v, int count) {
-    const int64_t *copy = arena_copy(n->graph->arena, v, sizeof *v * (size_t)count);    // first: v may be this attribute's own
+    // first: v may be this attribute's own
+    const int64_t *copy = arena_copy(n->graph->arena, v, sizeof *v * (size_t)count);
     Attr *a = attr_slot(n, name, ATTR_INTS);
     a->n = count;
     a->ints = copy;
@@ -407,7 +424,8 @@ static Tensor *known(const Value *v) { return v->data ? v->data : v->folded; }
 static int64_t fold_work(const Node *n) {
     __int128 work = 0;
     for (int i = 0; i < n->n_out; i++) work += type_count(&n->out[i]->type);
-    const Type *x = n->n_in > 0 && n->in[0] ? &n->in[0]->type : NULL, *w = n->n_in > 1 && n->in[1] ? &n->in[1]->type : NULL;
+    const Type *x = n->n_in > 0 && n->in[0] ? &n->in[0]->type : NULL,
+               *w = n->n_in > 1 && n->in[1] ? &n->in[1]->type : NULL;
     if (n->op == OP_MatMul && x->rank) work *= x->dim[x->rank - 1];
     if (n->op == OP_Conv && w->rank && w->dim[0]) work *= type_count(w) / w->dim[0];
     int count;

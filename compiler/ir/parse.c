@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Reads the text form that ir/print.c writes: tests are a few lines of it.
 //
-// In: text. Out: a graph whose values keep the ids of the text, or NULL with diagnostics that name the line. The idea: recursive
-// descent over the characters; a node is made and inferred as soon as its line is read, so shape rules speak at its line. A result's type
-// may be left out; when it stands there it must be what the shape rule says. Text after `;` is a comment, except that
-// `; node 17 "name" (Op)` is the node's place in its model.
+// In: text. Out: a graph whose values keep the ids of the text, or NULL with diagnostics that name the line. The
+// idea: recursive descent over the characters; a node is made and inferred as soon as its line is read, so shape
+// rules speak at its line. A result's type may be left out; when it stands there it must be what the shape rule says.
+// Text after `;` is a comment, except that `; node 17 "name" (Op)` is the node's place in its model.
 #include "burncc.h"
 
 #include <ctype.h>
@@ -96,7 +96,10 @@ static const char *quoted(Parser *p) {
         char c = *p->at;
         if (c == '\\') {
             char hex[3] = { p->at[1], p->at[1] ? p->at[2] : (char)0, 0 };
-            if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1])) { fail(p, "expected two hexadecimal digits after \\"); return NULL; }
+            if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1])) {
+                fail(p, "expected two hexadecimal digits after \\");
+                return NULL;
+            }
             c = (char)strtol(hex, NULL, 16);
             p->at += 2;
         }
@@ -213,7 +216,8 @@ static bool complex_element(Parser *p, Tensor *t, int64_t i) {
 static bool tensor(Parser *p, Graph *g, Tensor **out) {
     Type t;
     if (!type(p, g, &t)) return false;
-    if (!type_is_static(&t) || type_bytes(&t) > ((int64_t)1 << 32)) return fail(p, "a constant of this type is too large");
+    if (!type_is_static(&t) || type_bytes(&t) > ((int64_t)1 << 32))
+        return fail(p, "a constant of this type is too large");
     Tensor *v = *out = tensor_new(p->a, t);
     int64_t n = type_count(&t);
     if (take(p, "hash")) return fail(p, "this constant's data were left out when it was printed");
@@ -237,7 +241,8 @@ static bool tensor(Parser *p, Graph *g, Tensor **out) {
 static bool number_list(Parser *p, Graph *g, Node *n, const char *key) {
     VEC(int64_t) ints = { 0 };
     VEC(double) floats = { 0 };
-    bool is_float = false, is_dims = !strcmp(key, "shape") || !strcmp(key, "starts") || !strcmp(key, "sizes") || !strcmp(key, "trips");
+    bool is_float = false,
+         is_dims = !strcmp(key, "shape") || !strcmp(key, "starts") || !strcmp(key, "sizes") || !strcmp(key, "trips");
     if (!take(p, "]")) {
         do {
             Dim v = 0;
@@ -388,7 +393,8 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
         } while (take(p, ","));
         if (!want(p, ")")) return false;
     }
-    if (op_table[op].n_out >= 0 && op_table[op].n_out != n_results) return fail(p, "%s has %d results", w, op_table[op].n_out);
+    if (op_table[op].n_out >= 0 && op_table[op].n_out != n_results)
+        return fail(p, "%s has %d results", w, op_table[op].n_out);
     Node *n = graph_node(g, op, in.n, in.at, n_results);
     if (take(p, "{")) {
         if (!take(p, "}")) {
@@ -440,7 +446,8 @@ static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI, pe
     int n;
     int64_t lo, hi;
     space(p);
-    if (!symbol_parse(g, &p->at, &d) || !integer(p, &lo) || !want(p, "..") || !integer(p, &hi)) return fail(p, "expected NAME LO..HI");
+    if (!symbol_parse(g, &p->at, &d) || !integer(p, &lo) || !want(p, "..") || !integer(p, &hi))
+        return fail(p, "expected NAME LO..HI");
     Symbol *all = graph_symbols(g, &n);
     for (int i = 0; i < n; i++) {
         if (dim_symbol(g, all[i].name) != d) continue;
@@ -450,7 +457,9 @@ static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI, pe
         if (!take(p, "is")) continue;
         Measured m = { .symbol = i };
         int64_t id;
-        if (!want(p, "%") || !integer(p, &id) || id < 0 || id >= p->n_values || !want(p, "[") || !integer(p, &m.at) || !want(p, "]")) return fail(p, "expected %%ID[ELEMENT]");
+        if (!want(p, "%") || !integer(p, &id) || id < 0 || id >= p->n_values || !want(p, "[") || !integer(p, &m.at)
+            || !want(p, "]"))
+            return fail(p, "expected %%ID[ELEMENT]");
         m.id = (int)id;
         VEC_PUSH(p->a, p->measured, m);
     }
@@ -461,7 +470,8 @@ static bool bind_measured(Parser *p, Graph *g) {
     for (int i = 0; i < p->measured.n; i++) {
         const Measured *m = &p->measured.at[i];
         Value *v = p->values[m->id];
-        if (!v || v->type.dtype != DT_I64) return fail(p, "%%%d, which a dimension is read from, is no value of i64", m->id);
+        if (!v || v->type.dtype != DT_I64)
+            return fail(p, "%%%d, which a dimension is read from, is no value of i64", m->id);
         Symbol *s = &g->symbols.at[m->symbol];
         s->from = v;
         s->at = m->at;
@@ -501,7 +511,10 @@ static bool body_of(Parser *p, Graph *g) {      // from the inputs' parenthesis 
     for (;;) {
         lines(p);
         if (take(p, "return")) return returns(p, g);
-        if (*p->at == '%' ? !definition(p, g) : take(p, "dim") ? !symbol(p, g) : !fail(p, "expected a line of a graph at `%.12s`", p->at)) return false;
+        if (*p->at == '%'      ? !definition(p, g) :
+                take(p, "dim") ? !symbol(p, g) :
+                                 !fail(p, "expected a line of a graph at `%.12s`", p->at))
+            return false;
     }
 }
 

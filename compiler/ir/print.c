@@ -8,9 +8,9 @@
 //     return %2 logits
 //   }
 //
-// A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the same, else a
-// hash of the bytes (which cannot be read back). An absent operand is `_`. Bodies follow their node, indented. The attributes
-// `shape`, `sizes` and `trips` hold dimensions, `to` and `dtype` element types.
+// A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the
+// same, else a hash of the bytes (which cannot be read back). An absent operand is `_`. Bodies follow their node,
+// indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and `dtype` element types.
 #include "burncc.h"
 
 #include <inttypes.h>
@@ -43,7 +43,8 @@ static void float_print(Text *out, double v, int digits) {
     if (isnan(v)) snprintf(s, sizeof s, "nan");
     else if (isinf(v)) snprintf(s, sizeof s, v < 0 ? "-inf" : "inf");
     else {
-        for (int d = 6; d <= digits; d = d < digits && d + 3 > digits ? digits : d + 3) {      // the shortest of three tries that reads back
+        // the shortest of three tries that reads back
+        for (int d = 6; d <= digits; d = d < digits && d + 3 > digits ? digits : d + 3) {
             snprintf(s, sizeof s, "%.*g", d, v);
             double back = strtod(s, NULL);
             if (d == digits || back == v || (digits == 9 && (float)back == (float)v)) break;
@@ -60,7 +61,8 @@ static void element_print(Text *out, const Tensor *t, int64_t i) {
     case CLASS_STRING: text_quoted(out, ((const char *const *)t->data)[i]); break;
     case CLASS_COMPLEX:
         for (int k = 0; k < 2; k++) {
-            double part = d == DT_C64 ? (double)((const float *)t->data)[2 * i + k] : ((const double *)t->data)[2 * i + k];
+            double part = d == DT_C64 ? (double)((const float *)t->data)[2 * i + k] :
+                                        ((const double *)t->data)[2 * i + k];
             if (k) text_printf(out, ", ");
             float_print(out, part, d == DT_C64 ? 9 : 17);
         }
@@ -86,7 +88,8 @@ static uint64_t hash_data(const Tensor *t) {    // FNV-1a, of strings their text
 static bool is_uniform(const Tensor *t) {
     size_t size = dtype_size(t->type.dtype);
     const char *p = t->data;
-    return t->type.dtype != DT_STRING && dtype_class(t->type.dtype) != CLASS_COMPLEX && !memcmp(p, p + size, (size_t)type_bytes(&t->type) - size);
+    return t->type.dtype != DT_STRING && dtype_class(t->type.dtype) != CLASS_COMPLEX
+        && !memcmp(p, p + size, (size_t)type_bytes(&t->type) - size);
 }
 
 static void tensor_print(Printer *p, const Graph *g, const Tensor *t) {
@@ -131,7 +134,8 @@ static void constant_print(Printer *p, const Graph *g, const Value *v) {
 }
 
 static void ints_print(Printer *p, const Graph *g, const Attr *a) {
-    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "starts") || !strcmp(a->name, "sizes") || !strcmp(a->name, "trips");
+    bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "starts") || !strcmp(a->name, "sizes")
+        || !strcmp(a->name, "trips");
     for (int i = 0; i < a->n; i++) {
         if (i) text_append(p->out, ",", 1);
         if (dims) text_printf(p->out, "%s", dim_text(p->scratch, g, a->ints[i]));
@@ -141,7 +145,8 @@ static void ints_print(Printer *p, const Graph *g, const Attr *a) {
 
 static void attr_print(Printer *p, const Graph *g, const Attr *a) {
     text_printf(p->out, "%s=", a->name);
-    bool is_type = a->kind == ATTR_INT && (!strcmp(a->name, "to") || !strcmp(a->name, "dtype")) && a->i > DT_NONE && a->i < DT_COUNT;
+    bool is_type = a->kind == ATTR_INT && (!strcmp(a->name, "to") || !strcmp(a->name, "dtype")) && a->i > DT_NONE
+        && a->i < DT_COUNT;
     if (a->kind == ATTR_INTS || a->kind == ATTR_FLOATS || a->kind == ATTR_STRINGS) text_append(p->out, "[", 1);
     switch (a->kind) {
     case ATTR_INT:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Memory of constants that a pass has replaced. Folding makes new weights out of all weights, more than once: without this a compilation would
-// hold every version of them to its end.
+// Memory of constants that a pass has replaced. Folding makes new weights out of all weights, more than once: without
+// this a compilation would hold every version of them to its end.
 //
-// In: a graph between two passes. Out: the bytes of large constants that nothing in it or in its bodies mentions are given back. Constants may
-// share bytes, so what counts is whether an address that is in use lies among them.
+// In: a graph between two passes. Out: the bytes of large constants that nothing in it or in its bodies mentions are
+// given back. Constants may share bytes, so what counts is whether an address that is in use lies among them.
 #include "burncc.h"
 
 #include <stdlib.h>

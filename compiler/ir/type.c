@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Element types, tensor types and single elements of tensors.
 //
-// In: numbers. Out: numbers rounded to a dtype as ONNX's Cast says. The idea: one row per dtype, one row per small float
-// format; a small float is rounded to nearest even in integer arithmetic on the bits of an f32, so results do not depend on the
-// machine. Sizes saturate at INT64_MAX: shapes come from strangers, and a saturated size fails every limit.
+// In: numbers. Out: numbers rounded to a dtype as ONNX's Cast says. The idea: one row per dtype, one row per small
+// float format; a small float is rounded to nearest even in integer arithmetic on the bits of an f32, so results do
+// not depend on the machine. Sizes saturate at INT64_MAX: shapes come from strangers, and a saturated size fails
+// every limit.
 #include "burncc.h"
 
 #include <inttypes.h>
@@ -102,8 +103,8 @@ Dim type_size(Graph *g, const Type *t) {
     return n;
 }
 
-// Two different symbols (or a symbol and a constant other than 1) are taken to be equal: types are inferred again once the
-// symbols are bound, and then a mismatch shows.
+// Two different symbols (or a symbol and a constant other than 1) are taken to be equal: types are inferred again
+// once the symbols are bound, and then a mismatch shows.
 bool type_broadcast(Type *out, const Type *a, const Type *b) {
     Type t = { .dtype = a->dtype, .rank = a->rank > b->rank ? a->rank : b->rank };
     for (int i = 0; i < t.rank; i++) {
@@ -123,7 +124,8 @@ void type_strides(const Type *t, int64_t *strides) {
     for (int i = t->rank - 1; i >= 0; i--) {
         if (!dim_is_const(t->dim[i])) bug("strides of a type with a symbolic dimension");
         strides[i] = n;
-        n = t->dim[i] && n > INT64_MAX / t->dim[i] ? INT64_MAX : n * t->dim[i];     // past it only beside a dimension of 0
+        // past it only beside a dimension of 0
+        n = t->dim[i] && n > INT64_MAX / t->dim[i] ? INT64_MAX : n * t->dim[i];
     }
 }
 
@@ -197,7 +199,8 @@ float small_to_float(DType d, uint32_t bits) {
     uint32_t code = bits & (f->sign - 1), sign = bits & f->sign ? UINT32_C(0x80000000) : 0;
     if (code > f->max || (f->unsigned_zero && bits == f->nan))
         return float_of_bits(sign | (f->inf && code == f->inf ? 0x7f800000 : 0x7fc00000));
-    // With the mantissa in place the exponent is off by a power of two, which multiplying corrects, exactly, for subnormals too.
+    // With the mantissa in place the exponent is off by a power of two, which multiplying corrects, exactly, for
+    // subnormals too.
     if (d == DT_BF16) return float_of_bits(sign | code << 16);
     return float_of_bits(sign | float_bits(float_of_bits(code << (23 - f->mantissa)) * ldexpf(1.0f, 127 - f->bias)));
 }
@@ -233,8 +236,9 @@ uint32_t small_from_float(DType d, float v, bool saturate) {
     return code | sign;
 }
 
-// The f32 with the sign and exponent of v whose last bit is 1 when v was cut: rounding it again to fewer bits (at least two
-// fewer) gives what rounding v at once would (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+// The f32 with the sign and exponent of v whose last bit is 1 when v was cut: rounding it again to fewer bits (at
+// least two fewer) gives what rounding v at once would (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+// sums", 2008).
 static float float_to_odd(double v) {
     float f = (float)v;
     if ((double)f == v || isnan(v) || isinf(v)) return f;
@@ -257,11 +261,12 @@ Tensor *tensor_new(Arena *a, Type type) {
 // Elements are read by memcpy: data mapped from a file need not be aligned.
 #define LOAD(T, t, i) load_##T((const char *)(t)->data + (size_t)(i) * sizeof(T))
 #define DEFINE_LOAD(T) static inline T load_##T(const char *p) { T v; memcpy(&v, p, sizeof v); return v; }
-DEFINE_LOAD(float) DEFINE_LOAD(double) DEFINE_LOAD(int8_t) DEFINE_LOAD(uint8_t) DEFINE_LOAD(int16_t) DEFINE_LOAD(uint16_t)
-DEFINE_LOAD(int32_t) DEFINE_LOAD(uint32_t) DEFINE_LOAD(int64_t) DEFINE_LOAD(uint64_t)
+DEFINE_LOAD(float)
+DEFINE_LOAD(double) DEFINE_LOAD(int8_t) DEFINE_LOAD(uint8_t) DEFINE_LOAD(int16_t) DEFINE_LOAD(uint16_t)
+    DEFINE_LOAD(int32_t) DEFINE_LOAD(uint32_t) DEFINE_LOAD(int64_t) DEFINE_LOAD(uint64_t)
 #define SAVE(T, t, i, v) do { T v_ = (T)(v); memcpy((char *)(t)->data + (size_t)(i) * sizeof(T), &v_, sizeof v_); } while (0)
 
-int64_t tensor_get_i(const Tensor *t, int64_t i) {
+        int64_t tensor_get_i(const Tensor *t, int64_t i) {
     switch (t->type.dtype) {
     case DT_I8: case DT_I4: case DT_I2: return LOAD(int8_t, t, i);
     case DT_U8: case DT_U4: case DT_U2: case DT_BOOL: return LOAD(uint8_t, t, i);
@@ -288,7 +293,8 @@ double tensor_get_f(const Tensor *t, int64_t i) {
     default: break;
     }
     if (dtype_is_float(t->type.dtype)) return (double)small_to_float(t->type.dtype, LOAD(uint8_t, t, i));
-    if (!dtype_is_int(t->type.dtype) && t->type.dtype != DT_BOOL) bug("number in a tensor of %s", dtype_name(t->type.dtype));
+    if (!dtype_is_int(t->type.dtype) && t->type.dtype != DT_BOOL)
+        bug("number in a tensor of %s", dtype_name(t->type.dtype));
     return (double)tensor_get_i(t, i);
 }
 
@@ -299,10 +305,14 @@ void tensor_set_i(Tensor *t, int64_t i, int64_t v) {
     case DT_U4: SAVE(uint8_t, t, i, v & 15); break;
     case DT_I2: SAVE(int8_t, t, i, ((v & 3) ^ 2) - 2); break;
     case DT_I4: SAVE(int8_t, t, i, ((v & 15) ^ 8) - 8); break;
-    case DT_I8: case DT_U8: SAVE(uint8_t, t, i, v & 0xff); break;
-    case DT_I16: case DT_U16: SAVE(uint16_t, t, i, v & 0xffff); break;
-    case DT_I32: case DT_U32: SAVE(uint32_t, t, i, v & 0xffffffff); break;
-    case DT_I64: case DT_U64: SAVE(int64_t, t, i, v); break;
+    case DT_I8:
+    case DT_U8: SAVE(uint8_t, t, i, v & 0xff); break;
+    case DT_I16:
+    case DT_U16: SAVE(uint16_t, t, i, v & 0xffff); break;
+    case DT_I32:
+    case DT_U32: SAVE(uint32_t, t, i, v & 0xffffffff); break;
+    case DT_I64:
+    case DT_U64: SAVE(int64_t, t, i, v); break;
     case DT_F32: SAVE(float, t, i, v); break;
     default: tensor_set_f(t, i, (double)v); break;
     }
@@ -313,9 +323,16 @@ void tensor_set_f(Tensor *t, int64_t i, double v) {
     switch (d) {
     case DT_F32: SAVE(float, t, i, v); return;
     case DT_F64: SAVE(double, t, i, v); return;
-    case DT_C64: SAVE(float, t, 2 * i, v); SAVE(float, t, 2 * i + 1, 0); return;
-    case DT_C128: SAVE(double, t, 2 * i, v); SAVE(double, t, 2 * i + 1, 0); return;
-    case DT_F16: case DT_BF16: SAVE(uint16_t, t, i, small_from_float(d, float_to_odd(v), true)); return;
+    case DT_C64:
+        SAVE(float, t, 2 * i, v);
+        SAVE(float, t, 2 * i + 1, 0);
+        return;
+    case DT_C128:
+        SAVE(double, t, 2 * i, v);
+        SAVE(double, t, 2 * i + 1, 0);
+        return;
+    case DT_F16:
+    case DT_BF16: SAVE(uint16_t, t, i, small_from_float(d, float_to_odd(v), true)); return;
     case DT_BOOL: SAVE(uint8_t, t, i, v != 0); return;
     default: break;
     }

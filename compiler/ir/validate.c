@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Checks that a graph is one: run after every pass, so that a broken graph is caught where it breaks.
 //
-// In: a graph and the name of what ran before. Out: nothing, or a bug report naming the pass and the value. Checked: list links,
-// every use after its definition and in scope, ids in range and unique, a value is exactly one of input, constant and result,
-// arity, and that the shape rules give the types that stand there.
+// In: a graph and the name of what ran before. Out: nothing, or a bug report naming the pass and the value. Checked:
+// list links, every use after its definition and in scope, ids in range and unique, a value is exactly one of input,
+// constant and result, arity, and that the shape rules give the types that stand there.
 #include "burncc.h"
 
 typedef struct Checker {
@@ -17,19 +17,23 @@ typedef struct Checker {
 static const char *op_of(const Node *n) { return n ? op_table[n->op].name : "the outputs"; }
 
 static void check_use(const Checker *c, const Value *v, const Node *user) {
-    if (v->id < 0 || v->id >= c->n) bug("after %s: %%%d used by %s has an id out of range", c->after, v->id, op_of(user));
+    if (v->id < 0 || v->id >= c->n)
+        bug("after %s: %%%d used by %s has an id out of range", c->after, v->id, op_of(user));
     if (v->data) {                              // constants may be used everywhere
         if (v->def || v->is_input) bug("after %s: constant %%%d is also something else", c->after, v->id);
-        if (!type_equal(&v->type, &v->data->type)) bug("after %s: constant %%%d and its data differ in type", c->after, v->id);
+        if (!type_equal(&v->type, &v->data->type))
+            bug("after %s: constant %%%d and its data differ in type", c->after, v->id);
         if (c->seen[v->id] && c->seen[v->id] != v) bug("after %s: two values have the id %%%d", c->after, v->id);
         c->seen[v->id] = v;
         return;
     }
-    if (c->seen[v->id] != v || !c->visible[v->id]) bug("after %s: %s uses %%%d before its definition or out of its scope", c->after, op_of(user), v->id);
+    if (c->seen[v->id] != v || !c->visible[v->id])
+        bug("after %s: %s uses %%%d before its definition or out of its scope", c->after, op_of(user), v->id);
 }
 
 static void check_define(const Checker *c, const Value *v) {
-    if (v->id < 0 || v->id >= c->n || c->seen[v->id]) bug("after %s: %%%d is defined twice or out of range", c->after, v->id);
+    if (v->id < 0 || v->id >= c->n || c->seen[v->id])
+        bug("after %s: %%%d is defined twice or out of range", c->after, v->id);
     if (v->data) bug("after %s: %%%d is a result or input and a constant", c->after, v->id);
     c->seen[v->id] = v;
     c->visible[v->id] = true;
@@ -48,8 +52,8 @@ static void check_types(const Checker *c, Node *n) {
     if (!node_infer(n)) bug("after %s: %%%d = %s(...) is ill-typed", c->after, n->n_out ? n->out[0]->id : -1, op_of(n));
     for (int i = 0; i < n->n_out; i++) {
         if (!types_agree(&old[i], &n->out[i]->type))
-            bug("after %s: %%%d of %s is %s but infers as %s", c->after, n->out[i]->id, op_of(n), type_text(c->scratch, n->graph, &old[i]),
-                type_text(c->scratch, n->graph, &n->out[i]->type));
+            bug("after %s: %%%d of %s is %s but infers as %s", c->after, n->out[i]->id, op_of(n),
+                type_text(c->scratch, n->graph, &old[i]), type_text(c->scratch, n->graph, &n->out[i]->type));
         n->out[i]->type = old[i];
     }
 }
@@ -67,7 +71,8 @@ static void check_graph(const Checker *c, const Graph *g) {
         }
         check_types(c, n);
         for (int i = 0; i < n->n_out; i++) {
-            if (n->out[i]->def != n || n->out[i]->def_out != i) bug("after %s: result %%%d of %s points elsewhere", c->after, n->out[i]->id, op_of(n));
+            if (n->out[i]->def != n || n->out[i]->def_out != i)
+                bug("after %s: result %%%d of %s points elsewhere", c->after, n->out[i]->id, op_of(n));
             check_define(c, n->out[i]);
         }
     }

@@ -53,7 +53,8 @@ bool op_index_type(Node *n, const Value *v) {
 
 bool op_static(Node *n, Dim d, const char *why) {
     if (dim_is_const(d)) return true;
-    diag_error(n->loc, "%s is %s here but must be known; bind it with --dim NAME=VALUE", why, dim_text(n->graph->arena, n->graph, d));
+    diag_error(n->loc, "%s is %s here but must be known; bind it with --dim NAME=VALUE", why,
+        dim_text(n->graph->arena, n->graph, d));
     return false;
 }
 
@@ -184,15 +185,26 @@ static void copy_run(char *dst, int64_t ds, const char *src, int64_t ss, int64_t
     }
     ptrdiff_t db = (ptrdiff_t)ds * (ptrdiff_t)size, sb = (ptrdiff_t)ss * (ptrdiff_t)size;
     switch (size) {                                     // constant sizes become single moves
-    case 1: for (int64_t i = 0; i < n; i++) dst[i * db] = src[i * sb]; break;
-    case 2: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 2); break;
-    case 4: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 4); break;
-    case 8: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 8); break;
-    default: for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, size); break;
+    case 1:
+        for (int64_t i = 0; i < n; i++) dst[i * db] = src[i * sb];
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 2);
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 4);
+        break;
+    case 8:
+        for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, 8);
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) memcpy(dst + i * db, src + i * sb, size);
+        break;
     }
 }
 
-// A transposition is copied in square tiles, so that both sides stay in cache: rows of `w`'s last axis, columns along axis p.
+// A transposition is copied in square tiles, so that both sides stay in cache: rows of `w`'s last axis, columns along
+// axis p.
 static void copy_tiles(const Walk *w, int p, char *dst, const char *src, size_t size) {
     enum { TILE = 32 };
     int last = w->rank - 1;
@@ -207,7 +219,8 @@ static void copy_tiles(const Walk *w, int p, char *dst, const char *src, size_t 
         }
 }
 
-void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank, const int64_t *dims, size_t size) {
+void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank,
+    const int64_t *dims, size_t size) {
     for (int i = 0; i < rank; i++)
         if (dims[i] == 0) return;
     Walk w = walk_collapse(rank, dims, dst_stride, src_stride);
@@ -239,7 +252,8 @@ static Tensor channels_moved(const Tensor *t, bool back) {
     int r = t->type.rank;
     Tensor moved = { .type = t->type };
     int64_t from[MAX_RANK], to[MAX_RANK], stride[MAX_RANK];
-    for (int i = 1; i < r; i++) moved.type.dim[i] = t->type.dim[back ? (i == 1 ? r - 1 : i - 1) : (i == r - 1 ? 1 : i + 1)];
+    for (int i = 1; i < r; i++)
+        moved.type.dim[i] = t->type.dim[back ? (i == 1 ? r - 1 : i - 1) : (i == r - 1 ? 1 : i + 1)];
     moved.data = scratch_new((size_t)type_count(&t->type), dtype_size(t->type.dtype));
     type_strides(&t->type, from);
     type_strides(&moved.type, stride);
@@ -265,7 +279,9 @@ Expr *ix_add(Lower *l, Expr *a, Expr *b) { return expr_binary(l->p, E_Add, a, b)
 Expr *ix_addc(Lower *l, Expr *a, int64_t c) { return c ? expr_binary(l->p, E_Add, a, expr_index(l->p, c)) : a; }
 Expr *ix_mulc(Lower *l, Expr *a, int64_t c) { return c == 1 ? a : expr_binary(l->p, E_Mul, a, expr_index(l->p, c)); }
 Expr *ix_divc(Lower *l, Expr *a, int64_t c) { return c == 1 ? a : expr_binary(l->p, E_Div, a, expr_index(l->p, c)); }
-Expr *ix_modc(Lower *l, Expr *a, int64_t c) { return c == 1 ? expr_index(l->p, 0) : expr_binary(l->p, E_Mod, a, expr_index(l->p, c)); }
+Expr *ix_modc(Lower *l, Expr *a, int64_t c) {
+    return c == 1 ? expr_index(l->p, 0) : expr_binary(l->p, E_Mod, a, expr_index(l->p, c));
+}
 
 static Expr *both(Lower *l, Expr *a, Expr *b) { return a ? expr_binary(l->p, E_And, a, b) : b; }
 
@@ -298,7 +314,8 @@ DType accumulator_type(DType d) { return dtype_is_small_float(d) ? DT_F32 : d; }
 Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body) {
     DType d = body->dtype, wide = accumulator_type(d);
     if (n_axes == 0) return body;
-    if (op > RED_PROD) return expr_reduce(l->p, op, n_axes, axes, body, NULL);          // extremes are exact in any type
+    // extremes are exact in any type
+    if (op > RED_PROD) return expr_reduce(l->p, op, n_axes, axes, body, NULL);
     if (wide != d) body = expr_cast(l->p, body, wide);
     Expr *e = expr_reduce(l->p, op, n_axes, axes, body, NULL);
     return wide != d ? expr_cast(l->p, e, d) : e;
@@ -326,7 +343,10 @@ Value *b_move_axes(Graph *g, Value *x, int from, int count, int to) {
     if (!x || from == to || count == 0) return x;
     int perm[MAX_RANK], rest = 0;
     for (int i = 0; i < x->type.rank; i++) {
-        if (i >= to && i < to + count) { perm[i] = from + i - to; continue; }
+        if (i >= to && i < to + count) {
+            perm[i] = from + i - to;
+            continue;
+        }
         if (rest == from) rest += count;                // axes that stay in order around the moved block
         perm[i] = rest++;
     }
@@ -357,7 +377,8 @@ bool expand_done(Node *n, Value *y, Value **out) {
 
 Value *b_dim(Graph *g, Dim d) {
     if (dim_is_const(d)) return b_reshape(g, b_ints(g, 1, &d), 0, NULL);
-    return b_reshape(g, b_unary(g, OP_Shape, b_expand(g, b_scalar(g, DT_BOOL, 0), 1, &d)), 0, NULL);   // the shape of a vector that nobody makes
+    // the shape of a vector that nobody makes
+    return b_reshape(g, b_unary(g, OP_Shape, b_expand(g, b_scalar(g, DT_BOOL, 0), 1, &d)), 0, NULL);
 }
 
 Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d) {

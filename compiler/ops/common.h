@@ -7,38 +7,57 @@
 
 // ---- shape rules
 const char *value_type_text(const Value *v);                                // "f32[1,3]" for diagnostics, NULL-safe
-bool op_axis(Node *n, int rank, int *axis);                                 // attribute axis (default 0) in 0..rank-1, else a diagnostic
-bool op_ints(Node *n, const char *name, int want, const int64_t **at);      // attribute with exactly `want` integers, else a diagnostic
-void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, int64_t *at); // attribute or `otherwise` everywhere
-bool op_numeric(Node *n, const Value *v);                                   // integers or real floats, else a diagnostic
+// attribute axis (default 0) in 0..rank-1, else a diagnostic
+bool op_axis(Node *n, int rank, int *axis);
+// attribute with exactly `want` integers, else a diagnostic
+bool op_ints(Node *n, const char *name, int want, const int64_t **at);
+// attribute or `otherwise` everywhere
+void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, int64_t *at);
+// integers or real floats, else a diagnostic
+bool op_numeric(Node *n, const Value *v);
 bool op_index_type(Node *n, const Value *v);                                // an integer tensor, else a diagnostic
-bool dims_agree(Node *n, Dim a, Dim b);                 // may they be equal? Once sizes are bound, the running program checks what is not certain
+// may they be equal? Once sizes are bound, the running program checks what is not certain
+bool dims_agree(Node *n, Dim a, Dim b);
 bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b);      // type_broadcast, with the same check
-bool op_static(Node *n, Dim d, const char *why);                            // a constant dimension, else a diagnostic that names --dim
+// a constant dimension, else a diagnostic that names --dim
+bool op_static(Node *n, Dim d, const char *why);
 Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d + k, k of any sign
 
-// A window that slides over the spatial axes of [n,c,...], or with attribute channels_last of [n,...,c]: windows and convolutions. Attributes
-// strides and dilations default to 1, pads (lo... hi...) to 0. Output o and kernel position k meet input o * stride + k * dilation - lo.
-typedef struct Geometry { int spatial; int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK]; Dim lo[MAX_RANK], hi[MAX_RANK]; bool ceil; } Geometry;     // lo, hi: symbolic only with attribute same
-static inline int spatial_axis(const Node *n) { return node_int(n, "channels_last", 0) ? 1 : 2; }            // the first one
+// A window that slides over the spatial axes of [n,c,...], or with attribute channels_last of [n,...,c]: windows and
+// convolutions. Attributes strides and dilations default to 1, pads (lo... hi...) to 0. Output o and kernel position
+// k meet input o * stride + k * dilation - lo.
+// lo, hi: symbolic only with attribute same
+typedef struct Geometry {
+    int spatial;
+    int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK];
+    Dim lo[MAX_RANK], hi[MAX_RANK];
+    bool ceil;
+} Geometry;
+// the first one
+static inline int spatial_axis(const Node *n) { return node_int(n, "channels_last", 0) ? 1 : 2; }
 static inline int channel_axis(const Node *n, int rank) { return node_int(n, "channels_last", 0) ? rank - 1 : 1; }
 bool geometry_check(Node *n, int spatial);                                  // the attributes' lengths and ranges
 Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
-bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);      // output size of spatial axis i over an input of size d
+// output size of spatial axis i over an input of size d
+bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);
 
 // ---- evaluation
 // One element by the class of its dtype: .f for floats, .i for integers and bool, .u the address of a string.
 Scalar element_get(const Tensor *t, int64_t i);
 void element_set(Tensor *t, int64_t i, Scalar s);
-Scalar element_identity(DType d, ReduceOp op);                              // of sums, products, extremes: -inf or the lowest integer for RED_MAX
+// of sums, products, extremes: -inf or the lowest integer for RED_MAX
+Scalar element_identity(DType d, ReduceOp op);
 Scalar element_combine(DType d, ReduceOp op, Scalar a, Scalar b);
-bool element_less(DType d, Scalar a, Scalar b);                             // NaN is above every number, so an order exists
+// NaN is above every number, so an order exists
+bool element_less(DType d, Scalar a, Scalar b);
 // Evaluates a channels_last node of one data operand by a function that wants channels first.
 bool eval_channels_last(const Node *n, Tensor *const *in, Tensor *const *out, EvalFn *eval);
 void *scratch_new(size_t count, size_t size);                               // checked malloc; fatal when memory is out
 // dst[sum i*dst_stride] = src[sum i*src_stride] over all i in dims; strides in elements of `size` bytes, any sign or 0
-void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank, const int64_t *dims, size_t size);
-bool index_next(int rank, const int64_t *dims, int64_t *idx);               // odometer, last axis fastest; false after the last
+void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, int rank,
+    const int64_t *dims, size_t size);
+// odometer, last axis fastest; false after the last
+bool index_next(int rank, const int64_t *dims, int64_t *idx);
 
 // ---- index expressions (all DT_INDEX)
 Expr *ix_add(Lower *l, Expr *a, Expr *b);
@@ -46,34 +65,45 @@ Expr *ix_addc(Lower *l, Expr *a, int64_t c);
 Expr *ix_mulc(Lower *l, Expr *a, int64_t c);
 Expr *ix_divc(Lower *l, Expr *a, int64_t c);
 Expr *ix_modc(Lower *l, Expr *a, int64_t c);
-Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi);   // cond && lo <= i && i < hi; NULL: always true. Leaves out what i's range proves
-Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);      // element where cond (NULL: always), else otherwise
+// cond && lo <= i && i < hi; NULL: always true. Leaves out what i's range proves
+Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi);
+// element where cond (NULL: always), else otherwise
+Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);
 Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // element_identity as a constant
 Expr *expr_zero(ExprPool *p, DType d);
 DType accumulator_type(DType d);                                            // f32 for smaller floats, else d
-Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body);       // small floats reduce in f32
+// small floats reduce in f32
+Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body);
 
 // ---- gradients
 Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction);
 Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction);
-// conv(x with lo, hi, interior per spatial axis, w): paddings may be negative; and the weight [g*a, b, k...] -> [g*b, a, flipped k...]
-Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior, const int64_t *strides,
-                     const int64_t *dilations, int64_t group);
+// conv(x with lo, hi, interior per spatial axis, w): paddings may be negative; and the weight [g*a, b, k...] -> [g*b,
+// a, flipped k...]
+Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior,
+    const int64_t *strides, const int64_t *dilations, int64_t group);
 Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
 Value *b_full(Graph *g, const Type *t, double v);                           // a tensor of one value
-Value *b_sum_to(Graph *g, Value *x, const Type *t);                         // adjoint of broadcasting: sums x down to t's dimensions
-Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);        // axes from..from+count-1 become to..to+count-1
+// adjoint of broadcasting: sums x down to t's dimensions
+Value *b_sum_to(Graph *g, Value *x, const Type *t);
+// axes from..from+count-1 become to..to+count-1
+Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);
 Value *b_dim(Graph *g, Dim d);                          // a dimension as an i64 scalar
-Value *b_flip(Graph *g, Value *x, const bool *axes);                        // reverses the marked axes, which are static
+// reverses the marked axes, which are static
+Value *b_flip(Graph *g, Value *x, const bool *axes);
 
 // ---- control flow
-bool loop_trips(const Node *n, Dim *out);                                   // the number of iterations; false: known only at run time
-// Makes the marked values (by id below count) that a Loop's body captures into carried values that never change, so that they are operands.
+// the number of iterations; false: known only at run time
+bool loop_trips(const Node *n, Dim *out);
+// Makes the marked values (by id below count) that a Loop's body captures into carried values that never change, so
+// that they are operands.
 void loop_lift(Node *n, const bool *marked, int count);
 
 // ---- expansions
 Value *b_wide(Graph *g, Value *x);                                          // f16, bf16, ... as f32, else x
-bool expand_done(Node *n, Value *y, Value **out);                           // y in the dtype of n's output as the replacement; false: NULL
-Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d); // elements of x along the axes, a scalar; computed when run if symbolic
+// y in the dtype of n's output as the replacement; false: NULL
+bool expand_done(Node *n, Value *y, Value **out);
+// elements of x along the axes, a scalar; computed when run if symbolic
+Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d);
 Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep);
 #endif

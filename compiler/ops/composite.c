@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Composites that keep their name until a back end declines them: softmaxes, derived reductions, average pooling, transposed
-// convolution and losses (normalisations: ops/normalize.c). Each expand_X builds the same function from primitives, which then folds,
-// fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are rounded once, at the end; Softmax rounds each step.
+// Composites that keep their name until a back end declines them: softmaxes, derived reductions, average pooling,
+// transposed convolution and losses (normalisations: ops/normalize.c). Each expand_X builds the same function from
+// primitives, which then folds, fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are
+// rounded once, at the end; Softmax rounds each step.
 #include "common.h"
 #include "ops.h"
 
@@ -45,11 +46,14 @@ static bool softmax_axis(Node *n, int64_t *axis) {
 }
 
 // ---------------------------------------------------------------- Softmax, LogSoftmax, Hardmax
-// x summed along axis, kept as 1. A short sum of bf16 is rounded after each addition, as the type's arithmetic says and ONNX's reference does;
-// in a long one its 8 bits would lose the terms, so that is rounded once, as every other type is.
+// x summed along axis, kept as 1. A short sum of bf16 is rounded after each addition, as the type's arithmetic says
+// and ONNX's reference does; in a long one its 8 bits would lose the terms, so that is rounded once, as every other
+// type is.
 static Value *sum_in_type(Graph *g, Value *x, int64_t axis) {
     enum { SHORT = 16 };
-    if (!x || x->type.dtype != DT_BF16 || !dim_is_const(x->type.dim[axis]) || x->type.dim[axis] > SHORT || x->type.dim[axis] < 1) return b_reduce(g, OP_ReduceSum, x, 1, &axis, true);
+    if (!x || x->type.dtype != DT_BF16 || !dim_is_const(x->type.dim[axis]) || x->type.dim[axis] > SHORT
+        || x->type.dim[axis] < 1)
+        return b_reduce(g, OP_ReduceSum, x, 1, &axis, true);
     int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK], count = x->type.dim[axis];
     Type t = x->type;
     Value *sum = NULL;
@@ -112,7 +116,8 @@ bool expand_hardmax(Node *n, Value **out) {
 bool expand_reduce_mean(Node *n, Value **out) {
     int64_t axes[MAX_RANK];
     int count = reduced_axes(n, axes);
-    return expand_done(n, b_mean(n->graph, b_wide(n->graph, n->in[0]), count, axes, node_int(n, "keepdims", 1) != 0), out);
+    return expand_done(
+        n, b_mean(n->graph, b_wide(n->graph, n->in[0]), count, axes, node_int(n, "keepdims", 1) != 0), out);
 }
 
 bool expand_reduce_l1(Node *n, Value **out) {
@@ -146,17 +151,23 @@ bool expand_reduce_log_sum_exp(Node *n, Value **out) {
 }
 
 // ---------------------------------------------------------------- AveragePool
-// The product over spatial axes of how many k in 0..kernel-1 have from <= o*stride - lo + k*dilation < to, as [spatial...].
+// The product over spatial axes of how many k in 0..kernel-1 have from <= o*stride - lo + k*dilation < to, as
+// [spatial...].
 static Value *computed_divisor(Node *n, const Geometry *w, bool pads_count, DType d) {
     Graph *g = n->graph;
     const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
     Value *product = NULL;
     for (int i = 0; i < w->spatial; i++) {
-        Value *at = coordinates(g, w->spatial, i, y->dim[2 + i], DT_I64), *to = b_dim(g, dim_add(g, x->dim[2 + i], pads_count ? w->hi[i] : 0));
-        Value *step = b_dim(g, w->dilation[i]), *size = b_dim(g, w->kernel[i]), *stride = b_dim(g, w->stride[i]), *lo = b_dim(g, w->lo[i]);
+        Value *at = coordinates(g, w->spatial, i, y->dim[2 + i], DT_I64),
+              *to = b_dim(g, dim_add(g, x->dim[2 + i], pads_count ? w->hi[i] : 0));
+        Value *step = b_dim(g, w->dilation[i]), *size = b_dim(g, w->kernel[i]), *stride = b_dim(g, w->stride[i]),
+              *lo = b_dim(g, w->lo[i]);
         at = b_map(g, "x * s - l", "x s l", 3, (Value *[]){ at, stride, lo });
-        Value *inside = b_map(g, "min(max((t - x + s - 1) / s, 0), k)", "x t s k", 4, (Value *[]){ at, to, step, size });
-        if (!pads_count) inside = b_binary(g, OP_Sub, inside, b_map(g, "min(max((s - 1 - x) / s, 0), k)", "x s k", 3, (Value *[]){ at, step, size }));
+        Value *inside = b_map(
+            g, "min(max((t - x + s - 1) / s, 0), k)", "x t s k", 4, (Value *[]){ at, to, step, size });
+        if (!pads_count)
+            inside = b_binary(g, OP_Sub, inside,
+                b_map(g, "min(max((s - 1 - x) / s, 0), k)", "x s k", 3, (Value *[]){ at, step, size }));
         product = product ? b_binary(g, OP_Mul, product, inside) : inside;
     }
     return product ? b_cast(g, product, d) : NULL;
@@ -164,7 +175,8 @@ static Value *computed_divisor(Node *n, const Geometry *w, bool pads_count, DTyp
 
 #define MAX_COUNTED (1 << 16)   // places whose divisors become a constant
 
-// How many positions of the window at each output count: those inside the input or, with count_include_pad, inside input and padding.
+// How many positions of the window at each output count: those inside the input or, with count_include_pad, inside
+// input and padding.
 static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
     Graph *g = n->graph;
     const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
@@ -181,7 +193,8 @@ static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
     for (int i = 0; i < w->spatial; i++) {
         t.dim[i] = y->dim[2 + i];
         known = known && dim_is_const(x->dim[2 + i]);
-        places = places > MAX_COUNTED || !dim_is_const(t.dim[i]) || t.dim[i] > MAX_COUNTED ? MAX_COUNTED + 1 : places * t.dim[i];
+        places = places > MAX_COUNTED || !dim_is_const(t.dim[i]) || t.dim[i] > MAX_COUNTED ? MAX_COUNTED + 1 :
+                                                                                             places * t.dim[i];
     }
     if (!known || places > MAX_COUNTED) return computed_divisor(n, w, pads_count, d);
     Tensor *count = tensor_new(g->arena, t);
@@ -225,15 +238,16 @@ bool shape_conv_transpose(Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t group = node_int(n, "group", 1), extra[MAX_RANK];
     if (!op_numeric(n, n->in[0]) || x->dtype != w->dtype || x->rank < 3 || x->rank != w->rank) {
-        diag_error(n->loc, "input and weight must be one dtype and [n,c,...] with [in,out,...], they are %s and %s", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        diag_error(n->loc, "input and weight must be one dtype and [n,c,...] with [in,out,...], they are %s and %s",
+            value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
     for (int i = 0; i < w->rank; i++)
         if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
     if (!geometry_check(n, x->rank - 2)) return false;
     if (group < 1 || w->dim[0] % group || !dims_agree(n, x->dim[1], w->dim[0])) {
-        diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
-                   (long long)w->dim[0], value_type_text(n->in[0]));
+        diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s",
+            value_type_text(n->in[1]), (long long)group, (long long)w->dim[0], value_type_text(n->in[0]));
         return false;
     }
     Geometry geo = geometry_of(n, x->rank - 2, w->dim + 2);
@@ -244,7 +258,8 @@ bool shape_conv_transpose(Node *n) {
         int64_t more = geo.dilation[i] * (geo.kernel[i] - 1) + 1 - geo.stride[i] - geo.lo[i] - geo.hi[i] + extra[i];
         Dim spread = dim_mul(n->graph, x->dim[2 + i], geo.stride[i]);
         if (geo.kernel[i] < 1 || (dim_is_const(spread) && spread + more < 0)) {
-            diag_error(n->loc, "the padding takes more than all of spatial axis %d of %s", i, value_type_text(n->in[0]));
+            diag_error(
+                n->loc, "the padding takes more than all of spatial axis %d of %s", i, value_type_text(n->in[0]));
             return false;
         }
         t.dim[2 + i] = dim_offset(n->graph, spread, more);
@@ -253,11 +268,13 @@ bool shape_conv_transpose(Node *n) {
     return true;
 }
 
-// x spread by the stride and padded to the full overlap, convolved with the flipped weight whose channels change places.
+// x spread by the stride and padded to the full overlap, convolved with the flipped weight whose channels change
+// places.
 bool expand_conv_transpose(Node *n, Value **out) {
     Graph *g = n->graph;
     const Type *x = &n->in[0]->type;
-    int64_t group = node_int(n, "group", 1), extra[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK], ones[MAX_RANK];
+    int64_t group = node_int(n, "group", 1), extra[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK],
+            ones[MAX_RANK];
     Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
     op_ints_or(n, "output_padding", geo.spatial, 0, extra);
     for (int i = 0; i < geo.spatial; i++) {
@@ -272,8 +289,8 @@ bool expand_conv_transpose(Node *n, Value **out) {
 }
 
 // ---------------------------------------------------------------- losses
-// Mean over all targets of -p[..., target]: a sum masked by target == class, so that its gradient is a map and no scatter. Targets
-// outside 0..C-1 contribute 0.
+// Mean over all targets of -p[..., target]: a sum masked by target == class, so that its gradient is a map and no
+// scatter. Targets outside 0..C-1 contribute 0.
 static Value *negative_mean_picked(Node *n, Value *p) {
     Graph *g = n->graph;
     Value *targets = n->in[1];
@@ -282,7 +299,8 @@ static Value *negative_mean_picked(Node *n, Value *p) {
     bool fits = p->type.rank == t.rank + 1;
     for (int i = 0; fits && i < t.rank; i++) fits = dims_agree(n, p->type.dim[i], t.dim[i]);
     if (!fits) {
-        diag_error(n->loc, "targets %s must have the shape of %s without its last axis, the classes", value_type_text(targets), value_type_text(n->in[0]));
+        diag_error(n->loc, "targets %s must have the shape of %s without its last axis, the classes",
+            value_type_text(targets), value_type_text(n->in[0]));
         return NULL;
     }
     int64_t axes[MAX_RANK];

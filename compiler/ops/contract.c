@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // MatMul (numpy rules: vectors, broadcast batches) and Conv (1-D to 6-D, strides, dilations, pads, groups; no bias).
 //
-// The evaluators accumulate floats in double and integers exactly; the lowerings are the plain sums of products that the template
-// kernels are checked against. Gradients are again MatMuls and Convs:
+// The evaluators accumulate floats in double and integers exactly; the lowerings are the plain sums of products that
+// the template kernels are checked against. Gradients are again MatMuls and Convs:
 //   dX = dY W^T, dW = X^T dY;   conv: dX = conv(dY spread by the stride, flipped W with channels swapped),
 //   dW = conv(X with batch as channels, dY as kernel) where stride and dilation change places.
 #include "common.h"
@@ -36,12 +36,15 @@ bool shape_matmul(Node *n) {
     MatShape s;
     if (!op_numeric(n, n->in[0]) || !op_numeric(n, n->in[1])) return false;
     if (x->dtype != y->dtype && !is_bytes(x, y)) {
-        diag_error(n->loc, "cannot multiply %s by %s: cast one of them", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        diag_error(n->loc, "cannot multiply %s by %s: cast one of them", value_type_text(n->in[0]),
+            value_type_text(n->in[1]));
         return false;
     }
-    if (!mat_shape(x, y, &s) || !dims_agree(n, x->dim[x->rank - 1], y->dim[y->rank > 1 ? y->rank - 2 : 0]) || !dims_broadcast(n, &s.batch, &s.x, &s.y)) {
-        diag_error(n->loc, "cannot multiply %s by %s: the first's last dimension must be the second's last but one, and batches must broadcast",
-                   value_type_text(n->in[0]), value_type_text(n->in[1]));
+    if (!mat_shape(x, y, &s) || !dims_agree(n, x->dim[x->rank - 1], y->dim[y->rank > 1 ? y->rank - 2 : 0])
+        || !dims_broadcast(n, &s.batch, &s.x, &s.y)) {
+        diag_error(n->loc,
+            "cannot multiply %s by %s: the first's last dimension must be the second's last but one, and batches must broadcast",
+            value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
     Type t = s.batch;
@@ -64,7 +67,8 @@ static void batch_strides(const Type *operand, const Type *batch, int64_t matrix
 }
 
 // ---------------------------------------------------------------- evaluation
-// Numbers of a tensor widened for accumulation: doubles, or unsigned 64-bit integers whose wrapping is exact modulo the dtype.
+// Numbers of a tensor widened for accumulation: doubles, or unsigned 64-bit integers whose wrapping is exact modulo
+// the dtype.
 typedef union Wide { double *f; uint64_t *u; void *p; } Wide;
 
 static Wide widen(const Tensor *t) {
@@ -85,7 +89,8 @@ static void narrow(Tensor *t, int64_t at, bool real, Wide row, int64_t n) {
 }
 
 // row[i * row_step] += a * b[i * step]
-static void accumulate(bool real, Wide row, int64_t row_at, Wide a, int64_t a_at, Wide b, int64_t b_at, int64_t step, int64_t n) {
+static void accumulate(
+    bool real, Wide row, int64_t row_at, Wide a, int64_t a_at, Wide b, int64_t b_at, int64_t step, int64_t n) {
     if (real)
         for (int64_t i = 0; i < n; i++) row.f[row_at + i] += a.f[a_at] * b.f[b_at + i * step];
     else
@@ -191,24 +196,31 @@ Expr *lower_matmul(Lower *l, Node *n, int out, Expr *const *idx) {
 
 // ---------------------------------------------------------------- windows and convolutions: geometry
 bool geometry_check(Node *n, int spatial) {
-    static const struct { const char *name; int times; int64_t least; } attrs[] = { { "strides", 1, 1 }, { "dilations", 1, 1 }, { "pads", 2, 0 } };
+    static const struct {
+        const char *name;
+        int times;
+        int64_t least;
+    } attrs[] = { { "strides", 1, 1 }, { "dilations", 1, 1 }, { "pads", 2, 0 } };
     for (size_t a = 0; a < COUNT(attrs); a++) {
         const int64_t *v;
         if (!node_attr(n, attrs[a].name)) continue;
         if (!op_ints(n, attrs[a].name, attrs[a].times * spatial, &v)) return false;
         for (int i = 0; i < attrs[a].times * spatial; i++)
             if (v[i] < attrs[a].least || v[i] > INT32_MAX) {
-                diag_error(n->loc, "%s must be %lld or more, one is %lld", attrs[a].name, (long long)attrs[a].least, (long long)v[i]);
+                diag_error(n->loc, "%s must be %lld or more, one is %lld", attrs[a].name, (long long)attrs[a].least,
+                    (long long)v[i]);
                 return false;
             }
     }
     return true;
 }
 
-// same=1 (2): padding by which ceil(size / stride) windows fit, half of it before, rounded down (up). Of a symbolic size: that is never negative.
+// same=1 (2): padding by which ceil(size / stride) windows fit, half of it before, rounded down (up). Of a symbolic
+// size: that is never negative.
 static void same_pads(const Node *n, Geometry *w, int i) {
     Graph *g = n->graph;
-    Dim d = n->in[0]->type.dim[spatial_axis(n) + i], last = dim_mul(g, dim_sub(g, dim_ceil_div(g, d, w->stride[i]), 1), w->stride[i]);
+    Dim d = n->in[0]->type.dim[spatial_axis(n) + i],
+        last = dim_mul(g, dim_sub(g, dim_ceil_div(g, d, w->stride[i]), 1), w->stride[i]);
     int64_t extent = w->dilation[i] * (w->kernel[i] - 1) + 1;
     if (dim_is_const(d) && (d == 0 || last + extent < d)) last = d - extent;
     Dim total = dim_is_const(d) ? last + extent - d : dim_sub(g, dim_add(g, last, extent), d);
@@ -234,7 +246,8 @@ Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel) {
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
     Graph *g = n->graph;
     int64_t reach = 0;
-    if (w->kernel[i] < 1 || w->kernel[i] > INT32_MAX || __builtin_mul_overflow(w->kernel[i] - 1, w->dilation[i], &reach)) {
+    if (w->kernel[i] < 1 || w->kernel[i] > INT32_MAX
+        || __builtin_mul_overflow(w->kernel[i] - 1, w->dilation[i], &reach)) {
         diag_error(n->loc, "kernel of spatial axis %d is %lld wide", i, (long long)w->kernel[i]);
         return false;
     }
@@ -244,17 +257,19 @@ bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
         return true;
     }
     if (!dim_is_const(d)) {
-        int64_t more = !w->ceil ? spare : spare + s < w->lo[i] ? spare + s - 1 : w->lo[i] - 1;      // ceil_mode: no window starts beyond the input
+        // ceil_mode: no window starts beyond the input
+        int64_t more = !w->ceil ? spare : spare + s < w->lo[i] ? spare + s - 1 : w->lo[i] - 1;
         *out = dim_add(g, dim_div(g, dim_offset(g, d, more), s), 1);
         return true;
     }
     if (d + spare < 0) {
-        diag_error(n->loc, "kernel of spatial axis %d reaches over %lld, more than input %s with its padding of %lld", i, (long long)reach + 1,
-                   value_type_text(n->in[0]), (long long)(w->lo[i] + w->hi[i]));
+        diag_error(n->loc, "kernel of spatial axis %d reaches over %lld, more than input %s with its padding of %lld",
+            i, (long long)reach + 1, value_type_text(n->in[0]), (long long)(w->lo[i] + w->hi[i]));
         return false;
     }
     int64_t count = (d + spare + (w->ceil ? s - 1 : 0)) / s + 1;
-    if (w->ceil && (count - 1) * s >= d + w->lo[i]) count--;             // a window that starts beyond the input is none
+    // a window that starts beyond the input is none
+    if (w->ceil && (count - 1) * s >= d + w->lo[i]) count--;
     *out = count;
     return true;
 }
@@ -264,7 +279,9 @@ bool shape_conv(Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t group = node_int(n, "group", 1);
     if (!op_numeric(n, n->in[0]) || (x->dtype != w->dtype && !is_bytes(x, w)) || x->rank < 3 || x->rank != w->rank) {
-        diag_error(n->loc, "input and weight must be one dtype and %s with [out,in,...], they are %s and %s", node_int(n, "channels_last", 0) ? "[n,...,c]" : "[n,c,...]", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        diag_error(n->loc, "input and weight must be one dtype and %s with [out,in,...], they are %s and %s",
+            node_int(n, "channels_last", 0) ? "[n,...,c]" : "[n,c,...]", value_type_text(n->in[0]),
+            value_type_text(n->in[1]));
         return false;
     }
     int spatial = x->rank - 2, channel = channel_axis(n, x->rank), first = spatial_axis(n);
@@ -276,8 +293,8 @@ bool shape_conv(Node *n) {
         return false;
     }
     if (w->dim[0] % group || !dims_agree(n, x->dim[channel], w->dim[1] * group)) {
-        diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s", value_type_text(n->in[1]), (long long)group,
-                   (long long)(w->dim[1] * group), value_type_text(n->in[0]));
+        diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s",
+            value_type_text(n->in[1]), (long long)group, (long long)(w->dim[1] * group), value_type_text(n->in[0]));
         return false;
     }
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
@@ -317,8 +334,8 @@ static void conv_plane(const ConvEval *c, int64_t x_at, int64_t w_at) {
                 at = at * in[i] + p;
             }
             if (inside)
-                accumulate(c->real, c->acc, row + first, c->w, w_at + tap, c->x, x_at + at * in[last] + first * c->geo.stride[last] + offset,
-                           c->geo.stride[last], end - first);
+                accumulate(c->real, c->acc, row + first, c->w, w_at + tap, c->x,
+                    x_at + at * in[last] + first * c->geo.stride[last] + offset, c->geo.stride[last], end - first);
             row += out[last];
         } while (index_next(last, out, o));
     }
@@ -327,7 +344,9 @@ static void conv_plane(const ConvEval *c, int64_t x_at, int64_t w_at) {
 static bool eval_conv_first(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *x = &in[0]->type, *w = &in[1]->type, *y = &out[0]->type;
     int64_t group = node_int(n, "group", 1), per_group = w->dim[0] / group, in_plane = 1, out_plane = 1;
-    ConvEval c = { .geo = geometry_of(n, x->rank - 2, w->dim + 2), .real = dtype_is_float(x->dtype), .xt = x, .yt = y, .taps = 1 };
+    ConvEval c = {
+        .geo = geometry_of(n, x->rank - 2, w->dim + 2), .real = dtype_is_float(x->dtype), .xt = x, .yt = y, .taps = 1
+    };
     for (int i = 2; i < x->rank; i++) {
         in_plane *= x->dim[i];
         out_plane *= y->dim[i];
@@ -341,7 +360,8 @@ static bool eval_conv_first(const Node *n, Tensor *const *in, Tensor *const *out
         for (int64_t oc = 0; oc < w->dim[0]; oc++) {
             memset(c.acc.p, 0, (size_t)out_plane * 8);
             for (int64_t ic = 0; ic < w->dim[1]; ic++)
-                conv_plane(&c, (b * x->dim[1] + oc / per_group * w->dim[1] + ic) * in_plane, (oc * w->dim[1] + ic) * c.taps);
+                conv_plane(
+                    &c, (b * x->dim[1] + oc / per_group * w->dim[1] + ic) * in_plane, (oc * w->dim[1] + ic) * c.taps);
             narrow(out[0], (b * w->dim[0] + oc) * out_plane, c.real, c.acc, out_plane);
         }
     free(c.x.p);
@@ -351,13 +371,15 @@ static bool eval_conv_first(const Node *n, Tensor *const *in, Tensor *const *out
 }
 
 bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
-    return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_conv_first) : eval_conv_first(n, in, out);
+    return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_conv_first) :
+                                             eval_conv_first(n, in, out);
 }
 
 // ---------------------------------------------------------------- Conv: gradient
-// conv(pad(x), w): what of the pads is not negative rides in the convolution, cropping and spreading is a Pad of its own.
-Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior, const int64_t *strides,
-                     const int64_t *dilations, int64_t group) {
+// conv(pad(x), w): what of the pads is not negative rides in the convolution, cropping and spreading is a Pad of its
+// own.
+Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior,
+    const int64_t *strides, const int64_t *dilations, int64_t group) {
     int spatial = x ? x->type.rank - 2 : 0;
     int64_t plo[MAX_RANK] = { 0 }, phi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 }, pads[2 * MAX_RANK];
     bool apart = false;
@@ -396,7 +418,8 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
         perm[1] = 0;
         return b_transpose(g, w, perm);
     }
-    int64_t taps = 1;                                   // kernel axes as one, so that the group axis fits the largest rank
+    // kernel axes as one, so that the group axis fits the largest rank
+    int64_t taps = 1;
     for (int i = 2; i < r; i++) taps *= w->type.dim[i];
     w = b_reshape(g, w, 4, (Dim[]){ group, a, b, taps });
     w = b_transpose(g, w, (int[]){ 0, 2, 1, 3 });
@@ -408,7 +431,8 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
 static Value *conv_input_gradient(Node *n, Value *dy, const Geometry *geo) {
     const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
     int64_t lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK], ones[MAX_RANK], group = node_int(n, "group", 1);
-    for (int i = 0; i < geo->spatial; i++) {            // dx[i] = sum over k' of w[K-1-k'] * spread dy[i + dilation * k']
+    // dx[i] = sum over k' of w[K-1-k'] * spread dy[i + dilation * k']
+    for (int i = 0; i < geo->spatial; i++) {
         int64_t reach = geo->dilation[i] * (geo->kernel[i] - 1);
         interior[i] = geo->stride[i] - 1;
         ones[i] = 1;
@@ -427,7 +451,8 @@ static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
     int swap[MAX_RANK];
     for (int i = 0; i < tx->rank; i++) swap[i] = i < 2 ? 1 - i : i;
     for (int i = 0; i < geo->spatial; i++)              // exactly the kernel's extent comes out
-        hi[i] = geo->dilation[i] * (geo->kernel[i] - 1) + geo->stride[i] * (y->dim[2 + i] - 1) + 1 - tx->dim[2 + i] - geo->lo[i];
+        hi[i] = geo->dilation[i] * (geo->kernel[i] - 1) + geo->stride[i] * (y->dim[2 + i] - 1) + 1 - tx->dim[2 + i]
+            - geo->lo[i];
     if (group == 1) {
         x = b_transpose(g, x, swap);
     } else {                                            // [n, g*c, p] -> [c, g*n, p]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Control flow: If and Loop. Their bodies are graphs that see the enclosing graph's values; the shapes of what they give are known ahead,
-// so both branches of an If must agree and a Loop's carried values keep their shape, with scanned outputs stacked over a number of
-// iterations that is known: the constant trip count or, where that is a dimension, attribute trips. An If on a constant is inlined
-// (passes/inline_if.c), so what is left here is decided at run time.
+// Control flow: If and Loop. Their bodies are graphs that see the enclosing graph's values; the shapes of what they
+// give are known ahead, so both branches of an If must agree and a Loop's carried values keep their shape, with
+// scanned outputs stacked over a number of iterations that is known: the constant trip count or, where that is a
+// dimension, attribute trips. An If on a constant is inlined (passes/inline_if.c), so what is left here is decided at
+// run time.
 //
-// Evaluation sets the memo of a body's inputs and asks for its outputs, which computes the body over them (value_const), then forgets
-// what it has computed.
+// Evaluation sets the memo of a body's inputs and asks for its outputs, which computes the body over them
+// (value_const), then forgets what it has computed.
 #include "common.h"
 #include "ops.h"
 
@@ -15,15 +16,16 @@ static bool same_type(const Node *n, const char *what, int i, const Value *a, co
     bool same = a->type.dtype == b->type.dtype && a->type.rank == b->type.rank;
     for (int k = 0; same && k < a->type.rank; k++) same = dim_equal(n->graph, a->type.dim[k], b->type.dim[k]);
     if (same) return true;
-    diag_error(n->loc, "%s %d is %s on one side and %s on the other; only values of one fixed shape can be compiled", what, i,
-        type_text(n->graph->arena, n->graph, &a->type), type_text(n->graph->arena, n->graph, &b->type));
+    diag_error(n->loc, "%s %d is %s on one side and %s on the other; only values of one fixed shape can be compiled",
+        what, i, type_text(n->graph->arena, n->graph, &a->type), type_text(n->graph->arena, n->graph, &b->type));
     return false;
 }
 
 bool shape_if(Node *n) {
     const Graph *yes = n->bodies[0], *no = n->bodies[1];
     if (n->in[0]->type.dtype != DT_BOOL || yes->outputs.n != n->n_out || no->outputs.n != n->n_out) {
-        diag_error(n->loc, "If wants a bool condition and %d outputs from both branches; they give %d and %d", n->n_out, yes->outputs.n, no->outputs.n);
+        diag_error(n->loc, "If wants a bool condition and %d outputs from both branches; they give %d and %d",
+            n->n_out, yes->outputs.n, no->outputs.n);
         return false;
     }
     for (int i = 0; i < n->n_out; i++) {
@@ -69,7 +71,8 @@ bool shape_loop(Node *n) {
     const Graph *b = n->bodies[0];
     int carried = n->n_in - 2, scanned = n->n_out - carried;
     if (scanned < 0 || b->inputs.n != 2 + carried || b->outputs.n != 1 + n->n_out) {
-        diag_error(n->loc, "Loop with %d carried values and %d outputs has a body of %d inputs and %d outputs", carried, n->n_out, b->inputs.n, b->outputs.n);
+        diag_error(n->loc, "Loop with %d carried values and %d outputs has a body of %d inputs and %d outputs",
+            carried, n->n_out, b->inputs.n, b->outputs.n);
         return false;
     }
     for (int i = 0; i < carried; i++) {
@@ -79,14 +82,16 @@ bool shape_loop(Node *n) {
     if (scanned == 0) return true;
     Dim trips;
     if (!loop_trips(n, &trips)) {
-        diag_error(n->loc, "Loop stacks outputs of iterations whose number %s at run time; only a trip count known ahead can be compiled",
+        diag_error(n->loc,
+            "Loop stacks outputs of iterations whose number %s at run time; only a trip count known ahead can be compiled",
             goes_on(n) ? "is computed" : "a condition decides");
         return false;
     }
     for (int i = carried; i < n->n_out; i++) {
         const Type *t = &b->outputs.at[1 + i]->type;
         if (measured_inside(b, t)) {
-            diag_error(n->loc, "Loop would stack output %d, %s, whose size each iteration finds out", i, type_text(n->graph->arena, b, t));
+            diag_error(n->loc, "Loop would stack output %d, %s, whose size each iteration finds out", i,
+                type_text(n->graph->arena, b, t));
             return false;
         }
         if (t->rank == MAX_RANK) {
@@ -138,10 +143,12 @@ bool eval_if(const Node *n, Tensor *const *in, Tensor *const *out) {
     return ok;
 }
 
-// One iteration: state is the condition and the carried values, replaced by the next ones; scanned outputs go to their places.
+// One iteration: state is the condition and the carried values, replaced by the next ones; scanned outputs go to
+// their places.
 static bool eval_iteration(const Node *n, int64_t iteration, Tensor **state, Tensor *const *out) {
     Graph *body = n->bodies[0];
-    Tensor *number = tensor_new(n->graph->arena, body->inputs.at[0]->type), **result = NEW_ARRAY(n->graph->arena, Tensor *, n->n_out + 1);
+    Tensor *number = tensor_new(n->graph->arena, body->inputs.at[0]->type),
+           **result = NEW_ARRAY(n->graph->arena, Tensor *, n->n_out + 1);
     int carried = n->n_in - 2;
     tensor_set_i(number, 0, iteration);
     body->inputs.at[0]->folded = number;
@@ -150,14 +157,18 @@ static bool eval_iteration(const Node *n, int64_t iteration, Tensor **state, Ten
     forget(body);
     if (!ok) return false;
     for (int i = 0; i <= carried; i++) state[i] = result[i];
-    for (int i = carried; i < n->n_out; i++) copy_tensor((char *)out[i]->data + iteration * type_bytes(&result[1 + i]->type), result[1 + i]);
+    for (int i = carried; i < n->n_out; i++)
+        copy_tensor((char *)out[i]->data + iteration * type_bytes(&result[1 + i]->type), result[1 + i]);
     return true;
 }
 
 bool eval_loop(const Node *n, Tensor *const *in, Tensor *const *out) {
     int carried = n->n_in - 2, count;
     const int64_t *given = node_ints(n, "trips", &count);
-    int64_t most = MAX_EVAL_NODES / count_nodes(n->bodies[0]), trips = given ? *given : n->in[0] ? tensor_get_i(in[0], 0) : INT64_MAX;
+    int64_t most = MAX_EVAL_NODES / count_nodes(n->bodies[0]),
+            trips = given ? *given :
+        n->in[0]          ? tensor_get_i(in[0], 0) :
+                            INT64_MAX;
     Tensor **state = NEW_ARRAY(n->graph->arena, Tensor *, carried + 1);
     state[0] = tensor_new(n->graph->arena, n->bodies[0]->inputs.at[1]->type);
     tensor_set_i(state[0], 0, n->in[1] ? tensor_get_i(in[1], 0) : 1);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The gradient of Loop: backpropagation through time. The forward loop also stacks its carried values as they enter each iteration; a
-// second loop runs the iterations from the last to the first, computes each again from them, and carries the adjoints back:
+// The gradient of Loop: backpropagation through time. The forward loop also stacks its carried values as they enter
+// each iteration; a second loop runs the iterations from the last to the first, computes each again from them, and
+// carries the adjoints back:
 //
 //   forward   c[t+1], s[t] = body(t, c[t])
 //   backward  dc[t] = dc[t+1] * dbody_c/dc + ds[t] * dbody_s/dc        for t = T-1 .. 0
 //
-// What the body captures becomes a carried value that never changes (loop_lift), whose adjoint therefore adds up over the iterations. Where it is
-// only multiplied by (x v) or gathered from (v[i]), as a recurrent layer's weights and its projected input are, that sum is taken after the
-// loop: the adjoints of the products are stacked, and dv is one product X^T dU, or one scatter.
+// What the body captures becomes a carried value that never changes (loop_lift), whose adjoint therefore adds up over
+// the iterations. Where it is only multiplied by (x v) or gathered from (v[i]), as a recurrent layer's weights and
+// its projected input are, that sum is taken after the loop: the adjoints of the products are stacked, and dv is one
+// product X^T dU, or one scatter.
 #include "common.h"
 #include "ops.h"
 
@@ -63,7 +65,8 @@ void loop_lift(Node *n, const bool *marked, int count) {
 
 // ---------------------------------------------------------------- the backward loop
 // A use x v or v[i] of an unchanging value whose adjoint is summed after the loop.
-typedef struct Leaf { int carried; Node *node; Value *du, *other; } Leaf;      // node: in the backward body; du, other: stacked, of the result and of x or i
+// node: in the backward body; du, other: stacked, of the result and of x or i
+typedef struct Leaf { int carried; Node *node; Value *du, *other; } Leaf;
 
 typedef struct Back {
     Node *n;                                            // the forward loop
@@ -72,7 +75,8 @@ typedef struct Back {
     int carried, scanned;                               // of the forward loop as the loss sees it
     Value **stack;                                      // by carried value: all it was; NULL: unchanging
     bool *summed;                                       // by carried value: its adjoint is summed after the loop
-    int *slot;                                          // by carried value: of its adjoint among those carried back; -1: none
+    // by carried value: of its adjoint among those carried back; -1: none
+    int *slot;
     int n_adjoints;
     Value **args;                                       // of the iteration computed again
     Value **results;
@@ -144,22 +148,26 @@ static Value *compute_again(Back *b, Value *iteration) {
     b->args[0] = b_reshape(b->body, time, t->rank, t->dim);
     b->args[1] = b_full(b->body, &forward->inputs.at[1]->type, 1);
     for (int i = 0; i < b->carried; i++) {
-        b->args[2 + i] = b->stack[i] ? b_gather(b->body, b->stack[i], time, 0) : b_unary(b->body, OP_Identity, b->n->in[2 + i]);
+        b->args[2 + i] = b->stack[i] ? b_gather(b->body, b->stack[i], time, 0) :
+                                       b_unary(b->body, OP_Identity, b->n->in[2 + i]);
         if (!b->args[2 + i]) return NULL;
     }
     graph_inline(forward, b->body, b->args, b->results);
     for (Node *n = b->body->first; n; n = n->next)
         for (int i = 0; i < b->carried; i++)
-            if (b->summed[i] && is_leaf_use(n, b->args[2 + i])) VEC_PUSH(b->g->arena, b->leaves, (Leaf){ .carried = i, .node = n });
+            if (b->summed[i] && is_leaf_use(n, b->args[2 + i]))
+                VEC_PUSH(b->g->arena, b->leaves, (Leaf){ .carried = i, .node = n });
     return time;
 }
 
-// The backward body: adjoints of the carried values in, those of an iteration earlier out; then the leaves' du and x or i.
+// The backward body: adjoints of the carried values in, those of an iteration earlier out; then the leaves' du and x
+// or i.
 static bool build_body(Back *b, Value *const *dout) {
     Arena *a = b->g->arena;
     Graph *body = b->body = graph_body(b->g, "backward");
     int n_y = 0, n_wrt = 0, most = b->carried + b->scanned + 1;
-    Value **y = NEW_ARRAY(a, Value *, most), **dy = NEW_ARRAY(a, Value *, most), *iteration = graph_input(body, "iteration", type_make(DT_I64, 0, NULL));
+    Value **y = NEW_ARRAY(a, Value *, most), **dy = NEW_ARRAY(a, Value *, most),
+          *iteration = graph_input(body, "iteration", type_make(DT_I64, 0, NULL));
     graph_input(body, "condition", type_make(DT_BOOL, 0, NULL));
     for (int i = 0; i < b->carried; i++)
         if (b->slot[i] >= 0) dy[n_y++] = graph_input(body, "adjoint", b->n->in[2 + i]->type);
@@ -247,7 +255,9 @@ bool grad_loop(Node *n, Value *const *dout, Value **din) {
     for (int i = 0; i < b.carried; i++) din[2 + i] = b.slot[i] >= 0 ? loop->out[b.slot[i]] : NULL;
     for (int i = 0; i < b.leaves.n; i++) {
         const Leaf *l = &b.leaves.at[i];
-        Value **d = &din[2 + l->carried], *v = l->node->op == OP_MatMul ? sum_products(b.g, l) : sum_gathered(b.g, l, &n->in[2 + l->carried]->type);
+        Value **d = &din[2 + l->carried],
+              *v = l->node->op == OP_MatMul ? sum_products(b.g, l) :
+                                              sum_gathered(b.g, l, &n->in[2 + l->carried]->type);
         *d = *d ? b_binary(b.g, OP_Add, *d, v) : v;
         if (!*d) return false;
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Operations that find an unknown number of things: Positions (of true elements), Unique (rows), Suppress (boxes that overlap better ones).
+// Operations that find an unknown number of things: Positions (of true elements), Unique (rows), Suppress (boxes that
+// overlap better ones).
 //
-// Each gives lists as long as they can get, of which only the first part counts, and that number as i64[1]. Importers make it a measured size and
-// cut the lists; so no type depends on its own node's result. NonZero and Compress are gathers of positions, Unique's values a gather of rows.
-// Compiled by schedule/call.c: what is found first decides where everything after it goes, so no element can be computed by itself.
+// Each gives lists as long as they can get, of which only the first part counts, and that number as i64[1]. Importers
+// make it a measured size and cut the lists; so no type depends on its own node's result. NonZero and Compress are
+// gathers of positions, Unique's values a gather of rows. Compiled by schedule/call.c: what is found first decides
+// where everything after it goes, so no element can be computed by itself.
 #include "common.h"
 #include "ops.h"
 
@@ -78,7 +80,8 @@ static bool row_before(const Tensor *t, int64_t a, int64_t b) {
 // Groups in the order of their first rows; then their order among each other.
 bool eval_unique(const Node *n, Tensor *const *in, Tensor *const *out) {
     int64_t rows = in[0]->type.dim[0], found = 0;
-    int64_t *first = scratch_new((size_t)rows, sizeof *first), *count = scratch_new((size_t)rows, sizeof *count), *group = scratch_new((size_t)rows, sizeof *group);
+    int64_t *first = scratch_new((size_t)rows, sizeof *first), *count = scratch_new((size_t)rows, sizeof *count),
+            *group = scratch_new((size_t)rows, sizeof *group);
     for (int64_t i = 0; i < rows; i++) {
         int64_t k = 0;
         while (k < found && !rows_equal(in[0], first[k], i)) k++;
@@ -108,16 +111,19 @@ bool eval_unique(const Node *n, Tensor *const *in, Tensor *const *out) {
 bool shape_suppress(Node *n) {
     const Type *boxes = &n->in[0]->type, *scores = &n->in[1]->type;
     const int64_t *most;
-    bool fits = boxes->dtype == DT_F32 && scores->dtype == DT_F32 && boxes->rank == 3 && scores->rank == 3 && boxes->dim[2] == 4;
+    bool fits = boxes->dtype == DT_F32 && scores->dtype == DT_F32 && boxes->rank == 3 && scores->rank == 3
+        && boxes->dim[2] == 4;
     fits = fits && dims_agree(n, boxes->dim[0], scores->dim[0]) && dims_agree(n, boxes->dim[1], scores->dim[2]);
     fits = fits && n->in[2]->type.dtype == DT_I64 && n->in[3]->type.dtype == DT_F32 && n->in[4]->type.dtype == DT_F32;
     if (!fits) {
-        diag_error(n->loc, "wants boxes f32[batch,boxes,4] and scores f32[batch,classes,boxes], not %s and %s", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        diag_error(n->loc, "wants boxes f32[batch,boxes,4] and scores f32[batch,classes,boxes], not %s and %s",
+            value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }
     if (!op_ints(n, "sizes", 1, &most)) return false;
     Graph *g = n->graph;
-    n->out[0]->type = type_make(DT_I64, 2, (Dim[]){ dim_mul(g, dim_mul(g, scores->dim[0], scores->dim[1]), most[0]), 3 });
+    n->out[0]->type = type_make(
+        DT_I64, 2, (Dim[]){ dim_mul(g, dim_mul(g, scores->dim[0], scores->dim[1]), most[0]), 3 });
     n->out[1]->type = one_number;
     return true;
 }
@@ -150,11 +156,13 @@ static bool overlap(Box a, Box b, float limit) {
 bool eval_suppress(const Node *n, Tensor *const *in, Tensor *const *out) {
     bool centered = node_int(n, "centered", 0) != 0;
     int count;
-    int64_t boxes = in[0]->type.dim[1], classes = in[1]->type.dim[1], room = node_ints(n, "sizes", &count)[0], asked = tensor_get_i(in[2], 0), found = 0;
+    int64_t boxes = in[0]->type.dim[1], classes = in[1]->type.dim[1], room = node_ints(n, "sizes", &count)[0],
+            asked = tensor_get_i(in[2], 0), found = 0;
     float limit = ((const float *)in[3]->data)[0], least = ((const float *)in[4]->data)[0];
     bool *taken = scratch_new((size_t)boxes, sizeof *taken);
     for (int64_t line = 0; line < in[1]->type.dim[0] * classes; line++) {
-        const float *score = (const float *)in[1]->data + line * boxes, *box = (const float *)in[0]->data + line / classes * boxes * 4;
+        const float *score = (const float *)in[1]->data + line * boxes,
+                    *box = (const float *)in[0]->data + line / classes * boxes * 4;
         int64_t before = found;
         memset(taken, 0, (size_t)boxes);
         while (found - before < asked && found - before < room) {
@@ -165,7 +173,8 @@ bool eval_suppress(const Node *n, Tensor *const *in, Tensor *const *out) {
             taken[best] = true;
             bool apart = true;
             for (int64_t k = before; k < found && apart; k++)
-                apart = !overlap(box_at(box + tensor_get_i(out[0], 3 * k + 2) * 4, centered), box_at(box + best * 4, centered), limit);
+                apart = !overlap(box_at(box + tensor_get_i(out[0], 3 * k + 2) * 4, centered),
+                    box_at(box + best * 4, centered), limit);
             if (!apart) continue;
             tensor_set_i(out[0], 3 * found, line / classes);
             tensor_set_i(out[0], 3 * found + 1, line % classes);

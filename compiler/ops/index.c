@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Indexed access: Gather, GatherElements, GatherND, ScatterElements, ScatterND.
 //
-// Negative indices count from the end of their axis. An index that is outside even so reads 0 and its write is dropped; that makes each
-// gather and the adding scatter exact adjoints of each other, which is what their gradients are. Gathers copy bytes of any dtype.
+// Negative indices count from the end of their axis. An index that is outside even so reads 0 and its write is
+// dropped; that makes each gather and the adding scatter exact adjoints of each other, which is what their gradients
+// are. Gathers copy bytes of any dtype.
 #include "common.h"
 #include "ops.h"
 
@@ -77,8 +78,8 @@ static bool is_inside(Graph *g, const Value *v, Dim size) {
     return v->data != NULL;
 }
 
-// A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside. Indices that are known to
-// be inside need neither.
+// A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside.
+// Indices that are known to be inside need neither.
 static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Expr **cond) {
     bool negative = !is_inside(indices->graph, indices, size), outside = negative;
     if (negative && indices->data && dim_is_const(size)) {
@@ -100,7 +101,8 @@ static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Ex
     Expr *inside = outside ? ix_in_range(l, NULL, i, 0, size) : NULL;
     if (!inside) return i;
     *cond = *cond ? expr_binary(l->p, E_And, *cond, inside) : inside;
-    return expr_select(l->p, inside, i, expr_index(l->p, 0));     // no address is computed from an index that is outside
+    // no address is computed from an index that is outside
+    return expr_select(l->p, inside, i, expr_index(l->p, 0));
 }
 
 // ---------------------------------------------------------------- Gather
@@ -109,7 +111,8 @@ bool shape_gather(Node *n) {
     int axis;
     if (!op_index_type(n, n->in[1]) || !op_axis(n, x->rank, &axis)) return false;
     if (x->rank - 1 + i->rank > MAX_RANK) {
-        diag_error_as(EXIT_LIMIT, n->loc, "gathering %s by %s gives more than %d dimensions", value_type_text(n->in[0]), value_type_text(n->in[1]), MAX_RANK);
+        diag_error_as(EXIT_LIMIT, n->loc, "gathering %s by %s gives more than %d dimensions",
+            value_type_text(n->in[0]), value_type_text(n->in[1]), MAX_RANK);
         return false;
     }
     Type t = { .dtype = x->dtype };
@@ -143,7 +146,8 @@ bool grad_gather(Node *n, Value *const *dout, Value **din) {
     Type at = n->in[1]->type, rows = *x;
     int axis = (int)node_int(n, "axis", 0);
     if (at.rank == MAX_RANK) {
-        diag_error_as(EXIT_LIMIT, n->loc, "indices %s have too many dimensions to be differentiated", value_type_text(n->in[1]));
+        diag_error_as(
+            EXIT_LIMIT, n->loc, "indices %s have too many dimensions to be differentiated", value_type_text(n->in[1]));
         return false;
     }
     Value *dy = b_move_axes(g, dout[0], axis, at.rank, 0);
@@ -170,8 +174,11 @@ Expr *lower_gather(Lower *l, Node *n, int out, Expr *const *idx) {
 // Indices address every axis but `axis` by their own position, so they may not be longer there.
 static bool elements_fit(Node *n, const Type *x, const Type *i, int axis) {
     bool fits = x->rank == i->rank;
-    for (int k = 0; fits && k < x->rank; k++) fits = k == axis || !dim_is_const(x->dim[k]) || !dim_is_const(i->dim[k]) || i->dim[k] <= x->dim[k];
-    if (!fits) diag_error(n->loc, "indices %s do not fit %s along the axes other than %d", value_type_text(n->in[1]), value_type_text(n->in[0]), axis);
+    for (int k = 0; fits && k < x->rank; k++)
+        fits = k == axis || !dim_is_const(x->dim[k]) || !dim_is_const(i->dim[k]) || i->dim[k] <= x->dim[k];
+    if (!fits)
+        diag_error(n->loc, "indices %s do not fit %s along the axes other than %d", value_type_text(n->in[1]),
+            value_type_text(n->in[0]), axis);
     return fits;
 }
 
@@ -234,12 +241,14 @@ bool shape_gather_nd(Node *n) {
     bool fits = i->rank >= 1 && dim_is_const(depth) && batch >= 0 && batch < i->rank && batch + depth <= x->rank;
     for (int k = 0; fits && k < batch; k++) fits = dims_agree(n, x->dim[k], i->dim[k]);
     if (!fits) {
-        diag_error(n->loc, "indices %s do not address %s with %lld batch dimensions", value_type_text(n->in[1]), value_type_text(n->in[0]), (long long)batch);
+        diag_error(n->loc, "indices %s do not address %s with %lld batch dimensions", value_type_text(n->in[1]),
+            value_type_text(n->in[0]), (long long)batch);
         return false;
     }
     int below = (int)(batch + depth);
     if (i->rank - 1 + x->rank - below > MAX_RANK) {
-        diag_error_as(EXIT_LIMIT, n->loc, "gathering %s by %s gives more than %d dimensions", value_type_text(n->in[0]), value_type_text(n->in[1]), MAX_RANK);
+        diag_error_as(EXIT_LIMIT, n->loc, "gathering %s by %s gives more than %d dimensions",
+            value_type_text(n->in[0]), value_type_text(n->in[1]), MAX_RANK);
         return false;
     }
     Type t = { .dtype = x->dtype };
@@ -249,8 +258,10 @@ bool shape_gather_nd(Node *n) {
     return true;
 }
 
-// Number of the block of x's axes below `first + depth` that index row `row` addresses within block `base` of the axes above; -1 outside.
-static int64_t block_position(const Type *x, const Tensor *indices, int64_t row, int first, int64_t depth, int64_t base) {
+// Number of the block of x's axes below `first + depth` that index row `row` addresses within block `base` of the
+// axes above; -1 outside.
+static int64_t block_position(
+    const Type *x, const Tensor *indices, int64_t row, int first, int64_t depth, int64_t base) {
     for (int64_t k = 0; k < depth; k++) {
         int64_t size = x->dim[first + k], i = wrap_index(tensor_get_i(indices, row * depth + k), size);
         if (i < 0) return -1;
@@ -269,7 +280,8 @@ bool eval_gather_nd(const Node *n, Tensor *const *in, Tensor *const *out) {
     size_t bytes = (size_t)block * dtype_size(x->dtype);
     char *to = out[0]->data;
     for (int64_t r = 0; r < rows; r++, to += bytes)
-        copy_or_clear(to, in[0]->data, block_position(x, in[1], r, batch, depth, r / (rows / batches)), bytes, x->dtype);
+        copy_or_clear(
+            to, in[0]->data, block_position(x, in[1], r, batch, depth, r / (rows / batches)), bytes, x->dtype);
     return true;
 }
 
@@ -316,7 +328,11 @@ Expr *lower_gather_nd(Lower *l, Node *n, int out, Expr *const *idx) {
 
 // ---------------------------------------------------------------- scatters: shapes
 static bool scatter_reduction(const Node *n, ReduceOp *op, bool *replace) {
-    static const struct { const char *name; ReduceOp op; } rows[] = { { "none", RED_SUM }, { "add", RED_SUM }, { "mul", RED_PROD }, { "min", RED_MIN }, { "max", RED_MAX } };
+    static const struct {
+        const char *name;
+        ReduceOp op;
+    } rows[] = { { "none", RED_SUM }, { "add", RED_SUM }, { "mul", RED_PROD }, { "min", RED_MIN },
+        { "max", RED_MAX } };
     const char *s = node_string(n, "reduction", "none");
     for (size_t i = 0; i < COUNT(rows); i++)
         if (!strcmp(s, rows[i].name)) {
@@ -336,7 +352,8 @@ static bool scatter_check(Node *n) {
     }
     if (!op_index_type(n, n->in[1]) || (!replace && !op_numeric(n, n->in[0]))) return false;
     if (n->in[0]->type.dtype == n->in[2]->type.dtype) return true;
-    diag_error(n->loc, "updates are %s but data is %s; cast one of them", value_type_text(n->in[2]), value_type_text(n->in[0]));
+    diag_error(n->loc, "updates are %s but data is %s; cast one of them", value_type_text(n->in[2]),
+        value_type_text(n->in[0]));
     return false;
 }
 
@@ -351,7 +368,8 @@ bool shape_scatter_elements(Node *n) {
     int axis;
     if (!scatter_check(n) || !op_axis(n, x->rank, &axis) || !elements_fit(n, x, i, axis)) return false;
     if (!same_dims(n, i, &n->in[2]->type)) {
-        diag_error(n->loc, "updates %s must have the shape of the indices %s", value_type_text(n->in[2]), value_type_text(n->in[1]));
+        diag_error(n->loc, "updates %s must have the shape of the indices %s", value_type_text(n->in[2]),
+            value_type_text(n->in[1]));
         return false;
     }
     n->out[0]->type = *x;
@@ -370,8 +388,9 @@ bool shape_scatter_nd(Node *n) {
         fits = same_dims(n, &want, &n->in[2]->type);
     }
     if (!fits) {
-        diag_error(n->loc, "indices %s and updates %s do not address %s: updates must be [indices but the last..., axes below those addressed...]",
-                   value_type_text(n->in[1]), value_type_text(n->in[2]), value_type_text(n->in[0]));
+        diag_error(n->loc,
+            "indices %s and updates %s do not address %s: updates must be [indices but the last..., axes below those addressed...]",
+            value_type_text(n->in[1]), value_type_text(n->in[2]), value_type_text(n->in[0]));
         return false;
     }
     n->out[0]->type = *x;
@@ -413,7 +432,8 @@ bool eval_scatter_nd(const Node *n, Tensor *const *in, Tensor *const *out) {
     memcpy(out[0]->data, in[0]->data, (size_t)type_bytes(x));
     for (int64_t r = 0; r < rows; r++) {
         int64_t at = block_position(x, in[1], r, 0, depth, 0);
-        for (int64_t i = 0; at >= 0 && i < block; i++) scatter_one(out[0], at * block + i, in[2], r * block + i, op, replace);
+        for (int64_t i = 0; at >= 0 && i < block; i++)
+            scatter_one(out[0], at * block + i, in[2], r * block + i, op, replace);
     }
     return true;
 }
@@ -423,7 +443,8 @@ bool eval_scatter_nd(const Node *n, Tensor *const *in, Tensor *const *out) {
 typedef struct Scatter { Graph *g; Node *n; bool nd; } Scatter;
 
 static Value *take(const Scatter *s, Value *v) {
-    return s->nd ? gather_nd(s->g, v, s->n->in[1]) : gather_elements(s->g, v, s->n->in[1], (int)node_int(s->n, "axis", 0));
+    return s->nd ? gather_nd(s->g, v, s->n->in[1]) :
+                   gather_elements(s->g, v, s->n->in[1], (int)node_int(s->n, "axis", 0));
 }
 
 static Value *put(const Scatter *s, double into, Value *updates, const char *reduction) {
@@ -467,5 +488,7 @@ static bool scatter_gradient(Node *n, bool nd, Value *dy, Value **din) {
     return din[0] && din[2];
 }
 
-bool grad_scatter_elements(Node *n, Value *const *dout, Value **din) { return scatter_gradient(n, false, dout[0], din); }
+bool grad_scatter_elements(Node *n, Value *const *dout, Value **din) {
+    return scatter_gradient(n, false, dout[0], din);
+}
 bool grad_scatter_nd(Node *n, Value *const *dout, Value **din) { return scatter_gradient(n, true, dout[0], din); }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Scalar maps: OP_Map, every row of maps.def, and Cast.
 //
-// In: a node whose inputs broadcast against each other. The idea: everything follows from the node's expression (node_expr): its dtype is the
-// output's, the evaluator runs it over blocks of elements, lowering substitutes loads for its arguments, and the gradient is its
-// derivative, again a map, summed over the axes along which the input was broadcast.
+// In: a node whose inputs broadcast against each other. The idea: everything follows from the node's expression
+// (node_expr): its dtype is the output's, the evaluator runs it over blocks of elements, lowering substitutes loads
+// for its arguments, and the gradient is its derivative, again a map, summed over the axes along which the input was
+// broadcast.
 #include "common.h"
 #include "ir/expr.h"
 #include "ops.h"
@@ -39,7 +40,12 @@ static void bind_attributes(Bindings *b, const Node *n, DType d) {
         double otherwise = strtod(s + 1, NULL), v = node_float(n, name, otherwise);
         while (*s && *s != ' ') s++;
         if (d == DT_BOOL) continue;
-        bind(b, name, dtype_is_float(d) ? expr_const_f(n->graph->exprs, d, v) : expr_const_i(n->graph->exprs, d, fabs(v) < 0x1p63 ? (int64_t)v : v > 0 ? INT64_MAX : INT64_MIN));
+        bind(b, name,
+            dtype_is_float(d) ? expr_const_f(n->graph->exprs, d, v) :
+                                expr_const_i(n->graph->exprs, d,
+                                    fabs(v) < 0x1p63 ? (int64_t)v :
+                                        v > 0        ? INT64_MAX :
+                                                       INT64_MIN));
     }
 }
 
@@ -77,13 +83,15 @@ static bool check_dtypes(Node *n) {
     }
     for (int i = 0; i < n->n_in; i++) {
         DClass class = dtype_class(n->in[i]->type.dtype);
-        bool moved = n->op == OP_Where || n->op == OP_Equal || n->op == OP_Map;       // what any element allows; arithmetic is for numbers
+        // what any element allows; arithmetic is for numbers
+        bool moved = n->op == OP_Where || n->op == OP_Equal || n->op == OP_Map;
         if (((class == CLASS_COMPLEX || class == CLASS_STRING) && !moved) || class == CLASS_NONE) {
             diag_error(n->loc, "%s wants numbers or bools, input %d is %s", info->name, i, value_type_text(n->in[i]));
             return false;
         }
         if (i > first && info->kind == KIND_MAP && n->in[i]->type.dtype != n->in[first]->type.dtype) {
-            diag_error(n->loc, "%s wants inputs of one type, has %s and %s", info->name, value_type_text(n->in[first]), value_type_text(n->in[i]));
+            diag_error(n->loc, "%s wants inputs of one type, has %s and %s", info->name, value_type_text(n->in[first]),
+                value_type_text(n->in[i]));
             return false;
         }
     }
@@ -99,7 +107,9 @@ static bool check_args(Node *n) {
         const Expr *e = o.at[i];
         if (e->op != E_Arg) continue;
         ok = e->c.i < n->n_in && n->in[e->c.i]->type.dtype == e->dtype;
-        if (!ok) diag_error(n->loc, "argument %d of the expression is %s; there are %d inputs", (int)e->c.i, dtype_name(e->dtype), n->n_in);
+        if (!ok)
+            diag_error(n->loc, "argument %d of the expression is %s; there are %d inputs", (int)e->c.i,
+                dtype_name(e->dtype), n->n_in);
     }
     order_free(&o);
     return ok;
@@ -122,7 +132,8 @@ bool shape_map(Node *n) {
     Type t = n->n_in ? n->in[0]->type : type_make(DT_NONE, 0, NULL);
     for (int i = 1; i < n->n_in; i++) {
         if (dims_broadcast(n, &t, &t, &n->in[i]->type)) continue;
-        diag_error(n->loc, "shapes do not broadcast: %s and %s", type_text(n->graph->arena, n->graph, &t), value_type_text(n->in[i]));
+        diag_error(n->loc, "shapes do not broadcast: %s and %s", type_text(n->graph->arena, n->graph, &t),
+            value_type_text(n->in[i]));
         return false;
     }
     Expr *e = n->expr ? n->expr : parse_row(n, &error);
@@ -138,7 +149,8 @@ bool shape_map(Node *n) {
 // ---------------------------------------------------------------- evaluation: the expression's postorder, run over blocks of elements
 
 enum { BLOCK = 256 };
-typedef struct Blocks { ExprOrder o; Scalar *value; int64_t *offset; } Blocks;     // value[node][BLOCK], offset[input][BLOCK]
+// value[node][BLOCK], offset[input][BLOCK]
+typedef struct Blocks { ExprOrder o; Scalar *value; int64_t *offset; } Blocks;
 
 static void run_operation(const Blocks *g, int i, int count) {
     const Expr *e = g->o.at[i];
@@ -212,7 +224,8 @@ static void walk_block(Walk *w, const Type *t, int64_t *offset, int count) {
 
 bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
     for (int i = 0; i < n->n_in; i++)
-        if (dtype_class(in[i]->type.dtype) == CLASS_COMPLEX) return false;          // larger than a Scalar: left to the program
+        // larger than a Scalar: left to the program
+        if (dtype_class(in[i]->type.dtype) == CLASS_COMPLEX) return false;
     const Type *t = &out[0]->type;
     int64_t count = type_count(t);
     Blocks g;
@@ -238,8 +251,15 @@ bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
 
 // ---------------------------------------------------------------- gradient
 
-// Renumbers the arguments of an expression by first use; the subexpression `result`, when met, becomes the last of `all`.
-typedef struct Operands { Expr *result; Value *all[64], *used[64]; int number[64]; int n_all, n_used; ExprPool *p; } Operands;
+// Renumbers the arguments of an expression by first use; the subexpression `result`, when met, becomes the last of
+// `all`.
+typedef struct Operands {
+    Expr *result;
+    Value *all[64], *used[64];
+    int number[64];
+    int n_all, n_used;
+    ExprPool *p;
+} Operands;
 
 static Expr *renumber(void *ctx, Expr *e) {
     Operands *o = ctx;
@@ -252,8 +272,8 @@ static Expr *renumber(void *ctx, Expr *e) {
     return expr_arg(o->p, o->number[i], o->all[i]->type.dtype);
 }
 
-// A map of n's inputs, dy and n's output: where e computes the forward result again, that output is read instead, and only the
-// operands that are left are kept.
+// A map of n's inputs, dy and n's output: where e computes the forward result again, that output is read instead, and
+// only the operands that are left are kept.
 static Value *gradient_map(Node *n, Expr *e, Expr *forward, Value *dy) {
     Graph *g = n->graph;
     Operands o = { .result = forward->a[0] ? forward : NULL, .n_all = n->n_in + 2, .p = g->exprs };
@@ -338,7 +358,8 @@ bool shape_cast(Node *n) {
 bool eval_cast(const Node *n, Tensor *const *in, Tensor *const *out) {
     DType from = in[0]->type.dtype, to = out[0]->type.dtype;
     int64_t count = type_count(&out[0]->type);
-    bool byte_float = dtype_is_small_float(to) && dtype_size(to) == 1;          // may hold the infinity that element_set would saturate
+    // may hold the infinity that element_set would saturate
+    bool byte_float = dtype_is_small_float(to) && dtype_size(to) == 1;
     for (int64_t i = 0; i < count; i++) {
         Scalar v = eval_cast_scalar(from, to, !saturates(n), element_get(in[0], i));
         if (byte_float) ((uint8_t *)out[0]->data)[i] = (uint8_t)small_from_float(to, (float)v.f, saturates(n));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Normalisation composites: y = (x - mean) * rstd * scale + bias with rstd = 1 / sqrt(var + epsilon), where mean and var come with the model
-// (BatchNorm) or from x over some axes. f16 and bf16 compute in f32 and are rounded once.
+// Normalisation composites: y = (x - mean) * rstd * scale + bias with rstd = 1 / sqrt(var + epsilon), where mean and
+// var come with the model (BatchNorm) or from x over some axes. f16 and bf16 compute in f32 and are rounded once.
 #include "common.h"
 #include "ops.h"
 
@@ -31,7 +31,8 @@ static Value *per_channel(Node *n, Value *p, const Value *x) {
     const Type *t = &n->in[0]->type;
     Dim dims[MAX_RANK], channels = t->rank > 1 ? t->dim[1] : 1;
     if (p->type.rank != 1 || !dims_agree(n, p->type.dim[0], channels)) {
-        diag_error(n->loc, "a parameter is %s but %s has %s channels", value_type_text(p), value_type_text(n->in[0]), dim_text(n->graph->arena, n->graph, channels));
+        diag_error(n->loc, "a parameter is %s but %s has %s channels", value_type_text(p), value_type_text(n->in[0]),
+            dim_text(n->graph->arena, n->graph, channels));
         return NULL;
     }
     int rank = t->rank > 1 ? t->rank - 1 : 1;
@@ -44,7 +45,8 @@ static Value *scaled(Node *n, Value *y, Value *scale, Value *bias) {
     return bias ? b_binary(n->graph, OP_Add, y, bias) : y;
 }
 
-// x * a + b with a = scale * rstd and b = bias - mean * a, which fold into constants and then into a convolution before them.
+// x * a + b with a = scale * rstd and b = bias - mean * a, which fold into constants and then into a convolution
+// before them.
 bool expand_batch_norm(Node *n, Value **out) {
     Graph *g = n->graph;
     Value *x = b_wide(g, n->in[0]), *p[4];
@@ -71,7 +73,8 @@ bool expand_layer_norm(Node *n, Value **out) {
     int axis;
     if (!first_axis(n, &axis)) return false;
     Value *x = b_wide(g, n->in[0]), *y = standardize(n, x, axis, n->in[0]->type.rank);
-    Value *scale = b_cast(g, n->in[1], x->type.dtype), *bias = n->n_in > 2 && n->in[2] ? b_cast(g, n->in[2], x->type.dtype) : NULL;
+    Value *scale = b_cast(g, n->in[1], x->type.dtype),
+          *bias = n->n_in > 2 && n->in[2] ? b_cast(g, n->in[2], x->type.dtype) : NULL;
     return expand_done(n, scaled(n, y, scale, bias), out);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Prototypes of every function that a row of ops.def names: shape_X, eval_X, grad_X, lower_X and expand_X of the families in this folder.
-// A row that names a function nobody defines fails to link.
+// Prototypes of every function that a row of ops.def names: shape_X, eval_X, grad_X, lower_X and expand_X of the
+// families in this folder. A row that names a function nobody defines fails to link.
 #ifndef BURNCC_OPS_H
 #define BURNCC_OPS_H
 #include "burncc.h"
@@ -19,6 +19,7 @@
 #undef MAP
 #undef COMPOSITE
 
-bool eval_none(const Node *n, Tensor *const *in, Tensor *const *out);       // reports "OP is not evaluated at compile time" at the node
+// reports "OP is not evaluated at compile time" at the node
+bool eval_none(const Node *n, Tensor *const *in, Tensor *const *out);
 bool expand_none(Node *n, Value **out);                                     // primitives: a compiler bug
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Pad: elements added (lo, hi > 0) or cropped (lo, hi < 0) at both ends of each axis, and between elements (interior > 0).
+// Pad: elements added (lo, hi > 0) or cropped (lo, hi < 0) at both ends of each axis, and between elements (interior
+// > 0).
 //
-// Output position of element i of an axis: lo + i * (interior + 1). What is not an element is the fill scalar (mode constant),
-// or the element that reflection, the nearest edge or wrapping around names; those modes have no interior.
+// Output position of element i of an axis: lo + i * (interior + 1). What is not an element is the fill scalar (mode
+// constant), or the element that reflection, the nearest edge or wrapping around names; those modes have no interior.
 #include "common.h"
 #include "ops.h"
 
@@ -31,8 +32,10 @@ static bool pad_dim(Node *n, const PadAttrs *p, int i, Dim *to) {
     Graph *g = n->graph;
     Dim d = n->in[0]->type.dim[i];
     int64_t around = 0;
-    if (p->interior[i] < 0 || p->lo[i] < -INT64_MAX / 4 || p->hi[i] < -INT64_MAX / 4 || __builtin_add_overflow(p->lo[i], p->hi[i], &around)) {
-        diag_error(n->loc, "axis %d of %s cannot be padded by %lld and %lld, %lld between", i, value_type_text(n->in[0]), (long long)p->lo[i], (long long)p->hi[i], (long long)p->interior[i]);
+    if (p->interior[i] < 0 || p->lo[i] < -INT64_MAX / 4 || p->hi[i] < -INT64_MAX / 4
+        || __builtin_add_overflow(p->lo[i], p->hi[i], &around)) {
+        diag_error(n->loc, "axis %d of %s cannot be padded by %lld and %lld, %lld between", i,
+            value_type_text(n->in[0]), (long long)p->lo[i], (long long)p->hi[i], (long long)p->interior[i]);
         return false;
     }
     if (p->mode != PAD_CONSTANT && (p->interior[i] || (d == 0 && (p->lo[i] > 0 || p->hi[i] > 0)))) {
@@ -41,9 +44,12 @@ static bool pad_dim(Node *n, const PadAttrs *p, int i, Dim *to) {
     }
     if (dim_is_const(d)) {
         int64_t spread = 0, length = 0;
-        bool fits = !__builtin_mul_overflow(d > 0 ? d - 1 : 0, p->interior[i], &spread) && !__builtin_add_overflow(d, spread, &length) &&
-                    !__builtin_add_overflow(length, around, &length) && length >= 0;
-        if (!fits) diag_error(n->loc, "axis %d of %s has nothing left after cropping by %lld and %lld", i, value_type_text(n->in[0]), (long long)-p->lo[i], (long long)-p->hi[i]);
+        bool fits = !__builtin_mul_overflow(d > 0 ? d - 1 : 0, p->interior[i], &spread)
+            && !__builtin_add_overflow(d, spread, &length) && !__builtin_add_overflow(length, around, &length)
+            && length >= 0;
+        if (!fits)
+            diag_error(n->loc, "axis %d of %s has nothing left after cropping by %lld and %lld", i,
+                value_type_text(n->in[0]), (long long)-p->lo[i], (long long)-p->hi[i]);
         *to = length;
         return fits;
     }
@@ -58,11 +64,13 @@ bool shape_pad(Node *n) {
     if (!op_ints(n, "lo", t->rank, &check) || !op_ints(n, "hi", t->rank, &check)) return false;
     if (node_attr(n, "interior") && !op_ints(n, "interior", t->rank, &check)) return false;
     if (p.mode == PAD_UNKNOWN) {
-        diag_error(n->loc, "padding mode \"%s\" is not one of constant, reflect, edge, wrap", node_string(n, "mode", ""));
+        diag_error(
+            n->loc, "padding mode \"%s\" is not one of constant, reflect, edge, wrap", node_string(n, "mode", ""));
         return false;
     }
     if (n->n_in > 1 && n->in[1] && (n->in[1]->type.dtype != t->dtype || n->in[1]->type.rank != 0)) {
-        diag_error(n->loc, "the fill of %s must be a scalar of its dtype, it is %s", value_type_text(n->in[0]), value_type_text(n->in[1]));
+        diag_error(n->loc, "the fill of %s must be a scalar of its dtype, it is %s", value_type_text(n->in[0]),
+            value_type_text(n->in[1]));
         return false;
     }
     Type to = *t;
@@ -86,7 +94,8 @@ static void fill_with(Tensor *t, const Tensor *fill) {
     char *to = t->data;
     if (fill && total) {
         memcpy(to, fill->data, size);
-        for (size_t done = size; done < total; done *= 2) memcpy(to + done, to, done < total - done ? done : total - done);
+        for (size_t done = size; done < total; done *= 2)
+            memcpy(to + done, to, done < total - done ? done : total - done);
     } else if (t->type.dtype == DT_STRING) {
         for (size_t i = 0; i < total / size; i++) ((const char **)t->data)[i] = "";
     } else {
@@ -112,7 +121,8 @@ static void eval_pad_constant(const PadAttrs *p, const Tensor *x, const Tensor *
         dims[i] = last - first;
     }
     size_t size = dtype_size(x->type.dtype);
-    strided_copy((char *)y->data + to * (ptrdiff_t)size, dst, (const char *)x->data + from * (ptrdiff_t)size, src, rank, dims, size);
+    strided_copy((char *)y->data + to * (ptrdiff_t)size, dst, (const char *)x->data + from * (ptrdiff_t)size, src,
+        rank, dims, size);
 }
 
 static void eval_pad_repeat(const PadAttrs *p, const Tensor *x, Tensor *y) {
@@ -137,7 +147,8 @@ bool eval_pad(const Node *n, Tensor *const *in, Tensor *const *out) {
 }
 
 // ---------------------------------------------------------------- gradient
-// Where padding repeats elements, their gradients add up: per padded axis, rows of dy are scattered onto the rows they came from.
+// Where padding repeats elements, their gradients add up: per padded axis, rows of dy are scattered onto the rows
+// they came from.
 static Value *unrepeat(Node *n, const PadAttrs *p, int axis, Value *dy) {
     Graph *g = n->graph;
     Dim d = n->in[0]->type.dim[axis], from = dy->type.dim[axis];
@@ -182,8 +193,12 @@ bool grad_pad(Node *n, Value *const *dout, Value **din) {
 }
 
 // ---------------------------------------------------------------- lowering
-static Expr *ix_min(Lower *l, Expr *a, int64_t c) { return a->hi <= c ? a : expr_binary(l->p, E_Min, a, expr_index(l->p, c)); }
-static Expr *ix_max(Lower *l, Expr *a, int64_t c) { return a->lo >= c ? a : expr_binary(l->p, E_Max, a, expr_index(l->p, c)); }
+static Expr *ix_min(Lower *l, Expr *a, int64_t c) {
+    return a->hi <= c ? a : expr_binary(l->p, E_Min, a, expr_index(l->p, c));
+}
+static Expr *ix_max(Lower *l, Expr *a, int64_t c) {
+    return a->lo >= c ? a : expr_binary(l->p, E_Max, a, expr_index(l->p, c));
+}
 static Expr *ix_rsub(Lower *l, int64_t c, Expr *a) { return ix_addc(l, ix_mulc(l, a, -1), c); }
 
 static Expr *source_of_size(Lower *l, PadMode mode, Expr *j, Expr *d) {
@@ -220,7 +235,8 @@ Expr *lower_pad(Lower *l, Node *n, int out, Expr *const *idx) {
             continue;
         }
         int64_t step = p.interior[i] + 1;
-        cond = ix_in_range(l, cond, j, 0, dim_add(n->graph, dim_mul(n->graph, dim_sub(n->graph, t->dim[i], 1), step), 1));
+        cond = ix_in_range(
+            l, cond, j, 0, dim_add(n->graph, dim_mul(n->graph, dim_sub(n->graph, t->dim[i], 1), step), 1));
         if (step > 1) {
             Expr *rest = ix_modc(l, j, step), *whole = expr_binary(l->p, E_Eq, rest, expr_index(l->p, 0));
             cond = cond ? expr_binary(l->p, E_And, cond, whole) : whole;

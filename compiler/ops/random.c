@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// RandomUniform: numbers in [0,1) that are a function of (seed, element index) alone, so that any order of computing, any thread count
-// and any back end gives the same bits. Input 0, when present, is an integer scalar mixed into the seed, such as the number of a step.
+// RandomUniform: numbers in [0,1) that are a function of (seed, element index) alone, so that any order of computing,
+// any thread count and any back end gives the same bits. Input 0, when present, is an integer scalar mixed into the
+// seed, such as the number of a step.
 //
-// Element i is the top bits of  mix(mix(i + k0) ^ k1 ^ mix(step + k0))  with k0, k1 from the seed; mix is "triple32", the 32-bit
-// bijection of least known bias (C. Wellons, hash-prospector, 2018): shifts, xors and multiplications of u32, which every target has.
-// As many bits are taken as the dtype's significand holds: 24 for f32, 11 for f16, 8 for bf16, 53 from two words for f64.
+// Element i is the top bits of  mix(mix(i + k0) ^ k1 ^ mix(step + k0))  with k0, k1 from the seed; mix is "triple32",
+// the 32-bit bijection of least known bias (C. Wellons, hash-prospector, 2018): shifts, xors and multiplications of
+// u32, which every target has. As many bits are taken as the dtype's significand holds: 24 for f32, 11 for f16, 8 for
+// bf16, 53 from two words for f64.
 #include "common.h"
 #include "ops.h"
 
@@ -41,7 +43,8 @@ bool shape_random(Node *n) {
         return false;
     }
     if (n->n_in && n->in[0] && (!dtype_is_int(n->in[0]->type.dtype) || n->in[0]->type.rank != 0)) {
-        diag_error(n->loc, "what is mixed into the seed must be an integer scalar, it is %s", value_type_text(n->in[0]));
+        diag_error(
+            n->loc, "what is mixed into the seed must be an integer scalar, it is %s", value_type_text(n->in[0]));
         return false;
     }
     n->out[0]->type = type_make(d, rank, dims);
@@ -56,7 +59,9 @@ bool eval_random(const Node *n, Tensor *const *in, Tensor *const *out) {
     if (n->n_in && n->in[0]) k1 ^= mix((uint32_t)tensor_get_i(in[0], 0) + k0);
     for (int64_t i = 0; i < count; i++) {
         uint32_t inner = mix((uint32_t)i + k0), word = mix(inner ^ k1);
-        if (d == DT_F64) tensor_set_f(out[0], i, ((double)(word >> 5) * 0x1p26 + (double)(mix(inner ^ k1 ^ SECOND_WORD) >> 6)) * 0x1p-53);
+        if (d == DT_F64)
+            tensor_set_f(
+                out[0], i, ((double)(word >> 5) * 0x1p26 + (double)(mix(inner ^ k1 ^ SECOND_WORD) >> 6)) * 0x1p-53);
         else tensor_set_f(out[0], i, (double)(word >> (32 - random_bits(d))) / (double)(1u << random_bits(d)));
     }
     return true;
@@ -101,6 +106,7 @@ Expr *lower_random(Lower *l, Node *n, int out, Expr *const *idx) {
         return expr_binary(l->p, E_Mul, both, expr_const_f(l->p, d, 0x1p-53));
     }
     int bits = random_bits(d);
-    Expr *top = top_bits(l, word, bits, DT_F32), *e = expr_binary(l->p, E_Mul, top, expr_const_f(l->p, DT_F32, 1.0 / (double)(1u << bits)));
+    Expr *top = top_bits(l, word, bits, DT_F32),
+         *e = expr_binary(l->p, E_Mul, top, expr_const_f(l->p, DT_F32, 1.0 / (double)(1u << bits)));
     return d == DT_F32 ? e : expr_cast(l->p, e, d);
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// LSTM, GRU and RNN: composites with ONNX's operands, which a back end may claim whole. In: x [t,b,i] (layout=1: [b,t,i]), weights
-// w [d,g*h,i] and r [d,g*h,h], and optional bias [d,2*g*h], sequence_lens [b], initial_h and initial_c [d,b,h], peepholes [d,3*h]; d
-// directions, g gates. Out: y [t,d,b,h] (layout=1: [b,t,d,h]), y_h and y_c [d,b,h] (layout=1: [b,d,h]).
+// LSTM, GRU and RNN: composites with ONNX's operands, which a back end may claim whole. In: x [t,b,i] (layout=1:
+// [b,t,i]), weights w [d,g*h,i] and r [d,g*h,h], and optional bias [d,2*g*h], sequence_lens [b], initial_h and
+// initial_c [d,b,h], peepholes [d,3*h]; d directions, g gates. Out: y [t,d,b,h] (layout=1: [b,t,d,h]), y_h and y_c
+// [d,b,h] (layout=1: [b,d,h]).
 //
-// The expansion: x*W^T + b for all steps is one MatMul before an OP_Loop over time, whose body multiplies the state by R^T, adds its row of that
-// product and applies the gates. Reverse counts the rows down. A single step needs no loop.
+// The expansion: x*W^T + b for all steps is one MatMul before an OP_Loop over time, whose body multiplies the state
+// by R^T, adds its row of that product and applies the gates. Reverse counts the rows down. A single step needs no
+// loop.
 //
-// Attributes: direction, activations ("Sigmoid Tanh Tanh" for each direction; any case), activation_alpha and activation_beta (used up in
-// order by the functions that have one), clip (absent: none), input_forget, linear_before_reset, layout.
+// Attributes: direction, activations ("Sigmoid Tanh Tanh" for each direction; any case), activation_alpha and
+// activation_beta (used up in order by the functions that have one), clip (absent: none), input_forget,
+// linear_before_reset, layout.
 #include "common.h"
 #include "ops.h"
 
@@ -37,8 +40,10 @@ typedef struct Layer {
     const Node *node;
     int64_t hidden;
     Value *rt;                                          // [h,g*h]
-    Value *rt_gates, *rt_hidden;                        // of a GRU that resets before the product: [h,2*h] and [h,h]; else NULL
-    Value *recurrent_bias;                              // [h]: of GRU's hidden gate when it is reset after the product; else NULL
+    // of a GRU that resets before the product: [h,2*h] and [h,h]; else NULL
+    Value *rt_gates, *rt_hidden;
+    // [h]: of GRU's hidden gate when it is reset after the product; else NULL
+    Value *recurrent_bias;
     Value *peephole[3];                                 // [h] for the input, output and forget gate; or NULL
     Function function[MAX_FUNCTIONS];
 } Layer;
@@ -112,7 +117,10 @@ static Value *part(Graph *g, Value *x, int axis, int64_t from, int64_t size) {
     if (!x) return NULL;
     int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
     Dim sizes[MAX_RANK];
-    for (int i = 0; i < x->type.rank; i++) { steps[i] = 1; sizes[i] = x->type.dim[i]; }
+    for (int i = 0; i < x->type.rank; i++) {
+        steps[i] = 1;
+        sizes[i] = x->type.dim[i];
+    }
     starts[axis] = from;
     sizes[axis] = size;
     return b_slice(g, x, starts, steps, sizes);
@@ -189,7 +197,8 @@ static bool step_lstm(const Layer *l, Graph *g, Value *row, Value **state) {
     return state[0] && state[1];
 }
 
-static const Cell rnn_cell = { 1, 1, 1, step_rnn }, gru_cell = { 3, 2, 1, step_gru }, lstm_cell = { 4, 3, 2, step_lstm };
+static const Cell rnn_cell = { 1, 1, 1, step_rnn }, gru_cell = { 3, 2, 1, step_gru },
+                  lstm_cell = { 4, 3, 2, step_lstm };
 
 // ---------------------------------------------------------------- shapes
 static Value *operand(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
@@ -200,7 +209,9 @@ static bool check_operand(const Node *n, int i, const char *what, DType d, int r
     bool ok = v->type.dtype == d && v->type.rank == rank;
     for (int k = 0; ok && k < rank; k++) ok = dims_agree((Node *)n, v->type.dim[k], dims[k]);
     Type want = type_make(d, rank, dims);
-    if (!ok) diag_error(n->loc, "%s wants %s, it is %s", what, type_text(n->graph->arena, n->graph, &want), value_type_text(v));
+    if (!ok)
+        diag_error(
+            n->loc, "%s wants %s, it is %s", what, type_text(n->graph->arena, n->graph, &want), value_type_text(v));
     return ok;
 }
 
@@ -219,18 +230,24 @@ static bool shape_cell(Node *n, const Cell *cell) {
     const bool batch_first = node_int(n, "layout", 0) != 0;
     if (!dirs) return false;
     if (!dtype_is_float(d) || x->rank != 3 || r->rank != 3 || !dim_is_const(r->dim[2])) {
-        diag_error(n->loc, "input and recurrent weights must be floats of rank 3, they are %s and %s", value_type_text(n->in[X]), value_type_text(n->in[R]));
+        diag_error(n->loc, "input and recurrent weights must be floats of rank 3, they are %s and %s",
+            value_type_text(n->in[X]), value_type_text(n->in[R]));
         return false;
     }
     const Dim h = r->dim[2], t = x->dim[batch_first ? 1 : 0], b = x->dim[batch_first ? 0 : 1];
     const Dim first = batch_first ? b : dirs, second = batch_first ? dirs : b;
-    if (!check_operand(n, W, "weights", d, 3, (Dim[]){ dirs, gates * h, x->dim[2] }) || !check_operand(n, R, "recurrent weights", d, 3, (Dim[]){ dirs, gates * h, h }) ||
-        !check_operand(n, BIAS, "bias", d, 2, (Dim[]){ dirs, 2 * gates * h }) || !check_operand(n, LENGTHS, "sequence_lens", DT_I32, 1, &b) ||
-        !check_operand(n, INITIAL_H, "initial_h", d, 3, (Dim[]){ first, second, h }) || !check_operand(n, INITIAL_C, "initial_c", d, 3, (Dim[]){ first, second, h }) ||
-        !check_operand(n, PEEPHOLES, "peepholes", d, 2, (Dim[]){ dirs, 3 * h })) return false;
+    if (!check_operand(n, W, "weights", d, 3, (Dim[]){ dirs, gates * h, x->dim[2] })
+        || !check_operand(n, R, "recurrent weights", d, 3, (Dim[]){ dirs, gates * h, h })
+        || !check_operand(n, BIAS, "bias", d, 2, (Dim[]){ dirs, 2 * gates * h })
+        || !check_operand(n, LENGTHS, "sequence_lens", DT_I32, 1, &b)
+        || !check_operand(n, INITIAL_H, "initial_h", d, 3, (Dim[]){ first, second, h })
+        || !check_operand(n, INITIAL_C, "initial_c", d, 3, (Dim[]){ first, second, h })
+        || !check_operand(n, PEEPHOLES, "peepholes", d, 2, (Dim[]){ dirs, 3 * h }))
+        return false;
     Function last;
     if (!function_at(n, (int)dirs * cell->n_functions - 1, &last)) return false;       // and with it all before
-    n->out[0]->type = batch_first ? type_make(d, 4, (Dim[]){ b, t, dirs, h }) : type_make(d, 4, (Dim[]){ t, dirs, b, h });
+    n->out[0]->type = batch_first ? type_make(d, 4, (Dim[]){ b, t, dirs, h }) :
+                                    type_make(d, 4, (Dim[]){ t, dirs, b, h });
     for (int i = 1; i < n->n_out; i++) n->out[i]->type = type_make(d, 3, (Dim[]){ first, second, h });
     return true;
 }
@@ -249,7 +266,8 @@ static Value *of_direction(const Node *n, int i, int direction) {
     return v ? without_axis(g, part(g, b_wide(g, v), axis, direction, 1), axis) : NULL;
 }
 
-// The bias of the input projection [g*h]: both halves summed, but for GRU's hidden gate when that is reset after its product.
+// The bias of the input projection [g*h]: both halves summed, but for GRU's hidden gate when that is reset after its
+// product.
 static Value *projection_bias(Graph *g, Layer *l, const Cell *cell, Value *bias) {
     int64_t h = l->hidden, all = cell->gates * h;
     if (!bias) return NULL;
@@ -280,8 +298,10 @@ static Value *zero_state(Graph *g, Dim batch, int64_t hidden, DType d) {
     return b_expand(g, b_scalar(g, d, 0), 2, (Dim[]){ batch, hidden });
 }
 
-// Steps past a sequence's end leave its state and give 0. `time`: the row that the step reads; NULL lengths: every step counts.
-static bool step_masked(const Cell *cell, const Layer *l, Graph *g, Value *row, Value *lengths, Value *time, Value **state, Value **y) {
+// Steps past a sequence's end leave its state and give 0. `time`: the row that the step reads; NULL lengths: every
+// step counts.
+static bool step_masked(
+    const Cell *cell, const Layer *l, Graph *g, Value *row, Value *lengths, Value *time, Value **state, Value **y) {
     Value *before[2] = { state[0], state[1] };
     if (!row || !cell->step(l, g, row, state)) return false;
     *y = state[0];
@@ -292,19 +312,28 @@ static bool step_masked(const Cell *cell, const Layer *l, Graph *g, Value *row, 
     return *y && state[0] && (cell->n_states == 1 || state[1]);
 }
 
-typedef struct Run { const Cell *cell; const Layer *layer; Value *rows; int time_axis; Value *lengths; bool reverse; } Run;
+typedef struct Run {
+    const Cell *cell;
+    const Layer *layer;
+    Value *rows;
+    int time_axis;
+    Value *lengths;
+    bool reverse;
+} Run;
 
 // All steps as a loop: state becomes the final one; the result is h of every step, in the order of the steps, [t,b,h].
 static Value *run_loop(const Run *r, Graph *g, Dim steps, Value **state) {
     int n = r->cell->n_states;
     bool known = dim_is_const(steps);
-    Value *in[4] = { known ? b_dim(g, steps) : NULL, NULL, state[0], state[1] }, *now[2] = { 0 }, *y, *last = r->reverse ? b_dim(g, dim_sub(g, steps, 1)) : NULL;
+    Value *in[4] = { known ? b_dim(g, steps) : NULL, NULL, state[0], state[1] }, *now[2] = { 0 }, *y,
+          *last = r->reverse ? b_dim(g, dim_sub(g, steps, 1)) : NULL;
     Graph *body = graph_body(g, "step");
     Value *time = graph_input(body, "iteration", type_make(DT_I64, 0, NULL));
     graph_input(body, "condition", type_make(DT_BOOL, 0, NULL));
     for (int i = 0; i < n; i++) now[i] = graph_input(body, i ? "c" : "h", state[i]->type);
     if (r->reverse) time = b_binary(body, OP_Sub, last, time);
-    if (!step_masked(r->cell, r->layer, body, b_gather(body, r->rows, time, r->time_axis), r->lengths, time, now, &y)) return NULL;
+    if (!step_masked(r->cell, r->layer, body, b_gather(body, r->rows, time, r->time_axis), r->lengths, time, now, &y))
+        return NULL;
     graph_output(body, b_scalar(body, DT_BOOL, 1), "condition");
     for (int i = 0; i < n; i++) graph_output(body, now[i], i ? "c" : "h");
     graph_output(body, y, "y");
@@ -327,7 +356,8 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     Dim steps = x->type.dim[time_axis];
     Dim batch = x->type.dim[1 - time_axis];
     Value *bias = projection_bias(g, &l, cell, of_direction(n, BIAS, direction));
-    Run r = { cell, &l, plus(g, b_matmul(g, x, swap_axes(g, of_direction(n, W, direction), 0, 1)), bias), time_axis, NULL, reverse };
+    Run r = { cell, &l, plus(g, b_matmul(g, x, swap_axes(g, of_direction(n, W, direction), 0, 1)), bias), time_axis,
+        NULL, reverse };
     if (lengths) r.lengths = b_reshape(g, b_cast(g, lengths, DT_I64), 2, (Dim[]){ batch, 1 });
     for (int i = 0; i < cell->n_states; i++) {
         state[i] = of_direction(n, i ? INITIAL_C : INITIAL_H, direction);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Reductions over axes: ReduceSum/Prod/Max/Min, ArgMax/ArgMin, and the running CumSum/CumProd.
 //
-// The evaluator accumulates floats in double and integers modulo 2^64. Lowered, a reduction is E_Reduce over new loop axes; f16 and
-// bf16 sums run in f32. A missing attribute axes means all of them, an empty one none. keepdims defaults to 1.
+// The evaluator accumulates floats in double and integers modulo 2^64. Lowered, a reduction is E_Reduce over new loop
+// axes; f16 and bf16 sums run in f32. A missing attribute axes means all of them, an empty one none. keepdims
+// defaults to 1.
 #include "common.h"
 #include "ops.h"
 
@@ -67,7 +68,8 @@ bool eval_reduce(const Node *n, Tensor *const *in, Tensor *const *out) {
     bool reduced[MAX_RANK], keep = node_int(n, "keepdims", 1) != 0;
     reduced_axes(n, t->rank, reduced);
     ReduceOp op = reduce_op(n);
-    int64_t stride[MAX_RANK], inner[MAX_RANK], outer_idx[MAX_RANK] = { 0 }, at[MAX_RANK], count = type_count(&out[0]->type);
+    int64_t stride[MAX_RANK], inner[MAX_RANK], outer_idx[MAX_RANK] = { 0 }, at[MAX_RANK],
+                                               count = type_count(&out[0]->type);
     type_strides(t, stride);
     bool empty = type_count(t) == 0;
     for (int i = 0; i < t->rank; i++) inner[i] = reduced[i] ? t->dim[i] : 1;
@@ -145,8 +147,8 @@ bool grad_reduce_prod(Node *n, Value *const *dout, Value **din) {
     return din[0] != NULL;
 }
 
-// Elements that tie for the extreme share the gradient evenly. stop_gradient=1: a maximum that is only subtracted for range, as in
-// softmax, whose gradient is known to cancel.
+// Elements that tie for the extreme share the gradient evenly. stop_gradient=1: a maximum that is only subtracted for
+// range, as in softmax, whose gradient is known to cancel.
 bool grad_reduce_extreme(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
     if (node_int(n, "stop_gradient", 0)) return true;
@@ -236,7 +238,8 @@ Expr *lower_arg(Lower *l, Node *n, int out, Expr *const *idx) {
         if (i != axis || keep) j++;
     }
     if (k->op != E_Axis) return expr_const_i(l->p, DT_I64, 0);
-    ReduceOp op = n->op == OP_ArgMax ? (last ? RED_ARGMAX_LAST : RED_ARGMAX_FIRST) : (last ? RED_ARGMIN_LAST : RED_ARGMIN_FIRST);
+    ReduceOp op = n->op == OP_ArgMax ? (last ? RED_ARGMAX_LAST : RED_ARGMAX_FIRST) :
+                                       (last ? RED_ARGMIN_LAST : RED_ARGMIN_FIRST);
     Expr *body = lower_load(l, n->in[0], at);
     int number = (int)k->c.i;
     return body ? expr_cast(l->p, expr_reduce(l->p, op, 1, &number, body, k), DT_I64) : NULL;
@@ -280,7 +283,8 @@ bool grad_cumsum(Node *n, Value *const *dout, Value **din) {
     return node_infer(c);
 }
 
-// y_i = sum of x_k over k <= i: quadratic in the axis, but parallel over everything; a back end may claim the whole scan instead.
+// y_i = sum of x_k over k <= i: quadratic in the axis, but parallel over everything; a back end may claim the whole
+// scan instead.
 Expr *lower_cumulate(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     const Type *t = &n->in[0]->type;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sort along an axis: the values in order and where they were (i64). Stable; `largest` sorts downwards. NaN is above every number.
-// Top-k is a slice of it. Compiled by schedule/call.c: no element of the result can be told from a few elements of the input.
+// Sort along an axis: the values in order and where they were (i64). Stable; `largest` sorts downwards. NaN is above
+// every number. Top-k is a slice of it. Compiled by schedule/call.c: no element of the result can be told from a few
+// elements of the input.
 #include "common.h"
 #include "ops.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Strings: search in a table, automata, joining, splitting, case, and numbers as text. Each is a called template (schedule/call.c), for a
-// string's length is known to nobody; what only moves strings (views, gathers, Where) is compiled as for any other element.
-// Here: the shapes, and the plain reference that constants are folded with. New strings live in the graph's arena.
+// Strings: search in a table, automata, joining, splitting, case, and numbers as text. Each is a called template
+// (schedule/call.c), for a string's length is known to nobody; what only moves strings (views, gathers, Where) is
+// compiled as for any other element. Here: the shapes, and the plain reference that constants are folded with. New
+// strings live in the graph's arena.
 #include "common.h"
 #include "ops.h"
 
@@ -55,8 +56,11 @@ bool eval_string_find(const Node *n, Tensor *const *in, Tensor *const *out) {
 bool shape_string_match(Node *n) {
     if (!wants_strings(n, 1)) return false;
     const Type *classes = &n->in[1]->type, *next = &n->in[2]->type;
-    if (classes->dtype == DT_U8 && classes->rank == 1 && classes->dim[0] == 256 && next->rank == 2 && (next->dtype == DT_I32 || next->dtype == DT_U16)) return like_input(n, DT_I64);
-    diag_error(n->loc, "an automaton is u8[256] and i32 or u16 [states, classes], here %s and %s", value_type_text(n->in[1]), value_type_text(n->in[2]));
+    if (classes->dtype == DT_U8 && classes->rank == 1 && classes->dim[0] == 256 && next->rank == 2
+        && (next->dtype == DT_I32 || next->dtype == DT_U16))
+        return like_input(n, DT_I64);
+    diag_error(n->loc, "an automaton is u8[256] and i32 or u16 [states, classes], here %s and %s",
+        value_type_text(n->in[1]), value_type_text(n->in[2]));
     return false;
 }
 
@@ -65,7 +69,8 @@ bool eval_string_match(const Node *n, Tensor *const *in, Tensor *const *out) {
     (void)n;
     for (int64_t i = 0; i < count; i++) {
         int64_t state = 0;
-        for (const char *s = string_at(in[0], i); *s; s++) state = tensor_get_i(in[2], state * classes + tensor_get_i(in[1], (unsigned char)*s));
+        for (const char *s = string_at(in[0], i); *s; s++)
+            state = tensor_get_i(in[2], state * classes + tensor_get_i(in[1], (unsigned char)*s));
         tensor_set_i(out[0], i, state);
     }
     return true;
@@ -81,7 +86,9 @@ bool shape_string_concat(Node *n) {
 
 bool eval_string_concat(const Node *n, Tensor *const *in, Tensor *const *out) {
     int64_t count = type_count(&in[0]->type);
-    for (int64_t i = 0; i < count; i++) ((const char **)out[0]->data)[i] = arena_printf(n->graph->arena, "%s%s", string_at(in[0], i), string_at(in[1], i));
+    for (int64_t i = 0; i < count; i++)
+        ((const char **)out[0]->data)[i] = arena_printf(
+            n->graph->arena, "%s%s", string_at(in[0], i), string_at(in[1], i));
     return true;
 }
 
@@ -89,12 +96,15 @@ bool shape_string_case(Node *n) { return wants_strings(n, 1) && like_input(n, DT
 
 bool eval_string_case(const Node *n, Tensor *const *in, Tensor *const *out) {
     int64_t count = type_count(&in[0]->type);
-    for (int64_t i = 0; i < count; i++) ((const char **)out[0]->data)[i] = string_to_case(n->graph->arena, string_at(in[0], i), node_int(n, "upper", 0) != 0);
+    for (int64_t i = 0; i < count; i++)
+        ((const char **)out[0]->data)[i] = string_to_case(
+            n->graph->arena, string_at(in[0], i), node_int(n, "upper", 0) != 0);
     return true;
 }
 
 // ---------------------------------------------------------------- splitting
-// The next part of *s, which moves behind it; NULL after the last. An empty delimiter is white space, runs of it count once.
+// The next part of *s, which moves behind it; NULL after the last. An empty delimiter is white space, runs of it
+// count once.
 static const char *next_part(const char **s, const char *delimiter, bool whole, size_t *length) {
     static const char space[] = " \t\n\v\f\r";
     size_t n = strlen(delimiter);
@@ -173,7 +183,8 @@ static const char *float_text(Arena *a, DType d, double v) {
     while (n > 1 && digits[n - 1] == '0') n--;
     digits[n] = 0;
     const char *sign = signbit(v) ? "-" : "";
-    if (exponent < -5 || exponent > 15) return arena_printf(a, "%s%c%s%se%+03d", sign, digits[0], n > 1 ? "." : "", digits + 1, exponent);
+    if (exponent < -5 || exponent > 15)
+        return arena_printf(a, "%s%c%s%se%+03d", sign, digits[0], n > 1 ? "." : "", digits + 1, exponent);
     if (exponent < 0) return arena_printf(a, "%s0.%.*s%s", sign, -exponent - 1, "0000", digits);
     if (n <= exponent + 1) return arena_printf(a, "%s%s%.*s", sign, digits, exponent + 1 - n, "0000000000000000");
     return arena_printf(a, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
@@ -185,7 +196,9 @@ bool eval_string_format(const Node *n, Tensor *const *in, Tensor *const *out) {
     DType d = in[0]->type.dtype;
     for (int64_t i = 0; i < count; i++) {
         Scalar x = element_get(in[0], i);
-        const char *s = dtype_is_float(d) ? float_text(a, d, x.f) : d == DT_U64 ? arena_printf(a, "%llu", (unsigned long long)x.u) : arena_printf(a, "%lld", (long long)x.i);
+        const char *s = dtype_is_float(d) ? float_text(a, d, x.f) :
+            d == DT_U64                   ? arena_printf(a, "%llu", (unsigned long long)x.u) :
+                                            arena_printf(a, "%lld", (long long)x.i);
         ((const char **)out[0]->data)[i] = s;
     }
     return true;
@@ -235,8 +248,8 @@ bool eval_string_parse(const Node *n, Tensor *const *in, Tensor *const *out) {
 }
 
 // ---------------------------------------------------------------- n-grams
-// The pool holds for each length the n-grams of that length in order; a row of `lengths` is the length, where its n-grams begin in the
-// pool, and how many there are before them. `column` says for each n-gram where it is counted.
+// The pool holds for each length the n-grams of that length in order; a row of `lengths` is the length, where its
+// n-grams begin in the pool, and how many there are before them. `column` says for each n-gram where it is counted.
 bool shape_ngrams(Node *n) {
     for (int i = 0; i < 4; i++)
         if (n->in[i]->type.dtype != DT_I64 || (i != 1 && i != 2 && n->in[i]->type.rank != 2)) {
@@ -253,7 +266,8 @@ static bool gram_at(const int64_t *x, int64_t step, const int64_t *gram, int64_t
     return true;
 }
 
-static void count_grams(const int64_t *x, int64_t size, int64_t skips, const int64_t *pool, const int64_t *column, const int64_t *lengths, int64_t end, float *to) {
+static void count_grams(const int64_t *x, int64_t size, int64_t skips, const int64_t *pool, const int64_t *column,
+    const int64_t *lengths, int64_t end, float *to) {
     int64_t length = lengths[0], grams = end - lengths[2];
     for (int64_t step = 1; step <= (length == 1 ? 1 : skips + 1); step++)
         for (int64_t at = 0; at + (length - 1) * step < size; at++)
@@ -262,13 +276,14 @@ static void count_grams(const int64_t *x, int64_t size, int64_t skips, const int
 }
 
 bool eval_ngrams(const Node *n, Tensor *const *in, Tensor *const *out) {
-    int64_t rows = in[0]->type.dim[0], size = in[0]->type.dim[1], columns = out[0]->type.dim[1], kinds = in[3]->type.dim[0], all = type_count(&in[2]->type);
+    int64_t rows = in[0]->type.dim[0], size = in[0]->type.dim[1], columns = out[0]->type.dim[1],
+            kinds = in[3]->type.dim[0], all = type_count(&in[2]->type);
     memset(out[0]->data, 0, (size_t)type_bytes(&out[0]->type));
     for (int64_t r = 0; r < rows; r++)
         for (int64_t k = 0; k < kinds; k++) {
             const int64_t *lengths = (const int64_t *)in[3]->data + 3 * k;
-            count_grams((const int64_t *)in[0]->data + r * size, size, node_int(n, "skips", 0), in[1]->data, in[2]->data, lengths, k + 1 < kinds ? lengths[5] : all,
-                        (float *)out[0]->data + r * columns);
+            count_grams((const int64_t *)in[0]->data + r * size, size, node_int(n, "skips", 0), in[1]->data,
+                in[2]->data, lengths, k + 1 < kinds ? lengths[5] : all, (float *)out[0]->data + r * columns);
         }
     return true;
 }

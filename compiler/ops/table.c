@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// op_table: ops.def and maps.def as data, and the functions that stand where a row has nothing of its own (`none`), so that no column is
-// ever NULL. Every scalar map shares shape_map, eval_map, grad_map and lower_map (ops/map.c).
+// op_table: ops.def and maps.def as data, and the functions that stand where a row has nothing of its own (`none`),
+// so that no column is ever NULL. Every scalar map shares shape_map, eval_map, grad_map and lower_map (ops/map.c).
 #include "ops.h"
 #include <string.h>
 
 const OpInfo op_table[OP_COUNT] = {
-    [OP_NONE] = {.name = "None", .shape = shape_same, .eval = eval_none, .grad = grad_none, .lower = lower_none, .expand = expand_none},
+    [OP_NONE] = { .name = "None",
+        .shape = shape_same,
+        .eval = eval_none,
+        .grad = grad_none,
+        .lower = lower_none,
+        .expand = expand_none },
 #define OP(n, lo, hi, outputs, shape_fn, eval_fn, grad_fn, lower_fn)                                                                          \
     [OP_##n] = {#n, KIND_PRIMITIVE, lo, hi, outputs, shape_##shape_fn, eval_##eval_fn, grad_##grad_fn, lower_##lower_fn, expand_none, NULL,    \
                 NULL, NULL},
 #define MAP(n, args_, text, attrs_)                                                                                                           \
     [OP_##n] = {#n, KIND_MAP, (int)(sizeof(args_) / 2), (int)(sizeof(args_) / 2), 1, shape_map, eval_map, grad_map, lower_map, expand_none,    \
                 args_, text, attrs_},
-#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn)                                                                                    \
-    [OP_##n] = {#n, KIND_COMPOSITE, lo, hi, outputs, shape_##shape_fn, eval_none, grad_none, lower_none, expand_##expand_fn, NULL, NULL, NULL},
+#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn)                                                            \
+    [OP_##n] = { #n, KIND_COMPOSITE, lo, hi, outputs, shape_##shape_fn, eval_none, grad_none, lower_none,             \
+        expand_##expand_fn, NULL, NULL, NULL },
 #include "ops.def"
 #undef OP
 #undef MAP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// In: a string of UTF-8. Out: the same in upper or lower case. The mapping is the one that generated code carries (templates/c/case.h), so
-// that a constant folds to what the running program would make of it.
+// In: a string of UTF-8. Out: the same in upper or lower case. The mapping is the one that generated code carries
+// (templates/c/case.h), so that a constant folds to what the running program would make of it.
 #include "unicode.h"
 
 #include "../../templates/c/case.h"
@@ -12,7 +12,8 @@ const char *string_to_case(Arena *a, const char *s, bool upper) {
         char bytes[4];
         bool plain;
         uint32_t c = burn_case_read(&s, &plain);
-        text_append(&t, bytes, burn_case_write(bytes, plain && c >= 0x80 ? c : burn_case(c, upper), plain && c >= 0x80));
+        text_append(
+            &t, bytes, burn_case_write(bytes, plain && c >= 0x80 ? c : burn_case(c, upper), plain && c >= 0x80));
     }
     return t.n ? arena_strndup(a, t.at, t.n) : "";
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Views: Identity, Reshape, Transpose, Expand, Slice, Concat, Iota, Shape (Pad has ops/pad.c).
 //
-// Each output element is one input element (or a coordinate), so the evaluators copy bytes over strides for any dtype, the
-// lowerings are index arithmetic alone, and the gradients are the adjoint views.
+// Each output element is one input element (or a coordinate), so the evaluators copy bytes over strides for any
+// dtype, the lowerings are index arithmetic alone, and the gradients are the adjoint views.
 #include "common.h"
 #include "ops.h"
 
@@ -51,8 +51,9 @@ bool shape_reshape(Node *n) {
     for (int i = 0; i < from->rank; i++) a = dim_mul(n->graph, a, from->dim[i]);
     for (int i = 0; i < to.rank; i++) b = dim_mul(n->graph, b, to.dim[i]);
     if (!dims_agree(n, a, b)) {
-        diag_error(n->loc, "cannot reshape %s to %s: %s elements against %s", value_type_text(n->in[0]), type_text(n->graph->arena, n->graph, &to),
-                   dim_text(n->graph->arena, n->graph, a), dim_text(n->graph->arena, n->graph, b));
+        diag_error(n->loc, "cannot reshape %s to %s: %s elements against %s", value_type_text(n->in[0]),
+            type_text(n->graph->arena, n->graph, &to), dim_text(n->graph->arena, n->graph, a),
+            dim_text(n->graph->arena, n->graph, b));
         return false;
     }
     n->out[0]->type = to;
@@ -67,7 +68,8 @@ bool grad_reshape(Node *n, Value *const *dout, Value **din) {
     return din[0] != NULL;
 }
 
-// Runs of axes with equal products are flattened apart from each other, so that [n,c,h,w] -> [n,c,h*w] leaves n and c alone.
+// Runs of axes with equal products are flattened apart from each other, so that [n,c,h,w] -> [n,c,h*w] leaves n and c
+// alone.
 Expr *lower_reshape(Lower *l, Node *n, int out, Expr *const *idx) {
     const Type *from = &n->in[0]->type, *to = &n->out[out]->type;
     Expr *at[MAX_RANK];
@@ -77,13 +79,15 @@ Expr *lower_reshape(Lower *l, Node *n, int out, Expr *const *idx) {
     while (i < to->rank || j < from->rank) {
         int i0 = i, j0 = j;
         Dim a = i < to->rank ? to->dim[i++] : 1, b = j < from->rank ? from->dim[j++] : 1;
-        while (a != b && (i < to->rank || j < from->rank)) {       // run-time shapes may end unequal: their products are the same number then
+        // run-time shapes may end unequal: their products are the same number then
+        while (a != b && (i < to->rank || j < from->rank)) {
             if ((dim_upper(g, a) < dim_upper(g, b) && i < to->rank) || j >= from->rank) a = dim_mul(g, a, to->dim[i++]);
             else b = dim_mul(g, b, from->dim[j++]);
         }
         while (i < to->rank && to->dim[i] == 1) i++;
         while (j < from->rank && from->dim[j] == 1) j++;
-        Type rows = type_make(to->dtype, i - i0, to->dim + i0), columns = type_make(from->dtype, j - j0, from->dim + j0);
+        Type rows = type_make(to->dtype, i - i0, to->dim + i0),
+             columns = type_make(from->dtype, j - j0, from->dim + j0);
         lower_unflat(l, &columns, lower_flat(l, &rows, idx + i0), at + j0);
     }
     return lower_load(l, n->in[0], at);
@@ -148,7 +152,8 @@ bool shape_expand(Node *n) {
         fits = a == 1 || dims_agree(n, a, b);
     }
     if (!fits) {
-        diag_error(n->loc, "cannot broadcast %s to %s: a dimension grows only from 1", value_type_text(n->in[0]), type_text(n->graph->arena, n->graph, &to));
+        diag_error(n->loc, "cannot broadcast %s to %s: a dimension grows only from 1", value_type_text(n->in[0]),
+            type_text(n->graph->arena, n->graph, &to));
         return false;
     }
     n->out[0]->type = to;
@@ -184,26 +189,32 @@ Expr *lower_expand(Lower *l, Node *n, int out, Expr *const *idx) {
 // Are the first and last of `size` > 0 elements inside an axis of d, as far as can be known?
 static bool slice_inside(Graph *g, Dim d, Dim start, int64_t step, Dim size) {
     int64_t by = step < 0 ? -step : step;
-    Dim reach = dim_mul(g, dim_sub(g, size, 1), by), last = step < 0 ? dim_sub(g, start, reach) : dim_add(g, start, reach);
-    return dim_upper(g, start) >= 0 && dim_upper(g, last) >= 0 && dim_upper(g, dim_sub(g, d, start)) > 0 && dim_upper(g, dim_sub(g, d, last)) > 0;
+    Dim reach = dim_mul(g, dim_sub(g, size, 1), by),
+        last = step < 0 ? dim_sub(g, start, reach) : dim_add(g, start, reach);
+    return dim_upper(g, start) >= 0 && dim_upper(g, last) >= 0 && dim_upper(g, dim_sub(g, d, start)) > 0
+        && dim_upper(g, dim_sub(g, d, last)) > 0;
 }
 
 bool shape_slice(Node *n) {
     const Type *t = &n->in[0]->type;
     const int64_t *start, *step, *size;
-    if (!op_ints(n, "starts", t->rank, &start) || !op_ints(n, "steps", t->rank, &step) || !op_ints(n, "sizes", t->rank, &size)) return false;
+    if (!op_ints(n, "starts", t->rank, &start) || !op_ints(n, "steps", t->rank, &step)
+        || !op_ints(n, "sizes", t->rank, &size))
+        return false;
     for (int i = 0; i < t->rank; i++) {
         bool known = dim_is_const(t->dim[i]) && dim_is_const(size[i]) && dim_is_const(start[i]);
         bool inside = step[i] != 0 && step[i] != INT64_MIN;
-        if (inside && !known && n->graph->bound && dim_lower(n->graph, size[i]) > 0) inside = slice_inside(n->graph, t->dim[i], start[i], step[i], size[i]);
+        if (inside && !known && n->graph->bound && dim_lower(n->graph, size[i]) > 0)
+            inside = slice_inside(n->graph, t->dim[i], start[i], step[i], size[i]);
         if (inside && known && size[i] > 0) {
             int64_t last = 0;
             inside = start[i] < t->dim[i] && !__builtin_mul_overflow(size[i] - 1, step[i], &last) &&
                      !__builtin_add_overflow(last, start[i], &last) && last >= 0 && last < t->dim[i];
         }
         if (!inside) {
-            diag_error(n->loc, "axis %d of %s has no slice of %s elements from %s by steps of %lld", i, value_type_text(n->in[0]),
-                       dim_text(n->graph->arena, n->graph, size[i]), dim_text(n->graph->arena, n->graph, start[i]), (long long)step[i]);
+            diag_error(n->loc, "axis %d of %s has no slice of %s elements from %s by steps of %lld", i,
+                value_type_text(n->in[0]), dim_text(n->graph->arena, n->graph, size[i]),
+                dim_text(n->graph->arena, n->graph, start[i]), (long long)step[i]);
             return false;
         }
     }
@@ -223,7 +234,8 @@ bool eval_slice(const Node *n, Tensor *const *in, Tensor *const *out) {
         src[i] *= step[i];
     }
     size_t size = dtype_size(in[0]->type.dtype);
-    strided_copy(out[0]->data, dst, (const char *)in[0]->data + at * (ptrdiff_t)size, src, rank, out[0]->type.dim, size);
+    strided_copy(
+        out[0]->data, dst, (const char *)in[0]->data + at * (ptrdiff_t)size, src, rank, out[0]->type.dim, size);
     return true;
 }
 
@@ -246,9 +258,12 @@ bool grad_slice(Node *n, Value *const *dout, Value **din) {
             hi[i] = rest;
             continue;
         }
-        if (!op_static(n, t->dim[i], "an axis whose slice is differentiated") || !op_static(n, to->dim[i], "the size of a slice") ||
-            !op_static(n, start[i], "the start of a slice that is differentiated")) return false;
-        int64_t by = step[i] < 0 ? -step[i] : step[i], first = step[i] < 0 ? start[i] + step[i] * (to->dim[i] - 1) : start[i];
+        if (!op_static(n, t->dim[i], "an axis whose slice is differentiated")
+            || !op_static(n, to->dim[i], "the size of a slice")
+            || !op_static(n, start[i], "the start of a slice that is differentiated"))
+            return false;
+        int64_t by = step[i] < 0 ? -step[i] : step[i],
+                first = step[i] < 0 ? start[i] + step[i] * (to->dim[i] - 1) : start[i];
         flip[i] = step[i] < 0;
         lo[i] = first;
         interior[i] = by - 1;
@@ -278,7 +293,8 @@ bool shape_concat(Node *n) {
         for (int i = 0; fits && i < t.rank; i++)
             fits = i == axis || dims_agree(n, u->dim[i], t.dim[i]);
         if (!fits) {
-            diag_error(n->loc, "cannot join %s and %s along axis %d: all else must be equal", value_type_text(n->in[0]), value_type_text(n->in[k]), axis);
+            diag_error(n->loc, "cannot join %s and %s along axis %d: all else must be equal",
+                value_type_text(n->in[0]), value_type_text(n->in[k]), axis);
             return false;
         }
         for (int i = 0; i < t.rank; i++)
@@ -324,13 +340,16 @@ Expr *lower_concat(Lower *l, Node *n, int out, Expr *const *idx) {
     Expr *at[MAX_RANK], *result = NULL;
     Dim end = n->out[0]->type.dim[axis];
     for (int i = 0; i < n->out[0]->type.rank; i++) at[i] = idx[i];
-    for (int k = n->n_in - 1; k >= 0; k--) {            // from the last input: x0 if i < end0, else x1 if i < end1, else ...
+    // from the last input: x0 if i < end0, else x1 if i < end1, else ...
+    for (int k = n->n_in - 1; k >= 0; k--) {
         Dim from = dim_sub(n->graph, end, n->in[k]->type.dim[axis]);
         if (from == end) continue;
         Expr *start = lower_dim(l, from);
         at[axis] = expr_binary(l->p, E_Sub, idx[axis], start);
-        Expr *cond = dim_is_const(from) && dim_is_const(end) ? ix_in_range(l, NULL, idx[axis], from, end) : expr_binary(l->p, E_Le, start, idx[axis]);
-        if (!dim_is_const(from) || !dim_is_const(end)) cond = expr_binary(l->p, E_And, cond, expr_binary(l->p, E_Lt, idx[axis], lower_dim(l, end)));
+        Expr *cond = dim_is_const(from) && dim_is_const(end) ? ix_in_range(l, NULL, idx[axis], from, end) :
+                                                               expr_binary(l->p, E_Le, start, idx[axis]);
+        if (!dim_is_const(from) || !dim_is_const(end))
+            cond = expr_binary(l->p, E_And, cond, expr_binary(l->p, E_Lt, idx[axis], lower_dim(l, end)));
         Expr *e = lower_guarded(l, n->in[k], at, cond, result ? result : expr_zero(l->p, n->out[0]->type.dtype));
         if (!e) return NULL;
         result = e;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sliding windows over the spatial axes of [n,c,...], or [n,...,c] with channels_last: WindowSum, WindowMax, and WindowArgMax, which says where the maximum was.
+// Sliding windows over the spatial axes of [n,c,...], or [n,...,c] with channels_last: WindowSum, WindowMax, and
+// WindowArgMax, which says where the maximum was.
 //
-// Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf or the lowest integer).
-// Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum, the window sum of dy spread by the
-// stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives.
+// Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf
+// or the lowest integer). Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum,
+// the window sum of dy spread by the stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives.
 #include "common.h"
 #include "ops.h"
 
@@ -82,7 +83,8 @@ static bool eval_window_first(const Node *n, Tensor *const *in, Tensor *const *o
 }
 
 bool eval_window(const Node *n, Tensor *const *in, Tensor *const *out) {
-    return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_window_first) : eval_window_first(n, in, out);
+    return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_window_first) :
+                                             eval_window_first(n, in, out);
 }
 
 // ---------------------------------------------------------------- gradients
@@ -154,11 +156,13 @@ Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
         at[first + i] = near[first + i] = p;
         if (p->lo < 0) near[first + i] = expr_binary(l->p, E_Max, near[first + i], expr_index(l->p, 0));
         Dim size = x->dim[first + i];
-        if (!dim_is_const(size) || p->hi >= size) near[first + i] = expr_binary(l->p, E_Min, near[first + i], ix_addc(l, lower_dim(l, size), -1));
+        if (!dim_is_const(size) || p->hi >= size)
+            near[first + i] = expr_binary(l->p, E_Min, near[first + i], ix_addc(l, lower_dim(l, size), -1));
     }
     Expr *body = lower_guarded(l, n->in[0], at, cond, expr_identity(l->p, x->dtype, op));
     if (!body) return NULL;
     if (n->op != OP_WindowArgMax) return expr_accumulate(l, op, count, axes, body);
-    Expr *flat = lower_flat(l, x, near);                // of padding: the nearest element, so that an index is never outside
+    // of padding: the nearest element, so that an index is never outside
+    Expr *flat = lower_flat(l, x, near);
     return expr_cast(l->p, count ? expr_reduce(l->p, RED_ARGMAX_FIRST, count, axes, body, flat) : flat, DT_I64);
 }

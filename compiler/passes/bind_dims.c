@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Gives every dimension symbol its size or its bounds: contract: afterwards the dimensions of every type are constants or expressions of
-// symbols that the running program knows (Symbol.runtime), or there are diagnostics.
+// Gives every dimension symbol its size or its bounds: contract: afterwards the dimensions of every type are
+// constants or expressions of symbols that the running program knows (Symbol.runtime), or there are diagnostics.
 //
 //   before (--dim n=4)   graph g(%0: f32[n,3]) { %1: f32[3*n] = Reshape(%0) {shape=[3*n]} return %1 }
 //   after                graph g(%0: f32[4,3]) { %1: f32[12] = Reshape(%0) {shape=[12]} return %1 }
 //
-// `--dim n=1..8` keeps n as a size of the running program. A symbol of an input that no option names is 1, with a note that names the
-// option. A symbol that stands in no input and is not measured by the program must be named. The idea: pin the symbols, put constants for
-// the expressions in input types and in the attributes that hold dimensions, and let the shape rules do the rest.
+// `--dim n=1..8` keeps n as a size of the running program. A symbol of an input that no option names is 1, with a
+// note that names the option. A symbol that stands in no input and is not measured by the program must be named. The
+// idea: pin the symbols, put constants for the expressions in input types and in the attributes that hold dimensions,
+// and let the shape rules do the rest.
 #include "passes.h"
 
 #include <inttypes.h>
@@ -40,15 +41,18 @@ static void pin_by_options(Graph *g, const Options *o) {
         int i = 0;
         while (i < n && strcmp(all[i].name, d->name)) i++;
         if (i == n) {
-            diag_error_as(EXIT_USAGE, &loc, "--dim %s: the model has no such dimension; its dimensions: %s", d->name, symbol_list(g));
+            diag_error_as(EXIT_USAGE, &loc, "--dim %s: the model has no such dimension; its dimensions: %s", d->name,
+                symbol_list(g));
             continue;
         }
         if (d->lo != d->hi && keeps_sizes(o)) {
-            all[i].lo = d->lo; all[i].hi = d->hi;
+            all[i].lo = d->lo;
+            all[i].hi = d->hi;
             all[i].runtime = true;
             continue;
         }
-        if (d->lo != d->hi && !o->quiet) diag_note(&loc, "this code has one size: dimension %s is %" PRId64, d->name, d->hi);
+        if (d->lo != d->hi && !o->quiet)
+            diag_note(&loc, "this code has one size: dimension %s is %" PRId64, d->name, d->hi);
         pin(&all[i], d->hi);
     }
 }
@@ -73,11 +77,13 @@ static void pin_by_default(Graph *g, const Options *o) {
         for (int k = 0; k < g->inputs.n && !in_input; k++) {
             const Type *t = &g->inputs.at[k]->type;
             for (int d = 0; d < t->rank; d++)
-                in_input |= t->dim[d] == self || (!dim_is_const(t->dim[d]) && mentions(dim_text(g->arena, g, t->dim[d]), all[i].name));
+                in_input |= t->dim[d] == self
+                    || (!dim_is_const(t->dim[d]) && mentions(dim_text(g->arena, g, t->dim[d]), all[i].name));
         }
         if (!in_input) continue;
         pin(&all[i], 1);
-        if (!o->quiet) diag_note(&loc, "dimension %s is taken as 1; --dim %s=N gives it another size", all[i].name, all[i].name);
+        if (!o->quiet)
+            diag_note(&loc, "dimension %s is taken as 1; --dim %s=N gives it another size", all[i].name, all[i].name);
     }
 }
 
@@ -119,7 +125,10 @@ static bool bind_node(Node *n) {
         const Symbol *s = unknown_size(n->graph, t);
         if (!s) continue;
         const char *type = type_text(n->graph->arena, n->graph, t);
-        if (s->from) diag_error(n->loc, "the size %s of its result %s is only known to the running program; --dim %s=N fixes it, --target generic measures it", s->name, type, s->name);
+        if (s->from)
+            diag_error(n->loc,
+                "the size %s of its result %s is only known to the running program; --dim %s=N fixes it, --target generic measures it",
+                s->name, type, s->name);
         else diag_error(n->loc, "the size of its result is not known while compiling: %s; --dim NAME=N fixes it", type);
         return false;
     }
@@ -136,7 +145,8 @@ static bool pin_measured(const Node *n) {
         if (!t) continue;
         int64_t size = tensor_get_i(t, s->at);
         if (size < s->lo || size > s->hi) {
-            diag_error(n->loc, "dimension %s is %" PRId64 ", outside its bounds %" PRId64 "..%" PRId64, s->name, size, s->lo, s->hi);
+            diag_error(n->loc, "dimension %s is %" PRId64 ", outside its bounds %" PRId64 "..%" PRId64, s->name, size,
+                s->lo, s->hi);
             return false;
         }
         pin(s, size);

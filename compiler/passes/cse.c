@@ -6,8 +6,8 @@
 //            %3: f32[2] = Add(%1, %2)
 //   after    %3: f32[2] = Add(%1, %1)
 //
-// A hash table of what has been seen: op, operands, attributes, expression and type; each body has a table of its own. Every primitive
-// is a function of these (random numbers too: of their seed). Nodes with bodies are left alone.
+// A hash table of what has been seen: op, operands, attributes, expression and type; each body has a table of its
+// own. Every primitive is a function of these (random numbers too: of their seed). Nodes with bodies are left alone.
 #include "passes.h"
 
 #include <string.h>
@@ -68,7 +68,8 @@ static uint64_t node_hash(const Node *n) {
 }
 
 static bool node_equal(const Node *a, const Node *b) {
-    if (a->op != b->op || a->expr != b->expr || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attrs != b->n_attrs) return false;
+    if (a->op != b->op || a->expr != b->expr || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attrs != b->n_attrs)
+        return false;
     for (int i = 0; i < a->n_in; i++)
         if (a->in[i] != b->in[i]) return false;
     for (int i = 0; i < a->n_out; i++)
@@ -97,7 +98,9 @@ static Entry *table_find(Table *t, uint64_t hash, Node *node, Value *constant) {
     for (; t->at[i].node || t->at[i].constant; i = (i + 1) & (t->cap - 1)) {
         Entry *e = &t->at[i];
         if (e->hash != hash) continue;
-        if (node ? e->node && node_equal(e->node, node) : e->constant && tensor_equal(e->constant->data, constant->data)) return e;
+        if (node ? e->node && node_equal(e->node, node) :
+                   e->constant && tensor_equal(e->constant->data, constant->data))
+            return e;
     }
     t->n++;
     t->at[i] = (Entry){ hash, node, constant };

@@ -7,8 +7,9 @@
 //   after    %1: f32[2] = Neg(%0)
 //            return %1
 //
-// One walk backwards: a node is live when a result of it is, and then so are its operands and what its bodies use. Of a live If or Loop the
-// results that nobody uses go, and with a carried value its operand and its place in the body, unless another result needs it.
+// One walk backwards: a node is live when a result of it is, and then so are its operands and what its bodies use. Of
+// a live If or Loop the results that nobody uses go, and with a carried value its operand and its place in the body,
+// unless another result needs it.
 #include "passes.h"
 
 // What the graph's live values need, without removing anything.
@@ -101,7 +102,8 @@ static void keep_measured(const Graph *g, bool *live) {
         for (int i = 0; i < n->n_bodies; i++) keep_measured(n->bodies[i], live);
         for (int i = 0; i < n->n_out; i++)
             for (int s = 0; s < root->symbols.n; s++)
-                if (root->symbols.at[s].from && type_uses(g, &n->out[i]->type, s)) live[root->symbols.at[s].from->id] = true;
+                if (root->symbols.at[s].from && type_uses(g, &n->out[i]->type, s))
+                    live[root->symbols.at[s].from->id] = true;
     }
 }
 

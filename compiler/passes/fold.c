@@ -5,8 +5,9 @@
 //            %2: f32[2] = Neg(%1)
 //   after    %3 = const f32[2] {-1.0, -2.0}
 //
-// Results that are much larger than their operands (an Expand, an Iota) stay: views and coordinates cost nothing in a fused kernel,
-// while their elements would cost memory. value_const has limits of its own for what nobody should compute at all.
+// Results that are much larger than their operands (an Expand, an Iota) stay: views and coordinates cost nothing in a
+// fused kernel, while their elements would cost memory. value_const has limits of its own for what nobody should
+// compute at all.
 #include "passes.h"
 
 #define SMALL_BYTES ((int64_t)64 << 10)         // always folded

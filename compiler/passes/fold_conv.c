@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Scales and shifts behind a convolution go into its weights and one shift. Contract: inference only; results differ in rounding.
+// Scales and shifts behind a convolution go into its weights and one shift. Contract: inference only; results differ
+// in rounding.
 //
 //   before   %3: f32[1,8,9,9] = Conv(%0, %1)
-//            %4: f32[1,8,9,9] = Mul(%3, %scale)          scale, shift: constants, one number for each output channel or for all
+//            %4: f32[1,8,9,9] = Mul(%3, %scale)          scale, shift: constants, one number for each output channel
+//                or for all
 //            %5: f32[1,8,9,9] = Add(%4, %shift)
 //   after    %6: f32[8,3,3,3] = Mul(%1, %scale')         folded by pass_fold: the weights are constants
 //            %7: f32[1,8,9,9] = Conv(%0, %6)
 //            %8: f32[1,8,9,9] = Add(%7, %shift)
 //
-// The idea: follow the chain of Add, Sub, Mul and Div behind the Conv while each is the only user of the one before and its other
-// operand is such a constant; then value = conv * s + t with s, t of one number for each channel. Batch normalisation, expanded, is
-// such a chain, with or without a bias before it.
+// The idea: follow the chain of Add, Sub, Mul and Div behind the Conv while each is the only user of the one before
+// and its other operand is such a constant; then value = conv * s + t with s, t of one number for each channel. Batch
+// normalisation, expanded, is such a chain, with or without a bias before it.
 #include "passes.h"
 
 #include <string.h>
@@ -35,13 +37,17 @@ static bool per_channel(const Value *v, const Type *result, double *number) {
 
 // Takes n into the chain when it is conv*s + t (op) constant.
 static bool chain_step(Arena *scratch, Chain *c, Node *n) {
-    if ((n->op != OP_Add && n->op != OP_Sub && n->op != OP_Mul && n->op != OP_Div) || n->in[0] == n->in[1]) return false;
+    if ((n->op != OP_Add && n->op != OP_Sub && n->op != OP_Mul && n->op != OP_Div) || n->in[0] == n->in[1])
+        return false;
     int at = n->in[0] == c->last->out[0] ? 0 : 1;
     if (!type_equal(&n->out[0]->type, &c->conv->out[0]->type) || (n->op == OP_Div && at == 1)) return false;
     double *k = NEW_ARRAY(scratch, double, c->channels);
     if (!per_channel(n->in[1 - at], &n->out[0]->type, k)) return false;
     for (int64_t i = 0; i < c->channels; i++) {
-        double sign = n->op == OP_Sub && at == 1 ? -1 : 1, factor = n->op == OP_Mul ? k[i] : n->op == OP_Div ? 1 / k[i] : sign;
+        double sign = n->op == OP_Sub && at == 1 ? -1 : 1,
+               factor = n->op == OP_Mul ? k[i] :
+            n->op == OP_Div             ? 1 / k[i] :
+                                          sign;
         c->s[i] *= factor;
         c->t[i] *= factor;
         c->t[i] += n->op == OP_Add || (n->op == OP_Sub && at == 1) ? k[i] : n->op == OP_Sub ? -k[i] : 0;
@@ -89,7 +95,8 @@ static void fold_conv_graph(Rewrite *r, Graph *g, const int *uses, Node **user, 
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
         for (int i = 0; i < n->n_bodies; i++) fold_conv_graph(r, n->bodies[i], uses, user, n_uses);
-        if (n->op != OP_Conv || !n->in[1]->data || n->in[1]->trainable || !dtype_is_float(n->out[0]->type.dtype)) continue;
+        if (n->op != OP_Conv || !n->in[1]->data || n->in[1]->trainable || !dtype_is_float(n->out[0]->type.dtype))
+            continue;
         Chain c = { .conv = n, .last = n, .channels = n->out[0]->type.dim[1] };
         c.s = NEW_ARRAY(r->scratch, double, c.channels);
         c.t = NEW_ARRAY(r->scratch, double, c.channels);

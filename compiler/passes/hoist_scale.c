@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Numbers that multiply the queries or keys of an attention multiply the scores instead. Contract: inference only; results differ in rounding.
+// Numbers that multiply the queries or keys of an attention multiply the scores instead. Contract: inference only;
+// results differ in rounding.
 //
 //   before   %2: f32[1,12,128,32] = Mul(%1, %c)          %c: one number; %1: a view of something
 //            %3: f32[1,12,128,128] = MatMul(%2, %k)      %k: perhaps such a product, too
 //   after    %3: f32[1,12,128,128] = MatMul(%1, %k)
 //            %4: f32[1,12,128,128] = Mul(%3, %c)
 //
-// The idea: attention reads queries and keys through views at no cost, but a map between the view and the product would have to be stored.
-// On the score it is one multiplication more in a loop that computes an exponential anyway. Only where a softmax follows and both
-// factors are computed.
+// The idea: attention reads queries and keys through views at no cost, but a map between the view and the product
+// would have to be stored. On the score it is one multiplication more in a loop that computes an exponential anyway.
+// Only where a softmax follows and both factors are computed.
 //
-// Divisors of scores, and of what an error function is taken of, become factors: what follows rounds more than the reciprocal does.
+// Divisors of scores, and of what an error function is taken of, become factors: what follows rounds more than the
+// reciprocal does.
 #include "passes.h"
 
 
-static bool is_view(const Node *n) { return n->op == OP_Reshape || n->op == OP_Transpose || n->op == OP_Slice || n->op == OP_Expand || n->op == OP_Identity; }
+static bool is_view(const Node *n) {
+    return n->op == OP_Reshape || n->op == OP_Transpose || n->op == OP_Slice || n->op == OP_Expand
+        || n->op == OP_Identity;
+}
 
 typedef struct Hoist { const int *uses; Node **user; int n; } Hoist;
 
-static Node *only_user(const Hoist *h, const Value *v) { return v->id < h->n && h->uses[v->id] == 1 ? h->user[v->id] : NULL; }
+static Node *only_user(const Hoist *h, const Value *v) {
+    return v->id < h->n && h->uses[v->id] == 1 ? h->user[v->id] : NULL;
+}
 
 // Maps and reshapes, then a maximum along the last axis and a difference with it.
 static bool feeds_softmax(const Hoist *h, const Value *v) {
@@ -26,7 +33,8 @@ static bool feeds_softmax(const Hoist *h, const Value *v) {
     for (int i = 0; i < LOOK; i++) {
         const Node *n = v->id < h->n ? h->user[v->id] : NULL;
         if (n && (n->op == OP_ReduceMax || n->op == OP_Sub) && h->uses[v->id] > 1) return true;
-        if (!n || h->uses[v->id] != 1 || (op_table[n->op].kind != KIND_MAP && n->op != OP_Map && n->op != OP_Reshape)) return false;
+        if (!n || h->uses[v->id] != 1 || (op_table[n->op].kind != KIND_MAP && n->op != OP_Map && n->op != OP_Reshape))
+            return false;
         v = n->out[0];
     }
     return false;
@@ -36,7 +44,8 @@ static bool feeds_softmax(const Hoist *h, const Value *v) {
 static double take_factor(const Hoist *h, Node *n, int at) {
     double c;
     Value **place = &n->in[at];
-    while ((*place)->def && !(*place)->data && only_user(h, *place) && is_view((*place)->def)) place = &(*place)->def->in[0];
+    while ((*place)->def && !(*place)->data && only_user(h, *place) && is_view((*place)->def))
+        place = &(*place)->def->in[0];
     Node *mul = (*place)->def;
     if (!mul || (*place)->data || mul->op != OP_Mul || !only_user(h, *place)) return 1;
     for (int i = 0; i < 2; i++) {
@@ -51,7 +60,9 @@ static double take_factor(const Hoist *h, Node *n, int at) {
 static bool invert_divisor(const Hoist *h, Graph *g, Node *n) {
     double c;
     const Node *user = only_user(h, n->out[0]);
-    if (n->op != OP_Div || n->out[0]->type.dtype != DT_F32 || !const_splat(n->in[1], &c) || !type_equal(&n->in[0]->type, &n->out[0]->type)) return false;
+    if (n->op != OP_Div || n->out[0]->type.dtype != DT_F32 || !const_splat(n->in[1], &c)
+        || !type_equal(&n->in[0]->type, &n->out[0]->type))
+        return false;
     if (c == 0 || n->in[1]->trainable || (!(user && user->op == OP_Erf) && !feeds_softmax(h, n->out[0]))) return false;
     n->in[1] = b_scalar(g, DT_F32, 1 / c);
     n->op = OP_Mul;
@@ -63,7 +74,9 @@ static bool hoist_graph(Hoist *h, Graph *g) {
     for (Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_bodies; i++) changed = hoist_graph(h, n->bodies[i]) || changed;
         changed = invert_divisor(h, g, n) || changed;
-        if (n->op != OP_MatMul || n->in[0]->data || n->in[1]->data || n->out[0]->type.dtype != DT_F32 || !feeds_softmax(h, n->out[0])) continue;
+        if (n->op != OP_MatMul || n->in[0]->data || n->in[1]->data || n->out[0]->type.dtype != DT_F32
+            || !feeds_softmax(h, n->out[0]))
+            continue;
         double c = take_factor(h, n, 0) * take_factor(h, n, 1);
         if (c == 1) continue;
         g->cursor = n->next;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Convolutions of constant weights get the channels last, and what surrounds them follows. Contract: inference in C; the same numbers.
+// Convolutions of constant weights get the channels last, and what surrounds them follows. Contract: inference in C;
+// the same numbers.
 //
 //   before   %2: f32[1,8,9,9] = Conv(%0, %1)                                  %1: f32[8,3,3,3], a constant
 //            %3: f32[1,8,9,9] = Relu(%2)
@@ -7,13 +8,15 @@
 //   after    %6: f32[1,9,9,3] = Transpose(%0) {perm=[0,2,3,1]}
 //            %7: f32[1,9,9,8] = Conv(%6, %1) {channels_last=1}
 //            %8: f32[1,9,9,8] = Relu(%7)
-//            %9: f32[1,9,9,4] = MatMul(%8, %4')                               %4': f32[8,4]; a 1x1 convolution is a product
+//            %9: f32[1,9,9,4] = MatMul(%8, %4')                               %4': f32[8,4]; a 1x1 convolution is a
+//                product
 //            %10: f32[1,4,9,9] = Transpose(%9) {perm=[0,3,1,2]}
 //
-// The idea: every convolution becomes one between two transposes, and a transpose that this pass made sinks below whatever commutes with
-// it (maps, reductions, windows, concatenations, slices, pads, reshapes that only split or join axes), until it meets its inverse. The walk is
-// in topological order, so one walk is enough. Vectors then run over channels everywhere: no window, stride or border cuts them. Where turning
-// takes longer than that gains, convolutions stay as they are (layout_stay.c).
+// The idea: every convolution becomes one between two transposes, and a transpose that this pass made sinks below
+// whatever commutes with it (maps, reductions, windows, concatenations, slices, pads, reshapes that only split or
+// join axes), until it meets its inverse. The walk is in topological order, so one walk is enough. Vectors then run
+// over channels everywhere: no window, stride or border cuts them. Where turning takes longer than that gains,
+// convolutions stay as they are (layout_stay.c).
 #include "ops/common.h"
 #include "layout.h"
 
@@ -22,7 +25,9 @@
 typedef struct Layout { Rewrite r; VEC(bool) ours; } Layout;    // ours: by value id, results of transposes that sink
 
 // ---------------------------------------------------------------- transposes that sink
-static bool is_ours(const Layout *l, const Value *v) { return v && v->def && v->def->op == OP_Transpose && v->id < l->ours.n && l->ours.at[v->id]; }
+static bool is_ours(const Layout *l, const Value *v) {
+    return v && v->def && v->def->op == OP_Transpose && v->id < l->ours.n && l->ours.at[v->id];
+}
 
 static const int64_t *perm_of(const Value *v) {
     int count;
@@ -111,7 +116,9 @@ static Value *leading(const Layout *l, const Node *n, const Type *whole) {
     int with = 0, against = 0;
     for (int i = 0; i < n->n_in; i++) {
         Value *v = n->in[i];
-        if (!v || v->data || v->type.rank != whole->rank || memcmp(v->type.dim, whole->dim, sizeof(Dim) * (size_t)whole->rank)) continue;
+        if (!v || v->data || v->type.rank != whole->rank
+            || memcmp(v->type.dim, whole->dim, sizeof(Dim) * (size_t)whole->rank))
+            continue;
         if (is_ours(l, v) && (!first || same_perm(first, v))) {
             if (!first) first = v;
             with++;
@@ -142,7 +149,8 @@ static Value *sink_reduce(Layout *l, Graph *g, Node *n) {
     node_set_ints(m, "axes", moved, count);
     Value *y = inferred(m);
     if (node_int(n, "keepdims", 1)) return through(l, g, y, p);
-    for (int i = 0; i < rank; i++) {                    // result axis `left` was p[i], which is now as many places further left as axes before it are gone
+    // result axis `left` was p[i], which is now as many places further left as axes before it are gone
+    for (int i = 0; i < rank; i++) {
         int at = (int)p[i];
         if (gone[at]) continue;
         for (int k = 0; k < p[i]; k++) at -= gone[k];
@@ -183,7 +191,8 @@ static Value *sink_concat(Layout *l, Graph *g, Node *n) {
         int inverse[MAX_RANK];
         const int64_t *p = perm_of(lead);
         for (int k = 0; k < lead->type.rank; k++) inverse[p[k]] = k;
-        in[i] = is_ours(l, n->in[i]) && same_perm(lead, n->in[i]) ? n->in[i]->def->in[0] : b_transpose(g, n->in[i], inverse);
+        in[i] = is_ours(l, n->in[i]) && same_perm(lead, n->in[i]) ? n->in[i]->def->in[0] :
+                                                                    b_transpose(g, n->in[i], inverse);
     }
     Node *m = like(g, n, in);
     if (!m) return NULL;
@@ -210,7 +219,8 @@ static Value *sink_transpose(Layout *l, Graph *g, Node *n) {
 }
 
 // ---------------------------------------------------------------- reshapes that split axes, or join neighbours
-typedef struct Part { int from, to, at, end, z; } Part;  // axes from..to-1 before and at..end-1 after hold the same elements; z: where they begin beneath
+// axes from..to-1 before and at..end-1 after hold the same elements; z: where they begin beneath
+typedef struct Part { int from, to, at, end, z; } Part;
 
 static bool take(const Type *t, int *at, int64_t *product) {
     return *at < t->rank && t->dim[*at] > 0 && !__builtin_mul_overflow(*product, t->dim[(*at)++], product);
@@ -222,8 +232,10 @@ static int find_parts(const Type *x, const Type *y, Part *parts) {
     while (i < x->rank || j < y->rank) {
         Part p = { .from = i, .at = j, .z = -1 };
         int64_t a = 1, b = 1;
-        if (i < x->rank && j < y->rank && x->dim[i] == y->dim[j]) { i++; j++; }
-        else {
+        if (i < x->rank && j < y->rank && x->dim[i] == y->dim[j]) {
+            i++;
+            j++;
+        } else {
             if ((i < x->rank && !take(x, &i, &a)) || (j < y->rank && !take(y, &j, &b))) return 0;
             while (a != b)
                 if (!(a < b ? take(x, &i, &a) : take(y, &j, &b))) return 0;
@@ -235,7 +247,8 @@ static int find_parts(const Type *x, const Type *y, Part *parts) {
     return n;
 }
 
-// Axes from..to-1 of a transpose by p of z as neighbours in z, in the same order; *first: where they begin there, -1: all have size 1.
+// Axes from..to-1 of a transpose by p of z as neighbours in z, in the same order; *first: where they begin there, -1:
+// all have size 1.
 static bool neighbours(const Type *z, const int64_t *p, int from, int to, int *first) {
     int last = -1;
     *first = -1;
@@ -278,7 +291,8 @@ static Value *sink_product(Layout *l, Graph *g, Node *n) {
     Value *z = x->def->in[0];
     int n_parts = find_parts(&x->type, &flat->type, parts), count = x->type.rank;
     if (n_parts < 1 || parts[n_parts - 1].end - parts[n_parts - 1].at != 1) return NULL;
-    lead = parts[n_parts - 1].from;                     // axes before it stay where they are, those from it on are the rows
+    // axes before it stay where they are, those from it on are the rows
+    lead = parts[n_parts - 1].from;
     for (int i = 0; i < lead; i++) if (p[i] != i) return NULL;
     Dim dims[MAX_RANK + 1];
     if (count - lead + 1 > MAX_RANK) return NULL;
@@ -295,8 +309,25 @@ static Value *sink_product(Layout *l, Graph *g, Node *n) {
 
 bool layout_sinks(const Node *n) {
     switch (n->op) {
-    case OP_ReduceSum: case OP_ReduceProd: case OP_ReduceMax: case OP_ReduceMin: case OP_ArgMax: case OP_ArgMin: case OP_CumSum: case OP_CumProd: case OP_Gather:
-    case OP_WindowSum: case OP_WindowMax: case OP_Concat: case OP_Slice: case OP_Pad: case OP_Expand: case OP_Transpose: case OP_Reshape: case OP_Map: case OP_Cast:
+    case OP_ReduceSum:
+    case OP_ReduceProd:
+    case OP_ReduceMax:
+    case OP_ReduceMin:
+    case OP_ArgMax:
+    case OP_ArgMin:
+    case OP_CumSum:
+    case OP_CumProd:
+    case OP_Gather:
+    case OP_WindowSum:
+    case OP_WindowMax:
+    case OP_Concat:
+    case OP_Slice:
+    case OP_Pad:
+    case OP_Expand:
+    case OP_Transpose:
+    case OP_Reshape:
+    case OP_Map:
+    case OP_Cast:
     case OP_Identity: return true;
     default: return op_table[n->op].kind == KIND_MAP;
     }
@@ -321,7 +352,9 @@ static Value *sink(Layout *l, Graph *g, Node *n) {
 bool layout_turns(const Node *n) {
     if (n->op != OP_Conv) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype) || x->rank < 3 || x->rank > 5) return false;
+    if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype)
+        || x->rank < 3 || x->rank > 5)
+        return false;
     for (int i = 1; i < x->rank; i++)
         if (!dim_is_const(x->dim[i])) return false;
     return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
@@ -349,7 +382,10 @@ static Node *trim_conv(Graph *g, Node *n) {
     Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
     int64_t steps[MAX_RANK], pads[2 * MAX_RANK];
     bool less = false;
-    for (int i = 0; i < w->rank; i++) { steps[i] = 1; sizes[i] = w->dim[i]; }
+    for (int i = 0; i < w->rank; i++) {
+        steps[i] = 1;
+        sizes[i] = w->dim[i];
+    }
     for (int i = 0; i < spatial; i++) {
         int64_t first = 0, last = geo.kernel[i] - 1;
         while (first < last && !meets(&geo, i, first, x->dim[2 + i], y->dim[2 + i])) first++;

@@ -6,7 +6,8 @@
 
 bool layout_turns(const Node *n);                       // a convolution that can have its channels last
 bool layout_is_product(const Node *n);                  // ... and is a matrix product
-bool layout_sinks(const Node *n);                       // does a transpose of an operand commute with it, at least mostly?
+// does a transpose of an operand commute with it, at least mostly?
+bool layout_sinks(const Node *n);
 // By id of what a convolution gives: true where it keeps its channels first. For all of g, not its bodies.
 bool *layout_stay(Arena *scratch, Graph *g);
 #endif

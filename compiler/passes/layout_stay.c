@@ -3,9 +3,10 @@
 //
 //   y = Conv(x, w) {group=144}      x, y: f32[1,144,56,56], ends of the model: two turns cost more than they gain
 //
-// The idea: convolutions that layout.c would join, through what commutes with a transpose, turn together or not at all. Such a part of the graph
-// stays when every convolution in it has a template for channels first (depthwise ones on planes, products), and when turning at the part's ends
-// takes longer than its convolutions gain by channels that lie last. Trained networks have at least one other convolution, and turn.
+// The idea: convolutions that layout.c would join, through what commutes with a transpose, turn together or not at
+// all. Such a part of the graph stays when every convolution in it has a template for channels first (depthwise ones
+// on planes, products), and when turning at the part's ends takes longer than its convolutions gain by channels that
+// lie last. Trained networks have at least one other convolution, and turn.
 #include "layout.h"
 
 #include <string.h>
@@ -13,10 +14,13 @@
 // Nanoseconds for one core of today's servers; only ratios matter, and none within a factor of 1.3.
 static const double turn_rate = 9;                      // bytes of a map turned, read and written
 static const double product_rate = 100, tap_rate = 60;  // multiply-adds of a matrix product, and of taps
-enum { LANES = 16, FEW_TAPS = 25, READ_IN_PLACE = 8 };   // of planes: a vector, what conv_planes.c unrolls; fewer channels are not turned for a convolution
+// of planes: a vector, what conv_planes.c unrolls; fewer channels are not turned for a convolution
+enum { LANES = 16, FEW_TAPS = 25, READ_IN_PLACE = 8 };
 
-typedef struct Part { double turned, gained; bool turns; } Part;        // bytes, nanoseconds; turns: a convolution in it has no other way
-typedef struct Stay { Graph *graph; int *parent; Part *part; bool *last, *counted; } Stay;  // by value id; last: of what would have the channels last
+// bytes, nanoseconds; turns: a convolution in it has no other way
+typedef struct Part { double turned, gained; bool turns; } Part;
+// by value id; last: of what would have the channels last
+typedef struct Stay { Graph *graph; int *parent; Part *part; bool *last, *counted; } Stay;
 
 static int find(const Stay *s, int id) {
     while (s->parent[id] != id) id = s->parent[id] = s->parent[s->parent[id]];
@@ -69,7 +73,8 @@ static void meet_conv(Stay *s, const Node *n) {
 }
 
 // ---------------------------------------------------------------- the walk
-// A reshape that joins the channels with the pixels is where a part ends; before a product of constant rows, these are turned instead.
+// A reshape that joins the channels with the pixels is where a part ends; before a product of constant rows, these
+// are turned instead.
 static bool flattens(const Node *n) { return n->op == OP_Reshape && n->out[0]->type.rank < 3; }
 
 static bool carries(const Node *n) { return layout_sinks(n) && n->n_out == 1 && !flattens(n); }
@@ -92,7 +97,11 @@ static void meet(Stay *s, const Node *n) {
 
 bool *layout_stay(Arena *scratch, Graph *g) {
     int count = graph_root(g)->value_count;
-    Stay s = { .graph = g, .parent = NEW_ARRAY(scratch, int, count), .part = NEW_ARRAY(scratch, Part, count), .last = NEW_ARRAY(scratch, bool, count), .counted = NEW_ARRAY(scratch, bool, count) };
+    Stay s = { .graph = g,
+        .parent = NEW_ARRAY(scratch, int, count),
+        .part = NEW_ARRAY(scratch, Part, count),
+        .last = NEW_ARRAY(scratch, bool, count),
+        .counted = NEW_ARRAY(scratch, bool, count) };
     bool *stays = NEW_ARRAY(scratch, bool, count);
     for (int i = 0; i < count; i++) s.parent[i] = i;
     joins(&s);

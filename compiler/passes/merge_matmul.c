@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Products of one value with several constant matrices become one product. Contract: inference only; the same bits but for the sign of a zero.
+// Products of one value with several constant matrices become one product. Contract: inference only; the same bits
+// but for the sign of a zero.
 //
 //   before   %4: f32[1,128,384] = MatMul(%0, %1)        %1 %2 %3: constants f32[384,384]
 //            %5: f32[1,128,384] = Add(%4, %b1)          and likewise with %2, %3
@@ -7,17 +8,20 @@
 //            %9: f32[1,128,1152] = Add(%8, %b)          %b: [%b1 %b2 %b3], 0 where there is none
 //            %10: f32[1,128,384] = Slice(%9)            a view, and likewise for the others
 //
-// What follows all products alike (a bias, maps of one operand) is done once, before the slices. A product stays alone where it would lose by this:
-// where maps of its own follow, which end its loop, or where it is wanted as it lies in memory: by an output, a concatenation, a window.
+// What follows all products alike (a bias, maps of one operand) is done once, before the slices. A product stays
+// alone where it would lose by this: where maps of its own follow, which end its loop, or where it is wanted as it
+// lies in memory: by an output, a concatenation, a window.
 #include "passes.h"
 
 #include <string.h>
 
 typedef VEC(Node *) Nodes;
-typedef struct Merger { Arena *scratch; Graph *g; Nodes *users; bool *fixed; bool changed; } Merger;   // by value id; fixed: captured by a body or an output
+// by value id; fixed: captured by a body or an output
+typedef struct Merger { Arena *scratch; Graph *g; Nodes *users; bool *fixed; bool changed; } Merger;
 
 enum { MAX_SIBLINGS = 16, MAX_MAPS = 8, MAX_LOOK = 8 };
-typedef struct Sibling { Node *product; Value *bias, *last; } Sibling;          // bias: NULL: none; last: the end of what all have in common
+// bias: NULL: none; last: the end of what all have in common
+typedef struct Sibling { Node *product; Value *bias, *last; } Sibling;
 typedef struct Group { Sibling at[MAX_SIBLINGS]; int n; bool biased; Node *maps[MAX_MAPS]; int n_maps; } Group;
 
 static const Nodes *users_of(const Merger *m, const Value *v) { return &m->users[v->id]; }
@@ -28,15 +32,19 @@ static Node *only_user(const Merger *m, const Value *v) {
 }
 
 static bool is_map(const Node *n) { return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast; }
-static bool is_view(Op op) { return op == OP_Reshape || op == OP_Transpose || op == OP_Slice || op == OP_Expand || op == OP_Identity; }
+static bool is_view(Op op) {
+    return op == OP_Reshape || op == OP_Transpose || op == OP_Slice || op == OP_Expand || op == OP_Identity;
+}
 
-// Does everyone who reads v take it from wherever strides say? `moved`: a transpose lies between, so no map could end the product's loop.
+// Does everyone who reads v take it from wherever strides say? `moved`: a transpose lies between, so no map could end
+// the product's loop.
 static bool reads_anywhere(const Merger *m, const Value *v, bool moved, int look) {
     const Nodes *u = users_of(m, v);
     if (m->fixed[v->id] || look == 0 || u->n == 0) return false;
     for (int i = 0; i < u->n; i++) {
         const Node *n = u->at[i];
-        bool fine = is_view(n->op) ? reads_anywhere(m, n->out[0], moved || n->op == OP_Transpose, look - 1) : n->op == OP_MatMul || (moved && (is_map(n) || n->op == OP_Concat));
+        bool fine = is_view(n->op) ? reads_anywhere(m, n->out[0], moved || n->op == OP_Transpose, look - 1) :
+                                     n->op == OP_MatMul || (moved && (is_map(n) || n->op == OP_Concat));
         if (!fine) return false;
     }
     return true;
@@ -45,7 +53,8 @@ static bool reads_anywhere(const Merger *m, const Value *v, bool moved, int look
 static bool is_candidate(const Merger *m, const Node *n) {
     if (n->op != OP_MatMul) return false;
     const Value *x = n->in[0], *w = n->in[1];
-    return w->data && !w->trainable && w->type.rank == 2 && w->type.dtype == DT_F32 && !x->data && x->type.rank >= 2 && !m->fixed[n->out[0]->id];
+    return w->data && !w->trainable && w->type.rank == 2 && w->type.dtype == DT_F32 && !x->data && x->type.rank >= 2
+        && !m->fixed[n->out[0]->id];
 }
 
 // The vector that an Add puts on the last axis of v.
@@ -53,15 +62,19 @@ static Value *bias_of(const Node *n, const Value *v) {
     if (!n || n->op != OP_Add || n->in[0] == n->in[1]) return NULL;
     Value *b = n->in[n->in[0] == v];
     int last = b->type.rank - 1;
-    if (!b->data || b->trainable || last < 0 || !type_equal(&n->out[0]->type, &v->type) || b->type.dim[last] != v->type.dim[v->type.rank - 1]) return NULL;
+    if (!b->data || b->trainable || last < 0 || !type_equal(&n->out[0]->type, &v->type)
+        || b->type.dim[last] != v->type.dim[v->type.rank - 1])
+        return NULL;
     return type_count(&b->type) == b->type.dim[last] ? b : NULL;
 }
 
 static bool same_map(const Node *a, const Node *b) {
-    if (a->op != b->op || a->n_in != 1 || b->n_in != 1 || a->expr != b->expr || a->n_attrs != b->n_attrs || !is_map(a)) return false;
+    if (a->op != b->op || a->n_in != 1 || b->n_in != 1 || a->expr != b->expr || a->n_attrs != b->n_attrs || !is_map(a))
+        return false;
     for (int i = 0; i < a->n_attrs; i++) {
         const Attr *x = &a->attrs[i], *y = node_attr(b, x->name);
-        if (!y || x->kind != y->kind || (x->kind != ATTR_INT && x->kind != ATTR_FLOAT) || x->i != y->i || x->f != y->f) return false;
+        if (!y || x->kind != y->kind || (x->kind != ATTR_INT && x->kind != ATTR_FLOAT) || x->i != y->i || x->f != y->f)
+            return false;
     }
     return a->out[0]->type.dtype == b->out[0]->type.dtype;
 }
@@ -98,7 +111,8 @@ static void keep(Group *s, const bool *kept) {
     s->n = n;
 }
 
-// Those that lose leave, and the others may then have more in common; where fewer than two gain, the first ones that go on alike.
+// Those that lose leave, and the others may then have more in common; where fewer than two gain, the first ones that
+// go on alike.
 static bool thin(const Merger *m, Group *s) {
     bool gains[MAX_SIBLINGS] = { false };
     int n = 0;
@@ -122,7 +136,8 @@ static void find_siblings(const Merger *m, Node *first, Group *s) {
     const Nodes *u = users_of(m, first->in[0]);
     s->n = 0;
     for (int i = 0; i < u->n && s->n < MAX_SIBLINGS; i++)
-        if (u->at[i]->in[0] == first->in[0] && is_candidate(m, u->at[i])) s->at[s->n++] = (Sibling){ .product = u->at[i] };
+        if (u->at[i]->in[0] == first->in[0] && is_candidate(m, u->at[i]))
+            s->at[s->n++] = (Sibling){ .product = u->at[i] };
     do common_tail(m, s);
     while (s->n > 1 && thin(m, s));
 }
@@ -135,7 +150,9 @@ static Value *side_by_side(Merger *m, const Group *s, bool bias) {
     for (int i = 0; i < s->n; i++) {
         const Value *v = bias ? s->at[i].bias : s->at[i].product->in[1];
         Dim n = s->at[i].product->in[1]->type.dim[1];
-        for (Dim r = 0; r < rows && v; r++) memcpy((float *)t->data + r * columns + at, (const float *)v->data->data + r * n, sizeof(float) * (size_t)n);
+        for (Dim r = 0; r < rows && v; r++)
+            memcpy(
+                (float *)t->data + r * columns + at, (const float *)v->data->data + r * n, sizeof(float) * (size_t)n);
         at += n;
     }
     return graph_const(m->g, t, NULL);
@@ -195,7 +212,8 @@ static void merge_graph(Graph *g, bool *changed) {
     for (int i = 0; i < products.n; i++) {
         Node *n = products.at[i];
         Group s;
-        if (n->in[0]->id >= values || done[n->in[0]->id] || !is_candidate(&m, n)) continue;      // a slice of this round: the next one looks at it
+        // a slice of this round: the next one looks at it
+        if (n->in[0]->id >= values || done[n->in[0]->id] || !is_candidate(&m, n)) continue;
         done[n->in[0]->id] = true;
         find_siblings(&m, n, &s);
         if (s.n > 1) merge(&m, &s, n);

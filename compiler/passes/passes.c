@@ -33,7 +33,8 @@ static bool pass_done(const Graph *g, const Options *o, const char *name, int er
     if (diag_errors() > errors) return false;
     graph_validate(g, name);
     dump(g, o, name);
-    if (!o->quiet && seconds() - start > SLOW_SECONDS) diag_progress("%s: pass %s: %.1f s", g->file ? g->file : g->name, name, seconds() - start);
+    if (!o->quiet && seconds() - start > SLOW_SECONDS)
+        diag_progress("%s: pass %s: %.1f s", g->file ? g->file : g->name, name, seconds() - start);
     return true;
 }
 
@@ -108,7 +109,8 @@ bool all_ints(const Node *n, const char *name, int64_t is) {
 }
 
 bool const_splat(const Value *v, double *number) {
-    if (!v || !v->data || (!dtype_is_float(v->type.dtype) && !dtype_is_int(v->type.dtype) && v->type.dtype != DT_BOOL)) return false;
+    if (!v || !v->data || (!dtype_is_float(v->type.dtype) && !dtype_is_int(v->type.dtype) && v->type.dtype != DT_BOOL))
+        return false;
     size_t size = dtype_size(v->type.dtype), bytes = (size_t)type_bytes(&v->type);
     const char *p = v->data->data;
     if (!bytes || memcmp(p, p + size, bytes - size)) return false;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What passes share: replacing values while walking a graph once.
 //
-// graph_replace visits the whole graph for one value; a Rewrite collects replacements and every later node's operands are looked up
-// in it as the walk gets there, so a pass stays linear. Ids are unique over bodies, so one Rewrite serves a graph and its bodies.
+// graph_replace visits the whole graph for one value; a Rewrite collects replacements and every later node's operands
+// are looked up in it as the walk gets there, so a pass stays linear. Ids are unique over bodies, so one Rewrite
+// serves a graph and its bodies.
 #ifndef BURNCC_PASSES_H
 #define BURNCC_PASSES_H
 #include "burncc.h"
 
 typedef struct Rewrite { Arena *scratch; VEC(Value *) to; bool changed; } Rewrite;    // to: by id, NULL: stays
-void rewrite_set(Rewrite *r, Value *old, Value *with);  // later uses of old become `with`, which takes over its name when it has none
+// later uses of old become `with`, which takes over its name when it has none
+void rewrite_set(Rewrite *r, Value *old, Value *with);
 Value *rewrite_get(const Rewrite *r, Value *v);
 void rewrite_operands(const Rewrite *r, Node *n);       // not those inside its bodies: the walk comes to them
 void rewrite_outputs(const Rewrite *r, Graph *g);

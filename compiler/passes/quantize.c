@@ -7,14 +7,15 @@
 //   after    %6: i32[m,n] = MatMul(%x, %w)                       bytes: exact sums in i32
 //            %5 = %6 - %za * (columns of w - k * %zb) - (rows of x) * %zb
 //
-// The idea: (x - za)(w - zb) summed along k, multiplied out. Sums of a constant's columns are folded; a zero point of 0 takes its term with
-// it. The left factor is brought to u8, the right one to i8, by 128 more or less in the bytes and in the zero point. No sum leaves i32
-// where k <= 32768. A convolution's image is padded with its zero point first; its weights' zero point has to vanish.
+// The idea: (x - za)(w - zb) summed along k, multiplied out. Sums of a constant's columns are folded; a zero point of
+// 0 takes its term with it. The left factor is brought to u8, the right one to i8, by 128 more or less in the bytes
+// and in the zero point. No sum leaves i32 where k <= 32768. A convolution's image is padded with its zero point
+// first; its weights' zero point has to vanish.
 //
-// In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one number and t one number or
-// one for each column. That sum is exact and is rounded once, where the sum of floats rounds each of its k terms: the two differ by the
-// rounding of the latter, at most about k * 2^-24 of the sum of the terms' magnitudes. Quantised anew, a result may so differ by one
-// step where it lies that near to the middle of two.
+// In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one
+// number and t one number or one for each column. That sum is exact and is rounded once, where the sum of floats
+// rounds each of its k terms: the two differ by the rounding of the latter, at most about k * 2^-24 of the sum of the
+// terms' magnitudes. Quantised anew, a result may so differ by one step where it lies that near to the middle of two.
 #include "passes.h"
 
 #include <string.h>
@@ -50,7 +51,9 @@ static bool read_scaled(Graph *g, Value *v, Bytes *b) {
         int count, perm[MAX_RANK];
         const int64_t *p = node_ints(v->def, "perm", &count);
         if (!read_scaled(g, v->def->in[0], b)) return false;
-        if ((b->zero && b->zero->type.rank && b->zero->type.rank != count) || (b->scale->type.rank && b->scale->type.rank != count)) return false;
+        if ((b->zero && b->zero->type.rank && b->zero->type.rank != count)
+            || (b->scale->type.rank && b->scale->type.rank != count))
+            return false;
         for (int i = 0; i < count; i++) perm[i] = (int)p[i];
         *b = (Bytes){ settled(b_transpose(g, b->q, perm)), settled(swapped(g, b->zero, perm)), settled(swapped(g, b->scale, perm)) };
         return true;
@@ -78,12 +81,15 @@ static bool one_number(const Value *v) {
 static void shift(Graph *g, Bytes *b, DType d, int by) {
     if (b->q->type.dtype == d) return;
     b->q = settled(b_map(g, arena_printf(g->arena, "%s(i32(x) + %d)", dtype_name(d), by), "x", 1, &b->q));
-    b->zero = b->zero ? settled(b_map(g, arena_printf(g->arena, "x + %d", by), "x", 1, &b->zero)) : b_scalar(g, DT_I32, by);
+    b->zero = b->zero ? settled(b_map(g, arena_printf(g->arena, "x + %d", by), "x", 1, &b->zero)) :
+                        b_scalar(g, DT_I32, by);
     double zero;
     if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
 }
 
-static Value *sum_along(Graph *g, Value *q, int n, const int64_t *axes, bool keep) { return settled(b_reduce(g, OP_ReduceSum, b_cast(g, q, DT_I32), n, axes, keep)); }
+static Value *sum_along(Graph *g, Value *q, int n, const int64_t *axes, bool keep) {
+    return settled(b_reduce(g, OP_ReduceSum, b_cast(g, q, DT_I32), n, axes, keep));
+}
 static Value *less(Graph *g, Value *x, Value *y) { return y ? b_binary(g, OP_Sub, x, y) : x; }
 static Value *times(Graph *g, Value *x, Value *y) { return settled(b_binary(g, OP_Mul, x, y)); }
 
@@ -117,7 +123,8 @@ static bool fits_conv(const Node *n, const Bytes *a, const Bytes *w) {
     const Type *x = &n->in[0]->type;
     int64_t terms = 1;
     for (int i = 1; i < x->rank; i++) terms *= w->q->type.dim[i];
-    return w->q->data && !node_int(n, "same", 0) && terms <= MOST_TERMS && one_number(a->zero) && (w->q->type.dtype == DT_I8 ? !w->zero : w->zero != NULL);
+    return w->q->data && !node_int(n, "same", 0) && terms <= MOST_TERMS && one_number(a->zero)
+        && (w->q->type.dtype == DT_I8 ? !w->zero : w->zero != NULL);
 }
 
 static void copy_attributes(Graph *g, Node *to, const Node *from) {
@@ -132,7 +139,10 @@ static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w) {
     shift(g, &a, DT_U8, 128);
     shift(g, &w, DT_I8, -128);
     if (!a.q || !w.q || w.zero) return NULL;
-    for (int i = 2; i < rank && pads; i++) { lo[i] = pads[i - 2]; hi[i] = pads[count / 2 + i - 2]; }
+    for (int i = 2; i < rank && pads; i++) {
+        lo[i] = pads[i - 2];
+        hi[i] = pads[count / 2 + i - 2];
+    }
     Value *zero = a.zero ? b_reshape(g, a.zero, 0, NULL) : NULL;
     Value *x = b_pad(g, a.q, lo, hi, NULL, zero ? settled(b_cast(g, zero, DT_U8)) : NULL);
     if (!x) return NULL;
@@ -171,7 +181,9 @@ static Value *product_scale(Graph *g, const Node *n, Value *sa, Value *sb) {
 static Value *rewritten(Graph *g, Node *n) {
     Bytes a, b;
     DType d = n->out[0]->type.dtype;
-    if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32) || n->in[0]->trainable || n->in[1]->trainable) return NULL;
+    if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32) || n->in[0]->trainable
+        || n->in[1]->trainable)
+        return NULL;
     if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
     Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;

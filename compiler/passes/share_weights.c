@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A matrix that also lies transposed in a table of rows is read there: a language model's words, which it looks up at its beginning and
-// multiplies with at its end. Contract: the same bits up to the order of sums.
+// A matrix that also lies transposed in a table of rows is read there: a language model's words, which it looks up at
+// its beginning and multiplies with at its end. Contract: the same bits up to the order of sums.
 //
 //   before   %3: f32[1,768] = Gather(%1, %0)             %1: const f32[50257,768]
 //            %9: f32[1,50257] = MatMul(%8, %2)           %2: const f32[768,50257], the transpose of %1
 //   after    %10: f32[768,50257] = Transpose(%1)         a view
 //            %9: f32[1,50257] = MatMul(%8, %10)
 //
-// Only for one row: its product reads the matrix once, in either order. For more rows weights are packed in an order of their own anyway.
+// Only for one row: its product reads the matrix once, in either order. For more rows weights are packed in an order
+// of their own anyway.
 #include "passes.h"
 
 enum { LARGE = 1 << 20 };                       // bytes worth the comparison
 
-static bool is_table(const Value *v) { return v && v->data && !v->trainable && v->type.rank == 2 && v->type.dtype == DT_F32 && type_bytes(&v->type) >= LARGE; }
+static bool is_table(const Value *v) {
+    return v && v->data && !v->trainable && v->type.rank == 2 && v->type.dtype == DT_F32
+        && type_bytes(&v->type) >= LARGE;
+}
 
 static bool is_transpose(const Value *table, const Value *w) {
     const Dim rows = table->type.dim[0], columns = table->type.dim[1];

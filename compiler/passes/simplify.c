@@ -5,8 +5,9 @@
 //            %2: f32[2,3] = Transpose(%1) {perm=[1,0]}
 //   after    every use of %2 is %0; dce removes the rest
 //
-// One small function for each rule, listed by op at the end. A rule returns the value that stands for the node's result from now on,
-// or NULL. What it builds stands before the node, so the walk goes on behind it; the walk is repeated until nothing changes.
+// One small function for each rule, listed by op at the end. A rule returns the value that stands for the node's
+// result from now on, or NULL. What it builds stands before the node, so the walk goes on behind it; the walk is
+// repeated until nothing changes.
 #include "passes.h"
 
 #include <math.h>
@@ -20,11 +21,14 @@ static Node *made_by(const Value *v, Op op) { return v && v->def && v->def->op =
 
 static bool same_type(const Value *a, const Value *b) { return type_equal(&a->type, &b->type); }
 
-// The operand of a binary map that is not the constant `number` everywhere, when the other one is and dropping it keeps the type.
+// The operand of a binary map that is not the constant `number` everywhere, when the other one is and dropping it
+// keeps the type.
 static Value *other_than(const Node *n, double number, bool either) {
     double c;
     for (int i = either ? 0 : 1; i < 2; i++)
-        if (const_splat(n->in[i], &c) && c == number && signbit(c) == signbit(number) && same_type(n->in[1 - i], n->out[0])) return n->in[1 - i];
+        if (const_splat(n->in[i], &c) && c == number && signbit(c) == signbit(number)
+            && same_type(n->in[1 - i], n->out[0]))
+            return n->in[1 - i];
     return NULL;
 }
 
@@ -92,12 +96,34 @@ static Value *rule_where(Graph *g, Node *n) {
 
 // Every value of `from` is a value of `to`.
 static bool is_lossless(DType from, DType to) {
-    static const struct { DType from, to; } table[] = {
-        { DT_F16, DT_F32 }, { DT_BF16, DT_F32 }, { DT_F16, DT_F64 }, { DT_BF16, DT_F64 }, { DT_F32, DT_F64 },
-        { DT_I8, DT_I16 },  { DT_I8, DT_I32 },   { DT_I8, DT_I64 },  { DT_I16, DT_I32 },  { DT_I16, DT_I64 }, { DT_I32, DT_I64 },
-        { DT_U8, DT_U16 },  { DT_U8, DT_U32 },   { DT_U8, DT_U64 },  { DT_U8, DT_I16 },   { DT_U8, DT_I32 },  { DT_U8, DT_I64 },
-        { DT_U16, DT_I32 }, { DT_U16, DT_I64 },  { DT_U32, DT_I64 }, { DT_I8, DT_F32 },   { DT_U8, DT_F32 },  { DT_I16, DT_F32 },
-        { DT_U16, DT_F32 }, { DT_I32, DT_F64 },  { DT_U32, DT_F64 },
+    static const struct { DType from, to;
+    } table[] = {
+        { DT_F16, DT_F32 },
+        { DT_BF16, DT_F32 },
+        { DT_F16, DT_F64 },
+        { DT_BF16, DT_F64 },
+        { DT_F32, DT_F64 },
+        { DT_I8, DT_I16 },
+        { DT_I8, DT_I32 },
+        { DT_I8, DT_I64 },
+        { DT_I16, DT_I32 },
+        { DT_I16, DT_I64 },
+        { DT_I32, DT_I64 },
+        { DT_U8, DT_U16 },
+        { DT_U8, DT_U32 },
+        { DT_U8, DT_U64 },
+        { DT_U8, DT_I16 },
+        { DT_U8, DT_I32 },
+        { DT_U8, DT_I64 },
+        { DT_U16, DT_I32 },
+        { DT_U16, DT_I64 },
+        { DT_U32, DT_I64 },
+        { DT_I8, DT_F32 },
+        { DT_U8, DT_F32 },
+        { DT_I16, DT_F32 },
+        { DT_U16, DT_F32 },
+        { DT_I32, DT_F64 },
+        { DT_U32, DT_F64 },
     };
     if (from == DT_BOOL) return dtype_is_int(to) || to == DT_F32 || to == DT_F64;
     for (size_t i = 0; i < COUNT(table); i++)
@@ -105,7 +131,8 @@ static bool is_lossless(DType from, DType to) {
     return false;
 }
 
-// cast<T>(x: T) -> x,  cast<C>(cast<B>(x)) -> cast<C>(x) when B holds every value of x's type. The outer cast keeps its attributes.
+// cast<T>(x: T) -> x,  cast<C>(cast<B>(x)) -> cast<C>(x) when B holds every value of x's type. The outer cast keeps
+// its attributes.
 static Value *rule_cast(Graph *g, Node *n) {
     if (same_type(n->in[0], n->out[0])) return n->in[0];
     Node *inner = made_by(n->in[0], OP_Cast);
@@ -126,7 +153,9 @@ static Value *rule_broadcast(Graph *g, Node *n) {
         bool possible = true;
         for (int k = 0; k < n->n_in && possible; k++)
             if (k != i) possible = type_broadcast(&t, &t, &n->in[k]->type);
-        if (!possible || t.rank != n->out[0]->type.rank || memcmp(t.dim, n->out[0]->type.dim, sizeof *t.dim * (size_t)t.rank)) continue;
+        if (!possible || t.rank != n->out[0]->type.rank
+            || memcmp(t.dim, n->out[0]->type.dim, sizeof *t.dim * (size_t)t.rank))
+            continue;
         n->in[i] = expand->in[0];               // in place: the node stays what it is
         return n->out[0];
     }
@@ -210,11 +239,16 @@ static Value *rule_gather(Graph *g, Node *n) {
     if (count > 1) step = tensor_get_i(at, 1) - first;
     for (int64_t i = 0; i < count; i++) {
         int64_t index = tensor_get_i(at, i);
-        if (index < -x->dim[axis] || index >= x->dim[axis] || (index < 0) != (first < 0) || index != first + i * step || step == 0) return NULL;
+        if (index < -x->dim[axis] || index >= x->dim[axis] || (index < 0) != (first < 0) || index != first + i * step
+            || step == 0)
+            return NULL;
     }
     Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
     int64_t steps[MAX_RANK];
-    for (int i = 0; i < x->rank; i++) { steps[i] = 1; sizes[i] = x->dim[i]; }
+    for (int i = 0; i < x->rank; i++) {
+        steps[i] = 1;
+        sizes[i] = x->dim[i];
+    }
     starts[axis] = first < 0 ? first + x->dim[axis] : first;
     steps[axis] = step;
     sizes[axis] = count;
@@ -274,15 +308,36 @@ static void unchanging(Rewrite *r, Node *n) {
 
 typedef struct Rule { Op op; Value *(*apply)(Graph *g, Node *n); } Rule;
 static const Rule rules[] = {
-    { OP_Add, rule_add }, { OP_Sub, rule_sub }, { OP_Mul, rule_mul }, { OP_Div, rule_div }, { OP_Pow, rule_pow },
-    { OP_Neg, rule_involution }, { OP_Not, rule_involution },
-    { OP_Abs, rule_idempotent }, { OP_Relu, rule_idempotent }, { OP_Floor, rule_idempotent }, { OP_Ceil, rule_idempotent },
-    { OP_Round, rule_idempotent }, { OP_Trunc, rule_idempotent }, { OP_Sign, rule_idempotent },
-    { OP_Where, rule_where }, { OP_Cast, rule_cast },
-    { OP_Identity, rule_identity }, { OP_Reshape, rule_reshape }, { OP_Transpose, rule_transpose }, { OP_Expand, rule_expand },
-    { OP_Slice, rule_slice }, { OP_Gather, rule_gather }, { OP_Pad, rule_pad }, { OP_Concat, rule_concat },
-    { OP_ReduceSum, rule_reduce }, { OP_ReduceProd, rule_reduce }, { OP_ReduceMax, rule_reduce }, { OP_ReduceMin, rule_reduce },
-    { OP_WindowSum, rule_window }, { OP_WindowMax, rule_window },
+    { OP_Add, rule_add },
+    { OP_Sub, rule_sub },
+    { OP_Mul, rule_mul },
+    { OP_Div, rule_div },
+    { OP_Pow, rule_pow },
+    { OP_Neg, rule_involution },
+    { OP_Not, rule_involution },
+    { OP_Abs, rule_idempotent },
+    { OP_Relu, rule_idempotent },
+    { OP_Floor, rule_idempotent },
+    { OP_Ceil, rule_idempotent },
+    { OP_Round, rule_idempotent },
+    { OP_Trunc, rule_idempotent },
+    { OP_Sign, rule_idempotent },
+    { OP_Where, rule_where },
+    { OP_Cast, rule_cast },
+    { OP_Identity, rule_identity },
+    { OP_Reshape, rule_reshape },
+    { OP_Transpose, rule_transpose },
+    { OP_Expand, rule_expand },
+    { OP_Slice, rule_slice },
+    { OP_Gather, rule_gather },
+    { OP_Pad, rule_pad },
+    { OP_Concat, rule_concat },
+    { OP_ReduceSum, rule_reduce },
+    { OP_ReduceProd, rule_reduce },
+    { OP_ReduceMax, rule_reduce },
+    { OP_ReduceMin, rule_reduce },
+    { OP_WindowSum, rule_window },
+    { OP_WindowMax, rule_window },
 };
 
 // The first rule that applies; n->out[0] itself when n was changed in place.

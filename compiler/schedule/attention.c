@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Attention as one kernel: MatMul(softmax(score(MatMul(Q, K^T))), V). In: the second product as the anchor of a fusion. Out: a kernel of
-// templates/c/attention.c, in whose memory no matrix of scores ever stands.
+// Attention as one kernel: MatMul(softmax(score(MatMul(Q, K^T))), V). In: the second product as the anchor of a
+// fusion. Out: a kernel of templates/c/attention.c, in whose memory no matrix of scores ever stands.
 //
-// The softmax is recognised node by node as expand_softmax writes it; the score is whatever expression of the first product lowers at the
-// element it was computed at: scales, masks, biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering
-// their elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the heads' axis
-// is split in two until all strides are affine.
+// The softmax is recognised node by node as expand_softmax writes it; the score is whatever expression of the first
+// product lowers at the element it was computed at: scales, masks, biases, soft caps. Q, K, V and the result are read
+// and written with strides that come from lowering their elements, so that splitting and joining heads moves nothing.
+// b counts up to three axes; where heads share keys, the heads' axis is split in two until all strides are affine.
 #include "schedule.h"
 #include "schedule/cpu/tune.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { B0, B1, B2, QUERY, DEPTH, KEY, INNER, AXES };    // axes of the kernel: the result's five, then one of the score and the first product's sum
+// axes of the kernel: the result's five, then one of the score and the first product's sum
+enum { B0, B1, B2, QUERY, DEPTH, KEY, INNER, AXES };
 enum { PARALLEL = KEY };
 
 // ---------------------------------------------------------------- recognising
@@ -47,7 +48,8 @@ static Node *row_reduction(Arena *a, Softmax *s, const Value *v, Op op) {
 }
 
 static bool is_number(const Value *v, double number) {
-    return v && v->data && type_count(&v->type) == 1 && dtype_is_float(v->type.dtype) && tensor_get_f(v->data, 0) == number;
+    return v && v->data && type_count(&v->type) == 1 && dtype_is_float(v->type.dtype)
+        && tensor_get_f(v->data, 0) == number;
 }
 
 // Rows without a score give 0: choose 0 where the maximum is -inf, or where the quotient is NaN.
@@ -56,7 +58,10 @@ static Value *without_empty(Arena *a, Softmax *s, Value *p, const Value **top) {
     if (!choice) return p;
     if (!is_number(choice->in[1], 0)) return NULL;
     Value *quotient = unshaped(a, s, choice->in[2]);
-    if ((test = made_by(a, s, choice->in[0], OP_IsNaN)) && unshaped(a, s, test->in[0]) == quotient) { s->empty = 2; return quotient; }
+    if ((test = made_by(a, s, choice->in[0], OP_IsNaN)) && unshaped(a, s, test->in[0]) == quotient) {
+        s->empty = 2;
+        return quotient;
+    }
     if (!(test = made_by(a, s, choice->in[0], OP_Equal))) return NULL;
     int at = is_number(test->in[0], -INFINITY) ? 1 : 0;
     if (!is_number(test->in[1 - at], -INFINITY)) return NULL;
@@ -75,7 +80,8 @@ bool softmax_match(Arena *a, const Node *product, Softmax *s) {
     if (!quotient) return false;
     Node *e = made_by(a, s, quotient->in[0], OP_Exp), *sum = row_reduction(a, s, quotient->in[1], OP_ReduceSum);
     if (!e || !sum || sum->in[0] != e->out[0]) return false;
-    Node *shifted = made_by(a, s, e->in[0], OP_Sub), *max = shifted ? row_reduction(a, s, shifted->in[1], OP_ReduceMax) : NULL;
+    Node *shifted = made_by(a, s, e->in[0], OP_Sub),
+         *max = shifted ? row_reduction(a, s, shifted->in[1], OP_ReduceMax) : NULL;
     if (!max || max->in[0] != shifted->in[0] || (top && top != max->in[0])) return false;
     s->score = max->in[0];
     return s->score->def && !s->score->data;
@@ -88,7 +94,8 @@ typedef struct Build {
     Kernel *k;
     Lower l;
     Fusion *epilogue, *score;
-    bool stored;                                        // operands that no strides reach through their views are stored first
+    // operands that no strides reach through their views are stored first
+    bool stored;
     Expr *axis[AXES];
     Dim size[AXES];
 } Build;
@@ -99,11 +106,13 @@ static Expr *zero(const Build *b) { return expr_index(b->k->exprs, 0); }
 static Expr *row(const Build *b) {
     Expr *flat = zero(b);
     for (int i = B0; i <= QUERY; i++)
-        flat = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, flat, expr_size(b->k->exprs, b->g, b->size[i])), b->axis[i]);
+        flat = expr_binary(b->k->exprs, E_Add,
+            expr_binary(b->k->exprs, E_Mul, flat, expr_size(b->k->exprs, b->g, b->size[i])), b->axis[i]);
     return flat;
 }
 
-// Coordinates of the second product along its batch axes, the last of which may be b1 * B2 + b2; false: too many of them.
+// Coordinates of the second product along its batch axes, the last of which may be b1 * B2 + b2; false: too many of
+// them.
 static bool batch_axes(Build *b, const Type *t, int64_t group, Expr **idx) {
     int used = B0, last = -1;
     for (int i = 0; i < t->rank - 2; i++) if (t->dim[i] != 1) last = i;
@@ -117,14 +126,17 @@ static bool batch_axes(Build *b, const Type *t, int64_t group, Expr **idx) {
     }
     b->size[QUERY] = t->dim[t->rank - 2];
     for (int i = 0; i < AXES; i++) {
-        VEC_PUSH(b->a, b->k->axes, (Axis){ .extent = dim_upper(b->g, b->size[i]), .size = b->size[i], .reduce = i >= PARALLEL });
+        VEC_PUSH(b->a, b->k->axes,
+            (Axis){ .extent = dim_upper(b->g, b->size[i]), .size = b->size[i], .reduce = i >= PARALLEL });
         b->axis[i] = b->size[i] == 1 ? zero(b) : expr_axis_size(b->k->exprs, b->g, i, b->size[i]);
     }
     used = B0;
     for (int i = 0; i < t->rank - 2; i++) {
         bool split = i == last && group > 1;
         idx[i] = t->dim[i] == 1 ? zero(b) : b->axis[used++];
-        if (split) idx[i] = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, idx[i], expr_index(b->k->exprs, group)), b->axis[used++]);
+        if (split)
+            idx[i] = expr_binary(b->k->exprs, E_Add,
+                expr_binary(b->k->exprs, E_Mul, idx[i], expr_index(b->k->exprs, group)), b->axis[used++]);
     }
     return true;
 }
@@ -139,7 +151,8 @@ static bool batch_of(const Build *b, const Type *t, const Type *product, Expr *c
 
 // Strides of an operand through its views or of the value itself. False: no strides say where its elements are.
 static bool strides_of(const Build *b, Value *v, Expr *const *idx, Operand *out) {
-    return operand_through_views(b->a, b->g, b->k, v, idx, out) || (b->stored && operand_direct(b->a, b->k, v, idx, out));
+    return operand_through_views(b->a, b->g, b->k, v, idx, out)
+        || (b->stored && operand_direct(b->a, b->k, v, idx, out));
 }
 
 static bool score_operands(Build *b, Operand *q, Operand *k) {
@@ -173,7 +186,10 @@ static bool lower_score(Build *b) {
 static bool follow(const Build *b, Lower *l, const Value *v, Expr *const *at, Expr **idx) {
     const Fusion *f = b->epilogue;
     Expr *from[MAX_RANK];
-    if (v == f->anchor) { memcpy(idx, at, sizeof(Expr *) * (size_t)v->type.rank); return true; }
+    if (v == f->anchor) {
+        memcpy(idx, at, sizeof(Expr *) * (size_t)v->type.rank);
+        return true;
+    }
     const Node *n = v->def;
     if (!n || v->data || v->graph != f->graph || !f->inside[n->mark]) return false;
     for (int i = 0; i < n->n_in; i++) {
@@ -182,8 +198,10 @@ static bool follow(const Build *b, Lower *l, const Value *v, Expr *const *at, Ex
         int count;
         const int64_t *perm = node_ints(n, "perm", &count);
         if (n->op == OP_Reshape) lower_unflat(l, &v->type, lower_flat(l, t, from), idx);
-        else if (n->op == OP_Transpose) for (int j = 0; j < v->type.rank; j++) idx[j] = from[perm ? perm[j] : v->type.rank - 1 - j];
-        else if (t->rank == v->type.rank && !memcmp(t->dim, v->type.dim, sizeof(Dim) * (size_t)t->rank)) memcpy(idx, from, sizeof(Expr *) * (size_t)t->rank);
+        else if (n->op == OP_Transpose)
+            for (int j = 0; j < v->type.rank; j++) idx[j] = from[perm ? perm[j] : v->type.rank - 1 - j];
+        else if (t->rank == v->type.rank && !memcmp(t->dim, v->type.dim, sizeof(Dim) * (size_t)t->rank))
+            memcpy(idx, from, sizeof(Expr *) * (size_t)t->rank);
         else return false;
         return true;
     }
@@ -212,7 +230,10 @@ static void set_shape(Build *b, const Operand *q, const Operand *k, const Operan
     const Operand *all[4] = { q, k, v, o };
     const int line[4] = { QUERY, KEY, KEY, QUERY }, column[4] = { INNER, INNER, DEPTH, DEPTH };
     memcpy(s->batch, b->size, sizeof s->batch);
-    s->m = b->size[QUERY]; s->n = b->size[KEY]; s->k = b->size[INNER]; s->d = b->size[DEPTH];
+    s->m = b->size[QUERY];
+    s->n = b->size[KEY];
+    s->k = b->size[INNER];
+    s->d = b->size[DEPTH];
     s->empty = empty;
     for (int i = 0; i < 4; i++) {
         memcpy(s->of[i].batch, all[i]->coef, sizeof s->of[i].batch);
@@ -244,8 +265,14 @@ static double count_of(const Build *b, int axes) {
 // With the heads' axis split into groups of `group`.
 static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int64_t group, bool stored) {
     const Node *n = epilogue->anchor->def;
-    const Type *t = &n->out[0]->type, *tp = &n->in[0]->type, *tv = &n->in[1]->type, *ts = &score->anchor->def->in[0]->type;
-    Build b = { .a = a, .g = epilogue->graph, .k = kernel_new(a, KERNEL_ATTENTION), .epilogue = epilogue, .score = score, .stored = stored };
+    const Type *t = &n->out[0]->type, *tp = &n->in[0]->type, *tv = &n->in[1]->type,
+               *ts = &score->anchor->def->in[0]->type;
+    Build b = { .a = a,
+        .g = epilogue->graph,
+        .k = kernel_new(a, KERNEL_ATTENTION),
+        .epilogue = epilogue,
+        .score = score,
+        .stored = stored };
     Expr *batch[MAX_RANK], *idx[MAX_RANK];
     Operand q, k, v, o;
     b.size[DEPTH] = t->dim[t->rank - 1];
@@ -257,11 +284,14 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     if (!batch_of(&b, tv, t, batch, idx)) return NULL;
     idx[tv->rank - 2] = b.axis[KEY];
     idx[tv->rank - 1] = b.axis[DEPTH];
-    if (!strides_of(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k) || !lower_score(&b) || !lower_result(&b, batch, &o)) return NULL;
+    if (!strides_of(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k) || !lower_score(&b)
+        || !lower_result(&b, batch, &o))
+        return NULL;
     if (b.k->axes.n != AXES) return NULL;
     set_shape(&b, &q, &k, &v, &o, s->empty);
     b.k->anchor = epilogue->anchor->def;
-    b.k->flops = 2 * count_of(&b, KEY) * (double)dim_upper(b.g, b.size[KEY]) + count_of(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);
+    b.k->flops = 2 * count_of(&b, KEY) * (double)dim_upper(b.g, b.size[KEY])
+        + count_of(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);
     return b.k;
 }
 
@@ -277,8 +307,12 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     const Type *t = &epilogue->anchor->type, *first = &score->anchor->type, *tp = &epilogue->anchor->def->in[0]->type;
     const Dim keys = tp->dim[tp->rank - 1];
     Graph *g = epilogue->graph;
-    if (t->rank < 2 || first->rank < 2 || t->rank != tp->rank || score->root->type.dim[score->root->type.rank - 1] != keys || first->dim[first->rank - 1] != keys) return NULL;
-    if (type_size(g, first) != type_size(g, tp) || !dim_is_const(t->dim[t->rank - 1]) || !dim_is_const(score->anchor->def->in[0]->type.dim[first->rank - 1])) return NULL;
+    if (t->rank < 2 || first->rank < 2 || t->rank != tp->rank
+        || score->root->type.dim[score->root->type.rank - 1] != keys || first->dim[first->rank - 1] != keys)
+        return NULL;
+    if (type_size(g, first) != type_size(g, tp) || !dim_is_const(t->dim[t->rank - 1])
+        || !dim_is_const(score->anchor->def->in[0]->type.dim[first->rank - 1]))
+        return NULL;
     if (memcmp(t->dim, tp->dim, sizeof(Dim) * (size_t)(t->rank - 1))) return NULL;
     Dim heads = t->rank > 2 ? t->dim[t->rank - 3] : 1;
     for (int stored = 0; stored < 2; stored++)
@@ -297,7 +331,9 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
 }
 
 // ---------------------------------------------------------------- the template's holes
-static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
+static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
+}
 
 static void hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
     if (dim_is_const(d)) hole(a, k, name, d);
@@ -317,8 +353,12 @@ static int64_t tile_rows(int64_t m) {
     static const int64_t rows[] = { 12, 14, 10, 8 };
     int64_t best = 12, least = INT64_MAX;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        int64_t edge = m % rows[i], cost = m / rows[i] * rows[i] + (edge && edge < 4 ? 4 : edge);       // an edge of few rows waits for its sums
-        if (cost < least) { least = cost; best = rows[i]; }
+        // an edge of few rows waits for its sums
+        int64_t edge = m % rows[i], cost = m / rows[i] * rows[i] + (edge && edge < 4 ? 4 : edge);
+        if (cost < least) {
+            least = cost;
+            best = rows[i];
+        }
     }
     return best;
 }
@@ -334,22 +374,28 @@ static bool can_be_direct(const Attention *s) {
 }
 
 static AttentionTiles attention_tiles(const Graph *g, const Attention *s) {
-    enum { BLOCK = 512, FEW = 6 };                      // a tile of scores of a block lies in L1; from FEW queries on packing pays
+    // a tile of scores of a block lies in L1; from FEW queries on packing pays
+    enum { BLOCK = 512, FEW = 6 };
     int64_t m = dim_upper(g, s->m), n = dim_upper(g, s->n), blocks = (n + BLOCK - 1) / BLOCK;
-    return (AttentionTiles){ m < FEW && can_be_direct(s), (int)tile_rows(m), round_up((n + blocks - 1) / blocks, PANEL) };
+    return (
+        AttentionTiles){ m < FEW && can_be_direct(s), (int)tile_rows(m), round_up((n + blocks - 1) / blocks, PANEL) };
 }
 
 static bool attention_fits(const Graph *g, const Attention *s, const AttentionTiles *t) {
-    bool tile = t->mr >= 2 && t->mr <= 14 && t->mr % 2 == 0 && t->kb >= PANEL && t->kb % PANEL == 0 && t->kb <= round_up(dim_upper(g, s->n), PANEL);
+    bool tile = t->mr >= 2 && t->mr <= 14 && t->mr % 2 == 0 && t->kb >= PANEL && t->kb % PANEL == 0
+        && t->kb <= round_up(dim_upper(g, s->n), PANEL);
     return tile && (t->direct == 0 || (t->direct == 1 && can_be_direct(s)));
 }
 
 static const char *attention_signature(Arena *a, const Graph *g, const Attention *s) {
     Text t;
     text_init(&t, a);
-    text_printf(&t, "attention batch=%lldx%lldx%lld m=%lld n=%lld k=%lld d=%lld", (long long)dim_upper(g, s->batch[0]), (long long)dim_upper(g, s->batch[1]), (long long)dim_upper(g, s->batch[2]),
-        (long long)dim_upper(g, s->m), (long long)dim_upper(g, s->n), (long long)s->k, (long long)s->d);
-    for (int i = 0; i < 4; i++) text_printf(&t, " %c=%lld,%lld", "qkvo"[i], (long long)dim_upper(g, s->of[i].row), (long long)dim_upper(g, s->of[i].col));
+    text_printf(&t, "attention batch=%lldx%lldx%lld m=%lld n=%lld k=%lld d=%lld", (long long)dim_upper(g, s->batch[0]),
+        (long long)dim_upper(g, s->batch[1]), (long long)dim_upper(g, s->batch[2]), (long long)dim_upper(g, s->m),
+        (long long)dim_upper(g, s->n), (long long)s->k, (long long)s->d);
+    for (int i = 0; i < 4; i++)
+        text_printf(&t, " %c=%lld,%lld", "qkvo"[i], (long long)dim_upper(g, s->of[i].row),
+            (long long)dim_upper(g, s->of[i].col));
     if (!dim_is_const(s->m) || !dim_is_const(s->n)) text_printf(&t, " sizes=open");
     return t.at;
 }
@@ -372,22 +418,30 @@ void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
     AttentionTiles t = attention_tiles(g, s), recorded = t;
     Record *r = tune_record(a, k, o, attention_signature(a, g, s));
-    if (r && tune_parse(&tune_attention, r->choice, &recorded) && attention_fits(g, s, &recorded)) { t = recorded; k->tuned = true; }
-    else if (r) tune_refuse(k, r);
+    if (r && tune_parse(&tune_attention, r->choice, &recorded) && attention_fits(g, s, &recorded)) {
+        t = recorded;
+        k->tuned = true;
+    } else if (r) tune_refuse(k, r);
     k->choice = tune_text(a, &tune_attention, &t);
     bool few = t.direct;
     int64_t n = dim_upper(g, s->n), rows = t.mr, block = t.kb;
     k->template_file = "c/attention.c";
     for (int i = 0; i < 3; i++) hole_dim(a, g, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
-    hole_dim(a, g, k, "M", s->m); hole_dim(a, g, k, "N", s->n); hole(a, k, "DK", s->k); hole(a, k, "DV", s->d);
+    hole_dim(a, g, k, "M", s->m);
+    hole_dim(a, g, k, "N", s->n);
+    hole(a, k, "DK", s->k);
+    hole(a, k, "DV", s->d);
     hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
     for (int i = 0; i < 4; i++) stride_holes(a, g, k, i);
     hole(a, k, "DIRECT", few);
-    hole(a, k, "MR", rows); hole(a, k, "NV", NV); hole(a, k, "KB", block);
+    hole(a, k, "MR", rows);
+    hole(a, k, "NV", NV);
+    hole(a, k, "KB", block);
     hole(a, k, "EMPTY", s->empty);
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .text = "$softmax" });
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .text = "$tile" });
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "EXP", .params = "x", .text = "burn_exp_falling_f32(x)" });
     int64_t columns = round_up(s->d, PANEL);
-    k->scratch_bytes = 4 * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
+    k->scratch_bytes = 4
+        * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
 }

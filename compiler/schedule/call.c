@@ -1,36 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Called templates: operations that no loop over one element of the result can express (a sort, a search, strings of any length) are
-// functions from whole stored tensors to whole stored tensors. In: a node with a row below, and which of its outputs anyone uses.
-// Out: a kernel with a template under templates/c, its holes filled. Nothing fuses with it.
+// Called templates: operations that no loop over one element of the result can express (a sort, a search, strings of
+// any length) are functions from whole stored tensors to whole stored tensors. In: a node with a row below, and which
+// of its outputs anyone uses. Out: a kernel with a template under templates/c, its holes filled. Nothing fuses with
+// it.
 //
-// To add an operation: its OP row in ops.def with `none` as lowering; the template (and its line in templates/meson.build); a row here:
+// To add an operation: its OP row in ops.def with `none` as lowering; the template (and its line in
+// templates/meson.build); a row here:
 //   op, file
-//   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter when it is 0.
+//   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter
+//       when it is 0.
 //            NULL: the template always writes it
-//   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5 (BURN_ELIMIT) for a bound that was
+//   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5
+//       (BURN_ELIMIT) for a bound that was
 //            set when compiling, -6 (BURN_EFORMAT) for bytes that are not what they should be
 //   fill     sets the template's holes with hole(), hole_text() and hole_size(), and needs_scratch(); see call_sort
 //
 //
-// The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, burn_pool *pool, unsigned char *scratch): the pool
-// where k->string_bytes is set (it makes strings, see templates/c/pool.h), the scratch memory where needs_scratch() was called. Sizes go into holes: a
-// constant is a number that `#if` can test; one that is known when the program runs is an expression over int64_t parameters, which
-// the hole SIZES declares (so `#define SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
+// The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, burn_pool *pool, unsigned char
+// *scratch): the pool where k->string_bytes is set (it makes strings, see templates/c/pool.h), the scratch memory
+// where needs_scratch() was called. Sizes go into holes: a constant is a number that `#if` can test; one that is
+// known when the program runs is an expression over int64_t parameters, which the hole SIZES declares (so `#define
+// SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
 #include "schedule.h"
 
 #include <string.h>
 
 typedef struct Call { Arena *a; const Plan *p; Graph *g; Kernel *k; Node *n; const bool *wanted; } Call;
 
-static void hole(Call *c, const char *name, int64_t value) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value }); }
-static void hole_text(Call *c, const char *name, const char *text) { VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .text = text }); }
+static void hole(Call *c, const char *name, int64_t value) {
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value });
+}
+static void hole_text(Call *c, const char *name, const char *text) {
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .text = text });
+}
 
 // A template that has scratch memory is given some, be its size 0.
 static void needs_scratch(Call *c, int64_t bytes) { c->k->scratch_bytes = bytes > 0 ? bytes : 1; }
 
 // A size, and the symbols in it as parameters.
 static void hole_size(Call *c, const char *name, Dim d) {
-    if (dim_is_const(d)) { hole(c, name, d); return; }
+    if (dim_is_const(d)) {
+        hole(c, name, d);
+        return;
+    }
     hole_text(c, name, dim_c_text(c->a, c->g, d));
     kernel_sizes(c->a, c->k, c->g, d);
 }
@@ -196,7 +208,8 @@ static void call_suppress(Call *c) {
     hole_size(c, "MOST", most);
     hole(c, "CENTERED", node_int(c->n, "centered", 0) != 0);
     hole(c, "BLOCK", BLOCK);
-    needs_scratch(c, dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t) + blocks * 5 * BLOCK * (int64_t)sizeof(float));
+    needs_scratch(
+        c, dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t) + blocks * 5 * BLOCK * (int64_t)sizeof(float));
     c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which concatenations are columns of a larger one. In: the graph and who uses its values. Out: Value.home of those: the value whose rows
-// theirs are the pieces of, so that nobody copies them.
+// Which concatenations are columns of a larger one. In: the graph and who uses its values. Out: Value.home of those:
+// the value whose rows theirs are the pieces of, so that nobody copies them.
 //
 //   %4: f32[1,9,9,96] = Concat(%1, %2)      stored in columns 0..95 of %7, by the kernels that compute %1 and %2
 //   %5: f32[1,9,9,96] = Relu(%4)            reads them there
 //   %7: f32[1,9,9,128] = Concat(%4, %6)     stores %6's columns and is complete
 //
-// Whoever reads such a value must take its elements one by one, at any strides: a loop, a product, a convolution; not a function that is
-// called with a whole tensor.
+// Whoever reads such a value must take its elements one by one, at any strides: a loop, a product, a convolution; not
+// a function that is called with a whole tensor.
 #include "schedule.h"
 
 #include <string.h>
@@ -28,7 +28,8 @@ static bool reads_apart(const Node *n, const Value *v) {
 static bool is_apart(const Graph *g, const Value *v) {
     bool rows = false;
     if (!v->def || v->data || v->graph != g || !along_rows(v->def) || type_count_upper(g, &v->type) < 1) return false;
-    for (int i = 0; i < v->type.rank - 1; i++) rows = rows || v->type.dim[i] != 1;      // a single row is a run of the larger one's: fuse.c
+    // a single row is a run of the larger one's: fuse.c
+    for (int i = 0; i < v->type.rank - 1; i++) rows = rows || v->type.dim[i] != 1;
     for (int i = 0; i < g->outputs.n; i++) rows = rows && g->outputs.at[i] != v;
     return rows;
 }

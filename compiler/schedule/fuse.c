@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What shares a kernel. In: a graph of primitives. Out: the plan's kernels in execution order, each with its expressions.
+// What shares a kernel. In: a graph of primitives. Out: the plan's kernels in execution order, each with its
+// expressions.
 //
-// Nodes are visited from the outputs back. A value that some kernel loads becomes the root of a kernel of its own, which then grows
-// towards the inputs: views always join (they move no data), maps and reductions join when all their users are already inside, one
-// contraction or convolution may join as the anchor whose epilogue the rest becomes. The grown kernel is lowered; where the
-// expression shows that fusing was wrong (a reduction that would be recomputed, an anchor read anywhere but at the stored element)
-// that value is cut off and the kernel grown again.
+// Nodes are visited from the outputs back. A value that some kernel loads becomes the root of a kernel of its own,
+// which then grows towards the inputs: views always join (they move no data), maps and reductions join when all their
+// users are already inside, one contraction or convolution may join as the anchor whose epilogue the rest becomes.
+// The grown kernel is lowered; where the expression shows that fusing was wrong (a reduction that would be
+// recomputed, an anchor read anywhere but at the stored element) that value is cut off and the kernel grown again.
 #include "schedule.h"
 
 #include <string.h>
 
-enum { MAX_INSIDE = 256, MAX_READS = 48 };              // nodes and operands of one kernel: bounds compile time and the generated function's size
+// nodes and operands of one kernel: bounds compile time and the generated function's size
+enum { MAX_INSIDE = 256, MAX_READS = 48 };
 
 typedef struct Fuser {
     Plan *plan;
@@ -20,15 +22,19 @@ typedef struct Fuser {
     const Node *root;                                   // of the kernel being grown
     bool *needed;                                       // by value id: some kernel loads it, it must be stored
     bool *scores;                                       // `inside` of an attention's scores
-    bool *inside, *cut, *pointwise;                     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
-    bool *summed;                                       // by node position: a reduction, or inside one of the kernel being grown
-    bool *epilogue, *retyped;                           // by node position: maps that an anchor before them could take as its epilogue; of any type
+    // by node position, for the kernel being grown; pointwise: element i meets element i of the root
+    bool *inside, *cut, *pointwise;
+    // by node position: a reduction, or inside one of the kernel being grown
+    bool *summed;
+    // by node position: maps that an anchor before them could take as its epilogue; of any type
+    bool *epilogue, *retyped;
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
 typedef ConcatUsers Users;
 
 bool op_is_view(Op op) {
-    return op == OP_Reshape || op == OP_Transpose || op == OP_Expand || op == OP_Slice || op == OP_Identity || op == OP_Iota;
+    return op == OP_Reshape || op == OP_Transpose || op == OP_Expand || op == OP_Slice || op == OP_Identity
+        || op == OP_Iota;
 }
 
 bool op_is_reduce(Op op) {
@@ -38,16 +44,30 @@ bool op_is_reduce(Op op) {
 }
 
 // Reductions along whole axes, unlike windows and contractions.
-static bool is_row_reduce(Op op) { return op_table[op].lower == op_table[OP_ReduceSum].lower || op_table[op].lower == op_table[OP_ArgMax].lower; }
+static bool is_row_reduce(Op op) {
+    return op_table[op].lower == op_table[OP_ReduceSum].lower || op_table[op].lower == op_table[OP_ArgMax].lower;
+}
 
-static bool is_pull(const Node *n) { return op_table[n->op].lower && op_table[n->op].lower != lower_none && n->op != OP_Concat; }
+static bool is_pull(const Node *n) {
+    return op_table[n->op].lower && op_table[n->op].lower != lower_none && n->op != OP_Concat;
+}
 
 static double expr_cost(const Expr *e) {
     double c = 0;
     for (int i = 0; i < 3; i++) if (e->a[i]) c += expr_cost(e->a[i]);
     switch (e->op) {
     case E_Const: case E_Arg: case E_Cast: return c;
-    case E_Add: case E_Sub: case E_Mul: case E_Min: case E_Max: case E_Neg: case E_Abs: case E_Select: case E_Lt: case E_Le: case E_Eq: return c + 1;
+    case E_Add:
+    case E_Sub:
+    case E_Mul:
+    case E_Min:
+    case E_Max:
+    case E_Neg:
+    case E_Abs:
+    case E_Select:
+    case E_Lt:
+    case E_Le:
+    case E_Eq: return c + 1;
     case E_Div: case E_Sqrt: return c + 4;
     default: return c + 12;
     }
@@ -87,7 +107,8 @@ static int64_t reads_of(const Fuser *f, const Value *v, const int64_t *reads) {
     return total;
 }
 
-// Would nobody else compute the value again? A view that others read too is lowered in place there as well, and what it shows with it.
+// Would nobody else compute the value again? A view that others read too is lowered in place there as well, and what
+// it shows with it.
 static bool users_inside(const Fuser *f, const Value *v) {
     const Users *u = (const Users *)&f->users[v->id];
     for (int i = 0; i < u->n; i++) {
@@ -98,7 +119,10 @@ static bool users_inside(const Fuser *f, const Value *v) {
     return u->n > 0;
 }
 
-static bool is_pointwise(const Node *n) { return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Reshape || n->op == OP_Identity; }
+static bool is_pointwise(const Node *n) {
+    return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Reshape
+        || n->op == OP_Identity;
+}
 
 static bool same_size(const Fuser *f, const Value *x, const Value *y) {
     return type_size(f->plan->graph, &x->type) == type_size(f->plan->graph, &y->type);
@@ -120,7 +144,8 @@ static void mark_epilogues(Fuser *f, const Options *o) {
         if (!is_pointwise(n) || n->n_out != 1) continue;
         for (int i = 0; i < n->n_in; i++) {
             const Value *v = n->in[i];
-            if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1) continue;
+            if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1)
+                continue;
             bool follows = kernel_is_anchor(v->def, o) || f->epilogue[v->def->mark];
             bool bytes = follows && (f->epilogue[v->def->mark] ? f->retyped[v->def->mark] : kernel_of_bytes(v->def));
             if (!follows || !same_size(f, v, n->out[0]) || (v->type.dtype != n->out[0]->type.dtype && !bytes)) continue;
@@ -144,14 +169,17 @@ static bool may_join(const Fuser *f, const Value *v, const Value *root, const in
     if (o->no_fuse || !users_inside(f, v)) return false;
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v, reads);
-    bool gpu = !strcmp(o->machine.name, "vulkan");      // whose threads share out the points: a contraction is to have all of its own
+    // whose threads share out the points: a contraction is to have all of its own
+    bool gpu = !strcmp(o->machine.name, "vulkan");
     if (gpu && (n->op == OP_MatMul || n->op == OP_Conv) && users_summed(f, v)) return false;
-    if (is_row_reduce(n->op)) return true;              // read at one index per row, computed once per row: kernel_loop checks it
+    // read at one index per row, computed once per row: kernel_loop checks it
+    if (is_row_reduce(n->op)) return true;
     if (op_is_reduce(n->op)) return r <= 3;
     return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
 }
 
-// Grows the set from the root's node: positions below it in descending order, so that all users of a node are decided before it.
+// Grows the set from the root's node: positions below it in descending order, so that all users of a node are decided
+// before it.
 static void grow(Fuser *f, Fusion *fu, const Options *o) {
     int64_t *reads = NEW_ARRAY(f->arena, int64_t, f->n_nodes);
     bool *seen = NEW_ARRAY(f->arena, bool, f->n_nodes);
@@ -174,7 +202,8 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
             if (kernel_is_anchor(n, o)) {
                 bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || kernel_of_bytes(n));
-                if (!fu->anchor && fits) fu->anchor = v;    // templates of floats store what they sum: the epilogue ends in the anchor's dtype
+                // templates of floats store what they sum: the epilogue ends in the anchor's dtype
+                if (!fu->anchor && fits) fu->anchor = v;
                 continue;
             }
             reads[at] = reads_of(f, v, reads);
@@ -186,7 +215,8 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
         }
         if (kernel_is_anchor(n, o)) continue;
         for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->graph) seen[n->in[i]->def->mark] = true;
+            if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->graph)
+                seen[n->in[i]->def->mark] = true;
     }
 }
 
@@ -213,7 +243,9 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     Softmax s;
     Fusion score = { .graph = f->plan->graph, .inside = f->scores };
     bool *inside = f->inside, alone = true;
-    if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32 || !softmax_match(f->arena, epilogue->anchor->def, &s)) return NULL;
+    if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32
+        || !softmax_match(f->arena, epilogue->anchor->def, &s))
+        return NULL;
     memset(f->scores, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int i = 0; i < s.nodes.n; i++) f->scores[s.nodes.at[i]->mark] = true;
     f->scores[epilogue->anchor->def->mark] = true;
@@ -223,7 +255,9 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     alone = alone && users_inside(f, s.score) && !f->needed[s.score->id] && is_pull(s.score->def);
     if (alone) grow(f, &score, f->plan->options);
     f->inside = inside;
-    return alone && score.anchor && score.anchor->def->op == OP_MatMul ? kernel_attention(f->arena, &s, epilogue, &score, f->n_nodes) : NULL;
+    return alone && score.anchor && score.anchor->def->op == OP_MatMul ?
+        kernel_attention(f->arena, &s, epilogue, &score, f->n_nodes) :
+        NULL;
 }
 
 static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, Dim at) {
@@ -237,7 +271,8 @@ static bool is_row_part(const Value *anchor, const Value *root, const Value *int
     int last = root->type.rank - 1;
     Dim row = anchor->type.dim[anchor->type.rank - 1];
     bool matrix = anchor->def->op == OP_Conv ? !kernel_on_planes(anchor->def) : anchor->def->in[1]->type.rank > 1;
-    return matrix && axis == last && into->type.rank == root->type.rank && row == root->type.dim[last] && row != 1 && root->type.dtype == DT_F32;
+    return matrix && axis == last && into->type.rank == root->type.rank && row == root->type.dim[last] && row != 1
+        && root->type.dtype == DT_F32;
 }
 
 // A scale or zero point inside the kernel of a quantised product: one number, which no element should compute anew.
@@ -259,27 +294,39 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     for (int tries = 0;; tries++) {
         Fusion fu = { .graph = f->plan->graph, .root = root, .inside = f->inside };
         bool computed = root->def && !root->data && root->graph == f->plan->graph && !(into && f->needed[root->id]);
-        if (into && computed && (!is_pull(root->def) || f->cut[root->def->mark] || ((Users *)&f->users[root->id])->n > 1)) computed = false;
+        if (into && computed
+            && (!is_pull(root->def) || f->cut[root->def->mark] || ((Users *)&f->users[root->id])->n > 1))
+            computed = false;
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
         const Node *number = fu.anchor && kernel_of_bytes(fu.anchor->def) ? number_inside(f, root) : NULL;
-        if (number) { f->cut[number->mark] = true; continue; }
+        if (number) {
+            f->cut[number->mark] = true;
+            continue;
+        }
         Kernel *k = NULL;
         if (fu.anchor && into && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
         else if (fu.anchor) k = fuse_anchor(f, &fu, into, at);
         else k = kernel_loop(f->arena, &fu, into, axis, at);
         Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
-        if (k && !half) { found(f, k); return; }
-        if (fu.violation == root && fu.anchor && fu.anchor != root) fu.violation = fu.anchor;      // a root that no epilogue can end in
+        if (k && !half) {
+            found(f, k);
+            return;
+        }
+        // a root that no epilogue can end in
+        if (fu.violation == root && fu.anchor && fu.anchor != root) fu.violation = fu.anchor;
         Node *n = half ? half : fu.violation ? fu.violation->def : NULL;
         if (!n || f->cut[n->mark]) bug("fusion of %%%d makes no progress", root->id);
         f->cut[n->mark] = true;
     }
 }
 
-// A part whose elements lie in one run of the result is computed in its place: its buffer is a window of the concatenation's.
+// A part whose elements lie in one run of the result is computed in its place: its buffer is a window of the
+// concatenation's.
 static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_bytes) {
-    if (outer != 1 || !dim_is_const(at_bytes) || !part->def || part->data || part->buffer || part->graph != f->plan->graph || part == whole) return false;
+    if (outer != 1 || !dim_is_const(at_bytes) || !part->def || part->data || part->buffer
+        || part->graph != f->plan->graph || part == whole)
+        return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == part) return false;
     if (!is_pull(part->def) && part->def->op != OP_Concat) return false;
@@ -300,7 +347,8 @@ static void fuse_concat(Fuser *f, Value *v) {
         Value *part = v->def->in[i];
         bool some = type_count_upper(g, &part->type) > 0;
         if (some && part->home == into && part->home_at == dim_add(g, from, at)) need(f, part);
-        else if (some && !place_part(f, v, part, outer, dim_mul(g, at, inner))) fuse_root(f, part, into, axis, dim_add(g, from, at));
+        else if (some && !place_part(f, v, part, outer, dim_mul(g, at, inner)))
+            fuse_root(f, part, into, axis, dim_add(g, from, at));
         at = dim_add(g, at, part->type.dim[axis]);
     }
 }
@@ -315,10 +363,13 @@ static void fuse_scatter(Fuser *f, Node *n) {
 // A reshape of something that is stored anyway is another name for the same bytes.
 static bool share_bytes(Fuser *f, Node *n) {
     Value *v = n->out[0], *from = n->in[0];
-    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data || from->home || from->graph != f->plan->graph) return false;
+    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data || from->home
+        || from->graph != f->plan->graph)
+        return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == v) return false;
-    bool stored = from->is_input || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
+    bool stored = from->is_input
+        || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
     if (!stored) return false;
     v->buffer = NEW(f->arena, Buffer);
     *v->buffer = (Buffer){ .place = PLACE_ALIAS, .value = v, .bytes = type_bytes_upper(f->plan->graph, &v->type), .alias = buffer_of(f->arena, from) };
@@ -345,7 +396,10 @@ static void fuse_node(Fuser *f, Node *n) {
     else if (n->n_bodies) fuse_region(f, n);
     else if (op_is_called(n->op)) fuse_call(f, n);
     else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);
-    else diag_error(n->loc, "%s cannot be compiled by this version; it would have to be computed at compile time from constants", op_table[n->op].name);
+    else
+        diag_error(n->loc,
+            "%s cannot be compiled by this version; it would have to be computed at compile time from constants",
+            op_table[n->op].name);
 }
 
 static void capture_value(Fuser *f, Value *v) {
@@ -434,7 +488,9 @@ bool fuse_graph(Plan *p) {
         Node *n = f.nodes[at];
         bool wanted = false;
         for (int i = 0; i < n->n_out; i++) find_sizes(&f, n->out[i]);
-        for (int i = 0; i < n->n_out; i++) wanted = wanted || (n->out[i] && f.needed[n->out[i]->id] && type_count_upper(p->graph, &n->out[i]->type) > 0);
+        for (int i = 0; i < n->n_out; i++)
+            wanted = wanted
+                || (n->out[i] && f.needed[n->out[i]->id] && type_count_upper(p->graph, &n->out[i]->type) > 0);
         if (wanted) fuse_node(&f, n);
     }
     for (int i = 0; i < p->graph->inputs.n; i++) find_sizes(&f, p->graph->inputs.at[i]);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Kernels from a grown fusion set: loop kernels from any pull-style root, template kernels from a contraction or (kernel_conv.c) a convolution
-// whose epilogue the rest of the set becomes.
+// Kernels from a grown fusion set: loop kernels from any pull-style root, template kernels from a contraction or
+// (kernel_conv.c) a convolution whose epilogue the rest of the set becomes.
 //
-// Templates see canonical shapes only. Their operands are read through views by lowering one element with symbolic axes and reading
-// the strides off the affine index: a transposed, sliced or broadcast operand costs nothing and needs no special case.
+// Templates see canonical shapes only. Their operands are read through views by lowering one element with symbolic
+// axes and reading the strides off the affine index: a transposed, sliced or broadcast operand costs nothing and
+// needs no special case.
 #include "ops/common.h"
 #include "schedule.h"
 
@@ -98,13 +99,17 @@ static bool uses(const Expr *e, const Merge *m) { return e && (e->axes_used >> m
 static bool walks_as_one(const Expr *index, const Merge *m) {
     Dim coef[64], c0;
     if (!uses(index, m)) return true;
-    return expr_affine_sizes(index, m->graph, m->kernel->axes.n, coef, &c0) && coef[m->a] == dim_mul(m->graph, coef[m->b], m->kernel->axes.at[m->b].size);
+    return expr_affine_sizes(index, m->graph, m->kernel->axes.n, coef, &c0)
+        && coef[m->a] == dim_mul(m->graph, coef[m->b], m->kernel->axes.at[m->b].size);
 }
 
 static void check_merge(Merge *m, const Expr *e) {
     if (!m->ok || m->seen[e->id]) return;
     m->seen[e->id] = true;
-    if (e->op == E_Axis && (e->c.i == m->a || e->c.i == m->b)) { m->ok = false; return; }
+    if (e->op == E_Axis && (e->c.i == m->a || e->c.i == m->b)) {
+        m->ok = false;
+        return;
+    }
     if (e->op == E_Load) {
         m->ok = walks_as_one(e->a[0], m) && !uses(e->a[1], m);
         if (m->ok && e->a[2]) check_merge(m, e->a[2]);
@@ -123,7 +128,12 @@ static Expr *rename_axis(void *ctx, Expr *e) {
 
 static bool try_merge(Arena *a, Graph *g, Kernel *k, int outer, int inner) {
     if (k->axes.at[outer].extent > 0 && k->axes.at[inner].extent > INT64_MAX / k->axes.at[outer].extent) return false;
-    Merge m = { .kernel = k, .graph = g, .a = outer, .b = inner, .ok = true, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    Merge m = { .kernel = k,
+        .graph = g,
+        .a = outer,
+        .b = inner,
+        .ok = true,
+        .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n && m.ok; i++) {
         Store *s = &k->stores.at[i];
         m.ok = walks_as_one(s->index, &m) && !uses(s->guard, &m);
@@ -147,7 +157,11 @@ static bool next_pair(const Expr *e, bool *seen, int skip, int *count, int *oute
     if (!e || seen[e->id]) return false;
     seen[e->id] = true;
     for (int i = 0; e->op == E_Reduce && i + 1 < e->n_axes; i++)
-        if ((*count)++ == skip) { *outer = e->axes[i]; *inner = e->axes[i + 1]; return true; }
+        if ((*count)++ == skip) {
+            *outer = e->axes[i];
+            *inner = e->axes[i + 1];
+            return true;
+        }
     for (int i = 0; i < 3; i++)
         if (next_pair(e->a[i], seen, skip, count, outer, inner)) return true;
     return false;
@@ -169,11 +183,15 @@ static bool always_together(const Expr *e, bool *seen, int outer, int inner) {
 static void collapse_reductions(Arena *a, Graph *g, Kernel *k) {
     for (int skip = 0;;) {
         int outer = -1, inner = -1, count = 0;
-        bool together = true, *seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), *again = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
-        for (int i = 0; i < k->stores.n && outer < 0; i++) next_pair(k->stores.at[i].expr, seen, skip, &count, &outer, &inner);
+        bool together = true, *seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1),
+             *again = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
+        for (int i = 0; i < k->stores.n && outer < 0; i++)
+            next_pair(k->stores.at[i].expr, seen, skip, &count, &outer, &inner);
         if (outer < 0) return;
-        for (int i = 0; i < k->stores.n; i++) together = together && always_together(k->stores.at[i].expr, again, outer, inner);
-        bool merged = k->axes.at[outer].size == 1;      // before: a reduction of what does not depend on its axes keeps both
+        for (int i = 0; i < k->stores.n; i++)
+            together = together && always_together(k->stores.at[i].expr, again, outer, inner);
+        // before: a reduction of what does not depend on its axes keeps both
+        bool merged = k->axes.at[outer].size == 1;
         if (merged || !together || !try_merge(a, g, k, outer, inner)) skip++;
     }
 }
@@ -189,15 +207,18 @@ static void collapse(Arena *a, Graph *g, Kernel *k) {
 }
 
 // ---------------------------------------------------------------- shuffles
-// The divisor m of the axis in e: of axis % m or axis / m; 0: e has none. whole: the axis occurs in a load's index without it.
+// The divisor m of the axis in e: of axis % m or axis / m; 0: e has none. whole: the axis occurs in a load's index
+// without it.
 typedef struct Digits { const Kernel *kernel; int axis; int64_t m; bool whole, *seen; } Digits;
 
 static void find_digits(Digits *d, const Expr *e) {
     int64_t coef[64], c0;
     if (!e || d->seen[e->id]) return;
     d->seen[e->id] = true;
-    if (e->op == E_Load && e->a[0]->axes_used >> d->axis & 1) d->whole = d->whole || e->a[1] || expr_affine(e->a[0], d->kernel->axes.n, coef, &c0);
-    bool digit = e->dtype == DT_INDEX && (e->op == E_Mod || e->op == E_Div) && e->a[0]->op == E_Axis && e->a[0]->c.i == d->axis && e->a[1]->op == E_Const;
+    if (e->op == E_Load && e->a[0]->axes_used >> d->axis & 1)
+        d->whole = d->whole || e->a[1] || expr_affine(e->a[0], d->kernel->axes.n, coef, &c0);
+    bool digit = e->dtype == DT_INDEX && (e->op == E_Mod || e->op == E_Div) && e->a[0]->op == E_Axis
+        && e->a[0]->c.i == d->axis && e->a[1]->op == E_Const;
     if (digit && d->m && d->m != e->a[1]->c.i) d->whole = true;
     if (digit) d->m = e->a[1]->c.i;
     for (int i = 0; i < 3; i++) find_digits(d, e->a[i]);
@@ -211,11 +232,14 @@ static Expr *split_axis(void *ctx, Expr *e) {
     return expr_binary(s->pool, E_Add, expr_binary(s->pool, E_Mul, high, expr_index(s->pool, s->m)), low);
 }
 
-// A shuffle, y[i] = x[i % m * n + i / m], becomes two loops, y[i m + j] = x[j n + i]: no division, and short inner ones become vector code.
+// A shuffle, y[i] = x[i % m * n + i / m], becomes two loops, y[i m + j] = x[j n + i]: no division, and short inner
+// ones become vector code.
 static void split_shuffle(Arena *a, Graph *g, Kernel *k) {
     int last = k->n_parallel - 1;
     while (last >= 0 && k->axes.at[last].size == 1) last--;
-    if (last < 0 || k->n_parallel != k->axes.n || k->axes.n >= 60 || k->stores.n != 1 || k->stores.at[0].guard || !dim_is_const(k->axes.at[last].size)) return;
+    if (last < 0 || k->n_parallel != k->axes.n || k->axes.n >= 60 || k->stores.n != 1 || k->stores.at[0].guard
+        || !dim_is_const(k->axes.at[last].size))
+        return;
     Store *s = &k->stores.at[0];
     Digits d = { .kernel = k, .axis = last, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     find_digits(&d, s->expr);
@@ -231,8 +255,8 @@ static void split_shuffle(Arena *a, Graph *g, Kernel *k) {
 }
 
 // ---------------------------------------------------------------- loop kernels
-// A reduction is computed once per point of the axes it depends on only when those are the outermost ones; any other axis above the
-// innermost of them would repeat it.
+// A reduction is computed once per point of the axes it depends on only when those are the outermost ones; any other
+// axis above the innermost of them would repeat it.
 static bool hoists(const Kernel *k, const Expr *e) {
     uint64_t parallel = ((uint64_t)1 << k->n_parallel) - 1, used = e->axes_used;
     int level = 0;
@@ -243,10 +267,12 @@ static bool hoists(const Kernel *k, const Expr *e) {
     return true;
 }
 
-// Was the same reduction lowered at another index too? Two readers of one row share it; readers of different rows would repeat it.
+// Was the same reduction lowered at another index too? Two readers of one row share it; readers of different rows
+// would repeat it.
 static bool computed_before(const Fusion *f, int at) {
     for (int i = 0; i < at; i++)
-        if (f->reduces.at[i].value == f->reduces.at[at].value && f->reduces.at[i].expr != f->reduces.at[at].expr) return true;
+        if (f->reduces.at[i].value == f->reduces.at[at].value && f->reduces.at[i].expr != f->reduces.at[at].expr)
+            return true;
     return false;
 }
 
@@ -265,9 +291,11 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
     bool computed = f->root->def && f->root->graph == f->graph && f->inside[f->root->def->mark];
     Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
     for (int i = 0; i < f->reduces.n && !f->violation; i++)
-        if (f->reduces.at[i].value != f->root && (!hoists(k, f->reduces.at[i].expr) || computed_before(f, i))) f->violation = f->reduces.at[i].value;
+        if (f->reduces.at[i].value != f->root && (!hoists(k, f->reduces.at[i].expr) || computed_before(f, i)))
+            f->violation = f->reduces.at[i].value;
     if (f->violation) return NULL;
-    for (int i = 0; i < t->rank; i++) dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], lower_dim(&l, concat_at)) : idx[i];
+    for (int i = 0; i < t->rank; i++)
+        dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], lower_dim(&l, concat_at)) : idx[i];
     Value *to = into ? into : f->root;
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = lower_flat(&l, &to->type, dst), .expr = e });
     collapse(a, f->graph, k);
@@ -278,7 +306,8 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
 }
 
 // ---------------------------------------------------------------- template kernels
-static bool batch_is_simple(Graph *g, const Type *x, const Type *y) {     // equal batch dimensions, or one operand has none
+// equal batch dimensions, or one operand has none
+static bool batch_is_simple(Graph *g, const Type *x, const Type *y) {
     Dim bx = 1, by = 1;
     for (int i = 0; i < x->rank - 2; i++) bx = dim_mul(g, bx, x->dim[i]);
     for (int i = 0; i < y->rank - 2; i++) by = dim_mul(g, by, y->dim[i]);
@@ -296,7 +325,9 @@ static bool fixed_from(const Type *t, int first) {
     return true;
 }
 
-bool kernel_of_bytes(const Node *n) { return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8; }
+bool kernel_of_bytes(const Node *n) {
+    return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8;
+}
 
 // Groups of few channels fill no dot products; slices are not taken together.
 static bool conv_of_bytes(const Node *n) {
@@ -307,7 +338,8 @@ static bool conv_of_bytes(const Node *n) {
     const int64_t *pads = node_ints(n, "pads", &count);
     for (int i = 0; i < count; i++)
         if (pads[i]) return false;
-    return !node_int(n, "same", 0) && x->rank <= 4 && (groups == 1 || (w->dim[1] >= LEAST && w->dim[0] / groups >= LEAST));
+    return !node_int(n, "same", 0) && x->rank <= 4
+        && (groups == 1 || (w->dim[1] >= LEAST && w->dim[0] / groups >= LEAST));
 }
 
 bool kernel_is_anchor(const Node *n, const Options *o) {
@@ -316,9 +348,12 @@ bool kernel_is_anchor(const Node *n, const Options *o) {
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
     if ((x->dtype != DT_F32 && !kernel_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
     if (kernel_on_planes(n)) return true;
-    if (n->op == OP_Conv) return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1) && (!kernel_of_bytes(n) || conv_of_bytes(n));
+    if (n->op == OP_Conv)
+        return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
+            && (!kernel_of_bytes(n) || conv_of_bytes(n));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
-    if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;             // a sum of nothing is 0: the template would store nothing
+    // a sum of nothing is 0: the template would store nothing
+    if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
     if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
     return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
 }
@@ -349,13 +384,16 @@ bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
     return true;
 }
 
-// Element `idx` of an operand through its views as (base value, strides over the kernel's axes, offset); false: not affine.
+// Element `idx` of an operand through its views as (base value, strides over the kernel's axes, offset); false: not
+// affine.
 bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
     Fusion f = { .graph = g, .root = v, .views_only = true };
     Lower l;
     lower_init(&l, a, axes->exprs, axes, &f);
     Expr *e = lower_load(&l, v, idx);
-    bool constant = e->op == E_Load && e->value->data, turned = constant && v->def && v->def->op == OP_Transpose && v->def->in[0] == e->value;   // constants are packed from their beginning
+    // constants are packed from their beginning
+    bool constant = e->op == E_Load && e->value->data,
+         turned = constant && v->def && v->def->op == OP_Transpose && v->def->in[0] == e->value;
     if (e->op != E_Load || e->a[1] || f.violation || (constant && !turned)) return false;
     out->value = e->value;
     return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset);
@@ -369,19 +407,28 @@ bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand 
     return expr_affine_sizes(at, v->graph, axes->axes.n, out->coef, &out->offset);
 }
 
-// Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the batch into m.
+// Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the
+// batch into m.
 static bool gemm_canonical(Graph *g, Contraction *s, int nb, const Dim *extent, const Operand *x, const Operand *y) {
     Dim ax = 0, ay = 0, count = 1;
     for (int i = nb - 1; i >= 0; i--) {
         if (extent[i] == 1) continue;
-        if (count == 1) { ax = x->coef[i]; ay = y->coef[i]; }
-        else if (dim_upper(g, extent[i]) > 1 && (x->coef[i] != dim_mul(g, ax, count) || y->coef[i] != dim_mul(g, ay, count))) return false;
+        if (count == 1) {
+            ax = x->coef[i];
+            ay = y->coef[i];
+        } else if (dim_upper(g, extent[i]) > 1
+            && (x->coef[i] != dim_mul(g, ax, count) || y->coef[i] != dim_mul(g, ay, count)))
+            return false;
         count = dim_mul(g, count, extent[i]);
     }
-    s->batch = count; s->a_batch = ax; s->b_batch = ay;
+    s->batch = count;
+    s->a_batch = ax;
+    s->b_batch = ay;
     if (count != 1 && ay == 0 && (s->m == 1 || ax == dim_mul(g, s->a_row, s->m))) {
         if (s->m == 1) s->a_row = ax;
-        s->m = dim_mul(g, s->m, count); s->batch = 1; s->a_batch = 0;
+        s->m = dim_mul(g, s->m, count);
+        s->batch = 1;
+        s->a_batch = 0;
     }
     s->c_row = s->n;
     s->c_batch = dim_mul(g, s->m, s->n);
@@ -399,7 +446,9 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
         int ix = rx - 2 - nb + i, iy = ry - 2 - nb + i;
         extent[i] = ix >= 0 && tx->dim[ix] != 1 ? tx->dim[ix] : iy >= 0 ? ty->dim[iy] : 1;
     }
-    extent[nb] = s->m; extent[nb + 1] = s->k; extent[nb + 2] = s->n;
+    extent[nb] = s->m;
+    extent[nb + 1] = s->k;
+    extent[nb + 2] = s->n;
     Expr *axis[MAX_RANK + 3], *ix[MAX_RANK], *iy[MAX_RANK], *zero = expr_index(k->exprs, 0);
     for (int i = 0; i < nb + 3; i++) {
         VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(g, extent[i]), .size = extent[i] });
@@ -414,8 +463,10 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     bool x_found = (views && operand_through_views(a, g, k, n->in[0], ix, x)) || operand_direct(a, k, n->in[0], ix, x);
     bool y_found = (views && operand_through_views(a, g, k, n->in[1], iy, y)) || operand_direct(a, k, n->in[1], iy, y);
     if (!x_found || !y_found) bug("a plain operand is not affine");
-    s->a_row = x->coef[nb]; s->a_col = x->coef[nb + 1];
-    s->b_row = y->coef[nb + 1]; s->b_col = y->coef[nb + 2];
+    s->a_row = x->coef[nb];
+    s->a_col = x->coef[nb + 1];
+    s->b_row = y->coef[nb + 1];
+    s->b_col = y->coef[nb + 2];
     return gemm_canonical(g, s, nb, extent, x, y);
 }
 
@@ -424,7 +475,8 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Graph *g = f->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
-    bool views = gemm_shape(a, g, n, true, &k->gemm, &x, &y) && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm));
+    bool views = gemm_shape(a, g, n, true, &k->gemm, &x, &y)
+        && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm));
     if (!views && !gemm_shape(a, g, n, false, &k->gemm, &x, &y)) bug("MatMul with batch dimensions that do not fold");
     Contraction *s = &k->gemm;
     if (!kernel_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
@@ -436,10 +488,12 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     k->anchor = n;
     if (kernel_takes_bits(n, s)) y = (Operand){ .value = graph_const(g, node_attr(n, "bits_q")->tensor, NULL) };
     kernel_operands(a, k, x.value, y.value);
-    k->operand_at[0] = x.offset; k->operand_at[1] = y.offset;
+    k->operand_at[0] = x.offset;
+    k->operand_at[1] = y.offset;
     const Dim sizes[] = { x.offset, y.offset, s->k, s->a_batch, s->a_row, s->a_col, s->b_batch, s->b_row, s->b_col };
     for (size_t i = 0; i < COUNT(sizes); i++) kernel_sizes(a, k, g, sizes[i]);
-    k->flops = 2.0 * (double)dim_upper(g, s->batch) * (double)dim_upper(g, s->m) * (double)dim_upper(g, s->n) * (double)dim_upper(g, s->k);
+    k->flops = 2.0 * (double)dim_upper(g, s->batch) * (double)dim_upper(g, s->m) * (double)dim_upper(g, s->n)
+        * (double)dim_upper(g, s->k);
     kernel_finish(a, k, f);
     return k;
 }
@@ -471,7 +525,11 @@ static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, Expr *size, Exp
 
 static StoreOp store_op(const Node *n) {
     const char *r = node_string(n, "reduction", "none");
-    return !strcmp(r, "add") ? STORE_ADD : !strcmp(r, "mul") ? STORE_MUL : !strcmp(r, "min") ? STORE_MIN : !strcmp(r, "max") ? STORE_MAX : STORE_SET;
+    return !strcmp(r, "add") ? STORE_ADD :
+        !strcmp(r, "mul")    ? STORE_MUL :
+        !strcmp(r, "min")    ? STORE_MIN :
+        !strcmp(r, "max")    ? STORE_MAX :
+                               STORE_SET;
 }
 
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
@@ -485,20 +543,24 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
     if (n->op == OP_ScatterElements) {
         int axis = (int)node_int(n, "axis", 0);
         memcpy(dst, idx, sizeof idx);
-        dst[axis] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, idx), lower_dim(&l, out->type.dim[axis]), &ok);
+        dst[axis] = coordinate(
+            k->exprs, indices, lower_flat(&l, &indices->type, idx), lower_dim(&l, out->type.dim[axis]), &ok);
     } else {
         int batch = indices->type.rank - 1, q = (int)indices->type.dim[batch];
         Expr *at[MAX_RANK];
         memcpy(at, idx, sizeof(Expr *) * (size_t)batch);
         for (int i = 0; i < q; i++) {
             at[batch] = expr_index(k->exprs, i);
-            dst[i] = coordinate(k->exprs, indices, lower_flat(&l, &indices->type, at), lower_dim(&l, out->type.dim[i]), &ok);
+            dst[i] = coordinate(
+                k->exprs, indices, lower_flat(&l, &indices->type, at), lower_dim(&l, out->type.dim[i]), &ok);
         }
         for (int i = q; i < out->type.rank; i++) dst[i] = idx[batch + i - q];
     }
     Expr *e = expr_load(k->exprs, updates, lower_flat(&l, &updates->type, idx), NULL, NULL);
-    for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;        // serial: two updates may meet in one element
-    VEC_PUSH(a, k->stores, (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = store_op(n) });
+    // serial: two updates may meet in one element
+    for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;
+    VEC_PUSH(a, k->stores,
+        (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = store_op(n) });
     *copy = copy_kernel(a, n->graph, data, out);
     *scatter = k;
     Fusion none = { .graph = n->graph, .root = out };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Template kernels from convolutions. In: a fusion set whose anchor is a convolution (kernel_is_anchor). Out: the kernel in canonical form, three
-// spatial axes and constant strides, with the rest of the set as its epilogue. The channels are last, or, for depthwise ones, first: planes.
+// Template kernels from convolutions. In: a fusion set whose anchor is a convolution (kernel_is_anchor). Out: the
+// kernel in canonical form, three spatial axes and constant strides, with the rest of the set as its epilogue. The
+// channels are last, or, for depthwise ones, first: planes.
 #include "ops/common.h"
 #include "schedule.h"
 #include "schedule/cpu/templates.h"
@@ -14,7 +15,10 @@ static Convolution conv_shape(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
     int spatial = x->rank - 2, at = spatial_axis(n), channel = channel_axis(n, x->rank);
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
-    c.batch = x->dim[0]; c.ic = x->dim[channel]; c.oc = c.y_pixel = y->dim[channel]; c.groups = node_int(n, "group", 1);
+    c.batch = x->dim[0];
+    c.ic = x->dim[channel];
+    c.oc = c.y_pixel = y->dim[channel];
+    c.groups = node_int(n, "group", 1);
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - spatial);
         c.in[i] = from < 0 ? 1 : x->dim[at + from];
@@ -29,7 +33,9 @@ static Convolution conv_shape(const Node *n) {
 
 bool kernel_on_planes(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (n->op != OP_Conv || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5 || !type_is_static(w)) return false;
+    if (n->op != OP_Conv || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5
+        || !type_is_static(w))
+        return false;
     for (int i = 1; i < x->rank; i++)
         if (!dim_is_const(x->dim[i]) || !dim_is_const(n->out[0]->type.dim[i])) return false;
     Convolution c = conv_shape(n);
@@ -51,11 +57,14 @@ static Operand conv_input(Arena *a, Graph *g, const Node *n, Convolution *c) {
     for (int i = 0; i < rank; i++) {
         Dim size = x->type.dim[i];
         VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(g, size), .size = size });
-        idx[i] = expr_axis_size(k->exprs, g, i, size);      // also of size 1: its stride does not matter, but has to be one
+        // also of size 1: its stride does not matter, but has to be one
+        idx[i] = expr_axis_size(k->exprs, g, i, size);
     }
     bool fixed = operand_through_views(a, g, k, x, idx, &at);
     for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
-    if (fixed && at.coef[rank - 1] != 1 && (channel == 1 || c->ic >= MIN_TURNED || x->type.dtype == DT_U8)) fixed = false;      // many channels in planes: turned once is better than at every read
+    // many channels in planes: turned once is better than at every read
+    if (fixed && at.coef[rank - 1] != 1 && (channel == 1 || c->ic >= MIN_TURNED || x->type.dtype == DT_U8))
+        fixed = false;
     if (!fixed) operand_direct(a, k, x, idx, &at);
     c->x_batch = at.coef[0];
     c->x_channel = at.coef[channel];
@@ -67,23 +76,33 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
     Convolution c = conv_shape(n);
     bool planes = kernel_on_planes(n);
-    Kernel *k = kernel_new(a, planes ? KERNEL_PLANES : c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE : KERNEL_CONV);
+    Kernel *k = kernel_new(a,
+        planes                                               ? KERNEL_PLANES :
+            c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE :
+                                                               KERNEL_CONV);
     Operand x = conv_input(a, f->graph, n, &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
     k->conv = c;
     if (kernel_of_bytes(n)) {                           // for its template a product with rows that lie elsewhere
         k->kind = KERNEL_GEMM;
-        k->gemm = (Contraction){ .batch = c.batch, .m = c.out[0] * c.out[1] * c.out[2], .n = c.oc, .k = type_count(&n->in[1]->type) / c.oc, .a_col = 1, .c_row = c.y_pixel };
+        k->gemm = (Contraction){ .batch = c.batch,
+            .m = c.out[0] * c.out[1] * c.out[2],
+            .n = c.oc,
+            .k = type_count(&n->in[1]->type) / c.oc,
+            .a_col = 1,
+            .c_row = c.y_pixel };
     }
     int64_t pixels = c.out[0] * c.out[1] * c.out[2];
-    if (!kernel_epilogue(a, k, f, planes ? (Dim[]){ c.batch, c.oc, pixels } : (Dim[]){ c.batch, pixels, c.oc })) return NULL;
+    if (!kernel_epilogue(a, k, f, planes ? (Dim[]){ c.batch, c.oc, pixels } : (Dim[]){ c.batch, pixels, c.oc }))
+        return NULL;
     if (into) kernel_store_into(k, into, at);
     k->anchor = n;
     kernel_operands(a, k, x.value, n->in[1]);
     k->operand_at[0] = x.offset;
     kernel_sizes(a, k, f->graph, x.offset);
     kernel_sizes(a, k, f->graph, c.x_batch);
-    k->flops = 2.0 * (double)type_count_upper(f->graph, &n->out[0]->type) * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
+    k->flops = 2.0 * (double)type_count_upper(f->graph, &n->out[0]->type)
+        * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
     kernel_finish(a, k, f);
     return k;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Element expressions: a value and an index in, a scalar expression over loads of materialised values out.
 //
-// Every pull-style op says what ONE of its elements is in terms of elements of its inputs (its LowerFn). Lowering a kernel's root
-// therefore composes maps, views and reductions into one expression; chains of views vanish in the index arithmetic.
-// Results are memoised by (value, guard, index), so that diamonds stay DAGs.
+// Every pull-style op says what ONE of its elements is in terms of elements of its inputs (its LowerFn). Lowering a
+// kernel's root therefore composes maps, views and reductions into one expression; chains of views vanish in the
+// index arithmetic. Results are memoised by (value, guard, index), so that diamonds stay DAGs.
 #include "schedule.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ typedef struct State {
     int depth;
 } State;
 
-enum { MAX_DEPTH = 2000 };                              // of nested LowerFn calls; deeper chains are cut by materialising
+// of nested LowerFn calls; deeper chains are cut by materialising
+enum { MAX_DEPTH = 2000 };
 
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
     State *s = NEW(a, State);
@@ -79,7 +80,8 @@ static Expr *load(Lower *l, Value *v, Expr *const *idx) {
 
 static bool lowers_in_place(const State *s, const Value *v) {
     const Fusion *f = s->fusion;
-    if (!v->def || v->data || v->graph != f->graph || s->depth >= MAX_DEPTH) return false;      // a captured value was stored by its own graph
+    // a captured value was stored by its own graph
+    if (!v->def || v->data || v->graph != f->graph || s->depth >= MAX_DEPTH) return false;
     return f->views_only ? op_is_view(v->def->op) : f->inside[v->def->mark];
 }
 
@@ -149,7 +151,8 @@ Expr *lower_axis(Lower *l, Dim extent, bool reduce) {
     Kernel *k = l->kernel;
     const State *s = l->state;
     if (k->axes.n >= 64) {
-        if (!s->fusion->violation) s->fusion->violation = s->fusion->reduces.n ? s->fusion->reduces.at[0].value : s->fusion->root;
+        if (!s->fusion->violation)
+            s->fusion->violation = s->fusion->reduces.n ? s->fusion->reduces.at[0].value : s->fusion->root;
         return expr_index(l->p, 0);
     }
     VEC_PUSH(s->arena, k->axes, (Axis){ .extent = dim_upper(s->graph, extent), .size = extent, .reduce = reduce });
@@ -175,7 +178,8 @@ Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx) {
     Expr *flat = expr_index(l->p, 0);
     Dim stride[MAX_RANK];
     dim_strides(l, t, stride);
-    for (int i = 0; i < t->rank; i++) flat = expr_binary(l->p, E_Add, flat, expr_binary(l->p, E_Mul, idx[i], lower_dim(l, stride[i])));
+    for (int i = 0; i < t->rank; i++)
+        flat = expr_binary(l->p, E_Add, flat, expr_binary(l->p, E_Mul, idx[i], lower_dim(l, stride[i])));
     return flat;
 }
 
@@ -183,7 +187,10 @@ void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx) {
     Dim stride[MAX_RANK];
     dim_strides(l, t, stride);
     for (int i = 0; i < t->rank; i++) {
-        if (t->dim[i] == 1) { idx[i] = expr_index(l->p, 0); continue; }
+        if (t->dim[i] == 1) {
+            idx[i] = expr_index(l->p, 0);
+            continue;
+        }
         Expr *q = expr_binary(l->p, E_Div, flat, lower_dim(l, stride[i]));
         bool outermost = true;
         for (int j = 0; j < i; j++) outermost = outermost && t->dim[j] == 1;

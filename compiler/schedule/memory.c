@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where every stored value lives: inputs and outputs in the caller's arrays, constants in the weights, everything else at an offset of
-// one workspace block. In: kernels in execution order. Out: buffers with offsets, the block's size, and the lower bound that no plan
-// of this order can beat (most bytes alive at once).
+// Where every stored value lives: inputs and outputs in the caller's arrays, constants in the weights, everything
+// else at an offset of one workspace block. In: kernels in execution order. Out: buffers with offsets, the block's
+// size, and the lower bound that no plan of this order can beat (most bytes alive at once).
 //
-// A loop kernel that reads a dying value only at the element it stores writes in place, and what a loop carries is updated in place.
-// Offsets are place.c's.
+// A loop kernel that reads a dying value only at the element it stores writes in place, and what a loop carries is
+// updated in place. Offsets are place.c's.
 #include "schedule.h"
 
 #include <string.h>
@@ -17,7 +17,10 @@ Buffer *buffer_of(Arena *a, Value *v) {
     if (v->buffer) return v->buffer;
     Buffer *b = v->buffer = NEW(a, Buffer);
     *b = (Buffer){ .place = v->data ? PLACE_WEIGHT : PLACE_WORK, .value = v, .bytes = type_bytes_upper(v->graph, &v->type), .first = INT32_MAX, .last = -1 };
-    if (v->data) { b->data = v->data->data; b->layout = "row-major"; }
+    if (v->data) {
+        b->data = v->data->data;
+        b->layout = "row-major";
+    }
     return b;
 }
 
@@ -30,7 +33,9 @@ Buffer *buffer_owner(Buffer *b, int64_t *offset) {
 // An output that is a field of the same struct as an input is that input, updated in place.
 static Buffer *same_field(const Graph *g, const Value *v, const char *name) {
     for (int i = 0; v->group && i < g->inputs.n; i++)
-        if (g->inputs.at[i]->group && !strcmp(g->inputs.at[i]->group, v->group) && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i]->buffer;
+        if (g->inputs.at[i]->group && !strcmp(g->inputs.at[i]->group, v->group)
+            && !strcmp(g->inputs.at[i]->name, name))
+            return g->inputs.at[i]->buffer;
     return NULL;
 }
 
@@ -39,11 +44,14 @@ static void place_ends(Plan *p) {
     if (p->parent) return;                              // a body's ends are buffers of its own workspace
     for (int i = 0; i < g->inputs.n; i++) {
         Buffer *b = buffer_of(p->arena, g->inputs.at[i]);
-        b->place = PLACE_INPUT; b->index = i;
+        b->place = PLACE_INPUT;
+        b->index = i;
     }
     for (int i = 0; i < g->outputs.n; i++) {
-        Buffer *b = buffer_of(p->arena, g->outputs.at[i]), *field = same_field(g, g->outputs.at[i], g->output_names.at[i]);
-        b->place = field ? PLACE_ALIAS : PLACE_OUTPUT; b->index = i;
+        Buffer *b = buffer_of(p->arena, g->outputs.at[i]),
+               *field = same_field(g, g->outputs.at[i], g->output_names.at[i]);
+        b->place = field ? PLACE_ALIAS : PLACE_OUTPUT;
+        b->index = i;
         b->alias = field;
     }
 }
@@ -51,9 +59,14 @@ static void place_ends(Plan *p) {
 static void touch(Plan *p, Buffer *b, int at) {
     int64_t offset;
     b = buffer_owner(b, &offset);
-    if (p->parent && (b->place == PLACE_WEIGHT || (b->value && b->value->graph != p->graph))) return;     // the outermost plan's
+    // the outermost plan's
+    if (p->parent && (b->place == PLACE_WEIGHT || (b->value && b->value->graph != p->graph))) return;
     if (b->place == PLACE_WORK || b->place == PLACE_WEIGHT) {
-        if (b->last < 0) { VEC_PUSH(p->arena, p->buffers, b); b->id = p->buffers.n - 1; b->first = at; }
+        if (b->last < 0) {
+            VEC_PUSH(p->arena, p->buffers, b);
+            b->id = p->buffers.n - 1;
+            b->first = at;
+        }
         if (at < b->first) b->first = at;
         if (at > b->last) b->last = at;
     }
@@ -86,7 +99,8 @@ static void lifetimes(Plan *p) {
         *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
         touch_both(p, k->scratch, at);
     }
-    for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {       // alive through the whole body
+    // alive through the whole body
+    for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {
         bool out = i >= p->graph->inputs.n;
         Value *v = out ? p->graph->outputs.at[i - p->graph->inputs.n] : p->graph->inputs.at[i];
         if (v->data) continue;                          // the region reads it, or sets zeros
@@ -119,18 +133,22 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
     for (int i = 0; i < k->reads.n; i++) {
         Value *v = k->reads.at[i];
         Buffer *in = v->buffer;
-        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || !kernel_in_place(p->arena, k, v)) continue;
-        out->place = PLACE_ALIAS; out->alias = in; out->offset = 0;
+        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || !kernel_in_place(p->arena, k, v))
+            continue;
+        out->place = PLACE_ALIAS;
+        out->alias = in;
+        out->offset = 0;
         in->last = out->last;
         return;
     }
 }
 
-// A loop's carried value is updated in place where its new value is stored after the last read of the old one, or by a loop kernel that reads
-// it at the element it stores. Nobody then copies it from step to step.
+// A loop's carried value is updated in place where its new value is stored after the last read of the old one, or by
+// a loop kernel that reads it at the element it stores. Nobody then copies it from step to step.
 static void carry_in_place(Plan *p) {
     const Graph *g = p->graph;
-    for (int i = 2; p->parent && i < g->inputs.n; i++) {        // a loop's body: iteration, condition, carried... -> condition, carried..., scanned...
+    // a loop's body: iteration, condition, carried... -> condition, carried..., scanned...
+    for (int i = 2; p->parent && i < g->inputs.n; i++) {
         Value *in = g->inputs.at[i], *out = g->outputs.at[i - 1];
         int uses = 0, last = -1;
         for (int j = 0; j < g->outputs.n; j++) uses += g->outputs.at[j] == in;
@@ -144,8 +162,11 @@ static void carry_in_place(Plan *p) {
         Same same = { in, maker->stores.n ? maker->stores.at[0].index : NULL, NULL };
         bool there = last == to->first && maker->kind == KERNEL_LOOP && maker->stores.n == 1;
         if (there) same.seen = NEW_ARRAY(p->arena, bool, expr_count(maker->exprs) + 1);
-        if (last > to->first || (last == to->first && !(there && loads_only_at(&same, maker->stores.at[0].expr)))) continue;
-        to->place = PLACE_ALIAS; to->alias = from; to->offset = 0;
+        if (last > to->first || (last == to->first && !(there && loads_only_at(&same, maker->stores.at[0].expr))))
+            continue;
+        to->place = PLACE_ALIAS;
+        to->alias = from;
+        to->offset = 0;
     }
 }
 
@@ -159,7 +180,8 @@ static void place_work(Plan *p) {
         all += (double)p->buffers.at[i]->bytes;
     }
     if (all > MAX_WORK) {
-        diag_error_as(EXIT_LIMIT, NULL, "the values between the operators could take %.3g bytes; bound the sizes with --dim NAME=LO..HI", all);
+        diag_error_as(EXIT_LIMIT, NULL,
+            "the values between the operators could take %.3g bytes; bound the sizes with --dim NAME=LO..HI", all);
         return;
     }
     Arena *scratch = arena_new();
@@ -170,7 +192,8 @@ static void place_work(Plan *p) {
 static void place_weights(Plan *p) {
     for (int i = 0; i < p->buffers.n; i++) {
         Buffer *b = p->buffers.at[i];
-        if (b->place != PLACE_WEIGHT || b->value->type.dtype == DT_STRING) continue;      // strings are always in the C file
+        // strings are always in the C file
+        if (b->place != PLACE_WEIGHT || b->value->type.dtype == DT_STRING) continue;
         b->offset = p->weight_bytes;
         p->weight_bytes += align_up(b->bytes);
     }

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The order of the kernels, where another one needs clearly less memory than the model's: branches one after the other, large values used up
-// before the next are made.
+// The order of the kernels, where another one needs clearly less memory than the model's: branches one after the
+// other, large values used up before the next are made.
 //
-// In: a plan's kernels in the order of the model. Out: the same kernels in an order in which every value is still written before it is read
-// and read before it is overwritten. Two orders compete: the model's, and one that always takes the ready kernel that leaves the fewest bytes
-// alive; the better one is improved by moving single kernels for a fixed number of steps, with random numbers that are always the same.
+// In: a plan's kernels in the order of the model. Out: the same kernels in an order in which every value is still
+// written before it is read and read before it is overwritten. Two orders compete: the model's, and one that always
+// takes the ready kernel that leaves the fewest bytes alive; the better one is improved by moving single kernels for
+// a fixed number of steps, with random numbers that are always the same.
 #include "schedule.h"
 
 #include <string.h>
 
 #define MAX_STEPS INT64_C(20000000)                     // looks at an operand: about a tenth of a second
-enum { GAIN_PERCENT = 3 };                              // less is not worth another order than the reader of the model expects
+// less is not worth another order than the reader of the model expects
+enum { GAIN_PERCENT = 3 };
 
 typedef struct Access { int buffer; bool write; } Access;
 typedef struct Step {
-    int kernel, kernels;                                // the first of its kernels, and how many: members of strips stay together
+    // the first of its kernels, and how many: members of strips stay together
+    int kernel, kernels;
     VEC(Access) uses;
     VEC(int) reuse;                                     // buffers that its result may take the bytes of
-    VEC(int) before, after;                             // steps that come before and after it, by number in the model's order
+    // steps that come before and after it, by number in the model's order
+    VEC(int) before, after;
     int64_t scratch;
 } Step;
 typedef struct Order {
@@ -30,7 +34,8 @@ typedef struct Order {
     int64_t work;
     uint64_t random;
 } Order;
-typedef struct Cost { int64_t peak; double sum; } Cost; // sum of the bytes alive over all moments: of equal peaks the least
+// sum of the bytes alive over all moments: of equal peaks the least
+typedef struct Cost { int64_t peak; double sum; } Cost;
 
 static bool is_less(Cost x, Cost y) { return x.peak != y.peak ? x.peak < y.peak : x.sum < y.sum; }
 
@@ -53,7 +58,10 @@ static int number(Order *o, const Plan *p, Value *v, bool *workspace) {
 
 static void use(Order *o, Step *s, int buffer, bool write) {
     for (int i = 0; i < s->uses.n; i++)
-        if (s->uses.at[i].buffer == buffer) { s->uses.at[i].write |= write; return; }
+        if (s->uses.at[i].buffer == buffer) {
+            s->uses.at[i].write |= write;
+            return;
+        }
     VEC_PUSH(o->a, s->uses, (Access){ buffer, write });
 }
 
@@ -63,7 +71,9 @@ static void follow(Order *o, int n) {
         bool after = false;
         for (int x = 0; x < s->uses.n; x++)
             for (int y = 0; y < o->steps[i].uses.n; y++)
-                after = after || (s->uses.at[x].buffer == o->steps[i].uses.at[y].buffer && (s->uses.at[x].write || o->steps[i].uses.at[y].write));
+                after = after
+                    || (s->uses.at[x].buffer == o->steps[i].uses.at[y].buffer
+                        && (s->uses.at[x].write || o->steps[i].uses.at[y].write));
         if (!after) continue;
         VEC_PUSH(o->a, s->before, i);
         VEC_PUSH(o->a, o->steps[i].after, n);
@@ -109,7 +119,8 @@ static int64_t reused(const Order *o, const Step *s, int at) {
         int in = s->reuse.at[i];
         for (int j = 0; o->last[in] == at && j < s->uses.n; j++) {
             int out = s->uses.at[j].buffer;
-            if (s->uses.at[j].write && o->first[out] == at && bytes_of(o, in) == bytes_of(o, out)) return bytes_of(o, in);
+            if (s->uses.at[j].write && o->first[out] == at && bytes_of(o, in) == bytes_of(o, out))
+                return bytes_of(o, in);
         }
     }
     return 0;
@@ -178,7 +189,10 @@ static void take_least(Order *o, int *order) {
                 if (!made[b]) more += bytes_of(o, b);
                 if (users[b] == 1) more -= bytes_of(o, b);
             }
-            if (more < least) { least = more; best = i; }
+            if (more < least) {
+                least = more;
+                best = i;
+            }
         }
         if (best < 0) bug("kernels wait for one another");
         order[at] = best;
@@ -243,7 +257,9 @@ void order_plan(Plan *p) {
     o.steps = arena_alloc(o.a, sizeof(Step) * (size_t)o.n);
     for (int i = 0; i < p->kernels.n; i++)              // buffers outlive the search
         for (int j = 0; j < p->kernels.at[i]->reads.n + p->kernels.at[i]->writes.n; j++)
-            buffer_of(p->arena, j < p->kernels.at[i]->reads.n ? p->kernels.at[i]->reads.at[j] : p->kernels.at[i]->writes.at[j - p->kernels.at[i]->reads.n]);
+            buffer_of(p->arena,
+                j < p->kernels.at[i]->reads.n ? p->kernels.at[i]->reads.at[j] :
+                                                p->kernels.at[i]->writes.at[j - p->kernels.at[i]->reads.n]);
     read_plan(&o, p);
     o.first = NEW_ARRAY(o.a, int, o.buffers.n + 1);
     o.last = NEW_ARRAY(o.a, int, o.buffers.n + 1);
@@ -256,13 +272,17 @@ void order_plan(Plan *p) {
     if (before.peak > least) {
         take_least(&o, other);
         Cost c = cost_of(&o, other);
-        if (is_less(c, cost)) { cost = c; order = other; }
+        if (is_less(c, cost)) {
+            cost = c;
+            order = other;
+        }
         cost = improve(&o, order, cost, least);
     }
     if ((double)cost.peak * 100 <= (double)before.peak * (100 - GAIN_PERCENT)) {
         Kernel **kernels = NEW_ARRAY(p->arena, Kernel *, p->kernels.n);
         for (int i = 0, n = 0; i < o.n; i++)
-            for (int m = 0; m < o.steps[order[i]].kernels; m++) kernels[n++] = p->kernels.at[o.steps[order[i]].kernel + m];
+            for (int m = 0; m < o.steps[order[i]].kernels; m++)
+                kernels[n++] = p->kernels.at[o.steps[order[i]].kernel + m];
         p->kernels.at = kernels;
         p->kernels.cap = p->kernels.n;
         p->saved_bytes = before.peak - cost.peak;

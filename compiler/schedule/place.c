@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where buffers lie in the workspace. In: sizes and lifetimes. Out: offsets, such that no two buffers that are alive at once overlap, and
-// the end of the last.
+// Where buffers lie in the workspace. In: sizes and lifetimes. Out: offsets, such that no two buffers that are alive
+// at once overlap, and the end of the last.
 //
-// Buffers are put down one after the other, each at the lowest place where it meets none that is there already: only the sequence is open.
-// The best of some plain ones (largest first, most crowded first, ...) is improved while it is above the lower bound: a buffer at the top
-// has been put down too late, so it changes places in the sequence with one that it meets. The search ends after a number of steps, not
-// after a time, and its random numbers are always the same: so is the result.
+// Buffers are put down one after the other, each at the lowest place where it meets none that is there already: only
+// the sequence is open. The best of some plain ones (largest first, most crowded first, ...) is improved while it is
+// above the lower bound: a buffer at the top has been put down too late, so it changes places in the sequence with
+// one that it meets. The search ends after a number of steps, not after a time, and its random numbers are always the
+// same: so is the result.
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -93,7 +94,8 @@ static int64_t sequence_key(const Item *x, int kind) {
 static void meet(Arena *a, Search *s, const int64_t *live) {
     for (int i = 0; i < s->n; i++) {
         Item *x = &s->items[i];
-        for (int j = 0; j < s->n; j++) x->n_meets += j != i && s->items[j].first <= x->last && x->first <= s->items[j].last;
+        for (int j = 0; j < s->n; j++)
+            x->n_meets += j != i && s->items[j].first <= x->last && x->first <= s->items[j].last;
         x->meets = NEW_ARRAY(a, int, x->n_meets + 1);
         x->n_meets = 0;
         for (int j = 0; j < s->n; j++)
@@ -136,12 +138,18 @@ static void improve(Search *s, Best *b, int64_t bound) {
 }
 
 int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
-    Search s = { .items = NEW_ARRAY(a, Item, n + 1), .n = n, .order = NEW_ARRAY(a, int, n + 1), .blockers = NEW_ARRAY(a, int, n + 1), .random = 1 };
+    Search s = { .items = NEW_ARRAY(a, Item, n + 1),
+        .n = n,
+        .order = NEW_ARRAY(a, int, n + 1),
+        .blockers = NEW_ARRAY(a, int, n + 1),
+        .random = 1 };
     Best best = { INT64_MAX, NEW_ARRAY(a, int, n + 1), NEW_ARRAY(a, int64_t, n + 1) };
     int moments = 0;
     *bound = 0;
     for (int i = 0; i < n; i++) {
-        s.items[i] = (Item){ .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last };
+        s.items[i] = (Item){
+            .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last
+        };
         if (buffers[i]->last >= moments) moments = buffers[i]->last + 1;
     }
     int64_t *live = NEW_ARRAY(a, int64_t, moments + 1);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Graph of primitives in, Plan out: kernels in order, buffers with offsets. Also the plan's two views for people: --dump plan prints
-// every kernel's loops and expressions, --report says where the bytes and the operations go.
+// Graph of primitives in, Plan out: kernels in order, buffers with offsets. Also the plan's two views for people:
+// --dump plan prints every kernel's loops and expressions, --report says where the bytes and the operations go.
 #include "schedule.h"
 
 #include <string.h>
 
-// An output that is an input, a constant, or an output already needs a copy of its own. A region copies its bodies' outputs anyway, so there
-// only a carried value that becomes another one does: it may be overwritten before it is read.
+// An output that is an input, a constant, or an output already needs a copy of its own. A region copies its bodies'
+// outputs anyway, so there only a carried value that becomes another one does: it may be overwritten before it is
+// read.
 static void own_outputs(Graph *g) {
     g->cursor = NULL;
     for (int i = 0; i < g->outputs.n; i++) {
@@ -26,7 +27,9 @@ static bool check_types(const Graph *g, const Options *o) {
     for (const Node *n = g->first; n; n = n->next)
         for (int i = 0; i < n->n_out; i++) {
             if (!gpu || type_is_static(&n->out[i]->type)) continue;
-            diag_error(n->loc, "its result %s has a size that only the running program knows; GPU programs have fixed sizes", type_text(g->arena, g, &n->out[i]->type));
+            diag_error(n->loc,
+                "its result %s has a size that only the running program knows; GPU programs have fixed sizes",
+                type_text(g->arena, g, &n->out[i]->type));
             return false;
         }
     return true;
@@ -38,10 +41,13 @@ static void name_kernels(Plan *p, const char *prefix) {
         Kernel *k = p->kernels.at[i];
         const Node *last = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
         const Node *n = k->anchor ? k->anchor : last;
-        const char *from = n && n->loc && n->loc->name && *n->loc->name ? n->loc->name : n ? op_table[n->op].name : "copy";
+        const char *from = n && n->loc && n->loc->name && *n->loc->name ? n->loc->name :
+            n                                                           ? op_table[n->op].name :
+                                                                          "copy";
         if (strlen(from) > 48) from += strlen(from) - 48;
         k->name = arena_printf(p->arena, "%s%d_%s", prefix, i, name_c(p->arena, from));
-        for (int j = 0; j < k->n_bodies; j++) name_kernels(k->bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j));
+        for (int j = 0; j < k->n_bodies; j++)
+            name_kernels(k->bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j));
     }
 }
 
@@ -71,15 +77,18 @@ Plan *plan_make(Graph *g, const Options *o) {
 }
 
 // ---------------------------------------------------------------- for people
-static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "region", "call", "sizes" };
+static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "region", "call",
+    "sizes" };
 
 void plan_print(const Plan *p, Text *out) {
-    text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name, (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
+    text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name,
+        (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         text_printf(out, "  %s %s [", kind_names[k->kind], k->name);
         for (int j = 0; j < k->axes.n; j++)
-            text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "", dim_text(out->arena, p->graph, k->axes.at[j].size));
+            text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "",
+                dim_text(out->arena, p->graph, k->axes.at[j].size));
         text_printf(out, "]\n");
         for (int j = 0; j < k->stores.n; j++) {
             const Store *s = &k->stores.at[j];
@@ -117,7 +126,8 @@ void plan_report(const Plan *p, Text *out) {
             const Buffer *b = p->buffers.at[j];
             if (b->place == PLACE_WORK && b->first <= i && i <= b->last) live += b->bytes;
         }
-        text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops, (long long)k->traffic, (long long)live);
+        text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops,
+            (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
         if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
         if (k->strips) print_strips(k, out);
@@ -130,8 +140,11 @@ void plan_report(const Plan *p, Text *out) {
     human(out, (double)traffic);
     text_printf(out, ", weights ");
     human(out, (double)p->weight_bytes);
-    text_printf(out, "\nworkspace %lld bytes planned, %lld bytes alive at the worst moment (lower bound of this order)", (long long)p->work_bytes, (long long)p->live_bytes);
-    if (p->live_bytes) text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
+    text_printf(out,
+        "\nworkspace %lld bytes planned, %lld bytes alive at the worst moment (lower bound of this order)",
+        (long long)p->work_bytes, (long long)p->live_bytes);
+    if (p->live_bytes)
+        text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
     if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
     text_printf(out, "\n");
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Control flow: an If or Loop node becomes one kernel that holds a plan per body. A body's values live in a workspace of their own,
-// which the outer plan places as the kernel's scratch memory; what a body reads from outside (values, constants, packed operands) counts
-// as read by the kernel, so that lifetimes and weights are the outer plan's business alone.
+// Control flow: an If or Loop node becomes one kernel that holds a plan per body. A body's values live in a workspace
+// of their own, which the outer plan places as the kernel's scratch memory; what a body reads from outside (values,
+// constants, packed operands) counts as read by the kernel, so that lifetimes and weights are the outer plan's
+// business alone.
 #include "schedule.h"
 
 #include <string.h>
@@ -23,7 +24,9 @@ static int64_t iterations(const Node *n) {
     int count;
     const int64_t *trips = node_ints(n, "trips", &count);
     if (n->op != OP_Loop) return 1;
-    int64_t upper = trips ? dim_upper(n->graph, trips[0]) : n->in[0] && n->in[0]->data ? tensor_get_i(n->in[0]->data, 0) : UNKNOWN;
+    int64_t upper = trips          ? dim_upper(n->graph, trips[0]) :
+        n->in[0] && n->in[0]->data ? tensor_get_i(n->in[0]->data, 0) :
+                                     UNKNOWN;
     return upper < 1 ? 1 : upper < INT32_MAX ? upper : UNKNOWN;
 }
 
@@ -67,7 +70,8 @@ Kernel *kernel_region(const Plan *outer, Node *n) {
         take_body(a, k, k->bodies[i]);
     }
     for (int i = 0; i < n->n_in; i++) {
-        bool carried = n->op == OP_Loop && i >= 2, number = n->op == OP_Loop && i < 2 && n->in[i] && n->in[i]->data;     // number: in the text itself
+        // number: in the text itself
+        bool carried = n->op == OP_Loop && i >= 2, number = n->op == OP_Loop && i < 2 && n->in[i] && n->in[i]->data;
         if (carried) add_copied(a, k, n->in[i]);
         else if (n->in[i] && !number) kernel_read(a, k, n->in[i]);
     }

@@ -10,7 +10,8 @@ typedef struct ReduceUse { Value *value; Expr *expr; } ReduceUse;
 typedef struct Fusion {
     Graph *graph;
     Value *root;                                        // what the kernel stores
-    Value *anchor;                                      // a contraction or convolution in the middle whose accumulator is E_Acc; or NULL
+    // a contraction or convolution in the middle whose accumulator is E_Acc; or NULL
+    Value *anchor;
     Expr *anchor_flat;                                  // flat index of the accumulator's element at the kernel's axes
     bool *inside;                                       // by node number (Node.mark): lowered in place
     bool views_only;                                    // operand mode: only free views are lowered in place
@@ -18,43 +19,56 @@ typedef struct Fusion {
     VEC(ReduceUse) reduces;  // reductions lowered in place, to check that they hoist
 } Fusion;
 
-bool op_is_view(Op op);                                 // moves no data when fused: its element is one element of its input
+// moves no data when fused: its element is one element of its input
+bool op_is_view(Op op);
 bool op_is_reduce(Op op);                               // its element is an E_Reduce
 
 // lower.c
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f);
 Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root itself
-Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where);        // flat index of an element of v in the value that holds it
+// flat index of an element of v in the value that holds it
+Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where);
 
 // kernel.c: builds kernels; false in *ok with f->violation set when a value has to be materialised
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
-Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at);          // into: NULL, or a concatenation along the last axis that the root is a part of, from `at` on
+// into: NULL, or a concatenation along the last axis that the root is a part of, from `at` on
+Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at);
 Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);          // kernel_conv.c
 // The parts that builders in other files share.
-typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;         // element sum of coef[axis] * axis + offset of a stored value
+// element sum of coef[axis] * axis + offset of a stored value
+typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;
 Kernel *kernel_new(Arena *a, KernelKind kind);
 void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, writes and costs, from its expressions
-bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out);  // element idx of v; false: not affine
-bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out);                  // of v itself, stored
-bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent); // the root's element as an expression of E_Acc at the template's three axes; false: f->violation
+// element idx of v; false: not affine
+bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
+// of v itself, stored
+bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
+// the root's element as an expression of E_Acc at the template's three axes; false: f->violation
+bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent);
 void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
-void kernel_store_into(Kernel *k, Value *into, Dim at);  // the result goes into `into`, whose last axis is longer, from `at` on: rows of more elements
+// the result goes into `into`, whose last axis is longer, from `at` on: rows of more elements
+void kernel_store_into(Kernel *k, Value *into, Dim at);
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
-bool kernel_of_bytes(const Node *n);                    // u8 by i8: its sums are i32, and an epilogue turns them into any type
+// u8 by i8: its sums are i32, and an epilogue turns them into any type
+bool kernel_of_bytes(const Node *n);
 void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
 
 Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
 
-#define MAX_POOL (INT64_C(1) << 48)                     // bytes for strings of one kernel: more is no memory of today, and sums of these are numbers
+// bytes for strings of one kernel: more is no memory of today, and sums of these are numbers
+#define MAX_POOL (INT64_C(1) << 48)
 
 // call.c: operations that are functions called with whole tensors
 bool op_is_called(Op op);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
 
 // attention.c: softmax(score) times V as one kernel
-typedef struct Softmax { Value *score; int empty; VEC(Node *) nodes; } Softmax;    // nodes: all between the score and the product; empty: as in Attention
-bool softmax_match(Arena *a, const Node *product, Softmax *s);          // is the product's left factor a softmax over its last axis?
-Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);     // NULL: no attention after all
+// nodes: all between the score and the product; empty: as in Attention
+typedef struct Softmax { Value *score; int empty; VEC(Node *) nodes; } Softmax;
+// is the product's left factor a softmax over its last axis?
+bool softmax_match(Arena *a, const Node *product, Softmax *s);
+// NULL: no attention after all
+Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);
 void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
@@ -69,22 +83,30 @@ Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
 Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside another's workspace
 
 // blas.c: --blas
-bool blas_takes_doubles(const Node *n, const Options *o);                // a product of doubles, which then has a template
+// a product of doubles, which then has a template
+bool blas_takes_doubles(const Node *n, const Options *o);
 bool blas_can(const Graph *g, const Contraction *s);     // are its strides and sizes such that a BLAS can be called?
 
-bool kernel_takes_bits(const Node *n, const Contraction *s);             // templates_low.c: are its weights of few bits read as they are?
+// templates_low.c: are its weights of few bits read as they are?
+bool kernel_takes_bits(const Node *n, const Contraction *s);
 
 // fuse.c, memory.c, report.c
 bool fuse_graph(Plan *p);
-bool templates_plan(Plan *p);                           // blocks, packed weights and scratch of template kernels (templates.c)
+// blocks, packed weights and scratch of template kernels (templates.c)
+bool templates_plan(Plan *p);
 void parts_plan(Plan *p);                               // parts.c: which kernels --threads shares out, and how
-double parts_unevenness(int64_t units, int n);          // what the largest of n shares of so many units takes, in shares of equal size
-int parts_shares(const Options *o, double ns, double uneven);           // for what takes so long, cut so unevenly: 1 when it should stay whole
-double parts_best_ns(const Graph *g, const Kernel *k, int threads);     // what a part takes of a product or convolution alone,
+// what the largest of n shares of so many units takes, in shares of equal size
+double parts_unevenness(int64_t units, int n);
+// for what takes so long, cut so unevenly: 1 when it should stay whole
+int parts_shares(const Options *o, double ns, double uneven);
+// what a part takes of a product or convolution alone,
+double parts_best_ns(const Graph *g, const Kernel *k, int threads);
 double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven);      // and cut by rows, so unevenly
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 bool memory_plan(Plan *p);
-bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);        // may a loop kernel store its result over v, which it reads for the last time?
-int64_t place_buffers(Arena *scratch, int n, Buffer *const *buffers, int64_t *bound);      // place.c: bytes in all; *bound: most bytes alive at once
+// may a loop kernel store its result over v, which it reads for the last time?
+bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);
+// place.c: bytes in all; *bound: most bytes alive at once
+int64_t place_buffers(Arena *scratch, int n, Buffer *const *buffers, int64_t *bound);
 #endif

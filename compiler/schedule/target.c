@@ -1,32 +1,94 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The machines that code is made for: vector width in floats, vector registers and cache sizes in bytes, which schedules are chosen by; and
-// what the C compiler is to be told.
+// The machines that code is made for: vector width in floats, vector registers and cache sizes in bytes, which
+// schedules are chosen by; and what the C compiler is to be told.
 //
-// Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c_targets.c). They share packed weights
-// and block sizes, so these are chosen for all of them, with the caches of the widest.
+// Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c_targets.c).
+// They share packed weights and block sizes, so these are chosen for all of them, with the caches of the widest.
 #include "burncc.h"
 
 #include <string.h>
 #include <unistd.h>
 
-// WebAssembly has no registers. Engines on x86-64 have 16 to give, those on AArch64 32; sums that do not fit are spilled in the innermost
-// loop, and half the rows cost little: 16.
+// WebAssembly has no registers. Engines on x86-64 have 16 to give, those on AArch64 32; sums that do not fit are
+// spilled in the innermost loop, and half the rows cost little: 16.
 static const Target targets[] = {
-    { .name = "generic", .vectors = true, .registers = 16, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .flags = "-O3 -march=native",
-      .about = "one file for any C99 compiler; fast with gcc and clang, whose flags name the vectors" },
-    { .name = "portable", .registers = 16, .l1 = 32 << 10, .l2 = 256 << 10, .l3 = 4 << 20, .flags = "-O2", .about = "plain C99 alone" },
-    { .name = "native", .vectors = true, .native = true, .registers = 16, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20,
-      .flags = "-O3 -march=native", .about = "the vectors and caches of this machine" },
-    { .name = "x86-64-v2", .vectors = true, .lanes = 4, .registers = 16, .l1 = 32 << 10, .l2 = 256 << 10, .l3 = 8 << 20, .arch = "x86-64",
-      .flags = "-O3 -march=x86-64-v2", .features = "sse4.2", .about = "SSE4.2: 4 lanes, 16 registers" },
-    { .name = "x86-64-v3", .vectors = true, .lanes = 8, .registers = 16, .l1 = 32 << 10, .l2 = 512 << 10, .l3 = 16 << 20, .arch = "x86-64",
-      .flags = "-O3 -march=x86-64-v3", .features = "avx2,fma", .about = "AVX2 and FMA: 8 lanes, 16 registers" },
-    { .name = "x86-64-v4", .vectors = true, .lanes = 16, .registers = 32, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .arch = "x86-64",
-      .flags = "-O3 -march=x86-64-v4", .features = "avx2,fma,avx512f,avx512vl,avx512bw,avx512dq", .about = "AVX-512: 16 lanes, 32 registers" },
-    { .name = "aarch64", .vectors = true, .lanes = 4, .registers = 32, .l1 = 64 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .arch = "aarch64",
-      .flags = "-O3", .about = "NEON: 4 lanes, 32 registers" },
-    { .name = "wasm-simd128", .vectors = true, .lanes = 4, .registers = 16, .l1 = 32 << 10, .l2 = 512 << 10, .l3 = 8 << 20, .arch = "wasm32",
-      .flags = "-O3 -msimd128", .about = "WebAssembly: 4 lanes; counts on 16 registers, as engines on x86-64 have" },
+    { .name = "generic",
+        .vectors = true,
+        .registers = 16,
+        .l1 = 32 << 10,
+        .l2 = 1 << 20,
+        .l3 = 16 << 20,
+        .flags = "-O3 -march=native",
+        .about = "one file for any C99 compiler; fast with gcc and clang, whose flags name the vectors" },
+    { .name = "portable",
+        .registers = 16,
+        .l1 = 32 << 10,
+        .l2 = 256 << 10,
+        .l3 = 4 << 20,
+        .flags = "-O2",
+        .about = "plain C99 alone" },
+    { .name = "native",
+        .vectors = true,
+        .native = true,
+        .registers = 16,
+        .l1 = 32 << 10,
+        .l2 = 1 << 20,
+        .l3 = 16 << 20,
+        .flags = "-O3 -march=native",
+        .about = "the vectors and caches of this machine" },
+    { .name = "x86-64-v2",
+        .vectors = true,
+        .lanes = 4,
+        .registers = 16,
+        .l1 = 32 << 10,
+        .l2 = 256 << 10,
+        .l3 = 8 << 20,
+        .arch = "x86-64",
+        .flags = "-O3 -march=x86-64-v2",
+        .features = "sse4.2",
+        .about = "SSE4.2: 4 lanes, 16 registers" },
+    { .name = "x86-64-v3",
+        .vectors = true,
+        .lanes = 8,
+        .registers = 16,
+        .l1 = 32 << 10,
+        .l2 = 512 << 10,
+        .l3 = 16 << 20,
+        .arch = "x86-64",
+        .flags = "-O3 -march=x86-64-v3",
+        .features = "avx2,fma",
+        .about = "AVX2 and FMA: 8 lanes, 16 registers" },
+    { .name = "x86-64-v4",
+        .vectors = true,
+        .lanes = 16,
+        .registers = 32,
+        .l1 = 32 << 10,
+        .l2 = 1 << 20,
+        .l3 = 16 << 20,
+        .arch = "x86-64",
+        .flags = "-O3 -march=x86-64-v4",
+        .features = "avx2,fma,avx512f,avx512vl,avx512bw,avx512dq",
+        .about = "AVX-512: 16 lanes, 32 registers" },
+    { .name = "aarch64",
+        .vectors = true,
+        .lanes = 4,
+        .registers = 32,
+        .l1 = 64 << 10,
+        .l2 = 1 << 20,
+        .l3 = 16 << 20,
+        .arch = "aarch64",
+        .flags = "-O3",
+        .about = "NEON: 4 lanes, 32 registers" },
+    { .name = "wasm-simd128",
+        .vectors = true,
+        .lanes = 4,
+        .registers = 16,
+        .l1 = 32 << 10,
+        .l2 = 512 << 10,
+        .l3 = 8 << 20,
+        .arch = "wasm32",
+        .flags = "-O3 -msimd128",
+        .about = "WebAssembly: 4 lanes; counts on 16 registers, as engines on x86-64 have" },
     { .name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
 };
 
@@ -38,11 +100,19 @@ static size_t cache_size(int name, size_t otherwise) {
 static void fill_native(Target *t) {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) { t->lanes = 16; t->registers = 32; }
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) { t->lanes = 8; t->registers = 16; }
-    else { t->lanes = 4; t->registers = 16; }
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+        t->lanes = 16;
+        t->registers = 32;
+    } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        t->lanes = 8;
+        t->registers = 16;
+    } else {
+        t->lanes = 4;
+        t->registers = 16;
+    }
 #elif defined(__ARM_NEON)
-    t->lanes = 4; t->registers = 32;
+    t->lanes = 4;
+    t->registers = 32;
 #endif
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     t->l1 = cache_size(_SC_LEVEL1_DCACHE_SIZE, t->l1);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Starts programs from a process that is itself small: the parent's size shows in neither the time nor the memory.
 //
-// usage: launch TIMES PROGRAM ARGUMENT...        the program prints the monotonic clock (ns) when it has its first result; prints the
+// usage: launch TIMES PROGRAM ARGUMENT...        the program prints the monotonic clock (ns) when it has its first
+// result; prints the
 //                                                median, over so many starts, of the ns from the start until then
-//        launch usage FILE PROGRAM ARGUMENT...   runs it once; its time and its processor time (ns) and peak resident set (KiB) go
+//        launch usage FILE PROGRAM ARGUMENT...   runs it once; its time and its processor time (ns) and peak resident
+//            set (KiB) go
 //                                                into FILE; ends with its exit status
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -54,7 +56,9 @@ static int run_measured(const char *path, char **argv) {
     struct rusage used;
     int64_t begin = now();
     if (posix_spawnp(&child, argv[0], NULL, NULL, argv, environ) || wait4(child, &status, 0, &used) < 0) return 127;
-    int64_t taken = now() - begin, cpu = (int64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 + (int64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+    int64_t taken = now() - begin,
+            cpu = (int64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000
+        + (int64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
     FILE *f = fopen(path, "w");
     if (!f) return 126;
     fprintf(f, "%" PRId64 " %" PRId64 " %ld\n", taken, cpu, used.ru_maxrss);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// oneDNN (its C interface, version 2) as a contestant of scripts/bench, for models that are one convolution of 2-D images
-// with constant weights. It chooses the layouts; a run is the kernel alone on tensors that are in them already, so this is
-// a yardstick for kernels: in a model the first and last of these also reorder.
+// oneDNN (its C interface, version 2) as a contestant of scripts/bench, for models that are one convolution of 2-D
+// images with constant weights. It chooses the layouts; a run is the kernel alone on tensors that are in them
+// already, so this is a yardstick for kernels: in a model the first and last of these also reorder.
 //
 // usage: onednn ALGORITHM FOLDER N C H W OC KH KW OH OW STRIDE_H STRIDE_W TOP LEFT BOTTOM RIGHT GROUPS BIAS
 // ALGORITHM: direct or winograd
@@ -25,11 +25,14 @@ static void check(dnnl_status_t s, const char *what) {
 }
 
 static int worker_run(void) {
-    dnnl_exec_arg_t args[] = { { DNNL_ARG_SRC, source }, { DNNL_ARG_WEIGHTS, weights }, { DNNL_ARG_DST, result }, { DNNL_ARG_BIAS, bias } };
-    return dnnl_primitive_execute(kernel, stream, bias ? 4 : 3, args) != dnnl_success || dnnl_stream_wait(stream) != dnnl_success;
+    dnnl_exec_arg_t args[] = { { DNNL_ARG_SRC, source }, { DNNL_ARG_WEIGHTS, weights }, { DNNL_ARG_DST, result },
+        { DNNL_ARG_BIAS, bias } };
+    return dnnl_primitive_execute(kernel, stream, bias ? 4 : 3, args) != dnnl_success
+        || dnnl_stream_wait(stream) != dnnl_success;
 }
 
-static void reorder(dnnl_memory_t from, const dnnl_memory_desc_t *from_desc, dnnl_memory_t to, const dnnl_memory_desc_t *to_desc) {
+static void reorder(
+    dnnl_memory_t from, const dnnl_memory_desc_t *from_desc, dnnl_memory_t to, const dnnl_memory_desc_t *to_desc) {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
     check(dnnl_reorder_primitive_desc_create(&desc, from_desc, engine, to_desc, engine, NULL), "no such reorder");
@@ -65,14 +68,24 @@ static void kernel_make(const char *folder, dnnl_alg_kind_t algorithm, const dnn
     dnnl_memory_desc_t w = described(w_rank, w_used, dnnl_format_tag_any), b = described(1, b_dims, dnnl_a);
     dnnl_convolution_desc_t convolution;
     dnnl_primitive_desc_t desc;
-    check(dnnl_convolution_forward_desc_init(&convolution, dnnl_forward_inference, algorithm, &x, &w, s[BIAS] ? &b : NULL, &y, &s[SH], &s[TOP], &s[BOTTOM]), "a convolution that it cannot describe");
-    check(dnnl_primitive_desc_create(&desc, &convolution, NULL, engine, NULL), "no kernel of this algorithm for the shape");
+    check(dnnl_convolution_forward_desc_init(&convolution, dnnl_forward_inference, algorithm, &x, &w,
+              s[BIAS] ? &b : NULL, &y, &s[SH], &s[TOP], &s[BOTTOM]),
+        "a convolution that it cannot describe");
+    check(dnnl_primitive_desc_create(&desc, &convolution, NULL, engine, NULL),
+        "no kernel of this algorithm for the shape");
     check(dnnl_primitive_create(&kernel, desc), "no kernel");
-    const dnnl_memory_desc_t plain_x = described(4, in_dims, dnnl_nchw), plain_w = described(w_rank, w_used, grouped ? dnnl_goihw : dnnl_oihw);
-    source = given(worker_load(folder, "in", 0, dnnl_memory_desc_get_size(&plain_x)), &plain_x, dnnl_primitive_desc_query_md(desc, dnnl_query_src_md, 0));
-    weights = given(worker_load(folder, "w", 0, dnnl_memory_desc_get_size(&plain_w)), &plain_w, dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0));
-    if (s[BIAS]) bias = given(worker_load(folder, "w", 1, (size_t)s[OC] * sizeof(float)), &b, dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 1));
-    check(dnnl_memory_create(&result, dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0), engine, DNNL_MEMORY_ALLOCATE), "no memory");
+    const dnnl_memory_desc_t plain_x = described(4, in_dims, dnnl_nchw),
+                             plain_w = described(w_rank, w_used, grouped ? dnnl_goihw : dnnl_oihw);
+    source = given(worker_load(folder, "in", 0, dnnl_memory_desc_get_size(&plain_x)), &plain_x,
+        dnnl_primitive_desc_query_md(desc, dnnl_query_src_md, 0));
+    weights = given(worker_load(folder, "w", 0, dnnl_memory_desc_get_size(&plain_w)), &plain_w,
+        dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0));
+    if (s[BIAS])
+        bias = given(worker_load(folder, "w", 1, (size_t)s[OC] * sizeof(float)), &b,
+            dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 1));
+    check(dnnl_memory_create(
+              &result, dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0), engine, DNNL_MEMORY_ALLOCATE),
+        "no memory");
 }
 
 // The result in the plain layout, for the comparison.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // OpenBLAS as a contestant of scripts/bench, for models that are one matrix product with constant weights.
 //
-// usage: openblas LIBRARY FOLDER THREADS M N K TRANSPOSED BIAS    in_0.bin: M x K; w_0.bin: K x N (or N x K); w_1.bin: N
+// usage: openblas LIBRARY FOLDER THREADS M N K TRANSPOSED BIAS    in_0.bin: M x K; w_0.bin: K x N (or N x K);
+// w_1.bin: N
 #include "worker.h"
 
 #include <dlfcn.h>
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };    // the CBLAS interface's numbers
-typedef void Sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                   float beta, float *c, int ldc);
+typedef void Sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+    const float *b, int ldb, float beta, float *c, int ldc);
 
 static Sgemm *sgemm;
 static int m, n, k, transposed;
@@ -17,7 +18,8 @@ static Tensor in, weights, bias, out;
 static int worker_run(void) {
     float *y = out.data;
     for (int i = 0; bias.data && i < m; i++) memcpy(y + (size_t)i * (size_t)n, bias.data, (size_t)n * sizeof(float));
-    sgemm(ROW_MAJOR, PLAIN, transposed ? TRANSPOSED : PLAIN, m, n, k, 1, in.data, k, weights.data, transposed ? k : n, bias.data ? 1 : 0, y, n);
+    sgemm(ROW_MAJOR, PLAIN, transposed ? TRANSPOSED : PLAIN, m, n, k, 1, in.data, k, weights.data, transposed ? k : n,
+        bias.data ? 1 : 0, y, n);
     return 0;
 }
 

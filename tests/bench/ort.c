@@ -11,9 +11,22 @@
 #include <dlfcn.h>
 
 enum Place {
-    GET_ERROR_MESSAGE = 2, CREATE_ENV = 3, CREATE_SESSION = 7, RUN = 9, CREATE_SESSION_OPTIONS = 10, SET_LEVEL = 23,
-    SET_INTRA_OP = 24, SET_INTER_OP = 25, CREATE_TENSOR = 49, GET_DATA = 51, GET_TYPE = 60, GET_RANK = 61, GET_SHAPE = 62,
-    GET_COUNT = 64, GET_TYPE_AND_SHAPE = 65, CREATE_CPU_MEMORY = 69
+    GET_ERROR_MESSAGE = 2,
+    CREATE_ENV = 3,
+    CREATE_SESSION = 7,
+    RUN = 9,
+    CREATE_SESSION_OPTIONS = 10,
+    SET_LEVEL = 23,
+    SET_INTRA_OP = 24,
+    SET_INTER_OP = 25,
+    CREATE_TENSOR = 49,
+    GET_DATA = 51,
+    GET_TYPE = 60,
+    GET_RANK = 61,
+    GET_SHAPE = 62,
+    GET_COUNT = 64,
+    GET_TYPE_AND_SHAPE = 65,
+    CREATE_CPU_MEMORY = 69
 };
 enum { API_VERSION = 1, LOG_ERRORS = 3, ALL_OPTIMISATIONS = 99, ARENA_ALLOCATOR = 1, DEFAULT_MEMORY = 0, MOST = 256 };
 
@@ -23,8 +36,10 @@ typedef struct ApiBase {
 } ApiBase;
 typedef void *Status;                                   // NULL: it went well
 typedef void (*Function)(void);
-typedef Status Run(void *session, void *options, const char *const *in_names, void *const *in, size_t n_in, const char *const *out_names, size_t n_out, void **out);
-typedef Status MakeTensor(void *memory, void *data, size_t bytes, const int64_t *shape, size_t rank, int dtype, void **out);
+typedef Status Run(void *session, void *options, const char *const *in_names, void *const *in, size_t n_in,
+    const char *const *out_names, size_t n_out, void **out);
+typedef Status MakeTensor(
+    void *memory, void *data, size_t bytes, const int64_t *shape, size_t rank, int dtype, void **out);
 
 static const Function *api;
 static void *session, *values[MOST], *results[MOST];
@@ -57,7 +72,8 @@ static void session_make(const char *model, int threads) {
     check(((Status (*)(void *, int))api[SET_LEVEL])(options, ALL_OPTIMISATIONS));
     check(((Status (*)(void *, int))api[SET_INTRA_OP])(options, threads));
     check(((Status (*)(void *, int))api[SET_INTER_OP])(options, 1));
-    check(((Status (*)(void *, const char *, void *, void **))api[CREATE_SESSION])(environment, model, options, &session));
+    check(((Status(*)(void *, const char *, void *, void **))api[CREATE_SESSION])(
+        environment, model, options, &session));
 }
 
 static void inputs_bind(const char *folder) {
@@ -67,7 +83,8 @@ static void inputs_bind(const char *folder) {
     for (int i = 0; i < n_in; i++) {
         Tensor *t = &inputs[i];
         t->data = worker_load(folder, "in", i, t->bytes);
-        check(((MakeTensor *)api[CREATE_TENSOR])(memory, t->data, t->bytes, t->shape, (size_t)t->rank, t->dtype, &values[i]));
+        check(((MakeTensor *)api[CREATE_TENSOR])(
+            memory, t->data, t->bytes, t->shape, (size_t)t->rank, t->dtype, &values[i]));
         in_names[i] = t->name;
     }
     n_out = worker_read_table(folder, "wanted.txt", outputs, MOST);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core's own limit as a contestant of scripts/bench: a run is a fixed number of 32-bit multiply-adds that depend on
-// nothing but registers, in as many independent chains as cover the unit's latency. Prints how many operations a run has
-// (`ready OPERATIONS 0`); with the times of its slices that gives the peak under the same conditions as the models.
+// The core's own limit as a contestant of scripts/bench: a run is a fixed number of 32-bit multiply-adds that depend
+// on nothing but registers, in as many independent chains as cover the unit's latency. Prints how many operations a
+// run has (`ready OPERATIONS 0`); with the times of its slices that gives the peak under the same conditions as the
+// models.
 #include "worker.h"
 
 #if defined(__AVX512F__)

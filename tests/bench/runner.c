@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A compiled model as a contestant of scripts/bench: linked with the generated C (compiled with --name model) and nothing
-// else, so that the peak resident set is that of the code, its weights and its tensors.
+// A compiled model as a contestant of scripts/bench: linked with the generated C (compiled with --name model) and
+// nothing else, so that the peak resident set is that of the code, its weights and its tensors.
 //
 // With THREADS defined (the model compiled with --threads) runs are on a pool of runtime/threads.c, of so many threads.
 //
@@ -37,7 +37,8 @@ static const void *weights_map(const char *program) {
     snprintf(path, sizeof path, "%.*smodel.bin", slash ? (int)(slash - program) + 1 : 0, program);
     int f = open(path, O_RDONLY);
     struct stat s;
-    if (f < 0 || fstat(f, &s) || (size_t)s.st_size < model_model.weights_bytes) worker_fail(path, "cannot map the weights");
+    if (f < 0 || fstat(f, &s) || (size_t)s.st_size < model_model.weights_bytes)
+        worker_fail(path, "cannot map the weights");
     void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, f, 0);
     if (p == MAP_FAILED) worker_fail(path, "cannot map the weights");
     close(f);
@@ -65,7 +66,8 @@ int main(int argc, char **argv) {
 #endif
     if (m->weights_bytes) weights = weights_map(argv[0]);
     workspace = worker_alloc(m->workspace_bytes);
-    for (int i = 0; i < m->input_count; i++) in[i] = (burn_tensor){ worker_load(argv[1], "in", i, m->inputs[i].bytes), m->inputs[i].bytes, NULL };
+    for (int i = 0; i < m->input_count; i++)
+        in[i] = (burn_tensor){ worker_load(argv[1], "in", i, m->inputs[i].bytes), m->inputs[i].bytes, NULL };
     for (int i = 0; i < m->output_count; i++)
         out[i] = (burn_tensor){ worker_alloc(m->outputs[i].bytes), m->outputs[i].bytes, out_shape[i] };
     int64_t loaded = worker_now();

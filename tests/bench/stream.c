@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core's other limit as a contestant of scripts/bench: a run reads a block of memory that no cache holds. Prints how
-// many bytes that is (`ready BYTES 0`); with the times of its slices that gives the bandwidth that one core reads at.
+// The core's other limit as a contestant of scripts/bench: a run reads a block of memory that no cache holds. Prints
+// how many bytes that is (`ready BYTES 0`); with the times of its slices that gives the bandwidth that one core reads
+// at.
 #include "worker.h"
 
 enum { LANES = 16, CHAINS = 8 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What every contestant of scripts/bench that is a C program does alike: it reads the inputs that the parent wrote, runs
-// once, and then serves requests over its pipes, a line each:
+// What every contestant of scripts/bench that is a C program does alike: it reads the inputs that the parent wrote,
+// runs once, and then serves requests over its pipes, a line each:
 //
 //   (first, unasked)      ready LOAD_NS FIRST_NS      getting ready to run, and the first run
 //   slice SECONDS         times NS NS ...             runs for about that long; what one run took, sample by sample
 //   write                 done                        writes the outputs: out_N.bin and a line each in outputs.txt
 //   memory                memory KIB                  the process's peak resident set (VmHWM)
 //
-// A worker defines `worker_run` and calls worker_serve. A sample is one run, or for runs of microseconds the mean of as
-// many as take 20 us. The start of each slice warms the caches and is not counted. With BENCH_CLOCK=cpu in the environment
-// samples are processor time of the calling thread: for one thread on a machine with other work.
+// A worker defines `worker_run` and calls worker_serve. A sample is one run, or for runs of microseconds the mean of
+// as many as take 20 us. The start of each slice warms the caches and is not counted. With BENCH_CLOCK=cpu in the
+// environment samples are processor time of the calling thread: for one thread on a machine with other work.
 #ifndef BENCH_WORKER_H
 #define BENCH_WORKER_H
 
@@ -119,7 +119,9 @@ static inline long worker_memory(void) {
 // What one of `runs` runs took.
 static inline int64_t worker_sample(int64_t runs) {
     static clockid_t clock = -1;
-    if (clock < 0) clock = getenv("BENCH_CLOCK") && strcmp(getenv("BENCH_CLOCK"), "cpu") == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    if (clock < 0)
+        clock = getenv("BENCH_CLOCK") && strcmp(getenv("BENCH_CLOCK"), "cpu") == 0 ? CLOCK_THREAD_CPUTIME_ID :
+                                                                                     CLOCK_MONOTONIC;
     int64_t begin = worker_clock(clock);
     for (int64_t i = 0; i < runs; i++)
         if (worker_run()) worker_fail("worker", "a run failed");
@@ -139,7 +141,8 @@ static inline void worker_slice(double seconds) {
     printf("\n");
 }
 
-static inline int worker_serve(const char *folder, const Tensor *outputs, int n, int64_t began, int64_t loaded, int64_t ran) {
+static inline int worker_serve(
+    const char *folder, const Tensor *outputs, int n, int64_t began, int64_t loaded, int64_t ran) {
     printf("ready %" PRId64 " %" PRId64 "\n", loaded - began, ran - loaded);
     fflush(stdout);
     for (char line[256]; fgets(line, sizeof line, stdin);) {

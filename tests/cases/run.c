@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Runs cases: text files with a graph before a pass and what it is to be after it.
 //
-//   ; pass: simplify              the pass (a name of passes.def, bind_dims, or parse: none); several run one after the other
+//   ; pass: simplify              the pass (a name of passes.def, bind_dims, or parse: none); several run one after
+//       the other
 //   ; dim: n=4                    as --dim n=4, for bind_dims; n=1..8 stays a size of the running program
 //   before:
 //   graph g(...) { ... }          a line may end in `; error: TEXT`: the diagnostic that this line's node must cause
 //   after:                        left out when errors are expected
 //   graph g(...) { ... }
 //
-// usage: run CASE...   Prints TAP. With BLESS=1 in the environment what comes out is written into the cases as what is expected.
-// Every graph is also printed and read back, which must give the same text.
+// usage: run CASE...   Prints TAP. With BLESS=1 in the environment what comes out is written into the cases as what
+// is expected. Every graph is also printed and read back, which must give the same text.
 #include "passes/passes.h"
 
 #include <ctype.h>
@@ -65,7 +66,8 @@ static void read_head(Case *c, const char *line) {
     } else if (take_word(&line, "; dim:")) {
         size_t n = strcspn(line, "=");
         char *end = NULL;
-        int64_t lo = line[n] ? strtoll(line + n + 1, &end, 10) : 0, hi = end && !strncmp(end, "..", 2) ? strtoll(end + 2, NULL, 10) : lo;
+        int64_t lo = line[n] ? strtoll(line + n + 1, &end, 10) : 0,
+                hi = end && !strncmp(end, "..", 2) ? strtoll(end + 2, NULL, 10) : lo;
         VEC_PUSH(c->a, c->options.dims, (DimOption){ arena_strndup(c->a, line, n), lo, hi });
     }
 }
@@ -130,7 +132,8 @@ static void check_round_trip(Case *c, const Graph *g) {
     if (strstr(text, " hash 0x")) return;
     Graph *again = graph_parse(c->a, text, "printed");
     if (!again) case_fail(c, arena_printf(c->a, "cannot be read back:\n%s", text));
-    else if (strcmp(text, printed(c->a, again))) case_fail(c, arena_printf(c->a, "reads back as another graph:\n%s%s", text, printed(c->a, again)));
+    else if (strcmp(text, printed(c->a, again)))
+        case_fail(c, arena_printf(c->a, "reads back as another graph:\n%s%s", text, printed(c->a, again)));
 }
 
 // The line of `before` that a diagnostic is about: "line 3: ..." or the one that defines the %id it names; -1: unknown.
@@ -190,10 +193,13 @@ static bool same(const char *a, const char *b) { return a == b || (a && b && !st
 static void case_judge(Case *c) {
     for (int i = 0; i < c->before.n; i++)
         if (!same(c->expected[i], c->found[i]))
-            case_fail(c, arena_printf(c->a, "line %d: expected %s, found %s", i + 1, c->expected[i] ? c->expected[i] : "no error",
-                                      c->found[i] ? c->found[i] : "no error"));
+            case_fail(c,
+                arena_printf(c->a, "line %d: expected %s, found %s", i + 1,
+                    c->expected[i] ? c->expected[i] : "no error", c->found[i] ? c->found[i] : "no error"));
     if (!same(c->after, c->result))
-        case_fail(c, arena_printf(c->a, "expected:\n%sfound:\n%s", c->after ? c->after : "errors\n", c->result ? c->result : "errors\n"));
+        case_fail(c,
+            arena_printf(c->a, "expected:\n%sfound:\n%s", c->after ? c->after : "errors\n",
+                c->result ? c->result : "errors\n"));
 }
 
 static void case_bless(const Case *c) {

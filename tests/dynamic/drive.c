@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Calls one model at each of its sizes. Built by drive.py, with what is known of the model in spec.h:
-//   MODEL, SETS, INPUTS, OUTPUTS, SIZES (numbers of them), RANK; sets[] (below), typed(), shared[input][axis] and fixed[input][axis]
-// In: FOLDER/input_I.bin in the current folder. Out: status 0 when the typed function and the descriptor's give the same bytes whatever the
-// workspace holds, the shapes are the expected ones, and what must be refused is. Buffers are heap blocks of exactly their size.
+//   MODEL, SETS, INPUTS, OUTPUTS, SIZES (numbers of them), RANK; sets[] (below), typed(), shared[input][axis] and
+//       fixed[input][axis]
+// In: FOLDER/input_I.bin in the current folder. Out: status 0 when the typed function and the descriptor's give the
+// same bytes whatever the workspace holds, the shapes are the expected ones, and what must be refused is. Buffers are
+// heap blocks of exactly their size.
 #define _POSIX_C_SOURCE 200112L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Set { const char *folder; int code; int64_t size[SIZES], in[INPUTS][RANK], out[OUTPUTS][RANK]; size_t in_bytes[INPUTS], out_bytes[OUTPUTS]; } Set;
+typedef struct Set {
+    const char *folder;
+    int code;
+    int64_t size[SIZES], in[INPUTS][RANK], out[OUTPUTS][RANK];
+    size_t in_bytes[INPUTS], out_bytes[OUTPUTS];
+} Set;
 #include "tables.h"
 
 static void *exactly(size_t bytes) {
@@ -29,7 +36,8 @@ static void read_input(int set, int i, void *to) {
     char path[64];
     snprintf(path, sizeof path, "%s/input_%d.bin", sets[set].folder, i);
     FILE *f = fopen(path, "rb");
-    if (!f || fread(to, 1, sets[set].in_bytes[i], f) != sets[set].in_bytes[i]) expect(1, 0, set, "cannot read input", i);
+    if (!f || fread(to, 1, sets[set].in_bytes[i], f) != sets[set].in_bytes[i])
+        expect(1, 0, set, "cannot read input", i);
     fclose(f);
 }
 
@@ -42,14 +50,16 @@ static void check_shapes(int set, void *ws, const burn_tensor *in, const burn_te
         memcpy(changed, in, sizeof changed);
         changed[i].shape = shape;
         for (int d = 0; d < MODEL.inputs[i].rank; d++) {
-            const int64_t most = MODEL.inputs[i].shape[d], least = MODEL.inputs[i].least ? MODEL.inputs[i].least[d] : most;
+            const int64_t most = MODEL.inputs[i].shape[d],
+                          least = MODEL.inputs[i].least ? MODEL.inputs[i].least[d] : most;
             memcpy(shape, s->in[i], sizeof shape);
             shape[d] = most + 1;
             if (MODEL.run(ws, NULL, changed, out) == 0) expect(0, -1, set, "a size above its bound in input", i);
             shape[d] = least - 1;
             if (MODEL.run(ws, NULL, changed, out) == 0) expect(0, -1, set, "a size below its bound in input", i);
             shape[d] = s->in[i][d] == least ? most : least;
-            if ((shared[i][d] || fixed[i][d]) && shape[d] != s->in[i][d]) expect(MODEL.run(ws, NULL, changed, out), -1, set, "sizes that disagree in input", i);
+            if ((shared[i][d] || fixed[i][d]) && shape[d] != s->in[i][d])
+                expect(MODEL.run(ws, NULL, changed, out), -1, set, "sizes that disagree in input", i);
         }
         changed[i] = in[i];
         changed[i].data = NULL;
@@ -104,15 +114,20 @@ static void run_set(int set) {
     for (int i = 0; i < OUTPUTS && !s->code; i++) {
         for (int d = 0; d < MODEL.outputs[i].rank; d++) {
             expect((long)out_shapes[i][d], (long)s->out[i][d], set, "the shape of output", i);
-            if (measured[i]) expect((long)again_shapes[i][d], (long)s->out[i][d], set, "the typed function's shape of output", i);
+            if (measured[i])
+                expect((long)again_shapes[i][d], (long)s->out[i][d], set, "the typed function's shape of output", i);
         }
-        expect(memcmp(out[i].data, again[i], s->out_bytes[i]) != 0, 0, set, "what the workspace held changed output", i);
+        expect(
+            memcmp(out[i].data, again[i], s->out_bytes[i]) != 0, 0, set, "what the workspace held changed output", i);
     }
     if (!s->code) check_shapes(set, ws, in, out);
     if (!s->code) check_sizes(set, ws, in_data, again);
     free(ws);
     for (int i = 0; i < INPUTS; i++) free(in_data[i]);
-    for (int i = 0; i < OUTPUTS; i++) { free(out[i].data); free(again[i]); }
+    for (int i = 0; i < OUTPUTS; i++) {
+        free(out[i].data);
+        free(again[i]);
+    }
 }
 
 int main(void) {

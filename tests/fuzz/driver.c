@@ -49,7 +49,9 @@ static int intact(const Buffer *b) {
 
 static int read_tensor(FILE *f, Buffer *b) {
     int64_t rank, bytes;
-    if (fread(&rank, 8, 1, f) != 1 || rank > MAX_RANK || fread(b->shape, 8, (size_t)rank, f) != (size_t)rank || fread(&bytes, 8, 1, f) != 1) return 0;
+    if (fread(&rank, 8, 1, f) != 1 || rank > MAX_RANK || fread(b->shape, 8, (size_t)rank, f) != (size_t)rank
+        || fread(&bytes, 8, 1, f) != 1)
+        return 0;
     if (!buffer_open(b, (size_t)bytes) || fread(b->at, 1, b->bytes, f) != b->bytes) return 0;
     b->copy = malloc(b->bytes + 1);
     if (b->copy) memcpy(b->copy, b->at, b->bytes);
@@ -75,7 +77,8 @@ static void reverse(void *pool, int parts, void (*task)(void *argument, int part
 }
 
 // Once more on these threads, in memory that holds nothing of the run before.
-static int again(const burn_threaded_model *m, const burn_threads *threads, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
+static int again(const burn_threaded_model *m, const burn_threads *threads, Buffer *work, const burn_tensor *ins,
+    const burn_tensor *outs, Buffer *out) {
     int different = 0;
     fill(work->at, work->bytes);
     for (int i = 0; i < m->model->output_count; i++) {
@@ -93,7 +96,8 @@ static int again(const burn_threaded_model *m, const burn_threads *threads, Buff
     return code ? -code : different ? OTHER_BITS : 0;
 }
 
-static int on_threads(const burn_threaded_model *m, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
+static int on_threads(
+    const burn_threaded_model *m, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
     const burn_threads backwards = { NULL, reverse };
     burn_threads pool;
     int code = again(m, &backwards, work, ins, outs, out);
@@ -111,7 +115,8 @@ static int run(int n, const char *folder) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%d.in", folder, n);
     FILE *f = fopen(path, "rb");
-    if (!f || m->input_count > MAX_TENSORS || m->output_count > MAX_TENSORS || !buffer_open(&work, m->workspace_bytes)) return UNREADABLE;
+    if (!f || m->input_count > MAX_TENSORS || m->output_count > MAX_TENSORS || !buffer_open(&work, m->workspace_bytes))
+        return UNREADABLE;
     for (int i = 0; i < m->input_count; i++) {
         if (!read_tensor(f, &in[i])) return UNREADABLE;
         ins[i].data = in[i].at;
@@ -120,7 +125,8 @@ static int run(int n, const char *folder) {
     }
     for (int i = 0; i < m->output_count; i++) {
         int64_t room;
-        if (fread(&room, 8, 1, f) != 1 || !buffer_open(&out[i], room < 0 ? m->outputs[i].bytes : (size_t)room)) return UNREADABLE;
+        if (fread(&room, 8, 1, f) != 1 || !buffer_open(&out[i], room < 0 ? m->outputs[i].bytes : (size_t)room))
+            return UNREADABLE;
         for (int d = 0; d < m->outputs[i].rank; d++) out[i].shape[d] = m->outputs[i].shape[d];
         outs[i].data = out[i].at;
         outs[i].bytes = out[i].bytes;
@@ -149,7 +155,8 @@ int main(int argc, char **argv) {
             _exit(run(i, argv[1]));
         }
         if (pid < 0 || waitpid(pid, &status, 0) < 0) return 1;
-        if (WIFSIGNALED(status)) printf("%d %s\n", i, WTERMSIG(status) == SIGALRM ? "no end" : strsignal(WTERMSIG(status)));
+        if (WIFSIGNALED(status))
+            printf("%d %s\n", i, WTERMSIG(status) == SIGALRM ? "no end" : strsignal(WTERMSIG(status)));
         else if (WEXITSTATUS(status) == OUTSIDE) printf("%d wrote outside a buffer\n", i);
         else if (WEXITSTATUS(status) == INPUT_CHANGED) printf("%d changed or wrote outside an input\n", i);
         else if (WEXITSTATUS(status) == OTHER_BITS) printf("%d computed other bits on threads\n", i);

@@ -1,40 +1,114 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Mutations that keep a file a model: most random bytes die in the first look at them.
 //
-// In: bytes and a seed. Out: other bytes. The idea: the file is read into a tree of fields by a table of which message holds what, one to a
-// few fields change in ways that fit their kind (numbers, names, elements, shapes with their data, whole messages), and the tree is
-// written again. Messages and names that went by are remembered and planted elsewhere, so operators and attributes meet. What is no
-// tree of fields, and one input in sixteen, is left to libFuzzer's own mutations of bytes.
+// In: bytes and a seed. Out: other bytes. The idea: the file is read into a tree of fields by a table of which
+// message holds what, one to a few fields change in ways that fit their kind (numbers, names, elements, shapes with
+// their data, whole messages), and the tree is written again. Messages and names that went by are remembered and
+// planted elsewhere, so operators and attributes meet. What is no tree of fields, and one input in sixteen, is left
+// to libFuzzer's own mutations of bytes.
 #include "fuzz.h"
 
 #include <string.h>
 
-typedef enum Kind { RAW, NUMBER, REAL, NAME, WORD, ELEMENTS, NUMBERS, MESSAGE } Kind;   // NAME: of values; WORD: other text; NUMBERS: packed
-typedef enum Message { NONE, MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, SPARSE, VALUE_INFO, TYPE, TYPE_TENSOR, TYPE_ELEMENT, TYPE_MAP, SHAPE,
-                       DIMENSION, FUNCTION, OPSET, ENTRY, MESSAGES } Message;
+// NAME: of values; WORD: other text; NUMBERS: packed
+typedef enum Kind { RAW, NUMBER, REAL, NAME, WORD, ELEMENTS, NUMBERS, MESSAGE } Kind;
+typedef enum Message {
+    NONE,
+    MODEL,
+    GRAPH,
+    NODE,
+    ATTRIBUTE,
+    TENSOR,
+    SPARSE,
+    VALUE_INFO,
+    TYPE,
+    TYPE_TENSOR,
+    TYPE_ELEMENT,
+    TYPE_MAP,
+    SHAPE,
+    DIMENSION,
+    FUNCTION,
+    OPSET,
+    ENTRY,
+    MESSAGES
+} Message;
 
-static const struct { uint8_t in, field, kind, holds; } schema[] = {
-    { MODEL, 1, NUMBER, 0 }, { MODEL, 7, MESSAGE, GRAPH }, { MODEL, 8, MESSAGE, OPSET }, { MODEL, 25, MESSAGE, FUNCTION },
-    { GRAPH, 1, MESSAGE, NODE }, { GRAPH, 2, WORD, 0 }, { GRAPH, 5, MESSAGE, TENSOR }, { GRAPH, 11, MESSAGE, VALUE_INFO },
-    { GRAPH, 12, MESSAGE, VALUE_INFO }, { GRAPH, 13, MESSAGE, VALUE_INFO }, { GRAPH, 15, MESSAGE, SPARSE },
-    { NODE, 1, NAME, 0 }, { NODE, 2, NAME, 0 }, { NODE, 3, WORD, 0 }, { NODE, 4, WORD, 0 }, { NODE, 5, MESSAGE, ATTRIBUTE }, { NODE, 7, WORD, 0 },
-    { ATTRIBUTE, 1, WORD, 0 }, { ATTRIBUTE, 2, REAL, 0 }, { ATTRIBUTE, 3, NUMBER, 0 }, { ATTRIBUTE, 4, WORD, 0 }, { ATTRIBUTE, 5, MESSAGE, TENSOR },
-    { ATTRIBUTE, 6, MESSAGE, GRAPH }, { ATTRIBUTE, 7, REAL, 0 }, { ATTRIBUTE, 8, NUMBER, 0 }, { ATTRIBUTE, 9, WORD, 0 }, { ATTRIBUTE, 10, MESSAGE, TENSOR },
-    { ATTRIBUTE, 11, MESSAGE, GRAPH }, { ATTRIBUTE, 14, MESSAGE, TYPE }, { ATTRIBUTE, 20, NUMBER, 0 }, { ATTRIBUTE, 21, WORD, 0 },
+static const struct { uint8_t in, field, kind, holds;
+} schema[] = {
+    { MODEL, 1, NUMBER, 0 },
+    { MODEL, 7, MESSAGE, GRAPH },
+    { MODEL, 8, MESSAGE, OPSET },
+    { MODEL, 25, MESSAGE, FUNCTION },
+    { GRAPH, 1, MESSAGE, NODE },
+    { GRAPH, 2, WORD, 0 },
+    { GRAPH, 5, MESSAGE, TENSOR },
+    { GRAPH, 11, MESSAGE, VALUE_INFO },
+    { GRAPH, 12, MESSAGE, VALUE_INFO },
+    { GRAPH, 13, MESSAGE, VALUE_INFO },
+    { GRAPH, 15, MESSAGE, SPARSE },
+    { NODE, 1, NAME, 0 },
+    { NODE, 2, NAME, 0 },
+    { NODE, 3, WORD, 0 },
+    { NODE, 4, WORD, 0 },
+    { NODE, 5, MESSAGE, ATTRIBUTE },
+    { NODE, 7, WORD, 0 },
+    { ATTRIBUTE, 1, WORD, 0 },
+    { ATTRIBUTE, 2, REAL, 0 },
+    { ATTRIBUTE, 3, NUMBER, 0 },
+    { ATTRIBUTE, 4, WORD, 0 },
+    { ATTRIBUTE, 5, MESSAGE, TENSOR },
+    { ATTRIBUTE, 6, MESSAGE, GRAPH },
+    { ATTRIBUTE, 7, REAL, 0 },
+    { ATTRIBUTE, 8, NUMBER, 0 },
+    { ATTRIBUTE, 9, WORD, 0 },
+    { ATTRIBUTE, 10, MESSAGE, TENSOR },
+    { ATTRIBUTE, 11, MESSAGE, GRAPH },
+    { ATTRIBUTE, 14, MESSAGE, TYPE },
+    { ATTRIBUTE, 20, NUMBER, 0 },
+    { ATTRIBUTE, 21, WORD, 0 },
     { ATTRIBUTE, 22, MESSAGE, SPARSE },
-    { TENSOR, 1, NUMBER, 0 }, { TENSOR, 2, NUMBER, 0 }, { TENSOR, 4, ELEMENTS, 0 }, { TENSOR, 5, NUMBERS, 0 }, { TENSOR, 6, WORD, 0 }, { TENSOR, 7, NUMBERS, 0 },
-    { TENSOR, 8, NAME, 0 }, { TENSOR, 9, ELEMENTS, 0 }, { TENSOR, 10, ELEMENTS, 0 }, { TENSOR, 11, NUMBERS, 0 }, { TENSOR, 13, MESSAGE, ENTRY },
+    { TENSOR, 1, NUMBER, 0 },
+    { TENSOR, 2, NUMBER, 0 },
+    { TENSOR, 4, ELEMENTS, 0 },
+    { TENSOR, 5, NUMBERS, 0 },
+    { TENSOR, 6, WORD, 0 },
+    { TENSOR, 7, NUMBERS, 0 },
+    { TENSOR, 8, NAME, 0 },
+    { TENSOR, 9, ELEMENTS, 0 },
+    { TENSOR, 10, ELEMENTS, 0 },
+    { TENSOR, 11, NUMBERS, 0 },
+    { TENSOR, 13, MESSAGE, ENTRY },
     { TENSOR, 14, NUMBER, 0 },
-    { SPARSE, 1, MESSAGE, TENSOR }, { SPARSE, 2, MESSAGE, TENSOR }, { SPARSE, 3, NUMBER, 0 },
-    { VALUE_INFO, 1, NAME, 0 }, { VALUE_INFO, 2, MESSAGE, TYPE },
-    { TYPE, 1, MESSAGE, TYPE_TENSOR }, { TYPE, 4, MESSAGE, TYPE_ELEMENT }, { TYPE, 5, MESSAGE, TYPE_MAP }, { TYPE, 8, MESSAGE, TYPE_TENSOR },
+    { SPARSE, 1, MESSAGE, TENSOR },
+    { SPARSE, 2, MESSAGE, TENSOR },
+    { SPARSE, 3, NUMBER, 0 },
+    { VALUE_INFO, 1, NAME, 0 },
+    { VALUE_INFO, 2, MESSAGE, TYPE },
+    { TYPE, 1, MESSAGE, TYPE_TENSOR },
+    { TYPE, 4, MESSAGE, TYPE_ELEMENT },
+    { TYPE, 5, MESSAGE, TYPE_MAP },
+    { TYPE, 8, MESSAGE, TYPE_TENSOR },
     { TYPE, 9, MESSAGE, TYPE_ELEMENT },
-    { TYPE_TENSOR, 1, NUMBER, 0 }, { TYPE_TENSOR, 2, MESSAGE, SHAPE }, { TYPE_ELEMENT, 1, MESSAGE, TYPE }, { TYPE_MAP, 1, NUMBER, 0 },
+    { TYPE_TENSOR, 1, NUMBER, 0 },
+    { TYPE_TENSOR, 2, MESSAGE, SHAPE },
+    { TYPE_ELEMENT, 1, MESSAGE, TYPE },
+    { TYPE_MAP, 1, NUMBER, 0 },
     { TYPE_MAP, 2, MESSAGE, TYPE },
-    { SHAPE, 1, MESSAGE, DIMENSION }, { DIMENSION, 1, NUMBER, 0 }, { DIMENSION, 2, WORD, 0 },
-    { FUNCTION, 1, WORD, 0 }, { FUNCTION, 4, NAME, 0 }, { FUNCTION, 5, NAME, 0 }, { FUNCTION, 6, WORD, 0 }, { FUNCTION, 7, MESSAGE, NODE },
-    { FUNCTION, 9, MESSAGE, OPSET }, { FUNCTION, 10, WORD, 0 }, { FUNCTION, 11, MESSAGE, ATTRIBUTE },
-    { OPSET, 1, WORD, 0 }, { OPSET, 2, NUMBER, 0 }, { ENTRY, 1, WORD, 0 }, { ENTRY, 2, WORD, 0 },
+    { SHAPE, 1, MESSAGE, DIMENSION },
+    { DIMENSION, 1, NUMBER, 0 },
+    { DIMENSION, 2, WORD, 0 },
+    { FUNCTION, 1, WORD, 0 },
+    { FUNCTION, 4, NAME, 0 },
+    { FUNCTION, 5, NAME, 0 },
+    { FUNCTION, 6, WORD, 0 },
+    { FUNCTION, 7, MESSAGE, NODE },
+    { FUNCTION, 9, MESSAGE, OPSET },
+    { FUNCTION, 10, WORD, 0 },
+    { FUNCTION, 11, MESSAGE, ATTRIBUTE },
+    { OPSET, 1, WORD, 0 },
+    { OPSET, 2, NUMBER, 0 },
+    { ENTRY, 1, WORD, 0 },
+    { ENTRY, 2, WORD, 0 },
 };
 
 typedef struct Field Field;
@@ -113,7 +187,8 @@ static bool read_message(Tree *t, Field *message, const uint8_t *at, const uint8
             at += n;
         }
         set_kind(f);
-        if (f->kind == MESSAGE && (depth == MAX_NESTING || !read_message(t, f, f->at, f->at + f->n, depth + 1))) f->kind = RAW;
+        if (f->kind == MESSAGE && (depth == MAX_NESTING || !read_message(t, f, f->at, f->at + f->n, depth + 1)))
+            f->kind = RAW;
         VEC_PUSH(t->arena, message->parts, f);
         VEC_PUSH(t->arena, t->all, f);
     }
@@ -140,7 +215,8 @@ static size_t measure(Field *message) {
         Field *f = message->parts.at[i];
         if (f->gone) continue;
         size_t n = f->kind == MESSAGE ? measure(f) : f->n;
-        message->size += varint_size((uint64_t)f->number << 3) + (f->wire == 0 ? varint_size(f->value) : n + (f->wire == 2 ? varint_size(n) : 0));
+        message->size += varint_size((uint64_t)f->number << 3)
+            + (f->wire == 0 ? varint_size(f->value) : n + (f->wire == 2 ? varint_size(n) : 0));
     }
     return message->size;
 }
@@ -197,7 +273,8 @@ static const char *const op_names[] = {
 #undef ONNX
 };
 
-static Field *any(Tree *t, Kind kind, Message in) {     // a random field of this kind (and in this message, if it is not NONE)
+// a random field of this kind (and in this message, if it is not NONE)
+static Field *any(Tree *t, Kind kind, Message in) {
     for (int tries = 0; tries < 24 && t->all.n; tries++) {
         Field *f = t->all.at[below(t, (size_t)t->all.n)];
         if (f->kind == kind && (in == NONE || f->in == in) && !f->gone) return f;
@@ -206,8 +283,9 @@ static Field *any(Tree *t, Kind kind, Message in) {     // a random field of thi
 }
 
 static uint64_t number(Tree *t, uint64_t was) {
-    static const int64_t odd[] = { 0, 1, -1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 63, 64, 127, 255, 256, 1000, 4096, 65535, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
-                                   INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 47, INT64_C(1) << 62, -2, -3, -8 };
+    static const int64_t odd[] = { 0, 1, -1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 63, 64, 127, 255, 256, 1000, 4096, 65535,
+        65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 47,
+        INT64_C(1) << 62, -2, -3, -8 };
     switch (below(t, 4)) {
     case 0: return (uint64_t)odd[below(t, COUNT(odd))];
     case 1: return below(t, 30);
@@ -222,7 +300,8 @@ static void change_number(Tree *t) {
 }
 
 static void change_real(Tree *t) {
-    static const float odd[] = { 0, -0.0f, 1, -1, 0.5f, 2, 1e-30f, 1e30f, -1e30f, 1e-44f, __builtin_inff(), -__builtin_inff(), __builtin_nanf(""), 3.7f, 1e9f };
+    static const float odd[] = { 0, -0.0f, 1, -1, 0.5f, 2, 1e-30f, 1e30f, -1e30f, 1e-44f, __builtin_inff(),
+        -__builtin_inff(), __builtin_nanf(""), 3.7f, 1e9f };
     Field *f = any(t, REAL, NONE);
     if (f && f->n == 4) f->at = arena_copy(t->arena, &odd[below(t, COUNT(odd))], 4);
 }
@@ -240,8 +319,9 @@ static void change_name(Tree *t) {                      // values are rewired
 }
 
 static void change_word(Tree *t) {
-    static const char *const paths[] = { "data.bin", "sub/data.bin", "sub/../data.bin", "link", "/etc/passwd", "0", "4", "64", "4096", "99999999999999999999", "-1",
-                                         "location", "offset", "length", "sub", "", ".", "./data.bin" };
+    static const char *const paths[] = { "data.bin", "sub/data.bin", "sub/../data.bin", "link", "/etc/passwd", "0",
+        "4", "64", "4096", "99999999999999999999", "-1", "location", "offset", "length", "sub", "", ".",
+        "./data.bin" };
     Field *f = any(t, WORD, NONE);
     if (!f) return;
     if (f->in == ENTRY && below(t, 2)) {
@@ -268,7 +348,8 @@ static void change_word(Tree *t) {
 }
 
 static void change_elements(Tree *t) {
-    static const uint32_t odd[] = { 0, 1, 0xffffffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x80000000, 0x7fffffff, 2, 3, 0x3f800000, 0x7c007c00, 0x00010001, 1u << 20 };
+    static const uint32_t odd[] = { 0, 1, 0xffffffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x80000000, 0x7fffffff, 2, 3,
+        0x3f800000, 0x7c007c00, 0x00010001, 1u << 20 };
     Field *f = any(t, ELEMENTS, TENSOR);
     if (!f || !f->n) return;
     uint8_t *to = arena_copy(t->arena, f->at, f->n);
@@ -319,7 +400,8 @@ static void change_shape(Tree *t) {
     if (below(t, 4) == 0) type->value = 1 + below(t, DT_INDEX - 1);
     else if (dims.n) dims.at[below(t, (size_t)dims.n)]->value = below(t, 9);
     uint64_t count = element_bytes(type->value);
-    for (int i = 0; i < dims.n && count < 1 << 16; i++) count *= dims.at[i]->value < 1 << 16 ? dims.at[i]->value : 1 << 16;
+    for (int i = 0; i < dims.n && count < 1 << 16; i++)
+        count *= dims.at[i]->value < 1 << 16 ? dims.at[i]->value : 1 << 16;
     if (count >= 1 << 14) return;
     uint8_t *to = arena_alloc(t->arena, (size_t)count + 1);
     for (size_t i = 0; i < count; i++) to[i] = raw->at[i % raw->n];
@@ -348,15 +430,22 @@ static void change_parts(Tree *t) {                     // remove, repeat or exc
     switch (below(t, 3)) {
     case 0: f->gone = true; break;
     case 1: insert(t, m, f); break;
-    default: m->parts.at[i] = m->parts.at[j]; m->parts.at[j] = f; break;
+    default:
+        m->parts.at[i] = m->parts.at[j];
+        m->parts.at[j] = f;
+        break;
     }
 }
 
-static void plant(Tree *t) {                            // a message seen elsewhere, in the place of one of its type or beside it
+// a message seen elsewhere, in the place of one of its type or beside it
+static void plant(Tree *t) {
     Field *m = any_message(t), *f = m->parts.n ? m->parts.at[below(t, (size_t)m->parts.n)] : NULL;
     if (below(t, 3) == 0) {                             // an attribute or a node more
         Message in = m->holds;
-        Field *fresh = in == NODE ? recall(t, ATTRIBUTE, 5, in) : in == GRAPH ? recall(t, NODE, 1, in) : in == MODEL ? recall(t, FUNCTION, 25, in) : NULL;
+        Field *fresh = in == NODE ? recall(t, ATTRIBUTE, 5, in) :
+            in == GRAPH           ? recall(t, NODE, 1, in) :
+            in == MODEL           ? recall(t, FUNCTION, 25, in) :
+                                    NULL;
         if (fresh) insert(t, m, fresh);
         return;
     }
@@ -385,7 +474,10 @@ static const Field *part(const Field *m, uint32_t number) {
 static void freeze_input(Tree *t) {
     Field *g = t->root;
     for (int i = 0; i < g->parts.n; i++)
-        if (g->parts.at[i]->kind == MESSAGE && g->parts.at[i]->holds == GRAPH) { g = g->parts.at[i]; break; }
+        if (g->parts.at[i]->kind == MESSAGE && g->parts.at[i]->holds == GRAPH) {
+            g = g->parts.at[i];
+            break;
+        }
     if (g->holds != GRAPH || !g->parts.n) return;
     const Field *input = g->parts.at[below(t, (size_t)g->parts.n)];
     if (input->kind != MESSAGE || input->number != 11) return;
@@ -403,7 +495,10 @@ static void freeze_input(Tree *t) {
     if (count >= 1 << 14) return;
     uint8_t *raw = arena_alloc(t->arena, count + 1);
     size_t width = element_bytes(dtype->value), kind = below(t, 3);
-    for (size_t i = 0; i < count; i++) raw[i] = kind == 0 ? (uint8_t)draw(t) : kind == 1 && width ? (i % width == 0 ? (uint8_t)below(t, 4) : 0) : 0x3f;
+    for (size_t i = 0; i < count; i++)
+        raw[i] = kind == 0     ? (uint8_t)draw(t) :
+            kind == 1 && width ? (i % width == 0 ? (uint8_t)below(t, 4) : 0) :
+                                 0x3f;
     field(t, tensor, 2, NULL, (size_t)dtype->value);
     field(t, tensor, 8, name->at, name->n);
     field(t, tensor, 9, raw, count);
@@ -411,8 +506,22 @@ static void freeze_input(Tree *t) {
 }
 
 static void (*const changes[])(Tree *t) = {
-    change_number, change_number, change_number, change_real, change_name, change_name, change_word, change_word, change_elements, change_packed,
-    change_shape, change_parts, change_parts, plant, plant, freeze_input,
+    change_number,
+    change_number,
+    change_number,
+    change_real,
+    change_name,
+    change_name,
+    change_word,
+    change_word,
+    change_elements,
+    change_packed,
+    change_shape,
+    change_parts,
+    change_parts,
+    plant,
+    plant,
+    freeze_input,
 };
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
@@ -424,7 +533,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     size_t n = 0;
     if (whole) {
         keep(&t);
-        do changes[below(&t, COUNT(changes))](&t); while (below(&t, 3) == 0);
+        do changes[below(&t, COUNT(changes))](&t);
+        while (below(&t, 3) == 0);
         n = measure(t.root);
         if (n && n <= max_size) {
             uint8_t *to = arena_alloc(t.arena, n);      // the fields point into data

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The fuzz target: bytes as an ONNX file, through the importer and as far as BURN_FUZZ says.
 //
-// In: bytes, and BURN_FUZZ=import, passes (the default), code or tensor (the bytes are a recorded .pb tensor). Out: nothing, or the end
-// of the process: a sanitizer's report, bug(), or more memory than MEMORY_BYTES + 2 times the file. The idea: what a user's file meets,
-// from the path on. The bytes lie in a folder of their own beside data.bin, which external data may name, sub/data.bin and `link`, a symbolic
-// link. replay.c drives the same function over the files in crashers/.
+// In: bytes, and BURN_FUZZ=import, passes (the default), code or tensor (the bytes are a recorded .pb tensor). Out:
+// nothing, or the end of the process: a sanitizer's report, bug(), or more memory than MEMORY_BYTES + 2 times the
+// file. The idea: what a user's file meets, from the path on. The bytes lie in a folder of their own beside data.bin,
+// which external data may name, sub/data.bin and `link`, a symbolic link. replay.c drives the same function over the
+// files in crashers/.
 #define _DEFAULT_SOURCE
 #include "fuzz.h"
 
@@ -36,7 +37,8 @@ static Stage stage = STAGE_PASSES;
 
 // ---------------------------------------------------------------- memory
 #if COUNTS_MEMORY
-static size_t live, allowed;                            // bytes allocated and not freed since the input began; 0: not counting
+// bytes allocated and not freed since the input began; 0: not counting
+static size_t live, allowed;
 
 static void count_malloc(const volatile void *p, size_t n) {
     if (!allowed || !p) return;
@@ -55,7 +57,10 @@ static void count_free(const volatile void *p) {
     live -= n < live ? n : live;
 }
 
-static void memory_open(size_t file) { live = 0; allowed = MEMORY_BYTES + 2 * (file + DATA_BYTES); }
+static void memory_open(size_t file) {
+    live = 0;
+    allowed = MEMORY_BYTES + 2 * (file + DATA_BYTES);
+}
 static void memory_close(void) { allowed = 0; }
 #else
 static void memory_open(size_t file) { (void)file; }
@@ -70,7 +75,8 @@ static const char *path_of(char path[128], const char *name) {
 }
 
 static void remove_files(void) {
-    static const char *const names[] = { "model.onnx", "data.bin", "sub/data.bin", "link", "out.c", "out.h", "out.bin" };
+    static const char *const names[] = { "model.onnx", "data.bin", "sub/data.bin", "link", "out.c", "out.h",
+        "out.bin" };
     char path[128];
     if (getpid() != owner) return;
     for (size_t i = 0; i < COUNT(names); i++) unlink(path_of(path, names[i]));
@@ -81,9 +87,11 @@ static void remove_files(void) {
 static void write_data(const char *name) {
     char path[128];
     uint8_t bytes[DATA_BYTES];
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * 37 % 251 * (i % 4 != 3));   // small numbers as f32 and as integers
+    // small numbers as f32 and as integers
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * 37 % 251 * (i % 4 != 3));
     int fd = open(path_of(path, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || close(fd)) fatal(EXIT_IO, "cannot write %s", path);
+    if (fd < 0 || write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || close(fd))
+        fatal(EXIT_IO, "cannot write %s", path);
 }
 
 static void make_folder(void) {
@@ -131,7 +139,13 @@ static void compile_bytes(Arena *a, size_t size) {
         onnx_read_tensor(a, path, &name);
         return;
     }
-    Options o = { .model = path, .name = "out", .target = size % 2 ? "portable" : "generic", .quiet = true, .string_bytes = 256, .rtol = -1, .atol = -1 };
+    Options o = { .model = path,
+        .name = "out",
+        .target = size % 2 ? "portable" : "generic",
+        .quiet = true,
+        .string_bytes = 256,
+        .rtol = -1,
+        .atol = -1 };
     target_find(o.target, &o.machine);
     Graph *g = import_onnx(a, path, &o);
     if (!g || stage == STAGE_IMPORT) return;
@@ -139,7 +153,8 @@ static void compile_bytes(Arena *a, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (ftruncate(model_file, 0) || pwrite(model_file, data, size, 0) != (ssize_t)size) fatal(EXIT_IO, "cannot write the input");
+    if (ftruncate(model_file, 0) || pwrite(model_file, data, size, 0) != (ssize_t)size)
+        fatal(EXIT_IO, "cannot write the input");
     memory_open(size);
     Arena *a = arena_new();
     Text said;

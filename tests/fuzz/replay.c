@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Runs the fuzz target once over files: those that crashed it stay mended. No fuzzing engine is needed.
 //
-// In: paths. Out: a TAP line a file. Each runs in a child process with a time limit; outside the sanitizers, whose own memory is not small,
-// its memory is held to the target's bound too.
+// In: paths. Out: a TAP line a file. Each runs in a child process with a time limit; outside the sanitizers, whose
+// own memory is not small, its memory is held to the target's bound too.
 #define _DEFAULT_SOURCE
 #include "fuzz.h"
 
@@ -50,7 +50,9 @@ int main(int argc, char **argv) {
         int status = 1;
         if (pid > 0) waitpid(pid, &status, 0);
         if (status) bad++;
-        if (WIFSIGNALED(status)) printf("not ok %d %s: %s\n", i, name, WTERMSIG(status) == SIGALRM ? "no end" : strsignal(WTERMSIG(status)));
+        if (WIFSIGNALED(status))
+            printf(
+                "not ok %d %s: %s\n", i, name, WTERMSIG(status) == SIGALRM ? "no end" : strsignal(WTERMSIG(status)));
         else printf("%s %d %s\n", status ? "not ok" : "ok", i, name);
     }
     return bad > 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A kernel whose result and operand lie in one object, at strides of 4 and 1: gcc 12 writes the result's address as 4 times the operand's
-// less 3 times the object's, a store to memory "at zero", and where that is nothing it leaves the kernel out. Status 0: it did not.
+// A kernel whose result and operand lie in one object, at strides of 4 and 1: gcc 12 writes the result's address as 4
+// times the operand's less 3 times the object's, a store to memory "at zero", and where that is nothing it leaves the
+// kernel out. Status 0: it did not.
 #include "vec.h"
 
 BURN_INLINE void spread(float *restrict y, const float *restrict x, const float *restrict z, ptrdiff_t n)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Drives one model as several targets compiled it. Built by run.sh with -DMODELS=&a_model,&b_model and their headers before this file.
-// In: the models' .bin files, when they have some, in the current folder. Out: status 0 when the descriptors agree, bad arguments are
-// refused, and all outputs are equal within 1e-5 of the largest. Every buffer is a heap block of exactly its size, aligned no better than
-// promised, so that a sanitizer sees each byte that is touched outside.
+// Drives one model as several targets compiled it. Built by run.sh with -DMODELS=&a_model,&b_model and their headers
+// before this file. In: the models' .bin files, when they have some, in the current folder. Out: status 0 when the
+// descriptors agree, bad arguments are refused, and all outputs are equal within 1e-5 of the largest. Every buffer is
+// a heap block of exactly its size, aligned no better than promised, so that a sanitizer sees each byte that is
+// touched outside.
 #include "burn.h"
 #include <math.h>
 #include <stdio.h>
@@ -42,9 +43,12 @@ static uint32_t random_word(void) {                     // Numerical Recipes' li
 
 // Tame: floats in [-1, 1), integers in 1..8. Wild: what breaks conversions and signed arithmetic.
 static void fill(burn_tensor *t, burn_dtype dtype, int wild) {
-    static const float floats[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.0f, 2147483648.0f, -9.3e18f, 1e19f, 255.5f, -128.5f };
-    static const int64_t integers[] = { INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -1, 0, 1, 127, -128, 255, (int64_t)1 << 32, -5 };
-    static const burn_string strings[] = { "", "a", "-1.5e3", "\303\237\316\243 \320\251", "zz", "12345678901234567890", "NaN", "\377\303" };
+    static const float floats[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.0f, 2147483648.0f, -9.3e18f,
+        1e19f, 255.5f, -128.5f };
+    static const int64_t integers[] = { INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -1, 0, 1, 127, -128, 255,
+        (int64_t)1 << 32, -5 };
+    static const burn_string strings[] = { "", "a", "-1.5e3", "\303\237\316\243 \320\251", "zz",
+        "12345678901234567890", "NaN", "\377\303" };
     unsigned char *to = t->data;
     size_t size = element_size(dtype);
     for (size_t i = 0; i < t->bytes / size; i++) {
@@ -55,8 +59,10 @@ static void fill(burn_tensor *t, burn_dtype dtype, int wild) {
         else if (dtype == BURN_FLOAT) memcpy(to + 4 * i, &f, 4);
         else if (dtype == BURN_BOOL) to[i] = (unsigned char)(w & 1);
         else if (size == 8) memcpy(to + 8 * i, &n, 8);
-        else if (size == 4) { int32_t v = wild && w % 12 < 2 ? (int32_t)(n >> 32) : (int32_t)(uint32_t)n; memcpy(to + 4 * i, &v, 4); }
-        else to[i] = (unsigned char)n;
+        else if (size == 4) {
+            int32_t v = wild && w % 12 < 2 ? (int32_t)(n >> 32) : (int32_t)(uint32_t)n;
+            memcpy(to + 4 * i, &v, 4);
+        } else to[i] = (unsigned char)n;
     }
 }
 
@@ -81,7 +87,8 @@ static void start(Run *r, const burn_model *m) {
     snprintf(path, sizeof path, "%s.bin", m->name);
     FILE *f = fopen(path, "rb");
     if (!f || posix_memalign(&r->weights, 64, m->weights_bytes)) fail(path, "cannot open");
-    if (fread(r->weights, 1, m->weights_bytes, f) != m->weights_bytes || getc(f) != EOF) fail(path, "is not of the size that the model says");
+    if (fread(r->weights, 1, m->weights_bytes, f) != m->weights_bytes || getc(f) != EOF)
+        fail(path, "is not of the size that the model says");
     fclose(f);
 }
 
@@ -113,11 +120,13 @@ static void check_arguments(const burn_model *m, Run *r) {
     }
 }
 
-static void compare(const burn_model *m, const burn_tensor *got, const burn_tensor *want, const burn_tensor_info *info) {
+static void compare(
+    const burn_model *m, const burn_tensor *got, const burn_tensor *want, const burn_tensor_info *info) {
     float largest = 0, error = 0, a, b;
     if (info->dtype == BURN_STRING) {
         for (size_t i = 0; i < info->bytes / sizeof(burn_string); i++)
-            if (strcmp(((burn_string *)got->data)[i], ((burn_string *)want->data)[i]) != 0) fail(m->name, "other strings than the first target");
+            if (strcmp(((burn_string *)got->data)[i], ((burn_string *)want->data)[i]) != 0)
+                fail(m->name, "other strings than the first target");
         return;
     }
     if (info->dtype != BURN_FLOAT) {
@@ -145,7 +154,8 @@ int main(void) {
         expect(first, first->run(want.workspace, want.weights, want.in, want.out), BURN_OK, "good buffers");
         for (int k = 0; k < model_count; k++) {
             const burn_model *m = models[k];
-            if (m->input_count != first->input_count || m->output_count != first->output_count) fail(m->name, "another signature");
+            if (m->input_count != first->input_count || m->output_count != first->output_count)
+                fail(m->name, "another signature");
             start(&got, m);
             if (!round) check_arguments(m, &got);
             for (int i = 0; i < m->input_count; i++) memcpy(got.in[i].data, want.in[i].data, got.in[i].bytes);

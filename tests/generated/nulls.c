@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Calls the typed functions of two models, whose headers come first, twice and together with burn.h. Out: status 0 when each null
-// pointer gives -1 and weights that are not the model's are refused. Built by run.sh from models/digits and the small model matmul_bias
-// with its weights in a file.
+// Calls the typed functions of two models, whose headers come first, twice and together with burn.h. Out: status 0
+// when each null pointer gives -1 and weights that are not the model's are refused. Built by run.sh from
+// models/digits and the small model matmul_bias with its weights in a file.
 #include "digits_portable.h"
 #include "digits_portable.h"
 #include "matmul_bias_portable.h"

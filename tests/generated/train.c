@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Drives the training code of models/digits, compiled as `train`, over random images. Out: status 0 when bad arguments are refused, ten
-// steps on one batch lower the loss, and saved parameters come back equal. Every buffer is a heap block of exactly its size.
+// Drives the training code of models/digits, compiled as `train`, over random images. Out: status 0 when bad
+// arguments are refused, ten steps on one batch lower the loss, and saved parameters come back equal. Every buffer is
+// a heap block of exactly its size.
 #define _POSIX_C_SOURCE 200112L
 #include "train.h"
 #include <stdio.h>
@@ -16,10 +17,12 @@ static void *allocate(size_t bytes) {
 }
 
 int main(void) {
-    train_params *params = allocate(sizeof *params), *grads = allocate(sizeof *grads), *loaded = allocate(sizeof *loaded);
+    train_params *params = allocate(sizeof *params), *grads = allocate(sizeof *grads),
+                 *loaded = allocate(sizeof *loaded);
     train_gradients_workspace *ws = allocate(sizeof *ws);
     train_predict_workspace *pws = allocate(sizeof *pws);
-    float *image = allocate(784 * sizeof *image), *logits = allocate(10 * sizeof *logits), *loss = allocate(sizeof *loss), first = 0;
+    float *image = allocate(784 * sizeof *image), *logits = allocate(10 * sizeof *logits),
+          *loss = allocate(sizeof *loss), first = 0;
     int64_t *target = allocate(sizeof *target);
     for (int i = 0; i < 784; i++) image[i] = (float)(i * 7919 % 256) / 255.0f;
     *target = 3;

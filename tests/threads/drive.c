@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The same bits however a program's parts are run: on no threads, on pools of 1 to 4, on a pool that does the parts in reverse order on the
-// calling thread, on one pool from two threads at a time, and in the same program compiled without --threads. In: PLAIN and THREADED, the
-// two descriptors; their weights, files named on the command line or none. Out: the number of parts the caller's pool saw, or what differs.
+// The same bits however a program's parts are run: on no threads, on pools of 1 to 4, on a pool that does the parts
+// in reverse order on the calling thread, on one pool from two threads at a time, and in the same program compiled
+// without --threads. In: PLAIN and THREADED, the two descriptors; their weights, files named on the command line or
+// none. Out: the number of parts the caller's pool saw, or what differs.
 #include "threads.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// runtime/threads.c: every part is done once, what tasks write is there afterwards, however many threads, parts, callers and naps there
-// are. In: nothing; with an argument, the number of rounds. Out: nothing and status 0, or the line that does not hold. Built with and
-// without -fsanitize=thread.
+// runtime/threads.c: every part is done once, what tasks write is there afterwards, however many threads, parts,
+// callers and naps there are. In: nothing; with an argument, the number of rounds. Out: nothing and status 0, or the
+// line that does not hold. Built with and without -fsanitize=thread.
 #define _POSIX_C_SOURCE 200809L
 #include "threads.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in front.
-// In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as .safetensors, the
-// predictions on x0 as raw floats, and a line per step with its loss.
+// Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
+// front. In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final
+// parameters as .safetensors, the predictions on x0 as raw floats, and a line per step with its loss.
 #include MODEL_HEADER
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,10 @@
 #define PASTE(a, b) PASTE_(a, b)
 #define NAME(suffix) PASTE(MODEL, suffix)
 
-static void fail(const char *what) { fprintf(stderr, "%s failed\n", what); exit(1); }
+static void fail(const char *what) {
+    fprintf(stderr, "%s failed\n", what);
+    exit(1);
+}
 
 static void read_file(const char *folder, char kind, int i, void *to, size_t bytes) {
     char path[4096];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// compiler/base: arenas align and zero, text and maps grow, diagnostics have their exact form, files appear whole or not at all.
+// compiler/base: arenas align and zero, text and maps grow, diagnostics have their exact form, files appear whole or
+// not at all.
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,8 @@
 static void test_release(void **state) {
     (void)state;
     Arena *a = arena_new(), *other = arena_new();
-    char *small = arena_alloc(a, 1000), *x = arena_alloc(a, 1 << 16), *y = arena_alloc(a, 1 << 20), *z = arena_alloc(a, 1 << 17);
+    char *small = arena_alloc(a, 1000), *x = arena_alloc(a, 1 << 16), *y = arena_alloc(a, 1 << 20),
+         *z = arena_alloc(a, 1 << 17);
     assert_false(arena_release(a, small));
     assert_false(arena_release(other, y));
     assert_false(arena_release(a, y + 64));
@@ -35,7 +37,8 @@ static void test_release_constants(void **state) {
     Arena *a = arena_new();
     Graph *g = graph_new(a, "g", NULL);
     Type t = type_make(DT_F32, 1, (Dim[]){ 1 << 20 });
-    Value *whole = graph_const(g, tensor_new(a, t), NULL), *gone = graph_const(g, tensor_new(a, t), NULL), *used = graph_const(g, tensor_new(a, t), NULL);
+    Value *whole = graph_const(g, tensor_new(a, t), NULL), *gone = graph_const(g, tensor_new(a, t), NULL),
+          *used = graph_const(g, tensor_new(a, t), NULL);
     Tensor *piece = NEW(a, Tensor);
     *piece = (Tensor){ type_make(DT_F32, 1, (Dim[]){ 4 }), (float *)whole->data->data + 100 };
     graph_output(g, b_unary(g, OP_Neg, used), "y");
@@ -98,17 +101,19 @@ static void test_diagnostics(void **state) {
     text_init(&t, a);
     diag_reset();
     diag_capture(&t);
-    diag_error(&(Loc){ "resnet.onnx", 17, "layer1/conv1", "Conv", NULL }, "weight wants %d input channels, input has %d", 64, 32);
+    diag_error(&(Loc){ "resnet.onnx", 17, "layer1/conv1", "Conv", NULL },
+        "weight wants %d input channels, input has %d", 64, 32);
     diag_warn(&(Loc){ "m.onnx", -1, NULL, NULL, NULL }, "old opset");
     diag_note(&(Loc){ NULL, 3, NULL, "Relu", NULL }, "made here");
     diag_error_as(EXIT_LIMIT, &(Loc){ "m.onnx", -1, "a\nb\033[0m", NULL, NULL }, "too large");
     diag_error(NULL, "no place");
     diag_capture(NULL);
-    assert_string_equal(t.at, "resnet.onnx: node 17 \"layer1/conv1\" (Conv): error: weight wants 64 input channels, input has 32\n"
-                              "m.onnx: warning: old opset\n"
-                              "node 3 (Relu): note: made here\n"
-                              "m.onnx: \"a?b?[0m\": error: too large\n"
-                              "burncc: error: no place\n");
+    assert_string_equal(t.at,
+        "resnet.onnx: node 17 \"layer1/conv1\" (Conv): error: weight wants 64 input channels, input has 32\n"
+        "m.onnx: warning: old opset\n"
+        "node 3 (Relu): note: made here\n"
+        "m.onnx: \"a?b?[0m\": error: too large\n"
+        "burncc: error: no place\n");
     assert_int_equal(diag_errors(), 3);
     assert_int_equal(diag_status(), EXIT_INVALID);
     diag_reset();
@@ -167,7 +172,12 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena), cmocka_unit_test(test_release), cmocka_unit_test(test_release_constants), cmocka_unit_test(test_text_and_map), cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_release),
+        cmocka_unit_test(test_release_constants),
+        cmocka_unit_test(test_text_and_map),
+        cmocka_unit_test(test_diagnostics),
+        cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// compiler/ir/dim.c: equal expressions get equal numbers, texts read back, bounds hold; and what value_const does and leaves alone.
+// compiler/ir/dim.c: equal expressions get equal numbers, texts read back, bounds hold; and what value_const does and
+// leaves alone.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,13 +21,27 @@ static Dim parse(Graph *g, const char *text) {
 static void test_equal(void **state) {
     (void)state;
     static const char *const rows[][2] = {
-        { "2*(n+1)-2", "n+n" },           { "(n+1)*(n-1)", "n*n-1" },         { "n-n", "0" },
-        { "n*m", "m*n" },                 { "(6*n)/3", "2*n" },               { "(4*n+2)/2", "2*n+1" },
-        { "(n+7)/2", "3+(n+1)/2" },       { "((n+1)/2+1)/2", "(n+3)/4" },     { "(n*m)/m", "n" },
-        { "(3*n*h*w)/(h*w)", "3*n" },     { "(n-1)/1+1", "n" },               { "n/n", "1" },
-        { "(6*n+3*m)/9", "(2*n+m)/3" },   { "(n*m*k)/(4*n*m)", "k/4" },     { "(n*m+k*m)/(n+k)", "m" },         { "(n*n-1)/(n+1)", "n-1" },
-        { "(2*n-3)/2", "n-2+1/2" },       { "7/2", "3" },                     { "(0-7)/2", "-4" },
-        { "(n+5-3)/2+1", "n/2+2" },       { "'odd name'*2", "'odd name'+'odd name'" },
+        { "2*(n+1)-2", "n+n" },
+        { "(n+1)*(n-1)", "n*n-1" },
+        { "n-n", "0" },
+        { "n*m", "m*n" },
+        { "(6*n)/3", "2*n" },
+        { "(4*n+2)/2", "2*n+1" },
+        { "(n+7)/2", "3+(n+1)/2" },
+        { "((n+1)/2+1)/2", "(n+3)/4" },
+        { "(n*m)/m", "n" },
+        { "(3*n*h*w)/(h*w)", "3*n" },
+        { "(n-1)/1+1", "n" },
+        { "n/n", "1" },
+        { "(6*n+3*m)/9", "(2*n+m)/3" },
+        { "(n*m*k)/(4*n*m)", "k/4" },
+        { "(n*m+k*m)/(n+k)", "m" },
+        { "(n*n-1)/(n+1)", "n-1" },
+        { "(2*n-3)/2", "n-2+1/2" },
+        { "7/2", "3" },
+        { "(0-7)/2", "-4" },
+        { "(n+5-3)/2+1", "n/2+2" },
+        { "'odd name'*2", "'odd name'+'odd name'" },
     };
     Arena *a = arena_new();
     Graph *g = graph_new(a, "g", NULL);
@@ -65,7 +80,8 @@ static void test_bounds(void **state) {
     Dim rest = dim_div(g, 24, dim_mul(g, x, y)), halves[] = { x, dim_div(g, 24, x), 2 };
     assert_int_equal(dims_upper(g, 3, (Dim[]){ x, y, rest }), 24);          // x * y * floor(24 / (x * y)) <= 24
     assert_int_equal(dims_upper(g, 3, halves), 48);
-    assert_int_equal(dims_upper(g, 2, (Dim[]){ x, rest }), 576);            // y may be 1, but nothing says so of both at once
+    // y may be 1, but nothing says so of both at once
+    assert_int_equal(dims_upper(g, 2, (Dim[]){ x, rest }), 576);
     assert_int_equal(dims_upper(g, 2, (Dim[]){ dim_add(g, x, 1), 3 }), 75);
     arena_free(a);
 }
@@ -110,7 +126,10 @@ static void test_value_const(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal), cmocka_unit_test(test_bounds), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_value_const),
+        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_value_const),
     };
     return cmocka_run_group_tests_name("dim", tests, NULL, NULL);
 }

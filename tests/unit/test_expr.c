@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Scalar expressions: text in and out, index simplification, evaluation, derivatives.
 //
-// Expected forms stand here as text. What no list can cover is drawn at random with a fixed seed: an index expression must keep its value
-// at every point when it is simplified, and every derivative must agree with central differences in double precision.
+// Expected forms stand here as text. What no list can cover is drawn at random with a fixed seed: an index expression
+// must keep its value at every point when it is simplified, and every derivative must agree with central differences
+// in double precision.
 #include "ir/expr.h"
 #include "ops/ops.h"
 
@@ -32,8 +33,8 @@ static const char *const names[] = { "x", "y", "z", "i", "j", "k", "b", "n" };
 
 // x y z: f32 (or d) arguments, b: bool, n: i32, i j k: axes of 100, 64 and 6.
 static Expr *parse(const char *text, DType d) {
-    Expr *bound[] = { expr_arg(pool, 0, d), expr_arg(pool, 1, d), expr_arg(pool, 2, d), expr_axis(pool, 0, 100), expr_axis(pool, 1, 64), expr_axis(pool, 2, 6),
-                      expr_arg(pool, 3, DT_BOOL), expr_arg(pool, 4, DT_I32) };
+    Expr *bound[] = { expr_arg(pool, 0, d), expr_arg(pool, 1, d), expr_arg(pool, 2, d), expr_axis(pool, 0, 100),
+        expr_axis(pool, 1, 64), expr_axis(pool, 2, 6), expr_arg(pool, 3, DT_BOOL), expr_arg(pool, 4, DT_I32) };
     const char *error = NULL;
     Expr *e = expr_parse(pool, text, COUNT(names), names, bound, d, &error);
     if (!e) print_message("%s: %s\n", text, error);
@@ -76,7 +77,8 @@ static void reads_back_what_it_prints(void **state) {
     for (int op = 1; op < OP_COUNT; op++) {
         const OpInfo *info = &op_table[op];
         if (info->kind != KIND_MAP || info->attrs[0]) continue;
-        bool logical = strchr(info->expr, '&') || strchr(info->expr, '|') || strchr(info->expr, '!') || strstr(info->expr, "xor");
+        bool logical = strchr(info->expr, '&') || strchr(info->expr, '|') || strchr(info->expr, '!')
+            || strstr(info->expr, "xor");
         bool bits = strchr("BS", info->name[0]) && (strstr(info->name, "Bitwise") || strstr(info->name, "Shift"));
         DType d = bits ? DT_I32 : logical && !strstr(info->expr, "=") ? DT_BOOL : DT_F32;
         const char *own[] = { "x", "y", "c" }, *error = NULL;
@@ -94,9 +96,18 @@ static void reads_back_what_it_prints(void **state) {
 static void reports_mistakes(void **state) {
     (void)state;
     static const char *const bad[][2] = {
-        { "x +", "expected a value" },       { "sqrt(n)", "Sqrt wants floats, not i32" }, { "x + n", "Add of f32 and i32" }, { "foo", "unknown name foo" },
-        { "foo(x)", "no function foo" },     { "(x", "expected )" },                      { "x y", "unexpected text" },      { "x ? 1 : 2", "a condition is bool" },
-        { "b ? x : n", "choice between" },   { "x && b", "And of f32 and bool" },         { "1.5e", "malformed number" },    { "string(x)", "no casts to string" },
+        { "x +", "expected a value" },
+        { "sqrt(n)", "Sqrt wants floats, not i32" },
+        { "x + n", "Add of f32 and i32" },
+        { "foo", "unknown name foo" },
+        { "foo(x)", "no function foo" },
+        { "(x", "expected )" },
+        { "x y", "unexpected text" },
+        { "x ? 1 : 2", "a condition is bool" },
+        { "b ? x : n", "choice between" },
+        { "x && b", "And of f32 and bool" },
+        { "1.5e", "malformed number" },
+        { "string(x)", "no casts to string" },
         { "pow(x)", "expected ," },
     };
     Expr *bound[] = { expr_arg(pool, 0, DT_F32), expr_arg(pool, 3, DT_BOOL), expr_arg(pool, 4, DT_I32) };
@@ -144,7 +155,8 @@ static void simplifies_exactly(void **state) {
     check("pow(x, 2.5)", "x * x * sqrt(x)");
     check("pow(x, -2)", "t0 = 1 / x; t0 * t0");
     check("pow(x, -1.5)", "1 / x / sqrt(x)");
-    check("tanh(softplus(x))", "t0 = exp(-abs(x)); t1 = x < 0; t2 = t0 * t0; t3 = t0 * 2 + (t1 ? t2 : 1); t3 / (t3 + (t1 ? 2 : t2 * 2))");
+    check("tanh(softplus(x))",
+        "t0 = exp(-abs(x)); t1 = x < 0; t2 = t0 * t0; t3 = t0 * 2 + (t1 ? t2 : 1); t3 / (t3 + (t1 ? 2 : t2 * 2))");
     check("pow(x, 0.3)", "pow(x, 0.3)");
     check("max(x, x)", "x");
     check("!(n < 3)", "3 <= a4");
@@ -209,7 +221,8 @@ static int64_t floor_mod(int64_t x, int64_t d) { return x - floor_div(x, d) * d;
 // The value of an index expression at a point, by the plain meaning of each node.
 static int64_t value_at(const Expr *e, const int64_t *at) {
     if (e->op == E_Size) return dim_upper(e->graph, e->extent);
-    int64_t x = e->a[0] && e->op != E_Select ? value_at(e->a[0], at) : 0, y = e->a[1] && e->op != E_Select ? value_at(e->a[1], at) : 0;
+    int64_t x = e->a[0] && e->op != E_Select ? value_at(e->a[0], at) : 0,
+            y = e->a[1] && e->op != E_Select ? value_at(e->a[1], at) : 0;
     switch (e->op) {
     case E_Const: return e->c.i;
     case E_Axis: return at[e->c.i];
@@ -257,7 +270,8 @@ static Pair random_index(int depth) {
     static const EOp ops[] = { E_Add, E_Add, E_Sub, E_Mul, E_Div, E_Mod, E_Div, E_Mod, E_Min, E_Max, E_Select, E_Mul };
     static const int64_t factors[] = { 2, 3, 4, 5, 6, 7, 8, 12, 24, 28, 48, 60 };
     EOp op = ops[random_below(COUNT(ops))];
-    Pair x = random_index(depth - 1), y = random_index((int)random_below(depth)), r = { .values = NEW_ARRAY(arena, int64_t, points) };
+    Pair x = random_index(depth - 1), y = random_index((int)random_below(depth)),
+         r = { .values = NEW_ARRAY(arena, int64_t, points) };
     int64_t f = factors[random_below(COUNT(factors))];
     bool by_const = op == E_Mul || op == E_Div || op == E_Mod;
     if (by_const) y.e = expr_index(pool, f);
@@ -269,8 +283,15 @@ static Pair random_index(int depth) {
         point(i, at);
         bool truth = less ? a < b : a == b;
         assert_int_equal(value_at(c, at), truth);
-        r.values[i] = op == E_Add ? a + b : op == E_Sub ? a - b : op == E_Mul ? a * b : op == E_Div ? floor_div(a, b) : op == E_Mod ? floor_mod(a, b)
-                    : op == E_Min ? (a < b ? a : b) : op == E_Max ? (a < b ? b : a) : truth ? a : b;
+        r.values[i] = op == E_Add ? a + b :
+            op == E_Sub           ? a - b :
+            op == E_Mul           ? a * b :
+            op == E_Div           ? floor_div(a, b) :
+            op == E_Mod           ? floor_mod(a, b) :
+            op == E_Min           ? (a < b ? a : b) :
+            op == E_Max           ? (a < b ? b : a) :
+            truth                 ? a :
+                                    b;
     }
     return r;
 }
@@ -308,9 +329,11 @@ static Dim dim(const char *text) {
     return d;
 }
 
-// i j k: axes of N, S and H; B N S H P: sizes; T: P + S; O: (S - 3) / 2 + 1; b: an axis of B, t: one of T, o: one of O, r: one of N * S.
+// i j k: axes of N, S and H; B N S H P: sizes; T: P + S; O: (S - 3) / 2 + 1; b: an axis of B, t: one of T, o: one of
+// O, r: one of N * S.
 static Expr *parse_sizes(const char *text) {
-    static const char *const size_names[] = { "b", "i", "j", "k", "t", "o", "r", "q", "B", "N", "S", "H", "P", "T", "O" };
+    static const char *const size_names[] = { "b", "i", "j", "k", "t", "o", "r", "q", "B", "N", "S", "H", "P", "T",
+        "O" };
     static const char *const extents_of[] = { "B", "N", "S", "H", "P+S", "(S-3)/2+1", "N*S", "4" };
     Expr *bound[COUNT(size_names)];
     for (int i = 0; i < 8; i++) bound[i] = expr_axis_size(pool, graph, i, dim(extents_of[i]));
@@ -400,7 +423,8 @@ static void draw_points(void) {
 }
 
 static Sized random_size(bool positive) {
-    static const char *const texts[] = { "S", "N", "N*S", "4*S", "P+S", "(P+S)*N", "(S-3)/2+1", "6", "2*N", "P", "S*P", "7", "S-1", "P-N", "0" };
+    static const char *const texts[] = { "S", "N", "N*S", "4*S", "P+S", "(P+S)*N", "(S-3)/2+1", "6", "2*N", "P", "S*P",
+        "7", "S-1", "P-N", "0" };
     Dim d = dim(texts[random_below(positive ? COUNT(texts) - 3 : COUNT(texts))]);
     Sized r;
     r.e = expr_size(pool, graph, d);
@@ -432,11 +456,20 @@ static Sized random_sized(int depth) {
         int64_t a = x.at[k], b = y.at[k];
         bool truth = less ? a < b : a == b;
         if (k % SAMPLES == 0) set_symbols(k / SAMPLES);
-        if (value_at(c, sized_points[k]) != truth) print_message("%s %s %s: %s\n", print(x.e), less ? "<" : "==", print(y.e), print(c));
+        if (value_at(c, sized_points[k]) != truth)
+            print_message("%s %s %s: %s\n", print(x.e), less ? "<" : "==", print(y.e), print(c));
         assert_int_equal(value_at(c, sized_points[k]), truth);
-        r.at[k] = op == E_Add ? a + b : op == E_Sub ? a - b : op == E_Mul ? a * b : op == E_Div ? floor_div(a, b) : op == E_Mod ? floor_mod(a, b)
-                : op == E_Min ? (a < b ? a : b) : op == E_Max ? (a < b ? b : a) : truth ? a : b;
-        if (value_at(r.e, sized_points[k]) != r.at[k]) print_message("%s %s %s: %s\n", print(x.e), expr_table[op].name, print(y.e), print(r.e));
+        r.at[k] = op == E_Add ? a + b :
+            op == E_Sub       ? a - b :
+            op == E_Mul       ? a * b :
+            op == E_Div       ? floor_div(a, b) :
+            op == E_Mod       ? floor_mod(a, b) :
+            op == E_Min       ? (a < b ? a : b) :
+            op == E_Max       ? (a < b ? b : a) :
+            truth             ? a :
+                                b;
+        if (value_at(r.e, sized_points[k]) != r.at[k])
+            print_message("%s %s %s: %s\n", print(x.e), expr_table[op].name, print(y.e), print(r.e));
         assert_int_equal(value_at(r.e, sized_points[k]), r.at[k]);
         assert_true(r.at[k] >= r.e->lo && r.at[k] <= r.e->hi);
         assert_true(!r.e->extent || r.e->op == E_Size || r.at[k] < dim_upper(graph, r.e->extent));
@@ -496,16 +529,20 @@ static double value(const char *text, DType d, double x, double y) {
 static void evaluates(void **state) {
     (void)state;
     assert_true(value("x * y", DT_F32, 0.1f, 3) == (double)(0.1f * 3.0f));
-    assert_true(isnan(value("max(x, y)", DT_F32, NAN, 1)) && isnan(value("max(y, x)", DT_F32, NAN, 1)) && isnan(value("min(x, 0)", DT_F32, NAN, 0)));
+    assert_true(isnan(value("max(x, y)", DT_F32, NAN, 1)) && isnan(value("max(y, x)", DT_F32, NAN, 1))
+        && isnan(value("min(x, 0)", DT_F32, NAN, 0)));
     assert_true(value("x + y", DT_U8, 200, 100) == 44);
     assert_true(value("x * y", DT_I8, 100, 2) == -56);
     assert_true(value("x / y", DT_I32, 7, 0) == 0 && value("x % y", DT_I32, 7, 0) == 0);
-    assert_true(value("x / y", DT_I32, -7, 2) == -3 && value("x % y", DT_I32, -7, 2) == -1 && value("floormod(x, y)", DT_I32, -7, 2) == 1);
+    assert_true(value("x / y", DT_I32, -7, 2) == -3 && value("x % y", DT_I32, -7, 2) == -1
+        && value("floormod(x, y)", DT_I32, -7, 2) == 1);
     assert_true(value("x / y", DT_I32, (double)INT32_MIN, -1) == (double)INT32_MIN);
     assert_true(value("floormod(x, y)", DT_F32, -7, 2) == 1 && value("x % y", DT_F32, -7, 2) == -1);
-    assert_true(value("i8(x)", DT_F32, 300, 0) == 127 && value("u8(x)", DT_F32, -3, 0) == 0 && value("i32(x)", DT_F32, NAN, 0) == 0);
+    assert_true(value("i8(x)", DT_F32, 300, 0) == 127 && value("u8(x)", DT_F32, -3, 0) == 0
+        && value("i32(x)", DT_F32, NAN, 0) == 0);
     assert_true(value("i32(x)", DT_F32, 1e20, 0) == (double)INT32_MAX && value("i4(x)", DT_I32, 9, 0) == -7);
-    assert_true(value("x << y", DT_U8, 255, 4) == 240 && value("x << y", DT_U8, 1, 9) == 0 && value("x >> y", DT_I8, -128, 20) == -1);
+    assert_true(value("x << y", DT_U8, 255, 4) == 240 && value("x << y", DT_U8, 1, 9) == 0
+        && value("x >> y", DT_I8, -128, 20) == -1);
     assert_true(value("round(x)", DT_F32, 2.5, 0) == 2 && value("round(x)", DT_F32, -0.5, 0) == 0);
     assert_true(value("pow(x, y)", DT_I32, 3, 4) == 81 && value("pow(x, y)", DT_I32, 2, -1) == 0);
     assert_true(value("f16(x)", DT_F32, 70000, 0) == (double)INFINITY && value("f8e4m3fn(x)", DT_F32, 1000, 0) == 448);
@@ -519,7 +556,8 @@ static double sample(const char *name, int arg, int round) {
     double u = 0.15 + 0.7 * (double)random_below(1000) / 1000;          // (0.15, 0.85)
     if (!strcmp(name, "Acosh")) return 1.2 + u;
     if (!strcmp(name, "Log") || !strcmp(name, "Sqrt") || !strcmp(name, "Rsqrt") || !strcmp(name, "Pow")) return u + 0.2;
-    if (!strcmp(name, "Asin") || !strcmp(name, "Acos") || !strcmp(name, "Atanh") || !strcmp(name, "Log1p")) return round % 2 ? -u : u;
+    if (!strcmp(name, "Asin") || !strcmp(name, "Acos") || !strcmp(name, "Atanh") || !strcmp(name, "Log1p"))
+        return round % 2 ? -u : u;
     if (!strcmp(name, "HardSwish") || !strcmp(name, "HardSigmoid")) return (round % 2 ? -1.0 : 1.0) * u * 3.3;
     if (!strcmp(name, "Mod") || !strcmp(name, "FMod")) return arg ? 1.9 : u + 0.05;
     return (round % 2 ? -1.0 : 1.0) * (u + (arg ? 1.0 : 0.0)) * (round % 3 + 1);
@@ -531,10 +569,12 @@ static void differentiates(void **state) {
     for (int op = 1; op < OP_COUNT; op++) {
         const OpInfo *info = &op_table[op];
         if (info->kind != KIND_MAP) continue;
-        bool where = info->args[0] == 'c', bools = strstr("And Or Xor Not", info->name) != NULL, bits = strstr(info->name, "Bitwise") || strstr(info->name, "Shift");
+        bool where = info->args[0] == 'c', bools = strstr("And Or Xor Not", info->name) != NULL,
+             bits = strstr(info->name, "Bitwise") || strstr(info->name, "Shift");
         if (bools || bits) continue;
         Value *in[3];
-        for (int i = 0; i < info->in_min; i++) in[i] = graph_input(g, NULL, type_make(where && i == 0 ? DT_BOOL : DT_F64, 0, NULL));
+        for (int i = 0; i < info->in_min; i++)
+            in[i] = graph_input(g, NULL, type_make(where && i == 0 ? DT_BOOL : DT_F64, 0, NULL));
         Node *n = graph_node(g, (Op)op, info->in_min, in, 1);
         assert_true(node_infer(n));
         Expr *e = node_expr(n);
@@ -549,7 +589,9 @@ static void differentiates(void **state) {
                 double h = 1e-6;
                 up[arg].f += h, down[arg].f -= h;
                 double want = (expr_eval(e, up).f - expr_eval(e, down).f) / (2 * h), got = expr_eval(d, at).f;
-                if (fabs(got - want) > 1e-6 * (1 + fabs(want))) print_message("%s by %d at %g %g: %g, not %g: %s\n", info->name, arg, at[0].f, at[1].f, got, want, print(d));
+                if (fabs(got - want) > 1e-6 * (1 + fabs(want)))
+                    print_message(
+                        "%s by %d at %g %g: %g, not %g: %s\n", info->name, arg, at[0].f, at[1].f, got, want, print(d));
                 assert_true(fabs(got - want) <= 1e-6 * (1 + fabs(want)));
             }
         }
@@ -558,8 +600,8 @@ static void differentiates(void **state) {
 
 static void derivatives_stay_finite(void **state) {
     (void)state;
-    static const char *const text[] = { "sigmoid(x)", "softplus(x)", "x * tanh(softplus(x))", "x / (1 + abs(x))", "x * sigmoid(x)", "max(x, 0)",
-                                        "0.5 * x * (1 + erf(x * 0.70710678118654752))", "x < 0 ? expm1(x) : x" };
+    static const char *const text[] = { "sigmoid(x)", "softplus(x)", "x * tanh(softplus(x))", "x / (1 + abs(x))",
+        "x * sigmoid(x)", "max(x, 0)", "0.5 * x * (1 + erf(x * 0.70710678118654752))", "x < 0 ? expm1(x) : x" };
     static const double at[] = { -1000, -100, -20, -1, 0, 1, 20, 100, 1000 };
     for (size_t i = 0; i < COUNT(text); i++)
         for (size_t k = 0; k < COUNT(at); k++) {
@@ -574,10 +616,20 @@ static void derivatives_stay_finite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_and_prints),   cmocka_unit_test(reads_back_what_it_prints), cmocka_unit_test(reports_mistakes),
-        cmocka_unit_test(prints_a_dag_not_a_tree), cmocka_unit_test(simplifies_exactly),   cmocka_unit_test(simplifies_indices),
-        cmocka_unit_test(keeps_the_value_of_indices), cmocka_unit_test(affine_views),      cmocka_unit_test(replaces_leaves),
-        cmocka_unit_test(simplifies_sizes), cmocka_unit_test(keeps_the_value_of_sizes), cmocka_unit_test(evaluates),          cmocka_unit_test(differentiates),            cmocka_unit_test(derivatives_stay_finite),
+        cmocka_unit_test(reads_and_prints),
+        cmocka_unit_test(reads_back_what_it_prints),
+        cmocka_unit_test(reports_mistakes),
+        cmocka_unit_test(prints_a_dag_not_a_tree),
+        cmocka_unit_test(simplifies_exactly),
+        cmocka_unit_test(simplifies_indices),
+        cmocka_unit_test(keeps_the_value_of_indices),
+        cmocka_unit_test(affine_views),
+        cmocka_unit_test(replaces_leaves),
+        cmocka_unit_test(simplifies_sizes),
+        cmocka_unit_test(keeps_the_value_of_sizes),
+        cmocka_unit_test(evaluates),
+        cmocka_unit_test(differentiates),
+        cmocka_unit_test(derivatives_stay_finite),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

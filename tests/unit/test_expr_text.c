@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The C and GLSL text of scalar operations against the evaluator.
 //
-// One C file holds a function for every operation on every dtype it accepts, every cast, and a few nested expressions; it is compiled with
-// warnings as errors, loaded, and run on special and random values: integers must agree exactly, f32 and f64 within 4 ulp, f16 and bf16
-// within one code (the functions of an f32 more closely: test_functions.c). GLSL has no machine here: its functions must compile to valid SPIR-V.
+// One C file holds a function for every operation on every dtype it accepts, every cast, and a few nested
+// expressions; it is compiled with warnings as errors, loaded, and run on special and random values: integers must
+// agree exactly, f32 and f64 within 4 ulp, f16 and bf16 within one code (the functions of an f32 more closely:
+// test_functions.c). GLSL has no machine here: its functions must compile to valid SPIR-V.
 #define _POSIX_C_SOURCE 200809L
 #include "codegen/gpu/spirv.h"
 #include "ir/expr.h"
@@ -23,8 +24,9 @@ static Arena *arena;
 static ExprPool *pool;
 static VEC(Case) cases;
 
-static const DType numeric[] = { DT_F32, DT_F64, DT_F16, DT_BF16, DT_I8, DT_U8, DT_I16, DT_U16, DT_I32, DT_U32, DT_I64, DT_U64, DT_I4, DT_U4, DT_I2, DT_U2,
-                                 DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_F4E2M1, DT_F8E8M0, DT_BOOL };
+static const DType numeric[] = { DT_F32, DT_F64, DT_F16, DT_BF16, DT_I8, DT_U8, DT_I16, DT_U16, DT_I32, DT_U32, DT_I64,
+    DT_U64, DT_I4, DT_U4, DT_I2, DT_U2, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_F4E2M1, DT_F8E8M0,
+    DT_BOOL };
 static bool is_byte_float(DType d) { return dtype_is_small_float(d) && dtype_size(d) == 1; }
 
 static void add_case(Expr *e, DType a, DType b) { VEC_PUSH(arena, cases, (Case){ e, a, b }); }
@@ -34,15 +36,18 @@ static void add_operations(DType d) {
     for (int op = 0; op < E_COUNT; op++) {
         if (expr_table[op].rule == RULE_SPECIAL || !expr_rule_accepts((EOp)op, d)) continue;
         add_case(expr_table[op].arity == 1 ? expr_unary(pool, (EOp)op, a) : expr_binary(pool, (EOp)op, a, b), d, d);
-        if (expr_table[op].arity == 2 && d != DT_BOOL) add_case(expr_binary(pool, (EOp)op, a, expr_const_i(pool, d, 3)), d, d);
+        if (expr_table[op].arity == 2 && d != DT_BOOL)
+            add_case(expr_binary(pool, (EOp)op, a, expr_const_i(pool, d, 3)), d, d);
     }
     if (d != DT_BOOL) add_case(expr_select(pool, expr_binary(pool, E_Lt, a, b), a, expr_const_i(pool, d, 1)), d, d);
 }
 
 static void add_nested(void) {
-    static const char *const text[] = { "x < 0 ? 0.01 * x : x", "0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)))", "x - (y - x) - (x + y) * (x - y)",
-                                        "x * tanh(softplus(x))", "(x < y || x > 2) && y < 1 && !isnan(x)", "x < 0 ? (y < 0 ? 1 : 2) : (y < 0 ? x * 3 : 4)", "max(min(x, 6), 0) / 6",
-                                        "-(x + y) * -y", "i8(i32(x)) + 100", "pow(abs(x), -0.75)", "pow(abs(x), 2.25)", "pow(abs(x), -2.75)" };
+    static const char *const text[] = { "x < 0 ? 0.01 * x : x",
+        "0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)))", "x - (y - x) - (x + y) * (x - y)",
+        "x * tanh(softplus(x))", "(x < y || x > 2) && y < 1 && !isnan(x)",
+        "x < 0 ? (y < 0 ? 1 : 2) : (y < 0 ? x * 3 : 4)", "max(min(x, 6), 0) / 6", "-(x + y) * -y", "i8(i32(x)) + 100",
+        "pow(abs(x), -0.75)", "pow(abs(x), 2.25)", "pow(abs(x), -2.75)" };
     const char *names[] = { "x", "y" }, *error = NULL;
     Expr *bound[] = { expr_arg(pool, 0, DT_F32), expr_arg(pool, 1, DT_F32) };
     for (size_t i = 0; i < COUNT(text); i++) {
@@ -50,12 +55,16 @@ static void add_nested(void) {
         assert_non_null(e);
         add_case(e, DT_F32, DT_F32);
     }
-    Expr *i = expr_binary(pool, E_Mod, expr_cast(pool, expr_arg(pool, 0, DT_U8), DT_INDEX), expr_index(pool, 100)), *constant[] = { expr_index(pool, 7), expr_index(pool, 3) };
-    Expr *shifted = expr_binary(pool, E_Sub, i, constant[0]), *free_index = expr_cast(pool, expr_arg(pool, 1, DT_I64), DT_INDEX);
+    Expr *i = expr_binary(pool, E_Mod, expr_cast(pool, expr_arg(pool, 0, DT_U8), DT_INDEX), expr_index(pool, 100)),
+         *constant[] = { expr_index(pool, 7), expr_index(pool, 3) };
+    Expr *shifted = expr_binary(pool, E_Sub, i, constant[0]),
+         *free_index = expr_cast(pool, expr_arg(pool, 1, DT_I64), DT_INDEX);
     for (int k = 0; k < 2; k++) {               // index division rounds down, whatever is known of the sign
         add_case(expr_cast(pool, expr_binary(pool, k ? E_Div : E_Mod, shifted, constant[1]), DT_I64), DT_U8, DT_I64);
         add_case(expr_cast(pool, expr_binary(pool, k ? E_Div : E_Mod, free_index, constant[0]), DT_I64), DT_U8, DT_I64);
-        add_case(expr_cast(pool, expr_binary(pool, k ? E_Min : E_Max, shifted, expr_binary(pool, E_Div, i, constant[1])), DT_I64), DT_U8, DT_I64);
+        add_case(expr_cast(pool,
+                     expr_binary(pool, k ? E_Min : E_Max, shifted, expr_binary(pool, E_Div, i, constant[1])), DT_I64),
+            DT_U8, DT_I64);
     }
 }
 
@@ -64,7 +73,8 @@ static void add_cases(void) {
         if (!is_byte_float(numeric[i])) add_operations(numeric[i]);
         for (size_t k = 0; k < COUNT(numeric); k++) {
             add_case(expr_cast(pool, expr_arg(pool, 0, numeric[i]), numeric[k]), numeric[i], DT_F32);
-            if (is_byte_float(numeric[k])) add_case(expr_cast_to(pool, expr_arg(pool, 0, numeric[i]), numeric[k], true), numeric[i], DT_F32);
+            if (is_byte_float(numeric[k]))
+                add_case(expr_cast_to(pool, expr_arg(pool, 0, numeric[i]), numeric[k], true), numeric[i], DT_F32);
         }
     }
     add_nested();
@@ -99,9 +109,14 @@ static const char *c_program(void) {
     for (int i = 0; i < cases.n; i++) {
         const Case *c = &cases.at[i];
         const char *text = tree_text(c->e, expr_c_text);
-        text_printf(&body, "void f%d(const void *pa, const void *pb, void *pr);\nvoid f%d(const void *pa, const void *pb, void *pr) {\n", i, i);
-        text_printf(&body, "    const %s a = %s;\n    const %s b = %s;\n", expr_c_type(c->a), loaded(c->a, "pa"), expr_c_type(c->b), loaded(c->b, "pb"));
-        text_printf(&body, "    const %s r = %s;\n    (void)a;\n    (void)b;\n    *(%s *)pr = ", expr_c_type(c->e->dtype), text, expr_c_storage(c->e->dtype));
+        text_printf(&body,
+            "void f%d(const void *pa, const void *pb, void *pr);\nvoid f%d(const void *pa, const void *pb, void *pr) {\n",
+            i, i);
+        text_printf(&body, "    const %s a = %s;\n    const %s b = %s;\n", expr_c_type(c->a), loaded(c->a, "pa"),
+            expr_c_type(c->b), loaded(c->b, "pb"));
+        text_printf(&body,
+            "    const %s r = %s;\n    (void)a;\n    (void)b;\n    *(%s *)pr = ", expr_c_type(c->e->dtype), text,
+            expr_c_storage(c->e->dtype));
         expr_c_store(&body, c->e->dtype, "r");
         text_printf(&body, ";\n}\n");
     }
@@ -120,16 +135,21 @@ static uint64_t random_bits(void) {
 }
 
 static Scalar draw(DType d, int round) {
-    static const double special[] = { 0, -0.0, 1, -1, 0.5, 2.5, -2.5, 3, 1e-40, 127.5, -128.6, 255.4, 3e9, -3e9, 1e19, 1e20, -1e30, 65519, 65520, 448, 465, 57344, 7e4,
-                                      0x1p-25, 0x1.8p-24, 5.9e-8 };
-    static const int64_t ints[] = { 0, 1, -1, 2, 3, 7, 8, 31, 32, 63, 64, 127, 128, -128, 255, 32767, -32768, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN };
+    static const double special[] = { 0, -0.0, 1, -1, 0.5, 2.5, -2.5, 3, 1e-40, 127.5, -128.6, 255.4, 3e9, -3e9, 1e19,
+        1e20, -1e30, 65519, 65520, 448, 465, 57344, 7e4, 0x1p-25, 0x1.8p-24, 5.9e-8 };
+    static const int64_t ints[] = { 0, 1, -1, 2, 3, 7, 8, 31, 32, 63, 64, 127, 128, -128, 255, 32767, -32768,
+        INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN };
     Scalar s;
     if (!dtype_is_float(d)) {
-        s.i = int_wrap(d, round % 2 ? (uint64_t)ints[random_bits() % COUNT(ints)] : random_bits() >> random_bits() % 60);
+        s.i = int_wrap(
+            d, round % 2 ? (uint64_t)ints[random_bits() % COUNT(ints)] : random_bits() >> random_bits() % 60);
         return s;
     }
     uint64_t pick = random_bits() % (COUNT(special) + 3);
-    s.f = pick < COUNT(special) ? special[pick] : pick == COUNT(special) ? (double)NAN : pick == COUNT(special) + 1 ? (double)INFINITY : -(double)INFINITY;
+    s.f = pick < COUNT(special)    ? special[pick] :
+        pick == COUNT(special)     ? (double)NAN :
+        pick == COUNT(special) + 1 ? (double)INFINITY :
+                                     -(double)INFINITY;
     if (round % 2) s.f = ((double)(random_bits() >> 11) * 0x1p-53 - 0.5) * (round % 4 == 1 ? 4 : 40);
     s.f = float_round(d, s.f);
     if (dtype_is_small_float(d)) s.f = (double)small_to_float(d, small_from_float(d, (float)s.f, true));
@@ -176,7 +196,8 @@ static Scalar evaluate(const Expr *e, const Scalar *args) {
     for (int k = 0; k < 3; k++)
         if (e->a[k]) v[k] = evaluate(e->a[k], args);
     if (e->op == E_Select) return v[0].i ? v[1] : v[2];
-    return e->op == E_Cast ? eval_cast_scalar(e->a[0]->dtype, e->dtype, e->c.i != 0, v[0]) : eval_op(e->op, e->a[0]->dtype, v[0], v[1]);
+    return e->op == E_Cast ? eval_cast_scalar(e->a[0]->dtype, e->dtype, e->c.i != 0, v[0]) :
+                             eval_op(e->op, e->a[0]->dtype, v[0], v[1]);
 }
 
 // ---------------------------------------------------------------- tests
@@ -202,7 +223,11 @@ static void *compile(const char *text, const char *folder) {
     assert_non_null(f);
     assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(system(arena_printf(arena, "%s -std=c99 -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -shared -fPIC -o %s %s -lm", cc, library, source)), 0);
+    assert_int_equal(
+        system(arena_printf(arena,
+            "%s -std=c99 -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -shared -fPIC -o %s %s -lm", cc,
+            library, source)),
+        0);
     void *handle = dlopen(library, RTLD_NOW);
     remove(source), remove(library), rmdir(folder);
     assert_non_null(handle);
@@ -227,9 +252,10 @@ static void c_text_computes_what_the_evaluator_does(void **state) {
             f(a, b, got);
             Scalar want = evaluate(c->e, args);
             if (agrees(c, want, got)) continue;
-            print_message("%s %s(%s): a %g/%lld b %g/%lld want %g/%lld got %02x%02x%02x%02x: %s\n", dtype_name(c->e->dtype), expr_table[c->e->op].name, dtype_name(c->a),
-                          args[0].f, (long long)args[0].i, args[1].f, (long long)args[1].i, want.f, (long long)want.i, got[3], got[2], got[1], got[0],
-                          tree_text(c->e, expr_c_text));
+            print_message("%s %s(%s): a %g/%lld b %g/%lld want %g/%lld got %02x%02x%02x%02x: %s\n",
+                dtype_name(c->e->dtype), expr_table[c->e->op].name, dtype_name(c->a), args[0].f, (long long)args[0].i,
+                args[1].f, (long long)args[1].i, want.f, (long long)want.i, got[3], got[2], got[1], got[0],
+                tree_text(c->e, expr_c_text));
             wrong++;
             break;
         }
@@ -247,10 +273,11 @@ static void glsl_text_compiles(void **state) {
     for (int i = 0; i < cases.n; i++) {
         const Case *c = &cases.at[i];
         if (is_byte_float(c->e->dtype) || is_byte_float(c->a)) continue;        // not on GPUs
-        text_printf(&body, "%s f%d(%s a, %s b) {\n    return %s;\n}\n", expr_glsl_type(c->e->dtype), i, expr_glsl_type(c->a), expr_glsl_type(c->b),
-                    tree_text(c->e, expr_glsl_text));
+        text_printf(&body, "%s f%d(%s a, %s b) {\n    return %s;\n}\n", expr_glsl_type(c->e->dtype), i,
+            expr_glsl_type(c->a), expr_glsl_type(c->b), tree_text(c->e, expr_glsl_text));
     }
-    text_printf(&all, "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\nlayout(local_size_x = 1) in;\n");
+    text_printf(&all,
+        "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\nlayout(local_size_x = 1) in;\n");
     expr_glsl_helpers(&all, body.at);
     text_printf(&all, "%svoid main() {}\n", body.at);
     SpirvModule module;
@@ -264,6 +291,7 @@ static void glsl_text_compiles(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(c_text_computes_what_the_evaluator_does), cmocka_unit_test(glsl_text_compiles) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(c_text_computes_what_the_evaluator_does),
+        cmocka_unit_test(glsl_text_compiles) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

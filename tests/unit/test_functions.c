@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The elementary functions of an f32 in generated C: error, special values, the same bits however they are compiled, and vector code.
+// The elementary functions of an f32 in generated C: error, special values, the same bits however they are compiled,
+// and vector code.
 //
 //   test_functions [--all | --time] [NAME...]
 //
-// A C file with one loop per function is compiled four ways: scalar and vectorised, both without and with a * b + c contracted. Either two
-// must agree in every bit, all must lie within the function's bound of the exact value (the double function of libm) at every exponent of
-// both signs with many mantissas; --all: at all 2^32 floats. The compiler's report must name each loop as vectorised. --time: CPU time
-// per element of 64 Ki, beside the same loop over libm's function.
+// A C file with one loop per function is compiled four ways: scalar and vectorised, both without and with a * b + c
+// contracted. Either two must agree in every bit, all must lie within the function's bound of the exact value (the
+// double function of libm) at every exponent of both signs with many mantissas; --all: at all 2^32 floats. The
+// compiler's report must name each loop as vectorised. --time: CPU time per element of 64 Ki, beside the same loop
+// over libm's function.
 #define _POSIX_C_SOURCE 200809L
 #include "ir/expr.h"
 
@@ -19,7 +21,13 @@
 
 enum { BLOCK = 1 << 16, PLAIN = 0, VECTOR, CONTRACTED, SINGLY, VARIANTS };
 typedef void Loop(ptrdiff_t n, const float *x, const float *y, float *r);
-typedef struct Function { const char *name, *libm; int arity; double bound; double (*one)(double); double (*two)(double, double); } Function;
+typedef struct Function {
+    const char *name, *libm;
+    int arity;
+    double bound;
+    double (*one)(double);
+    double (*two)(double, double);
+} Function;
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double softplus(double x) { return x > 40 ? x : log1p(exp(x)); }
@@ -70,12 +78,15 @@ static const char *program(int *first) {
     text_init(&body, arena);
     text_init(&all, arena);
     for (size_t i = 0; i < COUNT(functions); i++)
-        text_printf(&body, "void own_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { (void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = burn_%s_f32(x[i]%s); }\n",
-                    functions[i].name, functions[i].name, functions[i].arity > 1 ? ", y[i]" : "");
+        text_printf(&body,
+            "void own_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { (void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = burn_%s_f32(x[i]%s); }\n",
+            functions[i].name, functions[i].name, functions[i].arity > 1 ? ", y[i]" : "");
     for (size_t i = 0; i < COUNT(functions); i++)
-        text_printf(&body, "void libm_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { (void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = %s; }\n",
-                    functions[i].name, functions[i].libm);
-    text_printf(&all, "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
+        text_printf(&body,
+            "void libm_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { (void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = %s; }\n",
+            functions[i].name, functions[i].libm);
+    text_printf(&all,
+        "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
     expr_c_helpers(&all, body.at);
     *first = 1;
     for (const char *s = all.at; *s; s++) *first += *s == '\n';
@@ -87,7 +98,9 @@ static void *compile(const char *folder, const char *flags, const char *remarks)
     const char *cc = getenv("CC") ? getenv("CC") : "cc";
     static int made;
     char *library = arena_printf(arena, "%s/%d.so", folder, made++);
-    bool ok = system(arena_printf(arena, "%s %s -w -shared -fPIC -o %s %s/t.c -lm 2>%s/%s", cc, flags, library, folder, folder, remarks)) == 0;
+    bool ok = system(arena_printf(arena, "%s %s -w -shared -fPIC -o %s %s/t.c -lm 2>%s/%s", cc, flags, library, folder,
+                  folder, remarks))
+        == 0;
     void *handle = ok ? dlopen(library, RTLD_NOW) : NULL;
     if (!handle) report(false, "compiles", flags);
     return handle;
@@ -126,8 +139,11 @@ typedef struct Worst { double ulp; float x, y, got; } Worst;
 static double error_ulp(float got, double want) {
     int e;
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : (double)INFINITY;
-    if (isinf((float)want) || isinf(got)) {                     // the largest float's upper neighbour is as near as infinity
-        bool same = (double)got == want || (isinf((float)want) && fabs(want) < (double)INFINITY && !signbit(got) == !signbit(want) && fabsf(got) >= 0x1.fffffap127f);
+    // the largest float's upper neighbour is as near as infinity
+    if (isinf((float)want) || isinf(got)) {
+        bool same = (double)got == want
+            || (isinf((float)want) && fabs(want) < (double)INFINITY && !signbit(got) == !signbit(want)
+                && fabsf(got) >= 0x1.fffffap127f);
         return same || fabs(want) >= 0x1.fffffcp127 ? 0 : (double)INFINITY;
     }
     if (got == 0 && !signbit(got) != !signbit(want)) return INFINITY;
@@ -135,7 +151,13 @@ static double error_ulp(float got, double want) {
     return fabs((double)got - want) / ldexp(1, (e < -125 ? -125 : e) - 24);
 }
 
-typedef struct Check { const Function *f; Loop *loop[VARIANTS]; Worst worst[VARIANTS]; int64_t differing; float at; } Check;
+typedef struct Check {
+    const Function *f;
+    Loop *loop[VARIANTS];
+    Worst worst[VARIANTS];
+    int64_t differing;
+    float at;
+} Check;
 
 static void check_block(Check *c, ptrdiff_t n, const float *x, const float *y) {
     static float r[VARIANTS][BLOCK];
@@ -171,13 +193,15 @@ static ptrdiff_t draw_exponents(float *x, int mantissas) {
     static const uint32_t ends[] = { 0, 1, 2, 0x400000, 0x3504f3, 0x3504f4, 0x7ffffe, 0x7fffff };
     ptrdiff_t n = 0;
     for (uint32_t top = 0; top < 512; top++)
-        for (int k = 0; k < mantissas; k++) x[n++] = of_bits(top << 23 | (k < (int)COUNT(ends) ? ends[k] : random_bits() & 0x7fffff));
+        for (int k = 0; k < mantissas; k++)
+            x[n++] = of_bits(top << 23 | (k < (int)COUNT(ends) ? ends[k] : random_bits() & 0x7fffff));
     return n;
 }
 
 // y beside each x: special values, whole numbers, and what keeps x^y in range.
 static void draw_powers(ptrdiff_t n, const float *x, float *y) {
-    static const float special[] = { 0, -0.0f, 1, -1, 2, -2, 3, 0.5f, -0.5f, INFINITY, -INFINITY, NAN, 1e30f, -1e30f, 1e-40f, 16777215, -16777215, 33554432, -0.75f };
+    static const float special[] = { 0, -0.0f, 1, -1, 2, -2, 3, 0.5f, -0.5f, INFINITY, -INFINITY, NAN, 1e30f, -1e30f,
+        1e-40f, 16777215, -16777215, 33554432, -0.75f };
     for (ptrdiff_t i = 0; i < n; i++) {
         double l = log2(fabs((double)x[i])), any = (double)random_bits() * 0x1p-31 - 1;
         if (i % 4 == 0) y[i] = special[random_bits() % COUNT(special)];
@@ -188,7 +212,8 @@ static void draw_powers(ptrdiff_t n, const float *x, float *y) {
 
 static void check_function(Check *c, bool all) {
     static float x[BLOCK], y[BLOCK];
-    static const float special[] = { 0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0.5f, -0.5f, 2, -2, 3, -3, 1e-40f, -1e-40f };
+    static const float special[] = { 0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0.5f, -0.5f, 2, -2, 3, -3, 1e-40f,
+        -1e-40f };
     ptrdiff_t n = 0;
     for (size_t i = 0; i < COUNT(special); i++)
         for (size_t k = 0; k < COUNT(special); k++) x[n] = special[i], y[n++] = special[k];
@@ -206,7 +231,9 @@ static void check_function(Check *c, bool all) {
         check_block(c, n, x, y);
     }
     for (int round = 0; round < 2; round++) {                   // where the functions bend
-        for (n = 0; n < BLOCK; n++) x[n] = (float)((double)random_bits() * 0x1p-31 - 1) * (round ? 2.0f : 20.0f), y[n] = (float)(random_bits() % 200) * 0.25f - 25;
+        for (n = 0; n < BLOCK; n++)
+            x[n] = (float)((double)random_bits() * 0x1p-31 - 1) * (round ? 2.0f : 20.0f),
+            y[n] = (float)(random_bits() % 200) * 0.25f - 25;
         check_block(c, n, x, y);
     }
 }
@@ -227,13 +254,15 @@ static double time_of(Loop *loop, const float *x, const float *y, float *r) {
 
 static void print_time(const Function *f, void *handle) {
     static float x[BLOCK], y[BLOCK], r[BLOCK];
-    bool positive = f->one == log || f->one == sqrt || f->one == acosh || f->two, narrow = f->one == asin || f->one == acos || f->one == atanh || f->one == log1p;
+    bool positive = f->one == log || f->one == sqrt || f->one == acosh || f->two,
+         narrow = f->one == asin || f->one == acos || f->one == atanh || f->one == log1p;
     for (int i = 0; i < BLOCK; i++) {
         double any = (double)random_bits() * 0x1p-31 - 1;
         x[i] = (float)(narrow ? any : positive ? 1 + 10 * fabs(any) : 10 * any);
         y[i] = (float)(any * 3);
     }
-    double own = time_of(loop_of(handle, "own", f->name), x, y, r), libm = time_of(loop_of(handle, "libm", f->name), x, y, r);
+    double own = time_of(loop_of(handle, "own", f->name), x, y, r),
+           libm = time_of(loop_of(handle, "libm", f->name), x, y, r);
     printf("%-9s %6.2f ns, libm %6.2f ns\n", f->name, own, libm);
 }
 
@@ -252,8 +281,13 @@ static void check_one(const Function *f, void *const *handle, bool all) {
     bool ok = c.worst[PLAIN].ulp <= f->bound && c.worst[CONTRACTED].ulp <= f->bound;
     const Worst *w = &c.worst[PLAIN], *k = &c.worst[CONTRACTED];
     char *second = f->arity > 1 ? arena_printf(arena, ", %a", (double)w->y) : "";
-    report(ok, f->name, arena_printf(arena, "%.3f ulp at %a%s gives %a, contracted %.3f at %a", w->ulp, (double)w->x, second, (double)w->got, k->ulp, (double)k->x));
-    if (c.differing) report(false, f->name, arena_printf(arena, "other bits as vector code, %lld times, as at %a", (long long)c.differing, (double)c.at));
+    report(ok, f->name,
+        arena_printf(arena, "%.3f ulp at %a%s gives %a, contracted %.3f at %a", w->ulp, (double)w->x, second,
+            (double)w->got, k->ulp, (double)k->x));
+    if (c.differing)
+        report(false, f->name,
+            arena_printf(
+                arena, "other bits as vector code, %lld times, as at %a", (long long)c.differing, (double)c.at));
 }
 
 int main(int argc, char **argv) {
@@ -262,7 +296,8 @@ int main(int argc, char **argv) {
     arena = arena_new();
     char *folder = arena_strdup(arena, "/tmp/burncc-functions-XXXXXX");
     if (!mkdtemp(folder)) return 1;
-    const char *text = program(&first), *source = arena_printf(arena, "%s/t.c", folder), *cc = getenv("CC") ? getenv("CC") : "cc";
+    const char *text = program(&first), *source = arena_printf(arena, "%s/t.c", folder),
+               *cc = getenv("CC") ? getenv("CC") : "cc";
     OutFile *o = out_open(arena, source);
     if (!o || !out_write(o, text, strlen(text)) || !out_commit(o)) return 1;
     bool is_clang = system(arena_printf(arena, "%s -dM -E -x c /dev/null | grep -q __clang__", cc)) == 0;
@@ -273,10 +308,13 @@ int main(int argc, char **argv) {
     const char *machine = "", *checked = "";
 #endif
     void *handle[VARIANTS] = {
-        compile(folder, is_clang ? "-std=c99 -O1 -ffp-contract=off -fno-vectorize" : "-std=c99 -O1 -ffp-contract=off", "plain"),
+        compile(folder, is_clang ? "-std=c99 -O1 -ffp-contract=off -fno-vectorize" : "-std=c99 -O1 -ffp-contract=off",
+            "plain"),
         compile(folder, arena_printf(arena, "-O3 %s -ffp-contract=off", machine), "vector"),
         compile(folder, arena_printf(arena, "-O3 %s -ffp-contract=fast", machine), "contracted"),
-        compile(folder, arena_printf(arena, "-O3 %s -ffp-contract=fast -fno-tree-vectorize -fno-tree-slp-vectorize", machine), "singly"),
+        compile(folder,
+            arena_printf(arena, "-O3 %s -ffp-contract=fast -fno-tree-vectorize -fno-tree-slp-vectorize", machine),
+            "singly"),
     };
     if (handle[PLAIN] && handle[VECTOR] && handle[CONTRACTED] && handle[SINGLY]) {
         for (size_t i = 0; i < COUNT(functions); i++) {
@@ -285,7 +323,8 @@ int main(int argc, char **argv) {
             else check_one(&functions[i], handle, all);
             fflush(stdout);
         }
-        if (!timing && compile(folder, arena_printf(arena, "-O3 %s %s", checked, report_flags), "remarks")) check_vectors(folder, "remarks", first);
+        if (!timing && compile(folder, arena_printf(arena, "-O3 %s %s", checked, report_flags), "remarks"))
+            check_vectors(folder, "remarks", first);
     }
     if (!timing) printf("1..%d\n", tests);
     int removed = system(arena_printf(arena, "rm -r %s", folder));

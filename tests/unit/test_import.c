@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The ONNX importer on small models that the test writes byte by byte, most of them hostile: truncated, mutated, nested without end, with
-// dimensions that are negative or too large, with external data that points out of the model's folder, with functions that call themselves.
-// Each must end in diagnostics and never in a crash.
+// The ONNX importer on small models that the test writes byte by byte, most of them hostile: truncated, mutated,
+// nested without end, with dimensions that are negative or too large, with external data that points out of the
+// model's folder, with functions that call themselves. Each must end in diagnostics and never in a crash.
 #define _POSIX_C_SOURCE 200809L
 #include "burncc.h"
 
@@ -133,7 +133,8 @@ static void write_file(const char *path, const void *p, size_t n) {
     fclose(f);
 }
 
-// Imports the bytes. Returns whether there is a graph; text: the diagnostics, which must be there exactly if there is none.
+// Imports the bytes. Returns whether there is a graph; text: the diagnostics, which must be there exactly if there is
+// none.
 static bool import_bytes(const Folder *f, const uint8_t *p, size_t n, char *text, size_t size) {
     Arena *a = arena_new();
     Text said;
@@ -205,7 +206,8 @@ static void test_nested(void **state) {
 
 static void test_dimensions(void **state) {
     expect_error(*state, model_of(sum_graph(1, (int64_t[]){ -3 }, 12)), "negative");
-    expect_error(*state, model_of(sum_graph(2, (int64_t[]){ INT64_C(1) << 40, INT64_C(1) << 40 }, 12)), "too many elements");
+    expect_error(
+        *state, model_of(sum_graph(2, (int64_t[]){ INT64_C(1) << 40, INT64_C(1) << 40 }, 12)), "too many elements");
     expect_error(*state, model_of(sum_graph(1, (int64_t[]){ INT64_C(1) << 40 }, 12)), "holds 12 bytes");
     expect_error(*state, model_of(sum_graph(1, (int64_t[]){ 4 }, 12)), "holds 12 bytes");
     expect_error(*state, model_of(sum_graph(9, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1, 1, 3 }, 12)), "9 dimensions");

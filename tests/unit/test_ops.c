@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Every primitive against itself, three ways. A case is a graph in text over odd sizes; for each:
 //   - the evaluator runs it (and gives the expected numbers where the case states them);
-//   - each node's lowering, interpreted element by element, must give what its evaluator gives, with no load outside its tensor;
-//   - where inputs are f64, gradients must agree with central differences, and the backward nodes pass the lowering check as well.
-//   - a sized case has symbolic dimensions: its lowerings, made before the sizes are known, must give what the evaluator gives with them.
+//   - each node's lowering, interpreted element by element, must give what its evaluator gives, with no load outside
+//       its tensor;
+//   - where inputs are f64, gradients must agree with central differences, and the backward nodes pass the lowering
+//       check as well.
+//   - a sized case has symbolic dimensions: its lowerings, made before the sizes are known, must give what the
+//       evaluator gives with them.
 // Input names choose the random values: pos (0.5..1.5), below5 (-5..4), anything else -1..1 or small integers.
 #include "burncc.h"
 #include "ir/expr.h"
@@ -43,7 +46,8 @@ static const Case cases[] = {
     { "", "%0 = Iota() {shape=[2,3], axis=1, dtype=f32}", "%0", "0 1 2 0 1 2" },
     { "%0: f64[2,3,5]", "%1 = Shape(%0)", "%1", "2 3 5" },
     // ---- padding
-    { "", "%0 = const i8[2] {7,8}\n %1 = const i8[] {1}\n %2 = Pad(%0, %1) {lo=[2], hi=[1], interior=[2]}", "%2", "1 1 7 1 1 8 1" },
+    { "", "%0 = const i8[2] {7,8}\n %1 = const i8[] {1}\n %2 = Pad(%0, %1) {lo=[2], hi=[1], interior=[2]}", "%2",
+        "1 1 7 1 1 8 1" },
     { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[1,0], hi=[2,3]}", "%1", NULL },
     { "%0: f64[3,4], %1: f64[]", "%2 = Pad(%0, %1) {lo=[1,-1], hi=[-1,2], interior=[2,1]}", "%2", NULL },
     { "%0: f64[3,4]", "%1 = Pad(%0) {lo=[-2,-3], hi=[0,-2], interior=[1,2]}", "%1", NULL },
@@ -68,7 +72,8 @@ static const Case cases[] = {
     { "%0: bool[3,5]", "%1 = ReduceMax(%0) {axes=[1]}", "%1", NULL },
     { "%0: bool[3,5]", "%1 = ReduceMin(%0) {axes=[0]}", "%1", NULL },
     { "%0: i32[3,5,2]", "%1 = ArgMax(%0) {axis=1, keepdims=0}", "%1", NULL },
-    { "", "%0 = const i32[5] {1,3,0,3,0}\n %1 = ArgMax(%0) {axis=0, last=1}\n %2 = ArgMin(%0) {axis=0}", "%1, %2", "3 2" },
+    { "", "%0 = const i32[5] {1,3,0,3,0}\n %1 = ArgMax(%0) {axis=0, last=1}\n %2 = ArgMin(%0) {axis=0}", "%1, %2",
+        "3 2" },
     { "%0: f32[3,1,2]", "%1 = ArgMin(%0) {axis=1, last=1}", "%1", NULL },
     { "%0: f64[3,5]", "%1 = CumSum(%0) {axis=1}", "%1", NULL },
     { "%0: f64[4,3]", "%1 = CumSum(%0) {axis=0, exclusive=1, reverse=1}", "%1", NULL },
@@ -77,15 +82,20 @@ static const Case cases[] = {
     { "%0: f32[3,5]", "%1 = CumProd(%0) {axis=1, exclusive=1}", "%1", NULL },
     // ---- windows
     { "%0: f64[2,3,9]", "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}", "%1", NULL },
-    { "%0: f64[1,2,7,8]", "%1 = WindowSum(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1", NULL },
+    { "%0: f64[1,2,7,8]", "%1 = WindowSum(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1",
+        NULL },
     { "%0: f64[1,1,8]", "%1 = WindowSum(%0) {kernel=[3], strides=[3], ceil_mode=1}", "%1", NULL },
-    { "", "%0 = const f32[1,1,5] {1,2,3,4,5}\n %1 = WindowSum(%0) {kernel=[2], strides=[2], pads=[1,0]}", "%1", "1 5 9" },
+    { "", "%0 = const f32[1,1,5] {1,2,3,4,5}\n %1 = WindowSum(%0) {kernel=[2], strides=[2], pads=[1,0]}", "%1",
+        "1 5 9" },
     { "%0: f64[2,2,7,6]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
     { "%0: i8[1,2,7]", "%1 = WindowMax(%0) {kernel=[3], pads=[2,2]}", "%1", NULL },
     { "%0: f64[1,2,3,4,5]", "%1 = WindowMax(%0) {kernel=[2,2,2], strides=[1,1,2], ceil_mode=1}", "%1", NULL },
-    { "%0: f32[2,7,6,3]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0], channels_last=1}", "%1", NULL },
-    { "", "%0 = const f32[1,3,2] {1,10,2,20,3,30}\n %1 = WindowSum(%0) {kernel=[2], pads=[1,0], channels_last=1}", "%1", "1 10 3 30 5 50" },
-    { "%0: f32[2,7,6,4], %1: f32[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[2,1], pads=[1,0,1,1], group=2, channels_last=1}", "%2", NULL },
+    { "%0: f32[2,7,6,3]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0], channels_last=1}", "%1",
+        NULL },
+    { "", "%0 = const f32[1,3,2] {1,10,2,20,3,30}\n %1 = WindowSum(%0) {kernel=[2], pads=[1,0], channels_last=1}",
+        "%1", "1 10 3 30 5 50" },
+    { "%0: f32[2,7,6,4], %1: f32[6,2,3,2]",
+        "%2 = Conv(%0, %1) {strides=[2,1], pads=[1,0,1,1], group=2, channels_last=1}", "%2", NULL },
     { "%0: f32[1,9,5], %1: f32[4,5,3]", "%2 = Conv(%0, %1) {dilations=[2], same=1, channels_last=1}", "%2", NULL },
     { "%0: f32[2,2,7]", "%1 = WindowArgMax(%0) {kernel=[3], strides=[2], pads=[1,1], dilations=[2]}", "%1", NULL },
     { "", "%0 = const f32[1,2,3] {1,5,5,2,1,0}\n %1 = WindowArgMax(%0) {kernel=[2]}", "%1", "1 1 3 4" },
@@ -100,40 +110,55 @@ static const Case cases[] = {
     { "%0: f16[3,17], %1: f16[17,4]", "%2 = MatMul(%0, %1)", "%2", NULL },
     { "%0: f64[2,0], %1: f64[0,3]", "%2 = MatMul(%0, %1)", "%2", "0 0 0 0 0 0" },
     { "%0: f64[2,3,9], %1: f64[4,3,3]", "%2 = Conv(%0, %1) {strides=[2], pads=[1,2]}", "%2", NULL },
-    { "%0: f64[2,4,6,7], %1: f64[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[1,2], dilations=[2,1], pads=[1,0,2,1], group=2}", "%2", NULL },
+    { "%0: f64[2,4,6,7], %1: f64[6,2,3,2]",
+        "%2 = Conv(%0, %1) {strides=[1,2], dilations=[2,1], pads=[1,0,2,1], group=2}", "%2", NULL },
     { "%0: f64[1,3,8,8], %1: f64[3,1,3,3]", "%2 = Conv(%0, %1) {strides=[3,2], pads=[3,0,0,3], group=3}", "%2", NULL },
     { "%0: f64[1,2,5,5], %1: f64[3,2,1,1]", "%2 = Conv(%0, %1) {strides=[2,2]}", "%2", NULL },
     { "%0: f64[1,2,3,4,3], %1: f64[2,2,2,2,2]", "%2 = Conv(%0, %1) {pads=[0,1,0,1,0,1]}", "%2", NULL },
     { "%0: f64[1,1,12], %1: f64[1,1,2]", "%2 = Conv(%0, %1) {strides=[5], pads=[0,0]}", "%2", NULL },
-    { "%0: f64[1,2,7,8], %1: f64[3,2,3,3]", "%2 = Conv(%0, %1) {strides=[2,2], same=1}\n %3 = WindowMax(%2) {kernel=[2,3], strides=[3,2], same=2}", "%3", NULL },
+    { "%0: f64[1,2,7,8], %1: f64[3,2,3,3]",
+        "%2 = Conv(%0, %1) {strides=[2,2], same=1}\n %3 = WindowMax(%2) {kernel=[2,3], strides=[3,2], same=2}", "%3",
+        NULL },
     { "%0: i32[1,2,5], %1: i32[2,2,3]", "%2 = Conv(%0, %1) {pads=[1,1]}", "%2", NULL },
-    { "", "%0 = const f32[1,1,3,3] {1,2,3,4,5,6,7,8,9}\n %1 = const f32[1,1,2,2] {1,0,0,-1}\n %2 = Conv(%0, %1)", "%2", "-4 -4 -4 -4" },
+    { "", "%0 = const f32[1,1,3,3] {1,2,3,4,5,6,7,8,9}\n %1 = const f32[1,1,2,2] {1,0,0,-1}\n %2 = Conv(%0, %1)", "%2",
+        "-4 -4 -4 -4" },
     // ---- indexed access
     { "%0: f64[3,5,2], %1 below5: i64[2,3]", "%2 = Gather(%0, %1) {axis=1}", "%2", NULL },
-    { "%0: f64[3,5], %1 below5: i32[4]", "%2 = Gather(%0, %1) {axis=0}", "%2", NULL },      // some are outside: 0
+    { "%0: f64[3,5], %1 below5: i32[4]", "%2 = Gather(%0, %1) {axis=0}", "%2", NULL }, // some are outside: 0
     { "%0: u16[5,3]", "%1 = const i64[2] {-1,0}\n %2 = Gather(%0, %1) {axis=0}", "%2", NULL },
     { "%0: f64[5], %1 below5: i64[]", "%2 = Gather(%0, %1) {axis=0}", "%2", NULL },
     { "%0: f64[5,3], %1 below5: i64[2,3]", "%2 = GatherElements(%0, %1) {axis=0}", "%2", NULL },
     { "%0: f64[2,5], %1 below5: i64[2,7]", "%2 = GatherElements(%0, %1) {axis=1}", "%2", NULL },
     { "%0: f64[5,4,3], %1 below5: i64[2,3,2]", "%2 = GatherND(%0, %1)", "%2", NULL },
     { "%0: f64[2,5,3], %1 below5: i64[2,4,1]", "%2 = GatherND(%0, %1) {batch_dims=1}", "%2", NULL },
-    { "%0: f64[5,3], %1: f64[2,3]", "%2 = const i64[2,3] {0,1,2,4,-2,3}\n %3 = ScatterElements(%0, %2, %1) {axis=0}", "%3", NULL },
-    { "%0: f64[2,5], %1 below5: i64[2,7], %2: f64[2,7]", "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"add\"}", "%3", NULL },
-    { "%0: f64[2,5], %1 below5: i64[2,3], %2 pos: f64[2,3]", "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"mul\"}", "%3", NULL },
-    { "%0: f64[2,5], %1 below5: i64[2,4], %2: f64[2,4]", "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"max\"}", "%3", NULL },
+    { "%0: f64[5,3], %1: f64[2,3]", "%2 = const i64[2,3] {0,1,2,4,-2,3}\n %3 = ScatterElements(%0, %2, %1) {axis=0}",
+        "%3", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,7], %2: f64[2,7]",
+        "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"add\"}", "%3", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,3], %2 pos: f64[2,3]",
+        "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"mul\"}", "%3", NULL },
+    { "%0: f64[2,5], %1 below5: i64[2,4], %2: f64[2,4]",
+        "%3 = ScatterElements(%0, %1, %2) {axis=1, reduction=\"max\"}", "%3", NULL },
     { "%0: f64[5,3], %1: f64[2,3]", "%2 = const i64[2,1] {3,-5}\n %3 = ScatterND(%0, %2, %1)", "%3", NULL },
     { "%0: f64[5,4], %1 below5: i64[3,2], %2: f64[3]", "%3 = ScatterND(%0, %1, %2) {reduction=\"add\"}", "%3", NULL },
-    { "%0: f64[5,2], %1 below5: i64[6,1], %2: f64[6,2]", "%3 = ScatterND(%0, %1, %2) {reduction=\"min\"}", "%3", NULL },
-    { "", "%0 = const i32[3] fill 1\n %1 = const i64[4] {0,0,2,9}\n %2 = const i32[4] {2,3,4,5}\n"
-          "%3 = ScatterElements(%0, %1, %2) {axis=0, reduction=\"add\"}", "%3", "6 1 5" },
+    { "%0: f64[5,2], %1 below5: i64[6,1], %2: f64[6,2]", "%3 = ScatterND(%0, %1, %2) {reduction=\"min\"}", "%3",
+        NULL },
+    { "",
+        "%0 = const i32[3] fill 1\n %1 = const i64[4] {0,0,2,9}\n %2 = const i32[4] {2,3,4,5}\n"
+        "%3 = ScatterElements(%0, %1, %2) {axis=0, reduction=\"add\"}",
+        "%3", "6 1 5" },
     // ---- order, random numbers
     { "%0: f64[3,7,2]", "%1, %2 = Sort(%0) {axis=1}", "%1, %2", NULL },
     { "", "%0 = const i32[5] {3,1,2,1,3}\n %1, %2 = Sort(%0) {axis=0, largest=1}", "%1, %2", "3 3 2 1 1 0 4 2 1 3" },
     // ---- found
     { "", "%0 = const bool[6] {0,1,1,0,0,1}\n %1, %2 = Positions(%0)", "%1, %2", "1 2 5 0 0 0 3" },
-    { "", "%0 = const f32[5,1] {2,nan,-1,2,nan}\n %1, %2, %3, %4 = Unique(%0)", "%1, %2, %3, %4", "2 0 1 0 0 1 2 0 1 2 1 2 2 0 0 3" },
-    { "", "%0 = const i8[4,2] {3,1, 0,9, 3,1, 3,0}\n %1, %2, %3, %4 = Unique(%0) {sorted=0}", "%1, %2, %3, %4", "0 1 3 0 0 1 0 2 2 1 1 0 3" },
-    { "", "%0 = const f32[1,3,4] {0,0,1,1, 0,0.1,1,1.1, 0,5,1,6}\n %1 = const f32[1,1,3] {0.5,0.9,0.1}\n %2 = const i64[] {3}\n %3 = const f32[] {0.5}\n %4 = const f32[] {0}\n %5, %6 = Suppress(%0, %1, %2, %3, %4) {sizes=[3], centered=0}", "%5, %6", "0 0 1 0 0 2 0 0 0 2" },
+    { "", "%0 = const f32[5,1] {2,nan,-1,2,nan}\n %1, %2, %3, %4 = Unique(%0)", "%1, %2, %3, %4",
+        "2 0 1 0 0 1 2 0 1 2 1 2 2 0 0 3" },
+    { "", "%0 = const i8[4,2] {3,1, 0,9, 3,1, 3,0}\n %1, %2, %3, %4 = Unique(%0) {sorted=0}", "%1, %2, %3, %4",
+        "0 1 3 0 0 1 0 2 2 1 1 0 3" },
+    { "",
+        "%0 = const f32[1,3,4] {0,0,1,1, 0,0.1,1,1.1, 0,5,1,6}\n %1 = const f32[1,1,3] {0.5,0.9,0.1}\n %2 = const i64[] {3}\n %3 = const f32[] {0.5}\n %4 = const f32[] {0}\n %5, %6 = Suppress(%0, %1, %2, %3, %4) {sizes=[3], centered=0}",
+        "%5, %6", "0 0 1 0 0 2 0 0 0 2" },
     { "", "%0 = RandomUniform() {shape=[3,7], dtype=f32, seed=42}", "%0", NULL },
     { "", "%0 = RandomUniform() {shape=[9], dtype=f64, seed=-7}", "%0", NULL },
     { "%0: i64[]", "%1 = RandomUniform(%0) {shape=[9], dtype=f16, seed=1}", "%1", NULL },
@@ -150,38 +175,58 @@ static const Case cases[] = {
     { "%0 pos: f64[3,5]", "%1 = ReduceLogSum(%0) {axes=[1], keepdims=0}", "%1", NULL },
     { "%0: f64[3,5]", "%1 = ReduceLogSumExp(%0) {axes=[0,1], keepdims=0}", "%1", NULL },
     { "", "%0 = const f32[2,2] {-inf,-inf,0,-inf}\n %1 = ReduceLogSumExp(%0) {axes=[1], keepdims=0}", "%1", "-inf 0" },
-    { "%0: f64[2,3,4], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]", "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
+    { "%0: f64[2,3,4], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]",
+        "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
     { "%0: f64[2,3,4], %1: f64[3,4], %2: f64[3,4]", "%3 = LayerNorm(%0, %1, %2) {axis=1, epsilon=0.01}", "%3", NULL },
     { "%0: f64[3,4], %1: f64[4]", "%2 = LayerNorm(%0, %1) {axis=1}", "%2", NULL },
     { "%0: f64[3,4], %1: f64[4]", "%2 = RMSNorm(%0, %1) {axis=1}", "%2", NULL },
     { "%0: f64[2,3,4], %1: f64[3], %2: f64[3]", "%3 = InstanceNorm(%0, %1, %2)", "%3", NULL },
     { "%0: f64[2,4,3], %1: f64[4], %2: f64[4]", "%3 = GroupNorm(%0, %1, %2) {num_groups=2}", "%3", NULL },
     { "%0: f64[1,2,7,6]", "%1 = AveragePool(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
-    { "", "%0 = const f32[1,1,4] {1,2,3,4}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1}", "%1", "1.5 3 4" },
-    { "", "%0 = const f32[1,1,4] {3,3,3,3}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1, count_include_pad=1}", "%1", "2 3 3" },
-    { "%0: f64[2,4,5], %1: f64[4,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
-    { "%0: f64[1,2,3,4], %1: f64[2,3,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,2]}", "%2", NULL },
-    { "", "%0 = const f32[1,1,2] {1,2}\n %1 = const f32[1,1,3] {1,10,100}\n %2 = ConvTranspose(%0, %1) {strides=[2]}", "%2", "1 10 102 20 200" },
+    { "", "%0 = const f32[1,1,4] {1,2,3,4}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1}",
+        "%1", "1.5 3 4" },
+    { "",
+        "%0 = const f32[1,1,4] {3,3,3,3}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1, count_include_pad=1}",
+        "%1", "2 3 3" },
+    { "%0: f64[2,4,5], %1: f64[4,2,3]",
+        "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
+    { "%0: f64[1,2,3,4], %1: f64[2,3,2,3]",
+        "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,2]}", "%2", NULL },
+    { "", "%0 = const f32[1,1,2] {1,2}\n %1 = const f32[1,1,3] {1,10,100}\n %2 = ConvTranspose(%0, %1) {strides=[2]}",
+        "%2", "1 10 102 20 200" },
     { "%0: f64[3,5]", "%1 = const i64[3] {0,4,2}\n %2 = CrossEntropy(%0, %1)", "%2", NULL },
     { "%0: f64[2,3,5]", "%1 = const i32[2,3] {0,4,2,1,1,3}\n %2 = NegativeLogLikelihood(%0, %1)", "%2", NULL },
     { "%0: f64[3,5], %1: f64[3,5]", "%2 = MeanSquaredError(%0, %1)", "%2", NULL },
     // ---- loops: values captured whole, multiplied by, gathered from; carried ones that change places; a loop in a loop; recurrent layers
-    { "%0: f64[5,2,3], %1: f64[3,3], %2: f64[3], %3: f64[2,3]", "%4 = const i64[] {5}\n %20, %21 = Loop(%4, _, %3) body step(%5: i64[], %6: bool[], %7: f64[2,3]) {\n"
-      "%8 = const bool[] {1}\n %9 = Gather(%0, %5) {axis=0}\n %10 = MatMul(%7, %1)\n %11 = Add(%10, %9)\n %12 = Add(%11, %2)\n %13 = Tanh(%12)\n return %8, %13, %13\n }", "%20, %21", NULL },
-    { "%0: f64[2,4], %1: f64[2], %2: f64[2]", "%20, %21, %22 = Loop(_, _, %1, %2) {trips=[4]} body step(%5: i64[], %6: bool[], %7: f64[2], %8: f64[2]) {\n"
-      "%9 = const bool[] {1}\n %10 = Map(%5) {expr=\"-1 - x\"}\n %11 = Gather(%0, %10) {axis=1}\n %12 = Mul(%7, %11)\n %13 = Sin(%12)\n %14 = Mul(%1, %8)\n return %9, %8, %13, %7\n }\n %23 = Mul(%20, %21)", "%22, %23", NULL },
-    { "%0: f64[3], %1: f64[3]", "%30, %31 = Loop(_, _, %0) {trips=[3]} body outer(%2: i64[], %3: bool[], %4: f64[3]) {\n %5 = const bool[] {1}\n"
-      "%15, %16 = Loop(_, _, %4) {trips=[2]} body inner(%6: i64[], %7: bool[], %8: f64[3]) {\n %9 = Mul(%8, %4)\n %10 = Sin(%9)\n %11 = Add(%10, %1)\n return %5, %11, %9\n }\n"
-      "%17 = ReduceSum(%16) {axes=[0], keepdims=0}\n return %5, %15, %17\n }", "%30, %31", NULL },
+    { "%0: f64[5,2,3], %1: f64[3,3], %2: f64[3], %3: f64[2,3]",
+        "%4 = const i64[] {5}\n %20, %21 = Loop(%4, _, %3) body step(%5: i64[], %6: bool[], %7: f64[2,3]) {\n"
+        "%8 = const bool[] {1}\n %9 = Gather(%0, %5) {axis=0}\n %10 = MatMul(%7, %1)\n %11 = Add(%10, %9)\n %12 = Add(%11, %2)\n %13 = Tanh(%12)\n return %8, %13, %13\n }",
+        "%20, %21", NULL },
+    { "%0: f64[2,4], %1: f64[2], %2: f64[2]",
+        "%20, %21, %22 = Loop(_, _, %1, %2) {trips=[4]} body step(%5: i64[], %6: bool[], %7: f64[2], %8: f64[2]) {\n"
+        "%9 = const bool[] {1}\n %10 = Map(%5) {expr=\"-1 - x\"}\n %11 = Gather(%0, %10) {axis=1}\n %12 = Mul(%7, %11)\n %13 = Sin(%12)\n %14 = Mul(%1, %8)\n return %9, %8, %13, %7\n }\n %23 = Mul(%20, %21)",
+        "%22, %23", NULL },
+    { "%0: f64[3], %1: f64[3]",
+        "%30, %31 = Loop(_, _, %0) {trips=[3]} body outer(%2: i64[], %3: bool[], %4: f64[3]) {\n %5 = const bool[] {1}\n"
+        "%15, %16 = Loop(_, _, %4) {trips=[2]} body inner(%6: i64[], %7: bool[], %8: f64[3]) {\n %9 = Mul(%8, %4)\n %10 = Sin(%9)\n %11 = Add(%10, %1)\n return %5, %11, %9\n }\n"
+        "%17 = ReduceSum(%16) {axes=[0], keepdims=0}\n return %5, %15, %17\n }",
+        "%30, %31", NULL },
     { "%0: f64[3,2,3], %1: f64[2,8,3], %2: f64[2,8,2], %3: f64[2,16], %4: f64[2,2,2], %5: f64[2,2,2], %6: f64[2,6]",
-      "%7 = const i32[2] {3,1}\n %8, %9, %10 = LSTM(%0, %1, %2, %3, %7, %4, %5, %6) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Softsign\"}", "%8, %9, %10", NULL },
-    { "%0: f64[2,3,3], %1: f64[1,6,3], %2: f64[1,6,2], %3: f64[1,12]", "%8, %9 = GRU(%0, %1, %2, %3) {layout=1, activations=\"Sigmoid ScaledTanh\", activation_alpha=[0.5], activation_beta=[1.5]}", "%8, %9", NULL },
-    { "%0: f64[4,1,3], %1: f64[1,6,3], %2: f64[1,6,2], %3: f64[1,12]", "%8, %9 = GRU(%0, %1, %2, %3) {linear_before_reset=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}", "%8, %9", NULL },
-    { "%0: f64[1,2,3], %1: f64[1,2,3], %2: f64[1,2,2]", "%8, %9 = RNN(%0, %1, %2) {activations=\"Elu\"}", "%8, %9", NULL },
+        "%7 = const i32[2] {3,1}\n %8, %9, %10 = LSTM(%0, %1, %2, %3, %7, %4, %5, %6) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Softsign\"}",
+        "%8, %9, %10", NULL },
+    { "%0: f64[2,3,3], %1: f64[1,6,3], %2: f64[1,6,2], %3: f64[1,12]",
+        "%8, %9 = GRU(%0, %1, %2, %3) {layout=1, activations=\"Sigmoid ScaledTanh\", activation_alpha=[0.5], activation_beta=[1.5]}",
+        "%8, %9", NULL },
+    { "%0: f64[4,1,3], %1: f64[1,6,3], %2: f64[1,6,2], %3: f64[1,12]",
+        "%8, %9 = GRU(%0, %1, %2, %3) {linear_before_reset=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}",
+        "%8, %9", NULL },
+    { "%0: f64[1,2,3], %1: f64[1,2,3], %2: f64[1,2,2]", "%8, %9 = RNN(%0, %1, %2) {activations=\"Elu\"}", "%8, %9",
+        NULL },
 };
 
 // What a wrong graph says
-static const struct { const char *inputs, *body, *says; } faults[] = {
+static const struct { const char *inputs, *body, *says;
+} faults[] = {
     { "%0: f32[2,3]", "%1 = Reshape(%0) {shape=[7]}", "cannot reshape f32[2,3] to f32[7]" },
     { "%0: f32[2,3]", "%1 = Transpose(%0) {perm=[0,0]}", "not an order" },
     { "%0: f32[2,3]", "%1 = Expand(%0) {shape=[2,4]}", "cannot broadcast" },
@@ -196,7 +241,8 @@ static const struct { const char *inputs, *body, *says; } faults[] = {
     { "%0: f32[1,1,3], %1: f32[1,1,5]", "%2 = Conv(%0, %1)", "reaches over 5" },
     { "%0: f32[1,1,3]", "%1 = WindowSum(%0) {kernel=[2], strides=[0]}", "strides must be 1 or more" },
     { "%0: f32[3], %1: f32[3]", "%2 = Gather(%0, %1) {axis=0}", "indices must be integers" },
-    { "%0: f32[3], %1: i64[2], %2: f32[3]", "%3 = ScatterElements(%0, %1, %2) {axis=0}", "must have the shape of the indices" },
+    { "%0: f32[3], %1: i64[2], %2: f32[3]", "%3 = ScatterElements(%0, %1, %2) {axis=0}",
+        "must have the shape of the indices" },
     { "%0: bool[3]", "%1 = ReduceSum(%0)", "wants numbers, not bool[3]; cast it" },
     { "", "%0 = RandomUniform() {shape=[3], dtype=i32}", "random numbers are" },
 };
@@ -205,54 +251,87 @@ static const struct { const char *inputs, *body, *says; } faults[] = {
 static const Case sized[] = {
     { "%0: f64[n,3]", "%1 = Identity(%0)", "%1", NULL },
     { "%0: f64[n,3,5]", "%1 = Reshape(%0) {shape=[3*n,5]}\n %2 = Reshape(%1) {shape=[n,15]}", "%2", NULL },
-    { "%0: f64[n,m,h,6]", "%1 = Reshape(%0) {shape=[n*m,h*6]}\n %2 = Reshape(%1) {shape=[n*m*h,2,3]}\n %3 = Reshape(%2) {shape=[6*h*m,n]}", "%3", NULL },
+    { "%0: f64[n,m,h,6]",
+        "%1 = Reshape(%0) {shape=[n*m,h*6]}\n %2 = Reshape(%1) {shape=[n*m*h,2,3]}\n %3 = Reshape(%2) {shape=[6*h*m,n]}",
+        "%3", NULL },
     { "%0: f64[n,1,h]", "%1 = Reshape(%0) {shape=[n,h,1]}\n %2 = Reshape(%1) {shape=[1,h,n]}", "%2", NULL },
     { "%0: f64[n,h,m]", "%1 = Transpose(%0) {perm=[2,0,1]}\n %2 = Reshape(%1) {shape=[m,n*h]}", "%2", NULL },
     { "%0: f64[n,1]", "%1 = Expand(%0) {shape=[m,n,h]}", "%1", NULL },
-    { "%0: f64[h,5]", "%1 = Slice(%0) {starts=[1,0], steps=[1,2], sizes=[h-2,3]}\n %2 = Slice(%1) {starts=[0,2], steps=[1,-1], sizes=[h-2,2]}", "%2", NULL },
-    { "%0: f64[n,h]", "%1 = Slice(%0) {starts=[n-1,1], steps=[-1,1], sizes=[n,h-1]}\n %2 = Slice(%1) {starts=[0,h-3], steps=[1,-1], sizes=[n,h-2]}\n %3 = Slice(%2) {starts=[n-1,h-3], steps=[1,1], sizes=[1,1]}", "%3", NULL },
+    { "%0: f64[h,5]",
+        "%1 = Slice(%0) {starts=[1,0], steps=[1,2], sizes=[h-2,3]}\n %2 = Slice(%1) {starts=[0,2], steps=[1,-1], sizes=[h-2,2]}",
+        "%2", NULL },
+    { "%0: f64[n,h]",
+        "%1 = Slice(%0) {starts=[n-1,1], steps=[-1,1], sizes=[n,h-1]}\n %2 = Slice(%1) {starts=[0,h-3], steps=[1,-1], sizes=[n,h-2]}\n %3 = Slice(%2) {starts=[n-1,h-3], steps=[1,1], sizes=[1,1]}",
+        "%3", NULL },
     { "%0: f64[n,3], %1: f64[m,3], %2: f64[2,3], %3: f64[n,3]", "%4 = Concat(%0, %1, %2, %3) {axis=0}", "%4", NULL },
     { "%0: i8[2,n], %1: i8[2,2*n]", "%2 = Concat(%0, %1) {axis=1}\n %3 = Reshape(%2) {shape=[6,n]}", "%3", NULL },
     { "", "%0 = Iota() {shape=[n,h], axis=1, dtype=f32}", "%0", NULL },
     { "%0: f64[n,3,2*h]", "%1 = Shape(%0)", "%1", NULL },
-    { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[1,0], hi=[2,3]}\n %2 = Pad(%1) {lo=[0,-2], hi=[-1,1], interior=[1,2]}", "%2", NULL },
+    { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[1,0], hi=[2,3]}\n %2 = Pad(%1) {lo=[0,-2], hi=[-1,1], interior=[1,2]}", "%2",
+        NULL },
     { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[0,2], hi=[0,1], mode=\"reflect\"}", "%1", NULL },
     { "%0: f64[n,4]", "%1 = Pad(%0) {lo=[3,0], hi=[2,0], mode=\"reflect\"}", "%1", NULL },
     { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[2,-1], hi=[1,5], mode=\"edge\"}", "%1", NULL },
     { "%0: f64[n,h]", "%1 = Pad(%0) {lo=[4,1], hi=[2,-1], mode=\"wrap\"}", "%1", NULL },
-    { "%0: f64[n,h,m]", "%1 = ReduceSum(%0) {axes=[0,2], keepdims=0}\n %2 = ReduceMax(%0) {axes=[1], keepdims=1}\n %3 = ReduceProd(%0)", "%1, %2, %3", NULL },
+    { "%0: f64[n,h,m]",
+        "%1 = ReduceSum(%0) {axes=[0,2], keepdims=0}\n %2 = ReduceMax(%0) {axes=[1], keepdims=1}\n %3 = ReduceProd(%0)",
+        "%1, %2, %3", NULL },
     { "%0: i32[n,h,2]", "%1 = ArgMax(%0) {axis=1, keepdims=0}\n %2 = ArgMin(%0) {axis=0, last=1}", "%1, %2", NULL },
     { "%0: f64[n,h]", "%1 = CumSum(%0) {axis=1}\n %2 = CumProd(%0) {axis=0, exclusive=1, reverse=1}", "%1, %2", NULL },
-    { "%0: f64[n,2,h]", "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}\n %2 = WindowMax(%0) {kernel=[3]}\n %3 = WindowArgMax(%0) {kernel=[2], strides=[2], pads=[1,1], dilations=[2]}", "%1, %2, %3", NULL },
-    { "%0: f64[n,2,h,s+2]", "%1 = WindowMax(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1", NULL },
+    { "%0: f64[n,2,h]",
+        "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}\n %2 = WindowMax(%0) {kernel=[3]}\n %3 = WindowArgMax(%0) {kernel=[2], strides=[2], pads=[1,1], dilations=[2]}",
+        "%1, %2, %3", NULL },
+    { "%0: f64[n,2,h,s+2]", "%1 = WindowMax(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1",
+        NULL },
     { "%0: f64[n,h], %1: f64[h,m]", "%2 = MatMul(%0, %1)", "%2", NULL },
     { "%0: f64[h], %1: f64[n,h,3]", "%2 = MatMul(%0, %1)", "%2", NULL },
     { "%0: f64[n,1,s,5], %1: f64[m,5,h]", "%2 = MatMul(%0, %1)", "%2", NULL },
     { "%0: f64[n,3,h], %1: f64[4,3,3]", "%2 = Conv(%0, %1) {strides=[2], pads=[1,2]}", "%2", NULL },
-    { "%0: f64[n,3,h,m], %1: f64[4,3,3,2]", "%2 = Conv(%0, %1) {strides=[2,2], same=1}\n %3 = Conv(%0, %1) {strides=[3,1], dilations=[1,2], same=2}", "%2, %3", NULL },
-    { "%0: f64[n,2,h]", "%1 = WindowMax(%0) {kernel=[3], strides=[2], same=1}\n %2 = AveragePool(%0) {kernel=[3], strides=[2], same=2}", "%1, %2", NULL },
-    { "%0: f64[n,4,h,s+3], %1: f64[6,2,3,2]", "%2 = Conv(%0, %1) {strides=[1,2], dilations=[1,1], pads=[1,0,2,1], group=2}", "%2", NULL },
-    { "%0: f64[n,h,2], %1 below3: i64[m,3]", "%2 = Gather(%0, %1) {axis=1}\n %3 = Gather(%0, %1) {axis=0}", "%2, %3", NULL },
+    { "%0: f64[n,3,h,m], %1: f64[4,3,3,2]",
+        "%2 = Conv(%0, %1) {strides=[2,2], same=1}\n %3 = Conv(%0, %1) {strides=[3,1], dilations=[1,2], same=2}",
+        "%2, %3", NULL },
+    { "%0: f64[n,2,h]",
+        "%1 = WindowMax(%0) {kernel=[3], strides=[2], same=1}\n %2 = AveragePool(%0) {kernel=[3], strides=[2], same=2}",
+        "%1, %2", NULL },
+    { "%0: f64[n,4,h,s+3], %1: f64[6,2,3,2]",
+        "%2 = Conv(%0, %1) {strides=[1,2], dilations=[1,1], pads=[1,0,2,1], group=2}", "%2", NULL },
+    { "%0: f64[n,h,2], %1 below3: i64[m,3]", "%2 = Gather(%0, %1) {axis=1}\n %3 = Gather(%0, %1) {axis=0}", "%2, %3",
+        NULL },
     { "%0: f64[h,3], %1 below5: i64[2,3]", "%2 = GatherElements(%0, %1) {axis=0}", "%2", NULL },
     { "%0: f64[n,h,m], %1 below5: i64[s,3,2]", "%2 = GatherND(%0, %1)", "%2", NULL },
     { "%0: f64[n,h,m], %1 below5: i64[n,4,1]", "%2 = GatherND(%0, %1) {batch_dims=1}", "%2", NULL },
     { "", "%0 = RandomUniform() {shape=[n,h], dtype=f32, seed=42}", "%0", NULL },
     { "%0: f64[n,h], %1: f64[1,h], %2: f64[n,1]", "%3 = Add(%0, %1)\n %4 = Mul(%3, %2)", "%4", NULL },
-    { "%0: f64[n,h]", "%1 = Softmax(%0) {axis=1}\n %2 = LogSoftmax(%0) {axis=0}\n %3 = Hardmax(%0) {axis=1}", "%1, %2, %3", NULL },
+    { "%0: f64[n,h]", "%1 = Softmax(%0) {axis=1}\n %2 = LogSoftmax(%0) {axis=0}\n %3 = Hardmax(%0) {axis=1}",
+        "%1, %2, %3", NULL },
     { "%0: f64[n,h,m]", "%1 = ReduceMean(%0) {axes=[0,1], keepdims=0}\n %2 = ReduceMean(%0)", "%1, %2", NULL },
-    { "%0 pos: f64[n,h]", "%1 = ReduceL1(%0) {axes=[1]}\n %2 = ReduceL2(%0) {axes=[0], keepdims=0}\n %3 = ReduceLogSumExp(%0) {axes=[0,1]}", "%1, %2, %3", NULL },
-    { "%0: f64[n,3,h], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]", "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
+    { "%0 pos: f64[n,h]",
+        "%1 = ReduceL1(%0) {axes=[1]}\n %2 = ReduceL2(%0) {axes=[0], keepdims=0}\n %3 = ReduceLogSumExp(%0) {axes=[0,1]}",
+        "%1, %2, %3", NULL },
+    { "%0: f64[n,3,h], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]",
+        "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
     { "%0: f64[n,m,h], %1: f64[m,h], %2: f64[m,h]", "%3 = LayerNorm(%0, %1, %2) {axis=1, epsilon=0.01}", "%3", NULL },
-    { "%0: f64[n,h,4], %1: f64[4], %2: f64[4]", "%3 = LayerNorm(%0, %1, %2) {axis=2}\n %4 = RMSNorm(%0, %1) {axis=2}", "%3, %4", NULL },
+    { "%0: f64[n,h,4], %1: f64[4], %2: f64[4]", "%3 = LayerNorm(%0, %1, %2) {axis=2}\n %4 = RMSNorm(%0, %1) {axis=2}",
+        "%3, %4", NULL },
     { "%0: f64[n,3,h], %1: f64[3], %2: f64[3]", "%3 = InstanceNorm(%0, %1, %2)", "%3", NULL },
     { "%0: f64[n,4,h,m], %1: f64[4], %2: f64[4]", "%3 = GroupNorm(%0, %1, %2) {num_groups=2}", "%3", NULL },
     { "%0: f64[n,2,h,m+2]", "%1 = AveragePool(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
-    { "%0: f64[n,2,h]", "%1 = AveragePool(%0) {kernel=[2], strides=[2], ceil_mode=1}\n %2 = AveragePool(%0) {kernel=[2], strides=[2], pads=[1,1], count_include_pad=1}", "%1, %2", NULL },
-    { "%0: f64[n,4,h], %1: f64[4,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
-    { "%0: f64[n,2,h,m], %1: f64[2,3,2,3]", "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,0]}", "%2", NULL },
-    { "%0: f64[h,n,3], %1: f64[2,8,3], %2: f64[2,8,2], %3: f64[2,16]", "%8, %9, %10 = LSTM(%0, %1, %2, %3) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Tanh\"}", "%8, %9, %10", NULL },
-    { "%0: f64[n,h,3], %1: f64[1,6,3], %2: f64[1,6,2], %3 below5: i32[n]", "%8, %9 = GRU(%0, %1, %2, _, %3) {layout=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}", "%8, %9", NULL },
-    { "%0: f64[n,h,5], %1 below5: i32[n,h]", "%2 = LogSoftmax(%0) {axis=2}\n %3 = NegativeLogLikelihood(%2, %1)\n %4 = CrossEntropy(%0, %1)\n %5 = MeanSquaredError(%0, %2)", "%3, %4, %5", NULL },
+    { "%0: f64[n,2,h]",
+        "%1 = AveragePool(%0) {kernel=[2], strides=[2], ceil_mode=1}\n %2 = AveragePool(%0) {kernel=[2], strides=[2], pads=[1,1], count_include_pad=1}",
+        "%1, %2", NULL },
+    { "%0: f64[n,4,h], %1: f64[4,2,3]",
+        "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
+    { "%0: f64[n,2,h,m], %1: f64[2,3,2,3]",
+        "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,0]}", "%2", NULL },
+    { "%0: f64[h,n,3], %1: f64[2,8,3], %2: f64[2,8,2], %3: f64[2,16]",
+        "%8, %9, %10 = LSTM(%0, %1, %2, %3) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Tanh\"}",
+        "%8, %9, %10", NULL },
+    { "%0: f64[n,h,3], %1: f64[1,6,3], %2: f64[1,6,2], %3 below5: i32[n]",
+        "%8, %9 = GRU(%0, %1, %2, _, %3) {layout=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}", "%8, %9",
+        NULL },
+    { "%0: f64[n,h,5], %1 below5: i32[n,h]",
+        "%2 = LogSoftmax(%0) {axis=2}\n %3 = NegativeLogLikelihood(%2, %1)\n %4 = CrossEntropy(%0, %1)\n %5 = MeanSquaredError(%0, %2)",
+        "%3, %4, %5", NULL },
 };
 
 // ---------------------------------------------------------------- graphs
@@ -322,13 +401,15 @@ static Scalar interpret_load(Point *p, const Expr *e) {
     const Tensor *t = tensor_of(p->run, e->value);
     if (e->a[1] && !interpret(p, e->a[1]).i) return e->a[2] ? interpret(p, e->a[2]) : (Scalar){ .i = 0 };
     int64_t at = interpret(p, e->a[0]).i;
-    if (at < 0 || at >= type_count(&t->type)) fail_msg("load of element %lld of %lld", (long long)at, (long long)type_count(&t->type));
+    if (at < 0 || at >= type_count(&t->type))
+        fail_msg("load of element %lld of %lld", (long long)at, (long long)type_count(&t->type));
     return element_get(t, at);
 }
 
 static Scalar interpret_reduce(Point *p, const Expr *e) {
     DType d = e->a[0]->dtype;
-    bool arg = e->rop >= RED_ARGMAX_FIRST, min = e->rop >= RED_ARGMIN_FIRST, last = e->rop == RED_ARGMAX_LAST || e->rop == RED_ARGMIN_LAST, first = true;
+    bool arg = e->rop >= RED_ARGMAX_FIRST, min = e->rop >= RED_ARGMIN_FIRST,
+         last = e->rop == RED_ARGMAX_LAST || e->rop == RED_ARGMIN_LAST, first = true;
     int64_t extent[MAX_RANK], k[MAX_RANK] = { 0 };
     Scalar best = { .i = 0 }, acc = arg ? best : element_identity(d, e->rop);
     for (int i = 0; i < e->n_axes; i++) {
@@ -339,7 +420,8 @@ static Scalar interpret_reduce(Point *p, const Expr *e) {
         for (int i = 0; i < e->n_axes; i++) p->axis[e->axes[i]] = k[i];
         Scalar x = interpret(p, e->a[0]);
         if (!arg) acc = element_combine(d, e->rop, acc, x);
-        else if (first || (min ? element_less(d, x, best) : element_less(d, best, x)) || (last && !element_less(d, x, best) && !element_less(d, best, x))) {
+        else if (first || (min ? element_less(d, x, best) : element_less(d, best, x))
+            || (last && !element_less(d, x, best) && !element_less(d, best, x))) {
             best = x;
             acc = interpret(p, e->a[1]);
         }
@@ -360,7 +442,9 @@ static Scalar interpret(Point *p, const Expr *e) {
         Scalar c = interpret(p, e->a[0]), x = interpret(p, e->a[1]), y = interpret(p, e->a[2]);
         return c.i ? x : y;
     }
-    default: return eval_op(e->op, e->a[0]->dtype, interpret(p, e->a[0]), e->a[1] ? interpret(p, e->a[1]) : (Scalar){ .i = 0 });
+    default:
+        return eval_op(
+            e->op, e->a[0]->dtype, interpret(p, e->a[0]), e->a[1] ? interpret(p, e->a[1]) : (Scalar){ .i = 0 });
     }
 }
 
@@ -402,10 +486,11 @@ static void check_lowered(const Run *r, const Lowered *l) {
         for (int i = 0; i < v->type.rank; i++)
             if (l->idx[i]->op == E_Axis) p.axis[l->idx[i]->c.i] = at[i];
         Scalar got = interpret(&p, e), want = element_get(r->at[v->id], o);
-        if (dtype_is_small_float(e->dtype)) got.f = (double)small_to_float(e->dtype, small_from_float(e->dtype, (float)got.f, true));
+        if (dtype_is_small_float(e->dtype))
+            got.f = (double)small_to_float(e->dtype, small_from_float(e->dtype, (float)got.f, true));
         if (!close_to(v->type.dtype, got, want, tolerance(v->type.dtype)))
-            fail_msg("%s: element %lld is %g lowered, %g evaluated", op_table[l->n->op].name, (long long)o, dtype_is_float(e->dtype) ? got.f : (double)got.i,
-                     dtype_is_float(e->dtype) ? want.f : (double)want.i);
+            fail_msg("%s: element %lld is %g lowered, %g evaluated", op_table[l->n->op].name, (long long)o,
+                dtype_is_float(e->dtype) ? got.f : (double)got.i, dtype_is_float(e->dtype) ? want.f : (double)want.i);
         index_next(v->type.rank, v->type.dim, at);
     }
 }
@@ -452,9 +537,11 @@ static void check_gradient(Run *r, const Value *loss, const Value *x, const Valu
     memcpy(grad->data, tensor_of(r, dx)->data, (size_t)type_bytes(&dx->type));
     for (int64_t k = 0; k < type_count(&x->type); k++) {
         double at = tensor_get_f(t, k), h = 1e-5;
-        double slope = (loss_at(r, loss, t, k, at + h) - loss_at(r, loss, t, k, at - h)) / (2 * h), got = tensor_get_f(grad, k);
+        double slope = (loss_at(r, loss, t, k, at + h) - loss_at(r, loss, t, k, at - h)) / (2 * h),
+               got = tensor_get_f(grad, k);
         tensor_set_f(t, k, at);
-        if (!(fabs(got - slope) <= 1e-6 * (1 + fabs(slope)))) fail_msg("gradient %lld of %%%d is %g, the slope is %g", (long long)k, x->id, got, slope);
+        if (!(fabs(got - slope) <= 1e-6 * (1 + fabs(slope))))
+            fail_msg("gradient %lld of %%%d is %g, the slope is %g", (long long)k, x->id, got, slope);
     }
 }
 
@@ -486,7 +573,8 @@ static void check_numbers(const Run *r, const char *expect) {
         for (int64_t k = 0; k < type_count(&t->type); k++, expect = end) {
             double want = strtod(expect, &end), got = tensor_get_f(t, k);
             assert_true(end > expect);
-            if (got != want && !(fabs(got - want) < 1e-6)) fail_msg("element %lld is %g, not %g", (long long)k, got, want);
+            if (got != want && !(fabs(got - want) < 1e-6))
+                fail_msg("element %lld is %g, not %g", (long long)k, got, want);
         }
     }
 }
@@ -569,7 +657,10 @@ static void test_random_quality(void **state) {
     (void)state;
     Arena *a = arena_new();
     enum { N = 40000 };
-    Run r = { .arena = a, .g = make_graph(a, "", "%0 = RandomUniform() {shape=[40000], dtype=f64, seed=3}\n %1 = RandomUniform() {shape=[40000], dtype=f64, seed=4}", "%0, %1") };
+    Run r = { .arena = a,
+        .g = make_graph(a, "",
+            "%0 = RandomUniform() {shape=[40000], dtype=f64, seed=3}\n %1 = RandomUniform() {shape=[40000], dtype=f64, seed=4}",
+            "%0, %1") };
     r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
     run_graph(&r, NULL);
     const Tensor *x = tensor_of(&r, r.g->outputs.at[0]), *y = tensor_of(&r, r.g->outputs.at[1]);
@@ -590,7 +681,9 @@ static void test_reverse(void **state) {
     (void)state;
     Arena *a = arena_new();
     Text said;
-    Graph *g = make_graph(a, "%0: f32[2], %1: f32[3]", "%2 = ReduceSum(%0)\n %3 = ReduceSum(%2) {keepdims=0}\n %4 = CumProd(%0) {axis=0}\n %5 = ReduceSum(%4)", "%3, %5");
+    Graph *g = make_graph(a, "%0: f32[2], %1: f32[3]",
+        "%2 = ReduceSum(%0)\n %3 = ReduceSum(%2) {keepdims=0}\n %4 = CumProd(%0) {axis=0}\n %5 = ReduceSum(%4)",
+        "%3, %5");
     Value *const *grads = graph_gradient(g, g->outputs.at[0], 2, g->inputs.at);
     assert_non_null(grads);
     Tensor *zeros = value_const(grads[1]);
@@ -611,8 +704,9 @@ static void test_symbols(void **state) {
     (void)state;
     Arena *a = arena_new();
     Graph *g = make_graph(a, "%0: f32[n,3,h,8], %1: f32[4,3,3,3]",
-                          "%2 = Conv(%0, %1) {strides=[2,2], pads=[1,1,1,1]}\n %3 = Concat(%0, %0) {axis=0}\n"
-                          "%4 = Reshape(%0) {shape=[n,24*h]}\n %5 = Pad(%0) {lo=[0,0,1,0], hi=[0,0,-3,0], interior=[0,0,1,0]}", "%2, %3, %4, %5");
+        "%2 = Conv(%0, %1) {strides=[2,2], pads=[1,1,1,1]}\n %3 = Concat(%0, %0) {axis=0}\n"
+        "%4 = Reshape(%0) {shape=[n,24*h]}\n %5 = Pad(%0) {lo=[0,0,1,0], hi=[0,0,-3,0], interior=[0,0,1,0]}",
+        "%2, %3, %4, %5");
     assert_non_null(g);
     assert_string_equal(type_text(a, g, &g->outputs.at[1]->type), "f32[2*n,3,h,8]");
     assert_int_equal(g->outputs.at[0]->type.dim[3], 4);
@@ -625,11 +719,18 @@ static void test_symbols(void **state) {
 
 int main(void) {
     static struct CMUnitTest tests[COUNT(cases) + COUNT(sized) + 4] = {
-        cmocka_unit_test(test_faults), cmocka_unit_test(test_random_quality), cmocka_unit_test(test_reverse), cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_random_quality),
+        cmocka_unit_test(test_reverse),
+        cmocka_unit_test(test_symbols),
     };
     for (size_t i = 0; i < COUNT(cases); i++)
-        tests[4 + i] = (struct CMUnitTest){ .name = cases[i].body, .test_func = test_case, .initial_state = (void *)(uintptr_t)&cases[i] };
+        tests[4 + i] = (struct CMUnitTest){
+            .name = cases[i].body, .test_func = test_case, .initial_state = (void *)(uintptr_t)&cases[i]
+        };
     for (size_t i = 0; i < COUNT(sized); i++)
-        tests[4 + COUNT(cases) + i] = (struct CMUnitTest){ .name = sized[i].body, .test_func = test_sized, .initial_state = (void *)(uintptr_t)&sized[i] };
+        tests[4 + COUNT(cases) + i] = (struct CMUnitTest){
+            .name = sized[i].body, .test_func = test_sized, .initial_state = (void *)(uintptr_t)&sized[i]
+        };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Workspaces: random buffers never overlap while both are alive, lie close to the lower bound, and always at the same places; a set that
-// no plain sequence places without a gap. Kernels: an order that needs less memory is found.
+// Workspaces: random buffers never overlap while both are alive, lie close to the lower bound, and always at the same
+// places; a set that no plain sequence places without a gap. Kernels: an order that needs less memory is found.
 #include "../../compiler/schedule/schedule.h"
 
 #include <setjmp.h>
@@ -59,8 +59,10 @@ static void few(void **state) {
     Buffer empty = { .bytes = 0, .first = 0, .last = 3 };
     assert_int_equal(place(&empty, 1, &bound), 0);
     // the large ones first leave 64 bytes in the middle, where 128 are wanted
-    Buffer at[] = { { .bytes = 256, .first = 0, .last = 1 }, { .bytes = 64, .first = 1, .last = 2 }, { .bytes = 192, .first = 2, .last = 3 }, { .bytes = 128, .first = 3, .last = 4 },
-        { .bytes = 128, .first = 4, .last = 5 }, { .bytes = 64, .first = 2, .last = 5 }, { .bytes = 128, .first = 5, .last = 6 } };
+    Buffer at[] = { { .bytes = 256, .first = 0, .last = 1 }, { .bytes = 64, .first = 1, .last = 2 },
+        { .bytes = 192, .first = 2, .last = 3 }, { .bytes = 128, .first = 3, .last = 4 },
+        { .bytes = 128, .first = 4, .last = 5 }, { .bytes = 64, .first = 2, .last = 5 },
+        { .bytes = 128, .first = 5, .last = 6 } };
     int64_t end = place(at, COUNT(at), &bound);
     assert_int_equal(end, bound);
 }
@@ -74,7 +76,8 @@ static void branches(void **state) {
     assert_true(target_find("generic", &o.machine));
     Graph *g = graph_new(a, "g", NULL);
     Value *x = graph_input(g, "x", type_make(DT_F32, 2, (Dim[]){ 64, 64 })), *wide[BRANCHES], *sum = NULL;
-    for (int i = 0; i < BRANCHES; i++) wide[i] = b_matmul(g, x, graph_const(g, tensor_new(a, type_make(DT_F32, 2, (Dim[]){ 64, WIDE })), NULL));
+    for (int i = 0; i < BRANCHES; i++)
+        wide[i] = b_matmul(g, x, graph_const(g, tensor_new(a, type_make(DT_F32, 2, (Dim[]){ 64, WIDE })), NULL));
     for (int i = 0; i < BRANCHES; i++) {
         Value *y = b_matmul(g, wide[i], graph_const(g, tensor_new(a, type_make(DT_F32, 2, (Dim[]){ WIDE, 8 })), NULL));
         sum = sum ? b_binary(g, OP_Add, sum, y) : y;
@@ -96,6 +99,7 @@ static void branches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(random_sets), cmocka_unit_test(few), cmocka_unit_test(branches) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(random_sets), cmocka_unit_test(few),
+        cmocka_unit_test(branches) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,8 @@ static void expect_log(const char *glsl, const char *part)
 static void test_bad_glsl(void **state)
 {
     (void)state;
-    expect_log("#version 450\nlayout(local_size_x = 64) in;\nvoid main() {\n    float x = nothing;\n}\n", "0:4: 'nothing'");
+    expect_log(
+        "#version 450\nlayout(local_size_x = 64) in;\nvoid main() {\n    float x = nothing;\n}\n", "0:4: 'nothing'");
     expect_log("", "entry point");
     expect_log("#version 450\nlayout(local_size_x = 64) in;\nfloat f(float x);\nvoid main() { f(1.0); }\n", "f(f1;");
     expect_log("#version 450\nlayout(local_size_x = 64) in;\nbuffer float x;\nvoid main() { }\n", "buffer");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Strips: random chains of convolutions and products are cut so that every pixel is computed once in each part, after all that it reads, which is
-// still in the buffer between them; the parts make up the whole; buffers are no longer than they say. What does not gain stays whole.
+// Strips: random chains of convolutions and products are cut so that every pixel is computed once in each part, after
+// all that it reads, which is still in the buffer between them; the parts make up the whole; buffers are no longer
+// than they say. What does not gain stays whole.
 #include "../../compiler/schedule/schedule.h"
 
 #include <setjmp.h>
@@ -16,7 +17,9 @@ static int64_t draw(int64_t low, int64_t high) {
     return low + (state >> 8) % (high - low + 1);
 }
 
-static Value *weights(Graph *g, int rank, const Dim *dims) { return graph_const(g, tensor_new(g->arena, type_make(DT_F32, rank, dims)), NULL); }
+static Value *weights(Graph *g, int rank, const Dim *dims) {
+    return graph_const(g, tensor_new(g->arena, type_make(DT_F32, rank, dims)), NULL);
+}
 
 static Value *conv(Graph *g, Value *x, int64_t out, int64_t group) {
     int64_t in = x->type.dim[3], rows = draw(1, 5), step = draw(1, 2), apart = draw(1, 2), pad = draw(0, rows - 1);
@@ -36,7 +39,9 @@ static Graph *chain(Arena *a) {
     for (int64_t i = draw(2, 5); i > 0; i--) {
         int64_t in = x->type.dim[3], out = draw(1, 4) * 16;
         int kind = (int)draw(0, 3);
-        x = kind == 0 ? conv(g, x, out, 1) : kind == 1 ? conv(g, x, in, in) : b_matmul(g, x, weights(g, 2, (Dim[]){ in, out }));
+        x = kind == 0 ? conv(g, x, out, 1) :
+            kind == 1 ? conv(g, x, in, in) :
+                        b_matmul(g, x, weights(g, 2, (Dim[]){ in, out }));
     }
     graph_output(g, x, "y");
     return g;
@@ -48,7 +53,10 @@ static int64_t base(const Seen *s, int m) { return s->now[s->n + m]; }
 static void check_reads(const Kernel *k, const Seen *s, int m) {
     const Convolution *c = &k->conv;
     for (int64_t at = s->was[m]; at < s->now[m]; at++) {
-        if (k->kind == KERNEL_GEMM) { assert_true(at >= base(s, m - 1) && at < s->now[m - 1]); continue; }
+        if (k->kind == KERNEL_GEMM) {
+            assert_true(at >= base(s, m - 1) && at < s->now[m - 1]);
+            continue;
+        }
         int64_t row = at / c->out[2], image = row / c->out[1];
         for (int64_t tap = 0; tap < c->kernel[1]; tap++) {
             int64_t in = row % c->out[1] * c->stride[1] - c->pad[1] + tap * c->dilation[1];
@@ -59,7 +67,9 @@ static void check_reads(const Kernel *k, const Seen *s, int m) {
     }
 }
 
-static int64_t pixels(const Kernel *k) { return k->kind == KERNEL_GEMM ? k->gemm.m : k->conv.batch * k->conv.out[1] * k->conv.out[2]; }
+static int64_t pixels(const Kernel *k) {
+    return k->kind == KERNEL_GEMM ? k->gemm.m : k->conv.batch * k->conv.out[1] * k->conv.out[2];
+}
 
 static void check_tiles(const Kernel *k, int64_t at) {
     int64_t mr = 1;
@@ -120,7 +130,8 @@ static void chains(void **unused) {
     assert_true(groups > 50 && longest > 2 && parts > 2);
 }
 
-// 56x56 pixels through 144 channels, 1.8 MB: the workspace is the ends and what the second cache has room for. Of 7x7 pixels nothing is gained.
+// 56x56 pixels through 144 channels, 1.8 MB: the workspace is the ends and what the second cache has room for. Of 7x7
+// pixels nothing is gained.
 static void memory(void **unused) {
     (void)unused;
     for (int small = 0; small < 2; small++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// compiler/ir/type.c: names, sizes and broadcasting; every code of every small float survives a round trip, values between two codes go
-// to the nearer one (ties to the even code), and what is out of range goes where ONNX's Cast tables say.
+// compiler/ir/type.c: names, sizes and broadcasting; every code of every small float survives a round trip, values
+// between two codes go to the nearer one (ties to the even code), and what is out of range goes where ONNX's Cast
+// tables say.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,8 @@ static void test_types(void **state) {
     assert_int_equal(strides[2], 1);
 }
 
-static const DType small[] = { DT_F16, DT_BF16, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_F4E2M1, DT_F8E8M0 };
+static const DType small[] = { DT_F16, DT_BF16, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_F4E2M1,
+    DT_F8E8M0 };
 
 static uint32_t code_count(DType d) { return d == DT_F4E2M1 ? 16 : dtype_size(d) == 1 ? 256 : 65536; }
 
@@ -79,15 +81,30 @@ static void test_rounding(void **state) {
 
 static void test_out_of_range(void **state) {
     (void)state;
-    static const struct { DType d; float v; uint32_t saturated, plain; } rows[] = {
-        { DT_F8E4M3FN, INFINITY, 0x7e, 0x7f },     { DT_F8E4M3FN, -INFINITY, 0xfe, 0xff },   { DT_F8E4M3FN, 464, 0x7e, 0x7e },
-        { DT_F8E4M3FN, 465, 0x7e, 0x7f },          { DT_F8E4M3FN, -0.0f, 0x80, 0x80 },
-        { DT_F8E4M3FNUZ, INFINITY, 0x7f, 0x80 },   { DT_F8E4M3FNUZ, -1000, 0xff, 0x80 },     { DT_F8E4M3FNUZ, -0.0f, 0, 0 },
-        { DT_F8E4M3FNUZ, -1e-9f, 0, 0 },           { DT_F8E4M3FNUZ, NAN, 0x80, 0x80 },
-        { DT_F8E5M2, INFINITY, 0x7b, 0x7c },       { DT_F8E5M2, -1e9f, 0xfb, 0xfc },         { DT_F8E5M2, NAN, 0x7e, 0x7e },
-        { DT_F8E5M2FNUZ, 1e9f, 0x7f, 0x80 },       { DT_F16, 65520, 0x7c00, 0x7c00 },        { DT_F16, 65519, 0x7bff, 0x7bff },
-        { DT_BF16, -INFINITY, 0xff80, 0xff80 },    { DT_F4E2M1, 100, 7, 7 },                 { DT_F4E2M1, -INFINITY, 15, 15 },
-        { DT_F8E8M0, 0, 0, 255 },                  { DT_F8E8M0, INFINITY, 254, 255 },        { DT_F8E8M0, 5, 130, 129 },
+    static const struct { DType d; float v; uint32_t saturated, plain;
+    } rows[] = {
+        { DT_F8E4M3FN, INFINITY, 0x7e, 0x7f },
+        { DT_F8E4M3FN, -INFINITY, 0xfe, 0xff },
+        { DT_F8E4M3FN, 464, 0x7e, 0x7e },
+        { DT_F8E4M3FN, 465, 0x7e, 0x7f },
+        { DT_F8E4M3FN, -0.0f, 0x80, 0x80 },
+        { DT_F8E4M3FNUZ, INFINITY, 0x7f, 0x80 },
+        { DT_F8E4M3FNUZ, -1000, 0xff, 0x80 },
+        { DT_F8E4M3FNUZ, -0.0f, 0, 0 },
+        { DT_F8E4M3FNUZ, -1e-9f, 0, 0 },
+        { DT_F8E4M3FNUZ, NAN, 0x80, 0x80 },
+        { DT_F8E5M2, INFINITY, 0x7b, 0x7c },
+        { DT_F8E5M2, -1e9f, 0xfb, 0xfc },
+        { DT_F8E5M2, NAN, 0x7e, 0x7e },
+        { DT_F8E5M2FNUZ, 1e9f, 0x7f, 0x80 },
+        { DT_F16, 65520, 0x7c00, 0x7c00 },
+        { DT_F16, 65519, 0x7bff, 0x7bff },
+        { DT_BF16, -INFINITY, 0xff80, 0xff80 },
+        { DT_F4E2M1, 100, 7, 7 },
+        { DT_F4E2M1, -INFINITY, 15, 15 },
+        { DT_F8E8M0, 0, 0, 255 },
+        { DT_F8E8M0, INFINITY, 254, 255 },
+        { DT_F8E8M0, 5, 130, 129 },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         assert_int_equal(small_from_float(rows[i].d, rows[i].v, true), rows[i].saturated);
@@ -98,11 +115,21 @@ static void test_out_of_range(void **state) {
 static void test_elements(void **state) {
     (void)state;
     Arena *a = arena_new();
-    static const struct { DType d; double v, back; } rows[] = {
-        { DT_F32, 0.1, 0.1f },  { DT_F64, 0.1, 0.1 },    { DT_I8, -129, 127 },     { DT_U8, 257.9, 1 },  { DT_I4, 9, -7 },
-        { DT_U4, 17, 1 },       { DT_I2, 3, -1 },        { DT_U2, 5, 1 },          { DT_BOOL, -3, 1 },   { DT_I32, -2.9, -2 },
-        { DT_U64, 1.8446744073709549568e19, 1.8446744073709549568e19 },            { DT_I64, -9e18, -9e18 },
-        { DT_F16, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-10 },  // rounding by way of f32 would give 1
+    static const struct { DType d; double v, back;
+    } rows[] = {
+        { DT_F32, 0.1, 0.1f },
+        { DT_F64, 0.1, 0.1 },
+        { DT_I8, -129, 127 },
+        { DT_U8, 257.9, 1 },
+        { DT_I4, 9, -7 },
+        { DT_U4, 17, 1 },
+        { DT_I2, 3, -1 },
+        { DT_U2, 5, 1 },
+        { DT_BOOL, -3, 1 },
+        { DT_I32, -2.9, -2 },
+        { DT_U64, 1.8446744073709549568e19, 1.8446744073709549568e19 },
+        { DT_I64, -9e18, -9e18 },
+        { DT_F16, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-10 }, // rounding by way of f32 would give 1
         { DT_I64, NAN, 0 },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -80,9 +80,11 @@ static void check_levels(burn_vk *vk)
                                     "f[768u + x] = float(i[384u + x]);\n"
                                     "i[768u + x] = i[768u + x] ^ int(0x80000000);\n"
                                     "f[768u + x] = f[768u + x] + 0.5; }\n", "last");
-    const burn_vk_kernel kernels[] = { kernel("add", &add, 2, 0), kernel("count", &count, 2, 0), kernel("last", &last, 2, 1) };
+    const burn_vk_kernel kernels[] = { kernel("add", &add, 2, 0), kernel("count", &count, 2, 0),
+        kernel("last", &last, 2, 1) };
     const burn_vk_io inputs[] = { { "a", 0, N * 4 }, { "b", 512, N * 4 } };
-    const burn_vk_io outputs[] = { { "d", 2048, N * 4 }, { "bits", 2560, N * 4 }, { "both", 3072, N * 4 }, { "a", 0, N * 4 } };
+    const burn_vk_io outputs[] = { { "d", 2048, N * 4 }, { "bits", 2560, N * 4 }, { "both", 3072, N * 4 },
+        { "a", 0, N * 4 } };
     float weights[N];
     for (int i = 0; i < N; i++)
         weights[i] = 1.0f / (float)(i + 1);
@@ -206,7 +208,8 @@ static void test_refusals(void **state)
 {
     (void)state;
     burn_vk *vk = open_or_skip();
-    SpirvModule copy = compile(HEAD "void main() { f[64 + gl_GlobalInvocationID.x] = f[gl_GlobalInvocationID.x]; }\n", "copy");
+    SpirvModule copy = compile(
+        HEAD "void main() { f[64 + gl_GlobalInvocationID.x] = f[gl_GlobalInvocationID.x]; }\n", "copy");
     const burn_vk_io in = { "x", 0, 256 }, out = { "y", 256, 256 };
     burn_vk_kernel kernels[2] = { kernel("one", &copy, 1, 0), kernel("two", &copy, 1, 1) };
     const burn_vk_program good = { "copy", kernels, 2, 512, 0, &in, 1, &out, 1 };

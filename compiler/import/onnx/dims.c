@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Integers that a model computes from shapes: Shape -> Gather -> Concat -> Reshape and the like.
 //
-// In: an i64 value of rank 0 or 1. Out: its elements as constants or symbolic dimensions. The idea: such chains are followed backwards through
-// the few operations that exporters emit, so a model with a symbolic batch keeps it; what cannot be followed has a diagnostic that names the
-// node and says how to pin the dimension.
+// In: an i64 value of rank 0 or 1. Out: its elements as constants or symbolic dimensions. The idea: such chains are
+// followed backwards through the few operations that exporters emit, so a model with a symbolic batch keeps it; what
+// cannot be followed has a diagnostic that names the node and says how to pin the dimension.
 #include "import/onnx/run/measure.h"
 
 #include <string.h>
@@ -46,7 +46,8 @@ static DimItem combine_ranges(Op op, DimItem x, DimItem y) {
                                 unbounded(x.hi) || unbounded(y.lo) ? INT64_MAX : saturate((__int128)x.hi - y.lo));
     case OP_Mul:                                        // of what is not negative, as sizes are
         if (x.lo < 0 || y.lo < 0) return unknown(INT64_MIN, INT64_MAX);
-        return unknown(saturate((__int128)x.lo * y.lo), x.hi == INT64_MAX || y.hi == INT64_MAX ? INT64_MAX : saturate((__int128)x.hi * y.hi));
+        return unknown(saturate((__int128)x.lo * y.lo),
+            x.hi == INT64_MAX || y.hi == INT64_MAX ? INT64_MAX : saturate((__int128)x.hi * y.hi));
     case OP_Div:
         if (x.lo < 0 || y.lo < 1) return unknown(x.lo < 0 ? INT64_MIN : 0, x.lo < 0 ? INT64_MAX : x.hi);
         return unknown(x.lo / y.hi, x.hi == INT64_MAX ? INT64_MAX : x.hi / y.lo);
@@ -80,7 +81,8 @@ static bool combine(Graph *g, Op op, DimValue x, DimValue y, DimValue *out) {
     bool symbolic = x.symbolic || y.symbolic;
     if (symbolic && ((!x.symbolic && x.v < 0) || (!y.symbolic && y.v < 0))) return false;
     int64_t v;
-    int bits = op == OP_Mul ? 31 : op == OP_Add || op == OP_Sub || op == OP_Div ? 62 : 0;       // results of smaller ones are numbers
+    // results of smaller ones are numbers
+    int bits = op == OP_Mul ? 31 : op == OP_Add || op == OP_Sub || op == OP_Div ? 62 : 0;
     if (bits && !symbolic && !(in_reach(x.v, bits) && in_reach(y.v, bits))) return false;
     switch (op) {
     case OP_Add: v = symbolic ? dim_add(g, x.v, y.v) : x.v + y.v; break;
@@ -120,7 +122,9 @@ static bool of_binary(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
 static bool of_where(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     DimItem c[MAX_DIM_VALUES], x[MAX_DIM_VALUES], y[MAX_DIM_VALUES];
     int nc, nx, ny;
-    if (!items_of(g, n->in[0], c, &nc, steps) || !items_of(g, n->in[1], x, &nx, steps) || !items_of(g, n->in[2], y, &ny, steps)) return false;
+    if (!items_of(g, n->in[0], c, &nc, steps) || !items_of(g, n->in[1], x, &nx, steps)
+        || !items_of(g, n->in[2], y, &ny, steps))
+        return false;
     *count = nc > 1 ? nc : nx > 1 ? nx : ny;
     for (int i = 0; i < *count; i++) {
         DimItem which = c[nc == 1 ? 0 : i], a = x[nx == 1 ? 0 : i], b = y[ny == 1 ? 0 : i];
@@ -187,7 +191,9 @@ static bool of_reduction(Graph *g, Op op, Node *n, DimItem *out, int *count, int
 static bool of_expand(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     int nx;
     Dim size = n->out[0]->type.rank ? n->out[0]->type.dim[0] : 1;
-    if (!items_of(g, n->in[0], out, &nx, steps) || !dim_is_const(size) || size > MAX_DIM_VALUES || (nx != 1 && nx != size)) return false;
+    if (!items_of(g, n->in[0], out, &nx, steps) || !dim_is_const(size) || size > MAX_DIM_VALUES
+        || (nx != 1 && nx != size))
+        return false;
     for (int i = 1; i < (int)size && nx == 1; i++) out[i] = out[0];
     *count = (int)size;
     return true;
@@ -205,7 +211,14 @@ static bool follow(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     case OP_Shape: return of_shape(n, out, count);
     case OP_Identity: case OP_Reshape: return items_of(g, n->in[0], out, count, steps);
     case OP_Cast: return !dtype_is_float(n->in[0]->type.dtype) && items_of(g, n->in[0], out, count, steps);
-    case OP_Add: case OP_Sub: case OP_Mul: case OP_Div: case OP_Equal: case OP_Mod: case OP_Min: case OP_Max: return of_binary(g, n, out, count, steps);
+    case OP_Add:
+    case OP_Sub:
+    case OP_Mul:
+    case OP_Div:
+    case OP_Equal:
+    case OP_Mod:
+    case OP_Min:
+    case OP_Max: return of_binary(g, n, out, count, steps);
     case OP_Where: return of_where(g, n, out, count, steps);
     case OP_Gather: return of_gather(g, n, out, count, steps);
     case OP_Slice: return of_slice(g, n, out, count, steps);
@@ -276,8 +289,13 @@ static const char *origin(const Value *v) {
 static Value *not_constant(OnnxNode *n, Value *v, const char *what) {
     const char *from = origin(v);
     const char *name = v->name ? v->name : "";
-    if (from && v->is_input) return onnx_fail(n, "%s \"%s\" is an input of the model; make it a constant with --freeze %s=FILE", what, name, name);
-    if (from) return onnx_fail(n, "%s \"%s\" is computed at run time from \"%s\"; pin its dimensions with --dim NAME=V, or its value with --freeze %s=FILE", what, name, from, from);
+    if (from && v->is_input)
+        return onnx_fail(
+            n, "%s \"%s\" is an input of the model; make it a constant with --freeze %s=FILE", what, name, name);
+    if (from)
+        return onnx_fail(n,
+            "%s \"%s\" is computed at run time from \"%s\"; pin its dimensions with --dim NAME=V, or its value with --freeze %s=FILE",
+            what, name, from, from);
     return onnx_fail(n, "%s \"%s\" is computed at run time; pin the dimension with --dim NAME=V", what, name);
 }
 
@@ -315,7 +333,8 @@ bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *co
     if (max == 1 && *count != 1) return onnx_fail(n, "%s must be a single number", what), false;
     for (int k = 0; k < *count; k++) {
         if (v[k].symbolic) {
-            onnx_fail(n, "%s depends on the dimension %s; pin it with --dim NAME=V", what, dim_text(n->g->arena, n->g, v[k].v));
+            onnx_fail(n, "%s depends on the dimension %s; pin it with --dim NAME=V", what,
+                dim_text(n->g->arena, n->g, v[k].v));
             return false;
         }
         out[k] = v[k].v;
@@ -327,7 +346,8 @@ bool onnx_static(OnnxNode *n, const Value *v, const char *what) {
     if (type_is_static(&v->type)) return true;
     for (int i = 0; i < v->type.rank; i++)
         if (!dim_is_const(v->type.dim[i])) {
-            onnx_fail(n, "%s needs known sizes, but dimension %d is %s; pin it with --dim NAME=V", what, i, dim_text(n->g->arena, n->g, v->type.dim[i]));
+            onnx_fail(n, "%s needs known sizes, but dimension %d is %s; pin it with --dim NAME=V", what, i,
+                dim_text(n->g->arena, n->g, v->type.dim[i]));
             return false;
         }
     return true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The ends of a model: what it declares as inputs and outputs, as inputs and outputs of the graph.
 //
-// In: declarations, and what the options say of them (--dim, --freeze, --sequence, --absent). Out: values, graph inputs and outputs, and a Bundle
-// for each end that is no plain tensor. The idea: a sequence `x` whose length is known is as many tensors `x_0`, `x_1`, ..., and an
-// optional is there or not when the model is compiled; so the graph knows tensors alone.
+// In: declarations, and what the options say of them (--dim, --freeze, --sequence, --absent). Out: values, graph
+// inputs and outputs, and a Bundle for each end that is no plain tensor. The idea: a sequence `x` whose length is
+// known is as many tensors `x_0`, `x_1`, ..., and an optional is there or not when the model is compiled; so the
+// graph knows tensors alone.
 #include "onnx.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static bool input_dim(Graph *g, const Options *options, const OnnxInput *in, int
     Loc file = { .file = g->file, .node = -1 };
     const OnnxDim *d = &in->dim[axis];
     if (d->known && d->value != -1) {                   // -1: some exporters' way to say unknown
-        if (d->value < 0) diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
+        if (d->value < 0)
+            diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
         *out = d->value;
         return d->value >= 0;
     }
@@ -27,7 +29,10 @@ static bool input_dim(Graph *g, const Options *options, const OnnxInput *in, int
         int count;
         Symbol *symbols = graph_symbols(g, &count);
         for (int j = 0; j < count; j++)
-            if (!strcmp(symbols[j].name, name)) { symbols[j].lo = symbols[j].hi = o->lo; symbols[j].pinned = true; }
+            if (!strcmp(symbols[j].name, name)) {
+                symbols[j].lo = symbols[j].hi = o->lo;
+                symbols[j].pinned = true;
+            }
         *out = o->lo;
     }
     return true;
@@ -70,7 +75,8 @@ static Value *tensor_input(Graph *g, const Options *o, const OnnxInput *in, int 
     const Tensor *frozen = frozen_value(o, in->name);
     if (!frozen) return graph_input(g, in->name, type);
     if (fits(&type, frozen)) return graph_const(g, arena_copy(g->arena, frozen, sizeof *frozen), in->name);
-    diag_error(&file, "the value given for input \"%s\" is %s, the model wants %s", in->name, type_text(g->arena, g, &frozen->type), type_text(g->arena, g, &type));
+    diag_error(&file, "the value given for input \"%s\" is %s, the model wants %s", in->name,
+        type_text(g->arena, g, &frozen->type), type_text(g->arena, g, &type));
     return NULL;
 }
 
@@ -79,7 +85,8 @@ static Value *tensor_input(Graph *g, const Options *o, const OnnxInput *in, int 
 // A name that no end of the model has.
 static const char *end_name(Arena *a, const OnnxModel *m, const char *name) {
     for (int i = 0; i < m->graph->n_inputs + m->graph->n_outputs; i++) {
-        const OnnxInput *other = i < m->graph->n_inputs ? &m->graph->inputs[i] : &m->graph->outputs[i - m->graph->n_inputs];
+        const OnnxInput *other = i < m->graph->n_inputs ? &m->graph->inputs[i] :
+                                                          &m->graph->outputs[i - m->graph->n_inputs];
         if (strcmp(other->name, name)) continue;
         name = arena_printf(a, "%s_", name);
         i = -1;
@@ -88,12 +95,20 @@ static const char *end_name(Arena *a, const OnnxModel *m, const char *name) {
 }
 
 // Of element k of a sequence.
-static const char *slot_name(Arena *a, const OnnxModel *m, const char *sequence, int k) { return end_name(a, m, arena_printf(a, "%s_%d", sequence, k)); }
+static const char *slot_name(Arena *a, const OnnxModel *m, const char *sequence, int k) {
+    return end_name(a, m, arena_printf(a, "%s_%d", sequence, k));
+}
 
 static Bundle *bundle_new(Graph *g, const OnnxInput *end, bool output, int n) {
     const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
     names[0] = end->name;
-    VEC_PUSH(g->arena, g->bundles, (Bundle){ .name = end->name, .output = output, .sequence = end->sequence, .optional = end->optional, .n = n, .names = names });
+    VEC_PUSH(g->arena, g->bundles,
+        (Bundle){ .name = end->name,
+            .output = output,
+            .sequence = end->sequence,
+            .optional = end->optional,
+            .n = n,
+            .names = names });
     return &g->bundles.at[g->bundles.n - 1];
 }
 
@@ -112,7 +127,8 @@ static OnnxInput slot_declaration(Arena *a, const OnnxInput *in, const char *nam
 
 static bool shape_agrees(const OnnxInput *in, const Type *given) {
     bool ok = !in->has_shape || in->rank == given->rank;
-    for (int i = 0; ok && in->has_shape && i < given->rank; i++) ok = !in->dim[i].known || in->dim[i].value == -1 || in->dim[i].value == given->dim[i];
+    for (int i = 0; ok && in->has_shape && i < given->rank; i++)
+        ok = !in->dim[i].known || in->dim[i].value == -1 || in->dim[i].value == given->dim[i];
     return ok;
 }
 
@@ -126,9 +142,11 @@ static const SequenceOption *sequence_option(const Options *o, const char *name)
 static Value *stacked_input(Graph *g, const Options *o, const OnnxInput *in, const SequenceOption *given, int index) {
     Loc file = { .file = g->file, .node = -1 };
     const Type *shape = given->elements;
-    if ((!shape && !in->has_shape) || (shape ? shape->rank : in->rank) >= MAX_RANK || (shape && !shape_agrees(in, shape))) {
-        diag_error(&file, "sequence \"%s\": its elements need a shape that fits the model, of at most %d dimensions: --sequence '%s=%lld..%lld[2,3]'", in->name, MAX_RANK - 1, in->name,
-                   (long long)given->lo, (long long)given->hi);
+    if ((!shape && !in->has_shape) || (shape ? shape->rank : in->rank) >= MAX_RANK
+        || (shape && !shape_agrees(in, shape))) {
+        diag_error(&file,
+            "sequence \"%s\": its elements need a shape that fits the model, of at most %d dimensions: --sequence '%s=%lld..%lld[2,3]'",
+            in->name, MAX_RANK - 1, in->name, (long long)given->lo, (long long)given->hi);
         return NULL;
     }
     OnnxInput rows = slot_declaration(g->arena, in, in->name, shape);
@@ -149,10 +167,14 @@ static Value *sequence_input(Graph *g, const OnnxModel *m, const Options *o, con
     int n = given ? given->n : 1;
     if (given && given->stacked) return stacked_input(g, o, in, given, index);
     if (n && !in->has_shape && !(given && given->elements)) {
-        diag_error(&file, "sequence \"%s\": the model does not say what shape its elements have; --sequence %s=[2,3],[4,3] does", in->name, in->name);
+        diag_error(&file,
+            "sequence \"%s\": the model does not say what shape its elements have; --sequence %s=[2,3],[4,3] does",
+            in->name, in->name);
         return NULL;
     }
-    if (!given && o && !o->quiet) diag_note(&file, "sequence %s is taken to have one element; --sequence %s=N gives it another length", in->name, in->name);
+    if (!given && o && !o->quiet)
+        diag_note(&file, "sequence %s is taken to have one element; --sequence %s=N gives it another length", in->name,
+            in->name);
     Bundle *b = bundle_new(g, in, false, n);
     const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
     Value **items = NEW_ARRAY(g->arena, Value *, n + 1);
@@ -161,7 +183,9 @@ static Value *sequence_input(Graph *g, const OnnxModel *m, const Options *o, con
         const Type *shape = given && given->elements ? &given->elements[k] : NULL;
         names[k] = slot_name(g->arena, m, in->name, k);
         if (shape && !shape_agrees(in, shape)) {
-            diag_error(&file, "element %d of sequence \"%s\" is given %d dimensions or sizes that the model does not have", k, in->name, shape->rank);
+            diag_error(&file,
+                "element %d of sequence \"%s\" is given %d dimensions or sizes that the model does not have", k,
+                in->name, shape->rank);
             return NULL;
         }
         OnnxInput slot = slot_declaration(g->arena, in, names[k], shape);
@@ -191,9 +215,12 @@ static Value *map_input(Graph *g, const OnnxModel *m, const Options *o, const On
 
 Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
     Loc file = { .file = g->file, .node = -1 };
-    if (!strcmp(in->kind, "map") && !in->sequence && !in->optional && in->map_key && in->map_value) return map_input(g, m, o, in, index);
+    if (!strcmp(in->kind, "map") && !in->sequence && !in->optional && in->map_key && in->map_value)
+        return map_input(g, m, o, in, index);
     if (strcmp(in->kind, "tensor")) {
-        diag_error(&file, "input \"%s\" is a %s; inputs are tensors, maps to numbers or strings, sequences of tensors, or optional ones of these", in->name, in->kind);
+        diag_error(&file,
+            "input \"%s\" is a %s; inputs are tensors, maps to numbers or strings, sequences of tensors, or optional ones of these",
+            in->name, in->kind);
         return NULL;
     }
     if (in->optional && is_absent(o, in->name)) {
@@ -229,7 +256,8 @@ void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Va
     DType dtype = items ? n ? items[0]->type.dtype : DT_NONE : v->type.dtype;
     bool is_map = !strcmp(declared->kind, "map");
     if (declared->dtype && dtype && !is_map && (DType)declared->dtype != dtype)
-        diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", declared->name, dtype_name(dtype));
+        diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", declared->name,
+            dtype_name(dtype));
     if (items || (declared->optional && !is_map && !stack)) {
         const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
         for (int k = 0; k < n; k++) names[k] = slot_name(g->arena, m, declared->name, k);
@@ -252,11 +280,15 @@ bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o) {
     const OnnxInput *const *in = onnx_true_inputs(a, m, &n);
     for (int i = 0; i < o->sequences.n; i++) {
         const OnnxInput *found = find_input(n, in, o->sequences.at[i].name);
-        if (!found || !found->sequence) diag_error_as(EXIT_USAGE, &file, "--sequence %s: the model has no input of this name that is a sequence", o->sequences.at[i].name);
+        if (!found || !found->sequence)
+            diag_error_as(EXIT_USAGE, &file, "--sequence %s: the model has no input of this name that is a sequence",
+                o->sequences.at[i].name);
     }
     for (int i = 0; i < o->absent.n; i++) {
         const OnnxInput *found = find_input(n, in, o->absent.at[i]);
-        if (!found || !found->optional) diag_error_as(EXIT_USAGE, &file, "--absent %s: the model has no input of this name that is optional", o->absent.at[i]);
+        if (!found || !found->optional)
+            diag_error_as(EXIT_USAGE, &file, "--absent %s: the model has no input of this name that is optional",
+                o->absent.at[i]);
     }
     return diag_errors() == errors;
 }

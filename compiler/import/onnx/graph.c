@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From the decoded model to a Graph: names become values, functions and branches are inlined, every node meets its builder.
+// From the decoded model to a Graph: names become values, functions and branches are inlined, every node meets its
+// builder.
 //
-// In: OnnxModel. Out: Graph, or NULL with diagnostics. The idea: a Scope maps names to values, and scopes nest as graphs do. A node that fails
-// binds its outputs to `poison`, whose users are passed over in silence, so that every independent mistake of a model is reported, once.
+// In: OnnxModel. Out: Graph, or NULL with diagnostics. The idea: a Scope maps names to values, and scopes nest as
+// graphs do. A node that fails binds its outputs to `poison`, whose users are passed over in silence, so that every
+// independent mistake of a model is reported, once.
 #include "import/onnx/run/measure.h"
 
 #include <stdarg.h>
@@ -41,7 +43,8 @@ typedef struct Import {
 } Import;
 
 static Value poison = { .name = "poison", .type.dtype = DT_F32 };
-static Value absent = { .name = "absent", .type.dtype = DT_F32 };             // an optional that holds nothing, or an input that a function's user left out
+// an optional that holds nothing, or an input that a function's user left out
+static Value absent = { .name = "absent", .type.dtype = DT_F32 };
 
 Value *onnx_absent(void) { return &absent; }
 
@@ -125,7 +128,8 @@ static const OnnxAttr *node_attribute(const OnnxNode *n, const char *name) {
 bool onnx_has(const OnnxNode *n, const char *name) { return node_attribute(n, name) != NULL; }
 
 const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type) {
-    static const char *const types[] = { "nothing", "a float", "an integer", "a string", "a tensor", "a graph", "floats", "integers", "strings", "tensors", "graphs", "a sparse tensor" };
+    static const char *const types[] = { "nothing", "a float", "an integer", "a string", "a tensor", "a graph",
+        "floats", "integers", "strings", "tensors", "graphs", "a sparse tensor" };
     const OnnxAttr *a = node_attribute(n, name);
     if (!a || (a->type == type && (type != ONNX_TENSOR || a->tensor))) return a;
     if (a->type == type) return onnx_fail(n, "attribute \"%s\" holds no tensor", name), NULL;
@@ -200,7 +204,8 @@ static bool resolve_inputs(const Scope *s, OnnxNode *n) {
         if (n->in[i] == &absent) n->in[i] = NULL;
         if (found) continue;
         ok = false;
-        if (defined_later(s, def->in[i])) onnx_fail(n, "input \"%s\" is made by a later node: the nodes are not in topological order", def->in[i]);
+        if (defined_later(s, def->in[i]))
+            onnx_fail(n, "input \"%s\" is made by a later node: the nodes are not in topological order", def->in[i]);
         else onnx_fail(n, "input \"%s\" is defined nowhere", def->in[i]);
     }
     return ok;
@@ -235,7 +240,10 @@ static const OnnxFunction *find_function(Import *im, const OnnxNodeDef *def) {
 // The function's nodes are built in place, in a scope of their own where only its inputs are known.
 static bool inline_function(Import *im, const Scope *s, OnnxNode *n, const OnnxFunction *f) {
     for (const Call *c = s->call; c; c = c->up)
-        if (c->function == f) { onnx_fail(n, "function \"%s\" calls itself", f->name); return false; }
+        if (c->function == f) {
+            onnx_fail(n, "function \"%s\" calls itself", f->name);
+            return false;
+        }
     if (s->depth >= MAX_CALLS) {
         diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
         return false;
@@ -276,13 +284,15 @@ static const OnnxRow *find_row(Import *im, const Scope *s, OnnxNode *n) {
     bool known;
     const OnnxRow *row = onnx_row(def->domain, def->op, n->opset, &known);
     if (row) return row;
-    if (known) onnx_fail(n, "operator %s is not supported in version %lld of \"%s\"", def->op, (long long)n->opset, shown);
+    if (known)
+        onnx_fail(n, "operator %s is not supported in version %lld of \"%s\"", def->op, (long long)n->opset, shown);
     else onnx_fail(n, "operator %s of \"%s\" is not supported; `burncc ops` lists those that are", def->op, shown);
     return NULL;
 }
 
 static void warn_unread(const OnnxNode *n) {
-    static const char *const harmless[] = { "consumed_inputs", "layout", "storage_order", "body", "then_branch", "else_branch" };
+    static const char *const harmless[] = { "consumed_inputs", "layout", "storage_order", "body", "then_branch",
+        "else_branch" };
     for (int i = 0; i < n->def->n_attrs; i++) {
         bool known = n->read[i];
         for (size_t j = 0; j < COUNT(harmless) && !known; j++) known = !strcmp(harmless[j], n->def->attrs[i].name);
@@ -290,12 +300,19 @@ static void warn_unread(const OnnxNode *n) {
     }
 }
 
-// Rows with the argument "any" pass on what they do not look at; others get tensors, and numbers unless they know strings.
+// Rows with the argument "any" pass on what they do not look at; others get tensors, and numbers unless they know
+// strings.
 static bool inputs_fit(const OnnxNode *n) {
     if (!strcmp(n->argument, "any")) return true;
     for (int i = 0; i < n->n_in; i++) {
-        const char *what = onnx_is_sequence(n->in[i]) ? "a sequence" : n->in[i] && n->in[i]->type.dtype == DT_STRING && !onnx_takes_strings(n->def->op, i) ? "a tensor of strings" : NULL;
-        if (what) { onnx_fail(n, "input %d is %s; this operator takes tensors of numbers", i, what); return false; }
+        const char *what = onnx_is_sequence(n->in[i]) ? "a sequence" :
+            n->in[i] && n->in[i]->type.dtype == DT_STRING && !onnx_takes_strings(n->def->op, i) ?
+                                                        "a tensor of strings" :
+                                                        NULL;
+        if (what) {
+            onnx_fail(n, "input %d is %s; this operator takes tensors of numbers", i, what);
+            return false;
+        }
     }
     return true;
 }
@@ -319,7 +336,8 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
 static void build_node(Import *im, Scope *s, const OnnxNodeDef *def) {
     if (im->stop) return;
     if (++im->nodes > MAX_NODES) {
-        diag_error_as(EXIT_LIMIT, def->loc, "the model has more than %d nodes once functions and bodies are inlined", MAX_NODES);
+        diag_error_as(
+            EXIT_LIMIT, def->loc, "the model has more than %d nodes once functions and bodies are inlined", MAX_NODES);
         im->stop = true;
         return;
     }
@@ -329,7 +347,9 @@ static void build_node(Import *im, Scope *s, const OnnxNodeDef *def) {
         chained->next = s->loc;
         loc = chained;
     }
-    OnnxNode n = { .g = s->g, .loc = loc, .def = def, .n_in = def->n_in, .n_out = def->n_out, .import = im, .scope = s };
+    OnnxNode n = {
+        .g = s->g, .loc = loc, .def = def, .n_in = def->n_in, .n_out = def->n_out, .import = im, .scope = s
+    };
     n.in = NEW_ARRAY(im->arena, Value *, def->n_in + 1);
     n.out = NEW_ARRAY(im->arena, Value *, def->n_out + 8);
     n.asked = NEW_ARRAY(im->arena, bool, def->n_out + 1);
@@ -368,14 +388,16 @@ static void add_initializers(Import *im, Scope *s, const OnnxGraphDef *def, bool
 }
 
 // A body's nodes are built in place; its values may use those around it.
-static bool inline_body(OnnxNode *n, const OnnxGraphDef *body, Graph *g, int n_in, Value *const *in, int n_out, Value **out) {
+static bool inline_body(
+    OnnxNode *n, const OnnxGraphDef *body, Graph *g, int n_in, Value *const *in, int n_out, Value **out) {
     Import *im = n->import;
     if (n->scope->depth >= MAX_CALLS) {
         diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
         return false;
     }
     if (body->n_inputs != n_in || body->n_outputs < n_out) {
-        onnx_fail(n, "the body takes %d values and gives %d; this use wants %d and %d", body->n_inputs, body->n_outputs, n_in, n_out);
+        onnx_fail(n, "the body takes %d values and gives %d; this use wants %d and %d", body->n_inputs,
+            body->n_outputs, n_in, n_out);
         return false;
     }
     int errors = diag_errors();
@@ -457,7 +479,9 @@ Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *type
     if (!body) return NULL;
     Graph *g = graph_body(n->g, attr);
     Value **in = NEW_ARRAY(g->arena, Value *, n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n_out + 1);
-    for (int i = 0; i < n_in; i++) in[i] = types[i].dtype == DT_NONE ? onnx_sequence_carried(g) : graph_input(g, i < body->n_inputs ? body->inputs[i].name : "", types[i]);
+    for (int i = 0; i < n_in; i++)
+        in[i] = types[i].dtype == DT_NONE ? onnx_sequence_carried(g) :
+                                            graph_input(g, i < body->n_inputs ? body->inputs[i].name : "", types[i]);
     if (!inline_body(n, body, g, n_in, in, n_out, out)) return NULL;
     for (int i = 0; i < n_out; i++) graph_output(g, out[i], body->outputs[i].name);
     return g;
@@ -482,7 +506,8 @@ static bool node_reads(const OnnxNodeDef *d, const StrMap *marked) {
 static void mark_reads(const OnnxNodeDef *d, StrMap *marked) {
     for (int i = 0; i < d->n_in; i++) strmap_put(marked, d->in[i], &poison);
     for (int i = 0; i < d->n_attrs; i++)
-        for (int k = 0; d->attrs[i].graph && k < d->attrs[i].graph->n_nodes; k++) mark_reads(&d->attrs[i].graph->nodes[k], marked);
+        for (int k = 0; d->attrs[i].graph && k < d->attrs[i].graph->n_nodes; k++)
+            mark_reads(&d->attrs[i].graph->nodes[k], marked);
 }
 
 // Forwards: the nodes that `names` flow into. Backwards: those of them that flow into `wanted`.
@@ -504,7 +529,8 @@ static bool *nodes_between(const OnnxNode *n, const Scope *s, int count, const c
     return between;
 }
 
-Value *onnx_recompute(OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted) {
+Value *onnx_recompute(
+    OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted) {
     const Scope *s = n->scope;
     Scope inner;
     if (n->scope->depth >= MAX_CALLS) {
@@ -570,7 +596,8 @@ static bool check_versions(const OnnxModel *m) {
         return false;
     }
     if (m->ir_version > ONNX_IR_LATEST)
-        diag_warn(&file, "IR version %lld is newer than %d, the newest known; reading it as that", (long long)m->ir_version, ONNX_IR_LATEST);
+        diag_warn(&file, "IR version %lld is newer than %d, the newest known; reading it as that",
+            (long long)m->ir_version, ONNX_IR_LATEST);
     if (!m->n_opsets && m->ir_version >= 3) {
         diag_error(&file, "the model imports no operator set");
         return false;
@@ -582,7 +609,8 @@ static bool check_versions(const OnnxModel *m) {
             return false;
         }
         if (!*o->domain && o->version > ONNX_OPSET_LATEST)
-            diag_warn(&file, "operator set %lld is newer than %d, the newest known; reading it as that", (long long)o->version, ONNX_OPSET_LATEST);
+            diag_warn(&file, "operator set %lld is newer than %d, the newest known; reading it as that",
+                (long long)o->version, ONNX_OPSET_LATEST);
     }
     return true;
 }
@@ -626,7 +654,11 @@ Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *ba
 Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = graph_new(a, "inputs", m->file);
-    Options given = { .sequences.at = o->sequences.at, .sequences.n = o->sequences.n, .absent.at = o->absent.at, .absent.n = o->absent.n, .quiet = true };
+    Options given = { .sequences.at = o->sequences.at,
+        .sequences.n = o->sequences.n,
+        .absent.at = o->absent.at,
+        .absent.n = o->absent.n,
+        .quiet = true };
     Import im = { .arena = a, .model = m, .options = &given, .functions = strmap_new(a) };
     Scope top;
     scope_init(&im, &top, NULL, g);

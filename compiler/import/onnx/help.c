@@ -89,7 +89,8 @@ Value *onnx_filled(OnnxNode *n, DType d, double value, int rank, const Dim *dims
 Value *onnx_scalar_of(OnnxNode *n, Value *v) {
     if (!v) return NULL;
     for (int i = 0; i < v->type.rank; i++)
-        if (v->type.dim[i] != 1) return onnx_fail(n, "expected a single number, got %s", type_text(n->g->arena, n->g, &v->type));
+        if (v->type.dim[i] != 1)
+            return onnx_fail(n, "expected a single number, got %s", type_text(n->g->arena, n->g, &v->type));
     return b_reshape(n->g, v, 0, NULL);
 }
 
@@ -147,7 +148,8 @@ OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value 
     return inner;
 }
 
-Node *onnx_loop_node(OnnxNode *n, const OnnxNode *inner, Value *trips, int carried, Value *const *from, Value *const *out) {
+Node *onnx_loop_node(
+    OnnxNode *n, const OnnxNode *inner, Value *trips, int carried, Value *const *from, Value *const *out) {
     Value *in[8] = { trips, NULL };
     for (int i = 0; i < carried; i++) in[2 + i] = from[i];
     for (int i = 0; i <= carried; i++) {

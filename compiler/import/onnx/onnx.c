@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Reading an ONNX file: the only user of protobuf-c.
 //
-// In: a path. Out: a Graph, or NULL with diagnostics. Here bytes become plain structs (OnnxModel): text is never NULL, tensors are checked and
-// in memory form, graphs in attributes are decoded too. graph.c makes the Graph. The idea: what protobuf may allocate is bounded by the
-// file's own size and how deep it may recurse by onnx_wire_check, so that a hostile file costs no more than an honest one.
+// In: a path. Out: a Graph, or NULL with diagnostics. Here bytes become plain structs (OnnxModel): text is never
+// NULL, tensors are checked and in memory form, graphs in attributes are decoded too. graph.c makes the Graph. The
+// idea: what protobuf may allocate is bounded by the file's own size and how deep it may recurse by onnx_wire_check,
+// so that a hostile file costs no more than an honest one.
 #include "onnx.h"
 #include "onnx.pb-c.h"
 
@@ -33,7 +34,9 @@ static void budget_free(void *ctx, void *p) { (void)ctx, (void)p; }    // the ar
 
 static const char *text(const char *s) { return s ? s : ""; }
 static const char *domain_text(const char *s) { return !s || !strcmp(s, "ai.onnx") ? "" : s; }
-static const char *bytes_text(Decoder *d, ProtobufCBinaryData b) { return b.len ? arena_strndup(d->arena, (const char *)b.data, b.len) : ""; }
+static const char *bytes_text(Decoder *d, ProtobufCBinaryData b) {
+    return b.len ? arena_strndup(d->arena, (const char *)b.data, b.len) : "";
+}
 
 static const char *const *texts(Decoder *d, size_t n, char **from) {
     const char **to = NEW_ARRAY(d->arena, const char *, n + 1);
@@ -85,11 +88,16 @@ static Tensor *decode_tensor(Decoder *d, const Onnx__TensorProto *p, const Loc *
     s.has_raw = p->has_raw_data;
     s.raw = p->raw_data.data;
     s.raw_size = p->raw_data.len;
-    s.f = p->float_data; s.n_f = p->n_float_data;
-    s.d = p->double_data; s.n_d = p->n_double_data;
-    s.i32 = p->int32_data; s.n_i32 = p->n_int32_data;
-    s.i64 = p->int64_data; s.n_i64 = p->n_int64_data;
-    s.u64 = p->uint64_data; s.n_u64 = p->n_uint64_data;
+    s.f = p->float_data;
+    s.n_f = p->n_float_data;
+    s.d = p->double_data;
+    s.n_d = p->n_double_data;
+    s.i32 = p->int32_data;
+    s.n_i32 = p->n_int32_data;
+    s.i64 = p->int64_data;
+    s.n_i64 = p->n_int64_data;
+    s.u64 = p->uint64_data;
+    s.n_u64 = p->n_uint64_data;
     if (p->data_type == DT_STRING) {
         s.strings = byte_texts(d, p->n_string_data, p->string_data);
         s.n_strings = p->n_string_data;
@@ -105,7 +113,8 @@ static Tensor *decode_sparse(Decoder *d, const Onnx__SparseTensorProto *p, const
     }
     Tensor *values = decode_tensor(d, p->values, loc), *indices = decode_tensor(d, p->indices, loc);
     if (!values || !indices) return NULL;
-    return onnx_sparse_tensor(&d->tensors, values, indices, p->n_dims > INT32_MAX ? INT32_MAX : (int)p->n_dims, p->dims, name, loc);
+    return onnx_sparse_tensor(
+        &d->tensors, values, indices, p->n_dims > INT32_MAX ? INT32_MAX : (int)p->n_dims, p->dims, name, loc);
 }
 
 // ---------------------------------------------------------------- inputs, attributes, nodes, graphs
@@ -143,7 +152,11 @@ static OnnxInput decode_input(Decoder *d, const Onnx__ValueInfoProto *p) {
         const Onnx__TypeProto *value = t->map_type ? t->map_type->value_type : NULL;
         if (value && value->tensor_type) in.map_value = value->tensor_type->elem_type;
         if (value) in.map_key = t->map_type->key_type;
-        in.kind = t->sequence_type ? "sequence of sequences" : t->map_type ? "map" : t->optional_type ? "sequence of optionals" : t->sparse_tensor_type ? "sparse tensor" : in.kind;
+        in.kind = t->sequence_type ? "sequence of sequences" :
+            t->map_type            ? "map" :
+            t->optional_type       ? "sequence of optionals" :
+            t->sparse_tensor_type  ? "sparse tensor" :
+                                     in.kind;
     }
     return in;
 }
@@ -153,23 +166,49 @@ static OnnxGraphDef *decode_graph(Decoder *d, const Onnx__GraphProto *p);
 // Old files (IR version 1) leave out the type: the field that is there tells.
 static int attr_type(const Onnx__AttributeProto *p) {
     if (p->has_type && p->type) return p->type;
-    return p->n_ints ? ONNX_INTS : p->n_floats ? ONNX_FLOATS : p->n_strings ? ONNX_STRINGS : p->t ? ONNX_TENSOR : p->g ? ONNX_GRAPH
-         : p->has_s ? ONNX_STRING : p->has_f ? ONNX_FLOAT : p->has_i ? ONNX_INT : p->sparse_tensor ? ONNX_SPARSE_TENSOR : 0;
+    return p->n_ints     ? ONNX_INTS :
+        p->n_floats      ? ONNX_FLOATS :
+        p->n_strings     ? ONNX_STRINGS :
+        p->t             ? ONNX_TENSOR :
+        p->g             ? ONNX_GRAPH :
+        p->has_s         ? ONNX_STRING :
+        p->has_f         ? ONNX_FLOAT :
+        p->has_i         ? ONNX_INT :
+        p->sparse_tensor ? ONNX_SPARSE_TENSOR :
+                           0;
 }
 
 static OnnxAttr decode_attr(Decoder *d, const Onnx__AttributeProto *p, const Loc *loc) {
-    OnnxAttr a = { .name = text(p->name), .ref = p->ref_attr_name && *p->ref_attr_name ? p->ref_attr_name : NULL, .type = attr_type(p), .s = "" };
+    OnnxAttr a = { .name = text(p->name),
+        .ref = p->ref_attr_name && *p->ref_attr_name ? p->ref_attr_name : NULL,
+        .type = attr_type(p),
+        .s = "" };
     a.i = p->i;
     a.f = (double)p->f;
     size_t n = 0;
     switch (a.type) {
     case ONNX_STRING: a.s = bytes_text(d, p->s); break;
-    case ONNX_FLOATS: a.floats = p->floats; n = p->n_floats; break;
-    case ONNX_INTS: a.ints = p->ints; n = p->n_ints; break;
-    case ONNX_STRINGS: a.strings = byte_texts(d, p->n_strings, p->strings); n = p->n_strings; break;
-    case ONNX_TENSOR: if (p->t) a.tensor = decode_tensor(d, p->t, loc); break;
-    case ONNX_SPARSE_TENSOR: if (p->sparse_tensor) a.tensor = decode_sparse(d, p->sparse_tensor, a.name, loc); break;
-    case ONNX_GRAPH: if (p->g) a.graph = decode_graph(d, p->g); break;
+    case ONNX_FLOATS:
+        a.floats = p->floats;
+        n = p->n_floats;
+        break;
+    case ONNX_INTS:
+        a.ints = p->ints;
+        n = p->n_ints;
+        break;
+    case ONNX_STRINGS:
+        a.strings = byte_texts(d, p->n_strings, p->strings);
+        n = p->n_strings;
+        break;
+    case ONNX_TENSOR:
+        if (p->t) a.tensor = decode_tensor(d, p->t, loc);
+        break;
+    case ONNX_SPARSE_TENSOR:
+        if (p->sparse_tensor) a.tensor = decode_sparse(d, p->sparse_tensor, a.name, loc);
+        break;
+    case ONNX_GRAPH:
+        if (p->g) a.graph = decode_graph(d, p->g);
+        break;
     default: break;
     }
     a.n = n > INT32_MAX ? INT32_MAX : (int)n;
@@ -189,10 +228,17 @@ static const OnnxNodeDef *decode_nodes(Decoder *d, size_t n, Onnx__NodeProto **f
         Loc *loc = NEW(d->arena, Loc);
         *loc = (Loc){ .file = d->file.file, .node = (int)i, .name = text(p->name), .op = text(p->op_type) };
         to[i] = (OnnxNodeDef){
-            .name = loc->name, .op = loc->op, .domain = domain_text(p->domain), .overload = text(p->overload), .loc = loc,
-            .n_in = (int)p->n_input, .in = texts(d, p->n_input, p->input),
-            .n_out = (int)p->n_output, .out = texts(d, p->n_output, p->output),
-            .n_attrs = (int)p->n_attribute, .attrs = decode_attrs(d, p->n_attribute, p->attribute, loc),
+            .name = loc->name,
+            .op = loc->op,
+            .domain = domain_text(p->domain),
+            .overload = text(p->overload),
+            .loc = loc,
+            .n_in = (int)p->n_input,
+            .in = texts(d, p->n_input, p->input),
+            .n_out = (int)p->n_output,
+            .out = texts(d, p->n_output, p->output),
+            .n_attrs = (int)p->n_attribute,
+            .attrs = decode_attrs(d, p->n_attribute, p->attribute, loc),
         };
     }
     return to;
@@ -203,21 +249,26 @@ static OnnxGraphDef *decode_graph(Decoder *d, const Onnx__GraphProto *p) {
     g->name = text(p->name);
     OnnxInit *inits = NEW_ARRAY(d->arena, OnnxInit, p->n_initializer + p->n_sparse_initializer + 1);
     for (size_t i = 0; i < p->n_initializer; i++)
-        inits[g->n_inits++] = (OnnxInit){ text(p->initializer[i]->name), decode_tensor(d, p->initializer[i], &d->file) };
+        inits[g->n_inits++] = (OnnxInit){ text(p->initializer[i]->name),
+            decode_tensor(d, p->initializer[i], &d->file) };
     for (size_t i = 0; i < p->n_sparse_initializer; i++) {
         const Onnx__SparseTensorProto *s = p->sparse_initializer[i];
         const char *name = s->values ? text(s->values->name) : "";
         inits[g->n_inits++] = (OnnxInit){ name, decode_sparse(d, s, name, &d->file) };
     }
-    OnnxInput *inputs = NEW_ARRAY(d->arena, OnnxInput, p->n_input + 1), *outputs = NEW_ARRAY(d->arena, OnnxInput, p->n_output + 1);
+    OnnxInput *inputs = NEW_ARRAY(d->arena, OnnxInput, p->n_input + 1),
+              *outputs = NEW_ARRAY(d->arena, OnnxInput, p->n_output + 1);
     OnnxInput *infos = NEW_ARRAY(d->arena, OnnxInput, p->n_value_info + 1);
     for (size_t i = 0; i < p->n_input; i++) inputs[i] = decode_input(d, p->input[i]);
     for (size_t i = 0; i < p->n_output; i++) outputs[i] = decode_input(d, p->output[i]);
     for (size_t i = 0; i < p->n_value_info; i++) infos[i] = decode_input(d, p->value_info[i]);
     g->inits = inits;
-    g->infos = infos; g->n_infos = (int)p->n_value_info;
-    g->inputs = inputs; g->n_inputs = (int)p->n_input;
-    g->outputs = outputs; g->n_outputs = (int)p->n_output;
+    g->infos = infos;
+    g->n_infos = (int)p->n_value_info;
+    g->inputs = inputs;
+    g->n_inputs = (int)p->n_input;
+    g->outputs = outputs;
+    g->n_outputs = (int)p->n_output;
     g->nodes = decode_nodes(d, p->n_node, p->node);
     g->n_nodes = (int)p->n_node;
     return g;
@@ -233,11 +284,16 @@ static OnnxFunction decode_function(Decoder *d, const Onnx__FunctionProto *p) {
     OnnxFunction f = { .name = text(p->name), .domain = domain_text(p->domain), .overload = text(p->overload) };
     Loc *loc = NEW(d->arena, Loc);
     *loc = (Loc){ .file = d->file.file, .node = -1, .name = f.name };
-    f.in = texts(d, p->n_input, p->input); f.n_in = (int)p->n_input;
-    f.out = texts(d, p->n_output, p->output); f.n_out = (int)p->n_output;
-    f.attrs = decode_attrs(d, p->n_attribute_proto, p->attribute_proto, loc); f.n_attrs = (int)p->n_attribute_proto;
-    f.nodes = decode_nodes(d, p->n_node, p->node); f.n_nodes = (int)p->n_node;
-    f.opsets = decode_opsets(d, p->n_opset_import, p->opset_import); f.n_opsets = (int)p->n_opset_import;
+    f.in = texts(d, p->n_input, p->input);
+    f.n_in = (int)p->n_input;
+    f.out = texts(d, p->n_output, p->output);
+    f.n_out = (int)p->n_output;
+    f.attrs = decode_attrs(d, p->n_attribute_proto, p->attribute_proto, loc);
+    f.n_attrs = (int)p->n_attribute_proto;
+    f.nodes = decode_nodes(d, p->n_node, p->node);
+    f.n_nodes = (int)p->n_node;
+    f.opsets = decode_opsets(d, p->n_opset_import, p->opset_import);
+    f.n_opsets = (int)p->n_opset_import;
     return f;
 }
 
@@ -261,7 +317,9 @@ static OnnxModel *decode(Decoder *d, const File *f) {
     ProtobufCAllocator allocator = { budget_alloc, budget_free, d };
     Onnx__ModelProto *p = onnx__model_proto__unpack(&allocator, f->size, f->data);
     if (!p) {
-        if (d->exhausted) diag_error_as(EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
+        if (d->exhausted)
+            diag_error_as(
+                EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
         else diag_error(&d->file, "not an ONNX file, or a damaged one");
         return NULL;
     }
@@ -311,7 +369,9 @@ static void *unpack_data(Decoder *d, const File *f, const ProtobufCMessageDescri
     ProtobufCAllocator allocator = { budget_alloc, budget_free, d };
     void *p = protobuf_c_message_unpack(kind, &allocator, f->size, f->data);
     if (p) return p;
-    if (d->exhausted) diag_error_as(EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
+    if (d->exhausted)
+        diag_error_as(
+            EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
     else diag_error(&d->file, "not the ONNX data that the model declares, or damaged");
     return NULL;
 }
@@ -325,7 +385,9 @@ static bool read_tensors(Decoder *d, size_t n, Onnx__TensorProto **from, OnnxDat
     return true;
 }
 
-static bool read_sequence(Decoder *d, const Onnx__SequenceProto *p, OnnxData *out) { return p && read_tensors(d, p->n_tensor_values, p->tensor_values, out); }
+static bool read_sequence(Decoder *d, const Onnx__SequenceProto *p, OnnxData *out) {
+    return p && read_tensors(d, p->n_tensor_values, p->tensor_values, out);
+}
 
 // An element type of 0 says that there is none.
 static bool read_optional(Decoder *d, const Onnx__OptionalProto *p, bool sequence, OnnxData *out) {
@@ -333,7 +395,8 @@ static bool read_optional(Decoder *d, const Onnx__OptionalProto *p, bool sequenc
     out->name = text(p->name);
     out->absent = !p->elem_type || (sequence ? !p->sequence_value : !p->tensor_value);
     if (out->absent) return true;
-    return sequence ? read_sequence(d, p->sequence_value, out) : read_tensors(d, 1, (Onnx__TensorProto **)(uintptr_t)&p->tensor_value, out);
+    return sequence ? read_sequence(d, p->sequence_value, out) :
+                      read_tensors(d, 1, (Onnx__TensorProto **)(uintptr_t)&p->tensor_value, out);
 }
 
 static bool read_data(Decoder *d, const File *f, bool optional, bool sequence, OnnxData *out) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the files of the ONNX importer share: the decoded model as plain structs, and the node that operator builders are given.
+// What the files of the ONNX importer share: the decoded model as plain structs, and the node that operator builders
+// are given.
 //
-//   bytes -- wire.c (depth) --> onnx.c (protobuf) -- OnnxModel --> graph.c (names, scopes, functions) -- OnnxNode --> builders -> Graph
+//   bytes -- wire.c (depth) --> onnx.c (protobuf) -- OnnxModel --> graph.c (names, scopes, functions) -- OnnxNode -->
+//       builders -> Graph
 //
-// The idea: protobuf ends in onnx.c and names end in graph.c, so that a builder sees only values, attributes and an opset version.
+// The idea: protobuf ends in onnx.c and names end in graph.c, so that a builder sees only values, attributes and an
+// opset version.
 #ifndef BURNCC_ONNX_H
 #define BURNCC_ONNX_H
 
@@ -31,18 +34,34 @@ typedef struct TensorSource {
     size_t n_strings; const char *const *strings;       // terminated copies
     bool external; const char *location; int64_t offset, length;        // length -1: to the end of the file
 } TensorSource;
-typedef struct TensorReader { Arena *arena; const char *base_dir; size_t budget; StrMap *files; } TensorReader;    // budget: bytes that expansion may still make
+// budget: bytes that expansion may still make
+typedef struct TensorReader { Arena *arena; const char *base_dir; size_t budget; StrMap *files; } TensorReader;
 Tensor *onnx_tensor(TensorReader *r, const TensorSource *s, const Loc *loc);            // NULL with a diagnostic
-Tensor *onnx_sparse_tensor(TensorReader *r, const Tensor *values, const Tensor *indices, int n_dims, const int64_t *dims, const char *name, const Loc *loc);
-bool onnx_type(Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc);   // checks dtype, rank, sizes
+Tensor *onnx_sparse_tensor(TensorReader *r, const Tensor *values, const Tensor *indices, int n_dims,
+    const int64_t *dims, const char *name, const Loc *loc);
+// checks dtype, rank, sizes
+bool onnx_type(
+    Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc);
 
 // ---------------------------------------------------------------- onnx.c: the decoded model
 typedef struct OnnxGraphDef OnnxGraphDef;
 typedef struct OnnxModel OnnxModel;
-enum { ONNX_FLOAT = 1, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_SPARSE_TENSOR = 11 };   // AttributeType
+// AttributeType
+enum {
+    ONNX_FLOAT = 1,
+    ONNX_INT,
+    ONNX_STRING,
+    ONNX_TENSOR,
+    ONNX_GRAPH,
+    ONNX_FLOATS,
+    ONNX_INTS,
+    ONNX_STRINGS,
+    ONNX_SPARSE_TENSOR = 11
+};
 
 typedef struct OnnxAttr {
-    const char *name, *ref;                             // ref: the attribute of the enclosing function that this one stands for, or NULL
+    // ref: the attribute of the enclosing function that this one stands for, or NULL
+    const char *name, *ref;
     int type;
     int64_t i; double f; const char *s;
     int n; const int64_t *ints; const float *floats; const char *const *strings;
@@ -56,19 +75,24 @@ typedef struct OnnxNodeDef {
     const OnnxAttr *attrs;
     const Loc *loc;
 } OnnxNodeDef;
-typedef struct OnnxDim { bool known; int64_t value; const char *symbol; } OnnxDim;      // symbol "" when unknown and unnamed
+// symbol "" when unknown and unnamed
+typedef struct OnnxDim { bool known; int64_t value; const char *symbol; } OnnxDim;
 typedef struct OnnxInput {                              // a declared input or output
     const char *name;
     bool optional, sequence;                            // of what follows
     const char *kind;                                   // "tensor", "map", ...
     int map_key, map_value;                             // element types of a map; 0: none that is known
-    int dtype; bool has_shape; int rank; const OnnxDim *dim;
+    int dtype;
+    bool has_shape;
+    int rank;
+    const OnnxDim *dim;
 } OnnxInput;
 typedef struct OnnxInit { const char *name; Tensor *tensor; } OnnxInit;
 struct OnnxGraphDef {
     const char *name;
     int n_nodes, n_inits, n_inputs, n_outputs, n_infos;
-    const OnnxNodeDef *nodes; const OnnxInit *inits; const OnnxInput *inputs, *outputs, *infos;     // infos: value_info, of values between the nodes
+    // infos: value_info, of values between the nodes
+    const OnnxNodeDef *nodes; const OnnxInit *inits; const OnnxInput *inputs, *outputs, *infos;
 };
 typedef struct OnnxOpset { const char *domain; int64_t version; } OnnxOpset;
 typedef struct OnnxFunction {
@@ -89,15 +113,19 @@ struct OnnxModel {
 
 // For commands: a model as it is in its file; a .pb file of one tensor and its name. NULL with diagnostics.
 OnnxModel *onnx_model(Arena *a, const char *path);
-const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n);         // without those that are initializers
+// without those that are initializers
+const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n);
 Tensor *onnx_read_tensor(Arena *a, const char *path, char **name);
-// What a .pb file of test data holds, which is told by what the model declares: a tensor, the elements of a sequence, or nothing.
+// What a .pb file of test data holds, which is told by what the model declares: a tensor, the elements of a sequence,
+// or nothing.
 typedef struct OnnxData { const char *name; bool absent; int n; Tensor **at; } OnnxData;
 bool onnx_read_data(Arena *a, const char *path, const OnnxInput *declared, OnnxData *out);
 
 // ---------------------------------------------------------------- graph.c
-Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);     // the caller looks for diagnostics
-Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o);     // the inputs without initializers; of the options, --sequence and --absent count
+// the caller looks for diagnostics
+Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);
+// the inputs without initializers; of the options, --sequence and --absent count
+Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o);
 
 // A node as its builder sees it. Inputs are values (NULL when absent), attributes are checked when read.
 typedef struct OnnxNode {
@@ -107,16 +135,19 @@ typedef struct OnnxNode {
     int64_t opset;                                      // version of the node's domain
     int n_in, n_out;
     Value **in;
-    Value **out;                                        // a builder returns out[0] and sets out[1..]; asked[i] tells which the model uses
+    // a builder returns out[0] and sets out[1..]; asked[i] tells which the model uses
+    Value **out;
     bool *asked;
-    bool *read;                                         // which attributes a builder has looked at; the others are warned about
+    // which attributes a builder has looked at; the others are warned about
+    bool *read;
     const char *argument;                               // the row's last column
     bool poisoned;                                      // a body uses what failed elsewhere: nothing more to report
     struct Import *import; const struct Scope *scope;   // private to graph.c
 } OnnxNode;
 typedef Value *OnnxBuilder(OnnxNode *n);                // NULL after a diagnostic
 
-const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type);       // NULL when absent; a diagnostic when of another type
+// NULL when absent; a diagnostic when of another type
+const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type);
 bool onnx_has(const OnnxNode *n, const char *name);
 int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise);
 double onnx_float(const OnnxNode *n, const char *name, double otherwise);
@@ -126,31 +157,43 @@ Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);    
 void onnx_note(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);      // unless --quiet
 Value *onnx_input(OnnxNode *n, int i);                  // NULL with a diagnostic when absent
 Value *onnx_absent(void);                               // what an optional that holds nothing is bound to
-Value *onnx_given(const OnnxNode *n, int i);            // input i, onnx_absent() when it is an optional that holds nothing, NULL when it is not given
+// input i, onnx_absent() when it is an optional that holds nothing, NULL when it is not given
+Value *onnx_given(const OnnxNode *n, int i);
 bool onnx_inputs(OnnxNode *n, int at_least);            // the first inputs are there, else a diagnostic
 static inline Value *onnx_optional(const OnnxNode *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
-bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);            // -rank..rank-1 made non-negative, else a diagnostic
-bool onnx_axes(OnnxNode *n, int input, int rank, int64_t *axes, int *count, bool *given);   // attribute "axes" or input `input`; sorted as given, no duplicates
-bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, int n_out, Value **out);     // inlines the body of attribute `attr`
-Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out);             // the same as a graph of its own, for control flow
-// The value named `wanted` once more, in g: the nodes between `names` and it are built again, reading `values` under these names. NULL with a diagnostic.
-Value *onnx_recompute(OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted);
+// -rank..rank-1 made non-negative, else a diagnostic
+bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);
+// attribute "axes" or input `input`; sorted as given, no duplicates
+bool onnx_axes(OnnxNode *n, int input, int rank, int64_t *axes, int *count, bool *given);
+// inlines the body of attribute `attr`
+bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, int n_out, Value **out);
+// the same as a graph of its own, for control flow
+Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out);
+// The value named `wanted` once more, in g: the nodes between `names` and it are built again, reading `values` under
+// these names. NULL with a diagnostic.
+Value *onnx_recompute(
+    OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted);
 const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr);             // NULL with a diagnostic
 
 // ---------------------------------------------------------------- dims.c: integers that the model computes from shapes
 // A number that is known while importing: a constant, or a symbolic dimension.
 typedef struct DimValue { bool symbolic; int64_t v; } DimValue;
 #define MAX_DIM_VALUES 64
-bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count);            // rank 0 or 1 integers; false without a diagnostic
-bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *count);      // the same of input i, with a diagnostic
+// rank 0 or 1 integers; false without a diagnostic
+bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count);
+// the same of input i, with a diagnostic
+bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *count);
 bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *count, int max);        // constants only
 Tensor *onnx_const_input(OnnxNode *n, int i, const char *what);                 // diagnostic when it is not constant
 Tensor *onnx_const_number(OnnxNode *n, int i, const char *what);                // the same, of exactly one element
-bool onnx_static(OnnxNode *n, const Value *v, const char *what);                // diagnostic with a hint at --dim when a dimension is symbolic
+// diagnostic with a hint at --dim when a dimension is symbolic
+bool onnx_static(OnnxNode *n, const Value *v, const char *what);
 
 // ---------------------------------------------------------------- help.c: what several families build
-Value *onnx_finish(Node *n);                            // infers; output 0, or NULL with a diagnostic and the node removed
-Value *onnx_expression(OnnxNode *n, const char *text, const char *names, int n_in, Value *const *in);        // b_map, but operands of the wrong types are the model's mistake
+// infers; output 0, or NULL with a diagnostic and the node removed
+Value *onnx_finish(Node *n);
+// b_map, but operands of the wrong types are the model's mistake
+Value *onnx_expression(OnnxNode *n, const char *text, const char *names, int n_in, Value *const *in);
 #define ONNX_MAP(n, text, names, ...) onnx_expression(n, text, names, (int)COUNT(((Value *[]){ __VA_ARGS__ })), (Value *[]){ __VA_ARGS__ })
 Value *onnx_along(OnnxNode *n, Value *v, int rank, int axis);                   // [C] -> [1,..,C,..,1]
 Value *onnx_insert(OnnxNode *n, Value *v, int axis);    // a dimension of size 1 before axis
@@ -167,96 +210,131 @@ Dim onnx_product(Graph *g, const Type *t, int from, int to);                    
 DType onnx_wide(DType d);                               // what small floats are computed in: f32; others themselves
 bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out);    // a DataType attribute
 
-// A loop that the importer makes: a node to build the body with, whose inputs are in[0] the iteration's number, in[1] whether to go on and in[2..]
-// what is carried, typed as `from`; and the OP_Loop, whose body gives out[0] whether to go on and out[1..] what is carried. At most 6 values.
+// A loop that the importer makes: a node to build the body with, whose inputs are in[0] the iteration's number, in[1]
+// whether to go on and in[2..] what is carried, typed as `from`; and the OP_Loop, whose body gives out[0] whether to
+// go on and out[1..] what is carried. At most 6 values.
 OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value *const *from, Value **in);
-Node *onnx_loop_node(OnnxNode *n, const OnnxNode *body, Value *trips, int carried, Value *const *from, Value *const *out);
+Node *onnx_loop_node(
+    OnnxNode *n, const OnnxNode *body, Value *trips, int carried, Value *const *from, Value *const *out);
 
 // ---------------------------------------------------------------- ops/window.c: geometry of convolutions and pools
-typedef struct Window { int rank; int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK]; bool ceil; int same; } Window;   // pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they are left to the operation
-bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);       // kernel: sizes when attribute kernel_shape is absent, or NULL
+// pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they are left to the operation
+typedef struct Window {
+    int rank;
+    int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK];
+    bool ceil;
+    int same;
+} Window;
+// kernel: sizes when attribute kernel_shape is absent, or NULL
+bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);
 Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group);
-Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
+Value *onnx_convolve_transposed(
+    OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
 
 // ---------------------------------------------------------------- ops/fft.c
-void onnx_turn(int64_t k, int64_t n, double *c, double *s);             // cosine and sine of 2 pi k / n, exact at quarters
+// cosine and sine of 2 pi k / n, exact at quarters
+void onnx_turn(int64_t k, int64_t n, double *c, double *s);
 bool onnx_fft_fits(int64_t length);                     // no prime factor above 13
-void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse);       // [outer, length] each, im NULL: zero; in place, not scaled; NULL after a diagnostic
+// [outer, length] each, im NULL: zero; in place, not scaled; NULL after a diagnostic
+void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse);
 
 // ---------------------------------------------------------------- ops/sequence.c
-bool onnx_is_sequence(const Value *v);                  // a stand-in for values that are known one by one; rows with the argument "any" take it
+// a stand-in for values that are known one by one; rows with the argument "any" take it
+bool onnx_is_sequence(const Value *v);
 Value *onnx_sequence_of(Graph *g, int n, Value *const *items);
 Value *const *onnx_sequence_items(const Value *v, int *n);           // NULL when v is no list of values
-// run/stacked.c: a sequence whose elements lie along the first axis of a tensor; those of any sequence so, NULL with a diagnostic
+// run/stacked.c: a sequence whose elements lie along the first axis of a tensor; those of any sequence so, NULL with
+// a diagnostic
 Value *onnx_sequence_of_rows(Graph *g, Value *rows);
 Value *onnx_sequence_stack(const Value *v);             // the tensor of such a sequence, else NULL
 Value *onnx_sequence_rows(OnnxNode *n, Value *v);
 Value *onnx_sequence_joined(OnnxNode *n, Value *first, Value *rows);      // a sequence, then rows
 Value *onnx_sequence_carried(Graph *g);                 // what a loop carries, in its body
-Value *onnx_sequence_appended(const Value *v);          // the element that the body has put at its end; NULL: v is something else
+// the element that the body has put at its end; NULL: v is something else
+Value *onnx_sequence_appended(const Value *v);
 
 // ---------------------------------------------------------------- ends.c
-Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index);         // NULL with diagnostics
-bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);          // do --sequence and --absent name inputs of that kind? Else diagnostics
+// NULL with diagnostics
+Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index);
+// do --sequence and --absent name inputs of that kind? Else diagnostics
+bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);
 void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v);
 
 // ---------------------------------------------------------------- ml/ml.c: what its models share with ml/svm.c and ml/tree.c
-typedef struct ClassLabels { const int64_t *ints; int count; const char *const *strings; } ClassLabels;  // one of both is NULL
+// one of both is NULL
+typedef struct ClassLabels { const int64_t *ints; int count; const char *const *strings; } ClassLabels;
 const float *onnx_floats(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent or empty
 Value *onnx_float_vector(OnnxNode *n, DType d, int count, const float *v);      // a constant [count]
-// x [N, F] by coefficients [rows, F], plus intercepts [rows] or none, in f32; NULL with a diagnostic when the sizes do not agree.
-Value *onnx_linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias);
+// x [N, F] by coefficients [rows, F], plus intercepts [rows] or none, in f32; NULL with a diagnostic when the sizes
+// do not agree.
+Value *onnx_linear(
+    OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias);
 Value *onnx_rows_of(OnnxNode *n, Value *x);             // [N, F] of f32, or f64 where x is; [F] is one row
-Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how);             // NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
-ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings);           // the attributes' names
+// NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
+Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how);
+// the attributes' names
+ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings);
 Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index);
 Value *onnx_first_best(OnnxNode *n, Value *scores);     // [N, C] -> index of the first maximum, i64[N]
-Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities);           // [N, 1] -> [N, 2]: 1 - x or -x before x
+// [N, 1] -> [N, 2]: 1 - x or -x before x
+Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities);
 
 // ---------------------------------------------------------------- ops/attention.c, ms/attention.c
-Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads);       // [b, s, heads * d] -> [b, heads, s, d]; 4-D values already are
+// [b, s, heads * d] -> [b, heads, s, d]; 4-D values already are
+Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads);
 Value *onnx_join_heads(OnnxNode *n, Value *x);          // back to [b, s, heads * d]
-Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y);         // [b, hq, l, m] times [b, hkv, m, s], hq a multiple of hkv
-Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty);           // over the last axis; rows of -inf give 0
-Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved);       // x [b, heads, s, d], cosine and sine broadcast to [b, heads, s, size / 2]
+// [b, hq, l, m] times [b, hkv, m, s], hq a multiple of hkv
+Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y);
+// over the last axis; rows of -inf give 0
+Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty);
+// x [b, heads, s, d], cosine and sine broadcast to [b, heads, s, size / 2]
+Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved);
 Value *onnx_size_of(OnnxNode *n, Value *v, int axis);    // a size of v as an i64 number
-Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count);    // ms/blocks.c: count numbers of 2, 4 or 8 bits along the last axis
+// ms/blocks.c: count numbers of 2, 4 or 8 bits along the last axis
+Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count);
 bool onnx_known_bits(OnnxNode *n, int64_t bits);        // 2, 4 or 8, else a diagnostic
 // softmax(softcap(q k^T scale) + added..., only where allowed) v -> [b, s, heads * d], in f32 for small floats
 typedef struct Attend {
     Value *q, *k, *v;                                   // [b, heads, s or t, d]
     Value *added[3];                                    // broadcast over the scores [b, heads, s, t], or NULL
     Value *allowed;                                     // bool, or NULL: all
-    Value *sink;                                        // [heads] (or a number): a key more, with this score and a value of 0; or NULL
+    // [heads] (or a number): a key more, with this score and a value of 0; or NULL
+    Value *sink;
     double scale, softcap;                              // scale 0: 1 / sqrt(d); softcap 0: none
     bool may_be_empty;                                  // rows may have nothing allowed
     Value *scores, *probabilities;                      // set: before and after the softmax
 } Attend;
 Value *onnx_attend(OnnxNode *n, Attend *a);
-Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);            // bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
+// bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
+Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);
 
 // ---------------------------------------------------------------- ops/string.c, ops/regex.c, ops/automaton.c
 bool onnx_takes_strings(const char *op, int input);     // may this input be strings?
 Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        // a constant string[count]
-// A table for StringFind: the strings in the order of their bytes, each once; where each of these stands first among those given.
+// A table for StringFind: the strings in the order of their bytes, each once; where each of these stands first among
+// those given.
 Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int *kept, int64_t *first);
 Value *onnx_string_find(OnnxNode *n, Value *x, Value *table);        // i64: position, or -1
 Value *onnx_cast_string(OnnxNode *n, Value *x, DType to);            // x or `to` are strings
 
 // ---------------------------------------------------------------- ops/quant.c
-Value *onnx_spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t block);     // a scale or zero point in a shape that broadcasts against x; block 0: one per element of axis
+// a scale or zero point in a shape that broadcasts against x; block 0: one per element of axis
+Value *onnx_spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t block);
 Value *onnx_round_to(OnnxNode *n, Value *y, Value *zero, DType d);   // saturate(round(y) + zero); zero NULL: 0
 Value *onnx_centred(OnnxNode *n, Value *x, Value *zero);             // x - zero without loss: i32 of integers
-Value *onnx_of_rows(OnnxNode *n, Value *v);             // a scale or zero point of the first factor of a product, of the second
+// a scale or zero point of the first factor of a product, of the second
+Value *onnx_of_rows(OnnxNode *n, Value *v);
 Value *onnx_of_columns(OnnxNode *n, Value *v);
-Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero);     // sum * sa * sb / sy in zero's type
+// sum * sa * sb / sy in zero's type
+Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero);
 Value *onnx_quantized_u8(OnnxNode *n, Value *x, Value **scale, Value **zero);   // as DynamicQuantizeLinear
 
 // ---------------------------------------------------------------- rows.c
 typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
 const OnnxRow *onnx_rows(int *count);                    // all, for `burncc ops`
-const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known);     // known: the operator exists in some version
+// known: the operator exists in some version
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known);
 #define ONNX(op, domain, since, until, builder, argument) OnnxBuilder onnx_##builder;
 #include "onnx_ops.def"
 #undef ONNX

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Tensors of an ONNX file in the compiler's in-memory form.
 //
-// In: a TensorProto's fields. Out: a Tensor, or NULL with a diagnostic naming the tensor. The idea: bytes that already have the right form are
-// pointed at (raw data in the decoded message, external data in a mapped file); packed 2- and 4-bit elements, typed fields and strings are
-// converted. The bytes that are there must be exactly those that the dimensions ask for, so that nothing is allocated on a dimension's say-so;
-// what expands (sparse tensors) is paid from a budget. External data is opened component by component and never through a link.
+// In: a TensorProto's fields. Out: a Tensor, or NULL with a diagnostic naming the tensor. The idea: bytes that
+// already have the right form are pointed at (raw data in the decoded message, external data in a mapped file);
+// packed 2- and 4-bit elements, typed fields and strings are converted. The bytes that are there must be exactly
+// those that the dimensions ask for, so that nothing is allocated on a dimension's say-so; what expands (sparse
+// tensors) is paid from a budget. External data is opened component by component and never through a link.
 #define _POSIX_C_SOURCE 200809L
 #include "onnx.h"
 
@@ -17,14 +18,16 @@
 
 #define MAX_ELEMENTS (INT64_C(1) << 48)
 
-bool onnx_type(Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc) {
+bool onnx_type(
+    Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc) {
     *out = (Type){ 0 };
     if (dtype <= DT_NONE || dtype > DT_I2) {
         diag_error(loc, "%s \"%s\" has the unknown or unsupported element type %d", what, name, dtype);
         return false;
     }
     if (n_dims > MAX_RANK) {
-        diag_error_as(EXIT_LIMIT, loc, "%s \"%s\" has %d dimensions; at most %d are supported", what, name, n_dims, MAX_RANK);
+        diag_error_as(
+            EXIT_LIMIT, loc, "%s \"%s\" has %d dimensions; at most %d are supported", what, name, n_dims, MAX_RANK);
         return false;
     }
     int64_t count = 1;
@@ -106,26 +109,41 @@ static int open_inside(const char *base, const char *location, const char *tenso
     while (!why && dir >= 0) {
         size_t n = strcspn(at, "/");
         char part[256];
-        if (n >= sizeof part) { why = "a name that is too long"; break; }
+        if (n >= sizeof part) {
+            why = "a name that is too long";
+            break;
+        }
         memcpy(part, at, n);
         part[n] = 0;
-        if (!strcmp(part, "..")) { why = "\"..\""; break; }
+        if (!strcmp(part, "..")) {
+            why = "\"..\"";
+            break;
+        }
         bool last = !at[n];
-        int next = *part ? openat(dir, part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (last ? 0 : O_DIRECTORY)) : dup(dir);
+        int next = *part ?
+            openat(dir, part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (last ? 0 : O_DIRECTORY)) :
+            dup(dir);
         int saved = errno;
         close(dir);
         dir = next;
-        if (next < 0 && saved == ELOOP) { why = "a symbolic link"; break; }
+        if (next < 0 && saved == ELOOP) {
+            why = "a symbolic link";
+            break;
+        }
         errno = saved;
         if (last) break;
         at += n + 1;
     }
     if (why) {
-        diag_error(loc, "tensor \"%s\": external data \"%s\" leaves the model's folder: it has %s", tensor, location, why);
+        diag_error(
+            loc, "tensor \"%s\": external data \"%s\" leaves the model's folder: it has %s", tensor, location, why);
         if (dir >= 0) close(dir);
         return -1;
     }
-    if (dir < 0) diag_error_as(EXIT_IO, loc, "tensor \"%s\": cannot open external data \"%s\" in the model's folder: %s; it belongs to the model, copy it there", tensor, location, strerror(errno));
+    if (dir < 0)
+        diag_error_as(EXIT_IO, loc,
+            "tensor \"%s\": cannot open external data \"%s\" in the model's folder: %s; it belongs to the model, copy it there",
+            tensor, location, strerror(errno));
     return dir;
 }
 
@@ -145,7 +163,8 @@ static Mapped *map_inside(TensorReader *r, const char *location, const char *ten
     } else {
         map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED) {
-            diag_error_as(EXIT_IO, loc, "tensor \"%s\": cannot map external data \"%s\": %s", tensor, location, strerror(errno));
+            diag_error_as(
+                EXIT_IO, loc, "tensor \"%s\": cannot map external data \"%s\": %s", tensor, location, strerror(errno));
             map = NULL;
         }
     }
@@ -164,8 +183,11 @@ static bool external_bytes(TensorReader *r, const TensorSource *s, const uint8_t
     }
     Mapped *m = map_inside(r, s->location, s->name, loc);
     if (!m) return false;
-    if (s->offset < 0 || (uint64_t)s->offset > m->size || s->length < -1 || (s->length >= 0 && (uint64_t)s->length > m->size - (size_t)s->offset)) {
-        diag_error(loc, "tensor \"%s\": offset %lld, length %lld do not lie in external data \"%s\" of %zu bytes; copy it again", s->name, (long long)s->offset, (long long)s->length, s->location, m->size);
+    if (s->offset < 0 || (uint64_t)s->offset > m->size || s->length < -1
+        || (s->length >= 0 && (uint64_t)s->length > m->size - (size_t)s->offset)) {
+        diag_error(loc,
+            "tensor \"%s\": offset %lld, length %lld do not lie in external data \"%s\" of %zu bytes; copy it again",
+            s->name, (long long)s->offset, (long long)s->length, s->location, m->size);
         return false;
     }
     *raw = m->data + s->offset;
@@ -177,7 +199,8 @@ static bool external_bytes(TensorReader *r, const TensorSource *s, const uint8_t
 
 static bool wants(const TensorSource *s, size_t have, int64_t need, const Loc *loc) {
     if (have == (uint64_t)need) return true;
-    diag_error(loc, "tensor \"%s\" holds %zu elements where its dimensions ask for %lld", s->name, have, (long long)need);
+    diag_error(
+        loc, "tensor \"%s\" holds %zu elements where its dimensions ask for %lld", s->name, have, (long long)need);
     return false;
 }
 
@@ -208,11 +231,28 @@ static Tensor *tensor_from_fields(TensorReader *r, const TensorSource *s, Type t
     const void *from = NULL;
     size_t have = 0, per = dtype_class(type.dtype) == CLASS_COMPLEX ? 2 : 1;
     switch (type.dtype) {
-    case DT_F32: case DT_C64: from = s->f; have = s->n_f; break;
-    case DT_F64: case DT_C128: from = s->d; have = s->n_d; break;
-    case DT_I64: from = s->i64; have = s->n_i64; break;
-    case DT_U64: from = s->u64; have = s->n_u64; break;
-    case DT_STRING: from = s->strings; have = s->n_strings; break;
+    case DT_F32:
+    case DT_C64:
+        from = s->f;
+        have = s->n_f;
+        break;
+    case DT_F64:
+    case DT_C128:
+        from = s->d;
+        have = s->n_d;
+        break;
+    case DT_I64:
+        from = s->i64;
+        have = s->n_i64;
+        break;
+    case DT_U64:
+        from = s->u64;
+        have = s->n_u64;
+        break;
+    case DT_STRING:
+        from = s->strings;
+        have = s->n_strings;
+        break;
     case DT_U32: {
         if (!wants(s, s->n_u64, count, loc)) return NULL;
         Tensor *t = tensor_new(r->arena, type);
@@ -243,7 +283,8 @@ Tensor *onnx_tensor(TensorReader *r, const TensorSource *s, const Loc *loc) {
     unsigned bits = dtype_bits(type.dtype);
     uint64_t need = bits < 8 ? ((uint64_t)count * bits + 7) / 8 : (uint64_t)count * dtype_size(type.dtype);
     if (need != size && !(s->external && s->length < 0 && size >= need)) {
-        diag_error(loc, "tensor \"%s\" holds %zu bytes where its type and dimensions ask for %llu", s->name, size, (unsigned long long)need);
+        diag_error(loc, "tensor \"%s\" holds %zu bytes where its type and dimensions ask for %llu", s->name, size,
+            (unsigned long long)need);
         return NULL;
     }
     static const uint8_t none[16];
@@ -251,18 +292,22 @@ Tensor *onnx_tensor(TensorReader *r, const TensorSource *s, const Loc *loc) {
 }
 
 // values [nnz]; indices [nnz] (flat) or [nnz, rank].
-Tensor *onnx_sparse_tensor(TensorReader *r, const Tensor *values, const Tensor *indices, int n_dims, const int64_t *dims, const char *name, const Loc *loc) {
+Tensor *onnx_sparse_tensor(TensorReader *r, const Tensor *values, const Tensor *indices, int n_dims,
+    const int64_t *dims, const char *name, const Loc *loc) {
     Type type;
     if (!onnx_type(&type, (int)values->type.dtype, n_dims, dims, "sparse tensor", name, loc)) return NULL;
     int64_t n = values->type.rank == 1 ? values->type.dim[0] : -1;
     bool flat = indices->type.rank == 1;
-    if (n < 0 || indices->type.dtype != DT_I64 || !(flat || (indices->type.rank == 2 && indices->type.dim[1] == n_dims)) || (indices->type.rank && indices->type.dim[0] != n)) {
+    if (n < 0 || indices->type.dtype != DT_I64
+        || !(flat || (indices->type.rank == 2 && indices->type.dim[1] == n_dims))
+        || (indices->type.rank && indices->type.dim[0] != n)) {
         diag_error(loc, "sparse tensor \"%s\": values must be [n], indices i64 [n] or [n,%d]", name, n_dims);
         return NULL;
     }
     size_t size = dtype_size(type.dtype), bytes = (size_t)type_count(&type) * size;
     if (type.dtype == DT_STRING || bytes > r->budget) {
-        diag_error_as(EXIT_LIMIT, loc, "sparse tensor \"%s\" is too large to expand (%zu bytes) or holds strings", name, bytes);
+        diag_error_as(
+            EXIT_LIMIT, loc, "sparse tensor \"%s\" is too large to expand (%zu bytes) or holds strings", name, bytes);
         return NULL;
     }
     r->budget -= bytes;

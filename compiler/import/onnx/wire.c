@@ -1,26 +1,67 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A look at the bytes of an ONNX file before they are decoded: do they parse as fields, and how deep do messages nest?
 //
-// In: the file's bytes. Out: true, or a diagnostic. The idea: which fields hold messages is known, and the only way to nest deeply is through
-// the few recursive ones (a graph in an attribute, a type in a type), so a stack of ends is enough: the walk is iterative and bounded.
+// In: the file's bytes. Out: true, or a diagnostic. The idea: which fields hold messages is known, and the only way
+// to nest deeply is through the few recursive ones (a graph in an attribute, a type in a type), so a stack of ends is
+// enough: the walk is iterative and bounded.
 #include "onnx.h"
 
 #define MAX_DEPTH 96            // messages inside messages; a graph in a graph costs three (graph, node, attribute)
 
-typedef enum Message { BYTES, MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, SPARSE, VALUE_INFO, TYPE, TYPE_TENSOR, TYPE_ELEMENT, TYPE_MAP, SHAPE, FUNCTION, LEAF } Message;
+typedef enum Message {
+    BYTES,
+    MODEL,
+    GRAPH,
+    NODE,
+    ATTRIBUTE,
+    TENSOR,
+    SPARSE,
+    VALUE_INFO,
+    TYPE,
+    TYPE_TENSOR,
+    TYPE_ELEMENT,
+    TYPE_MAP,
+    SHAPE,
+    FUNCTION,
+    LEAF
+} Message;
 
 // Which field of which message holds what. Messages without message fields are LEAF: only their own fields are walked.
-static const struct { uint8_t in, field, holds; } nesting[] = {
-    { MODEL, 7, GRAPH }, { MODEL, 8, LEAF }, { MODEL, 25, FUNCTION },
-    { GRAPH, 1, NODE }, { GRAPH, 5, TENSOR }, { GRAPH, 11, VALUE_INFO }, { GRAPH, 12, VALUE_INFO }, { GRAPH, 13, VALUE_INFO }, { GRAPH, 15, SPARSE },
+static const struct { uint8_t in, field, holds;
+} nesting[] = {
+    { MODEL, 7, GRAPH },
+    { MODEL, 8, LEAF },
+    { MODEL, 25, FUNCTION },
+    { GRAPH, 1, NODE },
+    { GRAPH, 5, TENSOR },
+    { GRAPH, 11, VALUE_INFO },
+    { GRAPH, 12, VALUE_INFO },
+    { GRAPH, 13, VALUE_INFO },
+    { GRAPH, 15, SPARSE },
     { NODE, 5, ATTRIBUTE },
-    { ATTRIBUTE, 5, TENSOR }, { ATTRIBUTE, 6, GRAPH }, { ATTRIBUTE, 10, TENSOR }, { ATTRIBUTE, 11, GRAPH }, { ATTRIBUTE, 14, TYPE }, { ATTRIBUTE, 22, SPARSE },
-    { TENSOR, 3, LEAF }, { TENSOR, 13, LEAF },
-    { SPARSE, 1, TENSOR }, { SPARSE, 2, TENSOR },
+    { ATTRIBUTE, 5, TENSOR },
+    { ATTRIBUTE, 6, GRAPH },
+    { ATTRIBUTE, 10, TENSOR },
+    { ATTRIBUTE, 11, GRAPH },
+    { ATTRIBUTE, 14, TYPE },
+    { ATTRIBUTE, 22, SPARSE },
+    { TENSOR, 3, LEAF },
+    { TENSOR, 13, LEAF },
+    { SPARSE, 1, TENSOR },
+    { SPARSE, 2, TENSOR },
     { VALUE_INFO, 2, TYPE },
-    { TYPE, 1, TYPE_TENSOR }, { TYPE, 4, TYPE_ELEMENT }, { TYPE, 5, TYPE_MAP }, { TYPE, 8, TYPE_TENSOR }, { TYPE, 9, TYPE_ELEMENT },
-    { TYPE_TENSOR, 2, SHAPE }, { TYPE_ELEMENT, 1, TYPE }, { TYPE_MAP, 2, TYPE }, { SHAPE, 1, LEAF },
-    { FUNCTION, 7, NODE }, { FUNCTION, 9, LEAF }, { FUNCTION, 11, ATTRIBUTE },
+    { TYPE, 1, TYPE_TENSOR },
+    { TYPE, 4, TYPE_ELEMENT },
+    { TYPE, 5, TYPE_MAP },
+    { TYPE, 8, TYPE_TENSOR },
+    { TYPE, 9, TYPE_ELEMENT },
+    { TYPE_TENSOR, 2, SHAPE },
+    { TYPE_ELEMENT, 1, TYPE },
+    { TYPE_MAP, 2, TYPE },
+    { SHAPE, 1, LEAF },
+    { FUNCTION, 7, NODE },
+    { FUNCTION, 9, LEAF },
+    { FUNCTION, 11, ATTRIBUTE },
 };
 
 static Message nested(Message in, uint64_t field) {

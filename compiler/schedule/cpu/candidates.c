@@ -1,30 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a template kernel can be: which algorithms and blocks its template allows, and which of them `burncc tune` tries.
+// What a template kernel can be: which algorithms and blocks its template allows, and which of them `burncc tune`
+// tries.
 //
-// In: a kernel's shape and, for the second round, the best choice so far. Out: choices as texts. The first round varies the algorithm and the
-// register tile, the second the blocks in cache around the best; neither asks the cost model for more than a place to begin.
+// In: a kernel's shape and, for the second round, the best choice so far. Out: choices as texts. The first round
+// varies the algorithm and the register tile, the second the blocks in cache around the best; neither asks the cost
+// model for more than a place to begin.
 #include "schedule/schedule.h"
 #include "templates.h"
 #include "tune.h"
 
 #include <string.h>
 
-enum { PANEL = 16, MAX_ROWS = 16, MAX_VECTORS = 4, MAX_MARGIN = 1024 };     // of the templates; MAX_MARGIN: floats between pixels that nobody reads
+// of the templates; MAX_MARGIN: floats between pixels that nobody reads
+enum { PANEL = 16, MAX_ROWS = 16, MAX_VECTORS = 4, MAX_MARGIN = 1024 };
 
-const TuneForm tune_gemm = { "gemm", 7, { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b), TUNE_WIDE(GemmTiles, kc),
-    TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };
+const TuneForm tune_gemm = { "gemm", 7,
+    { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b),
+        TUNE_WIDE(GemmTiles, kc), TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };
 const TuneForm tune_gemv = { "gemv", 2, { TUNE_INT(GemvTiles, nv), TUNE_INT(GemvTiles, side) } };
-const TuneForm tune_bytes = { "bytes", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } }, tune_low = { "low", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } };
-const TuneForm tune_direct = { "direct", 8, { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image), TUNE_WIDE(ConvTiles, pixel),
-    TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
-const TuneForm tune_taps = { "taps", 6, { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch), TUNE_WIDE(TapTiles, tb),
-    TUNE_WIDE(TapTiles, rc) } };
-const TuneForm tune_winograd = { "winograd", 7, { { "th", offsetof(WinogradTiles, tile.h), true }, { "tw", offsetof(WinogradTiles, tile.w), true }, TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
-    TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
-const TuneForm tune_depthwise = { "depthwise", 5, { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
-    TUNE_WIDE(ConvDwTiles, rc) } };
-const TuneForm tune_planes = { "planes", 3, { TUNE_INT(ConvPlanesTiles, br), TUNE_INT(ConvPlanesTiles, bf), TUNE_WIDE(ConvPlanesTiles, rc) } };
-const TuneForm tune_attention = { "attention", 3, { TUNE_INT(AttentionTiles, direct), TUNE_INT(AttentionTiles, mr), TUNE_WIDE(AttentionTiles, kb) } };
+const TuneForm tune_bytes = { "bytes", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } },
+               tune_low = { "low", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } };
+const TuneForm tune_direct = { "direct", 8,
+    { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image),
+        TUNE_WIDE(ConvTiles, pixel), TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
+const TuneForm tune_taps = { "taps", 6,
+    { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch),
+        TUNE_WIDE(TapTiles, tb), TUNE_WIDE(TapTiles, rc) } };
+const TuneForm tune_winograd = { "winograd", 7,
+    { { "th", offsetof(WinogradTiles, tile.h), true }, { "tw", offsetof(WinogradTiles, tile.w), true },
+        TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
+        TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
+const TuneForm tune_depthwise = { "depthwise", 5,
+    { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
+        TUNE_WIDE(ConvDwTiles, rc) } };
+const TuneForm tune_planes = { "planes", 3,
+    { TUNE_INT(ConvPlanesTiles, br), TUNE_INT(ConvPlanesTiles, bf), TUNE_WIDE(ConvPlanesTiles, rc) } };
+const TuneForm tune_attention = { "attention", 3,
+    { TUNE_INT(AttentionTiles, direct), TUNE_INT(AttentionTiles, mr), TUNE_WIDE(AttentionTiles, kb) } };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -34,77 +46,99 @@ static bool within(int64_t v, int64_t lo, int64_t hi) { return lo <= v && v <= h
 // ---------------------------------------------------------------- what templates allow
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t) {
     int64_t nr = PANEL * t->nv;
-    if (!within(t->mr, 1, MAX_ROWS) || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1) || !within(t->pack_b, 0, 2)) return false;
+    if (!within(t->mr, 1, MAX_ROWS) || !within(t->nv, 1, MAX_VECTORS) || !within(t->pack_a, 0, 1)
+        || !within(t->pack_b, 0, 2))
+        return false;
     if (s->b_packed ? t->pack_b : t->pack_b != 1 && (s->bn != 1 || !n_fixed)) return false;
     if (t->pack_b == 2 && s->open_m) return false;
-    return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0 && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
+    return within(t->kc, 1, s->k) && within(t->nc, nr, ceil_div(s->n, nr) * nr) && t->nc % nr == 0
+        && within(t->mc, t->mr, ceil_div(s->m, t->mr) * t->mr) && t->mc % t->mr == 0;
 }
 
-bool gemv_fits(const GemmShape *s, const GemvTiles *t) { return s->b_packed && within(t->nv, s->n <= GEMV_FEW ? 0 : 1, GEMV_VECTORS) && within(t->side, 1, GEMV_SIDE); }
+bool gemv_fits(const GemmShape *s, const GemvTiles *t) {
+    return s->b_packed && within(t->nv, s->n <= GEMV_FEW ? 0 : 1, GEMV_VECTORS) && within(t->side, 1, GEMV_SIDE);
+}
 
-bool low_fits(int64_t rows, bool even, const LowTiles *t) { return within(t->mr, 1, min64(rows, MAX_ROWS)) && !(even && t->mr % 2) && within(t->nv, 1, MAX_VECTORS); }
+bool low_fits(int64_t rows, bool even, const LowTiles *t) {
+    return within(t->mr, 1, min64(rows, MAX_ROWS)) && !(even && t->mr % 2) && within(t->nv, 1, MAX_VECTORS);
+}
 
 static bool reads_outside(const ConvShape *s, int axis) {
-    return s->pad[axis] > 0 || (s->out[axis] - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] >= s->in[axis];
+    return s->pad[axis] > 0
+        || (s->out[axis] - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] >= s->in[axis];
 }
 
 // Pixels of a tile: neighbours in a row, or some whole rows.
 static bool pixels_fit(const ConvShape *s, int64_t pixels) {
-    return within(pixels, 1, MAX_ROWS) && (pixels <= s->out[2] || (pixels % s->out[2] == 0 && pixels / s->out[2] <= s->out[1]));
+    return within(pixels, 1, MAX_ROWS)
+        && (pixels <= s->out[2] || (pixels % s->out[2] == 0 && pixels / s->out[2] <= s->out[1]));
 }
 
 static bool direct_in_place(const ConvLayout *l, const ConvTiles *t) {
     const ConvShape *s = &l->conv;
     bool tall = t->mr > s->out[2] || t->mf > s->out[2];
-    return l->xc == 1 && !reads_outside(s, 2) && !reads_outside(s, 0) && !(reads_outside(s, 1) && (tall || s->kernel[0] > 1));
+    return l->xc == 1 && !reads_outside(s, 2) && !reads_outside(s, 0)
+        && !(reads_outside(s, 1) && (tall || s->kernel[0] > 1));
 }
 
 bool direct_fits(const ConvLayout *l, const ConvTiles *t) {
     const ConvShape *s = &l->conv;
     int64_t ow = s->out[2];
-    if (!pixels_fit(s, t->mr) || !pixels_fit(s, t->mf) || !within(t->nv, 1, MAX_VECTORS) || !within(t->image, 0, 1)) return false;
+    if (!pixels_fit(s, t->mr) || !pixels_fit(s, t->mf) || !within(t->nv, 1, MAX_VECTORS) || !within(t->image, 0, 1))
+        return false;
     if (!t->image && !direct_in_place(l, t)) return false;
     bool cut = t->cc < ow;
-    return within(t->pixel, s->ic, s->ic + MAX_MARGIN) && within(t->kb, 1, s->kernel[0] * s->kernel[1]) && within(t->rc, 1, s->out[1] + MAX_ROWS) && within(t->cc, 1, ow) &&
-           (!cut || (t->rc == 1 && t->mr <= ow && t->mf <= ow));
+    return within(t->pixel, s->ic, s->ic + MAX_MARGIN) && within(t->kb, 1, s->kernel[0] * s->kernel[1])
+        && within(t->rc, 1, s->out[1] + MAX_ROWS) && within(t->cc, 1, ow)
+        && (!cut || (t->rc == 1 && t->mr <= ow && t->mf <= ow));
 }
 
 bool taps_fits(const ConvLayout *l, const TapTiles *t) {
     const ConvShape *s = &l->conv;
     bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0 && l->xc == 1;
-    return shape && within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS) && within(t->rc, 1, s->out[1]) &&
-           within(t->pitch, s->ic, max64(s->ic, s->stride[2] * l->xw) + MAX_MARGIN) && within(t->tb, max64(t->mr, t->mf), s->out[1] * s->out[2] + MAX_ROWS);
+    return shape && within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS)
+        && within(t->rc, 1, s->out[1]) && within(t->pitch, s->ic, max64(s->ic, s->stride[2] * l->xw) + MAX_MARGIN)
+        && within(t->tb, max64(t->mr, t->mf), s->out[1] * s->out[2] + MAX_ROWS);
 }
 
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t) {
     const ConvShape *s = &l->conv;
-    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= PANEL && s->oc >= PANEL && l->xc == 1 && s->pad[0] == 0, has = false;
+    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= PANEL
+        && s->oc >= PANEL && l->xc == 1 && s->pad[0] == 0,
+         has = false;
     for (int i = 1; i < 3; i++) shape = shape && s->stride[i] == 1 && s->dilation[i] == 1;
     WinogradTile form[9];
-    for (int i = shape ? winograd_forms(s, form) : 0; i--;) has = has || (form[i].h == t->tile.h && form[i].w == t->tile.w);
+    for (int i = shape ? winograd_forms(s, form) : 0; i--;)
+        has = has || (form[i].h == t->tile.h && form[i].w == t->tile.w);
     if (!has) return false;
     int64_t tiles = winograd_count(s, t->tile);
-    return within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS) && within(t->tb, 1, tiles + MAX_ROWS) &&
-           within(t->vp, s->ic, s->ic + MAX_MARGIN) && t->vp % 1024;
+    return within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS)
+        && within(t->tb, 1, tiles + MAX_ROWS) && within(t->vp, s->ic, s->ic + MAX_MARGIN) && t->vp % 1024;
 }
 
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t) {
     const ConvShape *s = &l->conv;
     int64_t ow = s->out[2], filled = ceil_div(s->groups, PANEL) * PANEL;
-    if (!within(t->br, 1, MAX_ROWS) || !within(t->bf, 1, MAX_ROWS) || !within(t->image, 0, 1) || !within(t->cb, PANEL, filled) || t->cb % PANEL || !within(t->rc, 1, s->out[1])) return false;
+    if (!within(t->br, 1, MAX_ROWS) || !within(t->bf, 1, MAX_ROWS) || !within(t->image, 0, 1)
+        || !within(t->cb, PANEL, filled) || t->cb % PANEL || !within(t->rc, 1, s->out[1]))
+        return false;
     if (t->image) return t->cb == filled;
     bool fits = l->xc == 1 && s->groups >= PANEL && t->br <= ow && t->bf <= ow;
     for (int i = 0; i < 2; i++) {                       // no block but a row's first and last may read outside
-        int64_t block = i ? t->bf : t->br, blocks = ceil_div(ow, block), last = ((blocks - 1) * block - 1) * s->stride[2] - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
+        int64_t block = i ? t->bf : t->br, blocks = ceil_div(ow, block),
+                last = ((blocks - 1) * block - 1) * s->stride[2] - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
         fits = fits && (blocks <= 2 || (block * s->stride[2] >= s->pad[2] && last < s->in[2]));
     }
     return fits;
 }
 
 // ---------------------------------------------------------------- which are tried
-typedef struct Trial { Arena *arena; Choices *out; bool many; } Trial;      // many: the code that is measured has 32 vector registers
+// many: the code that is measured has 32 vector registers
+typedef struct Trial { Arena *arena; Choices *out; bool many; } Trial;
 
-static void propose(Trial *t, const TuneForm *form, const void *tiles) { VEC_PUSH(t->arena, *t->out, tune_text(t->arena, form, tiles)); }
+static void propose(Trial *t, const TuneForm *form, const void *tiles) {
+    VEC_PUSH(t->arena, *t->out, tune_text(t->arena, form, tiles));
+}
 
 // The most rows by v vectors that registers hold with v vectors and one broadcast.
 static int64_t most_rows(const Trial *t, int64_t v) { return min64(((t->many ? 32 : 16) - 1 - v) / v, 14); }
@@ -112,7 +146,8 @@ static int64_t most_rows(const Trial *t, int64_t v) { return min64(((t->many ? 3
 // n in as few parts of at most `most` as can be, each as large as the others.
 static int64_t even(int64_t n, int64_t most) { return most < 1 ? 1 : ceil_div(n, ceil_div(n, most)); }
 
-static int64_t scaled(int64_t n, int i, int64_t unit, int64_t most) {       // n times 1/4, 1/2, 2, 4, whole; a multiple of unit
+// n times 1/4, 1/2, 2, 4, whole; a multiple of unit
+static int64_t scaled(int64_t n, int i, int64_t unit, int64_t most) {
     static const int num[] = { 1, 1, 2, 4 }, den[] = { 4, 2, 1, 1 };
     int64_t v = i == 4 ? most : n * num[i] / den[i];
     return max64(unit, min64(ceil_div(v, unit) * unit, ceil_div(most, unit) * unit));
@@ -185,7 +220,8 @@ static void direct_tiles_tried(Trial *t, const ConvShape *s, const TileTarget *t
             i++;
             set_rows(t, rows, &c.mr, &c.mf);
             c.nv = v;
-            c.kb = even(tap_rows, min64(tap_rows, l2 / 2 / (s->kernel[2] * s->ic * PANEL * v * 4)));    // a panel's part in half of L2
+            // a panel's part in half of L2
+            c.kb = even(tap_rows, min64(tap_rows, l2 / 2 / (s->kernel[2] * s->ic * PANEL * v * 4)));
             if (c.mr > ow || c.mf > ow) c.rc = max64(c.rc, max64(c.mr, c.mf) / ow);
             propose(t, &tune_direct, &c);
         }
@@ -309,7 +345,9 @@ static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     GemmShape s = template_gemm_shape(g, k);
     GemmTiles tiles = gemm_tiles(&s, &target);
     LowTiles low;
-    const TuneForm *form = tune_parse(&tune_bytes, k->choice, &low) ? &tune_bytes : tune_parse(&tune_low, k->choice, &low) ? &tune_low : NULL;
+    const TuneForm *form = tune_parse(&tune_bytes, k->choice, &low) ? &tune_bytes :
+        tune_parse(&tune_low, k->choice, &low)                      ? &tune_low :
+                                                                      NULL;
     if (form && !best) low_tried(t, form, k->anchor->op == OP_Conv ? k->conv.out[2] : s.m);
     if (form) return;
     if (best && tune_parse(&tune_gemm, best, &tiles)) gemm_blocks_tried(t, &s, tiles);

@@ -34,8 +34,8 @@ size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size
     return groups / merge * pack_gemm_b_floats(merge * oc, merge * ic * taps, nr);
 }
 
-void pack_conv_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst)
-{
+void pack_conv_w(
+    const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst) {
     for (size_t g = 0; g < groups; g += merge)
         for (size_t o0 = 0; o0 < merge * oc; o0 += nr)
             for (size_t t = 0; t < taps; t++)

@@ -16,7 +16,8 @@ void pack_gemv_w(const float *src, size_t n, size_t k, size_t row_stride, size_t
 /* Convolution weights [groups][oc][ic][taps] (oc, ic of one group) as [group/merge][ceil(merge*oc/nr)][taps][merge*ic][nr], where
  * `merge` neighbouring groups have become one whose other products are zeros (conv_merge). */
 size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr);
-void pack_conv_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst);
+void pack_conv_w(
+    const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst);
 
 /* Depthwise weights [channels][mult][taps] as [mult][taps][channels up to a multiple of 16]: past the channels zeros, or the same again if 16 is a
  * multiple of them. */

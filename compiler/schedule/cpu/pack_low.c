@@ -11,8 +11,8 @@ size_t pack_i8_bytes(size_t n, size_t runs, size_t run, size_t nr)
     return (n + nr - 1) / nr * nr * runs * ((run + 3) / 4 * 4);
 }
 
-void pack_i8(const int8_t *src, size_t n, size_t runs, size_t run, const size_t *row, size_t column_stride, size_t nr, int8_t *dst)
-{
+void pack_i8(const int8_t *src, size_t n, size_t runs, size_t run, const size_t *row, size_t column_stride, size_t nr,
+    int8_t *dst) {
     for (size_t n0 = 0; n0 < n; n0 += nr)
         for (size_t r = 0; r < runs; r++)
             for (size_t i0 = 0; i0 < run; i0 += 4)

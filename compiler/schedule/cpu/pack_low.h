@@ -8,7 +8,8 @@
 /* A matrix of `runs` times `run` rows and n columns as [ceil(n/nr)][run][ceil(run/4)][nr][4], zeros past n and past a run. A row i
  * begins at row[i], columns are column_stride apart. */
 size_t pack_i8_bytes(size_t n, size_t runs, size_t run, size_t nr);
-void pack_i8(const int8_t *src, size_t n, size_t runs, size_t run, const size_t *row, size_t column_stride, size_t nr, int8_t *dst);
+void pack_i8(const int8_t *src, size_t n, size_t runs, size_t run, const size_t *row, size_t column_stride, size_t nr,
+    int8_t *dst);
 
 /* A matrix of k rows and n columns rounded to bfloat16, as [ceil(n/nr)][ceil(k/2)][nr] words of two rows each, the first in the low half. */
 size_t pack_bf16_words(size_t n, size_t k, size_t nr);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// --threads N: which kernels are shared out, and how. In: kernels with their templates and blocks. Out: Kernel.parts, the holes PARTS and
-// PART_AXIS of templates that have them, and scratch memory for each part.
+// --threads N: which kernels are shared out, and how. In: kernels with their templates and blocks. Out: Kernel.parts,
+// the holes PARTS and PART_AXIS of templates that have them, and scratch memory for each part.
 //
-// The shares are fixed here, so results have the same bits whoever computes them. No reduction is cut. A kernel that takes little time is
-// left to the caller alone: handing parts out costs about a microsecond, and what another core wrote has to be fetched from it.
+// The shares are fixed here, so results have the same bits whoever computes them. No reduction is cut. A kernel that
+// takes little time is left to the caller alone: handing parts out costs about a microsecond, and what another core
+// wrote has to be fetched from it.
 #include "codegen/codegen.h"
 #include "schedule/schedule.h"
 
@@ -12,13 +13,16 @@
 // Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
 static const double template_rate = 100, loop_rate = 8;  // operations a nanosecond
 static const double near_rate = 20, far_rate = 4;       // bytes a nanosecond, from outer caches and from another core's
-enum { SCRATCH_ALIGN = 64, LINE = 16 };                 // bytes; elements that a part of an innermost axis begins at a multiple of
+// bytes; elements that a part of an innermost axis begins at a multiple of
+enum { SCRATCH_ALIGN = 64, LINE = 16 };
 
 static double larger(double x, double y) { return x > y ? x : y; }
 
 // ---------------------------------------------------------------- how even
 // What the largest of n shares of so many units takes, in shares of equal size.
-double parts_unevenness(int64_t units, int n) { return units > 0 ? (double)((units + n - 1) / n) * n / (double)units : n; }
+double parts_unevenness(int64_t units, int n) {
+    return units > 0 ? (double)((units + n - 1) / n) * n / (double)units : n;
+}
 
 // Shares for a kernel that takes so long, cut so unevenly: 1 when it should stay whole.
 int parts_shares(const Options *o, double ns, double uneven) {
@@ -28,7 +32,8 @@ int parts_shares(const Options *o, double ns, double uneven) {
     return n < 2 || n / uneven < 1.3 ? 1 : n;
 }
 
-// A kernel of run-time sizes takes so long at their bounds, and less in proportion to `size`: from where on are its parts worth handing out?
+// A kernel of run-time sizes takes so long at their bounds, and less in proportion to `size`: from where on are its
+// parts worth handing out?
 static void hand_out_from(const Options *o, const Graph *g, Kernel *k, Dim size, double ns) {
     double share = 2e3 * o->part_us / ns;
     if (dim_is_const(size) || k->parts < 2) return;
@@ -51,20 +56,23 @@ static double loop_ns(const Graph *g, const Kernel *k) {
     for (int i = 0; i < k->axes.n; i++) points *= (double)k->axes.at[i].extent;
     for (int i = 0; i < k->writes.n; i++) bytes += (double)type_bytes_upper(g, &k->writes.at[i]->type);
     for (int i = 0; i < k->reads.n; i++) {
-        double all = (double)type_bytes_upper(g, &k->reads.at[i]->type), loaded = points * (double)dtype_size(k->reads.at[i]->type.dtype);
+        double all = (double)type_bytes_upper(g, &k->reads.at[i]->type),
+               loaded = points * (double)dtype_size(k->reads.at[i]->type.dtype);
         bytes += all < loaded ? all : loaded;
     }
     return larger(k->flops / loop_rate, bytes / near_rate);
 }
 
-// The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost of equals.
+// The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost
+// of equals.
 static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     int inner = -1, best = -1, outer = only_sets(k) ? loops_outer_axes(k) : 0;
     double least = o->part_us > 0 ? o->threads : 1e9;
     for (int i = 0; i < k->n_parallel; i++) if (k->axes.at[i].size != 1) inner = i;
     for (int i = 0; i < outer; i++) {
         const Axis *x = &k->axes.at[i];
-        double uneven = parts_unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, o->threads) * (dim_is_const(x->size) ? 1 : 1.2);
+        double uneven = parts_unevenness(i == inner ? (x->extent + LINE - 1) / LINE : x->extent, o->threads)
+            * (dim_is_const(x->size) ? 1 : 1.2);
         if (x->size == 1 || uneven >= least) continue;
         least = uneven;
         best = i;
@@ -86,19 +94,27 @@ static int64_t hole_or(const Kernel *k, const char *name, int64_t otherwise) {
     return otherwise;
 }
 
-static void hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
+static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
+}
 
-// A contraction goes by batches (0), rows (1) or panels of columns (2): each part reads what its elements need, so one of the operands, or none,
-// is read by all. What kernels compute, they share out by rows or pixels; a part of some columns reads rows that other cores have written, and
-// writes for them. The nanoseconds that a part takes.
+// A contraction goes by batches (0), rows (1) or panels of columns (2): each part reads what its elements need, so
+// one of the operands, or none, is read by all. What kernels compute, they share out by rows or pixels; a part of
+// some columns reads rows that other cores have written, and writes for them. The nanoseconds that a part takes.
 static double axis_ns(const Graph *g, const Kernel *k, int threads, int axis) {
     const Contraction *s = &k->gemm;
-    double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n), depth = (double)dim_upper(g, s->k);
+    double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n),
+           depth = (double)dim_upper(g, s->k);
     int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
-    double left = 4 * depth * m * (s->a_batch ? b : 1), right = 4 * depth * n * (s->b_batch ? b : 1), packing = hole_or(k, "PACK_B", 0) ? right / 10 : 0;
+    double left = 4 * depth * m * (s->a_batch ? b : 1), right = 4 * depth * n * (s->b_batch ? b : 1),
+           packing = hole_or(k, "PACK_B", 0) ? right / 10 : 0;
     int64_t units = axis == 0 ? (int64_t)b : axis == 1 ? ((int64_t)m + mr - 1) / mr : ((int64_t)n + nr - 1) / nr;
-    double read = (axis == 1 ? left / threads + right : axis == 2 ? left + right / threads : (left + right) / threads) / near_rate;
-    double ns = larger(k->flops / template_rate / threads, read) * parts_unevenness(units, threads) + (axis == 1 ? packing : packing / threads);
+    double read = (axis == 1        ? left / threads + right :
+                          axis == 2 ? left + right / threads :
+                                      (left + right) / threads)
+        / near_rate;
+    double ns = larger(k->flops / template_rate / threads, read) * parts_unevenness(units, threads)
+        + (axis == 1 ? packing : packing / threads);
     if (m == 1 && axis == 1) return 1e30;               // gemv.c
     return m > 1 && axis == 2 ? ns + (1 - 1.0 / threads) * (left + 4 * b * m * n / threads) / far_rate : ns;
 }
@@ -118,14 +134,16 @@ static double whole_ns(const Kernel *k) { return larger(k->flops / template_rate
 
 // A part of a product or a convolution cut as it likes best.
 double parts_best_ns(const Graph *g, const Kernel *k, int threads) {
-    double ns = whole_ns(k) / threads * parts_unevenness(dim_upper(g, k->conv.batch) * k->conv.out[0] * k->conv.out[1], threads);
+    double ns = whole_ns(k) / threads
+        * parts_unevenness(dim_upper(g, k->conv.batch) * k->conv.out[0] * k->conv.out[1], threads);
     if (k->kind == KERNEL_GEMM) contraction_axis(g, k, threads, &ns);
     return ns;
 }
 
 // The same by rows, so unevenly.
 double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven) {
-    double weights = k->kind == KERNEL_GEMM ? 4.0 * (double)dim_upper(g, k->gemm.n) * (double)dim_upper(g, k->gemm.k) : 0;
+    double weights = k->kind == KERNEL_GEMM ? 4.0 * (double)dim_upper(g, k->gemm.n) * (double)dim_upper(g, k->gemm.k) :
+                                              0;
     return larger(whole_ns(k) / threads, weights / near_rate) * uneven;
 }
 

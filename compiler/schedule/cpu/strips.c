@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which kernels go strip by strip together, so that what lies between them stays in the near caches and needs a few rows of memory:
+// Which kernels go strip by strip together, so that what lies between them stays in the near caches and needs a few
+// rows of memory:
 //
-//   product 24 -> 144, depthwise 3x3, product 144 -> 24, of 56x56 pixels: for each strip of some rows, the first goes until the second has the
+//   product 24 -> 144, depthwise 3x3, product 144 -> 24, of 56x56 pixels: for each strip of some rows, the first goes
+//       until the second has the
 //   rows below its strip too, the second does the strip, the third as many pixels as make whole tiles
 //
-// In: a plan's kernels in order, with their templates. Out: Kernel.strips of those that gain by it, the hole STRIP of their templates, scratch memory
-// for each part, and small buffers between them. Results have the same bits: no sum is cut, and what a part needs of its neighbour's rows it
-// computes again. What a strip has left for the next one is moved to the front of its buffer.
+// In: a plan's kernels in order, with their templates. Out: Kernel.strips of those that gain by it, the hole STRIP of
+// their templates, scratch memory for each part, and small buffers between them. Results have the same bits: no sum
+// is cut, and what a part needs of its neighbour's rows it computes again. What a strip has left for the next one is
+// moved to the front of its buffer.
 #include "schedule/schedule.h"
 #include "templates.h"
 
 #include <string.h>
 
-// Nanoseconds, for one core of today's servers and laptops; bytes a nanosecond from the second cache and from behind it.
+// Nanoseconds, for one core of today's servers and laptops; bytes a nanosecond from the second cache and from behind
+// it.
 static const double compute_rate = 100, near_rate = 60, far_rate = 20, call_ns = 30, barrier_ns = 1000;
 enum { MOST = 12, SCRATCH_ALIGN = 64 };                 // members; bytes
 
 typedef struct Member {
     Kernel *k;
-    int64_t total, grain, width;                        // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
+    // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
+    int64_t total, grain, width;
     bool rows;                                          // reads rows of an image, not the pixel alone
 } Member;
 
@@ -41,7 +46,8 @@ static int64_t tile_rows(int64_t mr) { return mr % 2 ? mr * ((mr + 1) / 2) : mr;
 
 static bool product_by_rows(Member *m) {
     const Contraction *s = &m->k->gemm;
-    if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1) return false;
+    if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1)
+        return false;
     if (!template_hole_value(m->k, "B_PACKED") || s->c_row != s->n) return false;
     *m = (Member){ m->k, s->m, tile_rows(template_hole_value(m->k, "MR")), s->n, false };
     return true;
@@ -50,15 +56,20 @@ static bool product_by_rows(Member *m) {
 static bool conv_by_rows(Member *m) {
     const Kernel *k = m->k;
     const Convolution *c = &k->conv;
-    if (!dim_is_const(c->batch) || c->in[0] != 1 || c->out[0] != 1 || c->kernel[0] != 1 || c->y_pixel != c->oc) return false;
-    if (k->kind == KERNEL_CONV && (template_hole_value(k, "MR") > c->out[2] || template_hole_value(k, "MF") > c->out[2])) return false;
+    if (!dim_is_const(c->batch) || c->in[0] != 1 || c->out[0] != 1 || c->kernel[0] != 1 || c->y_pixel != c->oc)
+        return false;
+    if (k->kind == KERNEL_CONV
+        && (template_hole_value(k, "MR") > c->out[2] || template_hole_value(k, "MF") > c->out[2]))
+        return false;
     *m = (Member){ m->k, c->batch * c->out[1] * c->out[2], c->out[2], c->oc, true };
     return true;
 }
 
 static bool goes_by_rows(Member *m) {
     const Kernel *k = m->k;
-    if (!k->template_file || !strstr(template_text(k->template_file), "#define STRIP 0\n") || k->result_at || k->writes.n != 1) return false;
+    if (!k->template_file || !strstr(template_text(k->template_file), "#define STRIP 0\n") || k->result_at
+        || k->writes.n != 1)
+        return false;
     if (!(k->kind == KERNEL_GEMM ? product_by_rows(m) : conv_by_rows(m))) return false;
     const Type *t = &k->writes.at[0]->type;
     return t->dtype == DT_F32 && type_is_static(t) && type_count(t) == m->total * m->width && m->total < INT32_MAX;
@@ -78,7 +89,9 @@ static bool follows(const Plan *p, const Member *m, const Member *next) {
     const Value *v = m->k->writes.at[0];
     const Contraction *s = &k->gemm;
     const Convolution *c = &k->conv;
-    if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1 || (v->buffer && v->buffer->place == PLACE_ALIAS)) return false;
+    if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1
+        || (v->buffer && v->buffer->place == PLACE_ALIAS))
+        return false;
     for (int i = 0; i < k->loads.n; i++)
         if (k->loads.at[i] == v) return false;
     if (!next->rows) return s->a_row == (Dim)m->width && s->a_col == 1 && s->k == s->a_row && next->total == m->total;
@@ -91,7 +104,8 @@ static bool follows(const Plan *p, const Member *m, const Member *next) {
 static int64_t needs_to(const Member *m, int64_t to) {
     const Convolution *c = &m->k->conv;
     if (!m->rows || to <= 0) return larger(to, 0);
-    int64_t row = to / c->out[2] - 1, last = row % c->out[1] * c->stride[1] - c->pad[1] + (c->kernel[1] - 1) * c->dilation[1];
+    int64_t row = to / c->out[2] - 1,
+            last = row % c->out[1] * c->stride[1] - c->pad[1] + (c->kernel[1] - 1) * c->dilation[1];
     return (row / c->out[1] * c->in[1] + larger(0, least(last + 1, c->in[1]))) * c->in[2];
 }
 
@@ -106,18 +120,21 @@ static int64_t needs_from(const Member *m, int64_t from) {
 static int64_t whole(const Member *m, int64_t to) { return least(round_up(to, m->grain), m->total); }
 
 // ---------------------------------------------------------------- steps
-typedef struct Moment { int64_t at[MOST], base[MOST]; } Moment;      // pixels that each has come to; those that the buffers behind them begin with
+// pixels that each has come to; those that the buffers behind them begin with
+typedef struct Moment { int64_t at[MOST], base[MOST]; } Moment;
 
 static void keep(Arena *a, Strips *s, const Moment *now) {
     for (int i = 0; i < s->n; i++) VEC_PUSH(a, s->line, now->at[i]);
     for (int i = 0; i + 1 < s->n; i++) VEC_PUSH(a, s->line, now->base[i]);
 }
 
-// One step towards `goal` pixels of the last: each member first goes as far as the next one needs, then as far as there is input for it.
+// One step towards `goal` pixels of the last: each member first goes as far as the next one needs, then as far as
+// there is input for it.
 static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
     int64_t to[MOST], last = t->n - 1;
     to[last] = goal;
-    for (int64_t i = last; i > 0; i--) to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i])));
+    for (int64_t i = last; i > 0; i--)
+        to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i])));
     for (int i = 1; i < t->n; i++)
         while (to[i] < end[i]) {
             int64_t more = least(to[i] + t->m[i].grain, end[i]);
@@ -151,8 +168,12 @@ static void walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
             end[i - 1] = whole(m, needs_to(&t->m[i], end[i]));
             now.base[i - 1] = now.at[i - 1] = least(needs_from(&t->m[i], now.at[i]), end[i - 1]) / m->grain * m->grain;
         }
-        for (int i = 0; i < t->n; i++) t->again += t->m[i].k->flops * (double)(end[i] - now.at[i]) / (double)t->m[i].total;
-        if (out) { out->part[part] = out->line.n / (2 * t->n - 1); keep(a, out, &now); }
+        for (int i = 0; i < t->n; i++)
+            t->again += t->m[i].k->flops * (double)(end[i] - now.at[i]) / (double)t->m[i].total;
+        if (out) {
+            out->part[part] = out->line.n / (2 * t->n - 1);
+            keep(a, out, &now);
+        }
         while (now.at[t->n - 1] < end[t->n - 1]) {
             advance(t, &now, end, least(now.at[t->n - 1] + pixels, end[t->n - 1]));
             if (out) keep(a, out, &now);
@@ -169,7 +190,8 @@ static double saved_ns(const Trial *t) {
     double ns = 0;
     for (int i = 0; i + 1 < t->n; i++) {
         double bytes = (double)(t->m[i].total * t->m[i].width * 4) / t->parts;
-        if (t->steps > t->parts && bytes > (double)t->p->options->machine.l2 / 4) ns += 2 * bytes * (1 / far_rate - 1 / near_rate);
+        if (t->steps > t->parts && bytes > (double)t->p->options->machine.l2 / 4)
+            ns += 2 * bytes * (1 / far_rate - 1 / near_rate);
         if (t->parts > 1) ns += barrier_ns;
     }
     return ns;
@@ -180,7 +202,8 @@ static double uneven(const Trial *t, int parts) {
     return parts_unevenness((last->total + last->grain - 1) / last->grain, parts);
 }
 
-// What the steps and parts cost that are not there without them; the buffers have to leave room for the rest in the second cache.
+// What the steps and parts cost that are not there without them; the buffers have to leave room for the rest in the
+// second cache.
 static double paid_ns(const Trial *t) {
     double bytes = 0, weights = 0, l2 = (double)t->p->options->machine.l2;
     for (int i = 0; i + 1 < t->n; i++) bytes += (double)buffer_bytes(t, i);
@@ -192,7 +215,8 @@ static double paid_ns(const Trial *t) {
         cut += parts_rows_ns(t->p->graph, k, t->parts, uneven(t, t->parts)) - parts_best_ns(t->p->graph, k, t->parts);
     }
     double steps = (double)t->steps / t->parts - 1, reads = weights / (weights + bytes > l2 ? far_rate : near_rate);
-    return cut + steps * (reads + call_ns * t->n) + 2 * (double)t->moved / t->parts / near_rate + t->again / t->parts / compute_rate;
+    return cut + steps * (reads + call_ns * t->n) + 2 * (double)t->moved / t->parts / near_rate
+        + t->again / t->parts / compute_rate;
 }
 
 // The best size of a step for these members; its gain in nanoseconds of one part, below zero where there is none.
@@ -205,7 +229,10 @@ static double gain(Trial *t, int64_t *pixels) {
         int64_t size = round_up(n * unit, last->grain);
         walk(NULL, t, size, NULL);
         double g = saved_ns(t) - paid_ns(t);
-        if (g > best) { best = g; *pixels = size; }
+        if (g > best) {
+            best = g;
+            *pixels = size;
+        }
         if (size >= most) return best;
         if (n >= 8 * more) more *= 2;
     }
@@ -268,7 +295,10 @@ void strips_plan(Plan *p) {
             t.parts = parts_of(&t);
             double g = gain(&t, &pixels) + best[i + t.n];
             if (g <= best[i]) continue;
-            best[i] = g; length[i] = t.n; size[i] = pixels; parts[i] = t.parts;
+            best[i] = g;
+            length[i] = t.n;
+            size[i] = pixels;
+            parts[i] = t.parts;
         }
     }
     for (int i = 0; i < n; i += length[i]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Gives every template kernel its template file, block sizes (tiles.c), packed constant operand (pack.c) and scratch memory.
-// In: kernels in canonical form. Out: the same with integer holes filled; codegen only spells them.
+// Gives every template kernel its template file, block sizes (tiles.c), packed constant operand (pack.c) and scratch
+// memory. In: kernels in canonical form. Out: the same with integer holes filled; codegen only spells them.
 #include "pack.h"
 #include "schedule/schedule.h"
 #include "templates.h"
@@ -13,7 +13,9 @@ TileTarget template_target(const Options *o) {
     return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
 }
 
-void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) { VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value }); }
+void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
+}
 
 // A size or stride that may be symbolic.
 void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
@@ -31,23 +33,27 @@ int64_t template_hole_value(const Kernel *k, const char *name) {
     bug("kernel has no hole %s", name);
 }
 
-Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout, void (*fill)(const Buffer *, void *)) {
+Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout,
+    void (*fill)(const Buffer *, void *)) {
     Buffer *b = NEW(a, Buffer);
     *b = (Buffer){ .place = PLACE_WEIGHT, .value = v, .bytes = (int64_t)bytes, .element = element, .layout = layout, .fill = fill, .packer = k, .first = INT32_MAX, .last = -1 };
     return b;
 }
 
-Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
+Buffer *template_packed(
+    Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
     return template_packed_as(a, k, v, "float", floats * sizeof(float), layout, fill);
 }
 
 // ---------------------------------------------------------------- gemm
 static void fill_gemm_b(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
-    const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"), one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
+    const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"),
+                 one = pack_gemm_b_floats((size_t)s->n, (size_t)s->k, nr);
     const float *from = b->value->data->data;
     for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
-        pack_gemm_b(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr, (float *)to + (size_t)i * one);
+        pack_gemm_b(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, nr,
+            (float *)to + (size_t)i * one);
 }
 
 static void fill_gemv(const Buffer *b, void *to) {
@@ -55,7 +61,8 @@ static void fill_gemv(const Buffer *b, void *to) {
     const size_t one = pack_gemv_w_floats((size_t)s->n, (size_t)s->k);
     const float *from = b->value->data->data;
     for (int64_t i = 0; i < (s->b_batch ? s->batch : 1); i++)
-        pack_gemv_w(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col, (float *)to + (size_t)i * one);
+        pack_gemv_w(from + i * s->b_batch, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col,
+            (float *)to + (size_t)i * one);
 }
 
 // A constant right operand is packed; its row-major bytes are then not written.
@@ -65,19 +72,24 @@ static bool only_operand(const Kernel *k, const Value *v) {
 
 GemmShape template_gemm_shape(const Graph *g, const Kernel *k) {
     const Contraction *s = &k->gemm;
-    return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row, s->a_col, s->b_row, s->b_col, only_operand(k, k->operand[1]), !dim_is_const(s->m) };
+    return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row,
+        s->a_col, s->b_row, s->b_col, only_operand(k, k->operand[1]), !dim_is_const(s->m) };
 }
 
 // What a record knows it by. Sizes that the running program knows are theirs at most.
 const char *template_gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s, const char *kind) {
     const Contraction *c = &k->gemm;
     const char *open = dim_is_const(c->m) && dim_is_const(c->n) && dim_is_const(c->k) ? "" : " sizes=open";
-    const char *b = s->b_packed ? "packed" : arena_printf(a, "%lld,%lld", (long long)dim_upper(g, c->b_row), (long long)dim_upper(g, c->b_col));
-    return arena_printf(a, "%s batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%s c=%lld%s", kind, (long long)s->batch, (long long)s->m, (long long)s->n, (long long)s->k,
-        (long long)dim_upper(g, c->a_row), (long long)dim_upper(g, c->a_col), b, (long long)dim_upper(g, c->c_row), open);
+    const char *b = s->b_packed ?
+        "packed" :
+        arena_printf(a, "%lld,%lld", (long long)dim_upper(g, c->b_row), (long long)dim_upper(g, c->b_col));
+    return arena_printf(a, "%s batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%s c=%lld%s", kind, (long long)s->batch,
+        (long long)s->m, (long long)s->n, (long long)s->k, (long long)dim_upper(g, c->a_row),
+        (long long)dim_upper(g, c->a_col), b, (long long)dim_upper(g, c->c_row), open);
 }
 
-// Do the constants that this graph's nodes read, the matrix among them, stay in the core's second cache from run to run (of a loop's body, from step to step)?
+// Do the constants that this graph's nodes read, the matrix among them, stay in the core's second cache from run to
+// run (of a loop's body, from step to step)?
 static bool constants_near(const Graph *g, const Options *o) {
     int64_t room = (int64_t)o->machine.l2 * 5 / 4;
     for (const Node *n = g->first; n; n = n->next)
@@ -86,31 +98,49 @@ static bool constants_near(const Graph *g, const Options *o) {
     return room >= 0;
 }
 
-// One row of A: B is read once, in long straight lines. B's layout decides between packed (0; 3 for few columns), row-major (1) and transposed (2).
+// One row of A: B is read once, in long straight lines. B's layout decides between packed (0; 3 for few columns),
+// row-major (1) and transposed (2).
 static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
-    bool shared = w->data && k->anchor->in[1] != w && s->b_row == 1;      // a transposed view of what others read as it lies (passes/share_weights.c)
+    // a transposed view of what others read as it lies (passes/share_weights.c)
+    bool shared = w->data && k->anchor->in[1] != w && s->b_row == 1;
     bool packed = only_operand(k, w) && !shared;
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     GemmShape shape = template_gemm_shape(g, k);
     bool near = packed && constants_near(g, o);
-    Record *r = packed ? tune_record(a, k, o, arena_printf(a, "%s%s", template_gemm_signature(a, g, k, &shape, "gemm"), near ? " near=1" : "")) : NULL;
+    Record *r = packed ? tune_record(a, k, o,
+                    arena_printf(a, "%s%s", template_gemm_signature(a, g, k, &shape, "gemm"), near ? " near=1" : "")) :
+                         NULL;
     TileTarget target = template_target(o);
     GemvTiles t = packed ? gemv_tiles(s->n, s->k, &target, near) : (GemvTiles){ 1, GEMV_SIDE }, recorded = t;
-    if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) { t = recorded; k->tuned = true; }
-    else if (r) tune_refuse(k, r);
+    if (r && tune_parse(&tune_gemv, r->choice, &recorded) && gemv_fits(&shape, &recorded)) {
+        t = recorded;
+        k->tuned = true;
+    } else if (r) tune_refuse(k, r);
     if (packed) k->choice = tune_text(a, &tune_gemv, &t);
     bool few = packed && t.nv == 0;
-    if (few) { layout = 3; t.nv = 1; }
-    size_t one = few ? pack_gemv_w_floats((size_t)s->n, (size_t)s->k) : pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
+    if (few) {
+        layout = 3;
+        t.nv = 1;
+    }
+    size_t one = few ? pack_gemv_w_floats((size_t)s->n, (size_t)s->k) :
+                       pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemv.c";
-    template_hole_dim(a, g, k, "BATCH", s->batch); template_hole(a, k, "N", s->n); template_hole(a, k, "K", s->k);
-    template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "CB", s->c_batch);
+    template_hole_dim(a, g, k, "BATCH", s->batch);
+    template_hole(a, k, "N", s->n);
+    template_hole(a, k, "K", s->k);
+    template_hole_dim(a, g, k, "AB", s->a_batch);
+    template_hole_dim(a, g, k, "CB", s->c_batch);
     template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    template_hole(a, k, "LAYOUT", layout); template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row); template_hole(a, k, "NV", t.nv); template_hole(a, k, "SIDE", t.side);
-    if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), few ? "16 terms of each column in turn" : "panels of columns", few ? fill_gemv : fill_gemm_b);
+    template_hole(a, k, "LAYOUT", layout);
+    template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row);
+    template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "SIDE", t.side);
+    if (packed)
+        k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1),
+            few ? "16 terms of each column in turn" : "panels of columns", few ? fill_gemv : fill_gemm_b);
     return true;
 }
 
@@ -122,23 +152,41 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     TileTarget target = template_target(o);
     GemmShape shape = template_gemm_shape(g, k);
     GemmTiles t = gemm_tiles(&shape, &target), recorded = t;
-    if (!n_fixed) t.pack_b = 1;                         // panels are whole past n, so that no tile needs an edge of its own
+    // panels are whole past n, so that no tile needs an edge of its own
+    if (!n_fixed) t.pack_b = 1;
     Record *r = tune_record(a, k, o, template_gemm_signature(a, g, k, &shape, "gemm"));
-    if (r && tune_parse(&tune_gemm, r->choice, &recorded) && gemm_fits(&shape, n_fixed, &recorded)) { t = recorded; k->tuned = true; }
-    else if (r) tune_refuse(k, r);
+    if (r && tune_parse(&tune_gemm, r->choice, &recorded) && gemm_fits(&shape, n_fixed, &recorded)) {
+        t = recorded;
+        k->tuned = true;
+    } else if (r) tune_refuse(k, r);
     k->choice = tune_text(a, &tune_gemm, &t);
     k->template_file = "c/gemm.c";
-    template_hole_dim(a, g, k, "BATCH", s->batch); template_hole_dim(a, g, k, "M", s->m); template_hole_dim(a, g, k, "N", s->n); template_hole_dim(a, g, k, "K", s->k);
-    template_hole(a, k, "M_FIXED", m_fixed ? s->m : 0); template_hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
-    template_hole_dim(a, g, k, "AB", s->a_batch); template_hole_dim(a, g, k, "AM", s->a_row); template_hole_dim(a, g, k, "AK", s->a_col);
+    template_hole_dim(a, g, k, "BATCH", s->batch);
+    template_hole_dim(a, g, k, "M", s->m);
+    template_hole_dim(a, g, k, "N", s->n);
+    template_hole_dim(a, g, k, "K", s->k);
+    template_hole(a, k, "M_FIXED", m_fixed ? s->m : 0);
+    template_hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
+    template_hole_dim(a, g, k, "AB", s->a_batch);
+    template_hole_dim(a, g, k, "AM", s->a_row);
+    template_hole_dim(a, g, k, "AK", s->a_col);
     template_hole(a, k, "B_PACKED", packed);
-    template_hole(a, k, "PACK_A", t.pack_a); template_hole(a, k, "PACK_B", t.pack_b);
-    template_hole_dim(a, g, k, "CB", s->c_batch); template_hole_dim(a, g, k, "CM", s->c_row);
-    template_hole(a, k, "MR", t.mr); template_hole(a, k, "NV", t.nv); template_hole(a, k, "KC", t.kc); template_hole(a, k, "NC", t.nc); template_hole(a, k, "MC", t.mc);
+    template_hole(a, k, "PACK_A", t.pack_a);
+    template_hole(a, k, "PACK_B", t.pack_b);
+    template_hole_dim(a, g, k, "CB", s->c_batch);
+    template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole(a, k, "MR", t.mr);
+    template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "KC", t.kc);
+    template_hole(a, k, "NC", t.nc);
+    template_hole(a, k, "MC", t.mc);
     size_t one = packed ? pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv) : 0;
     template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    template_hole_dim(a, g, k, "BK", s->b_row); template_hole_dim(a, g, k, "BN", s->b_col);
-    if (packed) k->packed = template_packed(a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
+    template_hole_dim(a, g, k, "BK", s->b_row);
+    template_hole_dim(a, g, k, "BN", s->b_col);
+    if (packed)
+        k->packed = template_packed(
+            a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);
     k->scratch_bytes = (int64_t)gemm_scratch_bytes(&shape, &t);
 }
 
@@ -149,8 +197,8 @@ void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     else if (k->kind == KERNEL_ATTENTION) attention_plan(a, g, k, o);
 }
 
-// Weights that L2 does not keep from run to run come at 3 bytes a half-cycle. Their price rises until what Winograd's algorithm adds to the model's own is
-// within bounds: an eighth, and what a few layers of a small model take.
+// Weights that L2 does not keep from run to run come at 3 bytes a half-cycle. Their price rises until what Winograd's
+// algorithm adds to the model's own is within bounds: an eighth, and what a few layers of a small model take.
 enum { FAR_PRICE = 1024 / 3, MOST_PRICE = 64 * 1024, ROOM_SHARE = 8, ROOM = 24 << 20 };
 
 static int64_t weights_bytes(const Graph *g) {
@@ -166,11 +214,14 @@ static void set_price(Plan *p, int price) {
 
 static void weights_price(Plan *p) {
     const Options *o = p->options;
-    int64_t weights = weights_bytes(graph_root(p->graph)), l2 = o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10, growth = INT64_MAX;
-    for (int price = FAR_PRICE; weights > l2 && growth > weights / ROOM_SHARE + ROOM && price <= MOST_PRICE; price += price / 2) {
+    int64_t weights = weights_bytes(graph_root(p->graph)), l2 = o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10,
+            growth = INT64_MAX;
+    for (int price = FAR_PRICE; weights > l2 && growth > weights / ROOM_SHARE + ROOM && price <= MOST_PRICE;
+         price += price / 2) {
         set_price(p, price);
         growth = 0;
-        for (int i = 0; i < p->kernels.n; i++) growth += p->kernels.at[i]->kind == KERNEL_CONV ? template_conv_growth(p->graph, p->kernels.at[i], o) : 0;
+        for (int i = 0; i < p->kernels.n; i++)
+            growth += p->kernels.at[i]->kind == KERNEL_CONV ? template_conv_growth(p->graph, p->kernels.at[i], o) : 0;
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the planners of template kernels share (templates.c, templates_conv.c, templates_low.c): holes, and constant operands in panels.
+// What the planners of template kernels share (templates.c, templates_conv.c, templates_low.c): holes, and constant
+// operands in panels.
 #ifndef BURNCC_SCHEDULE_TEMPLATES_H
 #define BURNCC_SCHEDULE_TEMPLATES_H
 #include "burncc.h"
@@ -7,24 +8,31 @@
 
 TileTarget template_target(const Options *o);
 void template_hole(Arena *a, Kernel *k, const char *name, int64_t value);
-void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d);   // a size or stride that may be symbolic
+// a size or stride that may be symbolic
+void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d);
 void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v);         // prefix D, prefix H, prefix W
 int64_t template_hole_value(const Kernel *k, const char *name);
-Buffer *template_packed(Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
-Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout, void (*fill)(const Buffer *, void *));    // element: C type
+Buffer *template_packed(
+    Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
+// element: C type
+Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout,
+    void (*fill)(const Buffer *, void *));
 
 void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);          // one kernel
 GemmShape template_gemm_shape(const Graph *g, const Kernel *k);
 ConvShape template_conv_shape(const Graph *g, const Convolution *c);
-// What a record knows a contraction or convolution by; kind: its first words. Sizes that the running program knows are theirs at most.
+// What a record knows a contraction or convolution by; kind: its first words. Sizes that the running program knows
+// are theirs at most.
 const char *template_gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s, const char *kind);
 const char *template_conv_signature(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *kind);
 ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o);
-int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o);       // bytes that its weights take more than in the model, by the cost model's choice
+// bytes that its weights take more than in the model, by the cost model's choice
+int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o);
 ConvLayout template_conv_merged(ConvLayout l);          // small groups made one, for conv.c
 // A convolution or depthwise convolution with the channels last: the template that should be fastest.
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
-void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);           // a depthwise convolution with the channels first
+// a depthwise convolution with the channels first
+void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);

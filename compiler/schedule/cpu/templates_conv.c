@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Convolutions with the channels last, and those on planes. In: a kernel in canonical form. Out: its template (direct, tap by tap, Winograd's
-// or depthwise), block sizes (tiles_conv.c), packed weights (pack.c) and scratch memory.
+// Convolutions with the channels last, and those on planes. In: a kernel in canonical form. Out: its template
+// (direct, tap by tap, Winograd's or depthwise), block sizes (tiles_conv.c), packed weights (pack.c) and scratch
+// memory.
 #include "pack.h"
 #include "templates.h"
 #include "tune.h"
@@ -8,20 +9,36 @@
 #include <string.h>
 
 ConvShape template_conv_shape(const Graph *g, const Convolution *c) {
-    ConvShape s = { .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups };
-    memcpy(s.in, c->in, sizeof s.in); memcpy(s.out, c->out, sizeof s.out); memcpy(s.kernel, c->kernel, sizeof s.kernel);
-    memcpy(s.stride, c->stride, sizeof s.stride); memcpy(s.dilation, c->dilation, sizeof s.dilation); memcpy(s.pad, c->pad, sizeof s.pad);
+    ConvShape s = {
+        .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups
+    };
+    memcpy(s.in, c->in, sizeof s.in);
+    memcpy(s.out, c->out, sizeof s.out);
+    memcpy(s.kernel, c->kernel, sizeof s.kernel);
+    memcpy(s.stride, c->stride, sizeof s.stride);
+    memcpy(s.dilation, c->dilation, sizeof s.dilation);
+    memcpy(s.pad, c->pad, sizeof s.pad);
     return s;
 }
 
 ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o) {
     const Convolution *c = &k->conv;
-    return (ConvLayout){ .conv = template_conv_shape(g, c), .xn = dim_upper(g, c->x_batch), .xd = c->x_axis[0], .xh = c->x_axis[1], .xw = c->x_axis[2], .xc = c->x_channel, .yc = c->y_pixel, .parts = o->threads, .price = k->weights_price };
+    return (ConvLayout){ .conv = template_conv_shape(g, c),
+        .xn = dim_upper(g, c->x_batch),
+        .xd = c->x_axis[0],
+        .xh = c->x_axis[1],
+        .xw = c->x_axis[2],
+        .xc = c->x_channel,
+        .yc = c->y_pixel,
+        .parts = o->threads,
+        .price = k->weights_price };
 }
 
 ConvLayout template_conv_merged(ConvLayout l) {
     int64_t merge = conv_merge(l.conv.groups, l.conv.oc);
-    l.conv.groups /= merge; l.conv.ic *= merge; l.conv.oc *= merge;
+    l.conv.groups /= merge;
+    l.conv.ic *= merge;
+    l.conv.oc *= merge;
     return l;
 }
 
@@ -34,13 +51,17 @@ int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) 
     return w.preferred ? (winograd_points(&l.conv, w.tile) - taps) * l.conv.ic * l.conv.oc * (int64_t)sizeof(float) : 0;
 }
 
-static const char *three(Arena *a, const int64_t *v) { return arena_printf(a, "%lldx%lldx%lld", (long long)v[0], (long long)v[1], (long long)v[2]); }
+static const char *three(Arena *a, const int64_t *v) {
+    return arena_printf(a, "%lldx%lldx%lld", (long long)v[0], (long long)v[1], (long long)v[2]);
+}
 
 static const char *conv_signature(Arena *a, const ConvLayout *l, const char *kind) {
     const ConvShape *s = &l->conv;
-    return arena_printf(a, "%s n=%lld g=%lld ic=%lld oc=%lld in=%s out=%s k=%s s=%s d=%s p=%s x=%lld,%lld,%lld,%lld,%lld y=%lld", kind,
-        (long long)s->n, (long long)s->groups, (long long)s->ic, (long long)s->oc, three(a, s->in), three(a, s->out), three(a, s->kernel), three(a, s->stride), three(a, s->dilation),
-        three(a, s->pad), (long long)l->xn, (long long)l->xd, (long long)l->xh, (long long)l->xw, (long long)l->xc, (long long)l->yc);
+    return arena_printf(a,
+        "%s n=%lld g=%lld ic=%lld oc=%lld in=%s out=%s k=%s s=%s d=%s p=%s x=%lld,%lld,%lld,%lld,%lld y=%lld", kind,
+        (long long)s->n, (long long)s->groups, (long long)s->ic, (long long)s->oc, three(a, s->in), three(a, s->out),
+        three(a, s->kernel), three(a, s->stride), three(a, s->dilation), three(a, s->pad), (long long)l->xn,
+        (long long)l->xd, (long long)l->xh, (long long)l->xw, (long long)l->xc, (long long)l->yc);
 }
 
 const char *template_conv_signature(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *kind) {
@@ -51,11 +72,19 @@ const char *template_conv_signature(Arena *a, const Graph *g, const Kernel *k, c
 static void hole_shape(Arena *a, const Graph *g, Kernel *k, const ConvLayout *l) {
     const ConvShape *s = &l->conv;
     template_hole_dim(a, g, k, "N", k->conv.batch);
-    template_hole3(a, k, "I", s->in); template_hole3(a, k, "O", s->out); template_hole3(a, k, "K", s->kernel);
-    template_hole3(a, k, "S", s->stride); template_hole3(a, k, "D", s->dilation); template_hole3(a, k, "P", s->pad);
+    template_hole3(a, k, "I", s->in);
+    template_hole3(a, k, "O", s->out);
+    template_hole3(a, k, "K", s->kernel);
+    template_hole3(a, k, "S", s->stride);
+    template_hole3(a, k, "D", s->dilation);
+    template_hole3(a, k, "P", s->pad);
     template_hole3(a, k, "X", (int64_t[]){ l->xd, l->xh, l->xw });
-    template_hole_dim(a, g, k, "XN", k->conv.x_batch); template_hole(a, k, "XC", l->xc); template_hole(a, k, "YC", l->yc);
-    template_hole(a, k, "G", s->groups); template_hole(a, k, "IC", s->ic); template_hole(a, k, "OC", s->oc);
+    template_hole_dim(a, g, k, "XN", k->conv.x_batch);
+    template_hole(a, k, "XC", l->xc);
+    template_hole(a, k, "YC", l->yc);
+    template_hole(a, k, "G", s->groups);
+    template_hole(a, k, "IC", s->ic);
+    template_hole(a, k, "OC", s->oc);
 }
 
 static size_t taps_of(const Convolution *c) { return (size_t)(c->kernel[0] * c->kernel[1] * c->kernel[2]); }
@@ -64,11 +93,13 @@ static size_t taps_of(const Convolution *c) { return (size_t)(c->kernel[0] * c->
 static void fill_direct(const Buffer *b, void *to) {
     const Convolution *c = &b->packer->conv;
     size_t groups = (size_t)c->groups, merge = groups / (size_t)template_hole_value(b->packer, "G");
-    pack_conv_w(b->value->data->data, groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), merge, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
+    pack_conv_w(b->value->data->data, groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), merge,
+        16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
 // `r`: a record of it, which has to fit, or NULL.
-static bool plan_direct(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *whole, const Record *r) {
+static bool plan_direct(
+    Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *whole, const Record *r) {
     TileTarget target = template_target(o);
     ConvLayout l = template_conv_merged(*whole);
     int64_t merge = whole->conv.groups / l.conv.groups;
@@ -77,12 +108,20 @@ static bool plan_direct(Arena *a, const Graph *g, Kernel *k, const Options *o, c
     k->choice = tune_text(a, &tune_direct, &t);
     k->template_file = "c/conv.c";
     hole_shape(a, g, k, &l);
-    template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv); template_hole(a, k, "IMAGE", t.image);
-    template_hole(a, k, "PIXEL", t.pixel); template_hole(a, k, "KB", t.kb); template_hole(a, k, "RC", t.rc); template_hole(a, k, "CC", t.cc);
+    template_hole(a, k, "MR", t.mr);
+    template_hole(a, k, "MF", t.mf);
+    template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "IMAGE", t.image);
+    template_hole(a, k, "PIXEL", t.pixel);
+    template_hole(a, k, "KB", t.kb);
+    template_hole(a, k, "RC", t.rc);
+    template_hole(a, k, "CC", t.cc);
     template_hole(a, k, "PART_PANELS", t.part_panels);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&l, &t);
     const Convolution *c = &k->conv;
-    size_t groups = (size_t)c->groups, floats = pack_conv_w_floats(groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), (size_t)merge, 16 * (size_t)t.nv);
+    size_t groups = (size_t)c->groups,
+           floats = pack_conv_w_floats(
+               groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), (size_t)merge, 16 * (size_t)t.nv);
     k->packed = template_packed(a, k, k->operand[1], floats, "panels of output channels, tap by tap", fill_direct);
     return true;
 }
@@ -95,23 +134,30 @@ static bool plan_taps(Arena *a, const Graph *g, Kernel *k, const Options *o, con
     k->choice = tune_text(a, &tune_taps, &t);
     k->template_file = "c/conv_taps.c";
     hole_shape(a, g, k, l);
-    template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv);
-    template_hole(a, k, "PITCH", t.pitch); template_hole(a, k, "TB", t.tb); template_hole(a, k, "RC", t.rc);
+    template_hole(a, k, "MR", t.mr);
+    template_hole(a, k, "MF", t.mf);
+    template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "PITCH", t.pitch);
+    template_hole(a, k, "TB", t.tb);
+    template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_taps_scratch_bytes(l, &t);
-    size_t floats = pack_conv_w_floats(1, (size_t)l->conv.oc, (size_t)l->conv.ic, taps_of(&k->conv), 1, 16 * (size_t)t.nv);
+    size_t floats = pack_conv_w_floats(
+        1, (size_t)l->conv.oc, (size_t)l->conv.ic, taps_of(&k->conv), 1, 16 * (size_t)t.nv);
     k->packed = template_packed(a, k, k->operand[1], floats, "panels of output channels, tap by tap", fill_direct);
     return true;
 }
 
 // ---------------------------------------------------------------- Winograd
 static WinogradForm winograd_form(const Kernel *k) {
-    return (WinogradForm){ (size_t)template_hole_value(k, "TH"), (size_t)template_hole_value(k, "TW"), (size_t)k->conv.kernel[1], (size_t)k->conv.kernel[2] };
+    return (WinogradForm){ (size_t)template_hole_value(k, "TH"), (size_t)template_hole_value(k, "TW"),
+        (size_t)k->conv.kernel[1], (size_t)k->conv.kernel[2] };
 }
 
 static void fill_winograd(const Buffer *b, void *to) {
     const Convolution *c = &b->packer->conv;
     WinogradForm f = winograd_form(b->packer);
-    pack_winograd_w(b->value->data->data, (size_t)c->oc, (size_t)c->ic, &f, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
+    pack_winograd_w(
+        b->value->data->data, (size_t)c->oc, (size_t)c->ic, &f, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
 // Fewer products. Portable code has no vectors that its transforms could count on.
@@ -123,12 +169,20 @@ static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o,
     k->choice = tune_text(a, &tune_winograd, &t);
     k->template_file = "c/winograd.c";
     hole_shape(a, g, k, l);
-    template_hole(a, k, "TH", t.tile.h); template_hole(a, k, "TW", t.tile.w); template_hole(a, k, "MR", t.mr); template_hole(a, k, "MF", t.mf); template_hole(a, k, "NV", t.nv);
-    template_hole(a, k, "TB", t.tb); template_hole(a, k, "VP", t.vp); template_hole(a, k, "PART_PANELS", t.part_panels);
+    template_hole(a, k, "TH", t.tile.h);
+    template_hole(a, k, "TW", t.tile.w);
+    template_hole(a, k, "MR", t.mr);
+    template_hole(a, k, "MF", t.mf);
+    template_hole(a, k, "NV", t.nv);
+    template_hole(a, k, "TB", t.tb);
+    template_hole(a, k, "VP", t.vp);
+    template_hole(a, k, "PART_PANELS", t.part_panels);
     k->scratch_bytes = (int64_t)winograd_scratch_bytes(l, &t);
     WinogradForm f = winograd_form(k);
     size_t floats = pack_winograd_w_floats((size_t)k->conv.oc, (size_t)k->conv.ic, &f, 16 * (size_t)t.nv);
-    k->packed = template_packed(a, k, k->operand[1], floats, arena_printf(a, "matrices of F(%zux%zu, %zux%zu) in panels of output channels", f.th, f.tw, f.kh, f.kw), fill_winograd);
+    k->packed = template_packed(a, k, k->operand[1], floats,
+        arena_printf(a, "matrices of F(%zux%zu, %zux%zu) in panels of output channels", f.th, f.tw, f.kh, f.kw),
+        fill_winograd);
     return true;
 }
 
@@ -138,15 +192,20 @@ static void fill_depthwise(const Buffer *b, void *to) {
     pack_conv_dw_w(b->value->data->data, (size_t)c->groups, (size_t)(c->oc / c->groups), taps_of(c), to);
 }
 
-static bool plan_depthwise(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+static bool plan_depthwise(
+    Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     TileTarget target = template_target(o);
     ConvDwTiles t = conv_dw_tiles(l, &target);
     if (r && !(tune_parse(&tune_depthwise, r->choice, &t) && depthwise_fits(l, &t))) return false;
     k->choice = tune_text(a, &tune_depthwise, &t);
     k->template_file = "c/conv_dw.c";
     hole_shape(a, g, k, l);
-    template_hole(a, k, "MULT", l->conv.oc); template_hole(a, k, "BR", t.br); template_hole(a, k, "BF", t.bf); template_hole(a, k, "CB", t.cb);
-    template_hole(a, k, "IMAGE", t.image); template_hole(a, k, "RC", t.rc);
+    template_hole(a, k, "MULT", l->conv.oc);
+    template_hole(a, k, "BR", t.br);
+    template_hole(a, k, "BF", t.bf);
+    template_hole(a, k, "CB", t.cb);
+    template_hole(a, k, "IMAGE", t.image);
+    template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(l, &t);
     size_t floats = pack_conv_dw_w_floats((size_t)k->conv.groups, (size_t)l->conv.oc, taps_of(&k->conv));
     k->packed = template_packed(a, k, k->operand[1], floats, "taps of all channels", fill_depthwise);
@@ -160,7 +219,10 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     k->choice = tune_text(a, &tune_planes, &t);
     k->template_file = "c/conv_planes.c";
     hole_shape(a, g, k, &l);
-    template_hole(a, k, "MULT", l.conv.oc); template_hole(a, k, "BR", t.br); template_hole(a, k, "BF", t.bf); template_hole(a, k, "RC", t.rc);
+    template_hole(a, k, "MULT", l.conv.oc);
+    template_hole(a, k, "BR", t.br);
+    template_hole(a, k, "BF", t.bf);
+    template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_planes_scratch_bytes(&l.conv, &t);
 }
 

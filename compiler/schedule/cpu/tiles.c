@@ -32,8 +32,10 @@ static int64_t rows_of(const GemmShape *s, int64_t most)
 /* Half-cycles of C in tiles of r rows by v vectors, all of k at once. */
 static int64_t area_cost(const GemmShape *s, int64_t r, int64_t v, int64_t lanes)
 {
-    const int64_t panels = s->n / (v * lanes), rest = tile_ceil(s->n % (v * lanes), lanes), whole = s->m / r, edge = s->m % r;
-    return panels * (whole * tile_cost(r, v, s->k) + tile_cost(edge, v, s->k)) + whole * tile_cost(r, rest, s->k) + tile_cost(edge, rest, s->k);
+    const int64_t panels = s->n / (v * lanes), rest = tile_ceil(s->n % (v * lanes), lanes), whole = s->m / r,
+                  edge = s->m % r;
+    return panels * (whole * tile_cost(r, v, s->k) + tile_cost(edge, v, s->k)) + whole * tile_cost(r, rest, s->k)
+        + tile_cost(edge, rest, s->k);
 }
 
 /* MR and NV of least cost; for the generic target by the cost on an AVX-512 and an AVX2 machine. */
@@ -65,10 +67,12 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
 {
     GemmTiles t = {0};
     tile_choose(&t, s, target);
-    const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10, l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+    const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10,
+                  l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
     t.kc = part_of(s->k, depth_limit(target), 1);
     t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
-    const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && s->m >= 2 * t.mr && s->m * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
+    const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && s->m >= 2 * t.mr
+        && s->m * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
     if (pass)
         t.pack_b = 2;
     t.nc = t.pack_b == 1 ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
@@ -85,7 +89,10 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
 
 GemvTiles gemv_tiles(int64_t n, int64_t k, const TileTarget *target, int near)
 {
-    const int64_t most = target->lanes == 16 ? 8 : target->vector_registers >= 32 || target->lanes == 8 ? 4 : 2, vectors = tile_ceil(n, PANEL);
+    const int64_t most = target->lanes == 16                 ? 8 :
+        target->vector_registers >= 32 || target->lanes == 8 ? 4 :
+                                                               2,
+                  vectors = tile_ceil(n, PANEL);
     if (n <= GEMV_FEW && k >= 256) /* panels would be padded; the sums over lanes take as long as some 100 terms */
         return (GemvTiles){0, 1};
     return near ? (GemvTiles){(int)tile_ceil(vectors, tile_ceil(vectors, most)), 1} : (GemvTiles){1, GEMV_SIDE};

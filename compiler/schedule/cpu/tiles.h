@@ -97,7 +97,8 @@ int winograd_forms(const ConvShape *shape, WinogradTile form[9]); /* those that 
 int64_t winograd_count(const ConvShape *shape, WinogradTile form); /* tiles of an image */
 int64_t winograd_points(const ConvShape *shape, WinogradTile form); /* products of a tile, and matrices of weights */
 WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target);
-WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *target, WinogradTile form); /* for this form */
+WinogradTiles winograd_tiles_by(
+    const ConvLayout *shape, const TileTarget *target, WinogradTile form); /* for this form */
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
 /* gemv.c: panels of nv vectors of 16, `side` of them side by side. `near`: all weights that a run reads between two reads of this matrix fit a

@@ -30,8 +30,8 @@ static int64_t map_cost(const ConvShape *s, int64_t pixels, int64_t v, int64_t l
     const int64_t tall = pixels > ow ? pixels / ow : 1, edge = tall > 1 ? oh % tall * ow : ow % pixels;
     const int64_t whole = tall > 1 ? oh / tall : oh * (ow / pixels), edges = tall > 1 ? edge > 0 : edge > 0 ? oh : 0;
     const int64_t panels = s->oc / (v * lanes), rest = tile_ceil(s->oc % (v * lanes), lanes);
-    return panels * (whole * tile_cost(pixels, v, depth) + edges * tile_cost(edge, v, depth)) + whole * tile_cost(pixels, rest, depth) +
-           edges * tile_cost(edge, rest, depth);
+    return panels * (whole * tile_cost(pixels, v, depth) + edges * tile_cost(edge, v, depth))
+        + whole * tile_cost(pixels, rest, depth) + edges * tile_cost(edge, rest, depth);
 }
 
 static bool reads_outside(const ConvShape *s, int axis)
@@ -48,14 +48,16 @@ static bool rows_collide(int64_t stride)
 /* Floats of the padded image of a chunk. */
 static int64_t image_floats(const ConvShape *s, int64_t rows, int64_t columns, int64_t pixel)
 {
-    return s->kernel[0] * extent(rows, s->stride[1], s->kernel[1], s->dilation[1]) * extent(columns, s->stride[2], s->kernel[2], s->dilation[2]) * pixel;
+    return s->kernel[0] * extent(rows, s->stride[1], s->kernel[1], s->dilation[1])
+        * extent(columns, s->stride[2], s->kernel[2], s->dilation[2]) * pixel;
 }
 
 static void tile_choose(ConvTiles *best, const ConvShape *s, const TileTarget *target)
 {
     int64_t best_cost = INT64_MAX;
     for (int v = 1; v <= 4; v++) {
-        const int64_t many = pixels_of(s->out[2], s->out[1], tile_rows(v, 32)), few = pixels_of(s->out[2], s->out[1], tile_rows(v, 16));
+        const int64_t many = pixels_of(s->out[2], s->out[1], tile_rows(v, 32)),
+                      few = pixels_of(s->out[2], s->out[1], tile_rows(v, 16));
         const int64_t cost = target->lanes == 0             ? 2 * map_cost(s, many, v, 16) + map_cost(s, few, v, 8)
                              : target->vector_registers >= 32 ? map_cost(s, many, v, target->lanes)
                                                               : map_cost(s, few, v, target->lanes);
@@ -72,38 +74,46 @@ static void tile_choose(ConvTiles *best, const ConvShape *s, const TileTarget *t
 ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
-    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, tap_rows = s->kernel[0] * s->kernel[1], oh = s->out[1], ow = s->out[2];
+    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, tap_rows = s->kernel[0] * s->kernel[1],
+                  oh = s->out[1], ow = s->out[2];
     ConvTiles t = {.pixel = s->ic, .cc = ow};
     tile_choose(&t, s, target);
     const bool tall = t.mr > ow || t.mf > ow;
     const int64_t run = s->kernel[2] * s->ic;
-    t.image = shape->xc != 1 || reads_outside(s, 2) || reads_outside(s, 0) || (reads_outside(s, 1) && (tall || s->kernel[0] > 1)) ||
-              rows_collide(s->stride[2] * shape->xw);
+    t.image = shape->xc != 1 || reads_outside(s, 2) || reads_outside(s, 0)
+        || (reads_outside(s, 1) && (tall || s->kernel[0] > 1)) || rows_collide(s->stride[2] * shape->xw);
     if (rows_collide(s->stride[2] * t.pixel))
         t.pixel += PANEL;
     const int64_t panel = run * PANEL * t.nv * 4; /* bytes of a tap row's */
     t.kb = tile_max(1, tile_min(tap_rows, l2 / 2 / panel));
     t.kb = tile_ceil(tap_rows, tile_ceil(tap_rows, t.kb));
-    const int64_t unit = tall ? common_multiple(tile_max(t.mr / ow, 1), tile_max(t.mf / ow, 1)) : 1, room = tile_max(l2 / 2 - t.kb * panel, l2 / 4) / 4;
+    const int64_t unit = tall ? common_multiple(tile_max(t.mr / ow, 1), tile_max(t.mf / ow, 1)) : 1,
+                  room = tile_max(l2 / 2 - t.kb * panel, l2 / 4) / 4;
     t.rc = unit;
     while (t.rc < oh && image_floats(s, t.rc + unit, ow, t.pixel) <= room)
         t.rc += unit;
     if (t.rc < oh)
         t.rc = tile_ceil(tile_ceil(oh, tile_ceil(oh, t.rc)), unit) * unit;
     if (oh == 1 && !tall) {
-        const int64_t whole = tile_max(t.mr, t.mf), most = room / tile_max(1, s->kernel[0] * s->kernel[1] * s->stride[2] * t.pixel);
-        t.cc = ow <= tile_max(most, 4 * whole) && shape->parts <= 1 ? ow : tile_max(4 * whole, tile_min(most, tile_ceil(ow, 4 * tile_max(shape->parts, 1))));
+        const int64_t whole = tile_max(t.mr, t.mf),
+                      most = room / tile_max(1, s->kernel[0] * s->kernel[1] * s->stride[2] * t.pixel);
+        t.cc = ow <= tile_max(most, 4 * whole) && shape->parts <= 1 ?
+            ow :
+            tile_max(4 * whole, tile_min(most, tile_ceil(ow, 4 * tile_max(shape->parts, 1))));
         t.cc = tile_min(t.cc, ow);
     }
-    const int64_t units = s->n * s->out[0] * tile_ceil(oh, tall ? unit : 1) * tile_ceil(ow, t.cc), panels = s->groups * tile_ceil(s->oc, PANEL * t.nv);
-    t.part_panels = shape->parts > 1 && units < 8 * shape->parts && tile_ceil(panels, shape->parts) * units * 16 < tile_ceil(units, shape->parts) * panels * 17;
+    const int64_t units = s->n * s->out[0] * tile_ceil(oh, tall ? unit : 1) * tile_ceil(ow, t.cc),
+                  panels = s->groups * tile_ceil(s->oc, PANEL * t.nv);
+    t.part_panels = shape->parts > 1 && units < 8 * shape->parts
+        && tile_ceil(panels, shape->parts) * units * 16 < tile_ceil(units, shape->parts) * panels * 17;
     return t;
 }
 
 size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *t)
 {
     const ConvShape *s = &shape->conv;
-    const int64_t most = tile_max(t->mr, t->mf), ow = s->out[2], rows = tile_max(t->rc, tile_max(1, most / ow)), columns = t->cc < ow ? tile_max(t->cc, most) : ow;
+    const int64_t most = tile_max(t->mr, t->mf), ow = s->out[2], rows = tile_max(t->rc, tile_max(1, most / ow)),
+                  columns = t->cc < ow ? tile_max(t->cc, most) : ow;
     const int64_t sums = t->kb < s->kernel[0] * s->kernel[1] ? rows * (columns + most) : most;
     return (size_t)(4 * (sums * PANEL * t->nv + (t->image ? image_floats(s, rows, columns, t->pixel) : 0)));
 }
@@ -123,11 +133,16 @@ ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target)
     const int64_t ow = s->out[2], sw = s->stride[2], l1 = target->l1 ? (int64_t)target->l1 : 32 << 10, c = s->groups;
     ConvDwTiles t = {.rc = 1, .cb = tile_ceil(c, PANEL) * PANEL};
     const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
-    const bool far = 4 * c * (s->in[0] * s->in[1] * s->in[2] + s->oc * s->out[0] * s->out[1] * s->out[2]) > l2 * 3 / 4; /* few long lines of memory at a time */
-    const int64_t most = !far ? 14 : sw == 1 ? 8 : 6, many = tile_ceil(ow, tile_ceil(ow, most)), few = tile_ceil(ow, tile_ceil(ow, 8));
+    const bool far = 4 * c * (s->in[0] * s->in[1] * s->in[2] + s->oc * s->out[0] * s->out[1] * s->out[2])
+        > l2 * 3 / 4; /* few long lines of memory at a time */
+    const int64_t most = !far ? 14 :
+        sw == 1               ? 8 :
+                                6,
+                  many = tile_ceil(ow, tile_ceil(ow, most)), few = tile_ceil(ow, tile_ceil(ow, 8));
     t.image = shape->xc != 1 || c < PANEL;
     for (int i = 0; i < 2; i++) {
-        const int64_t block = i ? few : many, blocks = tile_ceil(ow, block), last = ((blocks - 1) * block - 1) * sw - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
+        const int64_t block = i ? few : many, blocks = tile_ceil(ow, block),
+                      last = ((blocks - 1) * block - 1) * sw - s->pad[2] + (s->kernel[2] - 1) * s->dilation[2];
         if (blocks > 2 && (block * sw < s->pad[2] || last >= s->in[2]))
             t.image = 1;
     }
@@ -137,8 +152,10 @@ ConvDwTiles conv_dw_tiles(const ConvLayout *shape, const TileTarget *target)
         const int64_t row = s->stride[1] * s->kernel[0] * extent(ow, sw, s->kernel[2], s->dilation[2]) * c;
         t.rc = tile_max(1, tile_min(s->out[1], l1 / 4 / tile_max(row, 1)));
     } else if (!far) {
-        const int64_t rows = s->kernel[0] * ((s->kernel[1] - 1) * s->dilation[1] + 1) * s->in[2] * 4; /* bytes of a channel's rows that are read again */
-        const int64_t room = tile_max(l1 * 3 / 8 / rows / PANEL * PANEL, 2 * PANEL), blocks = tile_ceil(t.cb, tile_min(room, t.cb));
+        const int64_t rows = s->kernel[0] * ((s->kernel[1] - 1) * s->dilation[1] + 1) * s->in[2]
+            * 4; /* bytes of a channel's rows that are read again */
+        const int64_t room = tile_max(l1 * 3 / 8 / rows / PANEL * PANEL, 2 * PANEL),
+                      blocks = tile_ceil(t.cb, tile_min(room, t.cb));
         t.cb = tile_ceil(tile_ceil(t.cb, blocks), PANEL) * PANEL;
     }
     return t;

@@ -16,7 +16,8 @@ static int64_t rows_of(const ConvShape *s, int64_t most)
 
 static int64_t image_floats(const ConvShape *s, int64_t rows)
 {
-    const int64_t phase = tile_max(s->out[2], PANEL) + (s->kernel[2] - 1) * s->dilation[2] / s->stride[2], high = (rows - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1;
+    const int64_t phase = tile_max(s->out[2], PANEL) + (s->kernel[2] - 1) * s->dilation[2] / s->stride[2],
+                  high = (rows - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1;
     return s->kernel[0] * high * s->stride[2] * (tile_ceil(phase, PANEL) * PANEL);
 }
 
@@ -35,5 +36,7 @@ ConvPlanesTiles conv_planes_tiles(const ConvShape *s, const TileTarget *target)
 size_t conv_planes_scratch_bytes(const ConvShape *s, const ConvPlanesTiles *t)
 {
     const int64_t many = tile_ceil(t->rc, t->br) * t->br, few = tile_ceil(t->rc, t->bf) * t->bf;
-    return (size_t)(4 * (tile_ceil(tile_max(t->br, t->bf) * s->out[2] + PANEL, PANEL) * PANEL + image_floats(s, tile_max(many, few))));
+    return (size_t)(4
+        * (tile_ceil(tile_max(t->br, t->bf) * s->out[2] + PANEL, PANEL) * PANEL
+            + image_floats(s, tile_max(many, few))));
 }

@@ -18,8 +18,10 @@ int winograd_forms(const ConvShape *s, WinogradTile form[9])
     int n = 0;
     for (int h = 0; h < 3; h++)
         for (int w = 0; w < 3; w++) {
-            const WinogradTile f = {s->kernel[1] == 1 ? 1 : size[h] - s->kernel[1] + 1, s->kernel[2] == 1 ? 1 : size[w] - s->kernel[2] + 1};
-            const bool again = (s->kernel[1] == 1 && h > 0) || (s->kernel[2] == 1 && w > 0), one = s->kernel[1] * s->kernel[2] == 1;
+            const WinogradTile f = { s->kernel[1] == 1 ? 1 : size[h] - s->kernel[1] + 1,
+                s->kernel[2] == 1 ? 1 : size[w] - s->kernel[2] + 1 };
+            const bool again = (s->kernel[1] == 1 && h > 0) || (s->kernel[2] == 1 && w > 0),
+                       one = s->kernel[1] * s->kernel[2] == 1;
             if (!again && !one && (f.h >= 2 || s->kernel[1] == 1) && (f.w >= 2 || s->kernel[2] == 1))
                 form[n++] = f;
         }
@@ -45,13 +47,17 @@ static int64_t product_cost(int64_t r, int64_t v, int64_t depth)
 static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTarget *target)
 {
     const ConvShape *s = &l->conv;
-    const int64_t tiles = winograd_count(s, w->tile), points = winograd_points(s, w->tile), lanes = target->lanes ? target->lanes : 16;
+    const int64_t tiles = winograd_count(s, w->tile), points = winograd_points(s, w->tile),
+                  lanes = target->lanes ? target->lanes : 16;
     const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, wide = 16 / lanes;
     int64_t best = INT64_MAX;
     for (int v = 1; v <= 4; v++) {
-        const int64_t many = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 32))), few = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 16)));
-        const int64_t r = target->lanes == 0 || target->vector_registers >= 32 ? many : few, panels = tile_ceil(s->oc, PANEL * v);
-        const int64_t cost = panels * wide * points * (tiles / r * product_cost(r, v, s->ic) + product_cost(tiles % r, v, s->ic));
+        const int64_t many = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 32))),
+                      few = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 16)));
+        const int64_t r = target->lanes == 0 || target->vector_registers >= 32 ? many : few,
+                      panels = tile_ceil(s->oc, PANEL * v);
+        const int64_t cost = panels * wide * points
+            * (tiles / r * product_cost(r, v, s->ic) + product_cost(tiles % r, v, s->ic));
         if (cost < best) {
             best = cost;
             w->mr = (int)many;
@@ -63,9 +69,13 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t most = tile_max(w->mr, w->mf), room = l2 * 2 / 3 / 4 / points / (w->vp + PANEL * w->nv);
     w->tb = tile_max(most, tile_min(tile_ceil(tiles, most) * most, room / most * most));
     const int64_t blocks = tile_ceil(tiles, w->tb), weights = points * s->ic * s->oc * 4;
-    const int64_t passes = s->kernel[1] == 1 || s->kernel[2] == 1 ? 1 : 2, pixels = w->tile.h * w->tile.w; /* of a transform */
-    const int64_t transforms = tiles * wide * (tile_ceil(s->ic, 16) * points * (3 * passes + 1) + tile_ceil(s->oc, 16) * (points * 2 * passes + pixels * 4));
-    return best + transforms + weights / 1024 * l->price + (weights > l2 * 3 / 4 ? (l->price ? blocks - 1 : blocks) * weights / AGAIN : 0);
+    const int64_t passes = s->kernel[1] == 1 || s->kernel[2] == 1 ? 1 : 2,
+                  pixels = w->tile.h * w->tile.w; /* of a transform */
+    const int64_t transforms = tiles * wide
+        * (tile_ceil(s->ic, 16) * points * (3 * passes + 1)
+            + tile_ceil(s->oc, 16) * (points * 2 * passes + pixels * 4));
+    return best + transforms + weights / 1024 * l->price
+        + (weights > l2 * 3 / 4 ? (l->price ? blocks - 1 : blocks) * weights / AGAIN : 0);
 }
 
 static WinogradTiles winograd_by(const ConvLayout *shape, const TileTarget *target, WinogradTile tile, int64_t *cost)
@@ -73,8 +83,10 @@ static WinogradTiles winograd_by(const ConvLayout *shape, const TileTarget *targ
     const ConvShape *s = &shape->conv;
     WinogradTiles w = {.tile = tile};
     *cost = winograd_cost(shape, &w, target);
-    const int64_t teams = s->n * tile_ceil(winograd_count(s, tile), tile_max(w.mr, w.mf)), panels = tile_ceil(s->oc, PANEL * w.nv);
-    w.part_panels = shape->parts > 1 && teams < 4 * shape->parts && tile_ceil(panels, shape->parts) * teams < tile_ceil(teams, shape->parts) * panels;
+    const int64_t teams = s->n * tile_ceil(winograd_count(s, tile), tile_max(w.mr, w.mf)),
+                  panels = tile_ceil(s->oc, PANEL * w.nv);
+    w.part_panels = shape->parts > 1 && teams < 4 * shape->parts
+        && tile_ceil(panels, shape->parts) * teams < tile_ceil(teams, shape->parts) * panels;
     return w;
 }
 
@@ -87,11 +99,16 @@ WinogradTiles winograd_tiles_by(const ConvLayout *shape, const TileTarget *targe
 WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
-    const bool fits = s->groups == 1 && s->kernel[0] == 1 && s->stride[1] == 1 && s->stride[2] == 1 && s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 &&
-                      s->ic >= PANEL && s->oc >= PANEL && shape->xc == 1;
-    const int64_t weights = s->kernel[1] * s->kernel[2] * s->ic * s->oc * 4, l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+    const bool fits = s->groups == 1 && s->kernel[0] == 1 && s->stride[1] == 1 && s->stride[2] == 1
+        && s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 && s->ic >= PANEL && s->oc >= PANEL
+        && shape->xc == 1;
+    const int64_t weights = s->kernel[1] * s->kernel[2] * s->ic * s->oc * 4,
+                  l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
     const TapTiles taps = conv_taps_tiles(shape, target);
-    const int64_t plain = tile_min(conv_tiles(shape, target).cost, taps.preferred ? taps.cost : INT64_MAX) + (shape->price ? weights / 1024 * shape->price : weights > l2 ? weights / AGAIN : 0);
+    const int64_t plain = tile_min(conv_tiles(shape, target).cost, taps.preferred ? taps.cost : INT64_MAX)
+        + (shape->price      ? weights / 1024 * shape->price :
+                weights > l2 ? weights / AGAIN :
+                               0);
     WinogradTile form[9];
     WinogradTiles best = {0};
     int64_t best_cost = INT64_MAX;
@@ -110,6 +127,9 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
 
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *w)
 {
-    const int64_t points = winograd_points(&shape->conv, w->tile), most = tile_max(w->mr, w->mf), tiles = tile_max(w->tb, most);
-    return (size_t)(4 * (tile_ceil(shape->conv.ic, 16) * 16 + points * 16 + w->tile.h * w->tile.w * PANEL * w->nv + points * (tiles * (PANEL * w->nv + w->vp) + 32)));
+    const int64_t points = winograd_points(&shape->conv, w->tile), most = tile_max(w->mr, w->mf),
+                  tiles = tile_max(w->tb, most);
+    return (size_t)(4
+        * (tile_ceil(shape->conv.ic, 16) * 16 + points * 16 + w->tile.h * w->tile.w * PANEL * w->nv
+            + points * (tiles * (PANEL * w->nv + w->vp) + 32)));
 }

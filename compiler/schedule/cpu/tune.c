@@ -3,10 +3,11 @@
 //
 //   burncc-records 1
 //   # comment
-//   native:avx512:l1=48K:l2=2M | conv n=1 g=1 ic=64 oc=64 ... | winograd t=4 mr=14 mf=7 nv=2 tb=56 vp=64 | 0.532 ms, model 0.610 ms
+//   native:avx512:l1=48K:l2=2M | conv n=1 g=1 ic=64 oc=64 ... | winograd t=4 mr=14 mf=7 nv=2 tb=56 vp=64 | 0.532 ms,
+//       model 0.610 ms
 //
-// Files may be joined line after line, header included; of two lines for one machine and kernel the later one holds. A line that cannot be
-// read is an error with its number: a compilation either obeys a record or says why not.
+// Files may be joined line after line, header included; of two lines for one machine and kernel the later one holds.
+// A line that cannot be read is an error with its number: a compilation either obeys a record or says why not.
 #include "tune.h"
 
 #include <ctype.h>
@@ -33,7 +34,8 @@ const char *tune_text(Arena *a, const TuneForm *form, const void *tiles) {
     Text t;
     text_init(&t, a);
     text_printf(&t, "%s", form->algorithm);
-    for (int i = 0; i < form->n; i++) text_printf(&t, " %s=%lld", form->field[i].name, (long long)field_get(&form->field[i], tiles));
+    for (int i = 0; i < form->n; i++)
+        text_printf(&t, " %s=%lld", form->field[i].name, (long long)field_get(&form->field[i], tiles));
     return t.at;
 }
 
@@ -62,7 +64,8 @@ bool tune_parse(const TuneForm *form, const char *choice, void *tiles) {
 }
 
 // ---------------------------------------------------------------- machines
-// The target as the cost model sees it. What `native` means depends on the machine; other targets are the same everywhere.
+// The target as the cost model sees it. What `native` means depends on the machine; other targets are the same
+// everywhere.
 const char *tune_machine(Arena *a, const Target *t) {
     if (!t->native) return arena_strdup(a, t->name);
     const char *vectors = t->lanes >= 16 ? "avx512" : t->lanes == 8 ? "avx2" : t->registers >= 32 ? "neon" : "sse";
@@ -70,7 +73,9 @@ const char *tune_machine(Arena *a, const Target *t) {
 }
 
 // ---------------------------------------------------------------- tables of records
-static const char *key_of(Arena *a, const char *machine, const char *kernel) { return arena_printf(a, "%s|%s", machine, kernel); }
+static const char *key_of(Arena *a, const char *machine, const char *kernel) {
+    return arena_printf(a, "%s|%s", machine, kernel);
+}
 
 void records_init(Records *r, Arena *a) { *r = (Records){ .newest = strmap_new(a) }; }
 
@@ -81,7 +86,10 @@ Record *records_find(const Records *r, Arena *a, const char *machine, const char
 
 void records_add(Records *r, Arena *a, Record one) {
     Record *old = records_find(r, a, one.machine, one.kernel);
-    if (old) { *old = one; return; }
+    if (old) {
+        *old = one;
+        return;
+    }
     int *at = NEW(a, int);
     *at = r->at.n;
     VEC_PUSH(a, r->at, one);
@@ -92,7 +100,8 @@ void records_print(const Records *r, Text *out) {
     text_printf(out, "%s%d\n", header, VERSION);
     for (int i = 0; i < r->at.n; i++) {
         const Record *one = &r->at.at[i];
-        text_printf(out, "%s | %s | %s | %.4g ms, model %.4g ms\n", one->machine, one->kernel, one->choice, one->ms, one->model_ms);
+        text_printf(out, "%s | %s | %s | %.4g ms, model %.4g ms\n", one->machine, one->kernel, one->choice, one->ms,
+            one->model_ms);
     }
 }
 
@@ -106,10 +115,12 @@ static const char *next_field(Arena *a, const char **s) {
 }
 
 static bool is_choice(const char *choice) {
-    static const TuneForm *const forms[] = { &tune_gemm, &tune_gemv, &tune_bytes, &tune_low, &tune_direct, &tune_taps, &tune_winograd, &tune_depthwise, &tune_planes, &tune_attention };
+    static const TuneForm *const forms[] = { &tune_gemm, &tune_gemv, &tune_bytes, &tune_low, &tune_direct, &tune_taps,
+        &tune_winograd, &tune_depthwise, &tune_planes, &tune_attention };
     size_t n = strcspn(choice, " ");
     bool known = false;
-    for (size_t i = 0; i < COUNT(forms); i++) known = known || (strlen(forms[i]->algorithm) == n && !memcmp(forms[i]->algorithm, choice, n));
+    for (size_t i = 0; i < COUNT(forms); i++)
+        known = known || (strlen(forms[i]->algorithm) == n && !memcmp(forms[i]->algorithm, choice, n));
     const char *s = choice + n, *name;
     for (int64_t value; known && s && *s;) s = parse_field(s, &name, &n, &value);
     return known && s;
@@ -124,9 +135,12 @@ static void read_line(Records *r, Arena *a, const char *place, const char *text)
     for (; s && n < 4; n++) field[n] = next_field(a, &s);
     Record one = { .place = place, .machine = field[0], .kernel = field[1], .choice = field[2] };
     if (n < 4 || s) diag_error(&loc, "a record is MACHINE | KERNEL | CHOICE | MEASURED%s", remedy);
-    else if (!*one.machine || !strchr(one.kernel, '=')) diag_error(&loc, "no %s is called '%s'%s", *one.machine ? "kernel" : "machine", *one.machine ? one.kernel : one.machine, remedy);
+    else if (!*one.machine || !strchr(one.kernel, '='))
+        diag_error(&loc, "no %s is called '%s'%s", *one.machine ? "kernel" : "machine",
+            *one.machine ? one.kernel : one.machine, remedy);
     else if (!is_choice(one.choice)) diag_error(&loc, "no choice is called '%s'%s", one.choice, remedy);
-    else if (sscanf(field[3], "%lf ms, model %lf ms", &one.ms, &one.model_ms) != 2) diag_error(&loc, "'%s' says no times%s", field[3], remedy);
+    else if (sscanf(field[3], "%lf ms, model %lf ms", &one.ms, &one.model_ms) != 2)
+        diag_error(&loc, "'%s' says no times%s", field[3], remedy);
     else records_add(r, a, one);
 }
 
@@ -145,10 +159,16 @@ bool records_read(Records *r, Arena *a, const char *path) {
         Loc loc = { .file = place, .node = -1 };
         bool version = !strncmp(line, header, strlen(header));
         if (version && atoi(line + strlen(header)) != VERSION) {
-            diag_error(&loc, "'%s' is no version of records that this burncc reads, which is %d; measure again with `burncc tune`", line, VERSION);
+            diag_error(&loc,
+                "'%s' is no version of records that this burncc reads, which is %d; measure again with `burncc tune`",
+                line, VERSION);
             break;
         }
-        if (number == 1 && (!version || binary)) { diag_error(&loc, "records begin with the line '%s%d'; this file was not made by `burncc tune`", header, VERSION); break; }
+        if (number == 1 && (!version || binary)) {
+            diag_error(
+                &loc, "records begin with the line '%s%d'; this file was not made by `burncc tune`", header, VERSION);
+            break;
+        }
         if (!version && !empty && *line != '#') read_line(r, a, place, line);
         line = end ? end + 1 : NULL;
     }
@@ -164,6 +184,8 @@ Record *tune_record(Arena *a, Kernel *k, const Options *o, const char *signature
 
 void tune_refuse(const Kernel *k, Record *r) {
     Loc loc = { .file = r->place, .node = -1 };
-    if (!r->refused) diag_warn(&loc, "'%s' does not fit %s any more, the cost model's choice stands%s", r->choice, k->signature, remedy);
+    if (!r->refused)
+        diag_warn(
+            &loc, "'%s' does not fit %s any more, the cost model's choice stands%s", r->choice, k->signature, remedy);
     r->refused = true;
 }

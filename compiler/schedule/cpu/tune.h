@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Records of `burncc tune`: which algorithm and blocks a template kernel takes on a machine, found by measuring (schedule/tune.c).
+// Records of `burncc tune`: which algorithm and blocks a template kernel takes on a machine, found by measuring
+// (schedule/tune.c).
 //
-// A kernel is known by its signature, a text of its canonical form; a choice is a text too, `winograd t=4 mr=14 nv=2`, the algorithm and
-// the fields of its tile struct. The planners of templates.c and templates_conv.c ask for a record before they ask tiles*.c, and say of every
-// kernel by what signature it goes and what it has become; candidates.c lists what else it could be.
+// A kernel is known by its signature, a text of its canonical form; a choice is a text too, `winograd t=4 mr=14
+// nv=2`, the algorithm and the fields of its tile struct. The planners of templates.c and templates_conv.c ask for a
+// record before they ask tiles*.c, and say of every kernel by what signature it goes and what it has become;
+// candidates.c lists what else it could be.
 #ifndef BURNCC_TUNE_H
 #define BURNCC_TUNE_H
 #include "burncc.h"
@@ -12,37 +14,45 @@
 typedef struct Record {
     const char *place;                                  // FILE:LINE, for diagnostics
     const char *machine, *kernel, *choice;
-    double ms, model_ms;                                // of this choice and of the cost model's, when they were measured
+    // of this choice and of the cost model's, when they were measured
+    double ms, model_ms;
     bool refused;                                       // does not fit: said once
 } Record;
 typedef struct Records { VEC(Record) at; StrMap *newest; } Records;
 
 void records_init(Records *r, Arena *a);
-bool records_read(Records *r, Arena *a, const char *path);              // adds a file's; false with diagnostics at its lines
+// adds a file's; false with diagnostics at its lines
+bool records_read(Records *r, Arena *a, const char *path);
 void records_add(Records *r, Arena *a, Record one);      // in place of the one that has its machine and kernel
 void records_print(const Records *r, Text *out);         // as a file
-Record *records_find(const Records *r, Arena *a, const char *machine, const char *kernel);      // NULL when there is none
+// NULL when there is none
+Record *records_find(const Records *r, Arena *a, const char *machine, const char *kernel);
 const char *tune_machine(Arena *a, const Target *t);     // what a record calls it: native:avx512:l1=48K:l2=2M
 
 // ---------------------------------------------------------------- choices
-typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneField;     // an int or, wide, an int64_t of the tile struct
+// an int or, wide, an int64_t of the tile struct
+typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneField;
 typedef struct TuneForm { const char *algorithm; int n; TuneField field[10]; } TuneForm;
-extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_winograd, tune_depthwise, tune_planes, tune_attention;
+extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_winograd,
+    tune_depthwise, tune_planes, tune_attention;
 #define TUNE_INT(T, f) { #f, offsetof(T, f), false }
 #define TUNE_WIDE(T, f) { #f, offsetof(T, f), true }
 const char *tune_text(Arena *a, const TuneForm *form, const void *tiles);
-bool tune_parse(const TuneForm *form, const char *choice, void *tiles);  // false: of another algorithm, or not all of its fields and no others
+// false: of another algorithm, or not all of its fields and no others
+bool tune_parse(const TuneForm *form, const char *choice, void *tiles);
 
 // candidates.c: does a template allow these? n_fixed: the number of columns is a constant
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t);
 bool gemv_fits(const GemmShape *s, const GemvTiles *t);
-bool low_fits(int64_t rows, bool even, const LowTiles *t);               // rows: the most of a tile; even: the file is for machines that halve them, too
+// rows: the most of a tile; even: the file is for machines that halve them, too
+bool low_fits(int64_t rows, bool even, const LowTiles *t);
 bool direct_fits(const ConvLayout *merged, const ConvTiles *t);
 bool taps_fits(const ConvLayout *l, const TapTiles *t);
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
 typedef VEC(const char *) Choices;
-// Choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other blocks than it has. Some may not fit.
+// Choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other blocks than
+// it has. Some may not fit.
 void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out);   // attention.c
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How a loop kernel is spread over a GPU's threads.
 //
-// In: a kernel and how many of its outer axes threads share out. Out: perhaps the same kernel with tiles, and the size of the team that
-// works on a point. Two ideas. A tile: each thread stores several elements along up to two axes, so that what it loads meets several
-// accumulators (the kernel gets one store per element of the tile, over the same reduction axes, which loops.c runs as one loop). A team:
-// where there are fewer points than the machine has threads, several threads split each point's reductions.
+// In: a kernel and how many of its outer axes threads share out. Out: perhaps the same kernel with tiles, and the
+// size of the team that works on a point. Two ideas. A tile: each thread stores several elements along up to two
+// axes, so that what it loads meets several accumulators (the kernel gets one store per element of the tile, over the
+// same reduction axes, which loops.c runs as one loop). A team: where there are fewer points than the machine has
+// threads, several threads split each point's reductions.
 #include "codegen/gpu/vulkan.h"
 
 enum { WANTED_THREADS = 1 << 17,                        // enough to keep any GPU busy
        ENOUGH_THREADS = 1 << 14,                        // when each has a tile of independent sums
-       MAX_TILE = 28,                                   // 32-bit accumulators of one thread: its registers, and the team's memory
+       // 32-bit accumulators of one thread: its registers, and the team's memory
+       MAX_TILE = 28,
        MAX_REDUCES = 4,
        MAX_TEAM_BY_POINT = 16, MAX_TEAM_BY_RANK = 128,
        EACH_BY_POINT = 16, EACH_BY_RANK = 4 };          // steps of the shared loop that each member keeps
@@ -19,8 +21,11 @@ typedef struct Survey {                                 // of a kernel's express
     const Kernel *kernel;
     bool *seen;
     int outer, depth;                                   // depth: reductions around the expression being looked at
-    Expr *reduces[MAX_REDUCES]; int n_reduces, n_tops;  // those outside all others, of n_tops; n_reduces: all
-    int split; int64_t extent;                          // the axis that a team would share out, of all outermost reductions the shortest
+    Expr *reduces[MAX_REDUCES];
+    int n_reduces, n_tops; // those outside all others, of n_tops; n_reduces: all
+    // the axis that a team would share out, of all outermost reductions the shortest
+    int split;
+    int64_t extent;
     Loads loads;                                        // inside reductions
 } Survey;
 
@@ -42,7 +47,10 @@ static void survey(Survey *s, Expr *e) {
         int64_t extent = s->kernel->axes.at[axis].extent;
         if (s->n_tops < MAX_REDUCES) s->reduces[s->n_tops] = e;
         s->n_tops++;
-        if (e->rop < RED_ARGMAX_FIRST && (s->split < 0 || extent < s->extent)) { s->split = axis; s->extent = extent; }
+        if (e->rop < RED_ARGMAX_FIRST && (s->split < 0 || extent < s->extent)) {
+            s->split = axis;
+            s->extent = extent;
+        }
     }
     s->depth += reduce;
     for (int i = 0; i < 3; i++) survey(s, e->a[i]);
@@ -85,7 +93,8 @@ Team gpu_team(Arena *a, const Kernel *k, int outer) {
     for (int i = 0; i < k->n_parallel; i++)
         if (k->axes.at[i].reduce) return t;             // stores in order, by one thread
     int fastest = fastest_axis(k, outer);
-    t.by_point = outer == k->n_parallel && fastest >= 0 && contiguous_loads(k, &s.loads, fastest) >= contiguous_loads(k, &s.loads, s.split);
+    t.by_point = outer == k->n_parallel && fastest >= 0
+        && contiguous_loads(k, &s.loads, fastest) >= contiguous_loads(k, &s.loads, s.split);
     int most = t.by_point ? MAX_TEAM_BY_POINT : MAX_TEAM_BY_RANK, each = t.by_point ? EACH_BY_POINT : EACH_BY_RANK;
     int64_t points = points_of(k, outer);
     while (t.size < most && points < WANTED_THREADS / t.size && s.extent / (2 * t.size) >= each) t.size *= 2;
@@ -110,7 +119,8 @@ static int tile_of(int64_t extent, int most) {
 
 typedef struct Move { ExprPool *pool; int axis[2]; int64_t extent[2]; int64_t shift[2]; } Move;
 
-// The element of a tile: neighbouring threads keep neighbouring elements, so the tile's elements lie a whole row of threads apart.
+// The element of a tile: neighbouring threads keep neighbouring elements, so the tile's elements lie a whole row of
+// threads apart.
 static Expr *move_axis(void *ctx, Expr *e) {
     const Move *m = ctx;
     for (int i = 0; i < 2; i++) {
@@ -133,10 +143,14 @@ static Kernel *make_tiles(Arena *a, const Kernel *k, const Survey *of, const int
         if (axis[i] >= 0) t->axes.at[axis[i]].extent = m.extent[i];
     }
     const Store *s = &k->stores.at[0];
-    for (int pass = 0; pass <= of->n_tops; pass++)      // all copies of a reduction first: loops.c runs them as one loop, before anything that uses one
+    // all copies of a reduction first: loops.c runs them as one loop, before anything that uses one
+    for (int pass = 0; pass <= of->n_tops; pass++)
         for (m.shift[0] = 0; m.shift[0] < tile[0]; m.shift[0]++)
             for (m.shift[1] = 0; m.shift[1] < tile[1]; m.shift[1]++) {
-                if (pass < of->n_tops) { expr_map_leaves(k->exprs, of->reduces[pass], move_axis, &m); continue; }
+                if (pass < of->n_tops) {
+                    expr_map_leaves(k->exprs, of->reduces[pass], move_axis, &m);
+                    continue;
+                }
                 Store moved = *s;
                 moved.index = expr_map_leaves(k->exprs, s->index, move_axis, &m);
                 moved.expr = expr_map_leaves(k->exprs, s->expr, move_axis, &m);
@@ -155,7 +169,8 @@ static bool threads_remain(int64_t points, int64_t extent) {
 const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer) {
     Survey s = survey_kernel(a, k, outer);
     int axis[2] = { -1, -1 }, tile[2] = { 1, 1 };
-    if (outer != k->n_parallel || k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != STORE_SET) return k;
+    if (outer != k->n_parallel || k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != STORE_SET)
+        return k;
     if (!s.n_tops || s.n_reduces != s.n_tops || s.n_tops > MAX_REDUCES || s.loads.n < 2) return k;
     int most = MAX_TILE / s.n_tops;
     for (int i = 0; i < s.n_tops; i++) {
@@ -166,7 +181,8 @@ const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer) {
         if (steady_loads(&s.loads, i) && tile_of(k->axes.at[i].extent, 7) > 1) axis[1] = i;
     if (axis[1] < 0) return k;
     uint64_t steady = steady_loads(&s.loads, axis[1]);
-    for (int i = 0; i < outer; i++) {                   // the other axis: along it loads stay that do not stay along the first
+    // the other axis: along it loads stay that do not stay along the first
+    for (int i = 0; i < outer; i++) {
         bool other = i != axis[1] && steady_loads(&s.loads, i) & ~steady && tile_of(k->axes.at[i].extent, 4) > 1;
         if (other && (axis[0] < 0 || k->axes.at[i].extent > k->axes.at[axis[0]].extent)) axis[0] = i;
     }
@@ -174,7 +190,8 @@ const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer) {
     int best = 1;
     for (int x = 4; x >= 1; x--)
         for (int y = 7; y >= 1; y--) {
-            int t0 = axis[0] < 0 ? 1 : tile_of(k->axes.at[axis[0]].extent, x), t1 = tile_of(k->axes.at[axis[1]].extent, y);
+            int t0 = axis[0] < 0 ? 1 : tile_of(k->axes.at[axis[0]].extent, x),
+                t1 = tile_of(k->axes.at[axis[1]].extent, y);
             if (t0 * t1 <= best || t0 * t1 > most || !threads_remain(points / (t0 * t1), s.extent)) continue;
             best = t0 * t1;
             tile[0] = t0;

@@ -104,9 +104,8 @@ BURN_KERNEL static double peak_rate(void)
 }
 
 /* The least time of a run, from batches that are long enough for the clock, over 0.3 seconds. */
-static void time_run(const char *name, Run run, const float *a, const float *b, float *c, const float *e, unsigned char *scratch,
-                     double flops)
-{
+static void time_run(const char *name, Run run, const float *a, const float *b, float *c, const float *e,
+    unsigned char *scratch, double flops) {
     double best = 1e9, peak = peak_rate();
     const double start = seconds();
     run(a, b, c, e, scratch);
@@ -160,9 +159,12 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
     const int is_gemv = s.m == 0;
     s.m += is_gemv;
     const GemmTiles t = gemm_tiles(&s, &target);
-    const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k), cn = (size_t)(s.batch * s.m * s.n);
-    const size_t nr = 16 * (size_t)(is_gemv ? gemv_tiles(s.n, s.k, &target, near).nv : t.nv), bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
-    const size_t one = nr ? pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr) : pack_gemv_w_floats((size_t)s.n, (size_t)s.k);
+    const size_t an = (size_t)(s.batch * s.m * s.k), bn = (size_t)(s.batch * s.n * s.k),
+                 cn = (size_t)(s.batch * s.m * s.n);
+    const size_t nr = 16 * (size_t)(is_gemv ? gemv_tiles(s.n, s.k, &target, near).nv : t.nv),
+                 bytes = is_gemv ? 0 : gemm_scratch_bytes(&s, &t);
+    const size_t one = nr ? pack_gemm_b_floats((size_t)s.n, (size_t)s.k, nr) :
+                            pack_gemv_w_floats((size_t)s.n, (size_t)s.k);
     float *a = random_floats(an), *b = random_floats(bn), *e = random_floats(cn), *c = random_floats(cn + 2 * GUARD);
     float *packed = b_kind ? b : random_floats((size_t)s.batch * one);
     void *block;
@@ -172,16 +174,19 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
         c[i] = CANARY;
     for (int64_t i = 0; i < s.batch && !b_kind; i++)
         if (nr)
-            pack_gemm_b(b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, nr, packed + (size_t)i * one);
+            pack_gemm_b(
+                b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, nr, packed + (size_t)i * one);
         else
-            pack_gemv_w(b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, packed + (size_t)i * one);
+            pack_gemv_w(
+                b + i * s.n * s.k, (size_t)s.n, (size_t)s.k, (size_t)s.bk, (size_t)s.bn, packed + (size_t)i * one);
     run(a, packed, c + GUARD, e, scratch);
     canaries_check(name, c, cn, scratch, bytes);
     for (size_t i = 0; i < cn; i += cn > 100000 ? cn / 5003 : 1) {
         const int64_t n = (int64_t)i % s.n, m = (int64_t)i / s.n % s.m, bt = (int64_t)i / s.n / s.m;
         double acc = 0, magnitude = 0;
         for (int64_t k = 0; k < s.k; k++) {
-            const double p = (double)a[bt * s.m * s.k + m * s.am + k * s.ak] * (double)b[bt * s.n * s.k + k * s.bk + n * s.bn];
+            const double p = (double)a[bt * s.m * s.k + m * s.am + k * s.ak]
+                * (double)b[bt * s.n * s.k + k * s.bk + n * s.bn];
             acc += p, magnitude += fabs(p);
         }
         const double err = error_of((double)c[GUARD + i], epilogue(kind, acc, e, n, (int64_t)i), magnitude, s.k);
@@ -200,15 +205,17 @@ static void gemm_case(const char *name, Run run, GemmShape s, int b_kind, int ki
     free(a), free(b), free(c), free(e), free(block);
 }
 
-static double conv_error(const ConvShape *s, const float *x, const float *w, const float *e, int kind, size_t i, size_t e_index, double got)
-{
-    const int64_t p = (int64_t)i % (s->out[0] * s->out[1] * s->out[2]), all = (int64_t)i / (s->out[0] * s->out[1] * s->out[2]);
+static double conv_error(const ConvShape *s, const float *x, const float *w, const float *e, int kind, size_t i,
+    size_t e_index, double got) {
+    const int64_t p = (int64_t)i % (s->out[0] * s->out[1] * s->out[2]),
+                  all = (int64_t)i / (s->out[0] * s->out[1] * s->out[2]);
     const int64_t c = all % (s->groups * s->oc), n = all / (s->groups * s->oc), g = c / s->oc;
     const int64_t o[3] = {p / s->out[2] / s->out[1], p / s->out[2] % s->out[1], p % s->out[2]};
     const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
     double acc = 0, magnitude = 0;
     for (int64_t k = 0; k < s->ic * taps; k++) {
-        const int64_t tap[3] = {k % taps / s->kernel[2] / s->kernel[1], k % taps / s->kernel[2] % s->kernel[1], k % s->kernel[2]};
+        const int64_t tap[3] = { k % taps / s->kernel[2] / s->kernel[1], k % taps / s->kernel[2] % s->kernel[1],
+            k % s->kernel[2] };
         int64_t at = n * s->groups * s->ic + g * s->ic + k / taps;
         int inside = 1;
         for (int d = 0; d < 3; d++) {
@@ -238,9 +245,10 @@ static void lay_out(float *to, const float *from, const ConvLayout *l, int64_t c
                         to[n * l->xn + d * l->xd + h * l->xh + w * l->xw + c * l->xc] = *from++;
 }
 
-static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template by, int nv, const WinogradForm *form, const float *w, float *packed)
-{
-    const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]), g = (size_t)s->groups, oc = (size_t)s->oc, ic = (size_t)s->ic, nr = 16 * (size_t)nv;
+static void pack_conv_case(const ConvShape *s, const ConvShape *merged, Template by, int nv, const WinogradForm *form,
+    const float *w, float *packed) {
+    const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]), g = (size_t)s->groups,
+                 oc = (size_t)s->oc, ic = (size_t)s->ic, nr = 16 * (size_t)nv;
     if (by == BY_CONV || by == BY_TAPS)
         pack_conv_w(w, g, oc, ic, taps, (size_t)(s->groups / merged->groups), nr, packed);
     else if (by == BY_DW)
@@ -263,22 +271,27 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     const ConvPlanesTiles planes = conv_planes_tiles(&s, &target);
     const WinogradTiles wino = by == BY_WINOGRAD ? winograd_of(&l, &target, variant) : (WinogradTiles){0};
     const WinogradForm form = {(size_t)wino.tile.h, (size_t)wino.tile.w, (size_t)s.kernel[1], (size_t)s.kernel[2]};
-    const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc), pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
-    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]), yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
+    const size_t taps = (size_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]), channels = (size_t)(s.groups * s.oc),
+                 pixels = (size_t)(s.out[0] * s.out[1] * s.out[2]);
+    const size_t xn = (size_t)(s.n * s.groups * s.ic * s.in[0] * s.in[1] * s.in[2]),
+                 yn = (size_t)s.n * channels * pixels, all = (size_t)s.n * pixels * (size_t)l.yc;
     const size_t bytes = by == BY_CONV     ? conv_scratch_bytes(&l, &t)
                          : by == BY_TAPS   ? conv_taps_scratch_bytes(&l, &tap)
                          : by == BY_DW     ? conv_dw_scratch_bytes(&l, &dw)
                          : by == BY_PLANES ? conv_planes_scratch_bytes(&s, &planes)
                                            : winograd_scratch_bytes(&l, &wino);
     const int nv = by == BY_CONV ? t.nv : by == BY_TAPS ? tap.nv : wino.nv;
-    const size_t floats = by == BY_CONV || by == BY_TAPS ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc, (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)nv)
-                          : by == BY_DW                  ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps)
-                          : by == BY_PLANES              ? channels * taps
-                                                         : pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, &form, 16 * (size_t)wino.nv);
-    float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps), *e = random_floats(yn > 4096 ? yn : 4096);
+    const size_t floats = by == BY_CONV || by == BY_TAPS ? pack_conv_w_floats((size_t)s.groups, (size_t)s.oc,
+                              (size_t)s.ic, taps, (size_t)(s.groups / merged.groups), 16 * (size_t)nv) :
+        by == BY_DW     ? pack_conv_dw_w_floats((size_t)s.groups, (size_t)s.oc, taps) :
+        by == BY_PLANES ? channels * taps :
+                          pack_winograd_w_floats((size_t)s.oc, (size_t)s.ic, &form, 16 * (size_t)wino.nv);
+    float *x = random_floats(xn), *w = random_floats(channels * (size_t)s.ic * taps),
+          *e = random_floats(yn > 4096 ? yn : 4096);
     float *y = random_floats(all + 2 * GUARD);
     void *packed_block, *x_block, *block;
-    float *packed = (float *)(void *)scratch_new(4 * floats, &packed_block), *laid = (float *)(void *)scratch_new((size_t)(4 * s.n * l.xn), &x_block);
+    float *packed = (float *)(void *)scratch_new(4 * floats, &packed_block),
+          *laid = (float *)(void *)scratch_new((size_t)(4 * s.n * l.xn), &x_block);
     unsigned char *scratch = scratch_new(bytes, &block);
     double worst = 0;
     pack_conv_case(&s, &merged, by, nv, &form, w, packed);
@@ -296,7 +309,8 @@ static void conv_case(const char *name, Run run, ConvShape s, Template by, int k
     for (size_t i = 0; i < yn; i += yn > 50000 ? yn / 3001 : 1) {
         const size_t p = i % pixels, c = i / pixels % channels, row = i / pixels / channels * pixels + p;
         const size_t at = by == BY_PLANES ? i : row * (size_t)l.yc + c;
-        const double err = conv_error(&s, x, w, e, kind, i, by == BY_PLANES ? i : row * channels + c, (double)y[GUARD + at]);
+        const double err = conv_error(
+            &s, x, w, e, kind, i, by == BY_PLANES ? i : row * channels + c, (double)y[GUARD + at]);
         worst = err > worst ? err : worst;
     }
     if (!timing || worst > 1)
@@ -320,10 +334,13 @@ int main(int argc, char **argv)
     if (WANTED(name, timed))                                                                                             \
         gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0, 0}, layout, \
                   kind, near, timing);
-#define CONV_BY(by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant) \
-    if (WANTED(name, timed))                                                                                             \
-        conv_case(#name, run_##name,                                                                                     \
-                  (ConvShape){n, g, ic, oc, {id, ih, iw}, {0}, {kd, kh, kw}, {sd, sh, sw}, {dd, dh, dw}, {pd, ph, pw}}, by, kind, variant, timing);
+#define CONV_BY(                                                                                                      \
+    by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant)         \
+    if (WANTED(name, timed))                                                                                          \
+        conv_case(#name, run_##name,                                                                                  \
+            (ConvShape){ n, g, ic, oc, { id, ih, iw }, { 0 }, { kd, kh, kw }, { sd, sh, sw }, { dd, dh, dw },         \
+                { pd, ph, pw } },                                                                                     \
+            by, kind, variant, timing);
 #define CONV(...) CONV_BY(BY_CONV, __VA_ARGS__)
 #define CONV_TAPS(name, timed, n, ic, oc, ih, iw, kh, kw, sh, sw, dh, dw, ph, pw, kind, variant) \
     CONV_BY(BY_TAPS, name, timed, n, 1, ic, oc, 1, ih, iw, 1, kh, kw, 1, sh, sw, 1, dh, dw, 0, ph, pw, kind, variant)

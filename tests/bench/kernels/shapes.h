@@ -19,7 +19,9 @@ static inline ConvShape merged_of(ConvShape s)
 static inline ConvLayout layout_of(ConvShape s, int variant)
 {
     const int64_t c = s.groups * s.ic, pixels = s.in[0] * s.in[1] * s.in[2];
-    ConvLayout l = {.conv = s, .xc = 1, .xw = c + (variant & WIDE_X ? 5 : 0), .yc = s.groups * s.oc + (variant & WIDE_Y ? 3 : 0)};
+    ConvLayout l = {
+        .conv = s, .xc = 1, .xw = c + (variant & WIDE_X ? 5 : 0), .yc = s.groups * s.oc + (variant & WIDE_Y ? 3 : 0)
+    };
     l.xh = s.in[2] * l.xw, l.xd = s.in[1] * l.xh, l.xn = s.in[0] * l.xd;
     if (variant & PLANES)
         l.xc = pixels, l.xw = 1, l.xh = s.in[2], l.xd = s.in[1] * s.in[2], l.xn = c * pixels;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Labels and categories of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder, with numbers and strings on either side; and maps, which
-// are two vectors, their keys and their values: DictVectorizer, CastMap.
+// Labels and categories of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder, with numbers and strings on
+// either side; and maps, which are two vectors, their keys and their values: DictVectorizer, CastMap.
 //
-// In: an OnnxNode. Out: the position of each element among the keys, and a gather from the values, behind which the default stands. Strings
-// are searched in a sorted table; numbers are compared with every key.
+// In: an OnnxNode. Out: the position of each element among the keys, and a gather from the values, behind which the
+// default stands. Strings are searched in a sorted table; numbers are compared with every key.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
 
 // ---------------------------------------------------------------- tables
 
-// A column of a table: attribute prefix + "strings", "int64s", "floats" or "tensor". NULL without a diagnostic when there is none.
+// A column of a table: attribute prefix + "strings", "int64s", "floats" or "tensor". NULL without a diagnostic when
+// there is none.
 static Tensor *column(const OnnxNode *n, const char *prefix) {
     Arena *a = n->g->arena;
     int count;
@@ -45,7 +46,8 @@ static Tensor *counting(Arena *a, int64_t count) {
 
 // ---------------------------------------------------------------- positions
 
-// The position of each element of x in the sorted table of the keys; -1 is the table's end. *order: where the table's strings stand among the keys.
+// The position of each element of x in the sorted table of the keys; -1 is the table's end. *order: where the table's
+// strings stand among the keys.
 static Value *find_string(OnnxNode *n, Value *x, const Tensor *keys, int64_t **order, int *kept) {
     int count = (int)type_count(&keys->type);
     *order = NEW_ARRAY(n->g->arena, int64_t, count + 1);
@@ -60,7 +62,10 @@ static Value *find_number(OnnxNode *n, Value *x, Tensor *keys, bool nan_is_key) 
     x = onnx_insert(n, x, rank);
     if (!x || !key) return NULL;
     Value *k = onnx_iota(n, 1, (Dim[]){ count }, 0, DT_I64);
-    const char *text = arena_printf(n->g->arena, dtype_is_float(x->type.dtype) && nan_is_key ? "x == y || (isnan(x) && isnan(y)) ? z : %lld" : "x == y ? z : %lld", (long long)count);
+    const char *text = arena_printf(n->g->arena,
+        dtype_is_float(x->type.dtype) && nan_is_key ? "x == y || (isnan(x) && isnan(y)) ? z : %lld" :
+                                                      "x == y ? z : %lld",
+        (long long)count);
     return b_reduce(n->g, OP_ReduceMin, ONNX_MAP(n, text, "x y z", x, key, k), 1, (int64_t[]){ rank }, false);
 }
 
@@ -70,12 +75,18 @@ static Value *look_up(OnnxNode *n, Value *x, Tensor *keys, const Tensor *values,
     Arena *a = n->g->arena;
     int64_t count = type_count(&keys->type), *order = NULL;
     int kept = (int)count;
-    if (count < 1 || count > INT32_MAX || count != type_count(&values->type)) return onnx_fail(n, "has %lld keys and %lld values", (long long)count, (long long)type_count(&values->type));
-    if ((keys->type.dtype == DT_STRING) != (x->type.dtype == DT_STRING)) return onnx_fail(n, "the input is %s, the keys are %s", dtype_name(x->type.dtype), dtype_name(keys->type.dtype));
-    Value *at = x->type.dtype == DT_STRING ? find_string(n, x, keys, &order, &kept) : find_number(n, x, keys, n->opset >= 4);
+    if (count < 1 || count > INT32_MAX || count != type_count(&values->type))
+        return onnx_fail(n, "has %lld keys and %lld values", (long long)count, (long long)type_count(&values->type));
+    if ((keys->type.dtype == DT_STRING) != (x->type.dtype == DT_STRING))
+        return onnx_fail(
+            n, "the input is %s, the keys are %s", dtype_name(x->type.dtype), dtype_name(keys->type.dtype));
+    Value *at = x->type.dtype == DT_STRING ? find_string(n, x, keys, &order, &kept) :
+                                             find_number(n, x, keys, n->opset >= 4);
     Tensor *table = tensor_new(a, type_make(values->type.dtype, 1, (Dim[]){ kept + 1 }));
     size_t size = dtype_size(values->type.dtype);
-    for (int i = 0; i < kept; i++) memcpy((char *)table->data + size * (size_t)i, (const char *)values->data + size * (size_t)(order ? order[i] : i), size);
+    for (int i = 0; i < kept; i++)
+        memcpy((char *)table->data + size * (size_t)i,
+            (const char *)values->data + size * (size_t)(order ? order[i] : i), size);
     if (table->type.dtype == DT_STRING) ((const char **)table->data)[kept] = otherwise->s;
     else if (dtype_is_float(table->type.dtype)) tensor_set_f(table, kept, otherwise->f);
     else tensor_set_i(table, kept, otherwise->i);
@@ -85,7 +96,9 @@ static Value *look_up(OnnxNode *n, Value *x, Tensor *keys, const Tensor *values,
 // ---------------------------------------------------------------- operators
 
 static Default defaults(const OnnxNode *n, const char *unknown) {
-    Default d = { .i = onnx_int(n, "default_int64", -1), .f = onnx_float(n, "default_float", -0.0), .s = onnx_string(n, "default_string", unknown) };
+    Default d = { .i = onnx_int(n, "default_int64", -1),
+        .f = onnx_float(n, "default_float", -0.0),
+        .s = onnx_string(n, "default_string", unknown) };
     const OnnxAttr *given = onnx_attr(n, "default_tensor", ONNX_TENSOR);
     const Tensor *t = given ? given->tensor : NULL;
     if (!t || !type_count(&t->type) || dtype_class(t->type.dtype) == CLASS_COMPLEX) return d;
@@ -95,7 +108,8 @@ static Default defaults(const OnnxNode *n, const char *unknown) {
     return d;
 }
 
-// From version 2 on any kind to any; from version 4 on NaN is a key like another. Before: strings to their places in a list, or back.
+// From version 2 on any kind to any; from version 4 on NaN is a key like another. Before: strings to their places in
+// a list, or back.
 Value *onnx_label_encoder(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
@@ -103,7 +117,8 @@ Value *onnx_label_encoder(OnnxNode *n) {
     Tensor *keys, *values;
     if (n->opset < 2) {
         Tensor *classes = column(n, "classes");
-        if (!classes || classes->type.dtype != DT_STRING) return onnx_fail(n, "attribute \"classes_strings\" is missing");
+        if (!classes || classes->type.dtype != DT_STRING)
+            return onnx_fail(n, "attribute \"classes_strings\" is missing");
         Tensor *places = counting(n->g->arena, type_count(&classes->type));
         keys = x->type.dtype == DT_STRING ? classes : places;
         values = x->type.dtype == DT_STRING ? places : classes;
@@ -112,7 +127,8 @@ Value *onnx_label_encoder(OnnxNode *n) {
         values = column(n, "values");
     }
     if (!keys || !values) return onnx_fail(n, "lacks keys or values");
-    if (dtype_class(values->type.dtype) == CLASS_COMPLEX || dtype_class(keys->type.dtype) == CLASS_COMPLEX) return onnx_fail(n, "complex labels are not supported");
+    if (dtype_class(values->type.dtype) == CLASS_COMPLEX || dtype_class(keys->type.dtype) == CLASS_COMPLEX)
+        return onnx_fail(n, "complex labels are not supported");
     return look_up(n, x, keys, values, &otherwise);
 }
 
@@ -125,7 +141,8 @@ Value *onnx_category_mapper(OnnxNode *n) {
     int count;
     const int64_t *ints = onnx_ints(n, "cats_int64s", &count);
     const OnnxAttr *strings = onnx_attr(n, "cats_strings", ONNX_STRINGS);
-    if (!count || !strings || strings->n != count) return onnx_fail(n, "needs as many \"cats_int64s\" as \"cats_strings\"");
+    if (!count || !strings || strings->n != count)
+        return onnx_fail(n, "needs as many \"cats_int64s\" as \"cats_strings\"");
     cats[0] = tensor_new(n->g->arena, type_make(DT_STRING, 1, (Dim[]){ count }));
     cats[1] = tensor_new(n->g->arena, type_make(DT_I64, 1, (Dim[]){ count }));
     memcpy(cats[0]->data, strings->strings, sizeof(char *) * (size_t)count);
@@ -141,8 +158,10 @@ Value *onnx_one_hot_encoder(OnnxNode *n) {
     const OnnxAttr *strings = onnx_attr(n, "cats_strings", ONNX_STRINGS);
     if (!onnx_inputs(n, 1)) return NULL;
     bool text = n->in[0]->type.dtype == DT_STRING;
-    if (text ? !strings || !strings->n : !count) return onnx_fail(n, "attribute \"%s\" is missing", text ? "cats_strings" : "cats_int64s");
-    if (!onnx_int(n, "zeros", 1)) diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
+    if (text ? !strings || !strings->n : !count)
+        return onnx_fail(n, "attribute \"%s\" is missing", text ? "cats_strings" : "cats_int64s");
+    if (!onnx_int(n, "zeros", 1))
+        diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
     Value *x = onnx_insert(n, text ? n->in[0] : b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
     Value *all = text ? onnx_strings(n, strings->n, strings->strings) : b_ints(n->g, count, categories);
     return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, all), DT_F32) : NULL;
@@ -161,8 +180,10 @@ static Value *const *map_halves(OnnxNode *n) {
 static Value *spread(OnnxNode *n, Value *at, Value *values, int64_t columns) {
     if (!at || !values) return NULL;
     DType d = values->type.dtype;
-    Value *none = d == DT_STRING ? b_reshape(n->g, onnx_strings(n, 1, (const char *[]){ "" }), 0, NULL) : b_scalar(n->g, d, 0);
-    Node *node = graph_node(n->g, OP_ScatterElements, 3, (Value *[]){ b_expand(n->g, none, 1, &columns), at, values }, 1);
+    Value *none = d == DT_STRING ? b_reshape(n->g, onnx_strings(n, 1, (const char *[]){ "" }), 0, NULL) :
+                                   b_scalar(n->g, d, 0);
+    Node *node = graph_node(
+        n->g, OP_ScatterElements, 3, (Value *[]){ b_expand(n->g, none, 1, &columns), at, values }, 1);
     node_set_int(node, "axis", 0);
     return onnx_insert(n, onnx_finish(node), 0);
 }
@@ -174,8 +195,10 @@ Value *onnx_dict_vectorizer(OnnxNode *n) {
     const OnnxAttr *strings = onnx_attr(n, "string_vocabulary", ONNX_STRINGS);
     if (!map) return NULL;
     bool text = map[0]->type.dtype == DT_STRING;
-    if (text ? !strings || !strings->n : !count) return onnx_fail(n, "attribute \"%s\" is missing", text ? "string_vocabulary" : "int64_vocabulary");
-    Tensor *words = tensor_new(n->g->arena, type_make(text ? DT_STRING : DT_I64, 1, (Dim[]){ text ? strings->n : count }));
+    if (text ? !strings || !strings->n : !count)
+        return onnx_fail(n, "attribute \"%s\" is missing", text ? "string_vocabulary" : "int64_vocabulary");
+    Tensor *words = tensor_new(
+        n->g->arena, type_make(text ? DT_STRING : DT_I64, 1, (Dim[]){ text ? strings->n : count }));
     memcpy(words->data, text ? (const void *)strings->strings : ints, (size_t)type_bytes(&words->type));
     int64_t columns = type_count(&words->type);
     Default outside = { .i = columns };
@@ -184,23 +207,29 @@ Value *onnx_dict_vectorizer(OnnxNode *n) {
 
 // The values in the order of their keys, or each at the column that its key names.
 Value *onnx_cast_map(OnnxNode *n) {
-    static const struct { const char *name; DType to; } casts[] = { { "TO_FLOAT", DT_F32 }, { "TO_STRING", DT_STRING }, { "TO_INT64", DT_I64 } };
+    static const struct {
+        const char *name;
+        DType to;
+    } casts[] = { { "TO_FLOAT", DT_F32 }, { "TO_STRING", DT_STRING }, { "TO_INT64", DT_I64 } };
     Value *const *map = map_halves(n);
     const char *to = onnx_string(n, "cast_to", "TO_FLOAT"), *form = onnx_string(n, "map_form", "DENSE");
     int64_t columns = onnx_int(n, "max_map", 1);
     size_t cast = 0;
     while (cast < COUNT(casts) && strcmp(casts[cast].name, to)) cast++;
     if (!map) return NULL;
-    if (cast == COUNT(casts) || (strcmp(form, "DENSE") && strcmp(form, "SPARSE")) || columns < 1 || columns > INT32_MAX || !dtype_is_int(map[0]->type.dtype))
+    if (cast == COUNT(casts) || (strcmp(form, "DENSE") && strcmp(form, "SPARSE")) || columns < 1 || columns > INT32_MAX
+        || !dtype_is_int(map[0]->type.dtype))
         return onnx_fail(n, "cast_to, map_form, max_map or the keys' type make no sense");
     Value *y;
     if (*form == 'S') {
-        y = spread(n, ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]), map[1], columns);
+        y = spread(n, ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]),
+            map[1], columns);
     } else {
         Node *sort = graph_node(n->g, OP_Sort, 1, map, 2);
         node_set_int(sort, "axis", 0);
         y = onnx_finish(sort) ? onnx_insert(n, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
     }
     if (!y || y->type.dtype == casts[cast].to) return y;
-    return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? onnx_cast_string(n, y, casts[cast].to) : b_cast(n->g, y, casts[cast].to);
+    return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? onnx_cast_string(n, y, casts[cast].to) :
+                                                                       b_cast(n->g, y, casts[cast].to);
 }

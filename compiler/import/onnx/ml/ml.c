@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// ONNX's operators of classical machine learning (domain ai.onnx.ml): preparation of features, linear models, support vectors.
+// ONNX's operators of classical machine learning (domain ai.onnx.ml): preparation of features, linear models, support
+// vectors.
 //
 // In: an OnnxNode. Out: maps, reductions and products over constant tables that are built from attributes.
 // Labels and categories: ml/labels.c. Trees: ml/tree.c.
@@ -38,10 +39,11 @@ static Value *softmax_nonzero(OnnxNode *n, Value *x) {
     return sum ? ONNX_MAP(n, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
 }
 
-// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147: with l = log(1 - p^2) and v = 2 / (pi a) + l / 2 the root of
-// sqrt(v^2 - l / a) - v, here without its difference of nearly equal numbers.
+// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147: with l = log(1 - p^2) and v = 2 /
+// (pi a) + l / 2 the root of sqrt(v^2 - l / a) - v, here without its difference of nearly equal numbers.
 Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how) {
-    static const char probit[] = "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l / 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
+    static const char probit[] =
+        "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l / 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
     if (!x || !strcmp(how, "NONE")) return x;
     if (!strcmp(how, "LOGISTIC")) return b_unary(n->g, OP_Sigmoid, x);
     if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(n, x);
@@ -75,7 +77,8 @@ Value *onnx_first_best(OnnxNode *n, Value *scores) {
     return onnx_finish(node);
 }
 
-// One score for two classes -> a score each. The standard does not say how; as in ONNX Runtime of the transforms only LOGISTIC and PROBIT have an effect.
+// One score for two classes -> a score each. The standard does not say how; as in ONNX Runtime of the transforms only
+// LOGISTIC and PROBIT have an effect.
 Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
     if (!x) return NULL;
     bool logistic = !strcmp(how, "LOGISTIC"), probit = !strcmp(how, "PROBIT");
@@ -93,7 +96,8 @@ static Value *per_column(OnnxNode *n, const char *attr, DType d, double otherwis
     Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
     if (!count) return b_scalar(n->g, d, otherwise);
     if (count == 1) return b_scalar(n->g, d, v[0]);
-    if (dim_is_const(columns) && columns != count) return onnx_fail(n, "attribute \"%s\" has %d values for %lld columns", attr, count, (long long)columns);
+    if (dim_is_const(columns) && columns != count)
+        return onnx_fail(n, "attribute \"%s\" has %d values for %lld columns", attr, count, (long long)columns);
     return onnx_float_vector(n, d, count, v);
 }
 
@@ -112,7 +116,8 @@ Value *onnx_normalizer(OnnxNode *n) {
     if (!max && !l1 && strcmp(norm, "L2")) return onnx_fail(n, "attribute \"norm\" is \"%s\"", norm);
     if (x->type.rank < 1 || x->type.rank > 2) return onnx_fail(n, "wants a vector or a matrix");
     const int64_t axis = x->type.rank - 1;
-    Value *size = max ? b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true) : b_reduce(n->g, OP_ReduceSum, b_unary(n->g, l1 ? OP_Abs : OP_Square, x), 1, &axis, true);
+    Value *size = max ? b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true) :
+                        b_reduce(n->g, OP_ReduceSum, b_unary(n->g, l1 ? OP_Abs : OP_Square, x), 1, &axis, true);
     if (!max && !l1) size = b_unary(n->g, OP_Sqrt, size);
     return size ? ONNX_MAP(n, "y == 0 ? x : x / y", "x y", x, size) : NULL;
 }
@@ -123,14 +128,19 @@ Value *onnx_imputer(OnnxNode *n) {
     if (dtype_is_float(x->type.dtype)) {
         Value *fill = per_column(n, "imputed_value_floats", x->type.dtype, 0, x);
         double hole = onnx_float(n, "replaced_value_float", 0);
-        return !fill ? NULL : isnan(hole) ? ONNX_MAP(n, "isnan(x) ? y : x", "x y", x, fill) : ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_like(n->g, x, hole));
+        return !fill    ? NULL :
+            isnan(hole) ? ONNX_MAP(n, "isnan(x) ? y : x", "x y", x, fill) :
+                          ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_like(n->g, x, hole));
     }
     int count;
     const int64_t *v = onnx_ints(n, "imputed_value_int64s", &count);
     Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
-    if (!count || (count > 1 && dim_is_const(columns) && columns != count)) return onnx_fail(n, "attribute \"imputed_value_int64s\" wants a value, or one for each column");
-    Value *fill = b_cast(n->g, b_ints(n->g, count, v), x->type.dtype), *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int(n, "replaced_value_int64", 0) });
-    return x->type.rank ? ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) : onnx_fail(n, "the input must have at least 1 dimension");
+    if (!count || (count > 1 && dim_is_const(columns) && columns != count))
+        return onnx_fail(n, "attribute \"imputed_value_int64s\" wants a value, or one for each column");
+    Value *fill = b_cast(n->g, b_ints(n->g, count, v), x->type.dtype),
+          *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int(n, "replaced_value_int64", 0) });
+    return x->type.rank ? ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) :
+                          onnx_fail(n, "the input must have at least 1 dimension");
 }
 
 // Each input is cut or padded with zeros to its number of columns.
@@ -138,13 +148,16 @@ Value *onnx_feature_vectorizer(OnnxNode *n) {
     int count;
     const int64_t *columns = onnx_ints(n, "inputdimensions", &count);
     if (!onnx_inputs(n, n->n_in) || !n->n_in) return NULL;
-    if (count != n->n_in) return onnx_fail(n, "attribute \"inputdimensions\" has %d values for %d inputs", count, n->n_in);
+    if (count != n->n_in)
+        return onnx_fail(n, "attribute \"inputdimensions\" has %d values for %d inputs", count, n->n_in);
     Value **part = NEW_ARRAY(n->g->arena, Value *, count);
     for (int i = 0; i < count; i++) {
         Value *x = part[i] = onnx_rows_of(n, b_cast(n->g, n->in[i], DT_F32));
         if (!x) return NULL;
-        if (!dim_is_const(x->type.dim[1]) || columns[i] < 0) return onnx_fail(n, "input %d must have a known number of columns", i);
-        part[i] = b_pad(n->g, x, (int64_t[]){ 0, 0 }, (int64_t[]){ 0, columns[i] - x->type.dim[1] }, (int64_t[]){ 0, 0 }, NULL);
+        if (!dim_is_const(x->type.dim[1]) || columns[i] < 0)
+            return onnx_fail(n, "input %d must have a known number of columns", i);
+        part[i] = b_pad(
+            n->g, x, (int64_t[]){ 0, 0 }, (int64_t[]){ 0, columns[i] - x->type.dim[1] }, (int64_t[]){ 0, 0 }, NULL);
     }
     return b_concat(n->g, 1, count, part);
 }
@@ -158,7 +171,8 @@ Value *onnx_zip_map(OnnxNode *n) {
 // ---------------------------------------------------------------- linear models
 
 // x [N,F] by coefficients [rows,F], plus intercepts [rows] or none.
-Value *onnx_linear(OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
+Value *onnx_linear(
+    OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
     if (!x) return NULL;
     if (rows < 1 || count % rows || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != count / rows))
         return onnx_fail(n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
@@ -174,8 +188,10 @@ Value *onnx_linear_regressor(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     const float *w = onnx_floats(n, "coefficients", &count), *bias = onnx_floats(n, "intercepts", &biases);
     int64_t targets = onnx_int(n, "targets", 1);
-    if (targets < 1 || targets > count) return onnx_fail(n, "attribute \"targets\" is %lld with %d coefficients", (long long)targets, count);
-    return onnx_post_transform(n, onnx_linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias), onnx_string(n, "post_transform", "NONE"));
+    if (targets < 1 || targets > count)
+        return onnx_fail(n, "attribute \"targets\" is %lld with %d coefficients", (long long)targets, count);
+    return onnx_post_transform(n, onnx_linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias),
+        onnx_string(n, "post_transform", "NONE"));
 }
 
 // One row of coefficients: the score of the second of two classes, whose label wins where it is positive.
@@ -189,8 +205,10 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     int rows = biases ? biases : labels.count;
     Value *scores = onnx_linear(n, onnx_rows_of(n, n->in[0]), rows, count, w, biases, bias);
     if (!scores) return NULL;
-    if (rows > 1 && rows != labels.count) return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
-    Value *best = rows > 1 ? onnx_first_best(n, scores) : b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
+    if (rows > 1 && rows != labels.count)
+        return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
+    Value *best = rows > 1 ? onnx_first_best(n, scores) :
+                             b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
     bool two = rows == 1 && labels.count == 2;
     if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
     if (labels.count == 1 && !labels.strings) labels.count = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's support vector machines (domain ai.onnx.ml).
 //
-// In: an OnnxNode whose attributes list support vectors and their coefficients. Out: the kernel of each row and each support vector [N, V], and
-// products with constant matrices. The classifier compares each pair of classes: one product gives all pairs' scores, another their votes; pairs'
-// probabilities become the classes' by the coupling of Wu, Lin and Weng ("Probability estimates for multi-class classification by pairwise
-// coupling", 2004, algorithm 2), as libsvm has it: loops over steps and classes, for all rows at once.
+// In: an OnnxNode whose attributes list support vectors and their coefficients. Out: the kernel of each row and each
+// support vector [N, V], and products with constant matrices. The classifier compares each pair of classes: one
+// product gives all pairs' scores, another their votes; pairs' probabilities become the classes' by the coupling of
+// Wu, Lin and Weng ("Probability estimates for multi-class classification by pairwise coupling", 2004, algorithm 2),
+// as libsvm has it: loops over steps and classes, for all rows at once.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -20,7 +21,8 @@ static bool machine_read(OnnxNode *n, Machine *m) {
     if (!onnx_inputs(n, 1)) return false;
     m->coefficients = onnx_floats(n, "coefficients", &m->n_coefficients);
     m->rho = onnx_floats(n, "rho", &m->n_rho);
-    if (m->n_rho < 1 || m->n_coefficients < 1) return onnx_fail(n, "needs the attributes \"coefficients\" and \"rho\""), false;
+    if (m->n_rho < 1 || m->n_coefficients < 1)
+        return onnx_fail(n, "needs the attributes \"coefficients\" and \"rho\""), false;
     m->x = onnx_rows_of(n, n->in[0]);
     m->x = m->x ? b_cast(n->g, m->x, DT_F32) : NULL;
     return m->x != NULL;
@@ -29,21 +31,27 @@ static bool machine_read(OnnxNode *n, Machine *m) {
 // [N, V]: POLY (gamma x s + coef0)^degree, SIGMOID tanh(gamma x s + coef0), RBF exp(-gamma |x - s|^2), LINEAR x s.
 static Value *kernel_values(OnnxNode *n, const Machine *m) {
     int size, n_params;
-    const float *support = onnx_floats(n, "support_vectors", &size), *params = onnx_floats(n, "kernel_params", &n_params);
+    const float *support = onnx_floats(n, "support_vectors", &size),
+                *params = onnx_floats(n, "kernel_params", &n_params);
     const char *kernel = onnx_string(n, "kernel_type", "LINEAR"), *text = NULL;
-    const double gamma = n_params > 0 ? (double)params[0] : 0, coef0 = n_params > 1 ? (double)params[1] : 0, degree = n_params > 2 ? (double)params[2] : 0;
+    const double gamma = n_params > 0 ? (double)params[0] : 0, coef0 = n_params > 1 ? (double)params[1] : 0,
+                 degree = n_params > 2 ? (double)params[2] : 0;
     const int64_t last = 2, columns = size / m->supports;
-    if (size % m->supports || !columns || (dim_is_const(m->x->type.dim[1]) && m->x->type.dim[1] != columns)) return onnx_fail(n, "has %d numbers for %lld support vectors", size, (long long)m->supports);
+    if (size % m->supports || !columns || (dim_is_const(m->x->type.dim[1]) && m->x->type.dim[1] != columns))
+        return onnx_fail(n, "has %d numbers for %lld support vectors", size, (long long)m->supports);
     if (!strcmp(kernel, "RBF")) {
         Value *s = b_reshape(n->g, onnx_float_vector(n, DT_F32, size, support), 3, (Dim[]){ 1, m->supports, columns });
-        Value *far = b_reduce(n->g, OP_ReduceSum, ONNX_MAP(n, "(x - y) * (x - y)", "x y", onnx_insert(n, m->x, 1), s), 1, &last, false);
+        Value *far = b_reduce(
+            n->g, OP_ReduceSum, ONNX_MAP(n, "(x - y) * (x - y)", "x y", onnx_insert(n, m->x, 1), s), 1, &last, false);
         return far ? ONNX_MAP(n, arena_printf(n->g->arena, "exp(x * %.17g)", -gamma), "x", far) : NULL;
     }
     if (!strcmp(kernel, "POLY")) text = "pow(x * y + z, w)";
     else if (!strcmp(kernel, "SIGMOID")) text = "tanh(x * y + z)";
     else if (strcmp(kernel, "LINEAR")) return onnx_fail(n, "attribute \"kernel_type\" is \"%s\"", kernel);
     Value *y = onnx_linear(n, m->x, (int)m->supports, size, support, 0, NULL);
-    return !text || !y ? y : ONNX_MAP(n, text, "x y z w", y, b_like(n->g, y, gamma), b_like(n->g, y, coef0), b_like(n->g, y, degree));
+    return !text || !y ?
+        y :
+        ONNX_MAP(n, text, "x y z w", y, b_like(n->g, y, gamma), b_like(n->g, y, coef0), b_like(n->g, y, degree));
 }
 
 // sum over supports of coefficient * kernel(x, support) + rho.
@@ -53,7 +61,8 @@ Value *onnx_svm_regressor(OnnxNode *n) {
     const char *how = onnx_string(n, "post_transform", "NONE");
     bool one_class = onnx_int(n, "one_class", 0) != 0;
     m.supports = onnx_int(n, "n_supports", 0);
-    if (m.supports < 0 || (m.supports && m.supports != m.n_coefficients)) return onnx_fail(n, "has %d coefficients for %lld support vectors", m.n_coefficients, (long long)m.supports);
+    if (m.supports < 0 || (m.supports && m.supports != m.n_coefficients))
+        return onnx_fail(n, "has %d coefficients for %lld support vectors", m.n_coefficients, (long long)m.supports);
     if (!m.supports) onnx_string(n, "kernel_type", "");
     Value *y = onnx_linear(n, m.supports ? kernel_values(n, &m) : m.x, 1, m.n_coefficients, m.coefficients, 1, m.rho);
     return y && one_class ? ONNX_MAP(n, "x > 0 ? 1 : x * 0 - 1", "x", y) : onnx_post_transform(n, y, how);
@@ -68,11 +77,14 @@ static Value *pair_scores(OnnxNode *n, const Machine *m, Value *kernels, int64_t
     const int64_t pairs = pairs_of(classes), size = m->supports;
     float *w = NEW_ARRAY(n->g->arena, float, pairs * size);
     int64_t pair = 0, from_i = 0;
-    if (m->n_rho < pairs || (classes - 1) * size > m->n_coefficients) return onnx_fail(n, "has %d coefficients and %d values of rho for %lld classes", m->n_coefficients, m->n_rho, (long long)classes);
+    if (m->n_rho < pairs || (classes - 1) * size > m->n_coefficients)
+        return onnx_fail(n, "has %d coefficients and %d values of rho for %lld classes", m->n_coefficients, m->n_rho,
+            (long long)classes);
     for (int64_t i = 0; i < classes; from_i += per_class[i++]) {
         int64_t from_j = from_i + per_class[i];
         for (int64_t j = i + 1; j < classes; from_j += per_class[j++], pair++) {
-            for (int64_t k = from_i; k < from_i + per_class[i]; k++) w[pair * size + k] = m->coefficients[(j - 1) * size + k];
+            for (int64_t k = from_i; k < from_i + per_class[i]; k++)
+                w[pair * size + k] = m->coefficients[(j - 1) * size + k];
             for (int64_t k = from_j; k < from_j + per_class[j]; k++) w[pair * size + k] = m->coefficients[i * size + k];
         }
     }
@@ -100,8 +112,11 @@ static Value *pair_probabilities(OnnxNode *n, Value *scores, int64_t classes) {
     const int64_t pairs = pairs_of(classes);
     int n_a, n_b;
     const float *a = onnx_floats(n, "prob_a", &n_a), *b = onnx_floats(n, "prob_b", &n_b);
-    if (n_a != pairs || n_b != pairs) return onnx_fail(n, "has %d, %d values in \"prob_a\", \"prob_b\" for %lld pairs of classes", n_a, n_b, (long long)pairs);
-    Value *p = ONNX_MAP(n, "p = 1 / (1 + exp(x * y + z)); min(max(p, 1e-7), 1 - 1e-7)", "x y z", scores, onnx_float_vector(n, DT_F32, n_a, a), onnx_float_vector(n, DT_F32, n_b, b));
+    if (n_a != pairs || n_b != pairs)
+        return onnx_fail(
+            n, "has %d, %d values in \"prob_a\", \"prob_b\" for %lld pairs of classes", n_a, n_b, (long long)pairs);
+    Value *p = ONNX_MAP(n, "p = 1 / (1 + exp(x * y + z)); min(max(p, 1e-7), 1 - 1e-7)", "x y z", scores,
+        onnx_float_vector(n, DT_F32, n_a, a), onnx_float_vector(n, DT_F32, n_b, b));
     int64_t *at = NEW_ARRAY(n->g->arena, int64_t, classes * classes);
     for (int64_t i = 0; i < classes; i++) at[i * classes + i] = 2 * pairs;
     for (int64_t i = 0, pair = 0; i < classes; i++)
@@ -112,17 +127,20 @@ static Value *pair_probabilities(OnnxNode *n, Value *scores, int64_t classes) {
     if (!p) return NULL;
     Value *zero = onnx_filled(n, DT_F32, 0, 2, (Dim[]){ p->type.dim[0], 1 });
     Value *all = b_concat(n->g, 1, 3, (Value *[]){ p, ONNX_MAP(n, "1 - x", "x", p), zero });
-    return b_gather(n->g, all, b_reshape(n->g, b_ints(n->g, (int)(classes * classes), at), 2, (Dim[]){ classes, classes }), 1);
+    return b_gather(
+        n->g, all, b_reshape(n->g, b_ints(n->g, (int)(classes * classes), at), 2, (Dim[]){ classes, classes }), 1);
 }
 
 static Value *row_sum(OnnxNode *n, Value *x) { return b_reduce(n->g, OP_ReduceSum, x, 1, (int64_t[]){ 1 }, true); }
 
-// One round: p[t] moves to where it is best, for each class t in turn, and all are scaled to the sum 1; qp = q p and pqp = p q p follow along.
+// One round: p[t] moves to where it is best, for each class t in turn, and all are scaled to the sum 1; qp = q p and
+// pqp = p q p follow along.
 static Value *coupling_round(OnnxNode *n, Value *p, Value *qp, Value *pqp, Value *q, Value *diagonal, int64_t classes) {
     Value *from[3] = { p, qp, pqp }, *in[5], *out[4];
     OnnxNode inner = onnx_loop_body(n, "class", 3, from, in), *b = &inner;
     Value *t = b_reshape(b->g, in[0], 1, (Dim[]){ 1 });
-    Value *qt = b_gather(b->g, in[3], t, 1), *qtt = b_gather(b->g, diagonal, t, 1), *row = onnx_remove(b, b_gather(b->g, q, t, 1), 1);
+    Value *qt = b_gather(b->g, in[3], t, 1), *qtt = b_gather(b->g, diagonal, t, 1),
+          *row = onnx_remove(b, b_gather(b->g, q, t, 1), 1);
     Value *here = b_binary(b->g, OP_Equal, onnx_iota(b, 1, (Dim[]){ classes }, 0, DT_I64), t);
     Value *step = ONNX_MAP(b, "(x - y) / z", "x y z", in[4], qt, qtt);
     if (!row || !here || !step) return NULL;
@@ -134,23 +152,33 @@ static Value *coupling_round(OnnxNode *n, Value *p, Value *qp, Value *pqp, Value
     return loop ? loop->out[0] : NULL;
 }
 
-// [N, C] from r [N, C, C]: the p of sum 1 that makes sum over i, j of (r[j, i] p[i] - r[i, j] p[j])^2 least. Rows that are there stay.
+// [N, C] from r [N, C, C]: the p of sum 1 that makes sum over i, j of (r[j, i] p[i] - r[i, j] p[j])^2 least. Rows
+// that are there stay.
 static Value *coupled(OnnxNode *n, Value *r, int64_t classes) {
     if (!r) return NULL;
     const Dim shape[] = { r->type.dim[0], classes };
-    Value *t = onnx_swap(n, r, 1, 2), *diagonal = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, OP_Square, t), 1, (int64_t[]){ 2 }, false);
-    Value *index = onnx_iota(n, 2, (Dim[]){ classes, classes }, 0, DT_I64), *other = onnx_iota(n, 2, (Dim[]){ classes, classes }, 1, DT_I64);
-    Value *q = diagonal ? b_where(n->g, b_binary(n->g, OP_Equal, index, other), onnx_insert(n, diagonal, 2), ONNX_MAP(n, "0 - x * y", "x y", r, t)) : NULL;
+    Value *t = onnx_swap(n, r, 1, 2),
+          *diagonal = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, OP_Square, t), 1, (int64_t[]){ 2 }, false);
+    Value *index = onnx_iota(n, 2, (Dim[]){ classes, classes }, 0, DT_I64),
+          *other = onnx_iota(n, 2, (Dim[]){ classes, classes }, 1, DT_I64);
+    Value *q = diagonal ? b_where(n->g, b_binary(n->g, OP_Equal, index, other), onnx_insert(n, diagonal, 2),
+                   ONNX_MAP(n, "0 - x * y", "x y", r, t)) :
+                          NULL;
     Value *p = onnx_filled(n, DT_F32, 1 / (double)classes, 2, shape), *in[3], *out[2];
     if (!q || !p) return NULL;
     OnnxNode inner = onnx_loop_body(n, "round", 1, &p, in), *b = &inner;
-    Value *qp = b_reduce(b->g, OP_ReduceSum, b_binary(b->g, OP_Mul, q, onnx_insert(b, in[2], 1)), 1, (int64_t[]){ 2 }, false);
+    Value *qp = b_reduce(
+        b->g, OP_ReduceSum, b_binary(b->g, OP_Mul, q, onnx_insert(b, in[2], 1)), 1, (int64_t[]){ 2 }, false);
     Value *pqp = row_sum(b, b_binary(b->g, OP_Mul, in[2], qp));
-    Value *error = pqp ? b_reduce(b->g, OP_ReduceMax, ONNX_MAP(b, "abs(x - y)", "x y", qp, pqp), 1, (int64_t[]){ 1 }, true) : NULL;
-    Value *done = error ? ONNX_MAP(b, arena_printf(n->g->arena, "x < %.17g", 0.005 / (double)classes), "x", error) : NULL;
+    Value *error = pqp ?
+        b_reduce(b->g, OP_ReduceMax, ONNX_MAP(b, "abs(x - y)", "x y", qp, pqp), 1, (int64_t[]){ 1 }, true) :
+        NULL;
+    Value *done = error ? ONNX_MAP(b, arena_printf(n->g->arena, "x < %.17g", 0.005 / (double)classes), "x", error) :
+                          NULL;
     Value *next = done ? coupling_round(b, in[2], qp, pqp, q, diagonal, classes) : NULL;
     if (!next) return NULL;
-    Value *left = b_reduce(b->g, OP_ReduceMax, b_cast(b->g, b_unary(b->g, OP_Not, done), DT_I32), 2, (int64_t[]){ 0, 1 }, false);
+    Value *left = b_reduce(
+        b->g, OP_ReduceMax, b_cast(b->g, b_unary(b->g, OP_Not, done), DT_I32), 2, (int64_t[]){ 0, 1 }, false);
     out[0] = b_cast(b->g, left, DT_BOOL);
     out[1] = b_where(b->g, done, in[2], next);
     Node *loop = onnx_loop_node(n, &inner, b_scalar(n->g, DT_I64, classes > 100 ? (double)classes : 100), 1, &p, out);
@@ -168,7 +196,8 @@ Value *onnx_svm_classifier(OnnxNode *n) {
     const int64_t classes = labels.count ? labels.count : 1;
     const char *how = onnx_string(n, "post_transform", "NONE");
     for (int i = 0; i < n_classes; i++) {
-        if (per_class[i] < 0 || per_class[i] > m.n_coefficients - m.supports) return onnx_fail(n, "attribute \"vectors_per_class\" has %lld", (long long)per_class[i]);
+        if (per_class[i] < 0 || per_class[i] > m.n_coefficients - m.supports)
+            return onnx_fail(n, "attribute \"vectors_per_class\" has %lld", (long long)per_class[i]);
         m.supports += per_class[i];
     }
     Value *scores, *best;
@@ -179,13 +208,17 @@ Value *onnx_svm_classifier(OnnxNode *n) {
         for (int64_t i = 0; i < classes; i++) rho[i] = m.rho[0];
         best = scores = onnx_linear(n, m.x, (int)classes, m.n_coefficients, m.coefficients, (int)classes, rho);
     } else {
-        if (n_classes != classes || classes < 2) return onnx_fail(n, "has %d labels for support vectors of %d classes", labels.count, n_classes);
+        if (n_classes != classes || classes < 2)
+            return onnx_fail(n, "has %d labels for support vectors of %d classes", labels.count, n_classes);
         scores = pair_scores(n, &m, kernel_values(n, &m), classes, per_class);
         best = votes(n, scores, classes);
         onnx_floats(n, "prob_a", &n_a);
         if (n_a && scores) scores = coupled(n, pair_probabilities(n, scores, classes), classes);
     }
     if (!scores || !best) return NULL;
-    if (n->n_out > 1) n->out[1] = scores->type.dim[1] == 1 && classes == 2 ? onnx_two_scores(n, scores, how, strncmp(how, "SOFTMAX", 7) == 0) : onnx_post_transform(n, scores, how);
+    if (n->n_out > 1)
+        n->out[1] = scores->type.dim[1] == 1 && classes == 2 ?
+            onnx_two_scores(n, scores, how, strncmp(how, "SOFTMAX", 7) == 0) :
+            onnx_post_transform(n, scores, how);
     return onnx_label(n, &labels, onnx_first_best(n, best));
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's ensembles of decision trees (domain ai.onnx.ml): forests as constant tables.
 //
-// In: an OnnxNode whose attributes list nodes and leaves. Out: for each (row, tree) pair the number of its node, advanced by one level in each
-// step, all pairs at once: gather the node's feature and threshold, the row's value, compare, gather the child. Leaves lead to themselves, so
-// after as many steps as the deepest tree has levels every pair is at a leaf; the leaves' weights are then combined over the trees in order.
+// In: an OnnxNode whose attributes list nodes and leaves. Out: for each (row, tree) pair the number of its node,
+// advanced by one level in each step, all pairs at once: gather the node's feature and threshold, the row's value,
+// compare, gather the child. Leaves lead to themselves, so after as many steps as the deepest tree has levels every
+// pair is at a leaf; the leaves' weights are then combined over the trees in order.
 //
-// The idea: every comparison becomes `x <= hi` (or lo <= x <= hi) with three children, for false, true and NaN; leaves come first in the tables.
+// The idea: every comparison becomes `x <= hi` (or lo <= x <= hi) with three children, for false, true and NaN;
+// leaves come first in the tables.
 #include "import/onnx/onnx.h"
 
 #include <float.h>
@@ -14,7 +16,8 @@
 #include <string.h>
 
 typedef enum Mode { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF } Mode;        // up to MEMBER as numbered by TreeEnsemble
-typedef struct TreeNode { Mode mode; int64_t feature; double split; int64_t child[2]; bool nan_true; } TreeNode;      // child[1]: where the comparison holds
+// child[1]: where the comparison holds
+typedef struct TreeNode { Mode mode; int64_t feature; double split; int64_t child[2]; bool nan_true; } TreeNode;
 typedef struct LeafWeight { int64_t node, target; double weight; } LeafWeight;
 typedef VEC(TreeNode) TreeNodes;
 typedef struct Forest {
@@ -47,21 +50,26 @@ static bool forest_check(const Forest *f) {
     for (int i = 0; i < count; i++) {
         const TreeNode *t = &f->nodes.at[i];
         if (t->mode == LEAF) continue;
-        if (t->feature < 0 || t->feature > INT32_MAX || (dim_is_const(features) && t->feature >= features)) return forest_fail(f, "a node tests a feature that the input lacks");
+        if (t->feature < 0 || t->feature > INT32_MAX || (dim_is_const(features) && t->feature >= features))
+            return forest_fail(f, "a node tests a feature that the input lacks");
         for (int k = 0; k < 2; k++)
-            if (t->child[k] < 0 || t->child[k] >= count) return forest_fail(f, "a node has a child that does not exist");
+            if (t->child[k] < 0 || t->child[k] >= count)
+                return forest_fail(f, "a node has a child that does not exist");
     }
     for (int i = 0; i < f->roots.n; i++)
         if (f->roots.at[i] < 0 || f->roots.at[i] >= count) return forest_fail(f, "a tree's root does not exist");
     for (int i = 0; i < f->weights.n; i++)
-        if (f->weights.at[i].target < 0 || f->weights.at[i].target >= f->targets) return forest_fail(f, "a leaf has a target that does not exist");
+        if (f->weights.at[i].target < 0 || f->weights.at[i].target >= f->targets)
+            return forest_fail(f, "a leaf has a target that does not exist");
     return f->roots.n > 0 || forest_fail(f, "there is no tree");
 }
 
-// Numbers the nodes, leaves first, and finds the longest way from a root by removing nodes that nothing leads to; what remains is a circle.
+// Numbers the nodes, leaves first, and finds the longest way from a root by removing nodes that nothing leads to;
+// what remains is a circle.
 static bool forest_order(Forest *f) {
     Arena *a = f->n->g->arena;
-    int count = f->nodes.n, *parents = NEW_ARRAY(a, int, count + 1), *depth = NEW_ARRAY(a, int, count + 1), *queue = NEW_ARRAY(a, int, count + 1), n = 0;
+    int count = f->nodes.n, *parents = NEW_ARRAY(a, int, count + 1), *depth = NEW_ARRAY(a, int, count + 1),
+        *queue = NEW_ARRAY(a, int, count + 1), n = 0;
     int64_t leaf = 0, inner = 0;
     f->place = NEW_ARRAY(a, int64_t, count + 1);
     for (int i = 0; i < count; i++) {
@@ -114,7 +122,8 @@ static Tables forest_tables(const Forest *f) {
         missing |= t->nan_true != (t->mode == NEQ || t->mode == GTE || t->mode == GT);     // NaN is in no interval
     }
     const int64_t count = f->nodes.n, ways = missing ? 3 : 2;
-    Tensor *feature = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count })), *child = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count * ways }));
+    Tensor *feature = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count })),
+           *child = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count * ways }));
     Tensor *lo = tensor_new(g->arena, type_make(f->dtype, 1, (Dim[]){ count })), *hi = tensor_new(g->arena, lo->type);
     for (int i = 0; i < f->nodes.n; i++) {
         const TreeNode *t = &f->nodes.at[i];
@@ -129,19 +138,23 @@ static Tables forest_tables(const Forest *f) {
         tensor_set_f(lo, at, from);
         tensor_set_f(hi, at, to);
     }
-    return (Tables){ graph_const(g, feature, NULL), points ? graph_const(g, lo, NULL) : NULL, graph_const(g, hi, NULL), graph_const(g, child, NULL), ways, strict };
+    return (Tables){ graph_const(g, feature, NULL), points ? graph_const(g, lo, NULL) : NULL, graph_const(g, hi, NULL),
+        graph_const(g, child, NULL), ways, strict };
 }
 
-// One level down: each row's and tree's node to its child. The roots are the same for all rows, [count]; below them [N, count].
+// One level down: each row's and tree's node to its child. The roots are the same for all rows, [count]; below them
+// [N, count].
 static Value *forest_step(OnnxNode *n, const Forest *f, const Tables *t, const char *text, Value *at) {
     if (!at) return NULL;
     Graph *g = n->g;
-    Value *feature = b_gather(g, t->feature, at, 0), *hi = b_gather(g, t->hi, at, 0), *lo = t->lo ? b_gather(g, t->lo, at, 0) : hi;
+    Value *feature = b_gather(g, t->feature, at, 0), *hi = b_gather(g, t->hi, at, 0),
+          *lo = t->lo ? b_gather(g, t->lo, at, 0) : hi;
     Value *v = at->type.rank == 1 ? b_gather(g, f->x, feature, 1) : onnx_gather_elements(n, f->x, feature, 1);
     return v && hi && lo ? b_gather(g, t->child, ONNX_MAP(n, text, "s v hi lo", at, v, hi, lo), 0) : NULL;
 }
 
-// The leaf's number for each row and each of the given trees: i32 [N, count]. A few levels are written out, more are a loop.
+// The leaf's number for each row and each of the given trees: i32 [N, count]. A few levels are written out, more are
+// a loop.
 static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
     enum { WRITTEN_OUT = 16 };
     OnnxNode *n = f->n;
@@ -150,7 +163,8 @@ static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
     Tensor *start = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count }));
     for (int i = 0; i < count; i++) tensor_set_i(start, i, f->place[roots[i]]);
     const char *test = t.lo ? "v <= hi && v >= lo" : t.strict ? "v < hi" : "v <= hi";
-    const char *text = arena_printf(g->arena, t.ways == 3 ? "isnan(v) ? s * 3 + 2 : %s ? s * 3 + 1 : s * 3" : "%s ? s * 2 + 1 : s * 2", test);
+    const char *text = arena_printf(
+        g->arena, t.ways == 3 ? "isnan(v) ? s * 3 + 2 : %s ? s * 3 + 1 : s * 3" : "%s ? s * 2 + 1 : s * 2", test);
     Value *at = graph_const(g, start, NULL);
     int written = f->depth <= WRITTEN_OUT ? f->depth : 1;
     for (int i = 0; i < written; i++) at = forest_step(n, f, &t, text, at);
@@ -168,7 +182,9 @@ static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
 // ---------------------------------------------------------------- the sum
 
 static bool is_extreme(const Forest *f) { return !strcmp(f->aggregate, "MIN") || !strcmp(f->aggregate, "MAX"); }
-static double no_weight(const Forest *f) { return !is_extreme(f) ? 0 : !strcmp(f->aggregate, "MIN") ? INFINITY : -INFINITY; }
+static double no_weight(const Forest *f) {
+    return !is_extreme(f) ? 0 : !strcmp(f->aggregate, "MIN") ? INFINITY : -INFINITY;
+}
 
 static Value *combine(const Forest *f, Value *v, int axis) {
     Op op = !is_extreme(f) ? OP_ReduceSum : !strcmp(f->aggregate, "MIN") ? OP_ReduceMin : OP_ReduceMax;
@@ -181,7 +197,8 @@ static Value *combine(const Forest *f, Value *v, int axis) {
 // The only target of each tree's leaves; false when a tree has several or shares nodes with another.
 static bool one_target_each(const Forest *f, int64_t *target) {
     int count = f->nodes.n;
-    int64_t *leaf = NEW_ARRAY(f->n->g->arena, int64_t, count + 1), *stack = NEW_ARRAY(f->n->g->arena, int64_t, count + 2);
+    int64_t *leaf = NEW_ARRAY(f->n->g->arena, int64_t, count + 1),
+            *stack = NEW_ARRAY(f->n->g->arena, int64_t, count + 2);
     bool *seen = NEW_ARRAY(f->n->g->arena, bool, count + 1);
     for (int i = 0; i < count; i++) leaf[i] = -1;
     for (int i = 0; i < f->weights.n; i++) {
@@ -227,11 +244,13 @@ static Value *weight_table(const Forest *f, bool flat) {
     return graph_const(f->n->g, t, NULL);
 }
 
-// Scores [N, targets]. When each tree is for one target, the trees are sorted by target, and made as many for each by one-leaf trees.
+// Scores [N, targets]. When each tree is for one target, the trees are sorted by target, and made as many for each by
+// one-leaf trees.
 static Value *forest_scores(Forest *f) {
     Graph *g = f->n->g;
     int trees = f->roots.n;
-    int64_t *target = NEW_ARRAY(g->arena, int64_t, trees + 1), *each = NEW_ARRAY(g->arena, int64_t, f->targets + 1), most = 0;
+    int64_t *target = NEW_ARRAY(g->arena, int64_t, trees + 1), *each = NEW_ARRAY(g->arena, int64_t, f->targets + 1),
+            most = 0;
     if (!forest_check(f)) return NULL;
     bool flat = one_target_each(f, target);
     for (int i = 0; i < trees && flat; i++) {
@@ -264,7 +283,8 @@ static Numbers numbers(const OnnxNode *n, const char *name) {
     Numbers v = { 0 };
     v.f = onnx_floats(n, name, &v.count);
     const OnnxAttr *a = onnx_attr(n, arena_printf(n->g->arena, "%s_as_tensor", name), ONNX_TENSOR);
-    if (!v.count && a && type_count(&a->tensor->type) <= INT32_MAX) v = (Numbers){ .t = a->tensor, .count = (int)type_count(&a->tensor->type) };
+    if (!v.count && a && type_count(&a->tensor->type) <= INT32_MAX)
+        v = (Numbers){ .t = a->tensor, .count = (int)type_count(&a->tensor->type) };
     return v;
 }
 
@@ -285,7 +305,8 @@ static int64_t find_node(const Key *keys, int count, int64_t tree, int64_t node)
 }
 
 static Mode mode_named(const char *s) {
-    static const char *const names[] = { "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "", "LEAF" };
+    static const char *const names[] = { "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ",
+        "BRANCH_NEQ", "", "LEAF" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (!strcmp(s, names[i]) && *s) return (Mode)i;
     return MEMBER;                              // none that these versions have
@@ -293,15 +314,19 @@ static Mode mode_named(const char *s) {
 
 // A tree's root is its first node that no other leads to.
 static void add_root(Forest *f, const int64_t *tree, int at, const bool *is_child) {
-    if (!is_child[at] && !(f->roots.n && tree[f->roots.at[f->roots.n - 1]] == tree[at])) VEC_PUSH(f->n->g->arena, f->roots, at);
+    if (!is_child[at] && !(f->roots.n && tree[f->roots.at[f->roots.n - 1]] == tree[at]))
+        VEC_PUSH(f->n->g->arena, f->roots, at);
 }
 
 static bool read_nodes(Forest *f, Key **keys) {
     OnnxNode *n = f->n;
     Arena *a = n->g->arena;
     int count, have[5];
-    const int64_t *node = onnx_ints(n, "nodes_nodeids", &count), *tree = onnx_ints(n, "nodes_treeids", &have[0]), *feature = onnx_ints(n, "nodes_featureids", &have[1]);
-    const int64_t *yes = onnx_ints(n, "nodes_truenodeids", &have[2]), *no = onnx_ints(n, "nodes_falsenodeids", &have[3]), *nan = onnx_ints(n, "nodes_missing_value_tracks_true", &have[4]);
+    const int64_t *node = onnx_ints(n, "nodes_nodeids", &count), *tree = onnx_ints(n, "nodes_treeids", &have[0]),
+                  *feature = onnx_ints(n, "nodes_featureids", &have[1]);
+    const int64_t *yes = onnx_ints(n, "nodes_truenodeids", &have[2]),
+                  *no = onnx_ints(n, "nodes_falsenodeids", &have[3]),
+                  *nan = onnx_ints(n, "nodes_missing_value_tracks_true", &have[4]);
     const OnnxAttr *modes = onnx_attr(n, "nodes_modes", ONNX_STRINGS);
     const Numbers splits = numbers(n, "nodes_values");
     numbers(n, "nodes_hitrates");
@@ -313,10 +338,14 @@ static bool read_nodes(Forest *f, Key **keys) {
     for (int i = 0; i < count; i++) (*keys)[i] = (Key){ tree[i], node[i], i };
     qsort(*keys, (size_t)count, sizeof **keys, compare_keys);
     for (int i = 1; i < count; i++)
-        if (!compare_keys(&(*keys)[i - 1], &(*keys)[i])) return forest_fail(f, "two nodes of a tree have the same number");
+        if (!compare_keys(&(*keys)[i - 1], &(*keys)[i]))
+            return forest_fail(f, "two nodes of a tree have the same number");
     for (int i = 0; i < count; i++) {
         TreeNode t = { .mode = mode_named(modes->strings[i]), .feature = feature[i], .split = number(&splits, i) };
-        if (t.mode == MEMBER) { onnx_fail(n, "attribute \"nodes_modes\" has \"%s\"", modes->strings[i]); return false; }
+        if (t.mode == MEMBER) {
+            onnx_fail(n, "attribute \"nodes_modes\" has \"%s\"", modes->strings[i]);
+            return false;
+        }
         t.nan_true = t.mode == NEQ || (have[4] && nan[i]);
         for (int k = 0; k < 2 && t.mode != LEAF; k++) {
             t.child[k] = find_node(*keys, count, tree[i], k ? yes[i] : no[i]);
@@ -333,10 +362,12 @@ static bool read_weights(Forest *f, const char *prefix, const Key *keys) {
     OnnxNode *n = f->n;
     Arena *a = n->g->arena;
     int count, have[2];
-    const int64_t *tree = onnx_ints(n, arena_printf(a, "%s_treeids", prefix), &count), *node = onnx_ints(n, arena_printf(a, "%s_nodeids", prefix), &have[0]);
+    const int64_t *tree = onnx_ints(n, arena_printf(a, "%s_treeids", prefix), &count),
+                  *node = onnx_ints(n, arena_printf(a, "%s_nodeids", prefix), &have[0]);
     const int64_t *target = onnx_ints(n, arena_printf(a, "%s_ids", prefix), &have[1]);
     const Numbers weights = numbers(n, arena_printf(a, "%s_weights", prefix));
-    if (have[0] != count || have[1] != count || weights.count != count) return forest_fail(f, "the leaves' attributes must have the same number of values");
+    if (have[0] != count || have[1] != count || weights.count != count)
+        return forest_fail(f, "the leaves' attributes must have the same number of values");
     for (int i = 0; i < count; i++) {
         int64_t at = find_node(keys, f->nodes.n, tree[i], node[i]);
         if (at < 0) return forest_fail(f, "a weight is for a node that does not exist");
@@ -368,11 +399,15 @@ static Value *base_values(const Forest *f, const Numbers *base) {
 }
 
 Value *onnx_tree_regressor(OnnxNode *n) {
-    Forest f = { .n = n, .targets = onnx_int(n, "n_targets", 1), .aggregate = onnx_string(n, "aggregate_function", "SUM") };
-    if (f.targets < 1 || f.targets > INT32_MAX) return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
+    Forest f = {
+        .n = n, .targets = onnx_int(n, "n_targets", 1), .aggregate = onnx_string(n, "aggregate_function", "SUM")
+    };
+    if (f.targets < 1 || f.targets > INT32_MAX)
+        return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
     if (!known_aggregate(&f) || !read_forest(&f, "target")) return NULL;
     const Numbers base = numbers(n, "base_values");
-    if (base.count && base.count != f.targets) return onnx_fail(n, "has %d base values for %lld targets", base.count, (long long)f.targets);
+    if (base.count && base.count != f.targets)
+        return onnx_fail(n, "has %d base values for %lld targets", base.count, (long long)f.targets);
     Value *y = forest_scores(&f);
     if (base.count) y = b_binary(n->g, OP_Add, y, base_values(&f, &base));
     return onnx_post_transform(n, b_cast(n->g, y, DT_F32), onnx_string(n, "post_transform", "NONE"));
@@ -393,16 +428,20 @@ static Classes classes_of(const Forest *f) {
     return c;
 }
 
-// Two classes, as ONNX Runtime reads the standard: trees for the first class alone give one score, that of the second class. Its label wins
-// above 0, or above 0.5 when all weights are positive: then the scores are probabilities. Two base values keep both columns, the second at 0.
+// Two classes, as ONNX Runtime reads the standard: trees for the first class alone give one score, that of the second
+// class. Its label wins above 0, or above 0.5 when all weights are positive: then the scores are probabilities. Two
+// base values keep both columns, the second at 0.
 static Value *two_classes(Forest *f, const ClassLabels *labels, const Numbers *base, const char *how) {
     OnnxNode *n = f->n;
     const Classes c = classes_of(f);
     const bool alone = !c.second, probabilities = c.positive && c.first != c.second;
     if (alone) f->targets = 1;
     Value *y = forest_scores(f);
-    const double first_base = base->count && c.first ? number(base, 0) : 0, second_base = base->count == 2 && !alone ? number(base, 1) : 0;
-    if (base->count) y = b_binary(n->g, OP_Add, y, onnx_constant_f(n, f->dtype, 1, (Dim[]){ f->targets }, (double[]){ first_base, second_base }));
+    const double first_base = base->count && c.first ? number(base, 0) : 0,
+                 second_base = base->count == 2 && !alone ? number(base, 1) : 0;
+    if (base->count)
+        y = b_binary(n->g, OP_Add, y,
+            onnx_constant_f(n, f->dtype, 1, (Dim[]){ f->targets }, (double[]){ first_base, second_base }));
     int64_t winning = f->targets - 1;
     if (alone && base->count == 2 && y) {
         Value *second = onnx_filled(n, f->dtype, 0, 2, (Dim[]){ y->type.dim[0], 1 });
@@ -413,7 +452,8 @@ static Value *two_classes(Forest *f, const ClassLabels *labels, const Numbers *b
     int64_t scores = y->type.dim[1];
     Value *winner = onnx_remove(n, onnx_part(n, y, 1, winning, 1), 1);
     Value *index = winner ? b_cast(n->g, ONNX_MAP(n, probabilities ? "x > 0.5" : "x > 0", "x", winner), DT_I64) : NULL;
-    if (n->n_out > 1) n->out[1] = scores == 1 ? onnx_two_scores(n, y, how, probabilities) : onnx_post_transform(n, y, how);
+    if (n->n_out > 1)
+        n->out[1] = scores == 1 ? onnx_two_scores(n, y, how, probabilities) : onnx_post_transform(n, y, how);
     return index ? onnx_label(n, labels, index) : NULL;
 }
 
@@ -425,7 +465,8 @@ Value *onnx_tree_classifier(OnnxNode *n) {
     if (!labels.count) return onnx_fail(n, "has no class labels");
     if (!read_forest(&f, "class")) return NULL;
     const Numbers base = numbers(n, "base_values");
-    if (base.count && base.count != labels.count && !(base.count == 1 && labels.count == 2)) return onnx_fail(n, "has %d base values for %d classes", base.count, labels.count);
+    if (base.count && base.count != labels.count && !(base.count == 1 && labels.count == 2))
+        return onnx_fail(n, "has %d base values for %d classes", base.count, labels.count);
     const Classes c = classes_of(&f);
     if (labels.count == 2 && (!c.first || !c.second || base.count == 1)) return two_classes(&f, &labels, &base, how);
     Value *y = forest_scores(&f);
@@ -444,7 +485,8 @@ static const Tensor *tensor_attr(const OnnxNode *n, const char *name, int64_t *c
     return a ? a->tensor : NULL;
 }
 
-// x in {v, ...} becomes a chain of x == v: the first takes the node's place, the others are appended. Sets end with NaN.
+// x in {v, ...} becomes a chain of x == v: the first takes the node's place, the others are appended. Sets end with
+// NaN.
 static void expand_membership(Forest *f, int at, const Tensor *members, int64_t count, int64_t *next) {
     const TreeNode set = f->nodes.at[at];
     int last = -1;
@@ -454,7 +496,10 @@ static void expand_membership(Forest *f, int at, const Tensor *members, int64_t 
         TreeNode t = set;
         t.mode = EQ;
         t.split = v;
-        if (last < 0) { f->nodes.at[last = at] = t; continue; }
+        if (last < 0) {
+            f->nodes.at[last = at] = t;
+            continue;
+        }
         f->nodes.at[last].child[0] = f->nodes.n;
         last = f->nodes.n;
         VEC_PUSH(f->n->g->arena, f->nodes, t);
@@ -471,23 +516,33 @@ static bool read_ensemble(Forest *f) {
     Arena *a = n->g->arena;
     int count, have[5], leaves, trees;
     int64_t modes_count, splits_count, weights_count, members_count, next = 0;
-    const int64_t *feature = onnx_ints(n, "nodes_featureids", &count), *nan = onnx_ints(n, "nodes_missing_value_tracks_true", &have[4]);
-    const int64_t *child[2] = { onnx_ints(n, "nodes_falsenodeids", &have[0]), onnx_ints(n, "nodes_truenodeids", &have[1]) };
+    const int64_t *feature = onnx_ints(n, "nodes_featureids", &count),
+                  *nan = onnx_ints(n, "nodes_missing_value_tracks_true", &have[4]);
+    const int64_t *child[2] = { onnx_ints(n, "nodes_falsenodeids", &have[0]),
+        onnx_ints(n, "nodes_truenodeids", &have[1]) };
     const int64_t *leaf[2] = { onnx_ints(n, "nodes_falseleafs", &have[2]), onnx_ints(n, "nodes_trueleafs", &have[3]) };
     const int64_t *target = onnx_ints(n, "leaf_targetids", &leaves), *roots = onnx_ints(n, "tree_roots", &trees);
-    const Tensor *modes = tensor_attr(n, "nodes_modes", &modes_count), *splits = tensor_attr(n, "nodes_splits", &splits_count);
-    const Tensor *weights = tensor_attr(n, "leaf_weights", &weights_count), *members = tensor_attr(n, "membership_values", &members_count);
+    const Tensor *modes = tensor_attr(n, "nodes_modes", &modes_count),
+                 *splits = tensor_attr(n, "nodes_splits", &splits_count);
+    const Tensor *weights = tensor_attr(n, "leaf_weights", &weights_count),
+                 *members = tensor_attr(n, "membership_values", &members_count);
     int64_t rates;
     tensor_attr(n, "nodes_hitrates", &rates);
-    bool agree = modes && splits && weights && modes_count == count && splits_count == count && weights_count == leaves && (!have[4] || have[4] == count);
+    bool agree = modes && splits && weights && modes_count == count && splits_count == count && weights_count == leaves
+        && (!have[4] || have[4] == count);
     for (int i = 0; i < 4; i++) agree &= have[i] == count;
-    if (!agree) return forest_fail(f, "the attributes nodes_... and leaf_... must have a value for each node and each leaf");
+    if (!agree)
+        return forest_fail(f, "the attributes nodes_... and leaf_... must have a value for each node and each leaf");
     for (int i = 0; i < count; i++) {
         int64_t mode = tensor_get_i(modes, i);
         if (mode < LEQ || mode > MEMBER) return forest_fail(f, "attribute \"nodes_modes\" has an unknown mode");
-        TreeNode t = { .mode = (Mode)mode, .feature = feature[i], .split = tensor_get_f(splits, i), .nan_true = mode == NEQ || (have[4] && nan[i]) };
+        TreeNode t = { .mode = (Mode)mode,
+            .feature = feature[i],
+            .split = tensor_get_f(splits, i),
+            .nan_true = mode == NEQ || (have[4] && nan[i]) };
         for (int k = 0; k < 2; k++) {
-            if (child[k][i] < 0 || child[k][i] >= (leaf[k][i] ? leaves : count)) return forest_fail(f, "a node has a child that does not exist");
+            if (child[k][i] < 0 || child[k][i] >= (leaf[k][i] ? leaves : count))
+                return forest_fail(f, "a node has a child that does not exist");
             t.child[k] = child[k][i] + (leaf[k][i] ? count : 0);
         }
         VEC_PUSH(a, f->nodes, t);
@@ -503,12 +558,20 @@ static bool read_ensemble(Forest *f) {
 }
 
 Value *onnx_tree_ensemble(OnnxNode *n) {
-    static const char *const aggregates[] = { "AVERAGE", "SUM", "MIN", "MAX" }, *const transforms[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
+    static const char *const aggregates[] = { "AVERAGE", "SUM", "MIN", "MAX" },
+                             *const transforms[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
     if (!onnx_inputs(n, 1)) return NULL;
     int64_t aggregate = onnx_int(n, "aggregate_function", 1), transform = onnx_int(n, "post_transform", 0);
-    if (aggregate < 0 || aggregate >= (int64_t)COUNT(aggregates) || transform < 0 || transform >= (int64_t)COUNT(transforms)) return onnx_fail(n, "attributes \"aggregate_function\" %lld, \"post_transform\" %lld", (long long)aggregate, (long long)transform);
-    Forest f = { .n = n, .targets = onnx_int(n, "n_targets", 1), .aggregate = aggregates[aggregate], .x = onnx_rows_of(n, n->in[0]) };
-    if (f.targets < 1 || f.targets > INT32_MAX) return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
+    if (aggregate < 0 || aggregate >= (int64_t)COUNT(aggregates) || transform < 0
+        || transform >= (int64_t)COUNT(transforms))
+        return onnx_fail(n, "attributes \"aggregate_function\" %lld, \"post_transform\" %lld", (long long)aggregate,
+            (long long)transform);
+    Forest f = { .n = n,
+        .targets = onnx_int(n, "n_targets", 1),
+        .aggregate = aggregates[aggregate],
+        .x = onnx_rows_of(n, n->in[0]) };
+    if (f.targets < 1 || f.targets > INT32_MAX)
+        return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
     if (!f.x || !read_ensemble(&f)) return NULL;
     f.dtype = f.x->type.dtype;
     return b_cast(n->g, onnx_post_transform(n, forest_scores(&f), transforms[transform]), n->in[0]->type.dtype);

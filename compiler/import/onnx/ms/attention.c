@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// com.microsoft: attention of encoders and of decoders that cache keys and values; the input projections may be part of it.
+// com.microsoft: attention of encoders and of decoders that cache keys and values; the input projections may be part
+// of it.
 //
-// In: an OnnxNode. Out: matrix products, maps and a softmax. Letters: b batch, s queries, t keys (cached ones first), d elements of a head.
-// The idea: each operator finds queries, keys and values of shape [b, heads, s or t, d] and its mask as numbers to add: 0, mask_filter_value,
-// and the least float for keys after the query, so that a row with nothing but filtered keys still has its own; one function does the rest.
+// In: an OnnxNode. Out: matrix products, maps and a softmax. Letters: b batch, s queries, t keys (cached ones first),
+// d elements of a head. The idea: each operator finds queries, keys and values of shape [b, heads, s or t, d] and its
+// mask as numbers to add: 0, mask_filter_value, and the least float for keys after the query, so that a row with
+// nothing but filtered keys still has its own; one function does the rest.
 #include "import/onnx/onnx.h"
 
 #include <float.h>
@@ -36,8 +38,12 @@ Value *onnx_attend(OnnxNode *n, Attend *a) {
     Dim size = a->q->type.dim[3];
     if (!dim_is_const(size)) return onnx_fail(n, "wants a known head size; pin the dimension with --dim NAME=V");
     double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)size);
-    Value *q = b_cast(n->g, a->q, wide), *scores = onnx_grouped_matmul(n, b_binary(n->g, OP_Mul, q, b_like(n->g, q, scale)), onnx_swap(n, b_cast(n->g, a->k, wide), 2, 3));
-    if (a->softcap > 0) scores = ONNX_MAP(n, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", a->softcap, a->softcap), "x", scores);
+    Value *q = b_cast(n->g, a->q, wide),
+          *scores = onnx_grouped_matmul(
+              n, b_binary(n->g, OP_Mul, q, b_like(n->g, q, scale)), onnx_swap(n, b_cast(n->g, a->k, wide), 2, 3));
+    if (a->softcap > 0)
+        scores = ONNX_MAP(
+            n, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", a->softcap, a->softcap), "x", scores);
     for (size_t i = 0; i < COUNT(a->added); i++)
         if (a->added[i]) scores = b_binary(n->g, OP_Add, scores, b_cast(n->g, a->added[i], wide));
     if (a->allowed) scores = b_where(n->g, a->allowed, scores, b_scalar(n->g, wide, -INFINITY));
@@ -49,7 +55,8 @@ Value *onnx_attend(OnnxNode *n, Attend *a) {
 
 // 0 where the condition holds, else mask_filter_value.
 static Value *filtered(OnnxNode *n, Value *keep) {
-    return b_where(n->g, keep, b_scalar(n->g, DT_F32, 0), b_scalar(n->g, DT_F32, onnx_float(n, "mask_filter_value", -10000)));
+    return b_where(
+        n->g, keep, b_scalar(n->g, DT_F32, 0), b_scalar(n->g, DT_F32, onnx_float(n, "mask_filter_value", -10000)));
 }
 
 // A size as an i64 number, which is a constant once it is known.
@@ -62,7 +69,8 @@ Value *onnx_size_of(OnnxNode *n, Value *v, int axis) {
 // mask[0..b) says where the keys of each row end, mask[b..2b), when there, where they begin.
 static Value *range_mask(OnnxNode *n, Value *mask, Dim batch, Dim keys) {
     Dim shape[4] = { 1, 1, 1, keys };
-    Value *key = onnx_iota(n, 4, shape, 3, DT_I32), *end = b_reshape(n->g, onnx_part(n, mask, 0, 0, batch), 4, (Dim[]){ batch, 1, 1, 1 });
+    Value *key = onnx_iota(n, 4, shape, 3, DT_I32),
+          *end = b_reshape(n->g, onnx_part(n, mask, 0, 0, batch), 4, (Dim[]){ batch, 1, 1, 1 });
     Value *keep = b_binary(n->g, OP_Less, key, end);
     if (!dim_equal(n->g, mask->type.dim[0], batch)) {
         Value *begin = b_reshape(n->g, onnx_part(n, mask, 0, batch, batch), 4, (Dim[]){ batch, 1, 1, 1 });
@@ -79,13 +87,19 @@ static bool mask_added(OnnxNode *n, Value *mask, Dim batch, Dim queries, Dim key
     int rank = mask->type.rank;
     const char *shape = type_text(n->g->arena, n->g, &mask->type);
     if (rank == 1) {
-        if (dim_equal(n->g, d[0], batch) || (dim_is_const(batch) && dim_equal(n->g, d[0], dim_mul(n->g, batch, 2)))) *out = range_mask(n, mask, batch, keys);
-        else onnx_fail(n, "a mask %s, neither [batch] nor [2 * batch], is not supported; a mask [batch, keys] is", shape);
-    } else if ((rank == 2 || rank == 3) && dim_equal(n->g, d[rank - 1], keys) && (rank == 2 || dim_equal(n->g, d[1], queries))) {
+        if (dim_equal(n->g, d[0], batch) || (dim_is_const(batch) && dim_equal(n->g, d[0], dim_mul(n->g, batch, 2))))
+            *out = range_mask(n, mask, batch, keys);
+        else
+            onnx_fail(
+                n, "a mask %s, neither [batch] nor [2 * batch], is not supported; a mask [batch, keys] is", shape);
+    } else if ((rank == 2 || rank == 3) && dim_equal(n->g, d[rank - 1], keys)
+        && (rank == 2 || dim_equal(n->g, d[1], queries))) {
         Value *m = b_reshape(n->g, mask, 4, (Dim[]){ d[0], 1, rank == 2 ? 1 : d[1], keys });
         *out = filtered(n, b_binary(n->g, OP_Greater, m, b_like(n->g, m, 0)));
     } else {
-        onnx_fail(n, "a mask %s is not supported; masks [batch], [2 * batch], [batch, keys] and [batch, queries, keys] with all %s keys are", shape, dim_text(n->g->arena, n->g, keys));
+        onnx_fail(n,
+            "a mask %s is not supported; masks [batch], [2 * batch], [batch, keys] and [batch, queries, keys] with all %s keys are",
+            shape, dim_text(n->g->arena, n->g, keys));
     }
     return *out != NULL;
 }
@@ -116,30 +130,47 @@ static bool hidden_sizes(OnnxNode *n, const Value *projected, int64_t *size) {
     int count;
     const int64_t *given = onnx_ints(n, "qkv_hidden_sizes", &count);
     Dim all = projected->type.dim[2];
-    if (given && count != 3) return onnx_fail(n, "attribute \"qkv_hidden_sizes\" has %d elements, expected 3", count), false;
+    if (given && count != 3)
+        return onnx_fail(n, "attribute \"qkv_hidden_sizes\" has %d elements, expected 3", count), false;
     if (!dim_is_const(all)) return onnx_fail(n, "the weights must have known sizes"), false;
     for (int i = 0; i < 3; i++) size[i] = given ? given[i] : all / 3;
-    if (size[0] < 1 || size[1] != size[0] || size[2] < 1 || size[0] > all || size[2] > all || size[0] + size[1] + size[2] != all) return onnx_fail(n, "%lld columns of weights do not divide into queries, keys and values", (long long)all), false;
+    if (size[0] < 1 || size[1] != size[0] || size[2] < 1 || size[0] > all || size[2] > all
+        || size[0] + size[1] + size[2] != all)
+        return onnx_fail(n, "%lld columns of weights do not divide into queries, keys and values", (long long)all),
+               false;
     return true;
 }
 
 // past: [2, b, heads, t, d], keys before values. Output 1 is the same with the new ones behind.
 static Value *projected_attention(OnnxNode *n, Value *projected, Value *mask, Value *past, Value *bias) {
     int64_t size[3], heads = onnx_int(n, "num_heads", 0);
-    if (!projected || !only_default(n, "do_rotary", "export the rotary embedding as an operator of its own") || !only_default(n, "past_present_share_buffer", "export the model without shared buffers")) return NULL;
+    if (!projected || !only_default(n, "do_rotary", "export the rotary embedding as an operator of its own")
+        || !only_default(n, "past_present_share_buffer", "export the model without shared buffers"))
+        return NULL;
     if (projected->type.rank != 3) return onnx_fail(n, "the input must have 3 dimensions (batch, sequence, features)");
     if (!hidden_sizes(n, projected, size)) return NULL;
     Value *part[3], *cached = NULL;
-    for (int i = 0; i < 3; i++) part[i] = onnx_split_heads(n, onnx_part(n, projected, 2, i == 0 ? 0 : i == 1 ? size[0] : size[0] + size[1], size[i]), heads);
-    if (past && past->type.rank != 5) return onnx_fail(n, "the past must have 5 dimensions (2, batch, heads, sequence, head size)");
+    for (int i = 0; i < 3; i++)
+        part[i] = onnx_split_heads(n,
+            onnx_part(n, projected, 2,
+                i == 0     ? 0 :
+                    i == 1 ? size[0] :
+                             size[0] + size[1],
+                size[i]),
+            heads);
+    if (past && past->type.rank != 5)
+        return onnx_fail(n, "the past must have 5 dimensions (2, batch, heads, sequence, head size)");
     for (int i = 1; i < 3 && past; i++) {
         Value *before = onnx_remove(n, onnx_part(n, past, 0, i - 1, 1), 0);
         part[i] = b_concat(n->g, 2, 2, (Value *[]){ before, part[i] });
         cached = before;
     }
     Attend a = { .q = part[0], .k = part[1], .v = part[2] };
-    if (!a.q || !a.k || !a.v || !set_masks(n, &a, mask, bias, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, cached, 2))) return NULL;
-    if (n->n_out > 1 && n->asked[1]) n->out[1] = b_concat(n->g, 0, 2, (Value *[]){ onnx_insert(n, a.k, 0), onnx_insert(n, a.v, 0) });
+    if (!a.q || !a.k || !a.v
+        || !set_masks(n, &a, mask, bias, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, cached, 2)))
+        return NULL;
+    if (n->n_out > 1 && n->asked[1])
+        n->out[1] = b_concat(n->g, 0, 2, (Value *[]){ onnx_insert(n, a.k, 0), onnx_insert(n, a.v, 0) });
     return onnx_attend(n, &a);
 }
 
@@ -152,7 +183,9 @@ Value *onnx_ms_attention(OnnxNode *n) {
 }
 
 // A zero point or scale: one number, or one of each column.
-static Value *column_number(OnnxNode *n, Value *v) { return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v; }
+static Value *column_number(OnnxNode *n, Value *v) {
+    return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v;
+}
 
 // input, weight, bias, their scales, mask, their zero points, past.
 Value *onnx_ms_qattention(OnnxNode *n) {
@@ -162,7 +195,8 @@ Value *onnx_ms_qattention(OnnxNode *n) {
         factor[i] = b_cast(n->g, n->in[i], DT_I32);
         if (zero[i]) factor[i] = b_binary(n->g, OP_Sub, factor[i], b_cast(n->g, column_number(n, zero[i]), DT_I32));
     }
-    Value *scale = b_binary(n->g, OP_Mul, onnx_scalar_of(n, n->in[3]), column_number(n, n->in[4])), *sum = b_matmul(n->g, factor[0], factor[1]);
+    Value *scale = b_binary(n->g, OP_Mul, onnx_scalar_of(n, n->in[3]), column_number(n, n->in[4])),
+          *sum = b_matmul(n->g, factor[0], factor[1]);
     if (!scale || !sum) return NULL;
     Value *projected = ONNX_MAP(n, "x * y + z", "x y z", b_cast(n->g, sum, scale->type.dtype), scale, n->in[2]);
     return projected_attention(n, projected, onnx_optional(n, 5), onnx_optional(n, 8), NULL);
@@ -190,13 +224,16 @@ static bool unpack(OnnxNode *n, MultiHead *m, bool decoder) {
         m->k = unpacked(n, k, 0);
     } else if (decoder && q->type.rank == 3 && !k && !m->v) {
         Dim all = q->type.dim[2];
-        if (!dim_is_const(all) || all % 3) return onnx_fail(n, "packed queries, keys and values want a known size that 3 divides"), false;
+        if (!dim_is_const(all) || all % 3)
+            return onnx_fail(n, "packed queries, keys and values want a known size that 3 divides"), false;
         m->k = onnx_part(n, q, 2, all / 3, all / 3);
         m->v = onnx_part(n, q, 2, all / 3 * 2, all / 3);
         m->q = onnx_part(n, q, 2, 0, all / 3);
     }
-    if (!m->q || !m->k || !m->v) return onnx_fail(n, "key and value are missing, and the query does not hold them"), false;
-    if (m->q->type.rank != 3 || m->k->type.rank != m->v->type.rank || (m->k->type.rank != 3 && m->k->type.rank != 4)) return onnx_fail(n, "query must have 3 dimensions, key and value 3 or 4"), false;
+    if (!m->q || !m->k || !m->v)
+        return onnx_fail(n, "key and value are missing, and the query does not hold them"), false;
+    if (m->q->type.rank != 3 || m->k->type.rank != m->v->type.rank || (m->k->type.rank != 3 && m->k->type.rank != 4))
+        return onnx_fail(n, "query must have 3 dimensions, key and value 3 or 4"), false;
     return true;
 }
 
@@ -218,24 +255,29 @@ static bool add_biases(OnnxNode *n, MultiHead *m) {
 // A cache with room for more: the one new row goes to place `length`, and later places are not looked at.
 static bool shared_cache(OnnxNode *n, MultiHead *m, Attend *a) {
     Value *fresh[2] = { a->k, a->v }, *length = b_cast(n->g, onnx_scalar_of(n, m->length), DT_I64);
-    if (!m->past[0] || !m->past[1] || !length) return onnx_fail(n, "shared buffers want past_key, past_value and past_sequence_length"), false;
+    if (!m->past[0] || !m->past[1] || !length)
+        return onnx_fail(n, "shared buffers want past_key, past_value and past_sequence_length"), false;
     Dim room = m->past[0]->type.dim[2], shape[4] = { 1, 1, room, 1 };
     Value *place = onnx_iota(n, 4, shape, 2, DT_I64);
     for (int i = 0; i < 2; i++) {
-        if (!dim_equal(n->g, fresh[i]->type.dim[2], 1)) return onnx_fail(n, "shared buffers take one new key at a time"), false;
+        if (!dim_equal(n->g, fresh[i]->type.dim[2], 1))
+            return onnx_fail(n, "shared buffers take one new key at a time"), false;
         n->out[1 + i] = b_where(n->g, b_binary(n->g, OP_Equal, place, length), fresh[i], m->past[i]);
     }
     a->k = n->out[1];
     a->v = n->out[2];
     a->allowed = b_binary(n->g, OP_LessOrEqual, onnx_iota(n, 4, (Dim[]){ 1, 1, 1, room }, 3, DT_I64), length);
-    if (m->mask && !dim_equal(n->g, m->mask->type.dim[m->mask->type.rank - 1], room)) return onnx_fail(n, "with shared buffers the mask must have a column for each place of the buffer"), false;
+    if (m->mask && !dim_equal(n->g, m->mask->type.dim[m->mask->type.rank - 1], room))
+        return onnx_fail(n, "with shared buffers the mask must have a column for each place of the buffer"), false;
     return true;
 }
 
 static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, int scores_output) {
     if (!unpack(n, m, decoder) || !add_biases(n, m)) return NULL;
     m->heads = onnx_int(n, "num_heads", 0);
-    Attend a = { .q = onnx_split_heads(n, m->q, m->heads), .k = onnx_split_heads(n, m->k, m->heads), .v = onnx_split_heads(n, m->v, m->heads) };
+    Attend a = { .q = onnx_split_heads(n, m->q, m->heads),
+        .k = onnx_split_heads(n, m->k, m->heads),
+        .v = onnx_split_heads(n, m->v, m->heads) };
     if (!a.q || !a.k || !a.v) return NULL;
     if (shares && m->past[0]) {
         if (!shared_cache(n, m, &a)) return NULL;
@@ -245,7 +287,9 @@ static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, i
         n->out[1] = a.k;
         n->out[2] = a.v;
     }
-    if (!a.k || !a.v || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, m->past[0], 2))) return NULL;
+    if (!a.k || !a.v
+        || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, m->past[0], 2)))
+        return NULL;
     Value *y = onnx_attend(n, &a);
     n->out[scores_output] = a.scores;
     return y;
@@ -253,20 +297,37 @@ static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, i
 
 Value *onnx_ms_multi_head_attention(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
-    if (onnx_optional(n, 8) || onnx_optional(n, 9)) return onnx_fail(n, "shared buffers (past_sequence_length, cache_indirection) are not supported; export the model without them");
-    MultiHead m = { .q = n->in[0], .k = onnx_optional(n, 1), .v = onnx_optional(n, 2), .bias = onnx_optional(n, 3), .mask = onnx_optional(n, 4), .added = onnx_optional(n, 5), .past = { onnx_optional(n, 6), onnx_optional(n, 7) } };
+    if (onnx_optional(n, 8) || onnx_optional(n, 9))
+        return onnx_fail(n,
+            "shared buffers (past_sequence_length, cache_indirection) are not supported; export the model without them");
+    MultiHead m = { .q = n->in[0],
+        .k = onnx_optional(n, 1),
+        .v = onnx_optional(n, 2),
+        .bias = onnx_optional(n, 3),
+        .mask = onnx_optional(n, 4),
+        .added = onnx_optional(n, 5),
+        .past = { onnx_optional(n, 6), onnx_optional(n, 7) } };
     return multi_head(n, &m, false, false, 3);
 }
 
 // One query at a time, with the same parts in another order.
 Value *onnx_ms_decoder_attention(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
-    if (onnx_optional(n, 9)) return onnx_fail(n, "beams (cache_indirection) are not supported; export the model for a beam width of 1");
-    MultiHead m = { .q = n->in[0], .k = onnx_optional(n, 1), .v = onnx_optional(n, 2), .mask = onnx_optional(n, 3), .added = onnx_optional(n, 4), .past = { onnx_optional(n, 5), onnx_optional(n, 6) }, .length = onnx_optional(n, 7), .bias = onnx_optional(n, 10) };
+    if (onnx_optional(n, 9))
+        return onnx_fail(n, "beams (cache_indirection) are not supported; export the model for a beam width of 1");
+    MultiHead m = { .q = n->in[0],
+        .k = onnx_optional(n, 1),
+        .v = onnx_optional(n, 2),
+        .mask = onnx_optional(n, 3),
+        .added = onnx_optional(n, 4),
+        .past = { onnx_optional(n, 5), onnx_optional(n, 6) },
+        .length = onnx_optional(n, 7),
+        .bias = onnx_optional(n, 10) };
     if (onnx_optional(n, 8)) {
         Tensor *beams = onnx_const_number(n, 8, "beam_width");
         if (!beams) return NULL;
-        if (tensor_get_i(beams, 0) > 1) return onnx_fail(n, "beams are not supported; export the model for a beam width of 1");
+        if (tensor_get_i(beams, 0) > 1)
+            return onnx_fail(n, "beams are not supported; export the model for a beam width of 1");
     }
     onnx_int(n, "output_qk", 0);
     return multi_head(n, &m, true, onnx_int(n, "past_present_share_buffer", 0) != 0, 3);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: weights of few bits, quantised in blocks.
 //
-// In: an OnnxNode. Out: one map that unpacks and scales the weights, and a matrix product or a gather. Formula: w = (q - zero) * scale, with a scale
-// and a zero point for each block of consecutive elements. The idea: the map stays unfolded because its result is several times larger than the
-// packed bytes, so the compiled model keeps those.
+// In: an OnnxNode. Out: one map that unpacks and scales the weights, and a matrix product or a gather. Formula: w =
+// (q - zero) * scale, with a scale and a zero point for each block of consecutive elements. The idea: the map stays
+// unfolded because its result is several times larger than the packed bytes, so the compiled model keeps those.
 #include "import/onnx/onnx.h"
 
 // 0, bits, 2 * bits... : by how much the parts of a byte are shifted.
@@ -20,8 +20,10 @@ Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count) {
     int64_t per = 8 / bits;
     Dim dims[MAX_RANK];
     if (bits == 8) return onnx_part(n, bytes, rank - 1, 0, count);
-    for (int i = 0; i < rank; i++) dims[i] = i == rank - 1 ? dim_mul(n->g, bytes->type.dim[i], per) : bytes->type.dim[i];
-    Value *parts = ONNX_MAP(n, arena_printf(n->g->arena, "x >> y & %d", (1 << bits) - 1), "x y", onnx_insert(n, bytes, rank), shifts(n, bits));
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == rank - 1 ? dim_mul(n->g, bytes->type.dim[i], per) : bytes->type.dim[i];
+    Value *parts = ONNX_MAP(n, arena_printf(n->g->arena, "x >> y & %d", (1 << bits) - 1), "x y",
+        onnx_insert(n, bytes, rank), shifts(n, bits));
     return onnx_part(n, b_reshape(n->g, parts, rank, dims), rank - 1, 0, count);
 }
 
@@ -38,13 +40,21 @@ typedef struct Blocks { int64_t n, k, blocks, size, bits; } Blocks;
 static bool read_blocks(OnnxNode *n, Blocks *b) {
     *b = (Blocks){ onnx_int(n, "N", 0), onnx_int(n, "K", 0), 0, onnx_int(n, "block_size", 0), onnx_int(n, "bits", 4) };
     onnx_int(n, "accuracy_level", 0);                   // asks for at least so much; floats are the most
-    if (onnx_int(n, "weight_prepacked", 0)) return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking"), false;
+    if (onnx_int(n, "weight_prepacked", 0))
+        return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking"),
+               false;
     if (!onnx_known_bits(n, b->bits)) return false;
-    if (b->n < 1 || b->k < 1 || b->size < 8 / b->bits || b->size > INT64_C(1) << 31 || b->size * b->bits % 8) return onnx_fail(n, "attributes N, K and block_size must be positive, and a block whole bytes"), false;
+    if (b->n < 1 || b->k < 1 || b->size < 8 / b->bits || b->size > INT64_C(1) << 31 || b->size * b->bits % 8)
+        return onnx_fail(n, "attributes N, K and block_size must be positive, and a block whole bytes"), false;
     b->blocks = (b->k + b->size - 1) / b->size;
     const Value *w = n->in[1], *scale = n->in[2];
-    if (w->type.dtype != DT_U8 || !type_is_static(&w->type) || type_count(&w->type) != b->n * b->blocks * (b->size * b->bits / 8)) return onnx_fail(n, "the weights %s are not [N, blocks, bytes of a block]", type_text(n->g->arena, n->g, &w->type)), false;
-    if (!type_is_static(&scale->type) || type_count(&scale->type) != b->n * b->blocks) return onnx_fail(n, "the scales %s are not [N, blocks]", type_text(n->g->arena, n->g, &scale->type)), false;
+    if (w->type.dtype != DT_U8 || !type_is_static(&w->type)
+        || type_count(&w->type) != b->n * b->blocks * (b->size * b->bits / 8))
+        return onnx_fail(
+                   n, "the weights %s are not [N, blocks, bytes of a block]", type_text(n->g->arena, n->g, &w->type)),
+               false;
+    if (!type_is_static(&scale->type) || type_count(&scale->type) != b->n * b->blocks)
+        return onnx_fail(n, "the scales %s are not [N, blocks]", type_text(n->g->arena, n->g, &scale->type)), false;
     return true;
 }
 
@@ -52,23 +62,32 @@ static bool read_blocks(OnnxNode *n, Blocks *b) {
 static Value *zero_points(OnnxNode *n, const Blocks *b, DType wide) {
     Value *zero = onnx_optional(n, 3);
     if (!zero) return b_scalar(n->g, wide, (double)(1 << (b->bits - 1)));
-    if (dtype_is_float(zero->type.dtype)) return b_cast(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, b->blocks }), wide);
+    if (dtype_is_float(zero->type.dtype))
+        return b_cast(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, b->blocks }), wide);
     int64_t bytes = (b->blocks * b->bits + 7) / 8;
-    if (!type_is_static(&zero->type) || zero->type.dtype != DT_U8 || type_count(&zero->type) != b->n * bytes) return onnx_fail(n, "the zero points %s are not [N, bytes of a row of blocks]", type_text(n->g->arena, n->g, &zero->type));
+    if (!type_is_static(&zero->type) || zero->type.dtype != DT_U8 || type_count(&zero->type) != b->n * bytes)
+        return onnx_fail(
+            n, "the zero points %s are not [N, bytes of a row of blocks]", type_text(n->g->arena, n->g, &zero->type));
     return b_cast(n->g, onnx_unpacked(n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks), wide);
 }
 
 // [N, K]. With a group index per input feature, scales are picked by it instead of by position.
 static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
     int64_t bytes = b->size * b->bits / 8;
-    Value *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 2, (Dim[]){ b->n, b->blocks }), wide), *zero = zero_points(n, b, wide), *group = onnx_optional(n, 4);
-    const char *name = dtype_name(wide), *text = b->bits == 8 ? arena_printf(n->g->arena, "(%s(x) - z) * w", name) : arena_printf(n->g->arena, "(%s(x >> y & %d) - z) * w", name, (1 << b->bits) - 1);
+    Value *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 2, (Dim[]){ b->n, b->blocks }), wide),
+          *zero = zero_points(n, b, wide), *group = onnx_optional(n, 4);
+    const char *name = dtype_name(wide),
+               *text = b->bits == 8 ? arena_printf(n->g->arena, "(%s(x) - z) * w", name) :
+                                      arena_printf(n->g->arena, "(%s(x >> y & %d) - z) * w", name, (1 << b->bits) - 1);
     if (!scale || !zero) return NULL;
     if (group) {
         // ONNX Runtime leaves zero points out where there are group indices, its documents do not.
-        if (onnx_optional(n, 3)) return onnx_fail(n, "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically or without reordering");
+        if (onnx_optional(n, 3))
+            return onnx_fail(n,
+                "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically or without reordering");
         Value *q = onnx_unpacked(n, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
-        return ONNX_MAP(n, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero, b_gather(n->g, scale, group, 1));
+        return ONNX_MAP(
+            n, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero, b_gather(n->g, scale, group, 1));
     }
     Dim column[4] = { b->n, b->blocks, 1, 1 };
     Value *q = b_reshape(n->g, n->in[1], 4, (Dim[]){ b->n, b->blocks, bytes, 1 });
@@ -77,12 +96,17 @@ static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
     return onnx_part(n, b_reshape(n->g, w, 2, (Dim[]){ b->n, b->blocks * b->size }), 1, 0, b->k);
 }
 
-// The weights as they are, for back ends that multiply by them directly: constants in blocks of whole words, with integer zero points.
+// The weights as they are, for back ends that multiply by them directly: constants in blocks of whole words, with
+// integer zero points.
 static void keep_bits(OnnxNode *n, Value *y, const Blocks *b) {
     Value *zero = onnx_optional(n, 3), *scale = b_cast(n->g, n->in[2], DT_F32);
-    if (!y || !y->def || y->def->op != OP_MatMul || y->type.dtype != DT_F32 || onnx_optional(n, 4) || !n->in[1]->data || b->size % (32 / b->bits)) return;
+    if (!y || !y->def || y->def->op != OP_MatMul || y->type.dtype != DT_F32 || onnx_optional(n, 4) || !n->in[1]->data
+        || b->size % (32 / b->bits))
+        return;
     if (zero && dtype_is_float(zero->type.dtype)) return;
-    if (zero) zero = onnx_unpacked(n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, (b->blocks * b->bits + 7) / 8 }), b->bits, b->blocks);
+    if (zero)
+        zero = onnx_unpacked(
+            n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, (b->blocks * b->bits + 7) / 8 }), b->bits, b->blocks);
     if (!scale || !value_const(scale) || (zero && !value_const(zero))) return;
     node_set_int(y->def, "bits", b->bits);
     node_set_int(y->def, "bits_block", b->size);
@@ -96,7 +120,8 @@ Value *onnx_ms_matmul_bits(OnnxNode *n) {
     Blocks b;
     if (!onnx_inputs(n, 3) || !read_blocks(n, &b)) return NULL;
     DType d = n->in[0]->type.dtype, wide = onnx_wide(d);
-    Value *w = block_weights(n, &b, wide), *y = b_matmul(n->g, b_cast(n->g, n->in[0], wide), onnx_swap(n, w, 0, 1)), *bias = onnx_optional(n, 5);
+    Value *w = block_weights(n, &b, wide), *y = b_matmul(n->g, b_cast(n->g, n->in[0], wide), onnx_swap(n, w, 0, 1)),
+          *bias = onnx_optional(n, 5);
     keep_bits(n, y, &b);
     if (bias) y = b_binary(n->g, OP_Add, y, b_cast(n->g, bias, wide));
     return b_cast(n->g, y, d);
@@ -104,28 +129,52 @@ Value *onnx_ms_matmul_bits(OnnxNode *n) {
 
 // ---------------------------------------------------------------- MatMulBnb4
 
-// The 16 values of a 4-bit float with its sign in the high bit, and of NormalFloat4, the quantiles of a normal distribution (Dettmers et al., QLoRA, 2023).
-static const double float4[16] = { 0, 0.005208333333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25, -0.0, -0.005208333333, -0.66666667, -1, -0.33333333, -0.5, -0.16666667, -0.25 };
+// The 16 values of a 4-bit float with its sign in the high bit, and of NormalFloat4, the quantiles of a normal
+// distribution (Dettmers et al., QLoRA, 2023).
+static const double float4[16] = { 0, 0.005208333333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25, -0.0,
+    -0.005208333333, -0.66666667, -1, -0.33333333, -0.5, -0.16666667, -0.25 };
 static const double normal4[16] = {
-    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,
-    0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+    -1.0,
+    -0.6961928009986877,
+    -0.5250730514526367,
+    -0.39491748809814453,
+    -0.28444138169288635,
+    -0.18477343022823334,
+    -0.09105003625154495,
+    0.0,
+    0.07958029955625534,
+    0.16093020141124725,
+    0.24611230194568634,
+    0.33791524171829224,
+    0.44070982933044434,
+    0.5626170039176941,
+    0.7229568362236023,
+    1.0,
 };
 
-// A table entry times the greatest magnitude of its block; elements row by row of [N, K], the high half of a byte first.
+// A table entry times the greatest magnitude of its block; elements row by row of [N, K], the high half of a byte
+// first.
 Value *onnx_ms_matmul_bnb4(OnnxNode *n) {
-    int64_t rows = onnx_int(n, "N", 0), columns = onnx_int(n, "K", 0), size = onnx_int(n, "block_size", 0), kind = onnx_int(n, "quant_type", 0);
+    int64_t rows = onnx_int(n, "N", 0), columns = onnx_int(n, "K", 0), size = onnx_int(n, "block_size", 0),
+            kind = onnx_int(n, "quant_type", 0);
     onnx_int(n, "training_mode", 0);
     if (!onnx_inputs(n, 3)) return NULL;
-    if (rows < 1 || columns < 1 || size < 1 || rows > INT64_C(1) << 31 || columns > INT64_C(1) << 31 || size > INT64_C(1) << 31 || (kind != 0 && kind != 1)) return onnx_fail(n, "wants positive N, K and block_size, and quant_type 0 or 1");
+    if (rows < 1 || columns < 1 || size < 1 || rows > INT64_C(1) << 31 || columns > INT64_C(1) << 31
+        || size > INT64_C(1) << 31 || (kind != 0 && kind != 1))
+        return onnx_fail(n, "wants positive N, K and block_size, and quant_type 0 or 1");
     int64_t count = rows * columns, bytes = (count + 1) / 2, blocks = (count + size - 1) / size;
     const Value *w = n->in[1], *most = n->in[2];
-    if (w->type.dtype != DT_U8 || !type_is_static(&w->type) || type_count(&w->type) != bytes || !type_is_static(&most->type) || type_count(&most->type) != blocks) return onnx_fail(n, "weights or magnitudes do not have the size that N, K and block_size give");
+    if (w->type.dtype != DT_U8 || !type_is_static(&w->type) || type_count(&w->type) != bytes
+        || !type_is_static(&most->type) || type_count(&most->type) != blocks)
+        return onnx_fail(n, "weights or magnitudes do not have the size that N, K and block_size give");
     DType d = n->in[0]->type.dtype, wide = onnx_wide(d);
     Tensor *high_first = tensor_new(n->g->arena, type_make(DT_U8, 1, (Dim[]){ 2 }));
     tensor_set_i(high_first, 0, 4);
-    Value *q = ONNX_MAP(n, "i32(x >> y & 15)", "x y", b_reshape(n->g, n->in[1], 2, (Dim[]){ bytes, 1 }), graph_const(n->g, high_first, NULL));
+    Value *q = ONNX_MAP(n, "i32(x >> y & 15)", "x y", b_reshape(n->g, n->in[1], 2, (Dim[]){ bytes, 1 }),
+        graph_const(n->g, high_first, NULL));
     q = onnx_part(n, b_reshape(n->g, q, 1, (Dim[]){ bytes * 2 }), 0, 0, count);
-    Value *table = onnx_constant_f(n, wide, 1, (Dim[]){ 16 }, kind ? normal4 : float4), *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 1, &blocks), wide);
+    Value *table = onnx_constant_f(n, wide, 1, (Dim[]){ 16 }, kind ? normal4 : float4),
+          *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 1, &blocks), wide);
     if (!q || !table || !scale) return NULL;
     Value *v = b_binary(n->g, OP_Mul, b_gather(n->g, table, q, 0), onnx_spread(n, scale, q, 0, size));
     v = b_reshape(n->g, v, 2, (Dim[]){ rows, columns });
@@ -149,9 +198,13 @@ Value *onnx_ms_gather_blocks(OnnxNode *n) {
     Value *data = n->in[0], *indices = n->in[1], *scale = n->in[2], *zero = onnx_optional(n, 3);
     int rank = data->type.rank;
     int64_t block = onnx_int(n, "block_size", 128), bits = onnx_int(n, "bits", 4);
-    if (!onnx_axis(n, onnx_int(n, "gather_axis", 0), rank, &gathered) || !onnx_axis(n, onnx_int(n, "quantize_axis", 1), rank, &quantised)) return NULL;
+    if (!onnx_axis(n, onnx_int(n, "gather_axis", 0), rank, &gathered)
+        || !onnx_axis(n, onnx_int(n, "quantize_axis", 1), rank, &quantised))
+        return NULL;
     bool bytes = data->type.dtype == DT_U8, floats = dtype_is_float(data->type.dtype);
-    if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !onnx_known_bits(n, bits))) return onnx_fail(n, "data and scales must have the same rank and known sizes, and block_size must not be negative");
+    if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !onnx_known_bits(n, bits)))
+        return onnx_fail(
+            n, "data and scales must have the same rank and known sizes, and block_size must not be negative");
     DType d = scale->type.dtype, wide = onnx_wide(d);
     Dim size = data->type.dim[quantised];
     if (bytes && bits < 8) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// com.microsoft: what decoders of large language models are made of: rotary embeddings, attention over groups of heads with a cache, and its
-// linear relatives.
+// com.microsoft: what decoders of large language models are made of: rotary embeddings, attention over groups of
+// heads with a cache, and its linear relatives.
 //
-// In: an OnnxNode. Out: gathers, maps, matrix products and a softmax. Letters: b batch, s queries, t keys, d elements of a head. The idea: the cache
-// is a value like any other. Row j of the new cache is row j of the old one before the first new key, and a new key after it; where that is may differ
-// from sequence to sequence (seqlens_k), so both are chosen by comparisons.
+// In: an OnnxNode. Out: gathers, maps, matrix products and a softmax. Letters: b batch, s queries, t keys, d elements
+// of a head. The idea: the cache is a value like any other. Row j of the new cache is row j of the old one before the
+// first new key, and a new key after it; where that is may differ from sequence to sequence (seqlens_k), so both are
+// chosen by comparisons.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -19,13 +20,17 @@ static Value *turns(OnnxNode *n, Value *table, Value *positions) {
     return v->type.rank == 2 ? b_reshape(n->g, v, 4, (Dim[]){ 1, 1, d[0], d[1] }) : onnx_insert(n, v, 1);
 }
 
-// The heads of x [b, s, heads * d] or [b, heads, s, d] where tables are [positions, half]; *size: how many elements of a head turn.
+// The heads of x [b, s, heads * d] or [b, heads, s, d] where tables are [positions, half]; *size: how many elements
+// of a head turn.
 static Value *rotary_heads(OnnxNode *n, Value *table, int64_t *size) {
     Value *x = n->in[0];
     int64_t heads = onnx_int(n, "num_heads", 0);
-    if (onnx_int(n, "is_packed_batching", 0)) return onnx_fail(n, "packed batches are not supported; export the model with a batch dimension");
-    if (onnx_float(n, "scale", 1) != 1) return onnx_fail(n, "a scale is not supported; scale the tables of cosines and sines");
-    if (table->type.rank != 2 || !dim_is_const(table->type.dim[1])) return onnx_fail(n, "the tables of cosines and sines must have 2 dimensions of known size");
+    if (onnx_int(n, "is_packed_batching", 0))
+        return onnx_fail(n, "packed batches are not supported; export the model with a batch dimension");
+    if (onnx_float(n, "scale", 1) != 1)
+        return onnx_fail(n, "a scale is not supported; scale the tables of cosines and sines");
+    if (table->type.rank != 2 || !dim_is_const(table->type.dim[1]))
+        return onnx_fail(n, "the tables of cosines and sines must have 2 dimensions of known size");
     *size = onnx_int(n, "rotary_embedding_dim", 0);
     if (*size == 0) *size = 2 * table->type.dim[1];
     else if (!heads && x->type.rank == 3) return onnx_fail(n, "rotary_embedding_dim wants num_heads, too");
@@ -44,12 +49,15 @@ Value *onnx_ms_rotary(OnnxNode *n) {
     if (!onnx_inputs(n, 4)) return NULL;
     Value *x = rotary_heads(n, n->in[2], &size), *at = n->in[1], *turn[2];
     if (!x) return NULL;
-    if (at->type.rank < 2) at = b_binary(n->g, OP_Add, onnx_iota(n, 1, &x->type.dim[2], 0, DT_I64), b_cast(n->g, onnx_scalar_of(n, at), DT_I64));
+    if (at->type.rank < 2)
+        at = b_binary(
+            n->g, OP_Add, onnx_iota(n, 1, &x->type.dim[2], 0, DT_I64), b_cast(n->g, onnx_scalar_of(n, at), DT_I64));
     for (int i = 0; i < 2; i++) turn[i] = turns(n, n->in[2 + i], at);
     return rotate_input(n, x, turn, size);
 }
 
-// Positions [3, b, s] in time, height and width; mrope_section says how many columns of the tables each has, in chunks or taking turns.
+// Positions [3, b, s] in time, height and width; mrope_section says how many columns of the tables each has, in
+// chunks or taking turns.
 Value *onnx_ms_multi_rotary(OnnxNode *n) {
     int64_t size, half, layout = onnx_int(n, "mrope_layout", 0);
     int count;
@@ -58,8 +66,11 @@ Value *onnx_ms_multi_rotary(OnnxNode *n) {
     Value *x = rotary_heads(n, n->in[2], &size), *turn[2];
     if (!x) return NULL;
     half = n->in[2]->type.dim[1];
-    if (count != 3 || section[0] < 0 || section[1] < 0 || section[2] < 0 || section[0] + section[1] + section[2] != half || n->in[1]->type.rank != 3 || layout < 0 || layout > 1)
-        return onnx_fail(n, "wants positions [3, batch, sequence], mrope_layout 0 or 1 and an mrope_section of three numbers with the sum %lld", (long long)half);
+    if (count != 3 || section[0] < 0 || section[1] < 0 || section[2] < 0
+        || section[0] + section[1] + section[2] != half || n->in[1]->type.rank != 3 || layout < 0 || layout > 1)
+        return onnx_fail(n,
+            "wants positions [3, batch, sequence], mrope_layout 0 or 1 and an mrope_section of three numbers with the sum %lld",
+            (long long)half);
     Tensor *streams = tensor_new(n->g->arena, type_make(DT_I64, 1, &half));
     for (int64_t i = 0; i < half; i++) {
         int64_t turn_of = i % 3, chunk = i < section[0] ? 0 : i < section[0] + section[1] ? 1 : 2;
@@ -80,8 +91,10 @@ Value *onnx_ms_gemma_rotary(OnnxNode *n) {
     if (!onnx_inputs(n, 5)) return NULL;
     Value *angle = onnx_insert(n, n->in[0], 1);
     DType d = n->in[1]->type.dtype;
-    Value *cosine = b_cast(n->g, b_unary(n->g, OP_Cos, angle), d), *sine = b_cast(n->g, b_unary(n->g, OP_Sin, angle), d);
-    for (int i = 0; i < 2; i++) y[i] = ONNX_MAP(n, "x * z + y * w", "x y z w", n->in[1 + 2 * i], n->in[2 + 2 * i], cosine, sine);
+    Value *cosine = b_cast(n->g, b_unary(n->g, OP_Cos, angle), d),
+          *sine = b_cast(n->g, b_unary(n->g, OP_Sin, angle), d);
+    for (int i = 0; i < 2; i++)
+        y[i] = ONNX_MAP(n, "x * z + y * w", "x y z w", n->in[1 + 2 * i], n->in[2 + 2 * i], cosine, sine);
     n->out[1] = y[1];
     return y[0];
 }
@@ -100,20 +113,32 @@ typedef struct Group {
 static bool refuse_options(OnnxNode *n) {
     const char *const kinds[] = { "k_quant_type", "v_quant_type" };
     for (int i = 0; i < 2; i++)
-        if (strcmp(onnx_string(n, kinds[i], "NONE"), "NONE")) return onnx_fail(n, "a quantised cache (%s) is not supported; export the model with a cache of floats", kinds[i]), false;
-    if (onnx_int(n, "kv_cache_bit_width", 0)) return onnx_fail(n, "a quantised cache is not supported; export the model with a cache of floats"), false;
-    if (onnx_int(n, "sliding_window_cache", 0)) return onnx_fail(n, "sliding_window_cache is not supported; export the model with a cache of all keys"), false;
+        if (strcmp(onnx_string(n, kinds[i], "NONE"), "NONE"))
+            return onnx_fail(n, "a quantised cache (%s) is not supported; export the model with a cache of floats",
+                       kinds[i]),
+                   false;
+    if (onnx_int(n, "kv_cache_bit_width", 0))
+        return onnx_fail(n, "a quantised cache is not supported; export the model with a cache of floats"), false;
+    if (onnx_int(n, "sliding_window_cache", 0))
+        return onnx_fail(n, "sliding_window_cache is not supported; export the model with a cache of all keys"), false;
     return true;
 }
 
-// Queries, keys and values, which may come as one value behind each other, with a norm of each head where the model has one.
+// Queries, keys and values, which may come as one value behind each other, with a norm of each head where the model
+// has one.
 static bool split_group(OnnxNode *n, Group *g) {
     int64_t heads = onnx_int(n, "num_heads", 0), key_heads = onnx_int(n, "kv_num_heads", 0);
     Value *part[3] = { n->in[0], onnx_optional(n, 1), onnx_optional(n, 2) };
-    if (part[0]->type.rank != 3 || heads < 1 || key_heads < 1 || !part[1] != !part[2]) return onnx_fail(n, "wants a query [batch, sequence, features], key and value or neither, num_heads and kv_num_heads"), false;
+    if (part[0]->type.rank != 3 || heads < 1 || key_heads < 1 || !part[1] != !part[2])
+        return onnx_fail(n,
+                   "wants a query [batch, sequence, features], key and value or neither, num_heads and kv_num_heads"),
+               false;
     if (!part[1]) {
         Dim all = part[0]->type.dim[2];
-        if (!dim_is_const(all) || all % (heads + 2 * key_heads)) return onnx_fail(n, "%lld packed features do not divide into %lld heads", (long long)all, (long long)(heads + 2 * key_heads)), false;
+        if (!dim_is_const(all) || all % (heads + 2 * key_heads))
+            return onnx_fail(n, "%lld packed features do not divide into %lld heads", (long long)all,
+                       (long long)(heads + 2 * key_heads)),
+                   false;
         int64_t size = all / (heads + 2 * key_heads);
         part[1] = onnx_part(n, n->in[0], 2, heads * size, key_heads * size);
         part[2] = onnx_part(n, n->in[0], 2, (heads + key_heads) * size, key_heads * size);
@@ -156,17 +181,24 @@ static bool group_sizes(OnnxNode *n, Group *g) {
     g->prompt = dim_equal(n->g, news, g->total);
     if (dim_equal(n->g, dim_add(n->g, had, news), g->total) || (g->prompt && !g->past[0])) g->room = g->total;
     else if (dim_is_const(had) && dim_is_const(g->total)) g->room = had > g->total ? had : g->total;
-    else return onnx_fail(n, "the sizes of the cache (%s) and of all keys (%s) must be known; pin them with --dim NAME=V", dim_text(n->g->arena, n->g, had), dim_text(n->g->arena, n->g, g->total)), false;
-    g->length = ONNX_MAP(n, "x + 1", "x", b_reshape(n->g, b_cast(n->g, n->in[5], DT_I64), 2, (Dim[]){ g->q->type.dim[0], 1 }));
+    else
+        return onnx_fail(n,
+                   "the sizes of the cache (%s) and of all keys (%s) must be known; pin them with --dim NAME=V",
+                   dim_text(n->g->arena, n->g, had), dim_text(n->g->arena, n->g, g->total)),
+               false;
+    g->length = ONNX_MAP(
+        n, "x + 1", "x", b_reshape(n->g, b_cast(n->g, n->in[5], DT_I64), 2, (Dim[]){ g->q->type.dim[0], 1 }));
     g->before = g->prompt ? b_scalar(n->g, DT_I64, 0) : b_binary(n->g, OP_Sub, g->length, onnx_size_of(n, g->q, 2));
     return g->length && g->before;
 }
 
-// Positions [b, s] of the new keys: given, or counted on from those before. Padding behind the end of a sequence has position 1.
+// Positions [b, s] of the new keys: given, or counted on from those before. Padding behind the end of a sequence has
+// position 1.
 static Value *group_positions(OnnxNode *n, const Group *g) {
     Value *given = onnx_optional(n, 9), *step = onnx_iota(n, 1, &g->q->type.dim[2], 0, DT_I64);
     if (given && !g->prompt) return given;
-    if (given) return b_binary(n->g, OP_Add, step, onnx_scalar_of(n, onnx_part(n, onnx_part(n, given, 0, 0, 1), 1, 0, 1)));
+    if (given)
+        return b_binary(n->g, OP_Add, step, onnx_scalar_of(n, onnx_part(n, onnx_part(n, given, 0, 0, 1), 1, 0, 1)));
     Value *at = b_binary(n->g, OP_Add, g->before, step);
     return at ? ONNX_MAP(n, "x < y ? x : 1", "x y", at, g->length) : NULL;
 }
@@ -175,7 +207,8 @@ static bool rotate_group(OnnxNode *n, Group *g) {
     Value *tables[2] = { onnx_optional(n, 7), onnx_optional(n, 8) }, *at;
     bool interleaved = onnx_int(n, "rotary_interleaved", 0) != 0;
     if (!onnx_int(n, "do_rotary", 0)) return true;
-    if (!tables[0] || !tables[1] || tables[0]->type.rank != 2 || !dim_is_const(tables[0]->type.dim[1])) return onnx_fail(n, "do_rotary wants cos_cache and sin_cache of known size"), false;
+    if (!tables[0] || !tables[1] || tables[0]->type.rank != 2 || !dim_is_const(tables[0]->type.dim[1]))
+        return onnx_fail(n, "do_rotary wants cos_cache and sin_cache of known size"), false;
     if (!(at = group_positions(n, g))) return false;
     for (int i = 0; i < 2; i++) tables[i] = turns(n, tables[i], at);
     int64_t size = tables[0] ? 2 * tables[0]->type.dim[3] : 0;
@@ -196,7 +229,8 @@ static Value *with_room(OnnxNode *n, Value *v, Dim room) {
 static Value *new_cache(OnnxNode *n, const Group *g, Value *past, Value *fresh) {
     if (g->prompt || !past) return with_room(n, fresh, g->room);
     Dim shape[4] = { fresh->type.dim[0], fresh->type.dim[1], g->room, fresh->type.dim[3] };
-    Value *row = onnx_iota(n, 4, (Dim[]){ 1, 1, g->room, 1 }, 2, DT_I64), *before = b_reshape(n->g, g->before, 4, (Dim[]){ shape[0], 1, 1, 1 });
+    Value *row = onnx_iota(n, 4, (Dim[]){ 1, 1, g->room, 1 }, 2, DT_I64),
+          *before = b_reshape(n->g, g->before, 4, (Dim[]){ shape[0], 1, 1, 1 });
     Value *at = b_binary(n->g, OP_Sub, row, before);    // which new key
     if (!at) return NULL;
     Value *index = ONNX_MAP(n, "x < 0 ? 0 : x", "x", at);
@@ -208,17 +242,22 @@ static Value *new_cache(OnnxNode *n, const Group *g, Value *past, Value *fresh) 
 static Value *group_allowed(OnnxNode *n, const Group *g, int64_t window) {
     Dim one[4] = { 1, 1, 1, g->total };
     Value *key = onnx_iota(n, 4, one, 3, DT_I64);
-    if (!onnx_int(n, "causal", 1)) return b_binary(n->g, OP_Less, key, b_reshape(n->g, g->length, 4, (Dim[]){ g->q->type.dim[0], 1, 1, 1 }));
+    if (!onnx_int(n, "causal", 1))
+        return b_binary(n->g, OP_Less, key, b_reshape(n->g, g->length, 4, (Dim[]){ g->q->type.dim[0], 1, 1, 1 }));
     Value *query = onnx_iota(n, 4, (Dim[]){ 1, 1, g->q->type.dim[2], 1 }, 2, DT_I64), *before = g->before;
     if (before->type.rank) before = b_reshape(n->g, before, 4, (Dim[]){ g->q->type.dim[0], 1, 1, 1 });
     query = b_binary(n->g, OP_Add, query, before);
     if (window <= 0) return b_binary(n->g, OP_LessOrEqual, key, query);
-    return query && key ? ONNX_MAP(n, arena_printf(n->g->arena, "x <= y && x > y - %lld", (long long)window), "x y", key, query) : NULL;
+    return query && key ?
+        ONNX_MAP(n, arena_printf(n->g->arena, "x <= y && x > y - %lld", (long long)window), "x y", key, query) :
+        NULL;
 }
 
 Value *onnx_ms_group_query_attention(OnnxNode *n) {
     Group g = { .past = { onnx_optional(n, 3), onnx_optional(n, 4) } };
-    if (!onnx_input(n, 0) || !onnx_input(n, 5) || !onnx_input(n, 6) || !refuse_options(n) || !split_group(n, &g) || !group_sizes(n, &g) || !rotate_group(n, &g)) return NULL;
+    if (!onnx_input(n, 0) || !onnx_input(n, 5) || !onnx_input(n, 6) || !refuse_options(n) || !split_group(n, &g)
+        || !group_sizes(n, &g) || !rotate_group(n, &g))
+        return NULL;
     n->out[1] = new_cache(n, &g, g.past[0], g.k);
     n->out[2] = new_cache(n, &g, g.past[1], g.v);
     if (!n->out[1] || !n->out[2]) return NULL;
@@ -249,6 +288,7 @@ Value *onnx_ms_linear_attention(OnnxNode *n) { return plain_state(n) ? onnx_line
 
 Value *onnx_ms_causal_conv(OnnxNode *n) {
     if (!plain_state(n)) return NULL;
-    if (onnx_int(n, "ndim", 1) != 1 || onnx_int(n, "channels_last", 0) || onnx_int(n, "dilation", 1) != 1) return onnx_fail(n, "only one dimension, channels first and dilation 1 are supported");
+    if (onnx_int(n, "ndim", 1) != 1 || onnx_int(n, "channels_last", 0) || onnx_int(n, "dilation", 1) != 1)
+        return onnx_fail(n, "only one dimension, channels first and dilation 1 are supported");
     return onnx_causal_conv(n);
 }

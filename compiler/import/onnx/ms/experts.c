@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: mixtures of experts, biases by relative position, attention over sequences without padding.
 //
-// In: an OnnxNode. Out: matrix products, gathers, maps. The idea of the mixture: every expert sees every token, and the weights of those that the
-// router did not choose are 0, so that nothing depends on the data but numbers.
+// In: an OnnxNode. Out: matrix products, gathers, maps. The idea of the mixture: every expert sees every token, and
+// the weights of those that the router did not choose are 0, so that nothing depends on the data but numbers.
 #include "import/onnx/onnx.h"
 
 #include <math.h>
@@ -10,10 +10,11 @@
 
 // ---------------------------------------------------------------- MoE
 
-typedef struct Experts { Value *w[3], *bias[3]; int64_t count; } Experts;       // fc1, fc2, fc3: [experts, out, in], [experts, out]
+// fc1, fc2, fc3: [experts, out, in], [experts, out]
+typedef struct Experts { Value *w[3], *bias[3]; int64_t count; } Experts;
 
-// Weights [tokens, experts] of the k experts with the highest scores: the softmax over all, or over the chosen ones, or numbers given apart (mixing);
-// 0 for the others.
+// Weights [tokens, experts] of the k experts with the highest scores: the softmax over all, or over the chosen ones,
+// or numbers given apart (mixing); 0 for the others.
 static Value *routing(OnnxNode *n, Value *scores, Value *mixing, int64_t count) {
     int64_t k = onnx_int(n, "k", 1);
     if (k < 1 || k > count) return onnx_fail(n, "k is %lld of %lld experts", (long long)k, (long long)count), NULL;
@@ -43,7 +44,8 @@ static Value *layer(OnnxNode *n, const Experts *e, int at, Value *x) {
 
 // min(g, limit) * sigmoid(alpha g) * (clamp(l, limit) + beta)
 static Value *swiglu(OnnxNode *n, Value *g, Value *l) {
-    double alpha = onnx_float(n, "activation_alpha", 1), beta = onnx_float(n, "activation_beta", 0), limit = onnx_float(n, "swiglu_limit", INFINITY);
+    double alpha = onnx_float(n, "activation_alpha", 1), beta = onnx_float(n, "activation_beta", 0),
+           limit = onnx_float(n, "swiglu_limit", INFINITY);
     if (isfinite(limit)) g = ONNX_MAP(n, arena_printf(n->g->arena, "min(x, %.9g)", limit), "x", g);
     if (isfinite(limit)) l = ONNX_MAP(n, arena_printf(n->g->arena, "min(max(x, -%.9g), %.9g)", limit, limit), "x", l);
     return ONNX_MAP(n, arena_printf(n->g->arena, "x * sigmoid(%.9g * x) * (y + %.9g)", alpha, beta), "x y", g, l);
@@ -51,7 +53,8 @@ static Value *swiglu(OnnxNode *n, Value *g, Value *l) {
 
 // The two halves of the last axis, which are interleaved or one behind the other.
 static bool halves(OnnxNode *n, Value *v, bool interleaved, Value **a, Value **b) {
-    if (!v || v->type.rank != 3 || !dim_is_const(v->type.dim[2]) || v->type.dim[2] % 2) return onnx_fail(n, "a fused SwiGLU wants an even number of columns"), false;
+    if (!v || v->type.rank != 3 || !dim_is_const(v->type.dim[2]) || v->type.dim[2] % 2)
+        return onnx_fail(n, "a fused SwiGLU wants an even number of columns"), false;
     const Dim *d = v->type.dim;
     int64_t half = d[2] / 2;
     if (interleaved) v = b_reshape(n->g, v, 4, (Dim[]){ d[0], d[1], half, 2 });
@@ -66,12 +69,15 @@ static Value *hidden_of(OnnxNode *n, const Experts *e, Value *x) {
     const char *kind = onnx_string(n, "activation_type", "relu");
     int64_t fusion = onnx_int(n, "swiglu_fusion", 0);
     Value *y = layer(n, e, 0, x), *gate, *linear;
-    if (!strcmp(kind, "swiglu") && fusion) return halves(n, y, fusion == 1, &gate, &linear) ? swiglu(n, gate, linear) : NULL;
-    if (!strcmp(kind, "swiglu")) return e->w[2] ? swiglu(n, y, layer(n, e, 2, x)) : onnx_fail(n, "SwiGLU wants the weights fc3 or a fusion");
+    if (!strcmp(kind, "swiglu") && fusion)
+        return halves(n, y, fusion == 1, &gate, &linear) ? swiglu(n, gate, linear) : NULL;
+    if (!strcmp(kind, "swiglu"))
+        return e->w[2] ? swiglu(n, y, layer(n, e, 2, x)) : onnx_fail(n, "SwiGLU wants the weights fc3 or a fusion");
     if (!strcmp(kind, "relu")) y = b_unary(n->g, OP_Relu, y);
     else if (!strcmp(kind, "gelu")) y = b_unary(n->g, OP_GeluTanh, y);
     else if (!strcmp(kind, "silu")) y = b_unary(n->g, OP_Swish, y);
-    else if (strcmp(kind, "identity")) return onnx_fail(n, "activation \"%s\" is not supported; relu, gelu, silu, swiglu and identity are", kind);
+    else if (strcmp(kind, "identity"))
+        return onnx_fail(n, "activation \"%s\" is not supported; relu, gelu, silu, swiglu and identity are", kind);
     return e->w[2] ? b_binary(n->g, OP_Mul, y, layer(n, e, 2, x)) : y;
 }
 
@@ -81,7 +87,8 @@ static Value *mixture(OnnxNode *n, const Experts *e, Value *mixing) {
     const Type t = x->type;
     DType wide = onnx_wide(t.dtype);
     if (t.rank != 2 && t.rank != 3) return onnx_fail(n, "the input must have 2 or 3 dimensions");
-    if (onnx_int(n, "use_sparse_mixer", 0)) return onnx_fail(n, "use_sparse_mixer is not supported; export the model with a softmax router");
+    if (onnx_int(n, "use_sparse_mixer", 0))
+        return onnx_fail(n, "use_sparse_mixer is not supported; export the model with a softmax router");
     Dim tokens = onnx_product(n->g, &t, 0, t.rank - 1);
     x = b_reshape(n->g, b_cast(n->g, x, wide), 3, (Dim[]){ 1, tokens, t.dim[t.rank - 1] });
     Value *weight = routing(n, n->in[1], mixing, e->count), *y = layer(n, e, 1, hidden_of(n, e, x));
@@ -106,22 +113,32 @@ Value *onnx_ms_experts(OnnxNode *n) {
     return mixture(n, &e, NULL);
 }
 
-// Weights of few bits [experts, out, bytes] with a scale each row [experts, out] or each block of a row [experts, out, blocks], and zero points packed
-// like the weights: [experts, bytes of out] or [experts, out, bytes of blocks].
+// Weights of few bits [experts, out, bytes] with a scale each row [experts, out] or each block of a row [experts,
+// out, blocks], and zero points packed like the weights: [experts, bytes of out] or [experts, out, bytes of blocks].
 static Value *expert_weights(OnnxNode *n, int at, int zero_at, const char *own_bits, DType wide) {
     int64_t bits = onnx_int(n, own_bits, onnx_int(n, "expert_weight_bits", 4)), size = onnx_int(n, "block_size", 0);
     Value *q = onnx_optional(n, at), *scale = onnx_optional(n, at + 1), *zero = onnx_optional(n, zero_at);
     if (!onnx_known_bits(n, bits)) return NULL;
-    if (!q || !scale || q->type.dtype != DT_U8 || q->type.rank != 3 || !type_is_static(&q->type) || !type_is_static(&scale->type)) return onnx_fail(n, "the weights must be bytes [experts, out, in] with scales, of known sizes");
+    if (!q || !scale || q->type.dtype != DT_U8 || q->type.rank != 3 || !type_is_static(&q->type)
+        || !type_is_static(&scale->type))
+        return onnx_fail(n, "the weights must be bytes [experts, out, in] with scales, of known sizes");
     const Dim *d = q->type.dim;
     int64_t columns = d[2] * (8 / bits), blocks = size > 0 ? columns / size : 1;
-    if (type_count(&scale->type) != d[0] * d[1] * blocks || columns % blocks) return onnx_fail(n, "the scales %s do not fit the weights %s", type_text(n->g->arena, n->g, &scale->type), type_text(n->g->arena, n->g, &q->type));
+    if (type_count(&scale->type) != d[0] * d[1] * blocks || columns % blocks)
+        return onnx_fail(n, "the scales %s do not fit the weights %s", type_text(n->g->arena, n->g, &scale->type),
+            type_text(n->g->arena, n->g, &q->type));
     scale = b_reshape(n->g, b_cast(n->g, scale, wide), 4, (Dim[]){ d[0], d[1], blocks, 1 });
-    if (zero) zero = b_cast(n->g, b_reshape(n->g, onnx_unpacked(n, zero, bits, size > 0 ? blocks : d[1]), 4, (Dim[]){ d[0], d[1], blocks, 1 }), wide);
+    if (zero)
+        zero = b_cast(n->g,
+            b_reshape(
+                n->g, onnx_unpacked(n, zero, bits, size > 0 ? blocks : d[1]), 4, (Dim[]){ d[0], d[1], blocks, 1 }),
+            wide);
     else zero = b_scalar(n->g, wide, (double)(1 << (bits - 1)));
     q = b_reshape(n->g, onnx_unpacked(n, q, bits, columns), 4, (Dim[]){ d[0], d[1], blocks, columns / blocks });
     if (!q || !zero || !scale) return NULL;
-    return b_reshape(n->g, ONNX_MAP(n, arena_printf(n->g->arena, "(%s(x) - y) * z", dtype_name(wide)), "x y z", q, zero, scale), 3, (Dim[]){ d[0], d[1], columns });
+    return b_reshape(n->g,
+        ONNX_MAP(n, arena_printf(n->g->arena, "(%s(x) - y) * z", dtype_name(wide)), "x y z", q, zero, scale), 3,
+        (Dim[]){ d[0], d[1], columns });
 }
 
 // input, scores, then packed weights, scales and bias of fc1, fc2, fc3, their zero points, and mixing weights.
@@ -129,9 +146,13 @@ Value *onnx_ms_quantised_experts(OnnxNode *n) {
     static const char *const bits[] = { "fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits" };
     Experts e = { .count = 0 };
     if (!onnx_inputs(n, 4) || !onnx_input(n, 5)) return NULL;
-    if (strcmp(onnx_string(n, "quant_type", "int"), "int")) return onnx_fail(n, "quant_type \"%s\" is not supported; int is", onnx_string(n, "quant_type", ""));
-    if (onnx_int(n, "weights_prepacked", 0) > 0) return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking");
-    if (!onnx_int(n, "normalize_routing_weights", 0) && !onnx_optional(n, 14)) return onnx_fail(n, "what the routing weights are without normalize_routing_weights depends on the device; export the model with it");
+    if (strcmp(onnx_string(n, "quant_type", "int"), "int"))
+        return onnx_fail(n, "quant_type \"%s\" is not supported; int is", onnx_string(n, "quant_type", ""));
+    if (onnx_int(n, "weights_prepacked", 0) > 0)
+        return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking");
+    if (!onnx_int(n, "normalize_routing_weights", 0) && !onnx_optional(n, 14))
+        return onnx_fail(n,
+            "what the routing weights are without normalize_routing_weights depends on the device; export the model with it");
     onnx_int(n, "accuracy_level", 0);
     DType wide = onnx_wide(n->in[0]->type.dtype);
     for (int i = 0; i < 3; i++) {
@@ -145,7 +166,8 @@ Value *onnx_ms_quantised_experts(OnnxNode *n) {
 
 // ---------------------------------------------------------------- biases by relative position
 
-// T5's bucket of the distance key - query: exact up to max_exact, then logarithmic up to max_distance (Raffel et al., 2020).
+// T5's bucket of the distance key - query: exact up to max_exact, then logarithmic up to max_distance (Raffel et al.,
+// 2020).
 static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool both_ways) {
     int64_t base = 0;
     if (both_ways) {
@@ -155,7 +177,9 @@ static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool b
     } else distance = distance < 0 ? -distance : 0;
     int64_t exact = buckets / 2;
     if (distance < exact || exact < 1) return base + (distance < buckets ? distance : buckets - 1);
-    int64_t at = exact + (int64_t)(logf((float)distance / (float)exact) / logf((float)most / (float)exact) * (float)(buckets - exact));
+    int64_t at = exact
+        + (int64_t)(logf((float)distance / (float)exact) / logf((float)most / (float)exact)
+            * (float)(buckets - exact));
     return base + (at < buckets ? at : buckets - 1);
 }
 
@@ -167,35 +191,46 @@ Value *onnx_ms_relative_bias(OnnxNode *n) {
     for (int i = 0; i < 2; i++) {
         DimValue v[MAX_DIM_VALUES];
         int count;
-        if (!onnx_dim_values(n->g, n->in[1 + i], v, &count) || count != 1 || (v[0].symbolic && !dim_is_const(v[0].v))) return onnx_fail(n, "the numbers of queries and keys must be known; pin the dimensions with --dim NAME=V");
+        if (!onnx_dim_values(n->g, n->in[1 + i], v, &count) || count != 1 || (v[0].symbolic && !dim_is_const(v[0].v)))
+            return onnx_fail(n, "the numbers of queries and keys must be known; pin the dimensions with --dim NAME=V");
         size[i] = v[0].v;
     }
     const Value *table = n->in[0];
-    if (table->type.rank != 2 || !dim_is_const(table->type.dim[0]) || most < 2 || size[0] < 1 || size[1] < 1 || size[0] * size[1] > INT64_C(1) << 28) return onnx_fail(n, "wants a table [buckets, heads] of known size and positive numbers of queries and keys");
+    if (table->type.rank != 2 || !dim_is_const(table->type.dim[0]) || most < 2 || size[0] < 1 || size[1] < 1
+        || size[0] * size[1] > INT64_C(1) << 28)
+        return onnx_fail(n, "wants a table [buckets, heads] of known size and positive numbers of queries and keys");
     Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 2, size));
-    for (int64_t i = 0; i < size[0] * size[1]; i++) tensor_set_i(at, i, bucket_of(i % size[1] - i / size[1], table->type.dim[0], most, both_ways));
+    for (int64_t i = 0; i < size[0] * size[1]; i++)
+        tensor_set_i(at, i, bucket_of(i % size[1] - i / size[1], table->type.dim[0], most, both_ways));
     Value *bias = b_gather(n->g, onnx_swap(n, n->in[0], 0, 1), graph_const(n->g, at, NULL), 1);
     return onnx_insert(n, bias, 0);
 }
 
-// Queries [b, s, heads * d] + bias decide how much of a bias by position [1, heads, s, s] counts: two gates a query and head.
+// Queries [b, s, heads * d] + bias decide how much of a bias by position [1, heads, s, s] counts: two gates a query
+// and head.
 Value *onnx_ms_gated_bias(OnnxNode *n) {
     int64_t heads = onnx_int(n, "num_heads", 0);
     if (!onnx_inputs(n, 6)) return NULL;
-    if (onnx_optional(n, 6)) return onnx_fail(n, "packed sequences (token_offset) are not supported; export the model with padding");
+    if (onnx_optional(n, 6))
+        return onnx_fail(n, "packed sequences (token_offset) are not supported; export the model with padding");
     Value *q = onnx_split_heads(n, b_binary(n->g, OP_Add, n->in[0], n->in[1]), heads), *u = b_matmul(n->g, q, n->in[3]);
     u = b_binary(n->g, OP_Add, u, n->in[4]);            // [b, heads, s, gates]
-    if (!u || u->type.rank != 4 || !dim_is_const(u->type.dim[3]) || u->type.dim[3] % 2) return onnx_fail(n, "the gates' weights must have a known and even number of columns");
+    if (!u || u->type.rank != 4 || !dim_is_const(u->type.dim[3]) || u->type.dim[3] % 2)
+        return onnx_fail(n, "the gates' weights must have a known and even number of columns");
     const Dim *d = u->type.dim;
-    Value *sum = b_reduce(n->g, OP_ReduceSum, b_reshape(n->g, u, 5, (Dim[]){ d[0], d[1], d[2], 2, d[3] / 2 }), 1, (int64_t[]){ 4 }, false);
-    Value *gates = b_unary(n->g, OP_Sigmoid, sum), *update = onnx_part(n, gates, 3, 0, 1), *reset = onnx_part(n, gates, 3, 1, 1);
-    return update && reset ? ONNX_MAP(n, "(x * (y * z - 1) + 2) * w", "x y z w", update, reset, n->in[5], n->in[2]) : NULL;
+    Value *sum = b_reduce(n->g, OP_ReduceSum, b_reshape(n->g, u, 5, (Dim[]){ d[0], d[1], d[2], 2, d[3] / 2 }), 1,
+        (int64_t[]){ 4 }, false);
+    Value *gates = b_unary(n->g, OP_Sigmoid, sum), *update = onnx_part(n, gates, 3, 0, 1),
+          *reset = onnx_part(n, gates, 3, 1, 1);
+    return update && reset ? ONNX_MAP(n, "(x * (y * z - 1) + 2) * w", "x y z w", update, reset, n->in[5], n->in[2]) :
+                             NULL;
 }
 
 // ---------------------------------------------------------------- PackedAttention
 
-// Tokens of all sequences behind each other: input [tokens, features], weights, bias, where each token lies in [b, s] (real ones first), and where
-// each sequence begins [b + 1]. The sequences are laid out with padding for the attention, and the padding is dropped after it.
+// Tokens of all sequences behind each other: input [tokens, features], weights, bias, where each token lies in [b, s]
+// (real ones first), and where each sequence begins [b + 1]. The sequences are laid out with padding for the
+// attention, and the padding is dropped after it.
 Value *onnx_ms_packed_attention(OnnxNode *n) {
     int count;
     int64_t heads = onnx_int(n, "num_heads", 0), size[3];
@@ -203,21 +238,31 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
     Value *offsets = n->in[3], *begins = n->in[4], *part[3];
     Value *projected = b_binary(n->g, OP_Add, b_matmul(n->g, n->in[0], n->in[1]), n->in[2]);
     const int64_t *given = onnx_ints(n, "qkv_hidden_sizes", &count);
-    if (!projected || projected->type.rank != 2 || offsets->type.rank != 2 || begins->type.rank != 1 || !dim_is_const(projected->type.dim[1]) || (given && count != 3)) return onnx_fail(n, "wants an input [tokens, features], offsets [batch, sequence] and beginnings [batch + 1]");
+    if (!projected || projected->type.rank != 2 || offsets->type.rank != 2 || begins->type.rank != 1
+        || !dim_is_const(projected->type.dim[1]) || (given && count != 3))
+        return onnx_fail(n, "wants an input [tokens, features], offsets [batch, sequence] and beginnings [batch + 1]");
     Dim batch = offsets->type.dim[0], length = offsets->type.dim[1], tokens = projected->type.dim[0];
     Value *first = b_cast(n->g, b_reshape(n->g, onnx_part(n, begins, 0, 0, batch), 2, (Dim[]){ batch, 1 }), DT_I64);
     Value *end = b_cast(n->g, b_reshape(n->g, onnx_part(n, begins, 0, 1, batch), 2, (Dim[]){ batch, 1 }), DT_I64);
-    Value *at = b_binary(n->g, OP_Add, first, onnx_iota(n, 1, &length, 0, DT_I64)), *real = b_binary(n->g, OP_Less, at, end);
-    Value *rows = b_gather(n->g, projected, at, 0);     // [b, s, features]; padding reads another's tokens, or 0, and is masked
+    Value *at = b_binary(n->g, OP_Add, first, onnx_iota(n, 1, &length, 0, DT_I64)),
+          *real = b_binary(n->g, OP_Less, at, end);
+    // [b, s, features]; padding reads another's tokens, or 0, and is masked
+    Value *rows = b_gather(n->g, projected, at, 0);
     for (int i = 0, from = 0; i < 3; from += (int)size[i], i++) {
         size[i] = given ? given[i] : projected->type.dim[1] / 3;
-        if (size[i] < 1 || from + size[i] > projected->type.dim[1]) return onnx_fail(n, "the columns of the weights do not divide into queries, keys and values");
+        if (size[i] < 1 || from + size[i] > projected->type.dim[1])
+            return onnx_fail(n, "the columns of the weights do not divide into queries, keys and values");
         part[i] = onnx_split_heads(n, onnx_part(n, rows, 2, from, size[i]), heads);
     }
-    Attend a = { .q = part[0], .k = part[1], .v = part[2], .scale = onnx_float(n, "scale", 0), .allowed = b_reshape(n->g, real, 4, (Dim[]){ batch, 1, 1, length }) };
+    Attend a = { .q = part[0],
+        .k = part[1],
+        .v = part[2],
+        .scale = onnx_float(n, "scale", 0),
+        .allowed = b_reshape(n->g, real, 4, (Dim[]){ batch, 1, 1, length }) };
     a.added[0] = onnx_optional(n, 5);
     if (!real || !a.q || !a.k || !a.v) return NULL;
     a.may_be_empty = true;
     Value *y = b_reshape(n->g, onnx_attend(n, &a), 2, (Dim[]){ dim_mul(n->g, batch, length), size[2] });
-    return b_gather(n->g, y, onnx_part(n, b_reshape(n->g, offsets, 1, (Dim[]){ dim_mul(n->g, batch, length) }), 0, 0, tokens), 0);
+    return b_gather(
+        n->g, y, onnx_part(n, b_reshape(n->g, offsets, 1, (Dim[]){ dim_mul(n->g, batch, length) }), 0, 0, tokens), 0);
 }

@@ -1,30 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: products, convolutions and activations that an optimizer has merged.
 //
-// In: an OnnxNode. Out: the operations that were merged, one after the other, which the schedule fuses again in its own way. The idea: where the
-// merged operator extends one of ai.onnx, the builder of that one makes its part.
+// In: an OnnxNode. Out: the operations that were merged, one after the other, which the schedule fuses again in its
+// own way. The idea: where the merged operator extends one of ai.onnx, the builder of that one makes its part.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
 
 // Activations by name, with the names of their parameters in order; absent ones have the operation's defaults.
-static const struct Activation { const char *name; Op op; const char *parameter[2]; } activations[] = {
-    { "Relu", OP_Relu, { NULL } },          { "Sigmoid", OP_Sigmoid, { NULL } },    { "Tanh", OP_Tanh, { NULL } },
-    { "Softplus", OP_Softplus, { NULL } },  { "Softsign", OP_Softsign, { NULL } },  { "HardSwish", OP_HardSwish, { NULL } },
-    { "Gelu", OP_Gelu, { NULL } },          { "Erf", OP_Erf, { NULL } },            { "LeakyRelu", OP_LeakyRelu, { "alpha" } },
-    { "Elu", OP_Elu, { "alpha" } },         { "Celu", OP_Celu, { "alpha" } },       { "ThresholdedRelu", OP_ThresholdedRelu, { "alpha" } },
-    { "QuickGelu", OP_Swish, { "alpha" } }, { "HardSigmoid", OP_HardSigmoid, { "alpha", "beta" } },
+static const struct Activation { const char *name; Op op; const char *parameter[2];
+} activations[] = {
+    { "Relu", OP_Relu, { NULL } },
+    { "Sigmoid", OP_Sigmoid, { NULL } },
+    { "Tanh", OP_Tanh, { NULL } },
+    { "Softplus", OP_Softplus, { NULL } },
+    { "Softsign", OP_Softsign, { NULL } },
+    { "HardSwish", OP_HardSwish, { NULL } },
+    { "Gelu", OP_Gelu, { NULL } },
+    { "Erf", OP_Erf, { NULL } },
+    { "LeakyRelu", OP_LeakyRelu, { "alpha" } },
+    { "Elu", OP_Elu, { "alpha" } },
+    { "Celu", OP_Celu, { "alpha" } },
+    { "ThresholdedRelu", OP_ThresholdedRelu, { "alpha" } },
+    { "QuickGelu", OP_Swish, { "alpha" } },
+    { "HardSigmoid", OP_HardSigmoid, { "alpha", "beta" } },
     { "Selu", OP_Selu, { "alpha", "gamma" } },
 };
 
 static Value *activate(OnnxNode *n, Value *x, const char *name, int count, const float *parameter) {
     if (!x || !*name) return x;
-    if (!strcmp(name, "Clip") && count == 2) return ONNX_MAP(n, arena_printf(n->g->arena, "min(max(x, %.9g), %.9g)", (double)parameter[0], (double)parameter[1]), "x", x);
+    if (!strcmp(name, "Clip") && count == 2)
+        return ONNX_MAP(n,
+            arena_printf(n->g->arena, "min(max(x, %.9g), %.9g)", (double)parameter[0], (double)parameter[1]), "x", x);
     for (size_t i = 0; i < COUNT(activations); i++) {
         const struct Activation *a = &activations[i];
         if (strcmp(a->name, name)) continue;
         Node *node = graph_node(n->g, a->op, 1, &x, 1);
-        for (int j = 0; j < 2 && j < count && a->parameter[j]; j++) node_set_float(node, a->parameter[j], (double)parameter[j]);
+        for (int j = 0; j < 2 && j < count && a->parameter[j]; j++)
+            node_set_float(node, a->parameter[j], (double)parameter[j]);
         return onnx_finish(node);
     }
     return onnx_fail(n, "activation \"%s\" is not supported; run the optimizer without this fusion", name);
@@ -38,7 +51,8 @@ static Value *activate_by_attributes(OnnxNode *n, Value *x) {
     int count = 0;
     for (int i = 0; i < 3; i++)
         if (onnx_has(n, names[i]) && count < 2) parameter[count++] = (float)onnx_float(n, names[i], 0);
-    if (onnx_has(n, "activation_axis") && !strcmp(name, "Softmax")) return onnx_fail(n, "activation \"Softmax\" is not supported; run the optimizer without this fusion");
+    if (onnx_has(n, "activation_axis") && !strcmp(name, "Softmax"))
+        return onnx_fail(n, "activation \"Softmax\" is not supported; run the optimizer without this fusion");
     return activate(n, x, name, count, parameter);
 }
 
@@ -89,14 +103,16 @@ static Value *channels_moved(OnnxNode *n, Value *v, bool last) {
     int perm[MAX_RANK];
     if (!v) return NULL;
     int rank = v->type.rank;
-    for (int i = 0; i < rank; i++) perm[i] = i == 0 ? 0 : last ? (i == rank - 1 ? 1 : i + 1) : i == 1 ? rank - 1 : i - 1;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i == 0 ? 0 : last ? (i == rank - 1 ? 1 : i + 1) : i == 1 ? rank - 1 : i - 1;
     return b_transpose(n->g, v, perm);
 }
 
 // Channels last: x [N, space..., C], and weights [M, space..., C] where the row's argument says so.
 Value *onnx_ms_nhwc_conv(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
-    if (n->in[0]->type.rank < 3 || n->in[1]->type.rank < 3) return onnx_fail(n, "input and weight must have at least 3 dimensions");
+    if (n->in[0]->type.rank < 3 || n->in[1]->type.rank < 3)
+        return onnx_fail(n, "input and weight must have at least 3 dimensions");
     n->in[0] = channels_moved(n, n->in[0], false);
     if (!strcmp(n->argument, "weights")) n->in[1] = channels_moved(n, n->in[1], false);
     if (onnx_optional(n, 3)) n->in[3] = channels_moved(n, n->in[3], false);
@@ -132,9 +148,11 @@ Value *onnx_ms_bias_split_gelu(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = b_binary(n->g, OP_Add, n->in[0], n->in[1]);
     int last = x ? x->type.rank - 1 : 0;
-    if (!x || !dim_is_const(x->type.dim[last]) || x->type.dim[last] % 2) return onnx_fail(n, "the last dimension must be known and even");
+    if (!x || !dim_is_const(x->type.dim[last]) || x->type.dim[last] % 2)
+        return onnx_fail(n, "the last dimension must be known and even");
     int64_t half = x->type.dim[last] / 2;
-    return b_binary(n->g, OP_Mul, onnx_part(n, x, last, 0, half), b_unary(n->g, OP_Gelu, onnx_part(n, x, last, half, half)));
+    return b_binary(
+        n->g, OP_Mul, onnx_part(n, x, last, 0, half), b_unary(n->g, OP_Gelu, onnx_part(n, x, last, half, half)));
 }
 
 Value *onnx_ms_bias_add(OnnxNode *n) {
@@ -149,7 +167,8 @@ Value *onnx_ms_bias_dropout(OnnxNode *n) {
     if (onnx_optional(n, 4)) {
         Tensor *training = onnx_const_number(n, 4, "training_mode");
         if (!training) return NULL;
-        if (tensor_get_i(training, 0)) return onnx_fail(n, "dropout in training mode is not supported; export the model for inference");
+        if (tensor_get_i(training, 0))
+            return onnx_fail(n, "dropout in training mode is not supported; export the model for inference");
     }
     Value *y = b_binary(n->g, OP_Add, n->in[0], n->in[1]);
     if (onnx_optional(n, 2)) y = b_binary(n->g, OP_Add, y, n->in[2]);
@@ -157,12 +176,14 @@ Value *onnx_ms_bias_dropout(OnnxNode *n) {
     return y;
 }
 
-// softmax(data + bias) over the dimensions from axis on. The bias is broadcast over inner dimensions (of size 1 there) or over leading ones.
+// softmax(data + bias) over the dimensions from axis on. The bias is broadcast over inner dimensions (of size 1
+// there) or over leading ones.
 Value *onnx_ms_bias_softmax(OnnxNode *n) {
     int axis;
     if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", 1), n->in[0]->type.rank, &axis)) return NULL;
     Value *x = n->in[0], *bias = n->in[1];
-    if (onnx_int(n, "is_inner_broadcast", 0) && bias->type.rank != x->type.rank) return onnx_fail(n, "a bias broadcast over inner dimensions must have the rank of the data");
+    if (onnx_int(n, "is_inner_broadcast", 0) && bias->type.rank != x->type.rank)
+        return onnx_fail(n, "a bias broadcast over inner dimensions must have the rank of the data");
     const Type t = x->type;
     Dim flat[2] = { onnx_product(n->g, &t, 0, axis), onnx_product(n->g, &t, axis, t.rank) };
     x = b_reshape(n->g, b_binary(n->g, OP_Add, x, bias), 2, flat);

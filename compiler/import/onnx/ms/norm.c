@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: normalisations merged with the sums before them, and those of channels-last images.
 //
-// In: an OnnxNode. Out: sums, then LayerNorm, RMSNorm or GroupNorm composites. Formulas: y = (s - mean) / sqrt(var + epsilon) * gamma + beta, or
-// s / sqrt(mean(s^2) + epsilon) * gamma, with s the sum of the inputs that the operator adds.
+// In: an OnnxNode. Out: sums, then LayerNorm, RMSNorm or GroupNorm composites. Formulas: y = (s - mean) / sqrt(var +
+// epsilon) * gamma + beta, or s / sqrt(mean(s^2) + epsilon) * gamma, with s the sum of the inputs that the operator
+// adds.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -38,7 +39,8 @@ static Value *rms_norm(OnnxNode *n, Value *x, int axis, Value *gamma, double eps
     return onnx_finish(node);
 }
 
-// input + skip + bias, over the last axis. Outputs: y, mean, 1 / deviation, the sum. The row's argument "rms": without mean and beta.
+// input + skip + bias, over the last axis. Outputs: y, mean, 1 / deviation, the sum. The row's argument "rms":
+// without mean and beta.
 Value *onnx_ms_skip_layer_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     bool rms = !strcmp(n->argument, "rms");
@@ -60,15 +62,22 @@ Value *onnx_ms_skip_layer_norm(OnnxNode *n) {
 Value *onnx_ms_simplified_layer_norm(OnnxNode *n) {
     int axis;
     DType stash;
-    if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis) || !onnx_dtype(n, "stash_type", DT_F32, &stash)) return NULL;
-    if (output_asked(n, 1)) n->out[1] = reciprocal_deviation(n, b_cast(n->g, n->in[0], stash), axis, onnx_float(n, "epsilon", 1e-5), NULL);
+    if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis)
+        || !onnx_dtype(n, "stash_type", DT_F32, &stash))
+        return NULL;
+    if (output_asked(n, 1))
+        n->out[1] = reciprocal_deviation(n, b_cast(n->g, n->in[0], stash), axis, onnx_float(n, "epsilon", 1e-5), NULL);
     return onnx_rms_norm(n);
 }
 
 // ---------------------------------------------------------------- embeddings
 
-// word[ids] + position[0, 1, 2... or ids of their own] + segment[ids], normalised. Outputs: y, how many ones each row of the mask has, the sum.
-typedef struct Embedding { Value *ids, *segments, *word, *position, *segment, *gamma, *beta, *mask, *places; int mask_output, sum_output; } Embedding;
+// word[ids] + position[0, 1, 2... or ids of their own] + segment[ids], normalised. Outputs: y, how many ones each row
+// of the mask has, the sum.
+typedef struct Embedding {
+    Value *ids, *segments, *word, *position, *segment, *gamma, *beta, *mask, *places;
+    int mask_output, sum_output;
+} Embedding;
 
 static Value *position_rows(OnnxNode *n, const Embedding *e) {
     if (e->places) return b_gather(n->g, e->position, e->places, 0);
@@ -76,13 +85,15 @@ static Value *position_rows(OnnxNode *n, const Embedding *e) {
 }
 
 static Value *embed(OnnxNode *n, const Embedding *e) {
-    if (e->ids->type.rank != 2 || e->position->type.rank != 2) return onnx_fail(n, "input_ids and position_embedding must have 2 dimensions");
+    if (e->ids->type.rank != 2 || e->position->type.rank != 2)
+        return onnx_fail(n, "input_ids and position_embedding must have 2 dimensions");
     if (!e->segments != !e->segment) return onnx_fail(n, "segment_ids and segment_embedding go together");
     Value *sum = plus(n, b_gather(n->g, e->word, e->ids, 0), position_rows(n, e));
     if (e->segments) sum = plus(n, sum, b_gather(n->g, e->segment, e->segments, 0));
     if (!sum) return NULL;
     if (output_asked(n, e->mask_output)) {
-        Value *ones = e->mask ? b_cast(n->g, b_binary(n->g, OP_Equal, e->mask, b_like(n->g, e->mask, 1)), DT_I32) : onnx_filled(n, DT_I32, 0, 2, e->ids->type.dim);
+        Value *ones = e->mask ? b_cast(n->g, b_binary(n->g, OP_Equal, e->mask, b_like(n->g, e->mask, 1)), DT_I32) :
+                                onnx_filled(n, DT_I32, 0, 2, e->ids->type.dim);
         n->out[e->mask_output] = b_reduce(n->g, OP_ReduceSum, ones, 1, (int64_t[]){ 1 }, false);
     }
     if (output_asked(n, e->sum_output)) n->out[e->sum_output] = sum;
@@ -90,7 +101,8 @@ static Value *embed(OnnxNode *n, const Embedding *e) {
 }
 
 Value *onnx_ms_embed_layer_norm(OnnxNode *n) {
-    if (!onnx_input(n, 0) || !onnx_input(n, 2) || !onnx_input(n, 3) || !onnx_input(n, 5) || !onnx_input(n, 6)) return NULL;
+    if (!onnx_input(n, 0) || !onnx_input(n, 2) || !onnx_input(n, 3) || !onnx_input(n, 5) || !onnx_input(n, 6))
+        return NULL;
     onnx_int(n, "mask_index_type", 0);
     Value **in = n->in;
     Embedding e = { in[0], in[1], in[2], in[3], in[4], in[5], in[6], onnx_optional(n, 7), onnx_optional(n, 8), 1, 2 };
@@ -110,7 +122,8 @@ Value *onnx_ms_qembed_layer_norm(OnnxNode *n) {
         plain[i] = ONNX_MAP(n, "f32(i32(x) - i32(y)) * z", "x y z", n->in[at], zero, scale);
     }
     if (!onnx_input(n, 0) || !plain[0] || !plain[1] || !plain[3] || !plain[4]) return NULL;
-    Embedding e = { n->in[0], onnx_optional(n, 1), plain[0], plain[1], plain[2], plain[3], plain[4], onnx_optional(n, 7), NULL, 1, 99 };
+    Embedding e = { n->in[0], onnx_optional(n, 1), plain[0], plain[1], plain[2], plain[3], plain[4],
+        onnx_optional(n, 7), NULL, 1, 99 };
     return embed(n, &e);
 }
 
@@ -121,15 +134,18 @@ static Value *group_norm(OnnxNode *n, Value *x, bool last) {
     int64_t activation = onnx_int(n, "activation", 0), groups = onnx_int(n, "groups", 0);
     if (!x) return NULL;
     int rank = x->type.rank;
-    if (activation != 0 && activation != 1) return onnx_fail(n, "activation %lld is not supported; 0 (none) and 1 (SiLU) are", (long long)activation);
+    if (activation != 0 && activation != 1)
+        return onnx_fail(n, "activation %lld is not supported; 0 (none) and 1 (SiLU) are", (long long)activation);
     for (int i = 1; i < rank; i++) {
         perm[i] = !last ? i : i == 1 ? rank - 1 : i - 1;
         back[perm[i]] = i;
     }
     DType d = x->type.dtype;
     Dim channels = rank > 2 ? x->type.dim[last ? rank - 1 : 1] : -1;
-    if (!dim_is_const(channels) || groups < 1 || channels % groups) return onnx_fail(n, "groups (%lld) must divide a known number of channels", (long long)groups);
-    Value *in[3] = { b_cast(n->g, b_transpose(n->g, x, perm), DT_F32), b_cast(n->g, n->in[1], DT_F32), b_cast(n->g, n->in[2], DT_F32) };
+    if (!dim_is_const(channels) || groups < 1 || channels % groups)
+        return onnx_fail(n, "groups (%lld) must divide a known number of channels", (long long)groups);
+    Value *in[3] = { b_cast(n->g, b_transpose(n->g, x, perm), DT_F32), b_cast(n->g, n->in[1], DT_F32),
+        b_cast(n->g, n->in[2], DT_F32) };
     if (!in[0] || !in[1] || !in[2]) return NULL;
     Node *node = graph_node(n->g, OP_GroupNorm, 3, in, 1);
     node_set_int(node, "num_groups", groups);
@@ -139,7 +155,8 @@ static Value *group_norm(OnnxNode *n, Value *x, bool last) {
     return b_cast(n->g, b_transpose(n->g, y, back), d);
 }
 
-// Images with channels last, or second where channels_last is 0. SkipGroupNorm adds skip [N, C] or an image, and a bias per channel, first.
+// Images with channels last, or second where channels_last is 0. SkipGroupNorm adds skip [N, C] or an image, and a
+// bias per channel, first.
 Value *onnx_ms_group_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     Value *x = n->in[0];

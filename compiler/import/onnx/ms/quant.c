@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: operators on 8-bit tensors, and products that quantise their input while they run.
 //
-// In: an OnnxNode. Out: maps and integer contractions. A quantised tensor comes as three inputs: q, scale, zero point; it stands for
-// (q - zero) * scale. Most operators are: dequantise, do what the plain operator does, quantise; the builder of the plain operator does the middle.
+// In: an OnnxNode. Out: maps and integer contractions. A quantised tensor comes as three inputs: q, scale, zero
+// point; it stands for (q - zero) * scale. Most operators are: dequantise, do what the plain operator does, quantise;
+// the builder of the plain operator does the middle.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -38,14 +39,19 @@ static Value *zero_f32(OnnxNode *n, int at) {
     return zero ? b_cast(n->g, onnx_scalar_of(n, zero), DT_F32) : b_scalar(n->g, DT_F32, 0);
 }
 
-// a, b and their quantisations, c's. Rounded once, zero points included and in this order, as ONNX Runtime does: ties fall the same way.
+// a, b and their quantisations, c's. Rounded once, zero points included and in this order, as ONNX Runtime does: ties
+// fall the same way.
 Value *onnx_ms_qlinear_binary(OnnxNode *n) {
-    if (!onnx_input(n, 0) || !onnx_input(n, 1) || !onnx_input(n, 3) || !onnx_input(n, 4) || !onnx_input(n, 6)) return NULL;
+    if (!onnx_input(n, 0) || !onnx_input(n, 1) || !onnx_input(n, 3) || !onnx_input(n, 4) || !onnx_input(n, 6))
+        return NULL;
     DType d = n->in[0]->type.dtype;
-    Value *in[8] = { b_cast(n->g, n->in[0], DT_F32), b_cast(n->g, n->in[3], DT_F32), onnx_scalar_of(n, n->in[1]), onnx_scalar_of(n, n->in[4]), onnx_scalar_of(n, n->in[6]), zero_f32(n, 2), zero_f32(n, 5), zero_f32(n, 7) };
+    Value *in[8] = { b_cast(n->g, n->in[0], DT_F32), b_cast(n->g, n->in[3], DT_F32), onnx_scalar_of(n, n->in[1]),
+        onnx_scalar_of(n, n->in[4]), onnx_scalar_of(n, n->in[6]), zero_f32(n, 2), zero_f32(n, 5), zero_f32(n, 7) };
     bool product = !strcmp(n->argument, "mul");
-    const char *text = product ? "(x - za) * (y - zb) * (sa * sb / sc) + zc" : "x * (sa / sc) + (y * (sb / sc) + (zc - (sa / sc * za + sb / sc * zb)))";
-    return onnx_round_to(n, onnx_expression(n, text, "x y sa sb sc za zb zc", 8, in), NULL, onnx_optional(n, 7) ? n->in[7]->type.dtype : d);
+    const char *text = product ? "(x - za) * (y - zb) * (sa * sb / sc) + zc" :
+                                 "x * (sa / sc) + (y * (sb / sc) + (zc - (sa / sc * za + sb / sc * zb)))";
+    return onnx_round_to(n, onnx_expression(n, text, "x y sa sb sc za zb zc", 8, in), NULL,
+        onnx_optional(n, 7) ? n->in[7]->type.dtype : d);
 }
 
 // The row's argument is the operation.
@@ -71,7 +77,8 @@ Value *onnx_ms_qlinear_where(OnnxNode *n) {
 // y's scale and zero point, then three inputs of each part.
 Value *onnx_ms_qlinear_concat(OnnxNode *n) {
     int count = (n->n_in - 2) / 3, axis;
-    if (!onnx_inputs(n, 3) || n->n_in % 3 != 2 || !onnx_axis(n, onnx_int(n, "axis", 0), n->in[2]->type.rank, &axis)) return onnx_fail(n, "wants a scale and a zero point, then three inputs of each part");
+    if (!onnx_inputs(n, 3) || n->n_in % 3 != 2 || !onnx_axis(n, onnx_int(n, "axis", 0), n->in[2]->type.rank, &axis))
+        return onnx_fail(n, "wants a scale and a zero point, then three inputs of each part");
     Value **part = NEW_ARRAY(n->g->arena, Value *, count);
     for (int i = 0; i < count; i++)
         if (!(part[i] = quantised(n, plain(n, 2 + 3 * i), 0, DT_U8))) return NULL;
@@ -85,7 +92,8 @@ Value *onnx_ms_qlinear_softmax(OnnxNode *n) {
     int64_t opset = onnx_int(n, "opset", 13);
     if (!x || !onnx_axis(n, onnx_int(n, "axis", -1), x->type.rank, &axis)) return NULL;
     const Type t = x->type;
-    if (opset < 13) x = b_reshape(n->g, x, 2, (Dim[]){ onnx_product(n->g, &t, 0, axis), onnx_product(n->g, &t, axis, t.rank) });
+    if (opset < 13)
+        x = b_reshape(n->g, x, 2, (Dim[]){ onnx_product(n->g, &t, 0, axis), onnx_product(n->g, &t, axis, t.rank) });
     if (!x) return NULL;
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(node, "axis", opset < 13 ? 1 : axis);
@@ -98,12 +106,15 @@ Value *onnx_ms_qlinear_softmax(OnnxNode *n) {
 static Value *quantised_mean(OnnxNode *n, int count, const int64_t *axes, bool keep) {
     if (!onnx_input(n, 0) || !onnx_input(n, 1) || !onnx_input(n, 3)) return NULL;
     Value *zero = onnx_scalar_of(n, onnx_optional(n, 4));
-    Value *sum = b_reduce(n->g, OP_ReduceSum, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 2))), count, axes, keep);
+    Value *sum = b_reduce(
+        n->g, OP_ReduceSum, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 2))), count, axes, keep);
     Dim size = 1;
     for (int i = 0; i < count; i++) size = dim_mul(n->g, size, n->in[0]->type.dim[axes[i]]);
-    if (!dim_is_const(size)) return onnx_fail(n, "a quantised mean wants known sizes; pin the dimensions with --dim NAME=V");
+    if (!dim_is_const(size))
+        return onnx_fail(n, "a quantised mean wants known sizes; pin the dimensions with --dim NAME=V");
     const char *text = arena_printf(n->g->arena, "x * (y / (z * %lld))", (long long)size);
-    Value *y = ONNX_MAP(n, text, "x y z", b_cast(n->g, sum, DT_F32), onnx_scalar_of(n, n->in[1]), onnx_scalar_of(n, n->in[3]));
+    Value *y = ONNX_MAP(
+        n, text, "x y z", b_cast(n->g, sum, DT_F32), onnx_scalar_of(n, n->in[1]), onnx_scalar_of(n, n->in[3]));
     return onnx_round_to(n, y, zero, zero ? zero->type.dtype : n->in[0]->type.dtype);
 }
 
@@ -160,7 +171,8 @@ Value *onnx_ms_dynamic_matmul(OnnxNode *n) {
     Value *scale = NULL, *zero = NULL;
     if (!onnx_inputs(n, 3)) return NULL;
     Value *q = onnx_quantized_u8(n, n->in[0], &scale, &zero);
-    return scaled(n, product(n, q, zero, n->in[1], onnx_optional(n, 3)), scale, onnx_of_columns(n, n->in[2]), onnx_optional(n, 4));
+    return scaled(n, product(n, q, zero, n->in[1], onnx_optional(n, 3)), scale, onnx_of_columns(n, n->in[2]),
+        onnx_optional(n, 4));
 }
 
 // a, b, their scales, their zero points, bias.
@@ -168,11 +180,13 @@ Value *onnx_ms_matmul_to_float(OnnxNode *n) {
     if (!onnx_inputs(n, 4)) return NULL;
     DType d = n->in[2]->type.dtype;
     Value *sum = product(n, n->in[0], onnx_of_columns(n, onnx_optional(n, 4)), n->in[1], onnx_optional(n, 5));
-    Value *sa = b_cast(n->g, onnx_of_columns(n, n->in[2]), DT_F32), *sb = b_cast(n->g, onnx_of_columns(n, n->in[3]), DT_F32), *bias = b_cast(n->g, onnx_optional(n, 6), DT_F32);
+    Value *sa = b_cast(n->g, onnx_of_columns(n, n->in[2]), DT_F32),
+          *sb = b_cast(n->g, onnx_of_columns(n, n->in[3]), DT_F32), *bias = b_cast(n->g, onnx_optional(n, 6), DT_F32);
     return b_cast(n->g, scaled(n, sum, sa, sb, bias), d);
 }
 
-// alpha a b + c: a and b with scale and zero point, c in i32, y's scale and zero point. Without y's scale the result is in floats.
+// alpha a b + c: a and b with scale and zero point, c in i32, y's scale and zero point. Without y's scale the result
+// is in floats.
 Value *onnx_ms_qgemm(OnnxNode *n) {
     Value *factor[2];
     if (!onnx_inputs(n, 5)) return NULL;
@@ -180,11 +194,13 @@ Value *onnx_ms_qgemm(OnnxNode *n) {
         Value *zero = onnx_optional(n, 2 + 3 * i);
         bool swapped = onnx_int(n, i ? "transB" : "transA", 0) != 0;
         if (n->in[3 * i]->type.rank != 2) return onnx_fail(n, "both factors must be matrices");
-        factor[i] = onnx_centred(n, swapped ? onnx_swap(n, n->in[3 * i], 0, 1) : n->in[3 * i], i ? onnx_of_columns(n, zero) : onnx_scalar_of(n, zero));
+        factor[i] = onnx_centred(n, swapped ? onnx_swap(n, n->in[3 * i], 0, 1) : n->in[3 * i],
+            i ? onnx_of_columns(n, zero) : onnx_scalar_of(n, zero));
     }
     Value *sum = b_matmul(n->g, factor[0], factor[1]);
     if (onnx_optional(n, 6)) sum = b_binary(n->g, OP_Add, sum, n->in[6]);
-    Value *sa = onnx_scalar_of(n, n->in[1]), *sb = onnx_of_columns(n, n->in[4]), *sy = onnx_scalar_of(n, onnx_optional(n, 7)), *zero = onnx_scalar_of(n, onnx_optional(n, 8));
+    Value *sa = onnx_scalar_of(n, n->in[1]), *sb = onnx_of_columns(n, n->in[4]),
+          *sy = onnx_scalar_of(n, onnx_optional(n, 7)), *zero = onnx_scalar_of(n, onnx_optional(n, 8));
     const char *alpha = arena_printf(n->g->arena, "%.9g", onnx_float(n, "alpha", 1));
     sum = b_cast(n->g, sum, DT_F32);
     if (!sum || !sa || !sb) return NULL;
@@ -198,12 +214,15 @@ Value *onnx_ms_qgemm(OnnxNode *n) {
 // (a - its zero point) * (b - its zero point), in i32.
 Value *onnx_ms_mul_integer(OnnxNode *n) {
     if (!onnx_input(n, 0) || !onnx_input(n, 2)) return NULL;
-    return b_binary(n->g, OP_Mul, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 1))), onnx_centred(n, n->in[2], onnx_scalar_of(n, onnx_optional(n, 3))));
+    return b_binary(n->g, OP_Mul, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 1))),
+        onnx_centred(n, n->in[2], onnx_scalar_of(n, onnx_optional(n, 3))));
 }
 
 Value *onnx_ms_matmul_integer16(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
-    DType d = dtype_class(n->in[0]->type.dtype) == CLASS_UINT && dtype_class(n->in[1]->type.dtype) == CLASS_UINT ? DT_U32 : DT_I32;
+    DType d = dtype_class(n->in[0]->type.dtype) == CLASS_UINT && dtype_class(n->in[1]->type.dtype) == CLASS_UINT ?
+        DT_U32 :
+        DT_I32;
     return b_matmul(n->g, b_cast(n->g, n->in[0], d), b_cast(n->g, n->in[1], d));
 }
 

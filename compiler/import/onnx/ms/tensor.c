@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// com.microsoft: operators on tensors in general: older forms of what ai.onnx has now, windows, hashes, distances, transforms, crops.
+// com.microsoft: operators on tensors in general: older forms of what ai.onnx has now, windows, hashes, distances,
+// transforms, crops.
 //
-// In: an OnnxNode. Out: gathers, maps, reductions and products. Where ai.onnx has the same operator its builder makes it, as of the newest version.
+// In: an OnnxNode. Out: gathers, maps, reductions and products. Where ai.onnx has the same operator its builder makes
+// it, as of the newest version.
 #include "import/onnx/onnx.h"
 
 #include <math.h>
@@ -11,7 +13,8 @@
 
 // Bicubic sampling beyond a border moves each of the 16 elements inside in one, the place itself in the other.
 Value *onnx_ms_grid_sample(OnnxNode *n) {
-    if (!strcmp(onnx_string(n, "mode", ""), "bicubic") && !strcmp(onnx_string(n, "padding_mode", ""), "border")) return onnx_fail(n, "bicubic sampling with border padding is not supported; reflection and zeros are");
+    if (!strcmp(onnx_string(n, "mode", ""), "bicubic") && !strcmp(onnx_string(n, "padding_mode", ""), "border"))
+        return onnx_fail(n, "bicubic sampling with border padding is not supported; reflection and zeros are");
     n->opset = 16;
     return onnx_grid_sample(n);
 }
@@ -19,7 +22,8 @@ Value *onnx_ms_grid_sample(OnnxNode *n) {
 // Pads may come as one row of a matrix.
 Value *onnx_ms_pad(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
-    if (n->in[1]->type.rank == 2) n->in[1] = b_reshape(n->g, n->in[1], 1, (Dim[]){ onnx_product(n->g, &n->in[1]->type, 0, 2) });
+    if (n->in[1]->type.rank == 2)
+        n->in[1] = b_reshape(n->g, n->in[1], 1, (Dim[]){ onnx_product(n->g, &n->in[1]->type, 0, 2) });
     n->opset = 13;
     return onnx_pad(n);
 }
@@ -55,7 +59,10 @@ Value *onnx_ms_conv_transpose(OnnxNode *n) {
     memcpy(attrs, def.attrs, sizeof *attrs * (size_t)def.n_attrs);
     if (onnx_optional(n, 2)) {
         if (!onnx_ints_input(n, 2, "pads", pads, &count, 2 * MAX_RANK)) return NULL;
-        attrs[def.n_attrs++] = (OnnxAttr){ .name = "pads", .type = ONNX_INTS, .n = count, .ints = arena_copy(n->g->arena, pads, sizeof *pads * (size_t)count) };
+        attrs[def.n_attrs++] = (OnnxAttr){ .name = "pads",
+            .type = ONNX_INTS,
+            .n = count,
+            .ints = arena_copy(n->g->arena, pads, sizeof *pads * (size_t)count) };
     }
     def.attrs = attrs;
     OnnxNode inner = *n;
@@ -73,7 +80,9 @@ Value *onnx_ms_conv_transpose(OnnxNode *n) {
 // The row's argument is an expression of x and the attributes alpha and beta.
 Value *onnx_ms_alpha_beta(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0], *in[3] = { x, b_like(n->g, x, onnx_float(n, "alpha", 1)), b_like(n->g, x, onnx_float(n, "beta", strcmp(n->def->op, "Affine") ? 1 : 0)) };
+    Value *x = n->in[0],
+          *in[3] = { x, b_like(n->g, x, onnx_float(n, "alpha", 1)),
+              b_like(n->g, x, onnx_float(n, "beta", strcmp(n->def->op, "Affine") ? 1 : 0)) };
     return onnx_expression(n, n->argument, "x alpha beta", 3, in);
 }
 
@@ -87,7 +96,10 @@ Value *onnx_ms_image_scaler(OnnxNode *n) {
     int64_t channels = count;
     double *wide = NEW_ARRAY(n->g->arena, double, count);
     for (int i = 0; i < count; i++) wide[i] = (double)bias[i];
-    return x->type.rank < 2 ? onnx_fail(n, "the input must have at least 2 dimensions") : b_binary(n->g, OP_Add, y, onnx_along(n, onnx_constant_f(n, x->type.dtype, 1, &channels, wide), x->type.rank, 1));
+    return x->type.rank < 2 ?
+        onnx_fail(n, "the input must have at least 2 dimensions") :
+        b_binary(
+            n->g, OP_Add, y, onnx_along(n, onnx_constant_f(n, x->type.dtype, 1, &channels, wide), x->type.rank, 1));
 }
 
 // Without `border` (left, top, right, bottom), and then only the first `scale` rows and columns when they are given.
@@ -96,10 +108,12 @@ Value *onnx_ms_crop(OnnxNode *n) {
     const int64_t *border = onnx_ints(n, "border", &count), *scale = onnx_ints(n, "scale", &scaled);
     if (!onnx_inputs(n, 1) || !onnx_static(n, n->in[0], "Crop")) return NULL;
     Value *x = n->in[0];
-    if (x->type.rank != 4 || count != 4 || (scaled && scaled != 2)) return onnx_fail(n, "wants an image [batch, channels, height, width], a border of 4 and a scale of 2 numbers");
+    if (x->type.rank != 4 || count != 4 || (scaled && scaled != 2))
+        return onnx_fail(n, "wants an image [batch, channels, height, width], a border of 4 and a scale of 2 numbers");
     for (int i = 0; i < 2; i++) {
         int64_t from = border[1 - i], size = scaled ? scale[i] : x->type.dim[2 + i] - from - border[3 - i];
-        if (from < 0 || size < 1 || from > x->type.dim[2 + i] || size > x->type.dim[2 + i] - from) return onnx_fail(n, "the border leaves nothing of the image");
+        if (from < 0 || size < 1 || from > x->type.dim[2 + i] || size > x->type.dim[2 + i] - from)
+            return onnx_fail(n, "the border leaves nothing of the image");
         x = onnx_part(n, x, 2 + i, from, size);
     }
     return x;
@@ -111,10 +125,14 @@ Value *onnx_ms_crop(OnnxNode *n) {
 Value *onnx_ms_unfold(OnnxNode *n) {
     int axis, perm[MAX_RANK];
     int64_t size = onnx_int(n, "size", 0), step = onnx_int(n, "step", 1);
-    if (!onnx_inputs(n, 1) || !onnx_axis(n, onnx_int(n, "dim", -1), n->in[0]->type.rank, &axis) || !onnx_static(n, n->in[0], "UnfoldTensor")) return NULL;
+    if (!onnx_inputs(n, 1) || !onnx_axis(n, onnx_int(n, "dim", -1), n->in[0]->type.rank, &axis)
+        || !onnx_static(n, n->in[0], "UnfoldTensor"))
+        return NULL;
     Value *x = n->in[0];
     int rank = x->type.rank;
-    if (size < 1 || step < 1 || size > x->type.dim[axis] || rank == MAX_RANK) return onnx_fail(n, "windows of %lld elements, %lld apart, do not fit %s", (long long)size, (long long)step, type_text(n->g->arena, n->g, &x->type));
+    if (size < 1 || step < 1 || size > x->type.dim[axis] || rank == MAX_RANK)
+        return onnx_fail(n, "windows of %lld elements, %lld apart, do not fit %s", (long long)size, (long long)step,
+            type_text(n->g->arena, n->g, &x->type));
     int64_t count = (x->type.dim[axis] - size) / step + 1;
     Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 2, (Dim[]){ count, size }));
     for (int64_t i = 0; i < count * size; i++) tensor_set_i(at, i, i / size * step + i % size);
@@ -128,11 +146,14 @@ Value *onnx_ms_ngram_repeat(OnnxNode *n) {
     int64_t size = onnx_int(n, "ngram_size", 0);
     if (!onnx_inputs(n, 2)) return NULL;
     Value *ids = n->in[0], *scores = n->in[1], *same = NULL;
-    if (ids->type.rank != 2 || scores->type.rank != 2 || size < 1 || size > 64 || !dim_is_const(ids->type.dim[1])) return onnx_fail(n, "wants ids and scores with 2 dimensions, a known number of ids and an ngram_size of 1 to 64");
+    if (ids->type.rank != 2 || scores->type.rank != 2 || size < 1 || size > 64 || !dim_is_const(ids->type.dim[1]))
+        return onnx_fail(
+            n, "wants ids and scores with 2 dimensions, a known number of ids and an ngram_size of 1 to 64");
     Dim batch = ids->type.dim[0], length = ids->type.dim[1], places = length - size + 1;
     if (places < 1) return scores;
     for (int64_t i = 0; i + 1 < size; i++) {            // the last size - 1 ids against those before each place
-        Value *equal = b_binary(n->g, OP_Equal, onnx_part(n, ids, 1, i, places), onnx_part(n, ids, 1, length - size + 1 + i, 1));
+        Value *equal = b_binary(
+            n->g, OP_Equal, onnx_part(n, ids, 1, i, places), onnx_part(n, ids, 1, length - size + 1 + i, 1));
         same = same ? b_binary(n->g, OP_And, same, equal) : equal;
     }
     Value *next = b_reshape(n->g, onnx_part(n, ids, 1, size - 1, places), 3, (Dim[]){ batch, places, 1 });
@@ -142,25 +163,32 @@ Value *onnx_ms_ngram_repeat(OnnxNode *n) {
     return b_where(n->g, banned, b_like(n->g, scores, -INFINITY), scores);
 }
 
-// Words [s, l] of character numbers, 0 after their end; per word the maximum over its places (at least the first) of tanh(w * embedded + b).
+// Words [s, l] of character numbers, 0 after their end; per word the maximum over its places (at least the first) of
+// tanh(w * embedded + b).
 Value *onnx_ms_word_conv(OnnxNode *n) {
     if (!onnx_inputs(n, 4)) return NULL;
     Value *words = n->in[0], *w = n->in[1], *b = n->in[2];
     onnx_int(n, "embedding_size", 0);
     onnx_int(n, "conv_window_size", 0);
     onnx_int(n, "char_embedding_size", 0);
-    if (words->type.rank != 2 || w->type.rank != 4 || n->in[3]->type.rank != 2 || !type_is_static(&words->type) || !type_is_static(&w->type) || w->type.dim[2] > words->type.dim[1]) return onnx_fail(n, "wants words [count, characters], weights [filters, 1, window, embedding] that fit a word, and embeddings of known size");
-    int64_t count = words->type.dim[0], length = words->type.dim[1], filters = w->type.dim[0], window = w->type.dim[2], places = length - window + 1;
+    if (words->type.rank != 2 || w->type.rank != 4 || n->in[3]->type.rank != 2 || !type_is_static(&words->type)
+        || !type_is_static(&w->type) || w->type.dim[2] > words->type.dim[1])
+        return onnx_fail(n,
+            "wants words [count, characters], weights [filters, 1, window, embedding] that fit a word, and embeddings of known size");
+    int64_t count = words->type.dim[0], length = words->type.dim[1], filters = w->type.dim[0], window = w->type.dim[2],
+            places = length - window + 1;
     Value *chars = onnx_insert(n, b_gather(n->g, n->in[3], words, 0), 1);       // [s, 1, l, e]
     Window win = { .rank = 2, .kernel = { window, w->type.dim[3] }, .strides = { 1, 1 }, .dilations = { 1, 1 } };
     Value *y = b_reshape(n->g, onnx_convolve(n, chars, w, &win, 1), 3, (Dim[]){ count, filters, places });
     y = b_unary(n->g, OP_Tanh, b_binary(n->g, OP_Add, y, onnx_along(n, b, 3, 1)));
     Value *letters = b_cast(n->g, b_binary(n->g, OP_Greater, words, b_like(n->g, words, 0)), DT_I64);
-    Value *of = b_reshape(n->g, b_reduce(n->g, OP_ReduceSum, letters, 1, (int64_t[]){ 1 }, true), 3, (Dim[]){ count, 1, 1 });
+    Value *of = b_reshape(
+        n->g, b_reduce(n->g, OP_ReduceSum, letters, 1, (int64_t[]){ 1 }, true), 3, (Dim[]){ count, 1, 1 });
     Value *at = onnx_iota(n, 3, (Dim[]){ 1, 1, places }, 2, DT_I64);
     if (!y || !of) return NULL;
     Value *counts = ONNX_MAP(n, arena_printf(n->g->arena, "x == 0 || x + %lld <= y", (long long)window), "x y", at, of);
-    return b_reduce(n->g, OP_ReduceMax, b_where(n->g, counts, y, b_like(n->g, y, -INFINITY)), 1, (int64_t[]){ 2 }, false);
+    return b_reduce(
+        n->g, OP_ReduceMax, b_where(n->g, counts, y, b_like(n->g, y, -INFINITY)), 1, (int64_t[]){ 2 }, false);
 }
 
 // ---------------------------------------------------------------- numbers
@@ -169,7 +197,9 @@ Value *onnx_ms_all_finite(OnnxNode *n) {
     int64_t axes[MAX_RANK];
     Value *all = NULL;
     if (!onnx_inputs(n, 1) || !onnx_inputs(n, n->n_in)) return NULL;
-    const char *text = onnx_int(n, "isnan_only", 0) ? "!isnan(x)" : onnx_int(n, "isinf_only", 0) ? "!isinf(x)" : "!isnan(x) && !isinf(x)";
+    const char *text = onnx_int(n, "isnan_only", 0) ? "!isnan(x)" :
+        onnx_int(n, "isinf_only", 0)                ? "!isinf(x)" :
+                                                      "!isnan(x) && !isinf(x)";
     onnx_has(n, "isinf_only");
     for (int i = 0; i < n->n_in; i++) {
         for (int j = 0; j < n->in[i]->type.rank; j++) axes[j] = j;
@@ -184,7 +214,8 @@ Value *onnx_ms_distances(OnnxNode *n) {
     const char *metric = onnx_string(n, "metric", "sqeuclidean");
     if (!onnx_inputs(n, 2)) return NULL;
     bool root = !strcmp(metric, "euclidean");
-    if (!root && strcmp(metric, "sqeuclidean")) return onnx_fail(n, "metric \"%s\" is not supported; euclidean and sqeuclidean are", metric);
+    if (!root && strcmp(metric, "sqeuclidean"))
+        return onnx_fail(n, "metric \"%s\" is not supported; euclidean and sqeuclidean are", metric);
     if (n->in[0]->type.rank != 2 || n->in[1]->type.rank != 2) return onnx_fail(n, "both inputs must be matrices");
     Value *apart = b_binary(n->g, OP_Sub, onnx_insert(n, n->in[0], 1), onnx_insert(n, n->in[1], 0));
     Value *sum = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, OP_Square, apart), 1, (int64_t[]){ 2 }, false);
@@ -197,7 +228,8 @@ Value *onnx_ms_hash(OnnxNode *n) {
     Value *x = n->in[0];
     DType d = x->type.dtype, same = d == DT_F32 ? DT_U32 : DT_U64;
     int words = (int)dtype_size(d) / 4;
-    if (words != 1 && words != 2) return onnx_fail(n, "%s cannot be hashed; integers and floats of 32 and 64 bits can", dtype_name(d));
+    if (words != 1 && words != 2)
+        return onnx_fail(n, "%s cannot be hashed; integers and floats of 32 and 64 bits can", dtype_name(d));
     if (dtype_is_float(d)) x = ONNX_MAP(n, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(same)), "x", x);
     x = b_cast(n->g, x, words == 1 ? DT_U32 : DT_U64);
     Value *h = b_scalar(n->g, DT_U32, (double)(uint32_t)onnx_int(n, "seed", 0));
@@ -206,7 +238,11 @@ Value *onnx_ms_hash(OnnxNode *n) {
         key = ONNX_MAP(n, "k = x * 3432918353; (k << 15 | k >> 17) * 461845907", "x", key);
         h = ONNX_MAP(n, "k = x ^ y; (k << 13 | k >> 19) * 5 + 3864292196", "x y", key, h);
     }
-    if (h) h = ONNX_MAP(n, arena_printf(n->g->arena, "a = x ^ %d; b = (a ^ a >> 16) * 2246822507; c = (b ^ b >> 13) * 3266489909; c ^ c >> 16", words * 4), "x", h);
+    if (h)
+        h = ONNX_MAP(n,
+            arena_printf(n->g->arena,
+                "a = x ^ %d; b = (a ^ a >> 16) * 2246822507; c = (b ^ b >> 13) * 3266489909; c ^ c >> 16", words * 4),
+            "x", h);
     return onnx_int(n, "positive", 1) ? h : b_cast(n->g, h, DT_I32);
 }
 
@@ -219,29 +255,39 @@ Value *onnx_ms_complex_mul(OnnxNode *n) {
     for (int i = 0; i < 4; i++) {
         Value *v = n->in[i / 2];
         int last = v->type.rank - 1;
-        if (last < 0 || !dim_equal(n->g, v->type.dim[last], 2)) return onnx_fail(n, "the last dimension must be 2: real and imaginary part");
+        if (last < 0 || !dim_equal(n->g, v->type.dim[last], 2))
+            return onnx_fail(n, "the last dimension must be 2: real and imaginary part");
         part[i] = onnx_part(n, v, last, i % 2, 1);
     }
     bool conjugate = !strcmp(n->argument, "conjugate");
-    Value *real = ONNX_MAP(n, conjugate ? "a * c + b * d" : "a * c - b * d", "a b c d", part[0], part[1], part[2], part[3]);
-    Value *imaginary = ONNX_MAP(n, conjugate ? "b * c - a * d" : "a * d + b * c", "a b c d", part[0], part[1], part[2], part[3]);
+    Value *real = ONNX_MAP(
+        n, conjugate ? "a * c + b * d" : "a * c - b * d", "a b c d", part[0], part[1], part[2], part[3]);
+    Value *imaginary = ONNX_MAP(
+        n, conjugate ? "b * c - a * d" : "a * d + b * c", "a b c d", part[0], part[1], part[2], part[3]);
     return real ? b_concat(n->g, real->type.rank - 1, 2, (Value *[]){ real, imaginary }) : NULL;
 }
 
-// The half spectrum [..., size / 2 + 1, 2] of real numbers [..., size], and back: products with matrices of cosines and sines.
+// The half spectrum [..., size / 2 + 1, 2] of real numbers [..., size], and back: products with matrices of cosines
+// and sines.
 Value *onnx_ms_real_fft(OnnxNode *n) {
     bool inverse = !strcmp(n->argument, "inverse");
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
     int rank = x->type.rank, axis = inverse ? rank - 2 : rank - 1;
-    if (onnx_int(n, "onesided", 1) != 1 || onnx_int(n, "normalized", 0) || onnx_int(n, "signal_ndim", 1) != 1) return onnx_fail(n, "only one-sided transforms of one dimension, not normalised, are supported");
-    if (axis < 0 || !dim_is_const(x->type.dim[axis]) || (inverse && !dim_equal(n->g, x->type.dim[rank - 1], 2))) return onnx_fail(n, "the length of the signal must be known; spectra have real and imaginary parts along the last axis");
-    int64_t bins = inverse ? x->type.dim[axis] : x->type.dim[axis] / 2 + 1, size = inverse ? 2 * (bins - 1) : x->type.dim[axis];
-    if (size < 1 || size > 1 << 13) return onnx_fail(n, "a transform of %lld elements is not supported; 1 to 8192 are", (long long)size);
+    if (onnx_int(n, "onesided", 1) != 1 || onnx_int(n, "normalized", 0) || onnx_int(n, "signal_ndim", 1) != 1)
+        return onnx_fail(n, "only one-sided transforms of one dimension, not normalised, are supported");
+    if (axis < 0 || !dim_is_const(x->type.dim[axis]) || (inverse && !dim_equal(n->g, x->type.dim[rank - 1], 2)))
+        return onnx_fail(
+            n, "the length of the signal must be known; spectra have real and imaginary parts along the last axis");
+    int64_t bins = inverse ? x->type.dim[axis] : x->type.dim[axis] / 2 + 1,
+            size = inverse ? 2 * (bins - 1) : x->type.dim[axis];
+    if (size < 1 || size > 1 << 13)
+        return onnx_fail(n, "a transform of %lld elements is not supported; 1 to 8192 are", (long long)size);
     double *m = NEW_ARRAY(n->g->arena, double, 2 * bins * size);
     for (int64_t k = 0; k < bins; k++)
         for (int64_t i = 0; i < size; i++) {
-            double angle = 6.283185307179586476925 * (double)(k * i % size) / (double)size, twice = (k == 0 || 2 * k == size ? 1 : 2) / (double)size;
+            double angle = 6.283185307179586476925 * (double)(k * i % size) / (double)size,
+                   twice = (k == 0 || 2 * k == size ? 1 : 2) / (double)size;
             int64_t at = inverse ? 2 * k * size + i : i * 2 * bins + 2 * k;
             m[at] = cos(angle) * (inverse ? twice : 1);
             m[at + (inverse ? size : 1)] = -sin(angle) * (inverse ? twice : 1);
@@ -257,40 +303,52 @@ Value *onnx_ms_real_fft(OnnxNode *n) {
 
 // ---------------------------------------------------------------- matrices and images
 
-// Gauss and Jordan's elimination with the largest pivot of each column, unrolled: [b, s, 2s] starts as (x, 1) and ends as (1, inverse).
+// Gauss and Jordan's elimination with the largest pivot of each column, unrolled: [b, s, 2s] starts as (x, 1) and
+// ends as (1, inverse).
 Value *onnx_ms_inverse(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     const Type t = n->in[0]->type;
     int rank = t.rank;
     Dim size = rank >= 2 ? t.dim[rank - 1] : 0;
-    if (rank < 2 || !dim_is_const(size) || size < 1 || size > 64 || t.dim[rank - 2] != size) return onnx_fail(n, "wants square matrices of 1 to 64 rows, got %s", type_text(n->g->arena, n->g, &t));
+    if (rank < 2 || !dim_is_const(size) || size < 1 || size > 64 || t.dim[rank - 2] != size)
+        return onnx_fail(n, "wants square matrices of 1 to 64 rows, got %s", type_text(n->g->arena, n->g, &t));
     Dim batch = onnx_product(n->g, &t, 0, rank - 2), whole[3] = { batch, size, size };
     DType d = onnx_wide(t.dtype);
-    Value *row = onnx_iota(n, 3, (Dim[]){ 1, size, 1 }, 1, DT_I64), *column = onnx_iota(n, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
+    Value *row = onnx_iota(n, 3, (Dim[]){ 1, size, 1 }, 1, DT_I64),
+          *column = onnx_iota(n, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
     Value *unit = b_expand(n->g, b_cast(n->g, b_binary(n->g, OP_Equal, row, column), d), 3, whole);
     Value *m = b_concat(n->g, 2, 2, (Value *[]){ b_reshape(n->g, b_cast(n->g, n->in[0], d), 3, whole), unit });
     for (int64_t k = 0; k < size && m; k++) {
         Value *below = b_unary(n->g, OP_Abs, onnx_part(n, m, 2, k, 1));
-        below = below ? ONNX_MAP(n, arena_printf(n->g->arena, "y < %lld ? -1 : x", (long long)k), "x y", below, row) : NULL;
+        below = below ? ONNX_MAP(n, arena_printf(n->g->arena, "y < %lld ? -1 : x", (long long)k), "x y", below, row) :
+                        NULL;
         if (!below) return NULL;
         Node *best = graph_node(n->g, OP_ArgMax, 1, &below, 1);
         node_set_int(best, "axis", 1);
         node_set_int(best, "keepdims", 1);
-        Value *at = onnx_finish(best), *chosen = at ? b_binary(n->g, OP_Equal, row, at) : NULL, *old = onnx_part(n, m, 1, k, 1);
-        Value *pivot = b_reduce(n->g, OP_ReduceSum, b_where(n->g, chosen, m, b_like(n->g, m, 0)), 1, (int64_t[]){ 1 }, true);
+        Value *at = onnx_finish(best), *chosen = at ? b_binary(n->g, OP_Equal, row, at) : NULL,
+              *old = onnx_part(n, m, 1, k, 1);
+        Value *pivot = b_reduce(
+            n->g, OP_ReduceSum, b_where(n->g, chosen, m, b_like(n->g, m, 0)), 1, (int64_t[]){ 1 }, true);
         pivot = b_binary(n->g, OP_Div, pivot, onnx_part(n, pivot, 2, k, 1));
         Value *moved = b_where(n->g, chosen, old, m);
-        Value *cleared = pivot && moved ? ONNX_MAP(n, "x - y * z", "x y z", moved, onnx_part(n, moved, 2, k, 1), pivot) : NULL;
+        Value *cleared = pivot && moved ?
+            ONNX_MAP(n, "x - y * z", "x y z", moved, onnx_part(n, moved, 2, k, 1), pivot) :
+            NULL;
         m = b_where(n->g, b_binary(n->g, OP_Equal, row, b_scalar(n->g, DT_I64, (double)k)), pivot, cleared);
     }
     return b_cast(n->g, b_reshape(n->g, onnx_part(n, m, 2, size, size), rank, t.dim), t.dtype);
 }
 
-// Where each of `count` rows (or columns) of a crop lies in an image of `size`: from `lo` to `hi`, both relative and both included. [r, count]
+// Where each of `count` rows (or columns) of a crop lies in an image of `size`: from `lo` to `hi`, both relative and
+// both included. [r, count]
 static Value *crop_places(OnnxNode *n, Value *boxes, int lo, int64_t count, int64_t size) {
-    Value *from = onnx_part(n, boxes, 1, lo, 1), *to = onnx_part(n, boxes, 1, lo + 2, 1), *i = onnx_iota(n, 2, (Dim[]){ 1, count }, 1, boxes->type.dtype);
+    Value *from = onnx_part(n, boxes, 1, lo, 1), *to = onnx_part(n, boxes, 1, lo + 2, 1),
+          *i = onnx_iota(n, 2, (Dim[]){ 1, count }, 1, boxes->type.dtype);
     if (!from || !to || !i) return NULL;
-    const char *text = count > 1 ? arena_printf(n->g->arena, "x * %lld + z * ((y - x) * %lld / %lld)", (long long)(size - 1), (long long)(size - 1), (long long)(count - 1)) : arena_printf(n->g->arena, "0.5 * (x + y) * %lld + z", (long long)(size - 1));
+    const char *text = count > 1 ? arena_printf(n->g->arena, "x * %lld + z * ((y - x) * %lld / %lld)",
+                           (long long)(size - 1), (long long)(size - 1), (long long)(count - 1)) :
+                                   arena_printf(n->g->arena, "0.5 * (x + y) * %lld + z", (long long)(size - 1));
     return ONNX_MAP(n, text, "x y z", from, to, i);
 }
 
@@ -298,7 +356,9 @@ static Value *crop_places(OnnxNode *n, Value *boxes, int lo, int64_t count, int6
 static Value *crop_pixels(OnnxNode *n, Value *pixels, Value *image, Value *y, Value *x) {
     if (!image || !y || !x) return NULL;
     Dim shape[4] = { y->type.dim[0], y->type.dim[1], x->type.dim[1], 1 };
-    Value *at[3] = { b_reshape(n->g, image, 4, (Dim[]){ shape[0], 1, 1, 1 }), b_reshape(n->g, y, 4, (Dim[]){ shape[0], shape[1], 1, 1 }), b_reshape(n->g, x, 4, (Dim[]){ shape[0], 1, shape[2], 1 }) };
+    Value *at[3] = { b_reshape(n->g, image, 4, (Dim[]){ shape[0], 1, 1, 1 }),
+        b_reshape(n->g, y, 4, (Dim[]){ shape[0], shape[1], 1, 1 }),
+        b_reshape(n->g, x, 4, (Dim[]){ shape[0], 1, shape[2], 1 }) };
     for (int i = 0; i < 3; i++) at[i] = b_expand(n->g, b_cast(n->g, at[i], DT_I64), 4, shape);
     Value *index = b_concat(n->g, 3, 3, at);
     if (!pixels || !index) return NULL;
@@ -315,14 +375,19 @@ Value *onnx_ms_crop_and_resize(OnnxNode *n) {
     Value *x = n->in[0], *boxes = n->in[1], *image = n->in[2];
     const char *mode = onnx_string(n, "mode", "bilinear");
     bool nearest = !strcmp(mode, "nearest");
-    if (!nearest && strcmp(mode, "bilinear")) return onnx_fail(n, "mode \"%s\" is not supported; bilinear and nearest are", mode);
-    if (x->type.rank != 4 || boxes->type.rank != 2 || count != 2 || size[0] < 1 || size[1] < 1 || !dim_is_const(x->type.dim[2]) || !dim_is_const(x->type.dim[3])) return onnx_fail(n, "wants images [batch, channels, height, width] of known size, boxes [count, 4] and two positive sizes");
+    if (!nearest && strcmp(mode, "bilinear"))
+        return onnx_fail(n, "mode \"%s\" is not supported; bilinear and nearest are", mode);
+    if (x->type.rank != 4 || boxes->type.rank != 2 || count != 2 || size[0] < 1 || size[1] < 1
+        || !dim_is_const(x->type.dim[2]) || !dim_is_const(x->type.dim[3]))
+        return onnx_fail(
+            n, "wants images [batch, channels, height, width] of known size, boxes [count, 4] and two positive sizes");
     Value *place[2], *floor[2], *part[2], *outside[2];
     for (int i = 0; i < 2; i++) {
         place[i] = crop_places(n, boxes, i, size[i], x->type.dim[2 + i]);
         if (!place[i]) return NULL;
         floor[i] = ONNX_MAP(n, nearest ? "floor(x + 0.5)" : "floor(x)", "x", place[i]);
-        outside[i] = ONNX_MAP(n, arena_printf(n->g->arena, "!(x >= 0 && x <= %lld)", (long long)(x->type.dim[2 + i] - 1)), "x", place[i]);
+        outside[i] = ONNX_MAP(n,
+            arena_printf(n->g->arena, "!(x >= 0 && x <= %lld)", (long long)(x->type.dim[2 + i] - 1)), "x", place[i]);
         part[i] = b_binary(n->g, OP_Sub, place[i], floor[i]);
         Dim wide[4] = { boxes->type.dim[0], i ? 1 : size[0], i ? size[1] : 1, 1 };
         part[i] = b_reshape(n->g, part[i], 4, wide);
@@ -336,9 +401,11 @@ Value *onnx_ms_crop_and_resize(OnnxNode *n) {
     }
     if (nearest) y = corner[0];
     else {
-        Value *top = ONNX_MAP(n, "x + (y - x) * z", "x y z", corner[0], corner[1], part[1]), *bottom = ONNX_MAP(n, "x + (y - x) * z", "x y z", corner[2], corner[3], part[1]);
+        Value *top = ONNX_MAP(n, "x + (y - x) * z", "x y z", corner[0], corner[1], part[1]),
+              *bottom = ONNX_MAP(n, "x + (y - x) * z", "x y z", corner[2], corner[3], part[1]);
         y = ONNX_MAP(n, "x + (y - x) * z", "x y z", top, bottom, part[0]);
     }
-    y = b_where(n->g, b_binary(n->g, OP_Or, outside[0], outside[1]), b_like(n->g, x, onnx_float(n, "extrapolation_value", 0)), y);
+    y = b_where(n->g, b_binary(n->g, OP_Or, outside[0], outside[1]),
+        b_like(n->g, x, onnx_float(n, "extrapolation_value", 0)), y);
     return y ? b_transpose(n->g, y, (int[]){ 0, 3, 1, 2 }) : NULL;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's operators for transformers: attention with its caches and masks, rotary embedding, and their linear relatives.
 //
-// In: an OnnxNode. Out: matrix products, maps and a softmax. The idea: query heads that share a key head become rows of one product, so keys and values
-// are never repeated; every mask is a bool, and one choice of -inf applies all of them; the rows that it leaves empty give 0.
+// In: an OnnxNode. Out: matrix products, maps and a softmax. The idea: query heads that share a key head become rows
+// of one product, so keys and values are never repeated; every mask is a bool, and one choice of -inf applies all of
+// them; the rows that it leaves empty give 0.
 #include "import/onnx/onnx.h"
 
 #include <math.h>
@@ -12,7 +13,9 @@
 Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads) {
     if (!x || x->type.rank == 4) return x;
     const Dim *d = x->type.dim;
-    if (x->type.rank != 3 || heads < 1 || (dim_is_const(d[2]) && d[2] % heads)) return onnx_fail(n, "%s cannot be split into %lld heads", type_text(n->g->arena, n->g, &x->type), (long long)heads);
+    if (x->type.rank != 3 || heads < 1 || (dim_is_const(d[2]) && d[2] % heads))
+        return onnx_fail(
+            n, "%s cannot be split into %lld heads", type_text(n->g->arena, n->g, &x->type), (long long)heads);
     return onnx_swap(n, b_reshape(n->g, x, 4, (Dim[]){ d[0], d[1], heads, dim_div(n->g, d[2], heads) }), 1, 2);
 }
 
@@ -28,7 +31,8 @@ Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y) {
     if (!x || !y) return NULL;
     const Dim *a = x->type.dim, *c = y->type.dim;
     if (a[1] == c[1]) return b_matmul(n->g, x, y);
-    if (!dim_is_const(a[1]) || !dim_is_const(c[1]) || c[1] < 1 || a[1] % c[1]) return onnx_fail(n, "%lld query heads do not divide by %lld key heads", (long long)a[1], (long long)c[1]);
+    if (!dim_is_const(a[1]) || !dim_is_const(c[1]) || c[1] < 1 || a[1] % c[1])
+        return onnx_fail(n, "%lld query heads do not divide by %lld key heads", (long long)a[1], (long long)c[1]);
     Dim rows = dim_mul(n->g, a[1] / c[1], a[2]);
     Value *v = b_matmul(n->g, b_reshape(n->g, x, 4, (Dim[]){ a[0], c[1], rows, a[3] }), y);
     return b_reshape(n->g, v, 4, (Dim[]){ a[0], a[1], a[2], c[3] });
@@ -84,7 +88,8 @@ static bool given_mask(OnnxNode *n, Dim keys, DType d, Masks *m) {
     return mask != NULL;
 }
 
-// Which keys j a query i may see: j <= i + offset, and a window around i + offset. Offset: cached keys before the first query, per batch or for all.
+// Which keys j a query i may see: j <= i + offset, and a window around i + offset. Offset: cached keys before the
+// first query, per batch or for all.
 static bool position_masks(OnnxNode *n, Dim queries, Dim keys, Masks *m) {
     bool causal = onnx_int(n, "is_causal", 0) != 0;
     int64_t left = onnx_int(n, "left_window_size", -1), right = onnx_int(n, "right_window_size", -1);
@@ -94,12 +99,21 @@ static bool position_masks(OnnxNode *n, Dim queries, Dim keys, Masks *m) {
     if (lengths) lengths = b_reshape(n->g, b_cast(n->g, lengths, DT_I64), 4, (Dim[]){ lengths->type.dim[0], 1, 1, 1 });
     if (causal || left >= 0 || right >= 0) {
         Value *at = onnx_iota(n, 2, shape, 0, DT_I64);
-        if (past && !dim_is_const(past->type.dim[2])) return onnx_fail(n, "the causal mask needs a known cache size; pin the dimension with --dim NAME=V"), false;
+        if (past && !dim_is_const(past->type.dim[2]))
+            return onnx_fail(n, "the causal mask needs a known cache size; pin the dimension with --dim NAME=V"),
+                   false;
         if (past) at = b_binary(n->g, OP_Add, at, b_scalar(n->g, DT_I64, (double)past->type.dim[2]));
-        else if (lengths && dim_is_const(queries)) at = b_binary(n->g, OP_Add, at, b_binary(n->g, OP_Sub, lengths, b_scalar(n->g, DT_I64, (double)queries)));
+        else if (lengths && dim_is_const(queries))
+            at = b_binary(n->g, OP_Add, at, b_binary(n->g, OP_Sub, lengths, b_scalar(n->g, DT_I64, (double)queries)));
         if (causal) m->allowed = both(n, m->allowed, b_binary(n->g, OP_LessOrEqual, key, at));
-        if (left >= 0) m->allowed = both(n, m->allowed, b_binary(n->g, OP_GreaterOrEqual, key, b_binary(n->g, OP_Sub, at, b_scalar(n->g, DT_I64, (double)left))));
-        if (right >= 0) m->allowed = both(n, m->allowed, b_binary(n->g, OP_LessOrEqual, key, b_binary(n->g, OP_Add, at, b_scalar(n->g, DT_I64, (double)right))));
+        if (left >= 0)
+            m->allowed = both(n, m->allowed,
+                b_binary(
+                    n->g, OP_GreaterOrEqual, key, b_binary(n->g, OP_Sub, at, b_scalar(n->g, DT_I64, (double)left))));
+        if (right >= 0)
+            m->allowed = both(n, m->allowed,
+                b_binary(
+                    n->g, OP_LessOrEqual, key, b_binary(n->g, OP_Add, at, b_scalar(n->g, DT_I64, (double)right))));
         m->may_be_empty = m->may_be_empty || left >= 0 || right >= 0;
     }
     if (lengths) {
@@ -123,16 +137,22 @@ static bool softmax_type(OnnxNode *n, DType d, DType *out) {
 Value *onnx_attention(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     bool flat = n->in[0]->type.rank == 3;
-    int64_t heads = onnx_int(n, "q_num_heads", 0), key_heads = onnx_int(n, "kv_num_heads", 0), mode = onnx_int(n, "qk_matmul_output_mode", 0);
-    Value *q = onnx_split_heads(n, n->in[0], heads), *k = with_past(n, onnx_split_heads(n, n->in[1], key_heads), 4), *v = with_past(n, onnx_split_heads(n, n->in[2], key_heads), 5);
+    int64_t heads = onnx_int(n, "q_num_heads", 0), key_heads = onnx_int(n, "kv_num_heads", 0),
+            mode = onnx_int(n, "qk_matmul_output_mode", 0);
+    Value *q = onnx_split_heads(n, n->in[0], heads), *k = with_past(n, onnx_split_heads(n, n->in[1], key_heads), 4),
+          *v = with_past(n, onnx_split_heads(n, n->in[2], key_heads), 5);
     if (!q || !k || !v) return NULL;
-    if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3])) return onnx_fail(n, "wants queries, keys and values of rank 3 or 4 with a known head size");
+    if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3]))
+        return onnx_fail(n, "wants queries, keys and values of rank 3 or 4 with a known head size");
     DType d = q->type.dtype, soft;
     double softcap = onnx_float(n, "softcap", 0), scale = onnx_float(n, "scale", 1 / sqrt((double)q->type.dim[3]));
     Masks m = { 0 };
-    if (!softmax_type(n, d, &soft) || !given_mask(n, k->type.dim[2], d, &m) || !position_masks(n, q->type.dim[2], k->type.dim[2], &m)) return NULL;
+    if (!softmax_type(n, d, &soft) || !given_mask(n, k->type.dim[2], d, &m)
+        || !position_masks(n, q->type.dim[2], k->type.dim[2], &m))
+        return NULL;
     Value *scores = scaled_scores(n, q, k, scale), *shown = scores;
-    if (softcap > 0) scores = ONNX_MAP(n, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", softcap, softcap), "x", scores);
+    if (softcap > 0)
+        scores = ONNX_MAP(n, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", softcap, softcap), "x", scores);
     if (mode == 1) shown = scores;
     if (m.added) scores = b_binary(n->g, OP_Add, scores, m.added);
     if (m.allowed) scores = b_where(n->g, m.allowed, scores, minus_infinity(n, d));
@@ -157,7 +177,8 @@ Value *onnx_flex_attention(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     Value *q = n->in[0], *k = n->in[1], *v = n->in[2];
     DType d = q->type.dtype, soft;
-    if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3])) return onnx_fail(n, "wants queries, keys and values of rank 4 with a known head size");
+    if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3]))
+        return onnx_fail(n, "wants queries, keys and values of rank 4 with a known head size");
     if (!softmax_type(n, onnx_wide(d), &soft)) return NULL;
     Value *scores = scaled_scores(n, q, k, onnx_float(n, "scale", 1 / sqrt((double)q->type.dim[3])));
     Value *p = onnx_masked_softmax(n, modified(n, "score_mod", b_cast(n->g, scores, soft)), false);
@@ -166,13 +187,15 @@ Value *onnx_flex_attention(OnnxNode *n) {
 
 // ---------------------------------------------------------------- rotary embedding
 
-// x [b, heads, s, d]: pairs (a, b) of the first `size` elements turn by an angle: (a cos - b sin, a sin + b cos). Pairs are halves, or neighbours when
-// interleaved; cos and sin broadcast to [b, heads, s, size / 2].
+// x [b, heads, s, d]: pairs (a, b) of the first `size` elements turn by an angle: (a cos - b sin, a sin + b cos).
+// Pairs are halves, or neighbours when interleaved; cos and sin broadcast to [b, heads, s, size / 2].
 Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved) {
     if (!x || !cosine || !sine) return NULL;
     const Type t = x->type;
-    if (t.rank != 4 || !dim_is_const(t.dim[3])) return onnx_fail(n, "wants an input of rank 3 or 4 with a known head size");
-    if (size < 2 || size > t.dim[3] || size % 2) return onnx_fail(n, "rotates %lld of %lld elements", (long long)size, (long long)t.dim[3]);
+    if (t.rank != 4 || !dim_is_const(t.dim[3]))
+        return onnx_fail(n, "wants an input of rank 3 or 4 with a known head size");
+    if (size < 2 || size > t.dim[3] || size % 2)
+        return onnx_fail(n, "rotates %lld of %lld elements", (long long)size, (long long)t.dim[3]);
     Value *rotated = onnx_part(n, x, 3, 0, size), *part[2];
     Dim half[5] = { t.dim[0], t.dim[1], t.dim[2], interleaved ? size / 2 : 2, interleaved ? 2 : size / 2 };
     int axis = interleaved ? 4 : 3;
@@ -195,18 +218,21 @@ Value *onnx_rotary(OnnxNode *n) {
         turn[i] = ids ? b_gather(n->g, n->in[1 + i], ids, 0) : n->in[1 + i];
         if (turn[i] && turn[i]->type.rank == 3) turn[i] = onnx_insert(n, turn[i], 1);
     }
-    Value *y = onnx_rotated(n, x, turn[0], turn[1], size ? size : x->type.dim[x->type.rank - 1], onnx_int(n, "interleaved", 0) != 0);
+    Value *y = onnx_rotated(
+        n, x, turn[0], turn[1], size ? size : x->type.dim[x->type.rank - 1], onnx_int(n, "interleaved", 0) != 0);
     return n->in[0]->type.rank == 3 ? onnx_join_heads(n, y) : y;
 }
 
 Value *onnx_swiglu(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x * sigmoid(x * %.17g) * y", onnx_float(n, "alpha", 1)), "x y", n->in[0], n->in[1]);
+    return ONNX_MAP(n, arena_printf(n->g->arena, "x * sigmoid(x * %.17g) * y", onnx_float(n, "alpha", 1)), "x y",
+        n->in[0], n->in[1]);
 }
 
 // ---------------------------------------------------------------- linear attention
 
-// One state matrix [dk, dv] per head: S = exp(g) S + k (beta (v - S^T k))^T or k v^T, y = scale q^T S. Steps are unrolled.
+// One state matrix [dk, dv] per head: S = exp(g) S + k (beta (v - S^T k))^T or k v^T, y = scale q^T S. Steps are
+// unrolled.
 typedef struct Linear { Value *state, *q, *k, *v, *decay, *beta; double scale; } Linear;
 
 static Value *step_of(OnnxNode *n, Value *x, int64_t t) { return x ? onnx_part(n, x, 2, t, 1) : NULL; }
@@ -237,9 +263,12 @@ Value *onnx_linear_attention(OnnxNode *n) {
     const char *rule = onnx_string(n, "update_rule", "gated_delta");
     bool gated = !strncmp(rule, "gated", 5), delta = strstr(rule, "delta") != NULL;
     onnx_int(n, "chunk_size", 64);
-    Linear l = { .q = onnx_split_heads(n, b_cast(n->g, n->in[0], DT_F32), heads), .k = onnx_split_heads(n, b_cast(n->g, n->in[1], DT_F32), key_heads), .v = onnx_split_heads(n, b_cast(n->g, n->in[2], DT_F32), key_heads) };
+    Linear l = { .q = onnx_split_heads(n, b_cast(n->g, n->in[0], DT_F32), heads),
+        .k = onnx_split_heads(n, b_cast(n->g, n->in[1], DT_F32), key_heads),
+        .v = onnx_split_heads(n, b_cast(n->g, n->in[2], DT_F32), key_heads) };
     if (!l.q || !l.k || !l.v || !onnx_static(n, l.q, "LinearAttention")) return NULL;
-    if (gated && !(l.decay = gate_heads(n, 4, key_heads))) return onnx_fail(n, "update rule \"%s\" wants a decay", rule);
+    if (gated && !(l.decay = gate_heads(n, 4, key_heads)))
+        return onnx_fail(n, "update rule \"%s\" wants a decay", rule);
     if (delta && !(l.beta = gate_heads(n, 5, key_heads))) return onnx_fail(n, "update rule \"%s\" wants a beta", rule);
     Dim shape[4] = { l.k->type.dim[0], l.k->type.dim[1], l.k->type.dim[3], l.v->type.dim[3] };
     Value *past = onnx_optional(n, 3);
@@ -248,7 +277,8 @@ Value *onnx_linear_attention(OnnxNode *n) {
     if (l.scale == 0) l.scale = 1 / sqrt((double)l.q->type.dim[3]);
     int64_t steps = l.q->type.dim[2];
     if (steps < 1 || steps > 256) {
-        diag_error_as(EXIT_LIMIT, n->loc, "%lld steps of linear attention; between 1 and 256 are supported", (long long)steps);
+        diag_error_as(
+            EXIT_LIMIT, n->loc, "%lld steps of linear attention; between 1 and 256 are supported", (long long)steps);
         return NULL;
     }
     Value **y = NEW_ARRAY(n->g->arena, Value *, steps);
@@ -263,7 +293,9 @@ Value *onnx_causal_conv(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *w = n->in[1], *bias = onnx_optional(n, 2), *past = onnx_optional(n, 3);
     const char *activation = onnx_string(n, "activation", "none");
-    if (x->type.rank != 3 || w->type.rank != 3 || !onnx_static(n, x, "CausalConvWithState") || !onnx_static(n, w, "a weight")) return onnx_fail(n, "input and weight must have 3 dimensions");
+    if (x->type.rank != 3 || w->type.rank != 3 || !onnx_static(n, x, "CausalConvWithState")
+        || !onnx_static(n, w, "a weight"))
+        return onnx_fail(n, "input and weight must have 3 dimensions");
     if (w->type.dim[2] < 1) return onnx_fail(n, "the weight has no taps");
     int64_t before = w->type.dim[2] - 1, lo[MAX_RANK] = { 0, 0, before }, hi[MAX_RANK] = { 0 };
     Value *whole = past ? b_concat(n->g, 2, 2, (Value *[]){ past, x }) : b_pad(n->g, x, lo, hi, NULL, NULL);
@@ -271,9 +303,12 @@ Value *onnx_causal_conv(OnnxNode *n) {
     Value *y = onnx_convolve(n, whole, w, &win, x->type.dim[1]);
     if (bias && y) y = b_binary(n->g, OP_Add, y, onnx_along(n, bias, 3, 1));
     if (!whole || !onnx_static(n, whole, "CausalConvWithState")) return NULL;
-    if (whole->type.dim[2] < before) return onnx_fail(n, "the state and the input have %lld steps, fewer than the %lld to keep", (long long)whole->type.dim[2], (long long)before);
+    if (whole->type.dim[2] < before)
+        return onnx_fail(n, "the state and the input have %lld steps, fewer than the %lld to keep",
+            (long long)whole->type.dim[2], (long long)before);
     n->out[1] = onnx_part(n, whole, 2, whole->type.dim[2] - before, before);
     if (!strcmp(activation, "none")) return y;
-    if (strcmp(activation, "silu") && strcmp(activation, "swish")) return onnx_fail(n, "attribute \"activation\" is \"%s\"", activation);
+    if (strcmp(activation, "silu") && strcmp(activation, "swish"))
+        return onnx_fail(n, "attribute \"activation\" is \"%s\"", activation);
     return b_unary(n->g, OP_Swish, y);
 }

@@ -3,8 +3,9 @@
 //
 //   tree -- compile --> nondeterministic states -- subsets --> deterministic states -- merge --> fewest states
 //
-// A code point's range becomes sequences of byte ranges. Assertions look at what came before, which is part of a deterministic state, and at
-// what comes next, which the byte being read tells. Strings are matched as a whole, so there are no priorities: greedy and lazy are one.
+// A code point's range becomes sequences of byte ranges. Assertions look at what came before, which is part of a
+// deterministic state, and at what comes next, which the byte being read tells. Strings are matched as a whole, so
+// there are no priorities: greedy and lazy are one.
 #include "regex.h"
 
 #include <stdlib.h>
@@ -19,7 +20,8 @@ typedef struct NfaState { NfaKind kind; uint8_t lo, hi; RegexAssert assertion; i
 // What stands on one side of a place between two bytes.
 typedef enum Side { SIDE_EDGE, SIDE_WORD, SIDE_LINE, SIDE_OTHER, SIDES } Side;
 static Side side_of(int byte) {
-    bool word = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || byte == '_' || (byte >= 'a' && byte <= 'z');
+    bool word = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || byte == '_'
+        || (byte >= 'a' && byte <= 'z');
     return word ? SIDE_WORD : byte == '\n' ? SIDE_LINE : SIDE_OTHER;
 }
 
@@ -32,14 +34,18 @@ typedef struct Maker {
     uint8_t class_of[256], example[256];                // of a byte; a byte of each class
     VEC(DfaState) dfa;
     VEC(int) next;
-    int *table; size_t mask;                            // deterministic states by contents, open addressing; 0: empty, else number + 1
+    // deterministic states by contents, open addressing; 0: empty, else number + 1
+    int *table; size_t mask;
     int *stack, *closed, *touched; bool *seen; int n_closed;
     int64_t work;
 } Maker;
 
 // ---------------------------------------------------------------- tree to nondeterministic states, from the end to the beginning
 static int add(Maker *m, NfaState s) {
-    if (m->nfa.n >= MAX_NFA) { m->failed = true; return 0; }
+    if (m->nfa.n >= MAX_NFA) {
+        m->failed = true;
+        return 0;
+    }
     VEC_PUSH(m->arena, m->nfa, s);
     return m->nfa.n - 1;
 }
@@ -58,7 +64,8 @@ static int byte_ranges(Maker *m, uint32_t lo, uint32_t hi, int next) {
     uint8_t from[4], to[4];
     int n = utf8_bytes(lo, from);
     utf8_bytes(hi, to);
-    for (int i = n - 1; i >= 0; i--) next = add(m, (NfaState){ .kind = NFA_BYTE, .lo = from[i], .hi = to[i], .next = next });
+    for (int i = n - 1; i >= 0; i--)
+        next = add(m, (NfaState){ .kind = NFA_BYTE, .lo = from[i], .hi = to[i], .next = next });
     return next;
 }
 
@@ -69,7 +76,10 @@ static int code_range(Maker *m, uint32_t lo, uint32_t hi, int next) {
     while (lo <= hi && !m->failed) {
         uint32_t end = hi;
         for (int i = 0; i < 4; i++)
-            if (lo <= last[i]) { if (end > last[i]) end = last[i]; break; }
+            if (lo <= last[i]) {
+                if (end > last[i]) end = last[i];
+                break;
+            }
         for (int bits = 6; bits <= 18 && lo > 0x7f; bits += 6) {
             uint32_t mask = (UINT32_C(1) << bits) - 1;
             if ((lo & ~mask) == (end & ~mask)) break;
@@ -83,7 +93,8 @@ static int code_range(Maker *m, uint32_t lo, uint32_t hi, int next) {
     return start;
 }
 
-// A state from which `re` leads to `next`. The tree is as deep as the parser allows on its right sides; left sides are walked in a loop.
+// A state from which `re` leads to `next`. The tree is as deep as the parser allows on its right sides; left sides
+// are walked in a loop.
 static int compile(Maker *m, const Regex *re, int next) {
     if (++m->work > MAX_PARTS) m->failed = true;
     while (re->kind == RE_CAT && !m->failed) {
@@ -98,7 +109,8 @@ static int compile(Maker *m, const Regex *re, int next) {
             int one = code_range(m, re->set.at[i].lo, re->set.at[i].hi, next);
             start = start < 0 ? one : split(m, start, one);
         }
-        return start < 0 ? add(m, (NfaState){ .kind = NFA_BYTE, .lo = 1, .hi = 0, .next = next }) : start;     // the empty set: no byte
+        // the empty set: no byte
+        return start < 0 ? add(m, (NfaState){ .kind = NFA_BYTE, .lo = 1, .hi = 0, .next = next }) : start;
     }
     case RE_ALT: {
         int start = -1;
@@ -168,7 +180,10 @@ static void close_over(Maker *m, const DfaState *s, Side after) {
         int at = m->stack[--n];
         const NfaState *x = &m->nfa.at[at];
         m->work++;
-        if (x->kind == NFA_BYTE || x->kind == NFA_MATCH) { m->closed[m->n_closed++] = at; continue; }
+        if (x->kind == NFA_BYTE || x->kind == NFA_MATCH) {
+            m->closed[m->n_closed++] = at;
+            continue;
+        }
         if (x->kind == NFA_ASSERT && !holds(x->assertion, s->before, after)) continue;
         int to[2] = { x->next, x->kind == NFA_SPLIT ? x->other : x->next };
         for (int i = 0; i < 2; i++)
@@ -180,7 +195,9 @@ static void close_over(Maker *m, const DfaState *s, Side after) {
     for (int i = 0; i < n_touched; i++) m->seen[m->touched[i]] = false;
 }
 
-static int by_number(const void *x, const void *y) { return (*(const int *)x > *(const int *)y) - (*(const int *)x < *(const int *)y); }
+static int by_number(const void *x, const void *y) {
+    return (*(const int *)x > *(const int *)y) - (*(const int *)x < *(const int *)y);
+}
 
 static size_t hash_core(const int *core, int n, Side before) {
     uint64_t h = (uint64_t)before + 1;
@@ -193,10 +210,16 @@ static int dfa_state(Maker *m, int *core, int n, Side before) {
     size_t at = hash_core(core, n, before) & m->mask;
     for (; m->table[at]; at = (at + 1) & m->mask) {
         const DfaState *s = &m->dfa.at[m->table[at] - 1];
-        if (s->n == n && s->before == before && (!n || !memcmp(s->core, core, sizeof *core * (size_t)n))) return m->table[at] - 1;
+        if (s->n == n && s->before == before && (!n || !memcmp(s->core, core, sizeof *core * (size_t)n)))
+            return m->table[at] - 1;
     }
-    if (m->dfa.n >= MAX_DFA) { m->failed = true; return 0; }
-    VEC_PUSH(m->arena, m->dfa, (DfaState){ .core = arena_copy(m->arena, core, sizeof *core * (size_t)(n ? n : 1)), .n = n, .before = before });
+    if (m->dfa.n >= MAX_DFA) {
+        m->failed = true;
+        return 0;
+    }
+    VEC_PUSH(m->arena, m->dfa,
+        (DfaState){
+            .core = arena_copy(m->arena, core, sizeof *core * (size_t)(n ? n : 1)), .n = n, .before = before });
     m->table[at] = m->dfa.n;
     return m->dfa.n - 1;
 }
@@ -248,11 +271,15 @@ static bool refine(Partition *p, int *table, size_t mask, int *fresh) {
     memset(table, 0, sizeof *table * (mask + 1));
     for (int s = 0; s < m->dfa.n; s++) {
         uint64_t h = (uint64_t)p->group[s] + 1;
-        for (int c = 0; c < m->n_classes; c++) h = (h ^ (uint64_t)p->group[m->next.at[s * m->n_classes + c]]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
+        for (int c = 0; c < m->n_classes; c++)
+            h = (h ^ (uint64_t)p->group[m->next.at[s * m->n_classes + c]]) * UINT64_C(0x9e3779b97f4a7c15),
+            h ^= h >> 29;
         size_t at = (size_t)h & mask;
         while (table[at] && !same_row(p, table[at] - 1, s)) at = (at + 1) & mask;
-        if (!table[at]) { table[at] = s + 1; fresh[s] = n++; }
-        else fresh[s] = fresh[table[at] - 1];
+        if (!table[at]) {
+            table[at] = s + 1;
+            fresh[s] = n++;
+        } else fresh[s] = fresh[table[at] - 1];
     }
     bool finer = n > p->n;
     memcpy(p->group, fresh, sizeof *fresh * (size_t)m->dfa.n);
@@ -269,7 +296,8 @@ static void merge(const Maker *m, Automaton *out) {
     bool *accepts = NEW_ARRAY(m->arena, bool, p.n);
     for (int s = 0; s < m->dfa.n; s++) {                // state 0 is met first, so it stays 0
         accepts[p.group[s]] = m->dfa.at[s].accepts;
-        for (int c = 0; c < m->n_classes; c++) next[p.group[s] * m->n_classes + c] = p.group[m->next.at[s * m->n_classes + c]];
+        for (int c = 0; c < m->n_classes; c++)
+            next[p.group[s] * m->n_classes + c] = p.group[m->next.at[s * m->n_classes + c]];
     }
     *out = (Automaton){ .n_states = p.n, .n_classes = m->n_classes, .next = next, .accepts = accepts };
     memcpy(out->class_of, m->class_of, sizeof out->class_of);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // If, Loop and Scan.
 //
-// In: an OnnxNode with graphs in its attributes. Out: what a body computes. The idea: a branch whose condition is known while importing, and a few
-// iterations of known number, are built in place and fuse; else the bodies become graphs of an OP_If or OP_Loop. Some loops of known number cannot:
-// their shapes change from one iteration to the next, or shapes follow from the iteration's number. So an OP_Loop is tried first, and
-// every iteration is built when that fails.
+// In: an OnnxNode with graphs in its attributes. Out: what a body computes. The idea: a branch whose condition is
+// known while importing, and a few iterations of known number, are built in place and fuse; else the bodies become
+// graphs of an OP_If or OP_Loop. Some loops of known number cannot: their shapes change from one iteration to the
+// next, or shapes follow from the iteration's number. So an OP_Loop is tried first, and every iteration is built when
+// that fails.
 #include "import/onnx/run/measure.h"
 
 #include <string.h>
@@ -15,12 +16,15 @@
 // The constant that v is, or NULL when it is computed at run time. False with a diagnostic when it is no single number.
 static bool known_number(OnnxNode *n, Value *v, Tensor **out) {
     *out = v && !onnx_is_sequence(v) && v->type.dtype != DT_STRING ? value_const(v) : NULL;
-    if (!v || (!onnx_is_sequence(v) && v->type.dtype != DT_STRING && (!*out || type_count(&(*out)->type) == 1))) return true;
+    if (!v || (!onnx_is_sequence(v) && v->type.dtype != DT_STRING && (!*out || type_count(&(*out)->type) == 1)))
+        return true;
     return onnx_fail(n, "the condition and the number of iterations must be single numbers"), false;
 }
 
 static bool branches_differ(OnnxNode *n, int i, const char *how) {
-    onnx_fail(n, "output %d %s; whether the condition holds must be known while compiling (--freeze makes an input a constant)", i, how);
+    onnx_fail(n,
+        "output %d %s; whether the condition holds must be known while compiling (--freeze makes an input a constant)",
+        i, how);
     return false;
 }
 
@@ -39,8 +43,8 @@ static Value *branch_rows(OnnxNode *n, Graph *branch, Value *v, Value *other) {
     return onnx_filled(&inner, t.dtype, 0, t.rank, t.dim);
 }
 
-// Sequences of one length become their elements, others one tensor. lengths[i]: of output i, -1 when it is a tensor, -2 when it holds nothing, -3 for
-// a sequence as one tensor.
+// Sequences of one length become their elements, others one tensor. lengths[i]: of output i, -1 when it is a tensor,
+// -2 when it holds nothing, -3 for a sequence as one tensor.
 static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) {
     Graph flat[2] = { *branch[0], *branch[1] };
     for (int side = 0; side < 2; side++) {
@@ -54,7 +58,8 @@ static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) 
         Value *const *items[2] = { onnx_sequence_items(v[0], &count[0]), onnx_sequence_items(v[1], &count[1]) };
         bool nothing[2] = { v[0] == onnx_absent(), v[1] == onnx_absent() };
         if (nothing[0] != nothing[1]) return branches_differ(n, i, "holds something in one branch only");
-        if (onnx_is_sequence(v[0]) != onnx_is_sequence(v[1])) return branches_differ(n, i, "is a sequence in one branch only");
+        if (onnx_is_sequence(v[0]) != onnx_is_sequence(v[1]))
+            return branches_differ(n, i, "is a sequence in one branch only");
         bool rows = onnx_is_sequence(v[0]) && !nothing[0] && (!items[0] || !items[1] || count[0] != count[1]);
         lengths[i] = nothing[0] ? -2 : rows ? -3 : items[0] ? count[0] : -1;
         for (int side = 0; side < 2 && rows; side++) {
@@ -63,7 +68,8 @@ static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) 
             graph_output(&flat[side], one, NULL);
         }
         for (int side = 0; side < 2 && !nothing[0] && !rows; side++)
-            for (int k = 0; k < (items[0] ? count[0] : 1); k++) graph_output(&flat[side], items[0] ? items[side][k] : v[side], NULL);
+            for (int k = 0; k < (items[0] ? count[0] : 1); k++)
+                graph_output(&flat[side], items[0] ? items[side][k] : v[side], NULL);
     }
     for (int side = 0; side < 2; side++) {
         branch[side]->outputs = flat[side].outputs;
@@ -72,15 +78,18 @@ static bool flatten_branches(OnnxNode *n, Graph *const branch[2], int *lengths) 
     return true;
 }
 
-// An output whose size depends on the branch taken: both branches give its elements as a list that has room for either, and its dimensions.
+// An output whose size depends on the branch taken: both branches give its elements as a list that has room for
+// either, and its dimensions.
 typedef struct Leveled { bool is; int rank; int64_t room; Dim limit[MAX_RANK]; } Leveled;
 
 // One number may be a scalar in one branch and a list in the other: then it is a scalar, which broadcasts alike.
 static void agree_on_rank(Graph *const branch[2], int i) {
     const Type *a = &branch[0]->outputs.at[i]->type, *b = &branch[1]->outputs.at[i]->type;
-    if (a->rank == b->rank || !type_is_static(a) || !type_is_static(b) || type_count(a) != 1 || type_count(b) != 1) return;
+    if (a->rank == b->rank || !type_is_static(a) || !type_is_static(b) || type_count(a) != 1 || type_count(b) != 1)
+        return;
     int rank = a->rank < b->rank ? a->rank : b->rank;
-    for (int k = 0; k < 2; k++) branch[k]->outputs.at[i] = b_reshape(branch[k], branch[k]->outputs.at[i], rank, (k ? b : a)->dim);
+    for (int k = 0; k < 2; k++)
+        branch[k]->outputs.at[i] = b_reshape(branch[k], branch[k]->outputs.at[i], rank, (k ? b : a)->dim);
 }
 
 static bool needs_leveling(const Graph *yes, const Graph *no, int i, Leveled *l) {
@@ -113,7 +122,8 @@ static bool level_branch(OnnxNode *n, Graph *branch, const Leveled *l) {
         }
         Dim size = onnx_product(branch, &v->type, 0, v->type.rank), room = l[i].room;
         Value *places = onnx_iota(&inner, 1, &room, 0, DT_I64);             // those beyond the end read 0
-        Value *all = size == 0 ? onnx_filled(&inner, v->type.dtype, 0, 1, &room) : b_gather(branch, b_reshape(branch, v, 1, &size), places, 0);
+        Value *all = size == 0 ? onnx_filled(&inner, v->type.dtype, 0, 1, &room) :
+                                 b_gather(branch, b_reshape(branch, v, 1, &size), places, 0);
         Value *dims = onnx_numbers(&inner, v->type.rank, v->type.dim);
         if (!all || !dims) return false;
         graph_output(branch, all, NULL);
@@ -148,9 +158,13 @@ Value *onnx_choose(OnnxNode *n, Value *condition, OnnxBranch *yes, OnnxBranch *n
 Value *onnx_if(OnnxNode *n) {
     Tensor *t;
     if (!onnx_inputs(n, 1) || !known_number(n, n->in[0], &t)) return NULL;
-    if (t) return onnx_subgraph(n, tensor_get_i(t, 0) ? "then_branch" : "else_branch", 0, NULL, n->n_out, n->out) ? n->out[0] : NULL;
+    if (t)
+        return onnx_subgraph(n, tensor_get_i(t, 0) ? "then_branch" : "else_branch", 0, NULL, n->n_out, n->out) ?
+            n->out[0] :
+            NULL;
     Value *condition = onnx_scalar_of(n, n->in[0]);
-    Graph *yes = onnx_body_graph(n, "then_branch", 0, NULL, n->n_out), *no = yes ? onnx_body_graph(n, "else_branch", 0, NULL, n->n_out) : NULL;
+    Graph *yes = onnx_body_graph(n, "then_branch", 0, NULL, n->n_out),
+          *no = yes ? onnx_body_graph(n, "else_branch", 0, NULL, n->n_out) : NULL;
     int *lengths = NEW_ARRAY(n->g->arena, int, n->n_out + 1), at = 0;
     if (!condition || !no || !flatten_branches(n, (Graph *[]){ yes, no }, lengths)) return NULL;
     int count = yes->outputs.n;
@@ -171,7 +185,10 @@ Value *onnx_if(OnnxNode *n) {
     at = 0;
     for (int i = 0; i < n->n_out; i++) {
         int k = lengths[i];
-        n->out[i] = k == -2 ? onnx_absent() : k == -3 ? onnx_sequence_of_rows(n->g, out[at]) : k == -1 ? out[at] : onnx_sequence_of(n->g, k, out + at);
+        n->out[i] = k == -2 ? onnx_absent() :
+            k == -3         ? onnx_sequence_of_rows(n->g, out[at]) :
+            k == -1         ? out[at] :
+                              onnx_sequence_of(n->g, k, out + at);
         at += k == -2 ? 0 : k < 0 ? 1 : k;
     }
     if (!yes->outputs.n) graph_remove(n->g, node);
@@ -211,7 +228,8 @@ static void iteration_take(Iteration *it, Value **out) {
 // The values of all iterations along a new axis. No iterations: empty, of the type that the body would give.
 static Value *stack(OnnxNode *n, Value **v, int64_t count, int axis, bool reverse, const Type *otherwise) {
     if (!count) {
-        if (!otherwise || otherwise->rank >= MAX_RANK) return onnx_fail(n, "no iterations, and the type of a stacked output is not known");
+        if (!otherwise || otherwise->rank >= MAX_RANK)
+            return onnx_fail(n, "no iterations, and the type of a stacked output is not known");
         Dim dims[MAX_RANK] = { 0 };
         for (int i = 0; i < otherwise->rank; i++) dims[i + 1] = otherwise->dim[i];
         return onnx_filled(n, otherwise->dtype, 0, otherwise->rank + 1, dims);
@@ -227,9 +245,11 @@ static bool few_nodes(OnnxNode *n, int64_t trips, int64_t most) {
 }
 
 // Makes the node of the iterations; NULL with diagnostics.
-static Node *loop_finish(OnnxNode *n, const Iteration *it, Graph *body, Value *trips, Value *condition, const Dim *count) {
+static Node *loop_finish(
+    OnnxNode *n, const Iteration *it, Graph *body, Value *trips, Value *condition, const Dim *count) {
     for (int i = 0; i < body->outputs.n; i++)
-        if (onnx_is_sequence(body->outputs.at[i]) || body->outputs.at[i] == onnx_absent()) return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
+        if (onnx_is_sequence(body->outputs.at[i]) || body->outputs.at[i] == onnx_absent())
+            return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
     Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried);
     in[0] = trips ? onnx_scalar_of(n, trips) : NULL;
     in[1] = condition ? onnx_scalar_of(n, condition) : NULL;
@@ -261,7 +281,8 @@ static Value *finish_loop(OnnxNode *n, Iteration *it) {
     if (!it->done && it->n_scanned && !(types = loop_body(n, it))) return NULL;
     for (int i = 0; i < it->n_carried; i++) n->out[i] = it->carried[i];
     for (int i = 0; i < it->n_scanned; i++)
-        n->out[it->n_carried + i] = stack(n, it->scanned[i], it->done, 0, false, types ? &types->outputs.at[1 + it->n_carried + i]->type : NULL);
+        n->out[it->n_carried + i] = stack(
+            n, it->scanned[i], it->done, 0, false, types ? &types->outputs.at[1 + it->n_carried + i]->type : NULL);
     return n->out[0];
 }
 
@@ -272,8 +293,9 @@ static bool keeps_condition(const Graph *body) {
     return v == body->inputs.at[1];
 }
 
-// Sequences that the body grows by one element each time, as outputs stacked after the others: body (condition, carried, scanned), `plain` without
-// them; from[i]: where output i of the loop is then. False with a diagnostic when the body does anything else with one.
+// Sequences that the body grows by one element each time, as outputs stacked after the others: body (condition,
+// carried, scanned), `plain` without them; from[i]: where output i of the loop is then. False with a diagnostic when
+// the body does anything else with one.
 static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *plain, int *from) {
     Value **old = body->outputs.at, **grown = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
     int at = 0, more = 0;
@@ -283,7 +305,9 @@ static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *
     for (int i = 0; i < n->n_out; i++) {
         bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
         if (sequence && !(grown[more++] = onnx_sequence_appended(old[1 + i])))
-            return onnx_fail(n, "does more with a sequence that it carries than to append an element; that needs a known and small number of iterations"), false;
+            return onnx_fail(n,
+                       "does more with a sequence that it carries than to append an element; that needs a known and small number of iterations"),
+                   false;
         if (sequence) continue;
         if (i < it->n_carried) plain->carried[plain->n_carried++] = it->carried[i];
         from[i] = at++;
@@ -301,18 +325,21 @@ static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *con
     Iteration plain;
     int *from = NEW_ARRAY(n->g->arena, int, n->n_out + 1), one;
     for (int i = 0; i < it->n_carried; i++)
-        if (it->carried[i] == onnx_absent()) return onnx_fail(n, "carries an optional; that needs a known and small number of iterations"), false;
+        if (it->carried[i] == onnx_absent())
+            return onnx_fail(n, "carries an optional; that needs a known and small number of iterations"), false;
     Graph *body = loop_body(n, it);
     if (!body || !loop_grow(n, it, body, &plain, from)) return false;
     DimValue known;
     Dim count;                                          // what is stacked has as many parts as there are iterations
     bool stacks = plain.n_scanned && trips, certain = !condition || value_const(condition);
-    bool symbolic = stacks && certain && onnx_dim_values(n->g, trips, &known, &one) && known.symbolic, measured = stacks && !symbolic && !value_const(trips);
+    bool symbolic = stacks && certain && onnx_dim_values(n->g, trips, &known, &one) && known.symbolic,
+         measured = stacks && !symbolic && !value_const(trips);
     if (symbolic) count = known.v;
     if (measured) {
         Value *list = b_reshape(n->g, ONNX_MAP(n, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
         if (condition && keeps_condition(body)) {       // all iterations or none
-            list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) : NULL;
+            list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) :
+                          NULL;
             trips = b_reshape(n->g, list, 0, NULL);
             condition = NULL;
         }
@@ -341,7 +368,8 @@ static bool loop_trial(OnnxNode *n, const Iteration *it, Value *trips, Value *co
 static bool unroll(OnnxNode *n, Iteration *it, bool go, bool *unknown) {
     const OnnxGraphDef *body = onnx_body(n, "body");
     bool vector = body->n_inputs && body->inputs[0].has_shape && body->inputs[0].rank == 1;
-    Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried), **out = NEW_ARRAY(n->g->arena, Value *, 2 + n->n_out);
+    Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried),
+          **out = NEW_ARRAY(n->g->arena, Value *, 2 + n->n_out);
     while (go && it->done < it->trips) {
         Value *number = b_ints(n->g, 1, &it->done);
         in[0] = vector ? number : b_reshape(n->g, number, 0, NULL);
@@ -350,7 +378,10 @@ static bool unroll(OnnxNode *n, Iteration *it, bool go, bool *unknown) {
         if (!onnx_subgraph(n, "body", 2 + it->n_carried, in, 1 + n->n_out, out)) return false;
         Tensor *next;
         if (!known_number(n, out[0], &next)) return false;
-        if (!next) { *unknown = true; return false; }
+        if (!next) {
+            *unknown = true;
+            return false;
+        }
         go = tensor_get_i(next, 0) != 0;
         iteration_take(it, out + 1);
     }
@@ -367,7 +398,8 @@ Value *onnx_loop(OnnxNode *n) {
     for (int i = 2; i < n->n_in; i++) carried[i - 2] = onnx_given(n, i);
     if (!iteration_init(n, &it, n->n_in - 2, carried, 0)) return NULL;
     int64_t most = known_trips ? tensor_get_i(known_trips, 0) : 0;
-    bool known = known_trips && (!condition || known_condition) && few_nodes(n, most, MAX_UNROLLED_NODES), unknown = false;
+    bool known = known_trips && (!condition || known_condition) && few_nodes(n, most, MAX_UNROLLED_NODES),
+         unknown = false;
     if (!known) return loop_node(n, &it, trips, condition) ? n->out[0] : NULL;
     if (!few_nodes(n, most, FEW_NODES) && loop_trial(n, &it, trips, condition)) return n->out[0];
     if (!iteration_init(n, &it, n->n_in - 2, carried, most > 0 ? most : 0)) return NULL;
@@ -379,23 +411,32 @@ Value *onnx_loop(OnnxNode *n) {
 
 // ---------------------------------------------------------------- Scan
 
-typedef struct ScanAxes { int n_in, n_out; int in_axis[MAX_DIM_VALUES], out_axis[MAX_DIM_VALUES]; bool in_reverse[MAX_DIM_VALUES], out_reverse[MAX_DIM_VALUES]; } ScanAxes;
+typedef struct ScanAxes {
+    int n_in, n_out;
+    int in_axis[MAX_DIM_VALUES], out_axis[MAX_DIM_VALUES];
+    bool in_reverse[MAX_DIM_VALUES], out_reverse[MAX_DIM_VALUES];
+} ScanAxes;
 
 static bool list_attr(OnnxNode *n, const char *name, int count, int64_t *out) {
     int given;
     const int64_t *v = onnx_ints(n, name, &given);
-    if (v && given != count) return onnx_fail(n, "attribute \"%s\" has %d elements, expected %d", name, given, count), false;
+    if (v && given != count)
+        return onnx_fail(n, "attribute \"%s\" has %d elements, expected %d", name, given, count), false;
     for (int i = 0; i < count; i++) out[i] = v ? v[i] : 0;
     return true;
 }
 
 static bool scan_axes(OnnxNode *n, ScanAxes *s, Value *const *x, const Iteration *it) {
     int64_t v[4][MAX_DIM_VALUES];
-    if (s->n_in > MAX_DIM_VALUES || it->n_scanned > MAX_DIM_VALUES) return onnx_fail(n, "has too many scanned values"), false;
+    if (s->n_in > MAX_DIM_VALUES || it->n_scanned > MAX_DIM_VALUES)
+        return onnx_fail(n, "has too many scanned values"), false;
     s->n_out = it->n_scanned;
     bool old = n->opset < 9;
-    if (!list_attr(n, old ? "directions" : "scan_input_directions", s->n_in, v[0]) || !list_attr(n, "scan_input_axes", s->n_in, v[1])) return false;
-    if (!list_attr(n, "scan_output_directions", s->n_out, v[2]) || !list_attr(n, "scan_output_axes", s->n_out, v[3])) return false;
+    if (!list_attr(n, old ? "directions" : "scan_input_directions", s->n_in, v[0])
+        || !list_attr(n, "scan_input_axes", s->n_in, v[1]))
+        return false;
+    if (!list_attr(n, "scan_output_directions", s->n_out, v[2]) || !list_attr(n, "scan_output_axes", s->n_out, v[3]))
+        return false;
     for (int i = 0; i < s->n_in; i++) {
         if (!x[i] || !onnx_axis(n, v[1][i], x[i]->type.rank, &s->in_axis[i])) return false;
         s->in_reverse[i] = v[0][i] != 0;
@@ -404,7 +445,8 @@ static bool scan_axes(OnnxNode *n, ScanAxes *s, Value *const *x, const Iteration
     for (int i = 0; i < s->n_out; i++) {
         int rank = body && it->n_carried + i < body->n_outputs ? body->outputs[it->n_carried + i].rank + 1 : 1;
         s->out_axis[i] = (int)(v[3][i] < 0 ? v[3][i] + rank : v[3][i]);
-        if (s->out_axis[i] < 0 || s->out_axis[i] >= MAX_RANK) return onnx_fail(n, "attribute \"scan_output_axes\" holds %lld", (long long)v[3][i]), false;
+        if (s->out_axis[i] < 0 || s->out_axis[i] >= MAX_RANK)
+            return onnx_fail(n, "attribute \"scan_output_axes\" holds %lld", (long long)v[3][i]), false;
         s->out_reverse[i] = v[2][i] != 0;
     }
     return true;
@@ -416,7 +458,8 @@ static bool scan_length(OnnxNode *n, const ScanAxes *s, Value *const *x, Dim *le
     for (int i = 1; i < s->n_in; i++) {
         Dim size = x[i]->type.dim[s->in_axis[i]];
         if (dim_is_const(size) && dim_is_const(*length) && size != *length)
-            return onnx_fail(n, "scanned inputs have the lengths %lld and %lld", (long long)*length, (long long)size), false;
+            return onnx_fail(n, "scanned inputs have the lengths %lld and %lld", (long long)*length, (long long)size),
+                   false;
         if (dim_is_const(size)) *length = size;
     }
     return true;
@@ -424,7 +467,8 @@ static bool scan_length(OnnxNode *n, const ScanAxes *s, Value *const *x, Dim *le
 
 // Every step in place.
 static bool scan_unrolled(OnnxNode *n, const ScanAxes *s, Iteration *it, Value *const *x, Value **out) {
-    Value **in = NEW_ARRAY(n->g->arena, Value *, it->n_carried + s->n_in + 1), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
+    Value **in = NEW_ARRAY(n->g->arena, Value *, it->n_carried + s->n_in + 1),
+          **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
     while (it->done < it->trips) {
         for (int i = 0; i < it->n_carried; i++) in[i] = it->carried[i];
         for (int i = 0; i < s->n_in; i++) {
@@ -445,7 +489,8 @@ static bool scan_unrolled(OnnxNode *n, const ScanAxes *s, Iteration *it, Value *
 // The body of a loop over the steps: gathers a step's elements and does what Scan's body says with them.
 static Graph *scan_body(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value *const *x) {
     Graph *outer = n->g, *g = graph_body(outer, "scan");
-    Value **in = NEW_ARRAY(g->arena, Value *, it->n_carried + s->n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
+    Value **in = NEW_ARRAY(g->arena, Value *, it->n_carried + s->n_in + 1),
+          **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
     Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));
     graph_input(g, "condition", type_make(DT_BOOL, 0, NULL));
     for (int i = 0; i < it->n_carried; i++) in[i] = graph_input(g, it->carried[i]->name, it->carried[i]->type);
@@ -464,7 +509,8 @@ static Graph *scan_body(OnnxNode *n, const ScanAxes *s, const Iteration *it, Val
 
 // The steps' values, stacked along axis 0, as the scanned output they are: turned round, and along another axis.
 static Value *unstack(OnnxNode *n, Value *v, int axis, bool reverse) {
-    if (axis >= v->type.rank) return onnx_fail(n, "attribute \"scan_output_axes\" holds %d for an output of rank %d", axis, v->type.rank);
+    if (axis >= v->type.rank)
+        return onnx_fail(n, "attribute \"scan_output_axes\" holds %d for an output of rank %d", axis, v->type.rank);
     Value *last_first = reverse ? onnx_iota(n, 1, v->type.dim, 0, DT_I64) : NULL;
     if (reverse) v = b_gather(n->g, v, ONNX_MAP(n, "-1 - x", "x", last_first), 0);
     int perm[MAX_RANK];
@@ -477,7 +523,9 @@ static bool scan_loop(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value
     Node *node = body ? loop_finish(n, it, body, NULL, NULL, &length) : NULL;
     for (int i = 0; i < n->n_out && node; i++) {
         bool scanned = i >= it->n_carried;
-        out[i] = scanned ? unstack(n, node->out[i], s->out_axis[i - it->n_carried], s->out_reverse[i - it->n_carried]) : node->out[i];
+        out[i] = scanned ?
+            unstack(n, node->out[i], s->out_axis[i - it->n_carried], s->out_reverse[i - it->n_carried]) :
+            node->out[i];
         if (!out[i]) return false;
     }
     return node != NULL;
@@ -488,8 +536,10 @@ static bool scan_sequence(OnnxNode *n, int n_carried, Value *const *carried, int
     Iteration it;
     ScanAxes s = { .n_in = n_x };
     Dim length;
-    if (!iteration_init(n, &it, n_carried, carried, 0) || !scan_axes(n, &s, x, &it) || !scan_length(n, &s, x, &length)) return false;
-    if (!dim_is_const(length) || length == 0 || !few_nodes(n, length, FEW_NODES)) return scan_loop(n, &s, &it, x, length, out);
+    if (!iteration_init(n, &it, n_carried, carried, 0) || !scan_axes(n, &s, x, &it) || !scan_length(n, &s, x, &length))
+        return false;
+    if (!dim_is_const(length) || length == 0 || !few_nodes(n, length, FEW_NODES))
+        return scan_loop(n, &s, &it, x, length, out);
     return iteration_init(n, &it, n_carried, carried, length) && scan_unrolled(n, &s, &it, x, out);
 }
 
@@ -503,13 +553,16 @@ Value *onnx_scan(OnnxNode *n) {
 // Opset 8: input 0 is a list of lengths (not supported), and every other value has a batch in front.
 Value *onnx_scan_batched(OnnxNode *n) {
     int64_t n_x = onnx_int(n, "num_scan_inputs", 0);
-    if (n_x < 1 || n_x > n->n_in - 1 || onnx_optional(n, 0)) return onnx_fail(n, "sequence_lens is not supported, or num_scan_inputs is wrong");
+    if (n_x < 1 || n_x > n->n_in - 1 || onnx_optional(n, 0))
+        return onnx_fail(n, "sequence_lens is not supported, or num_scan_inputs is wrong");
     int count = n->n_in - 1, n_carried = count - (int)n_x;
     for (int i = 1; i <= count; i++)
         if (!onnx_input(n, i)) return NULL;
     Dim batch = n->in[1]->type.rank ? n->in[1]->type.dim[0] : 0;
-    if (!dim_is_const(batch) || batch < 1 || batch > 256) return onnx_fail(n, "the batch must be known and between 1 and 256");
-    Value **in = NEW_ARRAY(n->g->arena, Value *, count), ***out = NEW_ARRAY(n->g->arena, Value **, batch), **column = NEW_ARRAY(n->g->arena, Value *, batch);
+    if (!dim_is_const(batch) || batch < 1 || batch > 256)
+        return onnx_fail(n, "the batch must be known and between 1 and 256");
+    Value **in = NEW_ARRAY(n->g->arena, Value *, count), ***out = NEW_ARRAY(n->g->arena, Value **, batch),
+          **column = NEW_ARRAY(n->g->arena, Value *, batch);
     for (int64_t b = 0; b < batch; b++) {
         out[b] = NEW_ARRAY(n->g->arena, Value *, n->n_out);
         for (int i = 0; i < count; i++)

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The fast Fourier transform of a length whose prime factors are small, as slices, maps and concatenations.
 //
-// In: real and imaginary parts [outer, n] in the type that they are computed in. Out: the same of the spectrum, not scaled. The idea: Stockham's
-// form of Cooley and Tukey's algorithm. A stage of radix r sees its data as [r, m, p], n = r m p, combines the r parts, turns part k of position i
-// by the angle 2 pi i k / (r m) and stores [m, r, p]; after the last stage all is in order, and no stage shuffles.
+// In: real and imaginary parts [outer, n] in the type that they are computed in. Out: the same of the spectrum, not
+// scaled. The idea: Stockham's form of Cooley and Tukey's algorithm. A stage of radix r sees its data as [r, m, p], n
+// = r m p, combines the r parts, turns part k of position i by the angle 2 pi i k / (r m) and stores [m, r, p]; after
+// the last stage all is in order, and no stage shuffles.
 #include "import/onnx/onnx.h"
 
 #include <math.h>
 
 #define TWO_PI 6.283185307179586476925
 enum { MAX_RADIX = 13, MAX_STAGES = 48 };
-#define MAX_LENGTH (INT64_C(1) << 24) // the factors of a stage are constants: some 20 bytes of the compiler's memory for each element
+// the factors of a stage are constants: some 20 bytes of the compiler's memory for each element
+#define MAX_LENGTH (INT64_C(1) << 24)
 
 // A NULL imaginary part is zero.
 typedef struct Complex { Value *re, *im; } Complex;
-typedef struct Stage { OnnxNode *n; DType dtype; int sign; Dim outer; int64_t m, p; } Stage;       // sign: of the exponent, -1 forwards
+// sign: of the exponent, -1 forwards
+typedef struct Stage { OnnxNode *n; DType dtype; int sign; Dim outer; int64_t m, p; } Stage;
 
 void onnx_turn(int64_t k, int64_t n, double *c, double *s) {
     static const double quarter[] = { 1, 0, -1, 0 };
@@ -43,20 +46,30 @@ static int factors(int64_t n, int64_t *radix) {
 
 static Value *sum(Stage *s, Value *x, Value *y) { return x && y ? b_binary(s->n->g, OP_Add, x, y) : x ? x : y; }
 
-static Value *difference(Stage *s, Value *x, Value *y) { return !y ? x : x ? b_binary(s->n->g, OP_Sub, x, y) : b_unary(s->n->g, OP_Neg, y); }
+static Value *difference(Stage *s, Value *x, Value *y) {
+    return !y ? x : x ? b_binary(s->n->g, OP_Sub, x, y) : b_unary(s->n->g, OP_Neg, y);
+}
 
-static Value *times(Stage *s, Value *x, double c) { return x ? b_binary(s->n->g, OP_Mul, x, b_scalar(s->n->g, s->dtype, c)) : NULL; }
+static Value *times(Stage *s, Value *x, double c) {
+    return x ? b_binary(s->n->g, OP_Mul, x, b_scalar(s->n->g, s->dtype, c)) : NULL;
+}
 
 static Complex add(Stage *s, Complex x, Complex y) { return (Complex){ sum(s, x.re, y.re), sum(s, x.im, y.im) }; }
 
-static Complex subtract(Stage *s, Complex x, Complex y) { return (Complex){ difference(s, x.re, y.re), difference(s, x.im, y.im) }; }
+static Complex subtract(Stage *s, Complex x, Complex y) {
+    return (Complex){ difference(s, x.re, y.re), difference(s, x.im, y.im) };
+}
 
 static Complex scaled(Stage *s, Complex x, double c) { return (Complex){ times(s, x.re, c), times(s, x.im, c) }; }
 
 // x + i y and x - i y
-static Complex add_turned(Stage *s, Complex x, Complex y) { return (Complex){ difference(s, x.re, y.im), sum(s, x.im, y.re) }; }
+static Complex add_turned(Stage *s, Complex x, Complex y) {
+    return (Complex){ difference(s, x.re, y.im), sum(s, x.im, y.re) };
+}
 
-static Complex subtract_turned(Stage *s, Complex x, Complex y) { return (Complex){ sum(s, x.re, y.im), difference(s, x.im, y.re) }; }
+static Complex subtract_turned(Stage *s, Complex x, Complex y) {
+    return (Complex){ sum(s, x.re, y.im), difference(s, x.im, y.re) };
+}
 
 // ---------------------------------------------------------------- butterflies: y[k] = sum over j of x[j] e^(sign 2 pi i j k / r)
 
@@ -68,7 +81,8 @@ static void butterfly_4(Stage *s, const Complex *x, Complex *y) {
     y[s->sign > 0 ? 3 : 1] = subtract_turned(s, b, d);
 }
 
-// x[j] and x[r - j] meet conjugate factors: with their sum u and difference v, y[k] = x[0] + sum cos u + i sum sin v, y[r - k] the same with - i.
+// x[j] and x[r - j] meet conjugate factors: with their sum u and difference v, y[k] = x[0] + sum cos u + i sum sin v,
+// y[r - k] the same with - i.
 static void butterfly_odd(Stage *s, int r, const Complex *x, Complex *y) {
     Complex u[MAX_RADIX], v[MAX_RADIX];
     y[0] = x[0];
@@ -101,9 +115,11 @@ static Complex twiddled(Stage *s, Complex x, int64_t k, int64_t r) {
         onnx_turn(i * k, r * s->m, &c[i], &d[i]);
         d[i] *= s->sign;
     }
-    Value *re = onnx_constant_f(n, s->dtype, 2, (Dim[]){ s->m, 1 }, c), *im = onnx_constant_f(n, s->dtype, 2, (Dim[]){ s->m, 1 }, d);
+    Value *re = onnx_constant_f(n, s->dtype, 2, (Dim[]){ s->m, 1 }, c),
+          *im = onnx_constant_f(n, s->dtype, 2, (Dim[]){ s->m, 1 }, d);
     if (!x.im) return (Complex){ b_binary(n->g, OP_Mul, x.re, re), b_binary(n->g, OP_Mul, x.re, im) };
-    return (Complex){ ONNX_MAP(n, "x * z - y * w", "x y z w", x.re, x.im, re, im), ONNX_MAP(n, "x * w + y * z", "x y z w", x.re, x.im, re, im) };
+    return (Complex){ ONNX_MAP(n, "x * z - y * w", "x y z w", x.re, x.im, re, im),
+        ONNX_MAP(n, "x * w + y * z", "x y z w", x.re, x.im, re, im) };
 }
 
 // Part j of [outer, r, m, p] as [outer, m, p].
@@ -119,7 +135,8 @@ static Value *joined(Stage *s, int64_t r, Value **v) {
     bool any = false;
     for (int64_t k = 0; k < r; k++) any = any || v[k];
     if (!any) return NULL;
-    for (int64_t k = 0; k < r; k++) v[k] = v[k] ? onnx_insert(n, v[k], 2) : onnx_filled(n, s->dtype, 0, 4, (Dim[]){ s->outer, s->m, 1, s->p });
+    for (int64_t k = 0; k < r; k++)
+        v[k] = v[k] ? onnx_insert(n, v[k], 2) : onnx_filled(n, s->dtype, 0, 4, (Dim[]){ s->outer, s->m, 1, s->p });
     return b_concat(n->g, 2, (int)r, v);
 }
 
@@ -148,7 +165,9 @@ bool onnx_fft_fits(int64_t length) {
 void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse) {
     int64_t radix[MAX_STAGES], length = (*re)->type.dim[1];
     int count = factors(length, radix);
-    Stage s = { .n = n, .dtype = (*re)->type.dtype, .sign = inverse ? 1 : -1, .outer = (*re)->type.dim[0], .m = length, .p = 1 };
+    Stage s = {
+        .n = n, .dtype = (*re)->type.dtype, .sign = inverse ? 1 : -1, .outer = (*re)->type.dim[0], .m = length, .p = 1
+    };
     Complex x = { *re, *im };
     for (int i = 0; i < count && x.re; i++) {
         s.m /= radix[i];

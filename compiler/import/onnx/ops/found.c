@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Operators that find an unknown number of things: NonZero, Compress, Unique, NonMaxSuppression.
 //
-// In: an OnnxNode. Out: Positions, Unique or Suppress, whose lists are as long as they can get and come with the number of what counts; that number
-// becomes a measured dimension, to which the lists are cut. Of constants everything is known: then the number is one, too.
+// In: an OnnxNode. Out: Positions, Unique or Suppress, whose lists are as long as they can get and come with the
+// number of what counts; that number becomes a measured dimension, to which the lists are cut. Of constants
+// everything is known: then the number is one, too.
 #include "import/onnx/run/measure.h"
 
 
@@ -17,7 +18,9 @@ static Node *positions_of(OnnxNode *n, Value *flags) {
     return onnx_finish(node) ? node : NULL;
 }
 
-static Value *flat(OnnxNode *n, Value *x) { return x ? b_reshape(n->g, x, 1, (Dim[]){ onnx_product(n->g, &x->type, 0, x->type.rank) }) : NULL; }
+static Value *flat(OnnxNode *n, Value *x) {
+    return x ? b_reshape(n->g, x, 1, (Dim[]){ onnx_product(n->g, &x->type, 0, x->type.rank) }) : NULL;
+}
 
 // Elements where a condition holds, which may be shorter than the axis.
 Value *onnx_compress(OnnxNode *n) {
@@ -27,13 +30,15 @@ Value *onnx_compress(OnnxNode *n) {
     Dim size;
     if (!onnx_has(n, "axis")) x = flat(n, x);
     else if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
-    if (condition->type.rank != 1 || condition->type.dtype != DT_BOOL) return onnx_fail(n, "the condition must be a list of bools");
+    if (condition->type.rank != 1 || condition->type.dtype != DT_BOOL)
+        return onnx_fail(n, "the condition must be a list of bools");
     Tensor *known = value_const(condition);
     if (known) {
         int64_t count = 0, length = type_count(&known->type), *at = NEW_ARRAY(n->g->arena, int64_t, length + 1);
         for (int64_t i = 0; i < length; i++)
             if (tensor_get_i(known, i)) at[count++] = i;
-        return count > INT32_MAX ? onnx_fail(n, "the condition is too long") : b_gather(n->g, x, b_ints(n->g, (int)count, at), axis);
+        return count > INT32_MAX ? onnx_fail(n, "the condition is too long") :
+                                   b_gather(n->g, x, b_ints(n->g, (int)count, at), axis);
     }
     Node *found = positions_of(n, condition);
     if (!found || !cut_to(n, found->out[1], 0, axis, condition->type.dim[0], &size)) return NULL;
@@ -50,7 +55,8 @@ Value *onnx_non_zero(OnnxNode *n) {
     Dim all = flags->type.dim[0];
     Value *zero = graph_const(n->g, tensor_new(n->g->arena, type_make(flags->type.dtype, 0, NULL)), NULL);
     if (flags->type.dtype == DT_STRING) *(const char **)zero->data->data = "";
-    if (flags->type.dtype == DT_STRING || dtype_class(flags->type.dtype) == CLASS_COMPLEX) flags = b_unary(n->g, OP_Not, b_binary(n->g, OP_Equal, flags, zero));
+    if (flags->type.dtype == DT_STRING || dtype_class(flags->type.dtype) == CLASS_COMPLEX)
+        flags = b_unary(n->g, OP_Not, b_binary(n->g, OP_Equal, flags, zero));
     else if (flags->type.dtype != DT_BOOL) flags = ONNX_MAP(n, "x != 0", "x", flags);
     Node *found = positions_of(n, flags);
     if (!found || !cut_to(n, found->out[1], 0, 1, all, &size)) return NULL;
@@ -103,7 +109,8 @@ Value *onnx_non_max_suppression(OnnxNode *n) {
     DimItem asked;
     int count;
     Dim room = in[1]->type.dim[2], size;
-    if (onnx_dim_items(n->g, most, &asked, &count) && asked.hi >= 0 && asked.hi < dim_upper(n->g, room)) room = asked.hi;
+    if (onnx_dim_items(n->g, most, &asked, &count) && asked.hi >= 0 && asked.hi < dim_upper(n->g, room))
+        room = asked.hi;
     Node *node = graph_node(n->g, OP_Suppress, 5, in, 2);
     node_set_ints(node, "sizes", &room, 1);
     node_set_int(node, "centered", onnx_int(n, "center_point_box", 0));

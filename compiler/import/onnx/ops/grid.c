@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Operators that read images at computed places: GridSample, AffineGrid, RoiAlign, DeformConv, MaxUnpool.
 //
-// In: an OnnxNode; its sizes may be the running program's. Out: gathers and maps. The idea: space is one flat axis, x [b, c, space], places are one coordinate per spatial
-// axis, [b, p] each; interpolation is a sum over the corners around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
+// In: an OnnxNode; its sizes may be the running program's. Out: gathers and maps. The idea: space is one flat axis, x
+// [b, c, space], places are one coordinate per spatial axis, [b, p] each; interpolation is a sum over the corners
+// around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
 #include "import/onnx/run/measure.h"
 
 #include <math.h>
@@ -13,21 +14,36 @@
 
 typedef enum Outside { ZEROS, BORDER, REFLECTION } Outside;
 typedef enum Interpolation { NEAREST, LINEAR, CUBIC } Interpolation;
-typedef struct Sampler { int space; Dim size[MAX_SPACE]; Interpolation mode; Outside outside; bool align; Op combine; } Sampler;
+typedef struct Sampler {
+    int space;
+    Dim size[MAX_SPACE];
+    Interpolation mode;
+    Outside outside;
+    bool align;
+    Op combine;
+} Sampler;
 
-static const char *format_map(OnnxNode *n, const char *text, double a, double b) { return arena_printf(n->g->arena, text, a, b); }
+static const char *format_map(OnnxNode *n, const char *text, double a, double b) {
+    return arena_printf(n->g->arena, text, a, b);
+}
 
 // The size of a spatial axis as a scalar of v's type.
-static Value *size_like(OnnxNode *n, const Sampler *s, int axis, const Value *v) { return v ? b_cast(n->g, onnx_number(n, s->size[axis]), v->type.dtype) : NULL; }
+static Value *size_like(OnnxNode *n, const Sampler *s, int axis, const Value *v) {
+    return v ? b_cast(n->g, onnx_number(n, s->size[axis]), v->type.dtype) : NULL;
+}
 
 // Folds v back between the borders of an axis: a triangle wave.
 static Value *reflect(OnnxNode *n, const Sampler *s, int axis, Value *v) {
     Value *size = size_like(n, s, axis, v);
-    if (s->align) return ONNX_MAP(n, "n > 1 ? x < n - 1 ? x : 2 * (n - 1) - x : 0", "x n", ONNX_MAP(n, "n > 1 ? floormod(x, 2 * (n - 1)) : 0", "x n", v, size), size);
-    return ONNX_MAP(n, "(x < n ? x : 2 * n - x) - 0.5", "x n", ONNX_MAP(n, "floormod(x + 0.5, 2 * n)", "x n", v, size), size);
+    if (s->align)
+        return ONNX_MAP(n, "n > 1 ? x < n - 1 ? x : 2 * (n - 1) - x : 0", "x n",
+            ONNX_MAP(n, "n > 1 ? floormod(x, 2 * (n - 1)) : 0", "x n", v, size), size);
+    return ONNX_MAP(
+        n, "(x < n ? x : 2 * n - x) - 0.5", "x n", ONNX_MAP(n, "floormod(x + 0.5, 2 * n)", "x n", v, size), size);
 }
 
-// An index along one axis (a whole number, in floats) brought inside; *valid collects where it was there already, for ZEROS.
+// An index along one axis (a whole number, in floats) brought inside; *valid collects where it was there already, for
+// ZEROS.
 static Value *inside(OnnxNode *n, const Sampler *s, Value *v, int axis, Value **valid) {
     Value *size = size_like(n, s, axis, v);
     if (s->outside == REFLECTION) v = ONNX_MAP(n, "trunc(x)", "x", reflect(n, s, axis, v));
@@ -96,12 +112,14 @@ static Value *sample(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
 
 static Value *flat_space(OnnxNode *n, Value *x) {
     if (!x) return NULL;
-    return b_reshape(n->g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], onnx_product(n->g, &x->type, 2, x->type.rank) });
+    return b_reshape(
+        n->g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], onnx_product(n->g, &x->type, 2, x->type.rank) });
 }
 
 static bool sampler_init(OnnxNode *n, Sampler *s, const Value *x) {
     *s = (Sampler){ .space = x->type.rank - 2, .mode = LINEAR, .outside = ZEROS, .combine = OP_Add };
-    if (s->space < 1 || s->space > MAX_SPACE) return onnx_fail(n, "%d spatial dimensions are not supported", s->space), false;
+    if (s->space < 1 || s->space > MAX_SPACE)
+        return onnx_fail(n, "%d spatial dimensions are not supported", s->space), false;
     for (int i = 0; i < s->space; i++) {
         s->size[i] = x->type.dim[2 + i];
         if (s->size[i] == 0) return onnx_fail(n, "the image is empty"), false;
@@ -113,9 +131,11 @@ static bool sampler_init(OnnxNode *n, Sampler *s, const Value *x) {
 
 static bool grid_modes(OnnxNode *n, Sampler *s) {
     const char *mode = onnx_string(n, "mode", "linear"), *outside = onnx_string(n, "padding_mode", "zeros");
-    bool linear = !strcmp(mode, "linear") || !strcmp(mode, "bilinear"), cubic = !strcmp(mode, "cubic") || !strcmp(mode, "bicubic");
+    bool linear = !strcmp(mode, "linear") || !strcmp(mode, "bilinear"),
+         cubic = !strcmp(mode, "cubic") || !strcmp(mode, "bicubic");
     if (!linear && !cubic && strcmp(mode, "nearest")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode), false;
-    if (strcmp(outside, "zeros") && strcmp(outside, "border") && strcmp(outside, "reflection")) return onnx_fail(n, "attribute \"padding_mode\" is \"%s\"", outside), false;
+    if (strcmp(outside, "zeros") && strcmp(outside, "border") && strcmp(outside, "reflection"))
+        return onnx_fail(n, "attribute \"padding_mode\" is \"%s\"", outside), false;
     s->mode = linear ? LINEAR : cubic ? CUBIC : NEAREST;
     s->outside = *outside == 'z' ? ZEROS : *outside == 'b' ? BORDER : REFLECTION;
     s->align = onnx_int(n, "align_corners", 0) != 0;
@@ -128,8 +148,10 @@ static Value *grid_place(OnnxNode *n, const Sampler *s, Value *v, int axis) {
     v = ONNX_MAP(n, s->align ? "(x + 1) / 2 * (n - 1)" : "((x + 1) * n - 1) / 2", "x n", v, size);
     if (s->mode == NEAREST) v = b_unary(n->g, OP_Round, v);
     if (s->outside == ZEROS) return v;
-    Value *moved = s->outside == REFLECTION ? reflect(n, s, axis, v) : ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", v, size);
-    return ONNX_MAP(n, s->align ? "x < 0 || x > n - 1 ? y : x" : "x < -0.5 || x > n - 0.5 ? y : x", "x n y", v, size, moved);
+    Value *moved = s->outside == REFLECTION ? reflect(n, s, axis, v) :
+                                              ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", v, size);
+    return ONNX_MAP(
+        n, s->align ? "x < 0 || x > n - 1 ? y : x" : "x < -0.5 || x > n - 0.5 ? y : x", "x n y", v, size, moved);
 }
 
 Value *onnx_grid_sample(OnnxNode *n) {
@@ -137,10 +159,13 @@ Value *onnx_grid_sample(OnnxNode *n) {
     if (!onnx_inputs(n, 2) || !sampler_init(n, &s, n->in[0]) || !grid_modes(n, &s)) return NULL;
     Value *x = n->in[0], *grid = n->in[1], *at[MAX_SPACE];
     const Type t = grid->type;
-    if (t.rank != s.space + 2 || t.dim[t.rank - 1] != s.space || (t.dim[0] != x->type.dim[0] && dim_is_const(t.dim[0]) && dim_is_const(x->type.dim[0]))) return onnx_fail(n, "the grid must be [batch, places..., spatial dimensions]");
+    if (t.rank != s.space + 2 || t.dim[t.rank - 1] != s.space
+        || (t.dim[0] != x->type.dim[0] && dim_is_const(t.dim[0]) && dim_is_const(x->type.dim[0])))
+        return onnx_fail(n, "the grid must be [batch, places..., spatial dimensions]");
     Dim places = onnx_product(n->g, &t, 1, t.rank - 1), dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
     grid = b_reshape(n->g, b_cast(n->g, grid, onnx_wide(t.dtype)), 3, (Dim[]){ t.dim[0], places, s.space });
-    for (int i = 0; i < s.space; i++) at[i] = grid_place(n, &s, onnx_remove(n, onnx_part(n, grid, 2, s.space - 1 - i, 1), 2), i);
+    for (int i = 0; i < s.space; i++)
+        at[i] = grid_place(n, &s, onnx_remove(n, onnx_part(n, grid, 2, s.space - 1 - i, 1), 2), i);
     for (int i = 0; i < s.space; i++) dims[2 + i] = t.dim[1 + i];
     return b_reshape(n->g, sample(n, &s, flat_space(n, x), at), s.space + 2, dims);
 }
@@ -164,7 +189,8 @@ static Value *affine_grid_run(OnnxNode *n, Value *size, int k, bool align) {
     }
     for (int i = 0; i < k; i++) {
         Value *length = b_cast(n->g, onnx_number(n, space[i]), DT_F64);
-        Value *at = ONNX_MAP(n, align ? "y > 1 ? 2 * x / (y - 1) - 1 : -1" : "(2 * x + 1) / y - 1", "x y", onnx_iota(n, k, space, i, DT_F64), length);
+        Value *at = ONNX_MAP(n, align ? "y > 1 ? 2 * x / (y - 1) - 1 : -1" : "(2 * x + 1) / y - 1", "x y",
+            onnx_iota(n, k, space, i, DT_F64), length);
         column[k - 1 - i] = b_reshape(n->g, at, 2, (Dim[]){ places, 1 });
     }
     column[k] = onnx_filled(n, DT_F64, 1, 2, (Dim[]){ places, 1 });
@@ -180,11 +206,13 @@ Value *onnx_affine_grid(OnnxNode *n) {
     if (!list) return NULL;
     int k = rank - 2;
     bool align = onnx_int(n, "align_corners", 0) != 0;
-    if (k < 1 || k > MAX_SPACE || n->in[0]->type.rank != 3) return onnx_fail(n, "the size must list batch, channels and space, theta must have 3 dimensions");
+    if (k < 1 || k > MAX_SPACE || n->in[0]->type.rank != 3)
+        return onnx_fail(n, "the size must list batch, channels and space, theta must have 3 dimensions");
     if (!onnx_knows(n, 1)) return affine_grid_run(n, list, k, align);
     if (!onnx_ints_input(n, 1, "the size", size, &rank, MAX_SPACE + 2)) return NULL;
     for (int i = 0; i < k; i++) {
-        if (size[2 + i] < 1 || size[2 + i] > 1 << 16) return onnx_fail(n, "the size holds %lld", (long long)size[2 + i]);
+        if (size[2 + i] < 1 || size[2 + i] > 1 << 16)
+            return onnx_fail(n, "the size holds %lld", (long long)size[2 + i]);
         places *= size[2 + i];
     }
     if (places > 1 << 26) return onnx_fail(n, "the grid is too large");
@@ -193,7 +221,8 @@ Value *onnx_affine_grid(OnnxNode *n) {
         int64_t rest = p;
         for (int i = k - 1; i >= 0; i--) {
             double length = (double)size[2 + i], at = (double)(rest % size[2 + i]);
-            base[p * (k + 1) + (k - 1 - i)] = align ? (length > 1 ? 2 * at / (length - 1) - 1 : -1) : (2 * at + 1) / length - 1;
+            base[p * (k + 1) + (k - 1 - i)] = align ? (length > 1 ? 2 * at / (length - 1) - 1 : -1) :
+                                                      (2 * at + 1) / length - 1;
             rest /= size[2 + i];
         }
         base[p * (k + 1) + k] = 1;
@@ -207,7 +236,8 @@ Value *onnx_affine_grid(OnnxNode *n) {
 // Sample places along one axis: start + (bin + (s + 0.5) / count) * length / bins, as [rois, bins, count].
 static Value *roi_places(OnnxNode *n, Value *start, Value *length, int64_t bins, int64_t count) {
     Dim shape[3] = { 1, bins, count };
-    const char *text = arena_printf(n->g->arena, "x + (z + (w + 0.5) / %.17g) * y / %.17g", (double)count, (double)bins);
+    const char *text = arena_printf(
+        n->g->arena, "x + (z + (w + 0.5) / %.17g) * y / %.17g", (double)count, (double)bins);
     Value *bin = onnx_iota(n, 3, shape, 1, DT_F32), *step = onnx_iota(n, 3, shape, 2, DT_F32);
     if (!start || !length) return NULL;
     Value *from = onnx_insert(n, start, 2), *size = onnx_insert(n, length, 2);
@@ -218,15 +248,20 @@ Value *onnx_roi_align(OnnxNode *n) {
     Sampler s;
     if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0])) return NULL;
     Value *x = n->in[0], *rois = b_cast(n->g, n->in[1], DT_F32), *edge[4], *at[2];
-    int64_t bins[2] = { onnx_int(n, "output_height", 1), onnx_int(n, "output_width", 1) }, count = onnx_int(n, "sampling_ratio", 0);
+    int64_t bins[2] = { onnx_int(n, "output_height", 1), onnx_int(n, "output_width", 1) },
+            count = onnx_int(n, "sampling_ratio", 0);
     bool half = n->opset >= 16 && !strcmp(onnx_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel");
     bool most = !strcmp(onnx_string(n, "mode", "avg"), "max");
     if (!rois) return NULL;
-    if (s.space != 2 || rois->type.rank != 2 || rois->type.dim[1] != 4) return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 4]");
-    if (count < 1 || bins[0] < 1 || bins[1] < 1 || count > 1024 || bins[0] > 4096 || bins[1] > 4096) return onnx_fail(n, "wants a sampling_ratio of 1 to 1024 and sizes of 1 to 4096");
-    const char *scale = arena_printf(n->g->arena, "x * %.17g - %.17g", onnx_float(n, "spatial_scale", 1), half ? 0.5 : 0);
+    if (s.space != 2 || rois->type.rank != 2 || rois->type.dim[1] != 4)
+        return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 4]");
+    if (count < 1 || bins[0] < 1 || bins[1] < 1 || count > 1024 || bins[0] > 4096 || bins[1] > 4096)
+        return onnx_fail(n, "wants a sampling_ratio of 1 to 1024 and sizes of 1 to 4096");
+    const char *scale = arena_printf(
+        n->g->arena, "x * %.17g - %.17g", onnx_float(n, "spatial_scale", 1), half ? 0.5 : 0);
     for (int i = 0; i < 4; i++) edge[i] = ONNX_MAP(n, scale, "x", onnx_part(n, rois, 1, i, 1));
-    Dim r = rois->type.dim[0], wide[5] = { r, bins[0], count, bins[1], count }, places = bins[0] * bins[1] * count * count;
+    Dim r = rois->type.dim[0], wide[5] = { r, bins[0], count, bins[1], count },
+        places = bins[0] * bins[1] * count * count;
     for (int i = 0; i < 2; i++) {
         Value *length = b_binary(n->g, OP_Sub, edge[3 - i], edge[1 - i]);
         if (!half) length = ONNX_MAP(n, "max(x, 1)", "x", length);
@@ -251,22 +286,26 @@ Value *onnx_roi_align(OnnxNode *n) {
 
 // ---------------------------------------------------------------- MaxRoiPool
 
-// Which of `size` pixels part i of `bins` holds, bool [r, bins, size]: of the region from..to the pixels from + floor(i extent / bins) up to
-// before from + ceil((i + 1) extent / bins).
+// Which of `size` pixels part i of `bins` holds, bool [r, bins, size]: of the region from..to the pixels from +
+// floor(i extent / bins) up to before from + ceil((i + 1) extent / bins).
 static Value *roi_parts(OnnxNode *n, Value *from, Value *to, int64_t bins, int64_t size) {
     const Dim r = from->type.dim[0];
-    Value *extent = ONNX_MAP(n, "max(y - x + 1, 1)", "x y", from, to), *i = onnx_iota(n, 3, (Dim[]){ 1, bins, 1 }, 1, DT_I64);
+    Value *extent = ONNX_MAP(n, "max(y - x + 1, 1)", "x y", from, to),
+          *i = onnx_iota(n, 3, (Dim[]){ 1, bins, 1 }, 1, DT_I64);
     Value *pixel = onnx_iota(n, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
     if (!extent) return NULL;
     from = b_reshape(n->g, from, 3, (Dim[]){ r, 1, 1 });
     extent = b_reshape(n->g, extent, 3, (Dim[]){ r, 1, 1 });
-    const char *text = arena_printf(n->g->arena, "p >= x + i * y / %lld && p < x + ((i + 1) * y + %lld) / %lld", (long long)bins, (long long)bins - 1, (long long)bins);
+    const char *text = arena_printf(n->g->arena, "p >= x + i * y / %lld && p < x + ((i + 1) * y + %lld) / %lld",
+        (long long)bins, (long long)bins - 1, (long long)bins);
     return ONNX_MAP(n, text, "p i x y", pixel, i, from, extent);
 }
 
 // The largest element along `axis` where the mask holds.
 static Value *masked_max(OnnxNode *n, Value *x, Value *mask, int axis) {
-    return x && mask ? b_reduce(n->g, OP_ReduceMax, b_where(n->g, mask, x, b_like(n->g, x, -INFINITY)), 1, (int64_t[]){ axis }, false) : NULL;
+    return x && mask ? b_reduce(
+               n->g, OP_ReduceMax, b_where(n->g, mask, x, b_like(n->g, x, -INFINITY)), 1, (int64_t[]){ axis }, false) :
+                       NULL;
 }
 
 // Rows [batch, x1, y1, x2, y2], corners included, rounded to pixels; a part that holds none gives 0.
@@ -275,8 +314,10 @@ Value *onnx_max_roi_pool(OnnxNode *n) {
     if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "MaxRoiPool")) return NULL;
     const int64_t *bins = onnx_ints(n, "pooled_shape", &count);
     Value *x = n->in[0], *rois = b_cast(n->g, n->in[1], DT_F32), *at[4];
-    if (!rois || x->type.rank != 4 || rois->type.rank != 2 || rois->type.dim[1] != 5) return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 5]");
-    if (count != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > 4096 || bins[1] > 4096) return onnx_fail(n, "attribute \"pooled_shape\" must be two sizes of 1 to 4096");
+    if (!rois || x->type.rank != 4 || rois->type.rank != 2 || rois->type.dim[1] != 5)
+        return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 5]");
+    if (count != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > 4096 || bins[1] > 4096)
+        return onnx_fail(n, "attribute \"pooled_shape\" must be two sizes of 1 to 4096");
     const char *scale = arena_printf(n->g->arena, "round(x * %.17g)", onnx_float(n, "spatial_scale", 1));
     for (int i = 0; i < 4; i++) at[i] = b_cast(n->g, ONNX_MAP(n, scale, "x", onnx_part(n, rois, 1, 1 + i, 1)), DT_I64);
     const Dim r = rois->type.dim[0], h = x->type.dim[2], w = x->type.dim[3];
@@ -291,11 +332,13 @@ Value *onnx_max_roi_pool(OnnxNode *n) {
 
 // ---------------------------------------------------------------- DeformConv
 
-// Places of every kernel tap at every output along one axis: o * stride - pad + tap * dilation + offset, [n * groups, taps * outputs].
+// Places of every kernel tap at every output along one axis: o * stride - pad + tap * dilation + offset, [n * groups,
+// taps * outputs].
 static Value *deformed(OnnxNode *n, Value *offset, const Window *w, int axis, const Dim *out, Dim images) {
     Dim shape[4] = { w->kernel[0], w->kernel[1], out[0], out[1] };
     Value *tap = onnx_iota(n, 4, shape, axis, DT_F32), *place = onnx_iota(n, 4, shape, 2 + axis, DT_F32);
-    const char *text = arena_printf(n->g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis], (long long)w->pads[axis], (long long)w->dilations[axis]);
+    const char *text = arena_printf(n->g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis],
+        (long long)w->pads[axis], (long long)w->dilations[axis]);
     int64_t taps = w->kernel[0] * w->kernel[1];
     Dim places = dim_mul(n->g, out[0], out[1]), all = dim_mul(n->g, taps, places);
     Value *regular = b_reshape(n->g, ONNX_MAP(n, text, "x y", tap, place), 2, (Dim[]){ 1, all });
@@ -309,17 +352,27 @@ Value *onnx_deform_conv(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0]) || !onnx_static(n, n->in[1], "a weight")) return NULL;
     Value *x = n->in[0], *weight = n->in[1], *offset = n->in[2], *mask = onnx_optional(n, 4), *at[2];
-    if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4 || !onnx_window(n, x, weight->type.dim + 2, &w) || w.same) return onnx_fail(n, "only images [n, c, h, w] are supported");
-    int64_t groups = onnx_int(n, "offset_group", 1), group = onnx_int(n, "group", 1), channels = x->type.dim[1], outputs = weight->type.dim[0], taps = w.kernel[0] * w.kernel[1];
+    if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4
+        || !onnx_window(n, x, weight->type.dim + 2, &w) || w.same)
+        return onnx_fail(n, "only images [n, c, h, w] are supported");
+    int64_t groups = onnx_int(n, "offset_group", 1), group = onnx_int(n, "group", 1), channels = x->type.dim[1],
+            outputs = weight->type.dim[0], taps = w.kernel[0] * w.kernel[1];
     if (!dim_is_const(channels)) return onnx_fail(n, "the number of channels must be known; pin it with --dim NAME=V");
-    Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] }, places = dim_mul(n->g, out[0], out[1]), space = dim_mul(n->g, s.size[0], s.size[1]);
-    if (groups < 1 || group < 1 || channels % groups || channels % group || outputs % group || weight->type.dim[1] * group != channels) return onnx_fail(n, "channels do not divide into groups");
+    Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] },
+        places = dim_mul(n->g, out[0], out[1]), space = dim_mul(n->g, s.size[0], s.size[1]);
+    if (groups < 1 || group < 1 || channels % groups || channels % group || outputs % group
+        || weight->type.dim[1] * group != channels)
+        return onnx_fail(n, "channels do not divide into groups");
     Dim images = dim_mul(n->g, batch, groups);
-    if ((offset->type.dim[0] != batch && dim_is_const(offset->type.dim[0]) && dim_is_const(batch)) || offset->type.dim[1] != groups * taps * 2) return onnx_fail(n, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1], (long long)(groups * taps * 2));
+    if ((offset->type.dim[0] != batch && dim_is_const(offset->type.dim[0]) && dim_is_const(batch))
+        || offset->type.dim[1] != groups * taps * 2)
+        return onnx_fail(n, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1],
+            (long long)(groups * taps * 2));
     for (int i = 0; i < 2; i++) at[i] = deformed(n, offset, &w, i, out, images);
     Value *v = b_reshape(n->g, x, 3, (Dim[]){ images, channels / groups, space });
     v = sample(n, &s, v, at);
-    if (mask) v = b_binary(n->g, OP_Mul, v, b_reshape(n->g, mask, 3, (Dim[]){ images, 1, dim_mul(n->g, taps, places) }));
+    if (mask)
+        v = b_binary(n->g, OP_Mul, v, b_reshape(n->g, mask, 3, (Dim[]){ images, 1, dim_mul(n->g, taps, places) }));
     v = b_reshape(n->g, v, 4, (Dim[]){ batch, group, channels / group * taps, places });
     v = b_matmul(n->g, b_reshape(n->g, weight, 3, (Dim[]){ group, outputs / group, channels / group * taps }), v);
     v = b_reshape(n->g, v, 4, (Dim[]){ batch, outputs, out[0], out[1] });
@@ -336,22 +389,28 @@ Value *onnx_max_unpool(OnnxNode *n) {
     Value *x = n->in[0];
     Type t = x->type;
     int rank = t.rank - 2, count, n_strides, n_pads;
-    const int64_t *kernel = onnx_ints(n, "kernel_shape", &count), *strides = onnx_ints(n, "strides", &n_strides), *pads = onnx_ints(n, "pads", &n_pads);
-    if (rank < 1 || !kernel || count != rank || (strides && n_strides != rank) || (pads && n_pads != 2 * rank)) return onnx_fail(n, "kernel_shape, strides or pads do not fit the input");
+    const int64_t *kernel = onnx_ints(n, "kernel_shape", &count), *strides = onnx_ints(n, "strides", &n_strides),
+                  *pads = onnx_ints(n, "pads", &n_pads);
+    if (rank < 1 || !kernel || count != rank || (strides && n_strides != rank) || (pads && n_pads != 2 * rank))
+        return onnx_fail(n, "kernel_shape, strides or pads do not fit the input");
     for (int i = 0; i < 2 * rank; i++)
-        if (!in_reach(kernel[i / 2]) || (strides && (strides[i / 2] < 1 || !in_reach(strides[i / 2]))) || (pads && !in_reach(pads[i])) || (dim_is_const(t.dim[2 + i / 2]) && !in_reach(t.dim[2 + i / 2])))
+        if (!in_reach(kernel[i / 2]) || (strides && (strides[i / 2] < 1 || !in_reach(strides[i / 2])))
+            || (pads && !in_reach(pads[i])) || (dim_is_const(t.dim[2 + i / 2]) && !in_reach(t.dim[2 + i / 2])))
             return onnx_fail(n, "axis %d: a size is out of range", i / 2);
     for (int i = 0; i < rank; i++) {
         int64_t stride = strides ? strides[i] : 1, more = kernel[i] - stride - (pads ? pads[i] + pads[rank + i] : 0);
         Dim spread = dim_mul(n->g, t.dim[2 + i], stride);
         if (dim_is_const(spread) && spread + more < 0) return onnx_fail(n, "axis %d: a size is out of range", i);
-        t.dim[2 + i] = dim_is_const(spread) ? spread + more : more < 0 ? dim_sub(n->g, spread, -more) : dim_add(n->g, spread, more);
+        t.dim[2 + i] = dim_is_const(spread) ? spread + more :
+            more < 0                        ? dim_sub(n->g, spread, -more) :
+                                              dim_add(n->g, spread, more);
     }
     Type checked;
     if (type_is_static(&t) && !onnx_type(&checked, (int)t.dtype, t.rank, t.dim, "output", "0", n->loc)) return NULL;
     int64_t given[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     Dim total = type_size(n->g, &t), elements = type_size(n->g, &x->type);
-    Value *in[3] = { onnx_filled(n, t.dtype, 0, 1, &total), b_reshape(n->g, n->in[1], 1, &elements), b_reshape(n->g, x, 1, &elements) };
+    Value *in[3] = { onnx_filled(n, t.dtype, 0, 1, &total), b_reshape(n->g, n->in[1], 1, &elements),
+        b_reshape(n->g, x, 1, &elements) };
     Node *node = graph_node(n->g, OP_ScatterElements, 3, in, 1);
     node_set_int(node, "axis", 0);
     node_set_string(node, "reduction", "none");
@@ -359,7 +418,8 @@ Value *onnx_max_unpool(OnnxNode *n) {
     if (!onnx_optional(n, 2)) return v;
     if (!onnx_knows(n, 2)) {                            // what lies outside reads 0
         Value *list = onnx_list(n, 2, "output_shape", &count);
-        if (!list || count != t.rank) return list ? onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank) : NULL;
+        if (!list || count != t.rank)
+            return list ? onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank) : NULL;
         for (int i = 0; i < t.rank && v; i++) {
             Dim size;
             if (!onnx_measure(n, list, i, 0, i, 0, NO_LIMIT, &size)) return NULL;
@@ -369,7 +429,8 @@ Value *onnx_max_unpool(OnnxNode *n) {
     }
     if (!onnx_ints_input(n, 2, "output_shape", given, &count, MAX_RANK)) return NULL;
     for (int i = 0; i < t.rank; i++)
-        if (!dim_is_const(t.dim[i])) return onnx_fail(n, "output_shape needs known sizes; pin the dimensions with --dim NAME=V");
+        if (!dim_is_const(t.dim[i]))
+            return onnx_fail(n, "output_shape needs known sizes; pin the dimensions with --dim NAME=V");
     if (count != t.rank) return onnx_fail(n, "output_shape has %d elements, expected %d", count, t.rank);
     for (int i = 0; i < t.rank; i++) {
         if (given[i] < 0) return onnx_fail(n, "output_shape holds %lld", (long long)given[i]);

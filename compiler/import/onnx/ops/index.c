@@ -39,7 +39,10 @@ static bool set_reduction(OnnxNode *n, Node *node) {
     static const char *const known[] = { "none", "add", "mul", "min", "max" };
     const char *how = onnx_string(n, "reduction", "none");
     for (size_t i = 0; i < COUNT(known); i++)
-        if (!strcmp(how, known[i])) { node_set_string(node, "reduction", known[i]); return true; }
+        if (!strcmp(how, known[i])) {
+            node_set_string(node, "reduction", known[i]);
+            return true;
+        }
     onnx_fail(n, "attribute \"reduction\" is \"%s\"", how);
     graph_remove(n->g, node);
     return false;
@@ -69,16 +72,19 @@ Value *onnx_one_hot(OnnxNode *n) {
     if (!at) return NULL;
     int rank = at->type.rank + 1;
     if (!onnx_axis(n, onnx_int(n, "axis", -1), rank, &axis)) return NULL;
-    if (count != 1 || values->type.rank != 1 || values->type.dim[0] != 2) return onnx_fail(n, "wants one depth and two values");
+    if (count != 1 || values->type.rank != 1 || values->type.dim[0] != 2)
+        return onnx_fail(n, "wants one depth and two values");
     if (!onnx_measure(n, list, 0, 0, axis, 0, NO_LIMIT, &depth)) return NULL;
-    if (dim_is_const(depth)) at = ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %lld : x", (long long)depth), "x", at);
+    if (dim_is_const(depth))
+        at = ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %lld : x", (long long)depth), "x", at);
     else at = ONNX_MAP(n, "x < 0 ? x + y : x", "x y", at, onnx_number(n, depth));
     at = onnx_insert(n, at, axis);
     if (!at) return NULL;
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++) dims[i] = i == axis ? depth : 1;
     Value *hit = b_binary(n->g, OP_Equal, onnx_iota(n, rank, dims, axis, DT_I64), at);
-    Value *on = onnx_scalar_of(n, onnx_part(n, values, 0, 1, 1)), *off = onnx_scalar_of(n, onnx_part(n, values, 0, 0, 1));
+    Value *on = onnx_scalar_of(n, onnx_part(n, values, 0, 1, 1)),
+          *off = onnx_scalar_of(n, onnx_part(n, values, 0, 0, 1));
     return b_where(n->g, hit, on, off);
 }
 
@@ -88,7 +94,9 @@ Value *onnx_reverse_sequence(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0];
     int rank = x->type.rank;
-    if (!onnx_axis(n, onnx_int(n, "batch_axis", 1), rank, &batch) || !onnx_axis(n, onnx_int(n, "time_axis", 0), rank, &time)) return NULL;
+    if (!onnx_axis(n, onnx_int(n, "batch_axis", 1), rank, &batch)
+        || !onnx_axis(n, onnx_int(n, "time_axis", 0), rank, &time))
+        return NULL;
     Value *lens = onnx_along(n, b_cast(n->g, n->in[1], DT_I64), rank, batch);
     Value *at = ONNX_MAP(n, "x < y ? y - 1 - x : x", "x y", onnx_iota(n, rank, x->type.dim, time, DT_I64), lens);
     return onnx_gather_elements(n, x, at, time);
@@ -102,11 +110,14 @@ Value *onnx_top_k(OnnxNode *n) {
     if (n->opset < 10) k = onnx_int(n, "k", 0);
     else if (!list || count != 1) return list ? onnx_fail(n, "k must be a single number") : NULL;
     DimItem asked;
-    if (list && !dim_is_const(x->type.dim[axis]) && onnx_dim_items(n->g, list, &asked, &count) && !asked.known)     // checked against a size that is measured, too
-        list = b_where(n->g, b_binary(n->g, OP_LessOrEqual, list, onnx_number(n, x->type.dim[axis])), list, b_ints(n->g, 1, (int64_t[]){ -1 }));
+    // checked against a size that is measured, too
+    if (list && !dim_is_const(x->type.dim[axis]) && onnx_dim_items(n->g, list, &asked, &count) && !asked.known)
+        list = b_where(n->g, b_binary(n->g, OP_LessOrEqual, list, onnx_number(n, x->type.dim[axis])), list,
+            b_ints(n->g, 1, (int64_t[]){ -1 }));
     if (list && !onnx_measure(n, list, 0, 0, axis, 0, x->type.dim[axis], &k)) return NULL;
     if (n->opset < 10 && k < 0) return onnx_fail(n, "k is %lld", (long long)k);
-    if (dim_is_const(k) && dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis]) return onnx_fail(n, "k is %lld, the axis has %lld elements", (long long)k, (long long)x->type.dim[axis]);
+    if (dim_is_const(k) && dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis])
+        return onnx_fail(n, "k is %lld, the axis has %lld elements", (long long)k, (long long)x->type.dim[axis]);
     onnx_int(n, "sorted", 1);
     Node *node = graph_node(n->g, OP_Sort, 1, &x, 2);
     node_set_int(node, "axis", axis);
@@ -121,7 +132,8 @@ Value *onnx_tensor_scatter(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *cache = n->in[0], *update = n->in[1];
     int axis, rank = cache->type.rank;
-    if (!onnx_axis(n, onnx_int(n, "axis", -2), rank, &axis) || update->type.rank != rank || axis == 0) return onnx_fail(n, "past_cache and update must have the same rank, and axis must not be the batch");
+    if (!onnx_axis(n, onnx_int(n, "axis", -2), rank, &axis) || update->type.rank != rank || axis == 0)
+        return onnx_fail(n, "past_cache and update must have the same rank, and axis must not be the batch");
     bool circular = !strcmp(onnx_string(n, "mode", "linear"), "circular");
     Value *at = onnx_iota(n, rank, update->type.dim, axis, DT_I64);
     if (onnx_optional(n, 2)) at = b_binary(n->g, OP_Add, at, onnx_along(n, b_cast(n->g, n->in[2], DT_I64), rank, 0));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's losses.
 //
-// In: an OnnxNode. Out: gathers, maps and reductions. Formula: loss[i] = -w[t[i]] * x[i, t[i]], where x holds log-probabilities with classes on axis 1;
-// targets equal to ignore_index weigh 0; the mean divides by the sum of the weights.
+// In: an OnnxNode. Out: gathers, maps and reductions. Formula: loss[i] = -w[t[i]] * x[i, t[i]], where x holds
+// log-probabilities with classes on axis 1; targets equal to ignore_index weigh 0; the mean divides by the sum of the
+// weights.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -25,7 +26,8 @@ static bool target_weights(OnnxNode *n, Value *target, Value *weight, DType d, V
 
 static Value *nll(OnnxNode *n, Value *x, Value *target, Value *weight) {
     const char *how = onnx_string(n, "reduction", "mean");
-    if (x->type.rank < 2 || target->type.rank != x->type.rank - 1) return onnx_fail(n, "wants scores [N, C, ...] and targets [N, ...]");
+    if (x->type.rank < 2 || target->type.rank != x->type.rank - 1)
+        return onnx_fail(n, "wants scores [N, C, ...] and targets [N, ...]");
     target = b_cast(n->g, target, DT_I64);
     Value *ignored = NULL, *w;
     if (onnx_has(n, "ignore_index")) {
@@ -42,7 +44,8 @@ static Value *nll(OnnxNode *n, Value *x, Value *target, Value *weight) {
     if (!strcmp(how, "sum") || !sum) return sum;
     if (strcmp(how, "mean")) return onnx_fail(n, "attribute \"reduction\" is \"%s\"", how);
     if (w) return b_binary(n->g, OP_Div, sum, sum_all(n, w));
-    if (type_is_static(&loss->type)) return b_binary(n->g, OP_Div, sum, b_like(n->g, sum, (double)type_count(&loss->type)));
+    if (type_is_static(&loss->type))
+        return b_binary(n->g, OP_Div, sum, b_like(n->g, sum, (double)type_count(&loss->type)));
     return b_binary(n->g, OP_Div, sum, sum_all(n, onnx_filled(n, x->type.dtype, 1, loss->type.rank, loss->type.dim)));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's elementwise operators, casts among them.
 //
-// In: an OnnxNode. Out: the value of output 0. The idea: most rows of onnx_ops.def use onnx_map, which takes the operation of the same name (or the
-// row's argument) and copies the attributes that its MAP row lists; the functions below are those whose inputs or attributes changed or differ.
+// In: an OnnxNode. Out: the value of output 0. The idea: most rows of onnx_ops.def use onnx_map, which takes the
+// operation of the same name (or the row's argument) and copies the attributes that its MAP row lists; the functions
+// below are those whose inputs or attributes changed or differ.
 #include "import/onnx/onnx.h"
 
 #include <math.h>
@@ -36,7 +37,8 @@ Value *onnx_map(OnnxNode *n) {
     Op op = row_op(n);
     int arity = op_table[op].in_min;
     if (!onnx_inputs(n, arity)) return NULL;
-    bool wide = arity == 1 && *op_table[op].attrs && dtype_is_int(n->in[0]->type.dtype);    // the attributes are no integers
+    // the attributes are no integers
+    bool wide = arity == 1 && *op_table[op].attrs && dtype_is_int(n->in[0]->type.dtype);
     Value *x = wide ? b_cast(n->g, n->in[0], DT_F64) : n->in[0];
     Node *node = graph_node(n->g, op, arity, wide ? &x : n->in, 1);
     copy_attrs(n, node, op_table[op].attrs);
@@ -120,13 +122,15 @@ Value *onnx_gelu(OnnxNode *n) {
 Value *onnx_prelu(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *slope = n->in[1];
-    if (n->opset < 7 && slope->type.rank == 1 && x->type.rank > 1 && slope->type.dim[0] != 1) slope = onnx_along(n, slope, x->type.rank - 1, 0);
+    if (n->opset < 7 && slope->type.rank == 1 && x->type.rank > 1 && slope->type.dim[0] != 1)
+        slope = onnx_along(n, slope, x->type.rank - 1, 0);
     return b_binary(n->g, OP_PRelu, x, slope);
 }
 
 Value *onnx_binarizer(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x > %.17g ? 1 : x * 0", onnx_float(n, "threshold", 0)), "x", n->in[0]);
+    return ONNX_MAP(
+        n, arena_printf(n->g->arena, "x > %.17g ? 1 : x * 0", onnx_float(n, "threshold", 0)), "x", n->in[0]);
 }
 
 // ---------------------------------------------------------------- casts
@@ -147,13 +151,28 @@ static Value *cast(OnnxNode *n, Value *x, DType to) {
 
 // Before opset 6 the type was named: "FLOAT16".
 static bool named_dtype(OnnxNode *n, DType *to) {
-    static const struct { const char *name; DType d; } names[] = {
-        { "FLOAT", DT_F32 }, { "UINT8", DT_U8 }, { "INT8", DT_I8 }, { "UINT16", DT_U16 }, { "INT16", DT_I16 }, { "INT32", DT_I32 }, { "INT64", DT_I64 },
-        { "BOOL", DT_BOOL }, { "FLOAT16", DT_F16 }, { "DOUBLE", DT_F64 }, { "UINT32", DT_U32 }, { "UINT64", DT_U64 }, { "STRING", DT_STRING },
+    static const struct { const char *name; DType d;
+    } names[] = {
+        { "FLOAT", DT_F32 },
+        { "UINT8", DT_U8 },
+        { "INT8", DT_I8 },
+        { "UINT16", DT_U16 },
+        { "INT16", DT_I16 },
+        { "INT32", DT_I32 },
+        { "INT64", DT_I64 },
+        { "BOOL", DT_BOOL },
+        { "FLOAT16", DT_F16 },
+        { "DOUBLE", DT_F64 },
+        { "UINT32", DT_U32 },
+        { "UINT64", DT_U64 },
+        { "STRING", DT_STRING },
     };
     const char *name = onnx_string(n, "to", "");
     for (size_t i = 0; i < COUNT(names); i++)
-        if (!strcmp(names[i].name, name)) { *to = names[i].d; return true; }
+        if (!strcmp(names[i].name, name)) {
+            *to = names[i].d;
+            return true;
+        }
     return onnx_fail(n, "attribute \"to\": \"%s\" is not a known type", name), false;
 }
 
@@ -166,7 +185,9 @@ Value *onnx_cast(OnnxNode *n) {
 
 Value *onnx_cast_like(OnnxNode *n) { return onnx_inputs(n, 2) ? cast(n, n->in[0], n->in[1]->type.dtype) : NULL; }
 
-static int bit_width(DType d) { return d == DT_I2 || d == DT_U2 ? 2 : d == DT_I4 || d == DT_U4 || d == DT_F4E2M1 ? 4 : 8 * (int)dtype_size(d); }
+static int bit_width(DType d) {
+    return d == DT_I2 || d == DT_U2 ? 2 : d == DT_I4 || d == DT_U4 || d == DT_F4E2M1 ? 4 : 8 * (int)dtype_size(d);
+}
 
 // The same bits as another type. A bool is the byte 0 or 1.
 Value *onnx_bit_cast(OnnxNode *n) {
@@ -178,8 +199,10 @@ Value *onnx_bit_cast(OnnxNode *n) {
     if (from == DT_BOOL) x = b_cast(n->g, x, from = DT_U8);
     DType via = to == DT_BOOL ? DT_U8 : to;
     bool numbers = (dtype_is_int(from) || dtype_is_float(from)) && (dtype_is_int(via) || dtype_is_float(via));
-    if (!numbers || from == DT_F4E2M1 || via == DT_F4E2M1 || bit_width(from) != bit_width(via)) return onnx_fail(n, "the bits of %s cannot be read as %s", dtype_name(from), dtype_name(to));
-    return b_cast(n->g, b_map(n->g, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(via)), "x", 1, (Value *[]){ x }), to);
+    if (!numbers || from == DT_F4E2M1 || via == DT_F4E2M1 || bit_width(from) != bit_width(via))
+        return onnx_fail(n, "the bits of %s cannot be read as %s", dtype_name(from), dtype_name(to));
+    return b_cast(
+        n->g, b_map(n->g, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(via)), "x", 1, (Value *[]){ x }), to);
 }
 
 // ---------------------------------------------------------------- the same value

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Contractions of ONNX: matrix products and Einstein sums.
 //
-// In: an OnnxNode. Out: MatMul with reshapes and transposes around it. The idea of Einsum: operands are contracted in pairs from the left; labels
-// of a pair are batch (in both and still needed), contracted (in both, needed no more) or free, which is a batched matrix product.
+// In: an OnnxNode. Out: MatMul with reshapes and transposes around it. The idea of Einsum: operands are contracted in
+// pairs from the left; labels of a pair are batch (in both and still needed), contracted (in both, needed no more) or
+// free, which is a batched matrix product.
 #include "import/onnx/onnx.h"
 
 #include <ctype.h>
@@ -53,7 +54,8 @@ static int find_label(const Labels *l, int label) {
 
 static int label_of(char c) { return c >= 'a' && c <= 'z' ? c - 'a' : c >= 'A' && c <= 'Z' ? 26 + c - 'A' : -1; }
 
-// Reads one term such as "b...ij". rank: of its operand, or the number of dimensions that "..." stands for in the output as -1 - count.
+// Reads one term such as "b...ij". rank: of its operand, or the number of dimensions that "..." stands for in the
+// output as -1 - count.
 static bool read_labels(OnnxNode *n, const char **s, int rank, Labels *out) {
     int letters = 0, dots = 0;
     for (const char *p = *s; *p && *p != ',' && *p != '-'; p++) {
@@ -61,7 +63,8 @@ static bool read_labels(OnnxNode *n, const char **s, int rank, Labels *out) {
         dots += *p == '.';
     }
     int hidden = !dots ? 0 : rank < 0 ? -1 - rank : rank - letters;
-    bool ok = (dots == 0 || dots == 3) && hidden >= 0 && letters + hidden <= MAX_RANK && (rank < 0 || letters + hidden == rank);
+    bool ok = (dots == 0 || dots == 3) && hidden >= 0 && letters + hidden <= MAX_RANK
+        && (rank < 0 || letters + hidden == rank);
     for (out->n = 0; ok && **s && **s != ',' && **s != '-'; (*s)++) {
         if (label_of(**s) >= 0) out->at[out->n++] = label_of(**s);
         else if (!strncmp(*s, "...", 3)) {
@@ -73,7 +76,8 @@ static bool read_labels(OnnxNode *n, const char **s, int rank, Labels *out) {
     return ok;
 }
 
-// A label that an operand repeats: its diagonal. The two axes become one of size d*d, of which every (d+1)-th element stays.
+// A label that an operand repeats: its diagonal. The two axes become one of size d*d, of which every (d+1)-th element
+// stays.
 static bool take_diagonals(OnnxNode *n, Term *t) {
     for (int i = 0; i < t->labels.n; i++) {
         for (int j = i + 1; j < t->labels.n; j++) {
@@ -81,7 +85,8 @@ static bool take_diagonals(OnnxNode *n, Term *t) {
             int rank = t->labels.n, perm[MAX_RANK], k = 0;
             const Type *from = &t->v->type;
             Dim d = from->dim[i], dims[MAX_RANK];
-            if (!dim_is_const(d) || d != from->dim[j]) return onnx_fail(n, "a repeated label wants equal and known sizes"), false;
+            if (!dim_is_const(d) || d != from->dim[j])
+                return onnx_fail(n, "a repeated label wants equal and known sizes"), false;
             Labels labels = { 0 };
             for (int a = 0; a < rank; a++) {
                 if (a == i || a == j) continue;
@@ -121,7 +126,8 @@ static bool sum_unneeded(OnnxNode *n, Term *t, const bool *needed) {
 }
 
 // Transposes to batch, first, second; sizes of the three groups multiplied.
-static Value *as_matrix(OnnxNode *n, const Term *t, const Labels *batch, const Labels *first, const Labels *second, const Dim *size) {
+static Value *as_matrix(
+    OnnxNode *n, const Term *t, const Labels *batch, const Labels *first, const Labels *second, const Dim *size) {
     int perm[MAX_RANK], k = 0;
     const Labels *groups[3] = { batch, first, second };
     Dim dims[3] = { 1, 1, 1 }, wide[MAX_RANK];
@@ -145,8 +151,10 @@ static bool contract_pair(OnnxNode *n, Term *a, const Term *b, const bool *neede
     }
     for (int i = 0; i < b->labels.n; i++)
         if (find_label(&a->labels, b->labels.at[i]) < 0) right.at[right.n++] = b->labels.at[i];
-    if (batch.n + left.n + right.n > MAX_RANK) return onnx_fail(n, "an intermediate result has more than %d dimensions", MAX_RANK), false;
-    Value *x = as_matrix(n, a, &batch, &left, &contracted, size), *y = as_matrix(n, b, &batch, &contracted, &right, size);
+    if (batch.n + left.n + right.n > MAX_RANK)
+        return onnx_fail(n, "an intermediate result has more than %d dimensions", MAX_RANK), false;
+    Value *x = as_matrix(n, a, &batch, &left, &contracted, size),
+          *y = as_matrix(n, b, &batch, &contracted, &right, size);
     Value *v = b_matmul(n->g, x, y);
     Dim dims[MAX_RANK];
     const Labels *groups[3] = { &batch, &left, &right };
@@ -167,7 +175,9 @@ static bool label_sizes(OnnxNode *n, int count, const Term *terms, Dim *size) {
         for (int i = 0; i < terms[t].labels.n; i++) {
             Dim d = terms[t].v->type.dim[i], *to = &size[terms[t].labels.at[i]];
             if (*to == 1) *to = d;
-            else if (d != 1 && dim_is_const(d) && dim_is_const(*to) && d != *to) return onnx_fail(n, "sizes %lld and %lld of the same label differ", (long long)*to, (long long)d), false;
+            else if (d != 1 && dim_is_const(d) && dim_is_const(*to) && d != *to)
+                return onnx_fail(n, "sizes %lld and %lld of the same label differ", (long long)*to, (long long)d),
+                       false;
         }
     return true;
 }
@@ -191,7 +201,8 @@ static bool output_labels(OnnxNode *n, const char *s, int count, const Term *ter
     int hidden = 0;
     for (int t = 0; t < count; t++)
         for (int i = 0; i < terms[t].labels.n; i++)
-            if (terms[t].labels.at[i] >= ELLIPSIS && terms[t].labels.at[i] - ELLIPSIS >= hidden) hidden = terms[t].labels.at[i] - ELLIPSIS + 1;
+            if (terms[t].labels.at[i] >= ELLIPSIS && terms[t].labels.at[i] - ELLIPSIS >= hidden)
+                hidden = terms[t].labels.at[i] - ELLIPSIS + 1;
     s += 2;
     return read_labels(n, &s, -1 - hidden, out);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's normalisations.
 //
-// In: an OnnxNode. Out: BatchNorm and LayerNorm composites where they fit, else means and maps. Formula of all of them:
-// y = (x - mean) / sqrt(var + epsilon) * scale + bias; they differ in the axes of the mean and in the shape of scale and bias.
+// In: an OnnxNode. Out: BatchNorm and LayerNorm composites where they fit, else means and maps. Formula of all of
+// them: y = (x - mean) / sqrt(var + epsilon) * scale + bias; they differ in the axes of the mean and in the shape of
+// scale and bias.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -46,7 +47,8 @@ static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon) {
     return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
-// Whether batch statistics are asked for: by an attribute or, before version 14, by a use of the outputs that only training has.
+// Whether batch statistics are asked for: by an attribute or, before version 14, by a use of the outputs that only
+// training has.
 static bool is_training(const OnnxNode *n) {
     if (n->opset >= 14) return onnx_int(n, "training_mode", 0) != 0;
     bool test = onnx_int(n, "is_test", 0) != 0, used = false;
@@ -58,7 +60,9 @@ static bool is_training(const OnnxNode *n) {
 static Value *batch_norm_each(OnnxNode *n, Value *x, double epsilon) {
     Value *m = ONNX_MAP(n, "x - y", "x y", x, n->in[3]);
     if (is_training(n)) return onnx_fail(n, "spatial = 0 is not supported in training");
-    return m ? ONNX_MAP(n, arena_printf(n->g->arena, "x / sqrt(y + %.17g) * z + w", epsilon), "x y z w", m, n->in[4], n->in[1], n->in[2]) : NULL;
+    return m ? ONNX_MAP(n, arena_printf(n->g->arena, "x / sqrt(y + %.17g) * z + w", epsilon), "x y z w", m, n->in[4],
+               n->in[1], n->in[2]) :
+               NULL;
 }
 
 Value *onnx_batch_norm(OnnxNode *n) {
@@ -82,7 +86,9 @@ Value *onnx_layer_norm(OnnxNode *n) {
     int axis, count;
     int64_t axes[MAX_RANK];
     DType stash;
-    if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis) || !onnx_dtype(n, "stash_type", DT_F32, &stash)) return NULL;
+    if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis)
+        || !onnx_dtype(n, "stash_type", DT_F32, &stash))
+        return NULL;
     Value *x = n->in[0], *scale = n->in[1], *bias = onnx_optional(n, 2);
     double epsilon = onnx_float(n, "epsilon", 1e-5);
     bool statistics = (n->n_out > 1 && n->asked[1]) || (n->n_out > 2 && n->asked[2]);
@@ -104,7 +110,9 @@ Value *onnx_rms_norm(OnnxNode *n) {
     int axis, count;
     int64_t axes[MAX_RANK];
     DType stash;
-    if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis) || !onnx_dtype(n, "stash_type", DT_F32, &stash)) return NULL;
+    if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis)
+        || !onnx_dtype(n, "stash_type", DT_F32, &stash))
+        return NULL;
     Value *x = b_cast(n->g, n->in[0], stash);
     if (!x) return NULL;
     count = axes_from(axis, x->type.rank, axes);
@@ -125,7 +133,8 @@ Value *onnx_instance_norm(OnnxNode *n) {
     return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
-// Over groups of channels and space: x as [n, groups, c/groups, rest]. Scale and bias per channel, before opset 21 per group.
+// Over groups of channels and space: x as [n, groups, c/groups, rest]. Scale and bias per channel, before opset 21
+// per group.
 Value *onnx_group_norm(OnnxNode *n) {
     DType stash = DT_F32;
     if (!onnx_inputs(n, 3)) return NULL;
@@ -133,7 +142,8 @@ Value *onnx_group_norm(OnnxNode *n) {
     const Type t = x->type;
     int64_t groups = onnx_int(n, "num_groups", 0);
     if (n->opset >= 21 && !onnx_dtype(n, "stash_type", DT_F32, &stash)) return NULL;
-    if (t.rank < 2 || groups < 1 || !dim_is_const(t.dim[1]) || t.dim[1] % groups) return onnx_fail(n, "num_groups (%lld) must divide the channels", (long long)groups);
+    if (t.rank < 2 || groups < 1 || !dim_is_const(t.dim[1]) || t.dim[1] % groups)
+        return onnx_fail(n, "num_groups (%lld) must divide the channels", (long long)groups);
     Dim each = t.dim[1] / groups, dims[4] = { t.dim[0], groups, each, onnx_product(n->g, &t, 2, t.rank) };
     x = b_reshape(n->g, b_cast(n->g, x, n->opset >= 21 ? stash : t.dtype), 4, dims);
     Moments m = moments(n, x, 2, (int64_t[]){ 2, 3 }, onnx_float(n, "epsilon", 1e-5));
@@ -165,7 +175,8 @@ Value *onnx_mean_variance_norm(OnnxNode *n) {
     if (!given) memcpy(axes, usual, sizeof usual), count = 3;
     if (!given && n->in[0]->type.rank < 4) return onnx_fail(n, "the default axes want 4 dimensions");
     Value *x = n->in[0], *mean = onnx_mean(n, x, count, axes);
-    Value *centred = mean ? b_binary(n->g, OP_Sub, x, mean) : NULL;     // E(x - m)^2, where E x^2 - m^2 may round below zero
+    // E(x - m)^2, where E x^2 - m^2 may round below zero
+    Value *centred = mean ? b_binary(n->g, OP_Sub, x, mean) : NULL;
     Value *variance = onnx_mean(n, b_unary(n->g, OP_Square, centred), count, axes);
     return ONNX_MAP(n, "x / (sqrt(y) + 1e-9)", "x y", centred, variance);
 }
@@ -176,10 +187,16 @@ Value *onnx_lrn(OnnxNode *n) {
     Value *x = n->in[0];
     const Type t = x->type;
     int64_t size = onnx_int(n, "size", 0);
-    if (t.rank < 2 || size < 1 || size > 1 << 20) return onnx_fail(n, "wants at least 2 dimensions and a positive size");
+    if (t.rank < 2 || size < 1 || size > 1 << 20)
+        return onnx_fail(n, "wants at least 2 dimensions and a positive size");
     double alpha = onnx_float(n, "alpha", 1e-4), beta = onnx_float(n, "beta", 0.75), bias = onnx_float(n, "bias", 1);
-    Window w = { .rank = 2, .kernel = { size, 1 }, .strides = { 1, 1 }, .dilations = { 1, 1 }, .pads = { (size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0 } };
-    Value *square = b_reshape(n->g, b_unary(n->g, OP_Square, x), 4, (Dim[]){ t.dim[0], 1, t.dim[1], onnx_product(n->g, &t, 2, t.rank) });
+    Window w = { .rank = 2,
+        .kernel = { size, 1 },
+        .strides = { 1, 1 },
+        .dilations = { 1, 1 },
+        .pads = { (size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0 } };
+    Value *square = b_reshape(
+        n->g, b_unary(n->g, OP_Square, x), 4, (Dim[]){ t.dim[0], 1, t.dim[1], onnx_product(n->g, &t, 2, t.rank) });
     Value *sum = onnx_window_op(n, OP_WindowSum, square, &w);
     const char *text = arena_printf(n->g->arena, "x / pow(%.17g + y * %.17g, %.17g)", bias, alpha / (double)size, beta);
     return sum ? ONNX_MAP(n, text, "x y", x, b_reshape(n->g, sum, t.rank, t.dim)) : NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's quantisation operators.
 //
-// In: an OnnxNode. Out: maps and integer contractions. Formulas: q = saturate(round(x / scale) + zero), x = (q - zero) * scale. Products of quantised
-// tensors are summed exactly in i32 and scaled once. Scales and zero points are per tensor, per axis, or per block along an axis.
+// In: an OnnxNode. Out: maps and integer contractions. Formulas: q = saturate(round(x / scale) + zero), x = (q -
+// zero) * scale. Products of quantised tensors are summed exactly in i32 and scaled once. Scales and zero points are
+// per tensor, per axis, or per block along an axis.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -21,8 +22,10 @@ Value *onnx_spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t bloc
     memcpy(merged, v->type.dim, sizeof merged);
     wide[axis + 1] = block;
     merged[axis] = dim_mul(n->g, merged[axis], block);
-    if (dim_is_const(size) && dim_is_const(merged[axis]) && merged[axis] < size) return onnx_fail(n, "the scale has too few blocks of %lld for axis %d", (long long)block, axis);
-    return onnx_part(n, b_reshape(n->g, b_expand(n->g, split, split->type.rank, wide), v->type.rank, merged), axis, 0, size);
+    if (dim_is_const(size) && dim_is_const(merged[axis]) && merged[axis] < size)
+        return onnx_fail(n, "the scale has too few blocks of %lld for axis %d", (long long)block, axis);
+    return onnx_part(
+        n, b_reshape(n->g, b_expand(n->g, split, split->type.rank, wide), v->type.rank, merged), axis, 0, size);
 }
 
 static bool quant_axis(OnnxNode *n, const Value *x, const Value *scale, int *axis, int64_t *block) {
@@ -112,14 +115,17 @@ Value *onnx_quantized_u8(OnnxNode *n, Value *x, Value **scale, Value **zero) {
     int64_t axes[MAX_RANK];
     if (!x) return NULL;
     for (int i = 0; i < x->type.rank; i++) axes[i] = i;
-    Value *lo = b_reduce(n->g, OP_ReduceMin, x, x->type.rank, axes, false), *hi = b_reduce(n->g, OP_ReduceMax, x, x->type.rank, axes, false);
+    Value *lo = b_reduce(n->g, OP_ReduceMin, x, x->type.rank, axes, false),
+          *hi = b_reduce(n->g, OP_ReduceMax, x, x->type.rank, axes, false);
     *scale = ONNX_MAP(n, "(max(y, 0) - min(x, 0)) / 255", "x y", lo, hi);
     Value *at = ONNX_MAP(n, "min(max(round((0 - min(x, 0)) / y), 0), 255)", "x y", lo, *scale);
     *zero = b_cast(n->g, at, DT_U8);
     return onnx_round_to(n, b_binary(n->g, OP_Div, x, *scale), at, DT_U8);
 }
 
-Value *onnx_dynamic_quantize(OnnxNode *n) { return onnx_inputs(n, 1) ? onnx_quantized_u8(n, n->in[0], &n->out[1], &n->out[2]) : NULL; }
+Value *onnx_dynamic_quantize(OnnxNode *n) {
+    return onnx_inputs(n, 1) ? onnx_quantized_u8(n, n->in[0], &n->out[1], &n->out[2]) : NULL;
+}
 
 // A zero point or scale of the first factor: a vector goes with its rows.
 Value *onnx_of_rows(OnnxNode *n, Value *v) {
@@ -127,7 +133,9 @@ Value *onnx_of_rows(OnnxNode *n, Value *v) {
     return v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : onnx_insert(n, v, 1);
 }
 
-Value *onnx_of_columns(OnnxNode *n, Value *v) { return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v; }
+Value *onnx_of_columns(OnnxNode *n, Value *v) {
+    return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v;
+}
 
 // The sum in i32, times sa * sb / sy, rounded to y's type.
 Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero) {
@@ -149,18 +157,22 @@ Value *onnx_qlinear_matmul(OnnxNode *n) {
         a = b_cast(n->g, a, DT_F32);
         b = b_cast(n->g, b, DT_F32);
     }
-    Value *sum = b_matmul(n->g, a, b), *sa = onnx_of_rows(n, in[1]), *sb = onnx_of_columns(n, in[4]), *sy = onnx_scalar_of(n, in[6]);
+    Value *sum = b_matmul(n->g, a, b), *sa = onnx_of_rows(n, in[1]), *sb = onnx_of_columns(n, in[4]),
+          *sy = onnx_scalar_of(n, in[6]);
     return onnx_rescale(n, sum, sa, sb, sy, onnx_scalar_of(n, in[7]));
 }
 
-// x, its scale and zero point, w, its scales and zero points (per output channel), y's scale and zero point, bias in i32.
+// x, its scale and zero point, w, its scales and zero points (per output channel), y's scale and zero point, bias in
+// i32.
 Value *onnx_qlinear_conv(OnnxNode *n) {
     Window win;
     if (!onnx_inputs(n, 8)) return NULL;
     Value **in = n->in, *x = in[0], *w = in[3];
-    if (w->type.rank != x->type.rank || x->type.rank < 3 || !onnx_static(n, w, "a weight")) return onnx_fail(n, "input and weight must have the same rank of at least 3");
+    if (w->type.rank != x->type.rank || x->type.rank < 3 || !onnx_static(n, w, "a weight"))
+        return onnx_fail(n, "input and weight must have the same rank of at least 3");
     if (!onnx_window(n, x, w->type.dim + 2, &win)) return NULL;
-    Value *from = onnx_centred(n, x, onnx_scalar_of(n, in[2])), *by = onnx_centred(n, w, onnx_spread(n, in[5], w, 0, 0));
+    Value *from = onnx_centred(n, x, onnx_scalar_of(n, in[2])),
+          *by = onnx_centred(n, w, onnx_spread(n, in[5], w, 0, 0));
     Value *sum = onnx_convolve(n, from, by, &win, onnx_int(n, "group", 1));
     if (sum && onnx_optional(n, 8)) sum = b_binary(n->g, OP_Add, sum, onnx_along(n, in[8], x->type.rank, 1));
     Value *sx = onnx_scalar_of(n, in[1]), *sw = onnx_spread(n, in[4], x, 1, 0), *sy = onnx_scalar_of(n, in[6]);

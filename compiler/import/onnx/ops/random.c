@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Random tensors.
 //
-// In: an OnnxNode. Out: RandomUniform, a function of seed and element index, and maps. Without a seed the node's number is one, so that two nodes
-// differ and the same model always gives the same code. Normal numbers by Box and Muller: sqrt(-2 log u1) cos(2 pi u2).
+// In: an OnnxNode. Out: RandomUniform, a function of seed and element index, and maps. Without a seed the node's
+// number is one, so that two nodes differ and the same model always gives the same code. Normal numbers by Box and
+// Muller: sqrt(-2 log u1) cos(2 pi u2).
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -52,7 +53,8 @@ Value *onnx_random_uniform(OnnxNode *n) {
 Value *onnx_random_normal(OnnxNode *n) {
     Type t;
     if (!random_type(n, &t)) return NULL;
-    const char *text = arena_printf(n->g->arena, "sqrt(log(1 - x) * -2) * cos(y * 6.283185307179586) * %.17g + %.17g", onnx_float(n, "scale", 1), onnx_float(n, "mean", 0));
+    const char *text = arena_printf(n->g->arena, "sqrt(log(1 - x) * -2) * cos(y * 6.283185307179586) * %.17g + %.17g",
+        onnx_float(n, "scale", 1), onnx_float(n, "mean", 0));
     Value *radius = uniform(n, &t, 0), *angle = uniform(n, &t, 1);
     return b_cast(n->g, ONNX_MAP(n, text, "x y", radius, angle), t.dtype);
 }
@@ -65,7 +67,8 @@ Value *onnx_bernoulli(OnnxNode *n) {
     return b_cast(n->g, b_binary(n->g, OP_Less, u, b_cast(n->g, n->in[0], DT_F32)), t.dtype);
 }
 
-// Classes drawn for each row of unnormalised log-probabilities [b, c]: how many of the sums of the first probabilities a number u does not reach.
+// Classes drawn for each row of unnormalised log-probabilities [b, c]: how many of the sums of the first
+// probabilities a number u does not reach.
 Value *onnx_multinomial(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = b_cast(n->g, n->in[0], DT_F32);
@@ -73,7 +76,8 @@ Value *onnx_multinomial(OnnxNode *n) {
     DType d;
     if (!onnx_dtype(n, "dtype", DT_I32, &d)) return NULL;
     if (!x) return NULL;
-    if (x->type.rank != 2 || samples < 1 || samples > INT32_MAX || !dtype_is_int(d)) return onnx_fail(n, "wants a matrix, a positive sample_size and a dtype of integers");
+    if (x->type.rank != 2 || samples < 1 || samples > INT32_MAX || !dtype_is_int(d))
+        return onnx_fail(n, "wants a matrix, a positive sample_size and a dtype of integers");
     const Type t = { .rank = 2, .dim = { x->type.dim[0], samples } };
     Node *soft = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(soft, "axis", 1);
@@ -82,7 +86,12 @@ Value *onnx_multinomial(OnnxNode *n) {
     if (!running) return NULL;
     node_set_int(running, "axis", 1);
     Value *sums = onnx_insert(n, onnx_finish(running), 1);
-    Value *passed = sums && u ? b_reduce(n->g, OP_ReduceSum, b_cast(n->g, ONNX_MAP(n, "x <= y", "x y", sums, u), DT_I32), 1, &last, false) : NULL;
-    if (!passed || !dim_is_const(x->type.dim[1])) return passed ? onnx_fail(n, "the number of classes must be known") : NULL;
-    return b_cast(n->g, ONNX_MAP(n, arena_printf(n->g->arena, "min(x, %lld)", (long long)x->type.dim[1] - 1), "x", passed), d);     // the last sum may round to less than 1
+    Value *passed = sums && u ?
+        b_reduce(n->g, OP_ReduceSum, b_cast(n->g, ONNX_MAP(n, "x <= y", "x y", sums, u), DT_I32), 1, &last, false) :
+        NULL;
+    if (!passed || !dim_is_const(x->type.dim[1]))
+        return passed ? onnx_fail(n, "the number of classes must be known") : NULL;
+    // the last sum may round to less than 1
+    return b_cast(
+        n->g, ONNX_MAP(n, arena_printf(n->g->arena, "min(x, %lld)", (long long)x->type.dim[1] - 1), "x", passed), d);
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // LSTM, GRU and RNN: each becomes the composite of its name, which takes ONNX's operands as they are (ops/recurrent.c).
 //
-// In: an OnnxNode. Out: the node's outputs; absent trailing ones exist all the same. The activations of a node that names none are spelled out.
+// In: an OnnxNode. Out: the node's outputs; absent trailing ones exist all the same. The activations of a node that
+// names none are spelled out.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
 
-typedef struct Recurrent { const char *op; Op as; int gates, n_in, n_out; const char *activations[2]; } Recurrent;   // activations: of one direction, of two
+// activations: of one direction, of two
+typedef struct Recurrent { const char *op; Op as; int gates, n_in, n_out; const char *activations[2]; } Recurrent;
 static const Recurrent recurrents[] = {
     { "RNN", OP_RNN, 1, 6, 2, { "Tanh", "Tanh Tanh" } },
     { "GRU", OP_GRU, 3, 6, 2, { "Sigmoid Tanh", "Sigmoid Tanh Sigmoid Tanh" } },
@@ -43,17 +45,21 @@ static void attributes(OnnxNode *n, Node *node, const Recurrent *r) {
         int64_t v = onnx_int(n, flags[i], 0);
         if (v) node_set_int(node, flags[i], v);
     }
-    onnx_int(n, "output_sequence", 0);                  // of version 1: whether the first output exists, which its name says too
+    // of version 1: whether the first output exists, which its name says too
+    onnx_int(n, "output_sequence", 0);
 }
 
 Value *onnx_recurrent(OnnxNode *n) {
     const Recurrent *r = recurrents;
     while (strcmp(r->op, n->def->op)) r++;
     if (!onnx_inputs(n, 3)) return NULL;
-    if (n->n_in > r->n_in || n->n_out > r->n_out) return onnx_fail(n, "takes at most %d inputs and gives %d outputs", r->n_in, r->n_out);
+    if (n->n_in > r->n_in || n->n_out > r->n_out)
+        return onnx_fail(n, "takes at most %d inputs and gives %d outputs", r->n_in, r->n_out);
     const Type *w = &n->in[2]->type;
     int64_t hidden = w->rank == 3 ? w->dim[2] : 0, said = onnx_int(n, "hidden_size", hidden);
-    if (said != hidden) return onnx_fail(n, "attribute \"hidden_size\" is %lld, the recurrent weights are %s", (long long)said, type_text(n->g->arena, n->g, w));
+    if (said != hidden)
+        return onnx_fail(n, "attribute \"hidden_size\" is %lld, the recurrent weights are %s", (long long)said,
+            type_text(n->g->arena, n->g, w));
     Node *node = graph_node(n->g, r->as, n->n_in, n->in, r->n_out);
     attributes(n, node, r);
     Value *v = onnx_finish(node);

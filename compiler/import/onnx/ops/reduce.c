@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's reductions, running sums, and the softmax family.
 //
-// In: an OnnxNode. Out: Reduce*, Arg*, Cum* and maps around them. The idea: what differs between versions is where the axes come from; the rest is one
-// table of what happens before and after the sum.
+// In: an OnnxNode. Out: Reduce*, Arg*, Cum* and maps around them. The idea: what differs between versions is where
+// the axes come from; the rest is one table of what happens before and after the sum.
 #include "import/onnx/run/measure.h"
 
 #include <string.h>
@@ -46,10 +46,17 @@ static Value *log_sum_exp(OnnxNode *n, Value *x, const Over *o, bool keep) {
 }
 
 Value *onnx_reduce(OnnxNode *n) {
-    static const struct { const char *name, *before; Op op; const char *after; } forms[] = {
-        { "ReduceSum", NULL, OP_ReduceSum, NULL }, { "ReduceMean", NULL, OP_ReduceMean, NULL }, { "ReduceProd", NULL, OP_ReduceProd, NULL },
-        { "ReduceMax", NULL, OP_ReduceMax, NULL }, { "ReduceMin", NULL, OP_ReduceMin, NULL }, { "ReduceL1", "abs(x)", OP_ReduceSum, NULL },
-        { "ReduceL2", "x * x", OP_ReduceSum, "sqrt(x)" }, { "ReduceSumSquare", "x * x", OP_ReduceSum, NULL }, { "ReduceLogSum", NULL, OP_ReduceSum, "log(x)" },
+    static const struct { const char *name, *before; Op op; const char *after;
+    } forms[] = {
+        { "ReduceSum", NULL, OP_ReduceSum, NULL },
+        { "ReduceMean", NULL, OP_ReduceMean, NULL },
+        { "ReduceProd", NULL, OP_ReduceProd, NULL },
+        { "ReduceMax", NULL, OP_ReduceMax, NULL },
+        { "ReduceMin", NULL, OP_ReduceMin, NULL },
+        { "ReduceL1", "abs(x)", OP_ReduceSum, NULL },
+        { "ReduceL2", "x * x", OP_ReduceSum, "sqrt(x)" },
+        { "ReduceSumSquare", "x * x", OP_ReduceSum, NULL },
+        { "ReduceLogSum", NULL, OP_ReduceSum, "log(x)" },
     };
     int64_t axes[MAX_RANK];
     if (!onnx_inputs(n, 1)) return NULL;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The text of a regular expression as a tree. In: RE2's syntax (github.com/google/re2/wiki/Syntax). Out: sets of code points, concatenations,
-// alternatives, repetitions and assertions.
+// The text of a regular expression as a tree. In: RE2's syntax (github.com/google/re2/wiki/Syntax). Out: sets of code
+// points, concatenations, alternatives, repetitions and assertions.
 //
-// Read: literals, . [] with ranges, escapes and [:names:], \d \s \w \D \S \W, ^ $ \A \z \b \B, ( ) groups with or without names,
-// | * + ? {n,m} and their lazy forms (the same, where the whole string is matched), flags i m s U, \Q..\E, \x \x{} and octal escapes.
-// Not read: Unicode properties \p and single bytes \C. Case is folded for ASCII letters.
+// Read: literals, . [] with ranges, escapes and [:names:], \d \s \w \D \S \W, ^ $ \A \z \b \B, ( ) groups with or
+// without names, | * + ? {n,m} and their lazy forms (the same, where the whole string is matched), flags i m s U,
+// \Q..\E, \x \x{} and octal escapes. Not read: Unicode properties \p and single bytes \C. Case is folded for ASCII
+// letters.
 #include "regex.h"
 
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static void set_normalize(Parser *p, Set *set, bool negated) {
     Set joined = { 0 };
     for (int i = 0, n = set->n; i < n && p->flags & FOLD; i++)
         for (uint32_t c = 'a'; c <= 'z'; c++) {
-            bool small = c >= set->at[i].lo && c <= set->at[i].hi, capital = c - 32 >= set->at[i].lo && c - 32 <= set->at[i].hi;
+            bool small = c >= set->at[i].lo && c <= set->at[i].hi,
+                 capital = c - 32 >= set->at[i].lo && c - 32 <= set->at[i].hi;
             if (small) set_add(p, set, c - 32, c - 32);
             if (capital) set_add(p, set, c, c);
         }
@@ -78,13 +80,24 @@ static Regex *regex_set(Parser *p, Set *set, bool negated) {
 
 typedef struct Named { const char *name; CodeRange ranges[8]; } Named;     // ends with hi 0
 static const Named perl[] = {
-    { "d", { { '0', '9' } } }, { "s", { { '\t', '\n' }, { '\f', '\r' }, { ' ', ' ' } } }, { "w", { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } } },
+    { "d", { { '0', '9' } } },
+    { "s", { { '\t', '\n' }, { '\f', '\r' }, { ' ', ' ' } } },
+    { "w", { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } } },
 };
 static const Named posix[] = {
-    { "alnum", { { '0', '9' }, { 'A', 'Z' }, { 'a', 'z' } } }, { "alpha", { { 'A', 'Z' }, { 'a', 'z' } } }, { "ascii", { { 0, 127 } } },
-    { "blank", { { '\t', '\t' }, { ' ', ' ' } } }, { "cntrl", { { 0, 31 }, { 127, 127 } } }, { "digit", { { '0', '9' } } }, { "graph", { { '!', '~' } } },
-    { "lower", { { 'a', 'z' } } }, { "print", { { ' ', '~' } } }, { "punct", { { '!', '/' }, { ':', '@' }, { '[', '`' }, { '{', '~' } } },
-    { "space", { { '\t', '\r' }, { ' ', ' ' } } }, { "upper", { { 'A', 'Z' } } }, { "word", { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } } },
+    { "alnum", { { '0', '9' }, { 'A', 'Z' }, { 'a', 'z' } } },
+    { "alpha", { { 'A', 'Z' }, { 'a', 'z' } } },
+    { "ascii", { { 0, 127 } } },
+    { "blank", { { '\t', '\t' }, { ' ', ' ' } } },
+    { "cntrl", { { 0, 31 }, { 127, 127 } } },
+    { "digit", { { '0', '9' } } },
+    { "graph", { { '!', '~' } } },
+    { "lower", { { 'a', 'z' } } },
+    { "print", { { ' ', '~' } } },
+    { "punct", { { '!', '/' }, { ':', '@' }, { '[', '`' }, { '{', '~' } } },
+    { "space", { { '\t', '\r' }, { ' ', ' ' } } },
+    { "upper", { { 'A', 'Z' } } },
+    { "word", { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } } },
     { "xdigit", { { '0', '9' }, { 'A', 'F' }, { 'a', 'f' } } },
 };
 
@@ -123,16 +136,23 @@ static bool take_code(Parser *p, uint32_t *out) {
     return true;
 }
 
-static int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' :
+        c >= 'a' && c <= 'f'    ? c - 'a' + 10 :
+        c >= 'A' && c <= 'F'    ? c - 'A' + 10 :
+                                  -1;
+}
 
 static bool take_hex(Parser *p, uint32_t *out) {
     bool braces = *p->s == '{';
     int digits = 0;
     *out = 0;
     p->s += braces;
-    for (; hex_digit(*p->s) >= 0 && digits < (braces ? 8 : 2) && *out <= MAX_CODE; digits++) *out = *out << 4 | (uint32_t)hex_digit(*p->s++);
+    for (; hex_digit(*p->s) >= 0 && digits < (braces ? 8 : 2) && *out <= MAX_CODE; digits++)
+        *out = *out << 4 | (uint32_t)hex_digit(*p->s++);
     bool closed = !braces || *p->s == '}';
-    if (!closed || *out > MAX_CODE || (braces ? !digits : digits != 2)) return fail(p, "\\x wants two hexadecimal digits or a code point in braces"), false;
+    if (!closed || *out > MAX_CODE || (braces ? !digits : digits != 2))
+        return fail(p, "\\x wants two hexadecimal digits or a code point in braces"), false;
     p->s += braces;
     return true;
 }
@@ -142,8 +162,15 @@ static bool take_escape(Parser *p, uint32_t *out) {
     static const char from[] = "aftnrv", to[] = "\a\f\t\n\r\v";
     char c = *p->s;
     const char *known = c ? strchr(from, c) : NULL;
-    if (known) { *out = (uint32_t)to[known - from]; p->s++; return true; }
-    if (c == 'x') { p->s++; return take_hex(p, out); }
+    if (known) {
+        *out = (uint32_t)to[known - from];
+        p->s++;
+        return true;
+    }
+    if (c == 'x') {
+        p->s++;
+        return take_hex(p, out);
+    }
     if (c == '0') {
         *out = 0;
         for (int i = 0; i < 3 && *p->s >= '0' && *p->s <= '7'; i++) *out = *out * 8 + (uint32_t)(*p->s++ - '0');
@@ -165,7 +192,8 @@ static bool add_posix(Parser *p, Set *set) {
     bool negated = *name == '^';
     name += negated;
     for (size_t i = 0; i < COUNT(posix); i++) {
-        if (strlen(posix[i].name) != (size_t)(end - name) || strncmp(posix[i].name, name, strlen(posix[i].name))) continue;
+        if (strlen(posix[i].name) != (size_t)(end - name) || strncmp(posix[i].name, name, strlen(posix[i].name)))
+            continue;
         add_named(p, set, &posix[i], negated);
         p->s = end + 2;
         return true;
@@ -188,7 +216,10 @@ static Regex *parse_class(Parser *p) {                  // after the [
         uint32_t lo, hi;
         if (!*p->s) return fail(p, "a [ has no ]");
         if (add_posix(p, &set)) continue;
-        if (*p->s == '\\' && add_perl(p, &set, p->s[1])) { p->s += 2; continue; }
+        if (*p->s == '\\' && add_perl(p, &set, p->s[1])) {
+            p->s += 2;
+            continue;
+        }
         if (!take_class_code(p, &lo)) return NULL;
         hi = lo;
         if (p->s[0] == '-' && p->s[1] && p->s[1] != ']') {
@@ -217,7 +248,10 @@ static Regex *literal(Parser *p, uint32_t c) {
 }
 
 static Regex *parse_backslash(Parser *p) {              // after the backslash
-    static const struct { char c; RegexAssert what; } asserts[] = { { 'A', AT_BEGIN }, { 'z', AT_END }, { 'b', AT_WORD_EDGE }, { 'B', AT_NO_EDGE } };
+    static const struct {
+        char c;
+        RegexAssert what;
+    } asserts[] = { { 'A', AT_BEGIN }, { 'z', AT_END }, { 'b', AT_WORD_EDGE }, { 'B', AT_NO_EDGE } };
     Set set = { 0 };
     uint32_t c;
     for (size_t i = 0; i < COUNT(asserts); i++)
@@ -249,7 +283,8 @@ static bool take_flags(Parser *p) {
 static Regex *parse_group(Parser *p) {                  // after the (
     int flags = p->flags;
     if (p->s[0] == '?') {
-        if (p->s[1] == '<' && (p->s[2] == '=' || p->s[2] == '!')) return fail(p, "it looks behind, which is not supported");
+        if (p->s[1] == '<' && (p->s[2] == '=' || p->s[2] == '!'))
+            return fail(p, "it looks behind, which is not supported");
         bool named = p->s[1] == '<' || (p->s[1] == 'P' && p->s[2] == '<');
         p->s += named ? strcspn(p->s, ">") : 1;
         if (named && !*p->s) return fail(p, "a group's name has no end");
@@ -314,7 +349,8 @@ static Regex *parse_repeated(Parser *p) {
             max = *p->s == '?' ? 1 : -1;
             p->s++;
         } else if (!take_braces(p, &min, &max)) break;
-        if (min > MAX_REPEAT || max > MAX_REPEAT || (max >= 0 && max < min)) return fail(p, "a repetition's bounds are above 1000 or out of order");
+        if (min > MAX_REPEAT || max > MAX_REPEAT || (max >= 0 && max < min))
+            return fail(p, "a repetition's bounds are above 1000 or out of order");
         if (nested == MAX_NESTED) return fail(p, "it repeats repetitions too often");
         if (*p->s == '?') p->s++;                       // lazy
         re = regex_new(p, RE_REPEAT, re, NULL);
@@ -327,7 +363,11 @@ static Regex *parse_repeated(Parser *p) {
 static Regex *parse_sequence(Parser *p) {
     Regex *all = regex_new(p, RE_EMPTY, NULL, NULL);
     while (*p->s && !p->why) {
-        if (p->quoting && p->s[0] == '\\' && p->s[1] == 'E') { p->quoting = false; p->s += 2; continue; }
+        if (p->quoting && p->s[0] == '\\' && p->s[1] == 'E') {
+            p->quoting = false;
+            p->s += 2;
+            continue;
+        }
         if (!p->quoting && (*p->s == '|' || *p->s == ')')) break;
         Regex *one = parse_repeated(p);
         if (!one) return NULL;

@@ -5,7 +5,12 @@
 #include "burncc.h"
 
 // Reads bytes of UTF-8 from state 0 on. The next state: next[state * n_classes + class_of[byte]].
-typedef struct Automaton { int n_states, n_classes; uint8_t class_of[256]; const int *next; const bool *accepts; } Automaton;
+typedef struct Automaton {
+    int n_states, n_classes;
+    uint8_t class_of[256];
+    const int *next;
+    const bool *accepts;
+} Automaton;
 
 // Does the whole of a string match the pattern? NULL, or why there is no such automaton, for the user.
 const char *regex_compile(Arena *a, const char *pattern, Automaton *out);
@@ -17,7 +22,8 @@ typedef struct CodeRange { uint32_t lo, hi; } CodeRange;
 typedef struct Regex Regex;
 struct Regex {
     RegexKind kind;
-    VEC(CodeRange) set;                                 // RE_SET: code points, in ascending ranges apart from each other
+    // RE_SET: code points, in ascending ranges apart from each other
+    VEC(CodeRange) set;
     Regex *a, *b;                                       // RE_CAT, RE_ALT: both; RE_REPEAT: a
     int min, max;                                       // RE_REPEAT; max -1: any number
     RegexAssert assertion;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Resize and Upsample.
 //
-// In: an OnnxNode whose sizes are known. Out: one step per resized axis: a view where every element is repeated or skipped, a gather for `nearest`,
-// a few weighted gathers for `linear` and `cubic`, a product with a constant matrix for wide (antialiasing) filters. The idea: each output
-// coordinate o reads the input at x(o), a formula that coordinate_transformation_mode chooses, with weights filter((i - x) * scale).
+// In: an OnnxNode whose sizes are known. Out: one step per resized axis: a view where every element is repeated or
+// skipped, a gather for `nearest`, a few weighted gathers for `linear` and `cubic`, a product with a constant matrix
+// for wide (antialiasing) filters. The idea: each output coordinate o reads the input at x(o), a formula that
+// coordinate_transformation_mode chooses, with weights filter((i - x) * scale).
 #include "resize.h"
 
 #include <math.h>
@@ -24,8 +25,10 @@ static double source(const Resize *r, const AxisPlan *p, int64_t o) {
     if (is(r->coordinates, "asymmetric")) return x / p->scale;
     if (is(r->coordinates, "tf_half_pixel_for_nn")) return (x + 0.5) / p->scale;
     if (is(r->coordinates, "align_corners")) return width == 1 ? 0 : x * (in - 1) / (width - 1);
-    if (is(r->coordinates, "pytorch_half_pixel")) return p->out == 1 ? (r->mode == RESIZE_NEAREST ? 0 : -0.5) : (x + 0.5) / p->scale - 0.5;
-    if (is(r->coordinates, "half_pixel_symmetric")) return in / 2 * (1 - (double)p->out / width) + (x + 0.5) / p->scale - 0.5;
+    if (is(r->coordinates, "pytorch_half_pixel"))
+        return p->out == 1 ? (r->mode == RESIZE_NEAREST ? 0 : -0.5) : (x + 0.5) / p->scale - 0.5;
+    if (is(r->coordinates, "half_pixel_symmetric"))
+        return in / 2 * (1 - (double)p->out / width) + (x + 0.5) / p->scale - 0.5;
     if (is(r->coordinates, "tf_crop_and_resize")) {
         double span = (p->roi_end - p->roi_start) * (in - 1);
         return p->roi_start * (in - 1) + (width == 1 ? span / 2 : x * span / (width - 1));
@@ -46,7 +49,10 @@ static bool outside(const Resize *r, const AxisPlan *p, double x) {
 static int64_t clamp_index(double x, int64_t n) { return x < 0 ? 0 : x > (double)(n - 1) ? n - 1 : (int64_t)x; }
 
 static int64_t nearest(const Resize *r, const AxisPlan *p, double x) {
-    double at = is(r->rounding, "floor") ? floor(x) : is(r->rounding, "ceil") ? ceil(x) : is(r->rounding, "round_prefer_ceil") ? floor(x + 0.5) : ceil(x - 0.5);
+    double at = is(r->rounding, "floor")     ? floor(x) :
+        is(r->rounding, "ceil")              ? ceil(x) :
+        is(r->rounding, "round_prefer_ceil") ? floor(x + 0.5) :
+                                               ceil(x - 0.5);
     return clamp_index(at, p->in);
 }
 
@@ -61,7 +67,8 @@ static double filter(const Resize *r, double d) {
 // The weights of one output coordinate on all input coordinates (row: `in` zeros at first).
 static void weigh(const Resize *r, const AxisPlan *p, double x, double *row) {
     double shrink = r->antialias && p->scale < 1 ? p->scale : 1, sum = 0;
-    int64_t support = (int64_t)ceil((r->mode == RESIZE_LINEAR ? 1 : 2) / shrink), first = (int64_t)floor(x) - support + 1, last = (int64_t)floor(x) + support;
+    int64_t support = (int64_t)ceil((r->mode == RESIZE_LINEAR ? 1 : 2) / shrink),
+            first = (int64_t)floor(x) - support + 1, last = (int64_t)floor(x) + support;
     for (int64_t i = first; i <= last; i++) {
         double w = filter(r, ((double)i - x) * shrink);
         if (r->exclude_outside && (i < 0 || i >= p->in)) continue;
@@ -171,7 +178,8 @@ static Value *filtered_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Val
     Value *v = too_large ? NULL : taps_axis(n, r, p, x);
     if (diag_errors() > errors) return NULL;
     if (!v && (too_large || p->in * p->out > MAX_MATRIX)) {
-        diag_error_as(EXIT_LIMIT, n->loc, "resizing %lld to %lld elements is too large for a constant matrix", (long long)p->in, (long long)p->out);
+        diag_error_as(EXIT_LIMIT, n->loc, "resizing %lld to %lld elements is too large for a constant matrix",
+            (long long)p->in, (long long)p->out);
         return NULL;
     }
     if (!v) {
@@ -190,7 +198,8 @@ static Value *resize(OnnxNode *n, const Resize *r, Value *x) {
         if (p->in == p->out && p->scale == 1 && !is(r->coordinates, "tf_crop_and_resize")) continue;
         if (p->in == 0 || p->out == 0) return onnx_fail(n, "axis %d: an empty axis cannot be resized", p->axis);
         if (p->out < 0 || p->out > MAX_OUT) {
-            diag_error_as(EXIT_LIMIT, n->loc, "axis %d: %lld elements are more than the %d of a resized axis", p->axis, (long long)p->out, MAX_OUT);
+            diag_error_as(EXIT_LIMIT, n->loc, "axis %d: %lld elements are more than the %d of a resized axis", p->axis,
+                (long long)p->out, MAX_OUT);
             return NULL;
         }
         x = r->mode == RESIZE_NEAREST ? nearest_axis(n, r, p, x) : filtered_axis(n, r, p, x);
@@ -233,7 +242,8 @@ static void keep_aspect(Resize *r, bool larger) {
 static bool read_scales(OnnxNode *n, Resize *r, Value *x, int input, const int64_t *axes) {
     Tensor *t = onnx_const_input(n, input, "scales");
     if (!t) return false;
-    if (type_count(&t->type) != r->count) return onnx_fail(n, "%lld scales for %d axes", (long long)type_count(&t->type), r->count), false;
+    if (type_count(&t->type) != r->count)
+        return onnx_fail(n, "%lld scales for %d axes", (long long)type_count(&t->type), r->count), false;
     for (int i = 0; i < r->count; i++)
         if (!set_scale(n, x, &r->axes[i], (int)axes[i], tensor_get_f(t, i))) return false;
     return true;
@@ -256,7 +266,9 @@ static bool read_roi(OnnxNode *n, Resize *r) {
     if (!is(r->coordinates, "tf_crop_and_resize")) return true;
     Tensor *t = onnx_const_input(n, 1, "roi");
     if (!t) return false;
-    if (type_count(&t->type) != 2 * r->count) return onnx_fail(n, "roi has %lld elements, expected %d", (long long)type_count(&t->type), 2 * r->count), false;
+    if (type_count(&t->type) != 2 * r->count)
+        return onnx_fail(n, "roi has %lld elements, expected %d", (long long)type_count(&t->type), 2 * r->count),
+               false;
     for (int i = 0; i < r->count; i++) {
         r->axes[i].roi_start = tensor_get_f(t, i);
         r->axes[i].roi_end = tensor_get_f(t, r->count + i);
@@ -265,11 +277,13 @@ static bool read_roi(OnnxNode *n, Resize *r) {
 }
 
 static bool read_mode(OnnxNode *n, Resize *r) {
-    static const char *const coordinates[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn" };
+    static const char *const coordinates[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+        "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn" };
     static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" };
     bool old = n->opset < 11, known = false;
     const char *mode = onnx_string(n, "mode", "nearest");
-    if (!is(mode, "nearest") && !is(mode, "linear") && !is(mode, "bilinear") && !is(mode, "cubic")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode), false;
+    if (!is(mode, "nearest") && !is(mode, "linear") && !is(mode, "bilinear") && !is(mode, "cubic"))
+        return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode), false;
     r->mode = is(mode, "nearest") ? RESIZE_NEAREST : is(mode, "cubic") ? RESIZE_CUBIC : RESIZE_LINEAR;
     r->coordinates = old ? "asymmetric" : onnx_string(n, "coordinate_transformation_mode", "half_pixel");
     r->rounding = old ? "floor" : onnx_string(n, "nearest_mode", "round_prefer_floor");
@@ -322,8 +336,11 @@ Value *onnx_upsample(OnnxNode *n) {
     if (n->opset < 9 && !onnx_static(n, x, "Upsample")) return NULL;
     if (n->opset >= 9) return read_scales(n, &r, x, 1, axes) && read_roi(n, &r) ? resize(n, &r, x) : NULL;
     const OnnxAttr *scales = n->opset < 7 ? NULL : onnx_attr(n, "scales", ONNX_FLOATS);
-    if (n->opset < 7 ? r.count != 4 : !scales || scales->n != r.count) return onnx_fail(n, "wants an image [n, c, h, w], or from version 7 on an attribute \"scales\" of one element per dimension");
-    const double sides[2] = { n->opset < 7 ? onnx_float(n, "height_scale", 1) : 1, n->opset < 7 ? onnx_float(n, "width_scale", 1) : 1 };
+    if (n->opset < 7 ? r.count != 4 : !scales || scales->n != r.count)
+        return onnx_fail(n,
+            "wants an image [n, c, h, w], or from version 7 on an attribute \"scales\" of one element per dimension");
+    const double sides[2] = { n->opset < 7 ? onnx_float(n, "height_scale", 1) : 1,
+        n->opset < 7 ? onnx_float(n, "width_scale", 1) : 1 };
     for (int i = 0; i < r.count; i++)
         if (!set_scale(n, x, &r.axes[i], i, scales ? (double)scales->floats[i] : i < 2 ? 1 : sides[i - 2])) return NULL;
     return read_roi(n, &r) ? resize(n, &r, x) : NULL;

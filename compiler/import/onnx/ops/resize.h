@@ -19,5 +19,6 @@ typedef struct Resize {
     AxisPlan axes[MAX_RANK];
 } Resize;
 
-Value *onnx_resize_run(OnnxNode *n, const Resize *r, const int64_t *axes, int scales_at);      // r->count axes; the input that holds scales, -1: sizes are given
+// r->count axes; the input that holds scales, -1: sizes are given
+Value *onnx_resize_run(OnnxNode *n, const Resize *r, const int64_t *axes, int scales_at);
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Sequences and optionals.
 //
-// In: an OnnxNode. Out: a list of values behind a stand-in Value of no element type, which only the builders here and those that pass values on may
-// take. The idea: a sequence's length is known at nearly every place where compiled code could use it, so sequences need not exist at run time. Where
-// it is a size of the running program, run/stacked.c takes over.
+// In: an OnnxNode. Out: a list of values behind a stand-in Value of no element type, which only the builders here and
+// those that pass values on may take. The idea: a sequence's length is known at nearly every place where compiled
+// code could use it, so sequences need not exist at run time. Where it is a size of the running program,
+// run/stacked.c takes over.
 #include "sequence.h"
 
 #include <string.h>
@@ -28,7 +29,9 @@ Value *const *onnx_sequence_items(const Value *v, int *n) {
 bool sequence_elements(OnnxNode *n, int count, Value *const *items) {
     for (int i = 0; i < count; i++)
         if (onnx_is_sequence(items[i]) || items[i] == onnx_absent())
-            return onnx_fail(n, "element %d is %s; sequences are of tensors", i, onnx_is_sequence(items[i]) ? "itself a sequence" : "nothing"), false;
+            return onnx_fail(n, "element %d is %s; sequences are of tensors", i,
+                       onnx_is_sequence(items[i]) ? "itself a sequence" : "nothing"),
+                   false;
     return true;
 }
 
@@ -47,7 +50,10 @@ static Sequence *any_sequence(OnnxNode *n, int i) {
 
 Sequence *sequence_input(OnnxNode *n, int i) {
     Sequence *s = any_sequence(n, i);
-    if (s && (s->carried || s->before)) return onnx_fail(n, "reads a sequence that the loop changes; that needs a known and small number of iterations"), NULL;
+    if (s && (s->carried || s->before))
+        return onnx_fail(
+                   n, "reads a sequence that the loop changes; that needs a known and small number of iterations"),
+               NULL;
     return s;
 }
 
@@ -59,7 +65,10 @@ bool sequence_one_type(OnnxNode *n, int count, Value *const *items) {
     for (int i = 0; i < count; i++) {
         bool tensors = !onnx_is_sequence(items[0]) && !onnx_is_sequence(items[i]);
         if (!tensors || !type_equal(&items[0]->type, &items[i]->type))
-            return onnx_fail(n, "the length or a position is known to the program only; that needs elements of one shape, which element %d has not", i), false;
+            return onnx_fail(n,
+                       "the length or a position is known to the program only; that needs elements of one shape, which element %d has not",
+                       i),
+                   false;
     }
     return true;
 }
@@ -71,16 +80,21 @@ static bool position(OnnxNode *n, int i, int count, int last, int otherwise, Pos
     *out = (Position){ 0 };
     if (onnx_optional(n, i) && !onnx_dim_values(n->g, n->in[i], v, &one)) {
         Value *at = onnx_scalar_of(n, n->in[i]);
-        return (out->computed = at ? ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %d : x", count), "x", b_cast(n->g, at, DT_I64)) : NULL) != NULL;
+        return (out->computed = at ? ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %d : x", count), "x",
+                                    b_cast(n->g, at, DT_I64)) :
+                                     NULL)
+            != NULL;
     }
     if (one != 1 || v[0].symbolic) return onnx_fail(n, "the position must be one number"), false;
     int64_t at = v[0].v < 0 ? v[0].v + count : v[0].v;
     out->at = (int)at;
-    return at >= 0 && at <= last ? true : (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v[0].v, count), false);
+    return at >= 0 && at <= last ?
+        true :
+        (onnx_fail(n, "position %lld lies outside a sequence of %d", (long long)v[0].v, count), false);
 }
 
-// Element i of a sequence after one was put in or taken out at a position that is computed: of `count` candidates, the one that `which` (over p, the
-// position) names.
+// Element i of a sequence after one was put in or taken out at a position that is computed: of `count` candidates,
+// the one that `which` (over p, the position) names.
 static Value *one_of(OnnxNode *n, const char *which, Value *position, int count, Value *const *candidates) {
     return onnx_ragged_at(n, count, candidates, ONNX_MAP(n, which, "p", position));
 }
@@ -90,7 +104,9 @@ Value *onnx_sequence_empty(OnnxNode *n) {
     return sequence_list(n, 0, (Value *[]){ NULL });
 }
 
-Value *onnx_sequence_construct(OnnxNode *n) { return onnx_inputs(n, n->n_in ? n->n_in : 1) ? sequence_list(n, n->n_in, n->in) : NULL; }
+Value *onnx_sequence_construct(OnnxNode *n) {
+    return onnx_inputs(n, n->n_in ? n->n_in : 1) ? sequence_list(n, n->n_in, n->in) : NULL;
+}
 
 Value *onnx_sequence_at(OnnxNode *n) {
     Sequence *s = sequence_input(n, 0);
@@ -101,7 +117,8 @@ Value *onnx_sequence_at(OnnxNode *n) {
     if (!s->n) return onnx_fail(n, "the sequence is empty");
     bool same = true;
     for (int i = 1; i < s->n; i++) same = same && type_equal(&s->items[i]->type, &s->items[0]->type);
-    return same ? b_gather(n->g, onnx_sequence_rows(n, &s->stand_in), p.computed, 0) : onnx_ragged_at(n, s->n, s->items, p.computed);
+    return same ? b_gather(n->g, onnx_sequence_rows(n, &s->stand_in), p.computed, 0) :
+                  onnx_ragged_at(n, s->n, s->items, p.computed);
 }
 
 // What a loop's body does with the sequence that it grows.
@@ -141,7 +158,9 @@ Value *onnx_sequence_erase(OnnxNode *n) {
     if (!s->n) return onnx_fail(n, "the sequence is empty");
     for (int i = 0; i < s->n; i++) {
         if (p.computed ? i == s->n - 1 : i == p.at) continue;
-        items[k++] = p.computed ? one_of(n, arena_printf(n->g->arena, "p > %d ? 0 : 1", i), p.computed, 2, s->items + i) : s->items[i];
+        items[k++] = p.computed ?
+            one_of(n, arena_printf(n->g->arena, "p > %d ? 0 : 1", i), p.computed, 2, s->items + i) :
+            s->items[i];
     }
     return sequence_list(n, s->n - 1, items);
 }
@@ -168,7 +187,8 @@ Value *onnx_concat_from_sequence(OnnxNode *n) {
 // Parts of sizes that the program computes.
 static Value *split_run(OnnxNode *n, int axis) {
     OnnxNode parts = *n;
-    if (!dim_is_const(n->in[1]->type.dim[0]) || n->in[1]->type.dim[0] > MAX_DIM_VALUES) return onnx_fail(n, "the number of parts is not known, or too large");
+    if (!dim_is_const(n->in[1]->type.dim[0]) || n->in[1]->type.dim[0] > MAX_DIM_VALUES)
+        return onnx_fail(n, "the number of parts is not known, or too large");
     parts.n_out = (int)n->in[1]->type.dim[0];
     parts.out = NEW_ARRAY(n->g->arena, Value *, parts.n_out + 1);
     return onnx_split_run(&parts, axis) ? sequence_list(n, parts.n_out, parts.out) : NULL;
@@ -186,9 +206,11 @@ Value *onnx_split_to_sequence(OnnxNode *n) {
     if (split && !onnx_ints_input(n, 1, "the list of sizes", sizes, &count, MAX_DIM_VALUES)) return NULL;
     bool single = equal && sizes[0] == 1;
     if (!dim_is_const(x->type.dim[axis]) && single) return stacked_split(n, x, axis, split || keep);
-    if (!dim_is_const(x->type.dim[axis])) return onnx_fail(n, "splits an axis whose size only the program knows into parts of more than 1");
+    if (!dim_is_const(x->type.dim[axis]))
+        return onnx_fail(n, "splits an axis whose size only the program knows into parts of more than 1");
     int64_t size = x->type.dim[axis], parts = equal && sizes[0] > 0 ? (size + sizes[0] - 1) / sizes[0] : count;
-    if (parts > MAX_ITEMS || (equal && sizes[0] < 1)) return onnx_fail(n, "cannot be split into parts of %lld", (long long)sizes[0]);
+    if (parts > MAX_ITEMS || (equal && sizes[0] < 1))
+        return onnx_fail(n, "cannot be split into parts of %lld", (long long)sizes[0]);
     Value **items = NEW_ARRAY(n->g->arena, Value *, parts + 1);
     for (int64_t i = 0; i < parts; i++) {
         int64_t part = equal ? (at + sizes[0] > size ? size - at : sizes[0]) : sizes[i];
@@ -210,12 +232,14 @@ Value *onnx_sequence_map(OnnxNode *n) {
         Sequence *one = sequence_input(n, i);
         if (!one || one->rows) return one ? stacked_map(n) : NULL;
     }
-    Value ***out = NEW_ARRAY(n->g->arena, Value **, n->n_out + 1), **in = NEW_ARRAY(n->g->arena, Value *, n->n_in), **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
+    Value ***out = NEW_ARRAY(n->g->arena, Value **, n->n_out + 1), **in = NEW_ARRAY(n->g->arena, Value *, n->n_in),
+          **step = NEW_ARRAY(n->g->arena, Value *, n->n_out + 1);
     for (int i = 0; i < n->n_out; i++) out[i] = NEW_ARRAY(n->g->arena, Value *, s->n + 1);
     for (int k = 0; k < s->n; k++) {
         for (int i = 0; i < n->n_in; i++) {
             Sequence *other = onnx_is_sequence(n->in[i]) ? (Sequence *)n->in[i] : NULL;
-            if (other && other->n != s->n) return onnx_fail(n, "input %d has %d elements, the first sequence %d", i, other->n, s->n);
+            if (other && other->n != s->n)
+                return onnx_fail(n, "input %d has %d elements, the first sequence %d", i, other->n, s->n);
             in[i] = other ? other->items[k] : n->in[i];
         }
         if (!onnx_subgraph(n, "body", n->n_in, in, n->n_out, step)) return NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's operators that rearrange elements and the integers that describe shapes.
 //
-// In: an OnnxNode. Out: views (Reshape, Transpose, Slice, Pad, Concat, Expand). The idea: shape-like inputs are read while importing
-// (dims.c) and become attributes; they may hold symbolic dimensions where the meaning does not depend on their size.
+// In: an OnnxNode. Out: views (Reshape, Transpose, Slice, Pad, Concat, Expand). The idea: shape-like inputs are read
+// while importing (dims.c) and become attributes; they may hold symbolic dimensions where the meaning does not depend
+// on their size.
 #include "import/onnx/run/measure.h"
 
 #include <math.h>
@@ -19,7 +20,9 @@ static Value *constant_list(OnnxNode *n, const char *name, const OnnxAttr *a) {
     Tensor *t;
     bool many = name[strlen(name) - 1] == 's';
     int64_t count = many ? a->n : 1;
-    DType d = a->type == ONNX_FLOAT || a->type == ONNX_FLOATS ? DT_F32 : a->type == ONNX_INT || a->type == ONNX_INTS ? DT_I64 : DT_STRING;
+    DType d = a->type == ONNX_FLOAT || a->type == ONNX_FLOATS ? DT_F32 :
+        a->type == ONNX_INT || a->type == ONNX_INTS           ? DT_I64 :
+                                                                DT_STRING;
     Value *v = constant_tensor(n, d, many, count, &t);
     for (int64_t i = 0; i < count; i++) {
         if (d == DT_F32) ((float *)t->data)[i] = many ? a->floats[i] : (float)a->f;
@@ -30,16 +33,24 @@ static Value *constant_list(OnnxNode *n, const char *name, const OnnxAttr *a) {
 }
 
 Value *onnx_constant(OnnxNode *n) {
-    static const struct { const char *name; int type; } forms[] = {
-        { "value", ONNX_TENSOR }, { "sparse_value", ONNX_SPARSE_TENSOR }, { "value_float", ONNX_FLOAT }, { "value_floats", ONNX_FLOATS },
-        { "value_int", ONNX_INT }, { "value_ints", ONNX_INTS }, { "value_string", ONNX_STRING }, { "value_strings", ONNX_STRINGS },
+    static const struct { const char *name; int type;
+    } forms[] = {
+        { "value", ONNX_TENSOR },
+        { "sparse_value", ONNX_SPARSE_TENSOR },
+        { "value_float", ONNX_FLOAT },
+        { "value_floats", ONNX_FLOATS },
+        { "value_int", ONNX_INT },
+        { "value_ints", ONNX_INTS },
+        { "value_string", ONNX_STRING },
+        { "value_strings", ONNX_STRINGS },
     };
     for (size_t i = 0; i < COUNT(forms); i++) {
         if (!onnx_has(n, forms[i].name)) continue;
         const OnnxAttr *a = onnx_attr(n, forms[i].name, forms[i].type);
         if (!a) return NULL;
         if (i >= 2) return constant_list(n, forms[i].name, a);
-        return a->tensor ? graph_const(n->g, a->tensor, NULL) : onnx_fail(n, "attribute \"%s\" holds no tensor", forms[i].name);
+        return a->tensor ? graph_const(n->g, a->tensor, NULL) :
+                           onnx_fail(n, "attribute \"%s\" holds no tensor", forms[i].name);
     }
     return onnx_fail(n, "has none of the value attributes");
 }
@@ -51,7 +62,8 @@ static bool to_dims(OnnxNode *n, const DimValue *v, int count, Dim *dims) {
         return false;
     }
     for (int i = 0; i < count; i++) {
-        if (!v[i].symbolic && v[i].v < 0) return onnx_fail(n, "dimension %d of the shape is negative (%lld)", i, (long long)v[i].v), false;
+        if (!v[i].symbolic && v[i].v < 0)
+            return onnx_fail(n, "dimension %d of the shape is negative (%lld)", i, (long long)v[i].v), false;
         dims[i] = v[i].v;
     }
     return true;
@@ -121,20 +133,24 @@ Value *onnx_range(OnnxNode *n) {
         if (v[2]->v == 0) return onnx_fail(n, "the step is zero");
         int64_t delta = v[2]->v;
         if (!v[0]->symbolic && !v[1]->symbolic) {
-            if ((v[1]->v < 0) != (v[0]->v < 0) && (v[1]->v > INT64_MAX / 2 || v[1]->v < INT64_MIN / 2 || v[0]->v > INT64_MAX / 2 || v[0]->v < INT64_MIN / 2))
+            if ((v[1]->v < 0) != (v[0]->v < 0)
+                && (v[1]->v > INT64_MAX / 2 || v[1]->v < INT64_MIN / 2 || v[0]->v > INT64_MAX / 2
+                    || v[0]->v < INT64_MIN / 2))
                 return onnx_fail(n, "the range has no end");
             int64_t span = v[1]->v - v[0]->v;
             size = span / delta + (span % delta != 0 && (span < 0) == (delta < 0));
             if (size < 0) size = 0;
         } else {
-            if (delta < 0 || (!v[0]->symbolic && v[0]->v < 0) || (!v[1]->symbolic && v[1]->v < 0)) return onnx_range_run(n);
+            if (delta < 0 || (!v[0]->symbolic && v[0]->v < 0) || (!v[1]->symbolic && v[1]->v < 0))
+                return onnx_range_run(n);
             size = dim_ceil_div(n->g, dim_sub(n->g, v[1]->v, v[0]->v), delta);
             if (dim_lower(n->g, size) < 0) return onnx_range_run(n);
         }
     }
     DType wide = onnx_wide(d);
     Value *at = onnx_iota(n, 1, &size, 0, wide);
-    Value *in[] = { at, b_cast(n->g, onnx_scalar_of(n, n->in[2]), wide), b_cast(n->g, onnx_scalar_of(n, n->in[0]), wide) };
+    Value *in[] = { at, b_cast(n->g, onnx_scalar_of(n, n->in[2]), wide),
+        b_cast(n->g, onnx_scalar_of(n, n->in[0]), wide) };
     return b_cast(n->g, onnx_expression(n, "x * y + z", "x y z", 3, in), d);
 }
 
@@ -173,13 +189,16 @@ Value *onnx_reshape(OnnxNode *n) {
             continue;
         }
         if (!v[i].symbolic && v[i].v == 0 && !allow_zero) {
-            if (i >= x->type.rank) return onnx_fail(n, "the shape copies dimension %d, which the input does not have", i);
+            if (i >= x->type.rank)
+                return onnx_fail(n, "the shape copies dimension %d, which the input does not have", i);
             v[i] = (DimValue){ !dim_is_const(x->type.dim[i]), x->type.dim[i] };
         }
         if (v[i].symbolic || v[i].v >= 0) others = dim_mul(n->g, others, v[i].v);
     }
     if (infer >= 0) {
-        if (others == 0 || (dim_is_const(others) && dim_is_const(total) && total % others)) return onnx_fail(n, "%s cannot be reshaped: no size fits for dimension %d", type_text(n->g->arena, n->g, &x->type), infer);
+        if (others == 0 || (dim_is_const(others) && dim_is_const(total) && total % others))
+            return onnx_fail(n, "%s cannot be reshaped: no size fits for dimension %d",
+                type_text(n->g->arena, n->g, &x->type), infer);
         v[infer].v = dim_div(n->g, total, others);
         v[infer].symbolic = !dim_is_const(v[infer].v);
     }
@@ -192,7 +211,8 @@ Value *onnx_flatten(OnnxNode *n) {
     Value *x = n->in[0];
     int64_t axis = onnx_int(n, "axis", 1);
     int rank = x->type.rank;
-    if (axis < -rank || axis > rank) return onnx_fail(n, "axis %lld is not within -%d..%d", (long long)axis, rank, rank);
+    if (axis < -rank || axis > rank)
+        return onnx_fail(n, "axis %lld is not within -%d..%d", (long long)axis, rank, rank);
     if (axis < 0) axis += rank;
     Dim dims[2] = { onnx_product(n->g, &x->type, 0, (int)axis), onnx_product(n->g, &x->type, (int)axis, rank) };
     return b_reshape(n->g, x, 2, dims);
@@ -210,7 +230,8 @@ Value *onnx_squeeze(OnnxNode *n) {
     for (int i = 0; i < x->type.rank; i++) {
         bool drop = !given && x->type.dim[i] == 1;
         for (int k = 0; k < count; k++) drop = drop || axes[k] == i;
-        if (drop && x->type.dim[i] != 1 && dim_is_const(x->type.dim[i])) return onnx_fail(n, "dimension %d is %lld, not 1", i, (long long)x->type.dim[i]);
+        if (drop && x->type.dim[i] != 1 && dim_is_const(x->type.dim[i]))
+            return onnx_fail(n, "dimension %d is %lld, not 1", i, (long long)x->type.dim[i]);
         if (!drop) dims[rank++] = x->type.dim[i];
     }
     return b_reshape(n->g, x, rank, dims);
@@ -261,9 +282,11 @@ Value *onnx_depth_to_space(OnnxNode *n) {
     Value *x = n->in[0];
     int64_t b = onnx_int(n, "blocksize", 0);
     bool crd = !strcmp(onnx_string(n, "mode", "DCR"), "CRD");
-    if (x->type.rank != 4 || b < 1 || b > 1 << 15) return onnx_fail(n, "wants a rank of 4 and a blocksize of at least 1");
+    if (x->type.rank != 4 || b < 1 || b > 1 << 15)
+        return onnx_fail(n, "wants a rank of 4 and a blocksize of at least 1");
     const Dim *d = x->type.dim;
-    if (dim_is_const(d[1]) && d[1] % (b * b)) return onnx_fail(n, "%lld channels do not divide by %lld", (long long)d[1], (long long)(b * b));
+    if (dim_is_const(d[1]) && d[1] % (b * b))
+        return onnx_fail(n, "%lld channels do not divide by %lld", (long long)d[1], (long long)(b * b));
     Dim c = dim_div(n->g, d[1], b * b);
     Value *v = b_reshape(n->g, x, 6, crd ? (Dim[]){ d[0], c, b, b, d[2], d[3] } : (Dim[]){ d[0], b, b, c, d[2], d[3] });
     v = b_transpose(n->g, v, crd ? (int[]){ 0, 1, 4, 2, 5, 3 } : (int[]){ 0, 3, 4, 1, 5, 2 });
@@ -274,10 +297,12 @@ Value *onnx_space_to_depth(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
     int64_t b = onnx_int(n, "blocksize", 0);
-    if (x->type.rank != 4 || b < 1 || b > 1 << 15) return onnx_fail(n, "wants a rank of 4 and a blocksize of at least 1");
+    if (x->type.rank != 4 || b < 1 || b > 1 << 15)
+        return onnx_fail(n, "wants a rank of 4 and a blocksize of at least 1");
     bool crd = !strcmp(onnx_string(n, "mode", "DCR"), "CRD");
     const Dim *d = x->type.dim;
-    if ((dim_is_const(d[2]) && d[2] % b) || (dim_is_const(d[3]) && d[3] % b)) return onnx_fail(n, "height and width must divide by the blocksize");
+    if ((dim_is_const(d[2]) && d[2] % b) || (dim_is_const(d[3]) && d[3] % b))
+        return onnx_fail(n, "height and width must divide by the blocksize");
     Dim h = dim_div(n->g, d[2], b), w = dim_div(n->g, d[3], b);
     Value *v = b_reshape(n->g, x, 6, (Dim[]){ d[0], d[1], h, b, w, b });
     v = b_transpose(n->g, v, crd ? (int[]){ 0, 1, 3, 5, 2, 4 } : (int[]){ 0, 3, 5, 1, 2, 4 });
@@ -296,7 +321,9 @@ Value *onnx_expand(OnnxNode *n) {
     if (!onnx_dim_values(n->g, n->in[1], v, &count)) return onnx_expand_run(n);
     if (!to_dims(n, v, count, shape)) return NULL;
     Type want = type_make(x->type.dtype, count, shape), out;
-    if (!type_broadcast(&out, &x->type, &want)) return onnx_fail(n, "%s cannot be broadcast to %s", type_text(n->g->arena, n->g, &x->type), type_text(n->g->arena, n->g, &want));
+    if (!type_broadcast(&out, &x->type, &want))
+        return onnx_fail(n, "%s cannot be broadcast to %s", type_text(n->g->arena, n->g, &x->type),
+            type_text(n->g->arena, n->g, &want));
     return b_expand(n->g, x, out.rank, out.dim);
 }
 
@@ -319,7 +346,8 @@ Value *onnx_tile(OnnxNode *n) {
     if (n->opset < 6) {                         // one axis: tiles, axis
         int64_t by, at;
         int axis;
-        if (!onnx_ints_input(n, 1, "tiles", &by, &count, 1) || !onnx_ints_input(n, 2, "the axis", &at, &count, 1)) return NULL;
+        if (!onnx_ints_input(n, 1, "tiles", &by, &count, 1) || !onnx_ints_input(n, 2, "the axis", &at, &count, 1))
+            return NULL;
         if (!onnx_axis(n, at, x->type.rank, &axis)) return NULL;
         return by < 0 ? onnx_fail(n, "tiles is negative") : repeat_axis(n, x, axis, by);
     }
@@ -330,7 +358,8 @@ Value *onnx_tile(OnnxNode *n) {
     } else if (!to_dims(n, v, count, times)) {
         return NULL;
     }
-    if (count != x->type.rank) return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank);
+    if (count != x->type.rank)
+        return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank);
     for (int i = 0; i < count; i++) x = repeat_axis(n, x, i, times[i]);
     return x;
 }
@@ -356,17 +385,23 @@ static bool split_sizes(OnnxNode *n, Dim size, Dim *sizes) {
     if (given) {
         if (count != n->n_out) return onnx_fail(n, "%d sizes for %d outputs", count, n->n_out), false;
         for (int i = 0; i < count; i++) {
-            if (given[i] < 0 || given[i] > INT64_MAX - total) return onnx_fail(n, "size %d is %lld", i, (long long)given[i]), false;
+            if (given[i] < 0 || given[i] > INT64_MAX - total)
+                return onnx_fail(n, "size %d is %lld", i, (long long)given[i]), false;
             total += sizes[i] = given[i];
         }
-        if (dim_is_const(size) && total != size) return onnx_fail(n, "the sizes add up to %lld, the axis has %lld", (long long)total, (long long)size), false;
+        if (dim_is_const(size) && total != size)
+            return onnx_fail(n, "the sizes add up to %lld, the axis has %lld", (long long)total, (long long)size),
+                   false;
         return true;
     }
     int64_t parts = onnx_int(n, "num_outputs", n->n_out);
-    if (parts != n->n_out || parts < 1) return onnx_fail(n, "num_outputs is %lld but the node has %d outputs", (long long)parts, n->n_out), false;
+    if (parts != n->n_out || parts < 1)
+        return onnx_fail(n, "num_outputs is %lld but the node has %d outputs", (long long)parts, n->n_out), false;
     Dim each = dim_ceil_div(n->g, size, parts);
-    for (int i = 0; i < parts; i++) sizes[i] = i < parts - 1 ? each : dim_sub(n->g, size, dim_mul(n->g, each, parts - 1));
-    if (dim_is_const(size) && each * (parts - 1) > size) return onnx_fail(n, "%lld elements cannot be split into %lld parts", (long long)size, (long long)parts), false;
+    for (int i = 0; i < parts; i++)
+        sizes[i] = i < parts - 1 ? each : dim_sub(n->g, size, dim_mul(n->g, each, parts - 1));
+    if (dim_is_const(size) && each * (parts - 1) > size)
+        return onnx_fail(n, "%lld elements cannot be split into %lld parts", (long long)size, (long long)parts), false;
     return true;
 }
 
@@ -400,13 +435,15 @@ static Dim cut_end(Graph *g, Dim size, const Cut *c) {
     return !c->end.symbolic && c->end.v < 0 ? dim_sub(g, size, -c->end.v) : c->end.v;
 }
 
-// Is the cut plain to see: of known bounds, or, where the size or an end is symbolic, of steps of 1 from a known start and inside for every size?
+// Is the cut plain to see: of known bounds, or, where the size or an end is symbolic, of steps of 1 from a known
+// start and inside for every size?
 static bool plain_cut(Graph *g, Dim size, const Cut *c) {
     if (dim_is_const(size) && !c->start.symbolic && !c->end.symbolic) return true;
     if (c->step != 1 || c->start.symbolic || (!c->end.symbolic && c->end.v < -INT32_MAX)) return false;
     if (c->start.v < 0) {
         int64_t to = c->end.v < 0 ? c->end.v : 0;
-        return !dim_is_const(size) && !c->end.symbolic && (c->end.v < 0 || c->end.v >= INT32_MAX) && to > c->start.v && to - c->start.v <= 4096 && dim_lower(g, size) >= -c->start.v;
+        return !dim_is_const(size) && !c->end.symbolic && (c->end.v < 0 || c->end.v >= INT32_MAX) && to > c->start.v
+            && to - c->start.v <= 4096 && dim_lower(g, size) >= -c->start.v;
     }
     Dim end = cut_end(g, size, c);
     return dim_lower(g, dim_sub(g, size, end)) >= 0 && dim_lower(g, dim_sub(g, end, c->start.v)) >= 0;
@@ -423,7 +460,8 @@ static Value *slice_axis(OnnxNode *n, Value *x, const Cut *c) {
     Dim size = x->type.dim[c->axis];
     if (c->step == 0) return onnx_fail(n, "the step of axis %d is 0", c->axis);
     if (!dim_is_const(size) || c->start.symbolic || c->end.symbolic) return slice_symbolic(n, x, c);
-    int64_t start = c->start.v < 0 ? c->start.v + size : c->start.v, end = c->end.v < 0 ? c->end.v + size : c->end.v, count;
+    int64_t start = c->start.v < 0 ? c->start.v + size : c->start.v, end = c->end.v < 0 ? c->end.v + size : c->end.v,
+            count;
     if (c->step > 0) {
         start = clamp(start, 0, size);
         end = clamp(end, 0, size);
@@ -465,21 +503,29 @@ Value *onnx_slice(OnnxNode *n) {
     bool given;
     if (n->opset < 10) {
         const int64_t *a = onnx_ints(n, "starts", &count), *b = onnx_ints(n, "ends", &n_ends);
-        if (!constants(starts, a, count) || !constants(ends, b, n_ends)) return onnx_fail(n, "attributes \"starts\" and \"ends\" are missing or too long");
+        if (!constants(starts, a, count) || !constants(ends, b, n_ends))
+            return onnx_fail(n, "attributes \"starts\" and \"ends\" are missing or too long");
     } else {
         if (!onnx_list(n, 1, "starts", &count) || !onnx_list(n, 2, "ends", &n_ends)) return NULL;
         if (!onnx_knows(n, 3)) return onnx_slice_run(n);
-        if (onnx_optional(n, 4) && (!onnx_list(n, 4, "steps", &n_steps) || !onnx_dim_items(n->g, n->in[4], steps, &n_steps))) return NULL;
-        if (!onnx_dim_items(n->g, n->in[1], starts, &count) || !onnx_dim_items(n->g, n->in[2], ends, &n_ends)) return NULL;
+        if (onnx_optional(n, 4)
+            && (!onnx_list(n, 4, "steps", &n_steps) || !onnx_dim_items(n->g, n->in[4], steps, &n_steps)))
+            return NULL;
+        if (!onnx_dim_items(n->g, n->in[1], starts, &count) || !onnx_dim_items(n->g, n->in[2], ends, &n_ends))
+            return NULL;
     }
     if (!onnx_axes(n, 3, x->type.rank, axes, &n_axes, &given)) return NULL;
-    if (count != n_ends || (given && n_axes != count) || (n_steps && n_steps != count) || count > x->type.rank) return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
+    if (count != n_ends || (given && n_axes != count) || (n_steps && n_steps != count) || count > x->type.rank)
+        return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
     for (int i = 0; i < count && x; i++) {
         bool known = starts[i].known && ends[i].known && (!n_steps || (steps[i].known && !steps[i].is.symbolic));
         Cut c = { given ? (int)axes[i] : i, starts[i].is, ends[i].is, n_steps ? steps[i].is.v : 1 };
         if (known && plain_cut(n->g, x->type.dim[c.axis], &c)) x = slice_axis(n, x, &c);
-        else if (n->opset >= 10) x = onnx_cut_run(n, x, c.axis, cut_number(n, 1, i), cut_number(n, 2, i), cut_number(n, 4, i));
-        else return onnx_fail(n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c.axis);
+        else if (n->opset >= 10)
+            x = onnx_cut_run(n, x, c.axis, cut_number(n, 1, i), cut_number(n, 2, i), cut_number(n, 4, i));
+        else
+            return onnx_fail(
+                n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c.axis);
     }
     return x;
 }
@@ -490,7 +536,8 @@ static Value *pad_mode(OnnxNode *n, Value *x, const int64_t *lo, const int64_t *
     static const int64_t none[MAX_RANK];
     const char *mode = onnx_string(n, "mode", "constant");
     if (!strcmp(mode, "constant")) return b_pad(n->g, x, lo, hi, NULL, fill);
-    if (strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
+    if (strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
+        return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
     Node *node = graph_node(n->g, OP_Pad, 1, &x, 1);
     node_set_ints(node, "lo", lo, x->type.rank);
     node_set_ints(node, "hi", hi, x->type.rank);
@@ -534,7 +581,8 @@ Value *onnx_center_crop_pad(OnnxNode *n) {
     int count, n_axes;
     bool given;
     if (!onnx_axes(n, 99, x->type.rank, axes, &n_axes, &given) || !onnx_list(n, 1, "the shape", &count)) return NULL;
-    if (count != (given ? n_axes : x->type.rank)) return onnx_fail(n, "the shape has %d elements for %d axes", count, given ? n_axes : x->type.rank);
+    if (count != (given ? n_axes : x->type.rank))
+        return onnx_fail(n, "the shape has %d elements for %d axes", count, given ? n_axes : x->type.rank);
     if (!onnx_knows(n, 1) || !type_is_static(&x->type)) return onnx_center_crop_pad_run(n, given ? axes : NULL);
     if (!onnx_ints_input(n, 1, "the shape", shape, &count, MAX_RANK)) return NULL;
     for (int i = 0; i < count; i++) {
@@ -554,7 +602,8 @@ Value *onnx_trilu(OnnxNode *n) {
     int rank = x->type.rank;
     if (rank < 2) return onnx_fail(n, "the input must have at least 2 dimensions");
     bool upper = onnx_int(n, "upper", 1) != 0;
-    Value *row = onnx_iota(n, 2, x->type.dim + rank - 2, 0, DT_I64), *column = onnx_iota(n, 2, x->type.dim + rank - 2, 1, DT_I64);
+    Value *row = onnx_iota(n, 2, x->type.dim + rank - 2, 0, DT_I64),
+          *column = onnx_iota(n, 2, x->type.dim + rank - 2, 1, DT_I64);
     if (onnx_optional(n, 1)) row = b_binary(n->g, OP_Add, row, onnx_scalar_of(n, n->in[1]));
     Value *kept = b_binary(n->g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row);
     return b_where(n->g, kept, x, b_like(n->g, x, 0));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Fourier transforms, window functions, determinants.
 //
-// In: an OnnxNode with known lengths. Out: fast transforms (ops/fft.c) or, where the length has a large prime factor, products with constant
-// matrices: a transform of n (complex) numbers into k is one real matrix [2n, 2k] of cosines and sines.
+// In: an OnnxNode with known lengths. Out: fast transforms (ops/fft.c) or, where the length has a large prime factor,
+// products with constant matrices: a transform of n (complex) numbers into k is one real matrix [2n, 2k] of cosines
+// and sines.
 #include "signal.h"
 
 #include <math.h>
@@ -34,18 +35,22 @@ static Value *transform_matrix(OnnxNode *n, const Transform *t, DType d) {
     double *m = NEW_ARRAY(n->g->arena, double, rows * columns);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
-            m[r * columns + c] = coefficient(t, r / t->in_parts, (int)(r % t->in_parts), c / t->out_parts, (int)(c % t->out_parts));
+            m[r * columns + c] = coefficient(
+                t, r / t->in_parts, (int)(r % t->in_parts), c / t->out_parts, (int)(c % t->out_parts));
     return onnx_constant_f(n, d, 2, (Dim[]){ rows, columns }, m);
 }
 
 // v [outer, in * in_parts] -> [outer, out * out_parts]
-static Value *by_matrix(OnnxNode *n, Value *v, const Transform *t) { return b_matmul(n->g, v, transform_matrix(n, t, v->type.dtype)); }
+static Value *by_matrix(OnnxNode *n, Value *v, const Transform *t) {
+    return b_matmul(n->g, v, transform_matrix(n, t, v->type.dtype));
+}
 
 // Half a spectrum [outer, length / 2 + 1] and its other half: the conjugate, backwards.
 static Value *mirrored(OnnxNode *n, Value *half, int64_t length, bool negate) {
     int64_t count = length - length / 2 - 1;
     if (!half || count < 1) return half;
-    Value *rest = b_slice(n->g, half, (int64_t[]){ 0, count }, (int64_t[]){ 1, -1 }, (Dim[]){ half->type.dim[0], count });
+    Value *rest = b_slice(
+        n->g, half, (int64_t[]){ 0, count }, (int64_t[]){ 1, -1 }, (Dim[]){ half->type.dim[0], count });
     if (negate) rest = b_unary(n->g, OP_Neg, rest);
     return b_concat(n->g, 1, 2, (Value *[]){ half, rest });
 }
@@ -54,7 +59,8 @@ static Value *mirrored(OnnxNode *n, Value *half, int64_t length, bool negate) {
 static Value *of_real(OnnxNode *n, Value *x, const Transform *t, bool imaginary) {
     int64_t half = t->length / 2 + 1, own = imaginary && t->length % 2 == 0 ? half - 1 : half;
     Value *v = onnx_part(n, x, 1, 0, own);
-    if (own != half && v) v = b_concat(n->g, 1, 2, (Value *[]){ v, onnx_filled(n, v->type.dtype, 0, 2, (Dim[]){ v->type.dim[0], 1 }) });
+    if (own != half && v)
+        v = b_concat(n->g, 1, 2, (Value *[]){ v, onnx_filled(n, v->type.dtype, 0, 2, (Dim[]){ v->type.dim[0], 1 }) });
     return t->onesided ? v : mirrored(n, v, t->length, imaginary);
 }
 
@@ -63,7 +69,8 @@ static Value *by_stages(OnnxNode *n, Value *v, const Transform *t) {
     DType d = v->type.dtype;
     Dim outer = v->type.dim[0];
     v = b_reshape(n->g, b_cast(n->g, v, onnx_wide(d)), 3, (Dim[]){ outer, t->in, t->in_parts });
-    Value *part[2] = { onnx_remove(n, onnx_part(n, v, 2, 0, 1), 2), t->in_parts == 2 ? onnx_remove(n, onnx_part(n, v, 2, 1, 1), 2) : NULL };
+    Value *part[2] = { onnx_remove(n, onnx_part(n, v, 2, 0, 1), 2),
+        t->in_parts == 2 ? onnx_remove(n, onnx_part(n, v, 2, 1, 1), 2) : NULL };
     for (int i = 0; i < 2 && t->inverse && t->onesided; i++) part[i] = mirrored(n, part[i], t->length, i == 1);
     if (!part[0]) return NULL;
     onnx_fft(n, &part[0], &part[1], t->inverse);
@@ -71,7 +78,8 @@ static Value *by_stages(OnnxNode *n, Value *v, const Transform *t) {
         if (!part[i]) part[i] = onnx_filled(n, onnx_wide(d), 0, 2, (Dim[]){ outer, t->length });
         if (t->in_parts == 1 && !t->inverse) part[i] = of_real(n, part[i], t, i == 1);
         else if (t->out != t->length) part[i] = onnx_part(n, part[i], 1, 0, t->out);
-        if (t->inverse && part[i]) part[i] = b_binary(n->g, OP_Mul, part[i], b_like(n->g, part[i], 1 / (double)t->length));
+        if (t->inverse && part[i])
+            part[i] = b_binary(n->g, OP_Mul, part[i], b_like(n->g, part[i], 1 / (double)t->length));
         part[i] = onnx_insert(n, part[i], 2);
     }
     v = t->out_parts == 1 ? part[0] : b_concat(n->g, 2, 2, part);
@@ -82,11 +90,17 @@ static Value *by_stages(OnnxNode *n, Value *v, const Transform *t) {
 static Value *transform(OnnxNode *n, Value *x, int axis, int64_t length, bool inverse, bool onesided) {
     if (!x) return NULL;
     int rank = x->type.rank, last = rank - 1, at = rank - 2;
-    if (!dim_is_const(x->type.dim[axis]) || !dim_is_const(x->type.dim[last])) return onnx_static(n, x, "a Fourier transform"), NULL;
-    Transform t = { .length = length, .in_parts = (int)x->type.dim[last], .out_parts = inverse && onesided ? 1 : 2, .inverse = inverse, .onesided = onesided };
+    if (!dim_is_const(x->type.dim[axis]) || !dim_is_const(x->type.dim[last]))
+        return onnx_static(n, x, "a Fourier transform"), NULL;
+    Transform t = { .length = length,
+        .in_parts = (int)x->type.dim[last],
+        .out_parts = inverse && onesided ? 1 : 2,
+        .inverse = inverse,
+        .onesided = onesided };
     t.in = inverse && onesided ? length / 2 + 1 : length;
     t.out = onesided && !inverse ? length / 2 + 1 : length;
-    if (length < 1 || length > INT32_MAX || (t.in_parts != 1 && t.in_parts != 2)) return onnx_fail(n, "the last dimension must be 1 (real) or 2 (complex), the length positive");
+    if (length < 1 || length > INT32_MAX || (t.in_parts != 1 && t.in_parts != 2))
+        return onnx_fail(n, "the last dimension must be 1 (real) or 2 (complex), the length positive");
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     hi[axis] = t.in - x->type.dim[axis];
     Value *v = onnx_swap(n, b_pad(n->g, x, lo, hi, NULL, NULL), axis, at);
@@ -134,9 +148,11 @@ Value *onnx_dft(OnnxNode *n) {
         return transform_along(n, &(Choice){ x, at, 0, inverse });
     } else if (!onnx_knows(n, 2)) return onnx_dft_run(n, n->in[2], inverse, onesided);
     else if (onnx_optional(n, 2) && !onnx_ints_input(n, 2, "the axis", &given, &count, 1)) return NULL;
-    if (given < -x->type.rank || given >= x->type.rank) return onnx_fail(n, "axis %lld is outside a tensor of rank %d", (long long)given, x->type.rank);
+    if (given < -x->type.rank || given >= x->type.rank)
+        return onnx_fail(n, "axis %lld is outside a tensor of rank %d", (long long)given, x->type.rank);
     if (!known) return onnx_dft_run(n, onnx_number(n, given < 0 ? given + x->type.rank : given), inverse, onesided);
-    if (x->type.rank < 2 || !onnx_axis(n, given, x->type.rank, &axis) || axis == x->type.rank - 1) return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
+    if (x->type.rank < 2 || !onnx_axis(n, given, x->type.rank, &axis) || axis == x->type.rank - 1)
+        return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
     length = inverse && onesided ? 2 * (x->type.dim[axis] - 1) : x->type.dim[axis];
     if (onnx_optional(n, 1) && !onnx_ints_input(n, 1, "dft_length", &length, &count, 1)) return NULL;
     return transform(n, x, axis, length, inverse, onesided);
@@ -146,26 +162,37 @@ Value *onnx_dft(OnnxNode *n) {
 Value *onnx_stft(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *window = onnx_optional(n, 2);
-    bool known = onnx_knows(n, 1) && onnx_knows(n, 3) && type_is_static(&x->type) && (!window || type_is_static(&window->type));
-    if (!known && x->type.rank == 3 && dim_is_const(x->type.dim[2]) && (!window || window->type.rank == 1)) return onnx_stft_run(n, window);
+    bool known = onnx_knows(n, 1) && onnx_knows(n, 3) && type_is_static(&x->type)
+        && (!window || type_is_static(&window->type));
+    if (!known && x->type.rank == 3 && dim_is_const(x->type.dim[2]) && (!window || window->type.rank == 1))
+        return onnx_stft_run(n, window);
     if (!onnx_static(n, x, "STFT")) return NULL;
-    int64_t step, length = window && window->type.rank == 1 ? window->type.dim[0] : x->type.rank == 3 ? x->type.dim[1] : 0;
+    int64_t step,
+        length = window && window->type.rank == 1 ? window->type.dim[0] :
+        x->type.rank == 3                         ? x->type.dim[1] :
+                                                    0;
     int count;
     if (!onnx_ints_input(n, 1, "frame_step", &step, &count, 1)) return NULL;
     if (onnx_optional(n, 3) && !onnx_ints_input(n, 3, "frame_length", &length, &count, 1)) return NULL;
-    if (x->type.rank != 3 || step < 1 || length < 1 || length > x->type.dim[1]) return onnx_fail(n, "the signal must be [batch, samples, 1 or 2] and hold a frame");
+    if (x->type.rank != 3 || step < 1 || length < 1 || length > x->type.dim[1])
+        return onnx_fail(n, "the signal must be [batch, samples, 1 or 2] and hold a frame");
     int64_t frames = (x->type.dim[1] - length) / step + 1;
     if (frames > INT32_MAX / length) return onnx_fail(n, "has too many frames");
     int64_t *at = NEW_ARRAY(n->g->arena, int64_t, frames * length);
     for (int64_t i = 0; i < frames * length; i++) at[i] = i / length * step + i % length;
-    Value *v = b_gather(n->g, x, b_reshape(n->g, b_ints(n->g, (int)(frames * length), at), 2, (Dim[]){ frames, length }), 1);
+    Value *v = b_gather(
+        n->g, x, b_reshape(n->g, b_ints(n->g, (int)(frames * length), at), 2, (Dim[]){ frames, length }), 1);
     if (window) v = b_binary(n->g, OP_Mul, v, onnx_along(n, window, 4, 2));
     return transform(n, v, 2, length, false, onnx_int(n, "onesided", 1) != 0);
 }
 
 // a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), with n the size, less 1 unless periodic.
 Value *onnx_window_function(OnnxNode *n) {
-    static const struct { const char *name; double a[3]; } kinds[] = { { "hann", { 0.5, 0.5, 0 } }, { "hamming", { 25.0 / 46, 21.0 / 46, 0 } }, { "blackman", { 0.42, 0.5, 0.08 } } };
+    static const struct {
+        const char *name;
+        double a[3];
+    } kinds[] = { { "hann", { 0.5, 0.5, 0 } }, { "hamming", { 25.0 / 46, 21.0 / 46, 0 } },
+        { "blackman", { 0.42, 0.5, 0.08 } } };
     int64_t size;
     int count;
     DType d;
@@ -178,12 +205,16 @@ Value *onnx_window_function(OnnxNode *n) {
     for (size_t k = 0; k < COUNT(kinds); k++) {
         if (strcmp(kinds[k].name, n->argument)) continue;
         const double *a = kinds[k].a;
-        for (int64_t i = 0; i < size; i++) v[i] = span != 0 ? a[0] - a[1] * cos(TWO_PI * (double)i / span) + a[2] * cos(2 * TWO_PI * (double)i / span) : 1;
+        for (int64_t i = 0; i < size; i++)
+            v[i] = span != 0 ?
+                a[0] - a[1] * cos(TWO_PI * (double)i / span) + a[2] * cos(2 * TWO_PI * (double)i / span) :
+                1;
     }
     return onnx_constant_f(n, d, 1, &size, v);
 }
 
-// Triangles over the bins of a spectrum, evenly spaced on the mel scale m = 2595 log10(1 + f / 700): [dft_length / 2 + 1, bins].
+// Triangles over the bins of a spectrum, evenly spaced on the mel scale m = 2595 log10(1 + f / 700): [dft_length / 2
+// + 1, bins].
 Value *onnx_mel_weights(OnnxNode *n) {
     double in[5];
     DType d;
@@ -194,7 +225,8 @@ Value *onnx_mel_weights(OnnxNode *n) {
         if (!t) return NULL;
         in[i] = tensor_get_f(t, 0);
     }
-    if (!(in[0] >= 1 && in[0] < 1 << 16 && in[1] >= 1 && in[1] < 1 << 24 && in[2] > 0 && in[0] * in[1] <= 1 << 23)) return onnx_fail(n, "a parameter is out of range");
+    if (!(in[0] >= 1 && in[0] < 1 << 16 && in[1] >= 1 && in[1] < 1 << 24 && in[2] > 0 && in[0] * in[1] <= 1 << 23))
+        return onnx_fail(n, "a parameter is out of range");
     int64_t bins = (int64_t)in[0], spectrum = (int64_t)in[1] / 2 + 1;
     double low = 2595 * log10(1 + in[3] / 700), step = (2595 * log10(1 + in[4] / 700) - low) / (double)(bins + 2);
     int64_t *edge = NEW_ARRAY(n->g->arena, int64_t, bins + 2);
@@ -206,7 +238,8 @@ Value *onnx_mel_weights(OnnxNode *n) {
     for (int64_t i = 0; i < bins; i++) {
         int64_t left = edge[i], middle = edge[i + 1], right = edge[i + 2];
         if (left == middle) w[middle * bins + i] = 1;
-        for (int64_t j = left; j <= middle && left < middle; j++) w[j * bins + i] = (double)(j - left) / (double)(middle - left);
+        for (int64_t j = left; j <= middle && left < middle; j++)
+            w[j * bins + i] = (double)(j - left) / (double)(middle - left);
         for (int64_t j = middle; j < right; j++) w[j * bins + i] = (double)(right - j) / (double)(right - middle);
     }
     return onnx_constant_f(n, d, 2, (Dim[]){ spectrum, bins }, w);
@@ -237,6 +270,8 @@ Value *onnx_det(OnnxNode *n) {
     if (rank < 2 || x->type.dim[rank - 2] != size) return onnx_fail(n, "the last two dimensions must be square");
     if (size < 1 || size > MAX_DET) return onnx_fail(n, "matrices of more than %d rows are not supported", MAX_DET);
     for (int i = 0; i < size; i++)
-        for (int j = 0; j < size; j++) m[i][j] = onnx_remove(n, onnx_remove(n, onnx_part(n, onnx_part(n, x, rank - 2, i, 1), rank - 1, j, 1), rank - 1), rank - 2);
+        for (int j = 0; j < size; j++)
+            m[i][j] = onnx_remove(
+                n, onnx_remove(n, onnx_part(n, onnx_part(n, x, rank - 2, i, 1), rank - 1, j, 1), rank - 1), rank - 2);
     return determinant(n, m, (int)size, 0, (1u << size) - 1);
 }

@@ -1,25 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// ONNX's operators on strings: joining, splitting, normalising, matching a pattern, counting n-grams; and casts from and to numbers.
+// ONNX's operators on strings: joining, splitting, normalising, matching a pattern, counting n-grams; and casts from
+// and to numbers.
 //
-// In: an OnnxNode. Out: the few string operations of ops/string.c around gathers, maps and reductions. The idea: a search in a sorted table
-// makes strings numbers, a gather makes numbers strings, and everything between is as for any tensor.
+// In: an OnnxNode. Out: the few string operations of ops/string.c around gathers, maps and reductions. The idea: a
+// search in a sorted table makes strings numbers, a gather makes numbers strings, and everything between is as for
+// any tensor.
 #include "import/onnx/run/measure.h"
 #include "regex.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// What moves elements or compares them, without a look at what they are; and which of its inputs (bit i: input i, ALL: any) that goes for.
+// What moves elements or compares them, without a look at what they are; and which of its inputs (bit i: input i,
+// ALL: any) that goes for.
 bool onnx_takes_strings(const char *op, int input) {
     enum { FIRST = 1, TWO = 3, ALL = -1 };
-    static const struct { const char *op; int inputs; } rows[] = {
-        { "ArrayFeatureExtractor", FIRST }, { "Cast", FIRST }, { "CastLike", TWO }, { "CategoryMapper", FIRST }, { "CenterCropPad", FIRST }, { "Compress", FIRST },
-        { "Concat", ALL }, { "DepthToSpace", FIRST }, { "Equal", TWO }, { "Expand", FIRST }, { "Flatten", FIRST }, { "Gather", FIRST }, { "GatherElements", FIRST },
-        { "GatherND", FIRST }, { "LabelEncoder", FIRST }, { "OneHot", 1 << 2 }, { "OneHotEncoder", FIRST }, { "Pad", 1 | 1 << 2 }, { "RegexFullMatch", FIRST },
-        { "Reshape", FIRST }, { "ReverseSequence", FIRST }, { "Scatter", 1 | 1 << 2 }, { "ScatterElements", 1 | 1 << 2 }, { "ScatterND", 1 | 1 << 2 }, { "Shape", FIRST },
-        { "Size", FIRST }, { "Slice", FIRST }, { "SpaceToDepth", FIRST }, { "Split", FIRST }, { "Squeeze", FIRST }, { "StringConcat", TWO },
-        { "StringNormalizer", FIRST }, { "StringSplit", FIRST }, { "TensorScatter", TWO }, { "TfIdfVectorizer", FIRST }, { "Tile", FIRST }, { "Transpose", FIRST },
-        { "Unsqueeze", FIRST }, { "Where", 1 << 1 | 1 << 2 },
+    static const struct { const char *op; int inputs;
+    } rows[] = {
+        { "ArrayFeatureExtractor", FIRST },
+        { "Cast", FIRST },
+        { "CastLike", TWO },
+        { "CategoryMapper", FIRST },
+        { "CenterCropPad", FIRST },
+        { "Compress", FIRST },
+        { "Concat", ALL },
+        { "DepthToSpace", FIRST },
+        { "Equal", TWO },
+        { "Expand", FIRST },
+        { "Flatten", FIRST },
+        { "Gather", FIRST },
+        { "GatherElements", FIRST },
+        { "GatherND", FIRST },
+        { "LabelEncoder", FIRST },
+        { "OneHot", 1 << 2 },
+        { "OneHotEncoder", FIRST },
+        { "Pad", 1 | 1 << 2 },
+        { "RegexFullMatch", FIRST },
+        { "Reshape", FIRST },
+        { "ReverseSequence", FIRST },
+        { "Scatter", 1 | 1 << 2 },
+        { "ScatterElements", 1 | 1 << 2 },
+        { "ScatterND", 1 | 1 << 2 },
+        { "Shape", FIRST },
+        { "Size", FIRST },
+        { "Slice", FIRST },
+        { "SpaceToDepth", FIRST },
+        { "Split", FIRST },
+        { "Squeeze", FIRST },
+        { "StringConcat", TWO },
+        { "StringNormalizer", FIRST },
+        { "StringSplit", FIRST },
+        { "TensorScatter", TWO },
+        { "TfIdfVectorizer", FIRST },
+        { "Tile", FIRST },
+        { "Transpose", FIRST },
+        { "Unsqueeze", FIRST },
+        { "Where", 1 << 1 | 1 << 2 },
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         if (!strcmp(rows[i].op, op)) return rows[i].inputs == ALL || (input < 31 && rows[i].inputs >> input & 1);
@@ -63,7 +99,10 @@ Value *onnx_string_find(OnnxNode *n, Value *x, Value *table) {
 static bool all_strings(OnnxNode *n, int count) {
     if (!onnx_inputs(n, count)) return false;
     for (int i = 0; i < count; i++)
-        if (n->in[i]->type.dtype != DT_STRING) return onnx_fail(n, "input %d must be strings, it is %s", i, type_text(n->g->arena, n->g, &n->in[i]->type)), false;
+        if (n->in[i]->type.dtype != DT_STRING)
+            return onnx_fail(
+                       n, "input %d must be strings, it is %s", i, type_text(n->g->arena, n->g, &n->in[i]->type)),
+                   false;
     return true;
 }
 
@@ -73,7 +112,9 @@ Value *onnx_string_concat(OnnxNode *n) {
     if (!all_strings(n, 2)) return NULL;
     Type t;
     Value *x[2];
-    if (!type_broadcast(&t, &n->in[0]->type, &n->in[1]->type)) return onnx_fail(n, "shapes do not broadcast: %s and %s", type_text(n->g->arena, n->g, &n->in[0]->type), type_text(n->g->arena, n->g, &n->in[1]->type));
+    if (!type_broadcast(&t, &n->in[0]->type, &n->in[1]->type))
+        return onnx_fail(n, "shapes do not broadcast: %s and %s", type_text(n->g->arena, n->g, &n->in[0]->type),
+            type_text(n->g->arena, n->g, &n->in[1]->type));
     for (int i = 0; i < 2; i++) {
         x[i] = type_equal(&t, &n->in[i]->type) ? n->in[i] : b_expand(n->g, n->in[i], t.rank, t.dim);
         if (!x[i]) return NULL;
@@ -92,7 +133,9 @@ static bool most_parts(OnnxNode *n, Value *counts, int64_t cuts, Dim *d) {
     Value *zero = b_concat(g, 0, 2, (Value *[]){ flat, b_ints(g, 1, (int64_t[]){ 0 }) });
     Value *most = zero ? b_reduce(g, OP_ReduceMax, zero, 1, &axis, true) : NULL;
     const OnnxDim *declared = onnx_declared_dim(n, 0, rank);
-    Dim limit = cuts >= 0 && cuts < MANY ? cuts + 1 : declared && declared->known && declared->value >= 0 ? declared->value : MANY;
+    Dim limit = cuts >= 0 && cuts < MANY                    ? cuts + 1 :
+        declared && declared->known && declared->value >= 0 ? declared->value :
+                                                              MANY;
     return most && onnx_measure(n, most, 0, 0, rank, 0, limit, d);
 }
 
@@ -142,12 +185,14 @@ static Value *not_stopped(OnnxNode *n, Value *x, const OnnxAttr *stop, bool sens
 static Value *kept_strings(OnnxNode *n, Value *y, Value *keep, int last) {
     Graph *g = n->g;
     const int64_t axis = 0;
-    Value *none = onnx_strings(n, 1, (const char *[]){ "" }), *some = keep ? b_reduce(g, OP_ReduceMax, keep, 1, &axis, true) : NULL;
+    Value *none = onnx_strings(n, 1, (const char *[]){ "" }),
+          *some = keep ? b_reduce(g, OP_ReduceMax, keep, 1, &axis, true) : NULL;
     y = b_concat(g, 0, 2, (Value *[]){ y, none });
     keep = b_concat(g, 0, 2, (Value *[]){ keep, b_unary(g, OP_Not, some) });
     if (!y || !keep) return NULL;
     Value *count = b_reduce(g, OP_ReduceSum, b_cast(g, keep, DT_I64), 1, &axis, true);
-    Value *place = onnx_iota(n, 1, keep->type.dim, 0, DT_I64), *order = count && place ? ONNX_MAP(n, "x ? y : 9223372036854775807", "x y", keep, place) : NULL;
+    Value *place = onnx_iota(n, 1, keep->type.dim, 0, DT_I64),
+          *order = count && place ? ONNX_MAP(n, "x ? y : 9223372036854775807", "x y", keep, place) : NULL;
     Dim size;
     if (!order || !onnx_measure(n, count, 0, 0, last, 1, keep->type.dim[0], &size)) return NULL;
     Node *sort = graph_node(g, OP_Sort, 1, &order, 2);
@@ -158,14 +203,18 @@ static Value *kept_strings(OnnxNode *n, Value *y, Value *keep, int last) {
 Value *onnx_string_normalizer(OnnxNode *n) {
     if (!all_strings(n, 1)) return NULL;
     const char *action = onnx_string(n, "case_change_action", "NONE");
-    bool sensitive = onnx_int(n, "is_case_sensitive", 0) != 0, upper = !strcmp(action, "UPPER"), lower = !strcmp(action, "LOWER");
+    bool sensitive = onnx_int(n, "is_case_sensitive", 0) != 0, upper = !strcmp(action, "UPPER"),
+         lower = !strcmp(action, "LOWER");
     const OnnxAttr *stop = onnx_attr(n, "stopwords", ONNX_STRINGS);
     const Type *t = &n->in[0]->type;
     int rank = t->rank;
     onnx_string(n, "locale", "");                       // the mapping of characters is the same everywhere
-    if (!upper && !lower && strcmp(action, "NONE")) return onnx_fail(n, "attribute \"case_change_action\" is \"%s\"", action);
-    if (rank < 1 || rank > 2 || (rank == 2 && t->dim[0] != 1)) return onnx_fail(n, "the input must be string[C] or string[1,C], it is %s", type_text(n->g->arena, n->g, t));
-    Value *x = b_reshape(n->g, n->in[0], 1, (Dim[]){ t->dim[rank - 1] }), *y = upper || lower ? change_case(n, x, upper) : x;
+    if (!upper && !lower && strcmp(action, "NONE"))
+        return onnx_fail(n, "attribute \"case_change_action\" is \"%s\"", action);
+    if (rank < 1 || rank > 2 || (rank == 2 && t->dim[0] != 1))
+        return onnx_fail(n, "the input must be string[C] or string[1,C], it is %s", type_text(n->g->arena, n->g, t));
+    Value *x = b_reshape(n->g, n->in[0], 1, (Dim[]){ t->dim[rank - 1] }),
+          *y = upper || lower ? change_case(n, x, upper) : x;
     if (stop && stop->n) y = kept_strings(n, y, not_stopped(n, x, stop, sensitive), rank - 1);
     return y && rank == 2 ? onnx_insert(n, y, 0) : y;
 }
@@ -180,12 +229,14 @@ Value *onnx_regex_full_match(OnnxNode *n) {
     if (!pattern) return onnx_fail(n, "attribute \"pattern\" is missing");
     if ((why = regex_compile(n->g->arena, pattern->s, &a))) return onnx_fail(n, "pattern \"%s\": %s", pattern->s, why);
     bool wide = a.n_states > UINT16_MAX;
-    Tensor *class_of = tensor_new(n->g->arena, type_make(DT_U8, 1, (Dim[]){ 256 })), *accept = tensor_new(n->g->arena, type_make(DT_BOOL, 1, (Dim[]){ a.n_states }));
+    Tensor *class_of = tensor_new(n->g->arena, type_make(DT_U8, 1, (Dim[]){ 256 })),
+           *accept = tensor_new(n->g->arena, type_make(DT_BOOL, 1, (Dim[]){ a.n_states }));
     Tensor *next = tensor_new(n->g->arena, type_make(wide ? DT_I32 : DT_U16, 2, (Dim[]){ a.n_states, a.n_classes }));
     memcpy(class_of->data, a.class_of, 256);
     for (int i = 0; i < a.n_states; i++) tensor_set_i(accept, i, a.accepts[i]);
     for (int64_t i = 0; i < (int64_t)a.n_states * a.n_classes; i++) tensor_set_i(next, i, a.next[i]);
-    Value *state = onnx_finish(graph_node(n->g, OP_StringMatch, 3, (Value *[]){ n->in[0], graph_const(n->g, class_of, NULL), graph_const(n->g, next, NULL) }, 1));
+    Value *state = onnx_finish(graph_node(n->g, OP_StringMatch, 3,
+        (Value *[]){ n->in[0], graph_const(n->g, class_of, NULL), graph_const(n->g, next, NULL) }, 1));
     return b_gather(n->g, graph_const(n->g, accept, NULL), state, 0);
 }
 
@@ -210,7 +261,8 @@ static bool collect_grams(OnnxNode *n, int items, const int64_t *pool, int64_t l
     int64_t seen = 0;
     *out = (Grams){ .columns = 0 };
     for (int i = 0; i < indices; i++) {
-        if (column[i] < 0 || column[i] >= INT32_MAX) return onnx_fail(n, "ngram_indexes has %lld", (long long)column[i]), false;
+        if (column[i] < 0 || column[i] >= INT32_MAX)
+            return onnx_fail(n, "ngram_indexes has %lld", (long long)column[i]), false;
         if (column[i] >= out->columns) out->columns = column[i] + 1;
     }
     for (int64_t length = 1; length <= lengths; length++) {
@@ -239,7 +291,9 @@ static Value *gram_items(OnnxNode *n, int *items, const int64_t **pool) {
     const OnnxAttr *words = onnx_attr(n, "pool_strings", ONNX_STRINGS);
     Value *x = n->in[0];
     *pool = onnx_ints(n, "pool_int64s", items);
-    if (x->type.dtype != DT_STRING) return *items ? b_cast(n->g, x, DT_I64) : onnx_fail(n, "the input is integers, but there is no attribute \"pool_int64s\"");
+    if (x->type.dtype != DT_STRING)
+        return *items ? b_cast(n->g, x, DT_I64) :
+                        onnx_fail(n, "the input is integers, but there is no attribute \"pool_int64s\"");
     if (!words || !words->n) return onnx_fail(n, "the input is strings, but there is no attribute \"pool_strings\"");
     int kept;
     int64_t *first = NEW_ARRAY(n->g->arena, int64_t, words->n), *ids = NEW_ARRAY(n->g->arena, int64_t, words->n);
@@ -265,16 +319,20 @@ Value *onnx_tf_idf_vectorizer(OnnxNode *n) {
     Grams grams;
     if (!onnx_inputs(n, 1)) return NULL;
     const char *mode = onnx_string(n, "mode", "TF");
-    int64_t least = onnx_int(n, "min_gram_length", 1), most = onnx_int(n, "max_gram_length", 1), skips = onnx_int(n, "max_skip_count", 0);
+    int64_t least = onnx_int(n, "min_gram_length", 1), most = onnx_int(n, "max_gram_length", 1),
+            skips = onnx_int(n, "max_skip_count", 0);
     const float *weights = onnx_floats(n, "weights", &n_weights);
     int rank = n->in[0]->type.rank;
-    if (strcmp(mode, "TF") && strcmp(mode, "IDF") && strcmp(mode, "TFIDF")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
-    if (least < 1 || most < least || skips < 0 || skips > INT32_MAX || rank > 2) return onnx_fail(n, "the lengths of n-grams, the skip count or the input's rank make no sense");
+    if (strcmp(mode, "TF") && strcmp(mode, "IDF") && strcmp(mode, "TFIDF"))
+        return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
+    if (least < 1 || most < least || skips < 0 || skips > INT32_MAX || rank > 2)
+        return onnx_fail(n, "the lengths of n-grams, the skip count or the input's rank make no sense");
     Value *x = gram_items(n, &items, &pool);
     if (!x || !collect_grams(n, items, pool, least, most, &grams)) return NULL;
     Dim dims[2] = { rank == 2 ? x->type.dim[0] : 1, rank ? x->type.dim[rank - 1] : 1 };
     x = b_reshape(n->g, x, 2, dims);
-    Value *table[3] = { b_ints(n->g, grams.pool.n, grams.pool.at), b_ints(n->g, grams.column.n, grams.column.at), b_ints(n->g, grams.lengths.n, grams.lengths.at) };
+    Value *table[3] = { b_ints(n->g, grams.pool.n, grams.pool.at), b_ints(n->g, grams.column.n, grams.column.at),
+        b_ints(n->g, grams.lengths.n, grams.lengths.at) };
     table[2] = b_reshape(n->g, table[2], 2, (Dim[]){ grams.lengths.n / 3, 3 });
     if (!x || !table[2]) return NULL;
     Node *node = graph_node(n->g, OP_NGrams, 4, (Value *[]){ x, table[0], table[1], table[2] }, 1);
@@ -283,7 +341,8 @@ Value *onnx_tf_idf_vectorizer(OnnxNode *n) {
     Value *y = onnx_finish(node);
     if (y && *mode == 'I') y = ONNX_MAP(n, "x > 0 ? 1 : 0", "x", y);
     if (y && strcmp(mode, "TF") && n_weights) {
-        if (n_weights < grams.columns) return onnx_fail(n, "has %d weights for %lld columns", n_weights, (long long)grams.columns);
+        if (n_weights < grams.columns)
+            return onnx_fail(n, "has %d weights for %lld columns", n_weights, (long long)grams.columns);
         Tensor *w = tensor_new(n->g->arena, type_make(DT_F32, 1, (Dim[]){ grams.columns }));
         for (int64_t i = 0; i < grams.columns; i++) tensor_set_f(w, i, (double)weights[i]);
         y = b_binary(n->g, OP_Mul, y, graph_const(n->g, w, NULL));

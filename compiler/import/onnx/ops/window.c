@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sliding windows: convolutions and pools, and the arithmetic of kernel_shape, strides, dilations, pads, auto_pad and ceil_mode.
+// Sliding windows: convolutions and pools, and the arithmetic of kernel_shape, strides, dilations, pads, auto_pad and
+// ceil_mode.
 //
-// In: an OnnxNode. Out: Conv, WindowSum, WindowMax. The idea: every form of padding becomes explicit low and high pads (Window), and a transposed
-// convolution is a convolution over an input with zeros between its elements, with mirrored weights.
+// In: an OnnxNode. Out: Conv, WindowSum, WindowMax. The idea: every form of padding becomes explicit low and high
+// pads (Window), and a transposed convolution is a convolution over an input with zeros between its elements, with
+// mirrored weights.
 #include "import/onnx/run/measure.h"
 
 #include <string.h>
@@ -13,10 +15,12 @@
 static bool sizes_attr(OnnxNode *n, const char *name, int count, int64_t otherwise, int64_t least, int64_t *out) {
     int given;
     const int64_t *v = onnx_ints(n, name, &given);
-    if (v && given != count) return onnx_fail(n, "attribute \"%s\" has %d elements, expected %d", name, given, count), false;
+    if (v && given != count)
+        return onnx_fail(n, "attribute \"%s\" has %d elements, expected %d", name, given, count), false;
     for (int i = 0; i < count; i++) {
         out[i] = v ? v[i] : otherwise;
-        if (out[i] < least || out[i] > MAX_EXTENT) return onnx_fail(n, "attribute \"%s\" holds %lld", name, (long long)out[i]), false;
+        if (out[i] < least || out[i] > MAX_EXTENT)
+            return onnx_fail(n, "attribute \"%s\" holds %lld", name, (long long)out[i]), false;
     }
     return true;
 }
@@ -25,13 +29,16 @@ static int64_t extent(const Window *w, int i) { return (w->kernel[i] - 1) * w->d
 
 static bool known_size(OnnxNode *n, const Value *x, int axis, const char *what) {
     if (dim_is_const(x->type.dim[axis])) return true;
-    return onnx_fail(n, "%s needs a known size of dimension %d, but that is %s; pin it with --dim NAME=V", what, axis, dim_text(n->g->arena, n->g, x->type.dim[axis])), false;
+    return onnx_fail(n, "%s needs a known size of dimension %d, but that is %s; pin it with --dim NAME=V", what, axis,
+               dim_text(n->g->arena, n->g, x->type.dim[axis])),
+           false;
 }
 
 // SAME: as many outputs as strides fit into the input; the odd element of padding goes after (upper) or before (lower).
 static bool same_pads(OnnxNode *n, const Value *x, Window *w, bool upper) {
     for (int i = 0; i < w->rank; i++) {
-        if (w->strides[i] > extent(w, i) && !known_size(n, x, 2 + i, "auto_pad with a stride over elements")) return false;
+        if (w->strides[i] > extent(w, i) && !known_size(n, x, 2 + i, "auto_pad with a stride over elements"))
+            return false;
         if (w->strides[i] > 1 && !dim_is_const(x->type.dim[2 + i])) w->same = upper ? 1 : 2;
     }
     for (int i = 0; i < w->rank && !w->same; i++) {
@@ -46,7 +53,8 @@ static bool same_pads(OnnxNode *n, const Value *x, Window *w, bool upper) {
 
 // ceil_mode: a last window that starts inside the input or its low padding counts even when it reaches past the end.
 static void ceil_pads(const Value *x, Window *w) {
-    for (int i = 0; i < w->rank; i++) w->ceil |= !dim_is_const(x->type.dim[2 + i]);         // then the operation itself sees to it
+    // then the operation itself sees to it
+    for (int i = 0; i < w->rank; i++) w->ceil |= !dim_is_const(x->type.dim[2 + i]);
     for (int i = 0; i < w->rank && !w->ceil; i++) {
         int64_t in = x->type.dim[2 + i], lo = w->pads[i], span = in + lo + w->pads[w->rank + i] - extent(w, i);
         if (span < 0) continue;
@@ -60,13 +68,21 @@ static void ceil_pads(const Value *x, Window *w) {
 
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) {
     *w = (Window){ .rank = x->type.rank - 2 };
-    if (w->rank < 1) return onnx_fail(n, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank), false;
+    if (w->rank < 1)
+        return onnx_fail(
+                   n, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank),
+               false;
     if (!onnx_has(n, "kernel_shape") && kernel) memcpy(w->kernel, kernel, sizeof *kernel * (size_t)w->rank);
     else if (!onnx_has(n, "kernel_shape")) return onnx_fail(n, "attribute \"kernel_shape\" is missing"), false;
     else if (!sizes_attr(n, "kernel_shape", w->rank, 1, 1, w->kernel)) return false;
     for (int i = 0; i < w->rank && kernel; i++)
-        if (w->kernel[i] != kernel[i]) return onnx_fail(n, "attribute \"kernel_shape\" says %lld along axis %d, the weight has %lld", (long long)w->kernel[i], i, (long long)kernel[i]), false;
-    if (!sizes_attr(n, "strides", w->rank, 1, 1, w->strides) || !sizes_attr(n, "dilations", w->rank, 1, 1, w->dilations)) return false;
+        if (w->kernel[i] != kernel[i])
+            return onnx_fail(n, "attribute \"kernel_shape\" says %lld along axis %d, the weight has %lld",
+                       (long long)w->kernel[i], i, (long long)kernel[i]),
+                   false;
+    if (!sizes_attr(n, "strides", w->rank, 1, 1, w->strides)
+        || !sizes_attr(n, "dilations", w->rank, 1, 1, w->dilations))
+        return false;
     if (!sizes_attr(n, "pads", 2 * w->rank, 0, -MAX_EXTENT, w->pads)) return false;
     const char *how = onnx_string(n, "auto_pad", "NOTSET");
     if (!strcmp(how, "VALID")) memset(w->pads, 0, sizeof w->pads);
@@ -100,25 +116,33 @@ static Value *add_bias(OnnxNode *n, Value *y, int input) {
 }
 
 static bool weight_fits(OnnxNode *n, const Value *x, const Value *w) {
-    if (w->type.rank != x->type.rank || x->type.rank < 3) return onnx_fail(n, "input %s and weight %s must have the same rank of at least 3", type_text(n->g->arena, n->g, &x->type), type_text(n->g->arena, n->g, &w->type)), false;
+    if (w->type.rank != x->type.rank || x->type.rank < 3)
+        return onnx_fail(n, "input %s and weight %s must have the same rank of at least 3",
+                   type_text(n->g->arena, n->g, &x->type), type_text(n->g->arena, n->g, &w->type)),
+               false;
     return onnx_static(n, w, "a weight");
 }
 
 Value *onnx_conv(OnnxNode *n) {
     Window w;
-    if (!onnx_inputs(n, 2) || !weight_fits(n, n->in[0], n->in[1]) || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w)) return NULL;
+    if (!onnx_inputs(n, 2) || !weight_fits(n, n->in[0], n->in[1])
+        || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w))
+        return NULL;
     return add_bias(n, onnx_convolve(n, n->in[0], n->in[1], &w, onnx_int(n, "group", 1)), 2);
 }
 
 // Integer convolution of (x - zero) with (w - zero): exact in i32.
 Value *onnx_conv_integer(OnnxNode *n) {
     Window w;
-    if (!onnx_inputs(n, 2) || !weight_fits(n, n->in[0], n->in[1]) || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w)) return NULL;
+    if (!onnx_inputs(n, 2) || !weight_fits(n, n->in[0], n->in[1])
+        || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w))
+        return NULL;
     Value *v[2];
     for (int i = 0; i < 2; i++) {
         if (!(v[i] = b_cast(n->g, n->in[i], DT_I32))) return NULL;
         Value *zero = b_cast(n->g, onnx_optional(n, 2 + i), DT_I32);
-        if (zero && zero->type.rank == 1 && zero->type.dim[0] != 1) zero = onnx_along(n, zero, v[i]->type.rank, i ? 0 : 1);
+        if (zero && zero->type.rank == 1 && zero->type.dim[0] != 1)
+            zero = onnx_along(n, zero, v[i]->type.rank, i ? 0 : 1);
         if (zero && zero->type.rank <= 1) zero = onnx_scalar_of(n, zero);
         if (zero) v[i] = b_binary(n->g, OP_Sub, v[i], zero);
     }
@@ -129,8 +153,10 @@ Value *onnx_conv_integer(OnnxNode *n) {
 static Value *transposed_weight(OnnxNode *n, Value *w, int64_t group) {
     const Type t = w->type;
     int spatial = t.rank - 2;
-    if (group < 1 || t.dim[0] % group) return onnx_fail(n, "%lld channels do not divide into %lld groups", (long long)t.dim[0], (long long)group);
-    Dim split[MAX_RANK] = { group, t.dim[0] / group, t.dim[1] }, merged[MAX_RANK] = { group * t.dim[1], t.dim[0] / group };
+    if (group < 1 || t.dim[0] % group)
+        return onnx_fail(n, "%lld channels do not divide into %lld groups", (long long)t.dim[0], (long long)group);
+    Dim split[MAX_RANK] = { group, t.dim[0] / group, t.dim[1] },
+        merged[MAX_RANK] = { group * t.dim[1], t.dim[0] / group };
     int perm[MAX_RANK] = { 0, 2, 1 };
     if (spatial + 3 > MAX_RANK) return onnx_fail(n, "too many dimensions");
     for (int i = 0; i < spatial; i++) {
@@ -147,7 +173,8 @@ static Value *transposed_weight(OnnxNode *n, Value *w, int64_t group) {
     return b_slice(n->g, v, starts, steps, merged);
 }
 
-Value *onnx_convolve_transposed(OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
+Value *onnx_convolve_transposed(
+    OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
     Window plain = { .rank = win->rank };
     for (int i = 0; i < win->rank; i++) {
@@ -171,7 +198,8 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *out
     if (!shape && !same) return true;
     for (int i = 0; i < w->rank; i++)
         if (shape && !known_size(n, x, 2 + i, "output_shape")) return false;
-    if (shape && count != w->rank && count != w->rank + 2) return onnx_fail(n, "attribute \"output_shape\" has %d elements, expected %d", count, w->rank), false;
+    if (shape && count != w->rank && count != w->rank + 2)
+        return onnx_fail(n, "attribute \"output_shape\" has %d elements, expected %d", count, w->rank), false;
     if (count == w->rank + 2) shape += 2;
     for (int i = 0; i < w->rank; i++) {
         int64_t in = shape ? x->type.dim[2 + i] : 1, want = shape ? shape[i] : in * w->strides[i];
@@ -193,41 +221,59 @@ Value *onnx_conv_transpose(OnnxNode *n) {
     int64_t output_padding[MAX_RANK];
     memcpy(w.kernel, weight->type.dim + 2, sizeof *w.kernel * (size_t)w.rank);
     onnx_has(n, "kernel_shape");
-    if (!sizes_attr(n, "strides", w.rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", w.rank, 1, 1, w.dilations)) return NULL;
-    if (!sizes_attr(n, "pads", 2 * w.rank, 0, -MAX_EXTENT, w.pads) || !sizes_attr(n, "output_padding", w.rank, 0, 0, output_padding)) return NULL;
+    if (!sizes_attr(n, "strides", w.rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", w.rank, 1, 1, w.dilations))
+        return NULL;
+    if (!sizes_attr(n, "pads", 2 * w.rank, 0, -MAX_EXTENT, w.pads)
+        || !sizes_attr(n, "output_padding", w.rank, 0, 0, output_padding))
+        return NULL;
     if (!transposed_pads(n, x, &w, output_padding)) return NULL;
     return add_bias(n, onnx_convolve_transposed(n, x, weight, &w, output_padding, onnx_int(n, "group", 1)), 2);
 }
 
-// Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up. A transposed convolution with unit weights.
-// Of sizes that the program computes: every element of the image is the sum of what the taps of the block put there, read where they have it.
+// Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up. A transposed convolution with
+// unit weights. Of sizes that the program computes: every element of the image is the sum of what the taps of the
+// block put there, read where they have it.
 static Value *col2im_run(OnnxNode *n) {
     Value *x = n->in[0], *at[2] = { NULL }, *inside = NULL;
     int rank, count;
     Value *image = onnx_list(n, 1, "image_shape", &rank), *block = onnx_list(n, 2, "block_shape", &count);
     Window w = { .rank = rank };
     if (!image || !block) return NULL;
-    if (count != rank || rank < 1 || 2 + 2 * rank > MAX_RANK || x->type.rank != 3 || !dim_is_const(x->type.dim[1])) return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
-    if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations) || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads)) return NULL;
+    if (count != rank || rank < 1 || 2 + 2 * rank > MAX_RANK || x->type.rank != 3 || !dim_is_const(x->type.dim[1]))
+        return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
+    if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations)
+        || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads))
+        return NULL;
     Dim dims[MAX_RANK], taps = 1, out[MAX_RANK] = { x->type.dim[0] };
     for (int i = 0; i < rank; i++) {
-        if (!onnx_measure(n, image, i, 0, 2 + i, 0, NO_LIMIT, &dims[i]) || !onnx_measure(n, block, i, -1, i, 1, x->type.dim[1], &dims[rank + i])) return NULL;
+        if (!onnx_measure(n, image, i, 0, 2 + i, 0, NO_LIMIT, &dims[i])
+            || !onnx_measure(n, block, i, -1, i, 1, x->type.dim[1], &dims[rank + i]))
+            return NULL;
         taps = dim_mul(n->g, taps, dims[rank + i]);
         out[2 + i] = dims[i];
     }
     out[1] = dim_div(n->g, x->type.dim[1], taps);
-    for (int i = 0; i < rank; i++) {                    // place = (pixel + pad - tap * dilation) / stride where that is whole and inside
+    // place = (pixel + pad - tap * dilation) / stride where that is whole and inside
+    for (int i = 0; i < rank; i++) {
         Value *pixel = onnx_iota(n, 2 * rank, dims, i, DT_I64), *tap = onnx_iota(n, 2 * rank, dims, rank + i, DT_I64);
         Value *kernel = onnx_number(n, dims[rank + i]), *size = onnx_number(n, dims[i]);
-        Value *from = ONNX_MAP(n, arena_printf(n->g->arena, "x + %lld - y * %lld", (long long)w.pads[i], (long long)w.dilations[i]), "x y", pixel, tap);
-        const char *places = arena_printf(n->g->arena, "(x + %lld - (%lld * (y - 1) + 1)) / %lld + 1", (long long)(w.pads[i] + w.pads[rank + i]), (long long)w.dilations[i], (long long)w.strides[i]);
-        Value *most = ONNX_MAP(n, places, "x y", size, kernel), *place = ONNX_MAP(n, arena_printf(n->g->arena, "x / %lld", (long long)w.strides[i]), "x", from);
-        Value *ok = ONNX_MAP(n, arena_printf(n->g->arena, "x >= 0 && x %% %lld == 0 && y < z", (long long)w.strides[i]), "x y z", from, place, most);
+        Value *from = ONNX_MAP(n,
+            arena_printf(n->g->arena, "x + %lld - y * %lld", (long long)w.pads[i], (long long)w.dilations[i]), "x y",
+            pixel, tap);
+        const char *places = arena_printf(n->g->arena, "(x + %lld - (%lld * (y - 1) + 1)) / %lld + 1",
+            (long long)(w.pads[i] + w.pads[rank + i]), (long long)w.dilations[i], (long long)w.strides[i]);
+        Value *most = ONNX_MAP(n, places, "x y", size, kernel),
+              *place = ONNX_MAP(n, arena_printf(n->g->arena, "x / %lld", (long long)w.strides[i]), "x", from);
+        Value *ok = ONNX_MAP(n,
+            arena_printf(n->g->arena, "x >= 0 && x %% %lld == 0 && y < z", (long long)w.strides[i]), "x y z", from,
+            place, most);
         inside = inside && ok ? b_binary(n->g, OP_And, inside, ok) : ok;
         at[0] = i ? ONNX_MAP(n, "x * y + z", "x y z", at[0], kernel, tap) : tap;
         at[1] = i ? ONNX_MAP(n, "x * y + z", "x y z", at[1], most, place) : place;
     }
-    Value *flat = ONNX_MAP(n, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], onnx_number(n, x->type.dim[2]), at[1], inside, onnx_number(n, taps));   // outside reads 0
+    // outside reads 0
+    Value *flat = ONNX_MAP(n, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], onnx_number(n, x->type.dim[2]), at[1],
+        inside, onnx_number(n, taps));
     Value *v = b_reshape(n->g, x, 3, (Dim[]){ out[0], out[1], dim_mul(n->g, taps, x->type.dim[2]) });
     int64_t axes[MAX_RANK];
     for (int i = 0; i < rank; i++) axes[i] = 2 + rank + i;
@@ -238,11 +284,16 @@ Value *onnx_col2im(OnnxNode *n) {
     int64_t size[MAX_RANK], kernel[MAX_RANK], output_padding[MAX_RANK] = { 0 };
     int rank, count;
     if (onnx_inputs(n, 3) && (!onnx_knows(n, 1) || !onnx_knows(n, 2))) return col2im_run(n);
-    if (!onnx_inputs(n, 3) || !onnx_ints_input(n, 1, "image_shape", size, &rank, MAX_RANK - 2) || !onnx_ints_input(n, 2, "block_shape", kernel, &count, MAX_RANK - 2)) return NULL;
+    if (!onnx_inputs(n, 3) || !onnx_ints_input(n, 1, "image_shape", size, &rank, MAX_RANK - 2)
+        || !onnx_ints_input(n, 2, "block_shape", kernel, &count, MAX_RANK - 2))
+        return NULL;
     Value *x = n->in[0];
     Window w = { .rank = rank };
-    if (count != rank || rank < 1 || x->type.rank != 3 || !onnx_static(n, x, "Col2Im")) return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
-    if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations) || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads)) return NULL;
+    if (count != rank || rank < 1 || x->type.rank != 3 || !onnx_static(n, x, "Col2Im"))
+        return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
+    if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations)
+        || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads))
+        return NULL;
     int64_t taps = 1, places = 1;
     Dim dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
     for (int i = 0; i < rank; i++) {
@@ -256,14 +307,16 @@ Value *onnx_col2im(OnnxNode *n) {
         taps *= kernel[i];
         places = places > INT64_MAX / dims[2 + i] ? INT64_MAX : places * dims[2 + i];
     }
-    if (taps > 1 << 20 || x->type.dim[1] % taps || places != x->type.dim[2]) return onnx_fail(n, "the input's dimensions do not fit image_shape and block_shape");
+    if (taps > 1 << 20 || x->type.dim[1] % taps || places != x->type.dim[2])
+        return onnx_fail(n, "the input's dimensions do not fit image_shape and block_shape");
     int64_t channels = x->type.dim[1] / taps;
     Value *unit = b_reshape(n->g, onnx_iota(n, 1, &taps, 0, DT_I64), 2, (Dim[]){ taps, 1 });
     unit = b_cast(n->g, b_binary(n->g, OP_Equal, unit, onnx_iota(n, 1, &taps, 0, DT_I64)), x->type.dtype);
     Dim expanded[MAX_RANK + 2] = { channels, taps, taps }, weight[MAX_RANK] = { channels * taps, 1 };
     memcpy(weight + 2, kernel, sizeof *kernel * (size_t)rank);
     unit = b_reshape(n->g, b_expand(n->g, unit, 3, expanded), rank + 2, weight);
-    return unit ? onnx_convolve_transposed(n, b_reshape(n->g, x, rank + 2, dims), unit, &w, output_padding, channels) : NULL;
+    return unit ? onnx_convolve_transposed(n, b_reshape(n->g, x, rank + 2, dims), unit, &w, output_padding, channels) :
+                  NULL;
 }
 
 // ---------------------------------------------------------------- pools
@@ -280,7 +333,8 @@ Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w) {
 static Value *column_major(OnnxNode *n, Value *indices, const Type *image) {
     int64_t w = image->dim[image->rank - 1], h = image->rank > 3 ? image->dim[image->rank - 2] : 1;
     if (!dim_is_const(w) || !dim_is_const(h)) return onnx_fail(n, "storage_order 1 needs known sizes");
-    const char *text = arena_printf(n->g->arena, "x - x %% %lld + x %% %lld * %lld + x %% %lld / %lld", (long long)(h * w), (long long)w, (long long)h, (long long)(h * w), (long long)w);
+    const char *text = arena_printf(n->g->arena, "x - x %% %lld + x %% %lld * %lld + x %% %lld / %lld",
+        (long long)(h * w), (long long)w, (long long)h, (long long)(h * w), (long long)w);
     return ONNX_MAP(n, text, "x", indices);
 }
 
@@ -295,7 +349,8 @@ Value *onnx_max_pool(OnnxNode *n) {
     return onnx_window_op(n, OP_WindowMax, n->in[0], &w);
 }
 
-// How many elements each window covers: [1, 1, out...]. With `padding` the model's own pads count too, what ceil_mode added never does.
+// How many elements each window covers: [1, 1, out...]. With `padding` the model's own pads count too, what ceil_mode
+// added never does.
 static Value *window_counts(OnnxNode *n, const Value *x, const Window *w, bool padding) {
     Type t = { .dtype = x->type.dtype, .rank = w->rank + 2, .dim = { 1, 1 } };
     Window counted = *w;
@@ -350,7 +405,9 @@ Value *onnx_lp_pool(OnnxNode *n) {
 static Value *over_space(OnnxNode *n, Op op, Value *x) {
     int64_t axes[MAX_RANK];
     if (!x) return NULL;
-    if (x->type.rank < 3) return onnx_fail(n, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank);
+    if (x->type.rank < 3)
+        return onnx_fail(
+            n, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank);
     for (int i = 2; i < x->type.rank; i++) axes[i - 2] = i;
     return b_reduce(n->g, op, x, x->type.rank - 2, axes, true);
 }

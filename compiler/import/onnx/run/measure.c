@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Sizes that depend on data: shapes, bounds and counts that only the running program knows.
 //
-// In: a list of integers that the model computes. Out: dimensions. The idea: what dims.c can follow stays a constant or an expression of
-// symbols; every other element becomes a measured symbol, whose value the program reads from the list and checks. Memory is planned for its
-// largest value, which comes from the operator, from the range of the list's numbers, from what the model declares, from --dim, or is the
-// largest size that the model has anywhere, with a note. Equal computations measure the same symbol, so that tensors cut alike have equal types.
+// In: a list of integers that the model computes. Out: dimensions. The idea: what dims.c can follow stays a constant
+// or an expression of symbols; every other element becomes a measured symbol, whose value the program reads from the
+// list and checks. Memory is planned for its largest value, which comes from the operator, from the range of the
+// list's numbers, from what the model declares, from --dim, or is the largest size that the model has anywhere, with
+// a note. Equal computations measure the same symbol, so that tensors cut alike have equal types.
 #include "measure.h"
 
 #include <inttypes.h>
@@ -18,9 +19,13 @@ Value *onnx_list(OnnxNode *n, int i, const char *what, int *count) {
     Value *v = onnx_input(n, i);
     if (!v) return NULL;
     Dim size = v->type.rank ? v->type.dim[0] : 1;
-    if (dtype_class(v->type.dtype) > CLASS_UINT || v->type.rank > 1) return onnx_fail(n, "%s must be a list of integers but is %s", what, type_text(n->g->arena, n->g, &v->type));
-    if (!dim_is_const(size)) return onnx_fail(n, "%s has an unknown length, and so the result an unknown rank; pin the dimension with --dim NAME=V", what);
-    if (size > MAX_DIM_VALUES) return onnx_fail(n, "%s has %lld elements; at most %d make sense here", what, (long long)size, MAX_DIM_VALUES);
+    if (dtype_class(v->type.dtype) > CLASS_UINT || v->type.rank > 1)
+        return onnx_fail(n, "%s must be a list of integers but is %s", what, type_text(n->g->arena, n->g, &v->type));
+    if (!dim_is_const(size))
+        return onnx_fail(n,
+            "%s has an unknown length, and so the result an unknown rank; pin the dimension with --dim NAME=V", what);
+    if (size > MAX_DIM_VALUES)
+        return onnx_fail(n, "%s has %lld elements; at most %d make sense here", what, (long long)size, MAX_DIM_VALUES);
     *count = (int)size;
     return b_reshape(n->g, b_cast(n->g, v, DT_I64), 1, &size);
 }
@@ -34,7 +39,8 @@ Value *onnx_numbers(OnnxNode *n, int count, const Dim *d) {
     if (known) return b_ints(n->g, count, d);
     Value *list = NULL;
     for (int i = 0; i < count; i++) {
-        Value *v = dim_is_const(d[i]) ? b_ints(n->g, 1, &d[i]) : b_unary(n->g, OP_Shape, onnx_iota(n, 1, &d[i], 0, DT_I64));
+        Value *v = dim_is_const(d[i]) ? b_ints(n->g, 1, &d[i]) :
+                                        b_unary(n->g, OP_Shape, onnx_iota(n, 1, &d[i], 0, DT_I64));
         list = list ? b_concat(n->g, 0, 2, (Value *[]){ list, v }) : v;
     }
     return list;
@@ -76,9 +82,13 @@ static bool same_attr(const Attr *a, const Attr *b) {
 static bool same_value(const Value *a, const Value *b, int *steps) {
     if (a == b) return true;
     if (!a || !b || --*steps < 0 || !type_equal(&a->type, &b->type)) return false;
-    if (a->data && b->data) return type_is_static(&a->type) && a->type.dtype != DT_STRING && !memcmp(a->data->data, b->data->data, (size_t)type_bytes(&a->type));
+    if (a->data && b->data)
+        return type_is_static(&a->type) && a->type.dtype != DT_STRING
+            && !memcmp(a->data->data, b->data->data, (size_t)type_bytes(&a->type));
     const Node *p = a->def, *q = b->def;
-    if (!p || !q || a->def_out != b->def_out || p->op != q->op || p->expr != q->expr || p->n_in != q->n_in || p->n_attrs != q->n_attrs || p->n_bodies || q->n_bodies) return false;
+    if (!p || !q || a->def_out != b->def_out || p->op != q->op || p->expr != q->expr || p->n_in != q->n_in
+        || p->n_attrs != q->n_attrs || p->n_bodies || q->n_bodies)
+        return false;
     for (int i = 0; i < p->n_attrs; i++)
         if (!same_attr(&p->attrs[i], &q->attrs[i])) return false;
     for (int i = 0; i < p->n_in; i++)
@@ -91,7 +101,8 @@ static bool measured_before(OnnxNode *n, const Value *list, int at, Dim *d) {
     const Symbol *all = graph_symbols(n->g, &count);
     for (int i = 0; i < count; i++) {
         int steps = MAX_COMPARED;
-        if (!all[i].from || all[i].at != at || all[i].from->graph != n->g || !same_value(all[i].from, list, &steps)) continue;
+        if (!all[i].from || all[i].at != at || all[i].from->graph != n->g || !same_value(all[i].from, list, &steps))
+            continue;
         *d = dim_symbol(n->g, all[i].name);
         return true;
     }
@@ -134,7 +145,11 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
     }
     if (!known && hi >= INT32_MAX) {
         hi = onnx_largest_size(n);
-        if (onnx_says_notes(n)) diag_note(n->loc, "dimension %s depends on the values of inputs and is taken to be at most %" PRId64 "; --dim %s=0..N gives another bound", name, hi, name);
+        if (onnx_says_notes(n))
+            diag_note(n->loc,
+                "dimension %s depends on the values of inputs and is taken to be at most %" PRId64
+                "; --dim %s=0..N gives another bound",
+                name, hi, name);
     }
     *d = dim_measured(n->g, name, lesser(lo, hi), hi, list, at);
     if (option || limit == NO_LIMIT) return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Integers that only the running program knows: lists of them as values, sizes taken from them, and views by them.
 //
-// The idea: a builder asks onnx_knows() whether its shapes, bounds and axes are known while importing; where they are not, it takes the
-// operator's form in run/views.c.
+// The idea: a builder asks onnx_knows() whether its shapes, bounds and axes are known while importing; where they are
+// not, it takes the operator's form in run/views.c.
 #ifndef BURNCC_ONNX_MEASURE_H
 #define BURNCC_ONNX_MEASURE_H
 #include "import/onnx/onnx.h"
@@ -10,7 +10,8 @@
 // ---------------------------------------------------------------- dims.c
 // A number of which at least the range lo..hi is known; INT64_MIN, INT64_MAX: no bound.
 typedef struct DimItem { bool known; DimValue is; int64_t lo, hi; } DimItem;
-bool onnx_dim_items(Graph *g, Value *v, DimItem *out, int *count);              // the same where some elements are only computed by the program
+// the same where some elements are only computed by the program
+bool onnx_dim_items(Graph *g, Value *v, DimItem *out, int *count);
 bool onnx_knows(const OnnxNode *n, int i);              // input i is absent, or a list of constants
 
 // ---------------------------------------------------------------- run/measure.c: sizes that the running program computes
@@ -20,14 +21,17 @@ Value *onnx_item(OnnxNode *n, Value *list, int at);     // an element of it, ran
 Value *onnx_number(OnnxNode *n, Dim d);                 // a dimension as i64, rank 0
 Value *onnx_numbers(OnnxNode *n, int count, const Dim *d);           // i64[count]
 Value *onnx_joined(OnnxNode *n, int count, Value *const *items);     // scalars as i64[count]
-// Element `at` of the i64 list as a dimension: a constant or an expression of symbols where it is known, else a measured symbol of least..limit
-// (or at most what output `out`, -1: none, is declared with in dimension `axis`; or what --dim says; or, with a note, the largest size that the
-// model has anywhere). False with a diagnostic.
+// Element `at` of the i64 list as a dimension: a constant or an expression of symbols where it is known, else a
+// measured symbol of least..limit (or at most what output `out`, -1: none, is declared with in dimension `axis`; or
+// what --dim says; or, with a note, the largest size that the model has anywhere). False with a diagnostic.
 bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t least, Dim limit, Dim *d);
-bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Dim *dims);    // output 0's dimensions; limits NULL: none known
-Value *onnx_take(OnnxNode *n, Value *x, int axis, Value *start, Value *step, Dim size);      // elements start, start + step, ... along axis; step NULL: 1
+// output 0's dimensions; limits NULL: none known
+bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Dim *dims);
+// elements start, start + step, ... along axis; step NULL: 1
+Value *onnx_take(OnnxNode *n, Value *x, int axis, Value *start, Value *step, Dim size);
 Value *onnx_normal_axes(OnnxNode *n, Value *axes, int rank);         // negative ones counted from the end
-const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);         // graph.c: of an output, as the model's value infos say; NULL: nothing
+// graph.c: of an output, as the model's value infos say; NULL: nothing
+const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name);
 int64_t onnx_largest_size(const OnnxNode *n);           // the largest size that the model declares or an option gives
 bool onnx_says_notes(const OnnxNode *n);
@@ -37,14 +41,17 @@ Value *onnx_reshape_run(OnnxNode *n, bool allow_zero);
 Value *onnx_squeeze_run(OnnxNode *n);
 Value *onnx_unsqueeze_run(OnnxNode *n);
 Value *onnx_lines_run(OnnxNode *n, Value *x, Value *axis);           // [outer, axis, inner]
-typedef struct RunAxes { int rank, count; Value *chosen, *dims; Dim kept[MAX_RANK], reduced[MAX_RANK]; } RunAxes;  // `count` axes of `rank`: i64[rank] 1 where chosen; dimensions
+// `count` axes of `rank`: i64[rank] 1 where chosen; dimensions
+typedef struct RunAxes { int rank, count; Value *chosen, *dims; Dim kept[MAX_RANK], reduced[MAX_RANK]; } RunAxes;
 bool onnx_run_axes(OnnxNode *n, const Value *x, RunAxes *a);         // of input 1
 Value *onnx_reduce_run(OnnxNode *n, Op op, Value *x, const RunAxes *a);         // keeps the axes as 1
-Value *onnx_reduce_spread(OnnxNode *n, Value *x, const RunAxes *a, const Dim *full);        // back to the dimensions that were reduced
+// back to the dimensions that were reduced
+Value *onnx_reduce_spread(OnnxNode *n, Value *x, const RunAxes *a, const Dim *full);
 Value *onnx_reduce_drop(OnnxNode *n, Value *x, const RunAxes *a);
 Value *onnx_expand_run(OnnxNode *n);
 bool onnx_repeats_run(OnnxNode *n, const Value *x, Dim *times);
-Value *onnx_cut_run(OnnxNode *n, Value *x, int axis, Value *start, Value *end, Value *step);  // one axis of a slice; the ends and the step are scalars
+// one axis of a slice; the ends and the step are scalars
+Value *onnx_cut_run(OnnxNode *n, Value *x, int axis, Value *start, Value *end, Value *step);
 Value *onnx_slice_run(OnnxNode *n);
 Value *onnx_split_run(OnnxNode *n, int axis);
 Value *onnx_pad_run(OnnxNode *n, const char *mode, Value *fill);
@@ -53,5 +60,6 @@ Value *onnx_range_run(OnnxNode *n);
 
 // ---------------------------------------------------------------- ops/control.c
 typedef Value *OnnxBranch(OnnxNode *n, void *of);
-Value *onnx_choose(OnnxNode *n, Value *condition, OnnxBranch *yes, OnnxBranch *no, void *of);        // an If of values of one type; condition: a scalar
+// an If of values of one type; condition: a scalar
+Value *onnx_choose(OnnxNode *n, Value *condition, OnnxBranch *yes, OnnxBranch *no, void *of);
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Resize and Upsample to sizes that only the running program knows.
 //
-// In: an OnnxNode with scales, sizes or a region that are computed. Out: per axis the same as in ops/resize.c, with coordinates and weights as
-// values of f64 instead of constants: a gather for `nearest`, weighted gathers for `linear` and `cubic`, and for antialiasing filters, whose width
-// depends on the scale, a product with a matrix of weights over the axis and what repeats beyond its ends.
+// In: an OnnxNode with scales, sizes or a region that are computed. Out: per axis the same as in ops/resize.c, with
+// coordinates and weights as values of f64 instead of constants: a gather for `nearest`, weighted gathers for
+// `linear` and `cubic`, and for antialiasing filters, whose width depends on the scale, a product with a matrix of
+// weights over the axis and what repeats beyond its ends.
 #include "import/onnx/ops/resize.h"
 
 #include <math.h>
@@ -21,15 +22,19 @@ static Value *source(OnnxNode *n, const Resize *r, const RunAxis *p) {
     Value *x = onnx_iota(n, 1, &p->out, 0, DT_F64), *width = b_binary(n->g, OP_Mul, p->scale, p->n);
     if (is(r->coordinates, "asymmetric")) return b_binary(n->g, OP_Div, x, p->scale);
     if (is(r->coordinates, "tf_half_pixel_for_nn")) return ONNX_MAP(n, "(x + 0.5) / y", "x y", x, p->scale);
-    if (is(r->coordinates, "align_corners")) return ONNX_MAP(n, "z == 1 ? 0 : x * (y - 1) / (z - 1)", "x y z", x, p->n, width);
+    if (is(r->coordinates, "align_corners"))
+        return ONNX_MAP(n, "z == 1 ? 0 : x * (y - 1) / (z - 1)", "x y z", x, p->n, width);
     if (is(r->coordinates, "pytorch_half_pixel"))
-        return ONNX_MAP(n, r->mode == RESIZE_NEAREST ? "z == 1 ? 0 : (x + 0.5) / y - 0.5" : "z == 1 ? -0.5 : (x + 0.5) / y - 0.5", "x y z", x, p->scale, p->m);
+        return ONNX_MAP(n,
+            r->mode == RESIZE_NEAREST ? "z == 1 ? 0 : (x + 0.5) / y - 0.5" : "z == 1 ? -0.5 : (x + 0.5) / y - 0.5",
+            "x y z", x, p->scale, p->m);
     if (is(r->coordinates, "half_pixel_symmetric")) {
         Value *shift = ONNX_MAP(n, "x / 2 * (1 - y / z)", "x y z", p->n, p->m, width);
         return ONNX_MAP(n, "z + (x + 0.5) / y - 0.5", "x y z", x, p->scale, shift);
     }
     if (is(r->coordinates, "tf_crop_and_resize")) {
-        Value *span = ONNX_MAP(n, "(y - x) * (z - 1)", "x y z", p->start, p->end, p->n), *from = ONNX_MAP(n, "x * (y - 1)", "x y", p->start, p->n);
+        Value *span = ONNX_MAP(n, "(y - x) * (z - 1)", "x y z", p->start, p->end, p->n),
+              *from = ONNX_MAP(n, "x * (y - 1)", "x y", p->start, p->n);
         return ONNX_MAP(n, "y + (w == 1 ? z / 2 : x * z / (w - 1))", "x y z w", x, from, span, width);
     }
     return ONNX_MAP(n, "(x + 0.5) / y - 0.5", "x y", x, p->scale);
@@ -40,7 +45,10 @@ static Value *clamped(OnnxNode *n, Value *at, const RunAxis *p) {
 }
 
 static Value *nearest_axis(OnnxNode *n, const Resize *r, const RunAxis *p, Value *x, Value *at) {
-    const char *how = is(r->rounding, "floor") ? "floor(x)" : is(r->rounding, "ceil") ? "ceil(x)" : is(r->rounding, "round_prefer_ceil") ? "floor(x + 0.5)" : "ceil(x - 0.5)";
+    const char *how = is(r->rounding, "floor") ? "floor(x)" :
+        is(r->rounding, "ceil")                ? "ceil(x)" :
+        is(r->rounding, "round_prefer_ceil")   ? "floor(x + 0.5)" :
+                                                 "ceil(x - 0.5)";
     return b_gather(n->g, x, clamped(n, ONNX_MAP(n, how, "x", at), p), p->axis);
 }
 
@@ -48,7 +56,9 @@ static Value *nearest_axis(OnnxNode *n, const Resize *r, const RunAxis *p, Value
 static const char *filter_text(OnnxNode *n, const Resize *r) {
     if (r->mode == RESIZE_LINEAR) return "x < 1 ? 1 - x : 0";
     double a = r->cubic_a;
-    return arena_printf(n->g->arena, "x <= 1 ? ((%.17g * x - %.17g) * x * x + 1) : x < 2 ? ((%.17g * x - %.17g) * x + %.17g) * x - %.17g : 0", a + 2, a + 3, a, 5 * a, 8 * a, 4 * a);
+    return arena_printf(n->g->arena,
+        "x <= 1 ? ((%.17g * x - %.17g) * x * x + 1) : x < 2 ? ((%.17g * x - %.17g) * x + %.17g) * x - %.17g : 0",
+        a + 2, a + 3, a, 5 * a, 8 * a, 4 * a);
 }
 
 // A sum of 2 or 4 gathers, each with its weight along the axis.
@@ -70,16 +80,19 @@ static Value *taps_axis(OnnxNode *n, const Resize *r, const RunAxis *p, Value *x
     return sum;
 }
 
-// y = W x over the axis with its first and last elements repeated by as much as the filter may reach over: at most twice its size, as
-// there is at least one result.
+// y = W x over the axis with its first and last elements repeated by as much as the filter may reach over: at most
+// twice its size, as there is at least one result.
 static Value *matrix_axis(OnnxNode *n, const Resize *r, const RunAxis *p, Value *x, Value *at) {
-    if (!dim_is_const(x->type.dim[p->axis])) return onnx_fail(n, "antialiasing at scales that are computed wants a known size of axis %d", p->axis);
+    if (!dim_is_const(x->type.dim[p->axis]))
+        return onnx_fail(n, "antialiasing at scales that are computed wants a known size of axis %d", p->axis);
     int64_t size = x->type.dim[p->axis], reach = 2 * size, wide = size + 2 * reach;
     int last = x->type.rank - 1;
-    Value *place = ONNX_MAP(n, arena_printf(n->g->arena, "x - %lld", (long long)reach), "x", onnx_iota(n, 2, (Dim[]){ 1, wide }, 1, DT_F64));
+    Value *place = ONNX_MAP(n, arena_printf(n->g->arena, "x - %lld", (long long)reach), "x",
+        onnx_iota(n, 2, (Dim[]){ 1, wide }, 1, DT_F64));
     Value *shrink = ONNX_MAP(n, "x < 1 ? x : 1", "x", p->scale), *from = b_reshape(n->g, at, 2, (Dim[]){ p->out, 1 });
     Value *w = ONNX_MAP(n, filter_text(n, r), "x", ONNX_MAP(n, "abs(x - y) * z", "x y z", place, from, shrink));
-    if (r->exclude_outside) w = ONNX_MAP(n, arena_printf(n->g->arena, "y >= 0 && y < %lld ? x : 0", (long long)size), "x y", w, place);
+    if (r->exclude_outside)
+        w = ONNX_MAP(n, arena_printf(n->g->arena, "y >= 0 && y < %lld ? x : 0", (long long)size), "x y", w, place);
     Value *sum = b_reduce(n->g, OP_ReduceSum, w, 1, (int64_t[]){ 1 }, true);
     w = b_cast(n->g, ONNX_MAP(n, "y == 0 ? x : x / y", "x y", w, sum), x->type.dtype);
     Value *repeated = b_gather(n->g, x, clamped(n, b_reshape(n->g, place, 1, &wide), p), p->axis);
@@ -103,7 +116,8 @@ static bool read_lists(OnnxNode *n, const Resize *r, Value *lengths, int scales_
     Value *n_f = b_cast(n->g, lengths, DT_F64);
     if (scales_at >= 0) {
         Value *given = onnx_input(n, scales_at);
-        if (!given || given->type.rank != 1 || given->type.dim[0] != r->count) return onnx_fail(n, "scales must be a list of %d numbers", r->count), false;
+        if (!given || given->type.rank != 1 || given->type.dim[0] != r->count)
+            return onnx_fail(n, "scales must be a list of %d numbers", r->count), false;
         *scales = b_cast(n->g, given, DT_F64);
         *sizes = b_cast(n->g, ONNX_MAP(n, "floor(x * y)", "x y", n_f, *scales), DT_I64);
         return *sizes != NULL;
@@ -114,13 +128,15 @@ static bool read_lists(OnnxNode *n, const Resize *r, Value *lengths, int scales_
     *scales = ONNX_MAP(n, "y == 0 ? 1 : x / y", "x y", b_cast(n->g, *sizes, DT_F64), n_f);
     const char *policy = onnx_string(n, "keep_aspect_ratio_policy", "stretch");
     if (is(policy, "stretch")) return *scales != NULL;
-    Value *one = b_reduce(n->g, is(policy, "not_smaller") ? OP_ReduceMax : OP_ReduceMin, *scales, 1, (int64_t[]){ 0 }, true);
+    Value *one = b_reduce(
+        n->g, is(policy, "not_smaller") ? OP_ReduceMax : OP_ReduceMin, *scales, 1, (int64_t[]){ 0 }, true);
     *scales = b_expand(n->g, one, 1, (Dim[]){ r->count });
     *sizes = b_cast(n->g, ONNX_MAP(n, "floor(x * y + 0.5)", "x y", n_f, *scales), DT_I64);
     return *sizes != NULL;
 }
 
-// floor(old * scale) as an expression of the old size: a constant scale, which was 32 bits wide, is an integer over a power of two.
+// floor(old * scale) as an expression of the old size: a constant scale, which was 32 bits wide, is an integer over a
+// power of two.
 static bool scaled_size(Graph *g, Dim old, const Tensor *scales, int i, Dim *out) {
     enum { SIGNIFICANT = 24 };
     double scale = scales ? tensor_get_f(scales, i) : 0, halves = 1;
@@ -142,14 +158,17 @@ Value *onnx_resize_run(OnnxNode *n, const Resize *r, const int64_t *axes, int sc
     if (!read_lists(n, r, lengths, scales_at, &scales, &sizes)) return NULL;
     if (is(r->coordinates, "tf_crop_and_resize")) {
         if (!(roi = b_cast(n->g, onnx_input(n, 1), DT_F64))) return NULL;
-        if (roi->type.rank != 1 || roi->type.dim[0] != 2 * r->count) return onnx_fail(n, "roi must be a list of %d numbers", 2 * r->count);
+        if (roi->type.rank != 1 || roi->type.dim[0] != 2 * r->count)
+            return onnx_fail(n, "roi must be a list of %d numbers", 2 * r->count);
     }
     if (r->mode != RESIZE_NEAREST) x = b_cast(n->g, x, wide);
     for (int i = 0; i < r->count && x; i++) {
         RunAxis p = { .axis = (int)axes[i] };
         Tensor *scale = value_const(scales);
         if (scale && tensor_get_f(scale, i) == 1 && !roi) continue;
-        if (!(scales_at >= 0 && scaled_size(n->g, old[i], scale, i, &p.out)) && !onnx_measure(n, sizes, i, 0, p.axis, 0, NO_LIMIT, &p.out)) return NULL;
+        if (!(scales_at >= 0 && scaled_size(n->g, old[i], scale, i, &p.out))
+            && !onnx_measure(n, sizes, i, 0, p.axis, 0, NO_LIMIT, &p.out))
+            return NULL;
         p.scale = scalar_at(n, scales, i);
         p.n = b_cast(n->g, scalar_at(n, lengths, i), DT_F64);
         p.m = b_cast(n->g, scalar_at(n, sizes, i), DT_F64);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sequences whose length only the running program knows: elements of one shape, as one tensor with the elements along its first axis.
+// Sequences whose length only the running program knows: elements of one shape, as one tensor with the elements along
+// its first axis.
 //
-// In: an OnnxNode. Out: rows behind a stand-in, or tensors. The idea: the length is then a dimension as any other, so inserting is a
-// concatenation, taking out a gather, mapping a loop with a stacked output; and a loop that appends one element each time makes one.
+// In: an OnnxNode. Out: rows behind a stand-in, or tensors. The idea: the length is then a dimension as any other, so
+// inserting is a concatenation, taking out a gather, mapping a loop with a stacked output; and a loop that appends
+// one element each time makes one.
 #include "import/onnx/ops/sequence.h"
 
 #include <string.h>
@@ -46,7 +48,8 @@ static Value *stack_of(OnnxNode *n, int count, Value *const *items) {
     return b_concat(n->g, 0, count, parts);
 }
 
-// A list is stacked once, in the outermost graph that knows all its elements: a loop over a list would else stack it in each iteration.
+// A list is stacked once, in the outermost graph that knows all its elements: a loop over a list would else stack it
+// in each iteration.
 static Value *stacked_list(OnnxNode *n, Sequence *s) {
     OnnxNode outer = *n;
     if (s->stacked && sees(n->g, s->stacked)) return s->stacked;
@@ -62,7 +65,9 @@ Value *onnx_sequence_rows(OnnxNode *n, Value *v) {
     Sequence *s = onnx_is_sequence(v) ? (Sequence *)v : NULL;
     if (!s || s->carried || s->before) return onnx_fail(n, "this needs a sequence of its own"), NULL;
     if (s->rows) return s->rows;
-    if (!s->n) return onnx_fail(n, "an empty sequence is joined with one whose length the program knows; the type of its elements is not known");
+    if (!s->n)
+        return onnx_fail(n,
+            "an empty sequence is joined with one whose length the program knows; the type of its elements is not known");
     return sequence_one_type(n, s->n, s->items) ? stacked_list(n, s) : NULL;
 }
 
@@ -75,7 +80,8 @@ static Value *leveled(OnnxNode *n, int count, Value *const *items, int64_t room,
     for (int i = 0; i < count; i++) {
         Dim size = type_count(&items[i]->type);
         Value *places = onnx_iota(n, 1, &room, 0, DT_I64);                  // those beyond the end read 0
-        Value *list = size ? b_gather(n->g, b_reshape(n->g, items[i], 1, &size), places, 0) : onnx_filled(n, items[i]->type.dtype, 0, 1, &room);
+        Value *list = size ? b_gather(n->g, b_reshape(n->g, items[i], 1, &size), places, 0) :
+                             onnx_filled(n, items[i]->type.dtype, 0, 1, &room);
         lists[i] = onnx_insert(n, list, 0);
         for (int k = 0; k < rank; k++) tensor_set_i(shapes, i * rank + k, items[i]->type.dim[k]);
     }
@@ -92,16 +98,19 @@ Value *onnx_ragged_at(OnnxNode *n, int count, Value *const *items, Value *index)
     for (int i = 0; i < count; i++) {
         const Type *t = &items[i]->type;
         if (t->dtype == DT_NONE || t->dtype != first->dtype || t->rank != first->rank || !type_is_static(t))
-            return onnx_fail(n, "the position is known to the program only; that needs elements of one type and rank and of known shapes, here %s and %s",
-                             type_text(n->g->arena, n->g, first), type_text(n->g->arena, n->g, t));
+            return onnx_fail(n,
+                "the position is known to the program only; that needs elements of one type and rank and of known shapes, here %s and %s",
+                type_text(n->g->arena, n->g, first), type_text(n->g->arena, n->g, t));
         if (type_count(t) > room) room = type_count(t);
         for (int k = 0; k < t->rank; k++)
             if (t->dim[k] > limit[k]) limit[k] = t->dim[k];
     }
     Tensor *shapes = tensor_new(n->g->arena, type_make(DT_I64, 2, (Dim[]){ count, first->rank }));
-    Value *table = leveled(n, count, items, room, shapes), *all = table && index ? b_gather(n->g, table, index, 0) : NULL;
+    Value *table = leveled(n, count, items, room, shapes),
+          *all = table && index ? b_gather(n->g, table, index, 0) : NULL;
     if (!all) return NULL;
-    if (!onnx_measure_all(n, b_gather(n->g, graph_const(n->g, shapes, NULL), index, 0), first->rank, limit, dims)) return NULL;
+    if (!onnx_measure_all(n, b_gather(n->g, graph_const(n->g, shapes, NULL), index, 0), first->rank, limit, dims))
+        return NULL;
     Type t = type_make(first->dtype, first->rank, dims);
     return b_reshape(n->g, onnx_part(n, all, 0, 0, type_size(n->g, &t)), first->rank, dims);
 }
@@ -131,23 +140,28 @@ Value *onnx_sequence_appended(const Value *v) {
 
 // Input i as an index from the front, negative ones counted from the end; NULL: absent, or with a diagnostic.
 static Value *index_of(OnnxNode *n, int i, const Sequence *s) {
-    Value *at = onnx_optional(n, i) ? onnx_scalar_of(n, n->in[i]) : NULL, *length = at ? onnx_number(n, length_of(s)) : NULL;
+    Value *at = onnx_optional(n, i) ? onnx_scalar_of(n, n->in[i]) : NULL,
+          *length = at ? onnx_number(n, length_of(s)) : NULL;
     return at && length ? ONNX_MAP(n, "x < 0 ? x + y : x", "x y", b_cast(n->g, at, DT_I64), length) : NULL;
 }
 
 Value *stacked_at(OnnxNode *n, const Sequence *s) { return b_gather(n->g, s->rows, index_of(n, 1, s), 0); }
 
 Value *stacked_insert(OnnxNode *n, const Sequence *s, Value *v) {
-    Value *last_row = onnx_insert(n, v, 0), *all = last_row ? b_concat(n->g, 0, 2, (Value *[]){ s->rows, last_row }) : NULL;
+    Value *last_row = onnx_insert(n, v, 0),
+          *all = last_row ? b_concat(n->g, 0, 2, (Value *[]){ s->rows, last_row }) : NULL;
     if (!all || !onnx_optional(n, 2)) return onnx_sequence_of_rows(n->g, all);
-    Value *order = onnx_iota(n, 1, all->type.dim, 0, DT_I64), *at = index_of(n, 2, s), *last = onnx_number(n, length_of(s));
+    Value *order = onnx_iota(n, 1, all->type.dim, 0, DT_I64), *at = index_of(n, 2, s),
+          *last = onnx_number(n, length_of(s));
     if (!order || !at || !last) return NULL;
-    return onnx_sequence_of_rows(n->g, b_gather(n->g, all, ONNX_MAP(n, "x < y ? x : x == y ? z : x - 1", "x y z", order, at, last), 0));
+    return onnx_sequence_of_rows(
+        n->g, b_gather(n->g, all, ONNX_MAP(n, "x < y ? x : x == y ? z : x - 1", "x y z", order, at, last), 0));
 }
 
 Value *stacked_erase(OnnxNode *n, const Sequence *s) {
     Dim left = dim_sub(n->g, length_of(s), 1);
-    if (dim_lower(n->g, left) < 0) return onnx_fail(n, "the sequence may be empty; --sequence NAME=1..N says that it is not");
+    if (dim_lower(n->g, left) < 0)
+        return onnx_fail(n, "the sequence may be empty; --sequence NAME=1..N says that it is not");
     if (!onnx_optional(n, 1)) return onnx_sequence_of_rows(n->g, onnx_part(n, s->rows, 0, 0, left));
     Value *order = onnx_iota(n, 1, &left, 0, DT_I64), *at = index_of(n, 1, s);
     if (!order || !at) return NULL;
@@ -170,7 +184,10 @@ Value *stacked_concat(OnnxNode *n, const Sequence *s) {
     Value *v = first_axis_to(n, s->rows, axis);
     if (fresh || !v) return v;
     Dim dims[MAX_RANK];                                 // [.., length, size, ..] -> [.., length * size, ..]
-    for (int i = 0; i < rank - 1; i++) dims[i] = i < axis ? v->type.dim[i] : i == axis ? dim_mul(n->g, v->type.dim[i], v->type.dim[i + 1]) : v->type.dim[i + 1];
+    for (int i = 0; i < rank - 1; i++)
+        dims[i] = i < axis ? v->type.dim[i] :
+            i == axis      ? dim_mul(n->g, v->type.dim[i], v->type.dim[i + 1]) :
+                             v->type.dim[i + 1];
     return b_reshape(n->g, v, rank - 1, dims);
 }
 
@@ -188,15 +205,18 @@ static bool map_inputs(OnnxNode *n, Value **rows) {
     for (int i = 0; i < n->n_in; i++) {
         if (!onnx_is_sequence(n->in[i])) continue;
         if (!(rows[i] = onnx_sequence_rows(n, n->in[i]))) return false;
-        Value *first = onnx_iota(n, 1, rows[0]->type.dim, 0, DT_I64), *other = onnx_iota(n, 1, rows[i]->type.dim, 0, DT_I64);
-        if (rows[i]->type.dim[0] != rows[0]->type.dim[0] && !b_binary(n->g, OP_Add, first, other)) return false;      // nobody reads the sum; it wants equal sizes
+        Value *first = onnx_iota(n, 1, rows[0]->type.dim, 0, DT_I64),
+              *other = onnx_iota(n, 1, rows[i]->type.dim, 0, DT_I64);
+        // nobody reads the sum; it wants equal sizes
+        if (rows[i]->type.dim[0] != rows[0]->type.dim[0] && !b_binary(n->g, OP_Add, first, other)) return false;
     }
     return true;
 }
 
 Value *stacked_map(OnnxNode *n) {
     Graph *outer = n->g, *g = graph_body(outer, "map");
-    Value **rows = NEW_ARRAY(g->arena, Value *, n->n_in + 1), **in = NEW_ARRAY(g->arena, Value *, n->n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
+    Value **rows = NEW_ARRAY(g->arena, Value *, n->n_in + 1), **in = NEW_ARRAY(g->arena, Value *, n->n_in + 1),
+          **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
     if (!map_inputs(n, rows)) return NULL;
     Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));
     graph_input(g, "condition", type_make(DT_BOOL, 0, NULL));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Views whose shapes, bounds or axes the running program computes: what the builders of ops/shape.c, ops/index.c and ops/reduce.c fall back
-// on where their integers are not known while importing.
+// Views whose shapes, bounds or axes the running program computes: what the builders of ops/shape.c, ops/index.c and
+// ops/reduce.c fall back on where their integers are not known while importing.
 //
-// In: an OnnxNode and lists of integers as values. Out: the same few operations as ever over measured dimensions (run/measure.c). The idea: a cut
-// or a padding whose place is known only at run time is a gather of places that are computed, one axis after the other; an axis that is chosen
-// at run time is a reshape that puts it where it is expected: [outer, axis, inner], or [kept, reduced] for every axis. No operation of the
-// intermediate representation exists for these cases alone.
+// In: an OnnxNode and lists of integers as values. Out: the same few operations as ever over measured dimensions
+// (run/measure.c). The idea: a cut or a padding whose place is known only at run time is a gather of places that are
+// computed, one axis after the other; an axis that is chosen at run time is a reshape that puts it where it is
+// expected: [outer, axis, inner], or [kept, reduced] for every axis. No operation of the intermediate representation
+// exists for these cases alone.
 #include "measure.h"
 
 #include <string.h>
@@ -16,9 +17,10 @@ static Value *product(OnnxNode *n, Value *list) { return b_reduce(n->g, OP_Reduc
 
 // ---------------------------------------------------------------- reshape
 
-// x in the shape that the list `dims` holds, whose product is x's size. known[i] is dimension i where it is known, else NO_LIMIT. The last
-// unknown one follows from the others, so that the type's bound is no more than x's size; where x may be empty it does not, and several that
-// are unknown had better be bounded by something else. trusted: the list fits; else it holds negative numbers where it does not.
+// x in the shape that the list `dims` holds, whose product is x's size. known[i] is dimension i where it is known,
+// else NO_LIMIT. The last unknown one follows from the others, so that the type's bound is no more than x's size;
+// where x may be empty it does not, and several that are unknown had better be bounded by something else. trusted:
+// the list fits; else it holds negative numbers where it does not.
 static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *known, bool trusted) {
     if (!x || !dims) return NULL;
     if (count > MAX_RANK) {
@@ -49,7 +51,8 @@ static void all_unknown(Dim *known, int count) {
     for (int i = 0; i < count && i < MAX_RANK; i++) known[i] = NO_LIMIT;
 }
 
-// 0 copies the input's dimension, one -1 is what is left; a list that does not fit becomes negative, which no size may be.
+// 0 copies the input's dimension, one -1 is what is left; a list that does not fit becomes negative, which no size
+// may be.
 Value *onnx_reshape_run(OnnxNode *n, bool allow_zero) {
     Value *x = n->in[0];
     DimItem items[MAX_DIM_VALUES];
@@ -82,7 +85,8 @@ static Value *chosen_axes(OnnxNode *n, Value *axes, int count, int rank) {
 
 // How many axes before each one are not chosen.
 static Value *places_of(OnnxNode *n, Value *chosen, int rank) {
-    Value *at = onnx_iota(n, 2, (Dim[]){ rank, rank }, 0, DT_I64), *before = onnx_iota(n, 2, (Dim[]){ rank, rank }, 1, DT_I64);
+    Value *at = onnx_iota(n, 2, (Dim[]){ rank, rank }, 0, DT_I64),
+          *before = onnx_iota(n, 2, (Dim[]){ rank, rank }, 1, DT_I64);
     Value *kept = ONNX_MAP(n, "x < y ? 1 - z : 0", "x y z", before, at, chosen);
     return b_reduce(n->g, OP_ReduceSum, kept, 1, (int64_t[]){ 1 }, false);
 }
@@ -108,7 +112,9 @@ Value *onnx_squeeze_run(OnnxNode *n) {
     Dim known[MAX_RANK];
     if (!axes_list(n, 1, rank, &axes, &count)) return NULL;
     all_unknown(known, rank);
-    return reshape_to(n, x, kept_dims(n, onnx_numbers(n, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count), rank - count, known, true);
+    return reshape_to(n, x,
+        kept_dims(n, onnx_numbers(n, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count),
+        rank - count, known, true);
 }
 
 Value *onnx_unsqueeze_run(OnnxNode *n) {
@@ -144,7 +150,8 @@ Value *onnx_lines_run(OnnxNode *n, Value *x, Value *axis) {
 // An axis is cut in two, [kept, reduced]: one of them is the axis and the other 1.
 Value *onnx_reduce_run(OnnxNode *n, Op op, Value *x, const RunAxes *a) {
     Dim dims[MAX_RANK];
-    for (int i = 0; i < a->rank && x; i++) {            // one axis after the other, as all at once would double the rank
+    // one axis after the other, as all at once would double the rank
+    for (int i = 0; i < a->rank && x; i++) {
         if (x->type.dim[i] == 1) continue;
         for (int k = 0; k < a->rank; k++) dims[k + (k > i)] = x->type.dim[k];
         dims[i] = a->kept[i];
@@ -175,17 +182,20 @@ Value *onnx_reduce_spread(OnnxNode *n, Value *x, const RunAxes *a, const Dim *fu
 Value *onnx_reduce_drop(OnnxNode *n, Value *x, const RunAxes *a) {
     Dim known[MAX_RANK];
     all_unknown(known, a->rank);
-    return reshape_to(n, x, kept_dims(n, a->dims, a->chosen, a->rank, a->rank - a->count), a->rank - a->count, known, true);
+    return reshape_to(
+        n, x, kept_dims(n, a->dims, a->chosen, a->rank, a->rank - a->count), a->rank - a->count, known, true);
 }
 
 bool onnx_run_axes(OnnxNode *n, const Value *x, RunAxes *a) {
     Value *axes;
     *a = (RunAxes){ .rank = x->type.rank };
     if (!axes_list(n, 1, a->rank, &axes, &a->count)) return false;
-    if (a->rank >= MAX_RANK) return onnx_fail(n, "axes that are computed at run time want fewer than %d dimensions", MAX_RANK), false;
+    if (a->rank >= MAX_RANK)
+        return onnx_fail(n, "axes that are computed at run time want fewer than %d dimensions", MAX_RANK), false;
     a->chosen = chosen_axes(n, axes, a->count, a->rank);
     a->dims = onnx_numbers(n, a->rank, x->type.dim);
-    Value *kept = ONNX_MAP(n, "x != 0 ? 1 : y", "x y", a->chosen, a->dims), *reduced = ONNX_MAP(n, "x != 0 ? y : 1", "x y", a->chosen, a->dims);
+    Value *kept = ONNX_MAP(n, "x != 0 ? 1 : y", "x y", a->chosen, a->dims),
+          *reduced = ONNX_MAP(n, "x != 0 ? y : 1", "x y", a->chosen, a->dims);
     for (int i = 0; i < a->rank; i++) {
         Dim d = x->type.dim[i];
         bool filled = dim_lower(n->g, d) >= 1;
@@ -218,7 +228,8 @@ Value *onnx_expand_run(OnnxNode *n) {
         if (d != 1) asked = ONNX_MAP(n, "y == 1 ? x : y", "x y", list, onnx_number(n, d));
         if (!onnx_measure(n, asked, at, 0, i, 0, NO_LIMIT, &dims[i])) return NULL;
         if (d == 1 || dims[i] == d) continue;
-        Value *place = ONNX_MAP(n, "min(x, y - 1)", "x y", onnx_iota(n, 1, &dims[i], 0, DT_I64), onnx_number(n, d));     // 0 where there is one element
+        // 0 where there is one element
+        Value *place = ONNX_MAP(n, "min(x, y - 1)", "x y", onnx_iota(n, 1, &dims[i], 0, DT_I64), onnx_number(n, d));
         x = b_gather(n->g, x, place, from);
         if (!x) return NULL;
     }
@@ -229,11 +240,13 @@ bool onnx_repeats_run(OnnxNode *n, const Value *x, Dim *times) {
     int count;
     Value *list = onnx_list(n, 1, "repeats", &count);
     if (!list) return false;
-    if (count != x->type.rank) return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank), false;
+    if (count != x->type.rank)
+        return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank), false;
     for (int i = 0; i < count; i++) {
         const OnnxDim *declared = onnx_declared_dim(n, 0, i);
         Dim d = x->type.dim[i], limit = NO_LIMIT;
-        if (declared && declared->known && declared->value >= 0 && dim_is_const(d) && d > 0) limit = declared->value / d;
+        if (declared && declared->known && declared->value >= 0 && dim_is_const(d) && d > 0)
+            limit = declared->value / d;
         if (!onnx_measure(n, list, i, 0, i, 0, limit, &times[i])) return false;
     }
     return true;
@@ -266,7 +279,8 @@ static Value *spread(OnnxNode *n, Value *list, Value *axes, int count, int rank,
     if (!axes || !list) return NULL;
     axes = b_reshape(n->g, onnx_normal_axes(n, axes, rank), 2, (Dim[]){ 1, count });
     Value *at = onnx_iota(n, 2, (Dim[]){ rank, 1 }, 0, DT_I64);
-    Value *here = ONNX_MAP(n, "x == y ? z : 0", "x y z", at, axes, list), *any = b_cast(n->g, b_binary(n->g, OP_Equal, at, axes), DT_I64);
+    Value *here = ONNX_MAP(n, "x == y ? z : 0", "x y z", at, axes, list),
+          *any = b_cast(n->g, b_binary(n->g, OP_Equal, at, axes), DT_I64);
     here = b_reduce(n->g, OP_ReduceSum, here, 1, (int64_t[]){ 1 }, false);
     any = b_reduce(n->g, OP_ReduceMax, any, 1, (int64_t[]){ 1 }, false);
     return ONNX_MAP(n, "x != 0 ? y : z", "x y z", any, here, otherwise);
@@ -282,10 +296,13 @@ static Value *repeated(OnnxNode *n, int64_t number, int count) {
 Value *onnx_slice_run(OnnxNode *n) {
     Value *x = n->in[0];
     int count, n_ends, n_axes, n_steps, rank = x->type.rank;
-    Value *starts = onnx_list(n, 1, "starts", &count), *ends = onnx_list(n, 2, "ends", &n_ends), *axes = onnx_list(n, 3, "the list of axes", &n_axes);
-    Value *steps = onnx_optional(n, 4) ? onnx_list(n, 4, "steps", &n_steps) : repeated(n, 1, n_steps = count > MAX_RANK ? 0 : count);
+    Value *starts = onnx_list(n, 1, "starts", &count), *ends = onnx_list(n, 2, "ends", &n_ends),
+          *axes = onnx_list(n, 3, "the list of axes", &n_axes);
+    Value *steps = onnx_optional(n, 4) ? onnx_list(n, 4, "steps", &n_steps) :
+                                         repeated(n, 1, n_steps = count > MAX_RANK ? 0 : count);
     if (!starts || !ends || !axes || !steps) return NULL;
-    if (count != n_ends || count != n_axes || count != n_steps || count > rank) return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
+    if (count != n_ends || count != n_axes || count != n_steps || count > rank)
+        return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
     Value *lengths = onnx_numbers(n, rank, x->type.dim);
     starts = spread(n, starts, axes, count, rank, repeated(n, 0, rank));
     ends = spread(n, ends, axes, count, rank, lengths);
@@ -293,7 +310,8 @@ Value *onnx_slice_run(OnnxNode *n) {
     starts = ONNX_MAP(n, clamp, "x y z", starts, lengths, steps);
     ends = ONNX_MAP(n, clamp, "x y z", ends, lengths, steps);
     Value *counts = ONNX_MAP(n, steps_between, "x y z", starts, ends, steps);
-    for (int i = 0; i < rank && x; i++) x = take_cut(n, x, i, onnx_item(n, starts, i), onnx_item(n, steps, i), counts, i);
+    for (int i = 0; i < rank && x; i++)
+        x = take_cut(n, x, i, onnx_item(n, starts, i), onnx_item(n, steps, i), counts, i);
     return x;
 }
 
@@ -318,9 +336,11 @@ Value *onnx_split_run(OnnxNode *n, int axis) {
 
 // ---------------------------------------------------------------- pad
 
-// `size` elements along axis, of which the first is x's element -lo; what lies outside is `fill` (NULL: 0) or follows the mode.
+// `size` elements along axis, of which the first is x's element -lo; what lies outside is `fill` (NULL: 0) or follows
+// the mode.
 static Value *shift_axis(OnnxNode *n, Value *x, int axis, Value *lo, Dim size, const char *mode, Value *fill) {
-    Value *length = onnx_number(n, x->type.dim[axis]), *at = ONNX_MAP(n, "x - y", "x y", onnx_iota(n, 1, &size, 0, DT_I64), lo);
+    Value *length = onnx_number(n, x->type.dim[axis]),
+          *at = ONNX_MAP(n, "x - y", "x y", onnx_iota(n, 1, &size, 0, DT_I64), lo);
     if (!strcmp(mode, "edge")) return b_gather(n->g, x, ONNX_MAP(n, "min(max(x, 0), y - 1)", "x y", at, length), axis);
     if (!strcmp(mode, "wrap")) return b_gather(n->g, x, ONNX_MAP(n, "floormod(x, y)", "x y", at, length), axis);
     if (!strcmp(mode, "reflect")) {
@@ -391,7 +411,8 @@ Value *onnx_range_run(OnnxNode *n) {
         count = b_cast(n->g, ONNX_MAP(n, "x > 0 ? min(x, 1e9) : 0", "x", steps), DT_I64);
     } else {
         for (int i = 0; i < 3; i++) in[i] = b_cast(n->g, in[i], DT_I64);
-        count = ONNX_MAP(n, "z == 0 ? -1 : max((y - x + (z > 0 ? z - 1 : z + 1)) / z, 0)", "x y z", in[0], in[1], in[2]);
+        count = ONNX_MAP(
+            n, "z == 0 ? -1 : max((y - x + (z > 0 ? z - 1 : z + 1)) / z, 0)", "x y z", in[0], in[1], in[2]);
     }
     if (!count || !onnx_measure(n, onnx_joined(n, 1, &count), 0, 0, 0, 0, NO_LIMIT, &size)) return NULL;
     Value *at = onnx_iota(n, 1, &size, 0, in[0]->type.dtype);
