@@ -2,7 +2,7 @@
 // --check: what libclang thinks of a generated file.
 #ifndef BURNCC_CHECK_H
 #define BURNCC_CHECK_H
-#include "burncc.h"
+#include "plan.h"
 
 // Parses the file as C99, and its header as C++, with all warnings on. Diagnostics name the kernel that they lie in;
 // false if there is any.

@@ -2,7 +2,15 @@
 // What the files of codegen/ share: the loop printer with its dialects, names and the template engine.
 #ifndef BURNCC_CODEGEN_H
 #define BURNCC_CODEGEN_H
-#include "burncc.h"
+#include "plan.h"
+
+struct Training;                                        // grad/train.h
+// Writes o->output (.c), its .h, and .bin when weights are large; training: the programs share its structs, else NULL
+bool codegen_c(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
+bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs);
+// --dump glsl: the kernels' shaders as text; false with diagnostics
+bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out);
 
 // How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32
 // for f16 …).

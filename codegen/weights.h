@@ -2,7 +2,7 @@
 // Constants as C arrays or as a file; see weights.c.
 #ifndef BURNCC_WEIGHTS_H
 #define BURNCC_WEIGHTS_H
-#include "burncc.h"
+#include "plan.h"
 
 enum { WEIGHTS_HEADER = 64 };                           // bytes before the data: magic, size, checksum
 #define WEIGHTS_SEED 0xcbf29ce484222325u

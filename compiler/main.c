@@ -6,6 +6,7 @@
 // Each stage is one call; a stage that records diagnostics ends the way. The other commands (verify, run, bench, ...)
 // are in command/, one file each, and use compile_plan and compile_write too.
 #include "command/command.h"
+#include "passes/passes.h"
 
 Plan *compile_plan(Arena *a, const Options *o) {
     Graph *graph = import_onnx(a, o->model, o);

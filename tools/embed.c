@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     }
     FILE *out = fopen(argv[1], "w");
     if (!out) stop(argv[1]);
-    fputs("#include \"burncc.h\"\n#include <string.h>\n", out);
+    fputs("#include \"base/base.h\"\n#include <string.h>\n", out);
     for (int i = 2; i < argc; i++) {
         char *path = strchr(argv[i], '=');
         if (!path) {

@@ -5,7 +5,7 @@
 // The idea: a list of chunks, each filled from its start; a block larger than a chunk gets a chunk of its own.
 // A large one may go before the others do.
 // Running out of memory ends the process with status 5: no caller has to check.
-#include "burncc.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 // stage finds all of them and the caller stops after the stage; ours (bug) stop at once. Names from the model are
 // untrusted: control characters in a line are printed as '?'.
 #define _POSIX_C_SOURCE 200809L
-#include "burncc.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

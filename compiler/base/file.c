@@ -6,7 +6,7 @@
 // regular file (/dev/stdout, /dev/full, a pipe) is written directly. Every error of writing and closing is a
 // diagnostic with status 4.
 #define _POSIX_C_SOURCE 200809L
-#include "burncc.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 //
 // In: formats and bytes. Out: Text.at is always terminated by 0, so it can be printed as it stands.
 // StrMap is an open-addressing table of FNV-1a hashes (Fowler, Noll, Vo), at most half full.
-#include "burncc.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <string.h>

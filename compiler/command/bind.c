@@ -6,6 +6,7 @@
 // input's value (the target of a Reshape), sizes are not enough; then the small inputs become constants: first the
 // integers, then the floats too.
 #include "command.h"
+#include "passes/passes.h"
 
 #include "import/onnx/onnx.h"
 

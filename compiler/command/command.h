@@ -7,7 +7,8 @@
 #define BURNCC_COMMAND_H
 
 #include "runtime/burn.h"
-#include "burncc.h"
+#include "import/import.h"
+#include "plan.h"
 
 // ---------------------------------------------------------------- options.c
 typedef int CommandFn(Arena *a, Options *o);            // returns the exit status

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The ends of the stages in main.c: what --dump prints between them, and what is written after them.
 #include "command.h"
+#include "codegen/codegen.h"
 
 #include "codegen/check.h"
 #include "grad/train.h"

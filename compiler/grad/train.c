@@ -8,6 +8,8 @@
 // Weights turn into inputs of the group "params"; the gradients are those of a loss appended to the model; an
 // optimizer is a row of assignments in the language of scalar expressions, so that it runs on every back end.
 #include "train.h"
+#include "passes/passes.h"
+#include "grad/grad.h"
 
 #include <string.h>
 

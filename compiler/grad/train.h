@@ -2,7 +2,7 @@
 // Training programs made from a model; see train.c.
 #ifndef BURNCC_TRAIN_H
 #define BURNCC_TRAIN_H
-#include "burncc.h"
+#include "plan.h"
 
 // name: the model's; field: of the generated struct
 typedef struct Parameter { const char *name, *field; Type type; Tensor *initial; } Parameter;

@@ -5,7 +5,7 @@
 // In: operands (NULL after an earlier diagnostic, which passes through). Out: the typed result, or NULL with a
 // diagnostic at the node's place and no node left behind. Views that would change nothing give their operand back.
 // Maps broadcast by themselves (numpy rules), so nothing here inserts an Expand.
-#include "burncc.h"
+#include "ir.h"
 
 #include <string.h>
 

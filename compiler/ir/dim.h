@@ -2,7 +2,7 @@
 // Shared by the files that compute with symbolic dimensions: their table, and sums of products in the making.
 #ifndef BURNCC_DIM_H
 #define BURNCC_DIM_H
-#include "burncc.h"
+#include "ir.h"
 
 #define MAX_TERMS 256                           // of one expression; more is no shape that anybody meant
 #define MAX_FACTORS 16

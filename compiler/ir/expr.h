@@ -4,7 +4,7 @@
 // the steps a constructor goes through.
 #ifndef BURNCC_EXPR_H
 #define BURNCC_EXPR_H
-#include "burncc.h"
+#include "ir.h"
 
 typedef enum ExprRule { RULE_SPECIAL, RULE_SAME, RULE_FLOAT, RULE_INT, RULE_CMP, RULE_TEST, RULE_BOOL } ExprRule;
 typedef struct ExprInfo {

@@ -6,7 +6,7 @@
 // constant (data) or a node's output (def) and never two of these. value_const() evaluates what only depends on
 // constants and remembers it in `folded` without touching the node list, so that importers may ask while they build;
 // pass_fold makes it final.
-#include "burncc.h"
+#include "ir.h"
 
 #include <inttypes.h>
 #include <string.h>

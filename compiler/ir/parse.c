@@ -5,7 +5,7 @@
 // idea: recursive descent over the characters; a node is made and inferred as soon as its line is read, so shape
 // rules speak at its line. A result's type may be left out; when it stands there it must be what the shape rule says.
 // Text after `;` is a comment, except that `; node 17 "name" (Op)` is the node's place in its model.
-#include "burncc.h"
+#include "ir.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 // A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the
 // same, else a hash of the bytes (which cannot be read back). An absent operand is `_`. Bodies follow their node,
 // indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and `dtype` element types.
-#include "burncc.h"
+#include "ir.h"
 
 #include <inttypes.h>
 #include <math.h>

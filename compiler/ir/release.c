@@ -4,7 +4,7 @@
 //
 // In: a graph between two passes. Out: the bytes of large constants that nothing in it or in its bodies mentions are
 // given back. Constants may share bytes, so what counts is whether an address that is in use lies among them.
-#include "burncc.h"
+#include "ir.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 // float format; a small float is rounded to nearest even in integer arithmetic on the bits of an f32, so results do
 // not depend on the machine. Sizes saturate at INT64_MAX: shapes come from strangers, and a saturated size fails
 // every limit.
-#include "burncc.h"
+#include "ir.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 // In: a graph and the name of what ran before. Out: nothing, or a bug report naming the pass and the value. Checked:
 // list links, every use after its definition and in scope, ids in range and unique, a value is exactly one of input,
 // constant and result, arity, and that the shape rules give the types that stand there.
-#include "burncc.h"
+#include "ir.h"
 
 typedef struct Checker {
     const char *after;

@@ -3,7 +3,7 @@
 // and a few builders for gradients. Private to compiler/ops and compiler/grad.
 #ifndef BURNCC_OPS_COMMON_H
 #define BURNCC_OPS_COMMON_H
-#include "burncc.h"
+#include "ops/lower.h"
 
 // ---- shape rules
 const char *value_type_text(const Value *v);                                // "f32[1,3]" for diagnostics, NULL-safe

@@ -11,6 +11,7 @@
 // its projected input are, that sum is taken after the loop: the adjoints of the products are stacked, and dv is one
 // product X^T dU, or one scatter.
 #include "common.h"
+#include "grad/grad.h"
 #include "ops.h"
 
 // ---------------------------------------------------------------- captured values as operands

@@ -3,7 +3,7 @@
 // families in this folder. A row that names a function nobody defines fails to link.
 #ifndef BURNCC_OPS_H
 #define BURNCC_OPS_H
-#include "burncc.h"
+#include "ops/lower.h"
 
 #define OP(name, in_min, in_max, outputs, shape_fn, eval_fn, grad_fn, lower_fn)                                                               \
     bool shape_##shape_fn(Node *n);                                                                                                           \

@@ -2,7 +2,7 @@
 // Strings in upper or lower case: unicode.c.
 #ifndef BURNCC_OPS_UNICODE_H
 #define BURNCC_OPS_UNICODE_H
-#include "burncc.h"
+#include "ops/lower.h"
 
 const char *string_to_case(Arena *a, const char *s, bool upper);            // a copy; what has no other case stays
 #endif

@@ -8,6 +8,7 @@
 // on planes, products), and when turning at the part's ends takes longer than its convolutions gain by channels that
 // lie last. Trained networks have at least one other convolution, and turn.
 #include "layout.h"
+#include "plan.h"
 
 #include <string.h>
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What passes share: replacing values while walking a graph once.
+// The passes, and what they share: replacing values while walking a graph once.
 //
 // graph_replace visits the whole graph for one value; a Rewrite collects replacements and every later node's operands
 // are looked up in it as the walk gets there, so a pass stays linear. Ids are unique over bodies, so one Rewrite
 // serves a graph and its bodies.
 #ifndef BURNCC_PASSES_H
 #define BURNCC_PASSES_H
-#include "burncc.h"
+#include "ir.h"
+#include "options.h"
 
 typedef struct Rewrite { Arena *scratch; VEC(Value *) to; bool changed; } Rewrite;    // to: by id, NULL: stays
 // later uses of old become `with`, which takes over its name when it has none
@@ -21,6 +22,16 @@ bool const_splat(const Value *v, double *number);
 bool all_ints(const Node *n, const char *name, int64_t is);     // each number of the attribute, if there are any
 
 bool bind_required(Graph *g);                           // bind_dims.c
+typedef bool PassFn(Graph *g);                          // true: changed something
+bool passes_run(Graph *g, const Options *o);            // false: diagnostics
+bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every symbol, then re-infers
+// may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
+bool keeps_sizes(const Options *o);
+bool pass_expand(Graph *g);
+bool pass_fold(Graph *g);
+bool pass_simplify(Graph *g);
+bool pass_cse(Graph *g);
+bool pass_dce(Graph *g);
 bool pass_inline_if(Graph *g);
 bool pass_fold_conv(Graph *g);
 bool pass_quantize(Graph *g);

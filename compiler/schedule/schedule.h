@@ -2,7 +2,7 @@
 // What the files of schedule/ share and nobody else needs: the fusion set of a kernel under construction and its steps.
 #ifndef BURNCC_SCHEDULE_H
 #define BURNCC_SCHEDULE_H
-#include "burncc.h"
+#include "plan.h"
 
 typedef struct ReduceUse { Value *value; Expr *expr; } ReduceUse;
 

@@ -4,7 +4,7 @@
 //
 // Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c_targets.c).
 // They share packed weights and block sizes, so these are chosen for all of them, with the caches of the widest.
-#include "burncc.h"
+#include "plan.h"
 
 #include <string.h>
 #include <unistd.h>

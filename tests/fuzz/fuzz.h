@@ -3,7 +3,7 @@
 #ifndef BURNCC_FUZZ_H
 #define BURNCC_FUZZ_H
 
-#include "burncc.h"
+#include "plan.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,6 +8,8 @@
 // files in crashers/.
 #define _DEFAULT_SOURCE
 #include "fuzz.h"
+#include "passes/passes.h"
+#include "import/import.h"
 
 #include "../../codegen/codegen.h"
 #include "../../compiler/import/onnx/onnx.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "burncc.h"
+#include "plan.h"
 
 static void test_release(void **state) {
     (void)state;

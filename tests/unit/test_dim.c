@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "burncc.h"
+#include "plan.h"
 
 static Dim parse(Graph *g, const char *text) {
     const char *at = text;

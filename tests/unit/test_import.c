@@ -3,7 +3,8 @@
 // nested without end, with dimensions that are negative or too large, with external data that points out of the
 // model's folder, with functions that call themselves. Each must end in diagnostics and never in a crash.
 #define _POSIX_C_SOURCE 200809L
-#include "burncc.h"
+#include "plan.h"
+#include "import/import.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,8 @@
 //   - a sized case has symbolic dimensions: its lowerings, made before the sizes are known, must give what the
 //       evaluator gives with them.
 // Input names choose the random values: pos (0.5..1.5), below5 (-5..4), anything else -1..1 or small integers.
-#include "burncc.h"
+#include "plan.h"
+#include "grad/grad.h"
 #include "ir/expr.h"
 #include "ops/common.h"
 #include "passes/passes.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "burncc.h"
+#include "plan.h"
 
 static void test_names(void **state) {
     (void)state;

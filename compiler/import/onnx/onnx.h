@@ -10,7 +10,7 @@
 #ifndef BURNCC_ONNX_H
 #define BURNCC_ONNX_H
 
-#include "burncc.h"
+#include "options.h"
 
 #define ONNX_IR_LATEST 14       // newer files are read with a warning
 #define ONNX_OPSET_LATEST 28

@@ -2,7 +2,7 @@
 /* In: constant weights in their model's order. Out: the same numbers, or as many of their bits as are wanted, in panels that a kernel
  * reads once in a straight line. Padding is zeros. */
 #include "pack_low.h"
-#include "burncc.h"
+#include "plan.h"
 
 #include <string.h>
 

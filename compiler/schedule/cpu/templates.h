@@ -3,7 +3,7 @@
 // operands in panels.
 #ifndef BURNCC_SCHEDULE_TEMPLATES_H
 #define BURNCC_SCHEDULE_TEMPLATES_H
-#include "burncc.h"
+#include "plan.h"
 #include "tiles.h"
 
 TileTarget template_target(const Options *o);

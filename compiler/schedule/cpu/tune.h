@@ -8,7 +8,7 @@
 // candidates.c lists what else it could be.
 #ifndef BURNCC_TUNE_H
 #define BURNCC_TUNE_H
-#include "burncc.h"
+#include "plan.h"
 #include "tiles.h"
 
 typedef struct Record {

@@ -2,7 +2,7 @@
 // Regular expressions as automata: ops/regex.c reads the text, ops/automaton.c makes the table.
 #ifndef BURNCC_ONNX_REGEX_H
 #define BURNCC_ONNX_REGEX_H
-#include "burncc.h"
+#include "options.h"
 
 // Reads bytes of UTF-8 from state 0 on. The next state: next[state * n_classes + class_of[byte]].
 typedef struct Automaton {

@@ -4,7 +4,9 @@
 // In: an OnnxNode. Out: maps, and for Gradient the nodes between its xs and its y built once more in a graph of their
 // own, whose inputs are the values given for xs and zs; that graph is expanded, differentiated (grad/reverse.c) and
 // put in the node's place. What is computed twice by this, the later passes merge.
+#include "grad/grad.h"
 #include "import/onnx/onnx.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // C identifiers from the names that models carry. Any text in, [A-Za-z_][A-Za-z0-9_]* out, never a C or C++ keyword.
-#include "burncc.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <string.h>

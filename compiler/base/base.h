@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What every stage stands on: the arena, growing text, string maps, diagnostics, files. Knows nothing of tensors.
+#ifndef BURNCC_BASE_H
+#define BURNCC_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
+#define NORETURN __attribute__((noreturn))
+#else
+#define PRINTF_LIKE(f, a)
+#define NORETURN
+#endif
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+typedef struct Arena Arena;
+typedef struct Loc Loc;
+
+// ---------------------------------------------------------------- base/arena.c
+Arena *arena_new(void);
+void arena_free(Arena *a);
+// zeroed, 64-byte aligned when >= 64 bytes else 16; out of memory: status 5
+void *arena_alloc(Arena *a, size_t bytes);
+void *arena_copy(Arena *a, const void *p, size_t bytes);
+// frees a block now; false: too small to have memory of its own, or not this arena's
+bool arena_release(Arena *a, const void *block);
+char *arena_strdup(Arena *a, const char *s);
+char *arena_strndup(Arena *a, const char *s, size_t n);
+char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+size_t arena_bytes(const Arena *a);
+#define NEW(a, T) ((T *)arena_alloc(a, sizeof(T)))
+#define NEW_ARRAY(a, T, n) ((T *)arena_alloc(a, sizeof(T) * (size_t)(n)))
+
+// A growing array in an arena: struct { T *at; int n, cap; } v; VEC_PUSH(arena, v, x)
+#define VEC(T) struct { T *at; int n, cap; }
+#define VEC_PUSH(arena, v, ...) (vec_grow(arena, (void **)&(v).at, &(v).n, &(v).cap, sizeof *(v).at), (v).at[(v).n - 1] = (__VA_ARGS__))
+void vec_grow(Arena *a, void **at, int *n, int *cap, size_t size);   // makes room for one more and counts it
+
+// ---------------------------------------------------------------- base/text.c: growing text and string maps
+typedef struct Text { char *at; size_t n, cap; Arena *arena; } Text;
+void text_init(Text *t, Arena *a);
+void text_printf(Text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void text_append(Text *t, const char *s, size_t n);
+typedef struct StrMap StrMap;
+StrMap *strmap_new(Arena *a);
+void strmap_put(StrMap *m, const char *key, void *value);            // copies the key; replaces
+void *strmap_get(const StrMap *m, const char *key);                  // NULL when absent
+
+// ---------------------------------------------------------------- base/name.c
+const char *name_c(Arena *a, const char *any);          // a C identifier from any text
+
+// ---------------------------------------------------------------- templates/: embedded by tools/embed.c
+const char *template_text(const char *name);            // a file of templates/ as text, NULL when absent
+
+// ---------------------------------------------------------------- base/diag.c: the only place that prints diagnostics or exits
+// Where a node comes from: `resnet.onnx: node 17 "layer1/conv1" (Conv)`. Nodes made by a fusion keep the chain.
+struct Loc { const char *file; int node; const char *name; const char *op; const Loc *next; };
+enum { EXIT_OK = 0, EXIT_INVALID = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_IO = 4, EXIT_MEMORY = 5 };
+// the model's mistake: recorded, status EXIT_INVALID
+void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void diag_warn(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void diag_note(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int diag_errors(void);                                  // how many errors so far
+int diag_status(void);                                  // exit status of the first error, EXIT_OK if none
+void diag_reset(void);                                  // for tests
+void diag_capture(Text *into);                          // tests: collect instead of printing; NULL: print again
+typedef struct DiagHold { int errors, status; Text *capture; } DiagHold;
+DiagHold diag_hold(Text *into);                         // a trial begins: what it says goes into `into`
+bool diag_release(DiagHold h);                          // it ends: its errors are forgotten; true: there were none
+void diag_progress(const char *fmt, ...) PRINTF_LIKE(1, 2);          // a line on stderr when it is a terminal
+NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);   // our mistake: abort
+#define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
+NORETURN void fatal(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+// ---------------------------------------------------------------- base/file.c
+typedef struct File { const uint8_t *data; size_t size; void *map; } File;
+bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)
+void file_unmap(File *f);
+// written to a temporary beside the target, renamed by out_commit
+typedef struct OutFile OutFile;
+OutFile *out_open(Arena *a, const char *path);          // NULL with diag
+bool out_write(OutFile *o, const void *p, size_t n);
+bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
+void out_abandon(OutFile *o);
+#endif

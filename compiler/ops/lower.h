@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Element expressions of operations: what a LowerFn is given, and what it builds its element from.
+#ifndef BURNCC_LOWER_H
+#define BURNCC_LOWER_H
+
+#include "ir.h"
+
+typedef struct Kernel Kernel;
+struct Lower {
+    ExprPool *p;
+    Kernel *kernel;                                     // whose axes grow by lower_axis
+    Expr *guard;                                        // condition under which loads are valid; NULL: always
+    void *state;                                        // memo and fusion decisions, private to lower.c
+};
+Expr *lower_load(Lower *l, Value *v, Expr *const *idx); // element of v: inlines v's node when fused, else a load
+Expr *lower_axis(Lower *l, Dim extent, bool reduce);                 // a new loop axis
+Expr *lower_dim(Lower *l, Dim d);                       // a dimension as an index expression
+Expr *lower_guard(Lower *l, Expr *cond);                // narrows l->guard, returns the old one to restore
+Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx);         // row-major flat index
+void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx);
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The plan: kernels in order and where everything lies. Data structures first, then what makes and prints a plan.
+#ifndef BURNCC_PLAN_H
+#define BURNCC_PLAN_H
+
+#include "ops/lower.h"
+#include "options.h"
+
+typedef struct Plan Plan;
+
+// ---------------------------------------------------------------- schedule/: Graph -> Plan
+// kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes
+bool kernel_on_planes(const Node *n);
+typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
+struct Buffer {
+    Place place;
+    int index;                                          // which input, output
+    int64_t offset;                                     // bytes into the weights or the workspace
+    int64_t bytes;
+    Value *value;
+    Buffer *alias;                                      // PLACE_ALIAS: same bytes as this one
+    const void *data;                                   // PLACE_WEIGHT: bytes to write; NULL: fill makes them
+    // PLACE_WEIGHT in a template's layout, made when written
+    void (*fill)(const Buffer *b, void *to); const Kernel *packer;
+    const char *element;                                // C type of its elements where fill makes them
+    // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
+    const char *layout;
+    int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
+    const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
+    int id;
+};
+
+// memory.c: the buffer whose bytes these are, and where in it they start
+Buffer *buffer_owner(Buffer *b, int64_t *offset);
+
+// size: exact, perhaps symbolic; extent: its upper bound
+typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;
+typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
+typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
+
+typedef enum KernelKind {
+    KERNEL_LOOP,
+    KERNEL_GEMM,
+    KERNEL_CONV,
+    KERNEL_DEPTHWISE,
+    KERNEL_PLANES,
+    KERNEL_ATTENTION,
+    KERNEL_REGION,
+    KERNEL_CALL,
+    // no code of its own: `sizes` are measured from the value that it reads
+    KERNEL_SIZES
+} KernelKind;
+
+// Canonical forms that templates are filled from. Sizes and strides of a contraction and a convolution's batch may be
+// symbolic; views and pads are already canonical.
+// C[b][m][n] = sum_k A[b][m][k] * B[b][k][n], batch strides 0 broadcast, in elements
+typedef struct Contraction {
+    Dim batch, m, n, k;
+    Dim a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
+} Contraction;
+// 1-D and 2-D are 3-D with size-1 axes; order d, h, w; channels last
+typedef struct Convolution {
+    Dim batch;
+    int64_t groups, ic, oc;                             // ic, oc: totals
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
+    Dim x_batch;
+    int64_t x_axis[3], x_channel;                       // strides of the input in elements, as for the batch
+    // from one pixel of the output to the next: oc, or more in a part of a concatenation
+    int64_t y_pixel;
+} Convolution;
+
+// O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
+typedef struct Attention {
+    Dim batch[3], m, n, k, d;
+    struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
+    // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
+    int empty;
+} Attention;
+
+// Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around
+// those that it computes. They go strip by strip, so that a few rows of what lies between them are in memory at a
+// time. Counted in pixels, or rows of a product, each in its own result. Lines 0, 1, ... are moments: line[i * (2*n -
+// 1) + m] is the pixel up to which member m has come, and line[i * (2*n - 1) + n + m] the one that its buffer begins
+// with. Between two lines of a part lies a step.
+typedef struct Strips {
+    Kernel **member; int n;
+    // 1, or those that --threads shares out, each with buffers of its own
+    int parts;
+    int *part;                                          // parts + 1: the first line of each
+    VEC(int64_t) line;
+    int64_t *floats;                                    // by member but the last: of a part's buffer
+    int64_t *width;                                     // floats of a pixel
+} Strips;
+
+// text NULL: the number; params: "e" of a hole that takes arguments
+typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;
+
+struct Kernel {
+    KernelKind kind;
+    const char *name;                                   // C identifier, from the nodes' names
+    VEC(Node *) nodes;                                  // where it comes from, for comments and reports
+    ExprPool *exprs;
+    VEC(Axis) axes;                                     // parallel axes first, in nest order; n_parallel of them
+    int n_parallel;
+    // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
+    VEC(Store) stores;
+    Node *anchor;                                       // template kernels: the contraction, convolution or called op
+    Contraction gemm; Convolution conv; Attention attention;
+    Expr *score;                                        // KERNEL_ATTENTION: of E_Acc, the first product's element
+    // template kernels: left and right factor, or input and weights; queries, keys and values
+    Value *operand[3];
+    // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
+    Dim operand_at[3], result_at;
+    VEC(Value *) loads;                                 // values that the expressions load
+    VEC(Value *) reads;                                 // materialised values read: loads and operands
+    VEC(Value *) writes;
+    // symbols (numbers in graph_symbols) that its loops and expressions need
+    VEC(int) sizes;
+    Buffer *packed;                                     // the constant operand in the template's layout, or NULL
+    const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
+    // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a
+    // record's
+    const char *signature, *choice; bool tuned;
+    // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
+    int weights_price;
+    // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run
+    // returns this
+    VEC(Value *) args; int fails;
+    // workspace a template needs while it runs, all its parts together
+    int64_t scratch_bytes; Buffer *scratch;
+    // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
+    int parts, part_axis;
+    // where this size is less, the caller does them all: too little to hand out; 0: never
+    Dim part_size; int64_t part_least;
+    Strips *strips;                                     // those it is a member of, or NULL
+    int64_t string_bytes;                               // room in the pool of strings for those that it makes
+    double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
+    // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
+    Plan **bodies; int n_bodies;
+    VEC(Buffer *) packs;                                // KERNEL_REGION: packed operands of the kernels inside
+    const void *text;                                   // codegen's own
+};
+
+struct Plan {
+    Arena *arena;
+    Graph *graph;
+    const Plan *parent;                                 // of a region's body
+    VEC(Kernel *) kernels;                              // in execution order
+    VEC(Buffer *) buffers;
+    // the pool where strings are made, of the outermost plan; NULL: none are
+    Buffer *strings;
+    int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
+    int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
+    int64_t saved_bytes;                                // by the order of the kernels
+    int64_t weight_bytes;
+    const Options *options;
+};
+// A program is one entry point of the generated file; a file may hold several (inference; loss and gradients; update).
+typedef struct Program {
+    const char *name;                                   // of the function: lenet_run
+    const char *name_of_workspace;                      // prefix of its workspace type and its kernels: lenet
+    const char *doc;                                    // what it does, for the header; NULL: one inference
+    Plan *plan;
+    bool descriptor;                                    // give it the generic `const burn_model`
+} Program;
+
+Plan *plan_make(Graph *g, const Options *o);            // NULL with diagnostics
+void plan_report(const Plan *p, Text *out);             // --report
+void plan_print(const Plan *p, Text *out);              // --dump plan
+#endif

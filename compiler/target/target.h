@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The machines that code is made for.
+#ifndef BURNCC_TARGET_H
+#define BURNCC_TARGET_H
+
+#include "base/base.h"
+
+enum { MAX_TARGETS = 4 };
+typedef struct Target {
+    const char *name;
+    bool vectors, native;
+    int lanes, registers;                               // lanes 0: the C compiler's flags say, or the parts
+    size_t l1, l2, l3;
+    // the processors that alone can run it; NULL: any that there is a compiler for
+    const char *arch;
+    const char *flags;                                  // for gcc and clang
+    // features: what a file of several targets asks the processor for; NULL: it cannot be one of several
+    const char *features, *about;
+    // "x86-64-v2,x86-64-v3": the code of each, narrowest first, chosen at run time
+    const struct Target *parts[MAX_TARGETS]; int n_parts;
+} Target;
+// a name of the table in target.c, or several of x86-64's with commas between
+bool target_find(const char *name, Target *out);
+const Target *target_at(int i);                         // row i of the table; NULL after the last
+const char *target_host(void);                          // the `arch` that this process runs on, "" for others
+#endif
