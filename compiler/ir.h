@@ -19,7 +19,6 @@ typedef struct Graph Graph;
 typedef struct Expr Expr;
 typedef struct ExprPool ExprPool;
 typedef struct Lower Lower;
-typedef struct Buffer Buffer;
 
 // ---------------------------------------------------------------- ir/type.c
 // ONNX's TensorProto.DataType numbers. In memory 2- and 4-bit integers and 4-/8-bit floats take one byte per element
@@ -101,7 +100,7 @@ typedef struct Symbol {
     Value *from; int64_t at;
     Dim limit;                                          // measured: hi is at most this dimension's upper bound
 } Symbol;
-typedef struct DimPair { Dim a, b; bool checked; } DimPair;        // checked: scratch of codegen
+typedef struct DimPair { Dim a, b; } DimPair;
 Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
 // A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there
 // to be lo..hi.
@@ -161,8 +160,6 @@ typedef enum Op {
     OP_COUNT
 } Op;
 
-typedef struct Buffer Buffer;
-
 struct Value {
     int id;                                             // unique in the graph; printed %id
     const char *name;                                   // the user's name or NULL
@@ -177,10 +174,6 @@ struct Value {
     // inputs/outputs of training programs: "params", "grads", "state"; else NULL
     const char *group;
     bool trainable;                                     // a constant that --train turns into a parameter
-    // set by the schedule: where it lives; NULL: inlined into its users
-    Buffer *buffer;
-    // set by the schedule: it is the columns from home_at on of this value; NULL: its own
-    Value *home; Dim home_at;
 };
 
 struct Node {

@@ -11,6 +11,7 @@ typedef struct Plan Plan;
 // ---------------------------------------------------------------- schedule/: Graph -> Plan
 // kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes
 bool kernel_on_planes(const Node *n);
+typedef struct Buffer Buffer;
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
 struct Buffer {
     Place place;
@@ -32,6 +33,15 @@ struct Buffer {
 
 // memory.c: the buffer whose bytes these are, and where in it they start
 Buffer *buffer_owner(Buffer *b, int64_t *offset);
+
+// What planning finds out about values, by their number. A plan shares the table with the plans of its regions'
+// bodies, whose graphs share the numbers; the graph knows nothing of it and can be planned again for another machine.
+typedef struct ValuePlan {
+    Buffer *buffer;                                     // where it lives; NULL: inlined into its users
+    // it is the columns from home_at on of this value; NULL: its own
+    Value *home; Dim home_at;
+} ValuePlan;
+typedef struct ValuePlans { VEC(ValuePlan) by_id; } ValuePlans;
 
 // size: exact, perhaps symbolic; extent: its upper bound
 typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;
@@ -145,6 +155,7 @@ struct Plan {
     Arena *arena;
     Graph *graph;
     const Plan *parent;                                 // of a region's body
+    ValuePlans *values;
     VEC(Kernel *) kernels;                              // in execution order
     VEC(Buffer *) buffers;
     // the pool where strings are made, of the outermost plan; NULL: none are
@@ -165,6 +176,7 @@ typedef struct Program {
 } Program;
 
 Plan *plan_make(Graph *g, const Options *o);            // NULL with diagnostics
+ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump plan
 #endif

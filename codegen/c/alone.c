@@ -20,10 +20,10 @@ static void print_alone_call(Gen *g, const KernelText *t, int number) {
         bool packed = k->packed && k->packed->value == p->value && i < t->first_shared;
         text_printf(c, "(%s *)(void *)at[%d] + %lld, ",
             packed ? k->packed->element : expr_c_storage(p->value->type.dtype), i,
-            (long long)dim_upper(g->graph, p->at));
+            (long long)dim_upper(g->plan->graph, p->at));
     }
     int n;
-    const Symbol *symbols = graph_symbols(graph_root(g->graph), &n);
+    const Symbol *symbols = graph_symbols(graph_root(g->plan->graph), &n);
     for (int i = 0; i < k->sizes.n; i++) text_printf(c, "INT64_C(%lld), ", (long long)symbols[k->sizes.at[i]].hi);
     if (t->y_pixel) text_printf(c, "%lld, ", (long long)t->y_pixel);
     text_printf(c, "scratch);\n}\n\n");
@@ -41,14 +41,14 @@ static void take_operands(const KernelText *t, Alone *out) {
 
 bool codegen_alone(
     Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out) {
-    Gen g = { .arena = a, .options = o, .model = "alone", .graph = p->graph };
+    Gen g = { .arena = a, .options = o, .model = "alone", .plan = p };
     Text c, table;
     text_init(&g.c, a);
     text_init(&c, a);
     text_init(&table, a);
     for (int i = 0; i < n; i++) {
         KernelText t = { .gen = &g, .kernel = kernels[i], .name = arena_printf(a, "k%d", i) };
-        print_origin(a, &g.c, g.graph, t.kernel);
+        print_origin(a, &g.c, p->graph, t.kernel);
         c_kernel(&g, &t);
         print_alone_call(&g, &t, i);
         text_printf(&table, "%sburncc_alone_%d", i ? ", " : "", i);

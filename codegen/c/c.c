@@ -9,14 +9,15 @@
 
 // ---------------------------------------------------------------- values as parameters of a kernel
 // Values whose bytes coincide (in-place results) are one parameter.
-static bool same_bytes(Value *x, Value *y) {
+static bool same_bytes(const Plan *p, const Value *x, const Value *y) {
     int64_t ox, oy;
-    return buffer_owner(x->buffer, &ox) == buffer_owner(y->buffer, &oy) && ox == oy;
+    const Buffer *bx = buffer_owner(plan_value(p, x).buffer, &ox), *by = buffer_owner(plan_value(p, y).buffer, &oy);
+    return bx == by && ox == oy;
 }
 
 const char *c_size(const Gen *g, const Kernel *k, int i) {
     int n;
-    return graph_symbols(graph_root(g->graph), &n)[k->sizes.at[i]].c_name;
+    return graph_symbols(graph_root(g->plan->graph), &n)[k->sizes.at[i]].c_name;
 }
 
 static bool taken(const KernelText *k, const char *name) {
@@ -38,7 +39,7 @@ static bool is_share(const char *s) { return !strcmp(s, "part") || !strcmp(s, "f
 
 static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
     for (int i = k->first_shared; i < k->n_params; i++)
-        if (k->params[i].value == v || same_bytes(k->params[i].value, v)) {
+        if (c_is_param(k, i, v)) {
             k->params[i].written |= written;
             return;
         }
@@ -53,7 +54,7 @@ static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
 }
 
 bool c_is_param(const KernelText *k, int i, const Value *v) {
-    return k->params[i].value == v || same_bytes(k->params[i].value, (Value *)(uintptr_t)v);
+    return k->params[i].value == v || same_bytes(k->gen->plan, k->params[i].value, v);
 }
 
 static const char *param_name(const KernelText *k, const Value *v) {
@@ -109,7 +110,7 @@ static Dialect c_dialect(KernelText *k) {
     return (Dialect){ .index_type = "ptrdiff_t",
         .indent = "    ",
         .constant = "const ",
-        .graph = k->gen->graph,
+        .graph = k->gen->plan->graph,
         .lanes = true,
         .type = expr_c_type,
         .text = expr_c_text,
@@ -134,7 +135,7 @@ static void print_share(Gen *g, const Kernel *k) {
     enum { LINE = 16 };
     Dim extent = k->axes.at[k->part_axis].size;
     const char *size = arena_printf(
-        g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->graph, extent));
+        g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->plan->graph, extent));
     bool inner = true;
     for (int i = k->part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
     const char *units = size, *unit = "";
@@ -293,7 +294,7 @@ static int needed_holes(
     }
     for (int i = 0; i < k->sizes.n; i++) {
         if (!uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))
-            && !dim_uses(g->graph, d, k->sizes.at[i]))
+            && !dim_uses(g->plan->graph, d, k->sizes.at[i]))
             continue;
         text_printf(&params, ", int64_t %s", c_size(g, k, i));
         text_printf(&args, ", %s", c_size(g, k, i));

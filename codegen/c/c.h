@@ -14,7 +14,7 @@ typedef struct Gen {
     const Options *options;
     const char *model;                                  // prefix of every public name
     int n; const Program *programs;
-    const Graph *graph;                                 // of the program being printed
+    const Plan *plan;                                   // of the program or body being printed
     // declarations; constants; kernels and run functions; what is there once whatever the targets
     Text h, data, c, ends;
     bool descriptor;                                    // some program has the generic `const burn_model`

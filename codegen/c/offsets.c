@@ -27,7 +27,7 @@ static int param_of(const Offsets *o, Value *v) {
 static void meet(Offsets *o, Value *v, const Expr *index) {
     Offset *to = &o->of[param_of(o, v)];
     Dim at;
-    if (!expr_offset(index, o->gen->graph, &at)) {
+    if (!expr_offset(index, o->gen->plan->graph, &at)) {
         to->mixed = true;
         return;
     }
@@ -44,7 +44,7 @@ static void meet_loads(Offsets *o, const Expr *e) {
 }
 
 static Expr *minus(Offsets *o, Expr *index, Dim at) {
-    return expr_binary(o->kernel->exprs, E_Sub, index, expr_size(o->kernel->exprs, o->gen->graph, at));
+    return expr_binary(o->kernel->exprs, E_Sub, index, expr_size(o->kernel->exprs, o->gen->plan->graph, at));
 }
 
 static Expr *without_offsets(void *offsets, Expr *e) {
@@ -59,7 +59,7 @@ static Expr *without_offsets(void *offsets, Expr *e) {
 static void take_sizes(Offsets *o, const Expr *e) {
     if (!e || o->seen[e->id]) return;
     o->seen[e->id] = true;
-    if (e->op == E_Size) kernel_sizes(o->gen->arena, o->kernel, graph_root(o->gen->graph), e->extent);
+    if (e->op == E_Size) kernel_sizes(o->gen->arena, o->kernel, graph_root(o->gen->plan->graph), e->extent);
     for (int i = 0; i < 3; i++) take_sizes(o, e->a[i]);
 }
 
@@ -79,7 +79,7 @@ static void rewrite(Offsets *o) {
         if (s.guard) s.guard = expr_map_leaves(k->exprs, s.guard, without_offsets, o);
         VEC_PUSH(a, k->stores, s);
     }
-    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, graph_root(o->gen->graph), k->axes.at[i].size);
+    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, graph_root(o->gen->plan->graph), k->axes.at[i].size);
     o->seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
     for (int i = 0; i < k->stores.n; i++) {
         take_sizes(o, k->stores.at[i].index);
@@ -102,9 +102,9 @@ void c_take_offsets(Gen *g, KernelText *t) {
     }
     for (int i = 0; i < t->n_params; i++) {
         Offset *f = &o.of[i];
-        Dim room = type_size(graph_root(g->graph), &t->params[i].value->type);
-        bool inside = f->known && !f->mixed && dim_lower(g->graph, f->at) >= 0;
-        if (inside && dim_is_const(f->at)) inside = f->at <= dim_lower(g->graph, room);
+        Dim room = type_size(graph_root(g->plan->graph), &t->params[i].value->type);
+        bool inside = f->known && !f->mixed && dim_lower(g->plan->graph, f->at) >= 0;
+        if (inside && dim_is_const(f->at)) inside = f->at <= dim_lower(g->plan->graph, room);
         else if (inside) inside = t->params[i].written;         // where a part of a concatenation begins
         if (!inside) f->at = 0;
         t->params[i].at = f->at;

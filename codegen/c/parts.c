@@ -46,7 +46,9 @@ static const char *place_of(const Run *r, Buffer *at, const Value *v, const char
     }
 }
 
-const char *c_value_place(const Run *r, Value *v) { return place_of(r, v->buffer, v, expr_c_storage(v->type.dtype)); }
+const char *c_value_place(const Run *r, Value *v) {
+    return place_of(r, plan_value(r->p->plan, v).buffer, v, expr_c_storage(v->type.dtype));
+}
 
 void c_line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
@@ -75,13 +77,13 @@ static const char *call_arguments(const Run *r, const Kernel *k) {
     for (int j = 0; j < t->n_params; j++) {
         const Value *v = t->params[j].value;
         bool packed = k->packed && k->packed->value == v && j < t->first_shared;
+        Buffer *at = packed ? k->packed : plan_value(r->p->plan, v).buffer;
         text_printf(&out, "%s%s", j ? ", " : "",
-            place_of(
-                r, packed ? k->packed : v->buffer, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
+            place_of(r, at, v, packed ? k->packed->element : expr_c_storage(v->type.dtype)));
         const int between = between_strips(k, v);
         if (between >= 0 && k->strips->parts > 1)
             text_printf(&out, " + %lld * part", (long long)k->strips->floats[between]);
-        if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->graph, t->params[j].at));
+        if (t->params[j].at) text_printf(&out, " + %s", dim_c_text(r->g->arena, r->g->plan->graph, t->params[j].at));
     }
     for (int j = 0; j < t->kernel->sizes.n; j++)
         text_printf(&out, "%s%s", j || t->n_params ? ", " : "", c_size(r->g, t->kernel, j));

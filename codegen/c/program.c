@@ -189,19 +189,20 @@ static void print_signature(Gen *g, Text *out, const Program *p, const char *nam
 
 // ---------------------------------------------------------------- the run function
 
-static bool same_place(const Value *x, const Value *y) {
+static bool same_place(const Plan *p, const Value *x, const Value *y) {
     int64_t at[2];
-    return x == y || (x->buffer && y->buffer && buffer_owner(x->buffer, &at[0]) == buffer_owner(y->buffer, &at[1]));
+    Buffer *bx = plan_value(p, x).buffer, *by = plan_value(p, y).buffer;
+    return x == y || (bx && by && buffer_owner(bx, &at[0]) == buffer_owner(by, &at[1]));
 }
 
 static void copy(Run *r, int depth, Value *to, const char *advance, Value *from) {
     const Graph *g = r->p->plan->graph;
-    if (same_place(to, from) || type_count_upper(g, &from->type) == 0) return;
+    if (same_place(r->p->plan, to, from) || type_count_upper(g, &from->type) == 0) return;
     c_line(r, depth);
     const char *bytes = bytes_text(r->g->arena, g, &from->type);
     if (!type_is_static(&from->type)) bytes = arena_printf(r->g->arena, "(size_t)(%s)", bytes);
     // zeros: region.c
-    if (from->data && !from->buffer)
+    if (from->data && !plan_value(r->p->plan, from).buffer)
         text_printf(&r->body, "memset(%s%s, 0, %s);\n", c_value_place(r, to), advance, bytes);
     else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", c_value_place(r, to), advance, c_value_place(r, from), bytes);
 }
@@ -224,10 +225,10 @@ static void print_if(Run *r, const Kernel *k, int depth) {
 // Does a kernel of the loop's body read v's bytes, or the loop copy them from output `first` on?
 static bool body_reads(const Plan *body, const Value *v, int first) {
     for (int i = first; i < body->graph->outputs.n; i++)
-        if (same_place(body->graph->outputs.at[i], v)) return true;
+        if (same_place(body, body->graph->outputs.at[i], v)) return true;
     for (int i = 0; i < body->kernels.n; i++)
         for (int j = 0; j < body->kernels.at[i]->reads.n; j++)
-            if (same_place(body->kernels.at[i]->reads.at[j], v)) return true;
+            if (same_place(body, body->kernels.at[i]->reads.at[j], v)) return true;
     return false;
 }
 
@@ -309,22 +310,22 @@ static bool is_known(const Run *r, const Graph *root, Dim d) {
 }
 
 // Dimensions that the model takes to be equal, as soon as both are known.
-static void print_required(Run *r, const Graph *g, int depth) {
+static void print_required(Run *r, const Graph *g, bool *checked, int depth) {
     const Graph *root = graph_root(g);
     for (int i = 0; i < g->required.n; i++) {
-        DimPair *pair = &g->required.at[i];
+        const DimPair *pair = &g->required.at[i];
         Dim a = dim_bound(root, pair->a), b = dim_bound(root, pair->b);
-        if (pair->checked || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a)
+        if (checked[i] || a == b || (dim_is_const(a) && dim_is_const(b)) || !is_known(r, root, a)
             || !is_known(r, root, b))
             continue;
-        pair->checked = true;
+        checked[i] = true;
         c_line(r, depth);
         text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a),
             dim_c_text(r->g->arena, root, b));
     }
 }
 
-static void print_sizes(Run *r, const Graph *g, const Kernel *k, int depth) {
+static void print_sizes(Run *r, const Kernel *k, int depth) {
     for (int i = 0; i < k->sizes.n; i++) {
         const Symbol *s = symbol_at(r->p->plan->graph, k->sizes.at[i]);
         c_line(r, depth);
@@ -334,7 +335,6 @@ static void print_sizes(Run *r, const Graph *g, const Kernel *k, int depth) {
         print_bounds(&r->body, s);
         r->known[k->sizes.at[i]] = true;
     }
-    print_required(r, g, depth);
 }
 
 // An output whose sizes the program found out: it says them.
@@ -350,12 +350,13 @@ static void print_shapes(Run *r) {
 }
 
 static void print_steps(Run *r, const Plan *plan, int depth) {
-    for (int i = 0; i < plan->graph->required.n; i++) plan->graph->required.at[i].checked = false;
-    print_required(r, plan->graph, depth);
+    bool *checked = NEW_ARRAY(r->g->arena, bool, plan->graph->required.n + 1);
+    print_required(r, plan->graph, checked, depth);
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
         if (k->kind == KERNEL_SIZES) {
-            print_sizes(r, plan->graph, k, depth);
+            print_sizes(r, k, depth);
+            print_required(r, plan->graph, checked, depth);
             continue;
         }
         if (k->strips) {
@@ -701,11 +702,11 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
 }
 
 static void print_kernels(Gen *g, const Program *p, Plan *plan, Functions *f) {
-    g->graph = plan->graph;
+    g->plan = plan;
     for (int i = 0; i < plan->kernels.n; i++) {
         Kernel *k = plan->kernels.at[i];
         for (int j = 0; j < k->n_bodies; j++) print_kernels(g, p, k->bodies[j], f);
-        g->graph = plan->graph;
+        g->plan = plan;
         if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES) continue;
         KernelText *t = NEW(g->arena, KernelText);
         *t = (KernelText){ .gen = g, .kernel = k, .name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name) };
@@ -721,7 +722,7 @@ void c_program(Gen *g, const Program *p) {
     Ends in = name_ends(g->arena, gr, g->threads, false, names, 0),
          outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
     Functions *functions = c_functions_new(g);
-    g->graph = gr;
+    g->plan = plan;
     for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];
         if (b->place != PLACE_WEIGHT || (g->external && weights_in_file(b))) continue;

@@ -79,7 +79,7 @@ void c_functions_add(Functions *f, Gen *g, KernelText *t) {
         strmap_put(f->known, key, one);
         VEC_PUSH(f->scratch, f->list, one);
     }
-    print_origin(f->scratch, &one->origins, g->graph, t->kernel);
+    print_origin(f->scratch, &one->origins, g->plan->graph, t->kernel);
     one->calls++;
     t->function = one->name;
 }

@@ -19,7 +19,7 @@ static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_A
 
 static Layout layout_make(Arena *a, const Plan *p, bool external) {
     const Graph *g = p->graph;
-    Layout l = { NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1),
+    Layout l = { p, NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1),
         external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0 };
     for (int i = 0; i < g->inputs.n; i++) {
         l.input_at[i] = l.arena_bytes;
@@ -35,7 +35,7 @@ static Layout layout_make(Arena *a, const Plan *p, bool external) {
 
 Region layout_region(const Layout *l, Value *v) {
     Region r = { false, 0, type_bytes(&v->type) };
-    const Buffer *b = buffer_owner(v->buffer, &r.at);
+    const Buffer *b = buffer_owner(plan_value(l->plan, v).buffer, &r.at);
     switch (b->place) {
     case PLACE_INPUT: r.at += l->input_at[b->index]; break;
     case PLACE_OUTPUT: r.at += l->output_at[b->index]; break;

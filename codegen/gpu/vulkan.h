@@ -6,6 +6,7 @@
 
 // Two buffers hold everything: binding 0 is the arena (workspace, then inputs, then outputs), binding 1 the weights.
 typedef struct Layout {
+    const Plan *plan;
     int64_t *input_at, *output_at;                      // bytes into the arena, by number
     // of the first weight in its buffer: what stands before it in a file
     int64_t weights_at;

@@ -151,8 +151,8 @@ static bool batch_of(const Build *b, const Type *t, const Type *product, Expr *c
 
 // Strides of an operand through its views or of the value itself. False: no strides say where its elements are.
 static bool strides_of(const Build *b, Value *v, Expr *const *idx, Operand *out) {
-    return operand_through_views(b->a, b->g, b->k, v, idx, out)
-        || (b->stored && operand_direct(b->a, b->k, v, idx, out));
+    return operand_through_views(b->epilogue->plan, b->k, v, idx, out)
+        || (b->stored && operand_direct(b->epilogue->plan, b->k, v, idx, out));
 }
 
 static bool score_operands(Build *b, Operand *q, Operand *k) {
@@ -191,7 +191,7 @@ static bool follow(const Build *b, Lower *l, const Value *v, Expr *const *at, Ex
         return true;
     }
     const Node *n = v->def;
-    if (!n || v->data || v->graph != f->graph || !f->inside[n->mark]) return false;
+    if (!n || v->data || v->graph != f->plan->graph || !f->inside[n->mark]) return false;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i] || !follow(b, l, n->in[i], at, from)) continue;
         const Type *t = &n->in[i]->type;
@@ -268,7 +268,7 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     const Type *t = &n->out[0]->type, *tp = &n->in[0]->type, *tv = &n->in[1]->type,
                *ts = &score->anchor->def->in[0]->type;
     Build b = { .a = a,
-        .g = epilogue->graph,
+        .g = epilogue->plan->graph,
         .k = kernel_new(a, KERNEL_ATTENTION),
         .epilogue = epilogue,
         .score = score,
@@ -306,7 +306,7 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     enum { MAX_GROUP = 64 };
     const Type *t = &epilogue->anchor->type, *first = &score->anchor->type, *tp = &epilogue->anchor->def->in[0]->type;
     const Dim keys = tp->dim[tp->rank - 1];
-    Graph *g = epilogue->graph;
+    Graph *g = epilogue->plan->graph;
     if (t->rank < 2 || first->rank < 2 || t->rank != tp->rank
         || score->root->type.dim[score->root->type.rank - 1] != keys || first->dim[first->rank - 1] != keys)
         return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which concatenations are columns of a larger one. In: the graph and who uses its values. Out: Value.home of those:
-// the value whose rows theirs are the pieces of, so that nobody copies them.
+// Which concatenations are columns of a larger one. In: the graph and who uses its values. Out: ValuePlan.home of
+// those: the value whose rows theirs are the pieces of, so that nobody copies them.
 //
 //   %4: f32[1,9,9,96] = Concat(%1, %2)      stored in columns 0..95 of %7, by the kernels that compute %1 and %2
 //   %5: f32[1,9,9,96] = Relu(%4)            reads them there
@@ -42,17 +42,15 @@ void concat_homes(Plan *p, const ConcatUsers *users) {
         if (along_rows(n)) VEC_PUSH(p->arena, all, n);
     for (int i = all.n - 1; i >= 0; i--) {              // the largest first: it is the home of what lies in those
         Value *whole = all.at[i]->out[0];
+        const ValuePlan of = plan_value(p, whole);
         Dim at = 0;
         if (users[whole->id].n == 0) continue;
         for (int j = 0; j < all.at[i]->n_in; j++) {
             Value *part = all.at[i]->in[j];
             const ConcatUsers *u = &users[part->id];
-            bool fits = is_apart(g, part) && !part->home;
+            bool fits = is_apart(g, part) && !plan_value(p, part).home;
             for (int k = 0; k < u->n && fits; k++) fits = u->at[k] && reads_apart(u->at[k], part);
-            if (fits) {
-                part->home = whole->home ? whole->home : whole;
-                part->home_at = whole->home ? dim_add(g, whole->home_at, at) : at;
-            }
+            if (fits) plan_set_home(p, part, of.home ? of.home : whole, of.home ? dim_add(g, of.home_at, at) : at);
             at = dim_add(g, at, part->type.dim[part->type.rank - 1]);
         }
     }

@@ -215,7 +215,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
         }
         if (kernel_is_anchor(n, o)) continue;
         for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->graph)
+            if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->plan->graph)
                 seen[n->in[i]->def->mark] = true;
     }
 }
@@ -241,7 +241,7 @@ static Node *middle_inside(const Fuser *f, const Value *root) {
 // Attention, when the anchor multiplies a softmax that nobody else reads. NULL: it is a product like any other.
 static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     Softmax s;
-    Fusion score = { .graph = f->plan->graph, .inside = f->scores };
+    Fusion score = { .plan = f->plan, .inside = f->scores };
     bool *inside = f->inside, alone = true;
     if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32
         || !softmax_match(f->arena, epilogue->anchor->def, &s))
@@ -292,7 +292,7 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
     memset(f->cut, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int tries = 0;; tries++) {
-        Fusion fu = { .graph = f->plan->graph, .root = root, .inside = f->inside };
+        Fusion fu = { .plan = f->plan, .root = root, .inside = f->inside };
         bool computed = root->def && !root->data && root->graph == f->plan->graph && !(into && f->needed[root->id]);
         if (into && computed
             && (!is_pull(root->def) || f->cut[root->def->mark] || ((Users *)&f->users[root->id])->n > 1))
@@ -324,14 +324,13 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
 // A part whose elements lie in one run of the result is computed in its place: its buffer is a window of the
 // concatenation's.
 static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_bytes) {
-    if (outer != 1 || !dim_is_const(at_bytes) || !part->def || part->data || part->buffer
+    if (outer != 1 || !dim_is_const(at_bytes) || !part->def || part->data || plan_value(f->plan, part).buffer
         || part->graph != f->plan->graph || part == whole)
         return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == part) return false;
     if (!is_pull(part->def) && part->def->op != OP_Concat) return false;
-    part->buffer = NEW(f->arena, Buffer);
-    *part->buffer = (Buffer){ .place = PLACE_ALIAS, .value = part, .bytes = type_bytes_upper(f->plan->graph, &part->type), .offset = at_bytes, .alias = buffer_of(f->arena, whole) };
+    buffer_within(f->plan, part, whole, at_bytes);
     need(f, part);
     return true;
 }
@@ -339,14 +338,16 @@ static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_by
 static void fuse_concat(Fuser *f, Value *v) {
     int axis = (int)node_int(v->def, "axis", 0);
     Graph *g = f->plan->graph;
-    Value *into = v->home ? v->home : v;
-    Dim at = 0, from = v->home ? v->home_at : 0, outer = 1, inner = (Dim)dtype_size(v->type.dtype);
+    const ValuePlan whole = plan_value(f->plan, v);
+    Value *into = whole.home ? whole.home : v;
+    Dim at = 0, from = whole.home ? whole.home_at : 0, outer = 1, inner = (Dim)dtype_size(v->type.dtype);
     for (int i = 0; i < axis; i++) outer = dim_mul(g, outer, v->type.dim[i]);
     for (int i = axis + 1; i < v->type.rank; i++) inner = dim_mul(g, inner, v->type.dim[i]);
     for (int i = 0; i < v->def->n_in; i++) {
         Value *part = v->def->in[i];
+        const ValuePlan piece = plan_value(f->plan, part);
         bool some = type_count_upper(g, &part->type) > 0;
-        if (some && part->home == into && part->home_at == dim_add(g, from, at)) need(f, part);
+        if (some && piece.home == into && piece.home_at == dim_add(g, from, at)) need(f, part);
         else if (some && !place_part(f, v, part, outer, dim_mul(g, at, inner)))
             fuse_root(f, part, into, axis, dim_add(g, from, at));
         at = dim_add(g, at, part->type.dim[axis]);
@@ -355,7 +356,7 @@ static void fuse_concat(Fuser *f, Value *v) {
 
 static void fuse_scatter(Fuser *f, Node *n) {
     Kernel *copy, *scatter;
-    kernel_scatter(f->arena, n, &copy, &scatter);
+    kernel_scatter(f->plan, n, &copy, &scatter);
     found(f, scatter);
     found(f, copy);
 }
@@ -363,16 +364,15 @@ static void fuse_scatter(Fuser *f, Node *n) {
 // A reshape of something that is stored anyway is another name for the same bytes.
 static bool share_bytes(Fuser *f, Node *n) {
     Value *v = n->out[0], *from = n->in[0];
-    if ((n->op != OP_Reshape && n->op != OP_Identity) || v->buffer || from->data || from->home
-        || from->graph != f->plan->graph)
+    if ((n->op != OP_Reshape && n->op != OP_Identity) || plan_value(f->plan, v).buffer || from->data
+        || plan_value(f->plan, from).home || from->graph != f->plan->graph)
         return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == v) return false;
     bool stored = from->is_input
         || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
     if (!stored) return false;
-    v->buffer = NEW(f->arena, Buffer);
-    *v->buffer = (Buffer){ .place = PLACE_ALIAS, .value = v, .bytes = type_bytes_upper(f->plan->graph, &v->type), .alias = buffer_of(f->arena, from) };
+    buffer_within(f->plan, v, from, 0);
     need(f, from);
     return true;
 }

@@ -75,19 +75,19 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
 }
 
 void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
-    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->graph, k->axes.at[i].size);
-    Walk w = { .arena = a, .kernel = k, .graph = f->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->plan->graph, k->axes.at[i].size);
+    Walk w = { .arena = a, .kernel = k, .graph = f->plan->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
         walk(&w, k->stores.at[i].expr, true);
         walk(&w, k->stores.at[i].index, false);
         walk(&w, k->stores.at[i].guard, false);
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
-        add_traffic(f->graph, k, k->stores.at[i].value);
+        add_traffic(f->plan->graph, k, k->stores.at[i].value);
     }
     if (k->score) walk(&w, k->score, false);
     k->flops += w.flops;
-    for (int i = 0; i < k->reads.n; i++) add_traffic(f->graph, k, k->reads.at[i]);
-    for (Node *n = f->graph->first; n && f->inside; n = n->next)
+    for (int i = 0; i < k->reads.n; i++) add_traffic(f->plan->graph, k, k->reads.at[i]);
+    for (Node *n = f->plan->graph->first; n && f->inside; n = n->next)
         if (f->inside[n->mark] || (f->anchor && f->anchor->def == n)) VEC_PUSH(a, k->nodes, n);
 }
 
@@ -288,7 +288,7 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
     Type *t = &f->root->type;
     lower_init(&l, a, k->exprs, k, f);
     lower_axes(&l, k, t, idx);
-    bool computed = f->root->def && f->root->graph == f->graph && f->inside[f->root->def->mark];
+    bool computed = f->root->def && f->root->graph == f->plan->graph && f->inside[f->root->def->mark];
     Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
     for (int i = 0; i < f->reduces.n && !f->violation; i++)
         if (f->reduces.at[i].value != f->root && (!hoists(k, f->reduces.at[i].expr) || computed_before(f, i)))
@@ -298,8 +298,8 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
         dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], lower_dim(&l, concat_at)) : idx[i];
     Value *to = into ? into : f->root;
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = lower_flat(&l, &to->type, dst), .expr = e });
-    collapse(a, f->graph, k);
-    split_shuffle(a, f->graph, k);
+    collapse(a, f->plan->graph, k);
+    split_shuffle(a, f->plan->graph, k);
     kernel_finish(a, k, f);
     if (into) VEC_PUSH(a, k->nodes, into->def);
     return k;
@@ -370,8 +370,8 @@ bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
     Expr *idx[MAX_RANK], *flat = expr_index(k->exprs, 0);
     lower_init(&l, a, k->exprs, k, f);
     for (int i = 0; i < 3; i++) {
-        VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(f->graph, extent[i]), .size = extent[i] });
-        Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis_size(k->exprs, f->graph, i, extent[i]);
+        VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(f->plan->graph, extent[i]), .size = extent[i] });
+        Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis_size(k->exprs, f->plan->graph, i, extent[i]);
         flat = expr_binary(k->exprs, E_Add, expr_binary(k->exprs, E_Mul, flat, lower_dim(&l, extent[i])), axis);
     }
     k->n_parallel = 3;
@@ -386,23 +386,23 @@ bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
 
 // Element `idx` of an operand through its views as (base value, strides over the kernel's axes, offset); false: not
 // affine.
-bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
-    Fusion f = { .graph = g, .root = v, .views_only = true };
+bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+    Fusion f = { .plan = p, .root = v, .views_only = true };
     Lower l;
-    lower_init(&l, a, axes->exprs, axes, &f);
+    lower_init(&l, p->arena, axes->exprs, axes, &f);
     Expr *e = lower_load(&l, v, idx);
     // constants are packed from their beginning
     bool constant = e->op == E_Load && e->value->data,
          turned = constant && v->def && v->def->op == OP_Transpose && v->def->in[0] == e->value;
     if (e->op != E_Load || e->a[1] || f.violation || (constant && !turned)) return false;
     out->value = e->value;
-    return expr_affine_sizes(e->a[0], g, axes->axes.n, out->coef, &out->offset);
+    return expr_affine_sizes(e->a[0], p->graph, axes->axes.n, out->coef, &out->offset);
 }
 
-bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
-    Fusion f = { .root = v };
+bool operand_direct(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+    Fusion f = { .plan = p, .root = v };
     Lower l;
-    lower_init(&l, a, axes->exprs, axes, &f);
+    lower_init(&l, p->arena, axes->exprs, axes, &f);
     Expr *at = lower_stored(&l, v, idx, &out->value);
     return expr_affine_sizes(at, v->graph, axes->axes.n, out->coef, &out->offset);
 }
@@ -435,7 +435,9 @@ static bool gemm_canonical(Graph *g, Contraction *s, int nb, const Dim *extent, 
     return true;
 }
 
-static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contraction *s, Operand *x, Operand *y) {
+static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s, Operand *x, Operand *y) {
+    Arena *a = p->arena;
+    Graph *g = p->graph;
     const Type *tx = &n->in[0]->type, *ty = &n->in[1]->type;
     int rx = tx->rank, ry = ty->rank, nb = (rx > ry ? rx : ry) - 2;
     if (nb < 0) nb = 0;
@@ -460,8 +462,8 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
     ix[rx - 1] = axis[nb + 1];
     iy[ry > 1 ? ry - 2 : 0] = axis[nb + 1];
     if (ry > 1) iy[ry - 1] = axis[nb + 2];
-    bool x_found = (views && operand_through_views(a, g, k, n->in[0], ix, x)) || operand_direct(a, k, n->in[0], ix, x);
-    bool y_found = (views && operand_through_views(a, g, k, n->in[1], iy, y)) || operand_direct(a, k, n->in[1], iy, y);
+    bool x_found = (views && operand_through_views(p, k, n->in[0], ix, x)) || operand_direct(p, k, n->in[0], ix, x);
+    bool y_found = (views && operand_through_views(p, k, n->in[1], iy, y)) || operand_direct(p, k, n->in[1], iy, y);
     if (!x_found || !y_found) bug("a plain operand is not affine");
     s->a_row = x->coef[nb];
     s->a_col = x->coef[nb + 1];
@@ -472,12 +474,13 @@ static bool gemm_shape(Arena *a, Graph *g, const Node *n, bool views, Contractio
 
 Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
-    Graph *g = f->graph;
+    Graph *g = f->plan->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
-    bool views = gemm_shape(a, g, n, true, &k->gemm, &x, &y)
+    bool views = gemm_shape(f->plan, n, true, &k->gemm, &x, &y)
         && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm));
-    if (!views && !gemm_shape(a, g, n, false, &k->gemm, &x, &y)) bug("MatMul with batch dimensions that do not fold");
+    if (!views && !gemm_shape(f->plan, n, false, &k->gemm, &x, &y))
+        bug("MatMul with batch dimensions that do not fold");
     Contraction *s = &k->gemm;
     if (!kernel_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
     if (into) {
@@ -499,9 +502,10 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
 }
 
 // ---------------------------------------------------------------- scatter: a copy of the data, then a serial loop over the updates
-static Kernel *copy_kernel(Arena *a, Graph *g, Value *from, Value *to) {
+static Kernel *copy_kernel(const Plan *p, Value *from, Value *to) {
+    Arena *a = p->arena;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
-    Fusion f = { .graph = g, .root = from };
+    Fusion f = { .plan = p, .root = from };
     Lower l;
     Expr *idx[MAX_RANK];
     lower_init(&l, a, k->exprs, k, &f);
@@ -509,7 +513,7 @@ static Kernel *copy_kernel(Arena *a, Graph *g, Value *from, Value *to) {
     Expr *flat = lower_flat(&l, &from->type, idx);
     Expr *e = expr_load(k->exprs, from, flat, NULL, NULL);
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = flat, .expr = e });
-    collapse(a, g, k);
+    collapse(a, p->graph, k);
     return k;
 }
 
@@ -532,10 +536,11 @@ static StoreOp store_op(const Node *n) {
                                STORE_SET;
 }
 
-void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
+void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
+    Arena *a = p->arena;
     Value *data = n->in[0], *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
     Kernel *k = kernel_new(a, KERNEL_LOOP);
-    Fusion f = { .graph = n->graph, .root = updates };
+    Fusion f = { .plan = p, .root = updates };
     Lower l;
     Expr *idx[MAX_RANK], *dst[MAX_RANK], *ok = NULL;
     lower_init(&l, a, k->exprs, k, &f);
@@ -561,9 +566,9 @@ void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter) {
     for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;
     VEC_PUSH(a, k->stores,
         (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = store_op(n) });
-    *copy = copy_kernel(a, n->graph, data, out);
+    *copy = copy_kernel(p, data, out);
     *scatter = k;
-    Fusion none = { .graph = n->graph, .root = out };
+    Fusion none = { .plan = p, .root = out };
     for (Kernel **each = (Kernel *[]){ *copy, k, NULL }; *each; each++) {
         kernel_finish(a, *each, &none);
         VEC_PUSH(a, (*each)->nodes, n);

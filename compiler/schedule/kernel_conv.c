@@ -48,7 +48,9 @@ bool kernel_on_planes(const Node *n) {
 }
 
 // Where the input's elements lie: through its views, if that takes no more than constant strides.
-static Operand conv_input(Arena *a, Graph *g, const Node *n, Convolution *c) {
+static Operand conv_input(const Plan *p, const Node *n, Convolution *c) {
+    Arena *a = p->arena;
+    Graph *g = p->graph;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Operand at;
     Expr *idx[MAX_RANK];
@@ -60,12 +62,12 @@ static Operand conv_input(Arena *a, Graph *g, const Node *n, Convolution *c) {
         // also of size 1: its stride does not matter, but has to be one
         idx[i] = expr_axis_size(k->exprs, g, i, size);
     }
-    bool fixed = operand_through_views(a, g, k, x, idx, &at);
+    bool fixed = operand_through_views(p, k, x, idx, &at);
     for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
     // many channels in planes: turned once is better than at every read
     if (fixed && at.coef[rank - 1] != 1 && (channel == 1 || c->ic >= MIN_TURNED || x->type.dtype == DT_U8))
         fixed = false;
-    if (!fixed) operand_direct(a, k, x, idx, &at);
+    if (!fixed) operand_direct(p, k, x, idx, &at);
     c->x_batch = at.coef[0];
     c->x_channel = at.coef[channel];
     for (int i = 0; i < 3; i++) c->x_axis[i] = i - (5 - rank) < 0 ? 0 : at.coef[first + i - (5 - rank)];
@@ -80,7 +82,7 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
         planes                                               ? KERNEL_PLANES :
             c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE :
                                                                KERNEL_CONV);
-    Operand x = conv_input(a, f->graph, n, &c);
+    Operand x = conv_input(f->plan, n, &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
     k->conv = c;
     if (kernel_of_bytes(n)) {                           // for its template a product with rows that lie elsewhere
@@ -99,9 +101,9 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     k->anchor = n;
     kernel_operands(a, k, x.value, n->in[1]);
     k->operand_at[0] = x.offset;
-    kernel_sizes(a, k, f->graph, x.offset);
-    kernel_sizes(a, k, f->graph, c.x_batch);
-    k->flops = 2.0 * (double)type_count_upper(f->graph, &n->out[0]->type)
+    kernel_sizes(a, k, f->plan->graph, x.offset);
+    kernel_sizes(a, k, f->plan->graph, c.x_batch);
+    k->flops = 2.0 * (double)type_count_upper(f->plan->graph, &n->out[0]->type)
         * (double)(c.ic / c.groups * c.kernel[0] * c.kernel[1] * c.kernel[2]);
     kernel_finish(a, k, f);
     return k;

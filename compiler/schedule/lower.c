@@ -22,7 +22,7 @@ enum { MAX_DEPTH = 2000 };
 
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
     State *s = NEW(a, State);
-    *s = (State){ .arena = a, .fusion = f, .graph = f->graph ? f->graph : f->root->graph };
+    *s = (State){ .arena = a, .fusion = f, .graph = f->plan->graph };
     *l = (Lower){ .p = p, .kernel = k, .state = s };
 }
 
@@ -66,11 +66,12 @@ static Expr *uniform_const(Lower *l, const Value *v) {
 
 Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where) {
     Expr *moved[MAX_RANK];
-    *where = v->home ? v->home : v;
-    if (!v->home) return lower_flat(l, &v->type, idx);
+    const ValuePlan of = plan_value(((const State *)l->state)->fusion->plan, v);
+    *where = of.home ? of.home : v;
+    if (!of.home) return lower_flat(l, &v->type, idx);
     memcpy(moved, idx, sizeof(Expr *) * (size_t)v->type.rank);
-    moved[v->type.rank - 1] = expr_binary(l->p, E_Add, idx[v->type.rank - 1], lower_dim(l, v->home_at));
-    return lower_flat(l, &v->home->type, moved);
+    moved[v->type.rank - 1] = expr_binary(l->p, E_Add, idx[v->type.rank - 1], lower_dim(l, of.home_at));
+    return lower_flat(l, &of.home->type, moved);
 }
 
 static Expr *load(Lower *l, Value *v, Expr *const *idx) {
@@ -81,7 +82,7 @@ static Expr *load(Lower *l, Value *v, Expr *const *idx) {
 static bool lowers_in_place(const State *s, const Value *v) {
     const Fusion *f = s->fusion;
     // a captured value was stored by its own graph
-    if (!v->def || v->data || v->graph != f->graph || s->depth >= MAX_DEPTH) return false;
+    if (!v->def || v->data || v->graph != f->plan->graph || s->depth >= MAX_DEPTH) return false;
     return f->views_only ? op_is_view(v->def->op) : f->inside[v->def->mark];
 }
 

@@ -13,10 +13,25 @@
 enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
 static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
-Buffer *buffer_of(Arena *a, Value *v) {
-    if (v->buffer) return v->buffer;
-    Buffer *b = v->buffer = NEW(a, Buffer);
-    *b = (Buffer){ .place = v->data ? PLACE_WEIGHT : PLACE_WORK, .value = v, .bytes = type_bytes_upper(v->graph, &v->type), .first = INT32_MAX, .last = -1 };
+static Buffer *buffer_new(const Plan *p, Value *v, Place place) {
+    Buffer *b = NEW(p->arena, Buffer);
+    *b = (Buffer){ .place = place, .value = v, .bytes = type_bytes_upper(v->graph, &v->type) };
+    plan_set_buffer(p, v, b);
+    return b;
+}
+
+void buffer_within(const Plan *p, Value *v, Value *of, int64_t offset) {
+    Buffer *b = buffer_new(p, v, PLACE_ALIAS);
+    b->alias = buffer_of(p, of);
+    b->offset = offset;
+}
+
+Buffer *buffer_of(const Plan *p, Value *v) {
+    Buffer *b = plan_value(p, v).buffer;
+    if (b) return b;
+    b = buffer_new(p, v, v->data ? PLACE_WEIGHT : PLACE_WORK);
+    b->first = INT32_MAX;
+    b->last = -1;
     if (v->data) {
         b->data = v->data->data;
         b->layout = "row-major";
@@ -31,11 +46,12 @@ Buffer *buffer_owner(Buffer *b, int64_t *offset) {
 }
 
 // An output that is a field of the same struct as an input is that input, updated in place.
-static Buffer *same_field(const Graph *g, const Value *v, const char *name) {
+static Buffer *same_field(const Plan *p, const Value *v, const char *name) {
+    const Graph *g = p->graph;
     for (int i = 0; v->group && i < g->inputs.n; i++)
         if (g->inputs.at[i]->group && !strcmp(g->inputs.at[i]->group, v->group)
             && !strcmp(g->inputs.at[i]->name, name))
-            return g->inputs.at[i]->buffer;
+            return plan_value(p, g->inputs.at[i]).buffer;
     return NULL;
 }
 
@@ -43,13 +59,13 @@ static void place_ends(Plan *p) {
     Graph *g = p->graph;
     if (p->parent) return;                              // a body's ends are buffers of its own workspace
     for (int i = 0; i < g->inputs.n; i++) {
-        Buffer *b = buffer_of(p->arena, g->inputs.at[i]);
+        Buffer *b = buffer_of(p, g->inputs.at[i]);
         b->place = PLACE_INPUT;
         b->index = i;
     }
     for (int i = 0; i < g->outputs.n; i++) {
-        Buffer *b = buffer_of(p->arena, g->outputs.at[i]),
-               *field = same_field(g, g->outputs.at[i], g->output_names.at[i]);
+        Buffer *b = buffer_of(p, g->outputs.at[i]),
+               *field = same_field(p, g->outputs.at[i], g->output_names.at[i]);
         b->place = field ? PLACE_ALIAS : PLACE_OUTPUT;
         b->index = i;
         b->alias = field;
@@ -90,8 +106,8 @@ static void lifetimes(Plan *p) {
             at[1] = k->strips ? i + k->strips->n - 1 : i;
         }
         for (int j = 0; j < k->reads.n; j++)
-            if (!packed_away(k, k->reads.at[j])) touch_both(p, buffer_of(p->arena, k->reads.at[j]), at);
-        for (int j = 0; j < k->writes.n; j++) touch_both(p, buffer_of(p->arena, k->writes.at[j]), at);
+            if (!packed_away(k, k->reads.at[j])) touch_both(p, buffer_of(p, k->reads.at[j]), at);
+        for (int j = 0; j < k->writes.n; j++) touch_both(p, buffer_of(p, k->writes.at[j]), at);
         if (k->packed) touch_both(p, k->packed, at);
         for (int j = 0; j < k->packs.n; j++) touch_both(p, k->packs.at[j], at);
         if (!k->scratch_bytes) continue;
@@ -104,7 +120,7 @@ static void lifetimes(Plan *p) {
         bool out = i >= p->graph->inputs.n;
         Value *v = out ? p->graph->outputs.at[i - p->graph->inputs.n] : p->graph->inputs.at[i];
         if (v->data) continue;                          // the region reads it, or sets zeros
-        Buffer *b = buffer_of(p->arena, v);
+        Buffer *b = buffer_of(p, v);
         touch(p, b, p->kernels.n);
         if (!out) touch(p, b, 0);
     }
@@ -128,11 +144,11 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
 static void try_in_place(Plan *p, Kernel *k, int at) {
     if (k->kind != KERNEL_LOOP || k->stores.n != 1) return;
     const Store *s = &k->stores.at[0];
-    Buffer *out = s->value->buffer;
+    Buffer *out = plan_value(p, s->value).buffer;
     if (out->place != PLACE_WORK || out->first != at) return;
     for (int i = 0; i < k->reads.n; i++) {
         Value *v = k->reads.at[i];
-        Buffer *in = v->buffer;
+        Buffer *in = plan_value(p, v).buffer;
         if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || !kernel_in_place(p->arena, k, v))
             continue;
         out->place = PLACE_ALIAS;
@@ -153,7 +169,7 @@ static void carry_in_place(Plan *p) {
         int uses = 0, last = -1;
         for (int j = 0; j < g->outputs.n; j++) uses += g->outputs.at[j] == in;
         if (uses || out->data || out->graph != g || out->is_input || !type_equal(&in->type, &out->type)) continue;
-        Buffer *from = in->buffer, *to = out->buffer;
+        Buffer *from = plan_value(p, in).buffer, *to = plan_value(p, out).buffer;
         if (from->place != PLACE_WORK || to->place != PLACE_WORK || from == to) continue;
         for (int k = 0; k < p->kernels.n; k++)
             for (int j = 0; j < p->kernels.at[k]->reads.n; j++)

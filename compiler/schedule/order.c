@@ -47,7 +47,7 @@ static uint32_t draw(Order *o, int below) {
 // ---------------------------------------------------------------- what the kernels use
 static int number(Order *o, const Plan *p, Value *v, bool *workspace) {
     int64_t offset;
-    Buffer *b = buffer_owner(buffer_of(o->a, v), &offset);
+    Buffer *b = buffer_owner(buffer_of(p, v), &offset);
     *workspace = b->place == PLACE_WORK && !b->value->is_input;
     for (int i = 0; i < p->graph->outputs.n; i++) *workspace = *workspace && p->graph->outputs.at[i] != b->value;
     for (int i = 1; i < o->buffers.n; i++)
@@ -255,11 +255,6 @@ void order_plan(Plan *p) {
     Order o = { .a = arena_new(), .random = 1 };
     for (int i = 0; i < p->kernels.n; o.n++) i += p->kernels.at[i]->strips ? p->kernels.at[i]->strips->n : 1;
     o.steps = arena_alloc(o.a, sizeof(Step) * (size_t)o.n);
-    for (int i = 0; i < p->kernels.n; i++)              // buffers outlive the search
-        for (int j = 0; j < p->kernels.at[i]->reads.n + p->kernels.at[i]->writes.n; j++)
-            buffer_of(p->arena,
-                j < p->kernels.at[i]->reads.n ? p->kernels.at[i]->reads.at[j] :
-                                                p->kernels.at[i]->writes.at[j - p->kernels.at[i]->reads.n]);
     read_plan(&o, p);
     o.first = NEW_ARRAY(o.a, int, o.buffers.n + 1);
     o.last = NEW_ARRAY(o.a, int, o.buffers.n + 1);

@@ -22,6 +22,25 @@ static void own_outputs(Graph *g) {
     }
 }
 
+// ---------------------------------------------------------------- what is planned for values
+ValuePlan plan_value(const Plan *p, const Value *v) {
+    return v->id < p->values->by_id.n ? p->values->by_id.at[v->id] : (ValuePlan){ 0 };
+}
+
+static ValuePlan *value_entry(const Plan *p, const Value *v) {
+    while (p->values->by_id.n <= v->id) VEC_PUSH(p->arena, p->values->by_id, (ValuePlan){ 0 });
+    return &p->values->by_id.at[v->id];
+}
+
+void plan_set_buffer(const Plan *p, const Value *v, Buffer *b) { value_entry(p, v)->buffer = b; }
+
+void plan_set_home(const Plan *p, const Value *v, Value *home, Dim at) {
+    ValuePlan *entry = value_entry(p, v);
+    entry->home = home;
+    entry->home_at = at;
+}
+
+// ---------------------------------------------------------------- the steps of planning
 static bool check_types(const Graph *g, const Options *o) {
     bool gpu = !strcmp(o->machine.name, "vulkan");
     for (const Node *n = g->first; n; n = n->next)
@@ -53,7 +72,11 @@ static void name_kernels(Plan *p, const char *prefix) {
 
 Plan *plan_body(const Plan *outer, Graph *body) {
     Plan *p = NEW(outer->arena, Plan);
-    *p = (Plan){ .arena = outer->arena, .graph = body, .parent = outer, .options = outer->options };
+    *p = (Plan){ .arena = outer->arena,
+        .graph = body,
+        .parent = outer,
+        .values = outer->values,
+        .options = outer->options };
     if (!check_types(body, outer->options)) return NULL;
     own_outputs(body);
     if (!fuse_graph(p) || !templates_plan(p)) return NULL;
@@ -64,7 +87,7 @@ Plan *plan_body(const Plan *outer, Graph *body) {
 
 Plan *plan_make(Graph *g, const Options *o) {
     Plan *p = NEW(g->arena, Plan);
-    *p = (Plan){ .arena = g->arena, .graph = g, .options = o };
+    *p = (Plan){ .arena = g->arena, .graph = g, .values = NEW(g->arena, ValuePlans), .options = o };
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
     if (!fuse_graph(p) || !templates_plan(p)) return NULL;

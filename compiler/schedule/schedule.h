@@ -8,7 +8,7 @@ typedef struct ReduceUse { Value *value; Expr *expr; } ReduceUse;
 
 // A kernel being grown from its root towards the inputs. `inside` says which nodes are computed within it.
 typedef struct Fusion {
-    Graph *graph;
+    const Plan *plan;
     Value *root;                                        // what the kernel stores
     // a contraction or convolution in the middle whose accumulator is E_Acc; or NULL
     Value *anchor;
@@ -40,9 +40,9 @@ typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;
 Kernel *kernel_new(Arena *a, KernelKind kind);
 void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, writes and costs, from its expressions
 // element idx of v; false: not affine
-bool operand_through_views(Arena *a, Graph *g, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
+bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
 // of v itself, stored
-bool operand_direct(Arena *a, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
+bool operand_direct(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
 // the root's element as an expression of E_Acc at the template's three axes; false: f->violation
 bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent);
 void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
@@ -51,9 +51,14 @@ void kernel_store_into(Kernel *k, Value *into, Dim at);
 bool kernel_is_anchor(const Node *n, const Options *o); // will a template take this node?
 // u8 by i8: its sums are i32, and an epilogue turns them into any type
 bool kernel_of_bytes(const Node *n);
-void kernel_scatter(Arena *a, Node *n, Kernel **copy, Kernel **scatter);
+void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter);
 
-Buffer *buffer_of(Arena *a, Value *v);                  // the value's buffer, made on first use
+// what is planned for values: plan.c
+void plan_set_buffer(const Plan *p, const Value *v, Buffer *b);
+void plan_set_home(const Plan *p, const Value *v, Value *home, Dim at);
+Buffer *buffer_of(const Plan *p, Value *v);             // memory.c: the value's buffer, made on first use
+// its buffer is a window of `of`'s from this byte on
+void buffer_within(const Plan *p, Value *v, Value *of, int64_t offset);
 
 // bytes for strings of one kernel: more is no memory of today, and sums of these are numbers
 #define MAX_POOL (INT64_C(1) << 48)

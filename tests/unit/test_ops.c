@@ -463,7 +463,9 @@ typedef struct Lowered { Node *n; Value *v; Kernel k; Expr *idx[MAX_RANK], *e; }
 
 static void lower_output(const Run *r, Node *n, int out, Lowered *to) {
     Value *v = n->out[out];
-    Fusion f = { .graph = r->g, .root = v, .inside = NEW_ARRAY(r->arena, bool, 2) };
+    ValuePlans none = { 0 };
+    const Plan p = { .arena = r->arena, .graph = r->g, .values = &none };
+    Fusion f = { .plan = &p, .root = v, .inside = NEW_ARRAY(r->arena, bool, 2) };
     Lower l;
     *to = (Lowered){ .n = n, .v = v, .k = { .exprs = expr_pool_new(r->arena) } };
     for (Node *m = r->g->first; m; m = m->next) m->mark = m == n;

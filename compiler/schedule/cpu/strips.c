@@ -87,10 +87,11 @@ static int uses(const Plan *p, const Value *v) {
 static bool follows(const Plan *p, const Member *m, const Member *next) {
     const Kernel *k = next->k;
     const Value *v = m->k->writes.at[0];
+    const Buffer *there = plan_value(p, v).buffer;
     const Contraction *s = &k->gemm;
     const Convolution *c = &k->conv;
     if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1
-        || (v->buffer && v->buffer->place == PLACE_ALIAS))
+        || (there && there->place == PLACE_ALIAS))
         return false;
     for (int i = 0; i < k->loads.n; i++)
         if (k->loads.at[i] == v) return false;
@@ -253,7 +254,7 @@ static Strips *make(const Plan *p, Trial *t, int64_t pixels) {
         s->width[i] = t->m[i].width;
         if (i + 1 == t->n) break;
         s->floats[i] = buffer_bytes(t, i) / 4;
-        buffer_of(a, k->writes.at[0])->bytes = 4 * s->floats[i] * t->parts;
+        buffer_of(p, k->writes.at[0])->bytes = 4 * s->floats[i] * t->parts;
     }
     return s;
 }
