@@ -45,6 +45,10 @@ typedef struct Dialect {
 // Prints the nest of a loop kernel. The first `bound` parallel axes are variables i0, i1, ... that the caller has
 // declared (GPU threads).
 void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth);
+// step(acc, term) of a reduction, through the language's own binary operations, so that integers wrap and minima treat
+// NaN as everywhere else.
+void loops_step(Text *out, void (*text)(Text *out, const Expr *e, const char *const *operands), ReduceOp op, DType d,
+    const char *acc, const char *term);
 // How many parallel axes lie outside every hoisted reduction: those that GPU threads may share out without repeating
 // one.
 int loops_outer_axes(const Kernel *k);

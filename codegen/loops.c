@@ -162,72 +162,44 @@ void loops_close(Printer *p, int depth) {
 }
 
 // ---------------------------------------------------------------- reductions
-bool loops_is_arg(ReduceOp op) { return op >= RED_ARGMAX_FIRST; }
-
 const char *loops_identity(const Printer *p, const Expr *e) {
-    DType d = e->dtype;
-    ExprPool *pool = p->k->exprs;
-    DClass c = dtype_class(d);
-    int bits = (int)dtype_size(d) * 8;
-    int64_t top = c == CLASS_INT ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) :
-        bits == 64               ? -1 :
-                                   (int64_t)(((uint64_t)1 << bits) - 1);
-    int64_t bottom = c == CLASS_INT ? -top - 1 : 0;
-    Expr *v;
-    switch (e->rop) {
-    case RED_SUM:
-    case RED_XOR:
-    case RED_OR: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 0) : expr_const_i(pool, d, 0); break;
-    case RED_PROD: v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1) : expr_const_i(pool, d, 1); break;
-    case RED_AND: v = expr_const_i(pool, d, d == DT_BOOL ? 1 : -1); break;
-    case RED_MAX:
-        v = c == CLASS_FLOAT ? expr_const_f(pool, d, -1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 0 : bottom);
-        break;
-    default:
-        v = c == CLASS_FLOAT ? expr_const_f(pool, d, 1.0 / 0.0) : expr_const_i(pool, d, c == CLASS_BOOL ? 1 : top);
-        break;
-    }
+    Scalar s = reduce_identity(e->rop, e->dtype);
+    Expr *v = dtype_is_float(e->dtype) ? expr_const_f(p->k->exprs, e->dtype, s.f) :
+                                         expr_const_i(p->k->exprs, e->dtype, s.i);
     Text t;
     text_init(&t, p->arena);
     p->d->text(&t, v, (const char *const[]){ NULL, NULL, NULL });
     return t.at;
 }
 
-// `acc op= x` spelled through the dialect's own binary operations, so that integers wrap and minima treat NaN as
-// everywhere else.
+void loops_step(Text *out, void (*text)(Text *out, const Expr *e, const char *const *operands), ReduceOp op, DType d,
+    const char *acc, const char *term) {
+    Expr side = { .op = E_Acc, .dtype = d }, step = { .op = reduce_step(op, d), .dtype = d, .a = { &side, &side } };
+    text(out, &step, (const char *const[]){ acc, term, NULL });
+}
+
+// acc = step(acc, x); of floats, += is all that a sum needs.
 static void combine(Printer *p, const Expr *e, const char *acc, const char *x, int depth) {
-    static const EOp ops[] = { E_Add, E_Mul, E_Max, E_Min, E_And, E_Or, E_BitXor };
-    Expr step = { .op = ops[e->rop], .dtype = e->dtype };
-    Expr side = { .op = E_Acc, .dtype = e->dtype };
-    if (e->dtype == DT_BOOL)
-        step.op = e->rop == RED_MAX || e->rop == RED_SUM ? E_Or :
-            e->rop == RED_MIN || e->rop == RED_PROD      ? E_And :
-            e->rop == RED_XOR                            ? E_Xor :
-                                                           step.op;
-    else if (e->rop == RED_AND) step.op = E_BitAnd;
-    else if (e->rop == RED_OR) step.op = E_BitOr;
-    step.a[0] = step.a[1] = &side;
     loops_line(p, depth);
     if (e->rop == RED_SUM && dtype_is_float(e->dtype)) {
         text_printf(p->out, "%s += %s;\n", acc, text_bare(p->arena, x));
         return;
     }
     text_printf(p->out, "%s = ", acc);
-    p->d->text(p->out, &step, (const char *const[]){ acc, x, NULL });
+    loops_step(p->out, p->d->text, e->rop, e->dtype, acc, x);
     text_printf(p->out, ";\n");
 }
 
 static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, int depth) {
     const char *x = loops_operand(p, e->a[0]), *payload = loops_operand(p, e->a[1]);
-    const char *cmp = e->rop == RED_ARGMAX_FIRST ? ">" :
-        e->rop == RED_ARGMAX_LAST                ? ">=" :
-        e->rop == RED_ARGMIN_FIRST               ? "<" :
-                                                   "<=";
+    const ReduceInfo *info = &reduce_table[e->rop];
+    bool max = info->extreme == RED_MAX, last = info->tie == TIE_LAST;
+    const char *cmp = max ? (last ? ">=" : ">") : last ? "<=" : "<";
     loops_line(p, depth);
     text_printf(p->out, "if (%s < 0 || %s %s %s", at, x, cmp, best);
-    if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_FIRST)
+    if (dtype_is_float(e->a[0]->dtype) && max && !last)
         text_printf(p->out, " || (%s != %s && %s == %s)", x, x, best, best);
-    if (dtype_is_float(e->a[0]->dtype) && e->rop == RED_ARGMAX_LAST) text_printf(p->out, " || %s != %s", x, x);
+    if (dtype_is_float(e->a[0]->dtype) && max && last) text_printf(p->out, " || %s != %s", x, x);
     text_printf(p->out, ") {\n");
     loops_line(p, depth + 1);
     text_printf(p->out, "%s = %s;\n", best, x);
@@ -261,7 +233,7 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
         loops_open(p, e->axes[at + 1], depth);
         reduce_body(p, e, at + 1, depth + 1, acc, second);
         loops_close(p, depth);
-    } else if (loops_is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
+    } else if (reduce_is_arg(e->rop)) combine_arg(p, e, acc, second, depth);
     else loops_accumulate(p, e, e->a[0], acc, depth);
     for (Expr *m = p->peer[e->id]; m && at + 1 == e->n_axes; m = p->peer[m->id])
         loops_accumulate(p, m, m->a[0], p->name[m->id], depth);
@@ -269,7 +241,7 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
 }
 
 static bool use_lanes(const Printer *p, const Expr *e) {
-    return p->d->lanes && !loops_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1
+    return p->d->lanes && !reduce_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1
         && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
 }
 
@@ -325,7 +297,7 @@ static int longest(const Printer *p, const int *axes, int n) {
 }
 
 static bool is_teamwork(const Printer *p, const Expr *e) {
-    return p->d->team > 1 && p->scope_of[e->id] == p->bound && !loops_is_arg(e->rop) && e->n_axes;
+    return p->d->team > 1 && p->scope_of[e->id] == p->bound && !reduce_is_arg(e->rop) && e->n_axes;
 }
 
 static void choose_shared(Printer *p) {
@@ -401,7 +373,7 @@ enum { MAX_UNROLLED = 16 };
 
 bool loops_unrolls(const Printer *p, const Expr *e) {
     int64_t terms = 1;
-    if (!p->d->lanes || loops_is_arg(e->rop)) return false;
+    if (!p->d->lanes || reduce_is_arg(e->rop)) return false;
     for (int i = 0; i < e->n_axes; i++) {
         if (!dim_is_const(p->k->axes.at[e->axes[i]].size) || terms > MAX_UNROLLED) return false;
         terms *= p->k->axes.at[e->axes[i]].size;
@@ -459,7 +431,7 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
             return;
         }
         loops_line(p, depth);
-        if (loops_is_arg(m->rop)) {
+        if (reduce_is_arg(m->rop)) {
             best = arena_printf(p->arena, "%sx", name);
             text_printf(p->out, "%s %s = 0;\n", p->d->type(m->a[0]->dtype), best);
             loops_line(p, depth);
@@ -469,9 +441,9 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
     if (e->n_axes && loops_unrolls(p, e)) emit_unrolled(p, e, depth);
     else if (e->n_axes) {
         loops_open(p, e->axes[0], depth);
-        reduce_body(p, e, 0, depth + 1, loops_is_arg(e->rop) ? best : acc, acc);
+        reduce_body(p, e, 0, depth + 1, reduce_is_arg(e->rop) ? best : acc, acc);
         loops_close(p, depth);
-    } else if (loops_is_arg(e->rop)) combine_arg(p, e, best, acc, depth);
+    } else if (reduce_is_arg(e->rop)) combine_arg(p, e, best, acc, depth);
     else loops_accumulate(p, e, e->a[0], acc, depth);
     if (is_teamwork(p, e)) emit_gather(p, e, depth);
 }

@@ -40,7 +40,6 @@ typedef struct Printer {
 
 // loops.c
 bool loops_is_leaf(const Expr *e);                      // a name or a number
-bool loops_is_arg(ReduceOp op);
 bool loops_plain_index(const Expr *e);                  // cheap address arithmetic that the C compiler moves by itself
 bool loops_is_ranged(const Printer *p, int axis);       // is it shared out in parts?
 bool loops_unrolls(const Printer *p, const Expr *e);    // does a reduction stand term by term, without loops?

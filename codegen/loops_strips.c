@@ -63,7 +63,7 @@ bool strips_pay(const Printer *p, int scope) {
     for (int i = 0; i < p->exprs.n; i++) {
         const Expr *e = p->exprs.at[i];
         if (e->op != E_Reduce || p->scope_of[e->id] < scope) continue;
-        if (p->scope_of[e->id] > p->last_parallel || loops_is_arg(e->rop) || !e->n_axes) return false;
+        if (p->scope_of[e->id] > p->last_parallel || reduce_is_arg(e->rop) || !e->n_axes) return false;
         if (loops_unrolls(p, e)
             && !guarded_apart(e->a[0], axis, NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1)))
             return false;
@@ -122,8 +122,7 @@ static Expr *term_condition(const Expr *e, int axis) {
     Expr *cond = load ? x->a[1] : select ? x->a[0] : NULL, *otherwise = load || select ? x->a[2] : NULL;
     if (!cond || cond->axes_used >> axis & 1 || !dtype_is_float(x->dtype) || x->dtype != e->dtype) return NULL;
     if (otherwise && otherwise->op != E_Const) return NULL;
-    double nothing = e->rop == RED_SUM ? 0 : e->rop == RED_MAX ? -1.0 / 0.0 : 1;
-    return (otherwise ? otherwise->c.f : 0) == nothing ? cond : NULL;
+    return (otherwise ? otherwise->c.f : 0) == reduce_identity(e->rop, e->dtype).f ? cond : NULL;
 }
 
 // One term of e and its peers for all lanes.

@@ -302,17 +302,13 @@ typedef enum EOp {
     E_COUNT
 } EOp;
 typedef enum ReduceOp {
-    RED_SUM,
-    RED_PROD,
-    RED_MAX,
-    RED_MIN,
-    RED_AND,
-    RED_OR,
-    RED_XOR,
-    RED_ARGMAX_FIRST,
-    RED_ARGMAX_LAST,
-    RED_ARGMIN_FIRST,
-    RED_ARGMIN_LAST
+    RED_NONE,                                           // of a store: what is there is replaced
+#define REDUCE(name, ...) RED_##name,
+#define REDUCE_ARG(name, ...) RED_##name,
+#include "reduces.def"
+#undef REDUCE
+#undef REDUCE_ARG
+    RED_COUNT
 } ReduceOp;
 // f for floats (rounded to the dtype), i for ints/bool/index, u for unsigned
 typedef union Scalar { double f; int64_t i; uint64_t u; } Scalar;
@@ -334,6 +330,26 @@ struct Expr {
     // bit i: depends on loop axis i (an E_Reduce's own axes taken out)
     uint64_t axes_used;
 };
+
+// ir/reduce.c: reductions (see reduces.def)
+typedef enum ReduceStart { START_ZERO, START_ONE, START_LOWEST, START_HIGHEST, START_ONES } ReduceStart;
+typedef enum ReduceTie { TIE_FIRST, TIE_LAST } ReduceTie;
+typedef struct ReduceInfo {
+    const char *word, *scatter;
+    EOp step, step_bool;
+    ReduceStart start;
+    bool rounds;
+    ReduceOp extreme; ReduceTie tie;                    // of an index: MAX or MIN; RED_NONE: not an index
+} ReduceInfo;
+extern const ReduceInfo reduce_table[RED_COUNT];
+bool reduce_is_arg(ReduceOp op);                        // is the result an index?
+ReduceOp reduce_arg(ReduceOp extreme, ReduceTie tie);
+ReduceOp reduce_of_scatter(const char *name);           // by a scatter's attribute `reduction`; RED_COUNT: none
+EOp reduce_step(ReduceOp op, DType d);                  // acc = step(acc, term)
+Scalar reduce_identity(ReduceOp op, DType d);
+// one step of the evaluator: floats in double, integers cut to their width
+Scalar reduce_combine(ReduceOp op, DType d, Scalar acc, Scalar x);
+
 ExprPool *expr_pool_new(Arena *a);
 int expr_count(const ExprPool *p);
 Expr *expr_const_f(ExprPool *p, DType d, double v);

@@ -45,8 +45,8 @@ typedef struct ValuePlans { VEC(ValuePlan) by_id; } ValuePlans;
 
 // size: exact, perhaps symbolic; extent: its upper bound
 typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;
-typedef enum StoreOp { STORE_SET, STORE_ADD, STORE_MUL, STORE_MIN, STORE_MAX } StoreOp;
-typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; StoreOp op; } Store;
+// op: of what is there and expr; RED_NONE: expr replaces it
+typedef struct Store { Value *value; Expr *index; Expr *guard; Expr *expr; ReduceOp op; } Store;
 
 typedef enum KernelKind {
     KERNEL_LOOP,

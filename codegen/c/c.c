@@ -88,13 +88,10 @@ static void c_store(void *ctx, Text *out, const Store *s, const char *index, con
     const KernelText *k = ctx;
     DType d = s->value->type.dtype;
     const char *at = arena_printf(k->gen->arena, "%s[%s]", param_name(k, s->value), text_bare(k->gen->arena, index));
-    if (s->op != STORE_SET) {
-        static const EOp ops[] = { [STORE_ADD] = E_Add, [STORE_MUL] = E_Mul, [STORE_MIN] = E_Min, [STORE_MAX] = E_Max };
-        Expr side = { .op = E_Acc, .dtype = d }, step = { .op = ops[s->op], .dtype = d, .a = { &side, &side } };
-        if (d == DT_BOOL) step.op = s->op == STORE_ADD || s->op == STORE_MAX ? E_Or : E_And;
+    if (s->op != RED_NONE) {
         Text t;
         text_init(&t, k->gen->arena);
-        expr_c_text(&t, &step, (const char *const[]){ element_load(k->gen->arena, d, at), value, NULL });
+        loops_step(&t, expr_c_text, s->op, d, element_load(k->gen->arena, d, at), value);
         value = t.at;
     }
     text_printf(out, "%s = %s;", at, element_store(k->gen->arena, d, text_bare(k->gen->arena, value)));

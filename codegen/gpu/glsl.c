@@ -95,13 +95,10 @@ static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, 
     DType d = s->value->type.dtype;
     const char *view, *where = locate(p, s->value, index, true, &view);
     const char *at = arena_printf(p->arena, "%s[%s]", view, where);
-    if (s->op != STORE_SET) {
-        static const EOp ops[] = { [STORE_ADD] = E_Add, [STORE_MUL] = E_Mul, [STORE_MIN] = E_Min, [STORE_MAX] = E_Max };
-        Expr side = { .op = E_Acc, .dtype = d }, step = { .op = ops[s->op], .dtype = d, .a = { &side, &side } };
-        if (d == DT_BOOL) step.op = s->op == STORE_ADD || s->op == STORE_MAX ? E_Or : E_And;
+    if (s->op != RED_NONE) {
         Text t;
         text_init(&t, p->arena);
-        expr_glsl_text(&t, &step, (const char *const[]){ load_text(p->arena, d, at), value, NULL });
+        loops_step(&t, expr_glsl_text, s->op, d, load_text(p->arena, d, at), value);
         value = t.at;
     }
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");

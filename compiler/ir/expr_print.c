@@ -55,9 +55,7 @@ static void print_function(const Printer *q, Text *t, const Expr *e, const int *
 }
 
 static void print_reduce(const Printer *q, Text *t, const Expr *e, const int *a) {
-    static const char *const names[] = { "sum", "prod", "max", "min", "and", "or", "xor", "argmax", "argmax_last",
-        "argmin", "argmin_last" };
-    text_printf(t, "%s[", names[e->rop]);
+    text_printf(t, "%s[", reduce_table[e->rop].word);
     for (int i = 0; i < e->n_axes; i++) text_printf(t, "%si%d", i ? "," : "", e->axes[i]);
     text_printf(t, "](%s", q->piece[a[0]].text);
     if (a[1] >= 0) text_printf(t, ", %s", q->piece[a[1]].text);

@@ -92,54 +92,9 @@ void element_set(Tensor *t, int64_t i, Scalar s) {
     else tensor_set_i(t, i, s.i);
 }
 
-static int64_t integer_lowest(DType d) {
-    int bits = d == DT_I4 ? 4 : d == DT_I2 ? 2 : (int)dtype_size(d) * 8;
-    return dtype_class(d) == CLASS_INT ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
-}
-
-static int64_t integer_highest(DType d) {
-    int bits = d == DT_I4 || d == DT_U4 ? 4 : d == DT_I2 || d == DT_U2 ? 2 : d == DT_BOOL ? 1 : (int)dtype_size(d) * 8;
-    if (dtype_class(d) == CLASS_INT) bits--;
-    return (int64_t)(UINT64_MAX >> (64 - bits));
-}
-
-Scalar element_identity(DType d, ReduceOp op) {
-    bool real = dtype_is_float(d);
-    switch (op) {
-    case RED_PROD: case RED_AND: return real ? (Scalar){ .f = 1 } : (Scalar){ .i = 1 };
-    case RED_MAX: return real ? (Scalar){ .f = -INFINITY } : (Scalar){ .i = integer_lowest(d) };
-    case RED_MIN: return real ? (Scalar){ .f = INFINITY } : (Scalar){ .i = integer_highest(d) };
-    default: return real ? (Scalar){ .f = 0 } : (Scalar){ .i = 0 };
-    }
-}
-
 bool element_less(DType d, Scalar a, Scalar b) {
     if (dtype_is_float(d)) return isnan(b.f) ? !isnan(a.f) : a.f < b.f;
     return dtype_class(d) == CLASS_UINT ? a.u < b.u : a.i < b.i;
-}
-
-static Scalar float_combine(ReduceOp op, double a, double b) {
-    switch (op) {
-    case RED_SUM: return (Scalar){ .f = a + b };
-    case RED_PROD: return (Scalar){ .f = a * b };
-    case RED_MAX: return (Scalar){ .f = isnan(a) || a > b ? a : b };
-    case RED_MIN: return (Scalar){ .f = isnan(a) || a < b ? a : b };
-    default: bug("reduction %d of floats", (int)op);
-    }
-}
-
-Scalar element_combine(DType d, ReduceOp op, Scalar a, Scalar b) {
-    if (dtype_is_float(d)) return float_combine(op, a.f, b.f);
-    switch (op) {
-    case RED_SUM: return d == DT_BOOL ? (Scalar){ .i = a.i | b.i } : (Scalar){ .u = a.u + b.u };
-    case RED_PROD: return (Scalar){ .u = a.u * b.u };
-    case RED_MAX: return element_less(d, a, b) ? b : a;
-    case RED_MIN: return element_less(d, b, a) ? b : a;
-    case RED_AND: return (Scalar){ .u = a.u & b.u };
-    case RED_OR: return (Scalar){ .u = a.u | b.u };
-    case RED_XOR: return (Scalar){ .u = a.u ^ b.u };
-    default: bug("reduction %d has no pairwise form", (int)op);
-    }
 }
 
 void *scratch_new(size_t count, size_t size) {
@@ -303,7 +258,7 @@ Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *othe
 }
 
 Expr *expr_identity(ExprPool *p, DType d, ReduceOp op) {
-    Scalar s = element_identity(d, op);
+    Scalar s = reduce_identity(op, d);
     return dtype_is_float(d) ? expr_const_f(p, d, s.f) : expr_const_i(p, d, s.i);
 }
 
@@ -315,7 +270,7 @@ Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *
     DType d = body->dtype, wide = accumulator_type(d);
     if (n_axes == 0) return body;
     // extremes are exact in any type
-    if (op > RED_PROD) return expr_reduce(l->p, op, n_axes, axes, body, NULL);
+    if (!reduce_table[op].rounds) return expr_reduce(l->p, op, n_axes, axes, body, NULL);
     if (wide != d) body = expr_cast(l->p, body, wide);
     Expr *e = expr_reduce(l->p, op, n_axes, axes, body, NULL);
     return wide != d ? expr_cast(l->p, e, d) : e;

@@ -45,9 +45,6 @@ bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);
 // One element by the class of its dtype: .f for floats, .i for integers and bool, .u the address of a string.
 Scalar element_get(const Tensor *t, int64_t i);
 void element_set(Tensor *t, int64_t i, Scalar s);
-// of sums, products, extremes: -inf or the lowest integer for RED_MAX
-Scalar element_identity(DType d, ReduceOp op);
-Scalar element_combine(DType d, ReduceOp op, Scalar a, Scalar b);
 // NaN is above every number, so an order exists
 bool element_less(DType d, Scalar a, Scalar b);
 // Evaluates a channels_last node of one data operand by a function that wants channels first.
@@ -69,7 +66,7 @@ Expr *ix_modc(Lower *l, Expr *a, int64_t c);
 Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi);
 // element where cond (NULL: always), else otherwise
 Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);
-Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // element_identity as a constant
+Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // reduce_identity as a constant
 Expr *expr_zero(ExprPool *p, DType d);
 DType accumulator_type(DType d);                                            // f32 for smaller floats, else d
 // small floats reduce in f32

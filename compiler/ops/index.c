@@ -327,30 +327,15 @@ Expr *lower_gather_nd(Lower *l, Node *n, int out, Expr *const *idx) {
 }
 
 // ---------------------------------------------------------------- scatters: shapes
-static bool scatter_reduction(const Node *n, ReduceOp *op, bool *replace) {
-    static const struct {
-        const char *name;
-        ReduceOp op;
-    } rows[] = { { "none", RED_SUM }, { "add", RED_SUM }, { "mul", RED_PROD }, { "min", RED_MIN },
-        { "max", RED_MAX } };
-    const char *s = node_string(n, "reduction", "none");
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (!strcmp(s, rows[i].name)) {
-            *op = rows[i].op;
-            *replace = i == 0;
-            return true;
-        }
-    return false;
-}
+static ReduceOp scatter_reduction(const Node *n) { return reduce_of_scatter(node_string(n, "reduction", "none")); }
 
 static bool scatter_check(Node *n) {
-    ReduceOp op;
-    bool replace;
-    if (!scatter_reduction(n, &op, &replace)) {
+    ReduceOp op = scatter_reduction(n);
+    if (op == RED_COUNT) {
         diag_error(n->loc, "reduction \"%s\" is not one of none, add, mul, min, max", node_string(n, "reduction", ""));
         return false;
     }
-    if (!op_index_type(n, n->in[1]) || (!replace && !op_numeric(n, n->in[0]))) return false;
+    if (!op_index_type(n, n->in[1]) || (op != RED_NONE && !op_numeric(n, n->in[0]))) return false;
     if (n->in[0]->type.dtype == n->in[2]->type.dtype) return true;
     diag_error(n->loc, "updates are %s but data is %s; cast one of them", value_type_text(n->in[2]),
         value_type_text(n->in[0]));
@@ -398,24 +383,23 @@ bool shape_scatter_nd(Node *n) {
 }
 
 // ---------------------------------------------------------------- scatters: evaluation
-static void scatter_one(Tensor *y, int64_t at, const Tensor *updates, int64_t from, ReduceOp op, bool replace) {
+static void scatter_one(Tensor *y, int64_t at, const Tensor *updates, int64_t from, ReduceOp op) {
     size_t size = dtype_size(y->type.dtype);
-    if (replace) memcpy((char *)y->data + (size_t)at * size, (const char *)updates->data + (size_t)from * size, size);
-    else element_set(y, at, element_combine(y->type.dtype, op, element_get(y, at), element_get(updates, from)));
+    if (op == RED_NONE)
+        memcpy((char *)y->data + (size_t)at * size, (const char *)updates->data + (size_t)from * size, size);
+    else element_set(y, at, reduce_combine(op, y->type.dtype, element_get(y, at), element_get(updates, from)));
 }
 
 bool eval_scatter_elements(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *x = &in[0]->type, *t = &in[1]->type;
     int axis = (int)node_int(n, "axis", 0);
-    ReduceOp op;
-    bool replace;
-    if (!scatter_reduction(n, &op, &replace)) return false;
+    ReduceOp op = scatter_reduction(n);
     int64_t stride[MAX_RANK], idx[MAX_RANK] = { 0 }, count = type_count(t);
     type_strides(x, stride);
     memcpy(out[0]->data, in[0]->data, (size_t)type_bytes(x));
     for (int64_t k = 0; k < count; k++) {
         int64_t at = element_position(x, stride, axis, idx, tensor_get_i(in[1], k));
-        if (at >= 0) scatter_one(out[0], at, in[2], k, op, replace);
+        if (at >= 0) scatter_one(out[0], at, in[2], k, op);
         index_next(t->rank, t->dim, idx);
     }
     return true;
@@ -423,9 +407,7 @@ bool eval_scatter_elements(const Node *n, Tensor *const *in, Tensor *const *out)
 
 bool eval_scatter_nd(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *x = &in[0]->type, *t = &in[1]->type;
-    ReduceOp op;
-    bool replace;
-    if (!scatter_reduction(n, &op, &replace)) return false;
+    ReduceOp op = scatter_reduction(n);
     int64_t depth = t->dim[t->rank - 1], rows = 1, block = 1;
     for (int i = 0; i < t->rank - 1; i++) rows *= t->dim[i];
     for (int i = (int)depth; i < x->rank; i++) block *= x->dim[i];
@@ -433,7 +415,7 @@ bool eval_scatter_nd(const Node *n, Tensor *const *in, Tensor *const *out) {
     for (int64_t r = 0; r < rows; r++) {
         int64_t at = block_position(x, in[1], r, 0, depth, 0);
         for (int64_t i = 0; at >= 0 && i < block; i++)
-            scatter_one(out[0], at * block + i, in[2], r * block + i, op, replace);
+            scatter_one(out[0], at * block + i, in[2], r * block + i, op);
     }
     return true;
 }
@@ -468,10 +450,8 @@ static void scatter_extreme(const Scatter *s, Value *dy, Value **din) {
 static bool scatter_gradient(Node *n, bool nd, Value *dy, Value **din) {
     Graph *g = n->graph;
     Scatter s = { g, n, nd };
-    ReduceOp op;
-    bool replace;
-    if (!scatter_reduction(n, &op, &replace)) return false;
-    if (replace) {                                      // what was overwritten has no part in y
+    ReduceOp op = scatter_reduction(n);
+    if (op == RED_NONE) {                               // what was overwritten has no part in y
         Value *kept = put(&s, 1, b_full(g, &n->in[2]->type, 0), "none");
         din[0] = b_binary(g, OP_Mul, dy, kept);
         din[2] = take(&s, dy);

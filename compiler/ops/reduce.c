@@ -77,12 +77,12 @@ bool eval_reduce(const Node *n, Tensor *const *in, Tensor *const *out) {
         int64_t idx[MAX_RANK] = { 0 }, base = 0;
         source_coordinates(reduced, keep, t->rank, outer_idx, at);
         for (int i = 0; i < t->rank; i++) base += at[i] * stride[i];
-        Scalar acc = element_identity(t->dtype, op);
+        Scalar acc = reduce_identity(op, t->dtype);
         if (!empty)
             do {
                 int64_t k = base;
                 for (int i = 0; i < t->rank; i++) k += idx[i] * stride[i];
-                acc = element_combine(t->dtype, op, acc, element_get(in[0], k));
+                acc = reduce_combine(op, t->dtype, acc, element_get(in[0], k));
             } while (index_next(t->rank, inner, idx));
         element_set(out[0], o, acc);
         index_next(out[0]->type.rank, out[0]->type.dim, outer_idx);
@@ -238,8 +238,7 @@ Expr *lower_arg(Lower *l, Node *n, int out, Expr *const *idx) {
         if (i != axis || keep) j++;
     }
     if (k->op != E_Axis) return expr_const_i(l->p, DT_I64, 0);
-    ReduceOp op = n->op == OP_ArgMax ? (last ? RED_ARGMAX_LAST : RED_ARGMAX_FIRST) :
-                                       (last ? RED_ARGMIN_LAST : RED_ARGMIN_FIRST);
+    ReduceOp op = reduce_arg(n->op == OP_ArgMax ? RED_MAX : RED_MIN, last ? TIE_LAST : TIE_FIRST);
     Expr *body = lower_load(l, n->in[0], at);
     int number = (int)k->c.i;
     return body ? expr_cast(l->p, expr_reduce(l->p, op, 1, &number, body, k), DT_I64) : NULL;
@@ -263,10 +262,10 @@ bool eval_cumulate(const Node *n, Tensor *const *in, Tensor *const *out) {
     int64_t inner = stride[axis];
     for (int64_t o = 0; o < lines; o++) {
         int64_t base = o / inner * inner * size + o % inner;
-        Scalar acc = element_identity(t->dtype, op);
+        Scalar acc = reduce_identity(op, t->dtype);
         for (int64_t k = 0; k < size; k++) {
             int64_t at = base + (reverse ? size - 1 - k : k) * inner;
-            Scalar next = element_combine(t->dtype, op, acc, element_get(in[0], at));
+            Scalar next = reduce_combine(op, t->dtype, acc, element_get(in[0], at));
             element_set(out[0], at, exclusive ? acc : next);
             acc = next;
         }

@@ -46,7 +46,7 @@ static Found window_at(const Tensor *x, const Geometry *w, ReduceOp op, int64_t 
     DType d = x->type.dtype;
     const int64_t *in = x->type.dim + 2;
     int64_t k[MAX_RANK] = { 0 };
-    Found f = { element_identity(d, op), -1 };
+    Found f = { reduce_identity(op, d), -1 };
     do {
         int64_t at = 0;
         bool inside = true;
@@ -58,7 +58,7 @@ static Found window_at(const Tensor *x, const Geometry *w, ReduceOp op, int64_t 
         if (!inside) continue;
         Scalar e = element_get(x, base + at);
         if (f.at < 0 || element_less(d, f.value, e)) f.at = base + at;
-        f.value = element_combine(d, op, f.value, e);
+        f.value = reduce_combine(op, d, f.value, e);
     } while (index_next(w->spatial, w->kernel, k));
     if (f.at < 0) f.at = base;                          // only padding
     return f;

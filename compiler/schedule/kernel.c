@@ -527,15 +527,6 @@ static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, Expr *size, Exp
     return expr_select(p, in, i, zero);                 // no address is computed from an index that is outside
 }
 
-static StoreOp store_op(const Node *n) {
-    const char *r = node_string(n, "reduction", "none");
-    return !strcmp(r, "add") ? STORE_ADD :
-        !strcmp(r, "mul")    ? STORE_MUL :
-        !strcmp(r, "min")    ? STORE_MIN :
-        !strcmp(r, "max")    ? STORE_MAX :
-                               STORE_SET;
-}
-
 void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     Arena *a = p->arena;
     Value *data = n->in[0], *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
@@ -543,6 +534,7 @@ void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     Fusion f = { .plan = p, .root = updates };
     Lower l;
     Expr *idx[MAX_RANK], *dst[MAX_RANK], *ok = NULL;
+    ReduceOp op = reduce_of_scatter(node_string(n, "reduction", "none"));
     lower_init(&l, a, k->exprs, k, &f);
     lower_axes(&l, k, &updates->type, idx);
     if (n->op == OP_ScatterElements) {
@@ -565,7 +557,7 @@ void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     // serial: two updates may meet in one element
     for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;
     VEC_PUSH(a, k->stores,
-        (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = store_op(n) });
+        (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = op });
     *copy = copy_kernel(p, data, out);
     *scatter = k;
     Fusion none = { .plan = p, .root = out };

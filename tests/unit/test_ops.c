@@ -409,10 +409,10 @@ static Scalar interpret_load(Point *p, const Expr *e) {
 
 static Scalar interpret_reduce(Point *p, const Expr *e) {
     DType d = e->a[0]->dtype;
-    bool arg = e->rop >= RED_ARGMAX_FIRST, min = e->rop >= RED_ARGMIN_FIRST,
-         last = e->rop == RED_ARGMAX_LAST || e->rop == RED_ARGMIN_LAST, first = true;
+    bool arg = reduce_is_arg(e->rop), min = reduce_table[e->rop].extreme == RED_MIN,
+         last = reduce_table[e->rop].tie == TIE_LAST, first = true;
     int64_t extent[MAX_RANK], k[MAX_RANK] = { 0 };
-    Scalar best = { .i = 0 }, acc = arg ? best : element_identity(d, e->rop);
+    Scalar best = { .i = 0 }, acc = arg ? best : reduce_identity(e->rop, d);
     for (int i = 0; i < e->n_axes; i++) {
         extent[i] = dim_upper(p->run->g, p->kernel->axes.at[e->axes[i]].size);
         if (extent[i] == 0) return acc;
@@ -420,7 +420,7 @@ static Scalar interpret_reduce(Point *p, const Expr *e) {
     do {
         for (int i = 0; i < e->n_axes; i++) p->axis[e->axes[i]] = k[i];
         Scalar x = interpret(p, e->a[0]);
-        if (!arg) acc = element_combine(d, e->rop, acc, x);
+        if (!arg) acc = reduce_combine(e->rop, d, acc, x);
         else if (first || (min ? element_less(d, x, best) : element_less(d, best, x))
             || (last && !element_less(d, x, best) && !element_less(d, best, x))) {
             best = x;

@@ -44,7 +44,7 @@ static void hand_out_from(const Options *o, const Graph *g, Kernel *k, Dim size,
 // ---------------------------------------------------------------- loop kernels
 static bool only_sets(const Kernel *k) {
     for (int i = 0; i < k->stores.n; i++)
-        if (k->stores.at[i].op != STORE_SET) return false;
+        if (k->stores.at[i].op != RED_NONE) return false;
     for (int i = 0; i < k->n_parallel; i++)
         if (k->axes.at[i].reduce) return false;         // serial
     return k->stores.n > 0;

@@ -47,7 +47,7 @@ static void survey(Survey *s, Expr *e) {
         int64_t extent = s->kernel->axes.at[axis].extent;
         if (s->n_tops < MAX_REDUCES) s->reduces[s->n_tops] = e;
         s->n_tops++;
-        if (e->rop < RED_ARGMAX_FIRST && (s->split < 0 || extent < s->extent)) {
+        if (!reduce_is_arg(e->rop) && (s->split < 0 || extent < s->extent)) {
             s->split = axis;
             s->extent = extent;
         }
@@ -169,12 +169,12 @@ static bool threads_remain(int64_t points, int64_t extent) {
 const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer) {
     Survey s = survey_kernel(a, k, outer);
     int axis[2] = { -1, -1 }, tile[2] = { 1, 1 };
-    if (outer != k->n_parallel || k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != STORE_SET)
+    if (outer != k->n_parallel || k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != RED_NONE)
         return k;
     if (!s.n_tops || s.n_reduces != s.n_tops || s.n_tops > MAX_REDUCES || s.loads.n < 2) return k;
     int most = MAX_TILE / s.n_tops;
     for (int i = 0; i < s.n_tops; i++) {
-        if (s.reduces[i]->rop >= RED_ARGMAX_FIRST) return k;
+        if (reduce_is_arg(s.reduces[i]->rop)) return k;
         if (dtype_size(s.reduces[i]->dtype) > 4) most = MAX_TILE / 2 / s.n_tops;
     }
     for (int i = outer - 1; i >= 0 && axis[1] < 0; i--)
