@@ -4,13 +4,10 @@
 #define BURNCC_CODEGEN_H
 #include "plan.h"
 
-struct Training;                                        // grad/train.h
-// Writes o->output (.c), its .h, and .bin when weights are large; training: the programs share its structs, else NULL
-bool codegen_c(
-    Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
-bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs);
-// --dump glsl: the kernels' shaders as text; false with diagnostics
-bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out);
+// backends.c
+const Backend *backend_find(const char *name);          // a row of backends.def
+bool backend_target(const char *name, Target *out);     // target_find, and what makes code for it
+bool claims_nothing(const Node *n, const Options *o);   // Backend.claims of those that have kernels for primitives alone
 
 // How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32
 // for f16 …).

@@ -175,7 +175,10 @@ typedef struct Program {
     bool descriptor;                                    // give it the generic `const burn_model`
 } Program;
 
-Plan *plan_make(Graph *g, const Options *o);            // NULL with diagnostics
+Plan *plan_make(Graph *g, const Options *o);            // by o->machine.backend->plan; NULL with diagnostics
+// Backend.plan of those that make code for processors, and for GPUs
+bool cpu_plan(Plan *p);
+bool gpu_plan(Plan *p);
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump plan

@@ -123,7 +123,9 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
     text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
 }
 
-bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
+// Writes o->output (.c), its .h, and .bin when weights are large.
+static bool c_write(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
     Gen g = { .arena = a, .options = o, .model = model, .threads = o->threads > 1, .n = n, .programs = programs };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
@@ -148,3 +150,20 @@ bool codegen_c(Arena *a, const Options *o, const char *model, int n, Program *pr
     print_source(&g, &out[1], paths[0], sum, weight_bytes);
     return files_write(a, out, paths, 2, bin);
 }
+
+const Backend backend_c = {
+    .name = "c",
+    .sizes = true,
+    .training = true,
+    .threads = true,
+    .blas = true,
+    .choices = true,
+    .descriptor = DESCRIPTOR_MODEL,
+    .templates = true,
+    .channels_last = true,
+    .byte_products = true,
+    .columns = true,
+    .claims = claims_nothing,
+    .plan = cpu_plan,
+    .write = c_write,
+};

@@ -205,7 +205,8 @@ static bool sizes_fixed(const Plan *plan) {
     return true;
 }
 
-bool codegen_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
+// The kernels' shaders as text.
+static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     if (!sizes_fixed(p)) return false;
     Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
     Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
@@ -256,7 +257,9 @@ static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
     text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
-bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Program *programs) {
+static bool vulkan_write(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training) {
+    (void)training;
     Gen g = { .arena = a, .options = o, .model = model };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
@@ -285,3 +288,14 @@ bool codegen_vulkan(Arena *a, const Options *o, const char *model, int n, Progra
     text_append(&out[1], g.c.at, g.c.n);
     return files_write(a, out, paths, 2, bin);
 }
+
+const Backend backend_vulkan = {
+    .name = "vulkan",
+    .descriptor = DESCRIPTOR_VULKAN,
+    .spread_points = true,
+    .claims = claims_nothing,
+    .plan = gpu_plan,
+    .write = vulkan_write,
+    .dump_stage = "glsl",
+    .dump = dump_glsl,
+};

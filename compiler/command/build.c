@@ -202,7 +202,7 @@ static bool load_weights(Built *b, const char *stem, size_t bytes) {
 }
 
 static bool load(Built *b, const Options *o, const char *object, const char *stem) {
-    bool gpu = strcmp(o->target, "vulkan") == 0;
+    bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
     b->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     if (b->library) give_images(b->library);
     const void *symbol = b->library ? dlsym(b->library, gpu ? "burncc_program" : "burncc_model") : NULL;
@@ -241,7 +241,7 @@ static bool write_program(Arena *a, const Options *o, const char *path, const ch
 // With --runner it is a program instead.
 static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char *path, const char *generated) {
     if (o->runner) return write_program(a, o, path, generated);
-    bool gpu = strcmp(o->target, "vulkan") == 0;
+    bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
     const char *threaded = !gpu && o->threads > 1 ?
         arena_printf(a,
@@ -258,7 +258,7 @@ static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char
 // Is there a way to run what will be built?
 static bool runs_somewhere(const Options *o, const Graph *g) {
     const char *arch = o->machine.arch;
-    if (o->runner && (!strcmp(o->target, "vulkan") || decodes_images(g)))
+    if (o->runner && (o->machine.backend->descriptor != DESCRIPTOR_MODEL || decodes_images(g)))
         diag_error_as(EXIT_USAGE, NULL, "--runner: models for GPUs and those that decode images run here only");
     else if (!o->runner && arch && strcmp(arch, target_host()))
         diag_error_as(EXIT_USAGE, NULL,

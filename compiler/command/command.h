@@ -29,8 +29,8 @@ Plan *compile_plan(Arena *a, const Options *o);         // import, passes, sched
 int compile_train(Arena *a, const Options *o);            // --train: the whole way from the model to the files
 // the generated files; false with diagnostics and no file left
 bool compile_write(Arena *a, const Options *o, Plan *plan);
-bool dump_known(const char *stage);                     // a name that --dump takes
-const char *dump_names(Arena *a);                       // all of them
+bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
+const char *dump_names(Arena *a, const Options *o);     // all of them
 // prints it if --dump asks for this stage
 void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g);
 void dump_plan(Arena *a, const Options *o, const Plan *p);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The ends of the stages in main.c: what --dump prints between them, and what is written after them.
 #include "command.h"
-#include "codegen/codegen.h"
 
 #include "codegen/check.h"
 #include "grad/train.h"
@@ -14,7 +13,7 @@ static const char *const stages[] = {                   // a pass that runs twic
 #define PASS(name, ...) #name,
 #include "passes.def"
 #undef PASS
-    "passes", "schedule", "glsl",
+    "passes", "schedule",
 };
 
 static int stage_index(const char *stage) {
@@ -23,13 +22,22 @@ static int stage_index(const char *stage) {
     return i;
 }
 
-bool dump_known(const char *stage) { return stage_index(stage) < (int)COUNT(stages); }
+// A stage of the back end's own, after the schedule.
+static bool dumps(const Options *o, const char *stage) {
+    const Backend *b = o->machine.backend;
+    return b->dump && !strcmp(stage, b->dump_stage);
+}
 
-const char *dump_names(Arena *a) {
+bool dump_known(const Options *o, const char *stage) {
+    return stage_index(stage) < (int)COUNT(stages) || dumps(o, stage);
+}
+
+const char *dump_names(Arena *a, const Options *o) {
     Text t;
     text_init(&t, a);
     for (int i = 0; i < (int)COUNT(stages); i++)
         if (stage_index(stages[i]) == i) text_printf(&t, "%s%s", i ? ", " : "", stages[i]);
+    if (o->machine.backend->dump) text_printf(&t, ", %s", o->machine.backend->dump_stage);
     return t.at;
 }
 
@@ -42,11 +50,11 @@ void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g) {
 }
 
 void dump_plan(Arena *a, const Options *o, const Plan *p) {
-    bool glsl = o->dump && !strcmp(o->dump, "glsl");
-    if (!glsl && (!o->dump || strcmp(o->dump, "schedule"))) return;
+    bool own = o->dump && dumps(o, o->dump);
+    if (!own && (!o->dump || strcmp(o->dump, "schedule"))) return;
     Text t;
     text_init(&t, a);
-    if (glsl) codegen_glsl(a, o, p, &t);
+    if (own) o->machine.backend->dump(a, o, p, &t);
     else plan_print(p, &t);
     print_text(&t, EXIT_OK);
 }
@@ -68,12 +76,8 @@ static bool check_written(Arena *a, const Options *o, bool has_weights_file) {
 int compile_train(Arena *a, const Options *o) {
     Graph *graph = import_onnx(a, o->model, o);
     if (!graph) return diag_status();
-    if (!strcmp(o->target, "vulkan")) {
-        diag_error_as(EXIT_USAGE, NULL, "--train is compiled to C; leave out --target vulkan");
-        return diag_status();
-    }
     Training *t = train_programs(graph, o);
-    if (!t || !codegen_c(a, o, o->name, t->n_programs, t->programs, t) || !check_written(a, o, false))
+    if (!t || !o->machine.backend->write(a, o, o->name, t->n_programs, t->programs, t) || !check_written(a, o, false))
         return diag_status();
     for (int i = 0; o->report && i < t->n_programs; i++) {
         int status = compile_report(a, t->programs[i].plan);
@@ -86,8 +90,7 @@ bool compile_write(Arena *a, const Options *o, Plan *plan) {
     Program program = {
         .name = arena_printf(a, "%s_run", o->name), .name_of_workspace = o->name, .plan = plan, .descriptor = true
     };
-    bool gpu = strcmp(o->target, "vulkan") == 0;
-    if (gpu ? !codegen_vulkan(a, o, o->name, 1, &program) : !codegen_c(a, o, o->name, 1, &program, NULL)) return false;
+    if (!o->machine.backend->write(a, o, o->name, 1, &program, NULL)) return false;
     return check_written(a, o, plan->weight_bytes > o->embed_limit);
 }
 

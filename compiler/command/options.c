@@ -6,6 +6,7 @@
 // to do.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
+#include "codegen/codegen.h"
 #include "schedule/cpu/tune.h"
 
 #include <ctype.h>
@@ -247,7 +248,7 @@ static bool set_dim(Arena *a, Options *o, const char *text) {
 }
 
 static bool set_target(Arena *a, Options *o, const char *text) {
-    if (target_find(text, &o->machine)) {
+    if (backend_target(text, &o->machine)) {
         o->target = text;
         return true;
     }
@@ -583,8 +584,9 @@ static bool records_of(Arena *a, const Options *o) {
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (c->bit == OPS) return o->json && o->markdown ? usage_error("--json or --markdown, not both") : true;
-    if (o->dump && !dump_known(o->dump))
-        return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a));
+    if (!o->target && !set_target(a, o, "generic")) return false;
+    if (o->dump && !dump_known(o, o->dump))
+        return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));
     const char *file = c->bit == COMPILE ? o->output : NULL, *dot = file ? strrchr(file, '.') : NULL;
     if (file && (!dot || strcmp(dot, ".c") || dot == file || dot[-1] == '/'))
         return usage_error("-o wants the name of a C file, such as model.c, not '%s'", file);
@@ -593,13 +595,16 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if ((o->loss || o->optimizer) && !o->train) return usage_error("--loss and --optimizer go with --train");
     const char *runner = getenv("BURNCC_RUNNER");
     if (!o->runner && runner && *runner) o->runner = runner;
-    if (!o->target && !set_target(a, o, "generic")) return false;
     if (o->records && o->machine.n_parts)
         diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
     else if (o->records && !records_of(a, o))
         diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
-    const char *in_c = strcmp(o->target, "vulkan") ? NULL : o->threads > 1 ? "threads" : o->blas ? "blas" : NULL;
-    return !in_c || usage_error("--%s is for programs in C, not for --target vulkan", in_c);
+    const Backend *b = o->machine.backend;
+    const char *lacks = o->train && !b->training ? "train" :
+        o->threads > 1 && !b->threads            ? "threads" :
+        o->blas && !b->blas                      ? "blas" :
+                                                   NULL;
+    return !lacks || usage_error("--%s is for programs in C, not for --target %s", lacks, o->target);
 }
 
 const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {

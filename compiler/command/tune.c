@@ -213,7 +213,7 @@ static bool write_records(const Tuner *t) {
 }
 
 static bool usable(const Options *o, const Plan *p) {
-    if (o->machine.n_parts || !strcmp(o->target, "vulkan"))
+    if (o->machine.n_parts || !o->machine.backend->choices)
         diag_error_as(EXIT_USAGE, NULL,
             "tune measures code for one kind of processor, this one; leave out --target %s", o->target);
     else if (o->machine.arch && strcmp(o->machine.arch, target_host()))

@@ -36,7 +36,7 @@ static bool is_apart(const Graph *g, const Value *v) {
 
 void concat_homes(Plan *p, const ConcatUsers *users) {
     Graph *g = p->graph;
-    if (!strcmp(p->options->machine.name, "vulkan") || p->options->no_fuse) return;
+    if (!p->options->machine.backend->columns || p->options->no_fuse) return;
     VEC(Node *) all = { 0 };
     for (Node *n = g->first; n; n = n->next)
         if (along_rows(n)) VEC_PUSH(p->arena, all, n);

@@ -169,9 +169,9 @@ static bool may_join(const Fuser *f, const Value *v, const Value *root, const in
     if (o->no_fuse || !users_inside(f, v)) return false;
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v, reads);
-    // whose threads share out the points: a contraction is to have all of its own
-    bool gpu = !strcmp(o->machine.name, "vulkan");
-    if (gpu && (n->op == OP_MatMul || n->op == OP_Conv) && users_summed(f, v)) return false;
+    // a contraction is to have all threads for points of its own
+    bool spread = o->machine.backend->spread_points;
+    if (spread && (n->op == OP_MatMul || n->op == OP_Conv) && users_summed(f, v)) return false;
     // read at one index per row, computed once per row: kernel_loop checks it
     if (is_row_reduce(n->op)) return true;
     if (op_is_reduce(n->op)) return r <= 3;

@@ -42,10 +42,10 @@ void plan_set_home(const Plan *p, const Value *v, Value *home, Dim at) {
 
 // ---------------------------------------------------------------- the steps of planning
 static bool check_types(const Graph *g, const Options *o) {
-    bool gpu = !strcmp(o->machine.name, "vulkan");
+    if (o->machine.backend->sizes) return true;
     for (const Node *n = g->first; n; n = n->next)
         for (int i = 0; i < n->n_out; i++) {
-            if (!gpu || type_is_static(&n->out[i]->type)) continue;
+            if (type_is_static(&n->out[i]->type)) continue;
             diag_error(n->loc,
                 "its result %s has a size that only the running program knows; GPU programs have fixed sizes",
                 type_text(g->arena, g, &n->out[i]->type));
@@ -79,10 +79,7 @@ Plan *plan_body(const Plan *outer, Graph *body) {
         .options = outer->options };
     if (!check_types(body, outer->options)) return NULL;
     own_outputs(body);
-    if (!fuse_graph(p) || !templates_plan(p)) return NULL;
-    order_plan(p);
-    parts_plan(p);
-    return memory_plan(p) ? p : NULL;
+    return outer->options->machine.backend->plan(p) ? p : NULL;
 }
 
 Plan *plan_make(Graph *g, const Options *o) {
@@ -90,11 +87,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     *p = (Plan){ .arena = g->arena, .graph = g, .values = NEW(g->arena, ValuePlans), .options = o };
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
-    if (!fuse_graph(p) || !templates_plan(p)) return NULL;
-    strips_plan(p);
-    order_plan(p);
-    parts_plan(p);
-    if (!memory_plan(p)) return NULL;
+    if (!o->machine.backend->plan(p)) return NULL;
     name_kernels(p, "k");
     return p;
 }

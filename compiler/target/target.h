@@ -4,10 +4,12 @@
 #define BURNCC_TARGET_H
 
 #include "base/base.h"
+#include "target/backend.h"
 
 enum { MAX_TARGETS = 4 };
 typedef struct Target {
     const char *name;
+    const char *backend_name; const Backend *backend;   // backend_find(backend_name), once a command has chosen it
     bool vectors, native;
     int lanes, registers;                               // lanes 0: the C compiler's flags say, or the parts
     size_t l1, l2, l3;

@@ -12,6 +12,7 @@
 // usage: run CASE...   Prints TAP. With BLESS=1 in the environment what comes out is written into the cases as what
 // is expected. Every graph is also printed and read back, which must give the same text.
 #include "passes/passes.h"
+#include "codegen/codegen.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -231,7 +232,7 @@ int main(int argc, char **argv) {
         c->a = arena_new();
         c->path = argv[i];
         c->options.quiet = true;
-        c->options.machine.name = "generic";
+        c->options.machine.backend = backend_find("c");
         case_read(c);
         case_run(c);
         if (bless) case_bless(c);

@@ -131,7 +131,7 @@ static void compile_code(Arena *a, Options *o, Graph *g) {
     Plan *plan = plan_make(g, o);
     if (!plan) return;
     Program program = { .name = "out_run", .name_of_workspace = "out", .plan = plan, .descriptor = true };
-    codegen_c(a, o, "out", 1, &program, NULL);
+    o->machine.backend->write(a, o, "out", 1, &program, NULL);
 }
 
 static void compile_bytes(Arena *a, size_t size) {
@@ -148,7 +148,7 @@ static void compile_bytes(Arena *a, size_t size) {
         .string_bytes = 256,
         .rtol = -1,
         .atol = -1 };
-    target_find(o.target, &o.machine);
+    backend_target(o.target, &o.machine);
     Graph *g = import_onnx(a, path, &o);
     if (!g || stage == STAGE_IMPORT) return;
     if (passes_run(g, &o) && stage == STAGE_CODE) compile_code(a, &o, g);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Workspaces: random buffers never overlap while both are alive, lie close to the lower bound, and always at the same
 // places; a set that no plain sequence places without a gap. Kernels: an order that needs less memory is found.
+#include "../../codegen/codegen.h"
 #include "../../compiler/schedule/schedule.h"
 
 #include <setjmp.h>
@@ -73,7 +74,7 @@ static void branches(void **state) {
     (void)state;
     Arena *a = arena_new();
     Options o = { .target = "generic", .quiet = true };
-    assert_true(target_find("generic", &o.machine));
+    assert_true(backend_target("generic", &o.machine));
     Graph *g = graph_new(a, "g", NULL);
     Value *x = graph_input(g, "x", type_make(DT_F32, 2, (Dim[]){ 64, 64 })), *wide[BRANCHES], *sum = NULL;
     for (int i = 0; i < BRANCHES; i++)

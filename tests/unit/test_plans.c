@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -70,17 +69,18 @@ static const char *write_for(Graph *g, const Machine *m) {
         .threads = m->threads,
         .quiet = true,
         .embed_limit = 1 << 20 };
-    assert_true(target_find(m->target, &o->machine));
+    assert_true(backend_target(m->target, &o->machine));
     Plan *p = plan_make(g, o);
     assert_non_null(p);
     text_init(&out, a);
     plan_print(p, &out);
-    if (!strcmp(m->target, "vulkan")) {
-        assert_true(codegen_glsl(a, o, p, &out));
+    const Backend *b = o->machine.backend;
+    if (b->dump) {
+        assert_true(b->dump(a, o, p, &out));
         return out.at;
     }
     Program program = { .name = "g_run", .name_of_workspace = "g", .plan = p, .descriptor = true };
-    assert_true(codegen_c(a, o, "g", 1, &program, NULL));
+    assert_true(b->write(a, o, "g", 1, &program, NULL));
     append_file(a, &out, o->output);
     append_file(a, &out, arena_printf(a, "%s/g.h", folder));
     return out.at;

@@ -2,6 +2,7 @@
 // Strips: random chains of convolutions and products are cut so that every pixel is computed once in each part, after
 // all that it reads, which is still in the buffer between them; the parts make up the whole; buffers are no longer
 // than they say. What does not gain stays whole.
+#include "../../codegen/codegen.h"
 #include "../../compiler/schedule/schedule.h"
 
 #include <setjmp.h>
@@ -111,7 +112,7 @@ static void chains(void **unused) {
     for (unsigned seed = 1; seed <= 150; seed++) {
         Arena *a = arena_new();
         Options o = { .target = targets[seed % 3], .quiet = true, .threads = seed % 2 ? 1 : (int)(seed / 2 % 5) + 1 };
-        assert_true(target_find(o.target, &o.machine));
+        assert_true(backend_target(o.target, &o.machine));
         o.machine.l2 = (size_t)16384 << seed % 3;
         state = seed;
         Plan *p = plan_make(chain(a), &o);
@@ -138,7 +139,7 @@ static void memory(void **unused) {
         Arena *a = arena_new();
         Options o = { .target = "generic", .quiet = true };
         Dim size = small ? 7 : 56;
-        assert_true(target_find("generic", &o.machine));
+        assert_true(backend_target("generic", &o.machine));
         Graph *g = graph_new(a, "g", NULL);
         Value *x = graph_input(g, "x", type_make(DT_F32, 4, (Dim[]){ 1, size, size, 24 }));
         state = 1;

@@ -2,9 +2,9 @@
 // The machines that code is made for: vector width in floats, vector registers and cache sizes in bytes, which
 // schedules are chosen by; and what the C compiler is to be told.
 //
-// Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c_targets.c).
+// Several x86-64 targets, "x86-64-v2,x86-64-v3", are one whose code is there once for each (codegen/c/targets.c).
 // They share packed weights and block sizes, so these are chosen for all of them, with the caches of the widest.
-#include "plan.h"
+#include "target/target.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 // spilled in the innermost loop, and half the rows cost little: 16.
 static const Target targets[] = {
     { .name = "generic",
+        .backend_name = "c",
         .vectors = true,
         .registers = 16,
         .l1 = 32 << 10,
@@ -21,6 +22,7 @@ static const Target targets[] = {
         .flags = "-O3 -march=native",
         .about = "one file for any C99 compiler; fast with gcc and clang, whose flags name the vectors" },
     { .name = "portable",
+        .backend_name = "c",
         .registers = 16,
         .l1 = 32 << 10,
         .l2 = 256 << 10,
@@ -28,6 +30,7 @@ static const Target targets[] = {
         .flags = "-O2",
         .about = "plain C99 alone" },
     { .name = "native",
+        .backend_name = "c",
         .vectors = true,
         .native = true,
         .registers = 16,
@@ -37,6 +40,7 @@ static const Target targets[] = {
         .flags = "-O3 -march=native",
         .about = "the vectors and caches of this machine" },
     { .name = "x86-64-v2",
+        .backend_name = "c",
         .vectors = true,
         .lanes = 4,
         .registers = 16,
@@ -48,6 +52,7 @@ static const Target targets[] = {
         .features = "sse4.2",
         .about = "SSE4.2: 4 lanes, 16 registers" },
     { .name = "x86-64-v3",
+        .backend_name = "c",
         .vectors = true,
         .lanes = 8,
         .registers = 16,
@@ -59,6 +64,7 @@ static const Target targets[] = {
         .features = "avx2,fma",
         .about = "AVX2 and FMA: 8 lanes, 16 registers" },
     { .name = "x86-64-v4",
+        .backend_name = "c",
         .vectors = true,
         .lanes = 16,
         .registers = 32,
@@ -70,6 +76,7 @@ static const Target targets[] = {
         .features = "avx2,fma,avx512f,avx512vl,avx512bw,avx512dq",
         .about = "AVX-512: 16 lanes, 32 registers" },
     { .name = "aarch64",
+        .backend_name = "c",
         .vectors = true,
         .lanes = 4,
         .registers = 32,
@@ -80,6 +87,7 @@ static const Target targets[] = {
         .flags = "-O3",
         .about = "NEON: 4 lanes, 32 registers" },
     { .name = "wasm-simd128",
+        .backend_name = "c",
         .vectors = true,
         .lanes = 4,
         .registers = 16,
@@ -89,7 +97,7 @@ static const Target targets[] = {
         .arch = "wasm32",
         .flags = "-O3 -msimd128",
         .about = "WebAssembly: 4 lanes; counts on 16 registers, as engines on x86-64 have" },
-    { .name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
+    { .name = "vulkan", .backend_name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
 };
 
 static size_t cache_size(int name, size_t otherwise) {
@@ -145,7 +153,7 @@ static bool add_part(Target *all, const Target *part) {
 }
 
 static bool find_several(const char *names, Target *out) {
-    *out = (Target){ .name = names, .vectors = true, .registers = 16, .flags = "-O3" };
+    *out = (Target){ .name = names, .backend_name = "c", .vectors = true, .registers = 16, .flags = "-O3" };
     for (const char *s = names;; s++) {
         size_t n = strcspn(s, ",");
         if (!add_part(out, find(s, n))) return false;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Planning for processors: the steps from a graph of primitives to kernels in order, with everything's place.
+//
+// Template kernels get their blocks and packed weights; kernels that follow one another may go strip by strip;
+// --threads cuts kernels into parts.
+#include "schedule/schedule.h"
+
+bool cpu_plan(Plan *p) {
+    if (!fuse_graph(p) || !templates_plan(p)) return false;
+    if (!p->parent) strips_plan(p);
+    order_plan(p);
+    parts_plan(p);
+    return memory_plan(p);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A back end: what plans a graph's kernels and writes the files. Its row says what a program of it can have and what
+// is worth doing to its graphs, which importers, passes, the scheduler and the commands read; and it has the functions
+// that they call. Nobody asks for a back end by its name but a target (target.h).
+//
+// Rows stand beside what they call, in codegen/; codegen/backends.def lists them.
+#ifndef BURNCC_BACKEND_H
+#define BURNCC_BACKEND_H
+
+#include "base/base.h"
+
+struct Graph;
+struct Node;
+struct Options;
+struct Plan;
+struct Program;
+struct Training;
+
+// What the written file exports for programs that drive any model: verify, run and bench do.
+typedef enum Descriptor {
+    DESCRIPTOR_NONE,                                    // nothing that runs
+    DESCRIPTOR_MODEL,                                   // burn_model: a C function over an array of tensors
+    DESCRIPTOR_VULKAN                                   // burn_vk_program: kernels for runtime/vulkan.c
+} Descriptor;
+
+typedef struct Backend {
+    const char *name;
+
+    // ---- what a program can have
+    bool sizes;                                         // that only the running program knows
+    bool training;                                      // --train
+    bool threads;                                       // --threads
+    bool blas;                                          // --blas
+    bool choices;                                       // kernels that `burncc tune` measures and records choose for
+    Descriptor descriptor;
+
+    // ---- what is worth doing to a graph
+    // products and convolutions become kernels of their own, from templates, which read operands at any strides
+    bool templates;
+    bool channels_last;                                 // of convolutions: its vectors run over channels
+    bool byte_products;                                 // u8 by i8, summed in i32
+    bool columns;                                       // kernels store into columns of a larger value
+    // threads share out the points of a kernel: a product inside another reduction has too few of its own
+    bool spread_points;
+    // Does it take this composite whole? What it does not claim is expanded into primitives.
+    bool (*claims)(const struct Node *n, const struct Options *o);
+
+    // ---- what it does
+    // Fills p: kernels in order, and where everything lies; a body's plan has a parent. false with diagnostics.
+    bool (*plan)(struct Plan *p);
+    // Writes o->output and what goes with it. training: the programs share its structs, else NULL. false with
+    // diagnostics, and no file left.
+    bool (*write)(Arena *a, const struct Options *o, const char *model, int n, struct Program *programs,
+        const struct Training *training);
+    // --dump STAGE: a stage of its own after the schedule, as text; NULL: it has none
+    const char *dump_stage;
+    bool (*dump)(Arena *a, const struct Options *o, const struct Plan *p, Text *out);
+} Backend;
+#endif
