@@ -160,6 +160,18 @@ typedef enum Op {
     OP_COUNT
 } Op;
 
+// What an input or output of a training program is to its caller; NONE: an array of its own.
+typedef enum Role {
+    ROLE_NONE,
+    ROLE_PARAM,                                         // a field of the struct of parameters,
+    ROLE_GRAD,                                          // of that of their gradients,
+    ROLE_STATE,                                         // of the optimizer's state
+    ROLE_VALUE,                                         // a number passed by value
+    ROLE_COUNT
+} Role;
+const char *role_name(Role r);                          // in text, after @: "param"
+bool role_parse(const char *s, Role *out);
+
 struct Value {
     int id;                                             // unique in the graph; printed %id
     const char *name;                                   // the user's name or NULL
@@ -171,8 +183,7 @@ struct Value {
     Tensor *folded;
     Graph *graph;
     bool is_input;
-    // inputs/outputs of training programs: "params", "grads", "state"; else NULL
-    const char *group;
+    Role role;
     bool trainable;                                     // a constant that --train turns into a parameter
 };
 

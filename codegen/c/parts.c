@@ -151,13 +151,13 @@ static const char *take_ends(Run *r, const char *arguments, const Ends *e, bool 
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *storage = expr_c_storage(v->type.dtype),
                    *type = arena_printf(r->g->arena, "%s%s *", outputs ? "" : "const ", storage);
-        if (c_in_struct(v) && c_group_seen(g, i, outputs, v->group)) continue;
+        if (c_in_struct(v) && c_struct_seen(g, i, outputs, v->role)) continue;
         if (c_in_struct(v))
-            type = arena_printf(r->g->arena, "%s%s_%s *", c_group_written(g, v->group) ? "" : "const ", r->g->model,
-                c_group_type(r->g->arena, v->group));
-        else if (c_by_value(v)) type = arena_printf(r->g->arena, "%s ", storage);
+            type = arena_printf(r->g->arena, "%s%s_%s *", c_struct_written(g, v->role) ? "" : "const ", r->g->model,
+                c_struct_type(v->role));
+        else if (v->role == ROLE_VALUE) type = arena_printf(r->g->arena, "%s ", storage);
         arguments = take_from_frame(
-            r, arguments, type, c_in_struct(v) ? c_group_param(r->g->arena, v->group) : e->name[i], true);
+            r, arguments, type, c_in_struct(v) ? c_struct_param(v->role) : e->name[i], true);
     }
     return arguments;
 }

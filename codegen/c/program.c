@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // One program of a generated file: its constants, its kernels, and a run function that is nothing but the kernels'
-// calls over fixed offsets of the caller's workspace. Values of a group ("params grads": struct type and parameter)
-// are fields of a struct the caller owns.
+// calls over fixed offsets of the caller's workspace. Parameters, gradients and state are fields of structs that the
+// caller owns.
 #include "run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *c_group_param(Arena *a, const char *group) { return arena_strdup(a, strchr(group, ' ') + 1); }
-const char *c_group_type(Arena *a, const char *group) { return arena_strndup(a, group, strcspn(group, " ")); }
-
-// A field of a struct; else an array of its own, or a number passed by value.
-bool c_in_struct(const Value *v) { return v->group && strchr(v->group, ' '); }
-bool c_by_value(const Value *v) { return v->group && !strchr(v->group, ' '); }
+// Gradients have the type of the parameters.
+static const struct { const char *param, *type; } structs[ROLE_COUNT] = {
+    [ROLE_PARAM] = { "params", "params" },
+    [ROLE_GRAD] = { "grads", "params" },
+    [ROLE_STATE] = { "state", "state" },
+};
+const char *c_struct_param(Role r) { return structs[r].param; }
+const char *c_struct_type(Role r) { return structs[r].type; }
+bool c_in_struct(const Value *v) { return structs[v->role].param != NULL; }
 
 static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
     static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" },
@@ -46,8 +49,8 @@ static Ends name_ends(Arena *a, const Graph *g, bool threads, bool outputs, cons
             name = arena_printf(a, "%s_%d", base, k);
         names[before + i] = c_in_struct(v) ? "" : name;
         e.name[i] = name;
-        e.at[i] = c_by_value(v) ? arena_printf(a, "&%s", name) :
-            v->group            ? arena_printf(a, "%s->%s", c_group_param(a, v->group), name) :
+        e.at[i] = v->role == ROLE_VALUE ? arena_printf(a, "&%s", name) :
+            c_in_struct(v)      ? arena_printf(a, "%s->%s", c_struct_param(v->role), name) :
                                   name;
     }
     return e;
@@ -119,17 +122,17 @@ static const char *next(Separator *s) {
     return t;
 }
 
-bool c_group_seen(const Graph *gr, int upto, bool outputs, const char *group) {
+bool c_struct_seen(const Graph *gr, int upto, bool outputs, Role r) {
     for (int i = 0; i < gr->inputs.n && (outputs || i < upto); i++)
-        if (gr->inputs.at[i]->group && !strcmp(gr->inputs.at[i]->group, group)) return true;
+        if (gr->inputs.at[i]->role == r) return true;
     for (int i = 0; outputs && i < upto; i++)
-        if (gr->outputs.at[i]->group && !strcmp(gr->outputs.at[i]->group, group)) return true;
+        if (gr->outputs.at[i]->role == r) return true;
     return false;
 }
 
-bool c_group_written(const Graph *gr, const char *group) {
+bool c_struct_written(const Graph *gr, Role r) {
     for (int i = 0; i < gr->outputs.n; i++)
-        if (gr->outputs.at[i]->group && !strcmp(gr->outputs.at[i]->group, group)) return true;
+        if (gr->outputs.at[i]->role == r) return true;
     return false;
 }
 
@@ -139,12 +142,12 @@ static void print_ends(Gen *g, Text *out, const Graph *gr, const Ends *e, bool o
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
         const char *name = e->name[i], *type = "", *extent = "";
-        if (v->group && !c_by_value(v)) {
-            if (c_group_seen(gr, i, outputs, v->group)) continue;
-            name = c_group_param(g->arena, v->group);
-            type = arena_printf(g->arena, "%s%s_%s *", c_group_written(gr, v->group) ? "" : "const ", g->model,
-                c_group_type(g->arena, v->group));
-        } else if (c_by_value(v)) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
+        if (c_in_struct(v)) {
+            if (c_struct_seen(gr, i, outputs, v->role)) continue;
+            name = c_struct_param(v->role);
+            type = arena_printf(g->arena, "%s%s_%s *", c_struct_written(gr, v->role) ? "" : "const ", g->model,
+                c_struct_type(v->role));
+        } else if (v->role == ROLE_VALUE) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
         else {
             type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", expr_c_storage(v->type.dtype),
                 type_is_static(&v->type) ? "" : "*");
@@ -382,9 +385,9 @@ static void print_checks(Gen *g, const Program *p, const Ends *in, const Ends *o
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
-            if (c_by_value(v) || (v->group && c_group_seen(gr, i, side, v->group))) continue;
+            if (v->role == ROLE_VALUE || (c_in_struct(v) && c_struct_seen(gr, i, side, v->role))) continue;
             text_printf(&t, "%s!%s", *next(&sep) ? " || " : "",
-                v->group ? c_group_param(g->arena, v->group) : (side ? outs : in)->name[i]);
+                c_in_struct(v) ? c_struct_param(v->role) : (side ? outs : in)->name[i]);
             if (side && is_measured(gr, &v->type)) text_printf(&t, " || !%s_shape", outs->name[i]);
         }
     if (g->threads) text_printf(&t, "%s(threads && !threads->run)", *next(&sep) ? " || " : "");
@@ -674,7 +677,7 @@ static void declare(Gen *g, const Program *p, const Ends *in, const Ends *outs) 
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
-            if (v->group) continue;
+            if (v->role) continue;
             text_printf(h, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? outs : in)->name[i],
                 type_text(g->arena, gr, &v->type));
             if (side && is_measured(gr, &v->type))

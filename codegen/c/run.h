@@ -22,14 +22,13 @@ typedef struct Run {
     bool *known;                                        // symbols that are variables by now
 } Run;
 
-// program.c: values of a group, "params grads": struct type and parameter
-const char *c_group_param(Arena *a, const char *group);
-const char *c_group_type(Arena *a, const char *group);
-// a field of a struct; else an array of its own, or a number passed by value
+// program.c: an end that is a field of a struct. One parameter stands for all of them: its name, its type's, whether one
+// of them comes before the end number `upto`, and whether the run writes any.
 bool c_in_struct(const Value *v);
-bool c_by_value(const Value *v);
-bool c_group_seen(const Graph *gr, int upto, bool outputs, const char *group);         // before the end number `upto`?
-bool c_group_written(const Graph *gr, const char *group);
+const char *c_struct_param(Role r);
+const char *c_struct_type(Role r);
+bool c_struct_seen(const Graph *gr, int upto, bool outputs, Role r);
+bool c_struct_written(const Graph *gr, Role r);
 
 // parts.c
 void c_line(Run *r, int depth);                         // begins one of the run function

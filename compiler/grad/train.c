@@ -76,7 +76,7 @@ static void promote(Training *t, Graph *g, Value *v) {
     v->is_input = true;
     v->trainable = false;
     v->name = field;
-    v->group = "params params";
+    v->role = ROLE_PARAM;
     VEC_PUSH(g->arena, g->inputs, v);
 }
 
@@ -90,9 +90,9 @@ static void promote_all(Training *t, Graph *model, const Graph *g) {     // g: t
     }
 }
 
-static Value *grouped_input(Graph *g, const char *name, Type type, const char *group) {
+static Value *role_input(Graph *g, const char *name, Type type, Role role) {
     Value *v = graph_input(g, name, type);
-    v->group = group;
+    v->role = role;
     return v;
 }
 
@@ -114,7 +114,7 @@ static Graph *gradient_graph(Graph *model, const Loss *loss, const Options *o) {
     }
     int n = 0;
     Value **params = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
-    for (int i = 0; i < g->inputs.n; i++) if (g->inputs.at[i]->group) params[n++] = g->inputs.at[i];
+    for (int i = 0; i < g->inputs.n; i++) if (g->inputs.at[i]->role) params[n++] = g->inputs.at[i];
     Value *t = graph_input(g, "target", target);
     g->cursor = NULL;
     g->outputs.n = g->output_names.n = 0;
@@ -130,7 +130,7 @@ static Graph *gradient_graph(Graph *model, const Loss *loss, const Options *o) {
     g->cursor = NULL;
     for (int i = 0; i < n; i++) {                       // values of their own: two parameters may share one gradient
         Value *d = b_unary(g, OP_Identity, g->outputs.at[1 + i]);
-        d->group = "params grads";
+        d->role = ROLE_GRAD;
         g->outputs.at[1 + i] = d;
     }
     return g;
@@ -172,12 +172,12 @@ static bool update_parameter(Training *t, Graph *g, const Optimizer *opt, const 
     int n_hyper, const char *const *hyper_names) {
     Scope s = { .g = g };
     Arena *a = g->arena;
-    bind(&s, "p", grouped_input(g, p->field, p->type, "params params"));
-    bind(&s, "g", grouped_input(g, p->field, p->type, "params grads"));
+    bind(&s, "p", role_input(g, p->field, p->type, ROLE_PARAM));
+    bind(&s, "g", role_input(g, p->field, p->type, ROLE_GRAD));
     for (const char *at = opt->state, *name; (name = word(a, &at));) {
         const char *field = arena_printf(a, "%s_%s", p->field, name);
         VEC_PUSH(a, t->state, (Parameter){ .name = field, .field = field, .type = p->type });
-        bind(&s, name, grouped_input(g, field, p->type, "state state"));
+        bind(&s, name, role_input(g, field, p->type, ROLE_STATE));
     }
     for (int i = 0; i < n_hyper; i++) bind(&s, hyper_names[i], hyper[i]);
     for (const char *at = opt->steps, *name; (name = word(a, &at));) {
@@ -204,12 +204,12 @@ static Graph *update_graph(Training *t, Graph *model, const Optimizer *opt, cons
     int n = 0;
     for (; (name = word(g->arena, &at)); n++) names[n] = name;
     for (int i = 0; i < n; i++) hyper[i] = graph_input(g, names[i], type_make(DT_F32, 0, NULL));
-    for (int i = 0; i < n; i++) hyper[i]->group = "value";
+    for (int i = 0; i < n; i++) hyper[i]->role = ROLE_VALUE;
     for (int i = 0; i < t->params.n; i++)
         if (!update_parameter(t, g, opt, &t->params.at[i], hyper, n, names)) return NULL;
     if (!passes_run(g, o)) return NULL;
     for (int i = 0; i < g->outputs.n; i++)
-        g->outputs.at[i]->group = is_state(t, g->output_names.at[i]) ? "state state" : "params params";
+        g->outputs.at[i]->role = is_state(t, g->output_names.at[i]) ? ROLE_STATE : ROLE_PARAM;
     return g;
 }
 

@@ -49,6 +49,17 @@ Graph *graph_body(Graph *parent, const char *name) {
 
 // ---- values
 
+static const char *const role_names[ROLE_COUNT] = { "", "param", "grad", "state", "value" };
+
+const char *role_name(Role r) { return role_names[r]; }
+
+bool role_parse(const char *s, Role *out) {
+    int i = ROLE_PARAM;
+    while (i < ROLE_COUNT && strcmp(s, role_names[i])) i++;
+    *out = (Role)i;
+    return i < ROLE_COUNT;
+}
+
 static Value *value_new(Graph *g, const char *name) {
     Graph *root = graph_root(g);
     Value *v = NEW(g->arena, Value);
@@ -261,7 +272,7 @@ static Value *clone_value(Cloner *c, Graph *to, Value *v) {
     if (c->to[v->id]) return c->to[v->id];
     if (!v->data || c->share) return v;
     Value *copy = graph_const(to, v->data, v->name);
-    copy->group = v->group;
+    copy->role = v->role;
     copy->trainable = v->trainable;
     return c->to[v->id] = copy;
 }
@@ -281,7 +292,7 @@ static void clone_node(Cloner *c, const Node *n, Graph *to) {
         Value *v = copy->out[i], *old = n->out[i];
         v->name = old->name;
         v->type = old->type;
-        v->group = old->group;
+        v->role = old->role;
         c->to[old->id] = v;
     }
     rename_sizes(c, copy);
@@ -297,7 +308,7 @@ static void clone_node(Cloner *c, const Node *n, Graph *to) {
 static void clone_nodes(Cloner *c, const Graph *from, Graph *to) {
     for (int i = 0; i < from->inputs.n; i++) {
         Value *old = from->inputs.at[i], *v = graph_input(to, old->name, old->type);
-        v->group = old->group;
+        v->role = old->role;
         c->to[old->id] = v;
         clone_sizes(c, old, v, to);
     }

@@ -32,7 +32,7 @@ typedef struct Parser {
 } Parser;
 
 // The result that a line announces before its node is made.
-typedef struct Result { int id; const char *name, *group; bool typed; Type type; } Result;
+typedef struct Result { int id; const char *name; Role role; bool typed; Type type; } Result;
 
 static bool fail(Parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -169,6 +169,11 @@ static bool operand(Parser *p, Value **v) {
     return true;
 }
 
+static bool role(Parser *p, Role *out) {
+    const char *w = word(p);
+    return (w && role_parse(w, out)) || fail(p, "expected a role after @ at `%.12s`", w ? w : p->at);
+}
+
 static bool result(Parser *p, Graph *g, Result *r) {
     *r = (Result){ 0 };
     if (!id(p, &r->id)) return false;
@@ -176,7 +181,7 @@ static bool result(Parser *p, Graph *g, Result *r) {
     if (take(p, ":")) {
         r->typed = true;
         if (!type(p, g, &r->type)) return false;
-        if (take(p, "@") && !(r->group = word(p))) return fail(p, "expected a group after @");
+        if (take(p, "@") && !role(p, &r->role)) return false;
     }
     return !p->failed;
 }
@@ -410,7 +415,7 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
     if (op == OP_Map && !n->expr) return fail(p, "a Map needs an expression");
     for (int i = 0; i < n_results; i++) {       // defined even when the shape rule fails, so that the rest can be read
         n->out[i]->name = results[i].name;
-        n->out[i]->group = results[i].group;
+        n->out[i]->role = results[i].role;
         if (!define(p, results[i].id, n->out[i])) return false;
     }
     if (!node_infer(n)) {
@@ -502,7 +507,7 @@ static bool body_of(Parser *p, Graph *g) {      // from the inputs' parenthesis 
             if (!result(p, g, &r)) return false;
             if (!r.typed) return fail(p, "input %%%d needs a type", r.id);
             Value *v = graph_input(g, r.name, r.type);
-            v->group = r.group;
+            v->role = r.role;
             if (!define(p, r.id, v)) return false;
         } while (take(p, ","));
         if (!want(p, ")")) return false;

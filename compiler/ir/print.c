@@ -120,7 +120,7 @@ static void value_print(Printer *p, const Value *v) {
 static void typed_print(Printer *p, const Graph *g, const Value *v) {
     value_print(p, v);
     text_printf(p->out, ": %s", type_text(p->scratch, g, &v->type));
-    if (v->group) text_printf(p->out, " @%s", v->group);
+    if (v->role) text_printf(p->out, " @%s", role_name(v->role));
 }
 
 static void constant_print(Printer *p, const Graph *g, const Value *v) {

@@ -242,7 +242,7 @@ static Cost improve(Order *o, int *order, Cost cost, int64_t least) {
 static bool may_order(const Plan *p) {
     if (p->parent || p->kernels.n < 3) return false;
     for (int i = 0; i < p->graph->inputs.n; i++)
-        if (p->graph->inputs.at[i]->group) return false;
+        if (p->graph->inputs.at[i]->role) return false;
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         if (k->kind == KERNEL_SIZES || k->kind == KERNEL_REGION || k->string_bytes || k->fails) return false;
