@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The README is true: its commands run, its excerpts stand in what they write, its table is that of `burncc ops`.
+"""README.md and docs/ are true: commands run and print what is shown, excerpts stand in the files, tables are burncc's, links lead somewhere.
 
-usage: readme.py BURNCC
-Every line `$ COMMAND` of a ```console block is run, in order, in a folder that holds the README's models, examples and runtime. A block after
-`<!-- excerpt: FILE -->` must have its lines in that order in FILE, numbers aside; `...` stands for whatever is left out.
-With BLESS=1 in the environment the table and what now stands between the first and the last line of each piece of an excerpt are written
-into the README. Prints TAP.
+usage: readme.py BURNCC [PAGE.md]...
+Every line `$ COMMAND` of a ```console block is run, in order, in a folder of the page's own that holds the repository's models, examples,
+runtime and templates. The lines below it follow in its output in that order, figures aside; `...` stands for whatever is left out. Before a
+block, `<!-- exact -->` compares figures too, and `<!-- varies -->` nothing: what is printed depends on the machine. A block after
+`<!-- excerpt: FILE -->` must have its lines in that order in FILE, figures aside.
+With BLESS=1 in the environment the table of docs/support.md, exact blocks and excerpts are written anew: of a piece between `...`, what now
+stands between its first and its last line. Prints TAP.
 """
 import os
 import pathlib
@@ -17,7 +19,13 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BLESS = bool(os.environ.get("BLESS"))
+README_LINES, COLUMNS = 300, 120
 TABLE = re.compile(r"(<!-- burncc ops --markdown: begin -->\n)(.*)(<!-- burncc ops --markdown: end -->)", re.S)
+CONSOLE = re.compile(r"^(?:<!-- (exact|varies) -->\n)?```console\n(.*?)^```", re.S | re.M)
+EXCERPT = re.compile(r"^<!-- excerpt: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
+FENCED = re.compile(r"^```.*?^```\n", re.S | re.M)
+FOLDERS = "codegen|compiler|docs|examples|models|runtime|scripts|templates|tests|tools"
 count = failures = 0
 
 
@@ -30,48 +38,75 @@ def result(ok, what, detail=""):
         print(f"# {line}")
 
 
+def none_of(wrong, what):
+    result(not wrong, what, "\n".join(map(str, wrong)))
+
+
+# ---------------------------------------------------------------- a block beside what it shows
+
+
 def plain(line):
-    return re.sub(r"\d+", "0", line.strip())
+    """A line without its figures: times and sizes are those of a machine and a day."""
+    return re.sub(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?", "0", " ".join(line.split()))
 
 
-def excerpt_missing(block, text):
+def missing(block, text, same=plain):
     """The first line of the block that does not follow in the text, or None."""
-    lines = iter([plain(line) for line in text.splitlines()])
+    lines = iter([same(line) for line in text.splitlines()])
     for line in block.splitlines():
-        if line.strip() not in ("", "...") and plain(line) not in lines:      # `in` uses the iterator up to the line
+        if line.strip() not in ("", "...") and same(line) not in lines:           # `in` uses the iterator up to the line
             return line
     return None
 
 
-def excerpt_now(block, text):
+def indent(line):
+    return len(line) - len(line.lstrip())
+
+
+def as_now(block, text):
     """The block with each of its pieces (between `...`) as the text has it; pieces whose ends are not found stay."""
     lines, at, now = text.splitlines(), 0, []
     for piece in block.split("...\n"):
-        ends = [plain(line) for line in piece.strip("\n").splitlines()]
-        first = next((i for i in range(at, len(lines)) if plain(lines[i]) == ends[0]), None)
-        last = None if first is None else next((i for i in range(first, len(lines)) if plain(lines[i]) == ends[-1] and lines[i][:1] != " "), None)
+        ends = piece.strip("\n").splitlines()
+        first = next((i for i in range(at, len(lines)) if ends and plain(lines[i]) == plain(ends[0])), None)
+        last = None if first is None else next((i for i in range(first + (len(ends) > 1), len(lines)) if plain(lines[i]) == plain(ends[-1])
+                                                and indent(lines[i]) == indent(ends[-1])), None)
         now.append(piece if last is None else "\n".join(lines[first:last + 1]) + "\n")
         at = at if last is None else last + 1
     return "...\n".join(now)
 
 
-def main():
-    burncc = pathlib.Path(sys.argv[1]).resolve()
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = subprocess.run([burncc, "ops", "--markdown"], check=True, capture_output=True, text=True).stdout.replace("\n## ", "\n### ").replace("## ", "### ", 1)
-    if os.environ.get("BLESS"):
-        readme = TABLE.sub(lambda m: m[1] + table + m[3], readme)
-        (ROOT / "README.md").write_text(readme, encoding="utf-8")
-    found = TABLE.search(readme)
-    result(found and found[2] == table, "the table is that of `burncc ops --markdown`", "BLESS=1 tests/readme.py build/burncc writes it")
+# ---------------------------------------------------------------- what a page shows
 
-    links = [name for name in re.findall(r"\]\(([^)#:]+)\)", readme) if not (ROOT / name).exists()]
-    result(not links, "what is linked to exists", "\n".join(links))
 
-    has_vulkan = not re.search(r"(Vulkan|SPIR-V) +no\b", subprocess.run([burncc, "--version"], capture_output=True, text=True).stdout)
+def has(burncc, *parts):
+    """Whether burncc was built with any of these; their rows of --version say `no` where it was not."""
+    version = subprocess.run([burncc, "--version"], capture_output=True, text=True).stdout
+    return not re.search(rf"^ *({'|'.join(parts)}) +no\b", version, re.M)
+
+
+def run_block(kind, block, work, env, skip):
+    """Runs a console block's commands. Out: the block as it would be with BLESS."""
+    now = []
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+        if skip and re.search(skip, command):
+            now.append((command, shown))
+            continue
+        run = subprocess.run(command, shell=True, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        result(run.returncode == 0, command, run.stdout)
+        if BLESS and kind == "exact":
+            shown = as_now(shown, run.stdout)
+        gone = None if kind == "varies" else missing(shown, run.stdout, str.rstrip if kind == "exact" else plain)
+        result(gone is None, f"what it prints: {command}", f"not there, or not in this order: {gone}")
+        now.append((command, shown))
+    return "".join(f"$ {command}\n{shown}" for command, shown in now)
+
+
+def check_page(page, burncc, skip):
+    text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
-        for name in ("models", "examples", "runtime"):
+        for name in ("models", "examples", "runtime", "templates"):
             (work / name).symlink_to(ROOT / name)
         (work / "bin").mkdir()
         (work / "bin" / "burncc").symlink_to(burncc)
@@ -79,19 +114,93 @@ def main():
         if cc:
             (work / "bin" / "cc").symlink_to(cc)
         env = dict(os.environ, PATH=f"{work / 'bin'}:{os.environ['PATH']}")
-        for command in re.findall(r"^\$ (.*)$", "".join(re.findall(r"^```console\n(.*?)^```", readme, re.S | re.M)), re.M):
-            if not has_vulkan and re.search("vulkan|gpu", command):
-                continue
-            run = subprocess.run(command, shell=True, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            result(run.returncode == 0, command, run.stdout)
-        for name, block in re.findall(r"^<!-- excerpt: (\S+) -->\n```c\n(.*?)^```", readme, re.S | re.M):
+        for kind, block in CONSOLE.findall(text):
+            text = text.replace(block, run_block(kind, block, work, env, skip))
+        for name, block in EXCERPT.findall(text):
             path = work / name
-            if os.environ.get("BLESS") and path.exists():
-                now = excerpt_now(block, path.read_text(encoding="utf-8"))
-                readme, block = readme.replace(block, now), now
-                (ROOT / "README.md").write_text(readme, encoding="utf-8")
-            missing = excerpt_missing(block, path.read_text(encoding="utf-8")) if path.exists() else name
-            result(missing is None, f"excerpt of {name}", f"not there, or not in this order: {missing}")
+            file = path.read_text(encoding="utf-8") if path.exists() else ""
+            if BLESS:
+                text, block = text.replace(block, as_now(block, file)), as_now(block, file)
+            gone = missing(block, file)
+            result(gone is None, f"{page.name}: excerpt of {name}", f"not there, or not in this order: {gone}")
+    if BLESS:
+        page.write_text(text, encoding="utf-8")
+
+
+# ---------------------------------------------------------------- what pages say of files, options and each other
+
+
+def anchors(page):
+    """The anchors of a page's headings, made as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def dead_links(page):
+    for link in re.findall(r"\]\(([^):\s]+)\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield f"{page.relative_to(ROOT)}: {link}"
+
+
+def absent_files(page):
+    """Files that a page names: a path from the root, or, in a table's row that begins with a folder's link, a name in it or beside it (the tables
+    of a stage). NAME and FAMILY stand for any."""
+    for line in FENCED.sub("", page.read_text(encoding="utf-8")).splitlines():
+        row = re.match(r"\| \[[^\]]*\]\(([^)#]+)\)", line)
+        folder = page.parent / row[1] if row else page
+        for name in re.findall(r"`([\w./-]+)`", line):
+            if re.match(rf"({FOLDERS})/", name):
+                found = (ROOT / name).exists()
+            else:
+                found = not folder.is_dir() or not re.search(r"\.(c|h|def|py)$", name) or (folder / name).exists() or (folder.parent / name).exists()
+            if not found and not re.search(r"[A-Z]{3}", name):
+                yield f"{page.relative_to(ROOT)}: {name}"
+
+
+def wide_lines(page):
+    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
+    yield from (f"{page.name}: {line}" for line in prose.splitlines() if len(line) > COLUMNS and not line.startswith(("|", "    ", "<!--")))
+
+
+def check_pages(pages, burncc):
+    none_of([line for page in pages for line in dead_links(page)], "what is linked to exists")
+    none_of([line for page in pages for line in absent_files(page)], "files that are named exist")
+    none_of([line for page in pages for line in wide_lines(page)], f"prose has lines of at most {COLUMNS} columns")
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    result(readme.count("\n") <= README_LINES, f"README.md has at most {README_LINES} lines")
+    none_of([page.name for page in pages if page.parent == ROOT / "docs" and f"(docs/{page.name})" not in readme], "README.md links to every chapter")
+    steps = re.findall(r"^    (scripts/\w+)$", readme, re.M)
+    result(len(steps) == 2 and all(os.access(ROOT / step, os.X_OK) for step in steps), "two commands set up a fresh machine")
+    result(f" {steps[-1]} " in (ROOT / ".ci" / "run").read_text(encoding="utf-8"), "continuous integration runs the second of them")
+
+    book = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    names = re.findall(r"`burncc (\w+) ", book)
+    helps = [subprocess.run([burncc, name, "--help"], capture_output=True, text=True).stdout for name in names + ["ops"]]
+    none_of([o for o in sorted(set(re.findall(r"^ .{0,6}(--[\w-]+)", "\n".join(helps), re.M))) if f"`{o}" not in book], "docs/commands.md has every option")
+
+
+def check_table(burncc):
+    page = ROOT / "docs" / "support.md"
+    text = page.read_text(encoding="utf-8")
+    table = subprocess.run([burncc, "ops", "--markdown"], check=True, capture_output=True, text=True).stdout
+    if BLESS:
+        text = TABLE.sub(lambda m: m[1] + table + m[3], text)
+        page.write_text(text, encoding="utf-8")
+    found = TABLE.search(text)
+    result(found and found[2] == table, "the table of docs/support.md is that of `burncc ops --markdown`", "BLESS=1 tests/readme.py build/burncc writes it")
+
+
+def main():
+    burncc = pathlib.Path(sys.argv[1]).resolve()
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "tests" / "README.md", ROOT / "models" / "digits" / "README.md"]
+    skip = [words for words, parts in (("vulkan|gpu", ("SPIR-V", "Vulkan")), ("blas", ("OpenBLAS",))) if not has(burncc, *parts)]
+    check_table(burncc)
+    check_pages(pages, burncc)
+    for page in [pathlib.Path(name).resolve() for name in sys.argv[2:]] or pages:
+        check_page(page, burncc, "|".join(skip))
     print(f"1..{count}")
     return failures > 0
 

@@ -46,16 +46,16 @@ def check_report(found, report, table):
 
 def check_growth(args, folder):
     """Two points of a series, and what they leave."""
-    readme = folder / "GROWTH.md"
-    readme.write_text(MARKED.format("scripts/bench --growth"))
-    found = bench(args, folder, "--growth", "--only", "image_64,image_128", "--readme", readme)
+    page = folder / "GROWTH.md"
+    page.write_text(MARKED.format("scripts/bench --growth"))
+    found = bench(args, folder, "--growth", "--only", "image_64,image_128", "--into", page)
     report = json.loads((folder / "growth.json").read_text())
     mine = [row["contestants"]["native"] for row in report["rows"]]
     yield "growth: two points, outputs compared", found.returncode == 0 and len(mine) == 2 and not any(m["differs"] for m in mine)
     yield "growth: more pixels, more work, more memory", report["rows"][1]["macs"] > 3 * report["rows"][0]["macs"] and mine[1]["workspace_bytes"] > mine[0]["workspace_bytes"]
-    text = readme.read_text()
-    yield "growth: the table stands between its markers", "old" not in text and "| mobilenet: pixels a side | 64 | 128 |" in text and "docs/growth.svg" in text
-    yield "growth: the plot is XML", xml.dom.minidom.parse(str(folder / "docs" / "growth.svg")).documentElement.tagName == "svg"
+    text = page.read_text()
+    yield "growth: the table stands between its markers", "old" not in text and "| mobilenet: pixels a side | 64 | 128 |" in text and "(growth.svg)" in text
+    yield "growth: the plot is XML", xml.dom.minidom.parse(str(folder / "growth.svg")).documentElement.tagName == "svg"
 
 
 LOOP = """import onnx, sys
@@ -78,14 +78,14 @@ def check_counts(args, folder):
 
 
 def check_all(args, folder):
-    readme = folder / "README.md"
-    readme.write_text(MARKED.format("scripts/bench"))
+    page = folder / "PAGE.md"
+    page.write_text(MARKED.format("scripts/bench"))
     subprocess.run([args.python, HERE / "models.py", folder / "nets", *NETS], check=True, stdout=subprocess.DEVNULL)
-    found = bench(args, folder, folder / "nets", "--readme", readme)
+    found = bench(args, folder, folder / "nets", "--into", page)
     yield from check_report(found, json.loads((folder / "bench.json").read_text()), found.stdout)
     yield "the plot is XML", xml.dom.minidom.parse(str(folder / "bench.svg")).documentElement.tagName == "svg"
-    text = readme.read_text()
-    yield "the README's table stands between its markers", text.startswith("before\n") and text.endswith("after\n") and "old" not in text and "| tiny_digits |" in text
+    text = page.read_text()
+    yield "the page's table stands between its markers", text.startswith("before\n") and text.endswith("after\n") and "old" not in text and "| tiny_digits |" in text
     yield from check_growth(args, folder)
     yield from check_counts(args, folder)
     (folder / "broken.onnx").write_bytes(b"no model")

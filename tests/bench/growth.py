@@ -16,7 +16,7 @@ SERIES = {
 }
 
 
-PLOT = "docs/growth.svg"                                # beside the file that --readme names
+PLOT = "growth.svg"                                     # beside the page that --into names
 
 
 def models_of(options):
@@ -82,9 +82,9 @@ def planned(report, series, threads, target):
     return found
 
 
-def readme(report):
+def page(report):
     """A small table a series, of the first number of threads: what one item takes, and the memory that was planned and used."""
-    lines, threads, target = [table.heading(report)], table.threads_of(report)[0], report["targets"][0]
+    lines, threads, target = [table.filled(table.heading(report))], table.threads_of(report)[0], report["targets"][0]
     for series, (net, _, _, _, item, across) in SERIES.items():
         names = [target, *report["peers"]]
         rows = [(f"{table.title(n)}, ms per {item}", dict(per_item(report, series, threads, n)), table.figure) for n in names]

@@ -97,21 +97,19 @@ def write_results(report, options):
     if any(table.ratio(r, report["targets"][0], p) for r in report["rows"] if "failed" not in r for p in report["peers"]):
         files["bench.svg"] = plot.ratios(report)
     write_files(options, files, text)
-    if options.readme:
-        table.put_between(options.readme, "scripts/bench", table.readme(report))
-        say(f"wrote the table into {options.readme}")
+    if options.into:
+        table.put_between(options.into, "scripts/bench", table.page(report))
+        say(f"wrote the table into {options.into}")
 
 
 def write_growth(report, options):
     text = growth.markdown(report)
     picture = growth.picture(report)
     write_files(options, {"growth.md": text, "growth.json": json.dumps(report, indent=1), "growth.svg": picture}, text)
-    if options.readme:
-        plot_file = options.readme.parent / growth.PLOT
-        plot_file.parent.mkdir(exist_ok=True)
-        plot_file.write_text(picture)
-        table.put_between(options.readme, "scripts/bench --growth", growth.readme(report))
-        say(f"wrote the tables into {options.readme}, the plot beside it into {growth.PLOT}")
+    if options.into:
+        (options.into.parent / growth.PLOT).write_text(picture)
+        table.put_between(options.into, "scripts/bench --growth", growth.page(report))
+        say(f"wrote the tables into {options.into}, the plot beside it into {growth.PLOT}")
 
 
 def run_models(report, wanted, options, here, launch):

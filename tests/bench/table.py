@@ -5,6 +5,7 @@ In: the JSON that main.py gathers. The first target is the one that ratios are o
 are ahead. `*` marks outputs that differ by more than the tolerance.
 """
 import math
+import textwrap
 
 MUCH_MEMORY = 0.6                                       # of the peer's: models above it are listed
 TITLES = {"ort": "ORT", "openvino": "OpenVINO", "tvm": "TVM", "iree": "IREE", "openblas": "OpenBLAS", "onednn-direct": "oneDNN direct", "onednn-winograd": "oneDNN Winograd"}
@@ -197,10 +198,14 @@ def markdown(report):
     return "\n".join(lines).rstrip() + "\n"
 
 
-# ---------------------------------------------------------------- the README's table
+# ---------------------------------------------------------------- the table of docs/measurements.md
 
 
-def readme(report):
+def filled(text):
+    return textwrap.fill(text, 116, break_long_words=False, break_on_hyphens=False)
+
+
+def page(report):
     """One table for all thread counts, narrower: times and ratios, then what one thread says of memory, starts and code."""
     counts, peers = threads_of(report), report["peers"]
     heads = ["model"]
@@ -208,13 +213,13 @@ def readme(report):
         heads += [f"{t} ms, {thread_text(threads)}" for t in report["targets"]] + [h for p in peers for h in (f"{title(p)} ms", "ratio")]
     heads += ["% of peak", "workspace MB", "RSS MB", *(f"{title(p)} RSS" for p in peers[:1])]
     heads += ["first result ms", *(f"{title(p)} first" for p in peers[:1]), "burncc s", "cc s", "code KB"]
-    lines = [heading(report), "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines = [filled(heading(report)), "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for name in dict.fromkeys(r["model"] for r in report["rows"]):
         rows = {r["threads"]: r for r in report["rows"] if r["model"] == name and "failed" not in r}
         if rows:
             lines.append("| " + " | ".join([name, *time_cells(report, rows), *size_cells(report, rows[min(rows)])]) + " |")
     for threads in counts:
-        lines += [text for sentence in summary(report, threads) for text in ("", sentence)]
+        lines += [text for sentence in summary(report, threads) for text in ("", filled(sentence))]
     return "\n".join(lines)
 
 
