@@ -213,7 +213,6 @@ struct Graph {
     Arena *arena;
     const char *name;                                   // C identifier
     const char *file;                                   // model path, for diagnostics
-    const char *base_dir;                               // folder of the model (external data is confined to it)
     Node *first, *last;
     Node *cursor;                                       // new nodes go before this one; NULL: at the end
     const Loc *loc;                                     // given to new nodes
@@ -227,8 +226,6 @@ struct Graph {
     VEC(DimPair) required;                              // see dim_require
     bool bound;                                         // sizes and bounds of the symbols are final
     void *dims;                                         // ir/dim.c's table (shared with bodies)
-    int64_t opset;                                      // of the source model, for inspect
-    int64_t ir_version;
     // of the outermost graph: constants that graph_release may free, unless a clone has them too
     VEC(Tensor *) large; bool shared;
     // of the outermost graph: those of its model's ends that are no plain tensor

@@ -9,7 +9,7 @@
 #include "passes/passes.h"
 
 Plan *compile_plan(Arena *a, const Options *o) {
-    Graph *graph = import_onnx(a, o->model, o);
+    Graph *graph = import_graph(a, o);
     if (!graph) return NULL;
     dump_graph(a, o, "import", graph);
     if (!passes_run(graph, o)) return NULL;

@@ -8,8 +8,6 @@
 #include "command.h"
 #include "passes/passes.h"
 
-#include "import/onnx/onnx.h"
-
 #include <string.h>
 
 enum { FREEZE_COUNT = 64 };                             // inputs of more elements are data, not parameters of shapes
@@ -186,9 +184,9 @@ static void place_bundles(Arena *a, const Graph *signature, const StrMap *tensor
 }
 
 Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out) {
-    const OnnxModel *m = onnx_model(a, o->model);
+    const Model *m = model_open(a, o->model);
     StrMap *tensors = strmap_new(a);
-    Graph *signature = m && ends_given(a, o, m, all, tensors) ? onnx_inputs_only(a, m, o) : NULL;
+    Graph *signature = m && ends_given(a, o, m, all, tensors) ? m->format->inputs(a, m, o) : NULL;
     if (!signature) return NULL;
     int n = signature->inputs.n;
     *out = (Inputs){ n, NEW_ARRAY(a, Tensor *, n + 1) };
@@ -213,7 +211,7 @@ Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out) {
                 input_names(a, signature, NULL));
             continue;
         }
-        out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type, NULL);
+        out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type);
     }
     return diag_errors() ? NULL : signature;
 }

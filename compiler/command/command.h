@@ -50,7 +50,7 @@ int output_finish(int status);
 // ---------------------------------------------------------------- tensors.c, npy.c
 // Reads .pb, .npy, .pgm, .ppm and text (else). `want`: the model's type, whose symbolic dimensions take the file's
 // sizes (NULL: as it is).
-Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, char **name);
+Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want);
 Tensor *npy_read(Arena *a, const char *path);
 bool npy_write(Arena *a, const char *path, const Tensor *t);
 // sizes at their upper bounds; the same for the same state
@@ -109,19 +109,16 @@ Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out);
 bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);
 
 // ---------------------------------------------------------------- ends.c: sequences and optionals among inputs and outputs
-struct OnnxData;
-struct OnnxInput;
-struct OnnxModel; // import/onnx.h
-typedef struct Recorded { int n; struct OnnxData *at; } Recorded;    // what the files of a data set hold
-bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared,
-    const struct OnnxInput *const *declared, Recorded *out);
+typedef struct Recorded { int n; EndData *at; } Recorded;    // what the files of a data set hold
+bool recorded_read(
+    Arena *a, const char *set, const char *prefix, int n_declared, const ModelEnd *declared, Recorded *out);
 // A data set's inputs, and the model's inputs as they are for it; *own, in `kept`: the options, which say what the
 // data says of sequences and optionals.
 Graph *recorded_inputs(
-    Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in);
+    Arena *a, Arena *kept, const Options *o, const Model *m, const char *set, Options **own, Inputs *in);
 // Takes what is given for sequences and optionals out of o->inputs: tensors by "NAME\nK", and what they say of NAME
 // as options.
-bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMap *tensors);
+bool ends_given(Arena *a, Options *o, const Model *m, bool all, StrMap *tensors);
 
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
 typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;

@@ -74,7 +74,7 @@ static bool check_written(Arena *a, const Options *o, bool has_weights_file) {
 }
 
 int compile_train(Arena *a, const Options *o) {
-    Graph *graph = import_onnx(a, o->model, o);
+    Graph *graph = import_graph(a, o);
     if (!graph) return diag_status();
     Training *t = train_programs(graph, o);
     if (!t || !o->machine.backend->write(a, o, o->name, t->n_programs, t->programs, t) || !check_written(a, o, false))

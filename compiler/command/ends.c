@@ -7,8 +7,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
-#include "import/onnx/onnx.h"
-
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -52,7 +50,7 @@ static Tensor *stack(Arena *a, const char *name, const Type *one, int n, Tensor 
 }
 
 // The shape of an element as the option, else the model has it; unknown sizes are 1.
-static Type element_type(const SequenceOption *o, const OnnxInput *end) {
+static Type element_type(const SequenceOption *o, const ModelEnd *end) {
     Type t = o->elements ? o->elements[0] : (Type){ .rank = end->rank < MAX_RANK ? end->rank : 0 };
     for (int i = 0; i < t.rank && !o->elements; i++)
         t.dim[i] = end->dim[i].known && end->dim[i].value >= 0 ? end->dim[i].value : 1;
@@ -83,38 +81,38 @@ static void set_absent(Arena *a, Options *o, const char *name, bool absent) {
 // ---------------------------------------------------------------- recorded data sets
 
 // PREFIX0.pb, PREFIX1.pb, ... as far as they go; false with a diagnostic when one cannot be read.
-bool recorded_read(Arena *a, const char *set, const char *prefix, int n_declared,
-    const struct OnnxInput *const *declared, Recorded *out) {
+bool recorded_read(
+    Arena *a, const char *set, const char *prefix, int n_declared, const ModelEnd *declared, Recorded *out) {
     int n = 0;
     while (!access(arena_printf(a, "%s/%s%d.pb", set, prefix, n), F_OK)) n++;
-    *out = (Recorded){ n, NEW_ARRAY(a, OnnxData, n + 1) };
+    *out = (Recorded){ n, NEW_ARRAY(a, EndData, n + 1) };
     for (int i = 0; i < n; i++)
-        if (!onnx_read_data(
-                a, arena_printf(a, "%s/%s%d.pb", set, prefix, i), i < n_declared ? declared[i] : NULL, &out->at[i]))
+        if (!data_read(
+                a, arena_printf(a, "%s/%s%d.pb", set, prefix, i), i < n_declared ? &declared[i] : NULL, &out->at[i]))
             return false;
     return true;
 }
 
-static int declared_index(int n, const OnnxInput *const *declared, const char *name) {
+static int declared_index(int n, const ModelEnd *declared, const char *name) {
     for (int i = 0; i < n; i++)
-        if (!strcmp(declared[i]->name, name)) return i;
+        if (!strcmp(declared[i].name, name)) return i;
     return -1;
 }
 
-static bool all_tensors(int n, const OnnxInput *const *declared) {
+static bool all_tensors(int n, const ModelEnd *declared) {
     for (int i = 0; i < n; i++)
-        if (declared[i]->optional || declared[i]->sequence) return false;
+        if (declared[i].optional || declared[i].sequence) return false;
     return true;
 }
 
 // Recorded inputs in the model's order: by name where every name is an input's, else as they are. Optional ones may
 // be left out at the end.
-static bool order_inputs(Arena *a, int n, const OnnxInput *const *declared, Recorded *in) {
-    OnnxData *ordered = NEW_ARRAY(a, OnnxData, n + 1);
-    while (in->n < n && declared[in->n]->optional) {
-        OnnxData *more = NEW_ARRAY(a, OnnxData, in->n + 1);
+static bool order_inputs(Arena *a, int n, const ModelEnd *declared, Recorded *in) {
+    EndData *ordered = NEW_ARRAY(a, EndData, n + 1);
+    while (in->n < n && declared[in->n].optional) {
+        EndData *more = NEW_ARRAY(a, EndData, in->n + 1);
         if (in->n) memcpy(more, in->at, sizeof *more * (size_t)in->n);
-        more[in->n] = (OnnxData){ .name = "", .absent = true };
+        more[in->n] = (EndData){ .name = "", .absent = true };
         *in = (Recorded){ in->n + 1, more };
     }
     if (in->n != n) {
@@ -132,28 +130,28 @@ static bool order_inputs(Arena *a, int n, const OnnxInput *const *declared, Reco
 }
 
 Graph *recorded_inputs(
-    Arena *a, Arena *kept, const Options *o, const struct OnnxModel *m, const char *set, Options **own, Inputs *in) {
+    Arena *a, Arena *kept, const Options *o, const Model *m, const char *set, Options **own, Inputs *in) {
     Recorded all;
-    int n, total = 0;
-    const OnnxInput *const *declared = onnx_true_inputs(a, m, &n);
+    int n = m->n_inputs, total = 0;
+    const ModelEnd *declared = m->inputs;
     if (!recorded_read(a, set, "input_", n, declared, &all) || !order_inputs(a, n, declared, &all)) return NULL;
     *own = options_copy(kept, o);
     for (int i = 0; i < n; i++) {
         total += all.at[i].n;
-        const SequenceOption *stacked = stacked_option(o, declared[i]->name);
-        if (declared[i]->optional) set_absent(kept, *own, declared[i]->name, all.at[i].absent);
+        const SequenceOption *stacked = stacked_option(o, declared[i].name);
+        if (declared[i].optional) set_absent(kept, *own, declared[i].name, all.at[i].absent);
         if (stacked && !all.at[i].absent) {
-            Type one = element_type(stacked, declared[i]);
-            if (!(all.at[i].at[0] = stack(a, declared[i]->name, &one, all.at[i].n, all.at[i].at))) return NULL;
+            Type one = element_type(stacked, &declared[i]);
+            if (!(all.at[i].at[0] = stack(a, declared[i].name, &one, all.at[i].n, all.at[i].at))) return NULL;
             total += all.at[i].n ? 0 : 1;
             all.at[i].n = 1;
-        } else if (!all.at[i].absent && declared[i]->sequence)
-            set_sequence(kept, *own, declared[i]->name, all.at[i].n, all.at[i].at);
+        } else if (!all.at[i].absent && declared[i].sequence)
+            set_sequence(kept, *own, declared[i].name, all.at[i].n, all.at[i].at);
     }
     *in = (Inputs){ 0, NEW_ARRAY(a, Tensor *, total + 1) };
     for (int i = 0; i < n; i++)
         for (int k = 0; k < all.at[i].n; k++) in->at[in->n++] = all.at[i].at[k];
-    return onnx_inputs_only(a, m, *own);
+    return m->format->inputs(a, m, *own);
 }
 
 // ---------------------------------------------------------------- --input
@@ -166,15 +164,15 @@ static bool is_pb(const char *path) { return strlen(path) > 3 && !strcasecmp(pat
 
 // What --input NAME=FILE gives a sequence or optional, in the order of the command line: a .pb file holds all of it,
 // a .npy file one tensor.
-static bool read_given(Arena *a, const Options *o, const OnnxInput *end, OnnxData *out, bool *given) {
+static bool read_given(Arena *a, const Options *o, const ModelEnd *end, EndData *out, bool *given) {
     VEC(Tensor *) items = { 0 };
     *given = false;
     for (int i = 0; i < o->inputs.n; i++) {
         if (!names(o->inputs.at[i], end->name)) continue;
         const char *path = o->inputs.at[i] + strlen(end->name) + 1;
-        OnnxData data = { .n = 1, .at = NEW(a, Tensor *) };
-        bool ok = is_pb(path) ? onnx_read_data(a, path, end, &data) :
-                                (data.at[0] = tensor_read(a, NULL, path, NULL, NULL)) != NULL;
+        EndData data = { .n = 1, .at = NEW(a, Tensor *) };
+        bool ok = is_pb(path) ? data_read(a, path, end, &data) :
+                                (data.at[0] = tensor_read(a, NULL, path, NULL)) != NULL;
         if (!ok) return false;
         for (int k = 0; k < data.n; k++) VEC_PUSH(a, items, data.at[k]);
         out->absent = data.absent;
@@ -187,12 +185,10 @@ static bool read_given(Arena *a, const Options *o, const OnnxInput *end, OnnxDat
             false);
 }
 
-bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMap *tensors) {
-    int n;
-    const OnnxInput *const *declared = onnx_true_inputs(a, m, &n);
-    for (int i = 0; i < n; i++) {
-        const OnnxInput *end = declared[i];
-        OnnxData data = { 0 };
+bool ends_given(Arena *a, Options *o, const Model *m, bool all, StrMap *tensors) {
+    for (int i = 0; i < m->n_inputs; i++) {
+        const ModelEnd *end = &m->inputs[i];
+        EndData data = { 0 };
         bool given;
         if (!end->sequence && !end->optional) continue;
         if (!read_given(a, o, end, &data, &given)) return false;
@@ -202,7 +198,7 @@ bool ends_given(Arena *a, Options *o, const struct OnnxModel *m, bool all, StrMa
             Type one = element_type(stacked, end);
             Tensor *rows = stack(a, end->name, &one, data.n, data.at);
             if (!rows) return false;
-            data = (OnnxData){ .n = 1, .at = arena_copy(a, &rows, sizeof rows) };
+            data = (EndData){ .n = 1, .at = arena_copy(a, &rows, sizeof rows) };
         } else if (end->sequence && given && !data.absent) set_sequence(a, o, end->name, data.n, data.at);
         for (int k = 0; k < data.n; k++) strmap_put(tensors, arena_printf(a, "%s\n%d", end->name, k), data.at[k]);
         for (int k = 0; k < o->inputs.n; k++)

@@ -91,11 +91,13 @@ static void print_values(Text *t, Arena *a, const Graph *g, bool outputs) {
     }
 }
 
-static void print_people(Text *t, Arena *a, const Options *o, Graph *g, const Findings *f) {
+static void print_people(Text *t, Arena *a, const Model *m, Graph *g, const Findings *f) {
     int symbols;
     const Symbol *symbol = graph_symbols(g, &symbols);
-    text_printf(t, "%-12s %s\n%-12s IR %lld, operator set %lld\n", "model", text_name(a, o->model), "format",
-        (long long)g->ir_version, (long long)g->opset);
+    text_printf(t, "%-12s %s\n%-12s %s", "model", text_name(a, m->file), "format", m->n_facts ? "" : m->format->name);
+    for (int i = 0; i < m->n_facts; i++)
+        text_printf(t, "%s%s %lld", i ? ", " : "", m->facts[i].label, (long long)m->facts[i].value);
+    text_printf(t, "\n");
     print_values(t, a, g, false);
     print_values(t, a, g, true);
     for (int i = 0; i < symbols; i++) {
@@ -131,12 +133,13 @@ static void json_values(Text *t, Arena *a, const Graph *g, bool outputs) {
     text_printf(t, "],");
 }
 
-static void print_json(Text *t, Arena *a, const Options *o, Graph *g, const Findings *f) {
+static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findings *f) {
     int symbols;
     const Symbol *symbol = graph_symbols(g, &symbols);
     text_printf(t, "{\"model\":");
-    json_string(t, o->model);
-    text_printf(t, ",\"ir_version\":%lld,\"opset\":%lld,", (long long)g->ir_version, (long long)g->opset);
+    json_string(t, m->file);
+    text_printf(t, ",");
+    for (int i = 0; i < m->n_facts; i++) text_printf(t, "\"%s\":%lld,", m->facts[i].key, (long long)m->facts[i].value);
     json_values(t, a, g, false);
     json_values(t, a, g, true);
     text_printf(t, "\"symbols\":[");
@@ -161,7 +164,8 @@ static void print_json(Text *t, Arena *a, const Options *o, Graph *g, const Find
 }
 
 int command_inspect(Arena *a, Options *o) {
-    Graph *g = import_onnx(a, o->model, o);
+    const Model *m = model_open(a, o->model);
+    Graph *g = m ? model_graph(a, m, o) : NULL;
     if (!g) return diag_status();
     Findings f = { 0 };
     count_nodes(a, &f, g);
@@ -171,8 +175,8 @@ int command_inspect(Arena *a, Options *o) {
     if (f.plan) add_costs(&f, f.plan);
     Text t;
     text_init(&t, a);
-    if (o->json) print_json(&t, a, o, g, &f);
-    else print_people(&t, a, o, g, &f);
+    if (o->json) print_json(&t, a, m, g, &f);
+    else print_people(&t, a, m, g, &f);
     if (f.plan && o->report) plan_report(f.plan, &t);
     return print_text(&t, diag_status());
 }

@@ -314,7 +314,7 @@ static bool set_input(Arena *a, Options *o, const char *text) {
 static bool set_freeze(Arena *a, Options *o, const char *text) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1]) return usage_error("--freeze wants NAME=FILE, not '%s'", text);
-    Tensor *t = tensor_read(a, NULL, equals + 1, NULL, NULL);
+    Tensor *t = tensor_read(a, NULL, equals + 1, NULL);
     if (!t) return false;
     VEC_PUSH(a, o->frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });
     return true;

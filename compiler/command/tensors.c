@@ -2,7 +2,7 @@
 // Reading tensors for verify, run and bench. In: a file, which is untrusted, and the type that the model wants. Out:
 // a tensor.
 //
-//   .pb         ONNX's TensorProto (import/onnx.c reads it)
+//   .pb         ONNX's TensorProto (the importer reads it)
 //   .npy        NumPy (npy.c)
 //   .pgm .ppm   binary images (Netpbm P5, P6, 8 bits): floats are scaled to 0..1, integers kept; N,C,H,W or N,H,W,C
 //       or flat
@@ -10,8 +10,6 @@
 //
 // Images and text carry no types of their own, so they take the model's; its symbolic dimensions take the file's sizes.
 #include "command.h"
-
-#include "import/onnx/onnx.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -223,13 +221,16 @@ static Tensor *tensor_convert(Arena *a, const char *path, Tensor *t, DType to) {
     return out;
 }
 
-Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, char **name) {
-    char *unused = NULL;
-    if (name) *name = NULL;
+static Tensor *pb_read(Arena *a, const char *path) {
+    EndData data;
+    return data_read(a, path, NULL, &data) ? data.at[0] : NULL;
+}
+
+Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want) {
     if (has_suffix(path, ".pgm") || has_suffix(path, ".ppm")) return image_read(a, g, path, want);
     bool pb = has_suffix(path, ".pb"), npy = has_suffix(path, ".npy");
     if (!pb && !npy) return text_read(a, g, path, want);
-    Tensor *t = pb ? onnx_read_tensor(a, path, name ? name : &unused) : npy_read(a, path);
+    Tensor *t = pb ? pb_read(a, path) : npy_read(a, path);
     if (t && want && npy) t = tensor_convert(a, path, t, want->dtype);
     if (t && want && !tensor_fits(t, want))
         return read_fail(path, "holds %s, the model wants %s", type_text(a, NULL, &t->type), type_text(a, g, want));

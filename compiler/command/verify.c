@@ -12,8 +12,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
-#include "import/onnx/onnx.h"
-
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
@@ -214,7 +212,7 @@ static Tensor *row_of(Arena *a, const Tensor *rows, int64_t k) {
 }
 
 // A sequence or optional of another kind or length than the recorded one?
-static const char *compare_bundle(Arena *a, const Bundle *b, Tensor *const *got, const OnnxData *want) {
+static const char *compare_bundle(Arena *a, const Bundle *b, Tensor *const *got, const EndData *want) {
     int64_t n = b->stacked ? (*got)->type.dim[0] : b->n;
     if (b->absent != want->absent)
         return arena_printf(a, "%s holds %s, recorded is %s", text_name(a, b->name),
@@ -224,17 +222,17 @@ static const char *compare_bundle(Arena *a, const Bundle *b, Tensor *const *got,
         arena_printf(a, "%s has %lld elements, recorded %d", text_name(a, b->name), (long long)n, want->n);
 }
 
-// Compares all outputs: `declared` are the model's, of which a sequence is several of the graph's.
-static Report compare_outputs(Arena *a, const Graph *g, const OnnxGraphDef *declared, Tensor *const *got,
+// Compares all outputs: a sequence of the model's is several of the graph's.
+static Report compare_outputs(Arena *a, const Graph *g, const Model *m, Tensor *const *got,
     const Recorded *want, const Recorded *second, Tolerance allowed) {
     Report all = { 0 };
-    if (want->n > declared->n_outputs) {
-        all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, declared->n_outputs);
+    if (want->n > m->n_outputs) {
+        all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, m->n_outputs);
         return all;
     }
     for (int i = 0, at = 0; i < want->n && !all.fault; i++) {
-        const Bundle *b = graph_bundle(g, declared->outputs[i].name, true);
-        const OnnxData *w = &want->at[i], *s = i < second->n && second->at[i].n == w->n ? &second->at[i] : NULL;
+        const Bundle *b = graph_bundle(g, m->outputs[i].name, true);
+        const EndData *w = &want->at[i], *s = i < second->n && second->at[i].n == w->n ? &second->at[i] : NULL;
         bool stacked = b && b->stacked;
         if (b) all.fault = compare_bundle(a, b, &got[at], w);
         for (int k = 0; k < w->n && !all.fault; k++)
@@ -257,16 +255,14 @@ static int64_t largest_size(const Recorded *r, int64_t least) {
 }
 
 static Report verify_set(
-    Arena *a, BuildCache *cache, const Options *o, const OnnxModel *m, const char *set, const char **frozen) {
+    Arena *a, BuildCache *cache, const Options *o, const Model *m, const char *set, const char **frozen) {
     Inputs in;
     Recorded want, second;
     Options *own;
     Report failed = { .fault = "the recorded data cannot be used" };
-    const OnnxInput **outputs = NEW_ARRAY(a, const OnnxInput *, m->graph->n_outputs + 1);
-    for (int i = 0; i < m->graph->n_outputs; i++) outputs[i] = &m->graph->outputs[i];
     const Graph *signature = recorded_inputs(a, cache->arena, o, m, set, &own, &in);
-    if (!signature || !recorded_read(a, set, "output_", m->graph->n_outputs, outputs, &want)
-        || !recorded_read(a, set, "optall_output_", m->graph->n_outputs, outputs, &second))
+    if (!signature || !recorded_read(a, set, "output_", m->n_outputs, m->outputs, &want)
+        || !recorded_read(a, set, "optall_output_", m->n_outputs, m->outputs, &second))
         return failed;
     own->largest_size = largest_size(&want, own->largest_size);
     Built *b = build_for_inputs(cache, own, signature, &in, frozen);
@@ -278,7 +274,7 @@ static Report verify_set(
     Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
     failed.fault = sandbox_run(a, b, &bound, got, o->timeout);
-    return failed.fault ? failed : compare_outputs(a, g, m->graph, got, &want, &second, find_tolerance(a, o, set));
+    return failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, find_tolerance(a, o, set));
 }
 
 static void print_set(const Options *o, Arena *a, const char *set, const Report *r, const char *frozen) {
@@ -311,7 +307,7 @@ static void print_set(const Options *o, Arena *a, const char *set, const Report 
 int command_verify(Arena *a, Options *o) {
     Paths sets = { 0 };
     if (!all_sets(a, o, &sets)) return diag_status();
-    const OnnxModel *model = onnx_model(a, o->model);
+    const Model *model = model_open(a, o->model);
     for (int i = 0; i < sets.n && !model; i++)
         print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
     if (!model) return diag_status();

@@ -37,12 +37,9 @@ Graph *graph_body(Graph *parent, const char *name) {
     g->arena = parent->arena;
     g->name = name ? arena_strdup(g->arena, name) : "body";
     g->file = parent->file;
-    g->base_dir = parent->base_dir;
     g->parent = parent;
     g->exprs = parent->exprs;
     g->loc = parent->loc;
-    g->opset = parent->opset;
-    g->ir_version = parent->ir_version;
     g->value_count = graph_root(parent)->value_count;
     return g;
 }
@@ -328,13 +325,10 @@ Graph *graph_clone(Graph *g, const char *name) {
     if (g->parent) to = graph_body(g->parent, name ? name : g->name);
     else {
         to = graph_new(g->arena, name ? name : g->name, g->file);
-        to->base_dir = g->base_dir;
         to->exprs = g->exprs;
         to->shared = g->shared = true;
         to->loc = g->loc;
-        to->opset = g->opset;
         to->bound = g->bound;
-        to->ir_version = g->ir_version;
         to->dims = dims_clone(g->arena, g);
         for (int i = 0; i < g->bundles.n; i++) VEC_PUSH(g->arena, to->bundles, g->bundles.at[i]);
         for (int i = 0; i < g->symbols.n; i++) VEC_PUSH(g->arena, to->symbols, g->symbols.at[i]);

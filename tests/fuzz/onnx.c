@@ -12,7 +12,6 @@
 #include "import/import.h"
 
 #include "../../codegen/codegen.h"
-#include "../../compiler/import/onnx/onnx.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -135,10 +134,11 @@ static void compile_code(Arena *a, Options *o, Graph *g) {
 }
 
 static void compile_bytes(Arena *a, size_t size) {
-    char path[128], *name;
+    char path[128];
     path_of(path, "model.onnx");
     if (stage == STAGE_TENSOR) {
-        onnx_read_tensor(a, path, &name);
+        EndData data;
+        data_read(a, path, NULL, &data);
         return;
     }
     Options o = { .model = path,
@@ -149,7 +149,7 @@ static void compile_bytes(Arena *a, size_t size) {
         .rtol = -1,
         .atol = -1 };
     backend_target(o.target, &o.machine);
-    Graph *g = import_onnx(a, path, &o);
+    Graph *g = import_graph(a, &o);
     if (!g || stage == STAGE_IMPORT) return;
     if (passes_run(g, &o) && stage == STAGE_CODE) compile_code(a, &o, g);
 }

@@ -12,9 +12,9 @@
 // ---------------------------------------------------------------- tensors
 
 // The dimension of an input: a constant, a symbol, or the constant that --dim gives to the symbol.
-static bool input_dim(Graph *g, const Options *options, const OnnxInput *in, int index, int axis, Dim *out) {
+static bool input_dim(Graph *g, const Options *options, const ModelEnd *in, int index, int axis, Dim *out) {
     Loc file = { .file = g->file, .node = -1 };
-    const OnnxDim *d = &in->dim[axis];
+    const EndDim *d = &in->dim[axis];
     if (d->known && d->value != -1) {                   // -1: some exporters' way to say unknown
         if (d->value < 0)
             diag_error(&file, "input \"%s\": dimension %d is negative (%lld)", in->name, axis, (long long)d->value);
@@ -38,7 +38,7 @@ static bool input_dim(Graph *g, const Options *options, const OnnxInput *in, int
     return true;
 }
 
-static bool input_type(Graph *g, const Options *options, const OnnxInput *in, int index, Type *out) {
+static bool input_type(Graph *g, const Options *options, const ModelEnd *in, int index, Type *out) {
     Loc file = { .file = g->file, .node = -1 };
     if (!in->has_shape) {
         diag_error(&file, "input \"%s\" has no shape, not even a rank", in->name);
@@ -68,7 +68,7 @@ static bool fits(const Type *type, const Tensor *t) {
     return ok;
 }
 
-static Value *tensor_input(Graph *g, const Options *o, const OnnxInput *in, int index) {
+static Value *tensor_input(Graph *g, const Options *o, const ModelEnd *in, int index) {
     Loc file = { .file = g->file, .node = -1 };
     Type type;
     if (!input_type(g, o, in, index, &type)) return NULL;
@@ -85,7 +85,7 @@ static Value *tensor_input(Graph *g, const Options *o, const OnnxInput *in, int 
 // A name that no end of the model has.
 static const char *end_name(Arena *a, const OnnxModel *m, const char *name) {
     for (int i = 0; i < m->graph->n_inputs + m->graph->n_outputs; i++) {
-        const OnnxInput *other = i < m->graph->n_inputs ? &m->graph->inputs[i] :
+        const ModelEnd *other = i < m->graph->n_inputs ? &m->graph->inputs[i] :
                                                           &m->graph->outputs[i - m->graph->n_inputs];
         if (strcmp(other->name, name)) continue;
         name = arena_printf(a, "%s_", name);
@@ -99,7 +99,7 @@ static const char *slot_name(Arena *a, const OnnxModel *m, const char *sequence,
     return end_name(a, m, arena_printf(a, "%s_%d", sequence, k));
 }
 
-static Bundle *bundle_new(Graph *g, const OnnxInput *end, bool output, int n) {
+static Bundle *bundle_new(Graph *g, const ModelEnd *end, bool output, int n) {
     const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
     names[0] = end->name;
     VEC_PUSH(g->arena, g->bundles,
@@ -113,19 +113,19 @@ static Bundle *bundle_new(Graph *g, const OnnxInput *end, bool output, int n) {
 }
 
 // An element's declaration: the sizes that the option gives, or the model's, whose symbols all elements share.
-static OnnxInput slot_declaration(Arena *a, const OnnxInput *in, const char *name, const Type *given) {
-    OnnxInput slot = *in;
+static ModelEnd slot_declaration(Arena *a, const ModelEnd *in, const char *name, const Type *given) {
+    ModelEnd slot = *in;
     slot.name = name;
     if (!given) return slot;
-    OnnxDim *dims = NEW_ARRAY(a, OnnxDim, given->rank + 1);
-    for (int i = 0; i < given->rank; i++) dims[i] = (OnnxDim){ .known = true, .value = given->dim[i], .symbol = "" };
+    EndDim *dims = NEW_ARRAY(a, EndDim, given->rank + 1);
+    for (int i = 0; i < given->rank; i++) dims[i] = (EndDim){ .known = true, .value = given->dim[i], .symbol = "" };
     slot.has_shape = true;
     slot.rank = given->rank;
     slot.dim = dims;
     return slot;
 }
 
-static bool shape_agrees(const OnnxInput *in, const Type *given) {
+static bool shape_agrees(const ModelEnd *in, const Type *given) {
     bool ok = !in->has_shape || in->rank == given->rank;
     for (int i = 0; ok && in->has_shape && i < given->rank; i++)
         ok = !in->dim[i].known || in->dim[i].value == -1 || in->dim[i].value == given->dim[i];
@@ -139,7 +139,7 @@ static const SequenceOption *sequence_option(const Options *o, const char *name)
 }
 
 // A sequence of any length: one tensor, whose first dimension is the symbol NAME_length.
-static Value *stacked_input(Graph *g, const Options *o, const OnnxInput *in, const SequenceOption *given, int index) {
+static Value *stacked_input(Graph *g, const Options *o, const ModelEnd *in, const SequenceOption *given, int index) {
     Loc file = { .file = g->file, .node = -1 };
     const Type *shape = given->elements;
     if ((!shape && !in->has_shape) || (shape ? shape->rank : in->rank) >= MAX_RANK
@@ -149,9 +149,9 @@ static Value *stacked_input(Graph *g, const Options *o, const OnnxInput *in, con
             in->name, MAX_RANK - 1, in->name, (long long)given->lo, (long long)given->hi);
         return NULL;
     }
-    OnnxInput rows = slot_declaration(g->arena, in, in->name, shape);
-    OnnxDim *dims = NEW_ARRAY(g->arena, OnnxDim, rows.rank + 1);
-    dims[0] = (OnnxDim){ .symbol = arena_printf(g->arena, "%s_length", in->name) };
+    ModelEnd rows = slot_declaration(g->arena, in, in->name, shape);
+    EndDim *dims = NEW_ARRAY(g->arena, EndDim, rows.rank + 1);
+    dims[0] = (EndDim){ .symbol = arena_printf(g->arena, "%s_length", in->name) };
     for (int i = 0; i < rows.rank; i++) dims[i + 1] = rows.dim[i];
     rows.rank++;
     rows.dim = dims;
@@ -161,7 +161,7 @@ static Value *stacked_input(Graph *g, const Options *o, const OnnxInput *in, con
     return onnx_sequence_of_rows(g, v);
 }
 
-static Value *sequence_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
+static Value *sequence_input(Graph *g, const OnnxModel *m, const Options *o, const ModelEnd *in, int index) {
     Loc file = { .file = g->file, .node = -1 };
     const SequenceOption *given = sequence_option(o, in->name);
     int n = given ? given->n : 1;
@@ -188,7 +188,7 @@ static Value *sequence_input(Graph *g, const OnnxModel *m, const Options *o, con
                 in->name, shape->rank);
             return NULL;
         }
-        OnnxInput slot = slot_declaration(g->arena, in, names[k], shape);
+        ModelEnd slot = slot_declaration(g->arena, in, names[k], shape);
         if (!(items[k] = tensor_input(g, o, &slot, index))) return NULL;
     }
     return onnx_sequence_of(g, n, items);
@@ -201,9 +201,9 @@ static bool is_absent(const Options *o, const char *name) {
 }
 
 // A map is two vectors of the size NAME_size: its keys, each once, and their values.
-static Value *map_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
-    OnnxDim size = { .symbol = arena_printf(g->arena, "%s_size", in->name) };
-    OnnxInput half = { .kind = "tensor", .has_shape = true, .rank = 1, .dim = &size };
+static Value *map_input(Graph *g, const OnnxModel *m, const Options *o, const ModelEnd *in, int index) {
+    EndDim size = { .symbol = arena_printf(g->arena, "%s_size", in->name) };
+    ModelEnd half = { .kind = "tensor", .has_shape = true, .rank = 1, .dim = &size };
     Value *halves[2];
     for (int i = 0; i < 2; i++) {
         half.name = end_name(g->arena, m, arena_printf(g->arena, i ? "%s_values" : "%s_keys", in->name));
@@ -213,7 +213,7 @@ static Value *map_input(Graph *g, const OnnxModel *m, const Options *o, const On
     return onnx_sequence_of(g, 2, halves);
 }
 
-Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index) {
+Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const ModelEnd *in, int index) {
     Loc file = { .file = g->file, .node = -1 };
     if (!strcmp(in->kind, "map") && !in->sequence && !in->optional && in->map_key && in->map_value)
         return map_input(g, m, o, in, index);
@@ -237,11 +237,11 @@ static void tensor_output(Graph *g, Value *v, const char *name) {
     if (v->def || (v = b_unary(g, OP_Identity, v))) graph_output(g, v, name);
 }
 
-void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v) {
+void onnx_end_output(Graph *g, const OnnxModel *m, const ModelEnd *declared, Value *v) {
     Loc file = { .file = g->file, .node = -1 };
     int n;
     Value *const *items = onnx_sequence_items(v, &n);
-    OnnxInput end = *declared;
+    ModelEnd end = *declared;
     if (v == onnx_absent()) {
         if (!declared->optional) diag_error(&file, "output \"%s\" is an optional that holds nothing", declared->name);
         bundle_new(g, &end, true, 0)->absent = true;
@@ -268,7 +268,7 @@ void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Va
     if (!items) tensor_output(g, v, declared->name);
 }
 
-static const OnnxInput *find_input(int n, const OnnxInput *const *in, const char *name) {
+static const ModelEnd *find_input(int n, const ModelEnd *const *in, const char *name) {
     for (int i = 0; i < n; i++)
         if (!strcmp(in[i]->name, name)) return in[i];
     return NULL;
@@ -277,15 +277,15 @@ static const OnnxInput *find_input(int n, const OnnxInput *const *in, const char
 bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o) {
     Loc file = { .file = m->file, .node = -1 };
     int n, errors = diag_errors();
-    const OnnxInput *const *in = onnx_true_inputs(a, m, &n);
+    const ModelEnd *const *in = onnx_true_inputs(a, m, &n);
     for (int i = 0; i < o->sequences.n; i++) {
-        const OnnxInput *found = find_input(n, in, o->sequences.at[i].name);
+        const ModelEnd *found = find_input(n, in, o->sequences.at[i].name);
         if (!found || !found->sequence)
             diag_error_as(EXIT_USAGE, &file, "--sequence %s: the model has no input of this name that is a sequence",
                 o->sequences.at[i].name);
     }
     for (int i = 0; i < o->absent.n; i++) {
-        const OnnxInput *found = find_input(n, in, o->absent.at[i]);
+        const ModelEnd *found = find_input(n, in, o->absent.at[i]);
         if (!found || !found->optional)
             diag_error_as(EXIT_USAGE, &file, "--absent %s: the model has no input of this name that is optional",
                 o->absent.at[i]);

@@ -416,14 +416,14 @@ static bool inline_body(
     return diag_errors() == errors && !n->poisoned;
 }
 
-static const OnnxInput *find_info(int count, const OnnxInput *infos, const char *name) {
+static const ModelEnd *find_info(int count, const ModelEnd *infos, const char *name) {
     for (int i = 0; i < count; i++)
         if (!strcmp(infos[i].name, name)) return &infos[i];
     return NULL;
 }
 
 // An output of a function's node is declared where it is an output of the call, too.
-const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
+const EndDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
     const char *name = out < n->def->n_out ? n->def->out[out] : "";
     for (const Call *c = n->scope->call; c; c = c->up) {
         int k = 0;
@@ -431,12 +431,12 @@ const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
         name = k < c->function->n_out && k < c->node->n_out ? c->node->out[k] : "";
     }
     const OnnxGraphDef *g = n->import->model->graph;
-    const OnnxInput *info = *name ? find_info(g->n_outputs, g->outputs, name) : NULL;
+    const ModelEnd *info = *name ? find_info(g->n_outputs, g->outputs, name) : NULL;
     if (!info && *name) info = find_info(g->n_infos, g->infos, name);
     return info && info->has_shape && axis < info->rank ? &info->dim[axis] : NULL;
 }
 
-static void largest_of(int count, const OnnxInput *infos, int64_t *most) {
+static void largest_of(int count, const ModelEnd *infos, int64_t *most) {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < infos[i].rank; k++)
             if (infos[i].dim[k].known && infos[i].dim[k].value > *most) *most = infos[i].dim[k].value;
@@ -555,9 +555,9 @@ Value *onnx_recompute(
 
 // ---------------------------------------------------------------- the model's inputs and outputs
 
-const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n) {
+const ModelEnd *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n) {
     StrMap *inits = strmap_new(a);
-    const OnnxInput **found = NEW_ARRAY(a, const OnnxInput *, m->graph->n_inputs + 1);
+    const ModelEnd **found = NEW_ARRAY(a, const ModelEnd *, m->graph->n_inputs + 1);
     for (int i = 0; i < m->graph->n_inits; i++) strmap_put(inits, m->graph->inits[i].name, &poison);
     *n = 0;
     for (int i = 0; i < m->graph->n_inputs; i++)
@@ -565,7 +565,7 @@ const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n) {
     return found;
 }
 
-static void add_input(Import *im, Scope *s, const OnnxInput *in) {
+static void add_input(Import *im, Scope *s, const ModelEnd *in) {
     int index = (int)(in - im->model->graph->inputs);
     Loc file = { .file = im->model->file, .node = -1 };
     if (!*in->name) diag_error(&file, "input %d has no name", index);
@@ -627,22 +627,20 @@ static void register_functions(Import *im) {
 
 static void add_inputs(Import *im, Scope *s) {
     int n;
-    const OnnxInput *const *in = onnx_true_inputs(im->arena, im->model, &n);
+    const ModelEnd *const *in = onnx_true_inputs(im->arena, im->model, &n);
     for (int i = 0; i < n; i++) add_input(im, s, in[i]);
 }
 
-Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir) {
+Graph *onnx_build(Arena *a, const Model *model, const Options *o) {
+    const OnnxModel *m = model->source;
     if (!check_versions(m) || (o && !onnx_ends_check(a, m, o))) return NULL;
     Graph *g = graph_new(a, o && o->name ? o->name : "model", m->file);
-    g->base_dir = base_dir;
-    g->ir_version = m->ir_version;
     Import im = { .arena = a, .model = m, .options = o, .functions = strmap_new(a) };
     register_functions(&im);
     Scope top;
     scope_init(&im, &top, NULL, g);
     top.opsets = m->opsets;
     top.n_opsets = m->n_opsets;
-    g->opset = opset_version(&im, &top, "");
     add_initializers(&im, &top, m->graph, true);
     add_inputs(&im, &top);
     build_nodes(&im, &top, m->graph->n_nodes, m->graph->nodes);
@@ -651,7 +649,8 @@ Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *ba
     return g;
 }
 
-Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o) {
+Graph *onnx_inputs_only(Arena *a, const Model *model, const Options *o) {
+    const OnnxModel *m = model->source;
     int errors = diag_errors();
     Graph *g = graph_new(a, "inputs", m->file);
     Options given = { .sequences.at = o->sequences.at,

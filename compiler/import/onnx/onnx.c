@@ -119,21 +119,21 @@ static Tensor *decode_sparse(Decoder *d, const Onnx__SparseTensorProto *p, const
 
 // ---------------------------------------------------------------- inputs, attributes, nodes, graphs
 
-static void decode_shape(Decoder *d, OnnxInput *in, const Onnx__TensorShapeProto *p) {
+static void decode_shape(Decoder *d, ModelEnd *in, const Onnx__TensorShapeProto *p) {
     if (!p) return;
     in->has_shape = true;
     in->rank = p->n_dim > MAX_RANK ? MAX_RANK + 1 : (int)p->n_dim;
     if (in->rank == 0) return;
-    OnnxDim *to = NEW_ARRAY(d->arena, OnnxDim, in->rank);
+    EndDim *to = NEW_ARRAY(d->arena, EndDim, in->rank);
     for (int i = 0; i < in->rank; i++) {
         const Onnx__TensorShapeProto__Dimension *dim = p->dim[i];
-        to[i] = (OnnxDim){ .known = dim->has_dim_value, .value = dim->dim_value, .symbol = text(dim->dim_param) };
+        to[i] = (EndDim){ .known = dim->has_dim_value, .value = dim->dim_value, .symbol = text(dim->dim_param) };
     }
     in->dim = to;
 }
 
-static OnnxInput decode_input(Decoder *d, const Onnx__ValueInfoProto *p) {
-    OnnxInput in = { .name = text(p->name), .kind = "value without a type" };
+static ModelEnd decode_input(Decoder *d, const Onnx__ValueInfoProto *p) {
+    ModelEnd in = { .name = text(p->name), .kind = "value without a type" };
     const Onnx__TypeProto *t = p->type;
     if (t && t->optional_type) {
         in.optional = true;
@@ -256,9 +256,9 @@ static OnnxGraphDef *decode_graph(Decoder *d, const Onnx__GraphProto *p) {
         const char *name = s->values ? text(s->values->name) : "";
         inits[g->n_inits++] = (OnnxInit){ name, decode_sparse(d, s, name, &d->file) };
     }
-    OnnxInput *inputs = NEW_ARRAY(d->arena, OnnxInput, p->n_input + 1),
-              *outputs = NEW_ARRAY(d->arena, OnnxInput, p->n_output + 1);
-    OnnxInput *infos = NEW_ARRAY(d->arena, OnnxInput, p->n_value_info + 1);
+    ModelEnd *inputs = NEW_ARRAY(d->arena, ModelEnd, p->n_input + 1),
+              *outputs = NEW_ARRAY(d->arena, ModelEnd, p->n_output + 1);
+    ModelEnd *infos = NEW_ARRAY(d->arena, ModelEnd, p->n_value_info + 1);
     for (size_t i = 0; i < p->n_input; i++) inputs[i] = decode_input(d, p->input[i]);
     for (size_t i = 0; i < p->n_output; i++) outputs[i] = decode_input(d, p->output[i]);
     for (size_t i = 0; i < p->n_value_info; i++) infos[i] = decode_input(d, p->value_info[i]);
@@ -339,28 +339,43 @@ static Decoder decoder_for(Arena *a, const char *path, size_t size) {
     return d;
 }
 
-static OnnxModel *load(Arena *a, const char *path, const char **base_dir) {
-    File f;
-    if (!file_map(&f, path)) return NULL;
-    Decoder d = decoder_for(a, path, f.size);
-    OnnxModel *m = decode(&d, &f);
-    file_unmap(&f);
-    *base_dir = d.tensors.base_dir;
-    return m;
+// Messages of protobuf have no mark of their own.
+static bool claims(const File *f) { return f->size > 0; }
+
+static const ModelFact *facts(Arena *a, const OnnxModel *m) {
+    int64_t opset = m->ir_version < 3;                  // the first files import none
+    for (int i = m->n_opsets - 1; i >= 0; i--)
+        if (!*m->opsets[i].domain) opset = m->opsets[i].version;
+    const ModelFact both[] = { { "ir_version", "IR", m->ir_version }, { "opset", "operator set", opset } };
+    return arena_copy(a, both, sizeof both);
 }
 
-Graph *import_onnx(Arena *a, const char *path, const Options *o) {
-    const char *base_dir;
-    int errors = diag_errors();
-    OnnxModel *m = load(a, path, &base_dir);
-    Graph *g = m ? onnx_build(a, m, o, base_dir) : NULL;
-    return diag_errors() == errors ? g : NULL;
+static bool open_file(Arena *a, const File *f, Model *model) {
+    Decoder d = decoder_for(a, model->file, f->size);
+    OnnxModel *m = decode(&d, f);
+    if (!m) return false;
+    const ModelEnd *const *inputs = onnx_true_inputs(a, m, &model->n_inputs);
+    ModelEnd *flat = NEW_ARRAY(a, ModelEnd, model->n_inputs + 1);
+    for (int i = 0; i < model->n_inputs; i++) flat[i] = *inputs[i];
+    model->inputs = flat;
+    model->n_outputs = m->graph->n_outputs;
+    model->outputs = m->graph->outputs;
+    model->n_facts = 2;
+    model->facts = facts(a, m);
+    model->source = m;
+    return true;
 }
 
-OnnxModel *onnx_model(Arena *a, const char *path) {
-    const char *base_dir;
-    return load(a, path, &base_dir);
-}
+const FrontEnd onnx_front_end = {
+    .name = "ONNX",
+    .key = "onnx",
+    .claims = claims,
+    .open = open_file,
+    .graph = onnx_build,
+    .inputs = onnx_inputs_only,
+    .support = onnx_support,
+    .latest = ONNX_OPSET_LATEST,
+};
 
 // ---------------------------------------------------------------- test data
 
@@ -376,7 +391,7 @@ static void *unpack_data(Decoder *d, const File *f, const ProtobufCMessageDescri
     return NULL;
 }
 
-static bool read_tensors(Decoder *d, size_t n, Onnx__TensorProto **from, OnnxData *out) {
+static bool read_tensors(Decoder *d, size_t n, Onnx__TensorProto **from, EndData *out) {
     if (n > INT32_MAX) return false;
     out->n = (int)n;
     out->at = NEW_ARRAY(d->arena, Tensor *, n + 1);
@@ -385,12 +400,12 @@ static bool read_tensors(Decoder *d, size_t n, Onnx__TensorProto **from, OnnxDat
     return true;
 }
 
-static bool read_sequence(Decoder *d, const Onnx__SequenceProto *p, OnnxData *out) {
+static bool read_sequence(Decoder *d, const Onnx__SequenceProto *p, EndData *out) {
     return p && read_tensors(d, p->n_tensor_values, p->tensor_values, out);
 }
 
 // An element type of 0 says that there is none.
-static bool read_optional(Decoder *d, const Onnx__OptionalProto *p, bool sequence, OnnxData *out) {
+static bool read_optional(Decoder *d, const Onnx__OptionalProto *p, bool sequence, EndData *out) {
     if (!p) return false;
     out->name = text(p->name);
     out->absent = !p->elem_type || (sequence ? !p->sequence_value : !p->tensor_value);
@@ -399,7 +414,7 @@ static bool read_optional(Decoder *d, const Onnx__OptionalProto *p, bool sequenc
                       read_tensors(d, 1, (Onnx__TensorProto **)(uintptr_t)&p->tensor_value, out);
 }
 
-static bool read_data(Decoder *d, const File *f, bool optional, bool sequence, OnnxData *out) {
+static bool read_data(Decoder *d, const File *f, bool optional, bool sequence, EndData *out) {
     if (optional) return read_optional(d, unpack_data(d, f, &onnx__optional_proto__descriptor), sequence, out);
     if (sequence) {
         const Onnx__SequenceProto *p = unpack_data(d, f, &onnx__sequence_proto__descriptor);
@@ -412,9 +427,9 @@ static bool read_data(Decoder *d, const File *f, bool optional, bool sequence, O
 }
 
 // A list of maps is recorded as the matrix of their values.
-bool onnx_read_data(Arena *a, const char *path, const OnnxInput *declared, OnnxData *out) {
+bool data_read(Arena *a, const char *path, const ModelEnd *declared, EndData *out) {
     File f;
-    *out = (OnnxData){ .name = "" };
+    *out = (EndData){ .name = "" };
     if (!file_map(&f, path)) return false;
     Decoder d = decoder_for(a, path, f.size);
     bool tensors = !declared || strcmp(declared->kind, "map") == 0;
@@ -422,11 +437,4 @@ bool onnx_read_data(Arena *a, const char *path, const OnnxInput *declared, OnnxD
     out->name = arena_strdup(a, out->name);
     file_unmap(&f);
     return ok;
-}
-
-Tensor *onnx_read_tensor(Arena *a, const char *path, char **name) {
-    OnnxData data;
-    if (!onnx_read_data(a, path, NULL, &data)) return NULL;
-    *name = arena_strdup(a, data.name);
-    return data.at[0];
 }

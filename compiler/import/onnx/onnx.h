@@ -10,7 +10,7 @@
 #ifndef BURNCC_ONNX_H
 #define BURNCC_ONNX_H
 
-#include "options.h"
+#include "import/import.h"
 
 #define ONNX_IR_LATEST 14       // newer files are read with a warning
 #define ONNX_OPSET_LATEST 28
@@ -75,24 +75,12 @@ typedef struct OnnxNodeDef {
     const OnnxAttr *attrs;
     const Loc *loc;
 } OnnxNodeDef;
-// symbol "" when unknown and unnamed
-typedef struct OnnxDim { bool known; int64_t value; const char *symbol; } OnnxDim;
-typedef struct OnnxInput {                              // a declared input or output
-    const char *name;
-    bool optional, sequence;                            // of what follows
-    const char *kind;                                   // "tensor", "map", ...
-    int map_key, map_value;                             // element types of a map; 0: none that is known
-    int dtype;
-    bool has_shape;
-    int rank;
-    const OnnxDim *dim;
-} OnnxInput;
 typedef struct OnnxInit { const char *name; Tensor *tensor; } OnnxInit;
 struct OnnxGraphDef {
     const char *name;
     int n_nodes, n_inits, n_inputs, n_outputs, n_infos;
     // infos: value_info, of values between the nodes
-    const OnnxNodeDef *nodes; const OnnxInit *inits; const OnnxInput *inputs, *outputs, *infos;
+    const OnnxNodeDef *nodes; const OnnxInit *inits; const ModelEnd *inputs, *outputs, *infos;
 };
 typedef struct OnnxOpset { const char *domain; int64_t version; } OnnxOpset;
 typedef struct OnnxFunction {
@@ -111,21 +99,14 @@ struct OnnxModel {
     const OnnxGraphDef *graph;
 };
 
-// For commands: a model as it is in its file; a .pb file of one tensor and its name. NULL with diagnostics.
-OnnxModel *onnx_model(Arena *a, const char *path);
 // without those that are initializers
-const OnnxInput *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n);
-Tensor *onnx_read_tensor(Arena *a, const char *path, char **name);
-// What a .pb file of test data holds, which is told by what the model declares: a tensor, the elements of a sequence,
-// or nothing.
-typedef struct OnnxData { const char *name; bool absent; int n; Tensor **at; } OnnxData;
-bool onnx_read_data(Arena *a, const char *path, const OnnxInput *declared, OnnxData *out);
+const ModelEnd *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n);
 
 // ---------------------------------------------------------------- graph.c
 // the caller looks for diagnostics
-Graph *onnx_build(Arena *a, const OnnxModel *m, const Options *o, const char *base_dir);
+Graph *onnx_build(Arena *a, const Model *model, const Options *o);
 // the inputs without initializers; of the options, --sequence and --absent count
-Graph *onnx_inputs_only(Arena *a, const OnnxModel *m, const Options *o);
+Graph *onnx_inputs_only(Arena *a, const Model *model, const Options *o);
 
 // A node as its builder sees it. Inputs are values (NULL when absent), attributes are checked when read.
 typedef struct OnnxNode {
@@ -256,10 +237,10 @@ Value *onnx_sequence_appended(const Value *v);
 
 // ---------------------------------------------------------------- ends.c
 // NULL with diagnostics
-Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const OnnxInput *in, int index);
+Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const ModelEnd *in, int index);
 // do --sequence and --absent name inputs of that kind? Else diagnostics
 bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);
-void onnx_end_output(Graph *g, const OnnxModel *m, const OnnxInput *declared, Value *v);
+void onnx_end_output(Graph *g, const OnnxModel *m, const ModelEnd *declared, Value *v);
 
 // ---------------------------------------------------------------- ml/ml.c: what its models share with ml/svm.c and ml/tree.c
 // one of both is NULL
@@ -331,8 +312,8 @@ Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Va
 Value *onnx_quantized_u8(OnnxNode *n, Value *x, Value **scale, Value **zero);   // as DynamicQuantizeLinear
 
 // ---------------------------------------------------------------- rows.c
-typedef struct OnnxRow { const char *op, *domain; int since, until; OnnxBuilder *build; const char *argument; } OnnxRow;
-const OnnxRow *onnx_rows(int *count);                    // all, for `burncc ops`
+typedef struct OnnxRow { Support is; OnnxBuilder *build; const char *argument; } OnnxRow;
+const Support *onnx_support(Arena *a, int *n);          // all, for `burncc ops`
 // known: the operator exists in some version
 const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known);
 #define ONNX(op, domain, since, until, builder, argument) OnnxBuilder onnx_##builder;

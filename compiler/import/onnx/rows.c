@@ -7,22 +7,28 @@
 #include <string.h>
 
 static const OnnxRow rows[] = {
-#define ONNX(op, domain, since, until, builder, argument) { #op, domain, since, until, onnx_##builder, argument },
+#define ONNX(op, domain, since, until, builder, argument) { { #op, domain, since, until }, onnx_##builder, argument },
 #include "onnx_ops.def"
 #undef ONNX
 };
 
-const OnnxRow *onnx_rows(int *count) {
-    *count = (int)COUNT(rows);
-    return rows;
+const Support *onnx_support(Arena *a, int *n) {
+    Support *all = NEW_ARRAY(a, Support, COUNT(rows));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        all[i] = rows[i].is;
+        if (!*all[i].domain) all[i].domain = "ai.onnx";
+    }
+    *n = (int)COUNT(rows);
+    return all;
 }
 
 const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known) {
     *known = false;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        if (strcmp(rows[i].op, op) || strcmp(rows[i].domain, domain)) continue;
+        const Support *is = &rows[i].is;
+        if (strcmp(is->op, op) || strcmp(is->domain, domain)) continue;
         *known = true;
-        if (rows[i].since <= opset && opset <= rows[i].until) return &rows[i];
+        if (is->since <= opset && opset <= is->until) return &rows[i];
     }
     return NULL;
 }

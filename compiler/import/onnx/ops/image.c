@@ -12,7 +12,7 @@
 enum { DEFAULT_SIDE = 2048 };   // of either side: 12 MiB of pixels
 
 static bool image_side(OnnxNode *n, Value **list, int axis, Dim *d) {
-    const OnnxDim *declared = onnx_declared_dim(n, 0, axis);
+    const EndDim *declared = onnx_declared_dim(n, 0, axis);
     if (declared && declared->known && declared->value > 0) {
         *d = declared->value;
         return true;

@@ -132,7 +132,7 @@ static bool most_parts(OnnxNode *n, Value *counts, int64_t cuts, Dim *d) {
     Value *flat = b_reshape(g, counts, 1, (Dim[]){ type_size(g, &counts->type) });
     Value *zero = b_concat(g, 0, 2, (Value *[]){ flat, b_ints(g, 1, (int64_t[]){ 0 }) });
     Value *most = zero ? b_reduce(g, OP_ReduceMax, zero, 1, &axis, true) : NULL;
-    const OnnxDim *declared = onnx_declared_dim(n, 0, rank);
+    const EndDim *declared = onnx_declared_dim(n, 0, rank);
     Dim limit = cuts >= 0 && cuts < MANY                    ? cuts + 1 :
         declared && declared->known && declared->value >= 0 ? declared->value :
                                                               MANY;

@@ -113,7 +113,7 @@ static bool measured_before(OnnxNode *n, const Value *list, int at, Dim *d) {
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static const char *symbol_name(const OnnxNode *n, int out, int axis, const OnnxDim *declared) {
+static const char *symbol_name(const OnnxNode *n, int out, int axis, const EndDim *declared) {
     if (declared && !declared->known && *declared->symbol) return declared->symbol;
     const char *name = out >= 0 && out < n->def->n_out && *n->def->out[out] ? n->def->out[out] : n->def->op;
     return arena_printf(n->g->arena, "%s_dim_%d", name, axis);
@@ -130,7 +130,7 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
         return onnx_fail(n, "dimension %d of the result would be %" PRId64, axis, x->is.v), false;
     }
     if (measured_before(n, list, at, d)) return true;
-    const OnnxDim *declared = out < 0 ? NULL : onnx_declared_dim(n, out, axis);
+    const EndDim *declared = out < 0 ? NULL : onnx_declared_dim(n, out, axis);
     const char *name = symbol_name(n, out, axis, declared);
     const DimOption *option = onnx_dim_option(n, name);
     bool known = limit != NO_LIMIT;

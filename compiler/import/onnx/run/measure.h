@@ -31,7 +31,7 @@ bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Di
 Value *onnx_take(OnnxNode *n, Value *x, int axis, Value *start, Value *step, Dim size);
 Value *onnx_normal_axes(OnnxNode *n, Value *axes, int rank);         // negative ones counted from the end
 // graph.c: of an output, as the model's value infos say; NULL: nothing
-const OnnxDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);
+const EndDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name);
 int64_t onnx_largest_size(const OnnxNode *n);           // the largest size that the model declares or an option gives
 bool onnx_says_notes(const OnnxNode *n);

@@ -243,7 +243,7 @@ bool onnx_repeats_run(OnnxNode *n, const Value *x, Dim *times) {
     if (count != x->type.rank)
         return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank), false;
     for (int i = 0; i < count; i++) {
-        const OnnxDim *declared = onnx_declared_dim(n, 0, i);
+        const EndDim *declared = onnx_declared_dim(n, 0, i);
         Dim d = x->type.dim[i], limit = NO_LIMIT;
         if (declared && declared->known && declared->value >= 0 && dim_is_const(d) && d > 0)
             limit = declared->value / d;
