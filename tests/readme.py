@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""README.md and docs/ are true: commands run and print what is shown, excerpts stand in the files, tables are burncc's, links lead somewhere.
+"""README.md and docs/ are true: commands run and print what is shown, excerpts stand in the files, the support table is
+that of `burncc ops`, links and names of files lead somewhere.
 
 usage: readme.py BURNCC [PAGE.md]...
-Every line `$ COMMAND` of a ```console block is run, in order, in a folder of the page's own that holds the repository's models, examples,
-runtime and templates. The lines below it follow in its output in that order, figures aside; `...` stands for whatever is left out. Before a
-block, `<!-- exact -->` compares figures too, and `<!-- varies -->` nothing: what is printed depends on the machine. A block after
-`<!-- excerpt: FILE -->` must have its lines in that order in FILE, figures aside.
-With BLESS=1 in the environment the table of docs/support.md, exact blocks and excerpts are written anew: of a piece between `...`, what now
-stands between its first and its last line. Prints TAP.
+Every line `$ COMMAND` of a ```console block is run, in order, in a folder of the page's own that holds the repository's
+models, examples, runtime and templates. The lines below it follow in its output in that order, figures aside; `...`
+stands for whatever is left out. Before a block, `<!-- exact -->` compares figures too, and `<!-- varies -->` nothing:
+what is printed depends on the machine. A block after `<!-- excerpt: FILE -->` must have its lines in that order in
+FILE, figures aside.
+With BLESS=1 in the environment the table of docs/support.md, exact blocks and excerpts are written anew: of a piece
+between `...`, what now stands between its first and its last line. Prints TAP.
 """
 import os
 import pathlib
@@ -54,7 +56,7 @@ def missing(block, text, same=plain):
     """The first line of the block that does not follow in the text, or None."""
     lines = iter([same(line) for line in text.splitlines()])
     for line in block.splitlines():
-        if line.strip() not in ("", "...") and same(line) not in lines:           # `in` uses the iterator up to the line
+        if line.strip() not in ("", "...") and same(line) not in lines:     # `in` uses the iterator up to the line
             return line
     return None
 
@@ -63,14 +65,19 @@ def indent(line):
     return len(line) - len(line.lstrip())
 
 
+def find(line, lines, start):
+    """Where a line stands, figures aside, at `start` or below; None when it does not."""
+    same = (i for i in range(start, len(lines)) if plain(lines[i]) == plain(line) and indent(lines[i]) == indent(line))
+    return next(same, None)
+
+
 def as_now(block, text):
     """The block with each of its pieces (between `...`) as the text has it; pieces whose ends are not found stay."""
     lines, at, now = text.splitlines(), 0, []
     for piece in block.split("...\n"):
         ends = piece.strip("\n").splitlines()
-        first = next((i for i in range(at, len(lines)) if ends and plain(lines[i]) == plain(ends[0])), None)
-        last = None if first is None else next((i for i in range(first + (len(ends) > 1), len(lines)) if plain(lines[i]) == plain(ends[-1])
-                                                and indent(lines[i]) == indent(ends[-1])), None)
+        first = find(ends[0], lines, at) if ends else None
+        last = None if first is None else find(ends[-1], lines, first + (len(ends) > 1))
         now.append(piece if last is None else "\n".join(lines[first:last + 1]) + "\n")
         at = at if last is None else last + 1
     return "...\n".join(now)
@@ -92,7 +99,8 @@ def run_block(kind, block, work, env, skip):
         if skip and re.search(skip, command):
             now.append((command, shown))
             continue
-        run = subprocess.run(command, shell=True, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        run = subprocess.run(command, shell=True, cwd=work, env=env, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         result(run.returncode == 0, command, run.stdout)
         if BLESS and kind == "exact":
             shown = as_now(shown, run.stdout)
@@ -145,8 +153,8 @@ def dead_links(page):
 
 
 def absent_files(page):
-    """Files that a page names: a path from the root, or, in a table's row that begins with a folder's link, a name in it or beside it (the tables
-    of a stage). NAME and FAMILY stand for any."""
+    """Files that a page names and that are not there: paths from the root, and in a table's row that begins with a
+    folder's link names in it or beside it (the tables of a stage). NAME and FAMILY stand for any."""
     for line in FENCED.sub("", page.read_text(encoding="utf-8")).splitlines():
         row = re.match(r"\| \[[^\]]*\]\(([^)#]+)\)", line)
         folder = page.parent / row[1] if row else page
@@ -154,32 +162,41 @@ def absent_files(page):
             if re.match(rf"({FOLDERS})/", name):
                 found = (ROOT / name).exists()
             else:
-                found = not folder.is_dir() or not re.search(r"\.(c|h|def|py)$", name) or (folder / name).exists() or (folder.parent / name).exists()
+                is_file = folder.is_dir() and re.search(r"\.(c|h|def|py)$", name)
+                found = not is_file or any((place / name).exists() for place in (folder, folder.parent))
             if not found and not re.search(r"[A-Z]{3}", name):
                 yield f"{page.relative_to(ROOT)}: {name}"
 
 
 def wide_lines(page):
-    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
-    yield from (f"{page.name}: {line}" for line in prose.splitlines() if len(line) > COLUMNS and not line.startswith(("|", "    ", "<!--")))
+    for line in FENCED.sub("", page.read_text(encoding="utf-8")).splitlines():
+        if len(line) > COLUMNS and not line.startswith(("|", "    ", "<!--")):
+            yield f"{page.relative_to(ROOT)}: {line}"
 
 
-def check_pages(pages, burncc):
+def check_pages(pages):
     none_of([line for page in pages for line in dead_links(page)], "what is linked to exists")
     none_of([line for page in pages for line in absent_files(page)], "files that are named exist")
     none_of([line for page in pages for line in wide_lines(page)], f"prose has lines of at most {COLUMNS} columns")
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     result(readme.count("\n") <= README_LINES, f"README.md has at most {README_LINES} lines")
-    none_of([page.name for page in pages if page.parent == ROOT / "docs" and f"(docs/{page.name})" not in readme], "README.md links to every chapter")
+    chapters = [page.name for page in pages if page.parent == ROOT / "docs"]
+    none_of([name for name in chapters if f"(docs/{name})" not in readme], "README.md links to every chapter")
     steps = re.findall(r"^    (scripts/\w+)$", readme, re.M)
-    result(len(steps) == 2 and all(os.access(ROOT / step, os.X_OK) for step in steps), "two commands set up a fresh machine")
-    result(f" {steps[-1]} " in (ROOT / ".ci" / "run").read_text(encoding="utf-8"), "continuous integration runs the second of them")
+    runs = all(os.access(ROOT / step, os.X_OK) for step in steps)
+    result(len(steps) == 2 and runs, "two commands set up a fresh machine")
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    result(f" {steps[-1]} " in ci, "continuous integration runs the second of them")
 
-    book = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    names = re.findall(r"`burncc (\w+) ", book)
-    helps = [subprocess.run([burncc, name, "--help"], capture_output=True, text=True).stdout for name in names + ["ops"]]
-    none_of([o for o in sorted(set(re.findall(r"^ .{0,6}(--[\w-]+)", "\n".join(helps), re.M))) if f"`{o}" not in book], "docs/commands.md has every option")
+
+def check_options(burncc):
+    chapter = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    names = set()
+    for command in ("compile", "ops", *re.findall(r"`burncc (\w+) ", chapter)):
+        text = subprocess.run([burncc, command, "--help"], check=True, capture_output=True, text=True).stdout
+        names.update(re.findall(r"^ .{0,6}(--[\w-]+)", text, re.M))
+    none_of([name for name in sorted(names) if f"`{name}" not in chapter], "docs/commands.md has every option")
 
 
 def check_table(burncc):
@@ -190,15 +207,19 @@ def check_table(burncc):
         text = TABLE.sub(lambda m: m[1] + table + m[3], text)
         page.write_text(text, encoding="utf-8")
     found = TABLE.search(text)
-    result(found and found[2] == table, "the table of docs/support.md is that of `burncc ops --markdown`", "BLESS=1 tests/readme.py build/burncc writes it")
+    result(found and found[2] == table, "the table of docs/support.md is that of `burncc ops --markdown`",
+           "BLESS=1 tests/readme.py build/burncc writes it")
 
 
 def main():
     burncc = pathlib.Path(sys.argv[1]).resolve()
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "tests" / "README.md", ROOT / "models" / "digits" / "README.md"]
-    skip = [words for words, parts in (("vulkan|gpu", ("SPIR-V", "Vulkan")), ("blas", ("OpenBLAS",))) if not has(burncc, *parts)]
+    others = ROOT / "tests" / "README.md", ROOT / "models" / "digits" / "README.md"
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *others]
+    needs = {"vulkan|gpu": ("SPIR-V", "Vulkan"), "blas": ("OpenBLAS",)}
+    skip = [words for words, parts in needs.items() if not has(burncc, *parts)]
     check_table(burncc)
-    check_pages(pages, burncc)
+    check_options(burncc)
+    check_pages(pages)
     for page in [pathlib.Path(name).resolve() for name in sys.argv[2:]] or pages:
         check_page(page, burncc, "|".join(skip))
     print(f"1..{count}")
