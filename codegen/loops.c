@@ -140,7 +140,7 @@ void loops_define(Printer *p, Expr *e, int depth) {
     p->name[e->id] = name;
 }
 
-bool loops_is_ranged(const Printer *p, int axis) { return p->d->first && axis == p->k->part_axis; }
+bool loops_is_ranged(const Printer *p, int axis) { return p->d->first && axis == p->k->loop.part_axis; }
 
 const char *loops_extent(const Printer *p, int axis) {
     return dim_c_text(p->arena, p->d->graph, p->k->axes.at[axis].size);

@@ -77,10 +77,13 @@ typedef struct Convolution {
     int64_t x_axis[3], x_channel;                       // strides of the input in elements, as for the batch
     // from one pixel of the output to the next: oc, or more in a part of a concatenation
     int64_t y_pixel;
+    // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
+    int price;
 } Convolution;
 
 // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
 typedef struct Attention {
+    Expr *score;                                        // of E_Acc, the first product's element
     Dim batch[3], m, n, k, d;
     struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
     // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
@@ -115,8 +118,6 @@ struct Kernel {
     // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
     VEC(Store) stores;
     Node *anchor;                                       // template kernels: the contraction, convolution or called op
-    Contraction gemm; Convolution conv; Attention attention;
-    Expr *score;                                        // KERNEL_ATTENTION: of E_Acc, the first product's element
     // template kernels: left and right factor, or input and weights; queries, keys and values
     Value *operand[3];
     // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
@@ -131,25 +132,34 @@ struct Kernel {
     // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a
     // record's
     const char *signature, *choice; bool tuned;
-    // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
-    int weights_price;
-    // KERNEL_CALL: parameters in order, inputs first; not 0: it returns an int, and where that is not 0 the run
-    // returns this
-    VEC(Value *) args; int fails;
     // workspace a template needs while it runs, all its parts together
     int64_t scratch_bytes; Buffer *scratch;
-    // > 1: --threads cut it into so many shares; those of a loop kernel are ranges of this axis
-    int parts, part_axis;
+    int parts;                                          // > 1: --threads cut it into so many shares
     // where this size is less, the caller does them all: too little to hand out; 0: never
     Dim part_size; int64_t part_least;
     Strips *strips;                                     // those it is a member of, or NULL
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
-    // KERNEL_REGION: If and Loop hold plans of their own, whose workspace is `scratch`
-    Plan **bodies; int n_bodies;
-    VEC(Buffer *) packs;                                // KERNEL_REGION: packed operands of the kernels inside
     const void *text;                                   // codegen's own
+    // what only one kind has
+    union {
+        struct { int part_axis; } loop;                 // its shares are ranges of this axis
+        // window: of a convolution of bytes, whose rows the template of a product reads where they lie
+        struct { Contraction gemm; Convolution window; };
+        Convolution conv;                               // KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_PLANES
+        Attention attention;
+        // parameters in order, inputs first; fails: not 0: it returns an int, and where that is not 0 the run returns
+        // this
+        struct { VEC(Value *) args; int fails; } call;
+        // If and Loop hold plans of their own, whose workspace is `scratch`; packs: packed operands of their kernels
+        struct { Plan **bodies; int n_bodies; VEC(Buffer *) packs; } region;
+    };
 };
+static inline bool kernel_is_conv(const Kernel *k) {
+    return k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE || k->kind == KERNEL_PLANES;
+}
+static inline int kernel_fails(const Kernel *k) { return k->kind == KERNEL_CALL ? k->call.fails : 0; }
+static inline int kernel_bodies(const Kernel *k) { return k->kind == KERNEL_REGION ? k->region.n_bodies : 0; }
 
 struct Plan {
     Arena *arena;

@@ -130,11 +130,11 @@ static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
 // The range of the part: whole lines of memory where the axis runs along them.
 static void print_share(Gen *g, const Kernel *k) {
     enum { LINE = 16 };
-    Dim extent = k->axes.at[k->part_axis].size;
+    Dim extent = k->axes.at[k->loop.part_axis].size;
     const char *size = arena_printf(
         g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->plan->graph, extent));
     bool inner = true;
-    for (int i = k->part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
+    for (int i = k->loop.part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
     const char *units = size, *unit = "";
     if (inner && dim_is_const(extent)) units = arena_printf(g->arena, "%lld", (long long)((extent + LINE - 1) / LINE));
     else if (inner) units = arena_printf(g->arena, "(%s + %d) / %d", units, LINE - 1, LINE);
@@ -248,7 +248,7 @@ static void template_params(Gen *g, KernelText *t) {
     static const char *const names[] = { "A", "B", "C" }, *const conv_names[] = { "W", "X", "Y" },
                              *const attention_names[] = { "Q", "K", "V", "O" };
     const Kernel *k = t->kernel;
-    bool attention = k->kind == KERNEL_ATTENTION, conv = !attention && k->kind != KERNEL_GEMM;
+    bool attention = k->kind == KERNEL_ATTENTION, conv = kernel_is_conv(k);
     const char *const *name = attention ? attention_names : conv ? conv_names : names;
     int operands = attention ? 3 : 2;
     for (int i = 0; i < operands; i++)
@@ -326,13 +326,14 @@ static void template_kernel(Gen *g, KernelText *t) {
     if (t->y_pixel) text_printf(&params, ", ptrdiff_t y_pixel");
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
-    n += needed_holes(g, t, stored, k->gemm.c_row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
+    const Dim row = k->kind == KERNEL_GEMM ? k->gemm.c_row : 0;
+    n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
     holes[n++] = (Hole){ "FINISH", NULL, arena_printf(g->arena, "%s_finish", t->name) };
     holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
     if (k->kind == KERNEL_ATTENTION) {
-        n += needed_holes(g, t, k->score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
+        n += needed_holes(g, t, k->attention.score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
         holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n",
-            inline_function(g, t, "score", k->score, attention_axes, 6) };
+            inline_function(g, t, "score", k->attention.score, attention_axes, 6) };
         holes[n++] = (Hole){ "EPILOGUE", "acc, b0, b1, b2, m, d",
             inline_function(g, t, "epilogue", stored, attention_axes, 6) };
     } else
@@ -349,9 +350,9 @@ static void call_kernel(Gen *g, KernelText *t) {
     Hole holes[MAX_HOLES];
     Text sizes;
     int n = plain_holes(g, t, holes);
-    for (int i = 0; i < k->args.n; i++)
+    for (int i = 0; i < k->call.args.n; i++)
         t->params[t->n_params++] = (Param){
-            .value = k->args.at[i], .name = "", .written = k->args.at[i]->def == k->anchor
+            .value = k->call.args.at[i], .name = "", .written = k->call.args.at[i]->def == k->anchor
         };
     t->first_shared = t->n_params;
     text_init(&sizes, g->arena);

@@ -271,8 +271,9 @@ void c_call(Run *r, const Kernel *k, int depth) {
         return;
     }
     c_line(r, depth);
-    text_printf(&r->body, k->fails ? "if (%s(%s" : "%s(%s", t->function, call_arguments(r, k));
-    if (k->fails)
-        text_printf(&r->body, ")) return %d; /* BURN_%s */\n", k->fails, k->fails == -5 ? "ELIMIT" : "EFORMAT");
+    const int fails = kernel_fails(k);
+    text_printf(&r->body, fails ? "if (%s(%s" : "%s(%s", t->function, call_arguments(r, k));
+    if (fails)
+        text_printf(&r->body, ")) return %d; /* BURN_%s */\n", fails, fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");
 }

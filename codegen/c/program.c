@@ -218,7 +218,7 @@ static void print_if(Run *r, const Kernel *k, int depth) {
         c_line(r, depth);
         if (i == 0) text_printf(&r->body, "if (*(%s)) {\n", c_value_place(r, n->in[0]));
         else text_printf(&r->body, "} else {\n");
-        print_steps(r, k->bodies[i], depth + 1);
+        print_steps(r, k->region.bodies[i], depth + 1);
         for (int j = 0; j < n->n_out; j++) copy(r, depth + 1, n->out[j], "", n->bodies[i]->outputs.at[j]);
     }
     c_line(r, depth);
@@ -264,7 +264,7 @@ static void print_loop_head(Run *r, const Kernel *k, int depth, const char *it, 
     text_printf(&r->body, "%s < %s; %s++) {\n", it, trips_text(r, n), it);
     for (int i = 0; i < 2; i++) {
         Value *v = n->bodies[0]->inputs.at[i];
-        if (!body_reads(k->bodies[0], v, go ? 0 : 1)) continue;
+        if (!body_reads(k->region.bodies[0], v, go ? 0 : 1)) continue;
         c_line(r, depth + 1);
         text_printf(&r->body, "*(%s) = %s;\n", c_value_place(r, v), i ? go ? go : "1" : it);
     }
@@ -281,7 +281,7 @@ static void print_loop(Run *r, const Kernel *k, int depth) {
                *go = goes_on ? NULL : arena_printf(r->g->arena, "go%d", id);
     for (int i = 0; i < carried; i++) copy(r, depth, b->inputs.at[2 + i], "", n->in[2 + i]);
     print_loop_head(r, k, depth, it, go);
-    print_steps(r, k->bodies[0], depth + 1);
+    print_steps(r, k->region.bodies[0], depth + 1);
     for (int i = carried; i < n->n_out; i++) {
         Value *v = b->outputs.at[1 + i];
         copy(r, depth + 1, n->out[i],
@@ -624,7 +624,7 @@ static void print_descriptor(Gen *g, const Program *p) {
 static bool has_sizes(const Plan *plan) {
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
-        for (int j = 0; j < k->n_bodies; j++) if (has_sizes(k->bodies[j])) return true;
+        for (int j = 0; j < kernel_bodies(k); j++) if (has_sizes(k->region.bodies[j])) return true;
         if (k->sizes.n) return true;
     }
     return false;
@@ -635,8 +635,8 @@ static bool reads_formats(const Plan *plan) {
     bool found = false;
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
-        found = found || k->fails == -6;
-        for (int j = 0; j < k->n_bodies; j++) found = found || reads_formats(k->bodies[j]);
+        found = found || kernel_fails(k) == -6;
+        for (int j = 0; j < kernel_bodies(k); j++) found = found || reads_formats(k->region.bodies[j]);
     }
     return found;
 }
@@ -708,7 +708,7 @@ static void print_kernels(Gen *g, const Program *p, Plan *plan, Functions *f) {
     g->plan = plan;
     for (int i = 0; i < plan->kernels.n; i++) {
         Kernel *k = plan->kernels.at[i];
-        for (int j = 0; j < k->n_bodies; j++) print_kernels(g, p, k->bodies[j], f);
+        for (int j = 0; j < kernel_bodies(k); j++) print_kernels(g, p, k->region.bodies[j], f);
         g->plan = plan;
         if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES) continue;
         KernelText *t = NEW(g->arena, KernelText);

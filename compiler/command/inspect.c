@@ -73,7 +73,7 @@ static void add_costs(Findings *f, const Plan *p) {
         f->flops += k->flops;
         for (int j = 0; j < k->nodes.n; j++)
             if (k->nodes.at[j]->n_in) f->multiply_adds += multiply_adds(k->nodes.at[j]);
-        for (int j = 0; j < k->n_bodies; j++) add_costs(f, k->bodies[j]);
+        for (int j = 0; j < kernel_bodies(k); j++) add_costs(f, k->region.bodies[j]);
     }
 }
 

@@ -62,7 +62,7 @@ static void collect(Tuner *t, const Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         if (k->signature) add_case(t, p, k);
-        for (int j = 0; j < k->n_bodies; j++) collect(t, k->bodies[j]);
+        for (int j = 0; j < kernel_bodies(k); j++) collect(t, k->region.bodies[j]);
     }
 }
 

@@ -178,7 +178,7 @@ static bool lower_score(Build *b) {
     lower_init(&l, b->a, b->k->exprs, b->k, f);
     f->anchor_flat = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, row(b), keys), b->axis[KEY]);
     lower_unflat(&l, &f->root->type, f->anchor_flat, idx);
-    b->k->score = lower_root(&l, f->root, idx);
+    b->k->attention.score = lower_root(&l, f->root, idx);
     return !f->violation && !f->reduces.n;
 }
 

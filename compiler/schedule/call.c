@@ -261,11 +261,11 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     k->exprs = expr_pool_new(a);
     k->anchor = n;
     k->template_file = row->file;
-    k->fails = row->fails;
+    k->call.fails = row->fails;
     VEC_PUSH(a, k->nodes, n);
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i]) continue;
-        VEC_PUSH(a, k->args, n->in[i]);
+        VEC_PUSH(a, k->call.args, n->in[i]);
         kernel_read(a, k, n->in[i]);
         k->traffic += type_bytes_upper(p->graph, &n->in[i]->type);
     }
@@ -273,7 +273,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
         const char *name = i < (int)COUNT(row->wanted) ? row->wanted[i] : NULL;
         if (name) hole(&c, name, wanted[i]);
         if (!n->out[i] || (name && !wanted[i])) continue;
-        VEC_PUSH(a, k->args, n->out[i]);
+        VEC_PUSH(a, k->call.args, n->out[i]);
         VEC_PUSH(a, k->writes, n->out[i]);
         k->traffic += type_bytes_upper(p->graph, &n->out[i]->type);
     }

@@ -84,9 +84,10 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
                                                                KERNEL_CONV);
     Operand x = conv_input(f->plan, n, &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
-    k->conv = c;
-    if (kernel_of_bytes(n)) {                           // for its template a product with rows that lie elsewhere
+    if (!kernel_of_bytes(n)) k->conv = c;
+    else {                                              // for its template a product with rows that lie elsewhere
         k->kind = KERNEL_GEMM;
+        k->window = c;
         k->gemm = (Contraction){ .batch = c.batch,
             .m = c.out[0] * c.out[1] * c.out[2],
             .n = c.oc,

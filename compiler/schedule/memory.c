@@ -108,7 +108,8 @@ static void lifetimes(Plan *p) {
             if (!packed_away(k, k->reads.at[j])) touch_both(p, buffer_of(p, k->reads.at[j]), at);
         for (int j = 0; j < k->writes.n; j++) touch_both(p, buffer_of(p, k->writes.at[j]), at);
         if (k->packed) touch_both(p, k->packed, at);
-        for (int j = 0; j < k->packs.n; j++) touch_both(p, k->packs.at[j], at);
+        for (int j = 0; k->kind == KERNEL_REGION && j < k->region.packs.n; j++)
+            touch_both(p, k->region.packs.at[j], at);
         if (!k->scratch_bytes) continue;
         if (!k->scratch) k->scratch = NEW(p->arena, Buffer);
         *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };

@@ -245,7 +245,7 @@ static bool may_order(const Plan *p) {
         if (p->graph->inputs.at[i]->role) return false;
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
-        if (k->kind == KERNEL_SIZES || k->kind == KERNEL_REGION || k->string_bytes || k->fails) return false;
+        if (k->kind == KERNEL_SIZES || k->kind == KERNEL_REGION || k->string_bytes || kernel_fails(k)) return false;
     }
     return true;
 }

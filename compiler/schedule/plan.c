@@ -65,8 +65,8 @@ static void name_kernels(Plan *p, const char *prefix) {
                                                                           "copy";
         if (strlen(from) > 48) from += strlen(from) - 48;
         k->name = arena_printf(p->arena, "%s%d_%s", prefix, i, name_c(p->arena, from));
-        for (int j = 0; j < k->n_bodies; j++)
-            name_kernels(k->bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j));
+        for (int j = 0; j < kernel_bodies(k); j++)
+            name_kernels(k->region.bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j));
     }
 }
 

@@ -38,8 +38,9 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
             bool packed = inner->packed && inner->packed->value == v;
             if (!packed && (v->data || v->graph != body->graph)) kernel_read(a, k, v);
         }
-        if (inner->packed) VEC_PUSH(a, k->packs, inner->packed);
-        for (int j = 0; j < inner->packs.n; j++) VEC_PUSH(a, k->packs, inner->packs.at[j]);
+        if (inner->packed) VEC_PUSH(a, k->region.packs, inner->packed);
+        for (int j = 0; inner->kind == KERNEL_REGION && j < inner->region.packs.n; j++)
+            VEC_PUSH(a, k->region.packs, inner->region.packs.at[j]);
         k->flops += inner->flops;
         k->traffic += inner->traffic;
         int64_t times = iterations(k->anchor);
@@ -61,13 +62,13 @@ Kernel *kernel_region(const Plan *outer, Node *n) {
     k->anchor = n;
     k->exprs = expr_pool_new(a);
     k->scratch = NEW(a, Buffer);
-    k->n_bodies = n->n_bodies;
-    k->bodies = NEW_ARRAY(a, Plan *, n->n_bodies);
+    k->region.n_bodies = n->n_bodies;
+    k->region.bodies = NEW_ARRAY(a, Plan *, n->n_bodies);
     VEC_PUSH(a, k->nodes, n);
     for (int i = 0; i < n->n_bodies; i++) {
-        k->bodies[i] = plan_body(outer, n->bodies[i]);
-        if (!k->bodies[i]) return NULL;
-        take_body(a, k, k->bodies[i]);
+        k->region.bodies[i] = plan_body(outer, n->bodies[i]);
+        if (!k->region.bodies[i]) return NULL;
+        take_body(a, k, k->region.bodies[i]);
     }
     for (int i = 0; i < n->n_in; i++) {
         // number: in the text itself

@@ -348,7 +348,7 @@ static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     const TuneForm *form = tune_parse(&tune_bytes, k->choice, &low) ? &tune_bytes :
         tune_parse(&tune_low, k->choice, &low)                      ? &tune_low :
                                                                       NULL;
-    if (form && !best) low_tried(t, form, k->anchor->op == OP_Conv ? k->conv.out[2] : s.m);
+    if (form && !best) low_tried(t, form, k->anchor->op == OP_Conv ? k->window.out[2] : s.m);
     if (form) return;
     if (best && tune_parse(&tune_gemm, best, &tiles)) gemm_blocks_tried(t, &s, tiles);
     else if (!best && tune_parse(&tune_gemm, k->choice, &tiles)) gemm_tiles_tried(t, &s, tiles);
@@ -357,7 +357,7 @@ static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
 
 static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
     TileTarget target = template_target(o);
-    ConvLayout l = template_conv_layout(g, k, o), merged = template_conv_merged(l);
+    ConvLayout l = template_conv_layout(g, &k->conv, o), merged = template_conv_merged(l);
     ConvTiles direct = conv_tiles(&merged, &target);
     WinogradTiles winograd = winograd_tiles(&l, &target);
     TapTiles taps = conv_taps_tiles(&l, &target);
@@ -372,7 +372,7 @@ static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
 
 static void depthwise_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
     TileTarget target = template_target(o);
-    ConvLayout l = template_conv_layout(g, k, o);
+    ConvLayout l = template_conv_layout(g, &k->conv, o);
     ConvDwTiles tiles = conv_dw_tiles(&l, &target);
     if (!best) depthwise_tiles_tried(t, &l.conv, tiles);
     else if (tune_parse(&tune_depthwise, best, &tiles)) depthwise_blocks_tried(t, &l.conv, tiles);

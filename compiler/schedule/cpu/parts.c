@@ -81,7 +81,7 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     Dim points = 1;
     for (int i = 0; i < k->axes.n; i++) points = dim_mul(g, points, k->axes.at[i].size);
     k->parts = parts_shares(o, loop_ns(g, k), least);
-    k->part_axis = best;
+    k->loop.part_axis = best;
     hand_out_from(o, g, k, points, loop_ns(g, k));
 }
 
@@ -134,9 +134,11 @@ static double whole_ns(const Kernel *k) { return larger(k->flops / template_rate
 
 // A part of a product or a convolution cut as it likes best.
 double parts_best_ns(const Graph *g, const Kernel *k, int threads) {
-    double ns = whole_ns(k) / threads
-        * parts_unevenness(dim_upper(g, k->conv.batch) * k->conv.out[0] * k->conv.out[1], threads);
-    if (k->kind == KERNEL_GEMM) contraction_axis(g, k, threads, &ns);
+    if (k->kind != KERNEL_GEMM)
+        return whole_ns(k) / threads
+            * parts_unevenness(dim_upper(g, k->conv.batch) * k->conv.out[0] * k->conv.out[1], threads);
+    double ns = 0;
+    contraction_axis(g, k, threads, &ns);
     return ns;
 }
 
@@ -150,7 +152,8 @@ double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven
 // What the work of a template grows with.
 static Dim template_size(Graph *g, const Kernel *k) {
     const Contraction *s = &k->gemm;
-    return k->kind == KERNEL_GEMM ? dim_mul(g, dim_mul(g, dim_mul(g, s->batch, s->m), s->n), s->k) : k->conv.batch;
+    if (k->kind == KERNEL_GEMM) return dim_mul(g, dim_mul(g, dim_mul(g, s->batch, s->m), s->n), s->k);
+    return kernel_is_conv(k) ? k->conv.batch : 0;
 }
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
@@ -171,6 +174,7 @@ void parts_plan(Plan *p) {
         Kernel *k = p->kernels.at[i];
         if (k->strips) continue;                        // strips.c cuts them
         if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
-        else if (has_hole(k->template_file, "#define PARTS 0\n") && !k->fails) cut_template(p->arena, p->graph, k, o);
+        else if (has_hole(k->template_file, "#define PARTS 0\n") && !kernel_fails(k))
+            cut_template(p->arena, p->graph, k, o);
     }
 }

@@ -209,7 +209,8 @@ static int64_t weights_bytes(const Graph *g) {
 }
 
 static void set_price(Plan *p, int price) {
-    for (int i = 0; i < p->kernels.n; i++) p->kernels.at[i]->weights_price = price;
+    for (int i = 0; i < p->kernels.n; i++)
+        if (kernel_is_conv(p->kernels.at[i])) p->kernels.at[i]->conv.price = price;
 }
 
 static void weights_price(Plan *p) {

@@ -24,8 +24,8 @@ ConvShape template_conv_shape(const Graph *g, const Convolution *c);
 // What a record knows a contraction or convolution by; kind: its first words. Sizes that the running program knows
 // are theirs at most.
 const char *template_gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s, const char *kind);
-const char *template_conv_signature(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *kind);
-ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o);
+const char *template_conv_signature(Arena *a, const Graph *g, const Convolution *c, const Options *o, const char *kind);
+ConvLayout template_conv_layout(const Graph *g, const Convolution *c, const Options *o);
 // bytes that its weights take more than in the model, by the cost model's choice
 int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o);
 ConvLayout template_conv_merged(ConvLayout l);          // small groups made one, for conv.c

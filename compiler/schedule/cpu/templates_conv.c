@@ -21,8 +21,7 @@ ConvShape template_conv_shape(const Graph *g, const Convolution *c) {
     return s;
 }
 
-ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *o) {
-    const Convolution *c = &k->conv;
+ConvLayout template_conv_layout(const Graph *g, const Convolution *c, const Options *o) {
     return (ConvLayout){ .conv = template_conv_shape(g, c),
         .xn = dim_upper(g, c->x_batch),
         .xd = c->x_axis[0],
@@ -31,7 +30,7 @@ ConvLayout template_conv_layout(const Graph *g, const Kernel *k, const Options *
         .xc = c->x_channel,
         .yc = c->y_pixel,
         .parts = o->threads,
-        .price = k->weights_price };
+        .price = c->price };
 }
 
 ConvLayout template_conv_merged(ConvLayout l) {
@@ -43,7 +42,7 @@ ConvLayout template_conv_merged(ConvLayout l) {
 }
 
 int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) {
-    ConvLayout l = template_conv_layout(g, k, o);
+    ConvLayout l = template_conv_layout(g, &k->conv, o);
     TileTarget target = template_target(o);
     WinogradTiles w = { 0 };
     if (k->kind == KERNEL_CONV && o->machine.vectors) w = winograd_tiles(&l, &target);
@@ -64,8 +63,9 @@ static const char *conv_signature(Arena *a, const ConvLayout *l, const char *kin
         (long long)l->xd, (long long)l->xh, (long long)l->xw, (long long)l->xc, (long long)l->yc);
 }
 
-const char *template_conv_signature(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *kind) {
-    ConvLayout l = template_conv_layout(g, k, o);
+const char *template_conv_signature(
+    Arena *a, const Graph *g, const Convolution *c, const Options *o, const char *kind) {
+    ConvLayout l = template_conv_layout(g, c, o);
     return conv_signature(a, &l, kind);
 }
 
@@ -214,7 +214,7 @@ static bool plan_depthwise(
 
 void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     TileTarget target = template_target(o);
-    ConvLayout l = template_conv_layout(g, k, o);
+    ConvLayout l = template_conv_layout(g, &k->conv, o);
     ConvPlanesTiles t = conv_planes_tiles(&l.conv, &target);
     k->choice = tune_text(a, &tune_planes, &t);
     k->template_file = "c/conv_planes.c";
@@ -232,7 +232,7 @@ static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    ConvLayout l = template_conv_layout(g, k, o);
+    ConvLayout l = template_conv_layout(g, &k->conv, o);
     Record *r = tune_record(a, k, o, conv_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
     k->tuned = r && plan_by(a, g, k, o, &l, r);
     if (k->tuned) return;

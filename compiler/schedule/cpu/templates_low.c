@@ -87,7 +87,7 @@ static Runs window_runs(const Convolution *c) {
 
 // Weights are [oc][ic][kh][kw]; rows go by kh, kw, ic.
 static void fill_conv_i8(const Buffer *b, void *to) {
-    const Convolution *c = &b->packer->conv;
+    const Convolution *c = &b->packer->window;
     const Runs runs = window_runs(c);
     const int64_t ic = c->ic / c->groups, taps = c->kernel[1] * c->kernel[2], oc = c->oc / c->groups;
     const size_t nr = 16 * (size_t)template_hole_value(b->packer, "NV"),
@@ -102,11 +102,11 @@ static void fill_conv_i8(const Buffer *b, void *to) {
 }
 
 static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    const Convolution *c = &k->conv;
+    const Convolution *c = &k->window;
     const Runs runs = window_runs(c);
     const int64_t w = c->out[2], n = c->oc / c->groups;
     LowTiles t = chosen_tiles(
-        a, k, o, template_conv_signature(a, g, k, o, "bytes"), &tune_bytes, w, false, byte_tiles(w, n));
+        a, k, o, template_conv_signature(a, g, c, o, "bytes"), &tune_bytes, w, false, byte_tiles(w, n));
     size_t one = pack_i8_bytes((size_t)n, (size_t)(runs.y * runs.x), (size_t)runs.bytes, 16 * (size_t)t.nv);
     int64_t line = c->stride[1] * c->x_axis[1], room = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2;
     k->template_file = "c/gemm_i8.c";
