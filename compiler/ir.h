@@ -62,6 +62,7 @@ DClass dtype_class(DType d);
 bool dtype_is_float(DType d);                           // any width
 bool dtype_is_int(DType d);                             // signed or unsigned, any width; not bool
 bool dtype_is_small_float(DType d);                     // f16, bf16, f8*, f4: computed in f32, rounded when stored
+DType dtype_wide(DType d);                              // what d is computed in: f32 for small floats, else d
 
 typedef int64_t Dim;                                    // >= 0: a constant; < 0: symbolic, see ir/dim.c
 typedef struct Type { DType dtype; int rank; Dim dim[MAX_RANK]; } Type;
@@ -73,6 +74,7 @@ int64_t type_bytes(const Type *t);
 int64_t type_count_upper(const Graph *g, const Type *t);             // with every symbol at its upper bound; saturates
 int64_t type_bytes_upper(const Graph *g, const Type *t);
 Dim type_size(Graph *g, const Type *t);                 // the number of elements as a Dim
+Dim type_product(Graph *g, const Type *t, int from, int to);         // of dimensions from..to-1
 bool type_uses(const Graph *g, const Type *t, int symbol);           // does a dimension of it depend on this symbol?
 // numpy rule on the dimensions; dtype from a; false if impossible
 bool type_broadcast(Type *out, const Type *a, const Type *b);
@@ -138,7 +140,15 @@ bool symbol_parse(Graph *g, const char **s, Dim *out);  // a symbol's name alone
 Symbol *graph_symbols(Graph *g, int *n);
 
 // ---------------------------------------------------------------- ir/graph.c
-typedef enum AttrKind { ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR } AttrKind;
+typedef enum AttrKind {
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_STRING,
+    ATTR_INTS,
+    ATTR_FLOATS,
+    ATTR_STRINGS,
+    ATTR_TENSOR
+} AttrKind;
 typedef struct Attr {
     const char *name;
     AttrKind kind;
@@ -176,7 +186,8 @@ struct Value {
     int id;                                             // unique in the graph; printed %id
     const char *name;                                   // the user's name or NULL
     Type type;
-    Node *def; int def_out;                             // which output of which node; def NULL: graph input or constant
+    Node *def;
+    int def_out; // which output of which node; def NULL: graph input or constant
     // constant (initializer or folded): exactly then def is NULL and it is no input
     Tensor *data;
     // value_const's memo of a computed value; read it through value_const
@@ -232,6 +243,8 @@ struct Graph {
     VEC(Bundle) bundles;
 };
 
+// A diagnostic at g->loc; returns NULL, for builders.
+void *graph_fail(const Graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Graph *graph_new(Arena *a, const char *name, const char *file);
 // a control-flow body: shares ids, symbols and expressions with the graphs around it
 Graph *graph_body(Graph *parent, const char *name);
@@ -264,30 +277,6 @@ const char *node_string(const Node *n, const char *name, const char *otherwise);
 const int64_t *node_ints(const Node *n, const char *name, int *count);      // NULL and 0 when absent
 // the value when it can be computed now (evaluates its constant ancestors), else NULL
 Tensor *value_const(Value *v);
-
-// ir/build.c: builders used by importers, expand_ and grad_ functions. All append at g->cursor with g->loc, infer,
-// and return out[0] (NULL after a diagnostic; every builder passes a NULL operand through as NULL).
-Value *b_op(Graph *g, Op op, int n_in, Value *const *in);                   // no attributes, one output
-Value *b_unary(Graph *g, Op op, Value *x);
-Value *b_binary(Graph *g, Op op, Value *x, Value *y);
-Value *b_where(Graph *g, Value *c, Value *x, Value *y);
-// b_map(g, "x*y + 1", "x y", 2, in): OP_Map
-Value *b_map(Graph *g, const char *text, const char *names, int n_in, Value *const *in);
-Value *b_cast(Graph *g, Value *x, DType to);
-Value *b_reshape(Graph *g, Value *x, int rank, const Dim *dims);
-Value *b_transpose(Graph *g, Value *x, const int *perm);
-Value *b_expand(Graph *g, Value *x, int rank, const Dim *dims);             // numpy broadcast to exactly these dims
-// per axis; steps may be negative
-Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes);
-Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int64_t *interior,
-    Value *fill /* scalar, NULL: 0 */);
-Value *b_concat(Graph *g, int axis, int n, Value *const *in);
-Value *b_reduce(Graph *g, Op op, Value *x, int n_axes, const int64_t *axes, bool keep);
-Value *b_matmul(Graph *g, Value *x, Value *y);
-Value *b_scalar(Graph *g, DType d, double v);           // rank 0 constant
-Value *b_like(Graph *g, const Value *x, double v);      // rank 0 constant of x's dtype
-Value *b_ints(Graph *g, int n, const int64_t *v);       // i64[n] constant
-Value *b_gather(Graph *g, Value *x, Value *indices, int axis);
 
 // ir/print.c, ir/parse.c, ir/validate.c: the exact text form
 //   graph lenet(%0 image: f32[1,1,28,28]) {

@@ -22,8 +22,8 @@ compiler/base
 compiler/*.def                          # rows: whoever includes them says what they are
 compiler/ir compiler/ir.h
 compiler/target
+compiler/build                          # makes nodes; expansions and gradients, columns of the op table, use it
 compiler/ops
-compiler/build
 compiler/options.h
 compiler/import, compiler/grad, compiler/passes
 compiler/schedule compiler/plan.h

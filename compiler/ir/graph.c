@@ -9,6 +9,7 @@
 #include "ir.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define MAX_TENSOR_BYTES ((int64_t)1 << 46)     // of one value: beyond any machine, a mistake or an attack
@@ -42,6 +43,16 @@ Graph *graph_body(Graph *parent, const char *name) {
     g->loc = parent->loc;
     g->value_count = graph_root(parent)->value_count;
     return g;
+}
+
+void *graph_fail(const Graph *g, const char *fmt, ...) {
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    diag_error(g->loc, "%s", line);
+    return NULL;
 }
 
 // ---- values
@@ -167,7 +178,8 @@ bool node_infer(Node *n) {
                 return false;
             }
         if (type_is_static(t) && type_bytes(t) > MAX_TENSOR_BYTES) {
-            diag_error_as(EXIT_LIMIT, n->loc, "output %d is too large: %s", i, type_text(n->graph->arena, n->graph, t));
+            diag_error_as(
+                EXIT_LIMIT, n->loc, "output %d is too large: %s", i, type_text(n->graph->arena, n->graph, t));
             return false;
         }
     }

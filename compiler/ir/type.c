@@ -36,6 +36,7 @@ DClass dtype_class(DType d) { return dtype_rows[d].class; }
 bool dtype_is_float(DType d) { return dtype_rows[d].class == CLASS_FLOAT; }
 bool dtype_is_int(DType d) { return dtype_rows[d].class == CLASS_INT || dtype_rows[d].class == CLASS_UINT; }
 bool dtype_is_small_float(DType d) { return dtype_is_float(d) && d != DT_F32 && d != DT_F64; }
+DType dtype_wide(DType d) { return dtype_is_small_float(d) ? DT_F32 : d; }
 
 bool dtype_parse(const char *s, DType *out) {
     for (int d = DT_NONE + 1; d < DT_INDEX; d++)
@@ -97,11 +98,13 @@ bool type_uses(const Graph *g, const Type *t, int symbol) {
     return false;
 }
 
-Dim type_size(Graph *g, const Type *t) {
+Dim type_product(Graph *g, const Type *t, int from, int to) {
     Dim n = 1;
-    for (int i = 0; i < t->rank; i++) n = dim_mul(g, n, t->dim[i]);
+    for (int i = from; i < to; i++) n = dim_mul(g, n, t->dim[i]);
     return n;
 }
+
+Dim type_size(Graph *g, const Type *t) { return type_product(g, t, 0, t->rank); }
 
 // Two different symbols (or a symbol and a constant other than 1) are taken to be equal: types are inferred again
 // once the symbols are bound, and then a mismatch shows.
@@ -262,9 +265,14 @@ Tensor *tensor_new(Arena *a, Type type) {
 #define LOAD(T, t, i) load_##T((const char *)(t)->data + (size_t)(i) * sizeof(T))
 #define DEFINE_LOAD(T) static inline T load_##T(const char *p) { T v; memcpy(&v, p, sizeof v); return v; }
 DEFINE_LOAD(float)
-DEFINE_LOAD(double) DEFINE_LOAD(int8_t) DEFINE_LOAD(uint8_t) DEFINE_LOAD(int16_t) DEFINE_LOAD(uint16_t)
-    DEFINE_LOAD(int32_t) DEFINE_LOAD(uint32_t) DEFINE_LOAD(int64_t) DEFINE_LOAD(uint64_t)
-#define SAVE(T, t, i, v) do { T v_ = (T)(v); memcpy((char *)(t)->data + (size_t)(i) * sizeof(T), &v_, sizeof v_); } while (0)
+DEFINE_LOAD(double)
+DEFINE_LOAD(int8_t) DEFINE_LOAD(uint8_t) DEFINE_LOAD(int16_t) DEFINE_LOAD(uint16_t) DEFINE_LOAD(int32_t)
+    DEFINE_LOAD(uint32_t) DEFINE_LOAD(int64_t) DEFINE_LOAD(uint64_t)
+#define SAVE(T, t, i, v)                                                                                              \
+    do {                                                                                                              \
+        T v_ = (T)(v);                                                                                                \
+        memcpy((char *)(t)->data + (size_t)(i) * sizeof(T), &v_, sizeof v_);                                          \
+    } while (0)
 
         int64_t tensor_get_i(const Tensor *t, int64_t i) {
     switch (t->type.dtype) {

@@ -264,10 +264,8 @@ Expr *expr_identity(ExprPool *p, DType d, ReduceOp op) {
 
 Expr *expr_zero(ExprPool *p, DType d) { return expr_identity(p, d, RED_SUM); }
 
-DType accumulator_type(DType d) { return dtype_is_small_float(d) ? DT_F32 : d; }
-
 Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body) {
-    DType d = body->dtype, wide = accumulator_type(d);
+    DType d = body->dtype, wide = dtype_wide(d);
     if (n_axes == 0) return body;
     // extremes are exact in any type
     if (!reduce_table[op].rounds) return expr_reduce(l->p, op, n_axes, axes, body, NULL);
@@ -276,75 +274,10 @@ Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *
     return wide != d ? expr_cast(l->p, e, d) : e;
 }
 
-// ---------------------------------------------------------------- gradients
-Value *b_full(Graph *g, const Type *t, double v) {
-    Value *s = b_scalar(g, t->dtype, v);
-    return t->rank ? b_expand(g, s, t->rank, t->dim) : s;
-}
-
-Value *b_sum_to(Graph *g, Value *x, const Type *t) {
-    if (!x) return NULL;
-    int64_t axes[MAX_RANK];
-    int n = 0, lead = x->type.rank - t->rank;
-    for (int i = 0; i < x->type.rank; i++) {
-        bool broadcast = i < lead || (t->dim[i - lead] == 1 && x->type.dim[i] != 1);
-        if (broadcast) axes[n++] = i;
-    }
-    if (n) x = b_reduce(g, OP_ReduceSum, x, n, axes, true);
-    return lead ? b_reshape(g, x, t->rank, t->dim) : x;
-}
-
-Value *b_move_axes(Graph *g, Value *x, int from, int count, int to) {
-    if (!x || from == to || count == 0) return x;
-    int perm[MAX_RANK], rest = 0;
-    for (int i = 0; i < x->type.rank; i++) {
-        if (i >= to && i < to + count) {
-            perm[i] = from + i - to;
-            continue;
-        }
-        if (rest == from) rest += count;                // axes that stay in order around the moved block
-        perm[i] = rest++;
-    }
-    return b_transpose(g, x, perm);
-}
-
-Value *b_flip(Graph *g, Value *x, const bool *axes) {
-    if (!x) return NULL;
-    Dim starts[MAX_RANK] = { 0 };
-    int64_t steps[MAX_RANK];
-    bool any = false;
-    for (int i = 0; i < x->type.rank; i++) {
-        bool flip = axes[i] && x->type.dim[i] != 0 && x->type.dim[i] != 1;
-        any = any || flip;
-        starts[i] = flip ? dim_sub(g, x->type.dim[i], 1) : 0;
-        steps[i] = flip ? -1 : 1;
-    }
-    return any ? b_slice(g, x, starts, steps, x->type.dim) : x;
-}
 
 // ---------------------------------------------------------------- expansions
-Value *b_wide(Graph *g, Value *x) { return x ? b_cast(g, x, accumulator_type(x->type.dtype)) : NULL; }
 
 bool expand_done(Node *n, Value *y, Value **out) {
     out[0] = y ? b_cast(n->graph, y, n->out[0]->type.dtype) : NULL;
     return out[0] != NULL;
-}
-
-Value *b_dim(Graph *g, Dim d) {
-    if (dim_is_const(d)) return b_reshape(g, b_ints(g, 1, &d), 0, NULL);
-    // the shape of a vector that nobody makes
-    return b_reshape(g, b_unary(g, OP_Shape, b_expand(g, b_scalar(g, DT_BOOL, 0), 1, &d)), 0, NULL);
-}
-
-Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d) {
-    Dim count = 1;
-    for (int i = 0; i < n_axes; i++) count = dim_mul(g, count, x->type.dim[axes[i]]);
-    if (dim_is_const(count)) return b_scalar(g, d, (double)count);
-    Value *dims = b_unary(g, OP_Shape, x), *which = b_ints(g, n_axes, axes);
-    return b_cast(g, b_reduce(g, OP_ReduceProd, b_gather(g, dims, which, 0), 1, (int64_t[]){ 0 }, false), d);
-}
-
-Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep) {
-    Value *sum = b_reduce(g, OP_ReduceSum, x, n_axes, axes, keep);
-    return sum && n_axes ? b_binary(g, OP_Div, sum, b_count(g, x, n_axes, axes, x->type.dtype)) : sum;
 }

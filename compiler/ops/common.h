@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the op families share: checked attributes, element access by class, byte copies over strides, index expressions
-// and a few builders for gradients. Private to compiler/ops and compiler/grad.
+// What the op families share: checked attributes, element access by class, byte copies over strides, index expressions.
+// Private to compiler/ops and compiler/grad.
 #ifndef BURNCC_OPS_COMMON_H
 #define BURNCC_OPS_COMMON_H
+#include "build/build.h"
 #include "ops/lower.h"
 
 // ---- shape rules
@@ -68,26 +69,8 @@ Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi);
 Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);
 Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // reduce_identity as a constant
 Expr *expr_zero(ExprPool *p, DType d);
-DType accumulator_type(DType d);                                            // f32 for smaller floats, else d
 // small floats reduce in f32
 Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body);
-
-// ---- gradients
-Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction);
-Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction);
-// conv(x with lo, hi, interior per spatial axis, w): paddings may be negative; and the weight [g*a, b, k...] -> [g*b,
-// a, flipped k...]
-Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior,
-    const int64_t *strides, const int64_t *dilations, int64_t group);
-Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
-Value *b_full(Graph *g, const Type *t, double v);                           // a tensor of one value
-// adjoint of broadcasting: sums x down to t's dimensions
-Value *b_sum_to(Graph *g, Value *x, const Type *t);
-// axes from..from+count-1 become to..to+count-1
-Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);
-Value *b_dim(Graph *g, Dim d);                          // a dimension as an i64 scalar
-// reverses the marked axes, which are static
-Value *b_flip(Graph *g, Value *x, const bool *axes);
 
 // ---- control flow
 // the number of iterations; false: known only at run time
@@ -97,10 +80,6 @@ bool loop_trips(const Node *n, Dim *out);
 void loop_lift(Node *n, const bool *marked, int count);
 
 // ---- expansions
-Value *b_wide(Graph *g, Value *x);                                          // f16, bf16, ... as f32, else x
 // y in the dtype of n's output as the replacement; false: NULL
 bool expand_done(Node *n, Value *y, Value **out);
-// elements of x along the axes, a scalar; computed when run if symbolic
-Value *b_count(Graph *g, Value *x, int n_axes, const int64_t *axes, DType d);
-Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep);
 #endif

@@ -90,14 +90,10 @@ bool expand_log_softmax(Node *n, Value **out) {
 }
 
 // The coordinates along `axis` of a tensor of that rank, broadcastable: [1,..,size,..,1]
-static Value *coordinates(Graph *g, int rank, int64_t axis, Dim size, DType d) {
+static Value *coordinates(Graph *g, int rank, int axis, Dim size, DType d) {
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++) dims[i] = i == axis ? size : 1;
-    Node *c = graph_node(g, OP_Iota, 0, NULL, 1);
-    node_set_ints(c, "shape", dims, rank);
-    node_set_int(c, "axis", axis);
-    node_set_int(c, "dtype", d);
-    return node_infer(c) ? c->out[0] : NULL;
+    return b_iota(g, rank, dims, axis, d);
 }
 
 bool expand_hardmax(Node *n, Value **out) {
@@ -109,7 +105,8 @@ bool expand_hardmax(Node *n, Value **out) {
     node_set_int(top, "axis", axis);
     node_set_int(top, "keepdims", 1);
     if (!node_infer(top)) return false;
-    return expand_done(n, b_binary(g, OP_Equal, coordinates(g, t->rank, axis, t->dim[axis], DT_I64), top->out[0]), out);
+    return expand_done(
+        n, b_binary(g, OP_Equal, coordinates(g, t->rank, (int)axis, t->dim[axis], DT_I64), top->out[0]), out);
 }
 
 // ---------------------------------------------------------------- derived reductions
@@ -159,9 +156,9 @@ static Value *computed_divisor(Node *n, const Geometry *w, bool pads_count, DTyp
     Value *product = NULL;
     for (int i = 0; i < w->spatial; i++) {
         Value *at = coordinates(g, w->spatial, i, y->dim[2 + i], DT_I64),
-              *to = b_dim(g, dim_add(g, x->dim[2 + i], pads_count ? w->hi[i] : 0));
-        Value *step = b_dim(g, w->dilation[i]), *size = b_dim(g, w->kernel[i]), *stride = b_dim(g, w->stride[i]),
-              *lo = b_dim(g, w->lo[i]);
+              *to = b_number(g, dim_add(g, x->dim[2 + i], pads_count ? w->hi[i] : 0));
+        Value *step = b_number(g, w->dilation[i]), *size = b_number(g, w->kernel[i]),
+              *stride = b_number(g, w->stride[i]), *lo = b_number(g, w->lo[i]);
         at = b_map(g, "x * s - l", "x s l", 3, (Value *[]){ at, stride, lo });
         Value *inside = b_map(
             g, "min(max((t - x + s - 1) / s, 0), k)", "x t s k", 4, (Value *[]){ at, to, step, size });

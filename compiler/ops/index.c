@@ -22,35 +22,6 @@ static void copy_or_clear(char *to, const char *from, int64_t at, size_t bytes, 
     else memset(to, 0, bytes);
 }
 
-static Node *scatter_node(Graph *g, Op op, Value *data, Value *indices, Value *updates, const char *reduction) {
-    if (!data || !indices || !updates) return NULL;
-    Node *s = graph_node(g, op, 3, (Value *[]){ data, indices, updates }, 1);
-    node_set_string(s, "reduction", reduction);
-    return s;
-}
-
-Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction) {
-    Node *s = scatter_node(g, OP_ScatterND, data, indices, updates, reduction);
-    return s && node_infer(s) ? s->out[0] : NULL;
-}
-
-Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction) {
-    Node *s = scatter_node(g, OP_ScatterElements, data, indices, updates, reduction);
-    if (s) node_set_int(s, "axis", axis);
-    return s && node_infer(s) ? s->out[0] : NULL;
-}
-
-static Value *gather_nd(Graph *g, Value *data, Value *indices) {
-    return data && indices ? b_op(g, OP_GatherND, 2, (Value *[]){ data, indices }) : NULL;
-}
-
-static Value *gather_elements(Graph *g, Value *data, Value *indices, int axis) {
-    if (!data || !indices) return NULL;
-    Node *e = graph_node(g, OP_GatherElements, 2, (Value *[]){ data, indices }, 1);
-    node_set_int(e, "axis", axis);
-    return node_infer(e) ? e->out[0] : NULL;
-}
-
 // How often the loop runs whose iteration number v is; NULL when it is none.
 static const Node *loop_of(const Value *v) {
     const Graph *g = v->graph;
@@ -425,8 +396,8 @@ bool eval_scatter_nd(const Node *n, Tensor *const *in, Tensor *const *out) {
 typedef struct Scatter { Graph *g; Node *n; bool nd; } Scatter;
 
 static Value *take(const Scatter *s, Value *v) {
-    return s->nd ? gather_nd(s->g, v, s->n->in[1]) :
-                   gather_elements(s->g, v, s->n->in[1], (int)node_int(s->n, "axis", 0));
+    return s->nd ? b_op(s->g, OP_GatherND, 2, (Value *[]){ v, s->n->in[1] }) :
+                   b_gather_elements(s->g, v, s->n->in[1], (int)node_int(s->n, "axis", 0));
 }
 
 static Value *put(const Scatter *s, double into, Value *updates, const char *reduction) {

@@ -281,7 +281,9 @@ static Value *projection_bias(Graph *g, Layer *l, const Cell *cell, Value *bias)
 
 static bool layer_init(Layer *l, Node *n, const Cell *cell, int direction) {
     Graph *g = n->graph;
-    *l = (Layer){ .node = n, .hidden = n->in[R]->type.dim[2], .rt = swap_axes(g, of_direction(n, R, direction), 0, 1) };
+    *l = (Layer){
+        .node = n, .hidden = n->in[R]->type.dim[2], .rt = swap_axes(g, of_direction(n, R, direction), 0, 1)
+    };
     if (cell == &gru_cell && node_int(n, "linear_before_reset", 0)) l->recurrent_bias = b_like(g, l->rt, 0);
     else if (cell == &gru_cell) {
         l->rt_gates = part(g, l->rt, 1, 0, 2 * l->hidden);
@@ -325,8 +327,8 @@ typedef struct Run {
 static Value *run_loop(const Run *r, Graph *g, Dim steps, Value **state) {
     int n = r->cell->n_states;
     bool known = dim_is_const(steps);
-    Value *in[4] = { known ? b_dim(g, steps) : NULL, NULL, state[0], state[1] }, *now[2] = { 0 }, *y,
-          *last = r->reverse ? b_dim(g, dim_sub(g, steps, 1)) : NULL;
+    Value *in[4] = { known ? b_number(g, steps) : NULL, NULL, state[0], state[1] }, *now[2] = { 0 }, *y,
+          *last = r->reverse ? b_number(g, dim_sub(g, steps, 1)) : NULL;
     Graph *body = graph_body(g, "step");
     Value *time = graph_input(body, "iteration", type_make(DT_I64, 0, NULL));
     graph_input(body, "condition", type_make(DT_BOOL, 0, NULL));
@@ -366,7 +368,7 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     if (!r.rows || !state[0]) return NULL;
     if (steps != 1) return run_loop(&r, g, steps, state);
     Value *y, *row = without_axis(g, r.rows, time_axis);
-    if (!step_masked(cell, &l, g, row, r.lengths, b_dim(g, 0), state, &y)) return NULL;
+    if (!step_masked(cell, &l, g, row, r.lengths, b_number(g, 0), state, &y)) return NULL;
     return with_axis(g, y, 0);
 }
 

@@ -6,7 +6,7 @@
 // serves a graph and its bodies.
 #ifndef BURNCC_PASSES_H
 #define BURNCC_PASSES_H
-#include "ir.h"
+#include "build/build.h"
 #include "options.h"
 
 typedef struct Rewrite { Arena *scratch; VEC(Value *) to; bool changed; } Rewrite;    // to: by id, NULL: stays

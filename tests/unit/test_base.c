@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "build/build.h"
 #include "plan.h"
 
 static void test_release(void **state) {

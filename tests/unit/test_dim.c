@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "build/build.h"
 #include "plan.h"
 
 static Dim parse(Graph *g, const char *text) {

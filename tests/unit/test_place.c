@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Workspaces: random buffers never overlap while both are alive, lie close to the lower bound, and always at the same
 // places; a set that no plain sequence places without a gap. Kernels: an order that needs less memory is found.
+#include "build/build.h"
 #include "../../codegen/codegen.h"
 #include "../../compiler/schedule/schedule.h"
 

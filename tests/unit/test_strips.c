@@ -2,6 +2,7 @@
 // Strips: random chains of convolutions and products are cut so that every pixel is computed once in each part, after
 // all that it reads, which is still in the buffer between them; the parts make up the whole; buffers are no longer
 // than they say. What does not gain stays whole.
+#include "build/build.h"
 #include "../../codegen/codegen.h"
 #include "../../compiler/schedule/schedule.h"
 

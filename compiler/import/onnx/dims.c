@@ -51,7 +51,8 @@ static DimItem combine_ranges(Op op, DimItem x, DimItem y) {
     case OP_Div:
         if (x.lo < 0 || y.lo < 1) return unknown(x.lo < 0 ? INT64_MIN : 0, x.lo < 0 ? INT64_MAX : x.hi);
         return unknown(x.lo / y.hi, x.hi == INT64_MAX ? INT64_MAX : x.hi / y.lo);
-    case OP_Mod: return y.lo > 0 ? unknown(0, y.hi == INT64_MAX ? INT64_MAX : y.hi - 1) : unknown(INT64_MIN, INT64_MAX);
+    case OP_Mod:
+        return y.lo > 0 ? unknown(0, y.hi == INT64_MAX ? INT64_MAX : y.hi - 1) : unknown(INT64_MIN, INT64_MAX);
     case OP_Min: return unknown(lesser(x.lo, y.lo), lesser(x.hi, y.hi));
     case OP_Max: return unknown(greater(x.lo, y.lo), greater(x.hi, y.hi));
     case OP_Equal: return unknown(0, 1);
@@ -339,17 +340,6 @@ bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *co
         }
         out[k] = v[k].v;
     }
-    return true;
-}
-
-bool onnx_static(OnnxNode *n, const Value *v, const char *what) {
-    if (type_is_static(&v->type)) return true;
-    for (int i = 0; i < v->type.rank; i++)
-        if (!dim_is_const(v->type.dim[i])) {
-            onnx_fail(n, "%s needs known sizes, but dimension %d is %s; pin it with --dim NAME=V", what, i,
-                dim_text(n->g->arena, n->g, v->type.dim[i]));
-            return false;
-        }
     return true;
 }
 

@@ -184,6 +184,16 @@ bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out) {
     return true;
 }
 
+bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out) {
+    int64_t d = onnx_int(n, attr, otherwise);
+    if (d <= DT_NONE || d > DT_I2) {
+        onnx_fail(n, "attribute \"%s\": %lld is an unknown or unsupported element type", attr, (long long)d);
+        return false;
+    }
+    *out = (DType)d;
+    return true;
+}
+
 // ---------------------------------------------------------------- nodes
 
 static bool defined_later(const Scope *s, const char *name) {
@@ -511,7 +521,8 @@ static void mark_reads(const OnnxNodeDef *d, StrMap *marked) {
 }
 
 // Forwards: the nodes that `names` flow into. Backwards: those of them that flow into `wanted`.
-static bool *nodes_between(const OnnxNode *n, const Scope *s, int count, const char *const *names, const char *wanted) {
+static bool *nodes_between(
+    const OnnxNode *n, const Scope *s, int count, const char *const *names, const char *wanted) {
     StrMap *after = strmap_new(n->g->arena), *before = strmap_new(n->g->arena);
     bool *between = NEW_ARRAY(n->g->arena, bool, s->n_nodes + 1);
     for (int i = 0; i < count; i++) strmap_put(after, names[i], &poison);

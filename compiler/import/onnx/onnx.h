@@ -10,6 +10,7 @@
 #ifndef BURNCC_ONNX_H
 #define BURNCC_ONNX_H
 
+#include "build/build.h"
 #include "import/import.h"
 
 #define ONNX_IR_LATEST 14       // newer files are read with a warning
@@ -144,6 +145,7 @@ bool onnx_inputs(OnnxNode *n, int at_least);            // the first inputs are 
 static inline Value *onnx_optional(const OnnxNode *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 // -rank..rank-1 made non-negative, else a diagnostic
 bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);
+bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out);    // a DataType attribute
 // attribute "axes" or input `input`; sorted as given, no duplicates
 bool onnx_axes(OnnxNode *n, int input, int rank, int64_t *axes, int *count, bool *given);
 // inlines the body of attribute `attr`
@@ -170,34 +172,6 @@ Tensor *onnx_const_number(OnnxNode *n, int i, const char *what);                
 // diagnostic with a hint at --dim when a dimension is symbolic
 bool onnx_static(OnnxNode *n, const Value *v, const char *what);
 
-// ---------------------------------------------------------------- help.c: what several families build
-// infers; output 0, or NULL with a diagnostic and the node removed
-Value *onnx_finish(Node *n);
-// b_map, but operands of the wrong types are the model's mistake
-Value *onnx_expression(OnnxNode *n, const char *text, const char *names, int n_in, Value *const *in);
-#define ONNX_MAP(n, text, names, ...) onnx_expression(n, text, names, (int)COUNT(((Value *[]){ __VA_ARGS__ })), (Value *[]){ __VA_ARGS__ })
-Value *onnx_along(OnnxNode *n, Value *v, int rank, int axis);                   // [C] -> [1,..,C,..,1]
-Value *onnx_insert(OnnxNode *n, Value *v, int axis);    // a dimension of size 1 before axis
-Value *onnx_remove(OnnxNode *n, Value *v, int axis);
-Value *onnx_part(OnnxNode *n, Value *v, int axis, Dim start, Dim size);     // start..start+size-1 along axis
-Value *onnx_iota(OnnxNode *n, int rank, const Dim *dims, int axis, DType d);    // the coordinate along axis
-Value *onnx_filled(OnnxNode *n, DType d, double value, int rank, const Dim *dims);
-Value *onnx_scalar_of(OnnxNode *n, Value *v);           // one element of any rank -> rank 0
-Value *onnx_gather_elements(OnnxNode *n, Value *x, Value *indices, int axis);
-Value *onnx_swap(OnnxNode *n, Value *v, int a, int b);  // transposes two axes
-Value *onnx_constant_f(OnnxNode *n, DType d, int rank, const int64_t *dims, const double *v);
-Value *onnx_mean(OnnxNode *n, Value *v, int n_axes, const int64_t *axes);       // keeps the axes as 1
-Dim onnx_product(Graph *g, const Type *t, int from, int to);                    // of dimensions from..to-1
-DType onnx_wide(DType d);                               // what small floats are computed in: f32; others themselves
-bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out);    // a DataType attribute
-
-// A loop that the importer makes: a node to build the body with, whose inputs are in[0] the iteration's number, in[1]
-// whether to go on and in[2..] what is carried, typed as `from`; and the OP_Loop, whose body gives out[0] whether to
-// go on and out[1..] what is carried. At most 6 values.
-OnnxNode onnx_loop_body(const OnnxNode *n, const char *name, int carried, Value *const *from, Value **in);
-Node *onnx_loop_node(
-    OnnxNode *n, const OnnxNode *body, Value *trips, int carried, Value *const *from, Value *const *out);
-
 // ---------------------------------------------------------------- ops/window.c: geometry of convolutions and pools
 // pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they are left to the operation
 typedef struct Window {
@@ -212,13 +186,6 @@ Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t
 Value *onnx_convolve_transposed(
     OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
-
-// ---------------------------------------------------------------- ops/fft.c
-// cosine and sine of 2 pi k / n, exact at quarters
-void onnx_turn(int64_t k, int64_t n, double *c, double *s);
-bool onnx_fft_fits(int64_t length);                     // no prime factor above 13
-// [outer, length] each, im NULL: zero; in place, not scaled; NULL after a diagnostic
-void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse);
 
 // ---------------------------------------------------------------- ops/sequence.c
 // a stand-in for values that are known one by one; rows with the argument "any" take it
@@ -298,18 +265,6 @@ Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        
 Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int *kept, int64_t *first);
 Value *onnx_string_find(OnnxNode *n, Value *x, Value *table);        // i64: position, or -1
 Value *onnx_cast_string(OnnxNode *n, Value *x, DType to);            // x or `to` are strings
-
-// ---------------------------------------------------------------- ops/quant.c
-// a scale or zero point in a shape that broadcasts against x; block 0: one per element of axis
-Value *onnx_spread(OnnxNode *n, Value *v, const Value *x, int axis, int64_t block);
-Value *onnx_round_to(OnnxNode *n, Value *y, Value *zero, DType d);   // saturate(round(y) + zero); zero NULL: 0
-Value *onnx_centred(OnnxNode *n, Value *x, Value *zero);             // x - zero without loss: i32 of integers
-// a scale or zero point of the first factor of a product, of the second
-Value *onnx_of_rows(OnnxNode *n, Value *v);
-Value *onnx_of_columns(OnnxNode *n, Value *v);
-// sum * sa * sb / sy in zero's type
-Value *onnx_rescale(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero);
-Value *onnx_quantized_u8(OnnxNode *n, Value *x, Value **scale, Value **zero);   // as DynamicQuantizeLinear
 
 // ---------------------------------------------------------------- rows.c
 typedef struct OnnxRow { Support is; OnnxBuilder *build; const char *argument; } OnnxRow;

@@ -59,14 +59,14 @@ static Value *find_number(OnnxNode *n, Value *x, Tensor *keys, bool nan_is_key) 
     int64_t count = type_count(&keys->type);
     int rank = x->type.rank;
     Value *key = b_reshape(n->g, b_cast(n->g, graph_const(n->g, keys, NULL), x->type.dtype), 1, (Dim[]){ count });
-    x = onnx_insert(n, x, rank);
+    x = b_insert(n->g, x, rank);
     if (!x || !key) return NULL;
-    Value *k = onnx_iota(n, 1, (Dim[]){ count }, 0, DT_I64);
+    Value *k = b_iota(n->g, 1, (Dim[]){ count }, 0, DT_I64);
     const char *text = arena_printf(n->g->arena,
         dtype_is_float(x->type.dtype) && nan_is_key ? "x == y || (isnan(x) && isnan(y)) ? z : %lld" :
                                                       "x == y ? z : %lld",
         (long long)count);
-    return b_reduce(n->g, OP_ReduceMin, ONNX_MAP(n, text, "x y z", x, key, k), 1, (int64_t[]){ rank }, false);
+    return b_reduce(n->g, OP_ReduceMin, B_MAP(n->g, text, "x y z", x, key, k), 1, (int64_t[]){ rank }, false);
 }
 
 // values[k] for the first k with keys[k] == x, else the default.
@@ -162,7 +162,7 @@ Value *onnx_one_hot_encoder(OnnxNode *n) {
         return onnx_fail(n, "attribute \"%s\" is missing", text ? "cats_strings" : "cats_int64s");
     if (!onnx_int(n, "zeros", 1))
         diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
-    Value *x = onnx_insert(n, text ? n->in[0] : b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
+    Value *x = b_insert(n->g, text ? n->in[0] : b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
     Value *all = text ? onnx_strings(n, strings->n, strings->strings) : b_ints(n->g, count, categories);
     return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, all), DT_F32) : NULL;
 }
@@ -185,7 +185,7 @@ static Value *spread(OnnxNode *n, Value *at, Value *values, int64_t columns) {
     Node *node = graph_node(
         n->g, OP_ScatterElements, 3, (Value *[]){ b_expand(n->g, none, 1, &columns), at, values }, 1);
     node_set_int(node, "axis", 0);
-    return onnx_insert(n, onnx_finish(node), 0);
+    return b_insert(n->g, b_finish(node), 0);
 }
 
 Value *onnx_dict_vectorizer(OnnxNode *n) {
@@ -222,12 +222,12 @@ Value *onnx_cast_map(OnnxNode *n) {
         return onnx_fail(n, "cast_to, map_form, max_map or the keys' type make no sense");
     Value *y;
     if (*form == 'S') {
-        y = spread(n, ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]),
+        y = spread(n, B_MAP(n->g, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]),
             map[1], columns);
     } else {
         Node *sort = graph_node(n->g, OP_Sort, 1, map, 2);
         node_set_int(sort, "axis", 0);
-        y = onnx_finish(sort) ? onnx_insert(n, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
+        y = b_finish(sort) ? b_insert(n->g, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
     }
     if (!y || y->type.dtype == casts[cast].to) return y;
     return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? onnx_cast_string(n, y, casts[cast].to) :

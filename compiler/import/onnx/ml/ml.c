@@ -28,15 +28,15 @@ Value *onnx_rows_of(OnnxNode *n, Value *x) {
     Dim rows = x->type.rank == 1 ? 1 : x->type.dim[0];
     x = b_cast(n->g, x, x->type.dtype == DT_F64 ? DT_F64 : DT_F32);
     if (!x || x->type.rank == 2) return x;
-    return b_reshape(n->g, x, 2, (Dim[]){ rows, onnx_product(n->g, &x->type, x->type.rank > 1, x->type.rank) });
+    return b_reshape(n->g, x, 2, (Dim[]){ rows, type_product(n->g, &x->type, x->type.rank > 1, x->type.rank) });
 }
 
 static Value *softmax_nonzero(OnnxNode *n, Value *x) {
     const int64_t axis = 1;
     Value *top = b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true);
-    Value *e = top ? ONNX_MAP(n, "abs(x) > 1e-7 ? exp(x - y) : 0", "x y", x, top) : NULL;
+    Value *e = top ? B_MAP(n->g, "abs(x) > 1e-7 ? exp(x - y) : 0", "x y", x, top) : NULL;
     Value *sum = b_reduce(n->g, OP_ReduceSum, e, 1, &axis, true);
-    return sum ? ONNX_MAP(n, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
+    return sum ? B_MAP(n->g, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
 }
 
 // PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147: with l = log(1 - p^2) and v = 2 /
@@ -47,11 +47,11 @@ Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how) {
     if (!x || !strcmp(how, "NONE")) return x;
     if (!strcmp(how, "LOGISTIC")) return b_unary(n->g, OP_Sigmoid, x);
     if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(n, x);
-    if (!strcmp(how, "PROBIT")) return ONNX_MAP(n, probit, "x", x);
+    if (!strcmp(how, "PROBIT")) return B_MAP(n->g, probit, "x", x);
     if (strcmp(how, "SOFTMAX")) return onnx_fail(n, "attribute \"post_transform\" is \"%s\"", how);
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(node, "axis", 1);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings) {
@@ -74,7 +74,7 @@ Value *onnx_first_best(OnnxNode *n, Value *scores) {
     Node *node = graph_node(n->g, OP_ArgMax, 1, &scores, 1);
     node_set_int(node, "axis", 1);
     node_set_int(node, "keepdims", 0);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // One score for two classes -> a score each. The standard does not say how; as in ONNX Runtime of the transforms only
@@ -82,7 +82,7 @@ Value *onnx_first_best(OnnxNode *n, Value *scores) {
 Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
     if (!x) return NULL;
     bool logistic = !strcmp(how, "LOGISTIC"), probit = !strcmp(how, "PROBIT");
-    Value *other = probit || (probabilities && !logistic) ? ONNX_MAP(n, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
+    Value *other = probit || (probabilities && !logistic) ? B_MAP(n->g, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
     Value *both = b_concat(n->g, 1, 2, (Value *[]){ other, x });
     return logistic || probit ? onnx_post_transform(n, both, how) : both;
 }
@@ -105,7 +105,7 @@ Value *onnx_scaler(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = b_cast(n->g, n->in[0], DT_F32);
     Value *offset = per_column(n, "offset", DT_F32, 0, x), *scale = per_column(n, "scale", DT_F32, 1, x);
-    return offset && scale ? ONNX_MAP(n, "(x - y) * z", "x y z", x, offset, scale) : NULL;
+    return offset && scale ? B_MAP(n->g, "(x - y) * z", "x y z", x, offset, scale) : NULL;
 }
 
 Value *onnx_normalizer(OnnxNode *n) {
@@ -119,7 +119,7 @@ Value *onnx_normalizer(OnnxNode *n) {
     Value *size = max ? b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true) :
                         b_reduce(n->g, OP_ReduceSum, b_unary(n->g, l1 ? OP_Abs : OP_Square, x), 1, &axis, true);
     if (!max && !l1) size = b_unary(n->g, OP_Sqrt, size);
-    return size ? ONNX_MAP(n, "y == 0 ? x : x / y", "x y", x, size) : NULL;
+    return size ? B_MAP(n->g, "y == 0 ? x : x / y", "x y", x, size) : NULL;
 }
 
 Value *onnx_imputer(OnnxNode *n) {
@@ -129,8 +129,8 @@ Value *onnx_imputer(OnnxNode *n) {
         Value *fill = per_column(n, "imputed_value_floats", x->type.dtype, 0, x);
         double hole = onnx_float(n, "replaced_value_float", 0);
         return !fill    ? NULL :
-            isnan(hole) ? ONNX_MAP(n, "isnan(x) ? y : x", "x y", x, fill) :
-                          ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_like(n->g, x, hole));
+            isnan(hole) ? B_MAP(n->g, "isnan(x) ? y : x", "x y", x, fill) :
+                          B_MAP(n->g, "x == z ? y : x", "x y z", x, fill, b_like(n->g, x, hole));
     }
     int count;
     const int64_t *v = onnx_ints(n, "imputed_value_int64s", &count);
@@ -139,7 +139,7 @@ Value *onnx_imputer(OnnxNode *n) {
         return onnx_fail(n, "attribute \"imputed_value_int64s\" wants a value, or one for each column");
     Value *fill = b_cast(n->g, b_ints(n->g, count, v), x->type.dtype),
           *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int(n, "replaced_value_int64", 0) });
-    return x->type.rank ? ONNX_MAP(n, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) :
+    return x->type.rank ? B_MAP(n->g, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) :
                           onnx_fail(n, "the input must have at least 1 dimension");
 }
 
@@ -175,7 +175,8 @@ Value *onnx_linear(
     OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
     if (!x) return NULL;
     if (rows < 1 || count % rows || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != count / rows))
-        return onnx_fail(n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
+        return onnx_fail(
+            n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
     if (biases && biases != rows) return onnx_fail(n, "has %d intercepts for %d rows", biases, rows);
     Value *w = b_reshape(n->g, onnx_float_vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
     x = b_cast(n->g, x, DT_F32);
@@ -208,7 +209,7 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     if (rows > 1 && rows != labels.count)
         return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
     Value *best = rows > 1 ? onnx_first_best(n, scores) :
-                             b_cast(n->g, onnx_remove(n, ONNX_MAP(n, "x > 0", "x", scores), 1), DT_I64);
+                             b_cast(n->g, b_remove(n->g, B_MAP(n->g, "x > 0", "x", scores), 1), DT_I64);
     bool two = rows == 1 && labels.count == 2;
     if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
     if (labels.count == 1 && !labels.strings) labels.count = 0;

@@ -42,8 +42,8 @@ static Value *kernel_values(OnnxNode *n, const Machine *m) {
     if (!strcmp(kernel, "RBF")) {
         Value *s = b_reshape(n->g, onnx_float_vector(n, DT_F32, size, support), 3, (Dim[]){ 1, m->supports, columns });
         Value *far = b_reduce(
-            n->g, OP_ReduceSum, ONNX_MAP(n, "(x - y) * (x - y)", "x y", onnx_insert(n, m->x, 1), s), 1, &last, false);
-        return far ? ONNX_MAP(n, arena_printf(n->g->arena, "exp(x * %.17g)", -gamma), "x", far) : NULL;
+            n->g, OP_ReduceSum, B_MAP(n->g, "(x - y) * (x - y)", "x y", b_insert(n->g, m->x, 1), s), 1, &last, false);
+        return far ? B_MAP(n->g, arena_printf(n->g->arena, "exp(x * %.17g)", -gamma), "x", far) : NULL;
     }
     if (!strcmp(kernel, "POLY")) text = "pow(x * y + z, w)";
     else if (!strcmp(kernel, "SIGMOID")) text = "tanh(x * y + z)";
@@ -51,7 +51,7 @@ static Value *kernel_values(OnnxNode *n, const Machine *m) {
     Value *y = onnx_linear(n, m->x, (int)m->supports, size, support, 0, NULL);
     return !text || !y ?
         y :
-        ONNX_MAP(n, text, "x y z w", y, b_like(n->g, y, gamma), b_like(n->g, y, coef0), b_like(n->g, y, degree));
+        B_MAP(n->g, text, "x y z w", y, b_like(n->g, y, gamma), b_like(n->g, y, coef0), b_like(n->g, y, degree));
 }
 
 // sum over supports of coefficient * kernel(x, support) + rho.
@@ -65,7 +65,7 @@ Value *onnx_svm_regressor(OnnxNode *n) {
         return onnx_fail(n, "has %d coefficients for %lld support vectors", m.n_coefficients, (long long)m.supports);
     if (!m.supports) onnx_string(n, "kernel_type", "");
     Value *y = onnx_linear(n, m.supports ? kernel_values(n, &m) : m.x, 1, m.n_coefficients, m.coefficients, 1, m.rho);
-    return y && one_class ? ONNX_MAP(n, "x > 0 ? 1 : x * 0 - 1", "x", y) : onnx_post_transform(n, y, how);
+    return y && one_class ? B_MAP(n->g, "x > 0 ? 1 : x * 0 - 1", "x", y) : onnx_post_transform(n, y, how);
 }
 
 // ---------------------------------------------------------------- pairs of classes (i, j), i < j, in order
@@ -85,7 +85,8 @@ static Value *pair_scores(OnnxNode *n, const Machine *m, Value *kernels, int64_t
         for (int64_t j = i + 1; j < classes; from_j += per_class[j++], pair++) {
             for (int64_t k = from_i; k < from_i + per_class[i]; k++)
                 w[pair * size + k] = m->coefficients[(j - 1) * size + k];
-            for (int64_t k = from_j; k < from_j + per_class[j]; k++) w[pair * size + k] = m->coefficients[i * size + k];
+            for (int64_t k = from_j; k < from_j + per_class[j]; k++)
+                w[pair * size + k] = m->coefficients[i * size + k];
         }
     }
     return onnx_linear(n, kernels, (int)pairs, (int)(pairs * size), w, (int)pairs, m->rho);
@@ -101,7 +102,7 @@ static Value *votes(OnnxNode *n, Value *scores, int64_t classes) {
             w[j * pairs + pair] = -1;
             least[j]++;
         }
-    Value *first = scores ? b_cast(n->g, ONNX_MAP(n, "x > 0", "x", scores), DT_F32) : NULL;
+    Value *first = scores ? b_cast(n->g, B_MAP(n->g, "x > 0", "x", scores), DT_F32) : NULL;
     return onnx_linear(n, first, (int)classes, (int)(classes * pairs), w, (int)classes, least);
 }
 
@@ -115,7 +116,7 @@ static Value *pair_probabilities(OnnxNode *n, Value *scores, int64_t classes) {
     if (n_a != pairs || n_b != pairs)
         return onnx_fail(
             n, "has %d, %d values in \"prob_a\", \"prob_b\" for %lld pairs of classes", n_a, n_b, (long long)pairs);
-    Value *p = ONNX_MAP(n, "p = 1 / (1 + exp(x * y + z)); min(max(p, 1e-7), 1 - 1e-7)", "x y z", scores,
+    Value *p = B_MAP(n->g, "p = 1 / (1 + exp(x * y + z)); min(max(p, 1e-7), 1 - 1e-7)", "x y z", scores,
         onnx_float_vector(n, DT_F32, n_a, a), onnx_float_vector(n, DT_F32, n_b, b));
     int64_t *at = NEW_ARRAY(n->g->arena, int64_t, classes * classes);
     for (int64_t i = 0; i < classes; i++) at[i * classes + i] = 2 * pairs;
@@ -125,30 +126,30 @@ static Value *pair_probabilities(OnnxNode *n, Value *scores, int64_t classes) {
             at[j * classes + i] = pairs + pair;
         }
     if (!p) return NULL;
-    Value *zero = onnx_filled(n, DT_F32, 0, 2, (Dim[]){ p->type.dim[0], 1 });
-    Value *all = b_concat(n->g, 1, 3, (Value *[]){ p, ONNX_MAP(n, "1 - x", "x", p), zero });
+    Value *zero = b_filled(n->g, DT_F32, 0, 2, (Dim[]){ p->type.dim[0], 1 });
+    Value *all = b_concat(n->g, 1, 3, (Value *[]){ p, B_MAP(n->g, "1 - x", "x", p), zero });
     return b_gather(
         n->g, all, b_reshape(n->g, b_ints(n->g, (int)(classes * classes), at), 2, (Dim[]){ classes, classes }), 1);
 }
 
-static Value *row_sum(OnnxNode *n, Value *x) { return b_reduce(n->g, OP_ReduceSum, x, 1, (int64_t[]){ 1 }, true); }
+static Value *row_sum(Graph *g, Value *x) { return b_reduce(g, OP_ReduceSum, x, 1, (int64_t[]){ 1 }, true); }
 
 // One round: p[t] moves to where it is best, for each class t in turn, and all are scaled to the sum 1; qp = q p and
 // pqp = p q p follow along.
-static Value *coupling_round(OnnxNode *n, Value *p, Value *qp, Value *pqp, Value *q, Value *diagonal, int64_t classes) {
+static Value *coupling_round(Graph *g, Value *p, Value *qp, Value *pqp, Value *q, Value *diagonal, int64_t classes) {
     Value *from[3] = { p, qp, pqp }, *in[5], *out[4];
-    OnnxNode inner = onnx_loop_body(n, "class", 3, from, in), *b = &inner;
-    Value *t = b_reshape(b->g, in[0], 1, (Dim[]){ 1 });
-    Value *qt = b_gather(b->g, in[3], t, 1), *qtt = b_gather(b->g, diagonal, t, 1),
-          *row = onnx_remove(b, b_gather(b->g, q, t, 1), 1);
-    Value *here = b_binary(b->g, OP_Equal, onnx_iota(b, 1, (Dim[]){ classes }, 0, DT_I64), t);
-    Value *step = ONNX_MAP(b, "(x - y) / z", "x y z", in[4], qt, qtt);
+    Graph *b = b_loop_body(g, "class", 3, from, in);
+    Value *t = b_reshape(b, in[0], 1, (Dim[]){ 1 });
+    Value *qt = b_gather(b, in[3], t, 1), *qtt = b_gather(b, diagonal, t, 1),
+          *row = b_remove(b, b_gather(b, q, t, 1), 1);
+    Value *here = b_binary(b, OP_Equal, b_iota(b, 1, (Dim[]){ classes }, 0, DT_I64), t);
+    Value *step = B_MAP(b, "(x - y) / z", "x y z", in[4], qt, qtt);
     if (!row || !here || !step) return NULL;
-    out[0] = b_unary(b->g, OP_Identity, in[1]);
-    out[1] = ONNX_MAP(b, "(c ? x + d : x) / (1 + d)", "c x d", here, in[2], step);
-    out[2] = ONNX_MAP(b, "(x + d * r) / (1 + d)", "x d r", in[3], step, row);
-    out[3] = ONNX_MAP(b, "(x + d * (d * z + 2 * y)) / (1 + d) / (1 + d)", "x d y z", in[4], step, qt, qtt);
-    Node *loop = onnx_loop_node(n, &inner, b_scalar(n->g, DT_I64, (double)classes), 3, from, out);
+    out[0] = b_unary(b, OP_Identity, in[1]);
+    out[1] = B_MAP(b, "(c ? x + d : x) / (1 + d)", "c x d", here, in[2], step);
+    out[2] = B_MAP(b, "(x + d * r) / (1 + d)", "x d r", in[3], step, row);
+    out[3] = B_MAP(b, "(x + d * (d * z + 2 * y)) / (1 + d) / (1 + d)", "x d y z", in[4], step, qt, qtt);
+    Node *loop = b_loop(g, b, b_scalar(g, DT_I64, (double)classes), 3, from, out);
     return loop ? loop->out[0] : NULL;
 }
 
@@ -157,31 +158,31 @@ static Value *coupling_round(OnnxNode *n, Value *p, Value *qp, Value *pqp, Value
 static Value *coupled(OnnxNode *n, Value *r, int64_t classes) {
     if (!r) return NULL;
     const Dim shape[] = { r->type.dim[0], classes };
-    Value *t = onnx_swap(n, r, 1, 2),
+    Value *t = b_swap(n->g, r, 1, 2),
           *diagonal = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, OP_Square, t), 1, (int64_t[]){ 2 }, false);
-    Value *index = onnx_iota(n, 2, (Dim[]){ classes, classes }, 0, DT_I64),
-          *other = onnx_iota(n, 2, (Dim[]){ classes, classes }, 1, DT_I64);
-    Value *q = diagonal ? b_where(n->g, b_binary(n->g, OP_Equal, index, other), onnx_insert(n, diagonal, 2),
-                   ONNX_MAP(n, "0 - x * y", "x y", r, t)) :
+    Value *index = b_iota(n->g, 2, (Dim[]){ classes, classes }, 0, DT_I64),
+          *other = b_iota(n->g, 2, (Dim[]){ classes, classes }, 1, DT_I64);
+    Value *q = diagonal ? b_where(n->g, b_binary(n->g, OP_Equal, index, other), b_insert(n->g, diagonal, 2),
+                   B_MAP(n->g, "0 - x * y", "x y", r, t)) :
                           NULL;
-    Value *p = onnx_filled(n, DT_F32, 1 / (double)classes, 2, shape), *in[3], *out[2];
+    Value *p = b_filled(n->g, DT_F32, 1 / (double)classes, 2, shape), *in[3], *out[2];
     if (!q || !p) return NULL;
-    OnnxNode inner = onnx_loop_body(n, "round", 1, &p, in), *b = &inner;
+    Graph *b = b_loop_body(n->g, "round", 1, &p, in);
     Value *qp = b_reduce(
-        b->g, OP_ReduceSum, b_binary(b->g, OP_Mul, q, onnx_insert(b, in[2], 1)), 1, (int64_t[]){ 2 }, false);
-    Value *pqp = row_sum(b, b_binary(b->g, OP_Mul, in[2], qp));
+        b, OP_ReduceSum, b_binary(b, OP_Mul, q, b_insert(b, in[2], 1)), 1, (int64_t[]){ 2 }, false);
+    Value *pqp = row_sum(b, b_binary(b, OP_Mul, in[2], qp));
     Value *error = pqp ?
-        b_reduce(b->g, OP_ReduceMax, ONNX_MAP(b, "abs(x - y)", "x y", qp, pqp), 1, (int64_t[]){ 1 }, true) :
+        b_reduce(b, OP_ReduceMax, B_MAP(b, "abs(x - y)", "x y", qp, pqp), 1, (int64_t[]){ 1 }, true) :
         NULL;
-    Value *done = error ? ONNX_MAP(b, arena_printf(n->g->arena, "x < %.17g", 0.005 / (double)classes), "x", error) :
+    Value *done = error ? B_MAP(b, arena_printf(n->g->arena, "x < %.17g", 0.005 / (double)classes), "x", error) :
                           NULL;
     Value *next = done ? coupling_round(b, in[2], qp, pqp, q, diagonal, classes) : NULL;
     if (!next) return NULL;
     Value *left = b_reduce(
-        b->g, OP_ReduceMax, b_cast(b->g, b_unary(b->g, OP_Not, done), DT_I32), 2, (int64_t[]){ 0, 1 }, false);
-    out[0] = b_cast(b->g, left, DT_BOOL);
-    out[1] = b_where(b->g, done, in[2], next);
-    Node *loop = onnx_loop_node(n, &inner, b_scalar(n->g, DT_I64, classes > 100 ? (double)classes : 100), 1, &p, out);
+        b, OP_ReduceMax, b_cast(b, b_unary(b, OP_Not, done), DT_I32), 2, (int64_t[]){ 0, 1 }, false);
+    out[0] = b_cast(b, left, DT_BOOL);
+    out[1] = b_where(b, done, in[2], next);
+    Node *loop = b_loop(n->g, b, b_scalar(n->g, DT_I64, classes > 100 ? (double)classes : 100), 1, &p, out);
     return loop ? loop->out[0] : NULL;
 }
 

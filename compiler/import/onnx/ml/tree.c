@@ -144,21 +144,19 @@ static Tables forest_tables(const Forest *f) {
 
 // One level down: each row's and tree's node to its child. The roots are the same for all rows, [count]; below them
 // [N, count].
-static Value *forest_step(OnnxNode *n, const Forest *f, const Tables *t, const char *text, Value *at) {
+static Value *forest_step(Graph *g, const Forest *f, const Tables *t, const char *text, Value *at) {
     if (!at) return NULL;
-    Graph *g = n->g;
     Value *feature = b_gather(g, t->feature, at, 0), *hi = b_gather(g, t->hi, at, 0),
           *lo = t->lo ? b_gather(g, t->lo, at, 0) : hi;
-    Value *v = at->type.rank == 1 ? b_gather(g, f->x, feature, 1) : onnx_gather_elements(n, f->x, feature, 1);
-    return v && hi && lo ? b_gather(g, t->child, ONNX_MAP(n, text, "s v hi lo", at, v, hi, lo), 0) : NULL;
+    Value *v = at->type.rank == 1 ? b_gather(g, f->x, feature, 1) : b_gather_elements(g, f->x, feature, 1);
+    return v && hi && lo ? b_gather(g, t->child, B_MAP(g, text, "s v hi lo", at, v, hi, lo), 0) : NULL;
 }
 
 // The leaf's number for each row and each of the given trees: i32 [N, count]. A few levels are written out, more are
 // a loop.
 static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
     enum { WRITTEN_OUT = 16 };
-    OnnxNode *n = f->n;
-    Graph *g = n->g;
+    Graph *g = f->n->g;
     const Tables t = forest_tables(f);
     Tensor *start = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count }));
     for (int i = 0; i < count; i++) tensor_set_i(start, i, f->place[roots[i]]);
@@ -167,13 +165,13 @@ static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
         g->arena, t.ways == 3 ? "isnan(v) ? s * 3 + 2 : %s ? s * 3 + 1 : s * 3" : "%s ? s * 2 + 1 : s * 2", test);
     Value *at = graph_const(g, start, NULL);
     int written = f->depth <= WRITTEN_OUT ? f->depth : 1;
-    for (int i = 0; i < written; i++) at = forest_step(n, f, &t, text, at);
+    for (int i = 0; i < written; i++) at = forest_step(g, f, &t, text, at);
     if (at && written < f->depth) {
         Value *in[3], *out[2];
-        OnnxNode body = onnx_loop_body(n, "level", 1, &at, in);
-        out[0] = b_unary(body.g, OP_Identity, in[1]);
-        out[1] = forest_step(&body, f, &t, text, in[2]);
-        Node *loop = onnx_loop_node(n, &body, b_scalar(g, DT_I64, f->depth - written), 1, &at, out);
+        Graph *body = b_loop_body(g, "level", 1, &at, in);
+        out[0] = b_unary(body, OP_Identity, in[1]);
+        out[1] = forest_step(body, f, &t, text, in[2]);
+        Node *loop = b_loop(g, body, b_scalar(g, DT_I64, f->depth - written), 1, &at, out);
         at = loop ? loop->out[0] : NULL;
     }
     return at ? b_expand(g, at, 2, (Dim[]){ f->x->type.dim[0], count }) : NULL;
@@ -189,8 +187,9 @@ static double no_weight(const Forest *f) {
 static Value *combine(const Forest *f, Value *v, int axis) {
     Op op = !is_extreme(f) ? OP_ReduceSum : !strcmp(f->aggregate, "MIN") ? OP_ReduceMin : OP_ReduceMax;
     v = b_reduce(f->n->g, op, v, 1, (int64_t[]){ axis }, false);
-    if (v && is_extreme(f)) return ONNX_MAP(f->n, "isinf(x) ? 0 : x", "x", v);
-    if (v && !strcmp(f->aggregate, "AVERAGE")) return ONNX_MAP(f->n, "x / y", "x y", v, b_like(f->n->g, v, f->roots.n));
+    if (v && is_extreme(f)) return B_MAP(f->n->g, "isinf(x) ? 0 : x", "x", v);
+    if (v && !strcmp(f->aggregate, "AVERAGE"))
+        return B_MAP(f->n->g, "x / y", "x y", v, b_like(f->n->g, v, f->roots.n));
     return v;
 }
 
@@ -441,17 +440,17 @@ static Value *two_classes(Forest *f, const ClassLabels *labels, const Numbers *b
                  second_base = base->count == 2 && !alone ? number(base, 1) : 0;
     if (base->count)
         y = b_binary(n->g, OP_Add, y,
-            onnx_constant_f(n, f->dtype, 1, (Dim[]){ f->targets }, (double[]){ first_base, second_base }));
+            b_floats(n->g, f->dtype, 1, (Dim[]){ f->targets }, (double[]){ first_base, second_base }));
     int64_t winning = f->targets - 1;
     if (alone && base->count == 2 && y) {
-        Value *second = onnx_filled(n, f->dtype, 0, 2, (Dim[]){ y->type.dim[0], 1 });
+        Value *second = b_filled(n->g, f->dtype, 0, 2, (Dim[]){ y->type.dim[0], 1 });
         y = b_concat(n->g, 1, 2, (Value *[]){ y, second });
     }
     y = b_cast(n->g, y, DT_F32);
     if (!y) return NULL;
     int64_t scores = y->type.dim[1];
-    Value *winner = onnx_remove(n, onnx_part(n, y, 1, winning, 1), 1);
-    Value *index = winner ? b_cast(n->g, ONNX_MAP(n, probabilities ? "x > 0.5" : "x > 0", "x", winner), DT_I64) : NULL;
+    Value *winner = b_remove(n->g, b_part(n->g, y, 1, winning, 1), 1);
+    Value *index = winner ? b_cast(n->g, B_MAP(n->g, probabilities ? "x > 0.5" : "x > 0", "x", winner), DT_I64) : NULL;
     if (n->n_out > 1)
         n->out[1] = scores == 1 ? onnx_two_scores(n, y, how, probabilities) : onnx_post_transform(n, y, how);
     return index ? onnx_label(n, labels, index) : NULL;

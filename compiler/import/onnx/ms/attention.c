@@ -16,7 +16,7 @@
 
 Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past) {
     Dim shape[2] = { queries, keys };
-    Value *query = onnx_iota(n, 2, shape, 0, DT_I64), *key = onnx_iota(n, 2, shape, 1, DT_I64);
+    Value *query = b_iota(n->g, 2, shape, 0, DT_I64), *key = b_iota(n->g, 2, shape, 1, DT_I64);
     if (past) query = b_binary(n->g, OP_Add, query, past);
     return b_binary(n->g, OP_LessOrEqual, key, query);
 }
@@ -26,24 +26,24 @@ static Value *sunk_softmax(OnnxNode *n, Value *scores, Value *sink) {
     if (!scores || !sink) return NULL;
     const Dim *d = scores->type.dim;
     sink = b_cast(n->g, sink, scores->type.dtype);
-    if (sink->type.rank == 1) sink = onnx_along(n, sink, 4, 1);
+    if (sink->type.rank == 1) sink = b_along(n->g, sink, 4, 1);
     Value *column = b_expand(n->g, sink, 4, (Dim[]){ d[0], d[1], d[2], 1 });
     Value *p = onnx_masked_softmax(n, b_concat(n->g, 3, 2, (Value *[]){ column, scores }), false);
-    return onnx_part(n, p, 3, 1, d[3]);
+    return b_part(n->g, p, 3, 1, d[3]);
 }
 
 Value *onnx_attend(OnnxNode *n, Attend *a) {
     if (!a->q || !a->k || !a->v) return NULL;
-    DType d = a->q->type.dtype, wide = onnx_wide(d);
+    DType d = a->q->type.dtype, wide = dtype_wide(d);
     Dim size = a->q->type.dim[3];
     if (!dim_is_const(size)) return onnx_fail(n, "wants a known head size; pin the dimension with --dim NAME=V");
     double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)size);
     Value *q = b_cast(n->g, a->q, wide),
           *scores = onnx_grouped_matmul(
-              n, b_binary(n->g, OP_Mul, q, b_like(n->g, q, scale)), onnx_swap(n, b_cast(n->g, a->k, wide), 2, 3));
+              n, b_binary(n->g, OP_Mul, q, b_like(n->g, q, scale)), b_swap(n->g, b_cast(n->g, a->k, wide), 2, 3));
     if (a->softcap > 0)
-        scores = ONNX_MAP(
-            n, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", a->softcap, a->softcap), "x", scores);
+        scores = B_MAP(
+            n->g, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", a->softcap, a->softcap), "x", scores);
     for (size_t i = 0; i < COUNT(a->added); i++)
         if (a->added[i]) scores = b_binary(n->g, OP_Add, scores, b_cast(n->g, a->added[i], wide));
     if (a->allowed) scores = b_where(n->g, a->allowed, scores, b_scalar(n->g, wide, -INFINITY));
@@ -59,21 +59,14 @@ static Value *filtered(OnnxNode *n, Value *keep) {
         n->g, keep, b_scalar(n->g, DT_F32, 0), b_scalar(n->g, DT_F32, onnx_float(n, "mask_filter_value", -10000)));
 }
 
-// A size as an i64 number, which is a constant once it is known.
-Value *onnx_size_of(OnnxNode *n, Value *v, int axis) {
-    if (!v) return NULL;
-    if (dim_is_const(v->type.dim[axis])) return b_scalar(n->g, DT_I64, (double)v->type.dim[axis]);
-    return onnx_scalar_of(n, onnx_part(n, b_unary(n->g, OP_Shape, v), 0, axis, 1));
-}
-
 // mask[0..b) says where the keys of each row end, mask[b..2b), when there, where they begin.
 static Value *range_mask(OnnxNode *n, Value *mask, Dim batch, Dim keys) {
     Dim shape[4] = { 1, 1, 1, keys };
-    Value *key = onnx_iota(n, 4, shape, 3, DT_I32),
-          *end = b_reshape(n->g, onnx_part(n, mask, 0, 0, batch), 4, (Dim[]){ batch, 1, 1, 1 });
+    Value *key = b_iota(n->g, 4, shape, 3, DT_I32),
+          *end = b_reshape(n->g, b_part(n->g, mask, 0, 0, batch), 4, (Dim[]){ batch, 1, 1, 1 });
     Value *keep = b_binary(n->g, OP_Less, key, end);
     if (!dim_equal(n->g, mask->type.dim[0], batch)) {
-        Value *begin = b_reshape(n->g, onnx_part(n, mask, 0, batch, batch), 4, (Dim[]){ batch, 1, 1, 1 });
+        Value *begin = b_reshape(n->g, b_part(n->g, mask, 0, batch, batch), 4, (Dim[]){ batch, 1, 1, 1 });
         keep = b_binary(n->g, OP_And, keep, b_binary(n->g, OP_GreaterOrEqual, key, begin));
     }
     return filtered(n, keep);
@@ -152,7 +145,7 @@ static Value *projected_attention(OnnxNode *n, Value *projected, Value *mask, Va
     Value *part[3], *cached = NULL;
     for (int i = 0; i < 3; i++)
         part[i] = onnx_split_heads(n,
-            onnx_part(n, projected, 2,
+            b_part(n->g, projected, 2,
                 i == 0     ? 0 :
                     i == 1 ? size[0] :
                              size[0] + size[1],
@@ -161,16 +154,16 @@ static Value *projected_attention(OnnxNode *n, Value *projected, Value *mask, Va
     if (past && past->type.rank != 5)
         return onnx_fail(n, "the past must have 5 dimensions (2, batch, heads, sequence, head size)");
     for (int i = 1; i < 3 && past; i++) {
-        Value *before = onnx_remove(n, onnx_part(n, past, 0, i - 1, 1), 0);
+        Value *before = b_remove(n->g, b_part(n->g, past, 0, i - 1, 1), 0);
         part[i] = b_concat(n->g, 2, 2, (Value *[]){ before, part[i] });
         cached = before;
     }
     Attend a = { .q = part[0], .k = part[1], .v = part[2] };
     if (!a.q || !a.k || !a.v
-        || !set_masks(n, &a, mask, bias, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, cached, 2)))
+        || !set_masks(n, &a, mask, bias, onnx_int(n, "unidirectional", 0) != 0, b_size_of(n->g, cached, 2)))
         return NULL;
     if (n->n_out > 1 && n->asked[1])
-        n->out[1] = b_concat(n->g, 0, 2, (Value *[]){ onnx_insert(n, a.k, 0), onnx_insert(n, a.v, 0) });
+        n->out[1] = b_concat(n->g, 0, 2, (Value *[]){ b_insert(n->g, a.k, 0), b_insert(n->g, a.v, 0) });
     return onnx_attend(n, &a);
 }
 
@@ -184,7 +177,7 @@ Value *onnx_ms_attention(OnnxNode *n) {
 
 // A zero point or scale: one number, or one of each column.
 static Value *column_number(OnnxNode *n, Value *v) {
-    return v && v->type.rank == 1 && v->type.dim[0] == 1 ? onnx_scalar_of(n, v) : v;
+    return v && v->type.rank == 1 && v->type.dim[0] == 1 ? b_scalar_of(n->g, v) : v;
 }
 
 // input, weight, bias, their scales, mask, their zero points, past.
@@ -195,10 +188,10 @@ Value *onnx_ms_qattention(OnnxNode *n) {
         factor[i] = b_cast(n->g, n->in[i], DT_I32);
         if (zero[i]) factor[i] = b_binary(n->g, OP_Sub, factor[i], b_cast(n->g, column_number(n, zero[i]), DT_I32));
     }
-    Value *scale = b_binary(n->g, OP_Mul, onnx_scalar_of(n, n->in[3]), column_number(n, n->in[4])),
+    Value *scale = b_binary(n->g, OP_Mul, b_scalar_of(n->g, n->in[3]), column_number(n, n->in[4])),
           *sum = b_matmul(n->g, factor[0], factor[1]);
     if (!scale || !sum) return NULL;
-    Value *projected = ONNX_MAP(n, "x * y + z", "x y z", b_cast(n->g, sum, scale->type.dtype), scale, n->in[2]);
+    Value *projected = B_MAP(n->g, "x * y + z", "x y z", b_cast(n->g, sum, scale->type.dtype), scale, n->in[2]);
     return projected_attention(n, projected, onnx_optional(n, 5), onnx_optional(n, 8), NULL);
 }
 
@@ -209,7 +202,7 @@ typedef struct MultiHead { Value *q, *k, *v, *bias, *mask, *added, *past[2], *le
 // [b, l, heads, parts, d]: part `at` as [b, l, heads * d].
 static Value *unpacked(OnnxNode *n, Value *x, int at) {
     const Dim *d = x->type.dim;
-    return b_reshape(n->g, onnx_part(n, x, 3, at, 1), 3, (Dim[]){ d[0], d[1], dim_mul(n->g, d[2], d[4]) });
+    return b_reshape(n->g, b_part(n->g, x, 3, at, 1), 3, (Dim[]){ d[0], d[1], dim_mul(n->g, d[2], d[4]) });
 }
 
 // Queries, keys and values apart from each other, [b, l, heads * d]; keys and values may be [b, heads, l, d] already.
@@ -226,9 +219,9 @@ static bool unpack(OnnxNode *n, MultiHead *m, bool decoder) {
         Dim all = q->type.dim[2];
         if (!dim_is_const(all) || all % 3)
             return onnx_fail(n, "packed queries, keys and values want a known size that 3 divides"), false;
-        m->k = onnx_part(n, q, 2, all / 3, all / 3);
-        m->v = onnx_part(n, q, 2, all / 3 * 2, all / 3);
-        m->q = onnx_part(n, q, 2, 0, all / 3);
+        m->k = b_part(n->g, q, 2, all / 3, all / 3);
+        m->v = b_part(n->g, q, 2, all / 3 * 2, all / 3);
+        m->q = b_part(n->g, q, 2, 0, all / 3);
     }
     if (!m->q || !m->k || !m->v)
         return onnx_fail(n, "key and value are missing, and the query does not hold them"), false;
@@ -245,7 +238,7 @@ static bool add_biases(OnnxNode *n, MultiHead *m) {
         bool cached = (*part[i])->type.rank == 4;
         Dim size = cached ? dim_mul(n->g, (*part[i])->type.dim[1], (*part[i])->type.dim[3]) : (*part[i])->type.dim[2];
         if (!dim_is_const(size)) return onnx_fail(n, "a bias wants known hidden sizes"), false;
-        if (!cached) *part[i] = b_binary(n->g, OP_Add, *part[i], onnx_part(n, m->bias, 0, at, size));
+        if (!cached) *part[i] = b_binary(n->g, OP_Add, *part[i], b_part(n->g, m->bias, 0, at, size));
         at += size;
         if (!*part[i]) return false;
     }
@@ -254,11 +247,11 @@ static bool add_biases(OnnxNode *n, MultiHead *m) {
 
 // A cache with room for more: the one new row goes to place `length`, and later places are not looked at.
 static bool shared_cache(OnnxNode *n, MultiHead *m, Attend *a) {
-    Value *fresh[2] = { a->k, a->v }, *length = b_cast(n->g, onnx_scalar_of(n, m->length), DT_I64);
+    Value *fresh[2] = { a->k, a->v }, *length = b_cast(n->g, b_scalar_of(n->g, m->length), DT_I64);
     if (!m->past[0] || !m->past[1] || !length)
         return onnx_fail(n, "shared buffers want past_key, past_value and past_sequence_length"), false;
     Dim room = m->past[0]->type.dim[2], shape[4] = { 1, 1, room, 1 };
-    Value *place = onnx_iota(n, 4, shape, 2, DT_I64);
+    Value *place = b_iota(n->g, 4, shape, 2, DT_I64);
     for (int i = 0; i < 2; i++) {
         if (!dim_equal(n->g, fresh[i]->type.dim[2], 1))
             return onnx_fail(n, "shared buffers take one new key at a time"), false;
@@ -266,7 +259,7 @@ static bool shared_cache(OnnxNode *n, MultiHead *m, Attend *a) {
     }
     a->k = n->out[1];
     a->v = n->out[2];
-    a->allowed = b_binary(n->g, OP_LessOrEqual, onnx_iota(n, 4, (Dim[]){ 1, 1, 1, room }, 3, DT_I64), length);
+    a->allowed = b_binary(n->g, OP_LessOrEqual, b_iota(n->g, 4, (Dim[]){ 1, 1, 1, room }, 3, DT_I64), length);
     if (m->mask && !dim_equal(n->g, m->mask->type.dim[m->mask->type.rank - 1], room))
         return onnx_fail(n, "with shared buffers the mask must have a column for each place of the buffer"), false;
     return true;
@@ -288,7 +281,7 @@ static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, i
         n->out[2] = a.v;
     }
     if (!a.k || !a.v
-        || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, onnx_size_of(n, m->past[0], 2)))
+        || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, b_size_of(n->g, m->past[0], 2)))
         return NULL;
     Value *y = onnx_attend(n, &a);
     n->out[scores_output] = a.scores;

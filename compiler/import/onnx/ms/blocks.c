@@ -19,12 +19,12 @@ Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count) {
     int rank = bytes->type.rank;
     int64_t per = 8 / bits;
     Dim dims[MAX_RANK];
-    if (bits == 8) return onnx_part(n, bytes, rank - 1, 0, count);
+    if (bits == 8) return b_part(n->g, bytes, rank - 1, 0, count);
     for (int i = 0; i < rank; i++)
         dims[i] = i == rank - 1 ? dim_mul(n->g, bytes->type.dim[i], per) : bytes->type.dim[i];
-    Value *parts = ONNX_MAP(n, arena_printf(n->g->arena, "x >> y & %d", (1 << bits) - 1), "x y",
-        onnx_insert(n, bytes, rank), shifts(n, bits));
-    return onnx_part(n, b_reshape(n->g, parts, rank, dims), rank - 1, 0, count);
+    Value *parts = B_MAP(n->g, arena_printf(n->g->arena, "x >> y & %d", (1 << bits) - 1), "x y",
+        b_insert(n->g, bytes, rank), shifts(n, bits));
+    return b_part(n->g, b_reshape(n->g, parts, rank, dims), rank - 1, 0, count);
 }
 
 bool onnx_known_bits(OnnxNode *n, int64_t bits) {
@@ -86,14 +86,14 @@ static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
             return onnx_fail(n,
                 "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically or without reordering");
         Value *q = onnx_unpacked(n, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
-        return ONNX_MAP(
-            n, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero, b_gather(n->g, scale, group, 1));
+        return B_MAP(n->g, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero,
+            b_gather(n->g, scale, group, 1));
     }
     Dim column[4] = { b->n, b->blocks, 1, 1 };
     Value *q = b_reshape(n->g, n->in[1], 4, (Dim[]){ b->n, b->blocks, bytes, 1 });
     if (zero->type.rank) zero = b_reshape(n->g, zero, 4, column);
-    Value *w = ONNX_MAP(n, text, "x y z w", q, shifts(n, b->bits), zero, b_reshape(n->g, scale, 4, column));
-    return onnx_part(n, b_reshape(n->g, w, 2, (Dim[]){ b->n, b->blocks * b->size }), 1, 0, b->k);
+    Value *w = B_MAP(n->g, text, "x y z w", q, shifts(n, b->bits), zero, b_reshape(n->g, scale, 4, column));
+    return b_part(n->g, b_reshape(n->g, w, 2, (Dim[]){ b->n, b->blocks * b->size }), 1, 0, b->k);
 }
 
 // The weights as they are, for back ends that multiply by them directly: constants in blocks of whole words, with
@@ -119,8 +119,8 @@ static void keep_bits(OnnxNode *n, Value *y, const Blocks *b) {
 Value *onnx_ms_matmul_bits(OnnxNode *n) {
     Blocks b;
     if (!onnx_inputs(n, 3) || !read_blocks(n, &b)) return NULL;
-    DType d = n->in[0]->type.dtype, wide = onnx_wide(d);
-    Value *w = block_weights(n, &b, wide), *y = b_matmul(n->g, b_cast(n->g, n->in[0], wide), onnx_swap(n, w, 0, 1)),
+    DType d = n->in[0]->type.dtype, wide = dtype_wide(d);
+    Value *w = block_weights(n, &b, wide), *y = b_matmul(n->g, b_cast(n->g, n->in[0], wide), b_swap(n->g, w, 0, 1)),
           *bias = onnx_optional(n, 5);
     keep_bits(n, y, &b);
     if (bias) y = b_binary(n->g, OP_Add, y, b_cast(n->g, bias, wide));
@@ -167,18 +167,18 @@ Value *onnx_ms_matmul_bnb4(OnnxNode *n) {
     if (w->type.dtype != DT_U8 || !type_is_static(&w->type) || type_count(&w->type) != bytes
         || !type_is_static(&most->type) || type_count(&most->type) != blocks)
         return onnx_fail(n, "weights or magnitudes do not have the size that N, K and block_size give");
-    DType d = n->in[0]->type.dtype, wide = onnx_wide(d);
+    DType d = n->in[0]->type.dtype, wide = dtype_wide(d);
     Tensor *high_first = tensor_new(n->g->arena, type_make(DT_U8, 1, (Dim[]){ 2 }));
     tensor_set_i(high_first, 0, 4);
-    Value *q = ONNX_MAP(n, "i32(x >> y & 15)", "x y", b_reshape(n->g, n->in[1], 2, (Dim[]){ bytes, 1 }),
+    Value *q = B_MAP(n->g, "i32(x >> y & 15)", "x y", b_reshape(n->g, n->in[1], 2, (Dim[]){ bytes, 1 }),
         graph_const(n->g, high_first, NULL));
-    q = onnx_part(n, b_reshape(n->g, q, 1, (Dim[]){ bytes * 2 }), 0, 0, count);
-    Value *table = onnx_constant_f(n, wide, 1, (Dim[]){ 16 }, kind ? normal4 : float4),
+    q = b_part(n->g, b_reshape(n->g, q, 1, (Dim[]){ bytes * 2 }), 0, 0, count);
+    Value *table = b_floats(n->g, wide, 1, (Dim[]){ 16 }, kind ? normal4 : float4),
           *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 1, &blocks), wide);
     if (!q || !table || !scale) return NULL;
-    Value *v = b_binary(n->g, OP_Mul, b_gather(n->g, table, q, 0), onnx_spread(n, scale, q, 0, size));
+    Value *v = b_binary(n->g, OP_Mul, b_gather(n->g, table, q, 0), b_spread(n->g, scale, q, 0, size));
     v = b_reshape(n->g, v, 2, (Dim[]){ rows, columns });
-    if (onnx_int(n, "transB", 1)) v = onnx_swap(n, v, 0, 1);
+    if (onnx_int(n, "transB", 1)) v = b_swap(n->g, v, 0, 1);
     return b_cast(n->g, b_matmul(n->g, b_cast(n->g, n->in[0], wide), v), d);
 }
 
@@ -205,7 +205,7 @@ Value *onnx_ms_gather_blocks(OnnxNode *n) {
     if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !onnx_known_bits(n, bits)))
         return onnx_fail(
             n, "data and scales must have the same rank and known sizes, and block_size must not be negative");
-    DType d = scale->type.dtype, wide = onnx_wide(d);
+    DType d = scale->type.dtype, wide = dtype_wide(d);
     Dim size = data->type.dim[quantised];
     if (bytes && bits < 8) {
         int64_t last = data->type.dim[rank - 1] * (8 / bits);
@@ -215,16 +215,16 @@ Value *onnx_ms_gather_blocks(OnnxNode *n) {
     }
     if (block == 0) block = size;
     bool before = gathered == quantised;                // then a place has its own scale
-    if (before) scale = onnx_spread(n, scale, data, quantised, block);
-    if (before && zero) zero = onnx_spread(n, zero, data, quantised, block);
+    if (before) scale = b_spread(n->g, scale, data, quantised, block);
+    if (before && zero) zero = b_spread(n->g, zero, data, quantised, block);
     int axis = quantised > gathered ? quantised + indices->type.rank - 1 : quantised;
     data = b_gather(n->g, data, indices, gathered);
     scale = b_cast(n->g, gathered_with(n, scale, indices, gathered), wide);
     if (zero && !(zero = gathered_with(n, zero, indices, gathered))) return NULL;
     if (!data || !scale) return NULL;
-    if (!before) scale = onnx_spread(n, scale, data, axis, block);
-    if (!before && zero && !(zero = onnx_spread(n, zero, data, axis, block))) return NULL;
+    if (!before) scale = b_spread(n->g, scale, data, axis, block);
+    if (!before && zero && !(zero = b_spread(n->g, zero, data, axis, block))) return NULL;
     if (!zero && bytes) zero = b_scalar(n->g, DT_U8, (double)(1 << (bits - 1)));
-    Value *q = floats ? data : onnx_centred(n, data, zero);
+    Value *q = floats ? data : b_centred(n->g, data, zero);
     return b_cast(n->g, b_binary(n->g, OP_Mul, b_cast(n->g, q, wide), scale), d);
 }

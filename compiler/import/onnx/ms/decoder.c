@@ -17,7 +17,7 @@ static Value *turns(OnnxNode *n, Value *table, Value *positions) {
     Value *v = b_gather(n->g, table, positions, 0);
     if (!v) return NULL;
     const Dim *d = v->type.dim;
-    return v->type.rank == 2 ? b_reshape(n->g, v, 4, (Dim[]){ 1, 1, d[0], d[1] }) : onnx_insert(n, v, 1);
+    return v->type.rank == 2 ? b_reshape(n->g, v, 4, (Dim[]){ 1, 1, d[0], d[1] }) : b_insert(n->g, v, 1);
 }
 
 // The heads of x [b, s, heads * d] or [b, heads, s, d] where tables are [positions, half]; *size: how many elements
@@ -51,7 +51,7 @@ Value *onnx_ms_rotary(OnnxNode *n) {
     if (!x) return NULL;
     if (at->type.rank < 2)
         at = b_binary(
-            n->g, OP_Add, onnx_iota(n, 1, &x->type.dim[2], 0, DT_I64), b_cast(n->g, onnx_scalar_of(n, at), DT_I64));
+            n->g, OP_Add, b_iota(n->g, 1, &x->type.dim[2], 0, DT_I64), b_cast(n->g, b_scalar_of(n->g, at), DT_I64));
     for (int i = 0; i < 2; i++) turn[i] = turns(n, n->in[2 + i], at);
     return rotate_input(n, x, turn, size);
 }
@@ -79,8 +79,8 @@ Value *onnx_ms_multi_rotary(OnnxNode *n) {
     Value *stream = graph_const(n->g, streams, NULL);
     for (int i = 0; i < 2; i++) {
         Value *of[3];
-        for (int j = 0; j < 3; j++) of[j] = turns(n, n->in[2 + i], onnx_remove(n, onnx_part(n, n->in[1], 0, j, 1), 0));
-        turn[i] = ONNX_MAP(n, "x == 0 ? y : x == 1 ? z : w", "x y z w", stream, of[0], of[1], of[2]);
+        for (int j = 0; j < 3; j++) of[j] = turns(n, n->in[2 + i], b_remove(n->g, b_part(n->g, n->in[1], 0, j, 1), 0));
+        turn[i] = B_MAP(n->g, "x == 0 ? y : x == 1 ? z : w", "x y z w", stream, of[0], of[1], of[2]);
     }
     return rotate_input(n, x, turn, size);
 }
@@ -89,12 +89,12 @@ Value *onnx_ms_multi_rotary(OnnxNode *n) {
 Value *onnx_ms_gemma_rotary(OnnxNode *n) {
     Value *y[2];
     if (!onnx_inputs(n, 5)) return NULL;
-    Value *angle = onnx_insert(n, n->in[0], 1);
+    Value *angle = b_insert(n->g, n->in[0], 1);
     DType d = n->in[1]->type.dtype;
     Value *cosine = b_cast(n->g, b_unary(n->g, OP_Cos, angle), d),
           *sine = b_cast(n->g, b_unary(n->g, OP_Sin, angle), d);
     for (int i = 0; i < 2; i++)
-        y[i] = ONNX_MAP(n, "x * z + y * w", "x y z w", n->in[1 + 2 * i], n->in[2 + 2 * i], cosine, sine);
+        y[i] = B_MAP(n->g, "x * z + y * w", "x y z w", n->in[1 + 2 * i], n->in[2 + 2 * i], cosine, sine);
     n->out[1] = y[1];
     return y[0];
 }
@@ -140,9 +140,9 @@ static bool split_group(OnnxNode *n, Group *g) {
                        (long long)(heads + 2 * key_heads)),
                    false;
         int64_t size = all / (heads + 2 * key_heads);
-        part[1] = onnx_part(n, n->in[0], 2, heads * size, key_heads * size);
-        part[2] = onnx_part(n, n->in[0], 2, (heads + key_heads) * size, key_heads * size);
-        part[0] = onnx_part(n, n->in[0], 2, 0, heads * size);
+        part[1] = b_part(n->g, n->in[0], 2, heads * size, key_heads * size);
+        part[2] = b_part(n->g, n->in[0], 2, (heads + key_heads) * size, key_heads * size);
+        part[0] = b_part(n->g, n->in[0], 2, 0, heads * size);
     }
     for (int i = 0; i < 3; i++) {
         part[i] = onnx_split_heads(n, part[i], i ? key_heads : heads);
@@ -152,7 +152,7 @@ static bool split_group(OnnxNode *n, Group *g) {
         Node *node = graph_node(n->g, OP_RMSNorm, 2, (Value *[]){ part[i], weight }, 1);
         node_set_int(node, "axis", 3);
         node_set_float(node, "epsilon", onnx_float(n, "qk_norm_epsilon", 1e-6));
-        part[i] = onnx_finish(node);
+        part[i] = b_finish(node);
     }
     onnx_has(n, "qk_norm_epsilon");
     g->q = part[0];
@@ -171,7 +171,8 @@ static bool known_total(OnnxNode *n, const Group *g, Dim *total) {
     }
     *total = g->q->type.dim[2];
     if (!g->past[0]) return true;                       // without a cache there is nothing but the new keys
-    onnx_fail(n, "total_sequence_length is known only when the program runs; make it constant with --freeze NAME=FILE");
+    onnx_fail(
+        n, "total_sequence_length is known only when the program runs; make it constant with --freeze NAME=FILE");
     return false;
 }
 
@@ -186,21 +187,21 @@ static bool group_sizes(OnnxNode *n, Group *g) {
                    "the sizes of the cache (%s) and of all keys (%s) must be known; pin them with --dim NAME=V",
                    dim_text(n->g->arena, n->g, had), dim_text(n->g->arena, n->g, g->total)),
                false;
-    g->length = ONNX_MAP(
-        n, "x + 1", "x", b_reshape(n->g, b_cast(n->g, n->in[5], DT_I64), 2, (Dim[]){ g->q->type.dim[0], 1 }));
-    g->before = g->prompt ? b_scalar(n->g, DT_I64, 0) : b_binary(n->g, OP_Sub, g->length, onnx_size_of(n, g->q, 2));
+    g->length = B_MAP(
+        n->g, "x + 1", "x", b_reshape(n->g, b_cast(n->g, n->in[5], DT_I64), 2, (Dim[]){ g->q->type.dim[0], 1 }));
+    g->before = g->prompt ? b_scalar(n->g, DT_I64, 0) : b_binary(n->g, OP_Sub, g->length, b_size_of(n->g, g->q, 2));
     return g->length && g->before;
 }
 
 // Positions [b, s] of the new keys: given, or counted on from those before. Padding behind the end of a sequence has
 // position 1.
 static Value *group_positions(OnnxNode *n, const Group *g) {
-    Value *given = onnx_optional(n, 9), *step = onnx_iota(n, 1, &g->q->type.dim[2], 0, DT_I64);
+    Value *given = onnx_optional(n, 9), *step = b_iota(n->g, 1, &g->q->type.dim[2], 0, DT_I64);
     if (given && !g->prompt) return given;
     if (given)
-        return b_binary(n->g, OP_Add, step, onnx_scalar_of(n, onnx_part(n, onnx_part(n, given, 0, 0, 1), 1, 0, 1)));
+        return b_binary(n->g, OP_Add, step, b_scalar_of(n->g, b_part(n->g, b_part(n->g, given, 0, 0, 1), 1, 0, 1)));
     Value *at = b_binary(n->g, OP_Add, g->before, step);
-    return at ? ONNX_MAP(n, "x < y ? x : 1", "x y", at, g->length) : NULL;
+    return at ? B_MAP(n->g, "x < y ? x : 1", "x y", at, g->length) : NULL;
 }
 
 static bool rotate_group(OnnxNode *n, Group *g) {
@@ -221,7 +222,7 @@ static bool rotate_group(OnnxNode *n, Group *g) {
 static Value *with_room(OnnxNode *n, Value *v, Dim room) {
     const Dim *d = v->type.dim;
     if (dim_equal(n->g, d[2], room)) return v;
-    Value *zeros = onnx_filled(n, v->type.dtype, 0, 4, (Dim[]){ d[0], d[1], dim_sub(n->g, room, d[2]), d[3] });
+    Value *zeros = b_filled(n->g, v->type.dtype, 0, 4, (Dim[]){ d[0], d[1], dim_sub(n->g, room, d[2]), d[3] });
     return b_concat(n->g, 2, 2, (Value *[]){ v, zeros });
 }
 
@@ -229,27 +230,27 @@ static Value *with_room(OnnxNode *n, Value *v, Dim room) {
 static Value *new_cache(OnnxNode *n, const Group *g, Value *past, Value *fresh) {
     if (g->prompt || !past) return with_room(n, fresh, g->room);
     Dim shape[4] = { fresh->type.dim[0], fresh->type.dim[1], g->room, fresh->type.dim[3] };
-    Value *row = onnx_iota(n, 4, (Dim[]){ 1, 1, g->room, 1 }, 2, DT_I64),
+    Value *row = b_iota(n->g, 4, (Dim[]){ 1, 1, g->room, 1 }, 2, DT_I64),
           *before = b_reshape(n->g, g->before, 4, (Dim[]){ shape[0], 1, 1, 1 });
     Value *at = b_binary(n->g, OP_Sub, row, before);    // which new key
     if (!at) return NULL;
-    Value *index = ONNX_MAP(n, "x < 0 ? 0 : x", "x", at);
-    Value *moved = onnx_gather_elements(n, fresh, b_expand(n->g, index, 4, shape), 2);      // beyond the last: 0
-    return ONNX_MAP(n, "x < 0 ? y : z", "x y z", at, with_room(n, past, g->room), moved);
+    Value *index = B_MAP(n->g, "x < 0 ? 0 : x", "x", at);
+    Value *moved = b_gather_elements(n->g, fresh, b_expand(n->g, index, 4, shape), 2);      // beyond the last: 0
+    return B_MAP(n->g, "x < 0 ? y : z", "x y z", at, with_room(n, past, g->room), moved);
 }
 
 // Keys up to the query's own, or all; of these those within the window.
 static Value *group_allowed(OnnxNode *n, const Group *g, int64_t window) {
     Dim one[4] = { 1, 1, 1, g->total };
-    Value *key = onnx_iota(n, 4, one, 3, DT_I64);
+    Value *key = b_iota(n->g, 4, one, 3, DT_I64);
     if (!onnx_int(n, "causal", 1))
         return b_binary(n->g, OP_Less, key, b_reshape(n->g, g->length, 4, (Dim[]){ g->q->type.dim[0], 1, 1, 1 }));
-    Value *query = onnx_iota(n, 4, (Dim[]){ 1, 1, g->q->type.dim[2], 1 }, 2, DT_I64), *before = g->before;
+    Value *query = b_iota(n->g, 4, (Dim[]){ 1, 1, g->q->type.dim[2], 1 }, 2, DT_I64), *before = g->before;
     if (before->type.rank) before = b_reshape(n->g, before, 4, (Dim[]){ g->q->type.dim[0], 1, 1, 1 });
     query = b_binary(n->g, OP_Add, query, before);
     if (window <= 0) return b_binary(n->g, OP_LessOrEqual, key, query);
     return query && key ?
-        ONNX_MAP(n, arena_printf(n->g->arena, "x <= y && x > y - %lld", (long long)window), "x y", key, query) :
+        B_MAP(n->g, arena_printf(n->g->arena, "x <= y && x > y - %lld", (long long)window), "x y", key, query) :
         NULL;
 }
 
@@ -261,7 +262,7 @@ Value *onnx_ms_group_query_attention(OnnxNode *n) {
     n->out[1] = new_cache(n, &g, g.past[0], g.k);
     n->out[2] = new_cache(n, &g, g.past[1], g.v);
     if (!n->out[1] || !n->out[2]) return NULL;
-    Attend a = { .q = g.q, .k = onnx_part(n, n->out[1], 2, 0, g.total), .v = onnx_part(n, n->out[2], 2, 0, g.total) };
+    Attend a = { .q = g.q, .k = b_part(n->g, n->out[1], 2, 0, g.total), .v = b_part(n->g, n->out[2], 2, 0, g.total) };
     a.scale = onnx_float(n, "scale", 0);
     a.softcap = onnx_float(n, "softcap", 0);
     a.added[0] = onnx_optional(n, 10);

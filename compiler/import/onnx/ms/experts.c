@@ -18,17 +18,17 @@ typedef struct Experts { Value *w[3], *bias[3]; int64_t count; } Experts;
 static Value *routing(OnnxNode *n, Value *scores, Value *mixing, int64_t count) {
     int64_t k = onnx_int(n, "k", 1);
     if (k < 1 || k > count) return onnx_fail(n, "k is %lld of %lld experts", (long long)k, (long long)count), NULL;
-    scores = b_cast(n->g, scores, onnx_wide(scores->type.dtype));
+    scores = b_cast(n->g, scores, dtype_wide(scores->type.dtype));
     Node *softmax = graph_node(n->g, OP_Softmax, 1, &scores, 1), *sort;
     node_set_int(softmax, "axis", 1);
-    Value *p = onnx_finish(softmax);
+    Value *p = b_finish(softmax);
     if (!p) return NULL;
     sort = graph_node(n->g, OP_Sort, 1, &p, 2);
     node_set_int(sort, "axis", 1);
     node_set_int(sort, "largest", 1);
-    if (!onnx_finish(sort)) return NULL;
-    Value *best = onnx_insert(n, onnx_part(n, sort->out[1], 1, 0, k), 2);       // [tokens, k, 1]
-    Value *chosen = b_binary(n->g, OP_Equal, best, onnx_iota(n, 1, &count, 0, DT_I64));
+    if (!b_finish(sort)) return NULL;
+    Value *best = b_insert(n->g, b_part(n->g, sort->out[1], 1, 0, k), 2);       // [tokens, k, 1]
+    Value *chosen = b_binary(n->g, OP_Equal, best, b_iota(n->g, 1, &count, 0, DT_I64));
     chosen = b_reduce(n->g, OP_ReduceMax, chosen, 1, (int64_t[]){ 1 }, false);
     if (mixing) p = b_cast(n->g, mixing, p->type.dtype);
     Value *weight = b_where(n->g, chosen, p, b_like(n->g, p, 0));
@@ -38,17 +38,17 @@ static Value *routing(OnnxNode *n, Value *scores, Value *mixing, int64_t count) 
 
 // x [1 or experts, tokens, in] times w^T + bias -> [experts, tokens, out].
 static Value *layer(OnnxNode *n, const Experts *e, int at, Value *x) {
-    Value *y = b_matmul(n->g, x, onnx_swap(n, e->w[at], 1, 2));
-    return e->bias[at] ? b_binary(n->g, OP_Add, y, onnx_insert(n, e->bias[at], 1)) : y;
+    Value *y = b_matmul(n->g, x, b_swap(n->g, e->w[at], 1, 2));
+    return e->bias[at] ? b_binary(n->g, OP_Add, y, b_insert(n->g, e->bias[at], 1)) : y;
 }
 
 // min(g, limit) * sigmoid(alpha g) * (clamp(l, limit) + beta)
 static Value *swiglu(OnnxNode *n, Value *g, Value *l) {
     double alpha = onnx_float(n, "activation_alpha", 1), beta = onnx_float(n, "activation_beta", 0),
            limit = onnx_float(n, "swiglu_limit", INFINITY);
-    if (isfinite(limit)) g = ONNX_MAP(n, arena_printf(n->g->arena, "min(x, %.9g)", limit), "x", g);
-    if (isfinite(limit)) l = ONNX_MAP(n, arena_printf(n->g->arena, "min(max(x, -%.9g), %.9g)", limit, limit), "x", l);
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x * sigmoid(%.9g * x) * (y + %.9g)", alpha, beta), "x y", g, l);
+    if (isfinite(limit)) g = B_MAP(n->g, arena_printf(n->g->arena, "min(x, %.9g)", limit), "x", g);
+    if (isfinite(limit)) l = B_MAP(n->g, arena_printf(n->g->arena, "min(max(x, -%.9g), %.9g)", limit, limit), "x", l);
+    return B_MAP(n->g, arena_printf(n->g->arena, "x * sigmoid(%.9g * x) * (y + %.9g)", alpha, beta), "x y", g, l);
 }
 
 // The two halves of the last axis, which are interleaved or one behind the other.
@@ -59,9 +59,9 @@ static bool halves(OnnxNode *n, Value *v, bool interleaved, Value **a, Value **b
     int64_t half = d[2] / 2;
     if (interleaved) v = b_reshape(n->g, v, 4, (Dim[]){ d[0], d[1], half, 2 });
     int axis = interleaved ? 3 : 2;
-    *a = onnx_part(n, v, axis, 0, interleaved ? 1 : half);
-    *b = onnx_part(n, v, axis, interleaved ? 1 : half, interleaved ? 1 : half);
-    if (interleaved) *a = onnx_remove(n, *a, 3), *b = onnx_remove(n, *b, 3);
+    *a = b_part(n->g, v, axis, 0, interleaved ? 1 : half);
+    *b = b_part(n->g, v, axis, interleaved ? 1 : half, interleaved ? 1 : half);
+    if (interleaved) *a = b_remove(n->g, *a, 3), *b = b_remove(n->g, *b, 3);
     return *a && *b;
 }
 
@@ -85,15 +85,15 @@ static Value *hidden_of(OnnxNode *n, const Experts *e, Value *x) {
 static Value *mixture(OnnxNode *n, const Experts *e, Value *mixing) {
     Value *x = n->in[0];
     const Type t = x->type;
-    DType wide = onnx_wide(t.dtype);
+    DType wide = dtype_wide(t.dtype);
     if (t.rank != 2 && t.rank != 3) return onnx_fail(n, "the input must have 2 or 3 dimensions");
     if (onnx_int(n, "use_sparse_mixer", 0))
         return onnx_fail(n, "use_sparse_mixer is not supported; export the model with a softmax router");
-    Dim tokens = onnx_product(n->g, &t, 0, t.rank - 1);
+    Dim tokens = type_product(n->g, &t, 0, t.rank - 1);
     x = b_reshape(n->g, b_cast(n->g, x, wide), 3, (Dim[]){ 1, tokens, t.dim[t.rank - 1] });
     Value *weight = routing(n, n->in[1], mixing, e->count), *y = layer(n, e, 1, hidden_of(n, e, x));
     if (!weight || !y) return NULL;
-    y = b_binary(n->g, OP_Mul, y, onnx_insert(n, onnx_swap(n, weight, 0, 1), 2));
+    y = b_binary(n->g, OP_Mul, y, b_insert(n->g, b_swap(n->g, weight, 0, 1), 2));
     y = b_reduce(n->g, OP_ReduceSum, y, 1, (int64_t[]){ 0 }, false);
     return b_cast(n->g, b_reshape(n->g, y, t.rank, t.dim), t.dtype);
 }
@@ -105,8 +105,8 @@ Value *onnx_ms_experts(OnnxNode *n) {
     for (int i = 0; i < 3; i++) {
         Value *w = onnx_optional(n, 2 + 2 * i);
         if (w && w->type.rank != 3) return onnx_fail(n, "the weights must be [experts, out, in]");
-        e.w[i] = b_cast(n->g, w, onnx_wide(n->in[0]->type.dtype));
-        e.bias[i] = b_cast(n->g, onnx_optional(n, 3 + 2 * i), onnx_wide(n->in[0]->type.dtype));
+        e.w[i] = b_cast(n->g, w, dtype_wide(n->in[0]->type.dtype));
+        e.bias[i] = b_cast(n->g, onnx_optional(n, 3 + 2 * i), dtype_wide(n->in[0]->type.dtype));
     }
     e.count = n->in[2]->type.dim[0];
     if (!dim_is_const(e.count)) return onnx_fail(n, "the number of experts must be known");
@@ -137,7 +137,7 @@ static Value *expert_weights(OnnxNode *n, int at, int zero_at, const char *own_b
     q = b_reshape(n->g, onnx_unpacked(n, q, bits, columns), 4, (Dim[]){ d[0], d[1], blocks, columns / blocks });
     if (!q || !zero || !scale) return NULL;
     return b_reshape(n->g,
-        ONNX_MAP(n, arena_printf(n->g->arena, "(%s(x) - y) * z", dtype_name(wide)), "x y z", q, zero, scale), 3,
+        B_MAP(n->g, arena_printf(n->g->arena, "(%s(x) - y) * z", dtype_name(wide)), "x y z", q, zero, scale), 3,
         (Dim[]){ d[0], d[1], columns });
 }
 
@@ -154,7 +154,7 @@ Value *onnx_ms_quantised_experts(OnnxNode *n) {
         return onnx_fail(n,
             "what the routing weights are without normalize_routing_weights depends on the device; export the model with it");
     onnx_int(n, "accuracy_level", 0);
-    DType wide = onnx_wide(n->in[0]->type.dtype);
+    DType wide = dtype_wide(n->in[0]->type.dtype);
     for (int i = 0; i < 3; i++) {
         if (!onnx_optional(n, 2 + 3 * i)) continue;
         if (!(e.w[i] = expert_weights(n, 2 + 3 * i, 11 + i, bits[i], wide))) return NULL;
@@ -202,8 +202,8 @@ Value *onnx_ms_relative_bias(OnnxNode *n) {
     Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 2, size));
     for (int64_t i = 0; i < size[0] * size[1]; i++)
         tensor_set_i(at, i, bucket_of(i % size[1] - i / size[1], table->type.dim[0], most, both_ways));
-    Value *bias = b_gather(n->g, onnx_swap(n, n->in[0], 0, 1), graph_const(n->g, at, NULL), 1);
-    return onnx_insert(n, bias, 0);
+    Value *bias = b_gather(n->g, b_swap(n->g, n->in[0], 0, 1), graph_const(n->g, at, NULL), 1);
+    return b_insert(n->g, bias, 0);
 }
 
 // Queries [b, s, heads * d] + bias decide how much of a bias by position [1, heads, s, s] counts: two gates a query
@@ -213,16 +213,17 @@ Value *onnx_ms_gated_bias(OnnxNode *n) {
     if (!onnx_inputs(n, 6)) return NULL;
     if (onnx_optional(n, 6))
         return onnx_fail(n, "packed sequences (token_offset) are not supported; export the model with padding");
-    Value *q = onnx_split_heads(n, b_binary(n->g, OP_Add, n->in[0], n->in[1]), heads), *u = b_matmul(n->g, q, n->in[3]);
+    Value *q = onnx_split_heads(n, b_binary(n->g, OP_Add, n->in[0], n->in[1]), heads),
+          *u = b_matmul(n->g, q, n->in[3]);
     u = b_binary(n->g, OP_Add, u, n->in[4]);            // [b, heads, s, gates]
     if (!u || u->type.rank != 4 || !dim_is_const(u->type.dim[3]) || u->type.dim[3] % 2)
         return onnx_fail(n, "the gates' weights must have a known and even number of columns");
     const Dim *d = u->type.dim;
     Value *sum = b_reduce(n->g, OP_ReduceSum, b_reshape(n->g, u, 5, (Dim[]){ d[0], d[1], d[2], 2, d[3] / 2 }), 1,
         (int64_t[]){ 4 }, false);
-    Value *gates = b_unary(n->g, OP_Sigmoid, sum), *update = onnx_part(n, gates, 3, 0, 1),
-          *reset = onnx_part(n, gates, 3, 1, 1);
-    return update && reset ? ONNX_MAP(n, "(x * (y * z - 1) + 2) * w", "x y z w", update, reset, n->in[5], n->in[2]) :
+    Value *gates = b_unary(n->g, OP_Sigmoid, sum), *update = b_part(n->g, gates, 3, 0, 1),
+          *reset = b_part(n->g, gates, 3, 1, 1);
+    return update && reset ? B_MAP(n->g, "(x * (y * z - 1) + 2) * w", "x y z w", update, reset, n->in[5], n->in[2]) :
                              NULL;
 }
 
@@ -242,9 +243,9 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
         || !dim_is_const(projected->type.dim[1]) || (given && count != 3))
         return onnx_fail(n, "wants an input [tokens, features], offsets [batch, sequence] and beginnings [batch + 1]");
     Dim batch = offsets->type.dim[0], length = offsets->type.dim[1], tokens = projected->type.dim[0];
-    Value *first = b_cast(n->g, b_reshape(n->g, onnx_part(n, begins, 0, 0, batch), 2, (Dim[]){ batch, 1 }), DT_I64);
-    Value *end = b_cast(n->g, b_reshape(n->g, onnx_part(n, begins, 0, 1, batch), 2, (Dim[]){ batch, 1 }), DT_I64);
-    Value *at = b_binary(n->g, OP_Add, first, onnx_iota(n, 1, &length, 0, DT_I64)),
+    Value *first = b_cast(n->g, b_reshape(n->g, b_part(n->g, begins, 0, 0, batch), 2, (Dim[]){ batch, 1 }), DT_I64);
+    Value *end = b_cast(n->g, b_reshape(n->g, b_part(n->g, begins, 0, 1, batch), 2, (Dim[]){ batch, 1 }), DT_I64);
+    Value *at = b_binary(n->g, OP_Add, first, b_iota(n->g, 1, &length, 0, DT_I64)),
           *real = b_binary(n->g, OP_Less, at, end);
     // [b, s, features]; padding reads another's tokens, or 0, and is masked
     Value *rows = b_gather(n->g, projected, at, 0);
@@ -252,7 +253,7 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
         size[i] = given ? given[i] : projected->type.dim[1] / 3;
         if (size[i] < 1 || from + size[i] > projected->type.dim[1])
             return onnx_fail(n, "the columns of the weights do not divide into queries, keys and values");
-        part[i] = onnx_split_heads(n, onnx_part(n, rows, 2, from, size[i]), heads);
+        part[i] = onnx_split_heads(n, b_part(n->g, rows, 2, from, size[i]), heads);
     }
     Attend a = { .q = part[0],
         .k = part[1],
@@ -264,5 +265,5 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
     a.may_be_empty = true;
     Value *y = b_reshape(n->g, onnx_attend(n, &a), 2, (Dim[]){ dim_mul(n->g, batch, length), size[2] });
     return b_gather(
-        n->g, y, onnx_part(n, b_reshape(n->g, offsets, 1, (Dim[]){ dim_mul(n->g, batch, length) }), 0, 0, tokens), 0);
+        n->g, y, b_part(n->g, b_reshape(n->g, offsets, 1, (Dim[]){ dim_mul(n->g, batch, length) }), 0, 0, tokens), 0);
 }

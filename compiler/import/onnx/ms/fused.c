@@ -30,7 +30,7 @@ static const struct Activation { const char *name; Op op; const char *parameter[
 static Value *activate(OnnxNode *n, Value *x, const char *name, int count, const float *parameter) {
     if (!x || !*name) return x;
     if (!strcmp(name, "Clip") && count == 2)
-        return ONNX_MAP(n,
+        return B_MAP(n->g,
             arena_printf(n->g->arena, "min(max(x, %.9g), %.9g)", (double)parameter[0], (double)parameter[1]), "x", x);
     for (size_t i = 0; i < COUNT(activations); i++) {
         const struct Activation *a = &activations[i];
@@ -38,7 +38,7 @@ static Value *activate(OnnxNode *n, Value *x, const char *name, int count, const
         Node *node = graph_node(n->g, a->op, 1, &x, 1);
         for (int j = 0; j < 2 && j < count && a->parameter[j]; j++)
             node_set_float(node, a->parameter[j], (double)parameter[j]);
-        return onnx_finish(node);
+        return b_finish(node);
     }
     return onnx_fail(n, "activation \"%s\" is not supported; run the optimizer without this fusion", name);
 }
@@ -65,7 +65,7 @@ static Value *transposed(OnnxNode *n, Value *v, bool batch, bool last) {
         for (int i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i + 1 : i == rank - 2 ? 0 : i;
         v = b_transpose(n->g, v, perm);
     }
-    return last && rank > 1 ? onnx_swap(n, v, rank - 2, rank - 1) : v;
+    return last && rank > 1 ? b_swap(n->g, v, rank - 2, rank - 1) : v;
 }
 
 Value *onnx_ms_matmul(OnnxNode *n) {
@@ -152,7 +152,7 @@ Value *onnx_ms_bias_split_gelu(OnnxNode *n) {
         return onnx_fail(n, "the last dimension must be known and even");
     int64_t half = x->type.dim[last] / 2;
     return b_binary(
-        n->g, OP_Mul, onnx_part(n, x, last, 0, half), b_unary(n->g, OP_Gelu, onnx_part(n, x, last, half, half)));
+        n->g, OP_Mul, b_part(n->g, x, last, 0, half), b_unary(n->g, OP_Gelu, b_part(n->g, x, last, half, half)));
 }
 
 Value *onnx_ms_bias_add(OnnxNode *n) {
@@ -172,7 +172,7 @@ Value *onnx_ms_bias_dropout(OnnxNode *n) {
     }
     Value *y = b_binary(n->g, OP_Add, n->in[0], n->in[1]);
     if (onnx_optional(n, 2)) y = b_binary(n->g, OP_Add, y, n->in[2]);
-    if (y && n->n_out > 1) n->out[1] = onnx_filled(n, DT_BOOL, 1, y->type.rank, y->type.dim);
+    if (y && n->n_out > 1) n->out[1] = b_filled(n->g, DT_BOOL, 1, y->type.rank, y->type.dim);
     return y;
 }
 
@@ -185,10 +185,10 @@ Value *onnx_ms_bias_softmax(OnnxNode *n) {
     if (onnx_int(n, "is_inner_broadcast", 0) && bias->type.rank != x->type.rank)
         return onnx_fail(n, "a bias broadcast over inner dimensions must have the rank of the data");
     const Type t = x->type;
-    Dim flat[2] = { onnx_product(n->g, &t, 0, axis), onnx_product(n->g, &t, axis, t.rank) };
+    Dim flat[2] = { type_product(n->g, &t, 0, axis), type_product(n->g, &t, axis, t.rank) };
     x = b_reshape(n->g, b_binary(n->g, OP_Add, x, bias), 2, flat);
     if (!x) return NULL;
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(node, "axis", 1);
-    return b_reshape(n->g, onnx_finish(node), t.rank, t.dim);
+    return b_reshape(n->g, b_finish(node), t.rank, t.dim);
 }

@@ -16,55 +16,55 @@ typedef struct Layer { Value *weight, *scale, *bias; int64_t hidden; bool revers
 // Inputs i of this direction, without its axis.
 static Value *of_direction(OnnxNode *n, int i, int direction) {
     Value *v = onnx_optional(n, i);
-    return v ? onnx_remove(n, onnx_part(n, v, 0, direction, 1), 0) : NULL;
+    return v ? b_remove(n->g, b_part(n->g, v, 0, direction, 1), 0) : NULL;
 }
 
 // Weights of one direction less their zero points, and their scales: one for all columns, or one of each.
 static bool weights_of(OnnxNode *n, int weight, int scale, int direction, Value **w, Value **s) {
     *s = of_direction(n, scale, direction);
-    *w = onnx_centred(n, of_direction(n, weight, direction), of_direction(n, scale + 1, direction));
+    *w = b_centred(n->g, of_direction(n, weight, direction), of_direction(n, scale + 1, direction));
     return *w && *s;
 }
 
 // v quantised by its range, times the weights, in f32.
-static Value *quantised_product(OnnxNode *n, Value *v, Value *weight, Value *scale) {
-    Value *by = NULL, *zero = NULL, *q = onnx_quantized_u8(n, v, &by, &zero);
-    Value *sum = b_cast(n->g, b_matmul(n->g, onnx_centred(n, q, zero), weight), DT_F32);
-    return sum && by ? ONNX_MAP(n, "x * (y * z)", "x y z", sum, by, scale) : NULL;
+static Value *quantised_product(Graph *g, Value *v, Value *weight, Value *scale) {
+    Value *by = NULL, *zero = NULL, *q = b_quantized_u8(g, v, &by, &zero);
+    Value *sum = b_cast(g, b_matmul(g, b_centred(g, q, zero), weight), DT_F32);
+    return sum && by ? B_MAP(g, "x * (y * z)", "x y z", sum, by, scale) : NULL;
 }
 
-static Value *gate(OnnxNode *n, const Layer *l, Value *z, int at, Op op) {
-    return b_unary(n->g, op, onnx_part(n, z, 1, at * l->hidden, l->hidden));
+static Value *gate(Graph *g, const Layer *l, Value *z, int at, Op op) {
+    return b_unary(g, op, b_part(g, z, 1, at * l->hidden, l->hidden));
 }
 
 // One step: row [b, 4h] of the inputs' part, state h, c [b, h] -> the new ones.
-static bool step(OnnxNode *n, const Layer *l, Value *row, Value **h, Value **c) {
-    Value *z = b_binary(n->g, OP_Add, row, quantised_product(n, *h, l->weight, l->scale));
-    Value *i = gate(n, l, z, 0, OP_Sigmoid), *o = gate(n, l, z, 1, OP_Sigmoid), *f = gate(n, l, z, 2, OP_Sigmoid),
-          *new = gate(n, l, z, 3, OP_Tanh);
+static bool step(Graph *g, const Layer *l, Value *row, Value **h, Value **c) {
+    Value *z = b_binary(g, OP_Add, row, quantised_product(g, *h, l->weight, l->scale));
+    Value *i = gate(g, l, z, 0, OP_Sigmoid), *o = gate(g, l, z, 1, OP_Sigmoid), *f = gate(g, l, z, 2, OP_Sigmoid),
+          *new = gate(g, l, z, 3, OP_Tanh);
     if (!i || !o || !f || !new) return false;
-    *c = ONNX_MAP(n, "f * c + i * x", "f c i x", f, *c, i, new);
-    *h = b_binary(n->g, OP_Mul, o, b_unary(n->g, OP_Tanh, *c));
+    *c = B_MAP(g, "f * c + i * x", "f c i x", f, *c, i, new);
+    *h = b_binary(g, OP_Mul, o, b_unary(g, OP_Tanh, *c));
     return *h != NULL;
 }
 
 // All steps over rows [t, b, 4h]: state becomes the last one, the result is h of each step in the order of time, [t,
 // b, h].
 static Value *run(OnnxNode *n, const Layer *l, Value *rows, Value **state) {
-    Value *in[4], *trips = onnx_size_of(n, rows, 0),
+    Value *in[4], *trips = b_size_of(n->g, rows, 0),
                   *last = l->reverse ? b_binary(n->g, OP_Sub, trips, b_scalar(n->g, DT_I64, 1)) : NULL;
     Dim steps = rows->type.dim[0];
-    OnnxNode inner = onnx_loop_body(n, "step", 2, state, in);
-    Value *at = l->reverse ? b_binary(inner.g, OP_Sub, last, in[0]) : in[0], *h = in[2], *c = in[3];
-    if (!step(&inner, l, b_gather(inner.g, rows, at, 0), &h, &c)) return NULL;
-    graph_output(inner.g, b_scalar(inner.g, DT_BOOL, 1), "");
-    graph_output(inner.g, h, "");
-    graph_output(inner.g, c, "");
-    graph_output(inner.g, b_unary(inner.g, OP_Identity, h), "");
+    Graph *body = b_loop_body(n->g, "step", 2, state, in);
+    Value *at = l->reverse ? b_binary(body, OP_Sub, last, in[0]) : in[0], *h = in[2], *c = in[3];
+    if (!step(body, l, b_gather(body, rows, at, 0), &h, &c)) return NULL;
+    graph_output(body, b_scalar(body, DT_BOOL, 1), "");
+    graph_output(body, h, "");
+    graph_output(body, c, "");
+    graph_output(body, b_unary(body, OP_Identity, h), "");
     Node *loop = graph_node(
         n->g, OP_Loop, 4, (Value *[]){ dim_is_const(steps) ? trips : NULL, NULL, state[0], state[1] }, 3);
     loop->bodies = NEW_ARRAY(n->g->arena, Graph *, 1);
-    loop->bodies[0] = inner.g;
+    loop->bodies[0] = body;
     loop->n_bodies = 1;
     if (!dim_is_const(steps)) node_set_ints(loop, "trips", &steps, 1);
     if (!node_infer(loop)) return NULL;
@@ -122,17 +122,17 @@ Value *onnx_ms_dynamic_lstm(OnnxNode *n) {
         Value *w, *scale, *bias = of_direction(n, BIAS, d), *state[2];
         if (!weights_of(n, W, W_SCALE, d, &w, &scale) || !weights_of(n, R, R_SCALE, d, &l.weight, &l.scale))
             return NULL;
-        Value *rows = quantised_product(n, n->in[X], w, scale);
+        Value *rows = quantised_product(n->g, n->in[X], w, scale);
         if (bias)
             rows = b_binary(n->g, OP_Add, rows,
-                b_binary(n->g, OP_Add, onnx_part(n, bias, 0, 0, 4 * hidden),
-                    onnx_part(n, bias, 0, 4 * hidden, 4 * hidden)));
+                b_binary(n->g, OP_Add, b_part(n->g, bias, 0, 0, 4 * hidden),
+                    b_part(n->g, bias, 0, 4 * hidden, 4 * hidden)));
         for (int i = 0; i < 2; i++) {
             state[i] = of_direction(n, INITIAL_H + i, d);
-            if (!state[i]) state[i] = onnx_filled(n, DT_F32, 0, 2, (Dim[]){ batch, hidden });
+            if (!state[i]) state[i] = b_filled(n->g, DT_F32, 0, 2, (Dim[]){ batch, hidden });
         }
-        if (!rows || !state[0] || !state[1] || !(y[d] = onnx_insert(n, run(n, &l, rows, state), 1))) return NULL;
-        for (int i = 0; i < 2; i++) last[i][d] = onnx_insert(n, state[i], 0);
+        if (!rows || !state[0] || !state[1] || !(y[d] = b_insert(n->g, run(n, &l, rows, state), 1))) return NULL;
+        for (int i = 0; i < 2; i++) last[i][d] = b_insert(n->g, state[i], 0);
     }
     n->out[1] = b_concat(n->g, 0, count, last[0]);
     n->out[2] = b_concat(n->g, 0, count, last[1]);

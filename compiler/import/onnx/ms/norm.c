@@ -18,9 +18,9 @@ static Value *reciprocal_deviation(OnnxNode *n, Value *x, int axis, double epsil
     int count = 0;
     if (!x) return NULL;
     for (int i = axis; i < x->type.rank; i++) axes[count++] = i;
-    if (mean) x = b_binary(n->g, OP_Sub, x, *mean = onnx_mean(n, x, count, axes));
-    Value *square = onnx_mean(n, b_unary(n->g, OP_Square, x), count, axes);
-    return square ? ONNX_MAP(n, "1 / sqrt(x + y)", "x y", square, b_like(n->g, square, epsilon)) : NULL;
+    if (mean) x = b_binary(n->g, OP_Sub, x, *mean = b_reduce(n->g, OP_ReduceMean, x, count, axes, true));
+    Value *square = b_reduce(n->g, OP_ReduceMean, b_unary(n->g, OP_Square, x), count, axes, true);
+    return square ? B_MAP(n->g, "1 / sqrt(x + y)", "x y", square, b_like(n->g, square, epsilon)) : NULL;
 }
 
 static Value *layer_norm(OnnxNode *n, Value *x, int axis, Value *gamma, Value *beta, double epsilon) {
@@ -28,7 +28,7 @@ static Value *layer_norm(OnnxNode *n, Value *x, int axis, Value *gamma, Value *b
     Node *node = graph_node(n->g, OP_LayerNorm, beta ? 3 : 2, (Value *[]){ x, gamma, beta }, 1);
     node_set_int(node, "axis", axis);
     node_set_float(node, "epsilon", epsilon);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 static Value *rms_norm(OnnxNode *n, Value *x, int axis, Value *gamma, double epsilon) {
@@ -36,7 +36,7 @@ static Value *rms_norm(OnnxNode *n, Value *x, int axis, Value *gamma, double eps
     Node *node = graph_node(n->g, OP_RMSNorm, 2, (Value *[]){ x, gamma }, 1);
     node_set_int(node, "axis", axis);
     node_set_float(node, "epsilon", epsilon);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // input + skip + bias, over the last axis. Outputs: y, mean, 1 / deviation, the sum. The row's argument "rms":
@@ -81,7 +81,7 @@ typedef struct Embedding {
 
 static Value *position_rows(OnnxNode *n, const Embedding *e) {
     if (e->places) return b_gather(n->g, e->position, e->places, 0);
-    return b_gather(n->g, e->position, onnx_iota(n, 1, &e->ids->type.dim[1], 0, DT_I64), 0);
+    return b_gather(n->g, e->position, b_iota(n->g, 1, &e->ids->type.dim[1], 0, DT_I64), 0);
 }
 
 static Value *embed(OnnxNode *n, const Embedding *e) {
@@ -93,7 +93,7 @@ static Value *embed(OnnxNode *n, const Embedding *e) {
     if (!sum) return NULL;
     if (output_asked(n, e->mask_output)) {
         Value *ones = e->mask ? b_cast(n->g, b_binary(n->g, OP_Equal, e->mask, b_like(n->g, e->mask, 1)), DT_I32) :
-                                onnx_filled(n, DT_I32, 0, 2, e->ids->type.dim);
+                                b_filled(n->g, DT_I32, 0, 2, e->ids->type.dim);
         n->out[e->mask_output] = b_reduce(n->g, OP_ReduceSum, ones, 1, (int64_t[]){ 1 }, false);
     }
     if (output_asked(n, e->sum_output)) n->out[e->sum_output] = sum;
@@ -117,9 +117,9 @@ Value *onnx_ms_qembed_layer_norm(OnnxNode *n) {
         int at = tables[i];
         if (at == 4 && !onnx_optional(n, 4)) continue;
         if (!onnx_input(n, at) || !onnx_input(n, (int)i + 8) || !onnx_input(n, (int)i + 13)) return NULL;
-        Value *scale = onnx_scalar_of(n, n->in[i + 8]), *zero = onnx_scalar_of(n, n->in[i + 13]);
+        Value *scale = b_scalar_of(n->g, n->in[i + 8]), *zero = b_scalar_of(n->g, n->in[i + 13]);
         if (!scale || !zero) return NULL;
-        plain[i] = ONNX_MAP(n, "f32(i32(x) - i32(y)) * z", "x y z", n->in[at], zero, scale);
+        plain[i] = B_MAP(n->g, "f32(i32(x) - i32(y)) * z", "x y z", n->in[at], zero, scale);
     }
     if (!onnx_input(n, 0) || !plain[0] || !plain[1] || !plain[3] || !plain[4]) return NULL;
     Embedding e = { n->in[0], onnx_optional(n, 1), plain[0], plain[1], plain[2], plain[3], plain[4],
@@ -150,7 +150,7 @@ static Value *group_norm(OnnxNode *n, Value *x, bool last) {
     Node *node = graph_node(n->g, OP_GroupNorm, 3, in, 1);
     node_set_int(node, "num_groups", groups);
     node_set_float(node, "epsilon", onnx_float(n, "epsilon", 1e-5));
-    Value *y = onnx_finish(node);
+    Value *y = b_finish(node);
     if (activation) y = b_unary(n->g, OP_Swish, y);
     return b_cast(n->g, b_transpose(n->g, y, back), d);
 }
@@ -170,7 +170,7 @@ Value *onnx_ms_group_norm(OnnxNode *n) {
         for (int i = 0; i < rank; i++) dims[i] = i == 0 ? skip->type.dim[0] : i == channel ? skip->type.dim[1] : 1;
         skip = b_reshape(n->g, skip, rank, dims);
     }
-    Value *sum = plus(n, b_binary(n->g, OP_Add, x, skip), onnx_along(n, bias, rank, channel));
+    Value *sum = plus(n, b_binary(n->g, OP_Add, x, skip), b_along(n->g, bias, rank, channel));
     n->out[1] = sum;
     return group_norm(n, sum, last);
 }

@@ -11,15 +11,16 @@
 // Inputs at..at+2 as a number each element, in f32; the zero point may be absent.
 static Value *plain(OnnxNode *n, int at) {
     if (!onnx_input(n, at) || !onnx_input(n, at + 1)) return NULL;
-    Value *zero = onnx_scalar_of(n, onnx_optional(n, at + 2)), *q = onnx_centred(n, n->in[at], zero);
-    return b_binary(n->g, OP_Mul, b_cast(n->g, q, DT_F32), onnx_scalar_of(n, n->in[at + 1]));
+    Value *zero = b_scalar_of(n->g, onnx_optional(n, at + 2)), *q = b_centred(n->g, n->in[at], zero);
+    return b_binary(n->g, OP_Mul, b_cast(n->g, q, DT_F32), b_scalar_of(n->g, n->in[at + 1]));
 }
 
 // y quantised by the scale and zero point at inputs at, at + 1; without a zero point, to type d.
 static Value *quantised(OnnxNode *n, Value *y, int at, DType d) {
     if (!y || !onnx_input(n, at)) return NULL;
-    Value *zero = onnx_scalar_of(n, onnx_optional(n, at + 1));
-    return onnx_round_to(n, b_binary(n->g, OP_Div, y, onnx_scalar_of(n, n->in[at])), zero, zero ? zero->type.dtype : d);
+    Value *zero = b_scalar_of(n->g, onnx_optional(n, at + 1));
+    return b_round_to(
+        n->g, b_binary(n->g, OP_Div, y, b_scalar_of(n->g, n->in[at])), zero, zero ? zero->type.dtype : d, true);
 }
 
 // Channels last to second and back, for the builders of ai.onnx.
@@ -36,7 +37,7 @@ static Value *channels(OnnxNode *n, Value *v, bool to_last) {
 // A zero point in f32; 0 where it is absent.
 static Value *zero_f32(OnnxNode *n, int at) {
     Value *zero = onnx_optional(n, at);
-    return zero ? b_cast(n->g, onnx_scalar_of(n, zero), DT_F32) : b_scalar(n->g, DT_F32, 0);
+    return zero ? b_cast(n->g, b_scalar_of(n->g, zero), DT_F32) : b_scalar(n->g, DT_F32, 0);
 }
 
 // a, b and their quantisations, c's. Rounded once, zero points included and in this order, as ONNX Runtime does: ties
@@ -45,13 +46,13 @@ Value *onnx_ms_qlinear_binary(OnnxNode *n) {
     if (!onnx_input(n, 0) || !onnx_input(n, 1) || !onnx_input(n, 3) || !onnx_input(n, 4) || !onnx_input(n, 6))
         return NULL;
     DType d = n->in[0]->type.dtype;
-    Value *in[8] = { b_cast(n->g, n->in[0], DT_F32), b_cast(n->g, n->in[3], DT_F32), onnx_scalar_of(n, n->in[1]),
-        onnx_scalar_of(n, n->in[4]), onnx_scalar_of(n, n->in[6]), zero_f32(n, 2), zero_f32(n, 5), zero_f32(n, 7) };
+    Value *in[8] = { b_cast(n->g, n->in[0], DT_F32), b_cast(n->g, n->in[3], DT_F32), b_scalar_of(n->g, n->in[1]),
+        b_scalar_of(n->g, n->in[4]), b_scalar_of(n->g, n->in[6]), zero_f32(n, 2), zero_f32(n, 5), zero_f32(n, 7) };
     bool product = !strcmp(n->argument, "mul");
     const char *text = product ? "(x - za) * (y - zb) * (sa * sb / sc) + zc" :
                                  "x * (sa / sc) + (y * (sb / sc) + (zc - (sa / sc * za + sb / sc * zb)))";
-    return onnx_round_to(n, onnx_expression(n, text, "x y sa sb sc za zb zc", 8, in), NULL,
-        onnx_optional(n, 7) ? n->in[7]->type.dtype : d);
+    return b_round_to(n->g, b_map(n->g, text, "x y sa sb sc za zb zc", 8, in), NULL,
+        onnx_optional(n, 7) ? n->in[7]->type.dtype : d, true);
 }
 
 // The row's argument is the operation.
@@ -62,7 +63,7 @@ Value *onnx_ms_qlinear_map(OnnxNode *n) {
     if (!x) return NULL;
     Node *node = graph_node(n->g, op, 1, &x, 1);
     if (op == OP_LeakyRelu) node_set_float(node, "alpha", onnx_float(n, "alpha", 0.01));
-    return quantised(n, onnx_finish(node), 3, n->in[0]->type.dtype);
+    return quantised(n, b_finish(node), 3, n->in[0]->type.dtype);
 }
 
 // Each of x, y by its own quantisation into z's, then chosen.
@@ -93,11 +94,11 @@ Value *onnx_ms_qlinear_softmax(OnnxNode *n) {
     if (!x || !onnx_axis(n, onnx_int(n, "axis", -1), x->type.rank, &axis)) return NULL;
     const Type t = x->type;
     if (opset < 13)
-        x = b_reshape(n->g, x, 2, (Dim[]){ onnx_product(n->g, &t, 0, axis), onnx_product(n->g, &t, axis, t.rank) });
+        x = b_reshape(n->g, x, 2, (Dim[]){ type_product(n->g, &t, 0, axis), type_product(n->g, &t, axis, t.rank) });
     if (!x) return NULL;
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(node, "axis", opset < 13 ? 1 : axis);
-    return quantised(n, b_reshape(n->g, onnx_finish(node), t.rank, t.dim), 3, n->in[0]->type.dtype);
+    return quantised(n, b_reshape(n->g, b_finish(node), t.rank, t.dim), 3, n->in[0]->type.dtype);
 }
 
 // ---------------------------------------------------------------- means
@@ -105,17 +106,17 @@ Value *onnx_ms_qlinear_softmax(OnnxNode *n) {
 // The mean over some axes, from an exact sum of integers.
 static Value *quantised_mean(OnnxNode *n, int count, const int64_t *axes, bool keep) {
     if (!onnx_input(n, 0) || !onnx_input(n, 1) || !onnx_input(n, 3)) return NULL;
-    Value *zero = onnx_scalar_of(n, onnx_optional(n, 4));
+    Value *zero = b_scalar_of(n->g, onnx_optional(n, 4));
     Value *sum = b_reduce(
-        n->g, OP_ReduceSum, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 2))), count, axes, keep);
+        n->g, OP_ReduceSum, b_centred(n->g, n->in[0], b_scalar_of(n->g, onnx_optional(n, 2))), count, axes, keep);
     Dim size = 1;
     for (int i = 0; i < count; i++) size = dim_mul(n->g, size, n->in[0]->type.dim[axes[i]]);
     if (!dim_is_const(size))
         return onnx_fail(n, "a quantised mean wants known sizes; pin the dimensions with --dim NAME=V");
     const char *text = arena_printf(n->g->arena, "x * (y / (z * %lld))", (long long)size);
-    Value *y = ONNX_MAP(
-        n, text, "x y z", b_cast(n->g, sum, DT_F32), onnx_scalar_of(n, n->in[1]), onnx_scalar_of(n, n->in[3]));
-    return onnx_round_to(n, y, zero, zero ? zero->type.dtype : n->in[0]->type.dtype);
+    Value *y = B_MAP(
+        n->g, text, "x y z", b_cast(n->g, sum, DT_F32), b_scalar_of(n->g, n->in[1]), b_scalar_of(n->g, n->in[3]));
+    return b_round_to(n->g, y, zero, zero ? zero->type.dtype : n->in[0]->type.dtype, true);
 }
 
 Value *onnx_ms_qlinear_global_pool(OnnxNode *n) {
@@ -156,13 +157,13 @@ Value *onnx_ms_qlinear_conv(OnnxNode *n) {
 
 // The integer product of two factors with their zero points, in f32.
 static Value *product(OnnxNode *n, Value *a, Value *a_zero, Value *b, Value *b_zero) {
-    Value *sum = b_matmul(n->g, onnx_centred(n, a, a_zero), onnx_centred(n, b, onnx_of_columns(n, b_zero)));
+    Value *sum = b_matmul(n->g, b_centred(n->g, a, a_zero), b_centred(n->g, b, b_of_columns(n->g, b_zero)));
     return b_cast(n->g, sum, DT_F32);
 }
 
 // A one-element vector of whatever rank as a number, a vector as it is.
 static Value *scaled(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *bias) {
-    Value *y = sum && sa && sb ? ONNX_MAP(n, "x * (y * z)", "x y z", sum, sa, sb) : NULL;
+    Value *y = sum && sa && sb ? B_MAP(n->g, "x * (y * z)", "x y z", sum, sa, sb) : NULL;
     return y && bias ? b_binary(n->g, OP_Add, y, bias) : y;
 }
 
@@ -170,8 +171,8 @@ static Value *scaled(OnnxNode *n, Value *sum, Value *sa, Value *sb, Value *bias)
 Value *onnx_ms_dynamic_matmul(OnnxNode *n) {
     Value *scale = NULL, *zero = NULL;
     if (!onnx_inputs(n, 3)) return NULL;
-    Value *q = onnx_quantized_u8(n, n->in[0], &scale, &zero);
-    return scaled(n, product(n, q, zero, n->in[1], onnx_optional(n, 3)), scale, onnx_of_columns(n, n->in[2]),
+    Value *q = b_quantized_u8(n->g, n->in[0], &scale, &zero);
+    return scaled(n, product(n, q, zero, n->in[1], onnx_optional(n, 3)), scale, b_of_columns(n->g, n->in[2]),
         onnx_optional(n, 4));
 }
 
@@ -179,9 +180,9 @@ Value *onnx_ms_dynamic_matmul(OnnxNode *n) {
 Value *onnx_ms_matmul_to_float(OnnxNode *n) {
     if (!onnx_inputs(n, 4)) return NULL;
     DType d = n->in[2]->type.dtype;
-    Value *sum = product(n, n->in[0], onnx_of_columns(n, onnx_optional(n, 4)), n->in[1], onnx_optional(n, 5));
-    Value *sa = b_cast(n->g, onnx_of_columns(n, n->in[2]), DT_F32),
-          *sb = b_cast(n->g, onnx_of_columns(n, n->in[3]), DT_F32), *bias = b_cast(n->g, onnx_optional(n, 6), DT_F32);
+    Value *sum = product(n, n->in[0], b_of_columns(n->g, onnx_optional(n, 4)), n->in[1], onnx_optional(n, 5));
+    Value *sa = b_cast(n->g, b_of_columns(n->g, n->in[2]), DT_F32),
+          *sb = b_cast(n->g, b_of_columns(n->g, n->in[3]), DT_F32), *bias = b_cast(n->g, onnx_optional(n, 6), DT_F32);
     return b_cast(n->g, scaled(n, sum, sa, sb, bias), d);
 }
 
@@ -194,19 +195,19 @@ Value *onnx_ms_qgemm(OnnxNode *n) {
         Value *zero = onnx_optional(n, 2 + 3 * i);
         bool swapped = onnx_int(n, i ? "transB" : "transA", 0) != 0;
         if (n->in[3 * i]->type.rank != 2) return onnx_fail(n, "both factors must be matrices");
-        factor[i] = onnx_centred(n, swapped ? onnx_swap(n, n->in[3 * i], 0, 1) : n->in[3 * i],
-            i ? onnx_of_columns(n, zero) : onnx_scalar_of(n, zero));
+        factor[i] = b_centred(n->g, swapped ? b_swap(n->g, n->in[3 * i], 0, 1) : n->in[3 * i],
+            i ? b_of_columns(n->g, zero) : b_scalar_of(n->g, zero));
     }
     Value *sum = b_matmul(n->g, factor[0], factor[1]);
     if (onnx_optional(n, 6)) sum = b_binary(n->g, OP_Add, sum, n->in[6]);
-    Value *sa = onnx_scalar_of(n, n->in[1]), *sb = onnx_of_columns(n, n->in[4]),
-          *sy = onnx_scalar_of(n, onnx_optional(n, 7)), *zero = onnx_scalar_of(n, onnx_optional(n, 8));
+    Value *sa = b_scalar_of(n->g, n->in[1]), *sb = b_of_columns(n->g, n->in[4]),
+          *sy = b_scalar_of(n->g, onnx_optional(n, 7)), *zero = b_scalar_of(n->g, onnx_optional(n, 8));
     const char *alpha = arena_printf(n->g->arena, "%.9g", onnx_float(n, "alpha", 1));
     sum = b_cast(n->g, sum, DT_F32);
     if (!sum || !sa || !sb) return NULL;
-    if (!sy) return ONNX_MAP(n, arena_printf(n->g->arena, "x * (%s * y * z)", alpha), "x y z", sum, sa, sb);
-    Value *y = ONNX_MAP(n, arena_printf(n->g->arena, "x * (%s * y * z / w)", alpha), "x y z w", sum, sa, sb, sy);
-    return onnx_round_to(n, y, zero, zero ? zero->type.dtype : n->in[0]->type.dtype);
+    if (!sy) return B_MAP(n->g, arena_printf(n->g->arena, "x * (%s * y * z)", alpha), "x y z", sum, sa, sb);
+    Value *y = B_MAP(n->g, arena_printf(n->g->arena, "x * (%s * y * z / w)", alpha), "x y z w", sum, sa, sb, sy);
+    return b_round_to(n->g, y, zero, zero ? zero->type.dtype : n->in[0]->type.dtype, true);
 }
 
 // ---------------------------------------------------------------- integers
@@ -214,8 +215,8 @@ Value *onnx_ms_qgemm(OnnxNode *n) {
 // (a - its zero point) * (b - its zero point), in i32.
 Value *onnx_ms_mul_integer(OnnxNode *n) {
     if (!onnx_input(n, 0) || !onnx_input(n, 2)) return NULL;
-    return b_binary(n->g, OP_Mul, onnx_centred(n, n->in[0], onnx_scalar_of(n, onnx_optional(n, 1))),
-        onnx_centred(n, n->in[2], onnx_scalar_of(n, onnx_optional(n, 3))));
+    return b_binary(n->g, OP_Mul, b_centred(n->g, n->in[0], b_scalar_of(n->g, onnx_optional(n, 1))),
+        b_centred(n->g, n->in[2], b_scalar_of(n->g, onnx_optional(n, 3))));
 }
 
 Value *onnx_ms_matmul_integer16(OnnxNode *n) {

@@ -23,7 +23,7 @@ Value *onnx_ms_grid_sample(OnnxNode *n) {
 Value *onnx_ms_pad(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     if (n->in[1]->type.rank == 2)
-        n->in[1] = b_reshape(n->g, n->in[1], 1, (Dim[]){ onnx_product(n->g, &n->in[1]->type, 0, 2) });
+        n->in[1] = b_reshape(n->g, n->in[1], 1, (Dim[]){ type_product(n->g, &n->in[1]->type, 0, 2) });
     n->opset = 13;
     return onnx_pad(n);
 }
@@ -42,7 +42,7 @@ Value *onnx_ms_expand_dims(OnnxNode *n) {
     int axis;
     Tensor *at = onnx_const_number(n, 1, "the axis");
     if (!at || !onnx_input(n, 0) || !onnx_axis(n, tensor_get_i(at, 0), n->in[0]->type.rank + 1, &axis)) return NULL;
-    return onnx_insert(n, n->in[0], axis);
+    return b_insert(n->g, n->in[0], axis);
 }
 
 Value *onnx_ms_embedding(OnnxNode *n) { return onnx_inputs(n, 2) ? b_gather(n->g, n->in[0], n->in[1], 0) : NULL; }
@@ -83,7 +83,7 @@ Value *onnx_ms_alpha_beta(OnnxNode *n) {
     Value *x = n->in[0],
           *in[3] = { x, b_like(n->g, x, onnx_float(n, "alpha", 1)),
               b_like(n->g, x, onnx_float(n, "beta", strcmp(n->def->op, "Affine") ? 1 : 0)) };
-    return onnx_expression(n, n->argument, "x alpha beta", 3, in);
+    return b_map(n->g, n->argument, "x alpha beta", 3, in);
 }
 
 // scale * x, and a bias per channel.
@@ -99,14 +99,14 @@ Value *onnx_ms_image_scaler(OnnxNode *n) {
     return x->type.rank < 2 ?
         onnx_fail(n, "the input must have at least 2 dimensions") :
         b_binary(
-            n->g, OP_Add, y, onnx_along(n, onnx_constant_f(n, x->type.dtype, 1, &channels, wide), x->type.rank, 1));
+            n->g, OP_Add, y, b_along(n->g, b_floats(n->g, x->type.dtype, 1, &channels, wide), x->type.rank, 1));
 }
 
 // Without `border` (left, top, right, bottom), and then only the first `scale` rows and columns when they are given.
 Value *onnx_ms_crop(OnnxNode *n) {
     int count, scaled;
     const int64_t *border = onnx_ints(n, "border", &count), *scale = onnx_ints(n, "scale", &scaled);
-    if (!onnx_inputs(n, 1) || !onnx_static(n, n->in[0], "Crop")) return NULL;
+    if (!onnx_inputs(n, 1) || !b_static(n->g, n->in[0], "Crop")) return NULL;
     Value *x = n->in[0];
     if (x->type.rank != 4 || count != 4 || (scaled && scaled != 2))
         return onnx_fail(n, "wants an image [batch, channels, height, width], a border of 4 and a scale of 2 numbers");
@@ -114,7 +114,7 @@ Value *onnx_ms_crop(OnnxNode *n) {
         int64_t from = border[1 - i], size = scaled ? scale[i] : x->type.dim[2 + i] - from - border[3 - i];
         if (from < 0 || size < 1 || from > x->type.dim[2 + i] || size > x->type.dim[2 + i] - from)
             return onnx_fail(n, "the border leaves nothing of the image");
-        x = onnx_part(n, x, 2 + i, from, size);
+        x = b_part(n->g, x, 2 + i, from, size);
     }
     return x;
 }
@@ -126,7 +126,7 @@ Value *onnx_ms_unfold(OnnxNode *n) {
     int axis, perm[MAX_RANK];
     int64_t size = onnx_int(n, "size", 0), step = onnx_int(n, "step", 1);
     if (!onnx_inputs(n, 1) || !onnx_axis(n, onnx_int(n, "dim", -1), n->in[0]->type.rank, &axis)
-        || !onnx_static(n, n->in[0], "UnfoldTensor"))
+        || !b_static(n->g, n->in[0], "UnfoldTensor"))
         return NULL;
     Value *x = n->in[0];
     int rank = x->type.rank;
@@ -153,11 +153,11 @@ Value *onnx_ms_ngram_repeat(OnnxNode *n) {
     if (places < 1) return scores;
     for (int64_t i = 0; i + 1 < size; i++) {            // the last size - 1 ids against those before each place
         Value *equal = b_binary(
-            n->g, OP_Equal, onnx_part(n, ids, 1, i, places), onnx_part(n, ids, 1, length - size + 1 + i, 1));
+            n->g, OP_Equal, b_part(n->g, ids, 1, i, places), b_part(n->g, ids, 1, length - size + 1 + i, 1));
         same = same ? b_binary(n->g, OP_And, same, equal) : equal;
     }
-    Value *next = b_reshape(n->g, onnx_part(n, ids, 1, size - 1, places), 3, (Dim[]){ batch, places, 1 });
-    Value *banned = b_binary(n->g, OP_Equal, next, onnx_iota(n, 1, &scores->type.dim[1], 0, DT_I64));
+    Value *next = b_reshape(n->g, b_part(n->g, ids, 1, size - 1, places), 3, (Dim[]){ batch, places, 1 });
+    Value *banned = b_binary(n->g, OP_Equal, next, b_iota(n->g, 1, &scores->type.dim[1], 0, DT_I64));
     if (same) banned = b_binary(n->g, OP_And, banned, b_reshape(n->g, same, 3, (Dim[]){ batch, places, 1 }));
     banned = b_reduce(n->g, OP_ReduceMax, banned, 1, (int64_t[]){ 1 }, false);
     return b_where(n->g, banned, b_like(n->g, scores, -INFINITY), scores);
@@ -177,16 +177,17 @@ Value *onnx_ms_word_conv(OnnxNode *n) {
             "wants words [count, characters], weights [filters, 1, window, embedding] that fit a word, and embeddings of known size");
     int64_t count = words->type.dim[0], length = words->type.dim[1], filters = w->type.dim[0], window = w->type.dim[2],
             places = length - window + 1;
-    Value *chars = onnx_insert(n, b_gather(n->g, n->in[3], words, 0), 1);       // [s, 1, l, e]
+    Value *chars = b_insert(n->g, b_gather(n->g, n->in[3], words, 0), 1);       // [s, 1, l, e]
     Window win = { .rank = 2, .kernel = { window, w->type.dim[3] }, .strides = { 1, 1 }, .dilations = { 1, 1 } };
     Value *y = b_reshape(n->g, onnx_convolve(n, chars, w, &win, 1), 3, (Dim[]){ count, filters, places });
-    y = b_unary(n->g, OP_Tanh, b_binary(n->g, OP_Add, y, onnx_along(n, b, 3, 1)));
+    y = b_unary(n->g, OP_Tanh, b_binary(n->g, OP_Add, y, b_along(n->g, b, 3, 1)));
     Value *letters = b_cast(n->g, b_binary(n->g, OP_Greater, words, b_like(n->g, words, 0)), DT_I64);
     Value *of = b_reshape(
         n->g, b_reduce(n->g, OP_ReduceSum, letters, 1, (int64_t[]){ 1 }, true), 3, (Dim[]){ count, 1, 1 });
-    Value *at = onnx_iota(n, 3, (Dim[]){ 1, 1, places }, 2, DT_I64);
+    Value *at = b_iota(n->g, 3, (Dim[]){ 1, 1, places }, 2, DT_I64);
     if (!y || !of) return NULL;
-    Value *counts = ONNX_MAP(n, arena_printf(n->g->arena, "x == 0 || x + %lld <= y", (long long)window), "x y", at, of);
+    Value *counts = B_MAP(
+        n->g, arena_printf(n->g->arena, "x == 0 || x + %lld <= y", (long long)window), "x y", at, of);
     return b_reduce(
         n->g, OP_ReduceMax, b_where(n->g, counts, y, b_like(n->g, y, -INFINITY)), 1, (int64_t[]){ 2 }, false);
 }
@@ -203,7 +204,7 @@ Value *onnx_ms_all_finite(OnnxNode *n) {
     onnx_has(n, "isinf_only");
     for (int i = 0; i < n->n_in; i++) {
         for (int j = 0; j < n->in[i]->type.rank; j++) axes[j] = j;
-        Value *good = b_reduce(n->g, OP_ReduceMin, ONNX_MAP(n, text, "x", n->in[i]), n->in[i]->type.rank, axes, false);
+        Value *good = b_reduce(n->g, OP_ReduceMin, B_MAP(n->g, text, "x", n->in[i]), n->in[i]->type.rank, axes, false);
         all = all ? b_binary(n->g, OP_And, all, good) : good;
     }
     return all;
@@ -217,7 +218,7 @@ Value *onnx_ms_distances(OnnxNode *n) {
     if (!root && strcmp(metric, "sqeuclidean"))
         return onnx_fail(n, "metric \"%s\" is not supported; euclidean and sqeuclidean are", metric);
     if (n->in[0]->type.rank != 2 || n->in[1]->type.rank != 2) return onnx_fail(n, "both inputs must be matrices");
-    Value *apart = b_binary(n->g, OP_Sub, onnx_insert(n, n->in[0], 1), onnx_insert(n, n->in[1], 0));
+    Value *apart = b_binary(n->g, OP_Sub, b_insert(n->g, n->in[0], 1), b_insert(n->g, n->in[1], 0));
     Value *sum = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, OP_Square, apart), 1, (int64_t[]){ 2 }, false);
     return root ? b_unary(n->g, OP_Sqrt, sum) : sum;
 }
@@ -230,16 +231,16 @@ Value *onnx_ms_hash(OnnxNode *n) {
     int words = (int)dtype_size(d) / 4;
     if (words != 1 && words != 2)
         return onnx_fail(n, "%s cannot be hashed; integers and floats of 32 and 64 bits can", dtype_name(d));
-    if (dtype_is_float(d)) x = ONNX_MAP(n, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(same)), "x", x);
+    if (dtype_is_float(d)) x = B_MAP(n->g, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(same)), "x", x);
     x = b_cast(n->g, x, words == 1 ? DT_U32 : DT_U64);
     Value *h = b_scalar(n->g, DT_U32, (double)(uint32_t)onnx_int(n, "seed", 0));
     for (int i = 0; i < words && x && h; i++) {
-        Value *key = words == 1 ? x : ONNX_MAP(n, i ? "u32(x >> 32)" : "u32(x & 4294967295)", "x", x);
-        key = ONNX_MAP(n, "k = x * 3432918353; (k << 15 | k >> 17) * 461845907", "x", key);
-        h = ONNX_MAP(n, "k = x ^ y; (k << 13 | k >> 19) * 5 + 3864292196", "x y", key, h);
+        Value *key = words == 1 ? x : B_MAP(n->g, i ? "u32(x >> 32)" : "u32(x & 4294967295)", "x", x);
+        key = B_MAP(n->g, "k = x * 3432918353; (k << 15 | k >> 17) * 461845907", "x", key);
+        h = B_MAP(n->g, "k = x ^ y; (k << 13 | k >> 19) * 5 + 3864292196", "x y", key, h);
     }
     if (h)
-        h = ONNX_MAP(n,
+        h = B_MAP(n->g,
             arena_printf(n->g->arena,
                 "a = x ^ %d; b = (a ^ a >> 16) * 2246822507; c = (b ^ b >> 13) * 3266489909; c ^ c >> 16", words * 4),
             "x", h);
@@ -257,13 +258,13 @@ Value *onnx_ms_complex_mul(OnnxNode *n) {
         int last = v->type.rank - 1;
         if (last < 0 || !dim_equal(n->g, v->type.dim[last], 2))
             return onnx_fail(n, "the last dimension must be 2: real and imaginary part");
-        part[i] = onnx_part(n, v, last, i % 2, 1);
+        part[i] = b_part(n->g, v, last, i % 2, 1);
     }
     bool conjugate = !strcmp(n->argument, "conjugate");
-    Value *real = ONNX_MAP(
-        n, conjugate ? "a * c + b * d" : "a * c - b * d", "a b c d", part[0], part[1], part[2], part[3]);
-    Value *imaginary = ONNX_MAP(
-        n, conjugate ? "b * c - a * d" : "a * d + b * c", "a b c d", part[0], part[1], part[2], part[3]);
+    Value *real = B_MAP(
+        n->g, conjugate ? "a * c + b * d" : "a * c - b * d", "a b c d", part[0], part[1], part[2], part[3]);
+    Value *imaginary = B_MAP(
+        n->g, conjugate ? "b * c - a * d" : "a * d + b * c", "a b c d", part[0], part[1], part[2], part[3]);
     return real ? b_concat(n->g, real->type.rank - 1, 2, (Value *[]){ real, imaginary }) : NULL;
 }
 
@@ -295,7 +296,7 @@ Value *onnx_ms_real_fft(OnnxNode *n) {
     Dim shape[2] = { inverse ? 2 * bins : size, inverse ? size : 2 * bins }, dims[MAX_RANK];
     memcpy(dims, x->type.dim, sizeof dims);
     dims[axis] = shape[0];
-    Value *y = b_matmul(n->g, b_reshape(n->g, x, axis + 1, dims), onnx_constant_f(n, x->type.dtype, 2, shape, m));
+    Value *y = b_matmul(n->g, b_reshape(n->g, x, axis + 1, dims), b_floats(n->g, x->type.dtype, 2, shape, m));
     dims[axis] = inverse ? size : bins;
     dims[axis + 1 < MAX_RANK ? axis + 1 : axis] = 2;
     return b_reshape(n->g, y, inverse ? axis + 1 : axis + 2, dims);
@@ -312,44 +313,44 @@ Value *onnx_ms_inverse(OnnxNode *n) {
     Dim size = rank >= 2 ? t.dim[rank - 1] : 0;
     if (rank < 2 || !dim_is_const(size) || size < 1 || size > 64 || t.dim[rank - 2] != size)
         return onnx_fail(n, "wants square matrices of 1 to 64 rows, got %s", type_text(n->g->arena, n->g, &t));
-    Dim batch = onnx_product(n->g, &t, 0, rank - 2), whole[3] = { batch, size, size };
-    DType d = onnx_wide(t.dtype);
-    Value *row = onnx_iota(n, 3, (Dim[]){ 1, size, 1 }, 1, DT_I64),
-          *column = onnx_iota(n, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
+    Dim batch = type_product(n->g, &t, 0, rank - 2), whole[3] = { batch, size, size };
+    DType d = dtype_wide(t.dtype);
+    Value *row = b_iota(n->g, 3, (Dim[]){ 1, size, 1 }, 1, DT_I64),
+          *column = b_iota(n->g, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
     Value *unit = b_expand(n->g, b_cast(n->g, b_binary(n->g, OP_Equal, row, column), d), 3, whole);
     Value *m = b_concat(n->g, 2, 2, (Value *[]){ b_reshape(n->g, b_cast(n->g, n->in[0], d), 3, whole), unit });
     for (int64_t k = 0; k < size && m; k++) {
-        Value *below = b_unary(n->g, OP_Abs, onnx_part(n, m, 2, k, 1));
-        below = below ? ONNX_MAP(n, arena_printf(n->g->arena, "y < %lld ? -1 : x", (long long)k), "x y", below, row) :
+        Value *below = b_unary(n->g, OP_Abs, b_part(n->g, m, 2, k, 1));
+        below = below ? B_MAP(n->g, arena_printf(n->g->arena, "y < %lld ? -1 : x", (long long)k), "x y", below, row) :
                         NULL;
         if (!below) return NULL;
         Node *best = graph_node(n->g, OP_ArgMax, 1, &below, 1);
         node_set_int(best, "axis", 1);
         node_set_int(best, "keepdims", 1);
-        Value *at = onnx_finish(best), *chosen = at ? b_binary(n->g, OP_Equal, row, at) : NULL,
-              *old = onnx_part(n, m, 1, k, 1);
+        Value *at = b_finish(best), *chosen = at ? b_binary(n->g, OP_Equal, row, at) : NULL,
+              *old = b_part(n->g, m, 1, k, 1);
         Value *pivot = b_reduce(
             n->g, OP_ReduceSum, b_where(n->g, chosen, m, b_like(n->g, m, 0)), 1, (int64_t[]){ 1 }, true);
-        pivot = b_binary(n->g, OP_Div, pivot, onnx_part(n, pivot, 2, k, 1));
+        pivot = b_binary(n->g, OP_Div, pivot, b_part(n->g, pivot, 2, k, 1));
         Value *moved = b_where(n->g, chosen, old, m);
         Value *cleared = pivot && moved ?
-            ONNX_MAP(n, "x - y * z", "x y z", moved, onnx_part(n, moved, 2, k, 1), pivot) :
+            B_MAP(n->g, "x - y * z", "x y z", moved, b_part(n->g, moved, 2, k, 1), pivot) :
             NULL;
         m = b_where(n->g, b_binary(n->g, OP_Equal, row, b_scalar(n->g, DT_I64, (double)k)), pivot, cleared);
     }
-    return b_cast(n->g, b_reshape(n->g, onnx_part(n, m, 2, size, size), rank, t.dim), t.dtype);
+    return b_cast(n->g, b_reshape(n->g, b_part(n->g, m, 2, size, size), rank, t.dim), t.dtype);
 }
 
 // Where each of `count` rows (or columns) of a crop lies in an image of `size`: from `lo` to `hi`, both relative and
 // both included. [r, count]
 static Value *crop_places(OnnxNode *n, Value *boxes, int lo, int64_t count, int64_t size) {
-    Value *from = onnx_part(n, boxes, 1, lo, 1), *to = onnx_part(n, boxes, 1, lo + 2, 1),
-          *i = onnx_iota(n, 2, (Dim[]){ 1, count }, 1, boxes->type.dtype);
+    Value *from = b_part(n->g, boxes, 1, lo, 1), *to = b_part(n->g, boxes, 1, lo + 2, 1),
+          *i = b_iota(n->g, 2, (Dim[]){ 1, count }, 1, boxes->type.dtype);
     if (!from || !to || !i) return NULL;
     const char *text = count > 1 ? arena_printf(n->g->arena, "x * %lld + z * ((y - x) * %lld / %lld)",
                            (long long)(size - 1), (long long)(size - 1), (long long)(count - 1)) :
                                    arena_printf(n->g->arena, "0.5 * (x + y) * %lld + z", (long long)(size - 1));
-    return ONNX_MAP(n, text, "x y z", from, to, i);
+    return B_MAP(n->g, text, "x y z", from, to, i);
 }
 
 // x [b, c, h, w] at integer places y [r, rows], x [r, columns] of image [r] -> [r, rows, columns, c].
@@ -364,7 +365,7 @@ static Value *crop_pixels(OnnxNode *n, Value *pixels, Value *image, Value *y, Va
     if (!pixels || !index) return NULL;
     Node *node = graph_node(n->g, OP_GatherND, 2, (Value *[]){ pixels, index }, 1);
     node_set_int(node, "batch_dims", 0);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // Boxes (y1, x1, y2, x2) relative to their images become crops of one size; places outside have extrapolation_value.
@@ -385,8 +386,8 @@ Value *onnx_ms_crop_and_resize(OnnxNode *n) {
     for (int i = 0; i < 2; i++) {
         place[i] = crop_places(n, boxes, i, size[i], x->type.dim[2 + i]);
         if (!place[i]) return NULL;
-        floor[i] = ONNX_MAP(n, nearest ? "floor(x + 0.5)" : "floor(x)", "x", place[i]);
-        outside[i] = ONNX_MAP(n,
+        floor[i] = B_MAP(n->g, nearest ? "floor(x + 0.5)" : "floor(x)", "x", place[i]);
+        outside[i] = B_MAP(n->g,
             arena_printf(n->g->arena, "!(x >= 0 && x <= %lld)", (long long)(x->type.dim[2 + i] - 1)), "x", place[i]);
         part[i] = b_binary(n->g, OP_Sub, place[i], floor[i]);
         Dim wide[4] = { boxes->type.dim[0], i ? 1 : size[0], i ? size[1] : 1, 1 };
@@ -401,9 +402,9 @@ Value *onnx_ms_crop_and_resize(OnnxNode *n) {
     }
     if (nearest) y = corner[0];
     else {
-        Value *top = ONNX_MAP(n, "x + (y - x) * z", "x y z", corner[0], corner[1], part[1]),
-              *bottom = ONNX_MAP(n, "x + (y - x) * z", "x y z", corner[2], corner[3], part[1]);
-        y = ONNX_MAP(n, "x + (y - x) * z", "x y z", top, bottom, part[0]);
+        Value *top = B_MAP(n->g, "x + (y - x) * z", "x y z", corner[0], corner[1], part[1]),
+              *bottom = B_MAP(n->g, "x + (y - x) * z", "x y z", corner[2], corner[3], part[1]);
+        y = B_MAP(n->g, "x + (y - x) * z", "x y z", top, bottom, part[0]);
     }
     y = b_where(n->g, b_binary(n->g, OP_Or, outside[0], outside[1]),
         b_like(n->g, x, onnx_float(n, "extrapolation_value", 0)), y);

@@ -16,14 +16,14 @@ Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads) {
     if (x->type.rank != 3 || heads < 1 || (dim_is_const(d[2]) && d[2] % heads))
         return onnx_fail(
             n, "%s cannot be split into %lld heads", type_text(n->g->arena, n->g, &x->type), (long long)heads);
-    return onnx_swap(n, b_reshape(n->g, x, 4, (Dim[]){ d[0], d[1], heads, dim_div(n->g, d[2], heads) }), 1, 2);
+    return b_swap(n->g, b_reshape(n->g, x, 4, (Dim[]){ d[0], d[1], heads, dim_div(n->g, d[2], heads) }), 1, 2);
 }
 
 // [b, heads, s, d] -> [b, s, heads * d].
 Value *onnx_join_heads(OnnxNode *n, Value *x) {
     if (!x) return NULL;
     const Dim *d = x->type.dim;
-    return b_reshape(n->g, onnx_swap(n, x, 1, 2), 3, (Dim[]){ d[0], d[2], dim_mul(n->g, d[1], d[3]) });
+    return b_reshape(n->g, b_swap(n->g, x, 1, 2), 3, (Dim[]){ d[0], d[2], dim_mul(n->g, d[1], d[3]) });
 }
 
 // x [b, hq, l, m] times y [b, hkv, m, s]: the hq / hkv query heads of a key head are stacked as rows.
@@ -48,7 +48,7 @@ Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty) {
     int64_t last = x->type.rank - 1;
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(node, "axis", last);
-    Value *y = onnx_finish(node);
+    Value *y = b_finish(node);
     if (!may_be_empty || !y) return y;
     Value *top = b_reduce(n->g, OP_ReduceMax, x, 1, &last, true);
     Value *empty = b_binary(n->g, OP_Equal, top, minus_infinity(n, x->type.dtype));
@@ -60,7 +60,7 @@ static Value *scaled_scores(OnnxNode *n, Value *q, Value *k, double scale) {
     if (!q || !k) return NULL;
     bool small = dtype_is_small_float(q->type.dtype);
     q = b_binary(n->g, OP_Mul, q, b_like(n->g, q, small ? sqrt(scale) : scale));
-    k = onnx_swap(n, k, 2, 3);
+    k = b_swap(n->g, k, 2, 3);
     if (small) k = b_binary(n->g, OP_Mul, k, b_like(n->g, k, sqrt(scale)));
     return onnx_grouped_matmul(n, q, k);
 }
@@ -95,10 +95,10 @@ static bool position_masks(OnnxNode *n, Dim queries, Dim keys, Masks *m) {
     int64_t left = onnx_int(n, "left_window_size", -1), right = onnx_int(n, "right_window_size", -1);
     Value *past = onnx_optional(n, 4), *lengths = onnx_optional(n, 6);
     Dim shape[2] = { queries, keys };
-    Value *key = onnx_iota(n, 2, shape, 1, DT_I64);
+    Value *key = b_iota(n->g, 2, shape, 1, DT_I64);
     if (lengths) lengths = b_reshape(n->g, b_cast(n->g, lengths, DT_I64), 4, (Dim[]){ lengths->type.dim[0], 1, 1, 1 });
     if (causal || left >= 0 || right >= 0) {
-        Value *at = onnx_iota(n, 2, shape, 0, DT_I64);
+        Value *at = b_iota(n->g, 2, shape, 0, DT_I64);
         if (past && !dim_is_const(past->type.dim[2]))
             return onnx_fail(n, "the causal mask needs a known cache size; pin the dimension with --dim NAME=V"),
                    false;
@@ -152,7 +152,7 @@ Value *onnx_attention(OnnxNode *n) {
         return NULL;
     Value *scores = scaled_scores(n, q, k, scale), *shown = scores;
     if (softcap > 0)
-        scores = ONNX_MAP(n, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", softcap, softcap), "x", scores);
+        scores = B_MAP(n->g, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", softcap, softcap), "x", scores);
     if (mode == 1) shown = scores;
     if (m.added) scores = b_binary(n->g, OP_Add, scores, m.added);
     if (m.allowed) scores = b_where(n->g, m.allowed, scores, minus_infinity(n, d));
@@ -179,7 +179,7 @@ Value *onnx_flex_attention(OnnxNode *n) {
     DType d = q->type.dtype, soft;
     if (q->type.rank != 4 || k->type.rank != 4 || v->type.rank != 4 || !dim_is_const(q->type.dim[3]))
         return onnx_fail(n, "wants queries, keys and values of rank 4 with a known head size");
-    if (!softmax_type(n, onnx_wide(d), &soft)) return NULL;
+    if (!softmax_type(n, dtype_wide(d), &soft)) return NULL;
     Value *scores = scaled_scores(n, q, k, onnx_float(n, "scale", 1 / sqrt((double)q->type.dim[3])));
     Value *p = onnx_masked_softmax(n, modified(n, "score_mod", b_cast(n->g, scores, soft)), false);
     return onnx_grouped_matmul(n, b_cast(n->g, modified(n, "prob_mod", p), d), v);
@@ -196,17 +196,17 @@ Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t s
         return onnx_fail(n, "wants an input of rank 3 or 4 with a known head size");
     if (size < 2 || size > t.dim[3] || size % 2)
         return onnx_fail(n, "rotates %lld of %lld elements", (long long)size, (long long)t.dim[3]);
-    Value *rotated = onnx_part(n, x, 3, 0, size), *part[2];
+    Value *rotated = b_part(n->g, x, 3, 0, size), *part[2];
     Dim half[5] = { t.dim[0], t.dim[1], t.dim[2], interleaved ? size / 2 : 2, interleaved ? 2 : size / 2 };
     int axis = interleaved ? 4 : 3;
     rotated = b_reshape(n->g, rotated, 5, half);
-    for (int i = 0; i < 2; i++) part[i] = onnx_remove(n, onnx_part(n, rotated, axis, i, 1), axis);
-    Value *real = ONNX_MAP(n, "x * z - y * w", "x y z w", part[0], part[1], cosine, sine);
-    Value *imag = ONNX_MAP(n, "x * w + y * z", "x y z w", part[0], part[1], cosine, sine);
+    for (int i = 0; i < 2; i++) part[i] = b_remove(n->g, b_part(n->g, rotated, axis, i, 1), axis);
+    Value *real = B_MAP(n->g, "x * z - y * w", "x y z w", part[0], part[1], cosine, sine);
+    Value *imag = B_MAP(n->g, "x * w + y * z", "x y z w", part[0], part[1], cosine, sine);
     if (!real || !imag) return NULL;
-    Value *y = b_concat(n->g, axis, 2, (Value *[]){ onnx_insert(n, real, axis), onnx_insert(n, imag, axis) });
+    Value *y = b_concat(n->g, axis, 2, (Value *[]){ b_insert(n->g, real, axis), b_insert(n->g, imag, axis) });
     y = b_reshape(n->g, y, 4, (Dim[]){ t.dim[0], t.dim[1], t.dim[2], size });
-    return size < t.dim[3] ? b_concat(n->g, 3, 2, (Value *[]){ y, onnx_part(n, x, 3, size, t.dim[3] - size) }) : y;
+    return size < t.dim[3] ? b_concat(n->g, 3, 2, (Value *[]){ y, b_part(n->g, x, 3, size, t.dim[3] - size) }) : y;
 }
 
 Value *onnx_rotary(OnnxNode *n) {
@@ -216,7 +216,7 @@ Value *onnx_rotary(OnnxNode *n) {
     int64_t size = onnx_int(n, "rotary_embedding_dim", 0);
     for (int i = 0; i < 2; i++) {
         turn[i] = ids ? b_gather(n->g, n->in[1 + i], ids, 0) : n->in[1 + i];
-        if (turn[i] && turn[i]->type.rank == 3) turn[i] = onnx_insert(n, turn[i], 1);
+        if (turn[i] && turn[i]->type.rank == 3) turn[i] = b_insert(n->g, turn[i], 1);
     }
     Value *y = onnx_rotated(
         n, x, turn[0], turn[1], size ? size : x->type.dim[x->type.rank - 1], onnx_int(n, "interleaved", 0) != 0);
@@ -225,7 +225,7 @@ Value *onnx_rotary(OnnxNode *n) {
 
 Value *onnx_swiglu(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x * sigmoid(x * %.17g) * y", onnx_float(n, "alpha", 1)), "x y",
+    return B_MAP(n->g, arena_printf(n->g->arena, "x * sigmoid(x * %.17g) * y", onnx_float(n, "alpha", 1)), "x y",
         n->in[0], n->in[1]);
 }
 
@@ -235,14 +235,14 @@ Value *onnx_swiglu(OnnxNode *n) {
 // unrolled.
 typedef struct Linear { Value *state, *q, *k, *v, *decay, *beta; double scale; } Linear;
 
-static Value *step_of(OnnxNode *n, Value *x, int64_t t) { return x ? onnx_part(n, x, 2, t, 1) : NULL; }
+static Value *step_of(OnnxNode *n, Value *x, int64_t t) { return x ? b_part(n->g, x, 2, t, 1) : NULL; }
 
 static Value *linear_step(OnnxNode *n, Linear *l, int64_t t) {
-    Value *k = step_of(n, l->k, t), *v = step_of(n, l->v, t), *key = onnx_swap(n, k, 2, 3);
-    if (l->decay) l->state = ONNX_MAP(n, "x * exp(y)", "x y", l->state, onnx_swap(n, step_of(n, l->decay, t), 2, 3));
+    Value *k = step_of(n, l->k, t), *v = step_of(n, l->v, t), *key = b_swap(n->g, k, 2, 3);
+    if (l->decay) l->state = B_MAP(n->g, "x * exp(y)", "x y", l->state, b_swap(n->g, step_of(n, l->decay, t), 2, 3));
     if (l->beta) {
         Value *known = b_matmul(n->g, k, l->state), *beta = step_of(n, l->beta, t);
-        v = ONNX_MAP(n, "(x - y) * z", "x y z", v, known, beta);
+        v = B_MAP(n->g, "(x - y) * z", "x y z", v, known, beta);
     }
     l->state = b_binary(n->g, OP_Add, l->state, b_binary(n->g, OP_Mul, key, v));
     Value *y = onnx_grouped_matmul(n, step_of(n, l->q, t), l->state);
@@ -266,13 +266,13 @@ Value *onnx_linear_attention(OnnxNode *n) {
     Linear l = { .q = onnx_split_heads(n, b_cast(n->g, n->in[0], DT_F32), heads),
         .k = onnx_split_heads(n, b_cast(n->g, n->in[1], DT_F32), key_heads),
         .v = onnx_split_heads(n, b_cast(n->g, n->in[2], DT_F32), key_heads) };
-    if (!l.q || !l.k || !l.v || !onnx_static(n, l.q, "LinearAttention")) return NULL;
+    if (!l.q || !l.k || !l.v || !b_static(n->g, l.q, "LinearAttention")) return NULL;
     if (gated && !(l.decay = gate_heads(n, 4, key_heads)))
         return onnx_fail(n, "update rule \"%s\" wants a decay", rule);
     if (delta && !(l.beta = gate_heads(n, 5, key_heads))) return onnx_fail(n, "update rule \"%s\" wants a beta", rule);
     Dim shape[4] = { l.k->type.dim[0], l.k->type.dim[1], l.k->type.dim[3], l.v->type.dim[3] };
     Value *past = onnx_optional(n, 3);
-    l.state = past ? b_cast(n->g, past, DT_F32) : onnx_filled(n, DT_F32, 0, 4, shape);
+    l.state = past ? b_cast(n->g, past, DT_F32) : b_filled(n->g, DT_F32, 0, 4, shape);
     l.scale = onnx_float(n, "scale", 0);
     if (l.scale == 0) l.scale = 1 / sqrt((double)l.q->type.dim[3]);
     int64_t steps = l.q->type.dim[2];
@@ -293,20 +293,20 @@ Value *onnx_causal_conv(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *w = n->in[1], *bias = onnx_optional(n, 2), *past = onnx_optional(n, 3);
     const char *activation = onnx_string(n, "activation", "none");
-    if (x->type.rank != 3 || w->type.rank != 3 || !onnx_static(n, x, "CausalConvWithState")
-        || !onnx_static(n, w, "a weight"))
+    if (x->type.rank != 3 || w->type.rank != 3 || !b_static(n->g, x, "CausalConvWithState")
+        || !b_static(n->g, w, "a weight"))
         return onnx_fail(n, "input and weight must have 3 dimensions");
     if (w->type.dim[2] < 1) return onnx_fail(n, "the weight has no taps");
     int64_t before = w->type.dim[2] - 1, lo[MAX_RANK] = { 0, 0, before }, hi[MAX_RANK] = { 0 };
     Value *whole = past ? b_concat(n->g, 2, 2, (Value *[]){ past, x }) : b_pad(n->g, x, lo, hi, NULL, NULL);
     Window win = { .rank = 1, .kernel = { w->type.dim[2] }, .strides = { 1 }, .dilations = { 1 } };
     Value *y = onnx_convolve(n, whole, w, &win, x->type.dim[1]);
-    if (bias && y) y = b_binary(n->g, OP_Add, y, onnx_along(n, bias, 3, 1));
-    if (!whole || !onnx_static(n, whole, "CausalConvWithState")) return NULL;
+    if (bias && y) y = b_binary(n->g, OP_Add, y, b_along(n->g, bias, 3, 1));
+    if (!whole || !b_static(n->g, whole, "CausalConvWithState")) return NULL;
     if (whole->type.dim[2] < before)
         return onnx_fail(n, "the state and the input have %lld steps, fewer than the %lld to keep",
             (long long)whole->type.dim[2], (long long)before);
-    n->out[1] = onnx_part(n, whole, 2, whole->type.dim[2] - before, before);
+    n->out[1] = b_part(n->g, whole, 2, whole->type.dim[2] - before, before);
     if (!strcmp(activation, "none")) return y;
     if (strcmp(activation, "silu") && strcmp(activation, "swish"))
         return onnx_fail(n, "attribute \"activation\" is \"%s\"", activation);

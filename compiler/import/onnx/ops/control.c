@@ -40,7 +40,7 @@ static Value *branch_rows(OnnxNode *n, Graph *branch, Value *v, Value *other) {
     Type t = stack ? stack->type : items[0]->type;
     if (!stack && t.rank < MAX_RANK) memmove(t.dim + 1, t.dim, sizeof *t.dim * (size_t)t.rank++);
     t.dim[0] = 0;
-    return onnx_filled(&inner, t.dtype, 0, t.rank, t.dim);
+    return b_filled(inner.g, t.dtype, 0, t.rank, t.dim);
 }
 
 // Sequences of one length become their elements, others one tensor. lengths[i]: of output i, -1 when it is a tensor,
@@ -120,11 +120,11 @@ static bool level_branch(OnnxNode *n, Graph *branch, const Leveled *l) {
             graph_output(branch, v, old.output_names.at[i]);
             continue;
         }
-        Dim size = onnx_product(branch, &v->type, 0, v->type.rank), room = l[i].room;
-        Value *places = onnx_iota(&inner, 1, &room, 0, DT_I64);             // those beyond the end read 0
-        Value *all = size == 0 ? onnx_filled(&inner, v->type.dtype, 0, 1, &room) :
+        Dim size = type_product(branch, &v->type, 0, v->type.rank), room = l[i].room;
+        Value *places = b_iota(inner.g, 1, &room, 0, DT_I64);             // those beyond the end read 0
+        Value *all = size == 0 ? b_filled(inner.g, v->type.dtype, 0, 1, &room) :
                                  b_gather(branch, b_reshape(branch, v, 1, &size), places, 0);
-        Value *dims = onnx_numbers(&inner, v->type.rank, v->type.dim);
+        Value *dims = b_numbers(inner.g, v->type.rank, v->type.dim);
         if (!all || !dims) return false;
         graph_output(branch, all, NULL);
         graph_output(branch, dims, NULL);
@@ -136,23 +136,7 @@ static Value *unlevel(OnnxNode *n, Value *all, Value *dims, const Leveled *l) {
     Dim shape[MAX_RANK];
     if (!onnx_measure_all(n, dims, l->rank, l->limit, shape)) return NULL;
     Type t = type_make(all->type.dtype, l->rank, shape);
-    return b_reshape(n->g, onnx_part(n, all, 0, 0, type_size(n->g, &t)), l->rank, shape);
-}
-
-Value *onnx_choose(OnnxNode *n, Value *condition, OnnxBranch *yes, OnnxBranch *no, void *of) {
-    Graph *branch[2] = { graph_body(n->g, "then"), graph_body(n->g, "else") };
-    for (int i = 0; i < 2; i++) {
-        OnnxNode inner = *n;
-        inner.g = branch[i];
-        branch[i]->loc = n->loc;
-        Value *v = (i ? no : yes)(&inner, of);
-        if (!v) return NULL;
-        graph_output(branch[i], v->def && v->graph == branch[i] ? v : b_unary(branch[i], OP_Identity, v), NULL);
-    }
-    Node *node = graph_node(n->g, OP_If, 1, &condition, 1);
-    node->bodies = arena_copy(n->g->arena, branch, sizeof branch);
-    node->n_bodies = 2;
-    return condition ? onnx_finish(node) : NULL;
+    return b_reshape(n->g, b_part(n->g, all, 0, 0, type_size(n->g, &t)), l->rank, shape);
 }
 
 Value *onnx_if(OnnxNode *n) {
@@ -162,7 +146,7 @@ Value *onnx_if(OnnxNode *n) {
         return onnx_subgraph(n, tensor_get_i(t, 0) ? "then_branch" : "else_branch", 0, NULL, n->n_out, n->out) ?
             n->out[0] :
             NULL;
-    Value *condition = onnx_scalar_of(n, n->in[0]);
+    Value *condition = b_scalar_of(n->g, n->in[0]);
     Graph *yes = onnx_body_graph(n, "then_branch", 0, NULL, n->n_out),
           *no = yes ? onnx_body_graph(n, "else_branch", 0, NULL, n->n_out) : NULL;
     int *lengths = NEW_ARRAY(n->g->arena, int, n->n_out + 1), at = 0;
@@ -178,7 +162,7 @@ Value *onnx_if(OnnxNode *n) {
     node->bodies[0] = yes;
     node->bodies[1] = no;
     node->n_bodies = 2;
-    if (yes->outputs.n && !onnx_finish(node)) return NULL;
+    if (yes->outputs.n && !b_finish(node)) return NULL;
     Value **out = NEW_ARRAY(n->g->arena, Value *, count + 1);
     for (int i = 0; i < count; at += l[i++].is ? 2 : 1)
         if (!(out[i] = l[i].is ? unlevel(n, node->out[at], node->out[at + 1], &l[i]) : node->out[at])) return NULL;
@@ -232,10 +216,10 @@ static Value *stack(OnnxNode *n, Value **v, int64_t count, int axis, bool revers
             return onnx_fail(n, "no iterations, and the type of a stacked output is not known");
         Dim dims[MAX_RANK] = { 0 };
         for (int i = 0; i < otherwise->rank; i++) dims[i + 1] = otherwise->dim[i];
-        return onnx_filled(n, otherwise->dtype, 0, otherwise->rank + 1, dims);
+        return b_filled(n->g, otherwise->dtype, 0, otherwise->rank + 1, dims);
     }
     Value **parts = NEW_ARRAY(n->g->arena, Value *, count);
-    for (int64_t i = 0; i < count; i++) parts[i] = onnx_insert(n, v[reverse ? count - 1 - i : i], axis);
+    for (int64_t i = 0; i < count; i++) parts[i] = b_insert(n->g, v[reverse ? count - 1 - i : i], axis);
     return b_concat(n->g, axis, (int)count, parts);
 }
 
@@ -251,15 +235,15 @@ static Node *loop_finish(
         if (onnx_is_sequence(body->outputs.at[i]) || body->outputs.at[i] == onnx_absent())
             return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
     Value **in = NEW_ARRAY(n->g->arena, Value *, 2 + it->n_carried);
-    in[0] = trips ? onnx_scalar_of(n, trips) : NULL;
-    in[1] = condition ? onnx_scalar_of(n, condition) : NULL;
+    in[0] = trips ? b_scalar_of(n->g, trips) : NULL;
+    in[1] = condition ? b_scalar_of(n->g, condition) : NULL;
     for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
     Node *node = graph_node(n->g, OP_Loop, 2 + it->n_carried, in, n->n_out);
     node->bodies = NEW_ARRAY(n->g->arena, Graph *, 1);
     node->bodies[0] = body;
     node->n_bodies = 1;
     if (count) node_set_ints(node, "trips", count, 1);
-    return onnx_finish(node) ? node : NULL;
+    return b_finish(node) ? node : NULL;
 }
 
 // Builds the body once as a graph of its own, to learn the types of its outputs or to loop over it.
@@ -336,7 +320,7 @@ static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *con
          measured = stacks && !symbolic && !value_const(trips);
     if (symbolic) count = known.v;
     if (measured) {
-        Value *list = b_reshape(n->g, ONNX_MAP(n, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
+        Value *list = b_reshape(n->g, B_MAP(n->g, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
         if (condition && keeps_condition(body)) {       // all iterations or none
             list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) :
                           NULL;
@@ -473,7 +457,7 @@ static bool scan_unrolled(OnnxNode *n, const ScanAxes *s, Iteration *it, Value *
         for (int i = 0; i < it->n_carried; i++) in[i] = it->carried[i];
         for (int i = 0; i < s->n_in; i++) {
             int64_t at = s->in_reverse[i] ? it->trips - 1 - it->done : it->done;
-            in[it->n_carried + i] = onnx_remove(n, onnx_part(n, x[i], s->in_axis[i], at, 1), s->in_axis[i]);
+            in[it->n_carried + i] = b_remove(n->g, b_part(n->g, x[i], s->in_axis[i], at, 1), s->in_axis[i]);
         }
         if (!onnx_subgraph(n, "body", it->n_carried + s->n_in, in, n->n_out, step)) return false;
         iteration_take(it, step);
@@ -496,7 +480,7 @@ static Graph *scan_body(OnnxNode *n, const ScanAxes *s, const Iteration *it, Val
     for (int i = 0; i < it->n_carried; i++) in[i] = graph_input(g, it->carried[i]->name, it->carried[i]->type);
     n->g = g;
     for (int i = 0; i < s->n_in; i++) {                 // -1 is the last
-        Value *at = s->in_reverse[i] ? ONNX_MAP(n, "-1 - x", "x", number) : number;
+        Value *at = s->in_reverse[i] ? B_MAP(n->g, "-1 - x", "x", number) : number;
         in[it->n_carried + i] = b_gather(g, x[i], at, s->in_axis[i]);
     }
     bool ok = onnx_subgraph(n, "body", it->n_carried + s->n_in, in, n->n_out, out);
@@ -511,8 +495,8 @@ static Graph *scan_body(OnnxNode *n, const ScanAxes *s, const Iteration *it, Val
 static Value *unstack(OnnxNode *n, Value *v, int axis, bool reverse) {
     if (axis >= v->type.rank)
         return onnx_fail(n, "attribute \"scan_output_axes\" holds %d for an output of rank %d", axis, v->type.rank);
-    Value *last_first = reverse ? onnx_iota(n, 1, v->type.dim, 0, DT_I64) : NULL;
-    if (reverse) v = b_gather(n->g, v, ONNX_MAP(n, "-1 - x", "x", last_first), 0);
+    Value *last_first = reverse ? b_iota(n->g, 1, v->type.dim, 0, DT_I64) : NULL;
+    if (reverse) v = b_gather(n->g, v, B_MAP(n->g, "-1 - x", "x", last_first), 0);
     int perm[MAX_RANK];
     for (int i = 0; v && i < v->type.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
     return v ? b_transpose(n->g, v, perm) : NULL;
@@ -566,7 +550,7 @@ Value *onnx_scan_batched(OnnxNode *n) {
     for (int64_t b = 0; b < batch; b++) {
         out[b] = NEW_ARRAY(n->g->arena, Value *, n->n_out);
         for (int i = 0; i < count; i++)
-            if (!(in[i] = onnx_remove(n, onnx_part(n, n->in[1 + i], 0, b, 1), 0))) return NULL;
+            if (!(in[i] = b_remove(n->g, b_part(n->g, n->in[1 + i], 0, b, 1), 0))) return NULL;
         if (!scan_sequence(n, n_carried, in, (int)n_x, in + n_carried, out[b])) return NULL;
     }
     for (int i = 0; i < n->n_out; i++) {

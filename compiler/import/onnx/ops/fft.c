@@ -17,9 +17,9 @@ enum { MAX_RADIX = 13, MAX_STAGES = 48 };
 // A NULL imaginary part is zero.
 typedef struct Complex { Value *re, *im; } Complex;
 // sign: of the exponent, -1 forwards
-typedef struct Stage { OnnxNode *n; DType dtype; int sign; Dim outer; int64_t m, p; } Stage;
+typedef struct Stage { Graph *g; DType dtype; int sign; Dim outer; int64_t m, p; } Stage;
 
-void onnx_turn(int64_t k, int64_t n, double *c, double *s) {
+void fft_turn(int64_t k, int64_t n, double *c, double *s) {
     static const double quarter[] = { 1, 0, -1, 0 };
     k %= n;
     bool exact = 4 * k % n == 0;
@@ -44,14 +44,14 @@ static int factors(int64_t n, int64_t *radix) {
 
 // ---------------------------------------------------------------- complex numbers
 
-static Value *sum(Stage *s, Value *x, Value *y) { return x && y ? b_binary(s->n->g, OP_Add, x, y) : x ? x : y; }
+static Value *sum(Stage *s, Value *x, Value *y) { return x && y ? b_binary(s->g, OP_Add, x, y) : x ? x : y; }
 
 static Value *difference(Stage *s, Value *x, Value *y) {
-    return !y ? x : x ? b_binary(s->n->g, OP_Sub, x, y) : b_unary(s->n->g, OP_Neg, y);
+    return !y ? x : x ? b_binary(s->g, OP_Sub, x, y) : b_unary(s->g, OP_Neg, y);
 }
 
 static Value *times(Stage *s, Value *x, double c) {
-    return x ? b_binary(s->n->g, OP_Mul, x, b_scalar(s->n->g, s->dtype, c)) : NULL;
+    return x ? b_binary(s->g, OP_Mul, x, b_scalar(s->g, s->dtype, c)) : NULL;
 }
 
 static Complex add(Stage *s, Complex x, Complex y) { return (Complex){ sum(s, x.re, y.re), sum(s, x.im, y.im) }; }
@@ -95,7 +95,7 @@ static void butterfly_odd(Stage *s, int r, const Complex *x, Complex *y) {
         Complex a = x[0], b = { NULL, NULL };
         for (int j = 1; 2 * j < r; j++) {
             double c, sine;
-            onnx_turn((int64_t)j * k, r, &c, &sine);
+            fft_turn((int64_t)j * k, r, &c, &sine);
             a = add(s, a, scaled(s, u[j], c));
             b = add(s, b, scaled(s, v[j], s->sign * sine));
         }
@@ -108,36 +108,35 @@ static void butterfly_odd(Stage *s, int r, const Complex *x, Complex *y) {
 
 // x e^(sign 2 pi i k pos / (r m)) at each position pos of m.
 static Complex twiddled(Stage *s, Complex x, int64_t k, int64_t r) {
-    OnnxNode *n = s->n;
+    Graph *g = s->g;
     if (k == 0 || s->m == 1) return x;
-    double *c = NEW_ARRAY(n->g->arena, double, s->m), *d = NEW_ARRAY(n->g->arena, double, s->m);
+    double *c = NEW_ARRAY(g->arena, double, s->m), *d = NEW_ARRAY(g->arena, double, s->m);
     for (int64_t i = 0; i < s->m; i++) {
-        onnx_turn(i * k, r * s->m, &c[i], &d[i]);
+        fft_turn(i * k, r * s->m, &c[i], &d[i]);
         d[i] *= s->sign;
     }
-    Value *re = onnx_constant_f(n, s->dtype, 2, (Dim[]){ s->m, 1 }, c),
-          *im = onnx_constant_f(n, s->dtype, 2, (Dim[]){ s->m, 1 }, d);
-    if (!x.im) return (Complex){ b_binary(n->g, OP_Mul, x.re, re), b_binary(n->g, OP_Mul, x.re, im) };
-    return (Complex){ ONNX_MAP(n, "x * z - y * w", "x y z w", x.re, x.im, re, im),
-        ONNX_MAP(n, "x * w + y * z", "x y z w", x.re, x.im, re, im) };
+    Value *re = b_floats(g, s->dtype, 2, (Dim[]){ s->m, 1 }, c), *im = b_floats(g, s->dtype, 2, (Dim[]){ s->m, 1 }, d);
+    if (!x.im) return (Complex){ b_binary(g, OP_Mul, x.re, re), b_binary(g, OP_Mul, x.re, im) };
+    return (Complex){ B_MAP(g, "x * z - y * w", "x y z w", x.re, x.im, re, im),
+        B_MAP(g, "x * w + y * z", "x y z w", x.re, x.im, re, im) };
 }
 
 // Part j of [outer, r, m, p] as [outer, m, p].
 static Value *part(Stage *s, Value *v, int64_t j, int64_t r) {
     if (!v) return NULL;
-    v = b_reshape(s->n->g, v, 4, (Dim[]){ s->outer, r, s->m, s->p });
-    return onnx_remove(s->n, onnx_part(s->n, v, 1, j, 1), 1);
+    v = b_reshape(s->g, v, 4, (Dim[]){ s->outer, r, s->m, s->p });
+    return b_remove(s->g, b_part(s->g, v, 1, j, 1), 1);
 }
 
 // r parts [outer, m, p] as [outer, m, r, p]; all NULL: NULL.
 static Value *joined(Stage *s, int64_t r, Value **v) {
-    OnnxNode *n = s->n;
+    Graph *g = s->g;
     bool any = false;
     for (int64_t k = 0; k < r; k++) any = any || v[k];
     if (!any) return NULL;
     for (int64_t k = 0; k < r; k++)
-        v[k] = v[k] ? onnx_insert(n, v[k], 2) : onnx_filled(n, s->dtype, 0, 4, (Dim[]){ s->outer, s->m, 1, s->p });
-    return b_concat(n->g, 2, (int)r, v);
+        v[k] = v[k] ? b_insert(g, v[k], 2) : b_filled(g, s->dtype, 0, 4, (Dim[]){ s->outer, s->m, 1, s->p });
+    return b_concat(g, 2, (int)r, v);
 }
 
 static Complex stage(Stage *s, Complex x, int64_t r) {
@@ -157,16 +156,16 @@ static Complex stage(Stage *s, Complex x, int64_t r) {
     return (Complex){ joined(s, r, re), joined(s, r, im) };
 }
 
-bool onnx_fft_fits(int64_t length) {
+bool fft_fits(int64_t length) {
     int64_t radix[MAX_STAGES];
     return length > 0 && length <= MAX_LENGTH && factors(length, radix) > 0;
 }
 
-void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse) {
+void b_fft(Graph *g, Value **re, Value **im, bool inverse) {
     int64_t radix[MAX_STAGES], length = (*re)->type.dim[1];
     int count = factors(length, radix);
     Stage s = {
-        .n = n, .dtype = (*re)->type.dtype, .sign = inverse ? 1 : -1, .outer = (*re)->type.dim[0], .m = length, .p = 1
+        .g = g, .dtype = (*re)->type.dtype, .sign = inverse ? 1 : -1, .outer = (*re)->type.dim[0], .m = length, .p = 1
     };
     Complex x = { *re, *im };
     for (int i = 0; i < count && x.re; i++) {
@@ -174,6 +173,6 @@ void onnx_fft(OnnxNode *n, Value **re, Value **im, bool inverse) {
         x = stage(&s, x, radix[i]);
         s.p *= radix[i];
     }
-    *re = x.re ? b_reshape(n->g, x.re, 2, (Dim[]){ s.outer, length }) : NULL;
-    *im = x.im ? b_reshape(n->g, x.im, 2, (Dim[]){ s.outer, length }) : NULL;
+    *re = x.re ? b_reshape(g, x.re, 2, (Dim[]){ s.outer, length }) : NULL;
+    *im = x.im ? b_reshape(g, x.im, 2, (Dim[]){ s.outer, length }) : NULL;
 }

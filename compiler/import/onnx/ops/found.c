@@ -15,11 +15,11 @@ static bool cut_to(OnnxNode *n, Value *number, int out, int axis, Dim limit, Dim
 static Node *positions_of(OnnxNode *n, Value *flags) {
     if (!flags) return NULL;
     Node *node = graph_node(n->g, OP_Positions, 1, &flags, 2);
-    return onnx_finish(node) ? node : NULL;
+    return b_finish(node) ? node : NULL;
 }
 
 static Value *flat(OnnxNode *n, Value *x) {
-    return x ? b_reshape(n->g, x, 1, (Dim[]){ onnx_product(n->g, &x->type, 0, x->type.rank) }) : NULL;
+    return x ? b_reshape(n->g, x, 1, (Dim[]){ type_product(n->g, &x->type, 0, x->type.rank) }) : NULL;
 }
 
 // Elements where a condition holds, which may be shorter than the axis.
@@ -42,7 +42,7 @@ Value *onnx_compress(OnnxNode *n) {
     }
     Node *found = positions_of(n, condition);
     if (!found || !cut_to(n, found->out[1], 0, axis, condition->type.dim[0], &size)) return NULL;
-    return b_gather(n->g, x, onnx_part(n, found->out[0], 0, 0, size), axis);
+    return b_gather(n->g, x, b_part(n->g, found->out[0], 0, 0, size), axis);
 }
 
 // Coordinates [rank, count] of what is not zero.
@@ -57,14 +57,14 @@ Value *onnx_non_zero(OnnxNode *n) {
     if (flags->type.dtype == DT_STRING) *(const char **)zero->data->data = "";
     if (flags->type.dtype == DT_STRING || dtype_class(flags->type.dtype) == CLASS_COMPLEX)
         flags = b_unary(n->g, OP_Not, b_binary(n->g, OP_Equal, flags, zero));
-    else if (flags->type.dtype != DT_BOOL) flags = ONNX_MAP(n, "x != 0", "x", flags);
+    else if (flags->type.dtype != DT_BOOL) flags = B_MAP(n->g, "x != 0", "x", flags);
     Node *found = positions_of(n, flags);
     if (!found || !cut_to(n, found->out[1], 0, 1, all, &size)) return NULL;
-    Value *at = onnx_part(n, found->out[0], 0, 0, size), *rest = at;
+    Value *at = b_part(n->g, found->out[0], 0, 0, size), *rest = at;
     for (int i = rank - 1; i >= 0; i--) {               // the last coordinate is what is left of its axis, and so on
-        Value *length = i ? onnx_number(n, x->type.dim[i]) : NULL;
-        rows[i] = b_reshape(n->g, i ? ONNX_MAP(n, "x % y", "x y", rest, length) : rest, 2, (Dim[]){ 1, size });
-        if (i) rest = ONNX_MAP(n, "x / y", "x y", rest, length);
+        Value *length = i ? b_number(n->g, x->type.dim[i]) : NULL;
+        rows[i] = b_reshape(n->g, i ? B_MAP(n->g, "x % y", "x y", rest, length) : rest, 2, (Dim[]){ 1, size });
+        if (i) rest = B_MAP(n->g, "x / y", "x y", rest, length);
         if (!rows[i]) return NULL;
     }
     return rank == 1 ? rows[0] : b_concat(n->g, 0, rank, rows);
@@ -84,20 +84,20 @@ Value *onnx_unique(OnnxNode *n) {
     Value *rows = b_transpose(n->g, x, perm);
     if (!rows) return NULL;
     Dim length = rows->type.dim[0];
-    rows = b_reshape(n->g, rows, 2, (Dim[]){ length, onnx_product(n->g, &rows->type, 1, rows->type.rank) });
+    rows = b_reshape(n->g, rows, 2, (Dim[]){ length, type_product(n->g, &rows->type, 1, rows->type.rank) });
     Node *node = graph_node(n->g, OP_Unique, 1, &rows, 4);
     node_set_int(node, "sorted", onnx_int(n, "sorted", 1));
-    if (!rows || !onnx_finish(node) || !cut_to(n, node->out[3], 0, axis, length, &size)) return NULL;
-    Value *first = onnx_part(n, node->out[0], 0, 0, size);
+    if (!rows || !b_finish(node) || !cut_to(n, node->out[3], 0, axis, length, &size)) return NULL;
+    Value *first = b_part(n->g, node->out[0], 0, 0, size);
     if (n->n_out > 1) n->out[1] = first;
     if (n->n_out > 2) n->out[2] = node->out[1];
-    if (n->n_out > 3) n->out[3] = onnx_part(n, node->out[2], 0, 0, size);
+    if (n->n_out > 3) n->out[3] = b_part(n->g, node->out[2], 0, 0, size);
     return b_gather(n->g, x, first, axis);
 }
 
 static Value *number_input(OnnxNode *n, int i, DType d, double otherwise) {
     if (!onnx_optional(n, i)) return b_scalar(n->g, d, otherwise);
-    return b_cast(n->g, onnx_scalar_of(n, n->in[i]), d);
+    return b_cast(n->g, b_scalar_of(n->g, n->in[i]), d);
 }
 
 Value *onnx_non_max_suppression(OnnxNode *n) {
@@ -114,6 +114,6 @@ Value *onnx_non_max_suppression(OnnxNode *n) {
     Node *node = graph_node(n->g, OP_Suppress, 5, in, 2);
     node_set_ints(node, "sizes", &room, 1);
     node_set_int(node, "centered", onnx_int(n, "center_point_box", 0));
-    if (!onnx_finish(node) || !cut_to(n, node->out[1], 0, 0, node->out[0]->type.dim[0], &size)) return NULL;
+    if (!b_finish(node) || !cut_to(n, node->out[1], 0, 0, node->out[0]->type.dim[0], &size)) return NULL;
     return b_slice(n->g, node->out[0], (int64_t[]){ 0, 0 }, (int64_t[]){ 1, 1 }, (Dim[]){ size, 3 });
 }

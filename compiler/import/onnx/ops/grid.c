@@ -29,29 +29,29 @@ static const char *format_map(OnnxNode *n, const char *text, double a, double b)
 
 // The size of a spatial axis as a scalar of v's type.
 static Value *size_like(OnnxNode *n, const Sampler *s, int axis, const Value *v) {
-    return v ? b_cast(n->g, onnx_number(n, s->size[axis]), v->type.dtype) : NULL;
+    return v ? b_cast(n->g, b_number(n->g, s->size[axis]), v->type.dtype) : NULL;
 }
 
 // Folds v back between the borders of an axis: a triangle wave.
 static Value *reflect(OnnxNode *n, const Sampler *s, int axis, Value *v) {
     Value *size = size_like(n, s, axis, v);
     if (s->align)
-        return ONNX_MAP(n, "n > 1 ? x < n - 1 ? x : 2 * (n - 1) - x : 0", "x n",
-            ONNX_MAP(n, "n > 1 ? floormod(x, 2 * (n - 1)) : 0", "x n", v, size), size);
-    return ONNX_MAP(
-        n, "(x < n ? x : 2 * n - x) - 0.5", "x n", ONNX_MAP(n, "floormod(x + 0.5, 2 * n)", "x n", v, size), size);
+        return B_MAP(n->g, "n > 1 ? x < n - 1 ? x : 2 * (n - 1) - x : 0", "x n",
+            B_MAP(n->g, "n > 1 ? floormod(x, 2 * (n - 1)) : 0", "x n", v, size), size);
+    return B_MAP(
+        n->g, "(x < n ? x : 2 * n - x) - 0.5", "x n", B_MAP(n->g, "floormod(x + 0.5, 2 * n)", "x n", v, size), size);
 }
 
 // An index along one axis (a whole number, in floats) brought inside; *valid collects where it was there already, for
 // ZEROS.
 static Value *inside(OnnxNode *n, const Sampler *s, Value *v, int axis, Value **valid) {
     Value *size = size_like(n, s, axis, v);
-    if (s->outside == REFLECTION) v = ONNX_MAP(n, "trunc(x)", "x", reflect(n, s, axis, v));
+    if (s->outside == REFLECTION) v = B_MAP(n->g, "trunc(x)", "x", reflect(n, s, axis, v));
     if (s->outside == ZEROS) {
-        Value *ok = ONNX_MAP(n, "x >= 0 && x <= n - 1", "x n", v, size);
+        Value *ok = B_MAP(n->g, "x >= 0 && x <= n - 1", "x n", v, size);
         *valid = *valid ? b_binary(n->g, OP_And, *valid, ok) : ok;
     }
-    return ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", v, size);
+    return B_MAP(n->g, "min(max(x, 0), n - 1)", "x n", v, size);
 }
 
 // Keys' cubic weights (a = -0.75) of the corners -1, 0, 1, 2 around a place with the fraction x.
@@ -64,8 +64,8 @@ static const char *const cubic_weights[] = {
 
 static Value *corner_weight(OnnxNode *n, Interpolation mode, Value *fraction, int corner) {
     if (mode == NEAREST) return NULL;
-    if (mode == LINEAR) return corner ? fraction : ONNX_MAP(n, "1 - x", "x", fraction);
-    return ONNX_MAP(n, cubic_weights[corner], "x", fraction);
+    if (mode == LINEAR) return corner ? fraction : B_MAP(n->g, "1 - x", "x", fraction);
+    return B_MAP(n->g, cubic_weights[corner], "x", fraction);
 }
 
 // Element at whole coordinates: x [b, c, space], at [b, p] -> [b, c, p].
@@ -74,13 +74,13 @@ static Value *pixels(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
     for (int i = 0; i < s->space; i++) {
         Value *v = inside(n, s, at[i], i, &valid);
         v = b_cast(n->g, v, DT_I64);
-        flat = flat ? ONNX_MAP(n, "x * n + y", "x n y", flat, onnx_number(n, s->size[i]), v) : v;
+        flat = flat ? B_MAP(n->g, "x * n + y", "x n y", flat, b_number(n->g, s->size[i]), v) : v;
     }
     if (!flat) return NULL;
     Dim dims[3] = { x->type.dim[0], x->type.dim[1], flat->type.dim[1] };
-    Value *v = onnx_gather_elements(n, x, b_expand(n->g, onnx_insert(n, flat, 1), 3, dims), 2);
+    Value *v = b_gather_elements(n->g, x, b_expand(n->g, b_insert(n->g, flat, 1), 3, dims), 2);
     if (!valid || !v) return v;
-    Value *inside = onnx_insert(n, valid, 1);
+    Value *inside = b_insert(n->g, valid, 1);
     return b_where(n->g, inside, v, b_like(n->g, v, 0));
 }
 
@@ -98,12 +98,12 @@ static Value *sample(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
         Value *where[MAX_SPACE], *weight = NULL;
         for (int i = s->space - 1, rest = c; i >= 0; i--, rest /= per) {
             int corner = rest % per, shift = s->mode == CUBIC ? corner - 1 : corner;
-            where[i] = shift ? ONNX_MAP(n, format_map(n, "x + %.17g + %.17g", shift, 0), "x", base[i]) : base[i];
+            where[i] = shift ? B_MAP(n->g, format_map(n, "x + %.17g + %.17g", shift, 0), "x", base[i]) : base[i];
             Value *w = corner_weight(n, s->mode, fraction[i], corner);
             weight = weight && w ? b_binary(n->g, OP_Mul, weight, w) : w ? w : weight;
         }
         Value *v = pixels(n, s, x, where);
-        if (weight && v) v = b_binary(n->g, OP_Mul, v, b_cast(n->g, onnx_insert(n, weight, 1), v->type.dtype));
+        if (weight && v) v = b_binary(n->g, OP_Mul, v, b_cast(n->g, b_insert(n->g, weight, 1), v->type.dtype));
         if (!v) return NULL;
         sum = sum ? b_binary(n->g, s->combine, sum, v) : v;
     }
@@ -113,7 +113,7 @@ static Value *sample(OnnxNode *n, const Sampler *s, Value *x, Value *const *at) 
 static Value *flat_space(OnnxNode *n, Value *x) {
     if (!x) return NULL;
     return b_reshape(
-        n->g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], onnx_product(n->g, &x->type, 2, x->type.rank) });
+        n->g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], type_product(n->g, &x->type, 2, x->type.rank) });
 }
 
 static bool sampler_init(OnnxNode *n, Sampler *s, const Value *x) {
@@ -145,13 +145,13 @@ static bool grid_modes(OnnxNode *n, Sampler *s) {
 // From -1..1 to elements; places beyond the borders move inside.
 static Value *grid_place(OnnxNode *n, const Sampler *s, Value *v, int axis) {
     Value *size = size_like(n, s, axis, v);
-    v = ONNX_MAP(n, s->align ? "(x + 1) / 2 * (n - 1)" : "((x + 1) * n - 1) / 2", "x n", v, size);
+    v = B_MAP(n->g, s->align ? "(x + 1) / 2 * (n - 1)" : "((x + 1) * n - 1) / 2", "x n", v, size);
     if (s->mode == NEAREST) v = b_unary(n->g, OP_Round, v);
     if (s->outside == ZEROS) return v;
     Value *moved = s->outside == REFLECTION ? reflect(n, s, axis, v) :
-                                              ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", v, size);
-    return ONNX_MAP(
-        n, s->align ? "x < 0 || x > n - 1 ? y : x" : "x < -0.5 || x > n - 0.5 ? y : x", "x n y", v, size, moved);
+                                              B_MAP(n->g, "min(max(x, 0), n - 1)", "x n", v, size);
+    return B_MAP(
+        n->g, s->align ? "x < 0 || x > n - 1 ? y : x" : "x < -0.5 || x > n - 0.5 ? y : x", "x n y", v, size, moved);
 }
 
 Value *onnx_grid_sample(OnnxNode *n) {
@@ -162,10 +162,10 @@ Value *onnx_grid_sample(OnnxNode *n) {
     if (t.rank != s.space + 2 || t.dim[t.rank - 1] != s.space
         || (t.dim[0] != x->type.dim[0] && dim_is_const(t.dim[0]) && dim_is_const(x->type.dim[0])))
         return onnx_fail(n, "the grid must be [batch, places..., spatial dimensions]");
-    Dim places = onnx_product(n->g, &t, 1, t.rank - 1), dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
-    grid = b_reshape(n->g, b_cast(n->g, grid, onnx_wide(t.dtype)), 3, (Dim[]){ t.dim[0], places, s.space });
+    Dim places = type_product(n->g, &t, 1, t.rank - 1), dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
+    grid = b_reshape(n->g, b_cast(n->g, grid, dtype_wide(t.dtype)), 3, (Dim[]){ t.dim[0], places, s.space });
     for (int i = 0; i < s.space; i++)
-        at[i] = grid_place(n, &s, onnx_remove(n, onnx_part(n, grid, 2, s.space - 1 - i, 1), 2), i);
+        at[i] = grid_place(n, &s, b_remove(n->g, b_part(n->g, grid, 2, s.space - 1 - i, 1), 2), i);
     for (int i = 0; i < s.space; i++) dims[2 + i] = t.dim[1 + i];
     return b_reshape(n->g, sample(n, &s, flat_space(n, x), at), s.space + 2, dims);
 }
@@ -176,7 +176,7 @@ static Value *affine_places(OnnxNode *n, Value *grid, int k, const Dim *space) {
     Dim dims[MAX_RANK] = { n->in[0]->type.dim[0] };
     for (int i = 0; i < k; i++) dims[1 + i] = space[i];
     dims[1 + k] = k;
-    return b_reshape(n->g, b_matmul(n->g, grid, onnx_swap(n, n->in[0], 1, 2)), k + 2, dims);
+    return b_reshape(n->g, b_matmul(n->g, grid, b_swap(n->g, n->in[0], 1, 2)), k + 2, dims);
 }
 
 // Of a size that the program computes: the coordinates are too.
@@ -188,12 +188,12 @@ static Value *affine_grid_run(OnnxNode *n, Value *size, int k, bool align) {
         places = dim_mul(n->g, places, space[i]);
     }
     for (int i = 0; i < k; i++) {
-        Value *length = b_cast(n->g, onnx_number(n, space[i]), DT_F64);
-        Value *at = ONNX_MAP(n, align ? "y > 1 ? 2 * x / (y - 1) - 1 : -1" : "(2 * x + 1) / y - 1", "x y",
-            onnx_iota(n, k, space, i, DT_F64), length);
+        Value *length = b_cast(n->g, b_number(n->g, space[i]), DT_F64);
+        Value *at = B_MAP(n->g, align ? "y > 1 ? 2 * x / (y - 1) - 1 : -1" : "(2 * x + 1) / y - 1", "x y",
+            b_iota(n->g, k, space, i, DT_F64), length);
         column[k - 1 - i] = b_reshape(n->g, at, 2, (Dim[]){ places, 1 });
     }
-    column[k] = onnx_filled(n, DT_F64, 1, 2, (Dim[]){ places, 1 });
+    column[k] = b_filled(n->g, DT_F64, 1, 2, (Dim[]){ places, 1 });
     for (int i = 0; i < k; i++)
         if (!column[i]) return NULL;
     return affine_places(n, b_cast(n->g, b_concat(n->g, 1, k + 1, column), n->in[0]->type.dtype), k, space);
@@ -227,7 +227,7 @@ Value *onnx_affine_grid(OnnxNode *n) {
         }
         base[p * (k + 1) + k] = 1;
     }
-    Value *grid = onnx_constant_f(n, n->in[0]->type.dtype, 2, (Dim[]){ places, k + 1 }, base);
+    Value *grid = b_floats(n->g, n->in[0]->type.dtype, 2, (Dim[]){ places, k + 1 }, base);
     return affine_places(n, grid, k, size + 2);
 }
 
@@ -238,10 +238,10 @@ static Value *roi_places(OnnxNode *n, Value *start, Value *length, int64_t bins,
     Dim shape[3] = { 1, bins, count };
     const char *text = arena_printf(
         n->g->arena, "x + (z + (w + 0.5) / %.17g) * y / %.17g", (double)count, (double)bins);
-    Value *bin = onnx_iota(n, 3, shape, 1, DT_F32), *step = onnx_iota(n, 3, shape, 2, DT_F32);
+    Value *bin = b_iota(n->g, 3, shape, 1, DT_F32), *step = b_iota(n->g, 3, shape, 2, DT_F32);
     if (!start || !length) return NULL;
-    Value *from = onnx_insert(n, start, 2), *size = onnx_insert(n, length, 2);
-    return ONNX_MAP(n, text, "x y z w", from, size, bin, step);
+    Value *from = b_insert(n->g, start, 2), *size = b_insert(n->g, length, 2);
+    return B_MAP(n->g, text, "x y z w", from, size, bin, step);
 }
 
 Value *onnx_roi_align(OnnxNode *n) {
@@ -250,7 +250,8 @@ Value *onnx_roi_align(OnnxNode *n) {
     Value *x = n->in[0], *rois = b_cast(n->g, n->in[1], DT_F32), *edge[4], *at[2];
     int64_t bins[2] = { onnx_int(n, "output_height", 1), onnx_int(n, "output_width", 1) },
             count = onnx_int(n, "sampling_ratio", 0);
-    bool half = n->opset >= 16 && !strcmp(onnx_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel");
+    bool half = n->opset >= 16
+        && !strcmp(onnx_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel");
     bool most = !strcmp(onnx_string(n, "mode", "avg"), "max");
     if (!rois) return NULL;
     if (s.space != 2 || rois->type.rank != 2 || rois->type.dim[1] != 4)
@@ -259,12 +260,12 @@ Value *onnx_roi_align(OnnxNode *n) {
         return onnx_fail(n, "wants a sampling_ratio of 1 to 1024 and sizes of 1 to 4096");
     const char *scale = arena_printf(
         n->g->arena, "x * %.17g - %.17g", onnx_float(n, "spatial_scale", 1), half ? 0.5 : 0);
-    for (int i = 0; i < 4; i++) edge[i] = ONNX_MAP(n, scale, "x", onnx_part(n, rois, 1, i, 1));
+    for (int i = 0; i < 4; i++) edge[i] = B_MAP(n->g, scale, "x", b_part(n->g, rois, 1, i, 1));
     Dim r = rois->type.dim[0], wide[5] = { r, bins[0], count, bins[1], count },
         places = bins[0] * bins[1] * count * count;
     for (int i = 0; i < 2; i++) {
         Value *length = b_binary(n->g, OP_Sub, edge[3 - i], edge[1 - i]);
-        if (!half) length = ONNX_MAP(n, "max(x, 1)", "x", length);
+        if (!half) length = B_MAP(n->g, "max(x, 1)", "x", length);
         Value *v = roi_places(n, edge[1 - i], length, bins[i], count);
         v = b_reshape(n->g, v, 5, i ? (Dim[]){ r, 1, 1, bins[1], count } : (Dim[]){ r, bins[0], count, 1, 1 });
         at[i] = b_reshape(n->g, b_expand(n->g, v, 5, wide), 2, (Dim[]){ r, places });
@@ -272,13 +273,13 @@ Value *onnx_roi_align(OnnxNode *n) {
     // Places more than one element outside count as 0; others move to the edge.
     Value *size[2] = { NULL };
     for (int i = 0; i < 2; i++) size[i] = size_like(n, &s, i, at[i]);
-    Value *gone = ONNX_MAP(n, "x < -1 || x > h || y < -1 || y > w", "x y h w", at[0], at[1], size[0], size[1]);
-    for (int i = 0; i < 2; i++) at[i] = ONNX_MAP(n, "min(max(x, 0), n - 1)", "x n", at[i], size[i]);
+    Value *gone = B_MAP(n->g, "x < -1 || x > h || y < -1 || y > w", "x y h w", at[0], at[1], size[0], size[1]);
+    for (int i = 0; i < 2; i++) at[i] = B_MAP(n->g, "min(max(x, 0), n - 1)", "x n", at[i], size[i]);
     s.outside = BORDER;
     s.combine = most ? OP_Max : OP_Add;
     Value *v = sample(n, &s, flat_space(n, b_gather(n->g, x, n->in[2], 0)), at);
     if (!v || !gone) return NULL;
-    gone = onnx_insert(n, gone, 1);
+    gone = b_insert(n->g, gone, 1);
     v = b_where(n->g, gone, b_like(n->g, v, 0), v);
     v = b_reshape(n->g, v, 6, (Dim[]){ r, x->type.dim[1], bins[0], count, bins[1], count });
     return b_reduce(n->g, most ? OP_ReduceMax : OP_ReduceMean, v, 2, (int64_t[]){ 3, 5 }, false);
@@ -290,15 +291,15 @@ Value *onnx_roi_align(OnnxNode *n) {
 // floor(i extent / bins) up to before from + ceil((i + 1) extent / bins).
 static Value *roi_parts(OnnxNode *n, Value *from, Value *to, int64_t bins, int64_t size) {
     const Dim r = from->type.dim[0];
-    Value *extent = ONNX_MAP(n, "max(y - x + 1, 1)", "x y", from, to),
-          *i = onnx_iota(n, 3, (Dim[]){ 1, bins, 1 }, 1, DT_I64);
-    Value *pixel = onnx_iota(n, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
+    Value *extent = B_MAP(n->g, "max(y - x + 1, 1)", "x y", from, to),
+          *i = b_iota(n->g, 3, (Dim[]){ 1, bins, 1 }, 1, DT_I64);
+    Value *pixel = b_iota(n->g, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
     if (!extent) return NULL;
     from = b_reshape(n->g, from, 3, (Dim[]){ r, 1, 1 });
     extent = b_reshape(n->g, extent, 3, (Dim[]){ r, 1, 1 });
     const char *text = arena_printf(n->g->arena, "p >= x + i * y / %lld && p < x + ((i + 1) * y + %lld) / %lld",
         (long long)bins, (long long)bins - 1, (long long)bins);
-    return ONNX_MAP(n, text, "p i x y", pixel, i, from, extent);
+    return B_MAP(n->g, text, "p i x y", pixel, i, from, extent);
 }
 
 // The largest element along `axis` where the mask holds.
@@ -311,7 +312,7 @@ static Value *masked_max(OnnxNode *n, Value *x, Value *mask, int axis) {
 // Rows [batch, x1, y1, x2, y2], corners included, rounded to pixels; a part that holds none gives 0.
 Value *onnx_max_roi_pool(OnnxNode *n) {
     int count;
-    if (!onnx_inputs(n, 2) || !onnx_static(n, n->in[0], "MaxRoiPool")) return NULL;
+    if (!onnx_inputs(n, 2) || !b_static(n->g, n->in[0], "MaxRoiPool")) return NULL;
     const int64_t *bins = onnx_ints(n, "pooled_shape", &count);
     Value *x = n->in[0], *rois = b_cast(n->g, n->in[1], DT_F32), *at[4];
     if (!rois || x->type.rank != 4 || rois->type.rank != 2 || rois->type.dim[1] != 5)
@@ -319,15 +320,15 @@ Value *onnx_max_roi_pool(OnnxNode *n) {
     if (count != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > 4096 || bins[1] > 4096)
         return onnx_fail(n, "attribute \"pooled_shape\" must be two sizes of 1 to 4096");
     const char *scale = arena_printf(n->g->arena, "round(x * %.17g)", onnx_float(n, "spatial_scale", 1));
-    for (int i = 0; i < 4; i++) at[i] = b_cast(n->g, ONNX_MAP(n, scale, "x", onnx_part(n, rois, 1, 1 + i, 1)), DT_I64);
+    for (int i = 0; i < 4; i++) at[i] = b_cast(n->g, B_MAP(n->g, scale, "x", b_part(n->g, rois, 1, 1 + i, 1)), DT_I64);
     const Dim r = rois->type.dim[0], h = x->type.dim[2], w = x->type.dim[3];
     if (!at[0] || !at[1] || !at[2] || !at[3]) return NULL;
     Value *rows = roi_parts(n, at[1], at[3], bins[0], h), *columns = roi_parts(n, at[0], at[2], bins[1], w);
-    Value *batch = b_reshape(n->g, b_cast(n->g, onnx_part(n, rois, 1, 0, 1), DT_I64), 1, &r);
-    Value *v = onnx_insert(n, b_gather(n->g, x, batch, 0), 2);                                       // [r, c, 1, h, w]
+    Value *batch = b_reshape(n->g, b_cast(n->g, b_part(n->g, rois, 1, 0, 1), DT_I64), 1, &r);
+    Value *v = b_insert(n->g, b_gather(n->g, x, batch, 0), 2);                                       // [r, c, 1, h, w]
     v = masked_max(n, v, b_reshape(n->g, rows, 5, (Dim[]){ r, 1, bins[0], h, 1 }), 3);              // [r, c, rows, w]
-    v = masked_max(n, onnx_insert(n, v, 3), b_reshape(n->g, columns, 5, (Dim[]){ r, 1, 1, bins[1], w }), 4);
-    return v ? ONNX_MAP(n, "x == y ? 0 : x", "x y", v, b_like(n->g, v, -INFINITY)) : NULL;
+    v = masked_max(n, b_insert(n->g, v, 3), b_reshape(n->g, columns, 5, (Dim[]){ r, 1, 1, bins[1], w }), 4);
+    return v ? B_MAP(n->g, "x == y ? 0 : x", "x y", v, b_like(n->g, v, -INFINITY)) : NULL;
 }
 
 // ---------------------------------------------------------------- DeformConv
@@ -336,21 +337,21 @@ Value *onnx_max_roi_pool(OnnxNode *n) {
 // taps * outputs].
 static Value *deformed(OnnxNode *n, Value *offset, const Window *w, int axis, const Dim *out, Dim images) {
     Dim shape[4] = { w->kernel[0], w->kernel[1], out[0], out[1] };
-    Value *tap = onnx_iota(n, 4, shape, axis, DT_F32), *place = onnx_iota(n, 4, shape, 2 + axis, DT_F32);
+    Value *tap = b_iota(n->g, 4, shape, axis, DT_F32), *place = b_iota(n->g, 4, shape, 2 + axis, DT_F32);
     const char *text = arena_printf(n->g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis],
         (long long)w->pads[axis], (long long)w->dilations[axis]);
     int64_t taps = w->kernel[0] * w->kernel[1];
     Dim places = dim_mul(n->g, out[0], out[1]), all = dim_mul(n->g, taps, places);
-    Value *regular = b_reshape(n->g, ONNX_MAP(n, text, "x y", tap, place), 2, (Dim[]){ 1, all });
+    Value *regular = b_reshape(n->g, B_MAP(n->g, text, "x y", tap, place), 2, (Dim[]){ 1, all });
     Value *v = b_reshape(n->g, offset, 4, (Dim[]){ images, taps, 2, places });
-    v = b_reshape(n->g, onnx_part(n, v, 2, axis, 1), 2, (Dim[]){ images, all });
+    v = b_reshape(n->g, b_part(n->g, v, 2, axis, 1), 2, (Dim[]){ images, all });
     return b_binary(n->g, OP_Add, b_cast(n->g, v, DT_F32), regular);
 }
 
 Value *onnx_deform_conv(OnnxNode *n) {
     Sampler s;
     Window w;
-    if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0]) || !onnx_static(n, n->in[1], "a weight")) return NULL;
+    if (!onnx_inputs(n, 3) || !sampler_init(n, &s, n->in[0]) || !b_static(n->g, n->in[1], "a weight")) return NULL;
     Value *x = n->in[0], *weight = n->in[1], *offset = n->in[2], *mask = onnx_optional(n, 4), *at[2];
     if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4
         || !onnx_window(n, x, weight->type.dim + 2, &w) || w.same)
@@ -376,7 +377,7 @@ Value *onnx_deform_conv(OnnxNode *n) {
     v = b_reshape(n->g, v, 4, (Dim[]){ batch, group, channels / group * taps, places });
     v = b_matmul(n->g, b_reshape(n->g, weight, 3, (Dim[]){ group, outputs / group, channels / group * taps }), v);
     v = b_reshape(n->g, v, 4, (Dim[]){ batch, outputs, out[0], out[1] });
-    return onnx_optional(n, 3) && v ? b_binary(n->g, OP_Add, v, onnx_along(n, n->in[3], 4, 1)) : v;
+    return onnx_optional(n, 3) && v ? b_binary(n->g, OP_Add, v, b_along(n->g, n->in[3], 4, 1)) : v;
 }
 
 // ---------------------------------------------------------------- MaxUnpool
@@ -409,12 +410,12 @@ Value *onnx_max_unpool(OnnxNode *n) {
     if (type_is_static(&t) && !onnx_type(&checked, (int)t.dtype, t.rank, t.dim, "output", "0", n->loc)) return NULL;
     int64_t given[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     Dim total = type_size(n->g, &t), elements = type_size(n->g, &x->type);
-    Value *in[3] = { onnx_filled(n, t.dtype, 0, 1, &total), b_reshape(n->g, n->in[1], 1, &elements),
+    Value *in[3] = { b_filled(n->g, t.dtype, 0, 1, &total), b_reshape(n->g, n->in[1], 1, &elements),
         b_reshape(n->g, x, 1, &elements) };
     Node *node = graph_node(n->g, OP_ScatterElements, 3, in, 1);
     node_set_int(node, "axis", 0);
     node_set_string(node, "reduction", "none");
-    Value *v = b_reshape(n->g, onnx_finish(node), t.rank, t.dim);
+    Value *v = b_reshape(n->g, b_finish(node), t.rank, t.dim);
     if (!onnx_optional(n, 2)) return v;
     if (!onnx_knows(n, 2)) {                            // what lies outside reads 0
         Value *list = onnx_list(n, 2, "output_shape", &count);
@@ -423,7 +424,7 @@ Value *onnx_max_unpool(OnnxNode *n) {
         for (int i = 0; i < t.rank && v; i++) {
             Dim size;
             if (!onnx_measure(n, list, i, 0, i, 0, NO_LIMIT, &size)) return NULL;
-            v = onnx_take(n, v, i, NULL, NULL, size);
+            v = b_take(n->g, v, i, NULL, NULL, size);
         }
         return v;
     }

@@ -45,5 +45,5 @@ Value *onnx_image_decoder(OnnxNode *n) {
     Node *node = graph_node(n->g, OP_ImageDecode, 1, n->in, 1);
     node_set_ints(node, "shape", dims, 3);
     node_set_int(node, "layout", layout);
-    return onnx_finish(node);
+    return b_finish(node);
 }

@@ -17,22 +17,22 @@ Value *onnx_gather_features(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *y = n->in[1];
     if (x->type.rank < 1) return onnx_fail(n, "the input must have at least 1 dimension");
-    if (x->type.rank == 1) x = onnx_insert(n, x, 0);
-    y = b_reshape(n->g, y, 1, (Dim[]){ onnx_product(n->g, &y->type, 0, y->type.rank) });
+    if (x->type.rank == 1) x = b_insert(n->g, x, 0);
+    y = b_reshape(n->g, y, 1, (Dim[]){ type_product(n->g, &y->type, 0, y->type.rank) });
     return x ? b_gather(n->g, x, y, x->type.rank - 1) : NULL;
 }
 
 Value *onnx_gather_elements_op(OnnxNode *n) {
     int axis;
     if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", 0), n->in[0]->type.rank, &axis)) return NULL;
-    return onnx_gather_elements(n, n->in[0], n->in[1], axis);
+    return b_gather_elements(n->g, n->in[0], n->in[1], axis);
 }
 
 Value *onnx_gather_nd(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Node *node = graph_node(n->g, OP_GatherND, 2, n->in, 1);
     node_set_int(node, "batch_dims", onnx_int(n, "batch_dims", 0));
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 static bool set_reduction(OnnxNode *n, Node *node) {
@@ -53,13 +53,13 @@ Value *onnx_scatter_elements(OnnxNode *n) {
     if (!onnx_inputs(n, 3) || !onnx_axis(n, onnx_int(n, "axis", 0), n->in[0]->type.rank, &axis)) return NULL;
     Node *node = graph_node(n->g, OP_ScatterElements, 3, n->in, 1);
     node_set_int(node, "axis", axis);
-    return set_reduction(n, node) ? onnx_finish(node) : NULL;
+    return set_reduction(n, node) ? b_finish(node) : NULL;
 }
 
 Value *onnx_scatter_nd(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     Node *node = graph_node(n->g, OP_ScatterND, 3, n->in, 1);
-    return set_reduction(n, node) ? onnx_finish(node) : NULL;
+    return set_reduction(n, node) ? b_finish(node) : NULL;
 }
 
 // values = [off, on]; 1 where the coordinate along the new axis is the index.
@@ -76,15 +76,15 @@ Value *onnx_one_hot(OnnxNode *n) {
         return onnx_fail(n, "wants one depth and two values");
     if (!onnx_measure(n, list, 0, 0, axis, 0, NO_LIMIT, &depth)) return NULL;
     if (dim_is_const(depth))
-        at = ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %lld : x", (long long)depth), "x", at);
-    else at = ONNX_MAP(n, "x < 0 ? x + y : x", "x y", at, onnx_number(n, depth));
-    at = onnx_insert(n, at, axis);
+        at = B_MAP(n->g, arena_printf(n->g->arena, "x < 0 ? x + %lld : x", (long long)depth), "x", at);
+    else at = B_MAP(n->g, "x < 0 ? x + y : x", "x y", at, b_number(n->g, depth));
+    at = b_insert(n->g, at, axis);
     if (!at) return NULL;
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++) dims[i] = i == axis ? depth : 1;
-    Value *hit = b_binary(n->g, OP_Equal, onnx_iota(n, rank, dims, axis, DT_I64), at);
-    Value *on = onnx_scalar_of(n, onnx_part(n, values, 0, 1, 1)),
-          *off = onnx_scalar_of(n, onnx_part(n, values, 0, 0, 1));
+    Value *hit = b_binary(n->g, OP_Equal, b_iota(n->g, rank, dims, axis, DT_I64), at);
+    Value *on = b_scalar_of(n->g, b_part(n->g, values, 0, 1, 1)),
+          *off = b_scalar_of(n->g, b_part(n->g, values, 0, 0, 1));
     return b_where(n->g, hit, on, off);
 }
 
@@ -97,9 +97,9 @@ Value *onnx_reverse_sequence(OnnxNode *n) {
     if (!onnx_axis(n, onnx_int(n, "batch_axis", 1), rank, &batch)
         || !onnx_axis(n, onnx_int(n, "time_axis", 0), rank, &time))
         return NULL;
-    Value *lens = onnx_along(n, b_cast(n->g, n->in[1], DT_I64), rank, batch);
-    Value *at = ONNX_MAP(n, "x < y ? y - 1 - x : x", "x y", onnx_iota(n, rank, x->type.dim, time, DT_I64), lens);
-    return onnx_gather_elements(n, x, at, time);
+    Value *lens = b_along(n->g, b_cast(n->g, n->in[1], DT_I64), rank, batch);
+    Value *at = B_MAP(n->g, "x < y ? y - 1 - x : x", "x y", b_iota(n->g, rank, x->type.dim, time, DT_I64), lens);
+    return b_gather_elements(n->g, x, at, time);
 }
 
 Value *onnx_top_k(OnnxNode *n) {
@@ -112,7 +112,7 @@ Value *onnx_top_k(OnnxNode *n) {
     DimItem asked;
     // checked against a size that is measured, too
     if (list && !dim_is_const(x->type.dim[axis]) && onnx_dim_items(n->g, list, &asked, &count) && !asked.known)
-        list = b_where(n->g, b_binary(n->g, OP_LessOrEqual, list, onnx_number(n, x->type.dim[axis])), list,
+        list = b_where(n->g, b_binary(n->g, OP_LessOrEqual, list, b_number(n->g, x->type.dim[axis])), list,
             b_ints(n->g, 1, (int64_t[]){ -1 }));
     if (list && !onnx_measure(n, list, 0, 0, axis, 0, x->type.dim[axis], &k)) return NULL;
     if (n->opset < 10 && k < 0) return onnx_fail(n, "k is %lld", (long long)k);
@@ -122,9 +122,9 @@ Value *onnx_top_k(OnnxNode *n) {
     Node *node = graph_node(n->g, OP_Sort, 1, &x, 2);
     node_set_int(node, "axis", axis);
     node_set_int(node, "largest", onnx_int(n, "largest", 1));
-    if (!onnx_finish(node)) return NULL;
-    if (n->n_out > 1) n->out[1] = onnx_part(n, node->out[1], axis, 0, k);
-    return onnx_part(n, node->out[0], axis, 0, k);
+    if (!b_finish(node)) return NULL;
+    if (n->n_out > 1) n->out[1] = b_part(n->g, node->out[1], axis, 0, k);
+    return b_part(n->g, node->out[0], axis, 0, k);
 }
 
 // Writes `update` into `cache` along axis from a position per batch on; linear stops at the end, circular wraps around.
@@ -135,8 +135,8 @@ Value *onnx_tensor_scatter(OnnxNode *n) {
     if (!onnx_axis(n, onnx_int(n, "axis", -2), rank, &axis) || update->type.rank != rank || axis == 0)
         return onnx_fail(n, "past_cache and update must have the same rank, and axis must not be the batch");
     bool circular = !strcmp(onnx_string(n, "mode", "linear"), "circular");
-    Value *at = onnx_iota(n, rank, update->type.dim, axis, DT_I64);
-    if (onnx_optional(n, 2)) at = b_binary(n->g, OP_Add, at, onnx_along(n, b_cast(n->g, n->in[2], DT_I64), rank, 0));
+    Value *at = b_iota(n->g, rank, update->type.dim, axis, DT_I64);
+    if (onnx_optional(n, 2)) at = b_binary(n->g, OP_Add, at, b_along(n->g, b_cast(n->g, n->in[2], DT_I64), rank, 0));
     if (circular) {
         if (!dim_is_const(cache->type.dim[axis])) return onnx_fail(n, "the circular mode needs a known cache size");
         at = b_binary(n->g, OP_Mod, at, b_scalar(n->g, DT_I64, (double)cache->type.dim[axis]));
@@ -145,5 +145,5 @@ Value *onnx_tensor_scatter(OnnxNode *n) {
     Node *node = graph_node(n->g, OP_ScatterElements, 3, (Value *[]){ cache, at, update }, 1);
     node_set_int(node, "axis", axis);
     node_set_string(node, "reduction", "none");
-    return onnx_finish(node);
+    return b_finish(node);
 }

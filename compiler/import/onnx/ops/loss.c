@@ -19,7 +19,7 @@ static Value *sum_all(OnnxNode *n, Value *v) {
 static bool target_weights(OnnxNode *n, Value *target, Value *weight, DType d, Value **out) {
     *out = NULL;
     if (weight) *out = b_gather(n->g, weight, target, 0);
-    else if (onnx_has(n, "ignore_index")) *out = onnx_filled(n, d, 1, target->type.rank, target->type.dim);
+    else if (onnx_has(n, "ignore_index")) *out = b_filled(n->g, d, 1, target->type.rank, target->type.dim);
     else return true;
     return *out != NULL;
 }
@@ -35,10 +35,10 @@ static Value *nll(OnnxNode *n, Value *x, Value *target, Value *weight) {
         ignored = b_binary(n->g, OP_Equal, target, index);
         target = b_where(n->g, ignored, b_like(n->g, target, 0), target);
     }
-    Value *picked = onnx_remove(n, onnx_gather_elements(n, x, onnx_insert(n, target, 1), 1), 1);
+    Value *picked = b_remove(n->g, b_gather_elements(n->g, x, b_insert(n->g, target, 1), 1), 1);
     if (!picked || !target_weights(n, target, weight, x->type.dtype, &w)) return NULL;
     if (ignored) w = b_where(n->g, ignored, b_like(n->g, w, 0), w);
-    Value *loss = w ? ONNX_MAP(n, "0 - x * y", "x y", picked, w) : b_unary(n->g, OP_Neg, picked);
+    Value *loss = w ? B_MAP(n->g, "0 - x * y", "x y", picked, w) : b_unary(n->g, OP_Neg, picked);
     if (!strcmp(how, "none")) return loss;
     Value *sum = sum_all(n, loss);
     if (!strcmp(how, "sum") || !sum) return sum;
@@ -46,7 +46,7 @@ static Value *nll(OnnxNode *n, Value *x, Value *target, Value *weight) {
     if (w) return b_binary(n->g, OP_Div, sum, sum_all(n, w));
     if (type_is_static(&loss->type))
         return b_binary(n->g, OP_Div, sum, b_like(n->g, sum, (double)type_count(&loss->type)));
-    return b_binary(n->g, OP_Div, sum, sum_all(n, onnx_filled(n, x->type.dtype, 1, loss->type.rank, loss->type.dim)));
+    return b_binary(n->g, OP_Div, sum, sum_all(n, b_filled(n->g, x->type.dtype, 1, loss->type.rank, loss->type.dim)));
 }
 
 Value *onnx_nll_loss(OnnxNode *n) {
@@ -59,7 +59,7 @@ Value *onnx_cross_entropy(OnnxNode *n) {
     Node *node = graph_node(n->g, OP_LogSoftmax, 1, n->in, 1);
     node_set_int(node, "axis", 1);
     if (n->in[0]->type.rank < 2) return onnx_fail(n, "wants scores [N, C, ...]");
-    Value *log_prob = onnx_finish(node);
+    Value *log_prob = b_finish(node);
     if (!log_prob) return NULL;
     n->out[1] = log_prob;
     return nll(n, log_prob, n->in[1], onnx_optional(n, 2));

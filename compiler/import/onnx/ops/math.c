@@ -42,7 +42,7 @@ Value *onnx_map(OnnxNode *n) {
     Value *x = wide ? b_cast(n->g, n->in[0], DT_F64) : n->in[0];
     Node *node = graph_node(n->g, op, arity, wide ? &x : n->in, 1);
     copy_attrs(n, node, op_table[op].attrs);
-    return wide ? b_cast(n->g, onnx_finish(node), n->in[0]->type.dtype) : onnx_finish(node);
+    return wide ? b_cast(n->g, b_finish(node), n->in[0]->type.dtype) : b_finish(node);
 }
 
 // Before opset 7 broadcasting had to be asked for, and y's dimensions could be placed at an axis of x.
@@ -80,8 +80,8 @@ Value *onnx_clip(OnnxNode *n) {
     } else {
         lo = onnx_optional(n, 1);
         hi = onnx_optional(n, 2);
-        if (lo && !(lo = onnx_scalar_of(n, lo))) return NULL;
-        if (hi && !(hi = onnx_scalar_of(n, hi))) return NULL;
+        if (lo && !(lo = b_scalar_of(n->g, lo))) return NULL;
+        if (hi && !(hi = b_scalar_of(n->g, hi))) return NULL;
     }
     if (lo) v = b_binary(n->g, OP_Max, v, lo);
     if (hi) v = b_binary(n->g, OP_Min, v, hi);
@@ -123,14 +123,14 @@ Value *onnx_prelu(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *slope = n->in[1];
     if (n->opset < 7 && slope->type.rank == 1 && x->type.rank > 1 && slope->type.dim[0] != 1)
-        slope = onnx_along(n, slope, x->type.rank - 1, 0);
+        slope = b_along(n->g, slope, x->type.rank - 1, 0);
     return b_binary(n->g, OP_PRelu, x, slope);
 }
 
 Value *onnx_binarizer(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
-    return ONNX_MAP(
-        n, arena_printf(n->g->arena, "x > %.17g ? 1 : x * 0", onnx_float(n, "threshold", 0)), "x", n->in[0]);
+    return B_MAP(
+        n->g, arena_printf(n->g->arena, "x > %.17g ? 1 : x * 0", onnx_float(n, "threshold", 0)), "x", n->in[0]);
 }
 
 // ---------------------------------------------------------------- casts
@@ -146,7 +146,7 @@ static Value *cast(OnnxNode *n, Value *x, DType to) {
     node_set_int(node, "saturate", onnx_int(n, "saturate", 1));
     const char *mode = onnx_string(n, "round_mode", "up");
     if (to == DT_F8E8M0) node_set_string(node, "round_mode", mode);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // Before opset 6 the type was named: "FLOAT16".
@@ -214,17 +214,17 @@ static Value *uniform_like(OnnxNode *n, const Value *x, int64_t seed) {
     node_set_ints(random, "shape", x->type.dim, x->type.rank);
     node_set_int(random, "dtype", DT_F32);
     node_set_int(random, "seed", seed);
-    return onnx_finish(random);
+    return b_finish(random);
 }
 
 // Whether it trains, or how much is dropped, is told when the program runs.
 static Value *dropout_run(OnnxNode *n, int64_t seed, DType mask_type) {
     Value *x = n->in[0], *ratio = onnx_optional(n, 1) ? n->in[1] : b_scalar(n->g, DT_F32, 0.5);
-    ratio = b_cast(n->g, onnx_scalar_of(n, ratio), DT_F32);
-    Value *training = b_cast(n->g, onnx_scalar_of(n, n->in[2]), DT_BOOL), *u = uniform_like(n, x, seed);
+    ratio = b_cast(n->g, b_scalar_of(n->g, ratio), DT_F32);
+    Value *training = b_cast(n->g, b_scalar_of(n->g, n->in[2]), DT_BOOL), *u = uniform_like(n, x, seed);
     ratio = training && ratio ? b_where(n->g, training, ratio, b_scalar(n->g, DT_F32, 0)) : NULL;
     Value *kept = u && ratio ? b_binary(n->g, OP_GreaterOrEqual, u, ratio) : NULL;
-    Value *factor = b_cast(n->g, ONNX_MAP(n, "1 / (1 - x)", "x", ratio), x->type.dtype);
+    Value *factor = b_cast(n->g, B_MAP(n->g, "1 / (1 - x)", "x", ratio), x->type.dtype);
     n->out[1] = b_cast(n->g, kept, mask_type);
     return kept && factor ? b_where(n->g, kept, b_binary(n->g, OP_Mul, x, factor), b_like(n->g, x, 0)) : NULL;
 }
@@ -252,7 +252,7 @@ Value *onnx_dropout(OnnxNode *n) {
         }
     }
     if (!training || ratio == 0) {
-        n->out[1] = n->n_out > 1 && n->asked[1] ? onnx_filled(n, mask_type, 1, x->type.rank, x->type.dim) : NULL;
+        n->out[1] = n->n_out > 1 && n->asked[1] ? b_filled(n->g, mask_type, 1, x->type.rank, x->type.dim) : NULL;
         return x;
     }
     Value *u = uniform_like(n, x, seed);

@@ -18,7 +18,7 @@ Value *onnx_matmul_integer(OnnxNode *n) {
     for (int i = 0; i < 2; i++) {
         v[i] = b_cast(n->g, n->in[i], DT_I32);
         Value *zero = b_cast(n->g, onnx_optional(n, 2 + i), DT_I32);
-        if (zero && i == 0 && zero->type.rank == 1 && zero->type.dim[0] != 1) zero = onnx_insert(n, zero, 1);
+        if (zero && i == 0 && zero->type.rank == 1 && zero->type.dim[0] != 1) zero = b_insert(n->g, zero, 1);
         if (zero) v[i] = b_binary(n->g, OP_Sub, v[i], zero);
     }
     return b_matmul(n->g, v[0], v[1]);
@@ -28,8 +28,8 @@ Value *onnx_gemm(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *a = n->in[0], *b = n->in[1], *c = onnx_optional(n, 2);
     if (a->type.rank != 2 || b->type.rank != 2) return onnx_fail(n, "both factors must be matrices");
-    if (onnx_int(n, "transA", 0)) a = onnx_swap(n, a, 0, 1);
-    if (onnx_int(n, "transB", 0)) b = onnx_swap(n, b, 0, 1);
+    if (onnx_int(n, "transA", 0)) a = b_swap(n->g, a, 0, 1);
+    if (onnx_int(n, "transB", 0)) b = b_swap(n->g, b, 0, 1);
     double alpha = onnx_float(n, "alpha", 1), beta = onnx_float(n, "beta", 1);
     onnx_int(n, "broadcast", 0);
     Value *y = b_matmul(n->g, a, b);
@@ -215,7 +215,8 @@ Value *onnx_einsum(OnnxNode *n) {
         terms[t].v = n->in[t];
         if (!read_labels(n, &s, n->in[t]->type.rank, &terms[t].labels)) return NULL;
         if (*s == ',') s++;
-        else if (t + 1 < n->n_in) return onnx_fail(n, "attribute \"equation\" has fewer terms than there are operands");
+        else if (t + 1 < n->n_in)
+            return onnx_fail(n, "attribute \"equation\" has fewer terms than there are operands");
     }
     Labels out;
     Dim size[MAX_LABELS];

@@ -12,10 +12,10 @@ typedef struct Moments { Value *mean, *rstd, *centred; } Moments;
 
 // mean, x - mean and 1 / sqrt(mean((x - mean)^2) + epsilon), axes kept.
 static Moments moments(OnnxNode *n, Value *x, int count, const int64_t *axes, double epsilon) {
-    Moments m = { onnx_mean(n, x, count, axes), NULL, NULL };
+    Moments m = { b_reduce(n->g, OP_ReduceMean, x, count, axes, true), NULL, NULL };
     m.centred = b_binary(n->g, OP_Sub, x, m.mean);
-    Value *var = onnx_mean(n, b_unary(n->g, OP_Square, m.centred), count, axes);
-    if (var) m.rstd = ONNX_MAP(n, "1 / sqrt(x + y)", "x y", var, b_like(n->g, var, epsilon));
+    Value *var = b_reduce(n->g, OP_ReduceMean, b_unary(n->g, OP_Square, m.centred), count, axes, true);
+    if (var) m.rstd = B_MAP(n->g, "1 / sqrt(x + y)", "x y", var, b_like(n->g, var, epsilon));
     return m;
 }
 
@@ -33,18 +33,18 @@ static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon) {
     Moments m = moments(n, x, count, axes, epsilon);
     if (!m.rstd) return NULL;
     Dim channels = x->type.dim[1];
-    Value *var = onnx_mean(n, b_unary(n->g, OP_Square, m.centred), count, axes);
+    Value *var = b_reduce(n->g, OP_ReduceMean, b_unary(n->g, OP_Square, m.centred), count, axes, true);
     Value *now[2] = { b_reshape(n->g, m.mean, 1, &channels), b_reshape(n->g, var, 1, &channels) };
     for (int i = 0; i < 2; i++) {
         Value *past = n->in[3 + i];
         const char *text = arena_printf(n->g->arena, "x * %.17g + y * %.17g", momentum, 1 - momentum);
-        n->out[1 + i] = ONNX_MAP(n, text, "x y", past, b_cast(n->g, now[i], past->type.dtype));
+        n->out[1 + i] = B_MAP(n->g, text, "x y", past, b_cast(n->g, now[i], past->type.dtype));
         n->out[3 + i] = now[i];
     }
-    Value *scale = onnx_along(n, n->in[1], x->type.rank, 1), *bias = onnx_along(n, n->in[2], x->type.rank, 1);
+    Value *scale = b_along(n->g, n->in[1], x->type.rank, 1), *bias = b_along(n->g, n->in[2], x->type.rank, 1);
     scale = b_cast(n->g, scale, x->type.dtype);
     bias = b_cast(n->g, bias, x->type.dtype);
-    return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
+    return B_MAP(n->g, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
 // Whether batch statistics are asked for: by an attribute or, before version 14, by a use of the outputs that only
@@ -58,9 +58,9 @@ static bool is_training(const OnnxNode *n) {
 
 // spatial = 0: statistics for each element of a sample.
 static Value *batch_norm_each(OnnxNode *n, Value *x, double epsilon) {
-    Value *m = ONNX_MAP(n, "x - y", "x y", x, n->in[3]);
+    Value *m = B_MAP(n->g, "x - y", "x y", x, n->in[3]);
     if (is_training(n)) return onnx_fail(n, "spatial = 0 is not supported in training");
-    return m ? ONNX_MAP(n, arena_printf(n->g->arena, "x / sqrt(y + %.17g) * z + w", epsilon), "x y z w", m, n->in[4],
+    return m ? B_MAP(n->g, arena_printf(n->g->arena, "x / sqrt(y + %.17g) * z + w", epsilon), "x y z w", m, n->in[4],
                n->in[1], n->in[2]) :
                NULL;
 }
@@ -78,7 +78,7 @@ Value *onnx_batch_norm(OnnxNode *n) {
     for (int i = 1; i < 5; i++) in[i] = b_cast(n->g, n->in[i], x->type.dtype);
     Node *node = graph_node(n->g, OP_BatchNorm, 5, in, 1);
     node_set_float(node, "epsilon", epsilon);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // Outputs y, mean and 1 / sqrt(var + epsilon). stash_type says what the statistics are computed in.
@@ -96,7 +96,7 @@ Value *onnx_layer_norm(OnnxNode *n) {
         Node *node = graph_node(n->g, OP_LayerNorm, bias ? 3 : 2, (Value *[]){ x, scale, bias }, 1);
         node_set_int(node, "axis", axis);
         node_set_float(node, "epsilon", epsilon);
-        return onnx_finish(node);
+        return b_finish(node);
     }
     count = axes_from(axis, x->type.rank, axes);
     Moments m = moments(n, b_cast(n->g, x, stash), count, axes, epsilon);
@@ -116,9 +116,10 @@ Value *onnx_rms_norm(OnnxNode *n) {
     Value *x = b_cast(n->g, n->in[0], stash);
     if (!x) return NULL;
     count = axes_from(axis, x->type.rank, axes);
-    Value *square = onnx_mean(n, b_unary(n->g, OP_Square, x), count, axes);
+    Value *square = b_reduce(n->g, OP_ReduceMean, b_unary(n->g, OP_Square, x), count, axes, true);
     if (!square) return NULL;
-    Value *y = ONNX_MAP(n, "x / sqrt(y + z)", "x y z", x, square, b_like(n->g, square, onnx_float(n, "epsilon", 1e-5)));
+    Value *y = B_MAP(
+        n->g, "x / sqrt(y + z)", "x y z", x, square, b_like(n->g, square, onnx_float(n, "epsilon", 1e-5)));
     return b_binary(n->g, OP_Mul, b_cast(n->g, y, n->in[1]->type.dtype), n->in[1]);
 }
 
@@ -129,8 +130,8 @@ Value *onnx_instance_norm(OnnxNode *n) {
     Value *x = n->in[0];
     if (x->type.rank < 3) return onnx_fail(n, "the input must have at least 3 dimensions (batch, channels, space)");
     Moments m = moments(n, x, axes_from(2, x->type.rank, axes), axes, onnx_float(n, "epsilon", 1e-5));
-    Value *scale = onnx_along(n, n->in[1], x->type.rank, 1), *bias = onnx_along(n, n->in[2], x->type.rank, 1);
-    return ONNX_MAP(n, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
+    Value *scale = b_along(n->g, n->in[1], x->type.rank, 1), *bias = b_along(n->g, n->in[2], x->type.rank, 1);
+    return B_MAP(n->g, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
 }
 
 // Over groups of channels and space: x as [n, groups, c/groups, rest]. Scale and bias per channel, before opset 21
@@ -144,13 +145,13 @@ Value *onnx_group_norm(OnnxNode *n) {
     if (n->opset >= 21 && !onnx_dtype(n, "stash_type", DT_F32, &stash)) return NULL;
     if (t.rank < 2 || groups < 1 || !dim_is_const(t.dim[1]) || t.dim[1] % groups)
         return onnx_fail(n, "num_groups (%lld) must divide the channels", (long long)groups);
-    Dim each = t.dim[1] / groups, dims[4] = { t.dim[0], groups, each, onnx_product(n->g, &t, 2, t.rank) };
+    Dim each = t.dim[1] / groups, dims[4] = { t.dim[0], groups, each, type_product(n->g, &t, 2, t.rank) };
     x = b_reshape(n->g, b_cast(n->g, x, n->opset >= 21 ? stash : t.dtype), 4, dims);
     Moments m = moments(n, x, 2, (int64_t[]){ 2, 3 }, onnx_float(n, "epsilon", 1e-5));
     Value *y = b_cast(n->g, b_binary(n->g, OP_Mul, m.centred, m.rstd), t.dtype), *v[2];
     bool per_group = n->opset < 21 && n->in[1]->type.rank == 1 && n->in[1]->type.dim[0] == groups;
     for (int i = 0; i < 2; i++) v[i] = b_reshape(n->g, n->in[1 + i], 4, (Dim[]){ 1, groups, per_group ? 1 : each, 1 });
-    return b_reshape(n->g, ONNX_MAP(n, "x * y + z", "x y z", y, v[0], v[1]), t.rank, t.dim);
+    return b_reshape(n->g, B_MAP(n->g, "x * y + z", "x y z", y, v[0], v[1]), t.rank, t.dim);
 }
 
 // x / norm along axis; 0 where the norm is 0.
@@ -162,7 +163,7 @@ Value *onnx_lp_norm(OnnxNode *n) {
     if (p != 1 && p != 2) return onnx_fail(n, "attribute \"p\" is %lld; 1 and 2 are known", (long long)p);
     Value *norm = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, p == 1 ? OP_Abs : OP_Square, x), 1, &at, true);
     if (p == 2) norm = b_unary(n->g, OP_Sqrt, norm);
-    return ONNX_MAP(n, "y == 0 ? 0 : x / y", "x y", x, norm);
+    return B_MAP(n->g, "y == 0 ? 0 : x / y", "x y", x, norm);
 }
 
 // The deviation is sqrt(E(x^2) - E(x)^2), and 1e-9 keeps it from 0.
@@ -174,11 +175,11 @@ Value *onnx_mean_variance_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 1) || !onnx_axes(n, 99, n->in[0]->type.rank, axes, &count, &given)) return NULL;
     if (!given) memcpy(axes, usual, sizeof usual), count = 3;
     if (!given && n->in[0]->type.rank < 4) return onnx_fail(n, "the default axes want 4 dimensions");
-    Value *x = n->in[0], *mean = onnx_mean(n, x, count, axes);
+    Value *x = n->in[0], *mean = b_reduce(n->g, OP_ReduceMean, x, count, axes, true);
     // E(x - m)^2, where E x^2 - m^2 may round below zero
     Value *centred = mean ? b_binary(n->g, OP_Sub, x, mean) : NULL;
-    Value *variance = onnx_mean(n, b_unary(n->g, OP_Square, centred), count, axes);
-    return ONNX_MAP(n, "x / (sqrt(y) + 1e-9)", "x y", centred, variance);
+    Value *variance = b_reduce(n->g, OP_ReduceMean, b_unary(n->g, OP_Square, centred), count, axes, true);
+    return B_MAP(n->g, "x / (sqrt(y) + 1e-9)", "x y", centred, variance);
 }
 
 // Across channels: y = x / (bias + alpha / size * sum of squares of the size channels around)^beta.
@@ -196,8 +197,9 @@ Value *onnx_lrn(OnnxNode *n) {
         .dilations = { 1, 1 },
         .pads = { (size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0 } };
     Value *square = b_reshape(
-        n->g, b_unary(n->g, OP_Square, x), 4, (Dim[]){ t.dim[0], 1, t.dim[1], onnx_product(n->g, &t, 2, t.rank) });
+        n->g, b_unary(n->g, OP_Square, x), 4, (Dim[]){ t.dim[0], 1, t.dim[1], type_product(n->g, &t, 2, t.rank) });
     Value *sum = onnx_window_op(n, OP_WindowSum, square, &w);
-    const char *text = arena_printf(n->g->arena, "x / pow(%.17g + y * %.17g, %.17g)", bias, alpha / (double)size, beta);
-    return sum ? ONNX_MAP(n, text, "x y", x, b_reshape(n->g, sum, t.rank, t.dim)) : NULL;
+    const char *text = arena_printf(
+        n->g->arena, "x / pow(%.17g + y * %.17g, %.17g)", bias, alpha / (double)size, beta);
+    return sum ? B_MAP(n->g, text, "x y", x, b_reshape(n->g, sum, t.rank, t.dim)) : NULL;
 }

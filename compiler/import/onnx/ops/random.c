@@ -22,7 +22,7 @@ static Value *uniform(OnnxNode *n, const Type *shape, int64_t salt) {
     node_set_ints(node, "shape", shape->dim, shape->rank);
     node_set_int(node, "dtype", DT_F32);
     node_set_int(node, "seed", seed_of(n, salt));
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // The shape from an attribute, or (…Like) from input 0, whose type is the default.
@@ -47,7 +47,7 @@ Value *onnx_random_uniform(OnnxNode *n) {
     if (!random_type(n, &t)) return NULL;
     double low = onnx_float(n, "low", 0), high = onnx_float(n, "high", 1);
     const char *text = arena_printf(n->g->arena, "x * %.17g + %.17g", high - low, low);
-    return b_cast(n->g, ONNX_MAP(n, text, "x", uniform(n, &t, 0)), t.dtype);
+    return b_cast(n->g, B_MAP(n->g, text, "x", uniform(n, &t, 0)), t.dtype);
 }
 
 Value *onnx_random_normal(OnnxNode *n) {
@@ -56,7 +56,7 @@ Value *onnx_random_normal(OnnxNode *n) {
     const char *text = arena_printf(n->g->arena, "sqrt(log(1 - x) * -2) * cos(y * 6.283185307179586) * %.17g + %.17g",
         onnx_float(n, "scale", 1), onnx_float(n, "mean", 0));
     Value *radius = uniform(n, &t, 0), *angle = uniform(n, &t, 1);
-    return b_cast(n->g, ONNX_MAP(n, text, "x y", radius, angle), t.dtype);
+    return b_cast(n->g, B_MAP(n->g, text, "x y", radius, angle), t.dtype);
 }
 
 // 1 with the probability that the input gives.
@@ -81,17 +81,17 @@ Value *onnx_multinomial(OnnxNode *n) {
     const Type t = { .rank = 2, .dim = { x->type.dim[0], samples } };
     Node *soft = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(soft, "axis", 1);
-    Value *p = onnx_finish(soft), *u = onnx_insert(n, uniform(n, &t, 0), 2);
+    Value *p = b_finish(soft), *u = b_insert(n->g, uniform(n, &t, 0), 2);
     Node *running = p ? graph_node(n->g, OP_CumSum, 1, &p, 1) : NULL;
     if (!running) return NULL;
     node_set_int(running, "axis", 1);
-    Value *sums = onnx_insert(n, onnx_finish(running), 1);
+    Value *sums = b_insert(n->g, b_finish(running), 1);
     Value *passed = sums && u ?
-        b_reduce(n->g, OP_ReduceSum, b_cast(n->g, ONNX_MAP(n, "x <= y", "x y", sums, u), DT_I32), 1, &last, false) :
+        b_reduce(n->g, OP_ReduceSum, b_cast(n->g, B_MAP(n->g, "x <= y", "x y", sums, u), DT_I32), 1, &last, false) :
         NULL;
     if (!passed || !dim_is_const(x->type.dim[1]))
         return passed ? onnx_fail(n, "the number of classes must be known") : NULL;
     // the last sum may round to less than 1
     return b_cast(
-        n->g, ONNX_MAP(n, arena_printf(n->g->arena, "min(x, %lld)", (long long)x->type.dim[1] - 1), "x", passed), d);
+        n->g, B_MAP(n->g, arena_printf(n->g->arena, "min(x, %lld)", (long long)x->type.dim[1] - 1), "x", passed), d);
 }

@@ -62,7 +62,7 @@ Value *onnx_recurrent(OnnxNode *n) {
             type_text(n->g->arena, n->g, w));
     Node *node = graph_node(n->g, r->as, n->n_in, n->in, r->n_out);
     attributes(n, node, r);
-    Value *v = onnx_finish(node);
+    Value *v = b_finish(node);
     for (int i = 0; v && i < n->n_out; i++) n->out[i] = node->out[i];
     return v;
 }

@@ -29,10 +29,10 @@ static Value *reduce_over(OnnxNode *n, Op op, Value *x, const Over *o, bool keep
 // log(sum(exp(x))) = m + log(sum(exp(x - m))), with m = max(x), or 0 where that is infinite.
 static Value *log_sum_exp(OnnxNode *n, Value *x, const Over *o, bool keep) {
     Value *m = reduce_over(n, OP_ReduceMax, x, o, true);
-    m = ONNX_MAP(n, "isinf(x) ? 0 : x", "x", m);
+    m = B_MAP(n->g, "isinf(x) ? 0 : x", "x", m);
     Value *all = o->run ? onnx_reduce_spread(n, m, o->run, x->type.dim) : m;
-    Value *sum = reduce_over(n, OP_ReduceSum, ONNX_MAP(n, "exp(x - y)", "x y", x, all), o, true);
-    Value *v = ONNX_MAP(n, "log(x) + y", "x y", sum, m);
+    Value *sum = reduce_over(n, OP_ReduceSum, B_MAP(n->g, "exp(x - y)", "x y", x, all), o, true);
+    Value *v = B_MAP(n->g, "log(x) + y", "x y", sum, m);
     if (!v || keep || !o->count) return v;
     if (o->run) return onnx_reduce_drop(n, v, o->run);
     Dim dims[MAX_RANK];
@@ -78,9 +78,9 @@ Value *onnx_reduce(OnnxNode *n) {
         if (strcmp(forms[i].name, n->def->op)) continue;
         if (d == DT_BOOL) x = b_cast(n->g, x, DT_U8);
         DType sum = forms[i].after && dtype_is_int(d) ? DT_F64 : x->type.dtype;
-        if (forms[i].before) x = ONNX_MAP(n, forms[i].before, "x", x);
+        if (forms[i].before) x = B_MAP(n->g, forms[i].before, "x", x);
         Value *v = b_cast(n->g, reduce_over(n, forms[i].op, x, &over, keep), sum);
-        if (forms[i].after) v = ONNX_MAP(n, forms[i].after, "x", v);
+        if (forms[i].after) v = B_MAP(n->g, forms[i].after, "x", v);
         return b_cast(n->g, v, d);
     }
     bug("row %s is no reduction", n->def->op);
@@ -93,7 +93,7 @@ Value *onnx_arg(OnnxNode *n) {
     node_set_int(node, "axis", axis);
     node_set_int(node, "keepdims", onnx_int(n, "keepdims", 1));
     node_set_int(node, "last", onnx_int(n, "select_last_index", 0));
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 Value *onnx_cumulate(OnnxNode *n) {
@@ -113,7 +113,7 @@ Value *onnx_cumulate(OnnxNode *n) {
     node_set_int(node, "axis", axis);
     node_set_int(node, "exclusive", onnx_int(n, "exclusive", 0));
     node_set_int(node, "reverse", onnx_int(n, "reverse", 0));
-    x = onnx_finish(node);
+    x = b_finish(node);
     return run ? b_reshape(n->g, x, t.rank, t.dim) : x;
 }
 
@@ -125,15 +125,15 @@ static Value *hardmax(OnnxNode *n, Value *x, int axis) {
     node_set_int(node, "axis", axis);
     node_set_int(node, "keepdims", 1);
     node_set_int(node, "last", 0);
-    Value *at = onnx_iota(n, x->type.rank, x->type.dim, axis, DT_I64);
-    return b_cast(n->g, b_binary(n->g, OP_Equal, at, onnx_finish(node)), x->type.dtype);
+    Value *at = b_iota(n->g, x->type.rank, x->type.dim, axis, DT_I64);
+    return b_cast(n->g, b_binary(n->g, OP_Equal, at, b_finish(node)), x->type.dtype);
 }
 
 static Value *along_axis(OnnxNode *n, Value *x, int axis) {
     if (!strcmp(n->def->op, "Hardmax")) return hardmax(n, x, axis);
     Node *node = graph_node(n->g, !strcmp(n->def->op, "Softmax") ? OP_Softmax : OP_LogSoftmax, 1, &x, 1);
     node_set_int(node, "axis", axis);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 Value *onnx_softmax(OnnxNode *n) {
@@ -149,9 +149,9 @@ Value *onnx_softmax_flat(OnnxNode *n) {
     Value *x = n->in[0];
     const Type t = x->type;
     int64_t given = onnx_int(n, "axis", 1);
-    if (given == t.rank) return onnx_filled(n, t.dtype, !strcmp(n->def->op, "LogSoftmax") ? 0 : 1, t.rank, t.dim);
+    if (given == t.rank) return b_filled(n->g, t.dtype, !strcmp(n->def->op, "LogSoftmax") ? 0 : 1, t.rank, t.dim);
     if (!onnx_axis(n, given, t.rank, &axis)) return NULL;
     if (axis == t.rank - 1) return along_axis(n, x, axis);
-    x = b_reshape(n->g, x, 2, (Dim[]){ onnx_product(n->g, &t, 0, axis), onnx_product(n->g, &t, axis, t.rank) });
+    x = b_reshape(n->g, x, 2, (Dim[]){ type_product(n->g, &t, 0, axis), type_product(n->g, &t, axis, t.rank) });
     return x ? b_reshape(n->g, along_axis(n, x, 1), t.rank, t.dim) : NULL;
 }

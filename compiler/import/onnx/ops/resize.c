@@ -91,7 +91,7 @@ static Value *extrapolate(OnnxNode *n, const Resize *r, const AxisPlan *p, Value
             any = true;
         }
     if (!any) return v;
-    Value *outside = onnx_along(n, graph_const(n->g, t, NULL), v->type.rank, p->axis);
+    Value *outside = b_along(n->g, graph_const(n->g, t, NULL), v->type.rank, p->axis);
     return b_where(n->g, outside, b_like(n->g, v, r->extrapolation), v);
 }
 
@@ -105,7 +105,7 @@ static Value *even_view(OnnxNode *n, Value *x, const AxisPlan *p, const int64_t 
     }
     if (repeats && x->type.rank < MAX_RANK) {
         Type t = x->type;
-        Value *v = onnx_insert(n, x, p->axis + 1);
+        Value *v = b_insert(n->g, x, p->axis + 1);
         if (!v) return NULL;
         Type wide = v->type;
         wide.dim[p->axis + 1] = by;
@@ -132,8 +132,8 @@ static Value *nearest_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Valu
 // W [out, in]: y = x W^T along the axis.
 static Value *matrix_axis(OnnxNode *n, const AxisPlan *p, Value *x, const double *w) {
     int last = x->type.rank - 1;
-    Value *m = onnx_swap(n, onnx_constant_f(n, x->type.dtype, 2, (Dim[]){ p->out, p->in }, w), 0, 1);
-    return onnx_swap(n, b_matmul(n->g, onnx_swap(n, x, p->axis, last), m), p->axis, last);
+    Value *m = b_swap(n->g, b_floats(n->g, x->type.dtype, 2, (Dim[]){ p->out, p->in }, w), 0, 1);
+    return b_swap(n->g, b_matmul(n->g, b_swap(n->g, x, p->axis, last), m), p->axis, last);
 }
 
 // The weights of output coordinate o on the input coordinates.
@@ -163,9 +163,9 @@ static Value *taps_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Value *
             weight[used++][o] = row[i];
         }
     }
-    Value *sum = taps ? NULL : onnx_filled(n, x->type.dtype, 0, x->type.rank, x->type.dim);
+    Value *sum = taps ? NULL : b_filled(n->g, x->type.dtype, 0, x->type.rank, x->type.dim);
     for (int k = 0; k < taps; k++) {
-        Value *wide = onnx_along(n, onnx_constant_f(n, x->type.dtype, 1, &p->out, weight[k]), x->type.rank, p->axis);
+        Value *wide = b_along(n->g, b_floats(n->g, x->type.dtype, 1, &p->out, weight[k]), x->type.rank, p->axis);
         Value *term = b_binary(n->g, OP_Mul, b_gather(n->g, x, b_ints(n->g, (int)p->out, at[k]), p->axis), wide);
         sum = k ? b_binary(n->g, OP_Add, sum, term) : term;
     }
@@ -191,7 +191,7 @@ static Value *filtered_axis(OnnxNode *n, const Resize *r, const AxisPlan *p, Val
 }
 
 static Value *resize(OnnxNode *n, const Resize *r, Value *x) {
-    DType d = x->type.dtype, wide = dtype_is_float(d) ? onnx_wide(d) : DT_F32;
+    DType d = x->type.dtype, wide = dtype_is_float(d) ? dtype_wide(d) : DT_F32;
     if (r->mode != RESIZE_NEAREST) x = b_cast(n->g, x, wide);
     for (int i = 0; i < r->count && x; i++) {
         const AxisPlan *p = &r->axes[i];
@@ -223,7 +223,8 @@ static bool set_size(OnnxNode *n, const Value *x, AxisPlan *p, int axis, int64_t
     p->axis = axis;
     p->in = x->type.dim[axis];
     p->out = size;
-    if (size < 0 || size > 1000000000) return onnx_fail(n, "the size of axis %d is %lld", axis, (long long)size), false;
+    if (size < 0 || size > 1000000000)
+        return onnx_fail(n, "the size of axis %d is %lld", axis, (long long)size), false;
     p->scale = p->in ? (double)size / (double)p->in : 1;
     return true;
 }
@@ -333,7 +334,7 @@ Value *onnx_upsample(OnnxNode *n) {
     int64_t axes[MAX_RANK];
     for (r.count = 0; r.count < x->type.rank; r.count++) axes[r.count] = r.count;
     if (n->opset >= 9 && !known_inputs(n, &r, 1)) return onnx_resize_run(n, &r, axes, 1);
-    if (n->opset < 9 && !onnx_static(n, x, "Upsample")) return NULL;
+    if (n->opset < 9 && !b_static(n->g, x, "Upsample")) return NULL;
     if (n->opset >= 9) return read_scales(n, &r, x, 1, axes) && read_roi(n, &r) ? resize(n, &r, x) : NULL;
     const OnnxAttr *scales = n->opset < 7 ? NULL : onnx_attr(n, "scales", ONNX_FLOATS);
     if (n->opset < 7 ? r.count != 4 : !scales || scales->n != r.count)
@@ -342,6 +343,7 @@ Value *onnx_upsample(OnnxNode *n) {
     const double sides[2] = { n->opset < 7 ? onnx_float(n, "height_scale", 1) : 1,
         n->opset < 7 ? onnx_float(n, "width_scale", 1) : 1 };
     for (int i = 0; i < r.count; i++)
-        if (!set_scale(n, x, &r.axes[i], i, scales ? (double)scales->floats[i] : i < 2 ? 1 : sides[i - 2])) return NULL;
+        if (!set_scale(n, x, &r.axes[i], i, scales ? (double)scales->floats[i] : i < 2 ? 1 : sides[i - 2]))
+            return NULL;
     return read_roi(n, &r) ? resize(n, &r, x) : NULL;
 }

@@ -79,8 +79,8 @@ static bool position(OnnxNode *n, int i, int count, int last, int otherwise, Pos
     int one = 1;
     *out = (Position){ 0 };
     if (onnx_optional(n, i) && !onnx_dim_values(n->g, n->in[i], v, &one)) {
-        Value *at = onnx_scalar_of(n, n->in[i]);
-        return (out->computed = at ? ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %d : x", count), "x",
+        Value *at = b_scalar_of(n->g, n->in[i]);
+        return (out->computed = at ? B_MAP(n->g, arena_printf(n->g->arena, "x < 0 ? x + %d : x", count), "x",
                                     b_cast(n->g, at, DT_I64)) :
                                      NULL)
             != NULL;
@@ -96,7 +96,7 @@ static bool position(OnnxNode *n, int i, int count, int last, int otherwise, Pos
 // Element i of a sequence after one was put in or taken out at a position that is computed: of `count` candidates,
 // the one that `which` (over p, the position) names.
 static Value *one_of(OnnxNode *n, const char *which, Value *position, int count, Value *const *candidates) {
-    return onnx_ragged_at(n, count, candidates, ONNX_MAP(n, which, "p", position));
+    return onnx_ragged_at(n, count, candidates, B_MAP(n->g, which, "p", position));
 }
 
 Value *onnx_sequence_empty(OnnxNode *n) {
@@ -180,7 +180,7 @@ Value *onnx_concat_from_sequence(OnnxNode *n) {
     if (!s->n) return onnx_fail(n, "the sequence is empty");
     if (!onnx_axis(n, onnx_int(n, "axis", 0), s->items[0]->type.rank + fresh, &axis)) return NULL;
     Value **items = NEW_ARRAY(n->g->arena, Value *, s->n);
-    for (int i = 0; i < s->n; i++) items[i] = fresh ? onnx_insert(n, s->items[i], axis) : s->items[i];
+    for (int i = 0; i < s->n; i++) items[i] = fresh ? b_insert(n->g, s->items[i], axis) : s->items[i];
     return b_concat(n->g, axis, s->n, items);
 }
 
@@ -215,8 +215,8 @@ Value *onnx_split_to_sequence(OnnxNode *n) {
     for (int64_t i = 0; i < parts; i++) {
         int64_t part = equal ? (at + sizes[0] > size ? size - at : sizes[0]) : sizes[i];
         if (part < 0 || at + part > size) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);
-        items[i] = onnx_part(n, x, axis, at, part);
-        if (!split && !keep) items[i] = onnx_remove(n, items[i], axis);
+        items[i] = b_part(n->g, x, axis, at, part);
+        if (!split && !keep) items[i] = b_remove(n->g, items[i], axis);
         at += part;
     }
     if (at != size) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);

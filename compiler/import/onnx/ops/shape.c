@@ -81,9 +81,9 @@ Value *onnx_constant_of_shape(OnnxNode *n) {
         if (!list || !onnx_measure_all(n, list, count, NULL, dims)) return NULL;
     }
     const OnnxAttr *a = onnx_attr(n, "value", ONNX_TENSOR);
-    if (!a) return onnx_filled(n, DT_F32, 0, count, dims);
+    if (!a) return b_filled(n->g, DT_F32, 0, count, dims);
     if (!a->tensor) return onnx_fail(n, "attribute \"value\" holds no tensor");
-    return b_expand(n->g, onnx_scalar_of(n, graph_const(n->g, a->tensor, NULL)), count, dims);
+    return b_expand(n->g, b_scalar_of(n->g, graph_const(n->g, a->tensor, NULL)), count, dims);
 }
 
 Value *onnx_shape(OnnxNode *n) {
@@ -97,7 +97,7 @@ Value *onnx_shape(OnnxNode *n) {
     bool known = true;
     for (int64_t i = start; i < end; i++) known = known && dim_is_const(x->type.dim[i]);
     if (known) return b_ints(n->g, (int)(end - start), x->type.dim + start);
-    return onnx_part(n, b_unary(n->g, OP_Shape, x), 0, start, end - start);
+    return b_part(n->g, b_unary(n->g, OP_Shape, x), 0, start, end - start);
 }
 
 Value *onnx_size(OnnxNode *n) {
@@ -147,11 +147,11 @@ Value *onnx_range(OnnxNode *n) {
             if (dim_lower(n->g, size) < 0) return onnx_range_run(n);
         }
     }
-    DType wide = onnx_wide(d);
-    Value *at = onnx_iota(n, 1, &size, 0, wide);
-    Value *in[] = { at, b_cast(n->g, onnx_scalar_of(n, n->in[2]), wide),
-        b_cast(n->g, onnx_scalar_of(n, n->in[0]), wide) };
-    return b_cast(n->g, onnx_expression(n, "x * y + z", "x y z", 3, in), d);
+    DType wide = dtype_wide(d);
+    Value *at = b_iota(n->g, 1, &size, 0, wide);
+    Value *in[] = { at, b_cast(n->g, b_scalar_of(n->g, n->in[2]), wide),
+        b_cast(n->g, b_scalar_of(n->g, n->in[0]), wide) };
+    return b_cast(n->g, b_map(n->g, "x * y + z", "x y z", 3, in), d);
 }
 
 Value *onnx_eye_like(OnnxNode *n) {
@@ -160,7 +160,7 @@ Value *onnx_eye_like(OnnxNode *n) {
     const Type *t = &n->in[0]->type;
     if (!onnx_dtype(n, "dtype", t->dtype, &d)) return NULL;
     if (t->rank != 2) return onnx_fail(n, "the input must be a matrix");
-    Value *row = onnx_iota(n, 2, t->dim, 0, DT_I64), *column = onnx_iota(n, 2, t->dim, 1, DT_I64);
+    Value *row = b_iota(n->g, 2, t->dim, 0, DT_I64), *column = b_iota(n->g, 2, t->dim, 1, DT_I64);
     Value *shifted = b_binary(n->g, OP_Add, row, b_scalar(n->g, DT_I64, (double)onnx_int(n, "k", 0)));
     return b_cast(n->g, b_binary(n->g, OP_Equal, shifted, column), d);
 }
@@ -180,7 +180,7 @@ Value *onnx_reshape(OnnxNode *n) {
     bool allow_zero = onnx_int(n, "allowzero", 0) != 0;
     if (n->opset >= 5 && !onnx_input(n, 1)) return NULL;
     if (n->opset >= 5 && !onnx_dim_values(n->g, n->in[1], v, &count)) return onnx_reshape_run(n, allow_zero);
-    Dim others = 1, total = onnx_product(n->g, &x->type, 0, x->type.rank);
+    Dim others = 1, total = type_product(n->g, &x->type, 0, x->type.rank);
     for (int i = 0; i < count; i++) {
         if (!v[i].symbolic && v[i].v == -1) {
             if (infer >= 0) return onnx_fail(n, "the shape has more than one -1");
@@ -214,7 +214,7 @@ Value *onnx_flatten(OnnxNode *n) {
     if (axis < -rank || axis > rank)
         return onnx_fail(n, "axis %lld is not within -%d..%d", (long long)axis, rank, rank);
     if (axis < 0) axis += rank;
-    Dim dims[2] = { onnx_product(n->g, &x->type, 0, (int)axis), onnx_product(n->g, &x->type, (int)axis, rank) };
+    Dim dims[2] = { type_product(n->g, &x->type, 0, (int)axis), type_product(n->g, &x->type, (int)axis, rank) };
     return b_reshape(n->g, x, 2, dims);
 }
 
@@ -288,7 +288,8 @@ Value *onnx_depth_to_space(OnnxNode *n) {
     if (dim_is_const(d[1]) && d[1] % (b * b))
         return onnx_fail(n, "%lld channels do not divide by %lld", (long long)d[1], (long long)(b * b));
     Dim c = dim_div(n->g, d[1], b * b);
-    Value *v = b_reshape(n->g, x, 6, crd ? (Dim[]){ d[0], c, b, b, d[2], d[3] } : (Dim[]){ d[0], b, b, c, d[2], d[3] });
+    Value *v = b_reshape(
+        n->g, x, 6, crd ? (Dim[]){ d[0], c, b, b, d[2], d[3] } : (Dim[]){ d[0], b, b, c, d[2], d[3] });
     v = b_transpose(n->g, v, crd ? (int[]){ 0, 1, 4, 2, 5, 3 } : (int[]){ 0, 3, 4, 1, 5, 2 });
     return b_reshape(n->g, v, 4, (Dim[]){ d[0], c, dim_mul(n->g, d[2], b), dim_mul(n->g, d[3], b) });
 }
@@ -329,7 +330,7 @@ Value *onnx_expand(OnnxNode *n) {
 
 static Value *repeat_axis(OnnxNode *n, Value *x, int axis, Dim times) {
     if (!x || times == 1) return x;
-    Dim outer = onnx_product(n->g, &x->type, 0, axis), inner = onnx_product(n->g, &x->type, axis, x->type.rank);
+    Dim outer = type_product(n->g, &x->type, 0, axis), inner = type_product(n->g, &x->type, axis, x->type.rank);
     Type out = x->type;
     out.dim[axis] = dim_mul(n->g, out.dim[axis], times);
     Value *v = b_reshape(n->g, x, 3, (Dim[]){ outer, 1, inner });
@@ -414,7 +415,7 @@ Value *onnx_split(OnnxNode *n) {
     if (!onnx_has(n, "split") && !onnx_knows(n, 1)) return onnx_split_run(n, axis);
     if (!split_sizes(n, x->type.dim[axis], sizes)) return NULL;
     for (int i = 0; i < n->n_out; at = dim_add(n->g, at, sizes[i++]))
-        if (!(n->out[i] = onnx_part(n, x, axis, at, sizes[i]))) return NULL;
+        if (!(n->out[i] = b_part(n->g, x, axis, at, sizes[i]))) return NULL;
     return n->out[0];
 }
 
@@ -451,7 +452,7 @@ static bool plain_cut(Graph *g, Dim size, const Cut *c) {
 
 static Value *slice_symbolic(OnnxNode *n, Value *x, const Cut *c) {
     if (c->start.v < 0) return slice_tail(n, x, c);
-    return onnx_part(n, x, c->axis, c->start.v, dim_sub(n->g, cut_end(n->g, x->type.dim[c->axis], c), c->start.v));
+    return b_part(n->g, x, c->axis, c->start.v, dim_sub(n->g, cut_end(n->g, x->type.dim[c->axis], c), c->start.v));
 }
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
@@ -491,7 +492,7 @@ static bool constants(DimItem *to, const int64_t *from, int count) {
 // Item k of input i as a scalar; absent: 1.
 static Value *cut_number(OnnxNode *n, int i, int k) {
     int count;
-    return onnx_optional(n, i) ? onnx_item(n, onnx_list(n, i, "a bound", &count), k) : onnx_number(n, 1);
+    return onnx_optional(n, i) ? b_item(n->g, onnx_list(n, i, "a bound", &count), k) : b_number(n->g, 1);
 }
 
 Value *onnx_slice(OnnxNode *n) {
@@ -543,7 +544,7 @@ static Value *pad_mode(OnnxNode *n, Value *x, const int64_t *lo, const int64_t *
     node_set_ints(node, "hi", hi, x->type.rank);
     node_set_ints(node, "interior", none, x->type.rank);
     node_set_string(node, "mode", mode);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 Value *onnx_pad(OnnxNode *n) {
@@ -561,7 +562,7 @@ Value *onnx_pad(OnnxNode *n) {
     } else {
         bool given;
         if (!onnx_input(n, 1)) return NULL;
-        if (onnx_optional(n, 2) && !(fill = onnx_scalar_of(n, n->in[2]))) return NULL;
+        if (onnx_optional(n, 2) && !(fill = b_scalar_of(n->g, n->in[2]))) return NULL;
         if (!onnx_knows(n, 1) || !onnx_knows(n, 3)) return onnx_pad_run(n, onnx_string(n, "mode", "constant"), fill);
         if (!onnx_ints_input(n, 1, "pads", pads, &count, 2 * MAX_RANK)) return NULL;
         if (onnx_optional(n, 3) && !onnx_axes(n, 3, rank, axes, &n_axes, &given)) return NULL;
@@ -602,9 +603,9 @@ Value *onnx_trilu(OnnxNode *n) {
     int rank = x->type.rank;
     if (rank < 2) return onnx_fail(n, "the input must have at least 2 dimensions");
     bool upper = onnx_int(n, "upper", 1) != 0;
-    Value *row = onnx_iota(n, 2, x->type.dim + rank - 2, 0, DT_I64),
-          *column = onnx_iota(n, 2, x->type.dim + rank - 2, 1, DT_I64);
-    if (onnx_optional(n, 1)) row = b_binary(n->g, OP_Add, row, onnx_scalar_of(n, n->in[1]));
+    Value *row = b_iota(n->g, 2, x->type.dim + rank - 2, 0, DT_I64),
+          *column = b_iota(n->g, 2, x->type.dim + rank - 2, 1, DT_I64);
+    if (onnx_optional(n, 1)) row = b_binary(n->g, OP_Add, row, b_scalar_of(n->g, n->in[1]));
     Value *kept = b_binary(n->g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row);
     return b_where(n->g, kept, x, b_like(n->g, x, 0));
 }

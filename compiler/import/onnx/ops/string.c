@@ -93,7 +93,7 @@ Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int
 }
 
 Value *onnx_string_find(OnnxNode *n, Value *x, Value *table) {
-    return x && table ? onnx_finish(graph_node(n->g, OP_StringFind, 2, (Value *[]){ x, table }, 1)) : NULL;
+    return x && table ? b_finish(graph_node(n->g, OP_StringFind, 2, (Value *[]){ x, table }, 1)) : NULL;
 }
 
 static bool all_strings(OnnxNode *n, int count) {
@@ -119,7 +119,7 @@ Value *onnx_string_concat(OnnxNode *n) {
         x[i] = type_equal(&t, &n->in[i]->type) ? n->in[i] : b_expand(n->g, n->in[i], t.rank, t.dim);
         if (!x[i]) return NULL;
     }
-    return onnx_finish(graph_node(n->g, OP_StringConcat, 2, x, 1));
+    return b_finish(graph_node(n->g, OP_StringConcat, 2, x, 1));
 }
 
 // The number of parts of the string that has most is only known to the running program; MANY where nothing bounds it.
@@ -147,13 +147,13 @@ Value *onnx_string_split(OnnxNode *n) {
     Node *count = graph_node(n->g, OP_StringParts, 1, n->in, 1);
     node_set_string(count, "delimiter", delimiter);
     node_set_int(count, "maxsplit", cuts);
-    if (!onnx_finish(count) || !most_parts(n, count->out[0], cuts, &most)) return NULL;
+    if (!b_finish(count) || !most_parts(n, count->out[0], cuts, &most)) return NULL;
     Node *split = graph_node(n->g, OP_StringSplit, 1, n->in, 1);
     node_set_string(split, "delimiter", delimiter);
     node_set_int(split, "maxsplit", cuts);
     node_set_ints(split, "size", &most, 1);
     if (n->n_out > 1) n->out[1] = count->out[0];
-    return onnx_finish(split);
+    return b_finish(split);
 }
 
 // ---------------------------------------------------------------- normalising
@@ -162,7 +162,7 @@ static Value *change_case(OnnxNode *n, Value *x, bool upper) {
     if (!x) return NULL;
     Node *node = graph_node(n->g, OP_StringCase, 1, &x, 1);
     node_set_int(node, "upper", upper);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // Which of the strings x[C] are no stop words.
@@ -178,7 +178,7 @@ static Value *not_stopped(OnnxNode *n, Value *x, const OnnxAttr *stop, bool sens
         x = change_case(n, x, false);
     }
     Value *at = onnx_string_find(n, x, onnx_string_table(n, stop->n, words, &kept, first));
-    return at ? ONNX_MAP(n, "x < 0", "x", at) : NULL;
+    return at ? B_MAP(n->g, "x < 0", "x", at) : NULL;
 }
 
 // The elements of y[C] that are kept, in their order; where none is, one empty string.
@@ -191,13 +191,13 @@ static Value *kept_strings(OnnxNode *n, Value *y, Value *keep, int last) {
     keep = b_concat(g, 0, 2, (Value *[]){ keep, b_unary(g, OP_Not, some) });
     if (!y || !keep) return NULL;
     Value *count = b_reduce(g, OP_ReduceSum, b_cast(g, keep, DT_I64), 1, &axis, true);
-    Value *place = onnx_iota(n, 1, keep->type.dim, 0, DT_I64),
-          *order = count && place ? ONNX_MAP(n, "x ? y : 9223372036854775807", "x y", keep, place) : NULL;
+    Value *place = b_iota(n->g, 1, keep->type.dim, 0, DT_I64),
+          *order = count && place ? B_MAP(n->g, "x ? y : 9223372036854775807", "x y", keep, place) : NULL;
     Dim size;
     if (!order || !onnx_measure(n, count, 0, 0, last, 1, keep->type.dim[0], &size)) return NULL;
     Node *sort = graph_node(g, OP_Sort, 1, &order, 2);
     node_set_int(sort, "axis", 0);
-    return b_gather(g, y, onnx_part(n, onnx_finish(sort), 0, 0, size), 0);
+    return b_gather(g, y, b_part(n->g, b_finish(sort), 0, 0, size), 0);
 }
 
 Value *onnx_string_normalizer(OnnxNode *n) {
@@ -216,7 +216,7 @@ Value *onnx_string_normalizer(OnnxNode *n) {
     Value *x = b_reshape(n->g, n->in[0], 1, (Dim[]){ t->dim[rank - 1] }),
           *y = upper || lower ? change_case(n, x, upper) : x;
     if (stop && stop->n) y = kept_strings(n, y, not_stopped(n, x, stop, sensitive), rank - 1);
-    return y && rank == 2 ? onnx_insert(n, y, 0) : y;
+    return y && rank == 2 ? b_insert(n->g, y, 0) : y;
 }
 
 // ---------------------------------------------------------------- patterns
@@ -235,7 +235,7 @@ Value *onnx_regex_full_match(OnnxNode *n) {
     memcpy(class_of->data, a.class_of, 256);
     for (int i = 0; i < a.n_states; i++) tensor_set_i(accept, i, a.accepts[i]);
     for (int64_t i = 0; i < (int64_t)a.n_states * a.n_classes; i++) tensor_set_i(next, i, a.next[i]);
-    Value *state = onnx_finish(graph_node(n->g, OP_StringMatch, 3,
+    Value *state = b_finish(graph_node(n->g, OP_StringMatch, 3,
         (Value *[]){ n->in[0], graph_const(n->g, class_of, NULL), graph_const(n->g, next, NULL) }, 1));
     return b_gather(n->g, graph_const(n->g, accept, NULL), state, 0);
 }
@@ -338,8 +338,8 @@ Value *onnx_tf_idf_vectorizer(OnnxNode *n) {
     Node *node = graph_node(n->g, OP_NGrams, 4, (Value *[]){ x, table[0], table[1], table[2] }, 1);
     node_set_int(node, "skips", skips);
     node_set_int(node, "columns", grams.columns);
-    Value *y = onnx_finish(node);
-    if (y && *mode == 'I') y = ONNX_MAP(n, "x > 0 ? 1 : 0", "x", y);
+    Value *y = b_finish(node);
+    if (y && *mode == 'I') y = B_MAP(n->g, "x > 0 ? 1 : 0", "x", y);
     if (y && strcmp(mode, "TF") && n_weights) {
         if (n_weights < grams.columns)
             return onnx_fail(n, "has %d weights for %lld columns", n_weights, (long long)grams.columns);
@@ -347,16 +347,16 @@ Value *onnx_tf_idf_vectorizer(OnnxNode *n) {
         for (int64_t i = 0; i < grams.columns; i++) tensor_set_f(w, i, (double)weights[i]);
         y = b_binary(n->g, OP_Mul, y, graph_const(n->g, w, NULL));
     }
-    return y && rank < 2 ? onnx_remove(n, y, 0) : y;
+    return y && rank < 2 ? b_remove(n->g, y, 0) : y;
 }
 
 // ---------------------------------------------------------------- casts
 
 Value *onnx_cast_string(OnnxNode *n, Value *x, DType to) {
     onnx_int(n, "saturate", 1);
-    if (to == DT_STRING) return onnx_finish(graph_node(n->g, OP_StringFormat, 1, &x, 1));
+    if (to == DT_STRING) return b_finish(graph_node(n->g, OP_StringFormat, 1, &x, 1));
     bool whole = dtype_is_int(to);
     Node *node = graph_node(n->g, OP_StringParse, 1, &x, 1);
     node_set_int(node, "to", whole ? DT_I64 : DT_F64);
-    return b_cast(n->g, onnx_finish(node), to);
+    return b_cast(n->g, b_finish(node), to);
 }

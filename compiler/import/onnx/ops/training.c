@@ -63,7 +63,7 @@ Value *onnx_gradient(OnnxNode *n) {
 static Value *member(OnnxNode *n, int group, int i, int count) { return onnx_input(n, 2 + group * count + i); }
 
 static Value *regularised(OnnxNode *n, Value *x, Value *g) {
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x * %.17g + y", onnx_float(n, "norm_coefficient", 0)), "x y", x, g);
+    return B_MAP(n->g, arena_printf(n->g->arena, "x * %.17g + y", onnx_float(n, "norm_coefficient", 0)), "x y", x, g);
 }
 
 static int member_count(OnnxNode *n, int in_groups, int out_groups) {
@@ -80,16 +80,16 @@ Value *onnx_momentum(OnnxNode *n) {
     double alpha = onnx_float(n, "alpha", 0), beta = onnx_float(n, "beta", 1);
     const char *mode = onnx_string(n, "mode", "standard");
     bool nesterov = !strcmp(mode, "nesterov");
-    Value *rate = onnx_scalar_of(n, n->in[0]), *step = onnx_scalar_of(n, n->in[1]);
+    Value *rate = b_scalar_of(n->g, n->in[0]), *step = b_scalar_of(n->g, n->in[1]);
     if (!nesterov && strcmp(mode, "standard")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
     for (int i = 0; i < count; i++) {
         Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *grown = ONNX_MAP(
-            n, arena_printf(n->g->arena, "x > 0 ? %.17g : 1", beta), "x", b_cast(n->g, step, x->type.dtype));
-        Value *v = ONNX_MAP(
-            n, arena_printf(n->g->arena, "x * %.17g + y * z", alpha), "x y z", member(n, 2, i, count), g, grown);
-        Value *move = nesterov ? ONNX_MAP(n, arena_printf(n->g->arena, "x + y * %.17g", alpha), "x y", g, v) : v;
-        n->out[i] = ONNX_MAP(n, "x - y * z", "x y z", x, b_cast(n->g, rate, x->type.dtype), move);
+        Value *grown = B_MAP(
+            n->g, arena_printf(n->g->arena, "x > 0 ? %.17g : 1", beta), "x", b_cast(n->g, step, x->type.dtype));
+        Value *v = B_MAP(
+            n->g, arena_printf(n->g->arena, "x * %.17g + y * z", alpha), "x y z", member(n, 2, i, count), g, grown);
+        Value *move = nesterov ? B_MAP(n->g, arena_printf(n->g->arena, "x + y * %.17g", alpha), "x y", g, v) : v;
+        n->out[i] = B_MAP(n->g, "x - y * z", "x y z", x, b_cast(n->g, rate, x->type.dtype), move);
         n->out[count + i] = v;
     }
     return n->out[0];
@@ -100,14 +100,14 @@ Value *onnx_adagrad(OnnxNode *n) {
     int count = member_count(n, 3, 2);
     if (!count || !onnx_inputs(n, n->n_in)) return NULL;
     double epsilon = onnx_float(n, "epsilon", 1e-6), decay = onnx_float(n, "decay_factor", 0);
-    Value *rate = onnx_scalar_of(n, n->in[0]), *step = onnx_scalar_of(n, n->in[1]);
+    Value *rate = b_scalar_of(n->g, n->in[0]), *step = b_scalar_of(n->g, n->in[1]);
     for (int i = 0; i < count; i++) {
         Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *h = ONNX_MAP(n, "x + y * y", "x y", member(n, 2, i, count), g);
-        Value *slow = ONNX_MAP(n, arena_printf(n->g->arena, "x / (1 + y * %.17g)", decay), "x y",
+        Value *h = B_MAP(n->g, "x + y * y", "x y", member(n, 2, i, count), g);
+        Value *slow = B_MAP(n->g, arena_printf(n->g->arena, "x / (1 + y * %.17g)", decay), "x y",
             b_cast(n->g, rate, x->type.dtype), b_cast(n->g, step, x->type.dtype));
-        n->out[i] = ONNX_MAP(
-            n, arena_printf(n->g->arena, "x - y * z / (sqrt(w) + %.17g)", epsilon), "x y z w", x, slow, g, h);
+        n->out[i] = B_MAP(
+            n->g, arena_printf(n->g->arena, "x - y * z / (sqrt(w) + %.17g)", epsilon), "x y z w", x, slow, g, h);
         n->out[count + i] = h;
     }
     return n->out[0];
@@ -119,18 +119,18 @@ Value *onnx_adam(OnnxNode *n) {
     if (!count || !onnx_inputs(n, n->n_in)) return NULL;
     double a = onnx_float(n, "alpha", 0.9), b = onnx_float(n, "beta", 0.999), epsilon = onnx_float(n, "epsilon", 1e-6),
            post = onnx_float(n, "norm_coefficient_post", 0);
-    Value *rate = onnx_scalar_of(n, n->in[0]), *step = onnx_scalar_of(n, n->in[1]);
+    Value *rate = b_scalar_of(n->g, n->in[0]), *step = b_scalar_of(n->g, n->in[1]);
     for (int i = 0; i < count; i++) {
         Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *v = ONNX_MAP(
-            n, arena_printf(n->g->arena, "x * %.17g + y * %.17g", a, 1 - a), "x y", member(n, 2, i, count), g);
-        Value *h = ONNX_MAP(
-            n, arena_printf(n->g->arena, "x * %.17g + y * y * %.17g", b, 1 - b), "x y", member(n, 3, i, count), g);
+        Value *v = B_MAP(
+            n->g, arena_printf(n->g->arena, "x * %.17g + y * %.17g", a, 1 - a), "x y", member(n, 2, i, count), g);
+        Value *h = B_MAP(
+            n->g, arena_printf(n->g->arena, "x * %.17g + y * y * %.17g", b, 1 - b), "x y", member(n, 3, i, count), g);
         const char *adjust = arena_printf(
             n->g->arena, "y > 0 ? x * sqrt(1 - pow(%.17g, y)) / (1 - pow(%.17g, y)) : x", b, a);
-        Value *now = ONNX_MAP(n, adjust, "x y", b_cast(n->g, rate, x->type.dtype), b_cast(n->g, step, x->type.dtype));
+        Value *now = B_MAP(n->g, adjust, "x y", b_cast(n->g, rate, x->type.dtype), b_cast(n->g, step, x->type.dtype));
         const char *move = arena_printf(n->g->arena, "(x - y * z / (sqrt(w) + %.17g)) * %.17g", epsilon, 1 - post);
-        n->out[i] = ONNX_MAP(n, move, "x y z w", x, now, v, h);
+        n->out[i] = B_MAP(n->g, move, "x y z w", x, now, v, h);
         n->out[count + i] = v;
         n->out[2 * count + i] = h;
     }

@@ -107,12 +107,12 @@ Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t
     Node *node = graph_node(n->g, OP_Conv, 2, (Value *[]){ x, w }, 1);
     set_window(node, win);
     node_set_int(node, "group", group);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 static Value *add_bias(OnnxNode *n, Value *y, int input) {
     Value *bias = onnx_optional(n, input);
-    return y && bias ? b_binary(n->g, OP_Add, y, onnx_along(n, bias, y->type.rank, 1)) : y;
+    return y && bias ? b_binary(n->g, OP_Add, y, b_along(n->g, bias, y->type.rank, 1)) : y;
 }
 
 static bool weight_fits(OnnxNode *n, const Value *x, const Value *w) {
@@ -120,7 +120,7 @@ static bool weight_fits(OnnxNode *n, const Value *x, const Value *w) {
         return onnx_fail(n, "input %s and weight %s must have the same rank of at least 3",
                    type_text(n->g->arena, n->g, &x->type), type_text(n->g->arena, n->g, &w->type)),
                false;
-    return onnx_static(n, w, "a weight");
+    return b_static(n->g, w, "a weight");
 }
 
 Value *onnx_conv(OnnxNode *n) {
@@ -142,8 +142,8 @@ Value *onnx_conv_integer(OnnxNode *n) {
         if (!(v[i] = b_cast(n->g, n->in[i], DT_I32))) return NULL;
         Value *zero = b_cast(n->g, onnx_optional(n, 2 + i), DT_I32);
         if (zero && zero->type.rank == 1 && zero->type.dim[0] != 1)
-            zero = onnx_along(n, zero, v[i]->type.rank, i ? 0 : 1);
-        if (zero && zero->type.rank <= 1) zero = onnx_scalar_of(n, zero);
+            zero = b_along(n->g, zero, v[i]->type.rank, i ? 0 : 1);
+        if (zero && zero->type.rank <= 1) zero = b_scalar_of(n->g, zero);
         if (zero) v[i] = b_binary(n->g, OP_Sub, v[i], zero);
     }
     return onnx_convolve(n, v[0], v[1], &w, onnx_int(n, "group", 1));
@@ -255,25 +255,25 @@ static Value *col2im_run(OnnxNode *n) {
     out[1] = dim_div(n->g, x->type.dim[1], taps);
     // place = (pixel + pad - tap * dilation) / stride where that is whole and inside
     for (int i = 0; i < rank; i++) {
-        Value *pixel = onnx_iota(n, 2 * rank, dims, i, DT_I64), *tap = onnx_iota(n, 2 * rank, dims, rank + i, DT_I64);
-        Value *kernel = onnx_number(n, dims[rank + i]), *size = onnx_number(n, dims[i]);
-        Value *from = ONNX_MAP(n,
+        Value *pixel = b_iota(n->g, 2 * rank, dims, i, DT_I64), *tap = b_iota(n->g, 2 * rank, dims, rank + i, DT_I64);
+        Value *kernel = b_number(n->g, dims[rank + i]), *size = b_number(n->g, dims[i]);
+        Value *from = B_MAP(n->g,
             arena_printf(n->g->arena, "x + %lld - y * %lld", (long long)w.pads[i], (long long)w.dilations[i]), "x y",
             pixel, tap);
         const char *places = arena_printf(n->g->arena, "(x + %lld - (%lld * (y - 1) + 1)) / %lld + 1",
             (long long)(w.pads[i] + w.pads[rank + i]), (long long)w.dilations[i], (long long)w.strides[i]);
-        Value *most = ONNX_MAP(n, places, "x y", size, kernel),
-              *place = ONNX_MAP(n, arena_printf(n->g->arena, "x / %lld", (long long)w.strides[i]), "x", from);
-        Value *ok = ONNX_MAP(n,
+        Value *most = B_MAP(n->g, places, "x y", size, kernel),
+              *place = B_MAP(n->g, arena_printf(n->g->arena, "x / %lld", (long long)w.strides[i]), "x", from);
+        Value *ok = B_MAP(n->g,
             arena_printf(n->g->arena, "x >= 0 && x %% %lld == 0 && y < z", (long long)w.strides[i]), "x y z", from,
             place, most);
         inside = inside && ok ? b_binary(n->g, OP_And, inside, ok) : ok;
-        at[0] = i ? ONNX_MAP(n, "x * y + z", "x y z", at[0], kernel, tap) : tap;
-        at[1] = i ? ONNX_MAP(n, "x * y + z", "x y z", at[1], most, place) : place;
+        at[0] = i ? B_MAP(n->g, "x * y + z", "x y z", at[0], kernel, tap) : tap;
+        at[1] = i ? B_MAP(n->g, "x * y + z", "x y z", at[1], most, place) : place;
     }
     // outside reads 0
-    Value *flat = ONNX_MAP(n, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], onnx_number(n, x->type.dim[2]), at[1],
-        inside, onnx_number(n, taps));
+    Value *flat = B_MAP(n->g, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], b_number(n->g, x->type.dim[2]), at[1],
+        inside, b_number(n->g, taps));
     Value *v = b_reshape(n->g, x, 3, (Dim[]){ out[0], out[1], dim_mul(n->g, taps, x->type.dim[2]) });
     int64_t axes[MAX_RANK];
     for (int i = 0; i < rank; i++) axes[i] = 2 + rank + i;
@@ -289,7 +289,7 @@ Value *onnx_col2im(OnnxNode *n) {
         return NULL;
     Value *x = n->in[0];
     Window w = { .rank = rank };
-    if (count != rank || rank < 1 || x->type.rank != 3 || !onnx_static(n, x, "Col2Im"))
+    if (count != rank || rank < 1 || x->type.rank != 3 || !b_static(n->g, x, "Col2Im"))
         return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
     if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations)
         || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads))
@@ -310,8 +310,8 @@ Value *onnx_col2im(OnnxNode *n) {
     if (taps > 1 << 20 || x->type.dim[1] % taps || places != x->type.dim[2])
         return onnx_fail(n, "the input's dimensions do not fit image_shape and block_shape");
     int64_t channels = x->type.dim[1] / taps;
-    Value *unit = b_reshape(n->g, onnx_iota(n, 1, &taps, 0, DT_I64), 2, (Dim[]){ taps, 1 });
-    unit = b_cast(n->g, b_binary(n->g, OP_Equal, unit, onnx_iota(n, 1, &taps, 0, DT_I64)), x->type.dtype);
+    Value *unit = b_reshape(n->g, b_iota(n->g, 1, &taps, 0, DT_I64), 2, (Dim[]){ taps, 1 });
+    unit = b_cast(n->g, b_binary(n->g, OP_Equal, unit, b_iota(n->g, 1, &taps, 0, DT_I64)), x->type.dtype);
     Dim expanded[MAX_RANK + 2] = { channels, taps, taps }, weight[MAX_RANK] = { channels * taps, 1 };
     memcpy(weight + 2, kernel, sizeof *kernel * (size_t)rank);
     unit = b_reshape(n->g, b_expand(n->g, unit, 3, expanded), rank + 2, weight);
@@ -326,7 +326,7 @@ Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w) {
     Node *node = graph_node(n->g, op, 1, &x, 1);
     node_set_ints(node, "kernel", w->kernel, w->rank);
     set_window(node, w);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // Row-major flat indices -> column-major within the last two dimensions (storage_order 1).
@@ -335,7 +335,7 @@ static Value *column_major(OnnxNode *n, Value *indices, const Type *image) {
     if (!dim_is_const(w) || !dim_is_const(h)) return onnx_fail(n, "storage_order 1 needs known sizes");
     const char *text = arena_printf(n->g->arena, "x - x %% %lld + x %% %lld * %lld + x %% %lld / %lld",
         (long long)(h * w), (long long)w, (long long)h, (long long)(h * w), (long long)w);
-    return ONNX_MAP(n, text, "x", indices);
+    return B_MAP(n->g, text, "x", indices);
 }
 
 Value *onnx_max_pool(OnnxNode *n) {
@@ -361,7 +361,7 @@ static Value *window_counts(OnnxNode *n, const Value *x, const Window *w, bool p
         counted.pads[i] = 0;
         counted.pads[w->rank + i] = w->extra[i];
     }
-    return onnx_window_op(n, OP_WindowSum, onnx_filled(n, x->type.dtype, 1, t.rank, t.dim), &counted);
+    return onnx_window_op(n, OP_WindowSum, b_filled(n->g, x->type.dtype, 1, t.rank, t.dim), &counted);
 }
 
 Value *onnx_average_pool(OnnxNode *n) {
@@ -378,7 +378,7 @@ Value *onnx_average_pool(OnnxNode *n) {
     node_set_ints(node, "kernel", w.kernel, w.rank);
     set_window(node, &w);
     node_set_int(node, "count_include_pad", padding);
-    return onnx_finish(node);
+    return b_finish(node);
 }
 
 // |x|^p, and its inverse after summing.

@@ -30,43 +30,6 @@ Value *onnx_list(OnnxNode *n, int i, const char *what, int *count) {
     return b_reshape(n->g, b_cast(n->g, v, DT_I64), 1, &size);
 }
 
-Value *onnx_item(OnnxNode *n, Value *list, int at) { return onnx_scalar_of(n, onnx_part(n, list, 0, at, 1)); }
-
-// A symbolic size is the shape of a vector that nobody makes.
-Value *onnx_numbers(OnnxNode *n, int count, const Dim *d) {
-    bool known = true;
-    for (int i = 0; i < count; i++) known = known && dim_is_const(d[i]);
-    if (known) return b_ints(n->g, count, d);
-    Value *list = NULL;
-    for (int i = 0; i < count; i++) {
-        Value *v = dim_is_const(d[i]) ? b_ints(n->g, 1, &d[i]) :
-                                        b_unary(n->g, OP_Shape, onnx_iota(n, 1, &d[i], 0, DT_I64));
-        list = list ? b_concat(n->g, 0, 2, (Value *[]){ list, v }) : v;
-    }
-    return list;
-}
-
-Value *onnx_number(OnnxNode *n, Dim d) { return b_reshape(n->g, onnx_numbers(n, 1, &d), 0, NULL); }
-
-Value *onnx_joined(OnnxNode *n, int count, Value *const *items) {
-    Value **rows = NEW_ARRAY(n->g->arena, Value *, count + 1);
-    if (!count) return b_ints(n->g, 0, NULL);
-    for (int i = 0; i < count; i++)
-        if (!(rows[i] = b_reshape(n->g, items[i], 1, (Dim[]){ 1 }))) return NULL;
-    return count == 1 ? rows[0] : b_concat(n->g, 0, count, rows);
-}
-
-Value *onnx_normal_axes(OnnxNode *n, Value *axes, int rank) {
-    return ONNX_MAP(n, arena_printf(n->g->arena, "x < 0 ? x + %d : x", rank), "x", axes);
-}
-
-Value *onnx_take(OnnxNode *n, Value *x, int axis, Value *start, Value *step, Dim size) {
-    Value *at = onnx_iota(n, 1, &size, 0, DT_I64);
-    if (step) at = b_binary(n->g, OP_Mul, at, step);
-    if (start) at = b_binary(n->g, OP_Add, at, start);
-    return x && at ? b_gather(n->g, x, at, axis) : NULL;
-}
-
 // ---------------------------------------------------------------- the same computation twice
 
 static bool same_attr(const Attr *a, const Attr *b) {

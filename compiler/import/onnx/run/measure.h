@@ -57,9 +57,4 @@ Value *onnx_split_run(OnnxNode *n, int axis);
 Value *onnx_pad_run(OnnxNode *n, const char *mode, Value *fill);
 Value *onnx_center_crop_pad_run(OnnxNode *n, const int64_t *axes);   // axes NULL: all
 Value *onnx_range_run(OnnxNode *n);
-
-// ---------------------------------------------------------------- ops/control.c
-typedef Value *OnnxBranch(OnnxNode *n, void *of);
-// an If of values of one type; condition: a scalar
-Value *onnx_choose(OnnxNode *n, Value *condition, OnnxBranch *yes, OnnxBranch *no, void *of);
 #endif

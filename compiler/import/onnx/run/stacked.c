@@ -44,7 +44,7 @@ static bool sees(const Graph *g, const Value *v) {
 // Values of one type along a new first axis.
 static Value *stack_of(OnnxNode *n, int count, Value *const *items) {
     Value **parts = NEW_ARRAY(n->g->arena, Value *, count);
-    for (int i = 0; i < count; i++) parts[i] = onnx_insert(n, items[i], 0);
+    for (int i = 0; i < count; i++) parts[i] = b_insert(n->g, items[i], 0);
     return b_concat(n->g, 0, count, parts);
 }
 
@@ -79,10 +79,10 @@ static Value *leveled(OnnxNode *n, int count, Value *const *items, int64_t room,
     int rank = items[0]->type.rank;
     for (int i = 0; i < count; i++) {
         Dim size = type_count(&items[i]->type);
-        Value *places = onnx_iota(n, 1, &room, 0, DT_I64);                  // those beyond the end read 0
+        Value *places = b_iota(n->g, 1, &room, 0, DT_I64);                  // those beyond the end read 0
         Value *list = size ? b_gather(n->g, b_reshape(n->g, items[i], 1, &size), places, 0) :
-                             onnx_filled(n, items[i]->type.dtype, 0, 1, &room);
-        lists[i] = onnx_insert(n, list, 0);
+                             b_filled(n->g, items[i]->type.dtype, 0, 1, &room);
+        lists[i] = b_insert(n->g, list, 0);
         for (int k = 0; k < rank; k++) tensor_set_i(shapes, i * rank + k, items[i]->type.dim[k]);
     }
     return b_concat(n->g, 0, count, lists);
@@ -112,7 +112,7 @@ Value *onnx_ragged_at(OnnxNode *n, int count, Value *const *items, Value *index)
     if (!onnx_measure_all(n, b_gather(n->g, graph_const(n->g, shapes, NULL), index, 0), first->rank, limit, dims))
         return NULL;
     Type t = type_make(first->dtype, first->rank, dims);
-    return b_reshape(n->g, onnx_part(n, all, 0, 0, type_size(n->g, &t)), first->rank, dims);
+    return b_reshape(n->g, b_part(n->g, all, 0, 0, type_size(n->g, &t)), first->rank, dims);
 }
 
 Value *onnx_sequence_joined(OnnxNode *n, Value *first, Value *rows) {
@@ -140,35 +140,35 @@ Value *onnx_sequence_appended(const Value *v) {
 
 // Input i as an index from the front, negative ones counted from the end; NULL: absent, or with a diagnostic.
 static Value *index_of(OnnxNode *n, int i, const Sequence *s) {
-    Value *at = onnx_optional(n, i) ? onnx_scalar_of(n, n->in[i]) : NULL,
-          *length = at ? onnx_number(n, length_of(s)) : NULL;
-    return at && length ? ONNX_MAP(n, "x < 0 ? x + y : x", "x y", b_cast(n->g, at, DT_I64), length) : NULL;
+    Value *at = onnx_optional(n, i) ? b_scalar_of(n->g, n->in[i]) : NULL,
+          *length = at ? b_number(n->g, length_of(s)) : NULL;
+    return at && length ? B_MAP(n->g, "x < 0 ? x + y : x", "x y", b_cast(n->g, at, DT_I64), length) : NULL;
 }
 
 Value *stacked_at(OnnxNode *n, const Sequence *s) { return b_gather(n->g, s->rows, index_of(n, 1, s), 0); }
 
 Value *stacked_insert(OnnxNode *n, const Sequence *s, Value *v) {
-    Value *last_row = onnx_insert(n, v, 0),
+    Value *last_row = b_insert(n->g, v, 0),
           *all = last_row ? b_concat(n->g, 0, 2, (Value *[]){ s->rows, last_row }) : NULL;
     if (!all || !onnx_optional(n, 2)) return onnx_sequence_of_rows(n->g, all);
-    Value *order = onnx_iota(n, 1, all->type.dim, 0, DT_I64), *at = index_of(n, 2, s),
-          *last = onnx_number(n, length_of(s));
+    Value *order = b_iota(n->g, 1, all->type.dim, 0, DT_I64), *at = index_of(n, 2, s),
+          *last = b_number(n->g, length_of(s));
     if (!order || !at || !last) return NULL;
     return onnx_sequence_of_rows(
-        n->g, b_gather(n->g, all, ONNX_MAP(n, "x < y ? x : x == y ? z : x - 1", "x y z", order, at, last), 0));
+        n->g, b_gather(n->g, all, B_MAP(n->g, "x < y ? x : x == y ? z : x - 1", "x y z", order, at, last), 0));
 }
 
 Value *stacked_erase(OnnxNode *n, const Sequence *s) {
     Dim left = dim_sub(n->g, length_of(s), 1);
     if (dim_lower(n->g, left) < 0)
         return onnx_fail(n, "the sequence may be empty; --sequence NAME=1..N says that it is not");
-    if (!onnx_optional(n, 1)) return onnx_sequence_of_rows(n->g, onnx_part(n, s->rows, 0, 0, left));
-    Value *order = onnx_iota(n, 1, &left, 0, DT_I64), *at = index_of(n, 1, s);
+    if (!onnx_optional(n, 1)) return onnx_sequence_of_rows(n->g, b_part(n->g, s->rows, 0, 0, left));
+    Value *order = b_iota(n->g, 1, &left, 0, DT_I64), *at = index_of(n, 1, s);
     if (!order || !at) return NULL;
-    return onnx_sequence_of_rows(n->g, b_gather(n->g, s->rows, ONNX_MAP(n, "x < y ? x : x + 1", "x y", order, at), 0));
+    return onnx_sequence_of_rows(n->g, b_gather(n->g, s->rows, B_MAP(n->g, "x < y ? x : x + 1", "x y", order, at), 0));
 }
 
-Value *stacked_length(OnnxNode *n, const Sequence *s) { return onnx_number(n, length_of(s)); }
+Value *stacked_length(OnnxNode *n, const Sequence *s) { return b_number(n->g, length_of(s)); }
 
 // The first axis as axis `to` of the result.
 static Value *first_axis_to(OnnxNode *n, Value *v, int to) {
@@ -195,7 +195,7 @@ Value *stacked_split(OnnxNode *n, Value *x, int axis, bool keep) {
     int perm[MAX_RANK];
     for (int i = 0; i < x->type.rank; i++) perm[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
     Value *rows = b_transpose(n->g, x, perm);
-    return onnx_sequence_of_rows(n->g, keep ? onnx_insert(n, rows, axis + 1) : rows);
+    return onnx_sequence_of_rows(n->g, keep ? b_insert(n->g, rows, axis + 1) : rows);
 }
 
 // ---------------------------------------------------------------- SequenceMap
@@ -205,8 +205,8 @@ static bool map_inputs(OnnxNode *n, Value **rows) {
     for (int i = 0; i < n->n_in; i++) {
         if (!onnx_is_sequence(n->in[i])) continue;
         if (!(rows[i] = onnx_sequence_rows(n, n->in[i]))) return false;
-        Value *first = onnx_iota(n, 1, rows[0]->type.dim, 0, DT_I64),
-              *other = onnx_iota(n, 1, rows[i]->type.dim, 0, DT_I64);
+        Value *first = b_iota(n->g, 1, rows[0]->type.dim, 0, DT_I64),
+              *other = b_iota(n->g, 1, rows[i]->type.dim, 0, DT_I64);
         // nobody reads the sum; it wants equal sizes
         if (rows[i]->type.dim[0] != rows[0]->type.dim[0] && !b_binary(n->g, OP_Add, first, other)) return false;
     }
@@ -232,7 +232,7 @@ Value *stacked_map(OnnxNode *n) {
     node->bodies[0] = g;
     node->n_bodies = 1;
     node_set_ints(node, "trips", rows[0]->type.dim, 1);
-    if (!onnx_finish(node)) return NULL;
+    if (!b_finish(node)) return NULL;
     for (int i = 0; i < n->n_out; i++) n->out[i] = onnx_sequence_of_rows(outer, node->out[i]);
     return n->out[0];
 }

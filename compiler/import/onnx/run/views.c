@@ -27,7 +27,7 @@ static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *kno
         diag_error_as(EXIT_LIMIT, n->loc, "the result has %d dimensions; at most %d are supported", count, MAX_RANK);
         return NULL;
     }
-    Dim total = onnx_product(n->g, &x->type, 0, x->type.rank), others = 1, shape[MAX_RANK];
+    Dim total = type_product(n->g, &x->type, 0, x->type.rank), others = 1, shape[MAX_RANK];
     int last = -1, open = 0;
     for (int i = 0; i < count; i++) {
         if (known[i] == NO_LIMIT) open++, last = i;
@@ -67,35 +67,35 @@ Value *onnx_reshape_run(OnnxNode *n, bool allow_zero) {
         known[i] = items[i].is.v == 0 && !allow_zero ? copied[i] : items[i].is.v;
     }
     if (count > MAX_RANK) return reshape_to(n, x, list, count, known, false);
-    Value *size = onnx_number(n, onnx_product(n->g, &x->type, 0, x->type.rank));
-    if (!allow_zero) list = ONNX_MAP(n, "x == 0 ? y : x", "x y", list, onnx_numbers(n, count, copied));
-    Value *given = product(n, ONNX_MAP(n, "x == -1 ? 1 : x", "x", list));
-    list = ONNX_MAP(n, "x == -1 ? y / z : x", "x y z", list, size, given);
-    list = ONNX_MAP(n, "x == y ? z : -1", "x y z", product(n, list), size, list);
+    Value *size = b_number(n->g, type_product(n->g, &x->type, 0, x->type.rank));
+    if (!allow_zero) list = B_MAP(n->g, "x == 0 ? y : x", "x y", list, b_numbers(n->g, count, copied));
+    Value *given = product(n, B_MAP(n->g, "x == -1 ? 1 : x", "x", list));
+    list = B_MAP(n->g, "x == -1 ? y / z : x", "x y z", list, size, given);
+    list = B_MAP(n->g, "x == y ? z : -1", "x y z", product(n, list), size, list);
     return reshape_to(n, x, list, count, known, false);
 }
 
 // 1 where the axis is in the list, i64[rank].
 static Value *chosen_axes(OnnxNode *n, Value *axes, int count, int rank) {
-    axes = b_reshape(n->g, onnx_normal_axes(n, axes, rank), 2, (Dim[]){ 1, count });
-    Value *at = onnx_iota(n, 2, (Dim[]){ rank, 1 }, 0, DT_I64);
+    axes = b_reshape(n->g, b_normal_axes(n->g, axes, rank), 2, (Dim[]){ 1, count });
+    Value *at = b_iota(n->g, 2, (Dim[]){ rank, 1 }, 0, DT_I64);
     Value *hit = b_cast(n->g, b_binary(n->g, OP_Equal, at, axes), DT_I64);
     return b_reduce(n->g, OP_ReduceMax, hit, 1, (int64_t[]){ 1 }, false);
 }
 
 // How many axes before each one are not chosen.
 static Value *places_of(OnnxNode *n, Value *chosen, int rank) {
-    Value *at = onnx_iota(n, 2, (Dim[]){ rank, rank }, 0, DT_I64),
-          *before = onnx_iota(n, 2, (Dim[]){ rank, rank }, 1, DT_I64);
-    Value *kept = ONNX_MAP(n, "x < y ? 1 - z : 0", "x y z", before, at, chosen);
+    Value *at = b_iota(n->g, 2, (Dim[]){ rank, rank }, 0, DT_I64),
+          *before = b_iota(n->g, 2, (Dim[]){ rank, rank }, 1, DT_I64);
+    Value *kept = B_MAP(n->g, "x < y ? 1 - z : 0", "x y z", before, at, chosen);
     return b_reduce(n->g, OP_ReduceSum, kept, 1, (int64_t[]){ 1 }, false);
 }
 
 // The dimensions of the axes that are not chosen, in order: i64[count].
 static Value *kept_dims(OnnxNode *n, Value *dims, Value *chosen, int rank, int count) {
     if (!count) return b_ints(n->g, 0, NULL);
-    Value *to = onnx_iota(n, 2, (Dim[]){ count, rank }, 0, DT_I64);
-    Value *picked = ONNX_MAP(n, "x == y && z == 0 ? w : 0", "x y z w", to, places_of(n, chosen, rank), chosen, dims);
+    Value *to = b_iota(n->g, 2, (Dim[]){ count, rank }, 0, DT_I64);
+    Value *picked = B_MAP(n->g, "x == y && z == 0 ? w : 0", "x y z w", to, places_of(n, chosen, rank), chosen, dims);
     return b_reduce(n->g, OP_ReduceSum, picked, 1, (int64_t[]){ 1 }, false);
 }
 
@@ -113,7 +113,7 @@ Value *onnx_squeeze_run(OnnxNode *n) {
     if (!axes_list(n, 1, rank, &axes, &count)) return NULL;
     all_unknown(known, rank);
     return reshape_to(n, x,
-        kept_dims(n, onnx_numbers(n, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count),
+        kept_dims(n, b_numbers(n->g, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count),
         rank - count, known, true);
 }
 
@@ -127,8 +127,8 @@ Value *onnx_unsqueeze_run(OnnxNode *n) {
     if (wide > MAX_RANK) return reshape_to(n, x, axes, wide, known, true);
     Value *chosen = chosen_axes(n, axes, count, wide);
     if (!rank) return reshape_to(n, x, chosen, wide, known, true);
-    Value *from = b_gather(n->g, onnx_numbers(n, rank, x->type.dim), places_of(n, chosen, wide), 0);
-    return reshape_to(n, x, ONNX_MAP(n, "x != 0 ? 1 : y", "x y", chosen, from), wide, known, true);
+    Value *from = b_gather(n->g, b_numbers(n->g, rank, x->type.dim), places_of(n, chosen, wide), 0);
+    return reshape_to(n, x, B_MAP(n->g, "x != 0 ? 1 : y", "x y", chosen, from), wide, known, true);
 }
 
 // x as [outer, axis, inner] around an axis that a scalar names.
@@ -136,13 +136,13 @@ Value *onnx_lines_run(OnnxNode *n, Value *x, Value *axis) {
     int rank = x->type.rank;
     Dim known[MAX_RANK];
     if (!rank) return onnx_fail(n, "the input has no axes");
-    Value *at = onnx_iota(n, 1, (Dim[]){ rank }, 0, DT_I64), *dims = onnx_numbers(n, rank, x->type.dim);
-    axis = onnx_normal_axes(n, b_cast(n->g, onnx_scalar_of(n, axis), DT_I64), rank);
-    Value *outer = product(n, ONNX_MAP(n, "x < y ? z : 1", "x y z", at, axis, dims));
-    Value *length = product(n, ONNX_MAP(n, "x == y ? z : 1", "x y z", at, axis, dims));
-    Value *inner = product(n, ONNX_MAP(n, "x > y ? z : 1", "x y z", at, axis, dims));
+    Value *at = b_iota(n->g, 1, (Dim[]){ rank }, 0, DT_I64), *dims = b_numbers(n->g, rank, x->type.dim);
+    axis = b_normal_axes(n->g, b_cast(n->g, b_scalar_of(n->g, axis), DT_I64), rank);
+    Value *outer = product(n, B_MAP(n->g, "x < y ? z : 1", "x y z", at, axis, dims));
+    Value *length = product(n, B_MAP(n->g, "x == y ? z : 1", "x y z", at, axis, dims));
+    Value *inner = product(n, B_MAP(n->g, "x > y ? z : 1", "x y z", at, axis, dims));
     all_unknown(known, 3);
-    return reshape_to(n, x, onnx_joined(n, 3, (Value *[]){ outer, length, inner }), 3, known, true);
+    return reshape_to(n, x, b_joined(n->g, 3, (Value *[]){ outer, length, inner }), 3, known, true);
 }
 
 // ---------------------------------------------------------------- reductions
@@ -193,9 +193,9 @@ bool onnx_run_axes(OnnxNode *n, const Value *x, RunAxes *a) {
     if (a->rank >= MAX_RANK)
         return onnx_fail(n, "axes that are computed at run time want fewer than %d dimensions", MAX_RANK), false;
     a->chosen = chosen_axes(n, axes, a->count, a->rank);
-    a->dims = onnx_numbers(n, a->rank, x->type.dim);
-    Value *kept = ONNX_MAP(n, "x != 0 ? 1 : y", "x y", a->chosen, a->dims),
-          *reduced = ONNX_MAP(n, "x != 0 ? y : 1", "x y", a->chosen, a->dims);
+    a->dims = b_numbers(n->g, a->rank, x->type.dim);
+    Value *kept = B_MAP(n->g, "x != 0 ? 1 : y", "x y", a->chosen, a->dims),
+          *reduced = B_MAP(n->g, "x != 0 ? y : 1", "x y", a->chosen, a->dims);
     for (int i = 0; i < a->rank; i++) {
         Dim d = x->type.dim[i];
         bool filled = dim_lower(n->g, d) >= 1;
@@ -203,7 +203,8 @@ bool onnx_run_axes(OnnxNode *n, const Value *x, RunAxes *a) {
         if (d == 1) continue;
         if (!onnx_measure(n, kept, i, -1, i, filled, dim_is_const(d) && d < 1 ? 1 : d, &a->kept[i])) return false;
         if (filled) a->reduced[i] = dim_div(n->g, d, a->kept[i]);
-        else if (!onnx_measure(n, reduced, i, -1, i, 0, dim_is_const(d) && d < 1 ? 1 : d, &a->reduced[i])) return false;
+        else if (!onnx_measure(n, reduced, i, -1, i, 0, dim_is_const(d) && d < 1 ? 1 : d, &a->reduced[i]))
+            return false;
     }
     return true;
 }
@@ -225,11 +226,11 @@ Value *onnx_expand_run(OnnxNode *n) {
         dims[i] = d;
         if (at < 0 || (dim_is_const(d) && d != 1)) continue;
         Value *asked = list;
-        if (d != 1) asked = ONNX_MAP(n, "y == 1 ? x : y", "x y", list, onnx_number(n, d));
+        if (d != 1) asked = B_MAP(n->g, "y == 1 ? x : y", "x y", list, b_number(n->g, d));
         if (!onnx_measure(n, asked, at, 0, i, 0, NO_LIMIT, &dims[i])) return NULL;
         if (d == 1 || dims[i] == d) continue;
         // 0 where there is one element
-        Value *place = ONNX_MAP(n, "min(x, y - 1)", "x y", onnx_iota(n, 1, &dims[i], 0, DT_I64), onnx_number(n, d));
+        Value *place = B_MAP(n->g, "min(x, y - 1)", "x y", b_iota(n->g, 1, &dims[i], 0, DT_I64), b_number(n->g, d));
         x = b_gather(n->g, x, place, from);
         if (!x) return NULL;
     }
@@ -262,28 +263,28 @@ static Value *take_cut(OnnxNode *n, Value *x, int axis, Value *start, Value *ste
     Dim size;
     if (!counts || !onnx_measure(n, counts, at, 0, axis, 0, x->type.dim[axis], &size)) return NULL;
     Tensor *known = value_const(step);
-    return onnx_take(n, x, axis, start, known && tensor_get_i(known, 0) == 1 ? NULL : step, size);
+    return b_take(n->g, x, axis, start, known && tensor_get_i(known, 0) == 1 ? NULL : step, size);
 }
 
 Value *onnx_cut_run(OnnxNode *n, Value *x, int axis, Value *start, Value *end, Value *step) {
     if (!x) return NULL;
-    Value *length = onnx_number(n, x->type.dim[axis]);
-    start = ONNX_MAP(n, clamp, "x y z", start, length, step);
-    end = ONNX_MAP(n, clamp, "x y z", end, length, step);
-    Value *count = ONNX_MAP(n, steps_between, "x y z", start, end, step);
-    return take_cut(n, x, axis, start, step, onnx_joined(n, 1, &count), 0);
+    Value *length = b_number(n->g, x->type.dim[axis]);
+    start = B_MAP(n->g, clamp, "x y z", start, length, step);
+    end = B_MAP(n->g, clamp, "x y z", end, length, step);
+    Value *count = B_MAP(n->g, steps_between, "x y z", start, end, step);
+    return take_cut(n, x, axis, start, step, b_joined(n->g, 1, &count), 0);
 }
 
 // The list's items at the axes that another list says, `otherwise` [rank] at the others: i64[rank].
 static Value *spread(OnnxNode *n, Value *list, Value *axes, int count, int rank, Value *otherwise) {
     if (!axes || !list) return NULL;
-    axes = b_reshape(n->g, onnx_normal_axes(n, axes, rank), 2, (Dim[]){ 1, count });
-    Value *at = onnx_iota(n, 2, (Dim[]){ rank, 1 }, 0, DT_I64);
-    Value *here = ONNX_MAP(n, "x == y ? z : 0", "x y z", at, axes, list),
+    axes = b_reshape(n->g, b_normal_axes(n->g, axes, rank), 2, (Dim[]){ 1, count });
+    Value *at = b_iota(n->g, 2, (Dim[]){ rank, 1 }, 0, DT_I64);
+    Value *here = B_MAP(n->g, "x == y ? z : 0", "x y z", at, axes, list),
           *any = b_cast(n->g, b_binary(n->g, OP_Equal, at, axes), DT_I64);
     here = b_reduce(n->g, OP_ReduceSum, here, 1, (int64_t[]){ 1 }, false);
     any = b_reduce(n->g, OP_ReduceMax, any, 1, (int64_t[]){ 1 }, false);
-    return ONNX_MAP(n, "x != 0 ? y : z", "x y z", any, here, otherwise);
+    return B_MAP(n->g, "x != 0 ? y : z", "x y z", any, here, otherwise);
 }
 
 static Value *repeated(OnnxNode *n, int64_t number, int count) {
@@ -303,15 +304,15 @@ Value *onnx_slice_run(OnnxNode *n) {
     if (!starts || !ends || !axes || !steps) return NULL;
     if (count != n_ends || count != n_axes || count != n_steps || count > rank)
         return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
-    Value *lengths = onnx_numbers(n, rank, x->type.dim);
+    Value *lengths = b_numbers(n->g, rank, x->type.dim);
     starts = spread(n, starts, axes, count, rank, repeated(n, 0, rank));
     ends = spread(n, ends, axes, count, rank, lengths);
     steps = spread(n, steps, axes, count, rank, repeated(n, 1, rank));
-    starts = ONNX_MAP(n, clamp, "x y z", starts, lengths, steps);
-    ends = ONNX_MAP(n, clamp, "x y z", ends, lengths, steps);
-    Value *counts = ONNX_MAP(n, steps_between, "x y z", starts, ends, steps);
+    starts = B_MAP(n->g, clamp, "x y z", starts, lengths, steps);
+    ends = B_MAP(n->g, clamp, "x y z", ends, lengths, steps);
+    Value *counts = B_MAP(n->g, steps_between, "x y z", starts, ends, steps);
     for (int i = 0; i < rank && x; i++)
-        x = take_cut(n, x, i, onnx_item(n, starts, i), onnx_item(n, steps, i), counts, i);
+        x = take_cut(n, x, i, b_item(n->g, starts, i), b_item(n->g, steps, i), counts, i);
     return x;
 }
 
@@ -323,12 +324,12 @@ Value *onnx_split_run(OnnxNode *n, int axis) {
     if (!sizes) return NULL;
     if (count != n->n_out) return onnx_fail(n, "%d sizes for %d outputs", count, n->n_out);
     Value *sum = b_reduce(n->g, OP_ReduceSum, sizes, 1, &first_axis, false);
-    Value *checked = ONNX_MAP(n, "x == y ? z : -1", "x y z", sum, onnx_number(n, x->type.dim[axis]), sizes);
+    Value *checked = B_MAP(n->g, "x == y ? z : -1", "x y z", sum, b_number(n->g, x->type.dim[axis]), sizes);
     for (int i = 0; i < count; i++) {
         Dim size;
         if (!onnx_measure(n, checked, i, i, axis, 0, x->type.dim[axis], &size)) return NULL;
-        if (!(n->out[i] = onnx_take(n, x, axis, start, NULL, size))) return NULL;
-        Value *taken = onnx_item(n, sizes, i);
+        if (!(n->out[i] = b_take(n->g, x, axis, start, NULL, size))) return NULL;
+        Value *taken = b_item(n->g, sizes, i);
         start = start ? b_binary(n->g, OP_Add, start, taken) : taken;
     }
     return n->out[0];
@@ -339,17 +340,17 @@ Value *onnx_split_run(OnnxNode *n, int axis) {
 // `size` elements along axis, of which the first is x's element -lo; what lies outside is `fill` (NULL: 0) or follows
 // the mode.
 static Value *shift_axis(OnnxNode *n, Value *x, int axis, Value *lo, Dim size, const char *mode, Value *fill) {
-    Value *length = onnx_number(n, x->type.dim[axis]),
-          *at = ONNX_MAP(n, "x - y", "x y", onnx_iota(n, 1, &size, 0, DT_I64), lo);
-    if (!strcmp(mode, "edge")) return b_gather(n->g, x, ONNX_MAP(n, "min(max(x, 0), y - 1)", "x y", at, length), axis);
-    if (!strcmp(mode, "wrap")) return b_gather(n->g, x, ONNX_MAP(n, "floormod(x, y)", "x y", at, length), axis);
+    Value *length = b_number(n->g, x->type.dim[axis]),
+          *at = B_MAP(n->g, "x - y", "x y", b_iota(n->g, 1, &size, 0, DT_I64), lo);
+    if (!strcmp(mode, "edge")) return b_gather(n->g, x, B_MAP(n->g, "min(max(x, 0), y - 1)", "x y", at, length), axis);
+    if (!strcmp(mode, "wrap")) return b_gather(n->g, x, B_MAP(n->g, "floormod(x, y)", "x y", at, length), axis);
     if (!strcmp(mode, "reflect")) {
-        Value *t = ONNX_MAP(n, "floormod(x, 2 * y - 2)", "x y", at, length);
-        return b_gather(n->g, x, ONNX_MAP(n, "x < y ? x : 2 * y - 2 - x", "x y", t, length), axis);
+        Value *t = B_MAP(n->g, "floormod(x, 2 * y - 2)", "x y", at, length);
+        return b_gather(n->g, x, B_MAP(n->g, "x < y ? x : 2 * y - 2 - x", "x y", t, length), axis);
     }
-    Value *inside = ONNX_MAP(n, "x >= 0 && x < y", "x y", at, length);
+    Value *inside = B_MAP(n->g, "x >= 0 && x < y", "x y", at, length);
     Value *v = b_gather(n->g, x, b_where(n->g, inside, at, length), axis);      // an index from outside reads 0
-    return fill && v ? b_where(n->g, onnx_along(n, inside, v->type.rank, axis), v, fill) : v;
+    return fill && v ? b_where(n->g, b_along(n->g, inside, v->type.rank, axis), v, fill) : v;
 }
 
 Value *onnx_pad_run(OnnxNode *n, const char *mode, Value *fill) {
@@ -360,7 +361,7 @@ Value *onnx_pad_run(OnnxNode *n, const char *mode, Value *fill) {
     if (onnx_optional(n, 3) && !(axes = onnx_list(n, 3, "the list of axes", &n_axes))) return NULL;
     if (count != 2 * n_axes || n_axes > rank) return onnx_fail(n, "pads has %d elements for %d axes", count, n_axes);
     DimValue at[MAX_DIM_VALUES];
-    Value *lows = onnx_part(n, pads, 0, 0, n_axes), *highs = onnx_part(n, pads, 0, n_axes, n_axes);
+    Value *lows = b_part(n->g, pads, 0, 0, n_axes), *highs = b_part(n->g, pads, 0, n_axes, n_axes);
     if (axes && !onnx_knows(n, 3)) {
         lows = spread(n, lows, axes, n_axes, rank, repeated(n, 0, rank));
         highs = spread(n, highs, axes, n_axes, rank, repeated(n, 0, rank));
@@ -371,10 +372,10 @@ Value *onnx_pad_run(OnnxNode *n, const char *mode, Value *fill) {
     for (int i = 0; i < n_axes && x; i++) {
         int axis = i;
         if (axes && !onnx_axis(n, at[i].v, rank, &axis)) return NULL;
-        Value *lo = onnx_item(n, lows, i), *hi = onnx_item(n, highs, i);
-        Value *sum = b_binary(n->g, OP_Add, b_binary(n->g, OP_Add, onnx_number(n, x->type.dim[axis]), lo), hi);
+        Value *lo = b_item(n->g, lows, i), *hi = b_item(n->g, highs, i);
+        Value *sum = b_binary(n->g, OP_Add, b_binary(n->g, OP_Add, b_number(n->g, x->type.dim[axis]), lo), hi);
         Dim size;
-        if (!sum || !onnx_measure(n, onnx_joined(n, 1, &sum), 0, 0, axis, 0, NO_LIMIT, &size)) return NULL;
+        if (!sum || !onnx_measure(n, b_joined(n->g, 1, &sum), 0, 0, axis, 0, NO_LIMIT, &size)) return NULL;
         Tensor *constant = value_const(lo);
         if (size == x->type.dim[axis] && constant && tensor_get_i(constant, 0) == 0) continue;
         x = shift_axis(n, x, axis, lo, size, mode, fill);
@@ -390,7 +391,7 @@ Value *onnx_center_crop_pad_run(OnnxNode *n, const int64_t *axes) {
         int axis = axes ? (int)axes[i] : i;
         Dim size;
         if (!onnx_measure(n, shape, i, 0, axis, 0, NO_LIMIT, &size)) return NULL;
-        Value *lo = ONNX_MAP(n, "(x - y) / 2", "x y", onnx_item(n, shape, i), onnx_number(n, x->type.dim[axis]));
+        Value *lo = B_MAP(n->g, "(x - y) / 2", "x y", b_item(n->g, shape, i), b_number(n->g, x->type.dim[axis]));
         x = shift_axis(n, x, axis, lo, size, "constant", NULL);
     }
     return shape ? x : NULL;
@@ -400,21 +401,21 @@ Value *onnx_center_crop_pad_run(OnnxNode *n, const int64_t *axes) {
 
 // start + i * step for i below (limit - start) / step, rounded up.
 Value *onnx_range_run(OnnxNode *n) {
-    DType d = n->in[0]->type.dtype, wide = onnx_wide(d);
+    DType d = n->in[0]->type.dtype, wide = dtype_wide(d);
     Value *in[3];
     Dim size;
     for (int i = 0; i < 3; i++)
-        if (!(in[i] = onnx_scalar_of(n, b_cast(n->g, n->in[i], wide)))) return NULL;
+        if (!(in[i] = b_scalar_of(n->g, b_cast(n->g, n->in[i], wide)))) return NULL;
     Value *count;
     if (dtype_is_float(d)) {
-        Value *steps = ONNX_MAP(n, "ceil((y - x) / z)", "x y z", in[0], in[1], in[2]);
-        count = b_cast(n->g, ONNX_MAP(n, "x > 0 ? min(x, 1e9) : 0", "x", steps), DT_I64);
+        Value *steps = B_MAP(n->g, "ceil((y - x) / z)", "x y z", in[0], in[1], in[2]);
+        count = b_cast(n->g, B_MAP(n->g, "x > 0 ? min(x, 1e9) : 0", "x", steps), DT_I64);
     } else {
         for (int i = 0; i < 3; i++) in[i] = b_cast(n->g, in[i], DT_I64);
-        count = ONNX_MAP(
-            n, "z == 0 ? -1 : max((y - x + (z > 0 ? z - 1 : z + 1)) / z, 0)", "x y z", in[0], in[1], in[2]);
+        count = B_MAP(
+            n->g, "z == 0 ? -1 : max((y - x + (z > 0 ? z - 1 : z + 1)) / z, 0)", "x y z", in[0], in[1], in[2]);
     }
-    if (!count || !onnx_measure(n, onnx_joined(n, 1, &count), 0, 0, 0, 0, NO_LIMIT, &size)) return NULL;
-    Value *at = onnx_iota(n, 1, &size, 0, in[0]->type.dtype);
-    return b_cast(n->g, ONNX_MAP(n, "x * y + z", "x y z", at, in[2], in[0]), d);
+    if (!count || !onnx_measure(n, b_joined(n->g, 1, &count), 0, 0, 0, 0, NO_LIMIT, &size)) return NULL;
+    Value *at = b_iota(n->g, 1, &size, 0, in[0]->type.dtype);
+    return b_cast(n->g, B_MAP(n->g, "x * y + z", "x y z", at, in[2], in[0]), d);
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Builders: one call makes a node with its attributes and gives its output. Importers, expansions and gradients use
-// them.
+// The elementary builders: one operation with its attributes each.
 //
 // In: operands (NULL after an earlier diagnostic, which passes through). Out: the typed result, or NULL with a
-// diagnostic at the node's place and no node left behind. Views that would change nothing give their operand back.
+// diagnostic and no node left behind. Views that would change nothing give their operand back.
 // Maps broadcast by themselves (numpy rules), so nothing here inserts an Expand.
-#include "ir.h"
+#include "build/build.h"
 
 #include <string.h>
 
-static Value *finish(Node *n) {
+Value *b_finish(Node *n) {
     if (node_infer(n)) return n->out[0];
     graph_remove(n->graph, n);
     return NULL;
@@ -38,7 +37,7 @@ static bool any_missing(int n, Value *const *in) {
 
 Value *b_op(Graph *g, Op op, int n_in, Value *const *in) {
     if (any_missing(n_in, in)) return NULL;
-    return finish(graph_node(g, op, n_in, in, 1));
+    return b_finish(graph_node(g, op, n_in, in, 1));
 }
 
 Value *b_unary(Graph *g, Op op, Value *x) { return b_op(g, op, 1, &x); }
@@ -59,18 +58,20 @@ Value *b_map(Graph *g, const char *text, const char *names, int n_in, Value *con
     }
     const char *error = NULL;
     Expr *e = expr_parse(g->exprs, text, n_in, name, bound, DT_NONE, &error);
-    if (!e) bug("map \"%s\": %s", text, error);
+    if (!e) return graph_fail(g, "the inputs' element types do not fit this operator: %s", error);
     Node *n = graph_node(g, OP_Map, n_in, in, 1);
     n->expr = e;
-    return finish(n);
+    return b_finish(n);
 }
 
 Value *b_cast(Graph *g, Value *x, DType to) {
     if (!x || x->type.dtype == to) return x;
     Node *n = graph_node(g, OP_Cast, 1, &x, 1);
     node_set_int(n, "to", to);
-    return finish(n);
+    return b_finish(n);
 }
+
+Value *b_wide(Graph *g, Value *x) { return x ? b_cast(g, x, dtype_wide(x->type.dtype)) : NULL; }
 
 // ---- views
 
@@ -78,7 +79,7 @@ Value *b_reshape(Graph *g, Value *x, int rank, const Dim *dims) {
     if (!x || dims_equal(&x->type, rank, dims)) return x;
     Node *n = graph_node(g, OP_Reshape, 1, &x, 1);
     node_set_ints(n, "shape", dims, rank);
-    return finish(n);
+    return b_finish(n);
 }
 
 Value *b_transpose(Graph *g, Value *x, const int *perm) {
@@ -92,14 +93,14 @@ Value *b_transpose(Graph *g, Value *x, const int *perm) {
     if (same) return x;
     Node *n = graph_node(g, OP_Transpose, 1, &x, 1);
     node_set_ints(n, "perm", p, x->type.rank);
-    return finish(n);
+    return b_finish(n);
 }
 
 Value *b_expand(Graph *g, Value *x, int rank, const Dim *dims) {
     if (!x || dims_equal(&x->type, rank, dims)) return x;
     Node *n = graph_node(g, OP_Expand, 1, &x, 1);
     node_set_ints(n, "shape", dims, rank);
-    return finish(n);
+    return b_finish(n);
 }
 
 Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes) {
@@ -110,7 +111,7 @@ Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, 
     node_set_ints(n, "starts", starts, rank);
     node_set_ints(n, "steps", steps, rank);
     node_set_ints(n, "sizes", sizes, rank);
-    return finish(n);
+    return b_finish(n);
 }
 
 Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int64_t *interior, Value *fill) {
@@ -123,7 +124,7 @@ Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int
     node_set_ints(n, "hi", hi, rank);
     node_set_ints(n, "interior", interior ? interior : none, rank);
     node_set_string(n, "mode", "constant");
-    return finish(n);
+    return b_finish(n);
 }
 
 Value *b_concat(Graph *g, int axis, int n, Value *const *in) {
@@ -131,7 +132,7 @@ Value *b_concat(Graph *g, int axis, int n, Value *const *in) {
     if (n == 1) return in[0];
     Node *node = graph_node(g, OP_Concat, n, in, 1);
     node_set_int(node, "axis", axis);
-    return finish(node);
+    return b_finish(node);
 }
 
 // ---- reductions, contractions, gathers
@@ -141,7 +142,19 @@ Value *b_reduce(Graph *g, Op op, Value *x, int n_axes, const int64_t *axes, bool
     Node *n = graph_node(g, op, 1, &x, 1);
     node_set_ints(n, "axes", axes, n_axes);
     node_set_int(n, "keepdims", keep);
-    return finish(n);
+    return b_finish(n);
+}
+
+Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep) {
+    Value *sum = b_reduce(g, OP_ReduceSum, x, n_axes, axes, keep);
+    return sum && n_axes ? b_binary(g, OP_Div, sum, b_count(g, x, n_axes, axes, x->type.dtype)) : sum;
+}
+
+Value *b_softmax(Graph *g, Value *x, int axis) {
+    if (!x) return NULL;
+    Node *n = graph_node(g, OP_Softmax, 1, &x, 1);
+    node_set_int(n, "axis", axis);
+    return b_finish(n);
 }
 
 Value *b_matmul(Graph *g, Value *x, Value *y) { return b_binary(g, OP_MatMul, x, y); }
@@ -150,7 +163,33 @@ Value *b_gather(Graph *g, Value *x, Value *indices, int axis) {
     if (!x || !indices) return NULL;
     Node *n = graph_node(g, OP_Gather, 2, (Value *[]){ x, indices }, 1);
     node_set_int(n, "axis", axis);
-    return finish(n);
+    return b_finish(n);
+}
+
+Value *b_gather_elements(Graph *g, Value *x, Value *indices, int axis) {
+    if (!x || !indices) return NULL;
+    Node *n = graph_node(g, OP_GatherElements, 2, (Value *[]){ x, indices }, 1);
+    node_set_int(n, "axis", axis);
+    return b_finish(n);
+}
+
+static Node *scatter_node(Graph *g, Op op, Value *data, Value *indices, Value *updates, const char *reduction) {
+    if (!data || !indices || !updates) return NULL;
+    Node *n = graph_node(g, op, 3, (Value *[]){ data, indices, updates }, 1);
+    node_set_string(n, "reduction", reduction);
+    return n;
+}
+
+Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction) {
+    Node *n = scatter_node(g, OP_ScatterND, data, indices, updates, reduction);
+    return n ? b_finish(n) : NULL;
+}
+
+Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction) {
+    Node *n = scatter_node(g, OP_ScatterElements, data, indices, updates, reduction);
+    if (!n) return NULL;
+    node_set_int(n, "axis", axis);
+    return b_finish(n);
 }
 
 // ---- constants
@@ -166,5 +205,11 @@ Value *b_like(Graph *g, const Value *x, double v) { return x ? b_scalar(g, x->ty
 Value *b_ints(Graph *g, int n, const int64_t *v) {
     Tensor *t = tensor_new(g->arena, type_make(DT_I64, 1, &(Dim){ n }));
     if (n) memcpy(t->data, v, sizeof *v * (size_t)n);
+    return graph_const(g, t, NULL);
+}
+
+Value *b_floats(Graph *g, DType d, int rank, const int64_t *dims, const double *v) {
+    Tensor *t = tensor_new(g->arena, type_make(d, rank, dims));
+    for (int64_t i = 0; i < type_count(&t->type); i++) tensor_set_f(t, i, v[i]);
     return graph_const(g, t, NULL);
 }
