@@ -54,6 +54,7 @@ int loops_outer_axes(const Kernel *k);
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h
 const char *path_base(const char *path);
 const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
+const char *size_text(Arena *a, const Graph *g, Dim d);  // a dimension as an operand: in parentheses when not one word
 const char *text_upper(Arena *a, const char *s);
 // of runtime/burn.h, between `/* block begin */` and `/* block end */`
 const char *burn_types(Arena *a, const char *block);

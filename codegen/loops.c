@@ -100,15 +100,17 @@ static void choose_temps(Printer *p) {
 }
 
 // ---------------------------------------------------------------- text
+const char *size_text(Arena *a, const Graph *g, Dim d) {
+    const char *size = dim_c_text(a, g, d);
+    return strchr(size, ' ') ? arena_printf(a, "(%s)", text_bare(a, size)) : size;
+}
+
 const char *loops_spell(Printer *p, Expr *e) {
     Text t;
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
     if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
-    if (e->op == E_Size) {
-        const char *size = dim_c_text(p->arena, e->graph, e->extent);
-        return strchr(size, ' ') ? arena_printf(p->arena, "(%s)", text_bare(p->arena, size)) : size;
-    }
+    if (e->op == E_Size) return size_text(p->arena, e->graph, e->extent);
     if (e->op == E_Select && p->holds[e->a[0]->id]) return loops_operand(p, e->a[1]);
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = loops_operand(p, e->a[i]);
     text_init(&t, p->arena);

@@ -105,8 +105,16 @@ typedef struct Strips {
     int64_t *width;                                     // floats of a pixel
 } Strips;
 
-// text NULL: the number; params: "e" of a hole that takes arguments
-typedef struct HoleValue { const char *name; int64_t value; const char *params, *text; } HoleValue;
+// What a template's hole is filled with; the back end spells it.
+typedef enum HoleKind {
+    HOLE_NUMBER,                                        // value
+    HOLE_SIZE,                                          // value: a Dim
+    HOLE_ELEMENT,                                       // value: a DType, as its elements are in memory,
+    HOLE_TYPE,                                          // as arithmetic on it runs,
+    HOLE_LOAD,                                          // and how the one becomes the other
+    HOLE_TEXT                                           // text; params: "e" of a hole that takes arguments
+} HoleKind;
+typedef struct HoleValue { const char *name; HoleKind kind; int64_t value; const char *params, *text; } HoleValue;
 
 struct Kernel {
     KernelKind kind;

@@ -260,15 +260,23 @@ static void template_params(Gen *g, KernelText *t) {
 }
 
 // "$before" is a function of the kernel's own, k3_topk_before.
+static const char *hole_spelled(Gen *g, const KernelText *t, const HoleValue *h) {
+    switch (h->kind) {
+    case HOLE_NUMBER: return arena_printf(g->arena, "%lld", (long long)h->value);
+    case HOLE_SIZE: return size_text(g->arena, g->plan->graph, h->value);
+    case HOLE_ELEMENT: return expr_c_storage((DType)h->value);
+    case HOLE_TYPE: return expr_c_type((DType)h->value);
+    case HOLE_LOAD: return element_load(g->arena, (DType)h->value, h->params);
+    default: return *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) : h->text;
+    }
+}
+
 static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->holes.n; i++) {
         const HoleValue *h = &k->holes.at[i];
-        const char *text = t->y_pixel && !strcmp(h->name, "YC") ? "y_pixel" :
-            !h->text                                            ? arena_printf(g->arena, "%lld", (long long)h->value) :
-            *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) :
-                              h->text;
-        to[i] = (Hole){ h->name, h->params, text };
+        bool stride = t->y_pixel && !strcmp(h->name, "YC");
+        to[i] = (Hole){ h->name, h->params, stride ? "y_pixel" : hole_spelled(g, t, h) };
     }
     return k->holes.n;
 }

@@ -335,17 +335,16 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
 }
 
-static void hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
-    if (dim_is_const(d)) hole(a, k, name, d);
-    else VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .text = arena_printf(a, "(%s)", dim_c_text(a, g, d)) });
+static void hole_dim(Arena *a, Kernel *k, const char *name, Dim d) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
 }
 
-static void stride_holes(Arena *a, const Graph *g, Kernel *k, int i) {
+static void stride_holes(Arena *a, Kernel *k, int i) {
     const char name = "QKVO"[i];
     static const char *const lines = "MNNM", *const columns = "KKKD";
-    for (int j = 0; j < 3; j++) hole_dim(a, g, k, arena_printf(a, "%c%d", name, j), k->attention.of[i].batch[j]);
-    hole_dim(a, g, k, arena_printf(a, "%c%c", name, lines[i]), k->attention.of[i].row);
-    hole_dim(a, g, k, arena_printf(a, "%c%c", name, columns[i]), k->attention.of[i].col);
+    for (int j = 0; j < 3; j++) hole_dim(a, k, arena_printf(a, "%c%d", name, j), k->attention.of[i].batch[j]);
+    hole_dim(a, k, arena_printf(a, "%c%c", name, lines[i]), k->attention.of[i].row);
+    hole_dim(a, k, arena_printf(a, "%c%c", name, columns[i]), k->attention.of[i].col);
 }
 
 // Rows of a tile: those that waste least on m queries.
@@ -426,21 +425,22 @@ void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     bool few = t.direct;
     int64_t n = dim_upper(g, s->n), rows = t.mr, block = t.kb;
     k->template_file = "c/attention.c";
-    for (int i = 0; i < 3; i++) hole_dim(a, g, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
-    hole_dim(a, g, k, "M", s->m);
-    hole_dim(a, g, k, "N", s->n);
+    for (int i = 0; i < 3; i++) hole_dim(a, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
+    hole_dim(a, k, "M", s->m);
+    hole_dim(a, k, "N", s->n);
     hole(a, k, "DK", s->k);
     hole(a, k, "DV", s->d);
     hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
-    for (int i = 0; i < 4; i++) stride_holes(a, g, k, i);
+    for (int i = 0; i < 4; i++) stride_holes(a, k, i);
     hole(a, k, "DIRECT", few);
     hole(a, k, "MR", rows);
     hole(a, k, "NV", NV);
     hole(a, k, "KB", block);
     hole(a, k, "EMPTY", s->empty);
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .text = "$softmax" });
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .text = "$tile" });
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "EXP", .params = "x", .text = "burn_exp_falling_f32(x)" });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .kind = HOLE_TEXT, .text = "$softmax" });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_TEXT, .text = "$tile" });
+    VEC_PUSH(a, k->holes, 
+        (HoleValue){ .name = "EXP", .kind = HOLE_TEXT, .params = "x", .text = "burn_exp_falling_f32(x)" });
     int64_t columns = round_up(s->d, PANEL);
     k->scratch_bytes = 4
         * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));

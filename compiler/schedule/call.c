@@ -31,7 +31,11 @@ static void hole(Call *c, const char *name, int64_t value) {
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value });
 }
 static void hole_text(Call *c, const char *name, const char *text) {
-    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .text = text });
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = HOLE_TEXT, .text = text });
+}
+
+static void hole_type(Call *c, const char *name, HoleKind kind, DType d) {
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = kind, .value = d });
 }
 
 // A template that has scratch memory is given some, be its size 0.
@@ -39,22 +43,15 @@ static void needs_scratch(Call *c, int64_t bytes) { c->k->scratch_bytes = bytes 
 
 // A size, and the symbols in it as parameters.
 static void hole_size(Call *c, const char *name, Dim d) {
-    if (dim_is_const(d)) {
-        hole(c, name, d);
-        return;
-    }
-    hole_text(c, name, dim_c_text(c->a, c->g, d));
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
     kernel_sizes(c->a, c->k, c->g, d);
 }
 
 // How elements of d are declared in memory, the type they are compared in, and the expression that reads one so.
 static void holes_element(Call *c, DType d, const char *element, const char *key, const char *load) {
-    Text t;
-    text_init(&t, c->a);
-    expr_c_load(&t, d, "e");
-    hole_text(c, element, expr_c_storage(d));
-    hole_text(c, key, expr_c_type(d));
-    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = load, .params = "e", .text = t.at });
+    hole_type(c, element, HOLE_ELEMENT, d);
+    hole_type(c, key, HOLE_TYPE, d);
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = load, .kind = HOLE_LOAD, .value = d, .params = "e" });
 }
 
 static Dim product(Graph *g, const Type *t, int from, int to) {
@@ -81,7 +78,7 @@ static void call_sort(Call *c) {
     hole(c, "FLOAT", dtype_is_float(t->dtype));
     hole(c, "LARGEST", node_int(c->n, "largest", 0) != 0);
     hole_text(c, "BEFORE", "$before");
-    hole_text(c, "INDEX", wide ? "int64_t" : "int32_t");
+    hole_type(c, "INDEX", HOLE_ELEMENT, wide ? DT_I64 : DT_I32);
     holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
     needs_scratch(c, 2 * length * (int64_t)((wide ? sizeof(int64_t) : sizeof(int32_t)) + dtype_size(t->dtype)));
     c->k->flops = (double)type_count_upper(c->g, t) * log2_of(length);
@@ -103,7 +100,7 @@ static void call_string_find(Call *c) {
 
 static void call_string_match(Call *c) {
     hole_count(c);
-    hole_text(c, "ELEMENT", expr_c_storage(c->n->in[2]->type.dtype));
+    hole_type(c, "ELEMENT", HOLE_ELEMENT, c->n->in[2]->type.dtype);
     hole_size(c, "CLASSES", c->n->in[2]->type.dim[1]);
 }
 

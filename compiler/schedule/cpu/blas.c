@@ -68,29 +68,29 @@ bool blas_can(const Graph *g, const Contraction *s) {
 
 // ---------------------------------------------------------------- holes
 static void hole_name(Arena *a, Kernel *k, const char *name, const char *text) {
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .text = text });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_TEXT, .text = text });
 }
 
 static void hole_order(Arena *a, Kernel *k, const char *name, bool turned) {
     hole_name(a, k, name, turned ? "CblasTrans" : "CblasNoTrans");
 }
 
-static void matrix_holes(Arena *a, const Graph *g, Kernel *k, const Call *c) {
+static void matrix_holes(Arena *a, Kernel *k, const Call *c) {
     hole_order(a, k, "A_ORDER", c->left.turned);
     hole_order(a, k, "B_ORDER", c->right.turned);
-    template_hole_dim(a, g, k, "LDA", c->left.lead);
-    template_hole_dim(a, g, k, "LDB", c->right.lead);
+    template_hole_dim(a, k, "LDA", c->left.lead);
+    template_hole_dim(a, k, "LDB", c->right.lead);
 }
 
-static void vector_holes(Arena *a, const Graph *g, Kernel *k, const Call *c) {
+static void vector_holes(Arena *a, Kernel *k, const Call *c) {
     const Contraction *s = &k->gemm;
     const Matrix *matrix = c->one == 1 ? &c->right : &c->left;
     Dim rows = c->one == 1 ? s->k : s->m, columns = c->one == 1 ? s->n : s->k;
     hole_order(a, k, "MATRIX_ORDER", matrix->turned == (c->one == 2));
-    template_hole_dim(a, g, k, "LINES", matrix->turned ? columns : rows);
-    template_hole_dim(a, g, k, "LINE", matrix->turned ? rows : columns);
-    template_hole_dim(a, g, k, "LD", matrix->lead);
-    template_hole_dim(a, g, k, "STEP", c->one == 1 ? s->a_col : s->b_row);
+    template_hole_dim(a, k, "LINES", matrix->turned ? columns : rows);
+    template_hole_dim(a, k, "LINE", matrix->turned ? rows : columns);
+    template_hole_dim(a, k, "LD", matrix->lead);
+    template_hole_dim(a, k, "STEP", c->one == 1 ? s->a_col : s->b_row);
 }
 
 bool plan_blas(Arena *a, const Graph *g, Kernel *k, const Options *o) {
@@ -103,19 +103,20 @@ bool plan_blas(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const char *product = doubles ? "cblas_dgemm" : "cblas_sgemm", *vector = doubles ? "cblas_dgemv" : "cblas_sgemv";
     k->template_file = "c/blas.c";
     k->choice = c.one ? vector : product;
-    hole_name(a, k, "ELEMENT", doubles ? "double" : "float");
+    VEC_PUSH(a, k->holes,
+        (HoleValue){ .name = "ELEMENT", .kind = HOLE_ELEMENT, .value = doubles ? DT_F64 : DT_F32 });
     hole_name(a, k, "GEMM", product);
     hole_name(a, k, "GEMV", vector);
-    template_hole_dim(a, g, k, "BATCH", s->batch);
-    template_hole_dim(a, g, k, "M", s->m);
-    template_hole_dim(a, g, k, "N", s->n);
-    template_hole_dim(a, g, k, "K", s->k);
-    template_hole_dim(a, g, k, "AB", s->a_batch);
-    template_hole_dim(a, g, k, "BB", s->b_batch);
-    template_hole_dim(a, g, k, "CB", s->c_batch);
+    template_hole_dim(a, k, "BATCH", s->batch);
+    template_hole_dim(a, k, "M", s->m);
+    template_hole_dim(a, k, "N", s->n);
+    template_hole_dim(a, k, "K", s->k);
+    template_hole_dim(a, k, "AB", s->a_batch);
+    template_hole_dim(a, k, "BB", s->b_batch);
+    template_hole_dim(a, k, "CB", s->c_batch);
     template_hole(a, k, "ONE", c.one);
-    template_hole_dim(a, g, k, "CM", s->c_row);
-    if (c.one) vector_holes(a, g, k, &c);
-    else matrix_holes(a, g, k, &c);
+    template_hole_dim(a, k, "CM", s->c_row);
+    if (c.one) vector_holes(a, k, &c);
+    else matrix_holes(a, k, &c);
     return true;
 }

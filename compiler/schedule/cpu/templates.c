@@ -18,9 +18,8 @@ void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
 }
 
 // A size or stride that may be symbolic.
-void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d) {
-    if (dim_is_const(d)) template_hole(a, k, name, d);
-    else VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .text = arena_printf(a, "(%s)", dim_c_text(a, g, d)) });
+void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
 }
 
 void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
@@ -128,14 +127,14 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     size_t one = few ? pack_gemv_w_floats((size_t)s->n, (size_t)s->k) :
                        pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemv.c";
-    template_hole_dim(a, g, k, "BATCH", s->batch);
+    template_hole_dim(a, k, "BATCH", s->batch);
     template_hole(a, k, "N", s->n);
     template_hole(a, k, "K", s->k);
-    template_hole_dim(a, g, k, "AB", s->a_batch);
-    template_hole_dim(a, g, k, "CB", s->c_batch);
-    template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    template_hole_dim(a, k, "AB", s->a_batch);
+    template_hole_dim(a, k, "CB", s->c_batch);
+    template_hole_dim(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
     template_hole(a, k, "LAYOUT", layout);
-    template_hole_dim(a, g, k, "LB", layout == 2 ? s->b_col : s->b_row);
+    template_hole_dim(a, k, "LB", layout == 2 ? s->b_col : s->b_row);
     template_hole(a, k, "NV", t.nv);
     template_hole(a, k, "SIDE", t.side);
     if (packed)
@@ -161,29 +160,29 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     } else if (r) tune_refuse(k, r);
     k->choice = tune_text(a, &tune_gemm, &t);
     k->template_file = "c/gemm.c";
-    template_hole_dim(a, g, k, "BATCH", s->batch);
-    template_hole_dim(a, g, k, "M", s->m);
-    template_hole_dim(a, g, k, "N", s->n);
-    template_hole_dim(a, g, k, "K", s->k);
+    template_hole_dim(a, k, "BATCH", s->batch);
+    template_hole_dim(a, k, "M", s->m);
+    template_hole_dim(a, k, "N", s->n);
+    template_hole_dim(a, k, "K", s->k);
     template_hole(a, k, "M_FIXED", m_fixed ? s->m : 0);
     template_hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
-    template_hole_dim(a, g, k, "AB", s->a_batch);
-    template_hole_dim(a, g, k, "AM", s->a_row);
-    template_hole_dim(a, g, k, "AK", s->a_col);
+    template_hole_dim(a, k, "AB", s->a_batch);
+    template_hole_dim(a, k, "AM", s->a_row);
+    template_hole_dim(a, k, "AK", s->a_col);
     template_hole(a, k, "B_PACKED", packed);
     template_hole(a, k, "PACK_A", t.pack_a);
     template_hole(a, k, "PACK_B", t.pack_b);
-    template_hole_dim(a, g, k, "CB", s->c_batch);
-    template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole_dim(a, k, "CB", s->c_batch);
+    template_hole_dim(a, k, "CM", s->c_row);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "NV", t.nv);
     template_hole(a, k, "KC", t.kc);
     template_hole(a, k, "NC", t.nc);
     template_hole(a, k, "MC", t.mc);
     size_t one = packed ? pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv) : 0;
-    template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    template_hole_dim(a, g, k, "BK", s->b_row);
-    template_hole_dim(a, g, k, "BN", s->b_col);
+    template_hole_dim(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    template_hole_dim(a, k, "BK", s->b_row);
+    template_hole_dim(a, k, "BN", s->b_col);
     if (packed)
         k->packed = template_packed(
             a, k, w, one * (size_t)(s->b_batch ? s->batch : 1), "panels of columns", fill_gemm_b);

@@ -9,7 +9,7 @@
 TileTarget template_target(const Options *o);
 void template_hole(Arena *a, Kernel *k, const char *name, int64_t value);
 // a size or stride that may be symbolic
-void template_hole_dim(Arena *a, const Graph *g, Kernel *k, const char *name, Dim d);
+void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d);
 void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v);         // prefix D, prefix H, prefix W
 int64_t template_hole_value(const Kernel *k, const char *name);
 Buffer *template_packed(

@@ -69,9 +69,9 @@ const char *template_conv_signature(
     return conv_signature(a, &l, kind);
 }
 
-static void hole_shape(Arena *a, const Graph *g, Kernel *k, const ConvLayout *l) {
+static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l) {
     const ConvShape *s = &l->conv;
-    template_hole_dim(a, g, k, "N", k->conv.batch);
+    template_hole_dim(a, k, "N", k->conv.batch);
     template_hole3(a, k, "I", s->in);
     template_hole3(a, k, "O", s->out);
     template_hole3(a, k, "K", s->kernel);
@@ -79,7 +79,7 @@ static void hole_shape(Arena *a, const Graph *g, Kernel *k, const ConvLayout *l)
     template_hole3(a, k, "D", s->dilation);
     template_hole3(a, k, "P", s->pad);
     template_hole3(a, k, "X", (int64_t[]){ l->xd, l->xh, l->xw });
-    template_hole_dim(a, g, k, "XN", k->conv.x_batch);
+    template_hole_dim(a, k, "XN", k->conv.x_batch);
     template_hole(a, k, "XC", l->xc);
     template_hole(a, k, "YC", l->yc);
     template_hole(a, k, "G", s->groups);
@@ -98,8 +98,7 @@ static void fill_direct(const Buffer *b, void *to) {
 }
 
 // `r`: a record of it, which has to fit, or NULL.
-static bool plan_direct(
-    Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *whole, const Record *r) {
+static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout *whole, const Record *r) {
     TileTarget target = template_target(o);
     ConvLayout l = template_conv_merged(*whole);
     int64_t merge = whole->conv.groups / l.conv.groups;
@@ -107,7 +106,7 @@ static bool plan_direct(
     if (r && !(tune_parse(&tune_direct, r->choice, &t) && direct_fits(&l, &t))) return false;
     k->choice = tune_text(a, &tune_direct, &t);
     k->template_file = "c/conv.c";
-    hole_shape(a, g, k, &l);
+    hole_shape(a, k, &l);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
     template_hole(a, k, "NV", t.nv);
@@ -127,13 +126,13 @@ static bool plan_direct(
 }
 
 // ---------------------------------------------------------------- tap by tap
-static bool plan_taps(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+static bool plan_taps(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     TileTarget target = template_target(o);
     TapTiles t = conv_taps_tiles(l, &target);
     if (r ? !(tune_parse(&tune_taps, r->choice, &t) && taps_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_taps, &t);
     k->template_file = "c/conv_taps.c";
-    hole_shape(a, g, k, l);
+    hole_shape(a, k, l);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
     template_hole(a, k, "NV", t.nv);
@@ -161,14 +160,14 @@ static void fill_winograd(const Buffer *b, void *to) {
 }
 
 // Fewer products. Portable code has no vectors that its transforms could count on.
-static bool plan_winograd(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     if (!o->machine.vectors) return false;
     TileTarget target = template_target(o);
     WinogradTiles t = winograd_tiles(l, &target);
     if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_winograd, &t);
     k->template_file = "c/winograd.c";
-    hole_shape(a, g, k, l);
+    hole_shape(a, k, l);
     template_hole(a, k, "TH", t.tile.h);
     template_hole(a, k, "TW", t.tile.w);
     template_hole(a, k, "MR", t.mr);
@@ -192,14 +191,13 @@ static void fill_depthwise(const Buffer *b, void *to) {
     pack_conv_dw_w(b->value->data->data, (size_t)c->groups, (size_t)(c->oc / c->groups), taps_of(c), to);
 }
 
-static bool plan_depthwise(
-    Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+static bool plan_depthwise(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     TileTarget target = template_target(o);
     ConvDwTiles t = conv_dw_tiles(l, &target);
     if (r && !(tune_parse(&tune_depthwise, r->choice, &t) && depthwise_fits(l, &t))) return false;
     k->choice = tune_text(a, &tune_depthwise, &t);
     k->template_file = "c/conv_dw.c";
-    hole_shape(a, g, k, l);
+    hole_shape(a, k, l);
     template_hole(a, k, "MULT", l->conv.oc);
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
@@ -218,7 +216,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvPlanesTiles t = conv_planes_tiles(&l.conv, &target);
     k->choice = tune_text(a, &tune_planes, &t);
     k->template_file = "c/conv_planes.c";
-    hole_shape(a, g, k, &l);
+    hole_shape(a, k, &l);
     template_hole(a, k, "MULT", l.conv.oc);
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
@@ -226,16 +224,16 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     k->scratch_bytes = (int64_t)conv_planes_scratch_bytes(&l.conv, &t);
 }
 
-static bool plan_by(Arena *a, const Graph *g, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
-    if (k->kind == KERNEL_DEPTHWISE) return plan_depthwise(a, g, k, o, l, r);
-    return plan_winograd(a, g, k, o, l, r) || plan_taps(a, g, k, o, l, r) || plan_direct(a, g, k, o, l, r);
+static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+    if (k->kind == KERNEL_DEPTHWISE) return plan_depthwise(a, k, o, l, r);
+    return plan_winograd(a, k, o, l, r) || plan_taps(a, k, o, l, r) || plan_direct(a, k, o, l, r);
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     Record *r = tune_record(a, k, o, conv_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
-    k->tuned = r && plan_by(a, g, k, o, &l, r);
+    k->tuned = r && plan_by(a, k, o, &l, r);
     if (k->tuned) return;
     if (r) tune_refuse(k, r);
-    plan_by(a, g, k, o, &l, NULL);
+    plan_by(a, k, o, &l, NULL);
 }

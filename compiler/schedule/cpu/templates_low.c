@@ -67,7 +67,7 @@ static void fill_gemm_i8(const Buffer *b, void *to) {
 static void byte_holes(Arena *a, Kernel *k, const LowTiles *t) {
     template_hole(a, k, "MR", t->mr);
     template_hole(a, k, "NV", t->nv);
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .text = expr_c_storage(k->writes.at[0]->type.dtype) });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .kind = HOLE_ELEMENT, .value = k->writes.at[0]->type.dtype });
 }
 
 // Rows of so many bytes that fill half of L2.
@@ -110,7 +110,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
     size_t one = pack_i8_bytes((size_t)n, (size_t)(runs.y * runs.x), (size_t)runs.bytes, 16 * (size_t)t.nv);
     int64_t line = c->stride[1] * c->x_axis[1], room = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2;
     k->template_file = "c/gemm_i8.c";
-    template_hole_dim(a, g, k, "BATCH", c->batch);
+    template_hole_dim(a, k, "BATCH", c->batch);
     template_hole(a, k, "G", c->groups);
     template_hole(a, k, "H", c->out[1]);
     template_hole(a, k, "W", w);
@@ -119,7 +119,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
     template_hole(a, k, "RUN", runs.bytes);
     template_hole(a, k, "RUNS_Y", runs.y);
     template_hole(a, k, "RUNS_X", runs.x);
-    template_hole_dim(a, g, k, "AB", c->x_batch);
+    template_hole_dim(a, k, "AB", c->x_batch);
     template_hole(a, k, "AG", c->ic / c->groups);
     template_hole(a, k, "AY", line);
     template_hole(a, k, "AX", c->stride[2] * c->x_axis[2]);
@@ -155,29 +155,29 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     int64_t mc = block_rows(s->k, o, t.mr);
     size_t one = pack_i8_bytes((size_t)s->n, 1, (size_t)s->k, 16 * (size_t)t.nv);
     k->template_file = "c/gemm_i8.c";
-    template_hole_dim(a, g, k, "BATCH", s->batch);
+    template_hole_dim(a, k, "BATCH", s->batch);
     template_hole(a, k, "G", 1);
     template_hole(a, k, "H", 1);
-    template_hole_dim(a, g, k, "W", s->m);
+    template_hole_dim(a, k, "W", s->m);
     template_hole(a, k, "N", s->n);
     template_hole(a, k, "W_FIXED", fixed ? s->m : 0);
     template_hole(a, k, "RUN", s->k);
     template_hole(a, k, "RUNS_Y", 1);
     template_hole(a, k, "RUNS_X", 1);
-    template_hole_dim(a, g, k, "AB", s->a_batch);
+    template_hole_dim(a, k, "AB", s->a_batch);
     template_hole(a, k, "AG", 0);
     template_hole(a, k, "AY", 0);
-    template_hole_dim(a, g, k, "AX", s->a_row);
+    template_hole_dim(a, k, "AX", s->a_row);
     template_hole(a, k, "KY", 0);
     template_hole(a, k, "KX", 0);
     template_hole(a, k, "PACK_A", pack_a);
-    template_hole_dim(a, g, k, "AK", s->a_col);
+    template_hole_dim(a, k, "AK", s->a_col);
     template_hole(a, k, "B_PACKED", packed);
-    template_hole_dim(a, g, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
-    template_hole_dim(a, g, k, "BK", s->b_row);
-    template_hole_dim(a, g, k, "BN", s->b_col);
-    template_hole_dim(a, g, k, "CB", s->c_batch);
-    template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole_dim(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
+    template_hole_dim(a, k, "BK", s->b_row);
+    template_hole_dim(a, k, "BN", s->b_col);
+    template_hole_dim(a, k, "CB", s->c_batch);
+    template_hole_dim(a, k, "CM", s->c_row);
     template_hole(a, k, "YC", 1);
     template_hole(a, k, "MC", mc);
     byte_holes(a, k, &t);
@@ -248,11 +248,11 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     size_t nr = 16 * (size_t)t.nv;
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
     k->template_file = few ? "c/gemv_low.c" : bits ? "c/gemm_low.c" : "c/gemm_bf16.c";
-    template_hole_dim(a, g, k, "M", s->m);
+    template_hole_dim(a, k, "M", s->m);
     template_hole(a, k, "N", s->n);
     template_hole(a, k, "K", s->k);
-    template_hole_dim(a, g, k, "AM", s->a_row);
-    template_hole_dim(a, g, k, "CM", s->c_row);
+    template_hole_dim(a, k, "AM", s->a_row);
+    template_hole_dim(a, k, "CM", s->c_row);
     template_hole(a, k, "NV", (int64_t)nr / 16);
     if (bits || few) {
         template_hole(a, k, "BITS", (int64_t)b.bits);
