@@ -7,6 +7,7 @@
 #include "options.h"
 
 typedef struct Plan Plan;
+typedef struct Kernel Kernel;
 
 // ---------------------------------------------------------------- schedule/: Graph -> Plan
 // kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes

@@ -38,7 +38,6 @@ EXCEPTIONS = {
         "graphs ask the op table for names, arities and rules: a table of functions, filled from ops.def",
     ("compiler/ops/control_grad.c", "compiler/grad"):
         "a column of the op table: the gradient of a node with bodies is made of its bodies' gradients",
-    ("compiler/ops", "compiler/schedule/lower.c"): "lowering asks where operands lie",
     ("compiler/import/onnx/ops/training.c", "compiler/grad"): "ONNX's Gradient",
     ("compiler/import/onnx/ops/training.c", "compiler/passes"): "ONNX's Gradient",
     ("compiler/grad/train.c", "compiler/passes"): "runs the pipeline for its programs",

@@ -5,12 +5,14 @@
 
 #include "ir.h"
 
-typedef struct Kernel Kernel;
 struct Lower {
     ExprPool *p;
-    Kernel *kernel;                                     // whose axes grow by lower_axis
+    Graph *graph;                                       // whose symbols sizes are made of
     Expr *guard;                                        // condition under which loads are valid; NULL: always
-    void *state;                                        // memo and fusion decisions, private to lower.c
+    // who asks for the element (schedule/lower.c) says what an operand's element is and which axes there are
+    Expr *(*load)(Lower *l, Value *v, Expr *const *idx);
+    Expr *(*axis)(Lower *l, Dim extent, bool reduce);
+    void *state;                                        // and what it remembers
 };
 Expr *lower_load(Lower *l, Value *v, Expr *const *idx); // element of v: inlines v's node when fused, else a load
 Expr *lower_axis(Lower *l, Dim extent, bool reduce);                 // a new loop axis

@@ -3,7 +3,8 @@
 //
 // Every pull-style op says what ONE of its elements is in terms of elements of its inputs (its LowerFn). Lowering a
 // kernel's root therefore composes maps, views and reductions into one expression; chains of views vanish in the
-// index arithmetic. Results are memoised by (value, guard, index), so that diamonds stay DAGs.
+// index arithmetic. Results are memoised by (value, guard, index), so that diamonds stay DAGs. Ops know this file by
+// the two functions that a Lower holds: the element of an operand, and a new axis of the kernel.
 #include "schedule.h"
 
 #include <string.h>
@@ -12,19 +13,13 @@ typedef struct Memo { Value *value; Expr *guard; Expr *idx[MAX_RANK]; Expr *resu
 typedef struct State {
     Arena *arena;
     Fusion *fusion;
-    Graph *graph;                                       // whose symbols sizes are made of
+    Kernel *kernel;                                     // whose axes grow
     Memo *memo; int memo_cap, memo_n;
     int depth;
 } State;
 
 // of nested LowerFn calls; deeper chains are cut by materialising
 enum { MAX_DEPTH = 2000 };
-
-void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
-    State *s = NEW(a, State);
-    *s = (State){ .arena = a, .fusion = f, .graph = f->plan->graph };
-    *l = (Lower){ .p = p, .kernel = k, .state = s };
-}
 
 static uint64_t memo_hash(const Value *v, const Expr *guard, Expr *const *idx) {
     uint64_t h = (uint64_t)v->id * 0x9e3779b97f4a7c15u + (guard ? (uint64_t)guard->id + 1 : 0);
@@ -131,7 +126,7 @@ static Expr *rounded(Lower *l, Expr *e) {
     return expr_cast(l->p, expr_cast(l->p, e, DT_F32), e->dtype);
 }
 
-Expr *lower_load(Lower *l, Value *v, Expr *const *idx) {
+static Expr *load_or_inline(Lower *l, Value *v, Expr *const *idx) {
     const State *s = l->state;
     if (v == s->fusion->anchor && !s->fusion->views_only) return rounded(l, lower_anchor(l, v, idx));
     return lowers_in_place(s, v) ? rounded(l, lower_inside(l, v, idx)) : load(l, v, idx);
@@ -143,58 +138,20 @@ Expr *lower_root(Lower *l, Value *v, Expr *const *idx) {
     return v->def && !v->data ? lower_inside(l, v, idx) : load(l, v, idx);
 }
 
-Expr *lower_dim(Lower *l, Dim d) {
-    return expr_size(l->p, ((const State *)l->state)->graph, d);
-}
-
-Expr *lower_axis(Lower *l, Dim extent, bool reduce) {
-    if (extent == 1) return expr_index(l->p, 0);
-    Kernel *k = l->kernel;
+static Expr *new_axis(Lower *l, Dim extent, bool reduce) {
     const State *s = l->state;
+    Kernel *k = s->kernel;
     if (k->axes.n >= 64) {
         if (!s->fusion->violation)
             s->fusion->violation = s->fusion->reduces.n ? s->fusion->reduces.at[0].value : s->fusion->root;
         return expr_index(l->p, 0);
     }
-    VEC_PUSH(s->arena, k->axes, (Axis){ .extent = dim_upper(s->graph, extent), .size = extent, .reduce = reduce });
-    return expr_axis_size(l->p, s->graph, k->axes.n - 1, extent);
+    VEC_PUSH(s->arena, k->axes, (Axis){ .extent = dim_upper(l->graph, extent), .size = extent, .reduce = reduce });
+    return expr_axis_size(l->p, l->graph, k->axes.n - 1, extent);
 }
 
-Expr *lower_guard(Lower *l, Expr *cond) {
-    Expr *old = l->guard;
-    l->guard = old ? expr_binary(l->p, E_And, old, cond) : cond;
-    if (l->guard->op == E_Const && l->guard->c.i) l->guard = NULL;
-    return old;
-}
-
-static void dim_strides(Lower *l, const Type *t, Dim *stride) {
-    Dim n = 1;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        stride[i] = n;
-        n = dim_mul(((const State *)l->state)->graph, n, t->dim[i]);
-    }
-}
-
-Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx) {
-    Expr *flat = expr_index(l->p, 0);
-    Dim stride[MAX_RANK];
-    dim_strides(l, t, stride);
-    for (int i = 0; i < t->rank; i++)
-        flat = expr_binary(l->p, E_Add, flat, expr_binary(l->p, E_Mul, idx[i], lower_dim(l, stride[i])));
-    return flat;
-}
-
-void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx) {
-    Dim stride[MAX_RANK];
-    dim_strides(l, t, stride);
-    for (int i = 0; i < t->rank; i++) {
-        if (t->dim[i] == 1) {
-            idx[i] = expr_index(l->p, 0);
-            continue;
-        }
-        Expr *q = expr_binary(l->p, E_Div, flat, lower_dim(l, stride[i]));
-        bool outermost = true;
-        for (int j = 0; j < i; j++) outermost = outermost && t->dim[j] == 1;
-        idx[i] = outermost ? q : expr_binary(l->p, E_Mod, q, lower_dim(l, t->dim[i]));
-    }
+void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
+    State *s = NEW(a, State);
+    *s = (State){ .arena = a, .fusion = f, .kernel = k };
+    *l = (Lower){ .p = p, .graph = f->plan->graph, .load = load_or_inline, .axis = new_axis, .state = s };
 }
