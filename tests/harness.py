@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the runners of conformance, models, architectures and small share.
 
-In: a list of cases, each a `burncc verify` command. Out: a state for each, a comparison with a checked-in status file, a summary.
-A case is a process of its own with a time limit, so that nothing it does can take the run down. States:
+In: a list of cases, each a `burncc verify` command. Out: a state for each, a comparison with a checked-in status
+file, a summary. A case is a process of its own with a time limit, so that nothing it does can take the run down.
+States:
 
   pass         exit status 0
   differs      the code ran, an output was wrong
@@ -10,9 +11,8 @@ A case is a process of its own with a time limit, so that nothing it does can ta
   crash        a signal, a sanitizer's report, an internal error, C that does not compile, generated code that dies
   hang         no end within the limit
 
-With --sanitize the generated code is built with AddressSanitizer and UndefinedBehaviorSanitizer. burncc itself loads it, so it runs with
-the C compiler's runtime preloaded (CC: without); buffers end where the data ends, to the byte.
-"""
+With --sanitize the generated code is built with AddressSanitizer and UndefinedBehaviorSanitizer. burncc itself loads
+it, so it runs with the C compiler's runtime preloaded (CC: without); buffers end where the data ends, to the byte."""
 import argparse
 import collections
 import concurrent.futures
@@ -30,8 +30,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STATES = ("pass", "differs", "unsupported", "crash", "hang")
-BROKEN = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the compiled model"
-                    r"|FAIL (crashed|wrote outside|the child process|run returned)")
+BROKEN = re.compile(
+    r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the "
+    r"compiled model"
+    r"|FAIL (crashed|wrote outside|the child process|run returned)")
 LATE = re.compile(r"FAIL no end after")
 NOTE = re.compile(r" (frozen|note)=(.+)")
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
@@ -44,16 +46,19 @@ Result = collections.namedtuple("Result", "name family state reason seconds")
 def arguments(description, **defaults):
     """The options that every runner has."""
     p = argparse.ArgumentParser(description=description)
-    p.add_argument("--burncc", default=os.environ.get("BURNCC", str(ROOT / "build" / "burncc")), help="the compiler under test")
+    p.add_argument("--burncc", default=os.environ.get("BURNCC", str(ROOT / "build" / "burncc")),
+                   help="the compiler under test")
     p.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler for the generated code")
     p.add_argument("--cflags", default=os.environ.get("BURNCC_CFLAGS", defaults.get("cflags", "-O1")), help="its flags")
-    p.add_argument("--sanitize", action="store_true", help="generated code under AddressSanitizer and UndefinedBehaviorSanitizer")
+    p.add_argument("--sanitize", action="store_true",
+                   help="generated code under AddressSanitizer and UndefinedBehaviorSanitizer")
     p.add_argument("--target", default="generic", help="burncc target")
     p.add_argument("--filter", default="", help="regular expression on the names")
     p.add_argument("--jobs", type=int, default=defaults.get("jobs", 2), help="cases at once")
     p.add_argument("--timeout", type=int, default=defaults.get("timeout", 60), help="seconds per case")
     p.add_argument("--cache", default=str(ROOT / "build" / "test-data"), help="where archives are unpacked")
-    p.add_argument("--check", action="store_true", help="exit 1 when a case is worse than status.txt says, crashes or hangs")
+    p.add_argument("--check", action="store_true",
+                   help="exit 1 when a case is worse than status.txt says, crashes or hangs")
     p.add_argument("--bless", action="store_true", help="rewrite status.txt from this run")
     p.add_argument("--show", default="", metavar="STATE", help="print what each case of this state said")
     p.add_argument("--long", action="store_true", help="skip unless BURNCC_TEST_ALL is set")
@@ -74,7 +79,8 @@ def shared(name):
 
 
 def unpack(archive, cache):
-    """Unpacks once, though several runs may want it; a marker names the archive's size and time, so a new one replaces the old."""
+    """Unpacks once, though several runs may want it; a marker names the archive's size and time, so a new one
+    replaces the old."""
     into = pathlib.Path(cache) / archive.name.split(".tar")[0]
     stat = archive.stat()
     stamp = f"{stat.st_size} {int(stat.st_mtime)}\n"
@@ -96,7 +102,8 @@ def add_python(p):
 def require_reference(args):
     """Skips everything where the interpreter that --python names has nothing to compare with."""
     try:
-        found = subprocess.run([args.python, "-c", "import numpy, onnx, onnxruntime"], capture_output=True).returncode == 0
+        found = subprocess.run([args.python, "-c", "import numpy, onnx, onnxruntime"],
+                               capture_output=True).returncode == 0
     except OSError:
         found = False
     if not found:
@@ -116,13 +123,17 @@ def made_cases(root, args):
     cases = []
     for model in sorted(root.glob("*/*/model.onnx")):
         name = str(model.parent.relative_to(root))
-        cases.append(Case(name, name.split("/")[0], [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]))
+        cases.append(
+            Case(name,
+                 name.split("/")[0],
+                 [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]))
     return cases
 
 
 def has_blas(cc):
     """Can this C compiler build what --blas openblas asks for?"""
-    text = "#include <cblas.h>\nint main(void) { float x = 1; cblas_sgemv(CblasRowMajor, CblasNoTrans, 1, 1, 1, &x, 1, &x, 1, 0, &x, 1); return 0; }\n"
+    call = "cblas_sgemv(CblasRowMajor, CblasNoTrans, 1, 1, 1, &x, 1, &x, 1, 0, &x, 1);"
+    text = f"#include <cblas.h>\nint main(void) {{ float x = 1; {call} return 0; }}\n"
     with tempfile.TemporaryDirectory() as folder:
         command = [*shlex.split(cc), "-x", "c", "-", "-o", f"{folder}/probe", "-lopenblas"]
         return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
@@ -156,7 +167,10 @@ def environment(args):
     if args.sanitize:
         clang = "clang" in subprocess.run([*args.cc.split(), "--version"], capture_output=True, text=True).stdout
         names = [f"libclang_rt.asan-{os.uname().machine}.so"] if clang else ["libasan.so", "libubsan.so"]
-        found = [subprocess.run([*args.cc.split(), f"-print-file-name={n}"], capture_output=True, text=True).stdout.strip() for n in names]
+        found = [
+            subprocess.run([*args.cc.split(), f"-print-file-name={n}"], capture_output=True, text=True).stdout.strip()
+            for n in names
+        ]
         env["BURNCC_CFLAGS"] += f" {SANITIZE}" + (" -shared-libasan" if clang else "")
         env["CC"] = f"env -u LD_PRELOAD {args.cc}"
         env["LD_PRELOAD"] = " ".join(os.path.realpath(f) for f in found)
@@ -166,8 +180,8 @@ def environment(args):
 
 def run_case(case, env, timeout):
     begin = time.monotonic()
-    p = subprocess.Popen(case.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         start_new_session=True)
+    p = subprocess.Popen(case.command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, start_new_session=True)
     try:
         out, err = p.communicate(timeout=timeout)
         rc = p.returncode
@@ -182,7 +196,7 @@ def run_case(case, env, timeout):
     elif rc < 0 or rc > 5 or BROKEN.search(text):
         state, reason = "crash", f"status {rc}: " + first_reason(text)
     elif rc == 0:
-        note = NOTE.search(out)                         # frozen: a shape depends on these inputs, so they were made constants
+        note = NOTE.search(out)  # frozen: a shape depends on these inputs, so they were made constants
         state, reason = "pass", note[2] if note and note[1] == "note" else f"with constant {note[2]}" if note else ""
     elif LATE.search(text):
         state, reason = "hang", first_reason(text)
@@ -272,7 +286,8 @@ def run(cases, args, status=None, heading=""):
     worse, better = [], []
     for r in sorted(results):
         was = known.get(r.name)
-        if r.state in ("crash", "hang") or (r.state != "pass" and was == "pass") or (r.state == "differs" and was == "unsupported"):
+        if r.state in ("crash", "hang") or (r.state != "pass" and was == "pass") or (r.state == "differs"
+                                                                                     and was == "unsupported"):
             worse.append(r)
         elif was and was != "pass" and r.state == "pass":
             better.append(r)

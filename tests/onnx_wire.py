@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """ONNX files by hand, standard library only: enough to write small models and tensors, and to look into existing ones.
 
-A message is bytes; writers return the bytes of one message, with field numbers of onnx.proto. Wire format: a key (number * 8 + type)
-then a varint (type 0), 4 bytes (type 5) or a length and that many bytes (type 2).
-"""
+A message is bytes; writers return the bytes of one message, with field numbers of onnx.proto. Wire format: a key
+(number * 8 + type) then a varint (type 0), 4 bytes (type 5) or a length and that many bytes (type 2)."""
 import struct
 
 FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, UINT32, UINT64 = range(1, 14)
-PACK = {FLOAT: "f", UINT8: "B", INT8: "b", UINT16: "H", INT16: "h", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d",
-        UINT32: "I", UINT64: "Q"}
+PACK = {
+    FLOAT: "f", UINT8: "B", INT8: "b", UINT16: "H", INT16: "h", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e",
+    DOUBLE: "d", UINT32: "I", UINT64: "Q"
+}
 COMPLEX64, COMPLEX128, BFLOAT16 = 14, 15, 16
 
 
@@ -49,8 +50,9 @@ def flatten(values):
 
 def pack(dtype, flat):
     if dtype in (COMPLEX64, COMPLEX128):
-        return pack(FLOAT if dtype == COMPLEX64 else DOUBLE, [part for v in flat for part in (complex(v).real, complex(v).imag)])
-    if dtype == BFLOAT16:                                       # the upper halves of floats that have nothing in the lower
+        return pack(FLOAT if dtype == COMPLEX64 else DOUBLE,
+                    [part for v in flat for part in (complex(v).real, complex(v).imag)])
+    if dtype == BFLOAT16:  # the upper halves of floats that have nothing in the lower
         return b"".join(struct.pack("<f", v)[2:] for v in flat)
     return struct.pack(f"<{len(flat)}{PACK[dtype]}", *flat)
 
@@ -69,7 +71,8 @@ def tensor(name, dtype, values, shape=None, external=None):
 
 
 def value(name, dtype, values):
-    """The data of an input or output: a TensorProto, or for the dtypes ("sequence", d) and ("optional", d) a SequenceProto or OptionalProto."""
+    """The data of an input or output: a TensorProto, or for the dtypes ("sequence", d) and ("optional", d) a
+    SequenceProto or OptionalProto."""
     if not isinstance(dtype, tuple):
         return tensor(name, dtype, values)
     kind, inner = dtype
@@ -96,7 +99,8 @@ def value_info(name, dtype, dims):
 
 
 def attribute(name, value):
-    """AttributeProto from a Python value, of a list by its first element; bytes that stand for a TensorProto come as ("tensor", bytes), a graph as ("graph", bytes)."""
+    """AttributeProto from a Python value, of a list by its first element; bytes that stand for a TensorProto come as
+    ("tensor", bytes), a graph as ("graph", bytes)."""
     out = blob(1, name)
     if isinstance(value, tuple) and value and value[0] in ("tensor", "graph", "ref"):
         kind, what = value

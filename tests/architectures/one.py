@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""One architecture: fills the graph's weights, records ONNX Runtime's outputs on drawn inputs, and ends as `burncc verify`.
+"""One architecture: fills the graph's weights, records ONNX Runtime's outputs on drawn inputs, and ends as `burncc
+verify`.
 
 usage: one.py FILL_WEIGHTS STRIPPED.onnx BURNCC verify OPTIONS...
-What a detector finds comes in the order of its scores. Where scores are equal up to rounding, that order is not told by the model, so then the
+What a detector finds comes in the order of its scores. Where scores are equal up to rounding, that order is not told
+by the model, so then the
 rows (box, score, label) are compared as a set.
 Filled models are large (up to half a gigabyte) and quick to make, so they lie in a temporary folder that goes again.
 """
@@ -31,7 +33,8 @@ def draw(rng, info):
 
 
 def record(model, folder):
-    """Inputs, outputs and a tolerance (1e-4 of the largest element; of the smallest such, when outputs are several) in ONNX's test layout."""
+    """Inputs, outputs and a tolerance (1e-4 of the largest element; of the smallest such, when outputs are several)
+    in ONNX's test layout."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -71,9 +74,13 @@ def verify_findings(burncc, model, options):
     weights = {w.name for w in signature.initializer}
     inputs = [i.name for i in signature.input if i.name not in weights]
     given = [x for i, name in enumerate(inputs) for x in ("--input", f"{name}={folder}/input_{i}.pb")]
-    subprocess.run([burncc, "run", str(model), "--output", str(model.parent)] + given + options, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([burncc, "run", str(model), "--output", str(model.parent)] + given + options, check=True,
+                   stdout=subprocess.DEVNULL)
     got = [np.load(model.parent / f"{o.name}.npy") for o in signature.output]
-    want = [numpy_helper.to_array(onnx.TensorProto.FromString((folder / f"output_{i}.pb").read_bytes())) for i in range(len(got))]
+    want = [
+        numpy_helper.to_array(onnx.TensorProto.FromString((folder / f"output_{i}.pb").read_bytes()))
+        for i in range(len(got))
+    ]
     worst = same_findings(want, got, float((folder / "tolerance.txt").read_text().split()[1]))
     if worst is None:
         return 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Does scripts/bench measure what it says? It runs on two tiny models, offline and short, and its results are looked at.
+"""Does scripts/bench measure what it says? It runs on two tiny models, offline and short, and its results are looked
+at.
 
 The interpreter that --python names must have numpy, onnx and onnxruntime; without them the test skips itself.
 """
@@ -21,7 +22,10 @@ MARKED = "before\n<!-- {0}: begin -->\nold\n<!-- {0}: end -->\nafter\n"
 
 
 def bench(args, folder, *options):
-    command = [args.python, HERE.parent.parent / "scripts" / "bench", "--offline", "--quick", "--burncc", args.burncc, "--cache", folder, *options]
+    command = [
+        args.python, HERE.parent.parent / "scripts" / "bench", "--offline", "--quick", "--burncc", args.burncc,
+        "--cache", folder, *options
+    ]
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=args.timeout)
 
 
@@ -31,15 +35,22 @@ def check_report(found, report, table):
     yield "a row for each model", sorted(rows) == sorted(NETS)
     for name, row in rows.items():
         ours, theirs = row["contestants"]["native"], row["contestants"]["ort"]
-        yield f"{name}: both sides took turns", ours["samples"] >= 3 and theirs["samples"] >= 3 and len(ours["rounds_ms"]) == len(theirs["rounds_ms"])
+        yield f"{name}: both sides took turns", ours["samples"] >= 3 and theirs["samples"] >= 3 and len(
+            ours["rounds_ms"]) == len(theirs["rounds_ms"])
         yield f"{name}: the outputs were compared and agree", ours["error"] < 1e-4 and not ours["differs"]
-        yield f"{name}: the ratio is the peer's time over ours", abs(theirs["ratio"] * ours["median_ms"] / theirs["median_ms"] - 1) < 1e-9
-        yield f"{name}: memory, starts and sizes are there", all(ours[k] > 0 for k in ("rss_bytes", "load_ms", "cold_ms", "burncc_s", "cc_s", "text_bytes", "weights_bytes"))
-        yield f"{name}: a row of the table", any(line.startswith(f"| {name} |") and "failed" not in line for line in table.splitlines())
+        yield f"{name}: the ratio is the peer's time over ours", abs(theirs["ratio"] * ours["median_ms"] /
+                                                                     theirs["median_ms"] - 1) < 1e-9
+        yield f"{name}: memory, starts and sizes are there", all(ours[k] > 0 for k in ("rss_bytes", "load_ms",
+                                                                                       "cold_ms", "burncc_s", "cc_s",
+                                                                                       "text_bytes", "weights_bytes"))
+        yield f"{name}: a row of the table", any(
+            line.startswith(f"| {name} |") and "failed" not in line for line in table.splitlines())
     yield "multiply-adds are counted from the file", rows["op_matvec_768x3072"]["macs"] == 768 * 3072
-    yield "one sentence for all, for networks, for operators", re.search(r"geometric means: \S+ over all 2 models, \S+ over 1 network, \S+ over 1 single operator, "
-                                                                         r"\S+ over 1 tiny network \(the least is tiny_digits ", table)
-    yield "starts of tiny networks", re.search(r"first result at least \S+ times as soon \(\w+\); of tiny networks \S+ times \(tiny_digits\)", table)
+    yield "one sentence for all, for networks, for operators", re.search(
+        r"geometric means: \S+ over all 2 models, \S+ over 1 network, \S+ over 1 single operator, "
+        r"\S+ over 1 tiny network \(the least is tiny_digits ", table)
+    yield "starts of tiny networks", re.search(
+        r"first result at least \S+ times as soon \(\w+\); of tiny networks \S+ times \(tiny_digits\)", table)
     yield "the share of the peak is one", 0 < rows["op_matvec_768x3072"]["contestants"]["native"]["share_of_peak"] < 1
     yield "it ends well", found.returncode == 0
 
@@ -51,10 +62,13 @@ def check_growth(args, folder):
     found = bench(args, folder, "--growth", "--only", "image_64,image_128", "--into", page)
     report = json.loads((folder / "growth.json").read_text())
     mine = [row["contestants"]["native"] for row in report["rows"]]
-    yield "growth: two points, outputs compared", found.returncode == 0 and len(mine) == 2 and not any(m["differs"] for m in mine)
-    yield "growth: more pixels, more work, more memory", report["rows"][1]["macs"] > 3 * report["rows"][0]["macs"] and mine[1]["workspace_bytes"] > mine[0]["workspace_bytes"]
+    yield "growth: two points, outputs compared", found.returncode == 0 and len(mine) == 2 and not any(m["differs"]
+                                                                                                       for m in mine)
+    yield "growth: more pixels, more work, more memory", report["rows"][1][
+        "macs"] > 3 * report["rows"][0]["macs"] and mine[1]["workspace_bytes"] > mine[0]["workspace_bytes"]
     text = page.read_text()
-    yield "growth: the table stands between its markers", "old" not in text and "| mobilenet: pixels a side | 64 | 128 |" in text and "(growth.svg)" in text
+    shown = "old" not in text and "| mobilenet: pixels a side | 64 | 128 |" in text and "(growth.svg)" in text
+    yield "growth: the table stands between its markers", shown
     yield "growth: the plot is XML", xml.dom.minidom.parse(str(folder / "growth.svg")).documentElement.tagName == "svg"
 
 
@@ -62,8 +76,10 @@ LOOP = """import onnx, sys
 from onnx import TensorProto as T, helper as h
 def end(name, kind, *shape):
     return h.make_tensor_value_info(name, kind, shape)
-body = h.make_graph([h.make_node("MatMul", ["x", "w"], ["p"]), h.make_node("Identity", ["go"], ["on"])], "body", [end("i", T.INT64), end("go", T.BOOL)], [end("on", T.BOOL), end("p", T.FLOAT, 6, 4)])
-g = h.make_graph([h.make_node("Loop", ["twice", ""], ["y"], body=body)], "loop", [end("x", T.FLOAT, 6, 5)], [end("y", T.FLOAT, 2, 6, 4)],
+body = h.make_graph([h.make_node("MatMul", ["x", "w"], ["p"]), h.make_node("Identity", ["go"], ["on"])], "body",
+                    [end("i", T.INT64), end("go", T.BOOL)], [end("on", T.BOOL), end("p", T.FLOAT, 6, 4)])
+g = h.make_graph([h.make_node("Loop", ["twice", ""], ["y"], body=body)], "loop",
+                 [end("x", T.FLOAT, 6, 5)], [end("y", T.FLOAT, 2, 6, 4)],
                  [h.make_tensor("twice", T.INT64, [], [2]), h.make_tensor("w", T.FLOAT, [5, 4], range(20))])
 onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 17)], ir_version=8), sys.argv[1])
 """
@@ -85,12 +101,14 @@ def check_all(args, folder):
     yield from check_report(found, json.loads((folder / "bench.json").read_text()), found.stdout)
     yield "the plot is XML", xml.dom.minidom.parse(str(folder / "bench.svg")).documentElement.tagName == "svg"
     text = page.read_text()
-    yield "the page's table stands between its markers", text.startswith("before\n") and text.endswith("after\n") and "old" not in text and "| tiny_digits |" in text
+    yield "the page's table stands between its markers", text.startswith("before\n") and text.endswith(
+        "after\n") and "old" not in text and "| tiny_digits |" in text
     yield from check_growth(args, folder)
     yield from check_counts(args, folder)
     (folder / "broken.onnx").write_bytes(b"no model")
     found = bench(args, folder, folder / "broken.onnx", folder / "nets" / "tiny_digits.onnx", "--seconds", "0.5")
-    yield "a broken model does not stop the next", found.returncode == 1 and "| broken | failed" in found.stdout and "| tiny_digits | 0" in found.stdout
+    went_on = "| broken | failed" in found.stdout and "| tiny_digits | 0" in found.stdout
+    yield "a broken model does not stop the next", found.returncode == 1 and went_on
 
 
 def main():

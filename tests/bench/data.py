@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a benchmark needs to know of a model, and the tensors it runs on.
 
-In: an ONNX file and sizes for its symbolic dimensions. Out: its inputs drawn from a fixed seed, as raw files that every
-contestant reads; its multiply-adds counted from the file's own nodes (macs.py; so a compiler that needs fewer gets the same
-credit); and, of two contestants' outputs, how far they are apart.
-"""
+In: an ONNX file and sizes for its symbolic dimensions. Out: its inputs drawn from a fixed seed, as raw files that
+every contestant reads; its multiply-adds counted from the file's own nodes (macs.py; so a compiler that needs fewer
+gets the same credit); and, of two contestants' outputs, how far they are apart."""
 import dataclasses
 import pathlib
 import sys
@@ -61,7 +60,8 @@ def read(path, dims, name):
     nodes = [n.op_type for n in proto.graph.node]
     symbols = {d.dim_param for v in proto.graph.input for d in v.type.tensor_type.shape.dim if d.HasField("dim_param")}
     size = sum(f.stat().st_size for f in [path, *(path.parent / n for n in external_files(proto)) ] if f.exists())
-    return Model(path, name, inputs, outputs, macs.count(proto, path, dims, lambda: values(inputs)), size, nodes, {s: dims[s] for s in symbols if s in dims})
+    return Model(path, name, inputs, outputs, macs.count(proto, path, dims, lambda: values(inputs)), size, nodes,
+                 {s: dims[s] for s in symbols if s in dims})
 
 
 def external_files(proto):
@@ -110,10 +110,12 @@ def load(folder):
 
 
 def distance(want, got):
-    """As array_distance; outputs that are rows of findings in the order of their scores may change places where scores are equal."""
+    """As array_distance; outputs that are rows of findings in the order of their scores may change places where
+    scores are equal."""
     found = array_distance(want, got)
     lists = [list(x.values()) for x in (want, got)]
-    if found < 1e-3 or len(want) < 2 or want.keys() != got.keys() or len({a.shape[:1] for x in lists for a in x}) > 1 or not lists[0][0].ndim:
+    if found < 1e-3 or len(want) < 2 or want.keys() != got.keys() or len({a.shape[:1] for x in lists
+                                                                          for a in x}) > 1 or not lists[0][0].ndim:
         return found
     import one
     scale = min(float(np.abs(a).max(initial=0)) for a in lists[0])
@@ -122,7 +124,8 @@ def distance(want, got):
 
 
 def array_distance(want, got):
-    """The largest difference of any output over that output's largest element; infinite where shapes, integers or NaNs differ."""
+    """The largest difference of any output over that output's largest element; infinite where shapes, integers or
+    NaNs differ."""
     worst = 0.0
     for name, a in want.items():
         b = got.get(name)

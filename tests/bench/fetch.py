@@ -2,8 +2,7 @@
 """Gets what takes part in the benchmark into a private folder: Python environments from PyPI, unpacked Debian packages.
 
 Nothing is installed into the system. What is there already is used without asking the network. Only the standard
-library: this runs before there is a numpy.
-"""
+library: this runs before there is a numpy."""
 import pathlib
 import subprocess
 import sys
@@ -24,7 +23,8 @@ def last_line(text):
 
 def call(command, **options):
     try:
-        p = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+        p = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, **options)
     except OSError as e:
         raise Missing(str(e)) from None
     if p.returncode:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Libraries of kernels as peers, for models that are one matrix product (OpenBLAS) or one 2-D convolution (oneDNN).
 
-They come from the system or from unpacked Debian packages. The weights are written beside the inputs: w_0.bin, w_1.bin (the
-bias); the sizes go onto the command line.
-"""
+They come from the system or from unpacked Debian packages. The weights are written beside the inputs: w_0.bin,
+w_1.bin (the bias); the sizes go onto the command line."""
 import os
 import pathlib
 
@@ -18,7 +17,8 @@ from workers import Declined
 
 
 def find_library(options, name, packages, pattern="usr/lib/**"):
-    """The file `name` of the system, or of Debian packages that are fetched; and the folders in which its own needs lie."""
+    """The file `name` of the system, or of Debian packages that are fetched; and the folders in which its own needs
+    lie."""
     found = sorted(pathlib.Path("/").glob(f"{pattern}/{name}"))
     if found:
         return found[0], []
@@ -60,7 +60,8 @@ class OpenBlas(Library):
     name, title = "openblas", "OpenBLAS"
 
     def find(self, options):
-        self.library, self.folders = find_library(options, "libopenblas.so.0", ["libopenblas0-pthread", "libgfortran5", "libquadmath0"])
+        self.library, self.folders = find_library(options, "libopenblas.so.0",
+                                                  ["libopenblas0-pthread", "libgfortran5", "libquadmath0"])
         self.program = ours.helper("openblas", options.cache, ["-ldl"])
         self.version = self.library.resolve().name
 
@@ -86,7 +87,9 @@ class OneDnn(Library):
         packages = ["libdnnl-dev", "libdnnl2", "ocl-icd-libopencl1"]
         header, _ = find_library(options, "dnnl.h", packages, "usr/include")
         library, self.folders = find_library(options, "libdnnl.so.2", packages[1:])
-        self.program = ours.helper("onednn", options.cache, ["-isystem", header.parent, library, "-Wl,--unresolved-symbols=ignore-in-shared-libs"])
+        self.program = ours.helper(
+            "onednn", options.cache,
+            ["-isystem", header.parent, library, "-Wl,--unresolved-symbols=ignore-in-shared-libs"])
         self.version = library.resolve().name.partition(".so.")[2]
 
     def environment(self, folder):
@@ -96,17 +99,23 @@ class OneDnn(Library):
         self.threads = threads
         node, attributes, weights = single_node(model, ("Conv",))
         shape, bias = weights[1].shape, weights.get(2)
-        if len(shape) != 4 or any(d != 1 for d in attributes.get("dilations", [1])) or attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+        if len(shape) != 4 or any(d != 1 for d in attributes.get("dilations", [1])) or attributes.get(
+                "auto_pad", b"NOTSET") != b"NOTSET":
             raise Declined("no kernel for this model")
-        if self.algorithm == "winograd" and (shape[2:] != (3, 3) or attributes.get("strides", [1, 1]) != [1, 1] or attributes.get("group", 1) > 1):
+        if self.algorithm == "winograd" and (shape[2:] != (3, 3) or attributes.get("strides", [1, 1]) != [1, 1]
+                                             or attributes.get("group", 1) > 1):
             raise Declined("no kernel for this model")
         n, c, h, w = model.inputs[0].shape
         top, left, bottom, right = attributes.get("pads", [0] * 4)
         stride = attributes.get("strides", [1, 1])
         high, wide = (h + top + bottom - shape[2]) // stride[0] + 1, (w + left + right - shape[3]) // stride[1] + 1
         self.write_weights(folder, [weights[1]] + ([bias] if bias is not None else []))
-        return [self.program, self.algorithm, folder, n, c, h, w, shape[0], shape[2], shape[3], high, wide, *stride, top, left, bottom, right,
-                attributes.get("group", 1), int(bias is not None)]
+        return [
+            self.program, self.algorithm, folder, n, c, h, w, shape[0], shape[2], shape[3], high, wide, *stride, top,
+            left, bottom, right,
+            attributes.get("group", 1),
+            int(bias is not None)
+        ]
 
 
 def all_of_them():

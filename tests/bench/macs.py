@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The multiply-adds of a model's file: its convolutions, matrix products and recurrent cells, as its own nodes say them.
+"""The multiply-adds of a model's file: its convolutions, matrix products and recurrent cells, as its own nodes say
+them.
 
-They are counted from inferred shapes. Where these leave a node open (shapes that are computed, bodies of loops), ONNX Runtime runs the file once with every
-optimization off, and its profile tells the shapes of each node that ran, as often as it ran. Out: a number, None where neither knows.
-"""
+They are counted from inferred shapes. Where these leave a node open (shapes that are computed, bodies of loops), ONNX
+Runtime runs the file once with every optimization off, and its profile tells the shapes of each node that ran, as
+often as it ran. Out: a number, None where neither knows."""
 import json
 import math
 import pathlib
@@ -12,7 +13,7 @@ import tempfile
 import onnx
 from onnx import shape_inference
 
-LARGE = 4096                                            # bytes from which a float tensor is a weight, no shape inference needs
+LARGE = 4096  # bytes from which a float tensor is a weight, no shape inference needs
 COUNTED = ("Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN")
 
 
@@ -54,7 +55,8 @@ def inferred(proto, dims):
     bind(graph, dims)
     graph = shape_inference.infer_shapes(proto, data_prop=True).graph
     for v in [*graph.value_info, *graph.input, *graph.output]:
-        known = v.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in v.type.tensor_type.shape.dim)
+        known = v.type.tensor_type.HasField("shape") and all(
+            d.HasField("dim_value") for d in v.type.tensor_type.shape.dim)
         if known:
             shapes.setdefault(v.name, [d.dim_value for d in v.type.tensor_type.shape.dim])
     total = 0
@@ -62,7 +64,10 @@ def inferred(proto, dims):
         if any(map(holds, bodies(n))):
             return None
         if n.op_type in COUNTED:
-            wanted = [shapes.get(name) for name in [*n.input[:3 if n.op_type in COUNTED[4:] else 2], n.output[0] or n.output[1]]]
+            wanted = [
+                shapes.get(name)
+                for name in [*n.input[:3 if n.op_type in COUNTED[4:] else 2], n.output[0] or n.output[1]]
+            ]
             if None in wanted:
                 return None
             total += of_node(n.op_type, wanted[:-1], wanted[-1])
@@ -75,7 +80,8 @@ def profiled(path, feeds):
     with tempfile.TemporaryDirectory(prefix="burncc-bench-") as folder:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.add_session_config_entry("session.disable_prepacking", "1")     # packed weights have no shape in the profile
+        options.add_session_config_entry("session.disable_prepacking",
+                                         "1")  # packed weights have no shape in the profile
         options.log_severity_level = 3
         options.enable_profiling, options.profile_file_prefix = True, str(pathlib.Path(folder) / "profile")
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -85,7 +91,8 @@ def profiled(path, feeds):
     for event in events:
         args = event.get("args", {})
         if event["name"].endswith("_kernel_time") and args.get("op_name") in COUNTED:
-            ins, outs = ([shape for each in args[key] for shape in each.values()] for key in ("input_type_shape", "output_type_shape"))
+            ins, outs = ([shape for each in args[key] for shape in each.values()]
+                         for key in ("input_type_shape", "output_type_shape"))
             total += of_node(args["op_name"], ins, outs[0])
     return total
 
@@ -97,5 +104,5 @@ def count(proto, path, dims, feeds):
         return known
     try:
         return profiled(path, feeds())
-    except Exception:                                   # whatever a model's file makes the library raise: there is a figure less
+    except Exception:  # whatever a model's file makes the library raise: there is a figure less
         return None

@@ -37,9 +37,11 @@ def first_line(command):
 
 def machine(options):
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return {"cpu": names[0] if names else os.uname().machine, "cores": len(os.sched_getaffinity(0)), "system": os.uname().release,
-            "compiler": first_line([*ours.compiler(), "--version"]), "c_flags": " ".join(ours.c_flags(options.target[0])),
-            "burncc": first_line([options.burncc, "--version"])}
+    return {
+        "cpu": names[0] if names else os.uname().machine, "cores": len(os.sched_getaffinity(0)),
+        "system": os.uname().release, "compiler": first_line([*ours.compiler(), "--version"]),
+        "c_flags": " ".join(ours.c_flags(options.target[0])), "burncc": first_line([options.burncc, "--version"])
+    }
 
 
 def read_bandwidth(options):
@@ -61,8 +63,9 @@ def one_line(row, options):
         if "failed" in found:
             words.append(f"{name} failed ({found['failed']})")
         elif "median_ms" in found:
-            words.append(f"{name} {table.figure(found['median_ms'])} ms" + (f" ({table.figure(found['ratio'])})" if name not in options.target and "ratio" in found else "")
-                         + (f" DIFFERS by {found['error']:.2g}" if found.get("differs") else ""))
+            words.append(f"{name} {table.figure(found['median_ms'])} ms" + (
+                f" ({table.figure(found['ratio'])})" if name not in options.target and "ratio" in found else "") +
+                         (f" DIFFERS by {found['error']:.2g}" if found.get("differs") else ""))
     return ", ".join(words)
 
 
@@ -72,7 +75,8 @@ def run_model(name, make, threads, options, here, peak, launch, where):
     folder = options.cache / "work" / f"{name}-{threads}"
     try:
         model = data.read(make(), options.dims, name)
-        contest = measure.Contest(model, threads, cores_for(options, threads), options, here, peak, launch, folder, lambda what: say(f"{where}: {what}"))
+        contest = measure.Contest(model, threads, cores_for(options, threads), options, here, peak, launch, folder,
+                                  lambda what: say(f"{where}: {what}"))
         row = contest.run()
     except Exception as e:                              # whatever a model's file makes a library raise
         row["failed"] = f"{type(e).__name__}: {e}" if not isinstance(e, Failed) else str(e)
@@ -94,7 +98,9 @@ def write_files(options, files, text):
 def write_results(report, options):
     text = table.markdown(report)
     files = {"bench.md": text, "bench.json": json.dumps(report, indent=1)}
-    if any(table.ratio(r, report["targets"][0], p) for r in report["rows"] if "failed" not in r for p in report["peers"]):
+    if any(
+            table.ratio(r, report["targets"][0], p) for r in report["rows"] if "failed" not in r
+            for p in report["peers"]):
         files["bench.svg"] = plot.ratios(report)
     write_files(options, files, text)
     if options.into:
@@ -119,7 +125,9 @@ def run_models(report, wanted, options, here, launch):
         if not cores:
             say(f"no {threads} cores to pin {threads} threads to: left out")
             continue
-        os.environ["BENCH_CLOCK"] = options.clock if threads == 1 else "wall"    # the calling thread's time says nothing of the others
+        os.environ[
+            # the calling thread's time says nothing of the others
+            "BENCH_CLOCK"] = options.clock if threads == 1 else "wall"
         peak = measure.Peak(options.cache, {min(cores)})
         try:
             for i, (name, make) in enumerate(wanted, 1):
@@ -138,13 +146,19 @@ def run(options):
         sys.exit("scripts/bench: no models")
     launch = ours.helper("launch", options.cache)
     os.environ["BENCH_CLOCK"] = options.clock           # workers read it
-    report = {"date": datetime.date.today().isoformat(), "machine": {**machine(options), "read_gbs": read_bandwidth(options)}, "targets": options.target, "peers": [p.name for p in here],
-              "versions": {p.name: p.version for p in here}, "seconds": options.seconds, "clock": options.clock, "rows": []}
+    report = {
+        "date": datetime.date.today().isoformat(),
+        "machine": {**machine(options), "read_gbs": read_bandwidth(options)}, "targets": options.target,
+        "peers": [p.name for p in here], "versions": {p.name: p.version for p in here}, "seconds": options.seconds,
+        "clock": options.clock, "rows": []
+    }
     try:
         run_models(report, wanted, options, here, launch)
     except KeyboardInterrupt:
         say("stopped; what is there:")
     (write_growth if options.growth else write_results)(report, options)
-    wrong = any(f.get("differs") for r in report["rows"] for n, f in r.get("contestants", {}).items() if n in options.target)
-    failed = any("failed" in r or any("failed" in r["contestants"].get(t, {}) for t in options.target) for r in report["rows"])
+    wrong = any(
+        f.get("differs") for r in report["rows"] for n, f in r.get("contestants", {}).items() if n in options.target)
+    failed = any("failed" in r or any("failed" in r["contestants"].get(t, {}) for t in options.target)
+                 for r in report["rows"])
     return 1 if wrong or failed else 0

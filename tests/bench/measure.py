@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One model, one number of threads: burncc's programs and the peers, interleaved.
 
-Every contestant is a process that stays alive on the same cores. They take turns in short slices, in an order that rotates,
-so that whatever else the machine does hits all alike; a contestant's time is the median of its rounds' medians. The core's
-own multiply-add peak takes its turns too. Before the first slice the outputs are compared with the first peer's.
-Out: a dictionary (a row of the table, an object of the JSON).
-"""
+Every contestant is a process that stays alive on the same cores. They take turns in short slices, in an order that
+rotates, so that whatever else the machine does hits all alike; a contestant's time is the median of its rounds'
+medians. The core's own multiply-add peak takes its turns too. Before the first slice the outputs are compared with
+the first peer's. Out: a dictionary (a row of the table, an object of the JSON)."""
 import statistics
 import time
 
@@ -67,11 +66,14 @@ class Contest:
 
     def start_ours(self, target):
         own = self.folder / target
-        p = ours.build(self.options.burncc, self.model, target, self.threads, own, self.options.burncc_options, self.launch)
+        p = ours.build(self.options.burncc, self.model, target, self.threads, own, self.options.burncc_options,
+                       self.launch)
         self.programs[target] = p
-        self.found[target].update(burncc_s=p.burncc_s, burncc_rss=p.burncc_rss, cc_s=p.cc_s, cc_rss=p.cc_rss, text_bytes=p.text_bytes,
-                                  workspace_bytes=p.workspace, workspace_bound=p.lower_bound, weights_bytes=p.weights, kernels=p.kernels)
-        return Worker(target, [p.path, self.folder], self.cores, self.options.timeout, {"OPENBLAS_NUM_THREADS": str(self.threads)})
+        self.found[target].update(burncc_s=p.burncc_s, burncc_rss=p.burncc_rss, cc_s=p.cc_s, cc_rss=p.cc_rss,
+                                  text_bytes=p.text_bytes, workspace_bytes=p.workspace, workspace_bound=p.lower_bound,
+                                  weights_bytes=p.weights, kernels=p.kernels)
+        return Worker(target, [p.path, self.folder], self.cores, self.options.timeout,
+                      {"OPENBLAS_NUM_THREADS": str(self.threads)})
 
     def compare(self):
         """Outputs against those of the first contestant that has some: the first peer where there is one."""
@@ -118,8 +120,9 @@ class Contest:
         ms = statistics.median(worker.rounds) * 1e-6
         gflops = 2e-6 * self.model.macs / ms if self.model.macs else None
         peak = self.peak.gflops() * self.threads
-        self.found[name].update(median_ms=ms, min_ms=min(worker.samples) * 1e-6, samples=len(worker.samples), rounds_ms=[r * 1e-6 for r in worker.rounds],
-                                gflops=gflops, share_of_peak=gflops / peak if gflops and peak else None, rss_bytes=worker.memory())
+        self.found[name].update(median_ms=ms, min_ms=min(worker.samples) * 1e-6, samples=len(worker.samples),
+                                rounds_ms=[r * 1e-6 for r in worker.rounds], gflops=gflops,
+                                share_of_peak=gflops / peak if gflops and peak else None, rss_bytes=worker.memory())
 
     def run(self):
         self.reference, self.output_bytes = None, 0
@@ -140,7 +143,8 @@ class Contest:
                 self.finish(name, worker)
             for target in self.options.target:
                 if target in self.workers:
-                    self.found[target]["cold_ms"] = ours.cold(self.programs[target].path, self.folder, self.launch, self.cores) * 1e3
+                    self.found[target]["cold_ms"] = ours.cold(self.programs[target].path, self.folder, self.launch,
+                                                              self.cores) * 1e3
         finally:
             for worker in self.workers.values():
                 worker.stop()
@@ -151,6 +155,8 @@ class Contest:
         for name, found in self.found.items():
             if "median_ms" in found and "median_ms" in mine:
                 found["ratio"] = found["median_ms"] / mine["median_ms"]
-        return {"model": self.model.name, "threads": self.threads, "macs": self.model.macs, "file_bytes": self.model.bytes,
-                "input_bytes": sum(t.bytes() for t in self.model.inputs), "output_bytes": self.output_bytes,
-                "peak_gflops": self.peak.gflops(), "reference": self.reference, "contestants": self.found}
+        return {
+            "model": self.model.name, "threads": self.threads, "macs": self.model.macs, "file_bytes": self.model.bytes,
+            "input_bytes": sum(t.bytes() for t in self.model.inputs), "output_bytes": self.output_bytes,
+            "peak_gflops": self.peak.gflops(), "reference": self.reference, "contestants": self.found
+        }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Typical networks to measure where no model files are at hand: the shapes of well-known ones, weights drawn from a seed.
+"""Typical networks to measure where no model files are at hand: the shapes of well-known ones, weights drawn from a
+seed.
 
-NETS names a function for each; it makes the ONNX model, some of them for any batch, image or sequence (growth.py asks for
+NETS names a function for each; it makes the ONNX model, some of them for any batch, image or sequence (growth.py asks
+for
 those). `op_` models are one operator, to see a kernel alone.
 usage: models.py FOLDER [NAME...]    writes them (all)
 """
@@ -50,8 +52,9 @@ class Net:
     def conv(self, x, channels, filters, size=1, stride=1, groups=1, act=None, gain=2.0):
         high, wide = size if isinstance(size, tuple) else (size, size)
         fan = channels // groups * high * wide
-        y = self.node("Conv", x, self.drawn(filters, channels // groups, high, wide, scale=(gain / fan) ** 0.5), self.drawn(filters, scale=0.05),
-                      kernel_shape=[high, wide], strides=[stride, stride], pads=[high // 2, wide // 2] * 2, group=groups)
+        y = self.node("Conv", x, self.drawn(filters, channels // groups, high, wide, scale=(gain / fan)**0.5),
+                      self.drawn(filters, scale=0.05), kernel_shape=[high, wide], strides=[stride, stride],
+                      pads=[high // 2, wide // 2] * 2, group=groups)
         return self.activate(y, act)
 
     def activate(self, x, act):
@@ -62,14 +65,17 @@ class Net:
         return self.node("Relu", x) if act == "relu" else x
 
     def dense(self, x, width, out, act=None, gain=2.0):
-        y = self.node("Gemm", x, self.drawn(out, width, scale=(gain / width) ** 0.5), self.drawn(out, scale=0.05), transB=1)
+        y = self.node("Gemm", x, self.drawn(out, width, scale=(gain / width)**0.5), self.drawn(out, scale=0.05),
+                      transB=1)
         return self.activate(y, act)
 
     def linear(self, x, width, out):
-        return self.node("Add", self.node("MatMul", x, self.drawn(width, out, scale=width ** -0.5)), self.drawn(out, scale=0.02))
+        return self.node("Add", self.node("MatMul", x, self.drawn(width, out, scale=width**-0.5)),
+                         self.drawn(out, scale=0.02))
 
     def norm(self, x, width):
-        return self.node("LayerNormalization", x, self.drawn(width, scale=0.1, about=1), self.drawn(width, scale=0.05), axis=-1, epsilon=1e-5)
+        return self.node("LayerNormalization", x, self.drawn(width, scale=0.1, about=1), self.drawn(width, scale=0.05),
+                         axis=-1, epsilon=1e-5)
 
     def classify(self, x, channels, classes):
         return self.dense(self.node("Flatten", self.node("GlobalAveragePool", x), axis=1), channels, classes, gain=1)
@@ -91,7 +97,8 @@ class Net:
 def resnet(name, blocks, batch=1, image=224):
     """Bottlenecks 1x1, 3x3, 1x1 around a shortcut (He et al., 2015)."""
     net = Net(name, [batch, 3, image, image])
-    x = net.node("MaxPool", net.conv("input", 3, 64, 7, 2, act="relu"), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    x = net.node("MaxPool", net.conv("input", 3, 64, 7, 2, act="relu"), kernel_shape=[3, 3], strides=[2, 2],
+                 pads=[1, 1, 1, 1])
     channels = 64
     for stage, count in enumerate(blocks):
         width = 64 << stage
@@ -99,7 +106,8 @@ def resnet(name, blocks, batch=1, image=224):
             stride = 2 if stage and not i else 1
             y = net.conv(net.conv(x, channels, width, act="relu"), width, width, 3, stride, act="relu")
             y = net.conv(y, width, 4 * width, gain=0.2)
-            x = net.activate(net.node("Add", y, x if i else net.conv(x, channels, 4 * width, 1, stride, gain=1)), "relu")
+            x = net.activate(net.node("Add", y, x if i else net.conv(x, channels, 4 * width, 1, stride, gain=1)),
+                             "relu")
             channels = 4 * width
     return net.model(net.classify(x, channels, 1000))
 
@@ -108,7 +116,8 @@ def mobilenet(name, batch=1, image=224, act="relu6"):
     """Inverted residuals: widen, depthwise 3x3, narrow (Sandler et al., 2018)."""
     net = Net(name, [batch, 3, image, image])
     x, channels = net.conv("input", 3, 32, 3, 2, act=act), 32
-    for widen, filters, count, stride in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]:
+    for widen, filters, count, stride in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+                                          (6, 160, 3, 2), (6, 320, 1, 1)]:
         for i in range(count):
             step, wide = (1 if i else stride), widen * channels
             y = net.conv(x, channels, wide, act=act) if widen > 1 else x
@@ -118,14 +127,19 @@ def mobilenet(name, batch=1, image=224, act="relu6"):
 
 
 def densenet(name, blocks=(6, 12, 24, 16), grow=32):
-    """Every layer reads all before it (Huang et al., 2017): concatenations, and normalization before the convolutions."""
+    """Every layer reads all before it (Huang et al., 2017): concatenations, and normalization before the
+    convolutions."""
     net = Net(name, [1, 3, 224, 224])
 
     def normalized(x, channels):
         shape = (channels,)
-        return net.activate(net.node("BatchNormalization", x, net.drawn(*shape, scale=0.1, about=1), net.drawn(*shape, scale=0.05), net.drawn(*shape, scale=0.1),
-                                     net.constant(net.rng.uniform(0.6, 1.4, channels).astype(np.float32))), "relu")
-    x, channels = net.node("MaxPool", net.conv("input", 3, 64, 7, 2, act="relu"), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), 64
+        return net.activate(
+            net.node("BatchNormalization", x, net.drawn(*shape, scale=0.1, about=1), net.drawn(*shape, scale=0.05),
+                     net.drawn(*shape, scale=0.1),
+                     net.constant(net.rng.uniform(0.6, 1.4, channels).astype(np.float32))), "relu")
+
+    x, channels = net.node("MaxPool", net.conv("input", 3, 64, 7, 2, act="relu"), kernel_shape=[3, 3], strides=[2, 2],
+                           pads=[1, 1, 1, 1]), 64
     for b, count in enumerate(blocks):
         for _ in range(count):
             y = net.conv(normalized(net.conv(normalized(x, channels), channels, 4 * grow), 4 * grow), 4 * grow, grow, 3)
@@ -154,7 +168,8 @@ def encoder(name, layers=6, width=384, heads=12, sequence=128, batch=1):
     for _ in range(layers):
         x = net.norm(net.node("Add", x, attention(net, x, width, heads, sequence)), width)
         h = net.linear(x, width, 4 * width)
-        h = net.node("Mul", net.node("Mul", h, net.scalar(0.5)), net.node("Add", net.node("Erf", net.node("Mul", h, net.scalar(0.5 ** 0.5))), net.scalar(1)))
+        h = net.node("Mul", net.node("Mul", h, net.scalar(0.5)),
+                     net.node("Add", net.node("Erf", net.node("Mul", h, net.scalar(0.5**0.5))), net.scalar(1)))
         x = net.norm(net.node("Add", x, net.linear(h, 4 * width, width)), width)
     return net.model(x)
 
@@ -162,8 +177,9 @@ def encoder(name, layers=6, width=384, heads=12, sequence=128, batch=1):
 def lstm(name, sequence=64, width=64, hidden=128):
     net = Net(name, [sequence, 1, width])
     scale = hidden ** -0.5
-    y, last, _ = net.node("LSTM", "input", net.drawn(1, 4 * hidden, width, scale=scale), net.drawn(1, 4 * hidden, hidden, scale=scale),
-                          net.drawn(1, 8 * hidden, scale=scale), outputs=3, hidden_size=hidden)
+    y, last, _ = net.node("LSTM", "input", net.drawn(1, 4 * hidden, width, scale=scale),
+                          net.drawn(1, 4 * hidden, hidden, scale=scale), net.drawn(1, 8 * hidden, scale=scale),
+                          outputs=3, hidden_size=hidden)
     return net.model(net.dense(net.node("Squeeze", last, net.sizes(0)), hidden, 10, gain=1))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""burncc's side: a model compiled for one target into a program that holds the generated code, its weights and nothing else.
+"""burncc's side: a model compiled for one target into a program that holds the generated code, its weights and
+nothing else.
 
-Out: the program, how long burncc and the C compiler took and the memory they needed, the bytes of machine code, workspace
-and weights. The C compiler is $CC, with the flags that `burncc bench` gives it.
-"""
+Out: the program, how long burncc and the C compiler took and the memory they needed, the bytes of machine code,
+workspace and weights. The C compiler is $CC, with the flags that `burncc bench` gives it."""
 import dataclasses
 import os
 import pathlib
@@ -37,7 +37,8 @@ class Program:
 def call(command, what):
     """Runs a command; its output."""
     try:
-        p = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        p = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, errors="replace")
     except OSError as e:
         raise Failed(f"{what}: {e}") from None
     if p.returncode:
@@ -47,7 +48,8 @@ def call(command, what):
 
 
 def call_measured(launch, folder, command, what):
-    """Runs a command: its output, seconds (of the clock that the runs are measured with), and peak resident set in bytes."""
+    """Runs a command: its output, seconds (of the clock that the runs are measured with), and peak resident set in
+    bytes."""
     text = call([launch, "usage", folder / "usage.txt", *command], what)
     wall, cpu, kib = map(int, (folder / "usage.txt").read_text().split())
     return text, (cpu if os.environ.get("BENCH_CLOCK") == "cpu" else wall) * 1e-9, kib * 1024
@@ -85,7 +87,8 @@ def helper(name, cache, extra=()):
 
 
 def link(folder, program, threads):
-    """Static where the libraries allow it: a program that starts has nothing to look for. A model whose kernels are too small to be shared has
+    """Static where the libraries allow it: a program that starts has nothing to look for. A model whose kernels are
+    too small to be shared has
     no threaded descriptor, and runs on one thread whatever was asked for."""
     command = [*compiler(), "-O2", "-I", folder, HERE / "runner.c", folder / "model.o", "-o", program]
     if "model_threaded" in (folder / "model.h").read_text():
@@ -101,16 +104,22 @@ def build(burncc, model, target, threads, folder, extra, launch):
     folder.mkdir(parents=True, exist_ok=True)
     dims = [word for name, size in model.dims.items() for word in ("--dim", f"{name}={size}")]
     threading = ["--threads", str(threads)] if threads > 1 else []
-    report, burncc_s, burncc_rss = call_measured(launch, folder, [burncc, model.path, "--target", target, "--name", "model", "-o", folder / "model.c", "--report", "--quiet",
-                                                           *dims, *threading, *extra], "burncc")
+    report, burncc_s, burncc_rss = call_measured(launch, folder, [
+        burncc, model.path, "--target", target, "--name", "model", "-o", folder / "model.c", "--report", "--quiet",
+        *dims, *threading, *extra
+    ], "burncc")
     flags = ["-std=c99", *c_flags(target), "-ffp-contract=off", "-w", *shlex.split(os.environ.get("BURNCC_CFLAGS", ""))]
-    _, cc_s, cc_rss = call_measured(launch, folder, [*compiler(), *flags, "-c", folder / "model.c", "-o", folder / "model.o"], "the C compiler")
+    _, cc_s, cc_rss = call_measured(launch, folder,
+                                    [*compiler(), *flags, "-c", folder / "model.c", "-o", folder / "model.o"],
+                                    "the C compiler")
     link(folder, folder / "program", threads)
     header = (folder / "model.h").read_text()
     stored = folder / "model.bin"
     weights = stored.stat().st_size if stored.exists() else section_bytes(folder / "model.o", r"\.rodata")
-    return Program(target, folder / "program", burncc_s, burncc_rss, cc_s, cc_rss, section_bytes(folder / "model.o", r"\.text"),
-                   number(r"unsigned char bytes\[(\d+)\];\s*\} model_workspace", header), number(r"planned, (\d+) bytes alive", report), weights,
+    return Program(target, folder / "program", burncc_s, burncc_rss, cc_s, cc_rss,
+                   section_bytes(folder / "model.o", r"\.text"),
+                   number(r"unsigned char bytes\[(\d+)\];\s*\} model_workspace", header),
+                   number(r"planned, (\d+) bytes alive", report), weights,
                    number(r"^(\d+) kernels", report[report.rfind("\n", 0, report.rfind(" kernels,")) + 1:]))
 
 

@@ -2,9 +2,8 @@
 """The peers: for each how it is found, and how its process is started on a model.
 
 `find` says where a peer is, fetching it first unless offline, or raises Missing, which says why it cannot take part;
-`command` makes the process that speaks the words of worker.h. Each Python package has an environment of its own, so that
-its versions and its memory are its own affair.
-"""
+`command` makes the process that speaks the words of worker.h. Each Python package has an environment of its own, so
+that its versions and its memory are its own affair."""
 import importlib.util
 import pathlib
 import shutil
@@ -83,14 +82,17 @@ class Generated(Peer):
         text = source.read_text(errors="replace")
         self.write_entry(model, own, text)
         ours.call([*ours.compiler(), *self.flags, "-c", source, "-o", own / "net.o"], "the C compiler")
-        ours.call([*ours.compiler(), "-O2", "-w", "-I", own, HERE / "generated.c", own / "net.o", "-o", own / "program", "-lm"], "linking")
+        ours.call([
+            *ours.compiler(), "-O2", "-w", "-I", own, HERE / "generated.c", own / "net.o", "-o", own / "program", "-lm"
+        ], "linking")
         return [own / "program", folder, own / "net.bin"]
 
     def write_entry(self, model, own, text):
         loads = f"_Bool {self.entry}_load(const char *path);" if f"_Bool {self.entry}_load(" in text else ""
         arguments = [f"in[{i}]" for i in range(len(model.inputs))] + [f"out[{i}]" for i in range(len(model.outputs))]
-        (own / "entry.h").write_text(f"void {self.entry}();\n{loads}\n#define CALL(in, out) {self.entry}({', '.join(arguments)})\n"
-                                     f"#define LOAD(path) {f'!{self.entry}_load(path)' if loads else '0'}\n")
+        (own / "entry.h").write_text(
+            f"void {self.entry}();\n{loads}\n#define CALL(in, out) {self.entry}({', '.join(arguments)})\n"
+            f"#define LOAD(path) {f'!{self.entry}_load(path)' if loads else '0'}\n")
 
 
 class Emx(Generated):
@@ -101,7 +103,8 @@ class Emx(Generated):
         self.version = version_in(self.python, "emx-onnx-cgen")
 
     def generate(self, model, own):
-        ours.call([self.python.parent / "emx-onnx-cgen", "compile", "--model-name", "net", model.path, own / "net.c"], self.title)
+        ours.call([self.python.parent / "emx-onnx-cgen", "compile", "--model-name", "net", model.path, own / "net.c"],
+                  self.title)
         return own / "net.c"
 
 
@@ -128,7 +131,8 @@ class Onnx2c(Generated):
     def generate(self, model, own):
         with open(own / "net.c", "w") as out:
             try:
-                p = subprocess.run([self.program, model.path], stdout=out, stderr=subprocess.PIPE, text=True, timeout=600)
+                p = subprocess.run([self.program, model.path], stdout=out, stderr=subprocess.PIPE, text=True,
+                                   timeout=600)
             except subprocess.TimeoutExpired:
                 raise Failed("onnx2c: no end within 600 s") from None
         if p.returncode:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plots as SVG, written by hand: no library to fetch, the same bytes for the same numbers.
 
-ratios(report): a dot for each model and peer on a logarithmic axis, the peer's time over ours, a panel per thread count.
-curves(panels): lines over a logarithmic axis, for the cost as work grows.
-"""
+ratios(report): a dot for each model and peer on a logarithmic axis, the peer's time over ours, a panel per thread
+count. curves(panels): lines over a logarithmic axis, for the cost as work grows."""
 import html
 import math
 
@@ -15,20 +14,30 @@ GREY, INK, FAINT = "#8a8a8a", "#222222", "#e4e4e4"
 
 class Svg:
     def __init__(self, width, height):
-        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-                      'font-family="sans-serif" font-size="12">', f'<rect width="{width}" height="{height}" fill="white"/>']
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            'font-family="sans-serif" font-size="12">', f'<rect width="{width}" height="{height}" fill="white"/>'
+        ]
 
     def text(self, x, y, text, anchor="start", colour=INK, size=12):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" font-size="{size}">{html.escape(str(text))}</text>')
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
+            f'font-size="{size}">{html.escape(str(text))}</text>'
+        )
 
     def line(self, x1, y1, x2, y2, colour=FAINT, width=1.0):
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>')
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+        )
 
     def dot(self, x, y, colour, radius=4.0):
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')
 
     def path(self, points, colour):
-        self.parts.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        self.parts.append(
+            f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" stroke="{colour}" '
+            f'stroke-width="2"/>'
+        )
 
     def end(self):
         return "\n".join([*self.parts, "</svg>"]) + "\n"
@@ -39,7 +48,8 @@ def tick(value):
 
 
 class Axis:
-    """A logarithmic axis from `low` to `high` of values to `begin` to `end` of the picture; ticks at powers of two or ten."""
+    """A logarithmic axis from `low` to `high` of values to `begin` to `end` of the picture; ticks at powers of two or
+    ten."""
     def __init__(self, values, begin, end):
         low, high = min(values), max(values)
         self.base = 2 if high / low <= 2 ** 11 else 10
@@ -65,8 +75,12 @@ ROW, LEFT, PLOT, TOP = 18, 210, 520, 74
 
 
 def ratio_panel(svg, report, threads, top, target):
-    rows = [(table.ratio(r, target, report["peers"][0]) or 0, r) for r in report["rows"] if r["threads"] == threads and "failed" not in r]
-    rows = [r for x, r in sorted(rows, key=lambda pair: pair[0]) if any(table.ratio(r, target, p) for p in report["peers"])]
+    rows = [(table.ratio(r, target, report["peers"][0]) or 0, r) for r in report["rows"]
+            if r["threads"] == threads and "failed" not in r]
+    rows = [
+        r for x, r in sorted(rows, key=lambda pair: pair[0]) if any(
+            table.ratio(r, target, p) for p in report["peers"])
+    ]
     known = [table.ratio(r, target, p) for r in rows for p in report["peers"] if table.ratio(r, target, p)]
     axis = Axis(known + [0.5, 2], LEFT, LEFT + PLOT)
     bottom = top + ROW * len(rows) + 6

@@ -59,7 +59,8 @@ def files(*given):
     for each in map(pathlib.Path, given):
         if not each.exists():
             raise SystemExit(f"scripts/bench: {each} is not there")
-        found += [(path.stem, lambda path=path: path) for path in (sorted(each.glob("*.onnx")) if each.is_dir() else [each])]
+        found += [(path.stem, lambda path=path: path)
+                  for path in (sorted(each.glob("*.onnx")) if each.is_dir() else [each])]
     return found
 
 

@@ -2,7 +2,8 @@
 """A peer that is a Python package as a contestant: speaks the words of worker.h, under the Python that has the package.
 
 usage: worker.py PEER MODEL FOLDER THREADS
-Each peer is a function: it loads the model for so many threads and returns (run, outputs): run() is one inference on the
+Each peer is a function: it loads the model for so many threads and returns (run, outputs): run() is one inference on
+the
 inputs given, outputs() its results in the model's order. All compute in 32-bit floats where they can be told to.
 """
 import os
@@ -12,8 +13,10 @@ import time
 
 import numpy as np
 
-DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16,
-          11: np.float64, 12: np.uint32, 13: np.uint64}
+DTYPES = {
+    1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
+    10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64
+}
 UNIT_NS, MOST = 20000, 4096
 # The whole process: a package may compute in another thread than ours.
 clock = time.process_time_ns if os.environ.get("BENCH_CLOCK") == "cpu" else time.perf_counter_ns
@@ -24,8 +27,11 @@ def openvino(model, inputs, threads):
     core = ov.Core()
     proto = core.read_model(model)
     proto.reshape({i: list(a.shape) for i, a in enumerate(inputs.values())})
-    compiled = core.compile_model(proto, "CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
-                                                 "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+    compiled = core.compile_model(
+        proto, "CPU", {
+            "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False
+        })
     request = compiled.create_infer_request()
     for i, a in enumerate(inputs.values()):
         request.set_input_tensor(i, ov.Tensor(a, shared_memory=True))
@@ -38,7 +44,11 @@ def tract(model, inputs, threads):
         raise SystemExit("it computes on one thread")
     loaded = package.onnx().load(model)
     for i, a in enumerate(inputs.values()):
-        loaded.set_input_fact(i, f"{','.join(map(str, a.shape))}{',' if a.shape else ''}{a.dtype.kind.replace('b', 'bool')}{8 * a.itemsize if a.dtype.kind != 'b' else ''}")
+        loaded.set_input_fact(
+            i,
+            f"{','.join(map(str, a.shape))}{',' if a.shape else ''}{a.dtype.kind.replace('b', 'bool')}"
+            f"{8 * a.itemsize if a.dtype.kind != 'b' else ''}"
+        )
     ready = loaded.into_model().into_runnable()
     arrays, results = list(inputs.values()), []
 
@@ -52,10 +62,13 @@ def iree(model, inputs, threads):
     from iree import compiler, runtime
     mlir = pathlib.Path(os.environ["BENCH_SCRATCH"]) / "iree.mlir"
     importer.main(importer.parse_arguments([model, "-o", str(mlir)]))
-    program = compiler.compile_file(str(mlir), target_backends=["llvm-cpu"], input_type="onnx", extra_args=["--iree-llvmcpu-target-cpu=host"])
+    program = compiler.compile_file(str(mlir), target_backends=["llvm-cpu"], input_type="onnx",
+                                    extra_args=["--iree-llvmcpu-target-cpu=host"])
     config = runtime.Config("local-sync" if threads == 1 else "local-task")
     module = runtime.load_vm_flatbuffer(program, driver="local-sync" if threads == 1 else "local-task")
-    function = next(getattr(module, name) for name in module.vm_module.function_names if not name.startswith("__") and not name.endswith("$async"))
+    function = next(
+        getattr(module, name) for name in module.vm_module.function_names
+        if not name.startswith("__") and not name.endswith("$async"))
     arrays = [runtime.asdevicearray(config.device, a) for a in inputs.values()]
     results = []
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A contestant's process: started on given cores, spoken to over its pipes (worker.h tells the words), stopped for good."""
+"""A contestant's process: started on given cores, spoken to over its pipes (worker.h tells the words), stopped for
+good."""
 import os
 import signal
 import statistics
@@ -23,9 +24,10 @@ class Worker:
         self.name, self.timeout = name, timeout
         self.errors = tempfile.TemporaryFile()
         self.samples, self.rounds = [], []
-        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-                                        start_new_session=True, env={**os.environ, **(env or {})},
-                                        preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True, start_new_session=True,
+                                        env={**os.environ,
+                                             **(env or {})}, preexec_fn=lambda: os.sched_setaffinity(0, cores))
         try:
             self.ready = [int(w) for w in self.answer("ready", self.timeout)]
         except BaseException:

@@ -34,7 +34,8 @@ result $? "layers of one shape call one function"
 status 0 "layers, their numbers" "$burncc" verify layers/layers.onnx --quiet
 status 0 "columns" "$burncc" columns/columns.onnx -o columns.c
 calls=$(grep -oE '^    columns_k[0-9a-zA-Z_]+\(' columns.c)
-[ "$(wc -l <<<"$calls")" = 15 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 3 ] && [ "$(grep -c '^BURN_APART static' columns.c)" = 3 ]
+[ "$(wc -l <<<"$calls")" = 15 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 3 ] && \
+    [ "$(grep -c '^BURN_APART static' columns.c)" = 3 ]
 result $? "columns and parts of one shape call one function"
 status 0 "columns, their numbers" "$burncc" verify columns/columns.onnx --quiet
 
@@ -55,7 +56,8 @@ says 'absent.onnx: error: tensor "w": cannot open external data "absent.bin" .* 
 status 1 "weights' file is cut" "$burncc" short.onnx -o bad.c
 says 'short.onnx: error: tensor "w": .* external data "short.bin" of 7 bytes; copy it again'
 status 0 "size without a bound" "$burncc" expand/expand.onnx -o expand.c
-says 'Expand.: note: dimension y_dim_0 depends on the values of inputs and is taken to be at most 1; --dim y_dim_0=0..N gives another bound'
+says 'Expand.: note: dimension y_dim_0 depends on the values of inputs and is taken to be at most 1; '\
+'--dim y_dim_0=0..N gives another bound'
 status 4 "no such folder" "$burncc" scores.onnx -o nowhere/bad.c
 status 4 "model that is no file" "$burncc" /dev/null -o bad.c
 

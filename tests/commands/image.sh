@@ -31,7 +31,8 @@ int main(int argc, char **argv)
     return 0;
 }
 END
-status 0 "it links" ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror -O1 -I . main.c decode.c "$runtime/image.c" -lm -o decode
+status 0 "it links" ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror -O1 -I . main.c decode.c "$runtime/image.c" \
+    -lm -o decode
 printf 'P6 2 1 255\nABCDEF' >good.ppm
 printf 'P6 2 2 255\nABCDEF' >short.ppm
 printf 'P5 7 1 255\nABCDEFG' >wide.pgm

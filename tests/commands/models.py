@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes the models and data that the command tests use into a folder: models.py DIR. Standard library only.
 
-scores.onnx   image f32[batch,1,2,2] -> scores f32[batch,5]: Flatten, MatMul; with data sets 0, 2 and 10 (batch 1, 3, 1)
-wrong/        the same model, a data set whose output is wrong, and one whose tolerance.txt is wide enough
-pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3]
-large.onnx    64 KiB of weights
-unknown.onnx  two nodes of an operator that does not exist
-convs.onnx    x f32[1,16,8,8] -> y f32[1,20]: convolutions 3x3, depthwise 3x3 and 1x1, and a matrix
-columns.onnx  x f32[6,5] -> y f32[10]: the two largest of each column; columns/ has it with a data set
-bytes.onnx    x u8[9,40] -> y i32[9,35], image u8[1,16,6,6] -> z i32[1,24,4,4]: a product and a convolution with weights i8
-layers.onnx   x f32[1,4] -> y f32[1,4]: three times a product with another matrix and Relu; layers/ has it with a data set
-reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the same without a bound on its size
-mismatch.onnx two matrices that cannot be multiplied, at a node "product"
-maps.onnx     words: map from string to f32, numbers: map from i64 to f32 -> row f32[1,4], dense string[1,n], sparse i64[1,5]
-absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes
-cut.onnx      scores.onnx without its last 40 bytes;  text.onnx: not protobuf
-"""
+scores.onnx   image f32[batch,1,2,2] -> scores f32[batch,5]: Flatten, MatMul; with data sets 0, 2 and 10 (batch 1, 3,
+1) wrong/        the same model, a data set whose output is wrong, and one whose tolerance.txt is wide enough
+pair.onnx     x f32[3], y i64[3] -> sum f32[3], twice i64[3] large.onnx    64 KiB of weights unknown.onnx  two nodes
+of an operator that does not exist convs.onnx    x f32[1,16,8,8] -> y f32[1,20]: convolutions 3x3, depthwise 3x3 and
+1x1, and a matrix columns.onnx  x f32[6,5] -> y f32[10]: the two largest of each column; columns/ has it with a data
+set bytes.onnx    x u8[9,40] -> y i32[9,35], image u8[1,16,6,6] -> z i32[1,24,4,4]: a product and a convolution with
+weights i8 layers.onnx   x f32[1,4] -> y f32[1,4]: three times a product with another matrix and Relu; layers/ has it
+with a data set reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the
+same without a bound on its size mismatch.onnx two matrices that cannot be multiplied, at a node "product" maps.onnx
+words: map from string to f32, numbers: map from i64 to f32 -> row f32[1,4], dense string[1,n], sparse i64[1,5]
+absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes cut.onnx      scores.onnx without
+its last 40 bytes;  text.onnx: not protobuf"""
 import math
 import pathlib
 import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from onnx_wire import FLOAT, INT8, INT32, INT64, STRING, UINT8, blob, graph, integer, model, node, tensor, type_proto, value_info  # noqa: E402
+from onnx_wire import FLOAT, INT8, INT32, INT64, STRING, UINT8  # noqa: E402
+from onnx_wire import blob, graph, integer, model, node, tensor, type_proto, value_info  # noqa: E402
 
 WEIGHTS = [[(3 * i + 5 * j) % 7 - 3.0 for j in range(5)] for i in range(4)]
 
@@ -56,12 +54,17 @@ def columns(root):
     sizes = [tensor("axis", INT64, [1]), tensor("line", INT64, [6]), tensor("two", INT64, [2])]
     for c in range(5):
         sizes += [tensor(f"from{c}", INT64, [c]), tensor(f"to{c}", INT64, [c + 1])]
-        nodes += [node("Slice", ["x", f"from{c}", f"to{c}", "axis"], [f"column{c}"]), node("Reshape", [f"column{c}", "line"], [f"line{c}"]), node("TopK", [f"line{c}", "two"], [f"top{c}", f"at{c}"])]
+        nodes += [
+            node("Slice", ["x", f"from{c}", f"to{c}", "axis"], [f"column{c}"]),
+            node("Reshape", [f"column{c}", "line"], [f"line{c}"]),
+            node("TopK", [f"line{c}", "two"], [f"top{c}", f"at{c}"])
+        ]
         rows += sorted((x[i][c] for i in range(6)), reverse=True)[:2]
     nodes.append(node("Concat", [f"top{c}" for c in range(5)], ["y"], axis=0))
     write(root / "columns" / "test_data_set_0" / "input_0.pb", tensor("x", FLOAT, x))
     write(root / "columns" / "test_data_set_0" / "output_0.pb", tensor("y", FLOAT, rows))
-    write(root / "columns" / "columns.onnx", model(graph(nodes, [value_info("x", FLOAT, [6, 5])], [value_info("y", FLOAT, [10])], sizes)))
+    write(root / "columns" / "columns.onnx",
+          model(graph(nodes, [value_info("x", FLOAT, [6, 5])], [value_info("y", FLOAT, [10])], sizes)))
 
 
 def layers(root):
@@ -71,15 +74,21 @@ def layers(root):
         matrix = [[(3 * i + 5 * j + layer) % 7 - 3.0 for j in range(4)] for i in range(4)]
         row = [max(0.0, sum(row[i] * matrix[i][j] for i in range(4))) for j in range(4)]
         weights.append(tensor(f"w{layer}", FLOAT, matrix))
-        nodes += [node("MatMul", [last, f"w{layer}"], [f"p{layer}"]), node("Relu", [f"p{layer}"], [last := "y" if layer == 2 else f"r{layer}"])]
+        nodes += [
+            node("MatMul", [last, f"w{layer}"], [f"p{layer}"]),
+            node("Relu", [f"p{layer}"], [last := "y" if layer == 2 else f"r{layer}"])
+        ]
     write(root / "layers" / "test_data_set_0" / "output_0.pb", tensor("y", FLOAT, [row]))
-    write(root / "layers" / "layers.onnx", model(graph(nodes, [value_info("x", FLOAT, [1, 4])], [value_info("y", FLOAT, [1, 4])], weights)))
+    write(root / "layers" / "layers.onnx",
+          model(graph(nodes, [value_info("x", FLOAT, [1, 4])], [value_info("y", FLOAT, [1, 4])], weights)))
 
 
 def main(root):
     nodes = [node("Flatten", ["image"], ["flat"]), node("MatMul", ["flat", "w"], ["scores"])]
     weights = tensor("w", FLOAT, WEIGHTS)
-    text = model(graph(nodes, [value_info("image", FLOAT, ["batch", 1, 2, 2])], [value_info("scores", FLOAT, ["batch", 5])], [weights]))
+    text = model(
+        graph(nodes, [value_info("image", FLOAT, ["batch", 1, 2, 2])], [value_info("scores", FLOAT, ["batch", 5])],
+              [weights]))
     write(root / "scores.onnx", text)
     write(root / "cut.onnx", text[:-40])
     layers(root)
@@ -108,7 +117,9 @@ def main(root):
     write(root / "odd.txt", b"0.5 one\n-1.0 2.0\n")
 
     nodes = [node("Add", ["x", "x"], ["sum"]), node("Mul", ["y", "two"], ["twice"])]
-    ends = [value_info("x", FLOAT, [3]), value_info("y", INT64, [3])], [value_info("sum", FLOAT, [3]), value_info("twice", INT64, [3])]
+    ends = [value_info("x", FLOAT, [3]),
+            value_info("y", INT64, [3])], [value_info("sum", FLOAT, [3]),
+                                           value_info("twice", INT64, [3])]
     write(root / "pair.onnx", model(graph(nodes, *ends, [tensor("two", INT64, [2])])))
     write(root / "x.txt", b"1 2.5 -3\n")
     write(root / "y.txt", b"[10, 20, 9007199254740993]\n")
@@ -123,10 +134,21 @@ def main(root):
             size *= n
         return tensor(name, FLOAT, [(i * i % 23 - 11.0) / 64 for i in range(size)], shape)
 
-    nodes = [node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]), node("Relu", ["a"], ["b"]), node("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1], group=32),
-             node("Conv", ["c", "w3"], ["d"]), node("Flatten", ["d"], ["e"]), node("MatMul", ["e", "w4"], ["y"])]
+    nodes = [
+        node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]),
+        node("Relu", ["a"], ["b"]),
+        node("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1], group=32),
+        node("Conv", ["c", "w3"], ["d"]),
+        node("Flatten", ["d"], ["e"]),
+        node("MatMul", ["e", "w4"], ["y"])
+    ]
     ends = [value_info("x", FLOAT, [1, 16, 8, 8])], [value_info("y", FLOAT, [1, 20])]
-    constants = [weights("w1", 32, 16, 3, 3), weights("w2", 32, 1, 3, 3), weights("w3", 24, 32, 1, 1), weights("w4", 24 * 64, 20)]
+    constants = [
+        weights("w1", 32, 16, 3, 3),
+        weights("w2", 32, 1, 3, 3),
+        weights("w3", 24, 32, 1, 1),
+        weights("w4", 24 * 64, 20)
+    ]
     write(root / "convs.onnx", model(graph(nodes, *ends, constants)))
     write(root / "convs.txt", " ".join(str(i * 7 % 13 - 6) for i in range(1024)).encode())
 
@@ -134,18 +156,30 @@ def main(root):
         return tensor(name, INT8, [(i * 37 + 11) % 255 - 127 for i in range(math.prod(dims))], list(dims))
 
     nodes = [node("MatMulInteger", ["x", "w1"], ["y"]), node("ConvInteger", ["image", "w2"], ["z"])]
-    ends = [value_info("x", UINT8, [9, 40]), value_info("image", UINT8, [1, 16, 6, 6])], [value_info("y", INT32, [9, 35]), value_info("z", INT32, [1, 24, 4, 4])]
+    ends = [value_info("x", UINT8, [9, 40]),
+            value_info("image", UINT8,
+                       [1, 16, 6, 6])], [value_info("y", INT32, [9, 35]),
+                                         value_info("z", INT32, [1, 24, 4, 4])]
     write(root / "bytes.onnx", model(graph(nodes, *ends, [small("w1", 40, 35), small("w2", 24, 16, 3, 3)])))
     write(root / "rows.txt", " ".join(str(i * 29 % 256) for i in range(9 * 40)).encode())
     write(root / "maps.txt", " ".join(str(i * 31 % 256) for i in range(16 * 6 * 6)).encode())
 
-    maps = [blob(1, n) + blob(2, blob(5, integer(1, key) + blob(2, type_proto(FLOAT, None)))) for n, key in (("words", STRING), ("numbers", INT64))]
+    maps = [
+        blob(1, n) + blob(2, blob(5,
+                                  integer(1, key) + blob(2, type_proto(FLOAT, None))))
+        for n, key in (("words", STRING), ("numbers", INT64))
+    ]
     nodes = [node("DictVectorizer", ["words"], ["row"], "ai.onnx.ml", string_vocabulary=["b", "a", "none", "é"]),
              node("CastMap", ["numbers"], ["dense"], "ai.onnx.ml", cast_to="TO_STRING"),
              node("CastMap", ["numbers"], ["sparse"], "ai.onnx.ml", cast_to="TO_INT64", map_form="SPARSE", max_map=5)]
-    ends = maps, [value_info("row", FLOAT, [1, 4]), value_info("dense", STRING, [1, None]), value_info("sparse", INT64, [1, 5])]
+    ends = maps, [
+        value_info("row", FLOAT, [1, 4]),
+        value_info("dense", STRING, [1, None]),
+        value_info("sparse", INT64, [1, 5])
+    ]
     write(root / "maps.onnx", model(graph(nodes, *ends), domains=["ai.onnx.ml"]))
-    for name, text in ("word_keys", "é b zz"), ("word_values", "1.5 2 7"), ("number_keys", "3 1"), ("number_values", "2.5 4"):
+    for name, text in ("word_keys", "é b zz"), ("word_values", "1.5 2 7"), ("number_keys", "3 1"), ("number_values",
+                                                                                                    "2.5 4"):
         write(root / (name + ".txt"), text.encode())
 
     nodes = [node("Frobnicate", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Defrobnicate", ["b"], ["y"])]
@@ -161,7 +195,9 @@ def main(root):
         write(root / (name + ".onnx"), model(graph([node("MatMul", ["x", "w"], ["y"])], *ends, [outside])))
 
     ends = [value_info("x", FLOAT, [6]), value_info("shape", INT64, [2])], [value_info("y", FLOAT, [None, None])]
-    write(root / "reshape" / "reshape.onnx", model(graph([node("Reshape", ["x", "shape"], ["r"]), node("Neg", ["r"], ["y"])], *ends)))
+    write(root / "reshape" / "reshape.onnx",
+          model(graph([node("Reshape", ["x", "shape"], ["r"]),
+                       node("Neg", ["r"], ["y"])], *ends)))
     folder = root / "reshape" / "test_data_set_0"
     write(folder / "input_0.pb", tensor("x", FLOAT, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
     write(folder / "input_1.pb", tensor("shape", INT64, [2, 3]))

@@ -16,7 +16,8 @@ status 0 "image" "$burncc" run scores.onnx --input seven.pgm
 status 0 "two inputs" "$burncc" run pair.onnx --input x=x.txt --input y=y.txt
 says '2 5 -6'
 says '20 40 18014398509481986'
-maps="--input words_keys=word_keys.txt --input words_values=word_values.txt --input numbers_keys=number_keys.txt --input numbers_values=number_values.txt"
+maps="--input words_keys=word_keys.txt --input words_values=word_values.txt"
+maps="$maps --input numbers_keys=number_keys.txt --input numbers_values=number_values.txt"
 for sizes in "--dim words_size=3 --dim numbers_size=2" "--dim words_size=1..4 --dim numbers_size=1..5"; do
     status 0 "maps and strings, $sizes" "$burncc" run maps.onnx $sizes $maps --quiet
     says '^  2 0 0 1.5$'
@@ -24,7 +25,9 @@ for sizes in "--dim words_size=3 --dim numbers_size=2" "--dim words_size=1..4 --
     says '^  0 4 0 2 0$'
 done
 status 0 "json" "$burncc" run pair.onnx --input x=x.txt --input y=y.txt --json
-python3 -c 'import json; o = json.load(open("out"))["outputs"]; assert o[0]["name"] == "sum" and o[1]["values"][0] == 20'
+python3 -c 'import json
+o = json.load(open("out"))["outputs"]
+assert o[0]["name"] == "sum" and o[1]["values"][0] == 20'
 result $? "it is JSON"
 status 0 "to files" "$burncc" run scores.onnx --input image.npy --output results
 python3 - <<'END'
@@ -59,7 +62,9 @@ says 'inputs +image: f32\['
 says 'MatMul 1'
 says '40 multiply-adds'
 status 0 "inspect" "$burncc" inspect scores.onnx --json
-python3 -c 'import json; o = json.load(open("out")); assert o["supported"] and o["parameters"] == 20 and o["operators"]["MatMul"] == 1'
+python3 -c 'import json
+o = json.load(open("out"))
+assert o["supported"] and o["parameters"] == 20 and o["operators"]["MatMul"] == 1'
 result $? "it is JSON"
 status 1 "inspect what is not supported" "$burncc" inspect unknown.onnx
 status 0 "ops" "$burncc" ops

@@ -44,14 +44,18 @@ END
 status 0 "elements from files" "$burncc" run $positions/model.onnx --input x=e0.npy --input x=e1.npy --input p=p.txt
 says '^w_2: f32\[2,3\]'
 says ' 10 11 12 13 14 15'
-status 0 "the same, of any length" "$burncc" run $positions/model.onnx --input x=e0.npy --input x=e1.npy --input p=p.txt --sequence x=1..4
+status 0 "the same, of any length" "$burncc" run $positions/model.onnx --input x=e0.npy --input x=e1.npy \
+    --input p=p.txt --sequence x=1..4
 says '^w: f32\[3,2,3\]'
 says ' 10 11 12 13 14 15'
-status 0 "a whole sequence" "$burncc" run $positions/model.onnx --input x=$positions/test_data_set_2/input_0.pb --input p=p.txt
+status 0 "a whole sequence" "$burncc" run $positions/model.onnx --input x=$positions/test_data_set_2/input_0.pb \
+    --input p=p.txt
 says '^w_4: f32\[2,3\]'
-status 0 "optionals that are not given" "$burncc" run $optional/model.onnx --input x=$optional/test_data_set_0/input_0.pb
+status 0 "optionals that are not given" "$burncc" run $optional/model.onnx \
+    --input x=$optional/test_data_set_0/input_0.pb
 silent '^same'
-status 0 "one that is" "$burncc" run $optional/model.onnx --input x=$optional/test_data_set_0/input_0.pb --input o=$optional/test_data_set_0/input_1.pb
+status 0 "one that is" "$burncc" run $optional/model.onnx --input x=$optional/test_data_set_0/input_0.pb \
+    --input o=$optional/test_data_set_0/input_1.pb
 says '^same: f32\[3\]'
 status 0 "data that holds what --absent denies" "$burncc" verify $optional/model.onnx --absent o --absent s
 status 0 "absent" "$burncc" $optional/model.onnx -o absent.c --absent o --absent s
@@ -62,7 +66,8 @@ status 2 "an unknown sequence" "$burncc" $positions/model.onnx --sequence y=3
 says 'no input of this name that is a sequence'
 status 2 "a sequence twice" "$burncc" $positions/model.onnx --sequence x=3 --sequence x=4
 status 2 "no optional" "$burncc" $positions/model.onnx --absent x --sequence x=2
-for wrong in x x= =3 x=-1 x=4097 'x=[2,3],' 'x=[2,3' 'x=[2,,3]' x=3..1 x=1.. 'x=1..3[' 'x=1..3[2]]' 'x=[1,1,1,1,1,1,1,1,1]'; do
+for wrong in x x= =3 x=-1 x=4097 'x=[2,3],' 'x=[2,3' 'x=[2,,3]' x=3..1 x=1.. 'x=1..3[' 'x=1..3[2]]' \
+    'x=[1,1,1,1,1,1,1,1,1]'; do
     status 2 "--sequence $wrong" "$burncc" $positions/model.onnx --sequence "$wrong"
 done
 finish

@@ -7,7 +7,8 @@ status 0 "tune" "$burncc" tune convs.onnx --target native --seconds 2 -o convs.r
 says '^kernels=4 measured=[1-4] model_ms=[0-9.e-]+ tuned_ms=[0-9.e-]+ records=convs.records$'
 head -1 convs.records | grep -qx 'burncc-records 1'
 result $? "a header"
-! grep -Evq '^burncc-records 1$|^native:[^ ]+ \| (conv|depthwise|gemm) [^|]+ \| (direct|taps|winograd|depthwise|gemm|gemv) [^|]+ \| [0-9.e-]+ ms, model [0-9.e-]+ ms$' convs.records
+kinds='(conv|depthwise|gemm) [^|]+ \| (direct|taps|winograd|depthwise|gemm|gemv) [^|]+'
+! grep -Evq "^burncc-records 1\$|^native:[^ ]+ \\| $kinds \\| [0-9.e-]+ ms, model [0-9.e-]+ ms\$" convs.records
 result $? "a record a line"
 cp convs.records before.records
 status 0 "no time" "$burncc" tune convs.onnx --target native --seconds 0 -o convs.records
@@ -22,7 +23,8 @@ mkdir -p one two
 status 0 "report" "$burncc" convs.onnx --target native --records convs.records -o one/convs.c --report
 says 'conv .*(winograd|direct|taps) .*from records'
 cat convs.records before.records convs.records >joined.records
-status 0 "joined files" "$burncc" convs.onnx --target native --records joined.records --records convs.records -o two/convs.c
+status 0 "joined files" "$burncc" convs.onnx --target native --records joined.records --records convs.records \
+    -o two/convs.c
 cmp -s one/convs.c two/convs.c
 result $? "the same code"
 status 0 "without" "$burncc" run convs.onnx --input convs.txt --target native --output plain
@@ -34,10 +36,12 @@ assert max(abs(a - b) for a, b in zip(one, two)) <= 1e-4 * max(map(abs, one))
 PYTHON
 result $? "the same numbers"
 
-# Products of bytes and with weights of few bits; on threads. Every run measures a kernel at least, however busy the machine.
+# Products of bytes and with weights of few bits; on threads. Every run measures a kernel at least, however busy the
+# machine.
 for again in 1 2 3; do "$burncc" tune bytes.onnx --target native --seconds 0.1 -o bytes.records >out 2>err; done
 says '^kernels=2 measured=0 '
-[ $(grep -Ec '^native:[^ ]+ \| bytes (batch|n)=[^|]+ \| bytes mr=[0-9]+ nv=[1-4] \| [0-9.e-]+ ms, model [0-9.e-]+ ms$' bytes.records) = 2 ]
+of_bytes='bytes (batch|n)=[^|]+ \| bytes mr=[0-9]+ nv=[1-4]'
+[ $(grep -Ec "^native:[^ ]+ \\| $of_bytes \\| [0-9.e-]+ ms, model [0-9.e-]+ ms\$" bytes.records) = 2 ]
 result $? "a record each"
 sed -E 's/mr=[0-9]+ nv=[0-9]/mr=2 nv=3/' bytes.records >turned.records
 inputs="--input x=rows.txt --input image=maps.txt"
@@ -49,13 +53,16 @@ status 0 "bytes, report" "$burncc" bytes.onnx --target native --records turned.r
 [ $(grep -c 'bytes mr=2 nv=3 (from records)' out) = 2 ]
 result $? "as recorded"
 sed -E 's/mr=[0-9]+ nv/mr=10 nv/' bytes.records >tall.records
-status 0 "tiles of more rows than there are" "$burncc" bytes.onnx --target native --records tall.records -o two/bytes.c --report
+status 0 "tiles of more rows than there are" "$burncc" bytes.onnx --target native --records tall.records \
+    -o two/bytes.c --report
 says "tall.records:[23]: warning: .* does not fit bytes "
-for again in 1 2 3; do "$burncc" tune convs.onnx --precision bf16 --target native --seconds 0.1 -o low.records >out 2>err; done
+for again in 1 2 3; do "$burncc" tune convs.onnx --precision bf16 --target native --seconds 0.1 \
+    -o low.records >out 2>err; done
 says '^kernels=3 measured=[01] '
 grep -Eq '^native:[^ ]+ \| low bits=16 [^|]+ \| low mr=[0-9]+ nv=[1-4] \|' low.records
 result $? "a record of few bits"
-status 0 "records on threads" "$burncc" convs.onnx --target native --threads 4:0 --records convs.records -o two/convs.c --report
+status 0 "records on threads" "$burncc" convs.onnx --target native --threads 4:0 --records convs.records \
+    -o two/convs.c --report
 says 'conv .*(winograd|direct) .*from records'
 status 0 "nothing to tune" "$burncc" tune scores.onnx --target native -o none.records
 says 'nothing to measure'
@@ -70,8 +77,10 @@ sed 's/nv=[0-9]/nv=9/' convs.records >wide.records
 status 0 "what does not fit" "$burncc" convs.onnx --target native --records wide.records -o two/convs.c --report
 says 'wide.records:2: warning: .* does not fit .*, the cost model.s choice stands'
 silent 'gemm .*from records'
-for line in 'native | gemm' 'native | frob | gemv nv=1 | 1 ms, model 1 ms' 'native | gemm m=1 | frob nv=1 | 1 ms, model 1 ms' \
-    'native | gemm m=1 | gemv nv=one | 1 ms, model 1 ms' 'native | gemm m=1 | gemv nv=1 | fast' ' | gemm m=1 | gemv nv=1 | 1 ms, model 1 ms' 'native | gemm m=1 | gemv nv=1 | 1 ms, model 1 ms | more'; do
+for line in 'native | gemm' 'native | frob | gemv nv=1 | 1 ms, model 1 ms' \
+    'native | gemm m=1 | frob nv=1 | 1 ms, model 1 ms' \
+    'native | gemm m=1 | gemv nv=one | 1 ms, model 1 ms' 'native | gemm m=1 | gemv nv=1 | fast' \
+        ' | gemm m=1 | gemv nv=1 | 1 ms, model 1 ms' 'native | gemm m=1 | gemv nv=1 | 1 ms, model 1 ms | more'; do
     printf 'burncc-records 1\n# a comment\n\n%s\n' "$line" >odd.records
     status 1 "'$line'" "$burncc" convs.onnx --records odd.records -o two/odd.c
     says 'odd.records:4: error: .*; remove the line, or measure again'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# --target vulkan: small models against their recorded outputs, and kernels with tiles and teams against the portable target; files,
+# --target vulkan: small models against their recorded outputs, and kernels with tiles and teams against the portable
+# target; files,
 # diagnostics. Skips where no Vulkan device is.
 source "$(dirname "$0")/tap.sh"
 export BURNCC_CFLAGS=-O0
@@ -15,7 +16,8 @@ python3 "$here/../small/run.py" --burncc "$burncc" --only-write small >out 2>err
 result $? "small models"
 for model in small/*/; do
     case $model in
-    *lstm* | *loop_cache* | *scan_backwards* | *top_k* | *sequence_strings* | *string_views* | small/axes/ | *complex_moves*) # loops that stay loops, sorts, strings
+    *lstm* | *loop_cache* | *scan_backwards* | *top_k* | *sequence_strings* | *string_views* | small/axes/ | \
+        *complex_moves*) # loops that stay loops, sorts, strings
         status 1 "$model" "$burncc" verify "$model/model.onnx" --target vulkan
         says 'use --target generic' ;;
     small/positions/ | *suppression* | *unique_all*)
@@ -40,7 +42,8 @@ def wave(n, step):
 def npy(path, shape, values):
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
     head += " " * (63 - (len(head) + 10) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values))
+    magic = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head))
+    path.write_bytes(magic + head.encode() + struct.pack(f"<{len(values)}f", *values))
 
 def nest(flat, shape):
     if len(shape) == 1:
@@ -52,21 +55,26 @@ def write(name, nodes, x, out, weights):
     made = [tensor(w, FLOAT, nest(wave(math.prod(s), 0.7 + 0.1 * i), s)) for i, (w, s) in enumerate(weights.items())]
     root = pathlib.Path(name)
     root.mkdir()
-    (root / "model.onnx").write_bytes(model(graph(nodes, [value_info("x", FLOAT, x)], [value_info("y", FLOAT, out)], made)))
+    of_nodes = graph(nodes, [value_info("x", FLOAT, x)], [value_info("y", FLOAT, out)], made)
+    (root / "model.onnx").write_bytes(model(of_nodes))
     npy(root / "x.npy", tuple(x), wave(math.prod(x), 0.013))
 
 # tiles of 4 x 4, teams that share k, a bias and relu after them
-write("gemm", [node("Gemm", ["x", "w", "b"], ["h"]), node("Relu", ["h"], ["y"])], [256, 64], [256, 256], {"w": [64, 256], "b": [256]})
+write("gemm", [node("Gemm", ["x", "w", "b"], ["h"]), node("Relu", ["h"], ["y"])], [256, 64], [256, 256],
+      {"w": [64, 256], "b": [256]})
 # tiles of 4 x 7, two sums in one kernel, padding
-write("conv", [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Conv", ["x", "v"], ["s"]), node("Add", ["h", "s"], ["y"])],
+nodes = [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Conv", ["x", "v"], ["s"])]
+write("conv", nodes + [node("Add", ["h", "s"], ["y"])],
       [1, 64, 28, 28], [1, 96, 28, 28], {"w": [96, 64, 3, 3], "v": [96, 64, 1, 1]})
 # a row of outputs from a long sum: teams of neighbouring points, sizes that fill no workgroup
 write("gemv", [node("MatMul", ["x", "w"], ["y"])], [1, 700], [1, 333], {"w": [700, 333]})
 # teams of neighbouring ranks: two reductions, then the row
 write("softmax", [node("Softmax", ["x"], ["y"], axis=-1)], [5, 1000], [5, 1000], {})
-write("norm", [node("LayerNormalization", ["x", "w", "b"], ["y"], axis=-1)], [7, 300], [7, 300], {"w": [300], "b": [300]})
+write("norm", [node("LayerNormalization", ["x", "w", "b"], ["y"], axis=-1)], [7, 300], [7, 300],
+      {"w": [300], "b": [300]})
 write("total", [node("ReduceMean", ["x"], ["y"], keepdims=0)], [37, 1003], [], {})
-write("largest", [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Cast", ["i"], ["y"], to=FLOAT)], [9, 401], [9], {})
+write("largest", [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Cast", ["i"], ["y"], to=FLOAT)],
+      [9, 401], [9], {})
 # more points than one row of workgroups takes
 write("rows", [node("Relu", ["x"], ["y"])], [4200, 1001], [4200, 1001], {})
 END
@@ -91,7 +99,8 @@ status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c
 status 0 "files" "$burncc" gemm/model.onnx --target vulkan -o gemm.c
-status 0 "C99 without warnings" ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c gemm.c -o gemm.o
+status 0 "C99 without warnings" ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c gemm.c \
+    -o gemm.o
 cp gemm.c first.c
 "$burncc" gemm/model.onnx --target vulkan -o gemm.c
 cmp -s gemm.c first.c

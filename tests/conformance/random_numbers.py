@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A test whose recorded outputs are one draw of random numbers: everything about them that the standard does fix.
 
-In: burncc, the model of a test of Bernoulli or of Dropout in training mode, a target. Out: a line like that of `burncc verify`.
+In: burncc, the model of a test of Bernoulli or of Dropout in training mode, a target. Out: a line like that of
+`burncc verify`.
 
-What is recorded fixes the outputs' types and shapes. The rest takes more numbers than these few, so the model is copied with the first
-dimension MANY times as long, its inputs repeated, and a seed written into the node that draws: what is drawn must be of the values that are
-possible, be as frequent as it should (within SIGMAS standard deviations: over all, and for each element of the recorded input alone), must not tell
-the next element, and must be the same again for the same seed and others for another.
-"""
+What is recorded fixes the outputs' types and shapes. The rest takes more numbers than these few, so the model is
+copied with the first dimension MANY times as long, its inputs repeated, and a seed written into the node that draws:
+what is drawn must be of the values that are possible, be as frequent as it should (within SIGMAS standard deviations:
+over all, and for each element of the recorded input alone), must not tell the next element, and must be the same
+again for the same seed and others for another."""
 import ast
 import math
 import pathlib
@@ -55,11 +56,15 @@ def longer_model(model, seed):
         op = dict(onnx_wire.fields(message)).get(4)
         if op not in DRAWS:
             return message
-        kept = b"".join(onnx_wire.encode(n, v) for n, v in onnx_wire.fields(message) if n != 5 or dict(onnx_wire.fields(v))[1] != b"seed")
+        kept = b"".join(
+            onnx_wire.encode(n, v) for n, v in onnx_wire.fields(message)
+            if n != 5 or dict(onnx_wire.fields(v))[1] != b"seed")
         return kept + onnx_wire.blob(5, onnx_wire.attribute("seed", seed if op == b"Dropout" else seed / 8))
 
     def end(message):
-        return onnx_wire.rewrite(message, f2=lambda t: onnx_wire.rewrite(t, f1=lambda tensor: onnx_wire.rewrite(tensor, f2=first_longer(1))))
+        return onnx_wire.rewrite(
+            message,
+            f2=lambda t: onnx_wire.rewrite(t, f1=lambda tensor: onnx_wire.rewrite(tensor, f2=first_longer(1))))
     return onnx_wire.rewrite(model, f7=lambda g: onnx_wire.rewrite(g, f1=node, f11=end, f12=end))
 
 
@@ -69,7 +74,8 @@ def tensor(message):
     rest = dict(onnx_wire.fields(message))
     raw = rest.get(9, b"")
     code = onnx_wire.PACK[rest[2]]
-    return rest[8].decode(), rest[2], dims, list(struct.unpack(f"<{len(raw) // struct.calcsize('<' + code)}{code}", raw))
+    return rest[8].decode(), rest[2], dims, list(
+        struct.unpack(f"<{len(raw) // struct.calcsize('<' + code)}{code}", raw))
 
 
 # ---------------------------------------------------------------- running it
@@ -114,7 +120,8 @@ def check_draws(hits, chances, period):
 
 
 def check_bernoulli(inputs, outputs, expanded):
-    """ONNX's function body compares the other way than the operator's text: 1 where the number drawn is greater than the input."""
+    """ONNX's function body compares the other way than the operator's text: 1 where the number drawn is greater than
+    the input."""
     chances = inputs[0][3]
     hits = outputs["y"][1]
     expect(set(hits) <= {0.0, 1.0}, "values other than 0 and 1")
@@ -137,7 +144,7 @@ def check_dropout(inputs, outputs, expanded):
 
 def check(burncc, path, target):
     run = subprocess.run([burncc, "verify", str(path), "--target", target, "--quiet"], capture_output=True, text=True)
-    if run.returncode and not re.search(r"^FAIL \S+ element ", run.stdout, re.M):       # fails in anything but the numbers
+    if run.returncode and not re.search(r"^FAIL \S+ element ", run.stdout, re.M):  # fails in anything but the numbers
         sys.stderr.write(run.stderr)
         raise Fault(run.stdout.removeprefix("FAIL ").split(" data=")[0].strip() or f"status {run.returncode}")
     model = path.read_bytes()
@@ -145,7 +152,8 @@ def check(burncc, path, target):
     rule = check_dropout if "Dropout" in onnx_wire.model_ops(model) else check_bernoulli
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        first, other, again = (rule(inputs, draw(burncc, target, folder, model, inputs, seed), "expanded" in path.parent.name) for seed in (6, 7, 6))
+        first, other, again = (rule(inputs, draw(burncc, target, folder, model, inputs, seed), "expanded"
+                                    in path.parent.name) for seed in (6, 7, 6))
     expect(first == again, "the same seed gives other numbers")
     expect(sum(a != b for a, b in zip(first, other)) > len(first) / 20, "another seed gives the same numbers")
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """ONNX's backend tests against burncc: each test's recorded inputs and outputs, with its own tolerance.
 
-In: the archives of tests in ONNX's layout (test_x/model.onnx, test_data_set_0/{input,output}_0.pb), unpacked once under build/.
-Out: a state per test, compared with status.txt (suite node) or status-models.txt (suite models), and a table by operator family.
-`--check` is for CI: it fails on what got worse and on any crash or hang. `--bless` records this run. `--symbolic` is a suite of its own: the same
-tests, compiled for sizes at run time (symbolic.py), with their states in status-symbolic.txt.
-"""
+In: the archives of tests in ONNX's layout (test_x/model.onnx, test_data_set_0/{input,output}_0.pb), unpacked once
+under build/. Out: a state per test, compared with status.txt (suite node) or status-models.txt (suite models), and a
+table by operator family. `--check` is for CI: it fails on what got worse and on any crash or hang. `--bless` records
+this run. `--symbolic` is a suite of its own: the same tests, compiled for sizes at run time (symbolic.py), with their
+states in status-symbolic.txt."""
 import pathlib
 import re
 import shutil
@@ -63,7 +63,8 @@ def collect(root, prefix, args, known, random):
 
 
 def lay_out_light(folder):
-    """The light models: single files whose input is i / n for all n elements (one image of 224 x 224), put into the layout of the others."""
+    """The light models: single files whose input is i / n for all n elements (one image of 224 x 224), put into the
+    layout of the others."""
     count = 3 * 224 * 224
     for model in sorted(folder.glob("*.onnx")):
         data = folder / model.stem / "test_data_set_0"
@@ -78,8 +79,10 @@ def lay_out_light(folder):
 
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="-O0", timeout=120)
-    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of the archives")
-    p.add_argument("--suite", choices=("node", "models"), default="node", help="one operator each, or small whole models")
+    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"),
+                   help="folder of the archives")
+    p.add_argument("--suite", choices=("node", "models"), default="node",
+                   help="one operator each, or small whole models")
     p.add_argument("--symbolic", action="store_true", help="sizes at run time")
     p.add_argument("--short", action="store_true", help="only the tests of short.txt")
     args = harness.parse(p)
@@ -98,8 +101,10 @@ def main():
     if args.short:
         wanted = set((HERE / "short.txt").read_text().split())
         cases = [c for c in cases if c.name in wanted]
-    status = HERE / ("status-symbolic.txt" if args.symbolic else "status.txt" if args.suite == "node" else "status-models.txt")
-    heading = f"ONNX backend tests, suite {args.suite}{', sizes at run time' if args.symbolic else ''}: name, state, reason. Written by run.py --bless."
+    status = HERE / ("status-symbolic.txt"
+                     if args.symbolic else "status.txt" if args.suite == "node" else "status-models.txt")
+    suite = f"{args.suite}{', sizes at run time' if args.symbolic else ''}"
+    heading = f"ONNX backend tests, suite {suite}: name, state, reason. Written by run.py --bless."
     return harness.run(cases, args, status, heading)
 
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes models of one operator with one element type each, for every type that its newest schema allows, in ONNX's test layout.
+"""Writes models of one operator with one element type each, for every type that its newest schema allows, in ONNX's
+test layout.
 
 usage: make.py DIR NODE_TESTS [REGEX]
-From the first of ONNX's node tests of each operator, with its inputs cast to the type; outputs are the reference evaluator's or ONNX Runtime's. Where
-neither runs, the outputs are those of the widest type that one of them runs, cast: the model has to compile, and be near.
+From the first of ONNX's node tests of each operator, with its inputs cast to the type; outputs are the reference
+evaluator's or ONNX Runtime's. Where
+neither runs, the outputs are those of the widest type that one of them runs, cast: the model has to compile, and be
+near.
 """
 import collections
 import pathlib
@@ -18,16 +21,23 @@ import onnx.reference
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-# The test's own attributes or inputs do not fit other types; the reference evaluator wraps where integers have no such number; it and ONNX Runtime give
+# The test's own attributes or inputs do not fit other types; the reference evaluator wraps where integers have no such
+# number; it and ONNX Runtime give
 # other indices than the recordings.
 APART = {"BitCast", "CastLike", "MaxUnpool"}
 RANDOM = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
 DTYPES = {f"tensor({n.lower()})": v for n, v in TensorProto.DataType.items()}
-LIMITS = {TensorProto.UINT2: (0, 3), TensorProto.INT2: (-2, 1), TensorProto.UINT4: (0, 15), TensorProto.INT4: (-8, 7), TensorProto.FLOAT4E2M1: (-6, 6),
-          TensorProto.FLOAT8E4M3FN: (-448, 448), TensorProto.FLOAT8E4M3FNUZ: (-240, 240), TensorProto.FLOAT8E5M2: (-57344, 57344),
-          TensorProto.FLOAT8E5M2FNUZ: (-57344, 57344), TensorProto.FLOAT8E8M0: (2**-20, 2**20)}
-EPSILON = {TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT16: 4e-3, TensorProto.FLOAT8E4M3FN: 0.15, TensorProto.FLOAT8E4M3FNUZ: 0.15, TensorProto.FLOAT8E5M2: 0.3,
-           TensorProto.FLOAT8E5M2FNUZ: 0.3, TensorProto.FLOAT4E2M1: 0.6, TensorProto.FLOAT8E8M0: 1.0, TensorProto.FLOAT: 1e-3, TensorProto.DOUBLE: 1e-6}
+LIMITS = {
+    TensorProto.UINT2: (0, 3), TensorProto.INT2: (-2, 1), TensorProto.UINT4: (0, 15), TensorProto.INT4: (-8, 7),
+    TensorProto.FLOAT4E2M1: (-6, 6), TensorProto.FLOAT8E4M3FN: (-448, 448), TensorProto.FLOAT8E4M3FNUZ: (-240, 240),
+    TensorProto.FLOAT8E5M2: (-57344, 57344), TensorProto.FLOAT8E5M2FNUZ: (-57344, 57344),
+    TensorProto.FLOAT8E8M0: (2**-20, 2**20)
+}
+EPSILON = {
+    TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT16: 4e-3, TensorProto.FLOAT8E4M3FN: 0.15,
+    TensorProto.FLOAT8E4M3FNUZ: 0.15, TensorProto.FLOAT8E5M2: 0.3, TensorProto.FLOAT8E5M2FNUZ: 0.3,
+    TensorProto.FLOAT4E2M1: 0.6, TensorProto.FLOAT8E8M0: 1.0, TensorProto.FLOAT: 1e-3, TensorProto.DOUBLE: 1e-6
+}
 CLOSEST = (TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.DOUBLE)
 
 
@@ -89,14 +99,16 @@ def run_onnxruntime(model, feeds):
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, feeds)
+        return onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                            providers=["CPUExecutionProvider"]).run(None, feeds)
     except Exception:
         return None
 
 
 def judged(model, arrays):
     feeds = {v.name: a for v, a in zip(model.graph.input, arrays)}
-    for run in (run_reference, run_onnxruntime) if any(a.dtype == object for a in arrays) else (run_onnxruntime, run_reference):
+    for run in (run_reference, run_onnxruntime) if any(a.dtype == object
+                                                       for a in arrays) else (run_onnxruntime, run_reference):
         outputs = run(model, feeds)
         if outputs is not None and all(isinstance(a, (np.ndarray, np.generic)) for a in outputs):
             return [np.asarray(a) for a in outputs]
@@ -110,7 +122,8 @@ def expected(model, schema, variable, dtype, arrays):
         return new, values, outputs
     for wide in CLOSEST:                                # the same numbers in another type
         other, wide_values = retyped(new, schema, variable, wide, values)
-        outputs = judged(other, wide_values) if dtype not in (TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128) else None
+        outputs = judged(other, wide_values) if dtype not in (TensorProto.STRING, TensorProto.COMPLEX64,
+                                                              TensorProto.COMPLEX128) else None
         if outputs is not None:
             return new, values, [cast(a, v.type.tensor_type.elem_type) for a, v in zip(outputs, new.graph.output)]
     return new, values, None
@@ -134,7 +147,9 @@ def one_operator(root, test, schema, wanted):
     node = model.graph.node[0]
     if any(not v.type.HasField("tensor_type") for v in list(model.graph.input) + list(model.graph.output)):
         return False
-    arrays = [numpy_helper.to_array(read(test / "test_data_set_0" / f"input_{i}.pb")) for i in range(len(model.graph.input))]
+    arrays = [
+        numpy_helper.to_array(read(test / "test_data_set_0" / f"input_{i}.pb")) for i in range(len(model.graph.input))
+    ]
     used = {f.type_str for f in formals(schema, len(node.input), schema.inputs)}
     for constraint in schema.type_constraints:
         for kind in constraint.allowed_type_strs:
@@ -173,7 +188,8 @@ def main():
         model = onnx.load(test / "model.onnx")
         node = model.graph.node[0]
         key = node.domain, node.op_type
-        if len(model.graph.node) != 1 or done[key] or node.op_type in RANDOM | APART or any(a.type == onnx.AttributeProto.GRAPH for a in node.attribute):
+        if len(model.graph.node) != 1 or done[key] or node.op_type in RANDOM | APART or any(
+                a.type == onnx.AttributeProto.GRAPH for a in node.attribute):
             continue
         opset = next((o.version for o in model.opset_import if o.domain == node.domain), 0)
         try:

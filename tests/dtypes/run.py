@@ -17,14 +17,16 @@ import harness      # noqa: E402
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="-O0")
     harness.add_python(p)
-    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of ONNX's tests, as for conformance/run.py")
+    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"),
+                   help="folder of ONNX's tests, as for conformance/run.py")
     args = harness.parse(p)
     harness.require_reference(args)
     node_tests = harness.node_tests(args)
     root = pathlib.Path(args.cache) / "dtypes"
     subprocess.run([args.python, str(HERE / "make.py"), str(root), str(node_tests), args.filter], check=True)
     cases = harness.made_cases(root, args)
-    return harness.run(cases, args, HERE / "status.txt", "Operators and element types: name, state, reason. Written by run.py --bless.")
+    return harness.run(cases, args, HERE / "status.txt",
+                       "Operators and element types: name, state, reason. Written by run.py --bless.")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole networks with sizes known at run time only, and ONNX Runtime's outputs at several sizes. usage: networks.py DIR
 
-In: numpy, onnx, onnxruntime. Out: in ONNX's test layout DIR/NAME/model.onnx and its data sets, and bounds.json, the bounds of its dimensions.
-"""
+In: numpy, onnx, onnxruntime. Out: in ONNX's test layout DIR/NAME/model.onnx and its data sets, and bounds.json, the
+bounds of its dimensions."""
 import json
 import pathlib
 import sys
@@ -34,7 +34,9 @@ class Network:
         return name
 
     def weight(self, *shape):
-        return self.constant(self.rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:] if len(shape) == 4 else shape[:1])), np.float32)
+        return self.constant(
+            self.rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:] if len(shape) == 4 else shape[:1])),
+            np.float32)
 
     def linear(self, x, n, m):
         return self.add("Add", self.add("MatMul", x, self.weight(n, m)), self.weight(m))
@@ -47,13 +49,16 @@ class Network:
         return self.add("Gather", self.add("Shape", x), self.constant([axis]), axis=0)
 
     def conv(self, x, n, m, kernel=3, stride=1, group=1, act="Relu"):
-        y = self.add("Conv", x, self.weight(m, n // group, kernel, kernel), self.weight(m), strides=[stride] * 2, pads=[kernel // 2] * 4, group=group)
-        y = self.add("BatchNormalization", y, self.weight(m), self.weight(m), self.weight(m), self.constant(self.rng.uniform(0.5, 2, m), np.float32))
+        y = self.add("Conv", x, self.weight(m, n // group, kernel, kernel), self.weight(m), strides=[stride] * 2,
+                     pads=[kernel // 2] * 4, group=group)
+        y = self.add("BatchNormalization", y, self.weight(m), self.weight(m), self.weight(m),
+                     self.constant(self.rng.uniform(0.5, 2, m), np.float32))
         return self.add(act, y) if act else y
 
     def model(self, inputs, outputs):
         info = helper.make_tensor_value_info
-        graph = helper.make_graph(self.nodes, "network", [info(*i) for i in inputs], [info(*o) for o in outputs], self.constants)
+        graph = helper.make_graph(self.nodes, "network", [info(*i) for i in inputs], [info(*o) for o in outputs],
+                                  self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
 
 
@@ -78,13 +83,16 @@ def encoder():
         q, k, v = (heads(t, t.linear(x, d, d), d, parts, perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
         x = t.norm(t.add("Add", x, t.linear(attend(t, q, k, v, d, parts, bias), d, d)), d)
         h = t.linear(x, d, f)
-        h = t.add("Mul", t.add("Mul", h, t.constant(0.5, np.float32)), t.add("Add", t.add("Erf", t.add("Div", h, t.constant(2 ** 0.5, np.float32))), t.constant(1, np.float32)))
+        h = t.add(
+            "Mul", t.add("Mul", h, t.constant(0.5, np.float32)),
+            t.add("Add", t.add("Erf", t.add("Div", h, t.constant(2**0.5, np.float32))), t.constant(1, np.float32)))
         x = t.norm(t.add("Add", x, t.linear(h, f, d)), d)
     first = t.add("Gather", x, t.constant(0), axis=1)
     t.add("Tanh", t.linear(first, d, d), out="pooled")
     t.add("Identity", x, out="hidden")
     return t.model([("ids", INT64, ["batch", "seq"]), ("mask", INT64, ["batch", "seq"])],
-                   [("hidden", FLOAT, ["batch", "seq", d]), ("pooled", FLOAT, ["batch", d])]), {"batch": (1, 4), "seq": (1, 80)}
+                   [("hidden", FLOAT, ["batch", "seq", d]),
+                    ("pooled", FLOAT, ["batch", d])]), {"batch": (1, 4), "seq": (1, 80)}
 
 
 def decoder():
@@ -103,7 +111,8 @@ def decoder():
     cache = ["batch", parts, "past", d // parts]
     present = ["batch", parts, "past + seq", d // parts]
     return t.model([("x", FLOAT, ["batch", "seq", d]), ("past_k", FLOAT, cache), ("past_v", FLOAT, cache)],
-                   [("y", FLOAT, ["batch", "seq", d]), ("present_k", FLOAT, present), ("present_v", FLOAT, present)]), {"batch": (1, 3), "seq": (1, 20), "past": (0, 40)}
+                   [("y", FLOAT, ["batch", "seq", d]), ("present_k", FLOAT, present),
+                    ("present_v", FLOAT, present)]), {"batch": (1, 3), "seq": (1, 20), "past": (0, 40)}
 
 
 def classifier():
@@ -116,7 +125,8 @@ def classifier():
     x = t.conv(t.add("Add", x, y), 16, 32, stride=2)
     x = t.add("Flatten", t.add("GlobalAveragePool", x))
     t.add("Gemm", x, t.weight(32, 10), t.weight(10), out="y")
-    return t.model([("x", FLOAT, ["batch", 3, "height", "width"])], [("y", FLOAT, ["batch", 10])]), {"batch": (1, 3), "height": (17, 70), "width": (8, 50)}
+    return t.model([("x", FLOAT, ["batch", 3, "height", "width"])],
+                   [("y", FLOAT, ["batch", 10])]), {"batch": (1, 3), "height": (17, 70), "width": (8, 50)}
 
 
 def segmenter():
@@ -124,12 +134,14 @@ def segmenter():
     t = Network(4)
     a = t.conv("x", 3, 8)
     b = t.conv(a, 8, 16, stride=2)
-    target = t.add("Concat", t.add("Slice", t.add("Shape", b), t.constant([0]), t.constant([2])), t.add("Slice", t.add("Shape", a), t.constant([2]), t.constant([4])), axis=0)
+    target = t.add("Concat", t.add("Slice", t.add("Shape", b), t.constant([0]), t.constant([2])),
+                   t.add("Slice", t.add("Shape", a), t.constant([2]), t.constant([4])), axis=0)
     up = t.add("Resize", b, "", "", target, mode="linear", coordinate_transformation_mode="half_pixel")
     y = t.conv(t.add("Concat", a, up, axis=1), 24, 4, act=None)
     t.add("ArgMax", y, axis=1, keepdims=0, out="classes")
     t.add("Softmax", y, axis=1, out="p")
-    return t.model([("x", FLOAT, ["batch", 3, "height", "width"])], [("p", FLOAT, ["batch", 4, "height", "width"]), ("classes", INT64, ["batch", "height", "width"])]), \
+    outputs = [("p", FLOAT, ["batch", 4, "height", "width"]), ("classes", INT64, ["batch", "height", "width"])]
+    return t.model([("x", FLOAT, ["batch", 3, "height", "width"])], outputs), \
         {"batch": (1, 2), "height": (4, 40), "width": (5, 33)}
 
 
@@ -143,7 +155,8 @@ def feed(end, sizes, rng):
 
 
 def write(folder, model, bounds):
-    rng, session = np.random.default_rng(5), onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    rng, session = np.random.default_rng(5), onnxruntime.InferenceSession(model.SerializeToString(),
+                                                                          providers=["CPUExecutionProvider"])
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
     (folder / "bounds.json").write_text(json.dumps(bounds))

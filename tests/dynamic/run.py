@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Models with sizes known at run time only: one compiled file must be right at each of them.
 
-Out: for each model, target and C compiler two cases: `burncc verify` over all its sizes, and drive.py, which calls the generated functions from C,
-in buffers of exactly the run-time sizes under the sanitizers, and with what they must refuse. This takes Python's standard library alone; where
---python names an interpreter with numpy, onnx and onnxruntime, whole networks are compared with ONNX Runtime too.
-"""
+Out: for each model, target and C compiler two cases: `burncc verify` over all its sizes, and drive.py, which calls
+the generated functions from C, in buffers of exactly the run-time sizes under the sanitizers, and with what they must
+refuse. This takes Python's standard library alone; where --python names an interpreter with numpy, onnx and
+onnxruntime, whole networks are compared with ONNX Runtime too."""
 import json
 import pathlib
 import shutil
@@ -23,7 +23,10 @@ def write(folder, case):
     """The model in ONNX's test layout, and for drive.py spec.json and each input's bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(case.bytes)
-    spec = {"bounds": case.bounds, "found": case.found, "inputs": [[n, d] for n, _, d in case.inputs], "outputs": [n for n, _, _ in case.outputs], "sets": []}
+    spec = {
+        "bounds": case.bounds, "found": case.found, "inputs": [[n, d] for n, _, d in case.inputs],
+        "outputs": [n for n, _, _ in case.outputs], "sets": []
+    }
     sets = [(f"test_data_set_{k}", 0, *s) for k, s in enumerate(case.sets())]
     if hasattr(case.compute, "beyond"):
         sets.append(("beyond", -5, *case.compute.beyond(), []))
@@ -34,13 +37,19 @@ def write(folder, case):
             for i, ((end, dtype, _), t) in enumerate(zip(ends, tensors)):
                 (data / f"{what}_{i}.pb").write_bytes(onnx_wire.tensor(end, dtype, t.flat, t.shape))
                 (data / f"{what}_{i}.bin").write_bytes(onnx_wire.pack(dtype, t.flat))
-        spec["sets"].append({"folder": name, "code": code, "sizes": sizes, "in": [t.shape for t in ins], "out": [t.shape for t in outs]})
+        spec["sets"].append({
+            "folder": name, "code": code, "sizes": sizes, "in": [t.shape for t in ins], "out": [t.shape for t in outs]
+        })
     (folder / "spec.json").write_text(json.dumps(spec))
 
 
 def verify(args, name, folder, bounds, tolerance, target, cc):
     dims = [f"--dim={n}={lo}..{hi}" for n, (lo, hi) in bounds.items()]
-    command = [args.burncc, "verify", str(folder / "model.onnx"), *dims, "--target", target, "--rtol", tolerance[0], "--atol", tolerance[1], "--quiet"]
+    command = [
+        args.burncc, "verify",
+        str(folder / "model.onnx"), *dims, "--target", target, "--rtol", tolerance[0], "--atol", tolerance[1],
+        "--quiet"
+    ]
     return harness.Case(f"{name}:{target}:{cc}", f"{target} {cc}", ["env", f"CC={cc}"] + command)
 
 
@@ -69,8 +78,14 @@ def main():
         for cc in [c for c in args.ccs.split(",") if shutil.which(c)] or [args.cc]:
             for case in cases.ALL:
                 folder = root / case.name
-                runs.append(verify(args, case.name, folder, {**case.bounds, **case.found}, ("1e-5", "2e-6"), target, cc))
-                drive = [sys.executable, str(HERE / "drive.py"), str(pathlib.Path(args.burncc).resolve()), str(folder), target, cc]
+                runs.append(
+                    verify(args, case.name, folder, {**case.bounds, **case.found}, ("1e-5", "2e-6"), target, cc))
+                drive = [
+                    sys.executable,
+                    str(HERE / "drive.py"),
+                    str(pathlib.Path(args.burncc).resolve()),
+                    str(folder), target, cc
+                ]
                 if not args.sanitize:               # drive.py always does
                     runs.append(harness.Case(f"{case.name}:{target}:{cc}:drive", f"{target} {cc} drive", drive))
             runs += [verify(args, *network, ("1e-4", "1e-5"), target, cc) for network in whole]

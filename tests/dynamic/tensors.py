@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Tensors in plain Python, for expected outputs: a shape and a flat list, so that a size may be 0.
 
-`build(shape, f)` is the tensor whose element at index i is f(*i); `x[i, j]` is an element. Numbers are double precision.
-"""
+`build(shape, f)` is the tensor whose element at index i is f(*i); `x[i, j]` is an element. Numbers are double
+precision."""
 import math
 import random
 import struct
@@ -35,14 +35,16 @@ def each(f, *tensors):
     shape = [next((n for n in ns if n != 1), 1) for ns in zip(*shapes)]
 
     def element(*i):
-        return f(*(t[tuple(0 if n == 1 else k for k, n in zip(i, s))[rank - len(t.shape):]] for t, s in zip(tensors, shapes)))
+        return f(*(t[tuple(0 if n == 1 else k for k, n in zip(i, s))[rank - len(t.shape):]]
+                   for t, s in zip(tensors, shapes)))
     return build(shape, element)
 
 
 def numbers(seed, *shape, low=-1.0, high=1.0):
     """Repeatable values that float32 holds."""
     rng = random.Random(f"{seed} {shape}")
-    return Tensor(shape, [struct.unpack("f", struct.pack("f", rng.uniform(low, high)))[0] for _ in range(math.prod(shape))])
+    return Tensor(shape,
+                  [struct.unpack("f", struct.pack("f", rng.uniform(low, high)))[0] for _ in range(math.prod(shape))])
 
 
 def whole(seed, *shape, low=0, high=9):
@@ -61,7 +63,10 @@ def over(x, axis, f, keep=True):
 def along(x, axis, f):
     """f of the list of elements along an axis gives a list that takes its place."""
     outer, inner = x.shape[:axis], x.shape[axis + 1:]
-    rows = {i: f([x[i[:axis] + (k,) + i[axis:]] for k in range(x.shape[axis])]) for i in product(*map(range, outer + inner))}
+    rows = {
+        i: f([x[i[:axis] + (k, ) + i[axis:]] for k in range(x.shape[axis])])
+        for i in product(*map(range, outer + inner))
+    }
     size = len(next(iter(rows.values()))) if rows else len(f([1.0] * x.shape[axis]))
     return build(outer + (size,) + inner, lambda *i: rows[i[:axis] + i[axis + 1:]][i[axis]])
 
@@ -94,7 +99,8 @@ def concat(axis, *xs):
 def take(x, axis, indices):
     """The entries along an axis with these numbers, in this order."""
     indices = list(indices)
-    return build(x.shape[:axis] + (len(indices),) + x.shape[axis + 1:], lambda *i: x[i[:axis] + (indices[i[axis]],) + i[axis + 1:]])
+    return build(x.shape[:axis] + (len(indices), ) + x.shape[axis + 1:],
+                 lambda *i: x[i[:axis] + (indices[i[axis]], ) + i[axis + 1:]])
 
 
 def matmul(a, b):
@@ -140,6 +146,7 @@ def conv(x, w, b, stride=1, pad=0, dilation=1, group=1):
 def pool(x, f, kernel, stride, pad):
     """f of the list of the elements inside a window of two axes."""
     def element(n, c, i, j):
-        cells = product(range(i * stride - pad, i * stride - pad + kernel), range(j * stride - pad, j * stride - pad + kernel))
+        cells = product(range(i * stride - pad, i * stride - pad + kernel),
+                        range(j * stride - pad, j * stride - pad + kernel))
         return f([x[n, c, u, v] for u, v in cells if 0 <= u < x.shape[2] and 0 <= v < x.shape[3]])
     return build(x.shape[:2] + tuple(window_size(s, kernel, stride, pad, pad) for s in x.shape[2:]), element)

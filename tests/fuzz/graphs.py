@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Random graphs against ONNX Runtime: what no recorded test has, the ways in which operators meet.
 
-In: a first seed and a count. Out: a line for each graph whose generated code computes something else, crashes, or that burncc refuses, then a
-summary. Fusion, views, epilogues, shared buffers and in-place updates are what such graphs shake. maker.py and steps.py make the
-graphs, batch.py compiles and runs them, shrink.py makes a failing one small. Equal seeds give equal graphs (of one ONNX Runtime). Targets
-and options take turns, a batch each: with --threads a run's bits must be those without threads, and where the batch is a size at run time
-(--dim) or weights are rounded (--precision), the graphs are such that this can be judged. Wants an interpreter with numpy, onnx and onnxruntime.
-"""
+In: a first seed and a count. Out: a line for each graph whose generated code computes something else, crashes, or
+that burncc refuses, then a summary. Fusion, views, epilogues, shared buffers and in-place updates are what such
+graphs shake. maker.py and steps.py make the graphs, batch.py compiles and runs them, shrink.py makes a failing one
+small. Equal seeds give equal graphs (of one ONNX Runtime). Targets and options take turns, a batch each: with
+--threads a run's bits must be those without threads, and where the batch is a size at run time (--dim) or weights are
+rounded (--precision), the graphs are such that this can be judged. Wants an interpreter with numpy, onnx and
+onnxruntime."""
 import collections
 import multiprocessing
 import pathlib
@@ -20,9 +21,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import harness                                                  # noqa: E402
 
-WAYS = (("portable", ""), ("native", ""), ("generic", ""), ("native", "--threads 3:0"), ("generic", "--dim batch=1..4"), ("portable", "--threads 2:0"), ("native", ""),
-        ("generic", "--precision bf16"), ("generic", "--threads 4:0"), ("native", "--dim batch=1..3 --threads 2:0"), ("x86-64-v2,x86-64-v3,x86-64-v4", ""),
-        ("native", "--precision bf16"), ("generic", ""), ("portable", "--dim batch=1..5"))
+WAYS = (("portable", ""), ("native", ""), ("generic", ""), ("native", "--threads 3:0"),
+        ("generic", "--dim batch=1..4"), ("portable", "--threads 2:0"), ("native", ""),
+        ("generic", "--precision bf16"), ("generic", "--threads 4:0"), ("native", "--dim batch=1..3 --threads 2:0"),
+        ("x86-64-v2,x86-64-v3,x86-64-v4", ""), ("native", "--precision bf16"), ("generic", ""), ("portable",
+                                                                                                 "--dim batch=1..5"))
 
 
 def cases_of(seeds, way):
@@ -32,7 +35,8 @@ def cases_of(seeds, way):
     for seed in seeds:
         model, inputs, outputs = maker.make(seed, rough, "--dim" in way.options)
         if outputs:
-            yield seed, Case(model.SerializeToString(), [v.array for v in inputs], [v.array for v in outputs], [maker.allowance(v, rough) for v in outputs])
+            yield seed, Case(model.SerializeToString(), [v.array for v in inputs], [v.array for v in outputs],
+                             [maker.allowance(v, rough) for v in outputs])
 
 
 def way_of(args, seed):
@@ -59,7 +63,9 @@ def run_batch(work):
         for (seed, case), verdict in zip(made, verdicts):
             if verdict.state in ("differs", "crash"):
                 case, verdict = shrink.shrink(args, case, verdict, folder, way) if args.shrink else (case, verdict)
-                shrink.save(case, pathlib.Path(args.cache) / "graphs" / f"seed{seed}", f"{verdict.state} ({' '.join(way).strip()}): {verdict.why}\n")
+                shrink.save(case,
+                            pathlib.Path(args.cache) / "graphs" / f"seed{seed}",
+                            f"{verdict.state} ({' '.join(way).strip()}): {verdict.why}\n")
             results.append((seed, " ".join(way).strip(), shrink.operators(case.model), verdict))
     batch.shutil.rmtree(folder, ignore_errors=True)
     return results
@@ -99,14 +105,18 @@ def report(args):
             print(f"seed {seed} ({way}) {verdict.state}: {verdict.why}\n    {' '.join(ops)}", flush=True)
     bad = states["differs"] + states["crash"]
     if args.tap:
-        print(f"1..1\n{'not ok' if bad else 'ok'} 1 {sum(states.values())} graphs: " + ", ".join(f"{n} {s}" for s, n in states.items()))
+        print(f"1..1\n{'not ok' if bad else 'ok'} 1 {sum(states.values())} graphs: " +
+              ", ".join(f"{n} {s}" for s, n in states.items()))
         for key, n in causes.most_common():
             print(f"# {n} {key} (seed {first[key]})")
         return bad > 0
     for key, n in causes.most_common(60):
         print(f"{n:5} {key} (seed {first[key]})")
     print(f"{len(operators)} operators: " + ", ".join(f"{o} {n}" for o, n in operators.most_common()))
-    print(f"{time.monotonic() - args.begin:.0f} s, {args.cc} {args.cflags}: {states['refused']} refused, {states['crash']} crashed")
+    print(
+        f"{time.monotonic() - args.begin:.0f} s, {args.cc} {args.cflags}: {states['refused']} refused, "
+        f"{states['crash']} crashed"
+    )
     print(f"{states['pass']} passed, {bad} failed, {states['refused']} skipped")
     return bad > 0
 

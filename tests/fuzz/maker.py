@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A random graph, grown node by node, each node computed by ONNX Runtime as it is added.
 
-In: a seed. Out: a model, its inputs, what its outputs should be, and how far another order of rounding may take them. The idea: every value
-is carried twice, once as it is and once with a rounding error planted at each inexact node; how far the two drift apart is what the
-graph does to errors, whatever its operators. A node that ONNX Runtime does not take, or at which the two fall apart (an integer that
-differs, an infinity in one alone), is not added: so what is compared is well defined. Graphs are of single operators (steps.py) or networks
-of blocks (nets.py), which operators come between.
-"""
+In: a seed. Out: a model, its inputs, what its outputs should be, and how far another order of rounding may take them.
+The idea: every value is carried twice, once as it is and once with a rounding error planted at each inexact node; how
+far the two drift apart is what the graph does to errors, whatever its operators. A node that ONNX Runtime does not
+take, or at which the two fall apart (an integer that differs, an infinity in one alone), is not added: so what is
+compared is well defined. Graphs are of single operators (steps.py) or networks of blocks (nets.py), which operators
+come between."""
 import random
 
 import numpy as np
@@ -28,8 +28,12 @@ MAX_COUNT = 4000                    # elements of a value; four times as many in
 NETWORKS = 0.4                      # of the graphs
 ROUGH = 2.0 ** -9                   # by how much --precision bf16 rounds weights at most, relatively
 # What sums products may leave out those with zero, or add in another order: what becomes of infinities is open.
-LINEAR = set("MatMul Gemm Einsum Conv ConvTranspose Resize GridSample LSTM GRU RNN LayerNormalization InstanceNormalization BatchNormalization GroupNormalization "
-             "LpNormalization MeanVarianceNormalization RMSNormalization LRN CumSum LpPool AveragePool GlobalAveragePool ReduceLogSumExp".split())
+LINEAR = set(
+    "MatMul Gemm Einsum Conv ConvTranspose Resize GridSample LSTM GRU RNN LayerNormalization "
+    "InstanceNormalization BatchNormalization GroupNormalization "
+    "LpNormalization MeanVarianceNormalization RMSNormalization LRN CumSum LpPool AveragePool GlobalAveragePool "
+    "ReduceLogSumExp"
+    .split())
 # What a maximum with NaN is differs: NaN (numpy, the standard's reference) or the other (ONNX Runtime, in some).
 ORDERED = set("MaxPool GlobalMaxPool ReduceMax ReduceMin ArgMax ArgMin Hardmax ScatterElements ScatterND TopK".split())
 
@@ -69,10 +73,11 @@ class Maker:
     def __init__(self, seed, rough=False, sized=False):
         self.rng = random.Random(seed)
         self.np = np.random.default_rng(seed)
-        self.rough, self.sized = rough, sized                   # the program rounds weights; its batch is a size at run time
+        self.rough, self.sized = rough, sized  # the program rounds weights; its batch is a size at run time
         self.network = sized or random.Random(f"network {seed}").random() < NETWORKS
         self.nodes, self.values, self.opset, self.names = [], [], self.rng.choice(OPSETS), 0
-        self.wild = self.rng.random() < 0.12                    # NaN, infinities, zeros of both signs, subnormal numbers among the inputs
+        self.wild = self.rng.random(
+        ) < 0.12  # NaN, infinities, zeros of both signs, subnormal numbers among the inputs
         self.empty = self.rng.random() < 0.04                   # sizes of zero
         self.half = self.rng.random() < 0.15
         if self.network:
@@ -88,10 +93,14 @@ class Maker:
         return self.rng.random() < p
 
     def size(self):
-        return 0 if self.empty and self.chance(0.1) else self.rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 33))
+        return 0 if self.empty and self.chance(0.1) else self.rng.choice(
+            (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 33))
 
     def shape(self, low=0, high=4):
-        shape = [self.size() for _ in range(self.rng.choice([r for r in (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5) if low <= r <= high]))]
+        shape = [
+            self.size()
+            for _ in range(self.rng.choice([r for r in (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5) if low <= r <= high]))
+        ]
         while np.prod(shape) > MAX_COUNT / 2:
             shape[shape.index(max(shape))] = self.rng.randint(1, 4)
         return shape
@@ -117,7 +126,8 @@ class Maker:
 
     def fresh(self, dtype=None, shape=None):
         if dtype is None:
-            pool = [np.float32] * 8 + [np.float64, np.int64, np.int32, np.int32, np.bool_, np.uint8, np.int8] + [np.float16] * (4 * self.half)
+            pool = [np.float32] * 8 + [np.float64, np.int64, np.int32, np.int32, np.bool_, np.uint8, np.int8
+                                       ] + [np.float16] * (4 * self.half)
             dtype = self.rng.choice(pool)
         a = self.data(self.shape() if shape is None else shape, dtype)
         if self.wild and a.dtype.kind == "f" and a.dtype != np.float16:
@@ -148,13 +158,20 @@ class Maker:
 
     def pick(self, want=lambda v: True, kinds="f", fresh=None):
         """A value of a dtype kind that fits; recent ones are likelier, so that graphs are deep."""
-        found = [v for v in self.values if v.dtype.kind in kinds and v.name[0] != "c" and (v.count or self.empty) and want(v)]
+        found = [
+            v for v in self.values
+            if v.dtype.kind in kinds and v.name[0] != "c" and (v.count or self.empty) and want(v)
+        ]
         if fresh and (not found or self.chance(0.1)):
             return self.fresh(*fresh())
         if self.network and not found:
             raise Skip
         if not found or not self.network and self.chance(0.04):
-            v = self.fresh(self.rng.choice([d for d in (np.float32, np.float32, np.int32, np.int64, np.bool_, np.uint8) if np.dtype(d).kind in kinds] or [np.float32]))
+            v = self.fresh(
+                self.rng.choice([
+                    d for d in (np.float32, np.float32, np.int32, np.int64, np.bool_, np.uint8)
+                    if np.dtype(d).kind in kinds
+                ] or [np.float32]))
             if want(v) and v.dtype.kind in kinds:
                 return v
             self.values.remove(v)
@@ -164,13 +181,15 @@ class Maker:
 
     # ---- nodes
     def compute(self, node, captured, exact):
-        """The outputs of a node, plain and noisy, from a model of this node alone. Inexact: its inputs are off by a rounding error each."""
+        """The outputs of a node, plain and noisy, from a model of this node alone. Inexact: its inputs are off by a
+        rounding error each."""
         used = [v for v in self.values if v.name in set(node.input) | set(captured)]
         outs = [o for o in node.output if o]
         inputs, constants = [v for v in used if v.kind != "constant"], [v for v in used if v.kind == "constant"]
 
         def session_of(arrays):
-            graph = helper.make_graph([node], "g", [info(v.name, v.array) for v in inputs], [helper.make_empty_tensor_value_info(o) for o in outs],
+            graph = helper.make_graph([node], "g", [info(v.name, v.array) for v in inputs],
+                                      [helper.make_empty_tensor_value_info(o) for o in outs],
                                       [numpy_helper.from_array(a, v.name) for v, a in zip(constants, arrays)])
             return session(model_of(graph, self.opset))
         try:
@@ -185,7 +204,8 @@ class Maker:
     def emit(self, op, inputs, outputs=1, exact=False, captured=(), **attributes):
         """Adds a node; returns its first output, or all of them as a list if outputs is more than 1."""
         floats = [v.array for v in inputs if v and v.is_float]
-        if op in LINEAR and not all(np.isfinite(a).all() for a in floats) or op in ORDERED and any(np.isnan(a).any() for a in floats):
+        if op in LINEAR and not all(np.isfinite(a).all()
+                                    for a in floats) or op in ORDERED and any(np.isnan(a).any() for a in floats):
             raise Skip
         names = [self.name() for _ in range(outputs)]
         node = helper.make_node(op, [v.name if v else "" for v in inputs], names, f"n_{names[0]}", **attributes)
@@ -221,7 +241,8 @@ class Maker:
             fine = np.isfinite(a)
             if not np.array_equal(fine, np.isfinite(b)) or not np.array_equal(a[~fine], b[~fine], equal_nan=True):
                 raise Skip
-            off, scale = np.abs(a[fine].astype(float) - b[fine]).max(initial=0), np.abs(a[fine].astype(float)).max(initial=0)
+            off, scale = np.abs(a[fine].astype(float) - b[fine]).max(initial=0), np.abs(
+                a[fine].astype(float)).max(initial=0)
         if off > (0.05 if self.rough else 0.02 if a.dtype == np.float16 else 1e-3) * scale:
             raise Skip                                          # nothing is left to compare
         return b
@@ -234,7 +255,8 @@ class Maker:
         needed = {v.name: v for v in self.values}
         keep = [needed[i] for i in used if i in needed and needed[i].kind != "node"]
         keep.sort(key=lambda v: self.values.index(v))
-        graph = helper.make_graph(self.nodes, "g", [info(v.name, v.array, self.dims(v)) for v in keep if v.kind == "input"],
+        graph = helper.make_graph(self.nodes, "g",
+                                  [info(v.name, v.array, self.dims(v)) for v in keep if v.kind == "input"],
                                   [info(v.name, v.array, self.dims(v)) for v in outputs],
                                   [numpy_helper.from_array(v.array, v.name) for v in keep if v.kind == "constant"])
         return model_of(graph, self.opset), [v for v in keep if v.kind == "input"], outputs
@@ -256,7 +278,8 @@ def captured_names(node):
 
 
 def allowance(v, rough=False):
-    """How far an output's elements may be off. What was planted for rounded weights is more than what rounding does to them."""
+    """How far an output's elements may be off. What was planted for rounded weights is more than what rounding does
+    to them."""
     if v.dtype.kind != "f":
         return 0.0
     fine = np.isfinite(v.array)
@@ -264,7 +287,8 @@ def allowance(v, rough=False):
     scale = np.abs(a).max(initial=0)
     if rough and v.dtype == np.float32:
         return 4 * np.abs(a - b).max(initial=0) + 2 * ROUGH * scale + 1e-36
-    return 40 * np.abs(a - b).max(initial=0) + 8 * EPSILON[v.dtype] * scale + (1e-36 if v.dtype == np.float32 else 1e-300 if v.dtype == np.float64 else 1e-6)
+    return 40 * np.abs(a - b).max(initial=0) + 8 * EPSILON[v.dtype] * scale + (
+        1e-36 if v.dtype == np.float32 else 1e-300 if v.dtype == np.float64 else 1e-6)
 
 
 def make(seed, rough=False, sized=False):
@@ -285,7 +309,7 @@ def make(seed, rough=False, sized=False):
         before = len(m.nodes), len(m.values)
         try:
             step(m)
-        except (Skip, IndexError, ValueError):                  # what a step added before it gave up stays: it is a graph too
+        except (Skip, IndexError, ValueError):  # what a step added before it gave up stays: it is a graph too
             if len(m.nodes) == before[0]:
                 m.values = [v for i, v in enumerate(m.values) if i < before[1] or v.kind == "input"]
     return m.finish()

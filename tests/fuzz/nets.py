@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The blocks of which networks are made, as exporters write them: what layout, merged siblings, pairs of convolutions, epilogues and templates of
-the compiler look for, at odd sizes. In: a Maker. Out: nodes added to it, block upon block, each reading what the last ones made.
+"""The blocks of which networks are made, as exporters write them: what layout, merged siblings, pairs of convolutions,
+epilogues and templates of the compiler look for, at odd sizes. In: a Maker. Out: nodes added to it, block upon block,
+each reading what the last ones made.
 
 All values of a network keep the batch as their first axis and no shape names it: so a network runs with any.
 """
@@ -28,7 +29,8 @@ def fits(m, count):
 
 
 def activation(m, x):
-    way = m.rng.choice(("", "", "Relu", "Relu", "Relu6", "HardSwish", "Swish", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "Gelu"))
+    way = m.rng.choice(("", "", "Relu", "Relu", "Relu6", "HardSwish", "Swish", "LeakyRelu", "PRelu", "Sigmoid",
+                        "HardSigmoid", "Gelu"))
     if way == "Relu6":
         return m.emit("Clip", [x, m.constant(np.array(0, np.float32)), m.constant(np.array(6, np.float32))], exact=True)
     if way == "Swish":
@@ -46,7 +48,8 @@ def normal(m, y, p=0.4):
     if not m.chance(p):
         return y
     c = y.shape[1]
-    return m.emit("BatchNormalization", [y] + [m.constant(m.data([c], np.float32, *r)) for r in ((0.5, 1.5), (-1, 1), (-0.5, 0.5), (0.5, 1.5))])
+    return m.emit("BatchNormalization", [y] +
+                  [m.constant(m.data([c], np.float32, *r)) for r in ((0.5, 1.5), (-1, 1), (-0.5, 0.5), (0.5, 1.5))])
 
 
 def conv(m, x, out=None, kernel=None, group=1, stride=None, act=True):
@@ -69,7 +72,9 @@ def conv(m, x, out=None, kernel=None, group=1, stride=None, act=True):
         pads = [0] * 4
     if any(d + a + b < r + 1 for d, a, b, r in zip(x.shape[2:], pads[:2], pads[2:], reach)):
         raise ValueError("a window larger than what it looks at")
-    fits(m, x.shape[0] * out * np.prod([(d + a + b - r - 1) // s + 1 for d, a, b, r, s in zip(x.shape[2:], pads[:2], pads[2:], reach, stride)]))
+    fits(
+        m, x.shape[0] * out * np.prod([(d + a + b - r - 1) // s + 1
+                                       for d, a, b, r, s in zip(x.shape[2:], pads[:2], pads[2:], reach, stride)]))
     bias = [weights(m, out, scale=0.5)] if m.chance(0.6) else []
     attributes = {"pads": pads, "strides": stride, "dilations": dilation, "group": group, "kernel_shape": kernel}
     if m.chance(0.15) and dilation == [1, 1] and all(s <= k for s, k in zip(stride, kernel)):
@@ -92,7 +97,10 @@ def pool(m, x, stride=None):
         pads = [0] * 4
     if any(d + a + b < k for d, a, b in zip(x.shape[2:], pads[:2], pads[2:])):
         raise ValueError("a window larger than what it looks at")
-    attributes = {"kernel_shape": [k, k], "strides": [stride or m.rng.choice((1, 2, 2, 3))] * 2, "pads": [min(p, k - 1) for p in pads]}
+    attributes = {
+        "kernel_shape": [k, k], "strides": [stride or m.rng.choice((1, 2, 2, 3))] * 2,
+        "pads": [min(p, k - 1) for p in pads]
+    }
     if m.chance(0.25):
         attributes["ceil_mode"] = 1
     if op == "AveragePool" and m.chance(0.5):
@@ -102,7 +110,13 @@ def pool(m, x, stride=None):
 
 def same(m, x, out, k):
     """A convolution that keeps the size."""
-    return activation(m, normal(m, m.emit("Conv", [x, weights(m, out, x.shape[1], k, k)] + ([weights(m, out, scale=0.5)] if m.chance(0.5) else []), kernel_shape=[k, k], pads=[k // 2] * 4)))
+    return activation(
+        m,
+        normal(
+            m,
+            m.emit("Conv",
+                   [x, weights(m, out, x.shape[1], k, k)] + ([weights(m, out, scale=0.5)] if m.chance(0.5) else []),
+                   kernel_shape=[k, k], pads=[k // 2] * 4)))
 
 
 # ---------------------------------------------------------------- blocks
@@ -125,7 +139,10 @@ def chain(m):
     if m.chance(0.6):
         y = pool(m, y, 1 if m.chance(0.5) else None)
     if m.chance(0.6):
-        others = [v for v in m.values if v.kind == "node" and v.rank == 4 and v.dtype == y.dtype and v.shape[0] == y.shape[0] and v.shape[2:] == y.shape[2:]]
+        others = [
+            v for v in m.values if v.kind == "node" and v.rank == 4 and v.dtype == y.dtype and v.shape[0] == y.shape[0]
+            and v.shape[2:] == y.shape[2:]
+        ]
         y = m.emit("Concat", [y] + [m.rng.choice(others) for _ in range(m.rng.randint(1, 2))], exact=True, axis=1)
     conv(m, y, kernel=[1, 1], stride=1)
 
@@ -147,7 +164,8 @@ def separable(m):
 
 def excite(m, x):
     c = x.shape[1]
-    s = m.emit("GlobalAveragePool", [x]) if m.chance(0.6) else m.emit("ReduceMean", [x, m.ints(2, 3)] if m.opset >= 18 else [x], **({} if m.opset >= 18 else {"axes": [2, 3]}))
+    s = m.emit("GlobalAveragePool", [x]) if m.chance(0.6) else m.emit(
+        "ReduceMean", [x, m.ints(2, 3)] if m.opset >= 18 else [x], **({} if m.opset >= 18 else {"axes": [2, 3]}))
     s = m.emit("Relu", [m.emit("Conv", [s, weights(m, max(1, c // 2), c, 1, 1)])], exact=True)
     s = m.emit("Conv", [s, weights(m, c, max(1, c // 2), 1, 1), weights(m, c, scale=0.5)])
     return m.emit("Mul", [x, m.emit(m.rng.choice(("Sigmoid", "HardSigmoid")), [s])])
@@ -215,19 +233,23 @@ def upsample(m):
     fits(m, 4 * x.count)
     way = m.rng.randrange(3)
     if way == 0:
-        y = m.emit("Resize", [x, None, m.constant(np.array([1, 1, 2, 2], np.float32))], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        y = m.emit("Resize", [x, None, m.constant(np.array([1, 1, 2, 2], np.float32))], mode="nearest",
+                   coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     elif way == 1:
-        y = m.emit("Resize", [x, None, m.constant(np.array([1, 1, 2, 2], np.float32))], mode="linear", coordinate_transformation_mode="half_pixel")
+        y = m.emit("Resize", [x, None, m.constant(np.array([1, 1, 2, 2], np.float32))], mode="linear",
+                   coordinate_transformation_mode="half_pixel")
     else:
         k = m.rng.choice((2, 3, 4))
-        y = m.emit("ConvTranspose", [x, weights(m, x.shape[1], m.rng.choice((1, 3, 8, 16)), k, k)], strides=[2, 2], kernel_shape=[k, k])
+        y = m.emit("ConvTranspose", [x, weights(m, x.shape[1], m.rng.choice((1, 3, 8, 16)), k, k)], strides=[2, 2],
+                   kernel_shape=[k, k])
     same(m, y, m.rng.choice((3, 8, 16)), m.rng.choice((1, 3)))
 
 
 def padded(m):
     x = planes(m, 2)
     top, left, bottom, right = (m.rng.randint(0, 2) for _ in range(4))
-    y = m.emit("Pad", [x, m.ints(0, 0, top, left, 0, 0, bottom, right)], exact=True, mode=m.rng.choice(("constant", "reflect", "edge")) if min(x.shape[2:]) > 2 else "constant")
+    y = m.emit("Pad", [x, m.ints(0, 0, top, left, 0, 0, bottom, right)], exact=True, mode=m.rng.choice(
+        ("constant", "reflect", "edge")) if min(x.shape[2:]) > 2 else "constant")
     k = m.rng.choice((1, 3))
     if min(y.shape[2:]) < k:
         raise ValueError("a window larger than what it looks at")
@@ -240,14 +262,23 @@ def cropped(m):
     if x.shape[axis] < 3:
         raise ValueError("too small")
     lo = m.rng.randint(0, 1)
-    y = m.emit("Slice", [x, m.ints(lo), m.ints(m.rng.choice((x.shape[axis] - 1, 2 ** 60))), m.ints(axis), m.ints(m.rng.choice((1, 1, 2)))], exact=True)
+    y = m.emit("Slice", [
+        x,
+        m.ints(lo),
+        m.ints(m.rng.choice((x.shape[axis] - 1, 2**60))),
+        m.ints(axis),
+        m.ints(m.rng.choice((1, 1, 2)))
+    ], exact=True)
     same(m, y, m.rng.choice(CHANNELS), m.rng.choice((1, 3)))
 
 
 def focus(m):
     x = planes(m, 4)
     h, w = (d // 2 * 2 for d in x.shape[2:])
-    parts = [m.emit("Slice", [x, m.ints(i, j), m.ints(h, w), m.ints(2, 3), m.ints(2, 2)], exact=True) for j in (0, 1) for i in (0, 1)]
+    parts = [
+        m.emit("Slice",
+               [x, m.ints(i, j), m.ints(h, w), m.ints(2, 3), m.ints(2, 2)], exact=True) for j in (0, 1) for i in (0, 1)
+    ]
     same(m, m.emit("Concat", parts, exact=True, axis=1), m.rng.choice(CHANNELS), 3)
 
 
@@ -261,7 +292,9 @@ def last(m):
     c, wide = x.shape[1], m.rng.choice((8, 16, 24, 33))
     y = m.emit("Transpose", [x], exact=True, perm=[0, 2, 3, 1])
     if m.chance(0.6):
-        y = m.emit("LayerNormalization", [y, m.constant(m.data([c], np.float32, 0.5, 1.5)), weights(m, c, scale=0.5)], axis=-1)
+        y = m.emit("LayerNormalization",
+                   [y, m.constant(m.data([c], np.float32, 0.5, 1.5)),
+                    weights(m, c, scale=0.5)], axis=-1)
     y = m.emit("Add", [m.emit("MatMul", [y, weights(m, c, wide, scale=(3 / c) ** 0.5)]), weights(m, wide, scale=0.5)])
     y = m.emit("MatMul", [m.emit("Relu", [y], exact=True), weights(m, wide, c, scale=(3 / wide) ** 0.5)])
     if m.chance(0.5):
@@ -276,7 +309,8 @@ def box(m):
     parts = []
     for _ in range(m.rng.randint(1, 2)):
         k = m.rng.choice((1, 3))
-        y = m.emit("Conv", [x, weights(m, n * 3, c, k, k), weights(m, n * 3, scale=0.5)], kernel_shape=[k, k], pads=[k // 2] * 4)
+        y = m.emit("Conv", [x, weights(m, n * 3, c, k, k), weights(m, n * 3, scale=0.5)], kernel_shape=[k, k],
+                   pads=[k // 2] * 4)
         y = m.emit("Transpose", [y], exact=True, perm=[0, 2, 3, 1])
         parts.append(m.emit("Reshape", [y, m.ints(0, -1, n)], exact=True))
     y = m.emit("Concat", parts, exact=True, axis=1) if len(parts) > 1 else parts[0]
@@ -293,7 +327,8 @@ def rows(m):
     if found.rank == 2:
         return m.emit("Unsqueeze", [found, m.ints(1)], exact=True)
     b, c, h, w = found.shape
-    return m.emit("Transpose", [m.emit("Reshape", [found, m.ints(0, c, h * w)], exact=True)], exact=True, perm=[0, 2, 1])
+    return m.emit("Transpose", [m.emit("Reshape", [found, m.ints(0, c, h * w)], exact=True)], exact=True,
+                  perm=[0, 2, 1])
 
 
 def siblings(m):
@@ -328,7 +363,9 @@ def encoder(m):
     heads = m.rng.choice([h for h in (1, 2, 4) if d % h == 0])
 
     def norm(v):
-        return m.emit("LayerNormalization", [v, m.constant(m.data([d], np.float32, 0.5, 1.5)), weights(m, d, scale=0.5)], axis=-1)
+        return m.emit("LayerNormalization",
+                      [v, m.constant(m.data([d], np.float32, 0.5, 1.5)),
+                       weights(m, d, scale=0.5)], axis=-1)
 
     def dense(v, n):
         y = m.emit("MatMul", [v, weights(m, v.shape[-1], n, scale=(3 / v.shape[-1]) ** 0.5)])
@@ -361,8 +398,9 @@ def head(m):
         m.emit("Softmax", [y], axis=-1)
 
 
-BLOCKS = ((plain, 5), (grouped, 2), (chain, 5), (separable, 5), (squeeze, 2), (residual, 4), (inception, 4), (dense, 2), (shuffle, 2), (upsample, 2), (padded, 2), (cropped, 2),
-          (focus, 1), (local, 1), (last, 2), (box, 2), (siblings, 3), (encoder, 2), (head, 2))
+BLOCKS = ((plain, 5), (grouped, 2), (chain, 5), (separable, 5), (squeeze, 2), (residual, 4), (inception, 4),
+          (dense, 2), (shuffle, 2), (upsample, 2), (padded, 2), (cropped, 2), (focus, 1), (local, 1), (last, 2),
+          (box, 2), (siblings, 3), (encoder, 2), (head, 2))
 
 
 def begin(m):

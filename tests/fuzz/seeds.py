@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Seeds for the fuzzer: small models of ONNX's node tests, each as it is and with its recorded inputs as constants.
 
-In: a folder of node tests (unpacked) and a folder to fill. Out: files of at most --limit bytes. With all inputs constant a model is folded
-away, which drives the evaluators; with its integer inputs constant, shapes and indices are known. Wants an interpreter with onnx.
-"""
+In: a folder of node tests (unpacked) and a folder to fill. Out: files of at most --limit bytes. With all inputs
+constant a model is folded away, which drives the evaluators; with its integer inputs constant, shapes and indices are
+known. Wants an interpreter with onnx."""
 import argparse
 import pathlib
 

@@ -39,7 +39,8 @@ class Graph:
 
     def copy(self, **changes):
         g = object.__new__(Graph)
-        g.model, g.nodes, g.constants, g.inputs, g.outputs, g.sized = self.model, list(self.nodes), dict(self.constants), dict(self.inputs), list(self.outputs), self.sized
+        g.model, g.nodes, g.constants, g.inputs, g.outputs, g.sized = self.model, list(self.nodes), dict(
+            self.constants), dict(self.inputs), list(self.outputs), self.sized
         for key, value in changes.items():
             setattr(g, key, value)
         return g
@@ -113,7 +114,8 @@ def candidates(g):
         yield g.copy(nodes=nodes, inputs={**g.inputs, names[i]: values[names[i]]})
     for n in g.nodes:
         for i in n.input:
-            if i in values and len(n.output) == 1 and values[i].shape == values[n.output[0]].shape and values[i].dtype == values[n.output[0]].dtype:
+            if i in values and len(n.output) == 1 and values[i].shape == values[
+                    n.output[0]].shape and values[i].dtype == values[n.output[0]].dtype:
                 yield without(g, n, i)
     for name in g.outputs:                                      # an operand of the last node instead
         for n in g.nodes:
@@ -146,7 +148,9 @@ def smaller(g):
                 if a.dtype == np.int64 and a.ndim == 1 and a.size <= 8:
                     a = np.where(a == d, to, a)                 # shapes among the constants
                 return a[tuple(slice(0, to if s == d else s) for s in a.shape)] if a.ndim else a
-            yield g.copy(inputs={k: cut(v) for k, v in g.inputs.items()}, constants={k: cut(v) for k, v in g.constants.items()})
+
+            yield g.copy(inputs={k: cut(v) for k, v in g.inputs.items()},
+                         constants={k: cut(v) for k, v in g.constants.items()})
 
 
 def plainer(g):
@@ -161,11 +165,15 @@ def plainer(g):
 
 def size(g):
     tensors = [*g.inputs.values(), *g.constants.values()]
-    return (len(g.nodes), len(g.outputs), sum(a.size for a in tensors), sum(a.size - int((a == 1).sum()) - int((a == np.round(a)).sum()) for a in tensors if a.dtype.kind == "f"))
+    return (len(g.nodes), len(g.outputs), sum(a.size for a in tensors),
+            sum(a.size - int((a == 1).sum()) - int((a == np.round(a)).sum()) for a in tensors if a.dtype.kind == "f"))
 
 
 def alike(a, b):
-    head = [v.why.split(":")[0].split(" at ")[0].split(" u")[0].split(" f")[0].split(" i")[0].split(" output")[0] for v in (a, b)]
+    head = [
+        v.why.split(":")[0].split(" at ")[0].split(" u")[0].split(" f")[0].split(" i")[0].split(" output")[0]
+        for v in (a, b)
+    ]
     return a.state == b.state and (a.state == "differs" or head[0] == head[1])
 
 
@@ -202,6 +210,7 @@ def save(case, folder, note):
     (folder / "model.onnx").write_bytes(case.model)
     model = onnx.ModelProto.FromString(case.model)
     (folder / "note.txt").write_text(note + onnx.printer.to_text(model) if len(case.model) < 20000 else note)
-    for kind, names, arrays in (("input", model.graph.input, case.inputs), ("output", model.graph.output, case.outputs)):
+    for kind, names, arrays in (("input", model.graph.input, case.inputs), ("output", model.graph.output,
+                                                                            case.outputs)):
         for i, (name, a) in enumerate(zip(names, arrays)):
             (sets / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(a), name.name).SerializeToString())

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What generated code promises, over models/digits, its training code and some of small/: C99 without a warning, no allocation, no
-# output, no mutable state, no recursion; headers that stand alone; the same bytes each time; the same numbers from every target, silent
+# What generated code promises, over models/digits, its training code and some of small/: C99 without a warning, no
+# allocation, no
+# output, no mutable state, no recursion; headers that stand alone; the same bytes each time; the same numbers from
+# every target, silent
 # under sanitizers and valgrind. A compiler or tool that is missing is left out.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 runtime=$tests/../runtime
 digits=$tests/../models/digits/digits.onnx
-small="matmul_bias attention_written_out integer_arithmetic casts quantize_round_trip lstm_step string_views string_numbers string_control_flow"
+small="matmul_bias attention_written_out integer_arithmetic casts quantize_round_trip lstm_step
+    string_views string_numbers string_control_flow"
 targets="portable generic native"
 warnings="-std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Wvla -Werror"
 plain="-fno-pic -fno-stack-protector -U_FORTIFY_SOURCE"       # objects that call and hold what the source says
@@ -17,7 +20,8 @@ for cc in gcc clang; do command -v $cc >/dev/null && compilers="${compilers:+$co
 machines=("-O2")
 grep -qs avx2 /proc/cpuinfo && machines=("-O2" "-O3 -mavx2 -mfma")
 
-python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || { echo "Bail out! small/run.py fails"; exit 1; }
+python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
+    { echo "Bail out! small/run.py fails"; exit 1; }
 compile() { # model, name, target, options...
     local file=small/$1/model.onnx
     [ -f $file ] || file=$digits
@@ -38,15 +42,22 @@ for target in $targets; do
 done
 [ -s matmul_bias_generic.bin ]
 result $? "weights above the limit are in a file"
-status 0 "strings are not in the file" "$burncc" verify small/string_labels/model.onnx --embed-limit 1 --target portable --quiet
-status 0 "any number of strings" "$burncc" verify small/string_join_split/model.onnx --dim count=1..5 --target portable --quiet
-status 1 "strings that are too long" "$burncc" verify small/string_join_split/model.onnx --string-bytes 4 --target portable --quiet
+status 0 "strings are not in the file" "$burncc" verify small/string_labels/model.onnx --embed-limit 1 \
+    --target portable --quiet
+status 0 "any number of strings" "$burncc" verify small/string_join_split/model.onnx --dim count=1..5 \
+    --target portable --quiet
+status 1 "strings that are too long" "$burncc" verify small/string_join_split/model.onnx --string-bytes 4 \
+    --target portable --quiet
 says "run returned -5"
 
-# Names that an object leaves to others, and its writable data. Without position independence constants that hold addresses are read-only.
-libm='acosh?|asinh?|atan2?|atanh|ceil|cosh?|erf|exp|exp2|expm1|fabs|floor|fmax|fmin|fmod|l?l?rint|log|log10|log1p|log2|nearbyint|pow|round|sinh?|sqrt|tanh?|trunc'
+# Names that an object leaves to others, and its writable data. Without position independence constants that hold
+# addresses are read-only.
+libm='acosh?|asinh?|atan2?|atanh|ceil|cosh?|erf|exp|exp2|expm1|fabs|floor|fmax|fmin|fmod|l?l?rint|log|log10|log1p'
+libm="$libm|log2|nearbyint|pow|round|sinh?|sqrt|tanh?|trunc"
 inference="^(mem(cpy|set|move|cmp)|str(chr|cmp|cspn|len|spn|str)|($libm)f?)$"
-training="^(mem(cpy|set|move|cmp)|($libm)f?|str(cmp|len|str)|f(close|error|flush|open|puts|read|seek|write)|getc|fgetc|putc|fputc|remove|rename|snprintf|sscanf|__isoc(99|23)_sscanf|__errno_location)$"
+files="f(close|error|flush|open|puts|read|seek|write)|getc|fgetc|putc|fputc|remove|rename"
+texts="snprintf|sscanf|__isoc(99|23)_sscanf|__errno_location"
+training="^(mem(cpy|set|move|cmp)|($libm)f?|str(cmp|len|str)|$files|$texts)$"
 foreign() { # object, allowed names
     nm -u $1 | sed 's/.* //' | grep -Ev "$2"
     nm $1 | grep -E ' [bBdDcCsSgG] '
@@ -95,7 +106,9 @@ done
 for cc in $compilers; do
     for machine in -O1 -O2 -O3; do
         for kind in "" -DBURN_PORTABLE; do
-            status 0 "addresses in one object, $cc $machine $kind" $cc -std=c99 -pedantic -Wall -Wextra -Werror $machine $kind -Wno-unused-function -I"$tests/../templates/c" "$tests/generated/addresses.c" -o addresses
+            status 0 "addresses in one object, $cc $machine $kind" $cc -std=c99 -pedantic -Wall -Wextra \
+                -Werror $machine $kind -Wno-unused-function -I"$tests/../templates/c" "$tests/generated/addresses.c" \
+                -o addresses
             status 0 "their kernel runs, $cc $machine $kind" ./addresses
         done
     done
@@ -104,7 +117,8 @@ done
 # Each header alone, in C++; all of them together with the runtime's.
 if command -v g++ >/dev/null; then
     for header in *_portable.h *_generic.h; do
-        status 0 "$header in C++" g++ -std=c++11 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ -include $header /dev/null
+        status 0 "$header in C++" g++ -std=c++11 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ \
+            -include $header /dev/null
     done
 fi
 : >all.c
@@ -113,7 +127,8 @@ printf '#include "burn.h"\nint none(void);\nint none(void) { return 0; }\n' >>al
 sed '/none/d' all.c | cat - all.c >twice.c
 for cc in $compilers; do status 0 "all headers twice, $cc" $cc $warnings -I"$runtime" -I. -c twice.c -o object.o; done
 for cc in $compilers; do
-    status 0 "typed functions, $cc" $cc $warnings -O1 -I"$runtime" -I. "$tests/generated/nulls.c" digits_portable.c matmul_bias_portable.c -lm -o nulls
+    status 0 "typed functions, $cc" $cc $warnings -O1 -I"$runtime" \
+        -I. "$tests/generated/nulls.c" digits_portable.c matmul_bias_portable.c -lm -o nulls
     status 0 "null pointers" ./nulls
 done
 
@@ -150,18 +165,22 @@ for target in $targets; do
     for model in digits train; do
         options=; [ $model = digits ] || options=--train
         for folder in elsewhere elsewhere/deep; do
-            (cd $folder && cp "$digits" . && "$burncc" digits.onnx --quiet --target $target $options -o ${model}_$target.c) >out 2>err
+            (cd $folder && cp "$digits" . &&
+                "$burncc" digits.onnx --quiet --target $target $options -o ${model}_$target.c) >out 2>err
             cmp -s $folder/${model}_$target.c ${model}_$target.c && cmp -s $folder/${model}_$target.h ${model}_$target.h
             result $? "${model}_$target: the same bytes from $folder"
         done
     done
-    (cd elsewhere && "$burncc" ../small/matmul_bias/model.onnx --quiet --target $target --embed-limit 100 -o matmul_bias_$target.c) >out 2>err
-    cmp -s elsewhere/matmul_bias_$target.bin matmul_bias_$target.bin && cmp -s elsewhere/matmul_bias_$target.c matmul_bias_$target.c
+    (cd elsewhere && "$burncc" ../small/matmul_bias/model.onnx --quiet --target $target --embed-limit 100 \
+        -o matmul_bias_$target.c) >out 2>err
+    cmp -s elsewhere/matmul_bias_$target.bin matmul_bias_$target.bin &&
+        cmp -s elsewhere/matmul_bias_$target.c matmul_bias_$target.c
     result $? "matmul_bias_$target: the same bytes, weights too"
 done
 for model in digits train lstm_step; do                 # headers differ in the target's name and in sizes of workspaces
     for target in $targets; do
-        sed "s/_$target/_T/g; s/_${target^^}_H/_T_H/; s/--target $target/--target T/; s/bytes\[[0-9]*\]/bytes[]/" ${model}_$target.h >$target.header
+        names="s/_$target/_T/g; s/_${target^^}_H/_T_H/; s/--target $target/--target T/"
+        sed "$names; s/bytes\[[0-9]*\]/bytes[]/" ${model}_$target.h >$target.header
     done
     cmp -s portable.header generic.header && cmp -s portable.header native.header
     result $? "$model: one interface for all targets"
@@ -175,7 +194,8 @@ drive() { # model, compiler, flags
         list="$list&${model}_${target}_model,"
         sources="$sources -include ${model}_$target.h"
     done
-    $cc -std=c99 -D_POSIX_C_SOURCE=200112L "$@" -I"$runtime" -I. $sources "-DMODELS=$list" "$tests/generated/drive.c" ${model}_{portable,generic,native}.c -lm -o drive >out 2>err && ./drive >out 2>err
+    $cc -std=c99 -D_POSIX_C_SOURCE=200112L "$@" -I"$runtime" -I. $sources "-DMODELS=$list" \
+        "$tests/generated/drive.c" ${model}_{portable,generic,native}.c -lm -o drive >out 2>err && ./drive >out 2>err
     [ $? = 0 ] && [ ! -s err ]
     result $? "$model: targets agree, $cc $*"
 }
@@ -196,7 +216,8 @@ for model in digits $small; do
 done
 for target in $targets; do
     sed "s/train_$target/train/g" train_$target.h >train.h
-    status 0 "training, $target, builds" "${can_sanitize:-$cc}" -std=c99 ${can_sanitize:+$sanitize} -I. "$tests/generated/train.c" $target.train.c -lm -o train
+    status 0 "training, $target, builds" "${can_sanitize:-$cc}" -std=c99 ${can_sanitize:+$sanitize} -I. \
+        "$tests/generated/train.c" $target.train.c -lm -o train
     status 0 "training, $target" ./train
 done
 finish

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole files as ONNX Runtime's own tools write them, from small networks with drawn weights.
 
-In: make.py's folder. Out: files/<name>, a network after one tool: the transformer optimizer, an optimizer level of ONNX Runtime, or a quantizer.
-Tools that the interpreter lacks packages for are named and left out.
-"""
+In: make.py's folder. Out: files/<name>, a network after one tool: the transformer optimizer, an optimizer level of
+ONNX Runtime, or a quantizer. Tools that the interpreter lacks packages for are named and left out."""
 import contextlib
 import io
 import logging
@@ -44,8 +43,8 @@ class Network:
         return self.op("Add", self.op("MatMul", x, self.draw(rows, columns)), self.draw(columns, scale=0.1))
 
     def norm(self, x):
-        return self.op("LayerNormalization", x, self.constant(self.rng.uniform(0.5, 1.5, HIDDEN).astype(np.float32)), self.draw(HIDDEN, scale=0.1), axis=-1,
-                       epsilon=1e-5)
+        return self.op("LayerNormalization", x, self.constant(self.rng.uniform(0.5, 1.5, HIDDEN).astype(np.float32)),
+                       self.draw(HIDDEN, scale=0.1), axis=-1, epsilon=1e-5)
 
     def model(self, inputs, outputs):
         def infos(all):
@@ -58,16 +57,19 @@ def encoder():
     """As BERT was exported before attention was an operator: the pattern that the optimizers look for."""
     n = Network(1)
     place = n.constant(np.arange(LENGTH, dtype=np.int64)[None])
-    x = n.op("Add", n.op("Gather", n.draw(WORDS, HIDDEN, scale=1), "input_ids"), n.op("Gather", n.draw(2, HIDDEN, scale=1), "token_type_ids"))
+    x = n.op("Add", n.op("Gather", n.draw(WORDS, HIDDEN, scale=1), "input_ids"),
+             n.op("Gather", n.draw(2, HIDDEN, scale=1), "token_type_ids"))
     x = n.norm(n.op("Add", x, n.op("Gather", n.draw(PLACES, HIDDEN, scale=1), place)))
     mask = n.op("Unsqueeze", n.op("Unsqueeze", "attention_mask", n.constant([1])), n.constant([2]))
     mask = n.op("Sub", n.constant(np.float32(1)), n.op("Cast", mask, to=TensorProto.FLOAT))
     mask = n.op("Mul", mask, n.constant(np.float32(-10000)))
     split, join = n.constant([0, 0, HEADS, HIDDEN // HEADS]), n.constant([0, 0, HIDDEN])
     for _ in range(LAYERS):
-        q, k, v = (n.op("Transpose", n.op("Reshape", n.linear(x, HIDDEN, HIDDEN), split), perm=p) for p in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+        q, k, v = (n.op("Transpose", n.op("Reshape", n.linear(x, HIDDEN, HIDDEN), split), perm=p)
+                   for p in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
         scores = n.op("Add", n.op("Div", n.op("MatMul", q, k), n.constant(np.float32(np.sqrt(HIDDEN // HEADS)))), mask)
-        y = n.op("Reshape", n.op("Transpose", n.op("MatMul", n.op("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3]), join)
+        y = n.op("Reshape", n.op("Transpose", n.op("MatMul", n.op("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3]),
+                 join)
         x = n.norm(n.op("Add", n.linear(y, HIDDEN, HIDDEN), x))
         y = n.linear(x, HIDDEN, 4 * HIDDEN)
         erf = n.op("Add", n.op("Erf", n.op("Div", y, n.constant(np.float32(np.sqrt(2))))), n.constant(np.float32(1)))
@@ -88,7 +90,8 @@ def image_net():
         x = n.op("Add", x, y) if channels == out else y
         channels = out
     x = n.op("Mul", x, n.op("Sigmoid", n.op("GlobalAveragePool", x)))
-    x = n.op("Concat", n.op("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2]), n.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), axis=1)
+    x = n.op("Concat", n.op("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2]),
+             n.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), axis=1)
     x = n.op("Gemm", n.op("Flatten", x), n.draw(24 * 16, 10), n.draw(10, scale=0.1))
     n.op("Softmax", x, name="last", axis=-1)
     return n.model([("image", TensorProto.FLOAT, [1, 3, 16, 16])], [("last", TensorProto.FLOAT, [1, 10])])
@@ -115,7 +118,8 @@ def transformer_optimizer(source, target, **options):
     chosen = FusionOptions("bert")
     for name, value in options.items():
         setattr(chosen, name, value)
-    optimizer.optimize_model(str(source), model_type="bert", num_heads=HEADS, hidden_size=HIDDEN, opt_level=0, optimization_options=chosen).save_model_to_file(str(target))
+    optimizer.optimize_model(str(source), model_type="bert", num_heads=HEADS, hidden_size=HIDDEN, opt_level=0,
+                             optimization_options=chosen).save_model_to_file(str(target))
 
 
 def runtime_optimizer(source, target, level):
@@ -167,7 +171,8 @@ def normal_floats(source, target):
 
 
 def variants():
-    """name, network, tools in order. Networks that quantise activations get a tolerance of a step or two: where a value lies next to the middle
+    """name, network, tools in order. Networks that quantise activations get a tolerance of a step or two: where a
+    value lies next to the middle
     between two integers, the last bit of an exponential decides which it becomes."""
     from onnxruntime import GraphOptimizationLevel as Level
     from onnxruntime.quantization import QuantFormat, QuantType
@@ -177,27 +182,38 @@ def variants():
     yield "bert_multi_head", encoder, [(transformer_optimizer, {"use_multi_head_attention": True})], 1e-4
     yield "bert_fast_gelu", encoder, [(transformer_optimizer, {"enable_gelu_approximation": True})], 1e-4
     for level in ("BASIC", "EXTENDED", "ALL"):
-        yield f"bert_{level.lower()}", encoder, [(runtime_optimizer, {"level": getattr(Level, f"ORT_ENABLE_{level}")})], 1e-4
+        yield f"bert_{level.lower()}", encoder, [(runtime_optimizer, {"level": getattr(Level,
+                                                                                       f"ORT_ENABLE_{level}")})], 1e-4
         if level != "ALL":                              # that one writes layouts for the machine at hand
-            yield f"image_{level.lower()}", image_net, [(runtime_optimizer, {"level": getattr(Level, f"ORT_ENABLE_{level}")})], 1e-4
+            yield f"image_{level.lower()}", image_net, [(runtime_optimizer,
+                                                         {"level": getattr(Level, f"ORT_ENABLE_{level}")})], 1e-4
     yield "bert_dynamic", encoder, [(dynamic, {})], 2e-2
     yield "bert_dynamic_columns", encoder, [(dynamic, {"per_channel": True, "weight_type": QuantType.QInt8})], 2e-2
-    yield "bert_fused_dynamic", encoder, [fused, (dynamic, {"extra_options": {"DefaultTensorType": TensorProto.FLOAT}})], 2e-2
-    yield "bert_dynamic_extended", encoder, [(dynamic, {}), (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 2e-2
+    yield "bert_fused_dynamic", encoder, [
+        fused, (dynamic, {"extra_options": {"DefaultTensorType": TensorProto.FLOAT}})
+    ], 2e-2
+    yield "bert_dynamic_extended", encoder, [(dynamic, {}),
+                                             (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 2e-2
     for bits in (4, 8):
         for symmetric in (True, False):
-            yield f"bert_bits{bits}_{'even' if symmetric else 'zero'}", encoder, [(few_bits, {"bits": bits, "symmetric": symmetric})], 1e-4
+            yield f"bert_bits{bits}_{'even' if symmetric else 'zero'}", encoder, [
+                (few_bits, {"bits": bits, "symmetric": symmetric})
+            ], 1e-4
     yield "bert_bits_tables", encoder, [(few_bits_of_tables, {})], 1e-4
     yield "bert_normal_floats", encoder, [(normal_floats, {})], 1e-4
     for network, name in ((encoder, "bert"), (image_net, "image")):
         for form in ("QDQ", "QOperator"):
             for signed in (True, False):
-                options = {"quant_format": getattr(QuantFormat, form), "per_channel": name == "image", "weight_type": QuantType.QInt8,
-                           "activation_type": QuantType.QInt8 if signed else QuantType.QUInt8}
+                options = {
+                    "quant_format": getattr(QuantFormat, form), "per_channel": name == "image",
+                    "weight_type": QuantType.QInt8, "activation_type": QuantType.QInt8 if signed else QuantType.QUInt8
+                }
                 yield f"{name}_{form.lower()}_{'i8' if signed else 'u8'}", network, [(static, options)], 3e-2
     options = {"quant_format": QuantFormat.QDQ, "activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
-    yield "image_qdq_extended", image_net, [(static, options), (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 3e-2
-    yield "bert_qdq_extended", encoder, [(static, options), (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 2e-2
+    yield "image_qdq_extended", image_net, [(static, options),
+                                            (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 3e-2
+    yield "bert_qdq_extended", encoder, [(static, options),
+                                         (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 2e-2
 
 
 def record(model, folder, tolerance):
@@ -238,4 +254,3 @@ def write_all(root, pattern):
         record(folder / "model.onnx", folder, tolerance)
         for f in [*folder.glob("step*.onnx"), *folder.glob("source*.onnx")]:
             f.unlink()
-

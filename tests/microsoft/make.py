@@ -2,7 +2,8 @@
 """Writes the cases, and the files of files.py, as models with inputs and expected outputs, in ONNX's test layout.
 
 usage: make.py DIR [REGEX]
-The outputs are ONNX Runtime's. Where its CPU has no kernel for an operator, they come from the case's own formula in numpy.
+The outputs are ONNX Runtime's. Where its CPU has no kernel for an operator, they come from the case's own formula in
+numpy.
 """
 import pathlib
 import re
@@ -26,10 +27,12 @@ def build(c):
     feeds = {n: a for i, (n, a) in enumerate(zip(names, c.inputs)) if n and i not in c.constant}
     wanted = [f"y{i}" if w else "" for i, w in enumerate(c.outputs)]
     node = helper.make_node(c.op, names, wanted, name=c.name, domain=c.domain, **c.attributes)
-    graph = helper.make_graph([node], c.name.replace("/", "_"),
-                              [helper.make_tensor_value_info(n, arrays[n].data_type, c.shapes.get(n, arrays[n].dims)) for n in feeds],
-                              [helper.make_tensor_value_info(n, c.types[i], None) if i in c.types else onnx.ValueInfoProto(name=n) for i, n in enumerate(wanted) if n],
-                              [arrays[n] for i, n in enumerate(names) if n and i in c.constant])
+    graph = helper.make_graph(
+        [node], c.name.replace("/", "_"),
+        [helper.make_tensor_value_info(n, arrays[n].data_type, c.shapes.get(n, arrays[n].dims)) for n in feeds], [
+            helper.make_tensor_value_info(n, c.types[i], None) if i in c.types else onnx.ValueInfoProto(name=n)
+            for i, n in enumerate(wanted) if n
+        ], [arrays[n] for i, n in enumerate(names) if n and i in c.constant])
     opsets = [helper.make_opsetid("", c.opset), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), {n: a for n, a in feeds.items() if n}
 

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The operators of com.microsoft against ONNX Runtime, each in several configurations.
 
-In: cases/, written as models with inputs and outputs by make.py in the interpreter that --python names (it has numpy, onnx and
-onnxruntime). Out: a state per case, compared with status.txt. Floats may differ by 1e-5 + 1e-4 of the value, integers not at all unless the
-case says why.
-"""
+In: cases/, written as models with inputs and outputs by make.py in the interpreter that --python names (it has numpy,
+onnx and onnxruntime). Out: a state per case, compared with status.txt. Floats may differ by 1e-5 + 1e-4 of the value,
+integers not at all unless the case says why."""
 import pathlib
 import subprocess
 import sys
@@ -25,7 +24,8 @@ def main():
     if not args.keep:
         subprocess.run([args.python, str(HERE / "make.py"), str(root), args.filter], check=True)
     cases = harness.made_cases(root, args)
-    return harness.run(cases, args, HERE / "status.txt", "Operators of com.microsoft: name, state, reason. Written by run.py --bless.")
+    return harness.run(cases, args, HERE / "status.txt",
+                       "Operators of com.microsoft: name, state, reason. Written by run.py --bless.")
 
 
 if __name__ == "__main__":

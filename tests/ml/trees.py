@@ -26,14 +26,15 @@ def split(rng, mode):
     return float(np.float32(rng.integers(-2, 3) if mode in ("BRANCH_EQ", "BRANCH_NEQ", 4, 5) else rng.normal()))
 
 
-def old(seed, count, depth, features, targets, prefix="target", modes=("BRANCH_LEQ",), missing=False, full=True, chain=False, per_leaf=1, positive=False,
-        first=0):
+def old(seed, count, depth, features, targets, prefix="target", modes=("BRANCH_LEQ", ), missing=False, full=True,
+        chain=False, per_leaf=1, positive=False, first=0):
     rng, a = np.random.default_rng(seed), collections.defaultdict(list)
     for tree in range(count):
         for node, children in grow(rng, depth, full, chain):
             mode = str(rng.choice(modes)) if children else "LEAF"
-            row = dict(treeids=tree, nodeids=node, featureids=int(rng.integers(features)) if children else 0, values=split(rng, mode) if children else 0.0,
-                       modes=mode, truenodeids=children[0] if children else 0, falsenodeids=children[1] if children else 0)
+            row = dict(treeids=tree, nodeids=node, featureids=int(rng.integers(features)) if children else 0,
+                       values=split(rng, mode) if children else 0.0, modes=mode,
+                       truenodeids=children[0] if children else 0, falsenodeids=children[1] if children else 0)
             if missing:
                 row["missing_value_tracks_true"] = int(rng.integers(2)) if children else 0
             for k, v in row.items():
@@ -69,14 +70,17 @@ def new(seed, count, depth, features, targets, dtype, modes=(0,), missing=False,
         for node, children in tree:
             if not children:
                 a["leaf_targetids"].append(int(rng.integers(targets)))
-                a["leaf_weights"].append(float(np.float32(rng.uniform(0.05, 0.95) / count if positive else rng.normal())))
+                a["leaf_weights"].append(
+                    float(np.float32(rng.uniform(0.05, 0.95) / count if positive else rng.normal())))
                 continue
             mode = int(rng.choice(list(modes)))
             a["nodes_featureids"].append(int(rng.integers(features)))
             a["nodes_splits"].append(0.0 if mode == 6 else split(rng, mode))
             a["nodes_modes"].append(mode)
             if mode == 6:
-                members += [float(v) for v in rng.choice(np.arange(-4, 5), size=int(rng.integers(1, 5)), replace=False)] + [float("nan")]
+                members += [
+                    float(v) for v in rng.choice(np.arange(-4, 5), size=int(rng.integers(1, 5)), replace=False)
+                ] + [float("nan")]
             if missing:
                 a["nodes_missing_value_tracks_true"].append(int(rng.integers(2)))
             for key, child in (("true", children[0]), ("false", children[1])):

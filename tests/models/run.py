@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Real trained models against the outputs that were recorded with them.
 
-In: a folder of models in ONNX's test layout, each with its data sets; where a reference runtime gives two valid answers,
-optall_output_N.pb is the second. Sets of stateful models carry their own state inputs, so each set stands alone.
-Out: a state per model, compared with status.txt. Each model is compiled as it would be for use: -O3, all fusions.
-"""
+In: a folder of models in ONNX's test layout, each with its data sets; where a reference runtime gives two valid
+answers, optall_output_N.pb is the second. Sets of stateful models carry their own state inputs, so each set stands
+alone. Out: a state per model, compared with status.txt. Each model is compiled as it would be for use: -O3, all
+fusions."""
 import pathlib
 import sys
 
@@ -24,7 +24,8 @@ def main():
         cases.append(harness.Case(model.parent.name, model.parent.name.split("_")[0], command))
     if not cases:
         harness.skip_all(args, f"no models in {args.models}")
-    return harness.run(cases, args, HERE / "status.txt", "Trained models: name, state, reason. Written by run.py --bless.")
+    return harness.run(cases, args, HERE / "status.txt",
+                       "Trained models: name, state, reason. Written by run.py --bless.")
 
 
 if __name__ == "__main__":

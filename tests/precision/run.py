@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Matrix products with weights of few bits: --precision bf16, and weights that come quantised in blocks of 2, 4 or 8 bits.
+"""Matrix products with weights of few bits: --precision bf16, and weights that come quantised in blocks of 2, 4 or 8
+bits.
 
-In: models written here, outputs computed in double precision. Out: one case per model, target and C compiler. Rounding a weight to
-bfloat16 (8 bits of mantissa) changes it by at most 2^-9 of itself, so a product changes by at most 2^-9 of the sum of its terms'
-magnitudes: that is what is allowed. Products of more than 4 rows round the other factor as well, and may differ by twice that. Numbers that
-bfloat16 holds exactly must give float32's results.
-"""
+In: models written here, outputs computed in double precision. Out: one case per model, target and C compiler.
+Rounding a weight to bfloat16 (8 bits of mantissa) changes it by at most 2^-9 of itself, so a product changes by at
+most 2^-9 of the sum of its terms' magnitudes: that is what is allowed. Products of more than 4 rows round the other
+factor as well, and may differ by twice that. Numbers that bfloat16 holds exactly must give float32's results."""
 import math
 import pathlib
 import random
@@ -43,8 +43,9 @@ def floats(m, k, n, exact, swapped=False):
     y = [[max(v + b, 0.0) for v, b in zip(r, bias)] for r in y]
     stored = [list(c) for c in zip(*w)] if swapped else w
     nodes = [node("Gemm", ["x", "w", "b"], ["p"], transB=int(swapped)), node("Relu", ["p"], ["y"])]
-    model = Model(nodes, [("x", FLOAT, ["rows" if m == 11 else m, k])], [("y", FLOAT, [None, n])], [([x], [y])], [tensor("w", FLOAT, stored), tensor("b", FLOAT, bias)])
-    return model, ["--precision", "bf16"], FLOAT32, most * (SUMS + (0 if exact else 2 ** -9 if m <= FEW_ROWS else 2 ** -8))
+    model = Model(nodes, [("x", FLOAT, ["rows" if m == 11 else m, k])], [("y", FLOAT, [None, n])], [([x], [y])],
+                  [tensor("w", FLOAT, stored), tensor("b", FLOAT, bias)])
+    return model, ["--precision", "bf16"], FLOAT32, most * (SUMS + (0 if exact else 2**-9 if m <= FEW_ROWS else 2**-8))
 
 
 def packed(values, bits):
@@ -64,11 +65,18 @@ def blocks(bits, m, k, n, size, zeros):
     y, most = times(x, w)
     step = size * bits // 8
     rows = [packed(r, bits) for r in q]
-    weights = [tensor("q", UINT8, [[r[i * step:(i + 1) * step] for i in range(count)] for r in rows]), tensor("s", FLOAT, [s for r in scale for s in r])]
+    weights = [
+        tensor("q", UINT8, [[r[i * step:(i + 1) * step] for i in range(count)] for r in rows]),
+        tensor("s", FLOAT, [s for r in scale for s in r])
+    ]
     if zeros:
         weights.append(tensor("z", UINT8, [b for r in zero for b in packed(r, bits)]))
-    nodes = [node("MatMulNBits", ["x", "q", "s", "z"][:4 if zeros else 3], ["y"], domain="com.microsoft", N=n, K=k, bits=bits, block_size=size)]
-    model = Model(nodes, [("x", FLOAT, [m, k])], [("y", FLOAT, [m, n])], [([x], [y])], weights, domains=["com.microsoft"])
+    nodes = [
+        node("MatMulNBits", ["x", "q", "s", "z"][:4 if zeros else 3], ["y"], domain="com.microsoft", N=n, K=k,
+             bits=bits, block_size=size)
+    ]
+    model = Model(nodes, [("x", FLOAT, [m, k])], [("y", FLOAT, [m, n])], [([x], [y])], weights,
+                  domains=["com.microsoft"])
     return model, [], FLOAT32, most * SUMS
 
 
@@ -90,7 +98,8 @@ CASES = {
 }
 
 
-ARM = "aarch64-linux-gnu-gcc -march=armv8.6-a+bf16", "qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu"     # dot products of bfloat16
+# dot products of bfloat16
+ARM = "aarch64-linux-gnu-gcc -march=armv8.6-a+bf16", "qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu"
 
 
 def main():
@@ -110,8 +119,12 @@ def main():
         if name.startswith("bf16") and all(shutil.which(tool.split()[0]) for tool in ARM):
             tools.append(("aarch64", *ARM))
         for target, cc, runner in tools:
-            command = ["env", f"CC={cc}", args.burncc, "verify", str(root / name / "model.onnx"), "--target", target, "--rtol", str(rtol), "--atol",
-                       str(atol), "--quiet", *options, *(["--runner", runner] if runner else [])]
+            command = [
+                "env", f"CC={cc}", args.burncc, "verify",
+                str(root / name / "model.onnx"), "--target", target, "--rtol",
+                str(rtol), "--atol",
+                str(atol), "--quiet", *options, *(["--runner", runner] if runner else [])
+            ]
             runs.append(harness.Case(f"{name}:{target}:{cc.split()[0]}", f"{target} {cc.split()[0]}", command))
     return harness.run(runs, args)
 

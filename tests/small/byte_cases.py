@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Small quantised models, large enough for the kernels on bytes: every kind of operand, edges of tiles, what follows a product.
+"""Small quantised models, large enough for the kernels on bytes: every kind of operand, edges of tiles, what follows
+a product.
 
 As cases.py: each function makes one Model. Sums of integers are exact, so the expected numbers are too.
 """
@@ -25,8 +26,10 @@ def product(a, b, za, zb):
     zb = zb if isinstance(zb, list) else [zb] * n
     rows, sums = [sum(r) for r in a], [sum(r[j] for r in b) for j in range(n)]
     columns = list(zip(*b))
-    return [[sum(x * y for x, y in zip(r, columns[j])) - za * sums[j] - zb[j] * rows[i] + len(b) * za * zb[j] for j in range(n)]
-            for i, r in enumerate(a)]
+    return [[
+        sum(x * y for x, y in zip(r, columns[j])) - za * sums[j] - zb[j] * rows[i] + len(b) * za * zb[j]
+        for j in range(n)
+    ] for i, r in enumerate(a)]
 
 
 def integer_model(m, k, n, a_type, b_type, za, zb, constant):
@@ -38,7 +41,8 @@ def integer_model(m, k, n, a_type, b_type, za, zb, constant):
     else:
         inputs.append(("b", b_type, [k, n]))
         given.append(b)
-    return Model([node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])], inputs, [("y", INT32, [m, n])], [(given, [product(a, b, za, zb)])], zeros)
+    return Model([node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])], inputs, [("y", INT32, [m, n])],
+                 [(given, [product(a, b, za, zb)])], zeros)
 
 
 def bytes_unsigned_signed():
@@ -65,35 +69,58 @@ def bytes_any_batch():
     """Rows whose number is given at run time, transposed columns, and a result that is quantised anew."""
     k, n, scale = 21, 40, 0.0078125
     b = draw(4, INT8, n, k)
-    nodes = [node("Transpose", ["b"], ["t"], perm=[1, 0]), node("MatMulInteger", ["a", "t", "za"], ["s"]), node("Cast", ["s"], ["f"], to=FLOAT),
-             node("Mul", ["f", "scale"], ["g"]), node("QuantizeLinear", ["g", "one", "zy"], ["y"])]
+    nodes = [
+        node("Transpose", ["b"], ["t"], perm=[1, 0]),
+        node("MatMulInteger", ["a", "t", "za"], ["s"]),
+        node("Cast", ["s"], ["f"], to=FLOAT),
+        node("Mul", ["f", "scale"], ["g"]),
+        node("QuantizeLinear", ["g", "one", "zy"], ["y"])
+    ]
 
     def sets(m):
         a = draw(m, UINT8, m, k)
         sums = product(a, [list(c) for c in zip(*b)], 100, 0)
         return [[a], [[[min(max(round(v * scale) + 3, -128), 127) for v in r] for r in sums]]]
-    return Model(nodes, [("a", UINT8, ["rows", k])], [("y", INT8, ["rows", n])], [sets(1), sets(5), sets(14), sets(37)],
-                 [tensor("b", INT8, b), tensor("za", UINT8, 100), tensor("scale", FLOAT, scale), tensor("one", FLOAT, 1.0), tensor("zy", INT8, 3)])
+    return Model(nodes, [("a", UINT8, ["rows", k])], [("y", INT8, ["rows", n])],
+                 [sets(1), sets(5), sets(14), sets(37)], [
+                     tensor("b", INT8, b),
+                     tensor("za", UINT8, 100),
+                     tensor("scale", FLOAT, scale),
+                     tensor("one", FLOAT, 1.0),
+                     tensor("zy", INT8, 3)
+                 ])
 
 
 def bytes_dequantized():
-    """Products of dequantised factors, as quantisers write them; scales are powers of two, so that floats are exact as well."""
+    """Products of dequantised factors, as quantisers write them; scales are powers of two, so that floats are exact
+    as well."""
     m, k, n = 14, 48, 36
     a, b = draw(5, UINT8, m, k), draw(6, INT8, n, k)
     scales = [2.0 ** -(7 + j % 3) for j in range(n)]
-    nodes = [node("DequantizeLinear", ["a", "sa", "za"], ["x"]), node("DequantizeLinear", ["b", "sb", "zb"], ["w"], axis=0),
-             node("Gemm", ["x", "w", "c"], ["y"], transB=1), node("Relu", ["y"], ["r"])]
+    nodes = [
+        node("DequantizeLinear", ["a", "sa", "za"], ["x"]),
+        node("DequantizeLinear", ["b", "sb", "zb"], ["w"], axis=0),
+        node("Gemm", ["x", "w", "c"], ["y"], transB=1),
+        node("Relu", ["y"], ["r"])
+    ]
     c = [float(j - 20) for j in range(n)]
     sums = product(a, [list(v) for v in zip(*b)], 120, 0)
     y = [[max(s * 0.015625 * scales[j] + c[j], 0.0) for j, s in enumerate(r)] for r in sums]
-    return Model(nodes, [("a", UINT8, [m, k])], [("r", FLOAT, [m, n])], [([a], [y])],
-                 [tensor("b", INT8, b), tensor("sa", FLOAT, 0.015625), tensor("za", UINT8, 120), tensor("sb", FLOAT, scales), tensor("zb", INT8, [0] * n), tensor("c", FLOAT, c)])
+    return Model(nodes, [("a", UINT8, [m, k])], [("r", FLOAT, [m, n])], [([a], [y])], [
+        tensor("b", INT8, b),
+        tensor("sa", FLOAT, 0.015625),
+        tensor("za", UINT8, 120),
+        tensor("sb", FLOAT, scales),
+        tensor("zb", INT8, [0] * n),
+        tensor("c", FLOAT, c)
+    ])
 
 
 def convolution(x, w, zx, group, stride, dilation, pad):
     """One image [c][h][w], padded with its zero point."""
     h, wide, kh, kw = len(x[0]), len(x[0][0]), len(w[0][0]), len(w[0][0][0])
-    oh, ow = ((s + 2 * p - (k - 1) * d - 1) // t + 1 for s, p, k, d, t in zip((h, wide), pad, (kh, kw), dilation, stride))
+    oh, ow = ((s + 2 * p - (k - 1) * d - 1) // t + 1
+              for s, p, k, d, t in zip((h, wide), pad, (kh, kw), dilation, stride))
     per, ic = len(w) // group, len(w[0])
 
     def element(o, i, j):
@@ -112,8 +139,12 @@ def convolution(x, w, zx, group, stride, dilation, pad):
 def conv_model(x_type, ic, h, wide, oc, kernel, zx, group=1, stride=(1, 1), dilation=(1, 1), pad=(0, 0), batch=1):
     x, w = draw(11, x_type, batch, ic, h, wide), draw(12, INT8, oc, ic // group, *kernel)
     y = [convolution(image, w, zx, group, stride, dilation, pad) for image in x]
-    nodes = [node("ConvInteger", ["x", "w", "zx"], ["y"], group=group, strides=list(stride), dilations=list(dilation), pads=list(pad) * 2, kernel_shape=list(kernel))]
-    return Model(nodes, [("x", x_type, [batch, ic, h, wide])], [("y", INT32, [batch, oc, len(y[0][0]), len(y[0][0][0])])], [([x], [y])],
+    nodes = [
+        node("ConvInteger", ["x", "w", "zx"], ["y"], group=group, strides=list(stride), dilations=list(dilation),
+             pads=list(pad) * 2, kernel_shape=list(kernel))
+    ]
+    return Model(nodes, [("x", x_type, [batch, ic, h, wide])],
+                 [("y", INT32, [batch, oc, len(y[0][0]), len(y[0][0][0])])], [([x], [y])],
                  [tensor("w", INT8, w), tensor("zx", x_type, zx)])
 
 
@@ -141,4 +172,6 @@ def bytes_conv_points():
     return conv_model(UINT8, 13, 9, 11, 30, (1, 1), 9, stride=(2, 2))
 
 
-ALL = (bytes_conv_image, bytes_conv_signed, bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
+ALL = (bytes_conv_image, bytes_conv_signed, bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
+       bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed,
+       bytes_one_row, bytes_any_batch, bytes_dequantized)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Small models from nothing but Python's standard library: import, compile with each target and C compiler, run, compare.
+"""Small models from nothing but Python's standard library: import, compile with each target and C compiler, run,
+compare.
 
 Out: one case per model, target and compiler found on this machine. The tolerances are float32's: rtol 1e-5, atol 1e-6.
 """
@@ -49,8 +50,10 @@ def main():
     for target in args.targets.split(","):
         for cc in ccs:
             def add(name, suffix, *flags):
-                command = ["env", f"CC={cc}", *flags, args.burncc, "verify", str(root / name / "model.onnx"), "--target", target, "--rtol", "1e-5",
-                           "--atol", "1e-6", "--quiet"]
+                command = [
+                    "env", f"CC={cc}", *flags, args.burncc, "verify",
+                    str(root / name / "model.onnx"), "--target", target, "--rtol", "1e-5", "--atol", "1e-6", "--quiet"
+                ]
                 runs.append(harness.Case(f"{name}:{target}:{cc}{suffix}", f"{target} {cc}", command))
             for name, _ in made:
                 add(name, "")

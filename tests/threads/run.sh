@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Threads: the pool of runtime/threads.c, with futexes and without, and programs compiled with --threads: the same bits on any threads
-# (drive.c), all parts used, nothing left of threads where the option is not given; silent under the thread sanitizer and the address
+# Threads: the pool of runtime/threads.c, with futexes and without, and programs compiled with --threads: the same bits
+# on any threads
+# (drive.c), all parts used, nothing left of threads where the option is not given; silent under the thread sanitizer
+# and the address
 # sanitizer where the compiler has them.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
@@ -26,7 +28,8 @@ done
 for kind in "" -DBURN_THREADS_NO_FUTEX; do [ -z "$sanitizer" ] || pool $sanitizer -O1 -fsanitize=thread $kind; done
 
 # Programs. With 4:0 every kernel that can be shared out is.
-python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || { echo "Bail out! small/run.py fails"; exit 1; }
+python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
+    { echo "Bail out! small/run.py fails"; exit 1; }
 digits=$tests/../models/digits
 model_of() { # name
     case $1 in digits*) echo "$digits/$1.onnx" ;; *) echo small/$1/model.onnx ;; esac
@@ -38,21 +41,26 @@ drive() { # name, compiler, flags...
     local name=$1 weights=
     shift
     [ ! -f plain_$name.bin ] || weights="plain_$name.bin parts_$name.bin"
-    "$@" -g -std=c11 -I"$runtime" -I. "-DPLAIN=plain_${name}_model" "-DTHREADED=parts_${name}_threaded" "$tests/threads/drive.c" plain_$name.c parts_$name.c \
+    "$@" -g -std=c11 -I"$runtime" -I. "-DPLAIN=plain_${name}_model" "-DTHREADED=parts_${name}_threaded" \
+        "$tests/threads/drive.c" plain_$name.c parts_$name.c \
         "$runtime/threads.c" -lm -pthread -o drive >out 2>err && ./drive $weights >out 2>err
     [ $? = 0 ] && [ ! -s err ]
     result $? "$name: the same bits, $*"
 }
-models="digits digits_batch matmul_bias attention_written_out lstm_step conv_strided_grouped conv_planes strips conv_bn_relu_add pooling layer_norm reductions
-    softmax_both_axes fourier loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k where_compare pad_modes casts"
+models="digits digits_batch matmul_bias attention_written_out lstm_step conv_strided_grouped conv_planes strips
+    conv_bn_relu_add pooling layer_norm reductions
+    softmax_both_axes fourier loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k \
+        where_compare pad_modes casts"
 sanitized="digits strips attention_written_out conv_bn_relu_add reductions loop_cache gemm_dynamic_batch"
 cc=${compilers%% *}
 for name in $models; do
     for kind in plain parts; do
         threads=
         [ $kind = plain ] || threads="--threads 4:0"
-        status 0 "$name, $kind" "$burncc" "$(model_of $name)" --quiet --name ${kind}_$name -o ${kind}_$name.c $(options_of $name) $threads
-        status 0 "$name, $kind, without warnings" $cc -std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror -O1 -c ${kind}_$name.c -o object.o
+        status 0 "$name, $kind" "$burncc" "$(model_of $name)" --quiet --name ${kind}_$name \
+            -o ${kind}_$name.c $(options_of $name) $threads
+        status 0 "$name, $kind, without warnings" $cc -std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror \
+            -O1 -c ${kind}_$name.c -o object.o
     done
     ! grep -Eq "burn_threads|burn_parts|ptrdiff_t part" plain_$name.c plain_$name.h
     result $? "$name: no threads where none are asked for"
@@ -64,13 +72,16 @@ grep -q "burn_keep(" plain_strips.c && grep -q "burn_keep(.* \* part" parts_stri
 result $? "strips: with buffers of their own in each part"
 for name in $sanitized; do
     [ -z "$sanitizer" ] || drive $name $sanitizer -O1 -fsanitize=thread
-    ! $cc -fsanitize=address,undefined empty.c -o empty 2>err || drive $name $cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+    ! $cc -fsanitize=address,undefined empty.c -o empty 2>err || drive $name $cc -O1 -fsanitize=address,undefined \
+        -fno-sanitize-recover=all
 done
 cat parts_digits.h parts_digits_batch.h "$runtime/threads.h" "$runtime/burn.h" parts_digits.h >all.h
 for compiler in "$cc -std=c99" "g++ -std=c++11 -x c++"; do
-    ! command -v ${compiler%% *} >/dev/null || status 0 "headers together, $compiler" $compiler -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$runtime" -include all.h /dev/null
+    ! command -v ${compiler%% *} >/dev/null || status 0 "headers together, $compiler" $compiler -Wall -Wextra \
+        -pedantic -Werror -fsyntax-only -I"$runtime" -include all.h /dev/null
 done
-"$burncc" "$digits/digits.onnx" --quiet --name one -o one.c --threads 1 && "$burncc" "$digits/digits.onnx" --quiet --name one -o two.c
+"$burncc" "$digits/digits.onnx" --quiet --name one -o one.c --threads 1 && "$burncc" "$digits/digits.onnx" --quiet \
+    --name one -o two.c
 sed 's/two\.h/one.h/' two.c | cmp -s - one.c && cmp -s one.h two.h
 result $? "--threads 1 is no threads"
 
@@ -81,11 +92,13 @@ status 0 "bench" "$burncc" bench "$digits/digits.onnx" --quiet --threads 2 --sec
 says "median_ms"
 status 0 "run" "$burncc" run "$digits/digits.onnx" --quiet --threads 2:0 --input image="$digits/images/7.pgm"
 status 0 "example" "$burncc" "$digits/digits_batch.onnx" --quiet --dim batch=1..512 --threads 4 -o digits_batch.c
-status 0 "example builds" $cc -std=c11 -O2 -Wall -Wextra -I. -I"$runtime" "$tests/../examples/infer/threads.c" digits_batch.c "$runtime/threads.c" -lm -pthread -o example
+status 0 "example builds" $cc -std=c11 -O2 -Wall -Wextra -I. -I"$runtime" "$tests/../examples/infer/threads.c" \
+    digits_batch.c "$runtime/threads.c" -lm -pthread -o example
 status 0 "example runs" ./example "$digits"/images/*.pgm
 says "7.pgm: 7"
 says "the same bits"
 silent "NOT"
-for wrong in 0 257 4: 4:x x; do status 2 "--threads $wrong" "$burncc" "$digits/digits.onnx" --threads $wrong -o none.c; done
+for wrong in 0 257 4: 4:x x; do status 2 "--threads $wrong" "$burncc" "$digits/digits.onnx" --threads $wrong \
+    -o none.c; done
 status 2 "--target vulkan" "$burncc" "$digits/digits.onnx" --threads 2 --target vulkan -o none.c
 finish

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Training against recorded PyTorch runs: predictions, first-step gradients, ten losses and final weights per optimizer.
+"""Training against recorded PyTorch runs: predictions, first-step gradients, ten losses and final weights per
+optimizer.
 
 usage: run.py BURNCC FOLDER [--case NAME]... [--cc CC] [--target T] [--blas openblas] [--bound 1e-5]
-FOLDER holds cases (model.onnx, reference.safetensors, case.json). Errors are relative to the largest value of each tensor.
+FOLDER holds cases (model.onnx, reference.safetensors, case.json). Errors are relative to the largest value of each
+tensor.
 Needs the standard library only. Prints TAP; skips everything when FOLDER is absent."""
 import argparse, array, json, os, struct, subprocess, sys, tempfile
 
@@ -26,7 +28,10 @@ def read_safetensors(path):
     data = open(path, "rb").read()
     n = struct.unpack("<Q", data[:8])[0]
     head = json.loads(data[8:8 + n])
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in head.items() if k != "__metadata__"}
+    return {
+        k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
+        for k, v in head.items() if k != "__metadata__"
+    }
 
 
 def floats(raw):
@@ -55,21 +60,40 @@ def run_case(args, folder, optimizer, run, loss):
             if len(k) == 2 and k[0] in "xy":
                 open(os.path.join(tmp, k), "wb").write(raw)
         c = os.path.join(tmp, "m.c")
-        subprocess.run([args.burncc, os.path.join(folder, "model.onnx"), "--train", "--loss", loss, "--optimizer", optimizer, "--target", args.target, "-o", c] + (["--blas", args.blas] if args.blas else []), check=True)
+        subprocess.run([
+            args.burncc,
+            os.path.join(folder, "model.onnx"), "--train", "--loss", loss, "--optimizer", optimizer, "--target",
+            args.target, "-o", c
+        ] + (["--blas", args.blas] if args.blas else []), check=True)
         (xt, _, xsize), (yt, _, ysize) = CTYPE[ref["x0"][0]], CTYPE[ref["y0"][0]]
         hyper = {k: number(v) for k, v in run["hyper"].items()}
-        define = {"MODEL": "m", "MODEL_HEADER": '"m.h"', "X_TYPE": xt, "X_COUNT": len(ref["x0"][2]) // xsize, "Y_TYPE": yt, "Y_COUNT": len(ref["y0"][2]) // ysize,
-                  "OUT_COUNT": len(ref["eval_output"][2]) // 4, "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + HYPER[optimizer].format(h=hyper) + ")"}
+        define = {
+            "MODEL": "m", "MODEL_HEADER": '"m.h"', "X_TYPE": xt, "X_COUNT": len(ref["x0"][2]) // xsize, "Y_TYPE": yt,
+            "Y_COUNT": len(ref["y0"][2]) // ysize, "OUT_COUNT": len(ref["eval_output"][2]) // 4,
+            "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + HYPER[optimizer].format(h=hyper) + ")"
+        }
         here = os.path.dirname(os.path.abspath(__file__))
-        flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-I", tmp] + args.cflags.split()
-        subprocess.run([args.cc, *flags, *[f"-D{k}={v}" for k, v in define.items()], os.path.join(here, "step.c"), c, "-lm", *([f"-l{args.blas}"] if args.blas else []), "-o", os.path.join(tmp, "step")], check=True)
+        flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-I", tmp
+                 ] + args.cflags.split()
+        subprocess.run([
+            args.cc, *flags, *[f"-D{k}={v}" for k, v in define.items()],
+            os.path.join(here, "step.c"), c, "-lm", *([f"-l{args.blas}"] if args.blas else []), "-o",
+            os.path.join(tmp, "step")
+        ], check=True)
         out = subprocess.run([os.path.join(tmp, "step"), tmp, tmp], check=True, capture_output=True, text=True).stdout
-        errors = {"prediction": error(floats(open(os.path.join(tmp, "eval_output"), "rb").read()), floats(ref["eval_output"][2]))}
+        errors = {
+            "prediction": error(floats(open(os.path.join(tmp, "eval_output"), "rb").read()),
+                                floats(ref["eval_output"][2]))
+        }
         errors["losses"] = error([float(v) for v in out.split()], run["losses"])
-        grads, final = read_safetensors(os.path.join(tmp, "gradients.safetensors")), read_safetensors(os.path.join(tmp, "final.safetensors"))
-        errors["gradients"] = max(error(floats(grads[k[5:]][2]), floats(v[2])) for k, v in ref.items() if k.startswith("grad."))
+        grads, final = read_safetensors(os.path.join(tmp, "gradients.safetensors")), read_safetensors(
+            os.path.join(tmp, "final.safetensors"))
+        errors["gradients"] = max(
+            error(floats(grads[k[5:]][2]), floats(v[2])) for k, v in ref.items() if k.startswith("grad."))
         prefix = f"final.{optimizer}."
-        errors["final"] = max(error(floats(final[k[len(prefix):]][2]), floats(v[2])) for k, v in ref.items() if k.startswith(prefix) and k[len(prefix):] in final)
+        errors["final"] = max(
+            error(floats(final[k[len(prefix):]][2]), floats(v[2])) for k, v in ref.items()
+            if k.startswith(prefix) and k[len(prefix):] in final)
         return errors
 
 
@@ -77,7 +101,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("burncc"), p.add_argument("folder")
     p.add_argument("--case", action="append"), p.add_argument("--optimizer", action="append")
-    p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--cflags", default=""), p.add_argument("--target", default="generic")
+    p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--cflags", default=""), p.add_argument(
+        "--target", default="generic")
     p.add_argument("--blas", help="the BLAS that products call")
     p.add_argument("--bound", type=float, default=1e-5)
     args = p.parse_args()

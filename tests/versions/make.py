@@ -2,8 +2,10 @@
 """Writes models of one operator in an older version each, in ONNX's test layout.
 
 usage: make.py DIR NODE_TESTS [REGEX]
-From each of ONNX's node tests that an older version of the operator accepts too (its inputs, attributes and element types), that version is made, with
-ONNX Runtime's outputs, or the reference evaluator's where it has none; and those of legacy.py, of what the newest version does otherwise.
+From each of ONNX's node tests that an older version of the operator accepts too (its inputs, attributes and element
+types), that version is made, with
+ONNX Runtime's outputs, or the reference evaluator's where it has none; and those of legacy.py, of what the newest
+version does otherwise.
 """
 import collections
 import pathlib
@@ -41,9 +43,12 @@ def types_of(value):
 
 
 def accepts(schema, node, types):
-    if not schema.min_input <= len(node.input) <= schema.max_input or not schema.min_output <= len(node.output) <= schema.max_output:
+    if not schema.min_input <= len(node.input) <= schema.max_input or not schema.min_output <= len(
+            node.output) <= schema.max_output:
         return False
-    if any(a.name not in schema.attributes or int(schema.attributes[a.name].type) != a.type for a in node.attribute) or any(a.required and a.name not in {b.name for b in node.attribute} for a in schema.attributes.values()):
+    if any(a.name not in schema.attributes or int(schema.attributes[a.name].type) != a.type
+           for a in node.attribute) or any(a.required and a.name not in {b.name for b in node.attribute}
+                                           for a in schema.attributes.values()):
         return False
     formal = list(schema.inputs)
     while formal and len(formal) < len(node.input):
@@ -57,7 +62,8 @@ def run_onnxruntime(model, feeds):
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, feeds)
+        return onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                            providers=["CPUExecutionProvider"]).run(None, feeds)
     except Exception:                                   # its exceptions share no base of their own
         return None
 
@@ -70,8 +76,10 @@ def run_reference(model, feeds):
 
 
 def agree(outputs, recorded):
-    return outputs is not None and all(np.shape(a) == b.shape and (b.dtype.kind not in "fiub" or np.allclose(np.asarray(a).astype(b.dtype), b, 1e-3, 1e-5, equal_nan=True))
-                                       for a, b in zip(outputs, recorded))
+    return outputs is not None and all(
+        np.shape(a) == b.shape and
+        (b.dtype.kind not in "fiub" or np.allclose(np.asarray(a).astype(b.dtype), b, 1e-3, 1e-5, equal_nan=True))
+        for a, b in zip(outputs, recorded))
 
 
 def outputs_of(model, newest, feeds, recorded):
@@ -107,16 +115,21 @@ def older(root, test, schemas, made, wanted):
     versions = sorted(v for v in schemas[node.domain, node.op_type] if v <= opset)
     for version in versions[:-1]:
         name = f"{node.op_type}/{version}_{test.name.removeprefix('test_')}"
-        if (node.op_type, version) in OTHERWISE or made[node.op_type, version] >= PER_VERSION or not re.search(wanted, name) or not accepts(schemas[node.domain, node.op_type][version], node, types):
+        if (node.op_type, version) in OTHERWISE or made[node.op_type, version] >= PER_VERSION or not re.search(
+                wanted, name) or not accepts(schemas[node.domain, node.op_type][version], node, types):
             continue
         old = onnx.ModelProto()
         old.CopyFrom(model)
         old.ir_version = 8
         del old.opset_import[:]
-        old.opset_import.extend([helper.make_opsetid(node.domain, version)] + ([helper.make_opsetid("", 17)] if node.domain else []))
+        old.opset_import.extend([helper.make_opsetid(node.domain, version)] +
+                                ([helper.make_opsetid("", 17)] if node.domain else []))
         inputs = [read(test / "test_data_set_0" / f"input_{i}.pb") for i in range(len(old.graph.input))]
         feeds = {v.name: numpy_helper.to_array(t) for v, t in zip(old.graph.input, inputs)}
-        recorded = [numpy_helper.to_array(read(test / "test_data_set_0" / f"output_{i}.pb")) for i in range(len(old.graph.output))]
+        recorded = [
+            numpy_helper.to_array(read(test / "test_data_set_0" / f"output_{i}.pb"))
+            for i in range(len(old.graph.output))
+        ]
         outputs = outputs_of(old, model, feeds, recorded)
         if outputs is None or any(not isinstance(a, (np.ndarray, np.generic)) for a in outputs):
             continue
@@ -124,7 +137,8 @@ def older(root, test, schemas, made, wanted):
             v.type.tensor_type.ClearField("shape")
             v.type.tensor_type.shape.CopyFrom(helper.make_tensor_type_proto(1, np.shape(a)).tensor_type.shape)
         made[node.op_type, version] += 1
-        write(root / name, old, inputs, [numpy_helper.from_array(np.asarray(a), v.name) for v, a in zip(old.graph.output, outputs)])
+        write(root / name, old, inputs,
+              [numpy_helper.from_array(np.asarray(a), v.name) for v, a in zip(old.graph.output, outputs)])
 
 
 def main():
@@ -142,7 +156,10 @@ def main():
         made[name.split("/")[0], int(name.split("/")[1].split("_")[0])] += 1
         if re.search(wanted, name):
             write(root / name, model, inputs, outputs)
-    missing = [f"{op}-{v}" for (domain, op), all_versions in sorted(schemas.items()) for v in sorted(all_versions)[:-1] if domain in ("", "ai.onnx.ml") and not made[op, v]]
+    missing = [
+        f"{op}-{v}" for (domain, op), all_versions in sorted(schemas.items()) for v in sorted(all_versions)[:-1]
+        if domain in ("", "ai.onnx.ml") and not made[op, v]
+    ]
     if not wanted:
         print(f"{sum(made.values())} models; older versions without one: " + " ".join(missing), file=sys.stderr)
 

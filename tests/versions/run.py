@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Every operator in its older versions, against ONNX Runtime or the standard's reference evaluator.
 
-In: models with inputs and outputs that make.py writes from ONNX's node tests and from legacy.py, in the interpreter that --python names (it
-has numpy, onnx and onnxruntime). Out: a state per case, compared with status.txt.
-"""
+In: models with inputs and outputs that make.py writes from ONNX's node tests and from legacy.py, in the interpreter
+that --python names (it has numpy, onnx and onnxruntime). Out: a state per case, compared with status.txt."""
 import pathlib
 import subprocess
 import sys
@@ -17,14 +16,16 @@ import harness      # noqa: E402
 def main():
     p = harness.arguments(__doc__.splitlines()[0], cflags="-O0")
     harness.add_python(p)
-    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"), help="folder of ONNX's tests, as for conformance/run.py")
+    p.add_argument("--archives", type=pathlib.Path, default=harness.shared("conformance"),
+                   help="folder of ONNX's tests, as for conformance/run.py")
     args = harness.parse(p)
     harness.require_reference(args)
     node_tests = harness.node_tests(args)
     root = pathlib.Path(args.cache) / "versions"
     subprocess.run([args.python, str(HERE / "make.py"), str(root), str(node_tests), args.filter], check=True)
     cases = harness.made_cases(root, args)
-    return harness.run(cases, args, HERE / "status.txt", "Operators in older versions: name, state, reason. Written by run.py --bless.")
+    return harness.run(cases, args, HERE / "status.txt",
+                       "Operators in older versions: name, state, reason. Written by run.py --bless.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The cases: one operator of com.microsoft each, with drawn inputs. A file of cases is a family; importing it adds them to CASES."""
+"""The cases: one operator of com.microsoft each, with drawn inputs. A file of cases is a family; importing it adds
+them to CASES."""
 import importlib
 import pathlib
 
@@ -9,22 +10,27 @@ CASES = []
 
 
 class Case:
-    def __init__(self, name, op, inputs, attributes, outputs, domain, constant, tolerance, expect, opset, shapes, kernel, types):
-        self.name, self.op, self.inputs, self.attributes, self.outputs, self.domain = name, op, inputs, attributes, outputs, domain
+    def __init__(self, name, op, inputs, attributes, outputs, domain, constant, tolerance, expect, opset, shapes,
+                 kernel, types):
+        self.name, self.op, self.inputs, self.attributes = name, op, inputs, attributes
+        self.outputs, self.domain = outputs, domain
         self.constant, self.tolerance, self.expect, self.opset, self.shapes = constant, tolerance, expect, opset, shapes
         self.kernel, self.types = kernel, types
 
 
-def add(name, op, inputs, outputs=1, domain="com.microsoft", constant=(), tolerance=(1e-4, 1e-5), expect=None, opset=20, shapes=None, kernel=True,
-        types=None, attributes=None, **more):
-    """outputs: their number, or which of them are asked for. expect: the outputs from the inputs, where ONNX Runtime has no kernel;
+def add(name, op, inputs, outputs=1, domain="com.microsoft", constant=(), tolerance=(1e-4, 1e-5), expect=None,
+        opset=20, shapes=None, kernel=True, types=None, attributes=None, **more):
+    """outputs: their number, or which of them are asked for. expect: the outputs from the inputs, where ONNX Runtime
+    has no kernel;
     kernel=False: nor is it asked. types: of outputs that it cannot infer, by number. attributes: those whose names
     are taken here."""
     wanted = [True] * outputs if isinstance(outputs, int) else outputs
     if any(c.name == f"{op}/{name}" for c in CASES):
         raise ValueError(f"{op}/{name} is there twice")
     inputs = [a if a is None else np.asarray(a) for a in inputs]
-    CASES.append(Case(f"{op}/{name}", op, inputs, {**(attributes or {}), **more}, wanted, domain, constant, tolerance, expect, opset, shapes or {}, kernel, types or {}))
+    CASES.append(
+        Case(f"{op}/{name}", op, inputs, {**(attributes or {}), **more}, wanted, domain, constant, tolerance, expect,
+             opset, shapes or {}, kernel, types or {}))
 
 
 class Draw:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Attention, MultiHeadAttention and their quantised and decoding forms. Letters: b batch, s queries, t keys, h heads, d size of a head."""
+"""Attention, MultiHeadAttention and their quantised and decoding forms. Letters: b batch, s queries, t keys, h heads,
+d size of a head."""
 import numpy as np
 
 from cases import Draw, add
@@ -33,16 +34,21 @@ long = np.concatenate([np.ones((B, 6), np.int32), right], 1)
 op = "Attention"
 x, w, b = r.f(B, S, IN), r.f(IN, 3 * HD), r.f(3 * HD)
 add("plain", op, [x, w, b], num_heads=H)
-add("no_bias", op, [x, w], num_heads=H, kernel=False, expect=lambda x, w: [attend(*(heads(x @ w[:, i * HD:][:, :HD]) for i in range(3)))])
+add("no_bias", op, [x, w], num_heads=H, kernel=False,
+    expect=lambda x, w: [attend(*(heads(x @ w[:, i * HD:][:, :HD]) for i in range(3)))])
 add("constant", op, [x, w, b], num_heads=H, constant=(1, 2))
 add("scale", op, [x, w, b], num_heads=H, scale=0.3)
 add("present", op, [x, w, b], outputs=2, num_heads=H)
-for name, mask in (("lengths", lengths), ("ranges", ranges), ("right", right), ("left", left), ("square", square), ("nothing", np.zeros((B, S), np.int32))):
+for name, mask in (("lengths", lengths), ("ranges", ranges), ("right", right), ("left", left), ("square", square),
+                   ("nothing", np.zeros((B, S), np.int32))):
     add(f"mask_{name}", op, [x, w, b, mask], num_heads=H)
-    add(f"mask_{name}_filter", op, [x, w, b, mask], num_heads=H, mask_filter_value=-3.4028234663852886e38 if name != "nothing" else -1.0)
+    add(f"mask_{name}_filter", op, [x, w, b, mask], num_heads=H,
+        mask_filter_value=-3.4028234663852886e38 if name != "nothing" else -1.0)
     add(f"mask_{name}_causal", op, [x, w, b, mask], num_heads=H, unidirectional=1)
-add("mask_left_filter_causal", op, [x, w, b, left], num_heads=H, unidirectional=1, mask_filter_value=-3.4028234663852886e38)
-add("mask_square_filter_causal", op, [x, w, b, square], num_heads=H, unidirectional=1, mask_filter_value=-3.4028234663852886e38)
+add("mask_left_filter_causal", op, [x, w, b, left], num_heads=H, unidirectional=1,
+    mask_filter_value=-3.4028234663852886e38)
+add("mask_square_filter_causal", op, [x, w, b, square], num_heads=H, unidirectional=1,
+    mask_filter_value=-3.4028234663852886e38)
 add("mask_end_only", op, [x, w, b, np.array([1, 5], np.int32)], num_heads=H, mask_filter_value=-2.0)
 add("causal", op, [x, w, b], num_heads=H, unidirectional=1)
 add("past", op, [x, w, b, None, past], outputs=2, num_heads=H)
@@ -55,7 +61,8 @@ add("bias_broadcast", op, [x, w, b, None, None, r.f(1, H, S, S)], num_heads=H)
 add("bias_heads", op, [x, w, b, right, None, r.f(B, 1, S, S)], num_heads=H, unidirectional=1)
 add("values", op, [x, r.f(IN, 2 * HD + 2 * H), r.f(2 * HD + 2 * H)], num_heads=H, qkv_hidden_sizes=[HD, HD, 2 * H])
 add("one", op, [r.f(1, 1, IN), w, b], num_heads=H, unidirectional=1)
-add("symbols", op, [x, w, b, right], num_heads=H, unidirectional=1, constant=(1, 2), shapes={"x0": ["b", "s", IN], "x3": ["b", "s"]})
+add("symbols", op, [x, w, b, right], num_heads=H, unidirectional=1, constant=(1, 2),
+    shapes={"x0": ["b", "s", IN], "x3": ["b", "s"]})
 
 # ---- MultiHeadAttention
 op = "MultiHeadAttention"
@@ -82,16 +89,25 @@ add("present", op, [q, k, v, b], outputs=3, num_heads=H)
 add("scores", op, [q, k, v, b, kmask], outputs=[True, False, False, True], types={3: 1}, num_heads=H)
 pk, pv = r.f(B, H, 6, D), r.f(B, H, 6, D)
 add("past", op, [q, r.f(B, S, HD), r.f(B, S, HD), b, None, None, pk, pv], outputs=3, num_heads=H)
-add("past_causal", op, [q, r.f(B, S, HD), r.f(B, S, HD), b, None, None, pk, pv], outputs=3, num_heads=H, unidirectional=1)
-add("past_mask", op, [q, r.f(B, S, HD), r.f(B, S, HD), None, long, r.f(B, H, S, S + 6), pk, pv], outputs=3, num_heads=H, unidirectional=1)
-add("past_step", op, [r.f(B, 1, HD), r.f(B, 1, HD), r.f(B, 1, HD), b, long[:, :7], None, pk, pv], outputs=3, num_heads=H, unidirectional=1)
-free = {"x0": ["b", "s", HD], "x1": ["b", "s", HD], "x2": ["b", "s", HD], "x4": ["b", "t"], "x6": ["b", H, "p", D], "x7": ["b", H, "p", D]}
-add("symbols", op, [q, r.f(B, S, HD), r.f(B, S, HD), None, long, None, pk, pv], outputs=3, num_heads=H, unidirectional=1, shapes=free)
+add("past_causal", op, [q, r.f(B, S, HD), r.f(B, S, HD), b, None, None, pk, pv], outputs=3, num_heads=H,
+    unidirectional=1)
+add("past_mask", op, [q, r.f(B, S, HD), r.f(B, S, HD), None, long,
+                      r.f(B, H, S, S + 6), pk, pv], outputs=3, num_heads=H, unidirectional=1)
+add("past_step", op,
+    [r.f(B, 1, HD), r.f(B, 1, HD), r.f(B, 1, HD), b, long[:, :7], None, pk, pv], outputs=3, num_heads=H,
+    unidirectional=1)
+free = {
+    "x0": ["b", "s", HD], "x1": ["b", "s", HD], "x2": ["b", "s", HD], "x4": ["b", "t"], "x6": ["b", H, "p", D],
+    "x7": ["b", H, "p", D]
+}
+add("symbols", op, [q, r.f(B, S, HD), r.f(B, S, HD), None, long, None, pk, pv], outputs=3, num_heads=H,
+    unidirectional=1, shapes=free)
 add("cached", op, [q, r.f(B, H, T, D), r.f(B, H, T, D)], num_heads=H)
 add("cached_bias", op, [q, r.f(B, H, T, D), r.f(B, H, T, D), b], num_heads=H,
     expect=lambda q, k, v, b: [attend(heads(q + b[:HD]), k, v)])
 add("cached_mask", op, [q, r.f(B, H, T, D), r.f(B, H, T, D), None, kmask], num_heads=H)
-add("packed", op, [r.f(B, S, H, 3, D)], num_heads=H, expect=lambda p: [attend(*(p[..., i, :].transpose(0, 2, 1, 3) for i in range(3)))])
+add("packed", op, [r.f(B, S, H, 3, D)], num_heads=H,
+    expect=lambda p: [attend(*(p[..., i, :].transpose(0, 2, 1, 3) for i in range(3)))])
 add("packed_bias", op, [r.f(B, S, H, 3, D), None, None, b], num_heads=H,
     expect=lambda p, k, v, b: [attend(*(heads(p[..., i, :].reshape(B, S, HD) + b[i * HD:][:HD]) for i in range(3)))])
 add("packed_kv", op, [q, r.f(B, T, H, 2, D)], num_heads=H,
@@ -105,11 +121,14 @@ pk, pv = r.f(B, H, M, D), r.f(B, H, M, D)
 add("cross", op, [q, r.f(B, H, T, D), r.f(B, H, T, D)], num_heads=H)
 add("cross_mask", op, [q, r.f(B, H, T, D), r.f(B, H, T, D), kmask], num_heads=H)
 add("cross_bias", op, [q, r.f(B, H, T, D), r.f(B, H, T, D)] + [None] * 7 + [b], num_heads=H)
-add("cross_scores", op, [q, r.f(B, H, T, D), r.f(B, H, T, D)], outputs=[True, False, False, True], types={3: 1}, num_heads=H, output_qk=1)
+add("cross_scores", op, [q, r.f(B, H, T, D), r.f(B, H, T, D)], outputs=[True, False, False, True], types={3: 1},
+    num_heads=H, output_qk=1)
 length = np.array([P], np.int32)
 add("shared", op, [q, k, v, None, None, pk, pv, length], outputs=3, num_heads=H, past_present_share_buffer=1)
-add("shared_constant", op, [q, k, v, None, None, pk, pv, length], outputs=3, num_heads=H, past_present_share_buffer=1, constant=(7,))
-add("shared_bias", op, [q, k, v, None, None, pk, pv, length, None, None, b], outputs=3, num_heads=H, past_present_share_buffer=1, scale=0.4)
+add("shared_constant", op, [q, k, v, None, None, pk, pv, length], outputs=3, num_heads=H, past_present_share_buffer=1,
+    constant=(7, ))
+add("shared_bias", op, [q, k, v, None, None, pk, pv, length, None, None, b], outputs=3, num_heads=H,
+    past_present_share_buffer=1, scale=0.4)
 
 
 def shared(p, k, v, mask, added, pk, pv, length):
@@ -121,7 +140,8 @@ def shared(p, k, v, mask, added, pk, pv, length):
     return [attend(fresh[0], *(c[:, :, :length[0] + 1] for c in caches))] + caches
 
 
-add("shared_packed", op, [r.f(B, 1, 3 * HD), None, None, None, None, pk, pv, length], outputs=3, num_heads=H, past_present_share_buffer=1, kernel=False, expect=shared)
+add("shared_packed", op, [r.f(B, 1, 3 * HD), None, None, None, None, pk, pv, length], outputs=3, num_heads=H,
+    past_present_share_buffer=1, kernel=False, expect=shared)
 
 # ---- QAttention
 op = "QAttention"

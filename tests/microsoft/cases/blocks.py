@@ -42,26 +42,40 @@ bits("groups_zero", 9, 64, 16, 4, r.u8(9, 2), r.rng.permutation(np.arange(64) //
 op = "MatMulBnb4"
 for kind in (0, 1):
     for n, k, block in ((9, 64, 16), (5, 48, 32), (4, 128, 64)):
-        add(f"{kind}_{n}", op, [r.f(3, k), r.u8((n * k + 1) // 2), r.f(-(-n * k // block), lo=0.1)], constant=(1, 2), N=n, K=k, block_size=block, quant_type=kind)
+        add(f"{kind}_{n}", op, [r.f(3, k), r.u8(
+            (n * k + 1) // 2), r.f(-(-n * k // block), lo=0.1)], constant=(1, 2), N=n, K=k, block_size=block,
+            quant_type=kind)
 add("batch", op, [r.f(2, 3, 64), r.u8(9 * 32), r.f(18, lo=0.1)], N=9, K=64, block_size=32, quant_type=1)
-NF4 = np.array([-1, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0, 0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617,
-                0.72295684, 1], np.float32)
-add("straight", op, [r.f(3, 9), r.u8(9 * 32), r.f(18, lo=0.1)], N=9, K=64, block_size=32, quant_type=1, transB=0, kernel=False,
+NF4 = np.array([
+    -1, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0, 0.0795803, 0.1609302,
+    0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1
+], np.float32)
+add("straight", op, [r.f(3, 9), r.u8(9 * 32), r.f(18, lo=0.1)], N=9, K=64, block_size=32, quant_type=1, transB=0,
+    kernel=False,
     expect=lambda a, q, s: [a @ (NF4[np.stack([q >> 4, q & 15], 1).ravel()] * np.repeat(s, 32)).reshape(9, 64)])
 
 # ---- GatherBlockQuantized
 op = "GatherBlockQuantized"
 ids = r.i64(2, 5, lo=-11, hi=11)
 add("u8", op, [r.u8(11, 32), ids, r.f(11, 4, lo=0.01, hi=0.1)], constant=(0, 2), block_size=16, bits=4, quantize_axis=1)
-add("u8_zero", op, [r.u8(11, 32), ids, r.f(11, 4, lo=0.01, hi=0.1), r.u8(11, 2)], constant=(0, 2, 3), block_size=16, bits=4, quantize_axis=1)
-add("u8_eight", op, [r.u8(11, 64), ids.astype(np.int32), r.f(11, 4, lo=0.01, hi=0.1), r.u8(11, 4)], constant=(0, 2, 3), block_size=16, bits=8, quantize_axis=1)
-add("u8_eight_middle", op, [r.u8(11, 64), ids[0], r.f(11, 2, lo=0.01, hi=0.1)], constant=(0, 2), block_size=32, bits=8, quantize_axis=-1)
+add("u8_zero", op,
+    [r.u8(11, 32), ids, r.f(11, 4, lo=0.01, hi=0.1), r.u8(11, 2)], constant=(0, 2, 3), block_size=16, bits=4,
+    quantize_axis=1)
+add("u8_eight", op,
+    [r.u8(11, 64), ids.astype(np.int32), r.f(11, 4, lo=0.01, hi=0.1),
+     r.u8(11, 4)], constant=(0, 2, 3), block_size=16, bits=8, quantize_axis=1)
+add("u8_eight_middle", op, [r.u8(11, 64), ids[0], r.f(11, 2, lo=0.01, hi=0.1)], constant=(0, 2), block_size=32, bits=8,
+    quantize_axis=-1)
 for name, dtype, lo, hi in (("u4", ml_dtypes.uint4, 0, 16), ("i4", ml_dtypes.int4, -8, 8)):
     q = r.i32(11, 64, lo=lo, hi=hi).astype(dtype)
     scale = r.f(11, 4, lo=0.01, hi=0.1)
     add(name, op, [q, ids, scale], constant=(0, 2), block_size=16)
-    add(f"{name}_zero", op, [q, ids, scale, r.i32(11, 4, lo=lo, hi=hi).astype(dtype)], constant=(0, 2, 3), block_size=16)
+    add(f"{name}_zero", op, [q, ids, scale, r.i32(11, 4, lo=lo, hi=hi).astype(dtype)], constant=(0, 2, 3),
+        block_size=16)
     add(f"{name}_ragged", op, [q[:, :50], ids, scale], constant=(0, 2), block_size=16)
     add(f"{name}_columns", op, [q, r.i64(3, hi=64), scale], constant=(0, 2), block_size=16, gather_axis=1)
-    add(f"{name}_across", op, [q, r.i64(3, 2, hi=64), r.f(1, 64, lo=0.01, hi=0.1)], constant=(0, 2), block_size=16, gather_axis=1, quantize_axis=0)
-add("rank3", op, [r.i32(5, 32, 3, lo=0, hi=16).astype(ml_dtypes.uint4), r.i64(2, 2, hi=5), r.f(5, 2, 3, lo=0.01)], constant=(0, 2), block_size=16, quantize_axis=1)
+    add(f"{name}_across", op, [q, r.i64(3, 2, hi=64), r.f(1, 64, lo=0.01, hi=0.1)], constant=(0, 2), block_size=16,
+        gather_axis=1, quantize_axis=0)
+add("rank3", op,
+    [r.i32(5, 32, 3, lo=0, hi=16).astype(ml_dtypes.uint4),
+     r.i64(2, 2, hi=5), r.f(5, 2, 3, lo=0.01)], constant=(0, 2), block_size=16, quantize_axis=1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Rotary embeddings and attention over groups of heads with caches. Letters: b batch, s new tokens, p cached ones, h heads, g key heads, d head size."""
+"""Rotary embeddings and attention over groups of heads with caches. Letters: b batch, s new tokens, p cached ones, h
+heads, g key heads, d head size."""
 import numpy as np
 
 from cases import Draw, add
@@ -42,22 +43,34 @@ def multi(x, ids, cos, sin, stream):
 
 op = "MRotaryEmbedding"
 ids3 = r.i64(3, B, S, hi=16)
-add("chunks", op, [r.f(B, S, H * D), ids3, cos, sin], mrope_section=[4, 2, 2], mrope_layout=0, num_heads=H, expect=lambda *a: multi(*a, [0, 0, 0, 0, 1, 1, 2, 2]))
-add("turns", op, [r.f(B, S, H * D), ids3, cos, sin], mrope_section=[4, 2, 2], mrope_layout=1, num_heads=H, expect=lambda *a: multi(*a, [0, 1, 2, 0, 1, 2, 0, 0]))
-add("one", op, [r.f(B, S, H * D), ids3, cos, sin], mrope_section=[8, 0, 0], num_heads=H, expect=lambda *a: multi(*a, [0] * 8))
+add("chunks", op, [r.f(B, S, H * D), ids3, cos, sin], mrope_section=[4, 2, 2], mrope_layout=0, num_heads=H,
+    expect=lambda *a: multi(*a, [0, 0, 0, 0, 1, 1, 2, 2]))
+add("turns", op, [r.f(B, S, H * D), ids3, cos, sin], mrope_section=[4, 2, 2], mrope_layout=1, num_heads=H,
+    expect=lambda *a: multi(*a, [0, 1, 2, 0, 1, 2, 0, 0]))
+add("one", op, [r.f(B, S, H * D), ids3, cos, sin], mrope_section=[8, 0, 0], num_heads=H,
+    expect=lambda *a: multi(*a, [0] * 8))
 
 f16 = [r.f(B, S, D, lo=0, hi=3)] + [r.f(B, H, S, D).astype(np.float16) for _ in range(4)]
-add("f16", "GemmaRotaryEmbedding", f16, outputs=2, tolerance=(1e-2, 2e-3), kernel=False,
-    expect=lambda e, q, qr, k, kr: [x * np.cos(e)[:, None].astype(np.float16) + y * np.sin(e)[:, None].astype(np.float16) for x, y in ((q, qr), (k, kr))])
+add(
+    "f16", "GemmaRotaryEmbedding", f16, outputs=2, tolerance=(1e-2, 2e-3), kernel=False,
+    expect=lambda e, q, qr, k, kr: [
+        x * np.cos(e)[:, None].astype(np.float16) + y * np.sin(e)[:, None].astype(np.float16)
+        for x, y in ((q, qr), (k, kr))
+    ])
 
 # ---- GroupQueryAttention
 op = "GroupQueryAttention"
 I = np.int32
 
 
-def gqa(name, new, past=0, room=None, lengths=None, packed=False, inputs=(), outputs=3, batch=B, cache=True, constant=(6,), **attributes):
-    """past: cached tokens of the longest sequence; room: rows of the cache, when there are more; lengths: of each sequence."""
-    qkv = [r.f(batch, new, (H + 2 * G) * D), None, None] if packed else [r.f(batch, new, H * D), r.f(batch, new, G * D), r.f(batch, new, G * D)]
+def gqa(name, new, past=0, room=None, lengths=None, packed=False, inputs=(), outputs=3, batch=B, cache=True,
+        constant=(6, ), **attributes):
+    """past: cached tokens of the longest sequence; room: rows of the cache, when there are more; lengths: of each
+    sequence."""
+    qkv = [r.f(batch, new, (H + 2 * G) * D), None, None
+           ] if packed else [r.f(batch, new, H *
+                                 D), r.f(batch, new, G *
+                                         D), r.f(batch, new, G * D)]
     rows = room if room is not None else past
     caches = [r.f(batch, G, rows, D), r.f(batch, G, rows, D)] if cache and rows else [None, None]
     lengths = np.array(lengths if lengths else [past + new] * batch, I)
@@ -99,8 +112,11 @@ gqa("step_bias", 1, past=6, inputs=[None, None, None, r.f(B, 1, 1, 7)])
 gqa("step_bias_room", 1, past=6, room=11, inputs=[None, None, None, r.f(1, H, 1, 7)])
 gqa("step_sink", 1, past=6, inputs=[None, None, None, None, r.f(H)], lengths=[7, 4])
 gqa("step_positions", 1, past=6, inputs=[*rotary, np.array([[6], [3]])], do_rotary=1, lengths=[7, 4])
-gqa("step_symbols", 1, past=6, inputs=rotary, do_rotary=1, lengths=[7, 3],
-    shapes={"x0": ["b", "s", H * D], "x1": ["b", "s", G * D], "x2": ["b", "s", G * D], "x3": ["b", G, "p", D], "x4": ["b", G, "p", D], "x5": ["b"]})
+gqa(
+    "step_symbols", 1, past=6, inputs=rotary, do_rotary=1, lengths=[7, 3], shapes={
+        "x0": ["b", "s", H * D], "x1": ["b", "s", G * D], "x2": ["b", "s", G * D], "x3": ["b", G, "p", D],
+        "x4": ["b", G, "p", D], "x5": ["b"]
+    })
 gqa("step_scores", 1, past=6, outputs=4, qk_output=1, types={3: 1})
 gqa("continued", 3, past=6, batch=1)
 gqa("continued_rotary", 3, past=6, batch=1, inputs=rotary, do_rotary=1, local_window_size=4)
@@ -120,14 +136,18 @@ def normed(q, k, v, *rest):
     return [np.einsum("bhst,btd->bshd", e / e.sum(-1, keepdims=True), v).reshape(B, S, 64).astype(np.float32)]
 
 
-add("norms", op, wide[:7] + [None] * 7 + [r.f(32), r.f(32)], constant=(6,), num_heads=2, kv_num_heads=1, kernel=False, expect=normed)
+add("norms", op, wide[:7] + [None] * 7 + [r.f(32), r.f(32)], constant=(6, ), num_heads=2, kv_num_heads=1, kernel=False,
+    expect=normed)
 
 # ---- operators that ai.onnx has, too
 op = "LinearAttention"
 for rule in ("linear", "gated", "delta", "gated_delta"):
     gates = [r.f(B, S, G) if "gated" in rule else None, r.f(B, S, G, lo=0) if "delta" in rule else None]
-    add(rule, op, [r.f(B, S, G * D), r.f(B, S, G * D), r.f(B, S, G * D), r.f(B, G, D, D)] + gates, outputs=2, q_num_heads=G, kv_num_heads=G, update_rule=rule)
-add("no_state", op, [r.f(B, S, H * D), r.f(B, S, G * D), r.f(B, S, G * D)], outputs=2, q_num_heads=H, kv_num_heads=G, update_rule="linear", scale=0.5)
+    add(rule, op, [r.f(B, S, G * D), r.f(B, S, G * D),
+                   r.f(B, S, G * D), r.f(B, G, D, D)] + gates, outputs=2, q_num_heads=G, kv_num_heads=G,
+        update_rule=rule)
+add("no_state", op, [r.f(B, S, H * D), r.f(B, S, G * D), r.f(B, S, G * D)], outputs=2, q_num_heads=H, kv_num_heads=G,
+    update_rule="linear", scale=0.5)
 op = "CausalConvWithState"
 add("state", op, [r.f(B, 6, 7), r.f(6, 1, 4), r.f(6), r.f(B, 6, 3)], outputs=2)
 add("silu", op, [r.f(B, 6, 7), r.f(6, 1, 4)], outputs=2, activation="silu")

@@ -19,7 +19,8 @@ for op, beta in (("SkipLayerNormalization", True), ("SkipSimplifiedLayerNormaliz
     add("constant", op, [x, skip, gamma] + rest, constant=tuple(range(2, 3 + len(rest))))
     add("f16", op, [a.astype(np.float16) for a in [x, skip, gamma] + rest], tolerance=(1e-2, 4e-3))
 add("skip_rows", "SkipLayerNormalization", [d.f(2, 5, 33), d.f(5, 33), d.f(33), d.f(33)])
-add("skip_one_batch", "SkipLayerNormalization", [d.f(2, 5, 33), d.f(1, 5, 33), d.f(33), d.f(33)], outputs=[True, False, False, True])
+add("skip_one_batch", "SkipLayerNormalization",
+    [d.f(2, 5, 33), d.f(1, 5, 33), d.f(33), d.f(33)], outputs=[True, False, False, True])
 add("no_beta", "SkipLayerNormalization", [d.f(2, 5, 33), d.f(2, 5, 33), d.f(33), None, d.f(33)])
 
 
@@ -37,7 +38,8 @@ for domain in ("",):
     add("epsilon", op, [d.f(2, 5, 33), d.f(33)], domain=domain, epsilon=0.1, axis=-1)
     add("axis", op, [d.f(2, 5, 33), d.f(5, 33)], domain=domain, axis=1)
     add("statistics", op, [d.f(2, 5, 33), d.f(33)], domain=domain, outputs=2)
-    add("f16", op, [d.f(2, 5, 33).astype(np.float16), d.f(33).astype(np.float16)], domain=domain, stash_type=1, tolerance=(1e-2, 4e-3))
+    add("f16", op, [d.f(2, 5, 33).astype(np.float16), d.f(33).astype(np.float16)], domain=domain, stash_type=1,
+        tolerance=(1e-2, 4e-3))
     add("opset11", op, [d.f(2, 5, 33), d.f(33)], domain=domain, opset=11)
 
 for opset in (11, 16):
@@ -54,7 +56,8 @@ add("mask", op, [ids, segments, word, position, segment, gamma, beta, mask], eps
 add("sum", op, [ids, segments, word, position, segment, gamma, beta, mask], outputs=3)
 add("no_segment", op, [ids, None, word, position, None, gamma, beta], outputs=2)
 add("places", op, [ids, segments, word, position, segment, gamma, beta, mask, d.i32(2, 7, hi=16)], outputs=2)
-add("places_one", op, [ids, None, word, position, None, gamma, beta, None, d.i32(1, 7, hi=16)], outputs=[True, False, True])
+add("places_one", op, [ids, None, word, position, None, gamma, beta, None,
+                       d.i32(1, 7, hi=16)], outputs=[True, False, True])
 add("mask_type", op, [ids, segments, word, position, segment, gamma, beta], mask_index_type=0)
 add("constant", op, [ids, segments, word, position, segment, gamma, beta, mask], outputs=2, constant=(2, 3, 4, 5, 6))
 
@@ -62,9 +65,11 @@ scales = [np.float32(s).reshape(()) for s in (0.01, 0.02, 0.015, 0.011, 0.007)]
 zeros = [np.uint8(z).reshape(()) for z in (128, 120, 100, 3, 130)]
 tables = [d.u8(50, 33), d.u8(16, 33), d.u8(2, 33), d.u8(33), d.u8(33)]
 op = "QEmbedLayerNormalization"
-add("plain", op, [ids, segments] + tables + [mask] + scales + zeros, epsilon=1e-5, outputs=2, constant=tuple(range(2, 7)))
+add("plain", op, [ids, segments] + tables + [mask] + scales + zeros, epsilon=1e-5, outputs=2,
+    constant=tuple(range(2, 7)))
 add("no_mask", op, [ids, segments] + tables + [None] + scales + zeros, outputs=2)
-add("no_segment", op, [ids, None] + tables[:2] + [None] + tables[3:] + [mask] + scales[:2] + [None] + scales[3:] + zeros[:2] + [None] + zeros[3:], outputs=2)
+add("no_segment", op, [ids, None] + tables[:2] + [None] + tables[3:] + [mask] + scales[:2] + [None] + scales[3:] +
+    zeros[:2] + [None] + zeros[3:], outputs=2)
 
 
 # ---- groups of channels, last or second
@@ -90,9 +95,14 @@ for last in (0, 1):
     shape = (2, 3, 5, 8) if last else (2, 8, 3, 5)
     for silu in (0, 1):
         e = group_norm(4, last, silu)
-        add(f"{last}{silu}", "GroupNorm", [d.f(*shape), d.f(8), d.f(8)], groups=4, activation=silu, channels_last=last, expect=lambda *a, e=e: e(*a)[:1])
-        add(f"{last}{silu}", "SkipGroupNorm", [d.f(*shape), d.f(8), d.f(8), d.f(*shape), d.f(8)], outputs=2, groups=4, activation=silu, channels_last=last, expect=e)
+        add(f"{last}{silu}", "GroupNorm", [d.f(*shape), d.f(8), d.f(8)], groups=4, activation=silu, channels_last=last,
+            expect=lambda *a, e=e: e(*a)[:1])
+        add(f"{last}{silu}", "SkipGroupNorm",
+            [d.f(*shape), d.f(8), d.f(8), d.f(*shape), d.f(8)], outputs=2, groups=4, activation=silu,
+            channels_last=last, expect=e)
     e = group_norm(2, last, 0, 0.01)
     wide = (2, 1, 1, 8) if last else (2, 8, 1, 1)
-    add(f"{last}_rows", "SkipGroupNorm", [d.f(*shape), d.f(8), d.f(8), d.f(2, 8)], outputs=2, groups=2, activation=0, channels_last=last, epsilon=0.01, expect=e)
-    add(f"{last}_wide", "SkipGroupNorm", [d.f(*shape), d.f(8), d.f(8), d.f(*wide)], groups=2, activation=0, channels_last=last, epsilon=0.01, expect=lambda *a, e=e: e(*a)[:1])
+    add(f"{last}_rows", "SkipGroupNorm", [d.f(*shape), d.f(8), d.f(8), d.f(2, 8)], outputs=2, groups=2, activation=0,
+        channels_last=last, epsilon=0.01, expect=e)
+    add(f"{last}_wide", "SkipGroupNorm", [d.f(*shape), d.f(8), d.f(8), d.f(*wide)], groups=2, activation=0,
+        channels_last=last, epsilon=0.01, expect=lambda *a, e=e: e(*a)[:1])
