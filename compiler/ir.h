@@ -123,6 +123,8 @@ int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono);
 bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on this symbol (number in graph_symbols)?
 // as a C expression of int64_t over the symbols' variables
 const char *dim_c_text(Arena *a, const Graph *g, Dim d);
+// the same where they are fields: of "frame->"
+const char *dim_c_text_of(Arena *a, const Graph *g, Dim d, const char *of);
 bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
 const char *dim_text(Arena *a, const Graph *g, Dim d);
 Dim dim_bound(const Graph *g, Dim d);                   // d with constants for the symbols that have one possible size

@@ -236,7 +236,7 @@ static bool body_reads(const Plan *body, const Value *v, int first) {
 }
 
 // A scalar: the number where it is constant, else the element's place.
-static const char *scalar_text(const Run *r, Value *v) {
+static const char *scalar_text(Run *r, Value *v) {
     if (v->data) return arena_printf(r->g->arena, "%lld", (long long)tensor_get_i(v->data, 0));
     return arena_printf(r->g->arena, "*(%s)", c_value_place(r, v));
 }
@@ -245,7 +245,7 @@ static bool always(const Value *condition) {
     return !condition || (condition->data && tensor_get_i(condition->data, 0));
 }
 
-static const char *trips_text(const Run *r, const Node *n) {
+static const char *trips_text(Run *r, const Node *n) {
     int count;
     const int64_t *trips = node_ints(n, "trips", &count);
     if (trips) return dim_c_text(r->g->arena, n->graph, trips[0]);
@@ -420,13 +420,6 @@ static void print_choice(Gen *g, const Program *p, const Ends *in, const Ends *o
     text_printf(&g->ends, "#endif\n}\n\n");
 }
 
-// Does the run function, or a part, take addresses from this base?
-static bool needs(const Run *r, const char *base) {
-    for (int i = 0; i < r->framed.n; i++)
-        if (!strcmp(r->framed.at[i], base)) return true;
-    return r->body.n && strstr(r->body.at, arena_printf(r->g->arena, "%s + ", base));
-}
-
 static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs) {
     Run r = { .g = g, .p = p, .in = in, .outs = outs };
     const Graph *root = graph_root(p->plan->graph);
@@ -452,13 +445,13 @@ static void print_run(Gen *g, const Program *p, const Ends *in, const Ends *outs
     text_printf(&g->c, "\n{\n");
     print_checks(g, p, in, outs);
     const Buffer *pool = p->plan->strings;
-    if (pool || needs(&r, "work"))
+    if (pool || r.uses[BASE_WORK])
         text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n",
             workspace_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
     if (pool)
         text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n",
             (long long)pool->offset, (long long)(pool->offset + pool->bytes));
-    if (needs(&r, "constants"))
+    if (r.uses[BASE_CONSTANTS])
         text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n",
             WEIGHTS_HEADER);
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");

@@ -549,7 +549,7 @@ static void dim_print(Text *out, const Graph *g, Dim d) {
 }
 
 // C's division rounds toward zero: a numerator that may be negative is made so only by a guarded division.
-static void dim_c_print(Text *out, const Graph *g, Dim d) {
+static void dim_c_print(Text *out, const Graph *g, Dim d, const char *of) {
     if (dim_is_const(d)) {
         text_printf(out, "%" PRId64, d);
         return;
@@ -567,27 +567,29 @@ static void dim_c_print(Text *out, const Graph *g, Dim d) {
             const Atom *a = &t->atoms.at[m->atom[k]];
             if (k) text_printf(out, " * ");
             if (a->symbol >= 0) {
-                text_printf(out, "%s", root->symbols.at[a->symbol].c_name);
+                text_printf(out, "%s%s", of, root->symbols.at[a->symbol].c_name);
                 continue;
             }
             text_printf(out, dim_lower(g, a->num) >= 0 ? "(" : "burn_floordiv_i64(");
-            dim_c_print(out, g, a->num);
+            dim_c_print(out, g, a->num, of);
             text_printf(out, dim_lower(g, a->num) >= 0 ? " / " : ", ");
             bool bare = dim_is_const(a->den) || t->polys.at[-1 - a->den].n > 1;     // a sum has parentheses of its own
             if (!bare) text_printf(out, "(");
-            dim_c_print(out, g, a->den);
+            dim_c_print(out, g, a->den, of);
             text_printf(out, bare ? ")" : "))");
         }
     }
     if (p->n > 1) text_printf(out, ")");
 }
 
-const char *dim_c_text(Arena *a, const Graph *g, Dim d) {
+const char *dim_c_text_of(Arena *a, const Graph *g, Dim d, const char *of) {
     Text t;
     text_init(&t, a);
-    dim_c_print(&t, g, d);
+    dim_c_print(&t, g, d, of);
     return t.at;
 }
+
+const char *dim_c_text(Arena *a, const Graph *g, Dim d) { return dim_c_text_of(a, g, d, ""); }
 
 const char *dim_text(Arena *a, const Graph *g, Dim d) {
     Text t;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The calls of a program's kernels, as lists of arguments: where operands lie, sizes, scratch memory. One function
+// prints a list in either of two ways: over the run function's variables, or over those of a frame, where the run
+// function has put them for a task (parts.c):
+//
+//   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(work + 0), (float *)(void *)(work + 6272));
+//   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), part);
+#include "run.h"
+
+#include <string.h>
+
+// ---------------------------------------------------------------- addresses
+static int64_t work_offset(const Buffer *b) {           // a region's buffers count from its scratch memory
+    int64_t at = 0;
+    for (; b; b = b->base) at += b->offset;
+    return at;
+}
+
+static Address address_of(const Run *r, Buffer *at, const Value *v, const char *type) {
+    int64_t offset;
+    const Buffer *b = buffer_owner(at, &offset);
+    Address a = { .type = type, .offset = offset, .value = b->value };
+    switch (b->place) {
+    case PLACE_INPUT: case PLACE_OUTPUT:
+        a.base = b->place == PLACE_INPUT ? BASE_INPUT : BASE_OUTPUT;
+        a.index = b->index;
+        return a;
+    case PLACE_WEIGHT:
+        a.base = !r->g->external || b->value->type.dtype == DT_STRING ? BASE_STATIC : BASE_CONSTANTS;
+        a.index = b->id;
+        a.offset += b->offset;
+        return a;
+    default:
+        a.base = BASE_WORK;
+        a.offset = work_offset(b);
+        // counted in pointers: theirs may be shorter
+        if (v->type.dtype == DT_STRING) a.strings = offset / (int64_t)dtype_size(DT_STRING);
+        else a.offset += offset;
+        return a;
+    }
+}
+
+static Address scratch_of(const Buffer *b) { return (Address){ .base = BASE_WORK, .offset = work_offset(b) }; }
+
+// The variable that an address is counted from.
+static const char *base_text(Run *r, const Address *a, bool framed) {
+    Arena *arena = r->g->arena;
+    const char *frame = framed ? "frame->" : "";
+    r->uses[a->base] = true;
+    if (a->base == BASE_STATIC) return arena_printf(arena, "%s_w%d", r->p->name, a->index);
+    if (a->base == BASE_WORK) return arena_printf(arena, "%swork", frame);
+    if (a->base == BASE_CONSTANTS) return arena_printf(arena, "%sconstants", frame);
+    const char *at = (a->base == BASE_INPUT ? r->in : r->outs)->at[a->index];
+    if (*at != '&' || !framed) return arena_printf(arena, "%s%s", frame, at);
+    return arena_printf(arena, "(const %s *)&frame->%s", expr_c_storage(a->value->type.dtype), at + 1);
+}
+
+static const char *element_pointer(Arena *a, const char *type, bool is_const, const char *base, int64_t offset) {
+    return arena_printf(a, "(%s%s *)(%svoid *)(%s + %lld)", is_const ? "const " : "", type, is_const ? "const " : "",
+        base, (long long)offset);
+}
+
+static const char *address_text(Run *r, const Address *a, bool framed) {
+    Arena *arena = r->g->arena;
+    const char *base = base_text(r, a, framed);
+    switch (a->base) {
+    case BASE_STATIC: return base;
+    case BASE_INPUT: case BASE_OUTPUT: {
+        bool input = a->base == BASE_INPUT;
+        DType d = a->value->type.dtype;
+        if (strcmp(a->type, expr_c_storage(d)))
+            return element_pointer(arena, a->type, input,
+                arena_printf(arena, "(%sunsigned char *)%s", input ? "const " : "", base), a->offset);
+        if (!a->offset) return base;
+        return arena_printf(arena, "%s + %lld", base, (long long)(a->offset / (int64_t)dtype_size(d)));
+    }
+    default:
+        if (!a->type) return arena_printf(arena, "%s + %lld", base, (long long)a->offset);
+        base = element_pointer(arena, a->type, a->base == BASE_CONSTANTS, base, a->offset);
+        return a->strings ? arena_printf(arena, "%s + %lld", base, (long long)a->strings) : base;
+    }
+}
+
+static Address value_address(const Run *r, const Value *v) {
+    return address_of(r, plan_value(r->p->plan, v).buffer, v, expr_c_storage(v->type.dtype));
+}
+
+const char *c_value_place(Run *r, const Value *v) {
+    const Address a = value_address(r, v);
+    return address_text(r, &a, false);
+}
+
+// ---------------------------------------------------------------- lists of arguments
+static void add(const Run *r, Arguments *to, Argument a) { VEC_PUSH(r->g->arena, *to, a); }
+static void add_word(const Run *r, Arguments *to, const char *word) {
+    add(r, to, (Argument){ .kind = ARG_WORD, .word = word });
+}
+
+// The number of the member of k's strips that stores v for the next one; else -1.
+static int between_strips(const Kernel *k, const Value *v) {
+    for (int i = 0; k->strips && i + 1 < k->strips->n; i++)
+        if (k->strips->member[i]->writes.at[0] == v) return i;
+    return -1;
+}
+
+// From where to where it goes in a step, and the pixels that its input and its result begin with.
+static void strip_arguments(const Run *r, const Kernel *k, Arguments *to) {
+    const Strips *s = k->strips;
+    Arena *a = r->g->arena;
+    int i = 0;
+    while (s->member[i] != k) i++;
+    add_word(r, to, arena_printf(a, "was[%d]", i));
+    add_word(r, to, arena_printf(a, "now[%d]", i));
+    add_word(r, to, i ? arena_printf(a, "now[%d]", s->n + i - 1) : "0");
+    add_word(r, to, i + 1 < s->n ? arena_printf(a, "now[%d]", s->n + i) : "0");
+}
+
+static void scratch_argument(const Run *r, const Kernel *k, Arguments *to) {
+    const int parts = k->strips ? k->strips->parts : k->parts;
+    if (!k->scratch) {
+        add_word(r, to, "(unsigned char *)0");
+        return;
+    }
+    add(r, to,
+        (Argument){ .kind = ARG_ADDRESS,
+            .at = scratch_of(k->scratch),
+            .part_step = parts > 1 ? k->scratch_bytes / parts : 0 });
+}
+
+Argument c_strip_rows(const Run *r, const Strips *s, int i) {
+    return (Argument){ .kind = ARG_ADDRESS,
+        .at = value_address(r, s->member[i]->writes.at[0]),
+        .part_step = s->parts > 1 ? s->floats[i] : 0 };
+}
+
+static Argument operand_argument(const Run *r, const Kernel *k, const KernelText *t, int j) {
+    const Value *v = t->params[j].value;
+    bool packed = k->packed && k->packed->value == v && j < t->first_shared;
+    const int between = between_strips(k, v);
+    Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
+    a.at = packed ? address_of(r, k->packed, v, k->packed->element) : value_address(r, v);
+    if (between >= 0 && k->strips->parts > 1) a.part_step = k->strips->floats[between];
+    return a;
+}
+
+Arguments c_arguments(const Run *r, const Kernel *k) {
+    const KernelText *t = k->text;
+    Arguments all = { 0 };
+    for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
+    for (int j = 0; j < t->kernel->sizes.n; j++)
+        add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->kernel->sizes.at[j] });
+    if (t->y_pixel) add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->y_pixel });
+    if (k->string_bytes) add_word(r, &all, "&strings");
+    if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) scratch_argument(r, k, &all);
+    if (k->strips) strip_arguments(r, k, &all);
+    else if (k->parts > 1) add_word(r, &all, "part");
+    return all;
+}
+
+static const char *argument_text(Run *r, const Argument *a, bool framed) {
+    Arena *arena = r->g->arena;
+    const Graph *g = r->p->plan->graph;
+    int n;
+    switch (a->kind) {
+    case ARG_SIZE:
+        return arena_printf(arena, "%s%s", framed ? "frame->" : "", graph_symbols(graph_root(g), &n)[a->value].c_name);
+    case ARG_NUMBER: return arena_printf(arena, "%lld", (long long)a->value);
+    case ARG_WORD: return a->word;
+    default: break;
+    }
+    const char *text = address_text(r, &a->at, framed);
+    if (a->part_step) text = arena_printf(arena, "%s + %lld * part", text, (long long)a->part_step);
+    if (a->plus) text = arena_printf(arena, "%s + %s", text, dim_c_text_of(arena, g, a->plus, framed ? "frame->" : ""));
+    return text;
+}
+
+const char *c_arguments_text(Run *r, const Arguments *all, bool framed) {
+    Text out;
+    text_init(&out, r->g->arena);
+    for (int i = 0; i < all->n; i++)
+        text_printf(&out, "%s%s", i ? ", " : "", argument_text(r, &all->at[i], framed));
+    return out.n ? out.at : "";
+}
+
+// ---------------------------------------------------------------- what they take from a frame
+static bool mentions_base(const Arguments *all, Base base) {
+    for (int i = 0; i < all->n; i++)
+        if (all->at[i].kind == ARG_ADDRESS && all->at[i].at.base == base) return true;
+    return false;
+}
+
+static bool mentions_size(const Run *r, const Arguments *all, int symbol) {
+    for (int i = 0; i < all->n; i++) {
+        const Argument *a = &all->at[i];
+        if (a->kind == ARG_SIZE && a->value == symbol) return true;
+        if (a->kind == ARG_ADDRESS && dim_uses(r->p->plan->graph, a->plus, symbol)) return true;
+    }
+    return false;
+}
+
+// v, or where v is a field of a struct, any field of it.
+static bool mentions_end(const Arguments *all, Base base, const Value *v) {
+    for (int i = 0; i < all->n; i++) {
+        const Argument *a = &all->at[i];
+        if (a->kind != ARG_ADDRESS || (a->at.base != BASE_INPUT && a->at.base != BASE_OUTPUT)) continue;
+        if (c_in_struct(v) ? a->at.value->role == v->role : a->at.base == base && a->at.value == v) return true;
+    }
+    return false;
+}
+
+// set: what the run function has from its beginning
+static void add_field(Run *r, const char *type, const char *name, bool set) {
+    for (int i = 0; i < r->framed.n; i++)
+        if (!strcmp(r->framed.at[i], name)) return;
+    VEC_PUSH(r->g->arena, r->framed, name);
+    text_printf(&r->fields, "    %s%s;\n", type, name);
+    if (set) text_printf(&r->settings, "    frame.%s = %s;\n", name, name);
+}
+
+static void frame_ends(Run *r, const Arguments *all, bool outputs) {
+    Arena *a = r->g->arena;
+    const Graph *g = r->p->plan->graph;
+    for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
+        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+        const char *storage = expr_c_storage(v->type.dtype);
+        if (!mentions_end(all, outputs ? BASE_OUTPUT : BASE_INPUT, v)) continue;
+        if (c_in_struct(v))
+            add_field(r,
+                arena_printf(a, "%s%s_%s *", c_struct_written(g, v->role) ? "" : "const ", r->g->model,
+                    c_struct_type(v->role)),
+                c_struct_param(v->role), true);
+        else
+            add_field(r,
+                v->role == ROLE_VALUE ? arena_printf(a, "%s ", storage) :
+                                        arena_printf(a, "%s%s *", outputs ? "" : "const ", storage),
+                (outputs ? r->outs : r->in)->name[i], true);
+    }
+}
+
+void c_arguments_frame(Run *r, const Arguments *all, int depth) {
+    const Graph *g = r->p->plan->graph;
+    int n;
+    const Symbol *symbols = graph_symbols(graph_root(g), &n);
+    if (mentions_base(all, BASE_WORK)) add_field(r, "unsigned char *", "work", true);
+    if (mentions_base(all, BASE_CONSTANTS)) add_field(r, "const unsigned char *", "constants", true);
+    for (int i = 0; i < n; i++) {
+        if (!mentions_size(r, all, i)) continue;
+        add_field(r, "int64_t ", symbols[i].c_name, !symbols[i].from);
+        if (!symbols[i].from) continue;                 // measured: known by now
+        c_line(r, depth);
+        text_printf(&r->body, "frame.%s = %s;\n", symbols[i].c_name, symbols[i].c_name);
+    }
+    frame_ends(r, all, false);
+    frame_ends(r, all, true);
+}
