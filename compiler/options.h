@@ -23,7 +23,7 @@ struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default
     VEC(DimOption) dims;
-    bool train; const char *loss, *optimizer;           // --train
+    bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, report, check, quiet, json;
     int64_t string_bytes;                               // room for each string that the program makes; they share it

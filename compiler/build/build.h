@@ -113,4 +113,17 @@ Value *b_of_columns(Graph *g, Value *v);
 // sum * sa * sb / sy in zero's type
 Value *b_rescale(Graph *g, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero);
 Value *b_quantized_u8(Graph *g, Value *x, Value **scale, Value **zero);   // as DynamicQuantizeLinear
+
+// ---------------------------------------------------------------- build/formula.c: assignments over values
+// value NULL: the number
+typedef struct Meaning { const char *name; Value *value; double number; } Meaning;
+typedef struct Formula { Graph *g; VEC(Meaning) at; } Formula;
+
+void formula_let(Formula *f, const char *name, Value *value, double number);
+bool formula_run(Formula *f, const char *assignments);  // false: a diagnostic
+Value *formula_value(const Formula *f, const char *name);
+
+// The words of "name name=0.5 ...": moves *list past the next one, whose number is 0 where none stands; false at the
+// end.
+bool row_word(Arena *a, const char **list, const char **name, double *number);
 #endif

@@ -94,6 +94,22 @@ static bool set_absent(Arena *a, Options *o, const char *text);
 static bool set_records(Arena *a, Options *o, const char *text);
 static bool set_precision(Arena *a, Options *o, const char *text);
 static bool set_blas(Arena *a, Options *o, const char *text);
+// The rows of a table, of which the first is the default.
+#define LOSS(op, name, ...) " " #name
+static const char loss_help[] = "of the model's first output; the first is the default:"
+#include "losses.def"
+    ;
+#undef LOSS
+#define OPTIMIZER(op, name, ...) " " #name
+static const char optimizer_help[] = "what updates the parameters; the first is the default:"
+#include "optimizers.def"
+    ;
+#undef OPTIMIZER
+#define SCHEDULE(name, ...) " " #name
+static const char schedule_help[] = "adds NAME_learning_rate(step, ...):"
+#include "schedules.def"
+    ;
+#undef SCHEDULE
 #define FIELD(kind, name) kind, offsetof(Options, name), NULL
 #define SET(f) SPECIAL, 0, f
 
@@ -138,10 +154,11 @@ static const Option options[] = {
         FIELD(FLAG, no_fuse) },
     { "train", 0, NULL, COMPILE, "Training",
         "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
-    { "loss", 0, "LOSS", COMPILE, "Training", "cross_entropy (default), nll or mse of the model's first output",
+    { "loss", 0, "LOSS", COMPILE, "Training", loss_help,
         FIELD(TEXT, loss) },
     { "optimizer", 0, "NAME", COMPILE, "Training",
-        "sgd (default), momentum, nesterov, adam, adamw, rmsprop or adagrad", FIELD(TEXT, optimizer) },
+        optimizer_help, FIELD(TEXT, optimizer) },
+    { "schedule", 0, "NAME", COMPILE, "Training", schedule_help, FIELD(TEXT, schedule) },
     { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
         SET(set_data) },
     { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",
@@ -592,7 +609,8 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
         return usage_error("-o wants the name of a C file, such as model.c, not '%s'", file);
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
-    if ((o->loss || o->optimizer) && !o->train) return usage_error("--loss and --optimizer go with --train");
+    if ((o->loss || o->optimizer || o->schedule) && !o->train)
+        return usage_error("--loss, --optimizer and --schedule go with --train");
     const char *runner = getenv("BURNCC_RUNNER");
     if (!o->runner && runner && *runner) o->runner = runner;
     if (o->records && o->machine.n_parts)

@@ -1,65 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// --train: an imported model becomes three programs over structs that the caller owns.
+// --train: an imported model becomes programs over structs that the caller owns.
 //
 //   predict   (params, inputs) -> outputs
 //   gradients (params, inputs, target) -> loss, grads
 //   update    (params, grads, state, hyper-parameters) -> params, state        in place
 //
-// Weights turn into inputs of the group "params"; the gradients are those of a loss appended to the model; an
-// optimizer is a row of assignments in the language of scalar expressions, so that it runs on every back end.
+// and with --schedule a fourth, learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
+// ROLE_PARAM; the gradients are those of a loss appended to the model. Losses, optimizers and schedules are rows of
+// losses.def, optimizers.def and schedules.def.
 #include "train.h"
 #include "passes/passes.h"
 #include "grad/grad.h"
+#include "ops/training.h"
 
 #include <string.h>
 
-// ---------------------------------------------------------------- losses
-// classes: targets are class numbers, one per row of the output
-typedef struct Loss { const char *name; Op op; bool classes; } Loss;
-static const Loss losses[] = {
-    { "cross_entropy", OP_CrossEntropy, true },
-    { "nll", OP_NegativeLogLikelihood, true },
-    { "mse", OP_MeanSquaredError, false },
-};
-
-// ---------------------------------------------------------------- optimizers (formulas and defaults as in PyTorch's torch.optim)
-// p parameter, g gradient, then the state's fields; assignments run in order and later ones see the new values.
-typedef struct Optimizer { const char *name, *state, *hyper, *steps; } Optimizer;
-static const Optimizer optimizers[] = {
-    { "sgd", "", "learning_rate", "p = p - learning_rate * g" },
-    { "momentum", "velocity", "learning_rate momentum weight_decay",
-        "velocity = momentum * velocity + (g + weight_decay * p); p = p - learning_rate * velocity" },
-    { "nesterov", "velocity", "learning_rate momentum weight_decay",
-        "velocity = momentum * velocity + (g + weight_decay * p); p = p - learning_rate * (g + weight_decay * p + momentum * velocity)" },
-    { "adam", "mean square", "learning_rate beta1 beta2 epsilon weight_decay step",
-        "mean = beta1 * mean + (1 - beta1) * (g + weight_decay * p); square = beta2 * square + (1 - beta2) * (g + weight_decay * p) * (g + weight_decay * p);"
-        "p = p - learning_rate / (1 - pow(beta1, step)) * mean / (sqrt(square) / sqrt(1 - pow(beta2, step)) + epsilon)" },
-    { "adamw", "mean square", "learning_rate beta1 beta2 epsilon weight_decay step",
-        "mean = beta1 * mean + (1 - beta1) * g; square = beta2 * square + (1 - beta2) * g * g;"
-        "p = p * (1 - learning_rate * weight_decay) - learning_rate / (1 - pow(beta1, step)) * mean / (sqrt(square) / sqrt(1 - pow(beta2, step)) + epsilon)" },
-    { "rmsprop", "square average velocity", "learning_rate alpha epsilon momentum",
-        "square = alpha * square + (1 - alpha) * g * g; average = average + (1 - alpha) * (g - average);"
-        "velocity = momentum * velocity + g / (sqrt(square - average * average) + epsilon); p = p - learning_rate * velocity" },
-    { "adagrad", "sum", "learning_rate epsilon",
-        "sum = sum + g * g; p = p - learning_rate * g / (sqrt(sum) + epsilon)" },
-};
-
-#define NAMES(table) \
-    Text t; text_init(&t, a); \
-    for (size_t i = 0; i < COUNT(table); i++) text_printf(&t, "%s%s", i ? ", " : "", table[i].name); \
-    return t.at
-const char *train_losses(Arena *a) { NAMES(losses); }
-const char *train_optimizers(Arena *a) { NAMES(optimizers); }
-
-static const Loss *find_loss(const char *name) {
-    for (size_t i = 0; i < COUNT(losses); i++) if (!strcmp(losses[i].name, name)) return &losses[i];
-    return NULL;
-}
-
-static const Optimizer *find_optimizer(const char *name) {
-    for (size_t i = 0; i < COUNT(optimizers); i++) if (!strcmp(optimizers[i].name, name)) return &optimizers[i];
-    return NULL;
-}
+enum { MAX_OPERANDS = 16 };                             // of an optimizer's row
 
 // ---------------------------------------------------------------- parameters
 static bool field_taken(const Training *t, const char *field) {
@@ -97,7 +53,7 @@ static Value *role_input(Graph *g, const char *name, Type type, Role role) {
 }
 
 // ---------------------------------------------------------------- loss and gradients
-static Graph *gradient_graph(Graph *model, const Loss *loss, const Options *o) {
+static Graph *gradient_graph(Graph *model, const LossRow *loss, const Options *o) {
     Graph *g = graph_clone(model, model->name);
     if (!passes_run(g, o)) return NULL;
     Value *y = g->outputs.at[0];
@@ -137,57 +93,36 @@ static Graph *gradient_graph(Graph *model, const Loss *loss, const Options *o) {
 }
 
 // ---------------------------------------------------------------- optimizer step
-typedef struct Binding { const char *name; Value *value; } Binding;
-typedef struct Scope { Graph *g; Binding at[16]; int n; } Scope;
-
-static const char *word(Arena *a, const char **s) {
-    while (**s == ' ' || **s == ';') ++*s;
-    size_t n = strcspn(*s, " =;");
-    const char *w = n ? arena_strndup(a, *s, n) : NULL;
-    *s += n;
-    return w;
+// The hyper-parameters of a row as inputs that are passed by value.
+static int hyper_inputs(Graph *g, const char *list, Value **in) {
+    const char *name;
+    double usual;
+    int n = 0;
+    while (row_word(g->arena, &list, &name, &usual))
+        in[n++] = role_input(g, name, type_make(DT_F32, 0, NULL), ROLE_VALUE);
+    return n;
 }
 
-static void bind(Scope *s, const char *name, Value *v) {
-    for (int i = 0; i < s->n; i++)
-        if (!strcmp(s->at[i].name, name)) {
-            s->at[i].value = v;
-            return;
-        }
-    s->at[s->n++] = (Binding){ name, v };
-}
-
-static Value *assign(Scope *s, const char *text) {
-    Text names;
-    Value *in[16];
-    text_init(&names, s->g->arena);
-    for (int i = 0; i < s->n; i++) {
-        text_printf(&names, "%s%s", i ? " " : "", s->at[i].name);
-        in[i] = s->at[i].value;
-    }
-    return b_map(s->g, text, names.at, s->n, in);
-}
-
-static bool update_parameter(Training *t, Graph *g, const Optimizer *opt, const Parameter *p, Value *const *hyper,
-    int n_hyper, const char *const *hyper_names) {
-    Scope s = { .g = g };
+// One node: the row's operation on this parameter; what it gives has the names of the structs' fields.
+static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, const Parameter *p, int n_hyper,
+    Value *const *hyper) {
     Arena *a = g->arena;
-    bind(&s, "p", role_input(g, p->field, p->type, ROLE_PARAM));
-    bind(&s, "g", role_input(g, p->field, p->type, ROLE_GRAD));
-    for (const char *at = opt->state, *name; (name = word(a, &at));) {
-        const char *field = arena_printf(a, "%s_%s", p->field, name);
+    const char *list = row->state, *name, *fields[MAX_OPERANDS] = { p->field };
+    double usual;
+    int n = 2, n_out = 1;
+    Value *in[MAX_OPERANDS] = { role_input(g, p->field, p->type, ROLE_PARAM),
+        role_input(g, p->field, p->type, ROLE_GRAD) };
+    while (row_word(a, &list, &name, &usual)) {
+        const char *field = fields[n_out++] = arena_printf(a, "%s_%s", p->field, name);
         VEC_PUSH(a, t->state, (Parameter){ .name = field, .field = field, .type = p->type });
-        bind(&s, name, role_input(g, field, p->type, ROLE_STATE));
+        in[n++] = role_input(g, field, p->type, ROLE_STATE);
     }
-    for (int i = 0; i < n_hyper; i++) bind(&s, hyper_names[i], hyper[i]);
-    for (const char *at = opt->steps, *name; (name = word(a, &at));) {
-        at += strspn(at, " =");
-        size_t n = strcspn(at, ";");
-        Value *v = assign(&s, arena_strndup(a, at, n));
-        if (!v) return false;
-        at += n;
-        bind(&s, name, v);
-        graph_output(g, v, strcmp(name, "p") ? arena_printf(a, "%s_%s", p->field, name) : p->field);
+    for (int i = 0; i < n_hyper; i++) in[n++] = hyper[i];
+    Node *step = graph_node(g, row->op, n, in, n_out);
+    if (!node_infer(step)) return false;
+    for (int i = 0; i < n_out; i++) {
+        step->out[i]->name = fields[i];
+        graph_output(g, step->out[i], fields[i]);
     }
     return true;
 }
@@ -197,23 +132,31 @@ static bool is_state(const Training *t, const char *field) {
     return false;
 }
 
-static Graph *update_graph(Training *t, Graph *model, const Optimizer *opt, const Options *o) {
+static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row, const Options *o) {
     Graph *g = graph_new(model->arena, model->name, model->file);
-    Value *hyper[16];
-    const char *names[16], *at = opt->hyper, *name;
-    int n = 0;
-    for (; (name = word(g->arena, &at)); n++) names[n] = name;
-    for (int i = 0; i < n; i++) hyper[i] = graph_input(g, names[i], type_make(DT_F32, 0, NULL));
-    for (int i = 0; i < n; i++) hyper[i]->role = ROLE_VALUE;
+    Value *hyper[MAX_OPERANDS];
+    int n = hyper_inputs(g, row->hyper, hyper);
     for (int i = 0; i < t->params.n; i++)
-        if (!update_parameter(t, g, opt, &t->params.at[i], hyper, n, names)) return NULL;
+        if (!update_parameter(t, g, row, &t->params.at[i], n, hyper)) return NULL;
     if (!passes_run(g, o)) return NULL;
     for (int i = 0; i < g->outputs.n; i++)
         g->outputs.at[i]->role = is_state(t, g->output_names.at[i]) ? ROLE_STATE : ROLE_PARAM;
     return g;
 }
 
-// ---------------------------------------------------------------- the three programs
+// ---------------------------------------------------------------- the learning rate
+static Graph *schedule_graph(Graph *model, const ScheduleRow *row, const Options *o) {
+    Graph *g = graph_new(model->arena, model->name, model->file);
+    Value *in[MAX_OPERANDS] = { role_input(g, "step", type_make(DT_F32, 0, NULL), ROLE_VALUE) };
+    int n = 1 + hyper_inputs(g, row->hyper, in + 1);
+    Formula f = { .g = g };
+    for (int i = 0; i < n; i++) formula_let(&f, in[i]->name, in[i], 0);
+    if (!formula_run(&f, row->assignments)) return NULL;
+    graph_output(g, formula_value(&f, "rate"), "rate");
+    return passes_run(g, o) ? g : NULL;
+}
+
+// ---------------------------------------------------------------- the programs
 static bool add_program(Training *t, Graph *g, const Options *o, const char *suffix, const char *doc, bool descriptor) {
     Plan *p = g ? plan_make(g, o) : NULL;
     if (!p) return false;
@@ -227,15 +170,19 @@ static bool add_program(Training *t, Graph *g, const Options *o, const char *suf
 }
 
 Training *train_programs(Graph *model, const Options *o) {
-    const Loss *loss = find_loss(o->loss ? o->loss : "cross_entropy");
-    const Optimizer *opt = find_optimizer(o->optimizer ? o->optimizer : "sgd");
+    const LossRow *loss = loss_find(o->loss ? o->loss : "cross_entropy");
+    const OptimizerRow *opt = optimizer_find(o->optimizer ? o->optimizer : "sgd");
+    const ScheduleRow *schedule = o->schedule ? schedule_find(o->schedule) : NULL;
     Arena *a = model->arena;
     if (!loss)
-        diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are %s", o->loss, train_losses(a));
+        diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are%s", o->loss, loss_names);
     if (!opt)
-        diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are %s", o->optimizer,
-            train_optimizers(a));
-    if (!loss || !opt) return NULL;
+        diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are%s", o->optimizer,
+            optimizer_names);
+    if (o->schedule && !schedule)
+        diag_error_as(EXIT_USAGE, NULL, "--schedule: no schedule is called '%s'; there are%s", o->schedule,
+            schedule_names);
+    if (!loss || !opt || (o->schedule && !schedule)) return NULL;
     if (model->outputs.n > 1)
         diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
             model->output_names.at[0]);
@@ -252,9 +199,15 @@ Training *train_programs(Graph *model, const Options *o) {
         && add_program(t, gradient_graph(model, loss, o), o, "gradients",
             "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.",
             false);
-    return ok
-            && add_program(t, update_graph(t, model, opt, o), o, "update",
-                "One step of the optimizer: params and state change in place.", false) ?
-        t :
-        NULL;
+    ok = ok
+        && add_program(t, update_graph(t, model, opt, o), o, "update",
+            arena_printf(a, "One step of %s: params and state change in place. Usual values: %s.", opt->name, opt->hyper),
+            false);
+    ok = ok
+        && (!schedule
+            || add_program(t, schedule_graph(model, schedule, o), o, "learning_rate",
+                arena_printf(a, "The learning rate of a step, which counts from 0, by the schedule %s. Usual values: %s.",
+                    schedule->name, schedule->hyper),
+                false));
+    return ok ? t : NULL;
 }

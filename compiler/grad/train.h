@@ -9,11 +9,9 @@ typedef struct Parameter { const char *name, *field; Type type; Tensor *initial;
 typedef struct Training {
     VEC(Parameter) params;
     VEC(Parameter) state;                               // of the optimizer; zero at the start
-    Program programs[3];
+    Program programs[4];
     int n_programs;
 } Training;
 
 Training *train_programs(Graph *model, const Options *o);       // takes the imported graph apart; NULL with diagnostics
-const char *train_losses(Arena *a);                     // names, for --help and diagnostics
-const char *train_optimizers(Arena *a);
 #endif

@@ -281,3 +281,8 @@ bool expand_done(Node *n, Value *y, Value **out) {
     out[0] = y ? b_cast(n->graph, y, n->out[0]->type.dtype) : NULL;
     return out[0] != NULL;
 }
+
+int all_axes(const Value *x, int64_t *axes) {
+    for (int i = 0; i < x->type.rank; i++) axes[i] = i;
+    return x->type.rank;
+}

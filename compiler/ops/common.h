@@ -82,4 +82,5 @@ void loop_lift(Node *n, const bool *marked, int count);
 // ---- expansions
 // y in the dtype of n's output as the replacement; false: NULL
 bool expand_done(Node *n, Value *y, Value **out);
+int all_axes(const Value *x, int64_t *axes);             // 0..rank-1; how many
 #endif

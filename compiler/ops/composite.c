@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Composites that keep their name until a back end declines them: softmaxes, derived reductions, average pooling,
-// transposed convolution and losses (normalisations: ops/normalize.c). Each expand_X builds the same function from
-// primitives, which then folds, fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are
+// transposed convolution (normalisations: ops/normalize.c; losses: ops/loss.c). Each expand_X builds the same function
+// from primitives, which then folds, fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are
 // rounded once, at the end; Softmax rounds each step.
 #include "common.h"
 #include "ops.h"
 
 // ---------------------------------------------------------------- shared
-static int all_axes(const Value *x, int64_t *axes) {
-    for (int i = 0; i < x->type.rank; i++) axes[i] = i;
-    return x->type.rank;
-}
-
 static int reduced_axes(const Node *n, int64_t *axes) {
     int count = 0;
     const int64_t *given = node_ints(n, "axes", &count);
@@ -283,53 +278,4 @@ bool expand_conv_transpose(Node *n, Value **out) {
     }
     Value *w = b_conv_backward_weight(g, n->in[1], group);
     return expand_done(n, b_conv_padded(g, n->in[0], w, lo, hi, interior, ones, geo.dilation, group), out);
-}
-
-// ---------------------------------------------------------------- losses
-// Mean over all targets of -p[..., target]: a sum masked by target == class, so that its gradient is a map and no
-// scatter. Targets outside 0..C-1 contribute 0.
-static Value *negative_mean_picked(Node *n, Value *p) {
-    Graph *g = n->graph;
-    Value *targets = n->in[1];
-    if (!p || !op_index_type(n, targets)) return NULL;
-    Type t = targets->type;
-    bool fits = p->type.rank == t.rank + 1;
-    for (int i = 0; fits && i < t.rank; i++) fits = dims_agree(n, p->type.dim[i], t.dim[i]);
-    if (!fits) {
-        diag_error(n->loc, "targets %s must have the shape of %s without its last axis, the classes",
-            value_type_text(targets), value_type_text(n->in[0]));
-        return NULL;
-    }
-    int64_t axes[MAX_RANK];
-    int count = all_axes(targets, axes);
-    Value *samples = b_count(g, targets, count, axes, p->type.dtype);
-    t.dim[t.rank++] = 1;
-    Value *classes = coordinates(g, t.rank, t.rank - 1, p->type.dim[t.rank - 1], t.dtype);
-    Value *chosen = b_binary(g, OP_Equal, b_reshape(g, targets, t.rank, t.dim), classes);
-    count = all_axes(p, axes);
-    Value *sum = b_reduce(g, OP_ReduceSum, b_where(g, chosen, p, b_like(g, p, 0)), count, axes, false);
-    return b_unary(g, OP_Neg, b_binary(g, OP_Div, sum, samples));
-}
-
-bool expand_cross_entropy(Node *n, Value **out) {
-    int rank = n->in[0]->type.rank;
-    if (rank < 1) {
-        diag_error(n->loc, "logits must be [..., classes], they are %s", value_type_text(n->in[0]));
-        return false;
-    }
-    return expand_done(n, negative_mean_picked(n, log_softmax(n->graph, n->in[0], rank - 1)), out);
-}
-
-bool expand_negative_log_likelihood(Node *n, Value **out) {
-    return expand_done(n, negative_mean_picked(n, b_wide(n->graph, n->in[0])), out);
-}
-
-bool expand_mean_squared_error(Node *n, Value **out) {
-    Graph *g = n->graph;
-    int64_t axes[MAX_RANK];
-    Value *x = b_wide(g, n->in[0]), *y = b_wide(g, n->in[1]);
-    Value *square = b_unary(g, OP_Square, b_binary(g, OP_Sub, x, y));
-    if (!square) return false;
-    int count = all_axes(square, axes);
-    return expand_done(n, b_mean(g, square, count, axes, false), out);
 }

@@ -198,6 +198,20 @@ static const Case cases[] = {
     { "%0: f64[3,5]", "%1 = const i64[3] {0,4,2}\n %2 = CrossEntropy(%0, %1)", "%2", NULL },
     { "%0: f64[2,3,5]", "%1 = const i32[2,3] {0,4,2,1,1,3}\n %2 = NegativeLogLikelihood(%0, %1)", "%2", NULL },
     { "%0: f64[3,5], %1: f64[3,5]", "%2 = MeanSquaredError(%0, %1)", "%2", NULL },
+    { "%0: f64[3,5], %1: f64[3,5]", "%2 = MeanAbsoluteError(%0, %1)", "%2", NULL },
+    { "%0: f64[3,5], %1: f64[3,5]", "%2 = BinaryCrossEntropy(%0, %1)", "%2", NULL },
+    // ---- optimizers: hyper-parameters as operands, as attributes and by default
+    { "", "%0 = const f32[2] {1,2}\n %1 = const f32[2] {4,8}\n %2 = const f32[] {0.5}\n %3 = Sgd(%0, %1, %2)", "%3", "-1 -2" },
+    { "", "%0 = const f32[2] {1,2}\n %1 = const f32[2] {4,8}\n %2 = Sgd(%0, %1) {learning_rate=0.25}", "%2", "0 0" },
+    { "", "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3, %4 = Momentum(%0, %1, %2) {learning_rate=0.5, momentum=0.5}",
+        "%3", "-3" },
+    { "", "%0 = const f32[1] {3}\n %1 = const f32[1] {4}\n %2 = const f32[1] {0}\n %3, %4 = Adagrad(%0, %1, %2) {learning_rate=0.5, epsilon=4}",
+        "%3", "2.75" },
+    // the first step grows by all of the gradient, later ones by beta of it
+    { "", "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3 = const f32[] {0.5}\n %4 = const i64[] {0}\n"
+        "%5, %6 = OnnxMomentum(%0, %1, %2, %3, %4) {alpha=0.5, beta=0.25, norm_coefficient=2}", "%6", "10" },
+    { "", "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3 = const f32[] {0.5}\n %4 = const i64[] {1}\n"
+        "%5, %6 = OnnxMomentum(%0, %1, %2, %3, %4) {alpha=0.5, beta=0.25, norm_coefficient=2}", "%6", "5.5" },
     // ---- loops: values captured whole, multiplied by, gathered from; carried ones that change places; a loop in a loop; recurrent layers
     { "%0: f64[5,2,3], %1: f64[3,3], %2: f64[3], %3: f64[2,3]",
         "%4 = const i64[] {5}\n %20, %21 = Loop(%4, _, %3) body step(%5: i64[], %6: bool[], %7: f64[2,3]) {\n"

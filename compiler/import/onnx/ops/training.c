@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's preview domain of training: Gradient, and the steps of three optimizers.
 //
-// In: an OnnxNode. Out: maps, and for Gradient the nodes between its xs and its y built once more in a graph of their
+// In: an OnnxNode. Out: operations of optimizers.def, and for Gradient the nodes between its xs and its y built once more in a graph of their
 // own, whose inputs are the values given for xs and zs; that graph is expanded, differentiated (grad/reverse.c) and
 // put in the node's place. What is computed twice by this, the later passes merge.
 #include "grad/grad.h"
 #include "import/onnx/onnx.h"
+#include "ops/training.h"
 #include "passes/passes.h"
 
 #include <string.h>
@@ -57,82 +58,40 @@ Value *onnx_gradient(OnnxNode *n) {
     return n->out[0];
 }
 
-// ---------------------------------------------------------------- optimizer steps: rate, step count, then groups of tensors
+// ---------------------------------------------------------------- optimizer steps
 
-// Input `group` of the i-th of `count` tensors.
-static Value *member(OnnxNode *n, int group, int i, int count) { return onnx_input(n, 2 + group * count + i); }
-
-static Value *regularised(OnnxNode *n, Value *x, Value *g) {
-    return B_MAP(n->g, arena_printf(n->g->arena, "x * %.17g + y", onnx_float(n, "norm_coefficient", 0)), "x y", x, g);
+// Inputs: the rate, the step's number, then the tensors p, g and state, each a list of as many; outputs the new p and
+// state, lists as well. Every p's step is a node of the row's operation; attributes have the names of its
+// hyper-parameters.
+static Value *stepped(OnnxNode *n, const char *row_name, int n_state) {
+    const OptimizerRow *row = optimizer_find(row_name);
+    int groups = 2 + n_state, count = (n->n_in - 2) / groups;
+    if (n->n_in < 2 + groups || (n->n_in - 2) % groups || n->n_out != count * (groups - 1))
+        return onnx_fail(n, "inputs and outputs do not form groups of equal size");
+    if (!onnx_inputs(n, n->n_in)) return NULL;
+    Value *in[6];
+    in[groups] = b_scalar_of(n->g, n->in[0]);
+    in[groups + 1] = b_scalar_of(n->g, n->in[1]);
+    if (!in[groups] || !in[groups + 1]) return NULL;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < groups; k++) in[k] = n->in[2 + k * count + i];
+        Node *step = graph_node(n->g, row->op, groups + 2, in, groups - 1);
+        const char *list = row->hyper, *name;
+        double usual;
+        while (row_word(n->g->arena, &list, &name, &usual))
+            if (onnx_has(n, name)) node_set_float(step, name, onnx_float(n, name, usual));
+        if (!b_finish(step)) return NULL;
+        for (int k = 0; k < groups - 1; k++) n->out[k * count + i] = step->out[k];
+    }
+    return n->out[0];
 }
 
-static int member_count(OnnxNode *n, int in_groups, int out_groups) {
-    int count = (n->n_in - 2) / in_groups;
-    if (n->n_in < 2 + in_groups || (n->n_in - 2) % in_groups || n->n_out != count * out_groups)
-        return onnx_fail(n, "inputs and outputs do not form groups of equal size"), 0;
-    return count;
-}
-
-// v = alpha v + beta g, x = x - rate v (or rate (g + alpha v)).
 Value *onnx_momentum(OnnxNode *n) {
-    int count = member_count(n, 3, 2);
-    if (!count || !onnx_inputs(n, n->n_in)) return NULL;
-    double alpha = onnx_float(n, "alpha", 0), beta = onnx_float(n, "beta", 1);
     const char *mode = onnx_string(n, "mode", "standard");
     bool nesterov = !strcmp(mode, "nesterov");
-    Value *rate = b_scalar_of(n->g, n->in[0]), *step = b_scalar_of(n->g, n->in[1]);
     if (!nesterov && strcmp(mode, "standard")) return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
-    for (int i = 0; i < count; i++) {
-        Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *grown = B_MAP(
-            n->g, arena_printf(n->g->arena, "x > 0 ? %.17g : 1", beta), "x", b_cast(n->g, step, x->type.dtype));
-        Value *v = B_MAP(
-            n->g, arena_printf(n->g->arena, "x * %.17g + y * z", alpha), "x y z", member(n, 2, i, count), g, grown);
-        Value *move = nesterov ? B_MAP(n->g, arena_printf(n->g->arena, "x + y * %.17g", alpha), "x y", g, v) : v;
-        n->out[i] = B_MAP(n->g, "x - y * z", "x y z", x, b_cast(n->g, rate, x->type.dtype), move);
-        n->out[count + i] = v;
-    }
-    return n->out[0];
+    return stepped(n, nesterov ? "onnx_nesterov" : "onnx_momentum", 1);
 }
 
-// h = h + g^2, x = x - rate / (1 + step decay) g / (sqrt(h) + epsilon).
-Value *onnx_adagrad(OnnxNode *n) {
-    int count = member_count(n, 3, 2);
-    if (!count || !onnx_inputs(n, n->n_in)) return NULL;
-    double epsilon = onnx_float(n, "epsilon", 1e-6), decay = onnx_float(n, "decay_factor", 0);
-    Value *rate = b_scalar_of(n->g, n->in[0]), *step = b_scalar_of(n->g, n->in[1]);
-    for (int i = 0; i < count; i++) {
-        Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *h = B_MAP(n->g, "x + y * y", "x y", member(n, 2, i, count), g);
-        Value *slow = B_MAP(n->g, arena_printf(n->g->arena, "x / (1 + y * %.17g)", decay), "x y",
-            b_cast(n->g, rate, x->type.dtype), b_cast(n->g, step, x->type.dtype));
-        n->out[i] = B_MAP(
-            n->g, arena_printf(n->g->arena, "x - y * z / (sqrt(w) + %.17g)", epsilon), "x y z w", x, slow, g, h);
-        n->out[count + i] = h;
-    }
-    return n->out[0];
-}
-
-// v = a v + (1 - a) g, h = b h + (1 - b) g^2, x = x - rate sqrt(1 - b^t) / (1 - a^t) v / (sqrt(h) + epsilon).
-Value *onnx_adam(OnnxNode *n) {
-    int count = member_count(n, 4, 3);
-    if (!count || !onnx_inputs(n, n->n_in)) return NULL;
-    double a = onnx_float(n, "alpha", 0.9), b = onnx_float(n, "beta", 0.999), epsilon = onnx_float(n, "epsilon", 1e-6),
-           post = onnx_float(n, "norm_coefficient_post", 0);
-    Value *rate = b_scalar_of(n->g, n->in[0]), *step = b_scalar_of(n->g, n->in[1]);
-    for (int i = 0; i < count; i++) {
-        Value *x = member(n, 0, i, count), *g = regularised(n, x, member(n, 1, i, count));
-        Value *v = B_MAP(
-            n->g, arena_printf(n->g->arena, "x * %.17g + y * %.17g", a, 1 - a), "x y", member(n, 2, i, count), g);
-        Value *h = B_MAP(
-            n->g, arena_printf(n->g->arena, "x * %.17g + y * y * %.17g", b, 1 - b), "x y", member(n, 3, i, count), g);
-        const char *adjust = arena_printf(
-            n->g->arena, "y > 0 ? x * sqrt(1 - pow(%.17g, y)) / (1 - pow(%.17g, y)) : x", b, a);
-        Value *now = B_MAP(n->g, adjust, "x y", b_cast(n->g, rate, x->type.dtype), b_cast(n->g, step, x->type.dtype));
-        const char *move = arena_printf(n->g->arena, "(x - y * z / (sqrt(w) + %.17g)) * %.17g", epsilon, 1 - post);
-        n->out[i] = B_MAP(n->g, move, "x y z w", x, now, v, h);
-        n->out[count + i] = v;
-        n->out[2 * count + i] = h;
-    }
-    return n->out[0];
-}
+Value *onnx_adagrad(OnnxNode *n) { return stepped(n, "onnx_adagrad", 1); }
+Value *onnx_adam(OnnxNode *n) { return stepped(n, "onnx_adam", 2); }

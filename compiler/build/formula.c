@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The language of losses.def and optimizers.def: assignments `name = expression; ...` that run in order.
+//
+// In: what names stand for, values or numbers. Out: a map for each assignment, of the values that it mentions.
+// Numbers go into the map's text, so that what depends on them alone (1 - beta) is computed in double.
+#include "build/build.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool row_word(Arena *a, const char **list, const char **name, double *number) {
+    const char *s = *list + strspn(*list, " ");
+    size_t n = strcspn(s, " =");
+    if (!n) return false;
+    *name = arena_strndup(a, s, n);
+    *number = s[n] == '=' ? strtod(s + n + 1, NULL) : 0;
+    *list = s + strcspn(s, " ");
+    return true;
+}
+
+void formula_let(Formula *f, const char *name, Value *value, double number) {
+    Meaning now = { name, value, number };
+    for (int i = 0; i < f->at.n; i++)
+        if (!strcmp(f->at.at[i].name, name)) {
+            f->at.at[i] = now;
+            return;
+        }
+    VEC_PUSH(f->g->arena, f->at, now);
+}
+
+Value *formula_value(const Formula *f, const char *name) {
+    for (int i = 0; i < f->at.n; i++)
+        if (!strcmp(f->at.at[i].name, name)) return f->at.at[i].value;
+    bug("a formula has no name %s", name);
+}
+
+static bool mentions(const char *text, const char *name) {
+    size_t n = strlen(name);
+    for (const char *s = text; (s = strstr(s, name)); s += n) {
+        bool starts = s == text || (!isalnum((unsigned char)s[-1]) && s[-1] != '_');
+        if (starts && !isalnum((unsigned char)s[n]) && s[n] != '_') return true;
+    }
+    return false;
+}
+
+// The expression as a map of the values that it mentions; numbers go into its text as names of their own.
+static Value *computed(const Formula *f, const char *text) {
+    Arena *a = f->g->arena;
+    Text whole, names;
+    Value **in = NEW_ARRAY(a, Value *, f->at.n + 1);
+    int n = 0;
+    text_init(&whole, a);
+    text_init(&names, a);
+    for (int i = 0; i < f->at.n; i++) {
+        const Meaning *at = &f->at.at[i];
+        if (!mentions(text, at->name)) continue;
+        if (!at->value) {
+            text_printf(&whole, "%s = %.17g; ", at->name, at->number);
+            continue;
+        }
+        text_printf(&names, "%s ", at->name);
+        in[n++] = at->value;
+    }
+    text_printf(&whole, "%s", text);
+    return b_map(f->g, whole.at, names.at, n, in);
+}
+
+bool formula_run(Formula *f, const char *steps) {
+    Arena *a = f->g->arena;
+    for (const char *s = steps; *s;) {
+        s += strspn(s, " ");
+        size_t name = strcspn(s, " ="), expression = strcspn(s, "=") + 1, end = strcspn(s, ";");
+        Value *v = computed(f, arena_strndup(a, s + expression, end - expression));
+        if (!v) return false;
+        formula_let(f, arena_strndup(a, s, name), v, 0);
+        s += end + (s[end] == ';');
+    }
+    return true;
+}
