@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Training against recorded PyTorch runs: predictions, first-step gradients, ten losses and final weights per
-optimizer.
+"""Training against reference runs: predictions, first-step gradients, ten losses and final weights per optimizer.
 
-usage: run.py BURNCC FOLDER [--case NAME]... [--cc CC] [--target T] [--blas openblas] [--bound 1e-5]
-FOLDER holds cases (model.onnx, reference.safetensors, case.json). Errors are relative to the largest value of each
-tensor.
-Needs the standard library only. Prints TAP; skips everything when FOLDER is absent."""
+usage: run.py BURNCC [FOLDER] [--case NAME]... [--cc CC] [--target T] [--blas openblas] [--bound 1e-5]
+FOLDER holds cases (model.onnx, reference.safetensors, case.json) recorded with PyTorch; without it the cases are those
+of owned.py, all of them. Errors are relative to the largest value of each tensor. Needs the standard library only.
+Prints TAP; skips everything when FOLDER is given and absent."""
 import argparse, array, json, os, struct, subprocess, sys, tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 import harness      # noqa: E402
+import owned        # noqa: E402
 
 HYPER = {
     "sgd": "NAME(_update)({h[lr]}f, p, g)",
@@ -97,24 +98,10 @@ def run_case(args, folder, optimizer, run, loss):
         return errors
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("burncc"), p.add_argument("folder")
-    p.add_argument("--case", action="append"), p.add_argument("--optimizer", action="append")
-    p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--cflags", default=""), p.add_argument(
-        "--target", default="generic")
-    p.add_argument("--blas", help="the BLAS that products call")
-    p.add_argument("--bound", type=float, default=1e-5)
-    args = p.parse_args()
-    if not os.path.isdir(args.folder):
-        print(f"1..0 # SKIP no recorded runs at {args.folder}")
-        return 0
-    if args.blas and not harness.has_blas(args.cc):
-        print(f"1..0 # SKIP {harness.NO_BLAS}")
-        return 0
+def run_cases(args, where, names):
     count = bad = 0
-    for name in args.case or ["mnist_cnn"]:
-        folder = os.path.join(args.folder, name)
+    for name in names:
+        folder = os.path.join(where, name)
         case = json.load(open(os.path.join(folder, "case.json")))
         for optimizer, run in case["runs"].items():
             if args.optimizer and optimizer not in args.optimizer:
@@ -129,6 +116,28 @@ def main():
             print(f"{'ok' if ok else 'not ok'} {count} - {name} {optimizer} {args.target}: {text}", flush=True)
     print(f"1..{count}")
     return 1 if bad else 0
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("burncc"), p.add_argument("folder", nargs="?")
+    p.add_argument("--case", action="append"), p.add_argument("--optimizer", action="append")
+    p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--cflags", default="")
+    p.add_argument("--target", default="generic")
+    p.add_argument("--blas", help="the BLAS that products call")
+    p.add_argument("--bound", type=float, default=1e-5)
+    args = p.parse_args()
+    if args.folder and not os.path.isdir(args.folder):
+        print(f"1..0 # SKIP no recorded runs at {args.folder}")
+        return 0
+    if args.blas and not harness.has_blas(args.cc):
+        print(f"1..0 # SKIP {harness.NO_BLAS}")
+        return 0
+    if args.folder:
+        return run_cases(args, args.folder, args.case or ["mnist_cnn"])
+    with tempfile.TemporaryDirectory() as tmp:
+        names = owned.write_all(tmp)
+        return run_cases(args, tmp, args.case or names)
 
 
 sys.exit(main())
