@@ -46,9 +46,6 @@ void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bou
 // NaN as everywhere else.
 void loops_step(Text *out, void (*text)(Text *out, const Expr *e, const char *const *operands), ReduceOp op, DType d,
     const char *acc, const char *term);
-// How many parallel axes lie outside every hoisted reduction: those that GPU threads may share out without repeating
-// one.
-int loops_outer_axes(const Kernel *k);
 
 // file.c: what every generated file has
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h

@@ -525,17 +525,3 @@ void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bou
     choose_shared(&p);
     loops_scope(&p, bound, depth);
 }
-
-int loops_outer_axes(const Kernel *k) {
-    Printer p;
-    Arena *a = arena_new();
-    printer_init(&p, a, NULL, k, NULL, 0);
-    analyse(&p);
-    int outer = k->n_parallel;
-    for (int i = 0; i < p.exprs.n; i++) {
-        const Expr *e = p.exprs.at[i];
-        if (e->op == E_Reduce && p.scope_of[e->id] < outer) outer = p.scope_of[e->id];
-    }
-    arena_free(a);
-    return outer;
-}

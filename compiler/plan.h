@@ -106,6 +106,10 @@ typedef struct Strips {
     int64_t *width;                                     // floats of a pixel
 } Strips;
 
+// How many GPU threads work on a point; by_point: neighbouring threads have neighbouring points, else neighbouring
+// shares of one
+typedef struct Team { int size; bool by_point; } Team;
+
 // What a template's hole is filled with; the back end spells it.
 typedef enum HoleKind {
     HOLE_NUMBER,                                        // value
@@ -152,7 +156,8 @@ struct Kernel {
     const void *text;                                   // codegen's own
     // what only one kind has
     union {
-        struct { int part_axis; } loop;                 // its shares are ranges of this axis
+        // part_axis: its shares are ranges of this axis; GPUs: threads share out the points of the first `spread` axes
+        struct { int part_axis, spread; Team team; } loop;
         // window: of a convolution of bytes, whose rows the template of a product reads where they lie
         struct { Contraction gemm; Convolution window; };
         Convolution conv;                               // KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_PLANES

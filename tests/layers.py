@@ -45,8 +45,6 @@ EXCEPTIONS = {
     ("compiler/grad/train.h", "compiler/plan.h"): "plans its programs",
     ("compiler/passes/layout_stay.c", "compiler/plan.h"): "asks which convolutions a template takes as planes",
     ("compiler/passes/layout_stay.c", "compiler/schedule"): "asks which convolutions a template takes as planes",
-    ("compiler/schedule/cpu/parts.c", "codegen"): "asks which axes stand outside reductions",
-    ("compiler/schedule/gpu/tile.c", "codegen"): "its header is the printer's",
 }
 
 Layer = collections.namedtuple("Layer", "name height patterns")

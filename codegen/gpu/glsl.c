@@ -236,13 +236,6 @@ static void print_guarded(Printing *p, Text *out) {
         }
 }
 
-static int shared_axes(const Kernel *k) {
-    int outer = loops_outer_axes(k);
-    for (int i = 0; i < outer; i++)
-        if (k->axes.at[i].reduce) return i;             // updates that may meet: in order, by one invocation
-    return outer;
-}
-
 // point -> i0, i1, ...: the last axis varies fastest, so that neighbours read neighbours.
 static void print_axes(Text *out, const Kernel *k, int n) {
     int first = 0;
@@ -258,7 +251,7 @@ static void print_axes(Text *out, const Kernel *k, int n) {
     }
 }
 
-static bool plan_dispatch(const Kernel *k, int outer, int team, Shader *s) {
+static bool choose_groups(const Kernel *k, int outer, int team, Shader *s) {
     s->points = 1;
     for (int i = 0; i < outer; i++)
         if (__builtin_mul_overflow(s->points, k->axes.at[i].extent, &s->points)) s->points = INT64_MAX;
@@ -303,13 +296,12 @@ static void print_parts(const Printing *p, Text *out) {
 }
 
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
-    Printing p = { .arena = a, .options = o, .layout = l };
+    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
     Text body, guarded, shader, text;
     if (!check_kernel(a, l, k)) return false;
-    int outer = shared_axes(k);
-    p.kernel = k = gpu_tiles(a, k, outer);
-    p.team = gpu_team(a, k, outer);
-    if (!plan_dispatch(k, outer, p.team.size, out)) return false;
+    int outer = k->loop.spread;
+    p.team = k->loop.team;
+    if (!choose_groups(k, outer, p.team.size, out)) return false;
     if (out->points == 0) return true;
     text_init(&body, a);
     text_init(&guarded, a);

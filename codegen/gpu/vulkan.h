@@ -18,11 +18,6 @@ Region layout_region(const Layout *l, Value *v);        // aliases resolved
 
 // One dispatch: invocations beyond `points` do nothing.
 typedef struct Shader { const char *glsl; int64_t points; uint32_t groups[3]; } Shader;
-// schedule/gpu/tile.c: how the points of a kernel's `outer` first axes are spread over threads
-// by_point: neighbouring threads have neighbouring points, else neighbouring ranks
-typedef struct Team { int size; bool by_point; } Team;
-Team gpu_team(Arena *a, const Kernel *k, int outer);
-const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer);         // k itself where tiles would not help
 
 // glsl.c
 // false with a diagnostic at the kernel's node

@@ -83,6 +83,10 @@ void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of
 typedef VEC(Node *) ConcatUsers;                        // of a value; NULL: a graph output or a body
 void concat_homes(Plan *p, const ConcatUsers *users);   // users: by value id
 
+// nest.c: how many parallel axes lie outside every hoisted reduction: those whose points can be shared out without
+// repeating one
+int nest_outer_axes(const Kernel *k);
+
 // region.c: control flow as a kernel that holds its bodies' plans
 Kernel *kernel_region(const Plan *outer, Node *n);      // NULL with diagnostics
 Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside another's workspace

@@ -5,7 +5,6 @@
 // The shares are fixed here, so results have the same bits whoever computes them. No reduction is cut. A kernel that
 // takes little time is left to the caller alone: handing parts out costs about a microsecond, and what another core
 // wrote has to be fetched from it.
-#include "codegen/codegen.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -66,7 +65,7 @@ static double loop_ns(const Graph *g, const Kernel *k) {
 // The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost
 // of equals.
 static void cut_loop(Graph *g, Kernel *k, const Options *o) {
-    int inner = -1, best = -1, outer = only_sets(k) ? loops_outer_axes(k) : 0;
+    int inner = -1, best = -1, outer = only_sets(k) ? nest_outer_axes(k) : 0;
     double least = o->part_us > 0 ? o->threads : 1e9;
     for (int i = 0; i < k->n_parallel; i++) if (k->axes.at[i].size != 1) inner = i;
     for (int i = 0; i < outer; i++) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Planning for GPUs: every kernel is a loop nest, whose points threads share out.
+// Planning for GPUs: the steps from a graph of primitives to kernels in order, with everything's place. Kernels are
+// loop nests, whose points threads share out (tile.c).
 #include "schedule/schedule.h"
+#include "tile.h"
 
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
-    return memory_plan(p);
+    if (!memory_plan(p)) return false;
+    for (int i = 0; i < p->kernels.n; i++)
+        if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_spread(p->arena, p->kernels.at[i]);
+    return true;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How a loop kernel is spread over a GPU's threads.
 //
-// In: a kernel and how many of its outer axes threads share out. Out: perhaps the same kernel with tiles, and the
-// size of the team that works on a point. Two ideas. A tile: each thread stores several elements along up to two
+// In: a loop kernel. Out: its `loop`: how many of its outer axes threads share out, and the team that works on a point;
+// and perhaps tiles instead of single elements. Two ideas. A tile: each thread stores several elements along up to two
 // axes, so that what it loads meets several accumulators (the kernel gets one store per element of the tile, over the
 // same reduction axes, which loops.c runs as one loop). A team: where there are fewer points than the machine has
 // threads, several threads split each point's reductions.
-#include "codegen/gpu/vulkan.h"
+#include "tile.h"
+#include "schedule/schedule.h"
 
 enum { WANTED_THREADS = 1 << 17,                        // enough to keep any GPU busy
        ENOUGH_THREADS = 1 << 14,                        // when each has a tile of independent sums
@@ -86,7 +87,7 @@ static int fastest_axis(const Kernel *k, int outer) {
     return -1;
 }
 
-Team gpu_team(Arena *a, const Kernel *k, int outer) {
+static Team team_of(Arena *a, const Kernel *k, int outer) {
     Survey s = survey_kernel(a, k, outer);
     Team t = { 1, false };
     if (s.split < 0) return t;
@@ -131,18 +132,15 @@ static Expr *move_axis(void *ctx, Expr *e) {
     return NULL;
 }
 
-static Kernel *make_tiles(Arena *a, const Kernel *k, const Survey *of, const int axis[2], const int tile[2]) {
-    Kernel *t = arena_copy(a, k, sizeof *k);
+static void make_tiles(Arena *a, Kernel *k, const Survey *of, const int axis[2], const int tile[2]) {
     Move m = { .pool = k->exprs };
-    t->axes.at = arena_copy(a, k->axes.at, sizeof *k->axes.at * (size_t)k->axes.n);
-    t->stores.at = NULL;
-    t->stores.n = t->stores.cap = 0;
+    const Store s = k->stores.at[0];
+    k->stores.n = 0;
     for (int i = 0; i < 2; i++) {
         m.axis[i] = axis[i];
         m.extent[i] = axis[i] < 0 ? 0 : k->axes.at[axis[i]].extent / tile[i];
-        if (axis[i] >= 0) t->axes.at[axis[i]].extent = m.extent[i];
+        if (axis[i] >= 0) k->axes.at[axis[i]].extent = m.extent[i];
     }
-    const Store *s = &k->stores.at[0];
     // all copies of a reduction first: loops.c runs them as one loop, before anything that uses one
     for (int pass = 0; pass <= of->n_tops; pass++)
         for (m.shift[0] = 0; m.shift[0] < tile[0]; m.shift[0]++)
@@ -151,12 +149,11 @@ static Kernel *make_tiles(Arena *a, const Kernel *k, const Survey *of, const int
                     expr_map_leaves(k->exprs, of->reduces[pass], move_axis, &m);
                     continue;
                 }
-                Store moved = *s;
-                moved.index = expr_map_leaves(k->exprs, s->index, move_axis, &m);
-                moved.expr = expr_map_leaves(k->exprs, s->expr, move_axis, &m);
-                VEC_PUSH(a, t->stores, moved);
+                Store moved = s;
+                moved.index = expr_map_leaves(k->exprs, s.index, move_axis, &m);
+                moved.expr = expr_map_leaves(k->exprs, s.expr, move_axis, &m);
+                VEC_PUSH(a, k->stores, moved);
             }
-    return t;
 }
 
 // Will teams make up for the threads that tiles save?
@@ -166,20 +163,20 @@ static bool threads_remain(int64_t points, int64_t extent) {
     return points * (team > 1 ? team : 1) >= ENOUGH_THREADS;
 }
 
-const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer) {
+static void choose_tiles(Arena *a, Kernel *k, int outer) {
     Survey s = survey_kernel(a, k, outer);
     int axis[2] = { -1, -1 }, tile[2] = { 1, 1 };
     if (outer != k->n_parallel || k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != RED_NONE)
-        return k;
-    if (!s.n_tops || s.n_reduces != s.n_tops || s.n_tops > MAX_REDUCES || s.loads.n < 2) return k;
+        return;
+    if (!s.n_tops || s.n_reduces != s.n_tops || s.n_tops > MAX_REDUCES || s.loads.n < 2) return;
     int most = MAX_TILE / s.n_tops;
     for (int i = 0; i < s.n_tops; i++) {
-        if (reduce_is_arg(s.reduces[i]->rop)) return k;
+        if (reduce_is_arg(s.reduces[i]->rop)) return;
         if (dtype_size(s.reduces[i]->dtype) > 4) most = MAX_TILE / 2 / s.n_tops;
     }
     for (int i = outer - 1; i >= 0 && axis[1] < 0; i--)
         if (steady_loads(&s.loads, i) && tile_of(k->axes.at[i].extent, 7) > 1) axis[1] = i;
-    if (axis[1] < 0) return k;
+    if (axis[1] < 0) return;
     uint64_t steady = steady_loads(&s.loads, axis[1]);
     // the other axis: along it loads stay that do not stay along the first
     for (int i = 0; i < outer; i++) {
@@ -197,5 +194,19 @@ const Kernel *gpu_tiles(Arena *a, const Kernel *k, int outer) {
             tile[0] = t0;
             tile[1] = t1;
         }
-    return best > 1 ? make_tiles(a, k, &s, axis, tile) : k;
+    if (best > 1) make_tiles(a, k, &s, axis, tile);
+}
+
+// Updates that may meet go in order, by one invocation.
+static int spread_axes(const Kernel *k) {
+    int outer = nest_outer_axes(k);
+    for (int i = 0; i < outer; i++)
+        if (k->axes.at[i].reduce) return i;
+    return outer;
+}
+
+void gpu_spread(Arena *a, Kernel *k) {
+    k->loop.spread = spread_axes(k);
+    choose_tiles(a, k, k->loop.spread);
+    k->loop.team = team_of(a, k, k->loop.spread);
 }

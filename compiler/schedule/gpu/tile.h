@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// How a loop kernel is spread over a GPU's threads.
+#ifndef BURNCC_TILE_H
+#define BURNCC_TILE_H
+#include "plan.h"
+
+void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles where they help
+#endif
