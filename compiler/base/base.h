@@ -21,6 +21,12 @@
 typedef struct Arena Arena;
 typedef struct Loc Loc;
 
+// ---------------------------------------------------------------- base/stop.c: what ends the process at once
+enum { EXIT_OK = 0, EXIT_INVALID = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_IO = 4, EXIT_MEMORY = 5 };
+NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);   // our mistake: abort
+#define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
+NORETURN void fatal(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 // ---------------------------------------------------------------- base/arena.c
 Arena *arena_new(void);
 void arena_free(Arena *a);
@@ -57,10 +63,9 @@ const char *name_c(Arena *a, const char *any);          // a C identifier from a
 // ---------------------------------------------------------------- templates/: embedded by tools/embed.c
 const char *template_text(const char *name);            // a file of templates/ as text, NULL when absent
 
-// ---------------------------------------------------------------- base/diag.c: the only place that prints diagnostics or exits
+// ---------------------------------------------------------------- base/diag.c: what is wrong with a model
 // Where a node comes from: `resnet.onnx: node 17 "layer1/conv1" (Conv)`. Nodes made by a fusion keep the chain.
 struct Loc { const char *file; int node; const char *name; const char *op; const Loc *next; };
-enum { EXIT_OK = 0, EXIT_INVALID = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_IO = 4, EXIT_MEMORY = 5 };
 // the model's mistake: recorded, status EXIT_INVALID
 void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -74,10 +79,6 @@ typedef struct DiagHold { int errors, status; Text *capture; } DiagHold;
 DiagHold diag_hold(Text *into);                         // a trial begins: what it says goes into `into`
 bool diag_release(DiagHold h);                          // it ends: its errors are forgotten; true: there were none
 void diag_progress(const char *fmt, ...) PRINTF_LIKE(1, 2);          // a line on stderr when it is a terminal
-NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);   // our mistake: abort
-#define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
-NORETURN void fatal(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
 // ---------------------------------------------------------------- base/file.c
 typedef struct File { const uint8_t *data; size_t size; void *map; } File;
 bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)

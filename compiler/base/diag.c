@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Diagnostics: the only place of the compiler that prints to standard error, ends the process or aborts.
+// Diagnostics about the user's model: beside stop.c the only place of the compiler that prints to standard error.
 //
 // In: a place in the user's model and a message. Out: a line such as
 //   resnet.onnx: node 17 "layer1/conv1" (Conv): error: weight wants 64 input channels, input has 32
 // where the parts of the place that are not known are left out. The idea: the user's mistakes are recorded, so that a
-// stage finds all of them and the caller stops after the stage; ours (bug) stop at once. Names from the model are
+// stage finds all of them and the caller stops after the stage; ours (stop.c) stop at once. Names from the model are
 // untrusted: control characters in a line are printed as '?'.
 #define _POSIX_C_SOURCE 200809L
 #include "base/base.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -138,24 +137,4 @@ void diag_progress(const char *fmt, ...) {
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
-}
-
-void bug_at(const char *file, int line, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    fprintf(stderr, "burncc: bug at %s:%d: ", file, line);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-    abort();
-}
-
-void fatal(int status, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    fputs("burncc: error: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-    exit(status);
 }

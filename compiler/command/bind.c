@@ -246,3 +246,26 @@ void build_cache_free(BuildCache *cache) {
     for (int i = 0; i < cache->built.n; i++) build_free(cache->built.at[i]);
     cache->built.n = cache->keys.n = cache->frozen.n = 0;
 }
+
+// ---------------------------------------------------------------- what comes out
+typedef struct GivenSizes { Graph *graph; const Inputs *in; } GivenSizes;
+
+// The size that an input's shape gives a symbol; the symbol itself where only the run finds out.
+static Dim size_given(void *ctx, int number) {
+    const GivenSizes *s = ctx;
+    int n;
+    Dim symbol = dim_symbol(s->graph, graph_symbols(s->graph, &n)[number].name);
+    for (int i = 0; i < s->in->n; i++) {
+        const Type *t = &s->graph->inputs.at[i]->type;
+        for (int k = 0; k < t->rank; k++)
+            if (t->dim[k] == symbol) return s->in->at[i]->type.dim[k];
+    }
+    return symbol;
+}
+
+size_t output_bytes(Graph *g, const Inputs *in, const Type *output) {
+    Type t = *output;
+    GivenSizes sizes = { g, in };
+    for (int k = 0; k < t.rank; k++) t.dim[k] = dim_subst(g, t.dim[k], size_given, &sizes);
+    return (size_t)(type_is_static(&t) ? type_bytes(&t) : type_bytes_upper(g, output));
+}

@@ -100,6 +100,8 @@ Built *build_for_inputs(
 // those that the built model still has, in its order
 Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
 void build_cache_free(BuildCache *cache);
+// The bytes of an output for these inputs, or the most that it can have.
+size_t output_bytes(Graph *g, const Inputs *in, const Type *output);
 
 // The model's inputs alone, with their symbolic dimensions: a graph without nodes; and in its order what --input
 // NAME=FILE (or FILE alone, when there is one input) gives, NULL where it gives none. all: optional inputs that are
@@ -125,8 +127,6 @@ typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
 // One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went
 // wrong (a crash, no end, bytes written outside).
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
-// The bytes of an output for these inputs, or the most that it can have.
-size_t sandbox_output_bytes(Graph *g, const Inputs *in, const Type *output);
 // Many runs, for about `seconds`.
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
 

@@ -50,7 +50,7 @@ static bool write_request(const char *path, const Built *b, const Inputs *in, do
     for (int i = 0; i < in->n; i++) put_tensor(f, in->at[i]);
     for (int i = 0; i < g->outputs.n; i++) {
         const Type *t = &g->outputs.at[i]->type;
-        put_int(f, (int64_t)(sandbox_output_bytes(g, in, t) / dtype_size(t->dtype)));
+        put_int(f, (int64_t)(output_bytes(g, in, t) / dtype_size(t->dtype)));
     }
     bool ok = !ferror(f);
     return fclose(f) == 0 && ok;

@@ -244,28 +244,6 @@ static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
     return region_intact(&j->work) ? NULL : "wrote outside the workspace";
 }
 
-typedef struct Sizes { Graph *graph; const Inputs *in; } Sizes;
-
-// The size that an input's shape gives a symbol; the symbol itself where only the run finds out.
-static Dim size_given(void *ctx, int number) {
-    const Sizes *s = ctx;
-    int n;
-    Dim symbol = dim_symbol(s->graph, graph_symbols(s->graph, &n)[number].name);
-    for (int i = 0; i < s->in->n; i++) {
-        const Type *t = &s->graph->inputs.at[i]->type;
-        for (int k = 0; k < t->rank; k++)
-            if (t->dim[k] == symbol) return s->in->at[i]->type.dim[k];
-    }
-    return symbol;
-}
-
-size_t sandbox_output_bytes(Graph *g, const Inputs *in, const Type *output) {
-    Type t = *output;
-    Sizes sizes = { g, in };
-    for (int k = 0; k < t.rank; k++) t.dim[k] = dim_subst(g, t.dim[k], size_given, &sizes);
-    return (size_t)(type_is_static(&t) ? type_bytes(&t) : type_bytes_upper(g, output));
-}
-
 static bool job_open(Arena *a, Job *j, const Inputs *in) {
     const Built *b = j->built;
     const Graph *g = b->plan->graph;
@@ -293,7 +271,7 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
     }
     for (int i = 0; ok && i < j->n_out; i++) {
         const Type *t = &g->outputs.at[i]->type;
-        size_t bytes = sandbox_output_bytes(b->plan->graph, in, t);
+        size_t bytes = output_bytes(b->plan->graph, in, t);
         ok = region_open(&j->out[i], bytes, g->output_names.at[i]);
         if (!ok) break;
         if (t->dtype == DT_STRING) memset(j->out[i].data, 0, bytes);        // pointers
