@@ -65,12 +65,8 @@ static void print_element(Text *out, const char *type, const void *at, int64_t i
 }
 
 void weights_print_array(Text *out, const Buffer *b, const char *name) {
-    const char *type = b->fill ? b->element : expr_c_storage(b->value->type.dtype);
-    size_t size = !b->fill ? dtype_size(b->value->type.dtype) :
-        strstr(type, "8")  ? 1 :
-        strstr(type, "16") ? 2 :
-                             sizeof(float);
-    int64_t n = b->bytes / (int64_t)size;
+    const char *type = expr_c_storage(b->element);
+    int64_t n = b->bytes / (int64_t)dtype_size(b->element);
     void *owned;
     const void *data = weight_bytes(b, &owned);
     text_printf(out, "static const %s %s[%lld] = {", type, name, (long long)(n ? n : 1));

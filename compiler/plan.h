@@ -24,7 +24,7 @@ struct Buffer {
     const void *data;                                   // PLACE_WEIGHT: bytes to write; NULL: fill makes them
     // PLACE_WEIGHT in a template's layout, made when written
     void (*fill)(const Buffer *b, void *to); const Kernel *packer;
-    const char *element;                                // C type of its elements where fill makes them
+    DType element;                                      // the value's, or of what fill makes
     // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
     const char *layout;
     int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
@@ -117,9 +117,23 @@ typedef enum HoleKind {
     HOLE_ELEMENT,                                       // value: a DType, as its elements are in memory,
     HOLE_TYPE,                                          // as arithmetic on it runs,
     HOLE_LOAD,                                          // and how the one becomes the other
-    HOLE_TEXT                                           // text; params: "e" of a hole that takes arguments
+    HOLE_STRING,                                        // text: a string's bytes
+    HOLE_HELPER,                                        // text: a function of functions.def, of params
+    HOLE_OWN,                                           // text: what the kernel calls a function of its own
+    HOLE_NAME                                           // text: a name of the library that the template calls
 } HoleKind;
 typedef struct HoleValue { const char *name; HoleKind kind; int64_t value; const char *params, *text; } HoleValue;
+
+// A row of schedule/templates.def, or of the operations that are called (schedule/call.c): those have a file alone.
+typedef enum TemplateParts { NO_PARTS, PARTS, PARTS_BY_AXIS } TemplateParts;
+typedef struct Template {
+    const char *file, *params, *axes, *epilogue;
+    TemplateParts parts;
+    bool strips;
+} Template;
+#define TEMPLATE(name, ...) extern const Template template_##name;
+#include "schedule/templates.def"
+#undef TEMPLATE
 
 struct Kernel {
     KernelKind kind;
@@ -141,7 +155,7 @@ struct Kernel {
     // symbols (numbers in graph_symbols) that its loops and expressions need
     VEC(int) sizes;
     Buffer *packed;                                     // the constant operand in the template's layout, or NULL
-    const char *template_file; VEC(HoleValue) holes;    // which template, and its holes
+    const Template *template; VEC(HoleValue) holes;     // NULL: none; what its holes are filled with
     // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a
     // record's
     const char *signature, *choice; bool tuned;

@@ -19,7 +19,7 @@ static void print_alone_call(Gen *g, const KernelText *t, int number) {
         const Param *p = &t->params[i];
         bool packed = k->packed && k->packed->value == p->value && i < t->first_shared;
         text_printf(c, "(%s *)(void *)at[%d] + %lld, ",
-            packed ? k->packed->element : expr_c_storage(p->value->type.dtype), i,
+            expr_c_storage(packed ? k->packed->element : p->value->type.dtype), i,
             (long long)dim_upper(g->plan->graph, p->at));
     }
     int n;

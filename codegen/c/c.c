@@ -242,15 +242,24 @@ static const char *inline_function(
     return call.at;
 }
 
+// The words of a row of templates.def; their number.
+static int words(Arena *a, const char *s, const char **to) {
+    int n = 0;
+    for (; *s; s += *s == ' ') {
+        size_t length = strcspn(s, " ");
+        to[n++] = arena_strndup(a, s, length);
+        s += length;
+    }
+    return n;
+}
+
 // The first parameters are the template's own: its operands (a convolution's weights first) and the result; then what
 // the epilogue loads, under names that no template uses.
 static void template_params(Gen *g, KernelText *t) {
-    static const char *const names[] = { "A", "B", "C" }, *const conv_names[] = { "W", "X", "Y" },
-                             *const attention_names[] = { "Q", "K", "V", "O" };
     const Kernel *k = t->kernel;
-    bool attention = k->kind == KERNEL_ATTENTION, conv = kernel_is_conv(k);
-    const char *const *name = attention ? attention_names : conv ? conv_names : names;
-    int operands = attention ? 3 : 2;
+    const bool conv = kernel_is_conv(k);
+    const char *name[COUNT(k->operand) + 1];
+    const int operands = words(g->arena, k->template->params, name) - 1;
     for (int i = 0; i < operands; i++)
         t->params[i] = (Param){ k->operand[conv ? 1 - i : i], name[i], false, k->operand_at[conv ? 1 - i : i] };
     t->params[operands] = (Param){ k->writes.at[0], name[operands], true, k->result_at };
@@ -259,7 +268,6 @@ static void template_params(Gen *g, KernelText *t) {
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
 
-// "$before" is a function of the kernel's own, k3_topk_before.
 static const char *hole_spelled(Gen *g, const KernelText *t, const HoleValue *h) {
     switch (h->kind) {
     case HOLE_NUMBER: return arena_printf(g->arena, "%lld", (long long)h->value);
@@ -267,7 +275,10 @@ static const char *hole_spelled(Gen *g, const KernelText *t, const HoleValue *h)
     case HOLE_ELEMENT: return expr_c_storage((DType)h->value);
     case HOLE_TYPE: return expr_c_type((DType)h->value);
     case HOLE_LOAD: return element_load(g->arena, (DType)h->value, h->params);
-    default: return *h->text == '$' ? arena_printf(g->arena, "%s_%s", t->name, h->text + 1) : h->text;
+    case HOLE_STRING: return arena_printf(g->arena, "\"%s\"", c_string(g->arena, h->text));
+    case HOLE_HELPER: return arena_printf(g->arena, "burn_%s_f32(%s)", h->text, h->params);
+    case HOLE_OWN: return arena_printf(g->arena, "%s_%s", t->name, h->text);
+    default: return h->text;
     }
 }
 
@@ -319,10 +330,8 @@ static void template_kernel(Gen *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
     bool identity = stored->op == E_Acc;
-    static const char *const conv_axes[] = { "n", "p", "c" }, *const planes_axes[] = { "n", "c", "p" },
-                             *const gemm_axes[] = { "b", "m", "n" },
-                             *const attention_axes[] = { "b0", "b1", "b2", "m", "d", "n" };
-    const char *const *axes = k->kind == KERNEL_GEMM ? gemm_axes : k->kind == KERNEL_PLANES ? planes_axes : conv_axes;
+    const char *axes[MAX_RANK];
+    const int n_axes = words(g->arena, k->template->axes, axes);
     Hole holes[MAX_HOLES];
     int n = 0;
     Text params;
@@ -341,14 +350,12 @@ static void template_kernel(Gen *g, KernelText *t) {
     if (k->kind == KERNEL_ATTENTION) {
         n += needed_holes(g, t, k->attention.score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
         holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n",
-            inline_function(g, t, "score", k->attention.score, attention_axes, 6) };
-        holes[n++] = (Hole){ "EPILOGUE", "acc, b0, b1, b2, m, d",
-            inline_function(g, t, "epilogue", stored, attention_axes, 6) };
-    } else
-        holes[n++] = (Hole){ "EPILOGUE", arena_printf(g->arena, "acc, %s, %s, %s", axes[0], axes[1], axes[2]),
-            inline_function(g, t, "epilogue", stored, axes, 3) };
+            inline_function(g, t, "score", k->attention.score, axes, n_axes) };
+    }
+    holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
+        inline_function(g, t, "epilogue", stored, axes, n_axes) };
     n += plain_holes(g, t, holes + n);
-    template_fill(g->arena, &g->c, k->template_file, n, holes);
+    template_fill(g->arena, &g->c, k->template->file, n, holes);
 }
 
 // The parameters are the operands in the template's own order; what the template calls by a name of its own begins
@@ -368,12 +375,12 @@ static void call_kernel(Gen *g, KernelText *t) {
     for (int i = 0; i < k->sizes.n; i++) text_printf(&sizes, ", int64_t %s", c_size(g, k, i));
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "SIZES", NULL, sizes.at };
-    template_fill(g->arena, &g->c, k->template_file, n, holes);
+    template_fill(g->arena, &g->c, k->template->file, n, holes);
 }
 
 void c_kernel(Gen *g, KernelText *t) {
     if (t->kernel->kind == KERNEL_CALL) call_kernel(g, t);
-    else if (t->kernel->template_file) template_kernel(g, t);
+    else if (t->kernel->template) template_kernel(g, t);
     else loop_kernel(g, t);
     text_printf(&g->c, "\n");
 }

@@ -138,7 +138,7 @@ static Argument operand_argument(const Run *r, const Kernel *k, const KernelText
     bool packed = k->packed && k->packed->value == v && j < t->first_shared;
     const int between = between_strips(k, v);
     Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
-    a.at = packed ? address_of(r, k->packed, v, k->packed->element) : value_address(r, v);
+    a.at = packed ? address_of(r, k->packed, v, expr_c_storage(k->packed->element)) : value_address(r, v);
     if (between >= 0 && k->strips->parts > 1) a.part_step = k->strips->floats[between];
     return a;
 }
@@ -151,7 +151,7 @@ Arguments c_arguments(const Run *r, const Kernel *k) {
         add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->kernel->sizes.at[j] });
     if (t->y_pixel) add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->y_pixel });
     if (k->string_bytes) add_word(r, &all, "&strings");
-    if (k->template_file && (k->kind != KERNEL_CALL || k->scratch_bytes)) scratch_argument(r, k, &all);
+    if (k->template && (k->kind != KERNEL_CALL || k->scratch_bytes)) scratch_argument(r, k, &all);
     if (k->strips) strip_arguments(r, k, &all);
     else if (k->parts > 1) add_word(r, &all, "part");
     return all;

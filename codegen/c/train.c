@@ -29,7 +29,11 @@ static void print_initial(Gen *g, const Training *t) {
     for (int i = 0; i < t->params.n; i++) {
         const Parameter *p = &t->params.at[i];
         Value v = { .type = p->type };
-        Buffer b = { .place = PLACE_WEIGHT, .value = &v, .data = p->initial->data, .bytes = type_bytes(&p->type) };
+        Buffer b = { .place = PLACE_WEIGHT,
+            .value = &v,
+            .data = p->initial->data,
+            .bytes = type_bytes(&p->type),
+            .element = p->type.dtype };
         weights_print_array(&g->ends, &b, arena_printf(g->arena, "%s_initial_%s", g->model, p->field));
     }
     text_printf(&g->ends, "\nvoid %s_params_init(%s_params *params)\n{\n", g->model, g->model);

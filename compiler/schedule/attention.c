@@ -424,7 +424,7 @@ void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     k->choice = tune_text(a, &tune_attention, &t);
     bool few = t.direct;
     int64_t n = dim_upper(g, s->n), rows = t.mr, block = t.kb;
-    k->template_file = "c/attention.c";
+    k->template = &template_attention;
     for (int i = 0; i < 3; i++) hole_dim(a, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
     hole_dim(a, k, "M", s->m);
     hole_dim(a, k, "N", s->n);
@@ -437,10 +437,10 @@ void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     hole(a, k, "NV", NV);
     hole(a, k, "KB", block);
     hole(a, k, "EMPTY", s->empty);
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .kind = HOLE_TEXT, .text = "$softmax" });
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_TEXT, .text = "$tile" });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .kind = HOLE_OWN, .text = "softmax" });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_OWN, .text = "tile" });
     VEC_PUSH(a, k->holes, 
-        (HoleValue){ .name = "EXP", .kind = HOLE_TEXT, .params = "x", .text = "burn_exp_falling_f32(x)" });
+        (HoleValue){ .name = "EXP", .kind = HOLE_HELPER, .params = "x", .text = "exp_falling" });
     int64_t columns = round_up(s->d, PANEL);
     k->scratch_bytes = 4
         * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));

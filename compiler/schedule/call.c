@@ -8,13 +8,11 @@
 // templates/meson.build); a row here:
 //   op, file
 //   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter
-//       when it is 0.
-//            NULL: the template always writes it
+//            when it is 0. NULL: the template always writes it
 //   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5
-//       (BURN_ELIMIT) for a bound that was
-//            set when compiling, -6 (BURN_EFORMAT) for bytes that are not what they should be
+//            (BURN_ELIMIT) for a bound that was set when compiling, -6 (BURN_EFORMAT) for bytes that are not what they
+//            should be
 //   fill     sets the template's holes with hole(), hole_text() and hole_size(), and needs_scratch(); see call_sort
-//
 //
 // The template's function is KERNEL(inputs that are there..., wanted outputs... SIZES, burn_pool *pool, unsigned char
 // *scratch): the pool where k->string_bytes is set (it makes strings, see templates/c/pool.h), the scratch memory
@@ -30,8 +28,8 @@ typedef struct Call { Arena *a; const Plan *p; Graph *g; Kernel *k; Node *n; con
 static void hole(Call *c, const char *name, int64_t value) {
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value });
 }
-static void hole_text(Call *c, const char *name, const char *text) {
-    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = HOLE_TEXT, .text = text });
+static void hole_text(Call *c, const char *name, HoleKind kind, const char *text) {
+    VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = kind, .text = text });
 }
 
 static void hole_type(Call *c, const char *name, HoleKind kind, DType d) {
@@ -77,7 +75,7 @@ static void call_sort(Call *c) {
     hole_size(c, "INNER", product(c->g, t, axis + 1, t->rank));
     hole(c, "FLOAT", dtype_is_float(t->dtype));
     hole(c, "LARGEST", node_int(c->n, "largest", 0) != 0);
-    hole_text(c, "BEFORE", "$before");
+    hole_text(c, "BEFORE", HOLE_OWN, "before");
     hole_type(c, "INDEX", HOLE_ELEMENT, wide ? DT_I64 : DT_I32);
     holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
     needs_scratch(c, 2 * length * (int64_t)((wide ? sizeof(int64_t) : sizeof(int32_t)) + dtype_size(t->dtype)));
@@ -115,19 +113,6 @@ static void call_string_case(Call *c) {
     makes_strings(c, c->p->options->string_bytes);
 }
 
-// In C. Letters, digits and marks that mean nothing there stand as they are, all else as octal numbers of three digits.
-static const char *quoted(Arena *a, const char *s) {
-    Text t;
-    text_init(&t, a);
-    text_append(&t, "\"", 1);
-    for (; *s; s++) {
-        bool plain = *s >= ' ' && *s <= '~' && !strchr("\"\\?", *s);
-        text_printf(&t, plain ? "%c" : "\\%03o", (unsigned)(unsigned char)*s);
-    }
-    text_append(&t, "\"", 1);
-    return t.at;
-}
-
 static void call_string_split(Call *c) {
     const char *delimiter = node_string(c->n, "delimiter", "");
     int64_t most = node_int(c->n, "maxsplit", -1);
@@ -138,7 +123,7 @@ static void call_string_split(Call *c) {
     hole(c, "LIMITED", most >= 0);
     hole(c, "MOST", most);
     hole(c, "LENGTH", (int64_t)strlen(delimiter));
-    hole_text(c, "DELIMITER", quoted(c->a, delimiter));
+    hole_text(c, "DELIMITER", HOLE_STRING, delimiter);
     if (!room) return;
     hole_size(c, "ROOM", room[0]);
     makes_strings(c, c->p->options->string_bytes);
@@ -148,7 +133,7 @@ static void call_string_format(Call *c) {
     enum { LONGEST = 25 };                              // -1.2345678901234567e-308 and its end
     DType d = c->n->in[0]->type.dtype;
     hole_count(c);
-    hole_text(c, "WRITE", "$write");
+    hole_text(c, "WRITE", HOLE_OWN, "write");
     hole(c, "FLOAT", dtype_is_float(d));
     hole(c, "UNSIGNED", dtype_class(d) == CLASS_UINT || d == DT_BOOL);
     hole(c, "DOUBLE", d == DT_F64);
@@ -158,7 +143,7 @@ static void call_string_format(Call *c) {
 
 static void call_string_parse(Call *c) {
     hole_count(c);
-    hole_text(c, "PARSE", "$one");
+    hole_text(c, "PARSE", HOLE_OWN, "one");
     hole(c, "INTEGER", node_int(c->n, "to", DT_NONE) == DT_I64);
 }
 
@@ -178,7 +163,7 @@ static void call_positions(Call *c) { hole_count(c); }
 static void call_unique(Call *c) {
     const Type *t = &c->n->in[0]->type;
     int64_t rows = dim_upper(c->g, t->dim[0]);
-    hole_text(c, "BEFORE", "$before");
+    hole_text(c, "BEFORE", HOLE_OWN, "before");
     holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
     hole_size(c, "ROWS", t->dim[0]);
     hole_size(c, "COLUMNS", t->dim[1]);
@@ -195,10 +180,10 @@ static void call_suppress(Call *c) {
     int count;
     Dim most = node_ints(c->n, "sizes", &count)[0];
     int64_t blocks = (dim_upper(c->g, most) + BLOCK - 1) / BLOCK;
-    hole_text(c, "BEFORE", "$before");
-    hole_text(c, "CORNERS", "$corners");
-    hole_text(c, "OVERLAPS", "$overlaps");
-    hole_text(c, "NEAR", "$near");
+    hole_text(c, "BEFORE", HOLE_OWN, "before");
+    hole_text(c, "CORNERS", HOLE_OWN, "corners");
+    hole_text(c, "OVERLAPS", HOLE_OWN, "overlaps");
+    hole_text(c, "NEAR", HOLE_OWN, "near");
     hole_size(c, "BATCH", scores->dim[0]);
     hole_size(c, "CLASSES", scores->dim[1]);
     hole_size(c, "BOXES", scores->dim[2]);
@@ -221,24 +206,24 @@ static void call_image_decode(Call *c) {
     hole_size(c, "WIDTH", t->dim[1]);
 }
 
-typedef struct CallRow { Op op; const char *file; const char *wanted[2]; int fails; void (*fill)(Call *c); } CallRow;
+typedef struct CallRow { Op op; Template text; const char *wanted[2]; int fails; void (*fill)(Call *c); } CallRow;
 
 static const CallRow rows[] = {
-    { OP_Sort, "c/sort.c", { "VALUES", "POSITIONS" }, 0, call_sort },
-    { OP_Positions, "c/positions.c", { NULL }, 0, call_positions },
-    { OP_Unique, "c/unique.c", { NULL }, 0, call_unique },
-    { OP_Suppress, "c/nms.c", { NULL }, 0, call_suppress },
-    { OP_StringFind, "c/string_find.c", { NULL }, 0, call_string_find },
-    { OP_StringMatch, "c/string_match.c", { NULL }, 0, call_string_match },
-    { OP_StringConcat, "c/string_concat.c", { NULL }, -5, call_string_concat },
-    { OP_StringCase, "c/string_case.c", { NULL }, -5, call_string_case },
-    { OP_StringParts, "c/string_split.c", { NULL }, 0, call_string_split },
-    { OP_StringSplit, "c/string_split.c", { NULL }, -5, call_string_split },
-    { OP_StringFormat, "c/string_format.c", { NULL }, -5, call_string_format },
-    { OP_StringParse, "c/string_parse.c", { NULL }, 0, call_string_parse },
-    { OP_NGrams, "c/ngrams.c", { NULL }, 0, call_ngrams },
-    { OP_ImageSize, "c/image_size.c", { NULL }, -6, call_image_size },
-    { OP_ImageDecode, "c/image_decode.c", { NULL }, -6, call_image_decode },
+    { OP_Sort, { .file = "c/sort.c" }, { "VALUES", "POSITIONS" }, 0, call_sort },
+    { OP_Positions, { .file = "c/positions.c" }, { NULL }, 0, call_positions },
+    { OP_Unique, { .file = "c/unique.c" }, { NULL }, 0, call_unique },
+    { OP_Suppress, { .file = "c/nms.c" }, { NULL }, 0, call_suppress },
+    { OP_StringFind, { .file = "c/string_find.c" }, { NULL }, 0, call_string_find },
+    { OP_StringMatch, { .file = "c/string_match.c" }, { NULL }, 0, call_string_match },
+    { OP_StringConcat, { .file = "c/string_concat.c" }, { NULL }, -5, call_string_concat },
+    { OP_StringCase, { .file = "c/string_case.c" }, { NULL }, -5, call_string_case },
+    { OP_StringParts, { .file = "c/string_split.c" }, { NULL }, 0, call_string_split },
+    { OP_StringSplit, { .file = "c/string_split.c" }, { NULL }, -5, call_string_split },
+    { OP_StringFormat, { .file = "c/string_format.c" }, { NULL }, -5, call_string_format },
+    { OP_StringParse, { .file = "c/string_parse.c" }, { NULL }, 0, call_string_parse },
+    { OP_NGrams, { .file = "c/ngrams.c" }, { NULL }, 0, call_ngrams },
+    { OP_ImageSize, { .file = "c/image_size.c" }, { NULL }, -6, call_image_size },
+    { OP_ImageDecode, { .file = "c/image_decode.c" }, { NULL }, -6, call_image_decode },
 };
 
 static const CallRow *row_of(Op op) {
@@ -257,7 +242,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     k->kind = KERNEL_CALL;
     k->exprs = expr_pool_new(a);
     k->anchor = n;
-    k->template_file = row->file;
+    k->template = &row->text;
     k->call.fails = row->fails;
     VEC_PUSH(a, k->nodes, n);
     for (int i = 0; i < n->n_in; i++) {

@@ -15,7 +15,8 @@ static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN -
 
 static Buffer *buffer_new(const Plan *p, Value *v, Place place) {
     Buffer *b = NEW(p->arena, Buffer);
-    *b = (Buffer){ .place = place, .value = v, .bytes = type_bytes_upper(v->graph, &v->type) };
+    const int64_t bytes = type_bytes_upper(v->graph, &v->type);
+    *b = (Buffer){ .place = place, .value = v, .bytes = bytes, .element = v->type.dtype };
     plan_set_buffer(p, v, b);
     return b;
 }

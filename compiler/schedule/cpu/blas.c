@@ -68,7 +68,7 @@ bool blas_can(const Graph *g, const Contraction *s) {
 
 // ---------------------------------------------------------------- holes
 static void hole_name(Arena *a, Kernel *k, const char *name, const char *text) {
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_TEXT, .text = text });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_NAME, .text = text });
 }
 
 static void hole_order(Arena *a, Kernel *k, const char *name, bool turned) {
@@ -101,7 +101,7 @@ bool plan_blas(Arena *a, const Graph *g, Kernel *k, const Options *o) {
         || (!doubles && !is_large(dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k))))
         return false;
     const char *product = doubles ? "cblas_dgemm" : "cblas_sgemm", *vector = doubles ? "cblas_dgemv" : "cblas_sgemv";
-    k->template_file = "c/blas.c";
+    k->template = &template_blas;
     k->choice = c.one ? vector : product;
     VEC_PUSH(a, k->holes,
         (HoleValue){ .name = "ELEMENT", .kind = HOLE_ELEMENT, .value = doubles ? DT_F64 : DT_F32 });

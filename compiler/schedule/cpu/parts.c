@@ -85,8 +85,6 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o) {
 }
 
 // ---------------------------------------------------------------- templates
-static bool has_hole(const char *file, const char *define) { return file && strstr(template_text(file), define); }
-
 static int64_t hole_or(const Kernel *k, const char *name, int64_t otherwise) {
     for (int i = 0; i < k->holes.n; i++)
         if (!strcmp(k->holes.at[i].name, name)) return k->holes.at[i].value;
@@ -157,7 +155,7 @@ static Dim template_size(Graph *g, const Kernel *k) {
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
     double whole = whole_ns(k), of_part = whole / o->threads;
-    bool contraction = k->kind == KERNEL_GEMM && has_hole(k->template_file, "#define PART_AXIS ");
+    bool contraction = k->template->parts == PARTS_BY_AXIS;
     if (contraction) contraction_axis(g, k, o->threads, &of_part);
     k->parts = parts_shares(o, whole, of_part * o->threads / whole);
     if (k->parts < 2) return;
@@ -173,7 +171,7 @@ void parts_plan(Plan *p) {
         Kernel *k = p->kernels.at[i];
         if (k->strips) continue;                        // strips.c cuts them
         if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
-        else if (has_hole(k->template_file, "#define PARTS 0\n") && !kernel_fails(k))
+        else if (k->template && k->template->parts)
             cut_template(p->arena, p->graph, k, o);
     }
 }

@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+#define TEMPLATE(name, params, axes, epilogue, parts, strips) \
+    const Template template_##name = { "c/" #name ".c", params, axes, epilogue, parts, strips };
+#include "schedule/templates.def"
+#undef TEMPLATE
+
 TileTarget template_target(const Options *o) {
     const Target *m = &o->machine;
     return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
@@ -32,16 +37,24 @@ int64_t template_hole_value(const Kernel *k, const char *name) {
     bug("kernel has no hole %s", name);
 }
 
-Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout,
+Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t bytes, const char *layout,
     void (*fill)(const Buffer *, void *)) {
     Buffer *b = NEW(a, Buffer);
-    *b = (Buffer){ .place = PLACE_WEIGHT, .value = v, .bytes = (int64_t)bytes, .element = element, .layout = layout, .fill = fill, .packer = k, .first = INT32_MAX, .last = -1 };
+    *b = (Buffer){ .place = PLACE_WEIGHT,
+        .value = v,
+        .bytes = (int64_t)bytes,
+        .element = element,
+        .layout = layout,
+        .fill = fill,
+        .packer = k,
+        .first = INT32_MAX,
+        .last = -1 };
     return b;
 }
 
 Buffer *template_packed(
     Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
-    return template_packed_as(a, k, v, "float", floats * sizeof(float), layout, fill);
+    return template_packed_as(a, k, v, DT_F32, floats * sizeof(float), layout, fill);
 }
 
 // ---------------------------------------------------------------- gemm
@@ -126,7 +139,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     }
     size_t one = few ? pack_gemv_w_floats((size_t)s->n, (size_t)s->k) :
                        pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv);
-    k->template_file = "c/gemv.c";
+    k->template = &template_gemv;
     template_hole_dim(a, k, "BATCH", s->batch);
     template_hole(a, k, "N", s->n);
     template_hole(a, k, "K", s->k);
@@ -159,7 +172,7 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
         k->tuned = true;
     } else if (r) tune_refuse(k, r);
     k->choice = tune_text(a, &tune_gemm, &t);
-    k->template_file = "c/gemm.c";
+    k->template = &template_gemm;
     template_hole_dim(a, k, "BATCH", s->batch);
     template_hole_dim(a, k, "M", s->m);
     template_hole_dim(a, k, "N", s->n);

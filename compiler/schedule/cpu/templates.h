@@ -14,8 +14,7 @@ void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v); 
 int64_t template_hole_value(const Kernel *k, const char *name);
 Buffer *template_packed(
     Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
-// element: C type
-Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, const char *element, size_t bytes, const char *layout,
+Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t bytes, const char *layout,
     void (*fill)(const Buffer *, void *));
 
 void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);          // one kernel

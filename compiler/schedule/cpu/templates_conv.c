@@ -105,7 +105,7 @@ static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout 
     ConvTiles t = conv_tiles(&l, &target);
     if (r && !(tune_parse(&tune_direct, r->choice, &t) && direct_fits(&l, &t))) return false;
     k->choice = tune_text(a, &tune_direct, &t);
-    k->template_file = "c/conv.c";
+    k->template = &template_conv;
     hole_shape(a, k, &l);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
@@ -131,7 +131,7 @@ static bool plan_taps(Arena *a, Kernel *k, const Options *o, const ConvLayout *l
     TapTiles t = conv_taps_tiles(l, &target);
     if (r ? !(tune_parse(&tune_taps, r->choice, &t) && taps_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_taps, &t);
-    k->template_file = "c/conv_taps.c";
+    k->template = &template_conv_taps;
     hole_shape(a, k, l);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
@@ -166,7 +166,7 @@ static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayou
     WinogradTiles t = winograd_tiles(l, &target);
     if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_winograd, &t);
-    k->template_file = "c/winograd.c";
+    k->template = &template_winograd;
     hole_shape(a, k, l);
     template_hole(a, k, "TH", t.tile.h);
     template_hole(a, k, "TW", t.tile.w);
@@ -196,7 +196,7 @@ static bool plan_depthwise(Arena *a, Kernel *k, const Options *o, const ConvLayo
     ConvDwTiles t = conv_dw_tiles(l, &target);
     if (r && !(tune_parse(&tune_depthwise, r->choice, &t) && depthwise_fits(l, &t))) return false;
     k->choice = tune_text(a, &tune_depthwise, &t);
-    k->template_file = "c/conv_dw.c";
+    k->template = &template_conv_dw;
     hole_shape(a, k, l);
     template_hole(a, k, "MULT", l->conv.oc);
     template_hole(a, k, "BR", t.br);
@@ -215,7 +215,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     ConvPlanesTiles t = conv_planes_tiles(&l.conv, &target);
     k->choice = tune_text(a, &tune_planes, &t);
-    k->template_file = "c/conv_planes.c";
+    k->template = &template_conv_planes;
     hole_shape(a, k, &l);
     template_hole(a, k, "MULT", l.conv.oc);
     template_hole(a, k, "BR", t.br);

@@ -109,7 +109,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
         a, k, o, template_conv_signature(a, g, c, o, "bytes"), &tune_bytes, w, false, byte_tiles(w, n));
     size_t one = pack_i8_bytes((size_t)n, (size_t)(runs.y * runs.x), (size_t)runs.bytes, 16 * (size_t)t.nv);
     int64_t line = c->stride[1] * c->x_axis[1], room = (o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10) / 2;
-    k->template_file = "c/gemm_i8.c";
+    k->template = &template_gemm_i8;
     template_hole_dim(a, k, "BATCH", c->batch);
     template_hole(a, k, "G", c->groups);
     template_hole(a, k, "H", c->out[1]);
@@ -136,7 +136,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
     template_hole(a, k, "YC", room > line ? room / line : 1);
     template_hole(a, k, "MC", ceil_div(w, t.mr) * t.mr);
     byte_holes(a, k, &t);
-    k->packed = template_packed_as(a, k, k->operand[1], "int8_t", one * (size_t)c->groups,
+    k->packed = template_packed_as(a, k, k->operand[1], DT_I8, one * (size_t)c->groups,
         "panels of output channels, four bytes of each together", fill_conv_i8);
 }
 
@@ -154,7 +154,7 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
         fixed ? s->m : INT32_MAX, false, byte_tiles(shape.m, s->n));
     int64_t mc = block_rows(s->k, o, t.mr);
     size_t one = pack_i8_bytes((size_t)s->n, 1, (size_t)s->k, 16 * (size_t)t.nv);
-    k->template_file = "c/gemm_i8.c";
+    k->template = &template_gemm_i8;
     template_hole_dim(a, k, "BATCH", s->batch);
     template_hole(a, k, "G", 1);
     template_hole(a, k, "H", 1);
@@ -183,7 +183,7 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     byte_holes(a, k, &t);
     k->scratch_bytes = (packed ? 0 : (int64_t)one) + (pack_a ? (mc + t.mr) * (ceil_div(s->k, 4) * 4) : 0);
     if (packed)
-        k->packed = template_packed_as(a, k, w, "int8_t", one * (size_t)(s->b_batch ? s->batch : 1),
+        k->packed = template_packed_as(a, k, w, DT_I8, one * (size_t)(s->b_batch ? s->batch : 1),
             "panels of columns, four bytes of each together", fill_gemm_i8);
     return true;
 }
@@ -247,7 +247,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
             !target.lanes || target.vector_registers < 32, t);
     size_t nr = 16 * (size_t)t.nv;
     PackBits b = bits ? bits_of(k->anchor) : (PackBits){ .block = (size_t)s->k, .bits = 16 };
-    k->template_file = few ? "c/gemv_low.c" : bits ? "c/gemm_low.c" : "c/gemm_bf16.c";
+    k->template = few ? &template_gemv_low : bits ? &template_gemm_low : &template_gemm_bf16;
     template_hole_dim(a, k, "M", s->m);
     template_hole(a, k, "N", s->n);
     template_hole(a, k, "K", s->k);
@@ -277,7 +277,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
         k->scratch_bytes = floats > halves_amx ? floats : halves_amx;
     }
     size_t words = bits ? pack_bits_words(&b, nr) : pack_bf16_words((size_t)s->n, (size_t)s->k, nr);
-    k->packed = template_packed_as(a, k, w, "uint32_t", 4 * words,
+    k->packed = template_packed_as(a, k, w, DT_U32, 4 * words,
         bits ? "panels of columns, blocks with their scales" : "panels of columns in bfloat16, two rows in a word",
         bits ? fill_bits : fill_bf16);
     return true;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The rows of schedule/templates.def say what the files under templates/c are: which holes they have, what their
+// functions are given, what their epilogues are told.
+#include "../../compiler/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const Template *const rows[] = {
+#define TEMPLATE(name, ...) &template_##name,
+#include "schedule/templates.def"
+#undef TEMPLATE
+};
+
+// Is it a hole of the file, with this beginning of its line?
+static bool has_hole(const char *text, const char *define) {
+    const char *first = strstr(text, "// holes\n"), *end = strstr(text, "// end holes\n"), *at = strstr(text, define);
+    assert_true(first && end);
+    return at && at > first && at < end;
+}
+
+static void holes(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const Template *t = rows[i];
+        const char *text = template_text(t->file);
+        char epilogue[100];
+        assert_non_null(text);
+        assert_int_equal(has_hole(text, "#define PARTS 0\n"), t->parts != NO_PARTS);
+        assert_int_equal(has_hole(text, "#define PART_AXIS "), t->parts == PARTS_BY_AXIS);
+        assert_int_equal(has_hole(text, "#define STRIP 0\n"), t->strips);
+        snprintf(epilogue, sizeof epilogue, "#define EPILOGUE(%s) ", t->epilogue);
+        assert_true(has_hole(text, epilogue));
+    }
+}
+
+// The operands and the result in this order, then what the epilogue wants.
+static void params(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *at = strstr(strstr(template_text(rows[i]->file), "// end holes\n"), " KERNEL(");
+        assert_non_null(at);
+        for (const char *word = rows[i]->params; *word; word += *word == ' ') {
+            char want[60];
+            size_t n = strcspn(word, " ");
+            snprintf(want, sizeof want, "restrict %.*s%s", (int)n, word, word[n] ? "," : " EPILOGUE_PARAMS");
+            at = strstr(at, "restrict ");
+            assert_non_null(at);
+            assert_memory_equal(at, want, strlen(want));
+            at += strlen(want);
+            word += n;
+        }
+    }
+}
+
+// An epilogue is told the first of the axes that expressions may use.
+static void axes(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *given = rows[i]->epilogue, *axis = rows[i]->axes;
+        assert_memory_equal(given, "acc", 3);
+        for (given += 3; *given; axis += *axis == ' ') {
+            size_t n = strcspn(axis, " ");
+            assert_memory_equal(given, ", ", 2);
+            assert_memory_equal(given + 2, axis, n);
+            given += 2 + n;
+            axis += n;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(holes), cmocka_unit_test(params), cmocka_unit_test(axes) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
