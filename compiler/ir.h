@@ -410,6 +410,12 @@ void expr_glsl_helpers(Text *out, const char *program);
 Expr *node_expr(const Node *n);
 
 // ---------------------------------------------------------------- ops/: the op table
+// Softmax's attribute `empty`: what a row gives in which nothing but -inf stands
+typedef enum SoftmaxEmpty {
+    EMPTY_NAN,                                          // what the formula gives
+    EMPTY_ZERO,
+    EMPTY_NAN_ZERO                                      // 0, and so do all rows whose sum is NaN
+} SoftmaxEmpty;
 typedef enum OpKind { KIND_PRIMITIVE, KIND_MAP, KIND_COMPOSITE } OpKind;
 typedef struct GradCtx { Graph *g; Node *node; } GradCtx;
 typedef bool ShapeFn(Node *n);                          // sets out[i]->type; false with diag_error(n->loc)

@@ -87,8 +87,7 @@ typedef struct Attention {
     Expr *score;                                        // of E_Acc, the first product's element
     Dim batch[3], m, n, k, d;
     struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
-    // rows without a score: 0: NaN; 1: zeros; 2: zeros, and where a score is NaN too
-    int empty;
+    SoftmaxEmpty empty;                                 // what rows without a score give
 } Attention;
 
 // Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around
@@ -217,6 +216,7 @@ Plan *plan_make(Graph *g, const Options *o);            // by o->machine.backend
 // Backend.plan of those that make code for processors, and for GPUs
 bool cpu_plan(Plan *p);
 bool gpu_plan(Plan *p);
+bool cpu_claims(const Node *n, const Options *o);        // Backend.claims: softmaxes of rows (attention.c)
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump plan

@@ -163,7 +163,7 @@ const Backend backend_c = {
     .channels_last = true,
     .byte_products = true,
     .columns = true,
-    .claims = claims_nothing,
+    .claims = cpu_claims,
     .plan = cpu_plan,
     .write = c_write,
 };

@@ -11,8 +11,10 @@
 static const char *const stages[] = {                   // a pass that runs twice is here twice
     "import", "bind_dims",
 #define PASS(name, ...) #name,
+#define ASKING_PASS PASS
 #include "passes.def"
 #undef PASS
+#undef ASKING_PASS
     "passes", "schedule",
 };
 

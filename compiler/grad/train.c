@@ -78,6 +78,7 @@ static Graph *gradient_graph(Graph *model, const LossRow *loss, const Options *o
     if (!l) return NULL;
     graph_output(g, l, "loss");
     if (!passes_run(g, o)) return NULL;
+    pass_expand(g, NULL);
     g->cursor = NULL;
     Value *const *grads = graph_gradient(g, g->outputs.at[0], n, params);
     if (!grads) return NULL;

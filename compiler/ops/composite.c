@@ -6,6 +6,9 @@
 #include "common.h"
 #include "ops.h"
 
+#include <math.h>
+#include <string.h>
+
 // ---------------------------------------------------------------- shared
 static int reduced_axes(const Node *n, int64_t *axes) {
     int count = 0;
@@ -65,11 +68,43 @@ static Value *sum_in_type(Graph *g, Value *x, int64_t axis) {
 // In the input's own type, each step rounded to it: the standard defines Softmax by these steps.
 bool expand_softmax(Node *n, Value **out) {
     Graph *g = n->graph;
-    int64_t axis;
+    int64_t axis, empty = node_int(n, "empty", EMPTY_NAN);
     if (!softmax_axis(n, &axis)) return false;
-    Value *x = n->in[0];
-    Value *e = b_unary(g, OP_Exp, b_binary(g, OP_Sub, x, range_maximum(g, x, 1, &axis)));
-    return expand_done(n, b_binary(g, OP_Div, e, sum_in_type(g, e, axis)), out);
+    Value *x = n->in[0], *top = range_maximum(g, x, 1, &axis);
+    Value *e = b_unary(g, OP_Exp, b_binary(g, OP_Sub, x, top));
+    Value *y = b_binary(g, OP_Div, e, sum_in_type(g, e, axis));
+    if (empty == EMPTY_NAN || !y) return expand_done(n, y, out);
+    Value *none = empty == EMPTY_ZERO ? b_binary(g, OP_Equal, top, b_like(g, x, -INFINITY)) : b_unary(g, OP_IsNaN, y);
+    return expand_done(n, b_where(g, none, b_like(g, y, 0), y), out);
+}
+
+// x's row along the axis, reduced; of exp(x - top) where there is a top.
+static Expr *row_reduced(Lower *l, const Node *n, ReduceOp op, Expr *const *idx, Expr *top) {
+    const Type *t = &n->in[0]->type;
+    int64_t along = node_int(n, "axis", t->rank - 1);
+    Expr *at[MAX_RANK];
+    int axis = 0;
+    memcpy(at, idx, sizeof(Expr *) * (size_t)t->rank);
+    at[along] = lower_axis(l, t->dim[along], true);
+    if (at[along]->op == E_Axis) axis = (int)at[along]->c.i;
+    Expr *x = lower_load(l, n->in[0], at);
+    if (top) x = expr_unary(l->p, E_Exp, expr_binary(l->p, E_Sub, x, top));
+    return expr_accumulate(l, op, at[along]->op == E_Axis, &axis, x);
+}
+
+// The formula of expand_softmax; for axes that have elements.
+Expr *lower_softmax(Lower *l, Node *n, int out, Expr *const *idx) {
+    ExprPool *p = l->p;
+    DType d = n->out[out]->type.dtype;
+    int64_t empty = node_int(n, "empty", EMPTY_NAN);
+    Expr *x = lower_load(l, n->in[0], idx), *top = row_reduced(l, n, RED_MAX, idx, NULL);
+    Expr *e = expr_unary(p, E_Exp, expr_binary(p, E_Sub, x, top)), *sum = row_reduced(l, n, RED_SUM, idx, top);
+    Expr *y = expr_binary(p, E_Div, e, sum);
+    lower_shared(l, n->out[out], sum);
+    if (empty == EMPTY_NAN) return y;
+    Expr *none = empty == EMPTY_ZERO ? expr_binary(p, E_Eq, top, expr_const_f(p, d, -INFINITY)) :
+                                       expr_unary(p, E_IsNan, y);
+    return expr_select(p, none, expr_zero(p, d), y);
 }
 
 static Value *log_softmax(Graph *g, Value *x, int64_t axis) {

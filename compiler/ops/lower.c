@@ -9,6 +9,8 @@ Expr *lower_axis(Lower *l, Dim extent, bool reduce) {
     return extent == 1 ? expr_index(l->p, 0) : l->axis(l, extent, reduce);
 }
 
+void lower_shared(Lower *l, Value *v, Expr *e) { l->shared(l, v, e); }
+
 Expr *lower_dim(Lower *l, Dim d) {
     return expr_size(l->p, l->graph, d);
 }

@@ -11,9 +11,10 @@
     bool grad_##grad_fn(Node *n, Value *const *dout, Value **din);                                                                            \
     Expr *lower_##lower_fn(Lower *l, Node *n, int out, Expr *const *idx);
 #define MAP(name, args, text, attrs)
-#define COMPOSITE(name, in_min, in_max, outputs, shape_fn, expand_fn)                                                                         \
+#define COMPOSITE(name, in_min, in_max, outputs, shape_fn, expand_fn, lower_fn)                                                               \
     bool shape_##shape_fn(Node *n);                                                                                                           \
-    bool expand_##expand_fn(Node *n, Value **out);
+    bool expand_##expand_fn(Node *n, Value **out);                                                                                            \
+    Expr *lower_##lower_fn(Lower *l, Node *n, int out, Expr *const *idx);
 #include "ops.def"
 #undef OP
 #undef MAP

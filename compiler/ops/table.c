@@ -17,8 +17,8 @@ const OpInfo op_table[OP_COUNT] = {
 #define MAP(n, args_, text, attrs_)                                                                                                           \
     [OP_##n] = {#n, KIND_MAP, (int)(sizeof(args_) / 2), (int)(sizeof(args_) / 2), 1, shape_map, eval_map, grad_map, lower_map, expand_none,    \
                 args_, text, attrs_},
-#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn)                                                            \
-    [OP_##n] = { #n, KIND_COMPOSITE, lo, hi, outputs, shape_##shape_fn, eval_none, grad_none, lower_none,             \
+#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, lower_fn)                                                  \
+    [OP_##n] = { #n, KIND_COMPOSITE, lo, hi, outputs, shape_##shape_fn, eval_none, grad_none, lower_##lower_fn,       \
         expand_##expand_fn, NULL, NULL, NULL },
 #include "ops.def"
 #undef OP

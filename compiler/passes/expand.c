@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Composites become primitives. Contract: afterwards no node is a composite, or there are diagnostics.
+// Composites become primitives. Contract: afterwards no node is a composite but those that the back end claims, or
+// there are diagnostics. Composites have no gradients: what is differentiated has all of them expanded, and what its
+// gradient leaves alone is recognised again behind it.
 //
 //   before   %1: f32[4] = Softmax(%0) {axis=0}
 //   after    %2: f32[1] = ReduceMax(%0) {axes=[0], keepdims=1}
@@ -23,13 +25,14 @@ static void expand_node(Rewrite *r, Graph *g, Node *n) {
     graph_remove(g, n);
 }
 
-static void expand_graph(Rewrite *r, Graph *g) {
+// o: whose back end may claim composites; NULL: none does
+static void expand_graph(Rewrite *r, Graph *g, const Options *o) {
     int expansions = 0;
     for (Node *n = g->first, *next; n; n = next) {
         rewrite_operands(r, n);
-        for (int i = 0; i < n->n_bodies; i++) expand_graph(r, n->bodies[i]);
+        for (int i = 0; i < n->n_bodies; i++) expand_graph(r, n->bodies[i], o);
         next = n->next;
-        if (op_table[n->op].kind != KIND_COMPOSITE) continue;
+        if (op_table[n->op].kind != KIND_COMPOSITE || (o && o->machine.backend->claims(n, o))) continue;
         if (++expansions > MAX_EXPANSIONS) bug("composites expand without end: %s", op_table[n->op].name);
         Node *before = n->prev;
         int errors = diag_errors();
@@ -40,9 +43,9 @@ static void expand_graph(Rewrite *r, Graph *g) {
     rewrite_outputs(r, g);
 }
 
-bool pass_expand(Graph *g) {
+bool pass_expand(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
-    expand_graph(&r, g);
+    expand_graph(&r, g, o);
     arena_free(r.scratch);
     return r.changed;
 }

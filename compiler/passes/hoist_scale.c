@@ -27,12 +27,12 @@ static Node *only_user(const Hoist *h, const Value *v) {
     return v->id < h->n && h->uses[v->id] == 1 ? h->user[v->id] : NULL;
 }
 
-// Maps and reshapes, then a maximum along the last axis and a difference with it.
+// Maps and reshapes, then a softmax.
 static bool feeds_softmax(const Hoist *h, const Value *v) {
     enum { LOOK = 8 };
     for (int i = 0; i < LOOK; i++) {
         const Node *n = v->id < h->n ? h->user[v->id] : NULL;
-        if (n && (n->op == OP_ReduceMax || n->op == OP_Sub) && h->uses[v->id] > 1) return true;
+        if (n && n->op == OP_Softmax) return true;
         if (!n || h->uses[v->id] != 1 || (op_table[n->op].kind != KIND_MAP && n->op != OP_Map && n->op != OP_Reshape))
             return false;
         v = n->out[0];

@@ -11,7 +11,7 @@
 
 #define SLOW_SECONDS 0.5                        // passes that take longer are worth a line of progress
 
-typedef struct PassRow { const char *name; PassFn *run; } PassRow;
+typedef struct PassRow { const char *name; PassFn *run; AskingPassFn *asks; bool runs; } PassRow;
 
 static double seconds(void) {
     struct timespec t;
@@ -53,17 +53,20 @@ bool passes_run(Graph *g, const Options *o) {
     if (!o->train) freeze(g);
     pass_bind_dims(g, o);
     if (!pass_done(g, o, "bind_dims", errors, start)) return false;
-    const struct { PassRow row; bool runs; } order[] = {
-#define PASS(name, when) { { #name, pass_##name }, when },
+    const PassRow order[] = {
+#define PASS(name, when) { #name, pass_##name, NULL, when },
+#define ASKING_PASS(name, when) { #name, NULL, pass_##name, when },
 #include "passes.def"
 #undef PASS
+#undef ASKING_PASS
     };
     for (size_t i = 0; i < COUNT(order); i++) {
         if (!order[i].runs) continue;
         start = seconds();
         g->cursor = NULL;
-        order[i].row.run(g);
-        if (!pass_done(g, o, order[i].row.name, errors, start)) return false;
+        if (order[i].asks) order[i].asks(g, o);
+        else order[i].run(g);
+        if (!pass_done(g, o, order[i].name, errors, start)) return false;
         graph_release(g);
     }
     g->cursor = NULL;

@@ -2,7 +2,8 @@
 // Attention as one kernel: MatMul(softmax(score(MatMul(Q, K^T))), V). In: the second product as the anchor of a
 // fusion. Out: a kernel of templates/c/attention.c, in whose memory no matrix of scores ever stands.
 //
-// The softmax is recognised node by node as expand_softmax writes it; the score is whatever expression of the first
+// The softmax is a composite that the back end claims (cpu_claims); one that no such product reads is a loop
+// over its rows. The score is whatever expression of the first
 // product lowers at the element it was computed at: scales, masks, biases, soft caps. Q, K, V and the result are read
 // and written with strides that come from lowering their elements, so that splitting and joining heads moves nothing.
 // b counts up to three axes; where heads share keys, the heads' axis is split in two until all strides are affine.
@@ -16,75 +17,29 @@
 enum { B0, B1, B2, QUERY, DEPTH, KEY, INNER, AXES };
 enum { PARALLEL = KEY };
 
-// ---------------------------------------------------------------- recognising
-static void inside(Arena *a, Softmax *s, Node *n) {
-    for (int i = 0; i < s->nodes.n; i++)
-        if (s->nodes.at[i] == n) return;
-    VEC_PUSH(a, s->nodes, n);
-}
-
-// v or, through reshapes that keep the last axis, what it is made of.
-static Value *unshaped(Arena *a, Softmax *s, Value *v) {
-    while (v->def && !v->data && (v->def->op == OP_Reshape || v->def->op == OP_Identity)) {
+// ---------------------------------------------------------------- finding
+bool softmax_before(Arena *a, const Node *product, Softmax *s) {
+    const Value *v = product->in[0];
+    *s = (Softmax){ .empty = EMPTY_NAN };
+    while (product->op == OP_MatMul && v->def && !v->data && v->def->op == OP_Reshape) {
         const Type *from = &v->def->in[0]->type;
         if (from->rank < 1 || v->type.rank < 1 || from->dim[from->rank - 1] != v->type.dim[v->type.rank - 1]) break;
-        inside(a, s, v->def);
+        VEC_PUSH(a, s->nodes, v->def);
         v = v->def->in[0];
     }
-    return v;
-}
-
-static Node *made_by(Arena *a, Softmax *s, const Value *v, Op op) {
-    if (!v || !v->def || v->data || v->def->op != op) return NULL;
-    inside(a, s, v->def);
-    return v->def;
-}
-
-static Node *row_reduction(Arena *a, Softmax *s, const Value *v, Op op) {
-    Node *n = made_by(a, s, v, op);
-    int count = 0;
-    const int64_t *axes = n ? node_ints(n, "axes", &count) : NULL;
-    return n && count == 1 && axes[0] == n->in[0]->type.rank - 1 && node_int(n, "keepdims", 1) ? n : NULL;
-}
-
-static bool is_number(const Value *v, double number) {
-    return v && v->data && type_count(&v->type) == 1 && dtype_is_float(v->type.dtype)
-        && tensor_get_f(v->data, 0) == number;
-}
-
-// Rows without a score give 0: choose 0 where the maximum is -inf, or where the quotient is NaN.
-static Value *without_empty(Arena *a, Softmax *s, Value *p, const Value **top) {
-    Node *choice = made_by(a, s, p, OP_Where), *test;
-    if (!choice) return p;
-    if (!is_number(choice->in[1], 0)) return NULL;
-    Value *quotient = unshaped(a, s, choice->in[2]);
-    if ((test = made_by(a, s, choice->in[0], OP_IsNaN)) && unshaped(a, s, test->in[0]) == quotient) {
-        s->empty = 2;
-        return quotient;
-    }
-    if (!(test = made_by(a, s, choice->in[0], OP_Equal))) return NULL;
-    int at = is_number(test->in[0], -INFINITY) ? 1 : 0;
-    if (!is_number(test->in[1 - at], -INFINITY)) return NULL;
-    Node *max = row_reduction(a, s, test->in[at], OP_ReduceMax);
-    *top = max ? max->in[0] : NULL;
-    s->empty = 1;
-    return max ? quotient : NULL;
-}
-
-bool softmax_match(Arena *a, const Node *product, Softmax *s) {
-    const Value *top = NULL;
-    *s = (Softmax){ .empty = 0 };
-    if (product->op != OP_MatMul || product->in[0]->type.dtype != DT_F32) return false;
-    Value *p = without_empty(a, s, unshaped(a, s, product->in[0]), &top);
-    Node *quotient = p ? made_by(a, s, unshaped(a, s, p), OP_Div) : NULL;
-    if (!quotient) return false;
-    Node *e = made_by(a, s, quotient->in[0], OP_Exp), *sum = row_reduction(a, s, quotient->in[1], OP_ReduceSum);
-    if (!e || !sum || sum->in[0] != e->out[0]) return false;
-    Node *shifted = made_by(a, s, e->in[0], OP_Sub),
-         *max = shifted ? row_reduction(a, s, shifted->in[1], OP_ReduceMax) : NULL;
-    if (!max || max->in[0] != shifted->in[0] || (top && top != max->in[0])) return false;
-    s->score = max->in[0];
+    const Node *n = v->data ? NULL : v->def;
+    if (product->op != OP_MatMul || !n || n->op != OP_Softmax) return false;
+    VEC_PUSH(a, s->nodes, v->def);
+    s->score = n->in[0];
+    s->empty = (SoftmaxEmpty)node_int(n, "empty", EMPTY_NAN);
     return s->score->def && !s->score->data;
+}
+
+bool cpu_claims(const Node *n, const Options *o) {
+    if (n->op != OP_Softmax || o->no_fuse) return false;
+    const Type *t = &n->in[0]->type;
+    int64_t last = t->rank - 1;
+    return t->dtype == DT_F32 && node_int(n, "axis", last) == last && t->dim[last] != 0 && t->dim[last] != 1;
 }
 
 // ---------------------------------------------------------------- building
@@ -225,7 +180,8 @@ static bool lower_result(Build *b, Expr *const *batch, Operand *o) {
     return !f->violation && expr_affine_sizes(index, b->g, AXES, o->coef, &o->offset);
 }
 
-static void set_shape(Build *b, const Operand *q, const Operand *k, const Operand *v, const Operand *o, int empty) {
+static void set_shape(Build *b, const Operand *q, const Operand *k, const Operand *v, const Operand *o,
+    SoftmaxEmpty empty) {
     Attention *s = &b->k->attention;
     const Operand *all[4] = { q, k, v, o };
     const int line[4] = { QUERY, KEY, KEY, QUERY }, column[4] = { INNER, INNER, DEPTH, DEPTH };

@@ -93,6 +93,7 @@ static int64_t op_rereads(const Node *n) {
         return reads;
     }
     if (n->op == OP_MatMul || n->op == OP_Conv || n->op == OP_CumSum || n->op == OP_CumProd) return 1 << 20;
+    if (n->op == OP_Softmax) return 4;                  // in the maximum, twice in the sum, and in the quotient
     if (n->op == OP_Gather || n->op == OP_GatherND || n->op == OP_GatherElements) return 2;
     return 1;
 }
@@ -244,7 +245,7 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     Fusion score = { .plan = f->plan, .inside = f->scores };
     bool *inside = f->inside, alone = true;
     if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32
-        || !softmax_match(f->arena, epilogue->anchor->def, &s))
+        || !softmax_before(f->arena, epilogue->anchor->def, &s))
         return NULL;
     memset(f->scores, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int i = 0; i < s.nodes.n; i++) f->scores[s.nodes.at[i]->mark] = true;

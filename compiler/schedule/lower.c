@@ -4,7 +4,7 @@
 // Every pull-style op says what ONE of its elements is in terms of elements of its inputs (its LowerFn). Lowering a
 // kernel's root therefore composes maps, views and reductions into one expression; chains of views vanish in the
 // index arithmetic. Results are memoised by (value, guard, index), so that diamonds stay DAGs. Ops know this file by
-// the two functions that a Lower holds: the element of an operand, and a new axis of the kernel.
+// the functions that a Lower holds: the element of an operand, a new axis of the kernel, what rows share.
 #include "schedule.h"
 
 #include <string.h>
@@ -81,6 +81,11 @@ static bool lowers_in_place(const State *s, const Value *v) {
     return f->views_only ? op_is_view(v->def->op) : f->inside[v->def->mark];
 }
 
+static void shared(Lower *l, Value *v, Expr *e) {
+    State *s = l->state;
+    VEC_PUSH(s->arena, s->fusion->reduces, (ReduceUse){ v, e });
+}
+
 static Expr *lower_inside(Lower *l, Value *v, Expr *const *idx) {
     State *s = l->state;
     Memo *m;
@@ -92,7 +97,7 @@ static Expr *lower_inside(Lower *l, Value *v, Expr *const *idx) {
     Expr *e = op_table[v->def->op].lower(l, v->def, v->def_out, idx);
     s->depth--;
     l->guard = guard;
-    if (e && op_is_reduce(v->def->op)) VEC_PUSH(s->arena, s->fusion->reduces, (ReduceUse){ v, e });
+    if (e && op_is_reduce(v->def->op)) shared(l, v, e);
     if (s->memo_n * 2 >= s->memo_cap) memo_grow(s);
     m = memo_slot(s, v, guard, idx);
     *m = (Memo){ .value = v, .guard = guard, .result = e };
@@ -153,5 +158,10 @@ static Expr *new_axis(Lower *l, Dim extent, bool reduce) {
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
     State *s = NEW(a, State);
     *s = (State){ .arena = a, .fusion = f, .kernel = k };
-    *l = (Lower){ .p = p, .graph = f->plan->graph, .load = load_or_inline, .axis = new_axis, .state = s };
+    *l = (Lower){ .p = p,
+        .graph = f->plan->graph,
+        .load = load_or_inline,
+        .axis = new_axis,
+        .shared = shared,
+        .state = s };
 }

@@ -68,10 +68,10 @@ bool op_is_called(Op op);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
 
 // attention.c: softmax(score) times V as one kernel
-// nodes: all between the score and the product; empty: as in Attention
-typedef struct Softmax { Value *score; int empty; VEC(Node *) nodes; } Softmax;
-// is the product's left factor a softmax over its last axis?
-bool softmax_match(Arena *a, const Node *product, Softmax *s);
+// nodes: all between the score and the product
+typedef struct Softmax { Value *score; SoftmaxEmpty empty; VEC(Node *) nodes; } Softmax;
+// is the product's left factor a softmax, perhaps reshaped?
+bool softmax_before(Arena *a, const Node *product, Softmax *s);
 // NULL: no attention after all
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);
 void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);

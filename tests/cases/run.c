@@ -4,6 +4,7 @@
 //   ; pass: simplify              the pass (a name of passes.def, bind_dims, or parse: none); several run one after
 //       the other
 //   ; dim: n=4                    as --dim n=4, for bind_dims; n=1..8 stays a size of the running program
+//   ; backend: vulkan             whose claims expand asks for; without: c
 //   before:
 //   graph g(...) { ... }          a line may end in `; error: TEXT`: the diagnostic that this line's node must cause
 //   after:                        left out when errors are expected
@@ -70,7 +71,7 @@ static void read_head(Case *c, const char *line) {
         int64_t lo = line[n] ? strtoll(line + n + 1, &end, 10) : 0,
                 hi = end && !strncmp(end, "..", 2) ? strtoll(end + 2, NULL, 10) : lo;
         VEC_PUSH(c->a, c->options.dims, (DimOption){ arena_strndup(c->a, line, n), lo, hi });
-    }
+    } else if (take_word(&line, "; backend:")) c->options.machine.backend = backend_find(line);
 }
 
 static void read_before(Case *c, char *line) {
@@ -104,12 +105,18 @@ static void case_read(Case *c) {
 static bool run_pass(Case *c, Graph *g, const char *name) {
     static const struct { const char *name; PassFn *run; } passes[] = {
 #define PASS(name, when) { #name, pass_##name },
+#define ASKING_PASS(name, when)
 #include "passes.def"
 #undef PASS
+#undef ASKING_PASS
     };
     if (!strcmp(name, "parse")) return true;
     if (!strcmp(name, "bind_dims")) {
         pass_bind_dims(g, &c->options);
+        return true;
+    }
+    if (!strcmp(name, "expand")) {
+        pass_expand(g, &c->options);
         return true;
     }
     for (size_t i = 0; i < COUNT(passes); i++)

@@ -48,11 +48,8 @@ Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty) {
     int64_t last = x->type.rank - 1;
     Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
     node_set_int(node, "axis", last);
-    Value *y = b_finish(node);
-    if (!may_be_empty || !y) return y;
-    Value *top = b_reduce(n->g, OP_ReduceMax, x, 1, &last, true);
-    Value *empty = b_binary(n->g, OP_Equal, top, minus_infinity(n, x->type.dtype));
-    return b_where(n->g, empty, b_like(n->g, y, 0), y);
+    if (may_be_empty) node_set_int(node, "empty", EMPTY_ZERO);
+    return b_finish(node);
 }
 
 // Q and K each times sqrt(scale), as the standard says, where rounding could tell the difference; else Q times scale.

@@ -25,7 +25,7 @@ static Graph *differentiated(OnnxNode *n, int count, const char *const *names, c
         return onnx_fail(n, "\"%s\" has no gradient: it is %s", y, type_text(n->g->arena, n->g, &v->type)), NULL;
     body->loc = n->loc;
     graph_output(body, b_unary(body, OP_Identity, v), y);
-    pass_expand(body);
+    pass_expand(body, NULL);
     return body;
 }
 
