@@ -22,7 +22,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLESS = bool(os.environ.get("BLESS"))
-README_LINES, COLUMNS = 300, 120
+README_LINES = 300
 TABLE = re.compile(r"(<!-- burncc ops --markdown: begin -->\n)(.*)(<!-- burncc ops --markdown: end -->)", re.S)
 CONSOLE = re.compile(r"^(?:<!-- (exact|varies) -->\n)?```console\n(.*?)^```", re.S | re.M)
 EXCERPT = re.compile(r"^<!-- excerpt: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
@@ -168,16 +168,9 @@ def absent_files(page):
                 yield f"{page.relative_to(ROOT)}: {name}"
 
 
-def wide_lines(page):
-    for line in FENCED.sub("", page.read_text(encoding="utf-8")).splitlines():
-        if len(line) > COLUMNS and not line.startswith(("|", "    ", "<!--")):
-            yield f"{page.relative_to(ROOT)}: {line}"
-
-
 def check_pages(pages):
     none_of([line for page in pages for line in dead_links(page)], "what is linked to exists")
     none_of([line for page in pages for line in absent_files(page)], "files that are named exist")
-    none_of([line for page in pages for line in wide_lines(page)], f"prose has lines of at most {COLUMNS} columns")
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     result(readme.count("\n") <= README_LINES, f"README.md has at most {README_LINES} lines")

@@ -30,8 +30,10 @@ def is_source(name):
 
 
 def long_lines(name, lines):
+    page, block = name.endswith(".md"), False           # a block: what programs print and read, as it is
     for number, line in enumerate(lines, 1):
-        if len(line) > COLUMNS and not (name.endswith(".md") and TABLE.match(line)):
+        block ^= page and line.startswith("```")
+        if len(line) > COLUMNS and not (page and (block or TABLE.match(line) or line.startswith("    "))):
             yield f"{name}:{number}: {len(line)} columns"
 
 
