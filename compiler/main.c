@@ -20,7 +20,7 @@ Plan *compile_plan(Arena *a, const Options *o) {
 
 int command_compile(Arena *a, Options *o) {
     bool stop = o->dump && !o->output;
-    if (!o->output) o->output = arena_printf(a, "%s.c", o->name);
+    if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);
     if (o->train) return compile_train(a, o);
     Plan *plan = compile_plan(a, o);
     if (!plan || stop) return diag_status();

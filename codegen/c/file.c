@@ -153,11 +153,13 @@ static bool c_write(
 
 const Backend backend_c = {
     .name = "c",
+    .extension = ".c",
     .sizes = true,
     .training = true,
     .threads = true,
     .blas = true,
     .choices = true,
+    .source = true,
     .descriptor = DESCRIPTOR_MODEL,
     .templates = true,
     .channels_last = true,

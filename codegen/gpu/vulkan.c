@@ -291,6 +291,8 @@ static bool vulkan_write(
 
 const Backend backend_vulkan = {
     .name = "vulkan",
+    .extension = ".c",
+    .source = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .spread_points = true,
     .claims = claims_nothing,

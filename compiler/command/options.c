@@ -496,7 +496,7 @@ static void help_targets(Text *t) {
     text_printf(t, "  %-14s %-24s %s\n", "--target", "compile with", "");
     for (int i = 0; target_at(i); i++) {
         const Target *one = target_at(i);
-        text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags, one->about);
+        text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags ? one->flags : "", one->about);
     }
     text_printf(t,
         "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds out at run time\n"
@@ -605,8 +605,9 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (o->dump && !dump_known(o, o->dump))
         return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));
     const char *file = c->bit == COMPILE ? o->output : NULL, *dot = file ? strrchr(file, '.') : NULL;
-    if (file && (!dot || strcmp(dot, ".c") || dot == file || dot[-1] == '/'))
-        return usage_error("-o wants the name of a C file, such as model.c, not '%s'", file);
+    const Backend *b = o->machine.backend;
+    if (file && (!dot || strcmp(dot, b->extension) || dot == file || dot[-1] == '/'))
+        return usage_error("-o wants the name of a file such as model%s, not '%s'", b->extension, file);
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
     if ((o->loss || o->optimizer || o->schedule) && !o->train)
@@ -617,8 +618,10 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
         diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
     else if (o->records && !records_of(a, o))
         diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
-    const Backend *b = o->machine.backend;
+    if (c->bit & BUILDS && b->descriptor == DESCRIPTOR_NONE)
+        return usage_error("what is written for --target %s does not run", o->target);
     const char *lacks = o->train && !b->training ? "train" :
+        o->check && !b->source                   ? "check" :
         o->threads > 1 && !b->threads            ? "threads" :
         o->blas && !b->blas                      ? "blas" :
                                                    NULL;

@@ -25,6 +25,7 @@ typedef enum Descriptor {
 
 typedef struct Backend {
     const char *name;
+    const char *extension;                              // of the file that it writes
 
     // ---- what a program can have
     bool sizes;                                         // that only the running program knows
@@ -32,6 +33,7 @@ typedef struct Backend {
     bool threads;                                       // --threads
     bool blas;                                          // --blas
     bool choices;                                       // kernels that `burncc tune` measures and records choose for
+    bool source;                                        // what it writes is C: --check
     Descriptor descriptor;
 
     // ---- what is worth doing to a graph
