@@ -98,6 +98,7 @@ static const Target targets[] = {
         .flags = "-O3 -msimd128",
         .about = "WebAssembly: 4 lanes; counts on 16 registers, as engines on x86-64 have" },
     { .name = "vulkan", .backend_name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
+    { .name = "plan", .backend_name = "plan", .about = "no code: kernels, and where values lie, as text" },
 };
 
 static size_t cache_size(int name, size_t otherwise) {

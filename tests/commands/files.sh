@@ -27,6 +27,14 @@ absent scores.c scores.h
 status 0 "report" "$burncc" scores.onnx -o b.c --report
 says 'workspace'
 
+status 0 "the plan alone" "$burncc" scores.onnx --target plan
+grep -Fxq '    %3[i0] = sum[i1](load(%1, i1) * load(%0, i1 * 5 + i0))' scores.plan && grep -Fxq '    %0 f32[4,5]: weights from byte 0' scores.plan
+result $? "its loops and places"
+status 0 "the plan of a training step" "$burncc" scores.onnx --target plan --train -o step.plan
+[ "$(grep -c '^step_.*: plan' step.plan)" = 3 ]
+result $? "a plan for each of its programs"
+absent scores.c scores.h step.c
+
 status 0 "layers" "$burncc" layers/layers.onnx -o layers.c
 calls=$(grep -oE '^    layers_k[0-9a-zA-Z_]+\(' layers.c)
 [ "$(wc -l <<<"$calls")" = 3 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 1 ]

@@ -51,6 +51,11 @@ status 2 "a time limit of nothing" "$burncc" bench scores.onnx --timeout 0
 status 2 "training for a GPU" "$burncc" scores.onnx --train --target vulkan
 says '--train is for programs in C, not for --target vulkan'
 status 2 "another back end's stage" "$burncc" scores.onnx --dump glsl
+status 2 "a plan in a C file" "$burncc" scores.onnx --target plan -o a.c
+says '-o wants the name of a file such as model.plan'
+status 2 "a plan that is run" "$burncc" verify scores.onnx --target plan
+says 'what is written for --target plan does not run'
+status 2 "a plan that is read as C" "$burncc" scores.onnx --target plan --check
 status 2 "unknown stage" "$burncc" scores.onnx --dump optimise
 says 'import.*fold.*schedule'
 status 2 "ops with a model" "$burncc" ops scores.onnx

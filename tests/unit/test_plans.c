@@ -64,12 +64,12 @@ static const char *write_for(Graph *g, const Machine *m) {
     Options *o = NEW(a, Options);
     Text out;
     *o = (Options){ .model = "g.txt",
-        .output = arena_printf(a, "%s/g.c", folder),
         .target = m->target,
         .threads = m->threads,
         .quiet = true,
         .embed_limit = 1 << 20 };
     assert_true(backend_target(m->target, &o->machine));
+    o->output = arena_printf(a, "%s/g%s", folder, o->machine.backend->extension);
     Plan *p = plan_make(g, o);
     assert_non_null(p);
     text_init(&out, a);
@@ -82,7 +82,7 @@ static const char *write_for(Graph *g, const Machine *m) {
     Program program = { .name = "g_run", .name_of_workspace = "g", .plan = p, .descriptor = true };
     assert_true(b->write(a, o, "g", 1, &program, NULL));
     append_file(a, &out, o->output);
-    append_file(a, &out, arena_printf(a, "%s/g.h", folder));
+    if (b->source) append_file(a, &out, arena_printf(a, "%s/g.h", folder));
     return out.at;
 }
 
@@ -100,12 +100,12 @@ static void check(const char *text, const Machine *all, int n) {
 
 static void machines(void **unused) {
     (void)unused;
-    check(straight, (Machine[]){ { "generic", 1 }, { "vulkan", 1 }, { "generic", 4 }, { "portable", 1 } }, 4);
+    check(straight, (Machine[]){ { "generic", 1 }, { "vulkan", 1 }, { "generic", 4 }, { "portable", 1 }, { "plan", 1 } }, 5);
 }
 
 static void bodies(void **unused) {
     (void)unused;
-    check(loop, (Machine[]){ { "generic", 1 }, { "portable", 4 }, { "x86-64-v3", 1 } }, 3);
+    check(loop, (Machine[]){ { "generic", 1 }, { "portable", 4 }, { "x86-64-v3", 1 }, { "plan", 1 } }, 4);
 }
 
 int main(void) {
