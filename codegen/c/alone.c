@@ -10,7 +10,7 @@
 #include <string.h>
 
 // Sizes of the running program are what they can be at most.
-static void print_alone_call(Gen *g, const KernelText *t, int number) {
+static void print_alone_call(CFile *g, const KernelText *t, int number) {
     const Kernel *k = t->kernel;
     Text *c = &g->c;
     text_printf(c, "static void burncc_alone_%d(unsigned char *const *at, unsigned char *scratch)\n{\n    %s(", number,
@@ -41,13 +41,13 @@ static void take_operands(const KernelText *t, Alone *out) {
 
 bool codegen_alone(
     Arena *a, const Options *o, const Plan *p, int n, const Kernel *const *kernels, const char *path, Alone *out) {
-    Gen g = { .arena = a, .options = o, .model = "alone", .plan = p };
+    CFile g = { .arena = a, .options = o, .model = "alone", .plan = p };
     Text c, table;
     text_init(&g.c, a);
     text_init(&c, a);
     text_init(&table, a);
     for (int i = 0; i < n; i++) {
-        KernelText t = { .gen = &g, .kernel = kernels[i], .name = arena_printf(a, "k%d", i) };
+        KernelText t = { .file = &g, .kernel = kernels[i], .name = arena_printf(a, "k%d", i) };
         print_origin(a, &g.c, p->graph, t.kernel);
         c_kernel(&g, &t);
         print_alone_call(&g, &t, i);

@@ -15,7 +15,7 @@ static bool same_bytes(const Plan *p, const Value *x, const Value *y) {
     return bx == by && ox == oy;
 }
 
-const char *c_size(const Gen *g, const Kernel *k, int i) {
+const char *c_size(const CFile *g, const Kernel *k, int i) {
     int n;
     return graph_symbols(graph_root(g->plan->graph), &n)[k->sizes.at[i]].c_name;
 }
@@ -24,7 +24,7 @@ static bool taken(const KernelText *k, const char *name) {
     for (int i = 0; i < k->n_params; i++)
         if (!strcmp(k->params[i].name, name)) return true;
     for (int i = 0; i < k->kernel->sizes.n; i++)
-        if (!strcmp(c_size(k->gen, k->kernel, i), name)) return true;
+        if (!strcmp(c_size(k->file, k->kernel, i), name)) return true;
     return false;
 }
 
@@ -37,7 +37,7 @@ static bool reserved(const char *s) {
 
 static bool is_share(const char *s) { return !strcmp(s, "part") || !strcmp(s, "first") || !strcmp(s, "last"); }
 
-static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
+static void add_param(CFile *g, KernelText *k, Value *v, bool written) {
     for (int i = k->first_shared; i < k->n_params; i++)
         if (c_is_param(k, i, v)) {
             k->params[i].written |= written;
@@ -54,7 +54,7 @@ static void add_param(Gen *g, KernelText *k, Value *v, bool written) {
 }
 
 bool c_is_param(const KernelText *k, int i, const Value *v) {
-    return k->params[i].value == v || same_bytes(k->gen->plan, k->params[i].value, v);
+    return k->params[i].value == v || same_bytes(k->file->plan, k->params[i].value, v);
 }
 
 static const char *param_name(const KernelText *k, const Value *v) {
@@ -80,34 +80,34 @@ static const char *element_store(Arena *a, DType d, const char *value) {
 
 static const char *c_load(void *ctx, Value *v, const char *index) {
     const KernelText *k = ctx;
-    return element_load(k->gen->arena, v->type.dtype,
-        arena_printf(k->gen->arena, "%s[%s]", param_name(k, v), text_bare(k->gen->arena, index)));
+    return element_load(k->file->arena, v->type.dtype,
+        arena_printf(k->file->arena, "%s[%s]", param_name(k, v), text_bare(k->file->arena, index)));
 }
 
 static void c_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
     DType d = s->value->type.dtype;
-    const char *at = arena_printf(k->gen->arena, "%s[%s]", param_name(k, s->value), text_bare(k->gen->arena, index));
+    const char *at = arena_printf(k->file->arena, "%s[%s]", param_name(k, s->value), text_bare(k->file->arena, index));
     if (s->op != RED_NONE) {
         Text t;
-        text_init(&t, k->gen->arena);
-        loops_step(&t, expr_c_text, s->op, d, element_load(k->gen->arena, d, at), value);
+        text_init(&t, k->file->arena);
+        loops_step(&t, expr_c_text, s->op, d, element_load(k->file->arena, d, at), value);
         value = t.at;
     }
-    text_printf(out, "%s = %s;", at, element_store(k->gen->arena, d, text_bare(k->gen->arena, value)));
+    text_printf(out, "%s = %s;", at, element_store(k->file->arena, d, text_bare(k->file->arena, value)));
 }
 
 static void return_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
     (void)index;
-    text_printf(out, "return %s;", text_bare(k->gen->arena, element_store(k->gen->arena, s->value->type.dtype, value)));
+    text_printf(out, "return %s;", text_bare(k->file->arena, element_store(k->file->arena, s->value->type.dtype, value)));
 }
 
 static Dialect c_dialect(KernelText *k) {
     return (Dialect){ .index_type = "ptrdiff_t",
         .indent = "    ",
         .constant = "const ",
-        .graph = k->gen->plan->graph,
+        .graph = k->file->plan->graph,
         .lanes = true,
         .type = expr_c_type,
         .text = expr_c_text,
@@ -117,7 +117,7 @@ static Dialect c_dialect(KernelText *k) {
 }
 
 // ---------------------------------------------------------------- kernels
-static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
+static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     for (int i = from; i < k->n_params; i++) {
         const Param *p = &k->params[i];
         text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ",
@@ -128,7 +128,7 @@ static void print_params(Gen *g, const KernelText *k, Text *out, int from) {
 }
 
 // The range of the part: whole lines of memory where the axis runs along them.
-static void print_share(Gen *g, const Kernel *k) {
+static void print_share(CFile *g, const Kernel *k) {
     enum { LINE = 16 };
     Dim extent = k->axes.at[k->loop.part_axis].size;
     const char *size = arena_printf(
@@ -164,7 +164,7 @@ static bool kernel_adds_products(Arena *a, const Kernel *k) {
     return false;
 }
 
-static void loop_kernel(Gen *g, KernelText *t) {
+static void loop_kernel(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
     for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
@@ -205,7 +205,7 @@ static bool uses_param(const KernelText *t, const Expr *e, const Param *p, bool 
 // An expression of the accumulator as an inline function of it and the element's coordinates; returns what goes into
 // the hole's text.
 static const char *inline_function(
-    Gen *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes, int n_axes) {
+    CFile *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes, int n_axes) {
     const Kernel *k = t->kernel;
     Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
     Kernel one = *k;
@@ -255,7 +255,7 @@ static int words(Arena *a, const char *s, const char **to) {
 
 // The first parameters are the template's own: its operands (a convolution's weights first) and the result; then what
 // the epilogue loads, under names that no template uses.
-static void template_params(Gen *g, KernelText *t) {
+static void template_params(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     const bool conv = kernel_is_conv(k);
     const char *name[COUNT(k->operand) + 1];
@@ -268,7 +268,7 @@ static void template_params(Gen *g, KernelText *t) {
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
 
-static const char *hole_spelled(Gen *g, const KernelText *t, const HoleValue *h) {
+static const char *hole_spelled(CFile *g, const KernelText *t, const HoleValue *h) {
     switch (h->kind) {
     case HOLE_NUMBER: return arena_printf(g->arena, "%lld", (long long)h->value);
     case HOLE_SIZE: return size_text(g->arena, g->plan->graph, h->value);
@@ -282,7 +282,7 @@ static const char *hole_spelled(Gen *g, const KernelText *t, const HoleValue *h)
     }
 }
 
-static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
+static int plain_holes(CFile *g, const KernelText *t, Hole *to) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->holes.n; i++) {
         const HoleValue *h = &k->holes.at[i];
@@ -295,7 +295,7 @@ static int plain_holes(Gen *g, const KernelText *t, Hole *to) {
 // What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters
 // and as arguments.
 static int needed_holes(
-    Gen *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
+    CFile *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
     const Kernel *k = t->kernel;
     Text params, args;
     text_init(&params, g->arena);
@@ -326,7 +326,7 @@ static int64_t conv_stride(const Kernel *k) {
     return conv && k->conv.y_pixel != k->conv.oc ? k->conv.y_pixel : 0;
 }
 
-static void template_kernel(Gen *g, KernelText *t) {
+static void template_kernel(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
     bool identity = stored->op == E_Acc;
@@ -360,7 +360,7 @@ static void template_kernel(Gen *g, KernelText *t) {
 
 // The parameters are the operands in the template's own order; what the template calls by a name of its own begins
 // with the kernel's.
-static void call_kernel(Gen *g, KernelText *t) {
+static void call_kernel(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Hole holes[MAX_HOLES];
     Text sizes;
@@ -378,7 +378,7 @@ static void call_kernel(Gen *g, KernelText *t) {
     template_fill(g->arena, &g->c, k->template->file, n, holes);
 }
 
-void c_kernel(Gen *g, KernelText *t) {
+void c_kernel(CFile *g, KernelText *t) {
     if (t->kernel->kind == KERNEL_CALL) call_kernel(g, t);
     else if (t->kernel->template) template_kernel(g, t);
     else loop_kernel(g, t);

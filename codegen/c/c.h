@@ -9,7 +9,7 @@
 
 enum { MAX_PARAMS = 64, MAX_HOLES = 64 };
 
-typedef struct Gen {
+typedef struct CFile {
     Arena *arena;
     const Options *options;
     const char *model;                                  // prefix of every public name
@@ -21,12 +21,12 @@ typedef struct Gen {
     bool threads;                                       // runs can go in parts: they take a `threads` pointer
     // constants come from a file: run functions take a `weights` pointer
     bool external;
-} Gen;
+} CFile;
 
 // at: element where the parameter begins
 typedef struct Param { Value *value; const char *name; bool written; Dim at; } Param;
 typedef struct KernelText {
-    Gen *gen;
+    CFile *file;
     const Kernel *kernel;
     const char *name;                                   // of its own
     const char *function;                               // the C function, perhaps another kernel's
@@ -38,25 +38,25 @@ typedef struct KernelText {
 } KernelText;
 
 // variable of the kernel's i-th size, a parameter after its pointers
-const char *c_size(const Gen *g, const Kernel *k, int i);
-void c_kernel(Gen *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+const char *c_size(const CFile *g, const Kernel *k, int i);
+void c_kernel(CFile *g, KernelText *t);                   // prints the function and leaves its parameters in *t
 // is v, or what lies at the same bytes, the i-th parameter?
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
-void c_take_offsets(Gen *g, KernelText *t);
+void c_take_offsets(CFile *g, KernelText *t);
 // share.c: the functions of a program, those of the same text once
 typedef struct Functions Functions;
-Functions *c_functions_new(Gen *g);
-void c_functions_add(Functions *f, Gen *g, KernelText *t);
-void c_functions_print(Functions *f, Gen *g);            // and frees them
+Functions *c_functions_new(CFile *g);
+void c_functions_add(Functions *f, CFile *g, KernelText *t);
+void c_functions_print(Functions *f, CFile *g);            // and frees them
 // file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
-void c_prelude(Gen *g, Text *out, const Text *code);
-void c_train_declare(Gen *g, const Training *t);        // structs, before the programs that name them
-void c_train_define(Gen *g, const Training *t);         // initial values, saving and loading
-void c_program(Gen *g, const Program *p);    // kernels, run function and declarations of one program
+void c_prelude(CFile *g, Text *out, const Text *code);
+void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them
+void c_train_define(CFile *g, const Training *t);         // initial values, saving and loading
+void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program
 // targets.c: a file for several targets. `before` stands once at its head, `code` (prelude, kernels, run functions)
 // once for each.
-void c_targets(Gen *g, Text *out, const char *header, const Text *before, const Text *code);
+void c_targets(CFile *g, Text *out, const char *header, const Text *before, const Text *code);
 // of names in a target's own copy; t NULL: in the only one elsewhere
 const char *c_target_suffix(Arena *a, const Target *t);
 // an expression: does the processor have what the target asks for?

@@ -16,7 +16,7 @@ static int64_t work_offset(const Buffer *b) {           // a region's buffers co
     return at;
 }
 
-static Address address_of(const Run *r, Buffer *at, const Value *v, const char *type) {
+static Address address_of(const RunText *r, Buffer *at, const Value *v, const char *type) {
     int64_t offset;
     const Buffer *b = buffer_owner(at, &offset);
     Address a = { .type = type, .offset = offset, .value = b->value };
@@ -43,14 +43,14 @@ static Address address_of(const Run *r, Buffer *at, const Value *v, const char *
 static Address scratch_of(const Buffer *b) { return (Address){ .base = BASE_WORK, .offset = work_offset(b) }; }
 
 // The variable that an address is counted from.
-static const char *base_text(Run *r, const Address *a, bool framed) {
+static const char *base_text(RunText *r, const Address *a, bool framed) {
     Arena *arena = r->g->arena;
     const char *frame = framed ? "frame->" : "";
     r->uses[a->base] = true;
-    if (a->base == BASE_STATIC) return arena_printf(arena, "%s_w%d", r->p->name, a->index);
+    if (a->base == BASE_STATIC) return arena_printf(arena, "%s_w%d", r->s->program->name, a->index);
     if (a->base == BASE_WORK) return arena_printf(arena, "%swork", frame);
     if (a->base == BASE_CONSTANTS) return arena_printf(arena, "%sconstants", frame);
-    const char *at = (a->base == BASE_INPUT ? r->in : r->outs)->at[a->index];
+    const char *at = (a->base == BASE_INPUT ? &r->s->in : &r->s->outs)->at[a->index];
     if (*at != '&' || !framed) return arena_printf(arena, "%s%s", frame, at);
     return arena_printf(arena, "(const %s *)&frame->%s", expr_c_storage(a->value->type.dtype), at + 1);
 }
@@ -60,7 +60,7 @@ static const char *element_pointer(Arena *a, const char *type, bool is_const, co
         base, (long long)offset);
 }
 
-static const char *address_text(Run *r, const Address *a, bool framed) {
+static const char *address_text(RunText *r, const Address *a, bool framed) {
     Arena *arena = r->g->arena;
     const char *base = base_text(r, a, framed);
     switch (a->base) {
@@ -81,18 +81,18 @@ static const char *address_text(Run *r, const Address *a, bool framed) {
     }
 }
 
-static Address value_address(const Run *r, const Value *v) {
-    return address_of(r, plan_value(r->p->plan, v).buffer, v, expr_c_storage(v->type.dtype));
+static Address value_address(const RunText *r, const Value *v) {
+    return address_of(r, plan_value(r->s->program->plan, v).buffer, v, expr_c_storage(v->type.dtype));
 }
 
-const char *c_value_place(Run *r, const Value *v) {
+const char *c_value_place(RunText *r, const Value *v) {
     const Address a = value_address(r, v);
     return address_text(r, &a, false);
 }
 
 // ---------------------------------------------------------------- lists of arguments
-static void add(const Run *r, Arguments *to, Argument a) { VEC_PUSH(r->g->arena, *to, a); }
-static void add_word(const Run *r, Arguments *to, const char *word) {
+static void add(const RunText *r, Arguments *to, Argument a) { VEC_PUSH(r->g->arena, *to, a); }
+static void add_word(const RunText *r, Arguments *to, const char *word) {
     add(r, to, (Argument){ .kind = ARG_WORD, .word = word });
 }
 
@@ -104,7 +104,7 @@ static int between_strips(const Kernel *k, const Value *v) {
 }
 
 // From where to where it goes in a step, and the pixels that its input and its result begin with.
-static void strip_arguments(const Run *r, const Kernel *k, Arguments *to) {
+static void strip_arguments(const RunText *r, const Kernel *k, Arguments *to) {
     const Strips *s = k->strips;
     Arena *a = r->g->arena;
     int i = 0;
@@ -115,7 +115,7 @@ static void strip_arguments(const Run *r, const Kernel *k, Arguments *to) {
     add_word(r, to, i + 1 < s->n ? arena_printf(a, "now[%d]", s->n + i) : "0");
 }
 
-static void scratch_argument(const Run *r, const Kernel *k, Arguments *to) {
+static void scratch_argument(const RunText *r, const Kernel *k, Arguments *to) {
     const int parts = k->strips ? k->strips->parts : k->parts;
     if (!k->scratch) {
         add_word(r, to, "(unsigned char *)0");
@@ -127,13 +127,13 @@ static void scratch_argument(const Run *r, const Kernel *k, Arguments *to) {
             .part_step = parts > 1 ? k->scratch_bytes / parts : 0 });
 }
 
-Argument c_strip_rows(const Run *r, const Strips *s, int i) {
+Argument c_strip_rows(const RunText *r, const Strips *s, int i) {
     return (Argument){ .kind = ARG_ADDRESS,
         .at = value_address(r, s->member[i]->writes.at[0]),
         .part_step = s->parts > 1 ? s->floats[i] : 0 };
 }
 
-static Argument operand_argument(const Run *r, const Kernel *k, const KernelText *t, int j) {
+static Argument operand_argument(const RunText *r, const Kernel *k, const KernelText *t, int j) {
     const Value *v = t->params[j].value;
     bool packed = k->packed && k->packed->value == v && j < t->first_shared;
     const int between = between_strips(k, v);
@@ -143,7 +143,7 @@ static Argument operand_argument(const Run *r, const Kernel *k, const KernelText
     return a;
 }
 
-Arguments c_arguments(const Run *r, const Kernel *k) {
+Arguments c_arguments(const RunText *r, const Kernel *k) {
     const KernelText *t = k->text;
     Arguments all = { 0 };
     for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
@@ -157,9 +157,9 @@ Arguments c_arguments(const Run *r, const Kernel *k) {
     return all;
 }
 
-static const char *argument_text(Run *r, const Argument *a, bool framed) {
+static const char *argument_text(RunText *r, const Argument *a, bool framed) {
     Arena *arena = r->g->arena;
-    const Graph *g = r->p->plan->graph;
+    const Graph *g = r->s->graph;
     int n;
     switch (a->kind) {
     case ARG_SIZE:
@@ -174,7 +174,7 @@ static const char *argument_text(Run *r, const Argument *a, bool framed) {
     return text;
 }
 
-const char *c_arguments_text(Run *r, const Arguments *all, bool framed) {
+const char *c_arguments_text(RunText *r, const Arguments *all, bool framed) {
     Text out;
     text_init(&out, r->g->arena);
     for (int i = 0; i < all->n; i++)
@@ -189,11 +189,11 @@ static bool mentions_base(const Arguments *all, Base base) {
     return false;
 }
 
-static bool mentions_size(const Run *r, const Arguments *all, int symbol) {
+static bool mentions_size(const RunText *r, const Arguments *all, int symbol) {
     for (int i = 0; i < all->n; i++) {
         const Argument *a = &all->at[i];
         if (a->kind == ARG_SIZE && a->value == symbol) return true;
-        if (a->kind == ARG_ADDRESS && dim_uses(r->p->plan->graph, a->plus, symbol)) return true;
+        if (a->kind == ARG_ADDRESS && dim_uses(r->s->graph, a->plus, symbol)) return true;
     }
     return false;
 }
@@ -209,7 +209,7 @@ static bool mentions_end(const Arguments *all, Base base, const Value *v) {
 }
 
 // set: what the run function has from its beginning
-static void add_field(Run *r, const char *type, const char *name, bool set) {
+static void add_field(RunText *r, const char *type, const char *name, bool set) {
     for (int i = 0; i < r->framed.n; i++)
         if (!strcmp(r->framed.at[i], name)) return;
     VEC_PUSH(r->g->arena, r->framed, name);
@@ -217,9 +217,9 @@ static void add_field(Run *r, const char *type, const char *name, bool set) {
     if (set) text_printf(&r->settings, "    frame.%s = %s;\n", name, name);
 }
 
-static void frame_ends(Run *r, const Arguments *all, bool outputs) {
+static void frame_ends(RunText *r, const Arguments *all, bool outputs) {
     Arena *a = r->g->arena;
-    const Graph *g = r->p->plan->graph;
+    const Graph *g = r->s->graph;
     for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
         const char *storage = expr_c_storage(v->type.dtype);
@@ -233,12 +233,12 @@ static void frame_ends(Run *r, const Arguments *all, bool outputs) {
             add_field(r,
                 v->role == ROLE_VALUE ? arena_printf(a, "%s ", storage) :
                                         arena_printf(a, "%s%s *", outputs ? "" : "const ", storage),
-                (outputs ? r->outs : r->in)->name[i], true);
+                (outputs ? &r->s->outs : &r->s->in)->name[i], true);
     }
 }
 
-void c_arguments_frame(Run *r, const Arguments *all, int depth) {
-    const Graph *g = r->p->plan->graph;
+void c_arguments_frame(RunText *r, const Arguments *all, int depth) {
+    const Graph *g = r->s->graph;
     int n;
     const Symbol *symbols = graph_symbols(graph_root(g), &n);
     if (mentions_base(all, BASE_WORK)) add_field(r, "unsigned char *", "work", true);

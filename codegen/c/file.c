@@ -7,9 +7,9 @@
 
 static bool says(const Text *t, const char *word) { return t->at && strstr(t->at, word); }
 
-static bool calls_blas(const Gen *g) { return g->options->blas && says(&g->c, "(CblasRowMajor, "); }
+static bool calls_blas(const CFile *g) { return g->options->blas && says(&g->c, "(CblasRowMajor, "); }
 
-static void print_blas(const Gen *g, Text *out) {
+static void print_blas(const CFile *g, Text *out) {
     if (!calls_blas(g)) return;
     text_printf(out,
         "/* Calls OpenBLAS: link with -l%s. On how many threads its products compute is the library's own affair (OPENBLAS_NUM_THREADS;\n"
@@ -17,7 +17,7 @@ static void print_blas(const Gen *g, Text *out) {
         g->options->blas);
 }
 
-static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
+static void print_header(CFile *g, Text *h, int64_t weight_bytes) {
     const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
     print_blas(g, h);
@@ -56,7 +56,7 @@ static void print_part(Text *c, const char *file) {
     text_append(c, "\n", 1);
 }
 
-void c_prelude(Gen *g, Text *out, const Text *code) {
+void c_prelude(CFile *g, Text *out, const Text *code) {
     if (!code->at) return;
     if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
         || strstr(code->at, "burn_turn(")) {
@@ -78,7 +78,7 @@ void c_prelude(Gen *g, Text *out, const Text *code) {
 }
 
 // What the plain loops and the weights ask of the C compiler.
-static void print_macros(const Gen *g, Text *out) {
+static void print_macros(const CFile *g, Text *out) {
     if (g->options->machine.vectors && !g->options->machine.n_parts)
         text_printf(out, "#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)\n"
                          "#pragma GCC target(\"prefer-vector-width=512\") /* gcc halves them by itself */\n#endif\n\n");
@@ -99,7 +99,7 @@ static void print_macros(const Gen *g, Text *out) {
             "#else\n#define BURN_ALIGNED\n#endif\n\n");
 }
 
-static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
+static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
     Text before, code;
     text_init(&before, g->arena);
     text_init(&code, g->arena);
@@ -126,7 +126,7 @@ static void print_source(Gen *g, Text *c, const char *header, uint64_t sum, int6
 // Writes o->output (.c), its .h, and .bin when weights are large.
 static bool c_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
-    Gen g = { .arena = a, .options = o, .model = model, .threads = o->threads > 1, .n = n, .programs = programs };
+    CFile g = { .arena = a, .options = o, .model = model, .threads = o->threads > 1, .n = n, .programs = programs };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };

@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct Offset { bool known, mixed; Dim at; } Offset;      // mixed: the pointer stays as it is
-typedef struct Offsets { Gen *gen; KernelText *text; Kernel *kernel; Offset of[MAX_PARAMS]; bool *seen; } Offsets;
+typedef struct Offsets { CFile *file; KernelText *text; Kernel *kernel; Offset of[MAX_PARAMS]; bool *seen; } Offsets;
 
 static int param_of(const Offsets *o, Value *v) {
     int i = 0;
@@ -27,7 +27,7 @@ static int param_of(const Offsets *o, Value *v) {
 static void meet(Offsets *o, Value *v, const Expr *index) {
     Offset *to = &o->of[param_of(o, v)];
     Dim at;
-    if (!expr_offset(index, o->gen->plan->graph, &at)) {
+    if (!expr_offset(index, o->file->plan->graph, &at)) {
         to->mixed = true;
         return;
     }
@@ -44,7 +44,7 @@ static void meet_loads(Offsets *o, const Expr *e) {
 }
 
 static Expr *minus(Offsets *o, Expr *index, Dim at) {
-    return expr_binary(o->kernel->exprs, E_Sub, index, expr_size(o->kernel->exprs, o->gen->plan->graph, at));
+    return expr_binary(o->kernel->exprs, E_Sub, index, expr_size(o->kernel->exprs, o->file->plan->graph, at));
 }
 
 static Expr *without_offsets(void *offsets, Expr *e) {
@@ -59,13 +59,13 @@ static Expr *without_offsets(void *offsets, Expr *e) {
 static void take_sizes(Offsets *o, const Expr *e) {
     if (!e || o->seen[e->id]) return;
     o->seen[e->id] = true;
-    if (e->op == E_Size) kernel_sizes(o->gen->arena, o->kernel, graph_root(o->gen->plan->graph), e->extent);
+    if (e->op == E_Size) kernel_sizes(o->file->arena, o->kernel, graph_root(o->file->plan->graph), e->extent);
     for (int i = 0; i < 3; i++) take_sizes(o, e->a[i]);
 }
 
 // The kernel without the offsets, and of its sizes those that are left.
 static void rewrite(Offsets *o) {
-    Arena *a = o->gen->arena;
+    Arena *a = o->file->arena;
     Kernel *k = o->kernel = NEW(a, Kernel);
     *k = *o->text->kernel;
     memset(&k->stores, 0, sizeof k->stores);
@@ -79,7 +79,7 @@ static void rewrite(Offsets *o) {
         if (s.guard) s.guard = expr_map_leaves(k->exprs, s.guard, without_offsets, o);
         VEC_PUSH(a, k->stores, s);
     }
-    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, graph_root(o->gen->plan->graph), k->axes.at[i].size);
+    for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, graph_root(o->file->plan->graph), k->axes.at[i].size);
     o->seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
     for (int i = 0; i < k->stores.n; i++) {
         take_sizes(o, k->stores.at[i].index);
@@ -89,9 +89,9 @@ static void rewrite(Offsets *o) {
     o->text->kernel = k;
 }
 
-void c_take_offsets(Gen *g, KernelText *t) {
+void c_take_offsets(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
-    Offsets o = { .gen = g, .text = t, .seen = NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1) };
+    Offsets o = { .file = g, .text = t, .seen = NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1) };
     bool some = false;
     for (int i = 0; i < k->stores.n; i++) {
         const Store *s = &k->stores.at[i];

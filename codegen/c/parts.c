@@ -2,7 +2,7 @@
 // How a program calls its kernels: one after the other, in parts that --threads share out, or strip by strip.
 #include "run.h"
 
-void c_line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
+void c_line(RunText *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
 // ---------------------------------------------------------------- parts
 // A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
@@ -17,13 +17,13 @@ void c_line(Run *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r-
 // volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes
 // that for an access to memory at zero, and leaves out calls of the function, which in its eyes has no effect
 // (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
-static void begin_task(Run *r, const char *name) {
-    const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->p->name);
+static void begin_task(RunText *r, const char *name) {
+    const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->s->program->name);
     text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n", name,
         frame, frame);
 }
 
-static void print_parts(Run *r, const Kernel *k, int depth) {
+static void print_parts(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     const Arguments arguments = c_arguments(r, k);
     c_arguments_frame(r, &arguments, depth);
@@ -33,7 +33,7 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
     const char *threads = "threads";
     if (k->part_least > 0)
         threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0",
-            dim_c_text(r->g->arena, r->p->plan->graph, k->part_size), (long long)k->part_least);
+            dim_c_text(r->g->arena, r->s->graph, k->part_size), (long long)k->part_least);
     text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
 }
 
@@ -47,7 +47,7 @@ static void print_parts(Run *r, const Kernel *k, int depth) {
 //       net_k3_expand(..., was[0], now[0], 0, now[3]);
 //       ...
 //   }
-static void print_table(Run *r, const Strips *s, const char *name) {
+static void print_table(RunText *r, const Strips *s, const char *name) {
     const int n = 2 * s->n - 1;
     text_printf(&r->tables, "/* The pixels that");
     for (int i = 0; i < s->n; i++)
@@ -62,7 +62,7 @@ static void print_table(Run *r, const Strips *s, const char *name) {
 }
 
 // `first`, `end`: the lines of the table; calls of a task where there are parts.
-static void print_strip_loop(Run *r, Text *out, const Strips *s, int depth, const char *first, const char *end) {
+static void print_strip_loop(RunText *r, Text *out, const Strips *s, int depth, const char *first, const char *end) {
     const KernelText *head = s->member[0]->text;
     const bool task = s->parts > 1;
     const char *indent = arena_printf(r->g->arena, "%*s", 4 * depth, "");
@@ -85,8 +85,8 @@ static void print_strip_loop(Run *r, Text *out, const Strips *s, int depth, cons
     text_printf(out, "%s}\n", indent);
 }
 
-void c_strips(Run *r, const Strips *s, int depth) {
-    Gen *g = r->g;
+void c_strips(RunText *r, const Strips *s, int depth) {
+    CFile *g = r->g;
     const char *name = ((const KernelText *)s->member[0]->text)->name;
     print_table(r, s, name);
     if (s->parts == 1) {
@@ -103,7 +103,7 @@ void c_strips(Run *r, const Strips *s, int depth) {
     text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", s->parts, name);
 }
 
-void c_call(Run *r, const Kernel *k, int depth) {
+void c_call(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     if (k->parts > 1) {
         print_parts(r, k, depth);

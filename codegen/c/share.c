@@ -30,7 +30,7 @@ static void canonical_word(const KernelText *t, Text *out, const char *word, siz
             return;
         }
     for (int i = 0; i < t->kernel->sizes.n; i++) {
-        const char *size = c_size(t->gen, t->kernel, i);
+        const char *size = c_size(t->file, t->kernel, i);
         if (strlen(size) != n || memcmp(size, word, n)) continue;
         text_printf(out, "#%d", i);
         return;
@@ -58,14 +58,14 @@ static const char *canonical(Arena *a, const KernelText *t, const char *s) {
     return out.at;
 }
 
-Functions *c_functions_new(Gen *g) {
+Functions *c_functions_new(CFile *g) {
     Functions *f = NEW(g->arena, Functions);
     *f = (Functions){ .scratch = arena_new() };
     f->known = strmap_new(f->scratch);
     return f;
 }
 
-void c_functions_add(Functions *f, Gen *g, KernelText *t) {
+void c_functions_add(Functions *f, CFile *g, KernelText *t) {
     Text whole = g->c;
     text_init(&g->c, f->scratch);
     c_kernel(g, t);
@@ -94,7 +94,7 @@ static const char *definition(const Function *f) {
     return at;
 }
 
-void c_functions_print(Functions *f, Gen *g) {
+void c_functions_print(Functions *f, CFile *g) {
     for (int i = 0; i < f->list.n; i++) {
         const Function *one = f->list.at[i];
         bool apart = one->calls >= MANY_CALLS;

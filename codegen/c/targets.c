@@ -47,7 +47,7 @@ static void each_name(const char *s, void (*found)(void *ctx, const char *name, 
 }
 
 typedef struct Collect {
-    Gen *gen;
+    CFile *file;
     const char **run_prefix, **kernel_prefix;           // model_run_, model_k: of each program
     Names shared, own, macros;
 } Collect;
@@ -62,7 +62,7 @@ static bool add(Arena *a, Names *to, const char *name, size_t n) {
 
 static void found_shared(void *ctx, const char *name, size_t n) {
     Collect *c = ctx;
-    add(c->gen->arena, &c->shared, name, n);
+    add(c->file->arena, &c->shared, name, n);
 }
 
 static bool begins(const char *name, size_t n, const char *with) {
@@ -72,10 +72,10 @@ static bool begins(const char *name, size_t n, const char *with) {
 static void found_own(void *ctx, const char *name, size_t n) {
     Collect *c = ctx;
     bool ours = begins(name, n, "burn_");
-    for (int i = 0; i < c->gen->n && !ours; i++)
+    for (int i = 0; i < c->file->n && !ours; i++)
         ours = begins(name, n, c->run_prefix[i]) || begins(name, n, c->kernel_prefix[i]);
-    if (ours && !strmap_get(c->shared.known, arena_strndup(c->gen->arena, name, n)))
-        add(c->gen->arena, &c->own, name, n);
+    if (ours && !strmap_get(c->shared.known, arena_strndup(c->file->arena, name, n)))
+        add(c->file->arena, &c->own, name, n);
 }
 
 static void collect_macros(Collect *c, const char *code) {
@@ -84,7 +84,7 @@ static void collect_macros(Collect *c, const char *code) {
         s += sizeof define - 1;
         size_t n = 0;
         while (is_letter(s[n])) n++;
-        add(c->gen->arena, &c->macros, s, n);
+        add(c->file->arena, &c->macros, s, n);
     }
 }
 
@@ -121,7 +121,7 @@ const char *c_target_test(Arena *a, const Target *t) {
 
 // clang has no pragma of gcc's kind, and its attribute leaves the machine's macros as they are: so the prelude is
 // told the vectors here.
-static void print_copy(Gen *g, Text *out, const char *file, const Target *t) {
+static void print_copy(CFile *g, Text *out, const char *file, const Target *t) {
     text_printf(out,
         "#if defined(__clang__)\n#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n",
         t->features);
@@ -132,12 +132,12 @@ static void print_copy(Gen *g, Text *out, const char *file, const Target *t) {
     text_printf(out, "#if defined(__clang__)\n#pragma clang attribute pop\n#else\n#pragma GCC pop_options\n#endif\n\n");
 }
 
-void c_targets(Gen *g, Text *out, const char *header, const Text *before, const Text *code) {
+void c_targets(CFile *g, Text *out, const char *header, const Text *before, const Text *code) {
     const Target *all = &g->options->machine;
     Text library, own;
     lift_declarations(g->arena, code, &library, &own);
     const char *file = path_base(path_swap(g->arena, header, ".c"));
-    Collect c = { .gen = g,
+    Collect c = { .file = g,
         .shared.known = strmap_new(g->arena),
         .own.known = strmap_new(g->arena),
         .macros.known = strmap_new(g->arena) };

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void print_struct(Gen *g, Text *h, const char *type, const char *doc, int n, const Parameter *at) {
+static void print_struct(CFile *g, Text *h, const char *type, const char *doc, int n, const Parameter *at) {
     text_printf(h, "/* %s */\ntypedef struct %s_%s {\n", doc, g->model, type);
     for (int i = 0; i < n; i++)
         text_printf(h, "    %s %s[%lld]; /* %s */\n", expr_c_storage(at[i].type.dtype), at[i].field,
@@ -15,7 +15,7 @@ static void print_struct(Gen *g, Text *h, const char *type, const char *doc, int
     text_printf(h, "} %s_%s;\n\n", g->model, type);
 }
 
-void c_train_declare(Gen *g, const Training *t) {
+void c_train_declare(CFile *g, const Training *t) {
     print_struct(g, &g->h, "params",
         "All that is trained. Gradients have the same type: one per worker, summed as the caller likes.", t->params.n,
         t->params.at);
@@ -25,7 +25,7 @@ void c_train_declare(Gen *g, const Training *t) {
 }
 
 // Weights up to the embedding limit stand in the C file; larger ones are written beside it as safetensors.
-static void print_initial(Gen *g, const Training *t) {
+static void print_initial(CFile *g, const Training *t) {
     for (int i = 0; i < t->params.n; i++) {
         const Parameter *p = &t->params.at[i];
         Value v = { .type = p->type };
@@ -62,7 +62,7 @@ static const char *json_name(Arena *a, const char *s) {
     return t.n ? t.at : "";
 }
 
-static void print_fields(Gen *g, const char *type, int n, const Parameter *at) {
+static void print_fields(CFile *g, const char *type, int n, const Parameter *at) {
     text_printf(&g->ends, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
     for (int i = 0; i < n; i++) {
         text_printf(&g->ends, "    {\"%s\", \"%s\", \"[", c_string(g->arena, json_name(g->arena, at[i].name)),
@@ -75,7 +75,7 @@ static void print_fields(Gen *g, const char *type, int n, const Parameter *at) {
     text_printf(&g->ends, "};\n\n");
 }
 
-static void print_io(Gen *g, const char *type, int n, const Parameter *at) {
+static void print_io(CFile *g, const char *type, int n, const Parameter *at) {
     if (!n) return;
     print_fields(g, type, n, at);
     text_printf(&g->ends,
@@ -90,7 +90,7 @@ static void print_io(Gen *g, const char *type, int n, const Parameter *at) {
         g->model, type, g->model, type, type, g->model, type, g->model, type, type);
 }
 
-void c_train_define(Gen *g, const Training *t) {
+void c_train_define(CFile *g, const Training *t) {
     print_initial(g, t);
     print_io(g, "params", t->params.n, t->params.at);
     print_io(g, "state", t->state.n, t->state.at);

@@ -86,13 +86,13 @@ static void sort_levels(const Layout *l, Dispatch *d, int n) {
 }
 
 // ---------------------------------------------------------------- one program
-typedef struct Gen {
+typedef struct VkFile {
     Arena *arena;
     const Options *options;
     const char *model;
     bool external;                                      // weights come from a file
     Text c, h;
-} Gen;
+} VkFile;
 
 static void print_words(Text *out, const char *name, const SpirvModule *m) {
     text_printf(out, "static const uint32_t %s[%zu] = {", name, m->count);
@@ -102,7 +102,7 @@ static void print_words(Text *out, const char *name, const SpirvModule *m) {
 }
 
 // Compiles the shader and prints its words, unless an equal one is there already.
-static bool print_module(Gen *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
+static bool print_module(VkFile *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
     const Kernel *k = d->kernel;
     SpirvModule module;
     d->words = strmap_get(modules, d->shader.glsl);
@@ -122,7 +122,7 @@ static bool print_module(Gen *g, const Plan *p, Dispatch *d, const char *prefix,
     return true;
 }
 
-static void print_ios(Gen *g, const Program *p, const Layout *l, bool outputs) {
+static void print_ios(VkFile *g, const Program *p, const Layout *l, bool outputs) {
     const Graph *gr = p->plan->graph;
     int n = outputs ? gr->outputs.n : gr->inputs.n;
     if (!n) return;
@@ -136,11 +136,11 @@ static void print_ios(Gen *g, const Program *p, const Layout *l, bool outputs) {
     text_printf(&g->c, "};\n");
 }
 
-static const char *array_or_null(Gen *g, const Program *p, int n, const char *what, const char *type) {
+static const char *array_or_null(VkFile *g, const Program *p, int n, const char *what, const char *type) {
     return n ? arena_printf(g->arena, "%s_%s", p->name, what) : arena_printf(g->arena, "(const %s *)0", type);
 }
 
-static void print_program(Gen *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
+static void print_program(VkFile *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
     const Graph *gr = p->plan->graph;
     if (n) text_printf(&g->c, "static const burn_vk_kernel %s_kernels[] = {\n", p->name);
     for (int i = 0; i < n; i++)
@@ -157,7 +157,7 @@ static void print_program(Gen *g, const Program *p, const Layout *l, const Dispa
         array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n);
 }
 
-static void declare(Gen *g, const Program *p, const Layout *l, const char *name) {
+static void declare(VkFile *g, const Program *p, const Layout *l, const char *name) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
     text_printf(
@@ -219,7 +219,7 @@ static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     return n >= 0;
 }
 
-static bool vulkan_program(Gen *g, const Program *p) {
+static bool vulkan_program(VkFile *g, const Program *p) {
     const Plan *plan = p->plan;
     if (!sizes_fixed(plan)) return false;
     Layout l = layout_make(g->arena, plan, g->external);
@@ -243,7 +243,7 @@ static bool vulkan_program(Gen *g, const Program *p) {
 }
 
 // ---------------------------------------------------------------- files
-static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
+static void print_header(VkFile *g, Text *h, int64_t weight_bytes) {
     const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
     text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard,
@@ -260,7 +260,7 @@ static void print_header(Gen *g, Text *h, int64_t weight_bytes) {
 static bool vulkan_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training) {
     (void)training;
-    Gen g = { .arena = a, .options = o, .model = model };
+    VkFile g = { .arena = a, .options = o, .model = model };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };

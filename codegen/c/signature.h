@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Between signature.c (what a run function is given) and what prints the function, calls it or tells of it.
+#ifndef BURNCC_CODEGEN_C_SIGNATURE_H
+#define BURNCC_CODEGEN_C_SIGNATURE_H
+#include "c.h"
+
+// Inputs or outputs: the name of the parameter or the struct's field, and the expression for the first element.
+typedef struct EndNames { const char **name, **at; } EndNames;
+typedef struct Sizes { int n; int *at; } Sizes;         // numbers of symbols
+typedef struct Signature {
+    const Program *program;
+    const Graph *graph;
+    EndNames in, outs;
+    Sizes sizes;                                        // that are parameters
+} Signature;
+
+Signature c_signature(CFile *g, const Program *p);
+void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name);    // int name(...), as it is declared
+// typed: as parameters, else as the arguments of a call
+void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed);
+
+// An end that is a field of a struct. One parameter stands for all of them: its name, its type's, whether one of them
+// comes before the end number `upto`, and whether the run writes any.
+bool c_in_struct(const Value *v);
+const char *c_struct_param(Role r);
+const char *c_struct_type(Role r);
+bool c_struct_seen(const Graph *gr, int upto, bool outputs, Role r);
+bool c_struct_written(const Graph *gr, Role r);
+
+const Symbol *c_symbol(const Graph *g, int i);
+void c_bounds_print(Text *out, const Symbol *s);        // the check that the size is within them
+bool c_is_measured(const Graph *g, const Type *t);      // by the program, which tells it through a parameter of its own
+const char *c_bytes(Arena *a, const Graph *g, const Type *t);           // expressions
+const char *c_most_bytes(Arena *a, const Graph *g, const Type *t);
+bool c_has_workspace(const Program *p);
+int64_t c_workspace_slack(const Plan *plan);            // bytes
+
+// one file each
+void c_declare(CFile *g, const Signature *s);             // header.c
+void c_run(CFile *g, const Signature *s);                 // run.c
+void c_descriptor(CFile *g, const Signature *s);          // descriptor.c
+#endif
