@@ -95,24 +95,59 @@ Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int6
 // [g*a, b, k...] -> [g*b, a, flipped k...]: the weight of the convolution that runs backwards
 Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
 
+// ---------------------------------------------------------------- build/matrix.c
+// numpy's notation: "bij,bjk->bik", "..." for leading dimensions, without "->" the labels that occur once
+Value *b_einsum(Graph *g, const char *equation, int n_in, Value *const *in);
+Value *b_determinant(Graph *g, Value *x);               // [..., n, n] -> [...], n at most 5
+
 // ---------------------------------------------------------------- build/fft.c
 // cosine and sine of 2 pi k / n, exact at quarters
 void fft_turn(int64_t k, int64_t n, double *c, double *s);
-bool fft_fits(int64_t length);                     // no prime factor above 13
+bool fft_fits(int64_t length);                          // no prime factor above 13
 // [outer, length] each, im NULL: zero; in place, not scaled; NULL after a diagnostic
 void b_fft(Graph *g, Value **re, Value **im, bool inverse);
 
-// ---------------------------------------------------------------- build/quant.c
+// ---------------------------------------------------------------- build/fourier.c, build/fourier_run.c
+// x [..., axis, ..., 1 or 2], real or complex, over `length` along axis (shorter ones padded with 0). onesided: the
+// half of the spectrum that tells the other, [.., length / 2 + 1, .., 2], or with inverse real numbers from such a half.
+Value *b_fourier(Graph *g, Value *x, int axis, int64_t length, bool inverse, bool onesided);
+// along an axis that a scalar names, of a tensor of known sizes
+Value *b_fourier_along(Graph *g, Value *x, Value *axis, bool inverse);
+// x [b, t, parts] -> [b, frames, length, parts], every `step` elements
+Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step);
+// a[0] - a[1] cos(2 pi i / n) + a[2] cos(4 pi i / n), with n the size, less 1 unless periodic
+Value *b_cosine_window(Graph *g, DType d, int64_t size, bool periodic, const double *a);
+// Triangles over the bins of a spectrum, evenly spaced on the mel scale m = 2595 log10(1 + f / 700) from low to high
+// (Hz), at a sampling rate and a length of the transform: [length / 2 + 1, bins].
+typedef struct MelFilters { int64_t bins, length; double rate, low, high; } MelFilters;
+Value *b_mel_weights(Graph *g, DType d, const MelFilters *m);
+// The same where sizes are symbolic. Of `in` (real or complex) elements into `out`, as a transform over `length`.
+typedef struct Fourier { Dim in, length, out; int64_t in_parts, out_parts; bool inverse, onesided; } Fourier;
+void fourier_sizes(Graph *g, Fourier *t, Dim length);   // sets the sizes for a length
+// x [rows, length, parts] -> [rows, out, parts]; what is missing of `in` elements is 0
+Value *b_fourier_rows(Graph *g, Value *x, const Fourier *t);
+Value *b_frames_run(Graph *g, Value *x, Dim frames, Dim length, Value *step);
+Value *b_cosine_window_run(Graph *g, DType d, Dim size, bool periodic, const double *a);
+// in: bins, length, rate, low and high as f64 scalars
+Value *b_mel_weights_run(Graph *g, DType d, Dim bins, Dim spectrum, Value *const in[5]);
+
+// ---------------------------------------------------------------- build/quant.c: x = (q - zero) * scale
 // a scale or zero point in a shape that broadcasts against x; block 0: one per element of axis
 Value *b_spread(Graph *g, Value *v, const Value *x, int axis, int64_t block);
-Value *b_round_to(Graph *g, Value *y, Value *zero, DType d, bool saturate); // saturate(round(y) + zero); zero NULL: 0
-Value *b_centred(Graph *g, Value *x, Value *zero);             // x - zero without loss: i32 of integers
-// a scale or zero point of the first factor of a product, of the second
+// round(y) + zero in type d, kept in its range (small floats: if `saturate`); zero NULL: 0
+Value *b_round_to(Graph *g, Value *y, Value *zero, DType d, bool saturate);
+Value *b_centred(Graph *g, Value *x, Value *zero);      // x - zero without loss: i32 of integers, f32 of small floats
+// a scale or zero point of the first factor of a product, where a vector goes with its rows; of the second
 Value *b_of_rows(Graph *g, Value *v);
 Value *b_of_columns(Graph *g, Value *v);
 // sum * sa * sb / sy in zero's type
 Value *b_rescale(Graph *g, Value *sum, Value *sa, Value *sb, Value *sy, Value *zero);
-Value *b_quantized_u8(Graph *g, Value *x, Value **scale, Value **zero);   // as DynamicQuantizeLinear
+// x in u8 by its own range, which its scale and zero point come from
+Value *b_quantized_u8(Graph *g, Value *x, Value **scale, Value **zero);
+// `count` numbers of 2, 4 or 8 bits, low bits first, that bytes hold along the last axis
+Value *b_unpacked(Graph *g, Value *bytes, int64_t bits, int64_t count);
+Value *b_bit_shifts(Graph *g, int64_t bits);            // u8 [8 / bits]: 0, bits, 2 bits...
+bool b_known_bits(Graph *g, int64_t bits);              // 2, 4 or 8, else a diagnostic
 
 // ---------------------------------------------------------------- build/formula.c: assignments over values
 // value NULL: the number

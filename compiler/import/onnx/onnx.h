@@ -239,9 +239,6 @@ Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty);
 // x [b, heads, s, d], cosine and sine broadcast to [b, heads, s, size / 2]
 Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved);
 Value *onnx_size_of(OnnxNode *n, Value *v, int axis);    // a size of v as an i64 number
-// ms/blocks.c: count numbers of 2, 4 or 8 bits along the last axis
-Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count);
-bool onnx_known_bits(OnnxNode *n, int64_t bits);        // 2, 4 or 8, else a diagnostic
 // softmax(softcap(q k^T scale) + added..., only where allowed) v -> [b, s, heads * d], in f32 for small floats
 typedef struct Attend {
     Value *q, *k, *v;                                   // [b, heads, s or t, d]

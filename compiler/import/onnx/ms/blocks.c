@@ -6,33 +6,6 @@
 // unfolded because its result is several times larger than the packed bytes, so the compiled model keeps those.
 #include "import/onnx/onnx.h"
 
-// 0, bits, 2 * bits... : by how much the parts of a byte are shifted.
-static Value *shifts(OnnxNode *n, int64_t bits) {
-    int64_t per = 8 / bits;
-    Tensor *t = tensor_new(n->g->arena, type_make(DT_U8, 1, &per));
-    for (int64_t i = 0; i < per; i++) tensor_set_i(t, i, i * bits);
-    return graph_const(n->g, t, NULL);
-}
-
-// Numbers of `bits` bits that bytes hold along the last axis, low bits first: count of them.
-Value *onnx_unpacked(OnnxNode *n, Value *bytes, int64_t bits, int64_t count) {
-    int rank = bytes->type.rank;
-    int64_t per = 8 / bits;
-    Dim dims[MAX_RANK];
-    if (bits == 8) return b_part(n->g, bytes, rank - 1, 0, count);
-    for (int i = 0; i < rank; i++)
-        dims[i] = i == rank - 1 ? dim_mul(n->g, bytes->type.dim[i], per) : bytes->type.dim[i];
-    Value *parts = B_MAP(n->g, arena_printf(n->g->arena, "x >> y & %d", (1 << bits) - 1), "x y",
-        b_insert(n->g, bytes, rank), shifts(n, bits));
-    return b_part(n->g, b_reshape(n->g, parts, rank, dims), rank - 1, 0, count);
-}
-
-bool onnx_known_bits(OnnxNode *n, int64_t bits) {
-    if (bits == 2 || bits == 4 || bits == 8) return true;
-    onnx_fail(n, "%lld bits are not supported; 2, 4 and 8 are", (long long)bits);
-    return false;
-}
-
 // ---------------------------------------------------------------- MatMulNBits
 
 typedef struct Blocks { int64_t n, k, blocks, size, bits; } Blocks;
@@ -43,7 +16,7 @@ static bool read_blocks(OnnxNode *n, Blocks *b) {
     if (onnx_int(n, "weight_prepacked", 0))
         return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking"),
                false;
-    if (!onnx_known_bits(n, b->bits)) return false;
+    if (!b_known_bits(n->g, b->bits)) return false;
     if (b->n < 1 || b->k < 1 || b->size < 8 / b->bits || b->size > INT64_C(1) << 31 || b->size * b->bits % 8)
         return onnx_fail(n, "attributes N, K and block_size must be positive, and a block whole bytes"), false;
     b->blocks = (b->k + b->size - 1) / b->size;
@@ -68,7 +41,7 @@ static Value *zero_points(OnnxNode *n, const Blocks *b, DType wide) {
     if (!type_is_static(&zero->type) || zero->type.dtype != DT_U8 || type_count(&zero->type) != b->n * bytes)
         return onnx_fail(
             n, "the zero points %s are not [N, bytes of a row of blocks]", type_text(n->g->arena, n->g, &zero->type));
-    return b_cast(n->g, onnx_unpacked(n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks), wide);
+    return b_cast(n->g, b_unpacked(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks), wide);
 }
 
 // [N, K]. With a group index per input feature, scales are picked by it instead of by position.
@@ -85,14 +58,14 @@ static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
         if (onnx_optional(n, 3))
             return onnx_fail(n,
                 "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically or without reordering");
-        Value *q = onnx_unpacked(n, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
+        Value *q = b_unpacked(n->g, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
         return B_MAP(n->g, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero,
             b_gather(n->g, scale, group, 1));
     }
     Dim column[4] = { b->n, b->blocks, 1, 1 };
     Value *q = b_reshape(n->g, n->in[1], 4, (Dim[]){ b->n, b->blocks, bytes, 1 });
     if (zero->type.rank) zero = b_reshape(n->g, zero, 4, column);
-    Value *w = B_MAP(n->g, text, "x y z w", q, shifts(n, b->bits), zero, b_reshape(n->g, scale, 4, column));
+    Value *w = B_MAP(n->g, text, "x y z w", q, b_bit_shifts(n->g, b->bits), zero, b_reshape(n->g, scale, 4, column));
     return b_part(n->g, b_reshape(n->g, w, 2, (Dim[]){ b->n, b->blocks * b->size }), 1, 0, b->k);
 }
 
@@ -105,8 +78,8 @@ static void keep_bits(OnnxNode *n, Value *y, const Blocks *b) {
         return;
     if (zero && dtype_is_float(zero->type.dtype)) return;
     if (zero)
-        zero = onnx_unpacked(
-            n, b_reshape(n->g, zero, 2, (Dim[]){ b->n, (b->blocks * b->bits + 7) / 8 }), b->bits, b->blocks);
+        zero = b_unpacked(
+            n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, (b->blocks * b->bits + 7) / 8 }), b->bits, b->blocks);
     if (!scale || !value_const(scale) || (zero && !value_const(zero))) return;
     node_set_int(y->def, "bits", b->bits);
     node_set_int(y->def, "bits_block", b->size);
@@ -202,15 +175,15 @@ Value *onnx_ms_gather_blocks(OnnxNode *n) {
         || !onnx_axis(n, onnx_int(n, "quantize_axis", 1), rank, &quantised))
         return NULL;
     bool bytes = data->type.dtype == DT_U8, floats = dtype_is_float(data->type.dtype);
-    if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !onnx_known_bits(n, bits)))
+    if (scale->type.rank != rank || block < 0 || !type_is_static(&data->type) || (bytes && !b_known_bits(n->g, bits)))
         return onnx_fail(
             n, "data and scales must have the same rank and known sizes, and block_size must not be negative");
     DType d = scale->type.dtype, wide = dtype_wide(d);
     Dim size = data->type.dim[quantised];
     if (bytes && bits < 8) {
         int64_t last = data->type.dim[rank - 1] * (8 / bits);
-        if (zero) zero = onnx_unpacked(n, zero, bits, scale->type.dim[rank - 1]);
-        data = onnx_unpacked(n, data, bits, last);
+        if (zero) zero = b_unpacked(n->g, zero, bits, scale->type.dim[rank - 1]);
+        data = b_unpacked(n->g, data, bits, last);
         if (quantised == rank - 1) size = last;
     }
     if (block == 0) block = size;

@@ -118,7 +118,7 @@ Value *onnx_ms_experts(OnnxNode *n) {
 static Value *expert_weights(OnnxNode *n, int at, int zero_at, const char *own_bits, DType wide) {
     int64_t bits = onnx_int(n, own_bits, onnx_int(n, "expert_weight_bits", 4)), size = onnx_int(n, "block_size", 0);
     Value *q = onnx_optional(n, at), *scale = onnx_optional(n, at + 1), *zero = onnx_optional(n, zero_at);
-    if (!onnx_known_bits(n, bits)) return NULL;
+    if (!b_known_bits(n->g, bits)) return NULL;
     if (!q || !scale || q->type.dtype != DT_U8 || q->type.rank != 3 || !type_is_static(&q->type)
         || !type_is_static(&scale->type))
         return onnx_fail(n, "the weights must be bytes [experts, out, in] with scales, of known sizes");
@@ -131,10 +131,10 @@ static Value *expert_weights(OnnxNode *n, int at, int zero_at, const char *own_b
     if (zero)
         zero = b_cast(n->g,
             b_reshape(
-                n->g, onnx_unpacked(n, zero, bits, size > 0 ? blocks : d[1]), 4, (Dim[]){ d[0], d[1], blocks, 1 }),
+                n->g, b_unpacked(n->g, zero, bits, size > 0 ? blocks : d[1]), 4, (Dim[]){ d[0], d[1], blocks, 1 }),
             wide);
     else zero = b_scalar(n->g, wide, (double)(1 << (bits - 1)));
-    q = b_reshape(n->g, onnx_unpacked(n, q, bits, columns), 4, (Dim[]){ d[0], d[1], blocks, columns / blocks });
+    q = b_reshape(n->g, b_unpacked(n->g, q, bits, columns), 4, (Dim[]){ d[0], d[1], blocks, columns / blocks });
     if (!q || !zero || !scale) return NULL;
     return b_reshape(n->g,
         B_MAP(n->g, arena_printf(n->g->arena, "(%s(x) - y) * z", dtype_name(wide)), "x y z", q, zero, scale), 3,

@@ -5,7 +5,7 @@
 // scaled. The idea: Stockham's form of Cooley and Tukey's algorithm. A stage of radix r sees its data as [r, m, p], n
 // = r m p, combines the r parts, turns part k of position i by the angle 2 pi i k / (r m) and stores [m, r, p]; after
 // the last stage all is in order, and no stage shuffles.
-#include "import/onnx/onnx.h"
+#include "build/build.h"
 
 #include <math.h>
 
