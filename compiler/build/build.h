@@ -88,12 +88,55 @@ Value *b_choose(Graph *g, Value *condition, Branch *yes, Branch *no, void *of);
 Graph *b_loop_body(Graph *g, const char *name, int carried, Value *const *from, Value **in);
 Node *b_loop(Graph *g, Graph *body, Value *trips, int carried, Value *const *from, Value *const *out);
 
-// ---------------------------------------------------------------- build/window.c: convolutions
+// ---------------------------------------------------------------- build/formula.c: assignments over values
+// value NULL: the number
+typedef struct Meaning { const char *name; Value *value; double number; } Meaning;
+typedef struct Formula { Graph *g; VEC(Meaning) at; } Formula;
+
+void formula_let(Formula *f, const char *name, Value *value, double number);
+bool formula_run(Formula *f, const char *assignments);  // false: a diagnostic
+Value *formula_value(const Formula *f, const char *name);
+
+// The words of "name name=0.5 ...": moves *list past the next one, whose number is 0 where none stands; false at the
+// end.
+bool row_word(Arena *a, const char **list, const char **name, double *number);
+
+// ---------------------------------------------------------------- build/window.c: convolutions and pools
+// Over the spatial axes of [n, c, space...]. pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they
+// are left to the operation.
+typedef struct Window {
+    int rank;
+    int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK];
+    bool ceil;
+    int same;
+} Window;
+int64_t window_extent(const Window *w, int axis);       // from the first tap to the last
+// sets the pads: as many outputs as strides fit into x; upper: the odd element of padding goes after
+bool window_same(Graph *g, const Value *x, Window *w, bool upper);
+// grows the pads so that a last window counts that starts inside x and reaches past its end
+void window_ceil(const Value *x, Window *w);
+// else a diagnostic with a hint at --dim, which says that `what` needs it
+bool b_known_size(Graph *g, const Value *x, int axis, const char *what);
+bool b_weight_fits(Graph *g, const Value *x, const Value *w);               // ranks, known sizes; else a diagnostic
+Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
+Value *b_convolve_transposed(
+    Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 // conv(x with lo, hi, interior per spatial axis, w): paddings may be negative
 Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int64_t *hi, const int64_t *interior,
     const int64_t *strides, const int64_t *dilations, int64_t group);
 // [g*a, b, k...] -> [g*b, a, flipped k...]: the weight of the convolution that runs backwards
 Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
+// columns [n, c * taps, places] back to an image [n, c, size...]: overlapping elements add up
+Value *b_col2im(Graph *g, Value *x, const int64_t *size, const Window *w);
+// the same where sizes are symbolic; dims: those of the image, then those of the block
+Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w);
+Value *b_window_op(Graph *g, Op op, Value *x, const Window *w);             // WindowSum, WindowMax, WindowArgMax
+Value *b_average_pool(Graph *g, Value *x, const Window *w, bool padding);   // padding: its elements count
+// flat indices of WindowArgMax, row-major -> column-major within the image's last two dimensions
+Value *b_column_major(Graph *g, Value *indices, const Type *image);
+Value *b_lp_before(Graph *g, Value *x, double p);       // |x|^p; and the root behind a sum of them
+Value *b_lp_after(Graph *g, Value *x, double p);
+Value *b_over_space(Graph *g, Op op, Value *x);         // reduces the spatial axes, which stay as 1
 
 // ---------------------------------------------------------------- build/matrix.c
 // numpy's notation: "bij,bjk->bik", "..." for leading dimensions, without "->" the labels that occur once
@@ -149,16 +192,145 @@ Value *b_unpacked(Graph *g, Value *bytes, int64_t bits, int64_t count);
 Value *b_bit_shifts(Graph *g, int64_t bits);            // u8 [8 / bits]: 0, bits, 2 bits...
 bool b_known_bits(Graph *g, int64_t bits);              // 2, 4 or 8, else a diagnostic
 
-// ---------------------------------------------------------------- build/formula.c: assignments over values
-// value NULL: the number
-typedef struct Meaning { const char *name; Value *value; double number; } Meaning;
-typedef struct Formula { Graph *g; VEC(Meaning) at; } Formula;
+// ---------------------------------------------------------------- build/attention.c
+// Letters: b batch, s queries, t keys, d elements of a head.
+// [b, s, heads * d] -> [b, heads, s, d]; 4-D values already are
+Value *b_split_heads(Graph *g, Value *x, int64_t heads);
+Value *b_join_heads(Graph *g, Value *x);                // back to [b, s, heads * d]
+// [b, hq, l, m] times [b, hkv, m, s], hq a multiple of hkv
+Value *b_grouped_matmul(Graph *g, Value *x, Value *y);
+// q k^T scale: each times sqrt(scale), as ONNX says, where rounding could tell the difference; else q times scale
+Value *b_scores(Graph *g, Value *q, Value *k, double scale);
+Value *b_masked_softmax(Graph *g, Value *x, bool may_be_empty);             // over the last axis; rows of -inf give 0
+Value *b_causal(Graph *g, Dim queries, Dim keys, Value *past);      // bool [s, t]: key <= query + past (i64, or NULL)
 
-void formula_let(Formula *f, const char *name, Value *value, double number);
-bool formula_run(Formula *f, const char *assignments);  // false: a diagnostic
-Value *formula_value(const Formula *f, const char *name);
+// What a score [b, heads, s, t] becomes before the softmax: -inf where not allowed (NULL: all are); plus added or NULL.
+typedef struct Masks { Value *allowed, *added; bool may_be_empty; } Masks;
+// a model's mask, bool or numbers of type d, its last axis filled up to the number of keys
+bool b_mask(Graph *g, Masks *m, Value *mask, Dim keys, DType d);
+// Which keys j a query i may see: causal j <= i + offset; left, right (-1: none) a window around i + offset. Offset:
+// cached keys before the first query, of all (past [b, heads, offset, d]) or by the lengths [b] of the sequences.
+typedef struct KeyRange { bool causal; int64_t left, right; Value *past, *lengths; } KeyRange;
+bool b_mask_positions(Graph *g, Masks *m, const KeyRange *r, Dim queries, Dim keys);
 
-// The words of "name name=0.5 ...": moves *list past the next one, whose number is 0 where none stands; false at the
-// end.
-bool row_word(Arena *a, const char **list, const char **name, double *number);
+// softmax(softcap(q k^T scale) + masks) v -> [b, heads, s, d] in the operands' type, the softmax in `soft`
+typedef struct MaskedAttention {
+    Value *q, *k, *v;                                   // [b, heads, s or t, d]
+    double scale, softcap;                              // softcap 0: none
+    Masks masks;
+    DType soft;
+    Value *scores, *capped, *masked, *probabilities;    // set: after each step
+} MaskedAttention;
+Value *b_masked_attention(Graph *g, MaskedAttention *a);
+
+// softmax(softcap(q k^T scale) + added..., only where allowed) v -> [b, s, heads * d], in f32 for small floats
+typedef struct Attend {
+    Value *q, *k, *v;                                   // [b, heads, s or t, d]
+    Value *added[3];                                    // broadcast over the scores [b, heads, s, t], or NULL
+    Value *allowed;                                     // bool, or NULL: all
+    // [heads] (or a number): a key more, with this score and a value of 0; or NULL
+    Value *sink;
+    double scale, softcap;                              // scale 0: 1 / sqrt(d); softcap 0: none
+    bool may_be_empty;                                  // rows may have nothing allowed
+    Value *scores, *probabilities;                      // set: before and after the softmax
+} Attend;
+Value *b_attend(Graph *g, Attend *a);
+
+// x [b, heads, s, d]: pairs of the first `size` elements, halves or neighbours, turn by angles whose cosine and sine
+// broadcast to [b, heads, s, size / 2]
+Value *b_rotated(Graph *g, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved);
+// One state matrix [dk, dv] per head: S = exp(decay) S + k (beta (v - S^T k))^T or k v^T, y = scale q^T S, step after
+// step; decay, beta [b, heads, t, 1 or d] or NULL. -> [b, heads, t, dv], and state becomes the last one.
+typedef struct LinearAttention { Value *state, *q, *k, *v, *decay, *beta; double scale; } LinearAttention;
+Value *b_linear_attention(Graph *g, LinearAttention *l);
+// A depthwise convolution [b, c, t] over time that goes on from the last k - 1 inputs (past, NULL: zeros); state: of
+// the next call.
+Value *b_causal_conv(Graph *g, Value *x, Value *w, Value *bias, Value *past, Value **state);
+
+// ---------------------------------------------------------------- build/string.c, build/regex.c, build/automaton.c
+Value *b_strings(Graph *g, int count, const char *const *strings);          // a constant string[count]
+// A constant table for b_string_find: the strings in the order of their bytes, each once; first: where each of these
+// stands first among those given.
+Value *b_string_table(Graph *g, int count, const char *const *strings, int *kept, int64_t *first);
+int b_string_place(const Value *table, const char *s);  // of a string that is in it
+Value *b_string_find(Graph *g, Value *x, Value *table); // i64: position, or -1
+Value *b_string_case(Graph *g, Value *x, bool upper);
+// bool [C]: which of the strings x [C] are none of these, with a look at the case or none
+Value *b_not_among(Graph *g, Value *x, int count, const char *const *among, bool sensitive);
+Value *b_cast_string(Graph *g, Value *x, DType to);     // x or `to` are strings
+Value *b_string_match(Graph *g, Value *x, const char *pattern);             // bool: the whole string is of the pattern
+// A pool of items that holds n-grams, those of length k from from[k - 1] on (`lengths` of them), each with its column of
+// the result; those of least..most items are counted, with gaps of up to `skips` between their items.
+typedef struct NGrams {
+    int items; const int64_t *pool;
+    int lengths; const int64_t *from;
+    int indices; const int64_t *column;
+    int64_t least, most, skips;
+} NGrams;
+// how often each occurs in the rows of x [C] or [N, C], integers: f32 [N, columns]
+Value *b_ngrams(Graph *g, Value *x, const NGrams *o, int64_t *columns);
+
+// ---------------------------------------------------------------- build/ml.c: classical machine learning
+Value *b_float_vector(Graph *g, DType d, int count, const float *v);        // a constant [count]
+Value *b_rows_of(Graph *g, Value *x);                   // [N, F] of f32, or f64 where x is; [F] is one row
+// x [N, F] by coefficients [rows, F], plus intercepts [rows] or none, in f32; a diagnostic when the sizes do not agree
+Value *b_linear(
+    Graph *g, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias);
+// NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
+Value *b_post_transform(Graph *g, Value *x, const char *how);
+Value *b_first_best(Graph *g, Value *scores);           // [N, C] -> index of the first maximum, i64[N]
+// [N, 1] -> [N, 2]: 1 - x or -x before x
+Value *b_two_scores(Graph *g, Value *x, const char *how, bool probabilities);
+// one of both is NULL
+typedef struct ClassLabels { const int64_t *ints; int count; const char *const *strings; } ClassLabels;
+Value *b_label(Graph *g, const ClassLabels *l, Value *index);
+// values[k] for the first k with keys[k] == x, else the default
+typedef struct Default { int64_t i; double f; const char *s; } Default;
+Value *b_look_up(
+    Graph *g, Value *x, Tensor *keys, const Tensor *values, const Default *otherwise, bool nan_is_key);
+// values[i] at column at[i] of [1, columns]; what lies outside is left out, what nothing is put into is 0 or ""
+Value *b_put_at(Graph *g, Value *at, Value *values, int64_t columns);
+
+// ---------------------------------------------------------------- build/svm.c: support vector machines
+typedef struct SupportVectors {
+    int64_t count;                                      // 0: a linear model
+    int size; const float *vectors;                     // [count, F]
+    // POLY (gamma x s + coef0)^degree, SIGMOID tanh(gamma x s + coef0), RBF exp(-gamma |x - s|^2), LINEAR x s
+    const char *kernel;
+    double gamma, coef0, degree;
+    int n_coefficients, n_rho;
+    const float *coefficients, *rho;
+} SupportVectors;
+Value *b_svm_kernels(Graph *g, Value *x, const SupportVectors *m);          // [N, F] -> [N, count]
+// [N, pairs]: the supports of class i weigh as row j - 1 of the coefficients says, those of j as row i
+Value *b_svm_pairs(
+    Graph *g, const SupportVectors *m, Value *kernels, int64_t classes, const int64_t *per_class);
+// [N, C]: a pair's positive score is a vote for its first class, any other for its second
+Value *b_svm_votes(Graph *g, Value *scores, int64_t classes);
+// [N, C] from pairs' scores by 1 / (1 + exp(a score + b)), coupled
+Value *b_svm_probabilities(
+    Graph *g, Value *scores, int64_t classes, int n_a, const float *a, int n_b, const float *b);
+
+// ---------------------------------------------------------------- build/forest.c: ensembles of decision trees
+// up to TREE_MEMBER as ONNX's TreeEnsemble numbers them
+typedef enum TreeMode { TREE_LEQ, TREE_LT, TREE_GTE, TREE_GT, TREE_EQ, TREE_NEQ, TREE_MEMBER, TREE_LEAF } TreeMode;
+// child[1]: where the comparison holds
+typedef struct TreeNode { TreeMode mode; int64_t feature; double split; int64_t child[2]; bool nan_true; } TreeNode;
+typedef struct LeafWeight { int64_t node, target; double weight; } LeafWeight;
+typedef struct Forest {
+    Graph *g;
+    DType dtype;                                        // of thresholds and weights: the input's, f32 or f64
+    Value *x;                                           // [N, F]
+    VEC(TreeNode) nodes;
+    VEC(int64_t) roots;
+    VEC(LeafWeight) weights;
+    int64_t targets;
+    const char *aggregate;                              // SUM, AVERAGE, MIN, MAX
+    // set by b_forest: a node's place in the tables
+    int64_t *place;
+    int64_t n_leaves;
+    int depth;
+} Forest;
+bool forest_fail(const Forest *f, const char *what);    // a diagnostic; false
+Value *b_forest(Forest *f);                             // scores [N, targets]
 #endif

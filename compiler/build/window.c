@@ -1,8 +1,81 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Builders of convolutions whose padding is of any kind: negative, or zeros between the elements.
+// Sliding windows: convolutions and pools, and the arithmetic of kernels, strides, dilations and pads.
 //
-// In: an input [n, c, space...] and a weight. Out: a Conv, with a Pad before it for what a Conv cannot do.
+// In: an input [n, c, space...], a weight, a Window. Out: Conv, WindowSum, WindowMax, with a Pad before them for what
+// they cannot do. The idea: every form of padding becomes explicit low and high pads, and a transposed convolution is a
+// convolution over an input with zeros between its elements, with mirrored weights.
 #include "build/build.h"
+
+#include <string.h>
+
+// ---------------------------------------------------------------- geometry
+
+int64_t window_extent(const Window *w, int i) { return (w->kernel[i] - 1) * w->dilations[i] + 1; }
+
+bool b_known_size(Graph *g, const Value *x, int axis, const char *what) {
+    if (dim_is_const(x->type.dim[axis])) return true;
+    return graph_fail(g, "%s needs a known size of dimension %d, but that is %s; pin it with --dim NAME=V", what, axis,
+               dim_text(g->arena, g, x->type.dim[axis])),
+           false;
+}
+
+// SAME: as many outputs as strides fit into the input; the odd element of padding goes after (upper) or before (lower).
+bool window_same(Graph *g, const Value *x, Window *w, bool upper) {
+    for (int i = 0; i < w->rank; i++) {
+        if (w->strides[i] > window_extent(w, i) && !b_known_size(g, x, 2 + i, "auto_pad with a stride over elements"))
+            return false;
+        if (w->strides[i] > 1 && !dim_is_const(x->type.dim[2 + i])) w->same = upper ? 1 : 2;
+    }
+    for (int i = 0; i < w->rank && !w->same; i++) {
+        int64_t in = w->strides[i] > 1 ? x->type.dim[2 + i] : 1, out = (in + w->strides[i] - 1) / w->strides[i];
+        int64_t total = (out - 1) * w->strides[i] + window_extent(w, i) - in;
+        if (total < 0) total = 0;
+        w->pads[i] = upper ? total / 2 : total - total / 2;
+        w->pads[w->rank + i] = total - w->pads[i];
+    }
+    return true;
+}
+
+// ceil_mode: a last window that starts inside the input or its low padding counts even when it reaches past the end.
+void window_ceil(const Value *x, Window *w) {
+    // then the operation itself sees to it
+    for (int i = 0; i < w->rank; i++) w->ceil |= !dim_is_const(x->type.dim[2 + i]);
+    for (int i = 0; i < w->rank && !w->ceil; i++) {
+        int64_t in = x->type.dim[2 + i], lo = w->pads[i], span = in + lo + w->pads[w->rank + i] - window_extent(w, i);
+        if (span < 0) continue;
+        int64_t out = (span + w->strides[i] - 1) / w->strides[i] + 1;
+        if ((out - 1) * w->strides[i] >= in + lo) out--;
+        int64_t extra = (out - 1) * w->strides[i] - span;
+        w->extra[i] = extra > 0 ? extra : 0;
+        w->pads[w->rank + i] += w->extra[i];
+    }
+}
+
+// ---------------------------------------------------------------- convolution
+
+static void set_window(Node *node, const Window *w) {
+    node_set_ints(node, "strides", w->strides, w->rank);
+    node_set_ints(node, "dilations", w->dilations, w->rank);
+    node_set_ints(node, "pads", w->pads, 2 * w->rank);
+    if (w->ceil) node_set_int(node, "ceil_mode", 1);
+    if (w->same) node_set_int(node, "same", w->same);
+}
+
+Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group) {
+    if (!x || !w) return NULL;
+    Node *node = graph_node(g, OP_Conv, 2, (Value *[]){ x, w }, 1);
+    set_window(node, win);
+    node_set_int(node, "group", group);
+    return b_finish(node);
+}
+
+bool b_weight_fits(Graph *g, const Value *x, const Value *w) {
+    if (w->type.rank != x->type.rank || x->type.rank < 3)
+        return graph_fail(g, "input %s and weight %s must have the same rank of at least 3",
+                   type_text(g->arena, g, &x->type), type_text(g->arena, g, &w->type)),
+               false;
+    return b_static(g, w, "a weight");
+}
 
 // conv(pad(x), w): what of the pads is not negative rides in the convolution, cropping and spreading is a Pad of its
 // own.
@@ -54,4 +127,183 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
     dims[0] = group * b;
     dims[1] = a;
     return b_reshape(g, w, r, dims);
+}
+
+// Weights [C, M/g, k...] -> [M, C/g, k...], mirrored along space.
+static Value *transposed_weight(Graph *g, Value *w, int64_t group) {
+    const Type t = w->type;
+    int spatial = t.rank - 2;
+    if (group < 1 || t.dim[0] % group)
+        return graph_fail(g, "%lld channels do not divide into %lld groups", (long long)t.dim[0], (long long)group);
+    Dim split[MAX_RANK] = { group, t.dim[0] / group, t.dim[1] },
+        merged[MAX_RANK] = { group * t.dim[1], t.dim[0] / group };
+    int perm[MAX_RANK] = { 0, 2, 1 };
+    if (spatial + 3 > MAX_RANK) return graph_fail(g, "too many dimensions");
+    for (int i = 0; i < spatial; i++) {
+        split[3 + i] = merged[2 + i] = t.dim[2 + i];
+        perm[3 + i] = 3 + i;
+    }
+    Value *v = b_reshape(g, w, spatial + 3, split);
+    v = b_reshape(g, b_transpose(g, v, perm), spatial + 2, merged);
+    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK] = { 1, 1 };
+    for (int i = 0; i < spatial; i++) {
+        starts[2 + i] = t.dim[2 + i] - 1;
+        steps[2 + i] = t.dim[2 + i] > 1 ? -1 : 1;
+    }
+    return b_slice(g, v, starts, steps, merged);
+}
+
+Value *b_convolve_transposed(
+    Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
+    Window plain = { .rank = win->rank };
+    for (int i = 0; i < win->rank; i++) {
+        lo[2 + i] = window_extent(win, i) - 1 - win->pads[i];
+        hi[2 + i] = window_extent(win, i) - 1 - win->pads[win->rank + i] + output_padding[i];
+        between[2 + i] = win->strides[i] - 1;
+        plain.kernel[i] = win->kernel[i];
+        plain.strides[i] = 1;
+        plain.dilations[i] = win->dilations[i];
+    }
+    Value *weight = transposed_weight(g, w, group);
+    return weight ? b_convolve(g, b_pad(g, x, lo, hi, between, NULL), weight, &plain, group) : NULL;
+}
+
+// ---------------------------------------------------------------- columns back to an image
+
+// One axis of a computed image: where tap `dims[rank + i]` of pixel `dims[i]` lies among the block's places, how many
+// places there are, and whether it lies in one: place = (pixel + pad - tap * dilation) / stride, whole and inside.
+typedef struct TapPlace { Value *tap, *kernel, *place, *most, *ok; } TapPlace;
+
+static TapPlace tap_place(Graph *g, const Window *w, int i, const Dim *dims) {
+    const int rank = w->rank;
+    const long long stride = w->strides[i], dilation = w->dilations[i], lo = w->pads[i], hi = w->pads[rank + i];
+    Value *pixel = b_iota(g, 2 * rank, dims, i, DT_I64);
+    TapPlace p = { .tap = b_iota(g, 2 * rank, dims, rank + i, DT_I64), .kernel = b_number(g, dims[rank + i]) };
+    Value *size = b_number(g, dims[i]);
+    Value *from = B_MAP(g, arena_printf(g->arena, "x + %lld - y * %lld", lo, dilation), "x y", pixel, p.tap);
+    const char *places = arena_printf(
+        g->arena, "(x + %lld - (%lld * (y - 1) + 1)) / %lld + 1", lo + hi, dilation, stride);
+    p.most = B_MAP(g, places, "x y", size, p.kernel);
+    p.place = B_MAP(g, arena_printf(g->arena, "x / %lld", stride), "x", from);
+    const char *inside = arena_printf(g->arena, "x >= 0 && x %% %lld == 0 && y < z", stride);
+    p.ok = B_MAP(g, inside, "x y z", from, p.place, p.most);
+    return p;
+}
+
+// Every element of the image is the sum of what the taps of the block put there, read where they have it.
+Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w) {
+    const int rank = w->rank;
+    Value *at[2] = { NULL }, *inside = NULL;
+    Dim taps = 1;
+    for (int i = 0; i < rank; i++) taps = dim_mul(g, taps, dims[rank + i]);
+    Dim channels = dim_div(g, x->type.dim[1], taps);
+    for (int i = 0; i < rank; i++) {
+        TapPlace p = tap_place(g, w, i, dims);
+        inside = inside && p.ok ? b_binary(g, OP_And, inside, p.ok) : p.ok;
+        at[0] = i ? B_MAP(g, "x * y + z", "x y z", at[0], p.kernel, p.tap) : p.tap;
+        at[1] = i ? B_MAP(g, "x * y + z", "x y z", at[1], p.most, p.place) : p.place;
+    }
+    // outside reads 0
+    Value *flat = B_MAP(g, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], b_number(g, x->type.dim[2]), at[1],
+        inside, b_number(g, taps));
+    Value *v = b_reshape(g, x, 3, (Dim[]){ x->type.dim[0], channels, dim_mul(g, taps, x->type.dim[2]) });
+    int64_t axes[MAX_RANK];
+    for (int i = 0; i < rank; i++) axes[i] = 2 + rank + i;
+    return flat && v ? b_reduce(g, OP_ReduceSum, b_gather(g, v, flat, 2), rank, axes, false) : NULL;
+}
+
+// A transposed convolution with unit weights.
+Value *b_col2im(Graph *g, Value *x, const int64_t *size, const Window *w) {
+    int64_t output_padding[MAX_RANK] = { 0 }, taps = 1, places = 1;
+    const int rank = w->rank;
+    Dim dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
+    for (int i = 0; i < rank; i++) {
+        int64_t span = size[i] + w->pads[i] + w->pads[rank + i] - window_extent(w, i);
+        if (span < 0) return graph_fail(g, "the block is larger than the image");
+        dims[2 + i] = span / w->strides[i] + 1;
+        output_padding[i] = span % w->strides[i];
+        taps *= w->kernel[i];
+        places = places > INT64_MAX / dims[2 + i] ? INT64_MAX : places * dims[2 + i];
+    }
+    if (taps > 1 << 20 || x->type.dim[1] % taps || places != x->type.dim[2])
+        return graph_fail(g, "the input's dimensions do not fit image_shape and block_shape");
+    int64_t channels = x->type.dim[1] / taps;
+    Value *unit = b_reshape(g, b_iota(g, 1, &taps, 0, DT_I64), 2, (Dim[]){ taps, 1 });
+    unit = b_cast(g, b_binary(g, OP_Equal, unit, b_iota(g, 1, &taps, 0, DT_I64)), x->type.dtype);
+    Dim expanded[MAX_RANK + 2] = { channels, taps, taps }, weight[MAX_RANK] = { channels * taps, 1 };
+    memcpy(weight + 2, w->kernel, sizeof *weight * (size_t)rank);
+    unit = b_reshape(g, b_expand(g, unit, 3, expanded), rank + 2, weight);
+    x = b_reshape(g, x, rank + 2, dims);
+    return unit ? b_convolve_transposed(g, x, unit, w, output_padding, channels) : NULL;
+}
+
+// ---------------------------------------------------------------- pools
+
+Value *b_window_op(Graph *g, Op op, Value *x, const Window *w) {
+    if (!x) return NULL;
+    Node *node = graph_node(g, op, 1, &x, 1);
+    node_set_ints(node, "kernel", w->kernel, w->rank);
+    set_window(node, w);
+    return b_finish(node);
+}
+
+// How many elements each window covers: [1, 1, out...]. With `padding` the model's own pads count too, what ceil_mode
+// added never does.
+static Value *window_counts(Graph *g, const Value *x, const Window *w, bool padding) {
+    Type t = { .dtype = x->type.dtype, .rank = w->rank + 2, .dim = { 1, 1 } };
+    Window counted = *w;
+    for (int i = 0; i < w->rank; i++) {
+        t.dim[2 + i] = x->type.dim[2 + i];
+        if (!padding) continue;
+        t.dim[2 + i] += w->pads[i] + w->pads[w->rank + i] - w->extra[i];
+        counted.pads[i] = 0;
+        counted.pads[w->rank + i] = w->extra[i];
+    }
+    return b_window_op(g, OP_WindowSum, b_filled(g, x->type.dtype, 1, t.rank, t.dim), &counted);
+}
+
+Value *b_average_pool(Graph *g, Value *x, const Window *w, bool padding) {
+    if (!x) return NULL;
+    bool extra = false;
+    for (int i = 0; i < w->rank; i++) extra = extra || w->extra[i];
+    if (extra) {
+        Value *sum = b_window_op(g, OP_WindowSum, x, w);
+        return b_binary(g, OP_Div, sum, window_counts(g, x, w, padding));
+    }
+    Node *node = graph_node(g, OP_AveragePool, 1, &x, 1);
+    node_set_ints(node, "kernel", w->kernel, w->rank);
+    set_window(node, w);
+    node_set_int(node, "count_include_pad", padding);
+    return b_finish(node);
+}
+
+// Row-major flat indices -> column-major within the last two dimensions (storage_order 1).
+Value *b_column_major(Graph *g, Value *indices, const Type *image) {
+    int64_t w = image->dim[image->rank - 1], h = image->rank > 3 ? image->dim[image->rank - 2] : 1;
+    if (!dim_is_const(w) || !dim_is_const(h)) return graph_fail(g, "storage_order 1 needs known sizes");
+    const char *text = arena_printf(g->arena, "x - x %% %lld + x %% %lld * %lld + x %% %lld / %lld",
+        (long long)(h * w), (long long)w, (long long)h, (long long)(h * w), (long long)w);
+    return B_MAP(g, text, "x", indices);
+}
+
+// |x|^p, and its inverse after summing.
+Value *b_lp_before(Graph *g, Value *x, double p) {
+    if (p == 2) return b_unary(g, OP_Square, x);
+    x = b_unary(g, OP_Abs, x);
+    return p == 1 || !x ? x : b_binary(g, OP_Pow, x, b_like(g, x, p));
+}
+
+Value *b_lp_after(Graph *g, Value *x, double p) {
+    if (p == 2) return b_unary(g, OP_Sqrt, x);
+    return p == 1 || !x ? x : b_binary(g, OP_Pow, x, b_like(g, x, 1 / p));
+}
+
+Value *b_over_space(Graph *g, Op op, Value *x) {
+    int64_t axes[MAX_RANK];
+    if (!x) return NULL;
+    if (x->type.rank < 3)
+        return graph_fail(g, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank);
+    for (int i = 2; i < x->type.rank; i++) axes[i - 2] = i;
+    return b_reduce(g, op, x, x->type.rank - 2, axes, true);
 }

@@ -172,20 +172,9 @@ Tensor *onnx_const_number(OnnxNode *n, int i, const char *what);                
 // diagnostic with a hint at --dim when a dimension is symbolic
 bool onnx_static(OnnxNode *n, const Value *v, const char *what);
 
-// ---------------------------------------------------------------- ops/window.c: geometry of convolutions and pools
-// pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they are left to the operation
-typedef struct Window {
-    int rank;
-    int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK];
-    bool ceil;
-    int same;
-} Window;
+// ---------------------------------------------------------------- ops/window.c
 // kernel: sizes when attribute kernel_shape is absent, or NULL
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);
-Value *onnx_convolve(OnnxNode *n, Value *x, Value *w, const Window *win, int64_t group);
-Value *onnx_convolve_transposed(
-    OnnxNode *n, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
-Value *onnx_window_op(OnnxNode *n, Op op, Value *x, const Window *w);
 
 // ---------------------------------------------------------------- ops/sequence.c
 // a stand-in for values that are known one by one; rows with the argument "any" take it
@@ -209,59 +198,13 @@ Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const Mode
 bool onnx_ends_check(Arena *a, const OnnxModel *m, const Options *o);
 void onnx_end_output(Graph *g, const OnnxModel *m, const ModelEnd *declared, Value *v);
 
-// ---------------------------------------------------------------- ml/ml.c: what its models share with ml/svm.c and ml/tree.c
-// one of both is NULL
-typedef struct ClassLabels { const int64_t *ints; int count; const char *const *strings; } ClassLabels;
+// ---------------------------------------------------------------- ml/ml.c
 const float *onnx_floats(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent or empty
-Value *onnx_float_vector(OnnxNode *n, DType d, int count, const float *v);      // a constant [count]
-// x [N, F] by coefficients [rows, F], plus intercepts [rows] or none, in f32; NULL with a diagnostic when the sizes
-// do not agree.
-Value *onnx_linear(
-    OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias);
-Value *onnx_rows_of(OnnxNode *n, Value *x);             // [N, F] of f32, or f64 where x is; [F] is one row
-// NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT over [N, C]
-Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how);
 // the attributes' names
 ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings);
-Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index);
-Value *onnx_first_best(OnnxNode *n, Value *scores);     // [N, C] -> index of the first maximum, i64[N]
-// [N, 1] -> [N, 2]: 1 - x or -x before x
-Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities);
 
-// ---------------------------------------------------------------- ops/attention.c, ms/attention.c
-// [b, s, heads * d] -> [b, heads, s, d]; 4-D values already are
-Value *onnx_split_heads(OnnxNode *n, Value *x, int64_t heads);
-Value *onnx_join_heads(OnnxNode *n, Value *x);          // back to [b, s, heads * d]
-// [b, hq, l, m] times [b, hkv, m, s], hq a multiple of hkv
-Value *onnx_grouped_matmul(OnnxNode *n, Value *x, Value *y);
-// over the last axis; rows of -inf give 0
-Value *onnx_masked_softmax(OnnxNode *n, Value *x, bool may_be_empty);
-// x [b, heads, s, d], cosine and sine broadcast to [b, heads, s, size / 2]
-Value *onnx_rotated(OnnxNode *n, Value *x, Value *cosine, Value *sine, int64_t size, bool interleaved);
-Value *onnx_size_of(OnnxNode *n, Value *v, int axis);    // a size of v as an i64 number
-// softmax(softcap(q k^T scale) + added..., only where allowed) v -> [b, s, heads * d], in f32 for small floats
-typedef struct Attend {
-    Value *q, *k, *v;                                   // [b, heads, s or t, d]
-    Value *added[3];                                    // broadcast over the scores [b, heads, s, t], or NULL
-    Value *allowed;                                     // bool, or NULL: all
-    // [heads] (or a number): a key more, with this score and a value of 0; or NULL
-    Value *sink;
-    double scale, softcap;                              // scale 0: 1 / sqrt(d); softcap 0: none
-    bool may_be_empty;                                  // rows may have nothing allowed
-    Value *scores, *probabilities;                      // set: before and after the softmax
-} Attend;
-Value *onnx_attend(OnnxNode *n, Attend *a);
-// bool [s, t]: key <= query + past (i64 that broadcasts to it, or NULL)
-Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past);
-
-// ---------------------------------------------------------------- ops/string.c, ops/regex.c, ops/automaton.c
+// ---------------------------------------------------------------- ops/string.c
 bool onnx_takes_strings(const char *op, int input);     // may this input be strings?
-Value *onnx_strings(OnnxNode *n, int count, const char *const *strings);        // a constant string[count]
-// A table for StringFind: the strings in the order of their bytes, each once; where each of these stands first among
-// those given.
-Value *onnx_string_table(OnnxNode *n, int count, const char *const *strings, int *kept, int64_t *first);
-Value *onnx_string_find(OnnxNode *n, Value *x, Value *table);        // i64: position, or -1
-Value *onnx_cast_string(OnnxNode *n, Value *x, DType to);            // x or `to` are strings
 
 // ---------------------------------------------------------------- rows.c
 typedef struct OnnxRow { Support is; OnnxBuilder *build; const char *argument; } OnnxRow;

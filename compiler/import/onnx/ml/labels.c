@@ -2,8 +2,7 @@
 // Labels and categories of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder, with numbers and strings on
 // either side; and maps, which are two vectors, their keys and their values: DictVectorizer, CastMap.
 //
-// In: an OnnxNode. Out: the position of each element among the keys, and a gather from the values, behind which the
-// default stands. Strings are searched in a sorted table; numbers are compared with every key.
+// In: an OnnxNode. Out: what build/ml.c makes of the tables that its attributes spell.
 #include "import/onnx/onnx.h"
 
 #include <string.h>
@@ -44,55 +43,6 @@ static Tensor *counting(Arena *a, int64_t count) {
     return t;
 }
 
-// ---------------------------------------------------------------- positions
-
-// The position of each element of x in the sorted table of the keys; -1 is the table's end. *order: where the table's
-// strings stand among the keys.
-static Value *find_string(OnnxNode *n, Value *x, const Tensor *keys, int64_t **order, int *kept) {
-    int count = (int)type_count(&keys->type);
-    *order = NEW_ARRAY(n->g->arena, int64_t, count + 1);
-    return onnx_string_find(n, x, onnx_string_table(n, count, keys->data, kept, *order));
-}
-
-// The first key that is equal, or the number of keys.
-static Value *find_number(OnnxNode *n, Value *x, Tensor *keys, bool nan_is_key) {
-    int64_t count = type_count(&keys->type);
-    int rank = x->type.rank;
-    Value *key = b_reshape(n->g, b_cast(n->g, graph_const(n->g, keys, NULL), x->type.dtype), 1, (Dim[]){ count });
-    x = b_insert(n->g, x, rank);
-    if (!x || !key) return NULL;
-    Value *k = b_iota(n->g, 1, (Dim[]){ count }, 0, DT_I64);
-    const char *text = arena_printf(n->g->arena,
-        dtype_is_float(x->type.dtype) && nan_is_key ? "x == y || (isnan(x) && isnan(y)) ? z : %lld" :
-                                                      "x == y ? z : %lld",
-        (long long)count);
-    return b_reduce(n->g, OP_ReduceMin, B_MAP(n->g, text, "x y z", x, key, k), 1, (int64_t[]){ rank }, false);
-}
-
-// values[k] for the first k with keys[k] == x, else the default.
-typedef struct Default { int64_t i; double f; const char *s; } Default;
-static Value *look_up(OnnxNode *n, Value *x, Tensor *keys, const Tensor *values, const Default *otherwise) {
-    Arena *a = n->g->arena;
-    int64_t count = type_count(&keys->type), *order = NULL;
-    int kept = (int)count;
-    if (count < 1 || count > INT32_MAX || count != type_count(&values->type))
-        return onnx_fail(n, "has %lld keys and %lld values", (long long)count, (long long)type_count(&values->type));
-    if ((keys->type.dtype == DT_STRING) != (x->type.dtype == DT_STRING))
-        return onnx_fail(
-            n, "the input is %s, the keys are %s", dtype_name(x->type.dtype), dtype_name(keys->type.dtype));
-    Value *at = x->type.dtype == DT_STRING ? find_string(n, x, keys, &order, &kept) :
-                                             find_number(n, x, keys, n->opset >= 4);
-    Tensor *table = tensor_new(a, type_make(values->type.dtype, 1, (Dim[]){ kept + 1 }));
-    size_t size = dtype_size(values->type.dtype);
-    for (int i = 0; i < kept; i++)
-        memcpy((char *)table->data + size * (size_t)i,
-            (const char *)values->data + size * (size_t)(order ? order[i] : i), size);
-    if (table->type.dtype == DT_STRING) ((const char **)table->data)[kept] = otherwise->s;
-    else if (dtype_is_float(table->type.dtype)) tensor_set_f(table, kept, otherwise->f);
-    else tensor_set_i(table, kept, otherwise->i);
-    return b_gather(n->g, graph_const(n->g, table, NULL), at, 0);
-}
-
 // ---------------------------------------------------------------- operators
 
 static Default defaults(const OnnxNode *n, const char *unknown) {
@@ -129,7 +79,7 @@ Value *onnx_label_encoder(OnnxNode *n) {
     if (!keys || !values) return onnx_fail(n, "lacks keys or values");
     if (dtype_class(values->type.dtype) == CLASS_COMPLEX || dtype_class(keys->type.dtype) == CLASS_COMPLEX)
         return onnx_fail(n, "complex labels are not supported");
-    return look_up(n, x, keys, values, &otherwise);
+    return b_look_up(n->g, x, keys, values, &otherwise, n->opset >= 4);
 }
 
 // Strings to integers or back, by a list of pairs.
@@ -148,7 +98,7 @@ Value *onnx_category_mapper(OnnxNode *n) {
     memcpy(cats[0]->data, strings->strings, sizeof(char *) * (size_t)count);
     memcpy(cats[1]->data, ints, sizeof *ints * (size_t)count);
     bool text = x->type.dtype == DT_STRING;
-    return look_up(n, x, cats[!text], cats[text], &otherwise);
+    return b_look_up(n->g, x, cats[!text], cats[text], &otherwise, n->opset >= 4);
 }
 
 // 1 where the input is the category, along a new last axis. An unknown one gives zeros.
@@ -163,7 +113,7 @@ Value *onnx_one_hot_encoder(OnnxNode *n) {
     if (!onnx_int(n, "zeros", 1))
         diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
     Value *x = b_insert(n->g, text ? n->in[0] : b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
-    Value *all = text ? onnx_strings(n, strings->n, strings->strings) : b_ints(n->g, count, categories);
+    Value *all = text ? b_strings(n->g, strings->n, strings->strings) : b_ints(n->g, count, categories);
     return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, all), DT_F32) : NULL;
 }
 
@@ -174,18 +124,6 @@ static Value *const *map_halves(OnnxNode *n) {
     Value *const *halves = onnx_input(n, 0) ? onnx_sequence_items(n->in[0], &count) : NULL;
     if (halves && count == 2 && halves[0]->type.rank == 1 && halves[1]->type.rank == 1) return halves;
     return onnx_fail(n, "input 0 must be a map that is an input of the model"), NULL;
-}
-
-// values[i] at column at[i] of [1, columns]; what lies outside is left out, what nothing is put into is 0 or "".
-static Value *spread(OnnxNode *n, Value *at, Value *values, int64_t columns) {
-    if (!at || !values) return NULL;
-    DType d = values->type.dtype;
-    Value *none = d == DT_STRING ? b_reshape(n->g, onnx_strings(n, 1, (const char *[]){ "" }), 0, NULL) :
-                                   b_scalar(n->g, d, 0);
-    Node *node = graph_node(
-        n->g, OP_ScatterElements, 3, (Value *[]){ b_expand(n->g, none, 1, &columns), at, values }, 1);
-    node_set_int(node, "axis", 0);
-    return b_insert(n->g, b_finish(node), 0);
 }
 
 Value *onnx_dict_vectorizer(OnnxNode *n) {
@@ -202,7 +140,7 @@ Value *onnx_dict_vectorizer(OnnxNode *n) {
     memcpy(words->data, text ? (const void *)strings->strings : ints, (size_t)type_bytes(&words->type));
     int64_t columns = type_count(&words->type);
     Default outside = { .i = columns };
-    return spread(n, look_up(n, map[0], words, counting(n->g->arena, columns), &outside), map[1], columns);
+    return b_put_at(n->g, b_look_up(n->g, map[0], words, counting(n->g->arena, columns), &outside, n->opset >= 4), map[1], columns);
 }
 
 // The values in the order of their keys, or each at the column that its key names.
@@ -222,7 +160,7 @@ Value *onnx_cast_map(OnnxNode *n) {
         return onnx_fail(n, "cast_to, map_form, max_map or the keys' type make no sense");
     Value *y;
     if (*form == 'S') {
-        y = spread(n, B_MAP(n->g, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]),
+        y = b_put_at(n->g, B_MAP(n->g, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]),
             map[1], columns);
     } else {
         Node *sort = graph_node(n->g, OP_Sort, 1, map, 2);
@@ -230,6 +168,6 @@ Value *onnx_cast_map(OnnxNode *n) {
         y = b_finish(sort) ? b_insert(n->g, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
     }
     if (!y || y->type.dtype == casts[cast].to) return y;
-    return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? onnx_cast_string(n, y, casts[cast].to) :
+    return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? b_cast_string(n->g, y, casts[cast].to) :
                                                                        b_cast(n->g, y, casts[cast].to);
 }

@@ -2,7 +2,7 @@
 // ONNX's operators of classical machine learning (domain ai.onnx.ml): preparation of features, linear models, support
 // vectors.
 //
-// In: an OnnxNode. Out: maps, reductions and products over constant tables that are built from attributes.
+// In: an OnnxNode. Out: what build/ml.c makes of its attributes, and maps and reductions.
 // Labels and categories: ml/labels.c. Trees: ml/tree.c.
 #include "import/onnx/onnx.h"
 
@@ -17,74 +17,12 @@ const float *onnx_floats(const OnnxNode *n, const char *name, int *count) {
     return a && a->n ? a->floats : NULL;
 }
 
-Value *onnx_float_vector(OnnxNode *n, DType d, int count, const float *v) {
-    Tensor *t = tensor_new(n->g->arena, type_make(d, 1, (Dim[]){ count }));
-    for (int i = 0; i < count; i++) tensor_set_f(t, i, v[i]);
-    return graph_const(n->g, t, NULL);
-}
-
-Value *onnx_rows_of(OnnxNode *n, Value *x) {
-    if (x->type.rank < 1) return onnx_fail(n, "the input must have at least 1 dimension");
-    Dim rows = x->type.rank == 1 ? 1 : x->type.dim[0];
-    x = b_cast(n->g, x, x->type.dtype == DT_F64 ? DT_F64 : DT_F32);
-    if (!x || x->type.rank == 2) return x;
-    return b_reshape(n->g, x, 2, (Dim[]){ rows, type_product(n->g, &x->type, x->type.rank > 1, x->type.rank) });
-}
-
-static Value *softmax_nonzero(OnnxNode *n, Value *x) {
-    const int64_t axis = 1;
-    Value *top = b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true);
-    Value *e = top ? B_MAP(n->g, "abs(x) > 1e-7 ? exp(x - y) : 0", "x y", x, top) : NULL;
-    Value *sum = b_reduce(n->g, OP_ReduceSum, e, 1, &axis, true);
-    return sum ? B_MAP(n->g, "y == 0 ? 0 : x / y", "x y", e, sum) : NULL;
-}
-
-// PROBIT is sqrt(2) * erfinv(2x - 1), erfinv by Winitzki's formula with a = 0.147: with l = log(1 - p^2) and v = 2 /
-// (pi a) + l / 2 the root of sqrt(v^2 - l / a) - v, here without its difference of nearly equal numbers.
-Value *onnx_post_transform(OnnxNode *n, Value *x, const char *how) {
-    static const char probit[] =
-        "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l / 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
-    if (!x || !strcmp(how, "NONE")) return x;
-    if (!strcmp(how, "LOGISTIC")) return b_unary(n->g, OP_Sigmoid, x);
-    if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(n, x);
-    if (!strcmp(how, "PROBIT")) return B_MAP(n->g, probit, "x", x);
-    if (strcmp(how, "SOFTMAX")) return onnx_fail(n, "attribute \"post_transform\" is \"%s\"", how);
-    Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
-    node_set_int(node, "axis", 1);
-    return b_finish(node);
-}
-
 ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *strings) {
     const OnnxAttr *names = onnx_attr(n, strings, ONNX_STRINGS);
     ClassLabels l = { 0 };
     l.ints = onnx_ints(n, ints, &l.count);
     if (!l.count && names) l = (ClassLabels){ .strings = names->strings, .count = names->n };
     return l;
-}
-
-Value *onnx_label(OnnxNode *n, const ClassLabels *l, Value *index) {
-    bool counting = true;
-    if (l->strings) return b_gather(n->g, onnx_strings(n, l->count, l->strings), index, 0);
-    for (int i = 0; i < l->count; i++) counting &= l->ints[i] == i;
-    return counting ? index : b_gather(n->g, b_ints(n->g, l->count, l->ints), index, 0);
-}
-
-Value *onnx_first_best(OnnxNode *n, Value *scores) {
-    if (!scores) return NULL;
-    Node *node = graph_node(n->g, OP_ArgMax, 1, &scores, 1);
-    node_set_int(node, "axis", 1);
-    node_set_int(node, "keepdims", 0);
-    return b_finish(node);
-}
-
-// One score for two classes -> a score each. The standard does not say how; as in ONNX Runtime of the transforms only
-// LOGISTIC and PROBIT have an effect.
-Value *onnx_two_scores(OnnxNode *n, Value *x, const char *how, bool probabilities) {
-    if (!x) return NULL;
-    bool logistic = !strcmp(how, "LOGISTIC"), probit = !strcmp(how, "PROBIT");
-    Value *other = probit || (probabilities && !logistic) ? B_MAP(n->g, "1 - x", "x", x) : b_unary(n->g, OP_Neg, x);
-    Value *both = b_concat(n->g, 1, 2, (Value *[]){ other, x });
-    return logistic || probit ? onnx_post_transform(n, both, how) : both;
 }
 
 // ---------------------------------------------------------------- features
@@ -98,7 +36,7 @@ static Value *per_column(OnnxNode *n, const char *attr, DType d, double otherwis
     if (count == 1) return b_scalar(n->g, d, v[0]);
     if (dim_is_const(columns) && columns != count)
         return onnx_fail(n, "attribute \"%s\" has %d values for %lld columns", attr, count, (long long)columns);
-    return onnx_float_vector(n, d, count, v);
+    return b_float_vector(n->g, d, count, v);
 }
 
 Value *onnx_scaler(OnnxNode *n) {
@@ -152,7 +90,7 @@ Value *onnx_feature_vectorizer(OnnxNode *n) {
         return onnx_fail(n, "attribute \"inputdimensions\" has %d values for %d inputs", count, n->n_in);
     Value **part = NEW_ARRAY(n->g->arena, Value *, count);
     for (int i = 0; i < count; i++) {
-        Value *x = part[i] = onnx_rows_of(n, b_cast(n->g, n->in[i], DT_F32));
+        Value *x = part[i] = b_rows_of(n->g, b_cast(n->g, n->in[i], DT_F32));
         if (!x) return NULL;
         if (!dim_is_const(x->type.dim[1]) || columns[i] < 0)
             return onnx_fail(n, "input %d must have a known number of columns", i);
@@ -170,20 +108,6 @@ Value *onnx_zip_map(OnnxNode *n) {
 
 // ---------------------------------------------------------------- linear models
 
-// x [N,F] by coefficients [rows,F], plus intercepts [rows] or none.
-Value *onnx_linear(
-    OnnxNode *n, Value *x, int rows, int count, const float *coefficients, int biases, const float *bias) {
-    if (!x) return NULL;
-    if (rows < 1 || count % rows || (dim_is_const(x->type.dim[1]) && x->type.dim[1] != count / rows))
-        return onnx_fail(
-            n, "has %d coefficients for %d rows of %lld features", count, rows, (long long)x->type.dim[1]);
-    if (biases && biases != rows) return onnx_fail(n, "has %d intercepts for %d rows", biases, rows);
-    Value *w = b_reshape(n->g, onnx_float_vector(n, DT_F32, count, coefficients), 2, (Dim[]){ rows, count / rows });
-    x = b_cast(n->g, x, DT_F32);
-    Value *y = b_matmul(n->g, x, b_transpose(n->g, w, (int[]){ 1, 0 }));
-    return biases ? b_binary(n->g, OP_Add, y, onnx_float_vector(n, DT_F32, biases, bias)) : y;
-}
-
 Value *onnx_linear_regressor(OnnxNode *n) {
     int count, biases;
     if (!onnx_inputs(n, 1)) return NULL;
@@ -191,7 +115,7 @@ Value *onnx_linear_regressor(OnnxNode *n) {
     int64_t targets = onnx_int(n, "targets", 1);
     if (targets < 1 || targets > count)
         return onnx_fail(n, "attribute \"targets\" is %lld with %d coefficients", (long long)targets, count);
-    return onnx_post_transform(n, onnx_linear(n, onnx_rows_of(n, n->in[0]), (int)targets, count, w, biases, bias),
+    return b_post_transform(n->g, b_linear(n->g, b_rows_of(n->g, n->in[0]), (int)targets, count, w, biases, bias),
         onnx_string(n, "post_transform", "NONE"));
 }
 
@@ -204,14 +128,14 @@ Value *onnx_linear_classifier(OnnxNode *n) {
     const char *how = onnx_string(n, "post_transform", "NONE");
     onnx_int(n, "multi_class", 0);
     int rows = biases ? biases : labels.count;
-    Value *scores = onnx_linear(n, onnx_rows_of(n, n->in[0]), rows, count, w, biases, bias);
+    Value *scores = b_linear(n->g, b_rows_of(n->g, n->in[0]), rows, count, w, biases, bias);
     if (!scores) return NULL;
     if (rows > 1 && rows != labels.count)
         return onnx_fail(n, "has %d labels for %d rows of coefficients", labels.count, rows);
-    Value *best = rows > 1 ? onnx_first_best(n, scores) :
+    Value *best = rows > 1 ? b_first_best(n->g, scores) :
                              b_cast(n->g, b_remove(n->g, B_MAP(n->g, "x > 0", "x", scores), 1), DT_I64);
     bool two = rows == 1 && labels.count == 2;
-    if (n->n_out > 1) n->out[1] = two ? onnx_two_scores(n, scores, how, true) : onnx_post_transform(n, scores, how);
+    if (n->n_out > 1) n->out[1] = two ? b_two_scores(n->g, scores, how, true) : b_post_transform(n->g, scores, how);
     if (labels.count == 1 && !labels.strings) labels.count = 0;
-    return onnx_label(n, &labels, best);
+    return b_label(n->g, &labels, best);
 }

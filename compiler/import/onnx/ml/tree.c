@@ -1,277 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's ensembles of decision trees (domain ai.onnx.ml): forests as constant tables.
 //
-// In: an OnnxNode whose attributes list nodes and leaves. Out: for each (row, tree) pair the number of its node,
-// advanced by one level in each step, all pairs at once: gather the node's feature and threshold, the row's value,
-// compare, gather the child. Leaves lead to themselves, so after as many steps as the deepest tree has levels every
-// pair is at a leaf; the leaves' weights are then combined over the trees in order.
-//
-// The idea: every comparison becomes `x <= hi` (or lo <= x <= hi) with three children, for false, true and NaN;
-// leaves come first in the tables.
+// In: an OnnxNode whose attributes list nodes and leaves, in the forms of versions 1, 3 and 5. Out: what build/forest.c
+// makes of them.
 #include "import/onnx/onnx.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum Mode { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF } Mode;        // up to MEMBER as numbered by TreeEnsemble
-// child[1]: where the comparison holds
-typedef struct TreeNode { Mode mode; int64_t feature; double split; int64_t child[2]; bool nan_true; } TreeNode;
-typedef struct LeafWeight { int64_t node, target; double weight; } LeafWeight;
-typedef VEC(TreeNode) TreeNodes;
-typedef struct Forest {
-    OnnxNode *n;
-    DType dtype;                                // of thresholds and weights: the input's, f32 or f64
-    Value *x;                                   // [N, F]
-    TreeNodes nodes;
-    VEC(int64_t) roots;
-    VEC(LeafWeight) weights;
-    int64_t targets;
-    const char *aggregate;                      // SUM, AVERAGE, MIN, MAX
-    int64_t *place;                             // of a node in the tables
-    int64_t n_leaves;
-    int depth;
-} Forest;
-
-#define MAX_DEPTH 4096
-#define MAX_TABLE ((int64_t)1 << 28)
-
-static bool forest_fail(const Forest *f, const char *what) {
-    onnx_fail(f->n, "%s", what);
-    return false;
-}
-
-// ---------------------------------------------------------------- checks and numbering
-
-static bool forest_check(const Forest *f) {
-    const Dim features = f->x->type.dim[1];
-    const int count = f->nodes.n;
-    for (int i = 0; i < count; i++) {
-        const TreeNode *t = &f->nodes.at[i];
-        if (t->mode == LEAF) continue;
-        if (t->feature < 0 || t->feature > INT32_MAX || (dim_is_const(features) && t->feature >= features))
-            return forest_fail(f, "a node tests a feature that the input lacks");
-        for (int k = 0; k < 2; k++)
-            if (t->child[k] < 0 || t->child[k] >= count)
-                return forest_fail(f, "a node has a child that does not exist");
-    }
-    for (int i = 0; i < f->roots.n; i++)
-        if (f->roots.at[i] < 0 || f->roots.at[i] >= count) return forest_fail(f, "a tree's root does not exist");
-    for (int i = 0; i < f->weights.n; i++)
-        if (f->weights.at[i].target < 0 || f->weights.at[i].target >= f->targets)
-            return forest_fail(f, "a leaf has a target that does not exist");
-    return f->roots.n > 0 || forest_fail(f, "there is no tree");
-}
-
-// Numbers the nodes, leaves first, and finds the longest way from a root by removing nodes that nothing leads to;
-// what remains is a circle.
-static bool forest_order(Forest *f) {
-    Arena *a = f->n->g->arena;
-    int count = f->nodes.n, *parents = NEW_ARRAY(a, int, count + 1), *depth = NEW_ARRAY(a, int, count + 1),
-        *queue = NEW_ARRAY(a, int, count + 1), n = 0;
-    int64_t leaf = 0, inner = 0;
-    f->place = NEW_ARRAY(a, int64_t, count + 1);
-    for (int i = 0; i < count; i++) {
-        const TreeNode *t = &f->nodes.at[i];
-        f->n_leaves += t->mode == LEAF;
-        for (int k = 0; k < 2 && t->mode != LEAF; k++) parents[t->child[k]]++;
-    }
-    for (int i = 0; i < count; i++) f->place[i] = f->nodes.at[i].mode == LEAF ? leaf++ : f->n_leaves + inner++;
-    for (int i = 0; i < count; i++)
-        if (!parents[i]) queue[n++] = i;
-    for (int i = 0; i < n; i++) {
-        const TreeNode *t = &f->nodes.at[queue[i]];
-        for (int k = 0; k < 2 && t->mode != LEAF; k++) {
-            int64_t child = t->child[k];
-            if (depth[child] < depth[queue[i]] + 1) depth[child] = depth[queue[i]] + 1;
-            if (f->depth < depth[child]) f->depth = depth[child];
-            if (!--parents[child]) queue[n++] = (int)child;
-        }
-    }
-    if (n < count) return forest_fail(f, "the nodes of a tree form a circle");
-    return f->depth <= MAX_DEPTH || forest_fail(f, "a tree is too deep");
-}
-
-// ---------------------------------------------------------------- the walk
-
-typedef struct Tables { Value *feature, *lo, *hi, *child; int64_t ways; bool strict; } Tables;
-
-static double below(double v, DType d) {
-    if (v == -INFINITY) return NAN;             // nothing is less
-    if (v == 0) return d == DT_F64 ? -DBL_MIN : -(double)FLT_MIN;        // GPUs may take subnormal numbers for 0
-    return d == DT_F64 ? nextafter(v, -INFINITY) : (double)nextafterf((float)v, -INFINITY);
-}
-
-// A comparison as an interval [lo, hi] and where x lies for child[in]. strict: hi itself is outside, in all nodes.
-static int interval(const TreeNode *t, DType d, bool strict, double *lo, double *hi) {
-    bool open = t->mode == LT || t->mode == GTE, point = t->mode == EQ || t->mode == NEQ;
-    *lo = point ? t->split : -INFINITY;
-    *hi = open && !strict ? below(t->split, d) : t->split;
-    return t->mode == GTE || t->mode == GT || t->mode == NEQ ? 0 : 1;
-}
-
-static Tables forest_tables(const Forest *f) {
-    Graph *g = f->n->g;
-    bool strict = true, points = false, missing = false;
-    for (int i = 0; i < f->nodes.n; i++) {
-        const TreeNode *t = &f->nodes.at[i];
-        if (t->mode == LEAF) continue;
-        strict &= t->mode == LT || t->mode == GTE;
-        points |= t->mode == EQ || t->mode == NEQ;
-        missing |= t->nan_true != (t->mode == NEQ || t->mode == GTE || t->mode == GT);     // NaN is in no interval
-    }
-    const int64_t count = f->nodes.n, ways = missing ? 3 : 2;
-    Tensor *feature = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count })),
-           *child = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count * ways }));
-    Tensor *lo = tensor_new(g->arena, type_make(f->dtype, 1, (Dim[]){ count })), *hi = tensor_new(g->arena, lo->type);
-    for (int i = 0; i < f->nodes.n; i++) {
-        const TreeNode *t = &f->nodes.at[i];
-        int64_t at = f->place[i];
-        double from = 0, to = 0;
-        int in = t->mode == LEAF ? 1 : interval(t, f->dtype, strict, &from, &to);
-        for (int k = 0; k < ways; k++) {
-            bool hold = k == 2 ? t->nan_true : k == in;
-            tensor_set_i(child, at * ways + k, t->mode == LEAF ? at : f->place[t->child[hold]]);
-        }
-        tensor_set_i(feature, at, t->feature);
-        tensor_set_f(lo, at, from);
-        tensor_set_f(hi, at, to);
-    }
-    return (Tables){ graph_const(g, feature, NULL), points ? graph_const(g, lo, NULL) : NULL, graph_const(g, hi, NULL),
-        graph_const(g, child, NULL), ways, strict };
-}
-
-// One level down: each row's and tree's node to its child. The roots are the same for all rows, [count]; below them
-// [N, count].
-static Value *forest_step(Graph *g, const Forest *f, const Tables *t, const char *text, Value *at) {
-    if (!at) return NULL;
-    Value *feature = b_gather(g, t->feature, at, 0), *hi = b_gather(g, t->hi, at, 0),
-          *lo = t->lo ? b_gather(g, t->lo, at, 0) : hi;
-    Value *v = at->type.rank == 1 ? b_gather(g, f->x, feature, 1) : b_gather_elements(g, f->x, feature, 1);
-    return v && hi && lo ? b_gather(g, t->child, B_MAP(g, text, "s v hi lo", at, v, hi, lo), 0) : NULL;
-}
-
-// The leaf's number for each row and each of the given trees: i32 [N, count]. A few levels are written out, more are
-// a loop.
-static Value *forest_walk(const Forest *f, int count, const int64_t *roots) {
-    enum { WRITTEN_OUT = 16 };
-    Graph *g = f->n->g;
-    const Tables t = forest_tables(f);
-    Tensor *start = tensor_new(g->arena, type_make(DT_I32, 1, (Dim[]){ count }));
-    for (int i = 0; i < count; i++) tensor_set_i(start, i, f->place[roots[i]]);
-    const char *test = t.lo ? "v <= hi && v >= lo" : t.strict ? "v < hi" : "v <= hi";
-    const char *text = arena_printf(
-        g->arena, t.ways == 3 ? "isnan(v) ? s * 3 + 2 : %s ? s * 3 + 1 : s * 3" : "%s ? s * 2 + 1 : s * 2", test);
-    Value *at = graph_const(g, start, NULL);
-    int written = f->depth <= WRITTEN_OUT ? f->depth : 1;
-    for (int i = 0; i < written; i++) at = forest_step(g, f, &t, text, at);
-    if (at && written < f->depth) {
-        Value *in[3], *out[2];
-        Graph *body = b_loop_body(g, "level", 1, &at, in);
-        out[0] = b_unary(body, OP_Identity, in[1]);
-        out[1] = forest_step(body, f, &t, text, in[2]);
-        Node *loop = b_loop(g, body, b_scalar(g, DT_I64, f->depth - written), 1, &at, out);
-        at = loop ? loop->out[0] : NULL;
-    }
-    return at ? b_expand(g, at, 2, (Dim[]){ f->x->type.dim[0], count }) : NULL;
-}
-
-// ---------------------------------------------------------------- the sum
-
-static bool is_extreme(const Forest *f) { return !strcmp(f->aggregate, "MIN") || !strcmp(f->aggregate, "MAX"); }
-static double no_weight(const Forest *f) {
-    return !is_extreme(f) ? 0 : !strcmp(f->aggregate, "MIN") ? INFINITY : -INFINITY;
-}
-
-static Value *combine(const Forest *f, Value *v, int axis) {
-    Op op = !is_extreme(f) ? OP_ReduceSum : !strcmp(f->aggregate, "MIN") ? OP_ReduceMin : OP_ReduceMax;
-    v = b_reduce(f->n->g, op, v, 1, (int64_t[]){ axis }, false);
-    if (v && is_extreme(f)) return B_MAP(f->n->g, "isinf(x) ? 0 : x", "x", v);
-    if (v && !strcmp(f->aggregate, "AVERAGE"))
-        return B_MAP(f->n->g, "x / y", "x y", v, b_like(f->n->g, v, f->roots.n));
-    return v;
-}
-
-// The only target of each tree's leaves; false when a tree has several or shares nodes with another.
-static bool one_target_each(const Forest *f, int64_t *target) {
-    int count = f->nodes.n;
-    int64_t *leaf = NEW_ARRAY(f->n->g->arena, int64_t, count + 1),
-            *stack = NEW_ARRAY(f->n->g->arena, int64_t, count + 2);
-    bool *seen = NEW_ARRAY(f->n->g->arena, bool, count + 1);
-    for (int i = 0; i < count; i++) leaf[i] = -1;
-    for (int i = 0; i < f->weights.n; i++) {
-        int64_t *at = &leaf[f->weights.at[i].node];
-        if (*at >= 0 && *at != f->weights.at[i].target) return false;
-        *at = f->weights.at[i].target;
-    }
-    for (int i = 0; i < f->roots.n; i++) {
-        int top = 0;
-        target[i] = -1;
-        for (stack[top++] = f->roots.at[i]; top;) {
-            int64_t at = stack[--top];
-            if (seen[at] && f->nodes.at[at].mode == LEAF) continue;
-            if (seen[at]) return false;
-            seen[at] = true;
-            if (f->nodes.at[at].mode != LEAF) {
-                if (top + 2 > count) return false;
-                stack[top++] = f->nodes.at[at].child[0];
-                stack[top++] = f->nodes.at[at].child[1];
-            } else if (leaf[at] >= 0) {
-                if (target[i] >= 0 && target[i] != leaf[at]) return false;
-                target[i] = leaf[at];
-            }
-        }
-        if (target[i] < 0) target[i] = 0;
-    }
-    return true;
-}
-
-// A weight per (leaf, target) or, when `flat`, per leaf.
-static Value *weight_table(const Forest *f, bool flat) {
-    const int64_t columns = flat ? 1 : f->targets;
-    if (columns * f->n_leaves > MAX_TABLE) return onnx_fail(f->n, "the table of leaves is too large");
-    Tensor *t = tensor_new(f->n->g->arena, type_make(f->dtype, flat ? 1 : 2, (Dim[]){ f->n_leaves, columns }));
-    const double none = no_weight(f);
-    for (int64_t i = 0; i < f->n_leaves * columns; i++) tensor_set_f(t, i, none);
-    for (int i = 0; i < f->weights.n; i++) {
-        const LeafWeight *w = &f->weights.at[i];
-        int64_t at = f->place[w->node] * columns + (flat ? 0 : w->target);
-        double had = tensor_get_f(t, at);
-        tensor_set_f(t, at, had == none ? w->weight : had + w->weight);
-    }
-    return graph_const(f->n->g, t, NULL);
-}
-
-// Scores [N, targets]. When each tree is for one target, the trees are sorted by target, and made as many for each by
-// one-leaf trees.
-static Value *forest_scores(Forest *f) {
-    Graph *g = f->n->g;
-    int trees = f->roots.n;
-    int64_t *target = NEW_ARRAY(g->arena, int64_t, trees + 1), *each = NEW_ARRAY(g->arena, int64_t, f->targets + 1),
-            most = 0;
-    if (!forest_check(f)) return NULL;
-    bool flat = one_target_each(f, target);
-    for (int i = 0; i < trees && flat; i++) {
-        int64_t k = ++each[target[i]];
-        if (most < k) most = k;
-    }
-    flat = flat && most * f->targets <= 2 * (int64_t)trees + 2;
-    if (!flat) {
-        if (!forest_order(f)) return NULL;
-        Value *table = weight_table(f, false);
-        return combine(f, b_gather(g, table, forest_walk(f, trees, f->roots.at), 0), 1);
-    }
-    VEC_PUSH(g->arena, f->nodes, (TreeNode){ .mode = LEAF });
-    if (!forest_order(f)) return NULL;
-    int64_t *roots = NEW_ARRAY(g->arena, int64_t, most * f->targets);
-    for (int64_t i = 0; i < most * f->targets; i++) roots[i] = f->nodes.n - 1;
-    memset(each, 0, sizeof *each * (size_t)f->targets);
-    for (int i = 0; i < trees; i++) roots[target[i] * most + each[target[i]]++] = f->roots.at[i];
-    Value *w = weight_table(f, true);
-    w = b_gather(g, w, forest_walk(f, (int)(most * f->targets), roots), 0);
-    return combine(f, w ? b_reshape(g, w, 3, (Dim[]){ f->x->type.dim[0], f->targets, most }) : NULL, 2);
-}
 
 // ---------------------------------------------------------------- the attributes of versions 1 and 3
 
@@ -303,22 +39,21 @@ static int64_t find_node(const Key *keys, int count, int64_t tree, int64_t node)
     return k ? k->at : -1;
 }
 
-static Mode mode_named(const char *s) {
+static TreeMode mode_named(const char *s) {
     static const char *const names[] = { "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ",
         "BRANCH_NEQ", "", "LEAF" };
     for (size_t i = 0; i < COUNT(names); i++)
-        if (!strcmp(s, names[i]) && *s) return (Mode)i;
-    return MEMBER;                              // none that these versions have
+        if (!strcmp(s, names[i]) && *s) return (TreeMode)i;
+    return TREE_MEMBER;                              // none that these versions have
 }
 
 // A tree's root is its first node that no other leads to.
 static void add_root(Forest *f, const int64_t *tree, int at, const bool *is_child) {
     if (!is_child[at] && !(f->roots.n && tree[f->roots.at[f->roots.n - 1]] == tree[at]))
-        VEC_PUSH(f->n->g->arena, f->roots, at);
+        VEC_PUSH(f->g->arena, f->roots, at);
 }
 
-static bool read_nodes(Forest *f, Key **keys) {
-    OnnxNode *n = f->n;
+static bool read_nodes(OnnxNode *n, Forest *f, Key **keys) {
     Arena *a = n->g->arena;
     int count, have[5];
     const int64_t *node = onnx_ints(n, "nodes_nodeids", &count), *tree = onnx_ints(n, "nodes_treeids", &have[0]),
@@ -341,12 +76,12 @@ static bool read_nodes(Forest *f, Key **keys) {
             return forest_fail(f, "two nodes of a tree have the same number");
     for (int i = 0; i < count; i++) {
         TreeNode t = { .mode = mode_named(modes->strings[i]), .feature = feature[i], .split = number(&splits, i) };
-        if (t.mode == MEMBER) {
+        if (t.mode == TREE_MEMBER) {
             onnx_fail(n, "attribute \"nodes_modes\" has \"%s\"", modes->strings[i]);
             return false;
         }
-        t.nan_true = t.mode == NEQ || (have[4] && nan[i]);
-        for (int k = 0; k < 2 && t.mode != LEAF; k++) {
+        t.nan_true = t.mode == TREE_NEQ || (have[4] && nan[i]);
+        for (int k = 0; k < 2 && t.mode != TREE_LEAF; k++) {
             t.child[k] = find_node(*keys, count, tree[i], k ? yes[i] : no[i]);
             if (t.child[k] >= 0) is_child[t.child[k]] = true;
         }
@@ -357,8 +92,7 @@ static bool read_nodes(Forest *f, Key **keys) {
 }
 
 // The leaves' weights from <prefix>_treeids, _nodeids, _ids and _weights.
-static bool read_weights(Forest *f, const char *prefix, const Key *keys) {
-    OnnxNode *n = f->n;
+static bool read_weights(OnnxNode *n, Forest *f, const char *prefix, const Key *keys) {
     Arena *a = n->g->arena;
     int count, have[2];
     const int64_t *tree = onnx_ints(n, arena_printf(a, "%s_treeids", prefix), &count),
@@ -370,16 +104,16 @@ static bool read_weights(Forest *f, const char *prefix, const Key *keys) {
     for (int i = 0; i < count; i++) {
         int64_t at = find_node(keys, f->nodes.n, tree[i], node[i]);
         if (at < 0) return forest_fail(f, "a weight is for a node that does not exist");
-        if (f->nodes.at[at].mode == LEAF) VEC_PUSH(a, f->weights, (LeafWeight){ at, target[i], number(&weights, i) });
+        if (f->nodes.at[at].mode == TREE_LEAF) VEC_PUSH(a, f->weights, (LeafWeight){ at, target[i], number(&weights, i) });
     }
     return true;
 }
 
-static bool read_forest(Forest *f, const char *prefix) {
+static bool read_forest(OnnxNode *n, Forest *f, const char *prefix) {
     Key *keys;
-    f->x = onnx_input(f->n, 0);
-    f->x = f->x ? onnx_rows_of(f->n, f->x) : NULL;
-    if (!f->x || !read_nodes(f, &keys) || !read_weights(f, prefix, keys)) return false;
+    f->x = onnx_input(n, 0);
+    f->x = f->x ? b_rows_of(n->g, f->x) : NULL;
+    if (!f->x || !read_nodes(n, f, &keys) || !read_weights(n, f, prefix, keys)) return false;
     f->dtype = f->x->type.dtype;
     return true;
 }
@@ -392,24 +126,24 @@ static bool known_aggregate(const Forest *f) {
 }
 
 static Value *base_values(const Forest *f, const Numbers *base) {
-    Tensor *t = tensor_new(f->n->g->arena, type_make(f->dtype, 1, (Dim[]){ base->count }));
+    Tensor *t = tensor_new(f->g->arena, type_make(f->dtype, 1, (Dim[]){ base->count }));
     for (int i = 0; i < base->count; i++) tensor_set_f(t, i, number(base, i));
-    return graph_const(f->n->g, t, NULL);
+    return graph_const(f->g, t, NULL);
 }
 
 Value *onnx_tree_regressor(OnnxNode *n) {
     Forest f = {
-        .n = n, .targets = onnx_int(n, "n_targets", 1), .aggregate = onnx_string(n, "aggregate_function", "SUM")
+        .g = n->g, .targets = onnx_int(n, "n_targets", 1), .aggregate = onnx_string(n, "aggregate_function", "SUM")
     };
     if (f.targets < 1 || f.targets > INT32_MAX)
         return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
-    if (!known_aggregate(&f) || !read_forest(&f, "target")) return NULL;
+    if (!known_aggregate(&f) || !read_forest(n, &f, "target")) return NULL;
     const Numbers base = numbers(n, "base_values");
     if (base.count && base.count != f.targets)
         return onnx_fail(n, "has %d base values for %lld targets", base.count, (long long)f.targets);
-    Value *y = forest_scores(&f);
+    Value *y = b_forest(&f);
     if (base.count) y = b_binary(n->g, OP_Add, y, base_values(&f, &base));
-    return onnx_post_transform(n, b_cast(n->g, y, DT_F32), onnx_string(n, "post_transform", "NONE"));
+    return b_post_transform(n->g, b_cast(n->g, y, DT_F32), onnx_string(n, "post_transform", "NONE"));
 }
 
 // ---------------------------------------------------------------- classifiers
@@ -430,12 +164,11 @@ static Classes classes_of(const Forest *f) {
 // Two classes, as ONNX Runtime reads the standard: trees for the first class alone give one score, that of the second
 // class. Its label wins above 0, or above 0.5 when all weights are positive: then the scores are probabilities. Two
 // base values keep both columns, the second at 0.
-static Value *two_classes(Forest *f, const ClassLabels *labels, const Numbers *base, const char *how) {
-    OnnxNode *n = f->n;
+static Value *two_classes(OnnxNode *n, Forest *f, const ClassLabels *labels, const Numbers *base, const char *how) {
     const Classes c = classes_of(f);
     const bool alone = !c.second, probabilities = c.positive && c.first != c.second;
     if (alone) f->targets = 1;
-    Value *y = forest_scores(f);
+    Value *y = b_forest(f);
     const double first_base = base->count && c.first ? number(base, 0) : 0,
                  second_base = base->count == 2 && !alone ? number(base, 1) : 0;
     if (base->count)
@@ -452,28 +185,28 @@ static Value *two_classes(Forest *f, const ClassLabels *labels, const Numbers *b
     Value *winner = b_remove(n->g, b_part(n->g, y, 1, winning, 1), 1);
     Value *index = winner ? b_cast(n->g, B_MAP(n->g, probabilities ? "x > 0.5" : "x > 0", "x", winner), DT_I64) : NULL;
     if (n->n_out > 1)
-        n->out[1] = scores == 1 ? onnx_two_scores(n, y, how, probabilities) : onnx_post_transform(n, y, how);
-    return index ? onnx_label(n, labels, index) : NULL;
+        n->out[1] = scores == 1 ? b_two_scores(n->g, y, how, probabilities) : b_post_transform(n->g, y, how);
+    return index ? b_label(n->g, labels, index) : NULL;
 }
 
 Value *onnx_tree_classifier(OnnxNode *n) {
-    Forest f = { .n = n, .aggregate = "SUM" };
+    Forest f = { .g = n->g, .aggregate = "SUM" };
     ClassLabels labels = onnx_class_labels(n, "classlabels_int64s", "classlabels_strings");
     const char *how = onnx_string(n, "post_transform", "NONE");
     f.targets = labels.count;
     if (!labels.count) return onnx_fail(n, "has no class labels");
-    if (!read_forest(&f, "class")) return NULL;
+    if (!read_forest(n, &f, "class")) return NULL;
     const Numbers base = numbers(n, "base_values");
     if (base.count && base.count != labels.count && !(base.count == 1 && labels.count == 2))
         return onnx_fail(n, "has %d base values for %d classes", base.count, labels.count);
     const Classes c = classes_of(&f);
-    if (labels.count == 2 && (!c.first || !c.second || base.count == 1)) return two_classes(&f, &labels, &base, how);
-    Value *y = forest_scores(&f);
+    if (labels.count == 2 && (!c.first || !c.second || base.count == 1)) return two_classes(n, &f, &labels, &base, how);
+    Value *y = b_forest(&f);
     if (base.count) y = b_binary(n->g, OP_Add, y, base_values(&f, &base));
     y = b_cast(n->g, y, DT_F32);
-    if (n->n_out > 1) n->out[1] = onnx_post_transform(n, y, how);
-    Value *best = onnx_first_best(n, y);
-    return best ? onnx_label(n, &labels, best) : NULL;
+    if (n->n_out > 1) n->out[1] = b_post_transform(n->g, y, how);
+    Value *best = b_first_best(n->g, y);
+    return best ? b_label(n->g, &labels, best) : NULL;
 }
 
 // ---------------------------------------------------------------- TreeEnsemble (version 5)
@@ -493,7 +226,7 @@ static void expand_membership(Forest *f, int at, const Tensor *members, int64_t 
         double v = tensor_get_f(members, (*next)++);
         if (isnan(v)) break;
         TreeNode t = set;
-        t.mode = EQ;
+        t.mode = TREE_EQ;
         t.split = v;
         if (last < 0) {
             f->nodes.at[last = at] = t;
@@ -501,17 +234,16 @@ static void expand_membership(Forest *f, int at, const Tensor *members, int64_t 
         }
         f->nodes.at[last].child[0] = f->nodes.n;
         last = f->nodes.n;
-        VEC_PUSH(f->n->g->arena, f->nodes, t);
+        VEC_PUSH(f->g->arena, f->nodes, t);
     }
     if (last < 0) {                             // the empty set holds nothing
-        f->nodes.at[at].mode = EQ;
+        f->nodes.at[at].mode = TREE_EQ;
         f->nodes.at[at].split = NAN;
     }
 }
 
 // Inner nodes come first, then the leaves: a child of a node is one or the other.
-static bool read_ensemble(Forest *f) {
-    OnnxNode *n = f->n;
+static bool read_ensemble(OnnxNode *n, Forest *f) {
     Arena *a = n->g->arena;
     int count, have[5], leaves, trees;
     int64_t modes_count, splits_count, weights_count, members_count, next = 0;
@@ -534,11 +266,11 @@ static bool read_ensemble(Forest *f) {
         return forest_fail(f, "the attributes nodes_... and leaf_... must have a value for each node and each leaf");
     for (int i = 0; i < count; i++) {
         int64_t mode = tensor_get_i(modes, i);
-        if (mode < LEQ || mode > MEMBER) return forest_fail(f, "attribute \"nodes_modes\" has an unknown mode");
-        TreeNode t = { .mode = (Mode)mode,
+        if (mode < TREE_LEQ || mode > TREE_MEMBER) return forest_fail(f, "attribute \"nodes_modes\" has an unknown mode");
+        TreeNode t = { .mode = (TreeMode)mode,
             .feature = feature[i],
             .split = tensor_get_f(splits, i),
-            .nan_true = mode == NEQ || (have[4] && nan[i]) };
+            .nan_true = mode == TREE_NEQ || (have[4] && nan[i]) };
         for (int k = 0; k < 2; k++) {
             if (child[k][i] < 0 || child[k][i] >= (leaf[k][i] ? leaves : count))
                 return forest_fail(f, "a node has a child that does not exist");
@@ -547,11 +279,11 @@ static bool read_ensemble(Forest *f) {
         VEC_PUSH(a, f->nodes, t);
     }
     for (int i = 0; i < leaves; i++) {
-        VEC_PUSH(a, f->nodes, (TreeNode){ .mode = LEAF });
+        VEC_PUSH(a, f->nodes, (TreeNode){ .mode = TREE_LEAF });
         VEC_PUSH(a, f->weights, (LeafWeight){ count + i, target[i], tensor_get_f(weights, i) });
     }
     for (int i = 0; i < count; i++)
-        if (f->nodes.at[i].mode == MEMBER) expand_membership(f, i, members, members_count, &next);
+        if (f->nodes.at[i].mode == TREE_MEMBER) expand_membership(f, i, members, members_count, &next);
     for (int i = 0; i < trees; i++) VEC_PUSH(a, f->roots, roots[i]);
     return true;
 }
@@ -565,13 +297,13 @@ Value *onnx_tree_ensemble(OnnxNode *n) {
         || transform >= (int64_t)COUNT(transforms))
         return onnx_fail(n, "attributes \"aggregate_function\" %lld, \"post_transform\" %lld", (long long)aggregate,
             (long long)transform);
-    Forest f = { .n = n,
+    Forest f = { .g = n->g,
         .targets = onnx_int(n, "n_targets", 1),
         .aggregate = aggregates[aggregate],
-        .x = onnx_rows_of(n, n->in[0]) };
+        .x = b_rows_of(n->g, n->in[0]) };
     if (f.targets < 1 || f.targets > INT32_MAX)
         return onnx_fail(n, "attribute \"n_targets\" is %lld", (long long)f.targets);
-    if (!f.x || !read_ensemble(&f)) return NULL;
+    if (!f.x || !read_ensemble(n, &f)) return NULL;
     f.dtype = f.x->type.dtype;
-    return b_cast(n->g, onnx_post_transform(n, forest_scores(&f), transforms[transform]), n->in[0]->type.dtype);
+    return b_cast(n->g, b_post_transform(n->g, b_forest(&f), transforms[transform]), n->in[0]->type.dtype);
 }

@@ -14,45 +14,6 @@
 
 // ---------------------------------------------------------------- the common part
 
-Value *onnx_causal(OnnxNode *n, Dim queries, Dim keys, Value *past) {
-    Dim shape[2] = { queries, keys };
-    Value *query = b_iota(n->g, 2, shape, 0, DT_I64), *key = b_iota(n->g, 2, shape, 1, DT_I64);
-    if (past) query = b_binary(n->g, OP_Add, query, past);
-    return b_binary(n->g, OP_LessOrEqual, key, query);
-}
-
-// The softmax with one more key, whose score is the sink's.
-static Value *sunk_softmax(OnnxNode *n, Value *scores, Value *sink) {
-    if (!scores || !sink) return NULL;
-    const Dim *d = scores->type.dim;
-    sink = b_cast(n->g, sink, scores->type.dtype);
-    if (sink->type.rank == 1) sink = b_along(n->g, sink, 4, 1);
-    Value *column = b_expand(n->g, sink, 4, (Dim[]){ d[0], d[1], d[2], 1 });
-    Value *p = onnx_masked_softmax(n, b_concat(n->g, 3, 2, (Value *[]){ column, scores }), false);
-    return b_part(n->g, p, 3, 1, d[3]);
-}
-
-Value *onnx_attend(OnnxNode *n, Attend *a) {
-    if (!a->q || !a->k || !a->v) return NULL;
-    DType d = a->q->type.dtype, wide = dtype_wide(d);
-    Dim size = a->q->type.dim[3];
-    if (!dim_is_const(size)) return onnx_fail(n, "wants a known head size; pin the dimension with --dim NAME=V");
-    double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)size);
-    Value *q = b_cast(n->g, a->q, wide),
-          *scores = onnx_grouped_matmul(
-              n, b_binary(n->g, OP_Mul, q, b_like(n->g, q, scale)), b_swap(n->g, b_cast(n->g, a->k, wide), 2, 3));
-    if (a->softcap > 0)
-        scores = B_MAP(
-            n->g, arena_printf(n->g->arena, "tanh(x / %.17g) * %.17g", a->softcap, a->softcap), "x", scores);
-    for (size_t i = 0; i < COUNT(a->added); i++)
-        if (a->added[i]) scores = b_binary(n->g, OP_Add, scores, b_cast(n->g, a->added[i], wide));
-    if (a->allowed) scores = b_where(n->g, a->allowed, scores, b_scalar(n->g, wide, -INFINITY));
-    Value *p = a->sink ? sunk_softmax(n, scores, a->sink) : onnx_masked_softmax(n, scores, a->may_be_empty);
-    a->scores = b_cast(n->g, scores, d);
-    a->probabilities = b_cast(n->g, p, d);
-    return b_cast(n->g, onnx_join_heads(n, onnx_grouped_matmul(n, p, b_cast(n->g, a->v, wide))), d);
-}
-
 // 0 where the condition holds, else mask_filter_value.
 static Value *filtered(OnnxNode *n, Value *keep) {
     return b_where(
@@ -103,7 +64,7 @@ static bool set_masks(OnnxNode *n, Attend *a, Value *mask, Value *bias, bool cau
     a->added[1] = bias;
     if (causal && !dim_equal(n->g, queries, 1)) {
         Value *seen = a->added[0] ? a->added[0] : b_scalar(n->g, DT_F32, 0);
-        a->added[0] = b_where(n->g, onnx_causal(n, queries, keys, past), seen, b_scalar(n->g, DT_F32, -FLT_MAX));
+        a->added[0] = b_where(n->g, b_causal(n->g, queries, keys, past), seen, b_scalar(n->g, DT_F32, -FLT_MAX));
         if (!a->added[0]) return false;
     }
     a->scale = onnx_float(n, "scale", 0);
@@ -144,7 +105,7 @@ static Value *projected_attention(OnnxNode *n, Value *projected, Value *mask, Va
     if (!hidden_sizes(n, projected, size)) return NULL;
     Value *part[3], *cached = NULL;
     for (int i = 0; i < 3; i++)
-        part[i] = onnx_split_heads(n,
+        part[i] = b_split_heads(n->g,
             b_part(n->g, projected, 2,
                 i == 0     ? 0 :
                     i == 1 ? size[0] :
@@ -164,7 +125,7 @@ static Value *projected_attention(OnnxNode *n, Value *projected, Value *mask, Va
         return NULL;
     if (n->n_out > 1 && n->asked[1])
         n->out[1] = b_concat(n->g, 0, 2, (Value *[]){ b_insert(n->g, a.k, 0), b_insert(n->g, a.v, 0) });
-    return onnx_attend(n, &a);
+    return b_attend(n->g, &a);
 }
 
 Value *onnx_ms_attention(OnnxNode *n) {
@@ -268,9 +229,9 @@ static bool shared_cache(OnnxNode *n, MultiHead *m, Attend *a) {
 static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, int scores_output) {
     if (!unpack(n, m, decoder) || !add_biases(n, m)) return NULL;
     m->heads = onnx_int(n, "num_heads", 0);
-    Attend a = { .q = onnx_split_heads(n, m->q, m->heads),
-        .k = onnx_split_heads(n, m->k, m->heads),
-        .v = onnx_split_heads(n, m->v, m->heads) };
+    Attend a = { .q = b_split_heads(n->g, m->q, m->heads),
+        .k = b_split_heads(n->g, m->k, m->heads),
+        .v = b_split_heads(n->g, m->v, m->heads) };
     if (!a.q || !a.k || !a.v) return NULL;
     if (shares && m->past[0]) {
         if (!shared_cache(n, m, &a)) return NULL;
@@ -283,7 +244,7 @@ static Value *multi_head(OnnxNode *n, MultiHead *m, bool decoder, bool shares, i
     if (!a.k || !a.v
         || !set_masks(n, &a, m->mask, m->added, onnx_int(n, "unidirectional", 0) != 0, b_size_of(n->g, m->past[0], 2)))
         return NULL;
-    Value *y = onnx_attend(n, &a);
+    Value *y = b_attend(n->g, &a);
     n->out[scores_output] = a.scores;
     return y;
 }

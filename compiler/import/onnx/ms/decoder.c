@@ -35,12 +35,12 @@ static Value *rotary_heads(OnnxNode *n, Value *table, int64_t *size) {
     if (*size == 0) *size = 2 * table->type.dim[1];
     else if (!heads && x->type.rank == 3) return onnx_fail(n, "rotary_embedding_dim wants num_heads, too");
     if (!heads && x->type.rank == 3 && dim_is_const(x->type.dim[2])) heads = x->type.dim[2] / *size;
-    return onnx_split_heads(n, x, heads);
+    return b_split_heads(n->g, x, heads);
 }
 
 static Value *rotate_input(OnnxNode *n, Value *x, Value *const *turn, int64_t size) {
-    Value *y = onnx_rotated(n, x, turn[0], turn[1], size, onnx_int(n, "interleaved", 0) != 0);
-    return n->in[0]->type.rank == 3 ? onnx_join_heads(n, y) : y;
+    Value *y = b_rotated(n->g, x, turn[0], turn[1], size, onnx_int(n, "interleaved", 0) != 0);
+    return n->in[0]->type.rank == 3 ? b_join_heads(n->g, y) : y;
 }
 
 // x, positions [b, s] or one number that the first has, cosines, sines.
@@ -145,7 +145,7 @@ static bool split_group(OnnxNode *n, Group *g) {
         part[0] = b_part(n->g, n->in[0], 2, 0, heads * size);
     }
     for (int i = 0; i < 3; i++) {
-        part[i] = onnx_split_heads(n, part[i], i ? key_heads : heads);
+        part[i] = b_split_heads(n->g, part[i], i ? key_heads : heads);
         Value *weight = i < 2 ? onnx_optional(n, 14 + i) : NULL;
         if (!part[i]) return false;
         if (!weight) continue;
@@ -213,8 +213,8 @@ static bool rotate_group(OnnxNode *n, Group *g) {
     if (!(at = group_positions(n, g))) return false;
     for (int i = 0; i < 2; i++) tables[i] = turns(n, tables[i], at);
     int64_t size = tables[0] ? 2 * tables[0]->type.dim[3] : 0;
-    g->q = onnx_rotated(n, g->q, tables[0], tables[1], size, interleaved);
-    g->k = onnx_rotated(n, g->k, tables[0], tables[1], size, interleaved);
+    g->q = b_rotated(n->g, g->q, tables[0], tables[1], size, interleaved);
+    g->k = b_rotated(n->g, g->k, tables[0], tables[1], size, interleaved);
     return g->q && g->k;
 }
 
@@ -271,7 +271,7 @@ Value *onnx_ms_group_query_attention(OnnxNode *n) {
     if (!a.sink && onnx_int(n, "smooth_softmax", -1) == 1) a.sink = b_scalar(n->g, DT_F32, 0);
     onnx_has(n, "smooth_softmax");
     int64_t shown = onnx_int(n, "qk_output", 0);
-    Value *y = onnx_attend(n, &a);
+    Value *y = b_attend(n->g, &a);
     if (shown == 1) n->out[3] = b_where(n->g, a.allowed, a.scores, b_like(n->g, a.scores, 0));
     if (shown == 2) n->out[3] = a.probabilities;
     return y;

@@ -213,7 +213,7 @@ Value *onnx_ms_gated_bias(OnnxNode *n) {
     if (!onnx_inputs(n, 6)) return NULL;
     if (onnx_optional(n, 6))
         return onnx_fail(n, "packed sequences (token_offset) are not supported; export the model with padding");
-    Value *q = onnx_split_heads(n, b_binary(n->g, OP_Add, n->in[0], n->in[1]), heads),
+    Value *q = b_split_heads(n->g, b_binary(n->g, OP_Add, n->in[0], n->in[1]), heads),
           *u = b_matmul(n->g, q, n->in[3]);
     u = b_binary(n->g, OP_Add, u, n->in[4]);            // [b, heads, s, gates]
     if (!u || u->type.rank != 4 || !dim_is_const(u->type.dim[3]) || u->type.dim[3] % 2)
@@ -253,7 +253,7 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
         size[i] = given ? given[i] : projected->type.dim[1] / 3;
         if (size[i] < 1 || from + size[i] > projected->type.dim[1])
             return onnx_fail(n, "the columns of the weights do not divide into queries, keys and values");
-        part[i] = onnx_split_heads(n, b_part(n->g, rows, 2, from, size[i]), heads);
+        part[i] = b_split_heads(n->g, b_part(n->g, rows, 2, from, size[i]), heads);
     }
     Attend a = { .q = part[0],
         .k = part[1],
@@ -263,7 +263,7 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
     a.added[0] = onnx_optional(n, 5);
     if (!real || !a.q || !a.k || !a.v) return NULL;
     a.may_be_empty = true;
-    Value *y = b_reshape(n->g, onnx_attend(n, &a), 2, (Dim[]){ dim_mul(n->g, batch, length), size[2] });
+    Value *y = b_reshape(n->g, b_attend(n->g, &a), 2, (Dim[]){ dim_mul(n->g, batch, length), size[2] });
     return b_gather(
         n->g, y, b_part(n->g, b_reshape(n->g, offsets, 1, (Dim[]){ dim_mul(n->g, batch, length) }), 0, 0, tokens), 0);
 }

@@ -179,7 +179,7 @@ Value *onnx_ms_word_conv(OnnxNode *n) {
             places = length - window + 1;
     Value *chars = b_insert(n->g, b_gather(n->g, n->in[3], words, 0), 1);       // [s, 1, l, e]
     Window win = { .rank = 2, .kernel = { window, w->type.dim[3] }, .strides = { 1, 1 }, .dilations = { 1, 1 } };
-    Value *y = b_reshape(n->g, onnx_convolve(n, chars, w, &win, 1), 3, (Dim[]){ count, filters, places });
+    Value *y = b_reshape(n->g, b_convolve(n->g, chars, w, &win, 1), 3, (Dim[]){ count, filters, places });
     y = b_unary(n->g, OP_Tanh, b_binary(n->g, OP_Add, y, b_along(n->g, b, 3, 1)));
     Value *letters = b_cast(n->g, b_binary(n->g, OP_Greater, words, b_like(n->g, words, 0)), DT_I64);
     Value *of = b_reshape(

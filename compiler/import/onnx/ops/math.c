@@ -137,7 +137,10 @@ Value *onnx_binarizer(OnnxNode *n) {
 
 static Value *cast(OnnxNode *n, Value *x, DType to) {
     if (x->type.dtype == to) return x;
-    if (x->type.dtype == DT_STRING || to == DT_STRING) return onnx_cast_string(n, x, to);
+    if (x->type.dtype == DT_STRING || to == DT_STRING) {
+        onnx_int(n, "saturate", 1);
+        return b_cast_string(n->g, x, to);
+    }
     bool narrow = to == DT_U4 || to == DT_I4 || to == DT_U2 || to == DT_I2;
     if (narrow && dtype_is_float(x->type.dtype)) x = b_cast(n->g, x, DT_I32);       // wraps, as integers do
     if (!x) return NULL;

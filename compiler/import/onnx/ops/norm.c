@@ -198,7 +198,7 @@ Value *onnx_lrn(OnnxNode *n) {
         .pads = { (size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0 } };
     Value *square = b_reshape(
         n->g, b_unary(n->g, OP_Square, x), 4, (Dim[]){ t.dim[0], 1, t.dim[1], type_product(n->g, &t, 2, t.rank) });
-    Value *sum = onnx_window_op(n, OP_WindowSum, square, &w);
+    Value *sum = b_window_op(n->g, OP_WindowSum, square, &w);
     const char *text = arena_printf(
         n->g->arena, "x / pow(%.17g + y * %.17g, %.17g)", bias, alpha / (double)size, beta);
     return sum ? B_MAP(n->g, text, "x y", x, b_reshape(n->g, sum, t.rank, t.dim)) : NULL;

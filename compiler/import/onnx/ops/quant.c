@@ -85,7 +85,7 @@ Value *onnx_qlinear_conv(OnnxNode *n) {
     if (!onnx_window(n, x, w->type.dim + 2, &win)) return NULL;
     Value *from = b_centred(n->g, x, b_scalar_of(n->g, in[2])),
           *by = b_centred(n->g, w, b_spread(n->g, in[5], w, 0, 0));
-    Value *sum = onnx_convolve(n, from, by, &win, onnx_int(n, "group", 1));
+    Value *sum = b_convolve(n->g, from, by, &win, onnx_int(n, "group", 1));
     if (sum && onnx_optional(n, 8)) sum = b_binary(n->g, OP_Add, sum, b_along(n->g, in[8], x->type.rank, 1));
     Value *sx = b_scalar_of(n->g, in[1]), *sw = b_spread(n->g, in[4], x, 1, 0), *sy = b_scalar_of(n->g, in[6]);
     return b_rescale(n->g, sum, sx, sw, sy, b_scalar_of(n->g, in[7]));

@@ -6,7 +6,7 @@
 // A code point's range becomes sequences of byte ranges. Assertions look at what came before, which is part of a
 // deterministic state, and at what comes next, which the byte being read tells. Strings are matched as a whole, so
 // there are no priorities: greedy and lazy are one.
-#include "regex.h"
+#include "build/regex.h"
 
 #include <stdlib.h>
 #include <string.h>

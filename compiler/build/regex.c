@@ -6,7 +6,7 @@
 // without names, | * + ? {n,m} and their lazy forms (the same, where the whole string is matched), flags i m s U,
 // \Q..\E, \x \x{} and octal escapes. Not read: Unicode properties \p and single bytes \C. Case is folded for ASCII
 // letters.
-#include "regex.h"
+#include "build/regex.h"
 
 #include <stdlib.h>
 #include <string.h>

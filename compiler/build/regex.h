@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Regular expressions as automata: ops/regex.c reads the text, ops/automaton.c makes the table.
-#ifndef BURNCC_ONNX_REGEX_H
-#define BURNCC_ONNX_REGEX_H
-#include "options.h"
+// Regular expressions as automata: build/regex.c reads the text, build/automaton.c makes the table.
+#ifndef BURNCC_REGEX_H
+#define BURNCC_REGEX_H
+#include "base/base.h"
 
 // Reads bytes of UTF-8 from state 0 on. The next state: next[state * n_classes + class_of[byte]].
 typedef struct Automaton {
