@@ -64,8 +64,15 @@ const char *name_c(Arena *a, const char *any);          // a C identifier from a
 const char *template_text(const char *name);            // a file of templates/ as text, NULL when absent
 
 // ---------------------------------------------------------------- base/diag.c: what is wrong with a model
-// Where a node comes from: `resnet.onnx: node 17 "layer1/conv1" (Conv)`. Nodes made by a fusion keep the chain.
-struct Loc { const char *file; int node; const char *name; const char *op; const Loc *next; };
+// Where a node comes from: `resnet.onnx: node 17 "layer1/conv1" (Conv)`, or in a text `net.txt:4:8: (Conv)`. Nodes made
+// by a fusion keep the chain.
+struct Loc {
+    const char *file;
+    int node;                                           // in a format that counts its nodes; -1: not known
+    const char *name, *op;
+    const Loc *next;
+    int line, column;                                   // in a text, from 1; 0: not known
+};
 // the model's mistake: recorded, status EXIT_INVALID
 void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -3,6 +3,7 @@
 //
 // In: a place in the user's model and a message. Out: a line such as
 //   resnet.onnx: node 17 "layer1/conv1" (Conv): error: weight wants 64 input channels, input has 32
+//   net.txt:4:8: (Conv): error: weight wants 64 input channels, input has 32
 // where the parts of the place that are not known are left out. The idea: the user's mistakes are recorded, so that a
 // stage finds all of them and the caller stops after the stage; ours (stop.c) stop at once. Names from the model are
 // untrusted: control characters in a line are printed as '?'.
@@ -49,6 +50,8 @@ static void say(const Loc *loc, const char *kind, const char *fmt, va_list ap) {
     if (loc) {
         if (loc->file) {
             n = put(line, n, "%.512s", loc->file);
+            if (loc->line) n = put(line, n, ":%d", loc->line);
+            if (loc->line && loc->column) n = put(line, n, ":%d", loc->column);
             sep = ": ";
         }
         bool has_node = loc->node >= 0, has_name = loc->name && *loc->name, has_op = loc->op && *loc->op;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Reads the text form that ir/print.c writes: tests are a few lines of it.
 //
-// In: text. Out: a graph whose values keep the ids of the text, or NULL with diagnostics that name the line. The
-// idea: recursive descent over the characters; a node is made and inferred as soon as its line is read, so shape
-// rules speak at its line. A result's type may be left out; when it stands there it must be what the shape rule says.
+// In: text. Out: a graph whose values keep the ids of the text, or NULL with diagnostics that name line and column.
+// The idea: recursive descent over the characters; a node is made and inferred as soon as its line is read, so shape
+// rules speak at its place. A result's type may be left out; when it stands there it must be what the shape rule says.
 // Text after `;` is a comment, except that `; node 17 "name" (Op)` is the node's place in its model.
 #include "ir.h"
 
@@ -24,6 +24,7 @@ typedef struct Measured { int symbol, id; int64_t at; } Measured;
 typedef struct Parser {
     Arena *a;
     const char *file, *at;
+    const char *start, *token;                  // of the line; of what is being read
     int line, depth;
     bool failed;
     Value **values;                             // by id
@@ -33,6 +34,10 @@ typedef struct Parser {
 
 // The result that a line announces before its node is made.
 typedef struct Result { int id; const char *name; Role role; bool typed; Type type; } Result;
+
+static Loc here(const Parser *p) {
+    return (Loc){ .file = p->file, .line = p->line, .column = (int)(p->token - p->start) + 1, .node = -1 };
+}
 
 static bool fail(Parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -44,8 +49,8 @@ static bool fail(Parser *p, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
-    Loc loc = { .file = p->file, .node = -1 };
-    diag_error(&loc, "line %d: %s", p->line, message);
+    Loc loc = here(p);
+    diag_error(&loc, "%s", message);
     p->failed = true;
     return false;
 }
@@ -54,6 +59,7 @@ static bool fail(Parser *p, const char *fmt, ...) {
 
 static void space(Parser *p) {                  // within a line
     while (*p->at == ' ' || *p->at == '\t' || *p->at == '\r') p->at++;
+    p->token = p->at;
 }
 
 static void lines(Parser *p) {                  // across lines and comments
@@ -62,6 +68,7 @@ static void lines(Parser *p) {                  // across lines and comments
         if (*p->at == ';') p->at += strcspn(p->at, "\n");
         if (*p->at != '\n') return;
         p->line++;
+        p->start = p->at + 1;
     }
 }
 
@@ -338,18 +345,15 @@ static bool attribute(Parser *p, Graph *g, Node *n) {
 
 // ---- lines
 
-// `; node 17 "layer1/conv1" (Conv)`; without it the place is the node's result and op.
-static const Loc *place(Parser *p, const Graph *g, const Node *n, int first) {
-    Loc *l = NEW(p->a, Loc);
-    *l = (Loc){ .file = g->file, .node = -1, .name = arena_printf(p->a, "%%%d", first), .op = op_table[n->op].name };
+// What the comment `; node 17 "layer1/conv1" (Conv)` behind a node says of its place in the model that it is from.
+static void place(Parser *p, Loc *l) {
     space(p);
     const char *at = p->at;
-    if (*at != ';') return l;
+    if (*at != ';') return;
     at += 1 + strspn(at + 1, " ");
-    if (strncmp(at, "node ", 5) || !isdigit((unsigned char)at[5])) return l;
+    if (strncmp(at, "node ", 5) || !isdigit((unsigned char)at[5])) return;
     char *end;
     l->node = (int)strtol(at + 5, &end, 10);
-    l->name = NULL;
     p->at = end;
     space(p);
     if (*p->at == '"') l->name = quoted(p);
@@ -359,7 +363,6 @@ static const Loc *place(Parser *p, const Graph *g, const Node *n, int first) {
         p->at += length;
         take(p, ")");
     }
-    return l;
 }
 
 static bool body_of(Parser *p, Graph *g);
@@ -384,9 +387,13 @@ static bool bodies(Parser *p, Graph *g, Node *n) {
 }
 
 static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
+    space(p);
+    Loc *loc = NEW(p->a, Loc);
+    *loc = here(p);
     const char *w = word(p);
     Op op;
     if (!w || !op_find(w, &op)) return fail(p, "there is no operation %s", w ? w : "here");
+    loc->op = op_table[op].name;
     VEC(Value *) in = { 0 };
     if (!want(p, "(")) return false;
     if (!take(p, ")")) {
@@ -408,7 +415,8 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
             if (!want(p, "}")) return false;
         }
     }
-    n->loc = place(p, g, n, results[0].id);
+    place(p, loc);
+    n->loc = loc;
     if (!bodies(p, g, n)) return false;
     int wants = op == OP_If ? 2 : op == OP_Loop ? 1 : 0;
     if (n->n_bodies != wants) return fail(p, "%s has %d bodies, here are %d", w, wants, n->n_bodies);
@@ -423,9 +431,11 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
         return true;
     }
     for (int i = 0; i < n_results; i++)
-        if (results[i].typed && !type_equal(&results[i].type, &n->out[i]->type))
-            return fail(p, "%%%d is %s", results[i].id, type_text(p->a, g, &n->out[i]->type));
-    return true;
+        if (results[i].typed && !type_equal(&results[i].type, &n->out[i]->type)) {
+            diag_error(n->loc, "%%%d is %s", results[i].id, type_text(p->a, g, &n->out[i]->type));
+            p->failed = true;
+        }
+    return !p->failed;
 }
 
 static bool definition(Parser *p, Graph *g) {
@@ -533,7 +543,7 @@ static int highest_id(const char *text) {
 }
 
 Graph *graph_parse(Arena *a, const char *text, const char *file) {
-    Parser p = { .a = a, .file = file, .at = text, .line = 1, .n_values = highest_id(text) + 1 };
+    Parser p = { .a = a, .file = file, .at = text, .start = text, .token = text, .line = 1, .n_values = highest_id(text) + 1 };
     p.values = NEW_ARRAY(a, Value *, p.n_values);
     int errors = diag_errors();
     lines(&p);

@@ -15,7 +15,6 @@
 #include "passes/passes.h"
 #include "codegen/codegen.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,18 +143,11 @@ static void check_round_trip(Case *c, const Graph *g) {
         case_fail(c, arena_printf(c->a, "reads back as another graph:\n%s%s", text, printed(c->a, again)));
 }
 
-// The line of `before` that a diagnostic is about: "line 3: ..." or the one that defines the %id it names; -1: unknown.
+// The line of `before` that a diagnostic is about: "case:3:10: ..."; one about the model stands at the graph's first.
 static int line_of(const Case *c, const char *diagnostic) {
-    const char *at = strstr(diagnostic, "error: line ");
-    if (at) return atoi(at + strlen("error: line ")) - 1;
-    at = strstr(diagnostic, "\"%");
-    if (!at) return -1;
-    size_t n = strcspn(at + 1, "\"");
-    for (int i = 0; i < c->before.n; i++) {
-        const char *line = c->before.at[i] + strspn(c->before.at[i], " ");
-        if (!strncmp(line, at + 1, n) && !isdigit((unsigned char)line[n])) return i;
-    }
-    return -1;
+    static const char file[] = "case:";
+    int at = strncmp(diagnostic, file, strlen(file)) ? 0 : atoi(diagnostic + strlen(file)) - 1;
+    return at < 0 ? 0 : at < c->before.n ? at : c->before.n - 1;
 }
 
 static void collect_errors(Case *c, char *diagnostics) {
@@ -165,10 +157,7 @@ static void collect_errors(Case *c, char *diagnostics) {
         char *message = strstr(line, "error: ");
         if (!message) continue;
         int at = line_of(c, line);
-        if (at < 0) at = 0;                     // about the model: the graph's first line
-        if (at >= c->before.n) at = c->before.n - 1;
         message += strlen("error: ");
-        if (!strncmp(message, "line ", 5)) message = strstr(message, ": ") + 2;
         c->found[at] = c->found[at] ? arena_printf(c->a, "%s | %s", c->found[at], message) : message;
     }
 }

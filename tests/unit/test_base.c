@@ -102,11 +102,12 @@ static void test_diagnostics(void **state) {
     text_init(&t, a);
     diag_reset();
     diag_capture(&t);
-    diag_error(&(Loc){ "resnet.onnx", 17, "layer1/conv1", "Conv", NULL },
+    diag_error(&(Loc){ .file = "resnet.onnx", .node = 17, .name = "layer1/conv1", .op = "Conv" },
         "weight wants %d input channels, input has %d", 64, 32);
-    diag_warn(&(Loc){ "m.onnx", -1, NULL, NULL, NULL }, "old opset");
-    diag_note(&(Loc){ NULL, 3, NULL, "Relu", NULL }, "made here");
-    diag_error_as(EXIT_LIMIT, &(Loc){ "m.onnx", -1, "a\nb\033[0m", NULL, NULL }, "too large");
+    diag_warn(&(Loc){ .file = "m.onnx", .node = -1 }, "old opset");
+    diag_note(&(Loc){ .node = 3, .op = "Relu" }, "made here");
+    diag_error_as(EXIT_LIMIT, &(Loc){ .file = "m.onnx", .node = -1, .name = "a\nb\033[0m" }, "too large");
+    diag_error(&(Loc){ .file = "net.txt", .line = 4, .column = 8, .node = -1, .op = "Add" }, "shapes");
     diag_error(NULL, "no place");
     diag_capture(NULL);
     assert_string_equal(t.at,
@@ -114,8 +115,9 @@ static void test_diagnostics(void **state) {
         "m.onnx: warning: old opset\n"
         "node 3 (Relu): note: made here\n"
         "m.onnx: \"a?b?[0m\": error: too large\n"
+        "net.txt:4:8: (Add): error: shapes\n"
         "burncc: error: no place\n");
-    assert_int_equal(diag_errors(), 3);
+    assert_int_equal(diag_errors(), 4);
     assert_int_equal(diag_status(), EXIT_INVALID);
     diag_reset();
     assert_int_equal(diag_errors() + diag_status(), 0);
