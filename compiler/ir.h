@@ -138,7 +138,8 @@ Dim dim_parse(Graph *g, const char **s);
 bool name_is_plain(const char *s);
 void *dims_clone(Arena *a, const Graph *g);             // for graph_clone
 void symbol_print(Text *out, const char *name);
-bool symbol_parse(Graph *g, const char **s, Dim *out);  // a symbol's name alone
+const char *symbol_parse(Arena *a, const char **s);     // a symbol's name; NULL: there is none
+int symbol_number(Graph *g, const char *name);          // in graph_symbols: finds or makes it, as dim_symbol does
 Symbol *graph_symbols(Graph *g, int *n);
 
 // ---------------------------------------------------------------- ir/graph.c
@@ -282,12 +283,14 @@ Tensor *value_const(Value *v);
 
 // ir/print.c, ir/parse.c, ir/validate.c: the exact text form
 //   graph lenet(%0 image: f32[1,1,28,28]) {
-//     %1 = const f32[8,1,3,3] {0x...}            (or `const f32[8] fill 0` / hash of large data: printed in full up
-//         to 16 elements)
+//     %1 = const f32[8,1,3,3] hash 0x1234567890abcdef     (or {1.5, ...} up to 16 elements, or `fill 0`)
 //     %2: f32[1,8,26,26] = Conv(%0, %1) {pads=[0,0,0,0], group=1}   ; node 3 "conv1"
 //     return %2 logits
 //   }
-void graph_print(const Graph *g, Text *out);
+//   data 0x1234567890abcdef
+//     AACAPwAAAEAAAEBA...
+void graph_print(const Graph *g, Text *out);            // without the data of large constants: to look at
+void graph_print_full(const Graph *g, Text *out);       // with them: a model
 Graph *graph_parse(Arena *a, const char *text, const char *file);           // NULL with diagnostics
 bool graph_validate(const Graph *g, const char *after); // bug-level checks after each pass: order, types, arity
 

@@ -47,7 +47,7 @@ void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g) {
     if (!o->dump || strcmp(o->dump, stage)) return;
     Text t;
     text_init(&t, a);
-    graph_print(g, &t);
+    graph_print_full(g, &t);
     print_text(&t, EXIT_OK);
 }
 

@@ -2,7 +2,7 @@
 // The door: picks the front end by what a file holds. In: a path. Out: a Model, from it a Graph.
 #include "import/import.h"
 
-static const FrontEnd *const formats[] = { &onnx_front_end };
+static const FrontEnd *const formats[] = { &text_front_end, &onnx_front_end };
 
 const FrontEnd *const *front_ends(int *n) {
     *n = (int)COUNT(formats);

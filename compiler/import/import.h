@@ -43,14 +43,14 @@ typedef struct FrontEnd {
     bool (*claims)(const File *f);                      // does the content look like it?
     // fills in what the file declares; false with diagnostics
     bool (*open)(Arena *a, const File *f, Model *m);
-    // NULL with diagnostics, or the caller looks for them
+    // NULL with diagnostics, or the caller looks for them; once for a model, as the graph may be what open has read
     Graph *(*graph)(Arena *a, const Model *m, const Options *o);
-    // the inputs alone: a graph without nodes; of the options, --sequence and --absent count
+    // a graph of which the inputs alone count; of the options, --sequence and --absent do
     Graph *(*inputs)(Arena *a, const Model *m, const Options *o);
     const Support *(*support)(Arena *a, int *n);        // NULL when the format has no operators of its own
     int latest;                                         // the newest version of them
 } FrontEnd;
-extern const FrontEnd onnx_front_end;
+extern const FrontEnd text_front_end, onnx_front_end;
 const FrontEnd *const *front_ends(int *n);
 
 Model *model_open(Arena *a, const char *path);          // NULL with diagnostics

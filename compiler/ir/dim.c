@@ -154,7 +154,7 @@ static const char *variable_name(const Graph *root, const char *name) {
     return c;
 }
 
-Dim dim_symbol(Graph *g, const char *name) {
+int symbol_number(Graph *g, const char *name) {
     Graph *root = graph_root(g);
     int i = 0;
     while (i < root->symbols.n && strcmp(root->symbols.at[i].name, name)) i++;
@@ -163,8 +163,10 @@ Dim dim_symbol(Graph *g, const char *name) {
         VEC_PUSH(root->arena, root->symbols,
             (Symbol){ .name = arena_strdup(root->arena, name), .c_name = c_name, .lo = 1, .hi = INT32_MAX });
     }
-    return dim_atom(g, (Atom){ .symbol = i });
+    return i;
 }
+
+Dim dim_symbol(Graph *g, const char *name) { return dim_atom(g, (Atom){ .symbol = symbol_number(g, name) }); }
 
 Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at) {
     Graph *root = graph_root(g);
@@ -604,21 +606,21 @@ static void skip_space(const char **s) {
 
 static bool parse_sum(Graph *g, const char **s, int depth, Dim *out);
 
-bool symbol_parse(Graph *g, const char **s, Dim *out) {
+const char *symbol_parse(Arena *a, const char **s) {
     Text name;
-    text_init(&name, g->arena);
+    text_init(&name, a);
     if (**s == '\'') {
         for (++*s; **s && **s != '\''; ++*s) {
             char c = **s;
             if (c == '\\') {
                 char hex[3] = { (*s)[1], (*s)[1] ? (*s)[2] : 0, 0 };
-                if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1])) return false;
+                if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1])) return NULL;
                 c = (char)strtol(hex, NULL, 16);
                 *s += 2;
             }
             text_append(&name, &c, 1);
         }
-        if (**s != '\'') return false;
+        if (**s != '\'') return NULL;
         ++*s;
     } else {
         const char *end = *s;
@@ -626,9 +628,7 @@ bool symbol_parse(Graph *g, const char **s, Dim *out) {
         text_append(&name, *s, (size_t)(end - *s));
         *s = end;
     }
-    if (!name.n) return false;
-    *out = dim_symbol(g, name.at);
-    return true;
+    return name.n ? name.at : NULL;
 }
 
 static bool parse_factor(Graph *g, const char **s, int depth, Dim *out) {
@@ -646,7 +646,11 @@ static bool parse_factor(Graph *g, const char **s, int depth, Dim *out) {
         *out = dim_sub(g, 0, x);
         return true;
     }
-    if (**s != '(') return symbol_parse(g, s, out);
+    if (**s != '(') {
+        const char *name = symbol_parse(g->arena, s);
+        if (name) *out = dim_symbol(g, name);
+        return name != NULL;
+    }
     ++*s;
     if (depth == MAX_DEPTH || !parse_sum(g, s, depth + 1, out)) return false;
     skip_space(s);

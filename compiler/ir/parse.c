@@ -5,7 +5,7 @@
 // The idea: recursive descent over the characters; a node is made and inferred as soon as its line is read, so shape
 // rules speak at its place. A result's type may be left out; when it stands there it must be what the shape rule says.
 // Text after `;` is a comment, except that `; node 17 "name" (Op)` is the node's place in its model.
-#include "ir.h"
+#include "ir/blocks.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,9 +17,14 @@
 #define MAX_ID 1000000
 #define MAX_OPERANDS 4096
 #define MAX_BODY_DEPTH 32
+#define MIN_BUDGET (INT64_C(1) << 30)           // bytes that constants may take, which is more for a long text
 
 // A symbol whose size is element `at` of a value further down.
-typedef struct Measured { int symbol, id; int64_t at; } Measured;
+typedef struct Measured {
+    int symbol, id, line;
+    int64_t at;
+    const char *start, *limit;                  // of the symbol's line; of what bounds it, NULL: a number
+} Measured;
 
 typedef struct Parser {
     Arena *a;
@@ -30,6 +35,8 @@ typedef struct Parser {
     Value **values;                             // by id
     int n_values;
     VEC(Measured) measured;
+    const StrMap *blocks;                       // of large constants' data
+    int64_t budget;                             // bytes that constants may still take
 } Parser;
 
 // The result that a line announces before its node is made.
@@ -225,27 +232,58 @@ static bool complex_element(Parser *p, Tensor *t, int64_t i) {
     return true;
 }
 
+static bool elements(Parser *p, Tensor *t) {
+    bool is_complex = dtype_class(t->type.dtype) == CLASS_COMPLEX;
+    if (!want(p, "{")) return false;
+    for (int64_t i = 0, n = type_count(&t->type); i < n; i++) {
+        if (i && !want(p, ",")) return false;
+        if (!(is_complex ? complex_element : element)(p, t, i)) return false;
+    }
+    return want(p, "}");
+}
+
+// The data under a key, behind the graph.
+static bool block(Parser *p, Tensor *t) {
+    char *end;
+    space(p);
+    uint64_t key = strtoull(p->at, &end, 16);
+    const char *at = block_at(p->blocks, key);
+    if (!at) return fail(p, "this constant's data were left out when it was printed");
+    p->at = end;
+    if (t->type.dtype != DT_STRING) {
+        const char *why = block_read(at, t);
+        return !why || fail(p, "%s", why);
+    }
+    const Parser back = *p;
+    for (const char *c = p->at; c < at; c++) {
+        if (*c != '\n') continue;
+        p->line++;
+        p->start = c + 1;
+    }
+    p->at = at;
+    if (!elements(p, t)) return false;
+    p->at = back.at;
+    p->line = back.line;
+    p->start = back.start;
+    return true;
+}
+
 static bool tensor(Parser *p, Graph *g, Tensor **out) {
     Type t;
     if (!type(p, g, &t)) return false;
-    if (!type_is_static(&t) || type_bytes(&t) > ((int64_t)1 << 32))
-        return fail(p, "a constant of this type is too large");
+    if (!type_is_static(&t)) return fail(p, "a constant has no symbolic dimensions");
+    if (type_bytes_upper(g, &t) > p->budget) return fail(p, "constants far larger than the text");
+    p->budget -= type_bytes(&t);
     Tensor *v = *out = tensor_new(p->a, t);
     int64_t n = type_count(&t);
-    if (take(p, "hash")) return fail(p, "this constant's data were left out when it was printed");
+    if (take(p, "hash")) return block(p, v);
     if (take(p, "fill")) {
         size_t size = dtype_size(t.dtype);
         if (n == 0 || !element(p, v, 0)) return false;
         for (int64_t i = 1; i < n; i++) memcpy((char *)v->data + (size_t)i * size, v->data, size);
         return true;
     }
-    bool is_complex = dtype_class(t.dtype) == CLASS_COMPLEX;
-    if (!want(p, "{")) return false;
-    for (int64_t i = 0; i < n; i++) {
-        if (i && !want(p, ",")) return false;
-        if (!(is_complex ? complex_element : element)(p, v, i)) return false;
-    }
-    return want(p, "}");
+    return elements(p, v);
 }
 
 // ---- attributes
@@ -456,28 +494,29 @@ static bool definition(Parser *p, Graph *g) {
     return define(p, results.at[0].id, v);
 }
 
-static bool symbol(Parser *p, Graph *g) {       // behind `dim`: NAME LO..HI, perhaps `is %ID[ELEMENT]`
-    Dim d;
-    int n;
-    int64_t lo, hi;
+// Behind `dim`: NAME LO..HI, perhaps `pinned`, perhaps `is %ID[ELEMENT]` and `<= LIMIT`, whose values and symbols may
+// stand further down: what they are is looked up at the end. The order of lines is that of the symbols.
+static bool symbol(Parser *p, Graph *g) {
+    int64_t lo, hi, id;
     space(p);
-    if (!symbol_parse(g, &p->at, &d) || !integer(p, &lo) || !want(p, "..") || !integer(p, &hi))
-        return fail(p, "expected NAME LO..HI");
-    Symbol *all = graph_symbols(g, &n);
-    for (int i = 0; i < n; i++) {
-        if (dim_symbol(g, all[i].name) != d) continue;
-        all[i].lo = lo;
-        all[i].hi = hi;
-        all[i].pinned = take(p, "pinned");
-        if (!take(p, "is")) continue;
-        Measured m = { .symbol = i };
-        int64_t id;
-        if (!want(p, "%") || !integer(p, &id) || id < 0 || id >= p->n_values || !want(p, "[") || !integer(p, &m.at)
-            || !want(p, "]"))
-            return fail(p, "expected %%ID[ELEMENT]");
-        m.id = (int)id;
-        VEC_PUSH(p->a, p->measured, m);
+    const char *name = symbol_parse(p->a, &p->at);
+    if (!name || !integer(p, &lo) || !want(p, "..") || !integer(p, &hi)) return fail(p, "expected NAME LO..HI");
+    Measured m = { .symbol = symbol_number(g, name), .line = p->line, .start = p->start };
+    Symbol *s = &g->symbols.at[m.symbol];
+    s->lo = lo;
+    s->hi = hi;
+    s->pinned = take(p, "pinned");
+    s->runtime = !s->pinned;
+    if (!take(p, "is")) return true;
+    if (!want(p, "%") || !integer(p, &id) || id < 0 || id >= p->n_values || !want(p, "[") || !integer(p, &m.at)
+        || !want(p, "]"))
+        return fail(p, "expected %%ID[ELEMENT]");
+    m.id = (int)id;
+    if (take(p, "<=")) {
+        m.limit = p->at;
+        p->at += strcspn(p->at, "\n");
     }
+    VEC_PUSH(p->a, p->measured, m);
     return true;
 }
 
@@ -485,14 +524,42 @@ static bool bind_measured(Parser *p, Graph *g) {
     for (int i = 0; i < p->measured.n; i++) {
         const Measured *m = &p->measured.at[i];
         Value *v = p->values[m->id];
+        Dim limit = g->symbols.at[m->symbol].hi;
+        p->line = m->line;
+        p->start = p->token = m->start;
         if (!v || v->type.dtype != DT_I64)
             return fail(p, "%%%d, which a dimension is read from, is no value of i64", m->id);
+        p->at = m->limit;
+        if (m->limit && !dim(p, g, &limit)) return false;
         Symbol *s = &g->symbols.at[m->symbol];
         s->from = v;
         s->at = m->at;
-        s->limit = s->hi;
+        s->limit = limit;
         s->runtime = true;
     }
+    return true;
+}
+
+// Behind `bundle`: input or output, a name, what it is, and in parentheses the names of its tensors.
+static bool bundle(Parser *p, Graph *g) {
+    Bundle b = { .output = take(p, "output") };
+    VEC(const char *) names = { 0 };
+    if ((!b.output && !want(p, "input")) || !(b.name = name(p))) return fail(p, "expected input NAME or output NAME");
+    b.optional = take(p, "optional");
+    b.sequence = take(p, "sequence");
+    b.stacked = take(p, "stacked");
+    b.absent = take(p, "absent");
+    if (!want(p, "(")) return false;
+    if (!take(p, ")")) {
+        do VEC_PUSH(p->a, names, name(p));
+        while (take(p, ","));
+        if (!want(p, ")")) return false;
+    }
+    for (int i = 0; i < names.n; i++)
+        if (!names.at[i]) return fail(p, "expected a name");
+    b.n = names.n;
+    b.names = names.at;
+    VEC_PUSH(p->a, g->bundles, b);
     return true;
 }
 
@@ -526,10 +593,11 @@ static bool body_of(Parser *p, Graph *g) {      // from the inputs' parenthesis 
     for (;;) {
         lines(p);
         if (take(p, "return")) return returns(p, g);
-        if (*p->at == '%'      ? !definition(p, g) :
-                take(p, "dim") ? !symbol(p, g) :
-                                 !fail(p, "expected a line of a graph at `%.12s`", p->at))
-            return false;
+        bool ok = *p->at == '%'                ? definition(p, g) :
+            take(p, "dim")                     ? symbol(p, g) :
+            !g->parent && take(p, "bundle")    ? bundle(p, g) :
+                                                 fail(p, "expected a line of a graph at `%.12s`", p->at);
+        if (!ok) return false;
     }
 }
 
@@ -543,15 +611,20 @@ static int highest_id(const char *text) {
 }
 
 Graph *graph_parse(Arena *a, const char *text, const char *file) {
-    Parser p = { .a = a, .file = file, .at = text, .start = text, .token = text, .line = 1, .n_values = highest_id(text) + 1 };
+    Parser p = {
+        .a = a, .file = file, .at = text, .start = text, .token = text, .line = 1, .n_values = highest_id(text) + 1
+    };
     p.values = NEW_ARRAY(a, Value *, p.n_values);
+    p.blocks = blocks_find(a, text);
+    p.budget = MIN_BUDGET + 16 * (int64_t)strlen(text);
     int errors = diag_errors();
     lines(&p);
     if (!want(&p, "graph")) return NULL;
     Graph *g = graph_new(a, name(&p), file);
-    if (!body_of(&p, g) || !bind_measured(&p, g)) return NULL;
+    if (!body_of(&p, g)) return NULL;
     lines(&p);
-    if (*p.at) fail(&p, "text after the graph");
+    if (*p.at && !take(&p, "data")) fail(&p, "text after the graph");
+    if (!bind_measured(&p, g)) return NULL;
     g->value_count = p.n_values;                // the ids of the text replaced those given on the way
     return diag_errors() == errors ? g : NULL;
 }

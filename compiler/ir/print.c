@@ -9,9 +9,10 @@
 //   }
 //
 // A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the
-// same, else a hash of the bytes (which cannot be read back). An absent operand is `_`. Bodies follow their node,
-// indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and `dtype` element types.
-#include "ir.h"
+// same, else a hash of the bytes, under which a block behind the graph has them (ir/blocks.c). An absent operand is
+// `_`. Bodies follow their node, indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and
+// `dtype` element types.
+#include "ir/blocks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,9 +21,9 @@
 
 #define FULL_ELEMENTS 16
 
-typedef struct Printer { Text *out; Arena *scratch; bool *printed; int indent; } Printer;
+typedef struct Printer { Text *out; Arena *scratch; bool *printed; int indent; Blocks *blocks; } Printer;
 
-static void text_quoted(Text *out, const char *s) {
+void text_quoted(Text *out, const char *s) {
     text_append(out, "\"", 1);
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
@@ -72,19 +73,6 @@ static void element_print(Text *out, const Tensor *t, int64_t i) {
     }
 }
 
-static uint64_t hash_data(const Tensor *t) {    // FNV-1a, of strings their text
-    uint64_t h = 0xcbf29ce484222325u;
-    int64_t n = t->type.dtype == DT_STRING ? type_count(&t->type) : type_bytes(&t->type);
-    for (int64_t i = 0; i < n; i++)
-        if (t->type.dtype == DT_STRING)
-            for (const char *s = ((const char *const *)t->data)[i]; ; s++) {
-                h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-                if (!*s) break;
-            }
-        else h = (h ^ ((const uint8_t *)t->data)[i]) * 0x100000001b3u;
-    return h;
-}
-
 static bool is_uniform(const Tensor *t) {
     size_t size = dtype_size(t->type.dtype);
     const char *p = t->data;
@@ -92,14 +80,28 @@ static bool is_uniform(const Tensor *t) {
         && !memcmp(p, p + size, (size_t)type_bytes(&t->type) - size);
 }
 
+// Do the texts of the first n elements give their bits? That of a NaN with a payload does not.
+static bool is_exact(const Tensor *t, int64_t n) {
+    size_t size = dtype_size(t->type.dtype);
+    uint64_t bits = 0;
+    Tensor nan = { type_make(t->type.dtype, 0, NULL), &bits };
+    if (!dtype_is_float(t->type.dtype)) return true;
+    tensor_set_f(&nan, 0, NAN);
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(tensor_get_f(t, i)) && memcmp(&bits, (const char *)t->data + (size_t)i * size, size)) return false;
+    return true;
+}
+
 static void tensor_print(Printer *p, const Graph *g, const Tensor *t) {
     text_printf(p->out, "%s ", type_text(p->scratch, g, &t->type));
     int64_t n = type_count(&t->type);
-    if (n > FULL_ELEMENTS && is_uniform(t)) {
+    bool fill = n > FULL_ELEMENTS && is_uniform(t);
+    if ((n > FULL_ELEMENTS && !fill) || !is_exact(t, fill ? 1 : n)) {
+        text_printf(p->out, "hash 0x%016" PRIx64, block_key(p->blocks, t));
+    } else if (fill) {
         text_printf(p->out, "fill ");
         element_print(p->out, t, 0);
-    } else if (n > FULL_ELEMENTS) text_printf(p->out, "hash 0x%016" PRIx64, hash_data(t));
-    else {
+    } else {
         text_printf(p->out, "{");
         for (int64_t i = 0; i < n; i++) {
             if (i) text_printf(p->out, ", ");
@@ -228,12 +230,31 @@ static void node_print(Printer *p, const Graph *g, const Node *n) {
 static void symbols_print(Printer *p, const Graph *g) {
     for (int i = 0; i < g->symbols.n; i++) {
         const Symbol *s = &g->symbols.at[i];
-        if (s->lo == 1 && s->hi == INT32_MAX && !s->pinned) continue;
+        if (s->lo == 1 && s->hi == INT32_MAX && !s->pinned && !s->from) continue;
         text_printf(p->out, "%*sdim ", p->indent, "");
         symbol_print(p->out, s->name);
         text_printf(p->out, " %" PRId64 "..%" PRId64 "%s", s->lo, s->hi, s->pinned ? " pinned" : "");
-        if (s->from && !s->pinned) text_printf(p->out, " is %%%d[%" PRId64 "]", s->from->id, s->at);
+        if (s->from && !s->pinned) {
+            text_printf(p->out, " is %%%d[%" PRId64 "]", s->from->id, s->at);
+            if (s->limit != s->hi) text_printf(p->out, " <= %s", dim_text(p->scratch, g, s->limit));
+        }
         text_append(p->out, "\n", 1);
+    }
+}
+
+// `bundle input x optional sequence stacked absent (x_0, x_1)`: what it is of these, and its tensors
+static void bundles_print(Printer *p, const Graph *g) {
+    for (int i = 0; i < g->bundles.n; i++) {
+        const Bundle *b = &g->bundles.at[i];
+        text_printf(p->out, "%*sbundle %s ", p->indent, "", b->output ? "output" : "input");
+        name_print(p->out, b->name);
+        text_printf(p->out, "%s%s%s%s (", b->optional ? " optional" : "", b->sequence ? " sequence" : "",
+            b->stacked ? " stacked" : "", b->absent ? " absent" : "");
+        for (int k = 0; k < b->n; k++) {
+            if (k) text_append(p->out, ", ", 2);
+            name_print(p->out, b->names[k]);
+        }
+        text_append(p->out, ")\n", 2);
     }
 }
 
@@ -247,7 +268,10 @@ static void graph_print_in(Printer *p, const Graph *g, const char *keyword) {
     }
     text_append(p->out, ") {\n", 4);
     p->indent += 2;
-    if (!g->parent) symbols_print(p, g);
+    if (!g->parent) {
+        symbols_print(p, g);
+        bundles_print(p, g);
+    }
     for (const Node *n = g->first; n; n = n->next) node_print(p, g, n);
     for (int i = 0; i < g->outputs.n; i++) constant_print(p, g, g->outputs.at[i]);
     text_printf(p->out, "%*sreturn", p->indent, "");
@@ -261,9 +285,14 @@ static void graph_print_in(Printer *p, const Graph *g, const char *keyword) {
     text_printf(p->out, "\n%*s}\n", p->indent, "");
 }
 
-void graph_print(const Graph *g, Text *out) {
+static void print(const Graph *g, Text *out, bool full) {
     Printer p = { .out = out, .scratch = arena_new() };
     p.printed = NEW_ARRAY(p.scratch, bool, graph_root(g)->value_count);
+    p.blocks = blocks_new(p.scratch);
     graph_print_in(&p, g, g->parent ? "body" : "graph");
+    if (full) blocks_print(p.blocks, out);
     arena_free(p.scratch);
 }
+
+void graph_print(const Graph *g, Text *out) { print(g, out, false); }
+void graph_print_full(const Graph *g, Text *out) { print(g, out, true); }

@@ -144,7 +144,7 @@ bool eval_string_parts(const Node *n, Tensor *const *in, Tensor *const *out) {
 
 bool shape_string_split(Node *n) {
     const int64_t *size;
-    if (!wants_strings(n, 1) || !op_ints(n, "size", 1, &size)) return false;
+    if (!wants_strings(n, 1) || !op_ints(n, "sizes", 1, &size)) return false;
     Type *t = &n->out[0]->type;
     *t = n->in[0]->type;
     if (t->rank == MAX_RANK) {

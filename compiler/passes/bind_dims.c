@@ -5,10 +5,10 @@
 //   before (--dim n=4)   graph g(%0: f32[n,3]) { %1: f32[3*n] = Reshape(%0) {shape=[3*n]} return %1 }
 //   after                graph g(%0: f32[4,3]) { %1: f32[12] = Reshape(%0) {shape=[12]} return %1 }
 //
-// `--dim n=1..8` keeps n as a size of the running program. A symbol of an input that no option names is 1, with a
-// note that names the option. A symbol that stands in no input and is not measured by the program must be named. The
-// idea: pin the symbols, put constants for the expressions in input types and in the attributes that hold dimensions,
-// and let the shape rules do the rest.
+// `--dim n=1..8`, or such bounds in a text, keep n as a size of the running program. Another symbol of an input that no
+// option names is 1, with a note that names the option. A symbol that stands in no input and is not measured by the
+// program must be named. The idea: pin the symbols, put constants for the expressions in input types and in the
+// attributes that hold dimensions, and let the shape rules do the rest.
 #include "passes.h"
 
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static void pin_by_default(Graph *g, const Options *o) {
     Symbol *all = graph_symbols(g, &n);
     Loc loc = place_of(g);
     for (int i = 0; i < n; i++) {
-        if (all[i].pinned || all[i].runtime) continue;
+        if (all[i].pinned || (all[i].runtime && (all[i].from || keeps_sizes(o)))) continue;
         bool in_input = false;
         Dim self = dim_symbol(g, all[i].name);
         for (int k = 0; k < g->inputs.n && !in_input; k++) {
@@ -81,9 +81,10 @@ static void pin_by_default(Graph *g, const Options *o) {
                     || (!dim_is_const(t->dim[d]) && mentions(dim_text(g->arena, g, t->dim[d]), all[i].name));
         }
         if (!in_input) continue;
-        pin(&all[i], 1);
+        pin(&all[i], all[i].runtime ? all[i].hi : 1);
         if (!o->quiet)
-            diag_note(&loc, "dimension %s is taken as 1; --dim %s=N gives it another size", all[i].name, all[i].name);
+            diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name,
+                all[i].hi, all[i].name);
     }
 }
 

@@ -24,7 +24,7 @@ static void dump(const Graph *g, const Options *o, const char *name) {
     Arena *scratch = arena_new();
     Text t;
     text_init(&t, scratch);
-    graph_print(g, &t);
+    graph_print_full(g, &t);
     fputs(t.at, stdout);
     arena_free(scratch);
 }

@@ -117,7 +117,7 @@ static void call_string_split(Call *c) {
     const char *delimiter = node_string(c->n, "delimiter", "");
     int64_t most = node_int(c->n, "maxsplit", -1);
     int count;
-    const Dim *room = node_ints(c->n, "size", &count);
+    const Dim *room = node_ints(c->n, "sizes", &count);
     hole_count(c);
     hole(c, "PARTS", room != NULL);
     hole(c, "LIMITED", most >= 0);

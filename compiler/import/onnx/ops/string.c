@@ -114,7 +114,7 @@ Value *onnx_string_split(OnnxNode *n) {
     Node *split = graph_node(n->g, OP_StringSplit, 1, n->in, 1);
     node_set_string(split, "delimiter", delimiter);
     node_set_int(split, "maxsplit", cuts);
-    node_set_ints(split, "size", &most, 1);
+    node_set_ints(split, "sizes", &most, 1);
     if (n->n_out > 1) n->out[1] = count->out[0];
     return b_finish(split);
 }

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The text of a graph as a model: what --dump prints, and what is written by hand.
+source "$(dirname "$0")/tap.sh"
+python3 "$here/../small/run.py" --only-write small || { echo "Bail out! small/run.py fails"; exit 1; }
+
+status 0 "dump" "$burncc" scores.onnx --dump import
+mv out scores.txt
+status 0 "the model" "$burncc" scores.onnx -o a.c --name scores
+status 0 "its text" "$burncc" scores.txt -o b.c --name scores
+sed 's/scores.onnx/scores.txt/' a.c | sed 's/a\.h/b.h/' | cmp -s - b.c
+result $? "the same code"
+mkdir named && cp scores.txt named/scores.onnx
+status 0 "the content tells the format, not the name" "$burncc" named/scores.onnx -o c.c
+status 0 "after the passes" "$burncc" scores.onnx --dump passes
+mv out passes.txt
+status 0 "their text" "$burncc" verify passes.txt --data test_data_set_0
+status 0 "recorded data" "$burncc" verify scores.txt
+[ "$(grep -c '^pass ' out)" = 3 ]
+result $? "all data sets pass"
+status 0 "inspect" "$burncc" inspect scores.txt
+says "format +the compiler's text"
+says 'operators +[0-9]+: .*MatMul'
+status 0 "inspect --json" "$burncc" inspect scores.txt --json
+python3 -c 'import json; d = json.load(open("out")); assert d["supported"] and "opset" not in d'
+result $? "no facts of another format"
+status 0 "bench" "$burncc" bench scores.txt --seconds 0.01
+status 0 "train" "$burncc" scores.txt -o t.c --train --loss mse
+
+status 0 "a sequence of three" "$burncc" small/sequence_positions/model.onnx --dump import --sequence x=3 --dim k=3
+mv out three.txt
+status 0 "its text" "$burncc" three.txt -o three.c
+grep -q 'input x is a sequence of 3: x_0, x_1, x_2$' three.h
+result $? "the header names the parameters of x"
+status 2 "another length" "$burncc" three.txt -o four.c --sequence x=4
+says 'three.txt: error: --sequence x: the graph was made for 3 elements'
+status 0 "any length" "$burncc" small/sequence_positions/model.onnx --dump import --sequence x=1..5 --dim k=3
+mv out any.txt
+status 0 "its text" "$burncc" verify any.txt --data small/sequence_positions/test_data_set_0 --sequence x=1..5
+
+cat >net.txt <<'END'
+; y = relu(x w) of any number of rows
+graph net(%0 x: f32[n,3]) {
+  dim n 2..8
+  %1 w = const trainable f32[3,2] {1, 2, 3, 4, 5, 6}
+  %2 = MatMul(%0, %1)
+  %3 = Relu(%2)
+  return %3 y
+}
+END
+echo '1 1 1 -1 -1 -1' >rows
+status 0 "by hand" "$burncc" run net.txt --input x=rows
+says '^y: f32\[2,2\]'
+says '^  9 12 0 0'
+status 0 "a size at run time" "$burncc" net.txt -o net.c
+grep -q 'size     n_n: n, 2 to 8' net.h
+result $? "its bounds are those of the text"
+status 0 "one size" "$burncc" net.txt -o net.c --dim n=4
+grep -q 'x: f32\[4,3\]' net.h
+result $? "--dim fixes it"
+status 0 "its largest" "$burncc" net.txt -o net.c --train --loss mse
+says 'note: dimension n is taken as 8'
+status 0 "targets" "$burncc" verify passes.txt --data test_data_set_0 --target portable
+sed 's/MatMul(%0, %1)/MatMul(%1, %0)/; s/dim n 2/dim n 4/' net.txt >wrong.txt
+status 1 "shapes that do not fit" "$burncc" wrong.txt -o bad.c
+says '^wrong.txt:5:8: \(MatMul\): error: cannot multiply f32\[3,2\] by f32\[n,3\]'
+sed 's/Relu(%2)/Relu(%9)/' net.txt >wrong.txt
+status 1 "a value that is not there" "$burncc" wrong.txt -o bad.c
+says '^wrong.txt:6:14: error: %9 is not defined here'
+sed 's/Relu/Rilu/' net.txt >wrong.txt
+status 1 "an operation that is not there" "$burncc" wrong.txt -o bad.c
+says '^wrong.txt:6:8: error: there is no operation Rilu'
+sed '/^}/q' passes.txt >cut.txt
+status 1 "its data are cut off" "$burncc" cut.txt -o bad.c
+says '^cut.txt:[0-9]+:[0-9]+: error: this constant.s data were left out'
+sed '$d' passes.txt >cut.txt
+status 1 "a part of them" "$burncc" cut.txt -o bad.c
+says '^cut.txt:[0-9]+:[0-9]+: error: its data are shorter than its type'
+printf 'graph g(%%0: f32[2]) {\n  %%1 = const f32[1000000000,1000000000] fill 0\n  return %%0\n}\n' >huge.txt
+status 1 "a constant that no text holds" "$burncc" huge.txt -o bad.c
+says '^huge.txt:2:.*: error: constants far larger than the text'
+absent bad.c
+finish
