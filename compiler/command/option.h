@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of the command line share: its two tables (options_table.c), what sets an option's value
+// (options_set.c), and help (options_help.c). options.c parses.
+#ifndef BURNCC_OPTION_H
+#define BURNCC_OPTION_H
+#include "command.h"
+
+enum {
+    COMPILE = 1,
+    VERIFY = 2,
+    RUN = 4,
+    BENCH = 8,
+    INSPECT = 16,
+    OPS = 32,
+    TUNE = 64,
+    EVERY = 127,
+    BUILDS = VERIFY | RUN | BENCH,
+    COMPILES = EVERY & ~OPS
+};
+
+enum { MAX_THREADS = 256 };                             // --threads
+
+typedef bool SetFn(Arena *a, Options *o, const char *text);     // false with a diagnostic
+typedef enum Kind { FLAG, TEXT, COUNTED, REAL, SPECIAL } Kind;
+typedef struct Option {
+    const char *name;
+    char letter;                                        // 0: none
+    const char *argument;                               // NULL: takes none
+    unsigned commands;
+    const char *group, *help;
+    Kind kind;
+    size_t offset;                                      // of the field that FLAG, TEXT, COUNTED and REAL set
+    SetFn *set;                                         // SPECIAL; NULL: options.c sees to it
+} Option;
+
+// options_table.c: the first is what `burncc MODEL` does; tables end with a row without name
+extern const Command commands[];
+extern const Option options[];
+const char *nearest_option(const char *word);           // NULL: none is near
+const char *nearest_command(const char *word);
+
+// options_set.c
+SetFn set_dim, set_target, set_embed_limit, set_string_bytes, set_threads, set_data, set_input, set_freeze,
+    set_sequence, set_absent, set_records, set_precision, set_blas;
+bool option_set(Arena *a, Options *o, const Option *option, const char *text);
+bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
+
+// options_help.c
+void help_general(Text *t);
+void help_command(Text *t, const Command *c);
+void help_targets(Text *t);
+#endif

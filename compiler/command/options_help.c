@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// --help of burncc and of each command, and --target list, from the tables.
+#include "option.h"
+
+#include <string.h>
+
+static void help_options(Text *t, unsigned bit) {
+    const char *group = "";
+    for (int i = 0; options[i].name; i++) {
+        const Option *option = &options[i];
+        if (!(option->commands & bit)) continue;
+        if (strcmp(option->group, group)) text_printf(t, "\n%s:\n", option->group);
+        group = option->group;
+        char left[64], letter[8] = "    ";
+        if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
+            option->argument ? option->argument : "");
+        text_printf(t, "  %-26s %s\n", left, option->help);
+    }
+}
+
+void help_general(Text *t) {
+    text_printf(t, "burncc: compiles neural networks into C that stands alone\n\nUsage:\n");
+    for (int i = 0; commands[i].name; i++) text_printf(t, "  %s\n", commands[i].usage);
+    text_printf(t, "\n`burncc COMMAND --help` tells more about one. Compiling is the default command:\n");
+    help_options(t, COMPILE);
+    text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n",
+        commands[0].examples);
+    text_printf(t,
+        "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), BURNCC_RUNNER (where\n"
+        "--runner is not given), TMPDIR, BURN_VK_DEVICE (part of the GPU's name).\n"
+        "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of memory.\n");
+}
+
+void help_command(Text *t, const Command *c) {
+    text_printf(t, "Usage: %s\n\n%s\n", c->usage, c->summary);
+    help_options(t, c->bit);
+    text_printf(t, "\nExamples:\n%s", c->examples);
+}
+
+void help_targets(Text *t) {
+    text_printf(t, "  %-14s %-24s %s\n", "--target", "compile with", "");
+    for (int i = 0; target_at(i); i++) {
+        const Target *one = target_at(i);
+        text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags ? one->flags : "", one->about);
+    }
+    text_printf(t,
+        "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds out at run time\n"
+        "what the processor has. Without FMA (x86-64-v2) and with it results may differ in the last bits.\n");
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Options that take more than a plain value: what their text must be, and what it sets. A mistake is a diagnostic with
+// status 2.
+#include "option.h"
+#include "codegen/codegen.h"
+#include "schedule/cpu/tune.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool usage_error(const char *fmt, ...) {
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    diag_error_as(EXIT_USAGE, NULL, "%s", line);
+    return false;
+}
+
+static bool parse_int(const char *s, const char *end, int64_t *out) {
+    char *stop = NULL;
+    if (s == end || !isdigit((unsigned char)*s)) return false;
+    errno = 0;
+    *out = strtoll(s, &stop, 10);
+    return stop == end && !errno;
+}
+
+bool set_dim(Arena *a, Options *o, const char *text) {
+    const char *equals = strrchr(text, '=');
+    if (!equals || equals == text) return usage_error("--dim wants NAME=V or NAME=LO..HI, not '%s'", text);
+    const char *dots = strstr(equals, ".."), *end = text + strlen(text);
+    DimOption d = { .name = arena_strndup(a, text, (size_t)(equals - text)) };
+    bool ok = dots ? parse_int(equals + 1, dots, &d.lo) && parse_int(dots + 2, end, &d.hi) :
+                     parse_int(equals + 1, end, &d.lo);
+    if (!dots) d.hi = d.lo;
+    if (!ok || d.hi > INT32_MAX || d.lo > d.hi)
+        return usage_error("--dim %s: wants a size or a range LO..HI, each 0 to 2147483647", text);
+    for (int i = 0; i < o->dims.n; i++)
+        if (strcmp(o->dims.at[i].name, d.name) == 0) return usage_error("--dim %s is given twice", d.name);
+    VEC_PUSH(a, o->dims, d);
+    return true;
+}
+
+bool set_target(Arena *a, Options *o, const char *text) {
+    if (backend_target(text, &o->machine)) {
+        o->target = text;
+        return true;
+    }
+    Text names, several;
+    text_init(&names, a);
+    text_init(&several, a);
+    for (int i = 0; target_at(i); i++) {
+        const Target *t = target_at(i);
+        text_printf(&names, "%s%s", i ? ", " : "", t->name);
+        if (t->features) text_printf(&several, "%s%s", several.n ? ", " : "", t->name);
+    }
+    if (strchr(text, ','))
+        return usage_error("--target %s: several in one file can be, once each, of %s", text, several.at);
+    return usage_error("unknown target '%s'; the targets are %s", text, names.at);
+}
+
+bool set_embed_limit(Arena *a, Options *o, const char *text) {
+    (void)a;
+    const char *end = text + strlen(text), *unit = end > text && strchr("kKmMgG", end[-1]) ? end - 1 : end;
+    int64_t n;
+    if (!parse_int(text, unit, &n) || n > INT64_MAX >> 30)
+        return usage_error("--embed-limit wants a number of bytes such as 65536, 64K or 4M, not '%s'", text);
+    int shift = unit == end                  ? 0 :
+        tolower((unsigned char)*unit) == 'k' ? 10 :
+        tolower((unsigned char)*unit) == 'm' ? 20 :
+                                               30;
+    o->embed_limit = n << shift;
+    return true;
+}
+
+bool set_string_bytes(Arena *a, Options *o, const char *text) {
+    (void)a;
+    if (parse_int(text, text + strlen(text), &o->string_bytes) && o->string_bytes > 0 && o->string_bytes <= INT32_MAX)
+        return true;
+    return usage_error("--string-bytes wants a number of bytes such as 256, not '%s'", text);
+}
+
+bool set_threads(Arena *a, Options *o, const char *text) {
+    (void)a;
+    const char *colon = strchr(text, ':'), *end = text + strlen(text);
+    int64_t n = 0, us = 0;
+    bool ok = parse_int(text, colon ? colon : end, &n) && n >= 1 && n <= MAX_THREADS
+        && (!colon || parse_int(colon + 1, end, &us)) && us <= 1000000;
+    if (!ok)
+        return usage_error(
+            "--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as in 4:20, not '%s'",
+            MAX_THREADS, text);
+    o->threads = (int)n;
+    if (colon) o->part_us = (double)us;
+    return true;
+}
+
+bool set_data(Arena *a, Options *o, const char *text) {
+    VEC_PUSH(a, o->data, text);
+    return true;
+}
+
+bool set_input(Arena *a, Options *o, const char *text) {
+    VEC_PUSH(a, o->inputs, text);
+    return true;
+}
+
+bool set_freeze(Arena *a, Options *o, const char *text) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1]) return usage_error("--freeze wants NAME=FILE, not '%s'", text);
+    Tensor *t = tensor_read(a, NULL, equals + 1, NULL);
+    if (!t) return false;
+    VEC_PUSH(a, o->frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });
+    return true;
+}
+
+// The sizes of one shape after its bracket, and what follows the closing one; NULL when they cannot be read.
+static const char *parse_shape(const char *s, Type *out) {
+    out->rank = 0;
+    while (*s != ']') {
+        size_t digits = strspn(s, "0123456789");
+        if (out->rank == MAX_RANK || !parse_int(s, s + digits, &out->dim[out->rank])
+            || out->dim[out->rank] > INT32_MAX)
+            return NULL;
+        out->rank++;
+        s += digits;
+        if (*s == ',') s++;
+        else if (*s != ']') return NULL;
+    }
+    return s + 1;
+}
+
+// NAME=LO..HI, or NAME=LO..HI[2,3] with the shape of every element: a length that the program takes, as it takes the
+// size NAME_length.
+static bool parse_range(Arena *a, Options *o, const char *s, const char *dots, SequenceOption *given) {
+    const char *bracket = strchr(dots, '['), *end = bracket ? bracket : dots + strlen(dots);
+    Type *shape = NEW(a, Type);
+    if (!parse_int(s, dots, &given->lo) || !parse_int(dots + 2, end, &given->hi) || given->lo > given->hi
+        || given->hi > INT32_MAX)
+        return false;
+    if (bracket && (!(end = parse_shape(bracket + 1, shape)) || *end)) return false;
+    given->stacked = true;
+    given->elements = bracket ? shape : NULL;
+    VEC_PUSH(a, o->dims, (DimOption){ arena_printf(a, "%s_length", given->name), given->lo, given->hi });
+    return true;
+}
+
+static bool parse_shapes(Arena *a, const char *s, int64_t most, SequenceOption *given, int64_t *n) {
+    VEC(Type) types = { 0 };
+    while (s && *s == '[' && types.n < most) {
+        Type t = { 0 };
+        s = parse_shape(s + 1, &t);
+        VEC_PUSH(a, types, t);
+        if (s && *s == ',' && s[1] == '[') s++;
+    }
+    given->elements = types.at;
+    *n = types.n;
+    return s && !*s;
+}
+
+bool set_sequence(Arena *a, Options *o, const char *text) {
+    enum { LONGEST = 4096 };
+    const char *equals = strchr(text, '='), *end = text + strlen(text);
+    if (!equals || equals == text)
+        return usage_error("--sequence wants NAME=N, NAME=LO..HI or NAME=[2,3],[4,3], not '%s'", text);
+    SequenceOption given = { .name = arena_strndup(a, text, (size_t)(equals - text)) };
+    int64_t n = 0;
+    const char *s = equals + 1, *dots = strstr(s, "..");
+    bool ok = dots ? parse_range(a, o, s, dots, &given) :
+        *s == '['  ? parse_shapes(a, s, LONGEST, &given, &n) :
+                     parse_int(s, end, &n);
+    if (!ok || n > LONGEST)
+        return usage_error("--sequence %s: wants a length up to %d, a range of lengths, or shapes such as [2,3],[4,3]",
+            text, LONGEST);
+    for (int i = 0; i < o->sequences.n; i++)
+        if (!strcmp(o->sequences.at[i].name, given.name))
+            return usage_error("--sequence %s is given twice", given.name);
+    given.n = (int)n;
+    VEC_PUSH(a, o->sequences, given);
+    return true;
+}
+
+bool set_absent(Arena *a, Options *o, const char *text) {
+    VEC_PUSH(a, o->absent, text);
+    return true;
+}
+
+bool set_precision(Arena *a, Options *o, const char *text) {
+    (void)a;
+    if (strcmp(text, "bf16") && strcmp(text, "f32"))
+        return usage_error("--precision wants f32 or bf16, not '%s'", text);
+    o->precision = strcmp(text, "f32") ? text : NULL;
+    return true;
+}
+
+bool set_blas(Arena *a, Options *o, const char *text) {
+    (void)a;
+    if (strcmp(text, "openblas")) return usage_error("--blas knows openblas alone, not '%s'", text);
+    o->blas = text;
+    return true;
+}
+
+bool set_records(Arena *a, Options *o, const char *text) {
+    if (!o->records) records_init(o->records = NEW(a, Records), a);
+    return records_read(o->records, a, text);
+}
+
+static bool set_number(const Option *option, void *field, const char *text) {
+    char *end = NULL;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= 0) || v > 1e9)
+        return usage_error("--%s wants a number, not '%s'", option->name, text);
+    if (option->kind == REAL) {
+        *(double *)field = v;
+        return true;
+    }
+    if (v < 1 || v > 1e6 || v != (double)(int)v)
+        return usage_error("--%s wants a whole number from 1, not '%s'", option->name, text);
+    *(int *)field = (int)v;
+    return true;
+}
+
+bool option_set(Arena *a, Options *o, const Option *option, const char *text) {
+    void *field = (char *)o + option->offset;
+    switch (option->kind) {
+    case FLAG: *(bool *)field = true; return true;
+    case TEXT:
+        if (!*text) return usage_error("--%s wants a value", option->name);
+        *(const char **)field = text;
+        return true;
+    case COUNTED: case REAL: return set_number(option, field, text);
+    default: return option->set(a, o, text);
+    }
+}

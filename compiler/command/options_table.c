@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The commands and the options, a row each; parsing, help and hints read them.
+#include "option.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const Command commands[] = {
+    { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
+        "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
+        "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
+        "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
+        "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"
+        "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
+        "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
+    { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
+        "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... max_rel=...` or\n"
+        "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in --data. A file\n"
+        "tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all pass.",
+        "  burncc verify lenet.onnx\n"
+        "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n" },
+    { "run", RUN, command_run, "burncc run MODEL [--input NAME=FILE]... [--output DIR]",
+        "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text (numbers). Outputs: a\n"
+        "summary, or NAME.npy files in --output DIR.",
+        "  burncc run digits.onnx --input image=seven.pgm\n"
+        "  burncc run bert.onnx --input ids=ids.npy --input mask=mask.txt --output out/\n" },
+    { "bench", BENCH, command_bench, "burncc bench MODEL [--seconds S] [options]",
+        "Builds the model with $CC and times it on random inputs: `median_ms=... min_ms=... gflops=... workspace_bytes=...`.",
+        "  burncc bench resnet.onnx --target native --seconds 5\n"
+        "  burncc bench resnet.onnx --json\n" },
+    { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
+        "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all is supported.",
+        "  burncc inspect bert.onnx --dim seq=128\n" },
+    { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
+        "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and writes what is fastest\n"
+        "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has already are not\n"
+        "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.\n"
+        "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits too. They are measured on one\n"
+        "thread; --threads takes the same records. A file of several targets takes none.",
+        "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
+        "  burncc resnet.onnx --target native --records resnet.records\n" },
+    { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
+        "Prints the support table: operators, versions, gradients, back ends.", "  burncc ops --markdown\n" },
+    { 0 },
+};
+
+#define LOSS(op, name, ...) " " #name
+static const char loss_help[] = "of the model's first output; the first is the default:"
+#include "losses.def"
+    ;
+#undef LOSS
+#define OPTIMIZER(op, name, ...) " " #name
+static const char optimizer_help[] = "what updates the parameters; the first is the default:"
+#include "optimizers.def"
+    ;
+#undef OPTIMIZER
+#define SCHEDULE(name, ...) " " #name
+static const char schedule_help[] = "adds NAME_learning_rate(step, ...):"
+#include "schedules.def"
+    ;
+#undef SCHEDULE
+#define FIELD(kind, name) kind, offsetof(Options, name), NULL
+#define SET(f) SPECIAL, 0, f
+
+const Option options[] = {
+    { "output", 'o', "PATH", COMPILE | RUN | TUNE, "Output",
+        "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files; tune: MODEL.records",
+        FIELD(TEXT, output) },
+    { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)",
+        FIELD(TEXT, name) },
+    { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output",
+        "weights up to this size become C arrays, larger ones a .bin file (default 1M)", SET(set_embed_limit) },
+    { "string-bytes", 0, "N", COMPILE | BUILDS, "Output",
+        "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
+    { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds",
+        FIELD(FLAG, check) },
+    { "report", 0, NULL, COMPILE | INSPECT | TUNE, "Output",
+        "print kernels, operations, traffic and memory over time; tune: every choice and its time",
+        FIELD(FLAG, report) },
+    { "dump", 0, "STAGE", COMPILE | INSPECT, "Output",
+        "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
+    { "target", 0, "TARGET", COMPILES, "Code",
+        "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
+    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code",
+        "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
+    { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code",
+        "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
+    { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
+    { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
+    { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
+        "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
+        SET(set_threads) },
+    { "records", 0, "FILE", COMPILE | BUILDS | INSPECT, "Code",
+        "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
+    { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
+        FIELD(FLAG, fast_math) },
+    { "precision", 0, "TYPE", COMPILES, "Code",
+        "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, faster; f32 (default)",
+        SET(set_precision) },
+    { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT, "Code",
+        "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
+    { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from",
+        FIELD(FLAG, no_fuse) },
+    { "train", 0, NULL, COMPILE, "Training",
+        "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, train) },
+    { "loss", 0, "LOSS", COMPILE, "Training", loss_help,
+        FIELD(TEXT, loss) },
+    { "optimizer", 0, "NAME", COMPILE, "Training",
+        optimizer_help, FIELD(TEXT, optimizer) },
+    { "schedule", 0, "NAME", COMPILE, "Training", schedule_help, FIELD(TEXT, schedule) },
+    { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
+        SET(set_data) },
+    { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",
+        SET(set_input) },
+    { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
+    { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7)", FIELD(REAL, atol) },
+    { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
+    { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)",
+        FIELD(COUNTED, timeout) },
+    { "runner", 0, "COMMAND", BUILDS, "Running",
+        "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
+    { "json", 0, NULL, BUILDS | INSPECT | OPS, "Reporting", "results as JSON on standard output", FIELD(FLAG, json) },
+    { "markdown", 0, NULL, OPS, "Reporting", "the table as Markdown", FIELD(FLAG, markdown) },
+    { "quiet", 'q', NULL, EVERY, "Reporting", "no progress", FIELD(FLAG, quiet) },
+    { "help", 'h', NULL, EVERY, "Reporting", "this text", SPECIAL, 0, NULL },
+    { "version", 'V', NULL, EVERY, "Reporting", "version, licence and what is built in", SPECIAL, 0, NULL },
+    { 0 },
+};
+
+// ---------------------------------------------------------------- nearest names
+
+static int least(int x, int y) { return x < y ? x : y; }
+
+// Levenshtein's distance of two short words, row by row.
+static int word_distance(const char *x, const char *y) {
+    enum { LONGEST = 40 };
+    int row[LONGEST + 1];
+    int n = (int)strlen(y);
+    if (n > LONGEST || strlen(x) > LONGEST) return LONGEST;
+    for (int j = 0; j <= n; j++) row[j] = j;
+    for (int i = 1; x[i - 1]; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int change = corner + (tolower((unsigned char)x[i - 1]) != tolower((unsigned char)y[j - 1]));
+            corner = row[j];
+            row[j] = least(change, 1 + least(row[j], row[j - 1]));
+        }
+    }
+    return row[n];
+}
+
+// Remembers the name that is nearest to `word`, if it is near at all.
+static void consider(const char *word, const char *name, const char **best, int *distance) {
+    int d = word_distance(word, name);
+    int length = (int)strlen(name);
+    bool prefix = strlen(word) >= 3 && strncmp(word, name, strlen(word)) == 0;
+    if (prefix) d = least(d, 1);
+    if (d <= length / 3 + 1 && d < length && d < *distance) {
+        *best = name;
+        *distance = d;
+    }
+}
+
+const char *nearest_option(const char *word) {
+    const char *best = NULL;
+    int distance = 1000;
+    for (int i = 0; options[i].name; i++) consider(word, options[i].name, &best, &distance);
+    return best;
+}
+
+const char *nearest_command(const char *word) {
+    const char *best = NULL;
+    int distance = 1000;
+    for (int i = 0; commands[i].name; i++) consider(word, commands[i].name, &best, &distance);
+    return best;
+}
