@@ -142,6 +142,15 @@ def has_blas(cc):
 NO_BLAS = "OpenBLAS and its cblas.h are not here (libopenblas-dev)"
 
 
+def share(cases):
+    """One in BURNCC_TEST_SHARE of each family (scripts/test sets it, unless --full or --all), at least one, and of
+    families that hold the same models others each."""
+    one_in, families = int(os.environ.get("BURNCC_TEST_SHARE", "1")), {}
+    for case in cases:
+        families.setdefault(case.family, []).append(case)
+    return [c for n, of_it in enumerate(families.values()) for c in of_it[n % min(one_in, len(of_it))::one_in]]
+
+
 def skip_all(args, reason):
     """Nothing to test here: not a failure."""
     print(f"1..0 # SKIP {reason}" if args.tap else f"skipped: {reason}\n0 passed, 0 failed, 1 skipped")
@@ -274,9 +283,9 @@ def print_tap(results, known, worse):
 
 def run(cases, args, status=None, heading=""):
     """Runs the cases, prints the summary, returns the exit status. `status`: path of the checked-in states."""
-    args.partial = bool(args.filter) or getattr(args, "short", False)
-    if args.filter:
-        cases = [c for c in cases if re.search(args.filter, c.name)]
+    whole = len(cases)
+    cases = [c for c in cases if re.search(args.filter, c.name)] if args.filter else share(cases)
+    args.partial = len(cases) < whole or getattr(args, "short", False)
     if not pathlib.Path(args.burncc).exists():
         print(f"{args.burncc} is missing: build it first, or name another with --burncc", file=sys.stderr)
         return 2

@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Do two builds of burncc write the same bytes? C leaves open in which order arguments are evaluated, and compilers
-# differ, so what
-# one statement does twice (building nodes, say) may come out in either order.
-# usage: same_bytes.sh BURNCC BURNCC   Compares the small models and digits, compiled for the CPU, the GPU and for
-# training.
+# differ, so what one statement does twice (building nodes, say) may come out in either order. usage: same_bytes.sh
+# BURNCC BURNCC   Compares the small models and digits, compiled for the CPU, the GPU and for training.
 set -u
 first=$(realpath "$1") second=$(realpath "$2")
 cd "$(dirname "$0")/.."

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Sourced by the tests of this folder and of generated/. In: $1, the burncc to test. Out: TAP on standard output, a
-# scratch folder in
-# $work with the files of models.py, and three functions:
+# scratch folder in $work with the files of models.py, and three functions:
 #
 #   status N WHAT COMMAND...     the command ends with status N; its output is in $work/out and $work/err
 #   says TEXT, silent TEXT       the last command's output holds, or does not hold, this extended regular expression

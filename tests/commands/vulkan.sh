@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # --target vulkan: small models against their recorded outputs, and kernels with tiles and teams against the portable
-# target; files,
-# diagnostics. Skips where no Vulkan device is.
+# target; files, diagnostics. Skips where no Vulkan device is.
 source "$(dirname "$0")/tap.sh"
 export BURNCC_CFLAGS=-O0
 

@@ -11,6 +11,7 @@ rounded (--precision), the graphs are such that this can be judged. Wants an int
 onnxruntime."""
 import collections
 import multiprocessing
+import os
 import pathlib
 import re
 import sys
@@ -137,6 +138,7 @@ def main():
     except ImportError:
         harness.skip_all(args, "wants numpy, onnx and onnxruntime")
     args.begin = time.monotonic()
+    args.count = -(-args.count // int(os.environ.get("BURNCC_TEST_SHARE", "1")))
     return report(args)
 
 

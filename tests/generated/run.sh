@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What generated code promises, over models/digits, its training code and some of small/: C99 without a warning, no
-# allocation, no
-# output, no mutable state, no recursion; headers that stand alone; the same bytes each time; the same numbers from
-# every target, silent
-# under sanitizers and valgrind. A compiler or tool that is missing is left out.
+# allocation, no output, no mutable state, no recursion; headers that stand alone; the same bytes each time; the same
+# numbers from every target, silent under sanitizers and valgrind. A compiler or tool that is missing is left out.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 runtime=$tests/../runtime
@@ -17,6 +15,10 @@ plain="-fno-pic -fno-stack-protector -U_FORTIFY_SOURCE"       # objects that cal
 compilers=
 for cc in gcc clang; do command -v $cc >/dev/null && compilers="${compilers:+$compilers }$cc"; done
 [ -n "$compilers" ] || compilers=${CC:-cc}
+if [ "${BURNCC_TEST_SHARE:-1}" != 1 ]; then             # a share of them, see scripts/test
+    compilers=${compilers%% *}
+    small="matmul_bias lstm_step string_views"
+fi
 machines=("-O2")
 grep -qs avx2 /proc/cpuinfo && machines=("-O2" "-O3 -mavx2 -mfma")
 

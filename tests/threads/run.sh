@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Threads: the pool of runtime/threads.c, with futexes and without, and programs compiled with --threads: the same bits
-# on any threads
-# (drive.c), all parts used, nothing left of threads where the option is not given; silent under the thread sanitizer
-# and the address
-# sanitizer where the compiler has them.
+# on any threads (drive.c), all parts used, nothing left of threads where the option is not given; silent under the
+# thread sanitizer and the address sanitizer where the compiler has them.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 runtime=$tests/../runtime
@@ -51,7 +49,9 @@ models="digits digits_batch matmul_bias attention_written_out lstm_step conv_str
     conv_bn_relu_add pooling layer_norm reductions
     softmax_both_axes fourier loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k \
         where_compare pad_modes casts"
+[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || models="digits matmul_bias strips conv_planes gemm_dynamic_batch"
 sanitized="digits strips attention_written_out conv_bn_relu_add reductions loop_cache gemm_dynamic_batch"
+[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || sanitized="strips gemm_dynamic_batch"
 cc=${compilers%% *}
 for name in $models; do
     for kind in plain parts; do
