@@ -3,6 +3,7 @@
 #ifndef BURNCC_CODEGEN_H
 #define BURNCC_CODEGEN_H
 #include "plan.h"
+#include "codegen/spell/spell.h"
 
 // backends.c
 const Backend *backend_find(const char *name);          // a row of backends.def
@@ -21,7 +22,7 @@ typedef struct Dialect {
     const char *fma;
     bool lanes;                                         // split long inner reductions into independent partial results
     const char *(*type)(DType d);                       // of temporaries
-    void (*text)(Text *out, const Expr *e, const char *const *operands);     // one operation, see ir/expr_text.c
+    const Language *language;                           // of operations
     const char *(*load)(void *ctx, Value *v, const char *index);             // the element as the arithmetic type
     // The same where a guard stands over it; `otherwise` NULL: zero. NULL: the ?: operator around load().
     const char *(*load_if)(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise);
@@ -42,16 +43,11 @@ typedef struct Dialect {
 // Prints the nest of a loop kernel. The first `bound` parallel axes are variables i0, i1, ... that the caller has
 // declared (GPU threads).
 void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth);
-// step(acc, term) of a reduction, through the language's own binary operations, so that integers wrap and minima treat
-// NaN as everywhere else.
-void loops_step(Text *out, void (*text)(Text *out, const Expr *e, const char *const *operands), ReduceOp op, DType d,
-    const char *acc, const char *term);
 
 // file.c: what every generated file has
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h
 const char *path_base(const char *path);
 const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
-const char *size_text(Arena *a, const Graph *g, Dim d);  // a dimension as an operand: in parentheses when not one word
 const char *text_upper(Arena *a, const char *s);
 // of runtime/burn.h, between `/* block begin */` and `/* block end */`
 const char *burn_types(Arena *a, const char *block);

@@ -100,29 +100,25 @@ static void choose_temps(Printer *p) {
 }
 
 // ---------------------------------------------------------------- text
-const char *size_text(Arena *a, const Graph *g, Dim d) {
-    const char *size = dim_c_text(a, g, d);
-    return strchr(size, ' ') ? arena_printf(a, "(%s)", text_bare(a, size)) : size;
-}
-
 const char *loops_spell(Printer *p, Expr *e) {
     Text t;
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
     if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
-    if (e->op == E_Size) return size_text(p->arena, e->graph, e->extent);
+    if (e->op == E_Size) return spell_size_operand(p->arena, e->graph, e->extent);
     if (e->op == E_Select && p->holds[e->a[0]->id]) return loops_operand(p, e->a[1]);
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = loops_operand(p, e->a[i]);
     text_init(&t, p->arena);
     if (e->op == E_Load && e->a[1] && p->holds[e->a[1]->id])
         text_printf(&t, "%s", p->d->load(p->d->ctx, e->value, operands[0]));
-    else if (e->op != E_Load) p->d->text(&t, e, operands);
+    else if (e->op != E_Load) spell_op(p->d->language, &t, e, operands);
     else if (e->a[1] && p->d->load_if)
         text_printf(&t, "%s", p->d->load_if(p->d->ctx, e->value, operands[0], operands[1], operands[2]));
     else {
         const char *element = p->d->load(p->d->ctx, e->value, operands[0]);
         if (e->a[1] && e->a[1] != p->certain)
-            text_printf(&t, "(%s ? %s : %s)", operands[1], element, operands[2] ? operands[2] : expr_c_zero(e->dtype));
+            text_printf(&t, "(%s ? %s : %s)", operands[1], element,
+                operands[2] ? operands[2] : p->d->language->zero(e->dtype));
         else text_printf(&t, "%s", element);
     }
     return t.at;
@@ -145,7 +141,7 @@ void loops_define(Printer *p, Expr *e, int depth) {
 bool loops_is_ranged(const Printer *p, int axis) { return p->d->first && axis == p->k->loop.part_axis; }
 
 const char *loops_extent(const Printer *p, int axis) {
-    return dim_c_text(p->arena, p->d->graph, p->k->axes.at[axis].size);
+    return spell_size(p->arena, p->d->graph, p->k->axes.at[axis].size);
 }
 
 void loops_open(Printer *p, int axis, int depth) {
@@ -170,14 +166,8 @@ const char *loops_identity(const Printer *p, const Expr *e) {
                                          expr_const_i(p->k->exprs, e->dtype, s.i);
     Text t;
     text_init(&t, p->arena);
-    p->d->text(&t, v, (const char *const[]){ NULL, NULL, NULL });
+    spell_op(p->d->language, &t, v, (const char *const[]){ NULL, NULL, NULL });
     return t.at;
-}
-
-void loops_step(Text *out, void (*text)(Text *out, const Expr *e, const char *const *operands), ReduceOp op, DType d,
-    const char *acc, const char *term) {
-    Expr side = { .op = E_Acc, .dtype = d }, step = { .op = reduce_step(op, d), .dtype = d, .a = { &side, &side } };
-    text(out, &step, (const char *const[]){ acc, term, NULL });
 }
 
 // acc = step(acc, x); of floats, += is all that a sum needs.
@@ -188,7 +178,7 @@ static void combine(Printer *p, const Expr *e, const char *acc, const char *x, i
         return;
     }
     text_printf(p->out, "%s = ", acc);
-    loops_step(p->out, p->d->text, e->rop, e->dtype, acc, x);
+    spell_step(p->d->language, p->out, e->rop, e->dtype, acc, x);
     text_printf(p->out, ";\n");
 }
 

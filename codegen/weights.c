@@ -65,7 +65,7 @@ static void print_element(Text *out, const char *type, const void *at, int64_t i
 }
 
 void weights_print_array(Text *out, const Buffer *b, const char *name) {
-    const char *type = expr_c_storage(b->element);
+    const char *type = spell_c_storage(b->element);
     int64_t n = b->bytes / (int64_t)dtype_size(b->element);
     void *owned;
     const void *data = weight_bytes(b, &owned);

@@ -94,7 +94,7 @@ uint32_t small_from_float(DType d, float v, bool saturate);          // round to
 // ---------------------------------------------------------------- ir/dim.c: symbolic dimensions
 typedef struct Symbol {
     const char *name;
-    const char *c_name;                                 // its variable in generated code: n_batch; unique in the graph
+    const char *word;                                   // the name in letters, digits and _; unique in the graph
     int64_t lo, hi;
     bool pinned;                                        // lo == hi by --dim or by default
     bool runtime;                                       // stays a size of the running program, within lo..hi
@@ -121,10 +121,6 @@ int64_t dims_upper(const Graph *g, int n, const Dim *d);
 // factor 1; the number of terms
 int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono);
 bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on this symbol (number in graph_symbols)?
-// as a C expression of int64_t over the symbols' variables
-const char *dim_c_text(Arena *a, const Graph *g, Dim d);
-// the same where they are fields: of "frame->"
-const char *dim_c_text_of(Arena *a, const Graph *g, Dim d, const char *of);
 bool dim_equal(const Graph *g, Dim a, Dim b);           // provably
 const char *dim_text(Arena *a, const Graph *g, Dim d);
 Dim dim_bound(const Graph *g, Dim d);                   // d with constants for the symbols that have one possible size
@@ -391,23 +387,6 @@ Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names,
 void expr_print(const Expr *e, Text *out);              // text that expr_parse reads back (E_Arg as x y z w, a4...)
 // ir/expr_diff.c: d e / d E_Arg(i)
 Expr *expr_diff(ExprPool *p, Expr *e, int arg);
-// ir/expr_text.c: one operation as C or GLSL over its operands' texts, and what a dtype makes of an element in memory
-// arithmetic runs in it: float for f16 and below, bool, int64_t for DT_INDEX
-const char *expr_c_type(DType d);
-const char *expr_c_storage(DType d);                    // of an element in memory
-// what stands for an element that is not there: 0, an empty string
-const char *expr_c_zero(DType d);
-void expr_c_text(Text *out, const Expr *e, const char *const *operand_text);
-void expr_c_load(Text *out, DType d, const char *element);
-void expr_c_store(Text *out, DType d, const char *value);
-// int for DT_INDEX; i64, u64 want GL_EXT_shader_explicit_arithmetic_types_int64
-const char *expr_glsl_type(DType d);
-void expr_glsl_text(Text *out, const Expr *e, const char *const *operand_text);
-// ir/expr_helpers.c: definitions of the burn_ functions that a program's text calls, to stand before it
-void expr_c_helpers(Text *out, const char *program);    // wants <math.h> <stdbool.h> <stdint.h> <string.h>
-// does it call an elementary function of an f32 (functions.def)?
-bool expr_c_functions(const char *program);
-void expr_glsl_helpers(Text *out, const char *program);
 // The expression of an elementwise node: node->expr or its MAP row with attributes bound; E_Arg i has the dtype of
 // input i
 Expr *node_expr(const Node *n);

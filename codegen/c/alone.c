@@ -19,7 +19,7 @@ static void print_alone_call(CFile *g, const KernelText *t, int number) {
         const Param *p = &t->params[i];
         bool packed = k->packed && k->packed->value == p->value && i < t->first_shared;
         text_printf(c, "(%s *)(void *)at[%d] + %lld, ",
-            expr_c_storage(packed ? k->packed->element : p->value->type.dtype), i,
+            spell_c_storage(packed ? k->packed->element : p->value->type.dtype), i,
             (long long)dim_upper(g->plan->graph, p->at));
     }
     int n;

@@ -17,7 +17,7 @@ static bool same_bytes(const Plan *p, const Value *x, const Value *y) {
 
 const char *c_size(const CFile *g, const Kernel *k, int i) {
     int n;
-    return graph_symbols(graph_root(g->plan->graph), &n)[k->sizes.at[i]].c_name;
+    return spell_symbol(g->arena, &graph_symbols(graph_root(g->plan->graph), &n)[k->sizes.at[i]]);
 }
 
 static bool taken(const KernelText *k, const char *name) {
@@ -64,23 +64,9 @@ static const char *param_name(const KernelText *k, const Value *v) {
 }
 
 // ---------------------------------------------------------------- the C dialect of the loop printer
-static const char *element_load(Arena *a, DType d, const char *element) {
-    Text t;
-    text_init(&t, a);
-    expr_c_load(&t, d, element);
-    return t.at;
-}
-
-static const char *element_store(Arena *a, DType d, const char *value) {
-    Text t;
-    text_init(&t, a);
-    expr_c_store(&t, d, value);
-    return t.at;
-}
-
 static const char *c_load(void *ctx, Value *v, const char *index) {
     const KernelText *k = ctx;
-    return element_load(k->file->arena, v->type.dtype,
+    return spell_c_load(k->file->arena, v->type.dtype,
         arena_printf(k->file->arena, "%s[%s]", param_name(k, v), text_bare(k->file->arena, index)));
 }
 
@@ -91,16 +77,17 @@ static void c_store(void *ctx, Text *out, const Store *s, const char *index, con
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, k->file->arena);
-        loops_step(&t, expr_c_text, s->op, d, element_load(k->file->arena, d, at), value);
+        spell_step(&spell_c, &t, s->op, d, spell_c_load(k->file->arena, d, at), value);
         value = t.at;
     }
-    text_printf(out, "%s = %s;", at, element_store(k->file->arena, d, text_bare(k->file->arena, value)));
+    text_printf(out, "%s = %s;", at, spell_c_store(k->file->arena, d, text_bare(k->file->arena, value)));
 }
 
 static void return_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
     (void)index;
-    text_printf(out, "return %s;", text_bare(k->file->arena, element_store(k->file->arena, s->value->type.dtype, value)));
+    const char *stored = spell_c_store(k->file->arena, s->value->type.dtype, value);
+    text_printf(out, "return %s;", text_bare(k->file->arena, stored));
 }
 
 static Dialect c_dialect(KernelText *k) {
@@ -109,8 +96,8 @@ static Dialect c_dialect(KernelText *k) {
         .constant = "const ",
         .graph = k->file->plan->graph,
         .lanes = true,
-        .type = expr_c_type,
-        .text = expr_c_text,
+        .type = spell_c.type,
+        .language = &spell_c,
         .load = c_load,
         .store = c_store,
         .ctx = k };
@@ -121,7 +108,7 @@ static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     for (int i = from; i < k->n_params; i++) {
         const Param *p = &k->params[i];
         text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ",
-            expr_c_storage(p->value->type.dtype), p->name);
+            spell_c_storage(p->value->type.dtype), p->name);
     }
     for (int i = 0; i < k->kernel->sizes.n; i++)
         text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
@@ -132,7 +119,7 @@ static void print_share(CFile *g, const Kernel *k) {
     enum { LINE = 16 };
     Dim extent = k->axes.at[k->loop.part_axis].size;
     const char *size = arena_printf(
-        g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", dim_c_text(g->arena, g->plan->graph, extent));
+        g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", spell_size(g->arena, g->plan->graph, extent));
     bool inner = true;
     for (int i = k->loop.part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
     const char *units = size, *unit = "";
@@ -182,7 +169,8 @@ static void loop_kernel(CFile *g, KernelText *t) {
     }
     loops_print(g->arena, &g->c, k, &d, 0, 1);
     text_printf(&g->c, "}\n");
-    if (!g->options->machine.vectors || !expr_c_functions(g->c.at + start) || kernel_adds_products(g->arena, k)) return;
+    if (!g->options->machine.vectors || !spell_c_has_functions(g->c.at + start) || kernel_adds_products(g->arena, k))
+        return;
     const char *text = arena_strndup(g->arena, g->c.at + start, g->c.n - start);
     g->c.n = start;
     text_printf(&g->c, "BURN_FUSED %s", text);
@@ -216,11 +204,11 @@ static const char *inline_function(
     if (e->op == E_Acc) return "acc";
     text_init(&call, g->arena);
     text_printf(&call, "%s_%s(acc", t->name, suffix);
-    text_printf(&g->c, "static inline %s %s_%s(%s acc", expr_c_storage(store.value->type.dtype), t->name, suffix,
-        expr_c_type(k->anchor->out[0]->type.dtype));
+    text_printf(&g->c, "static inline %s %s_%s(%s acc", spell_c_storage(store.value->type.dtype), t->name, suffix,
+        spell_c.type(k->anchor->out[0]->type.dtype));
     for (int i = t->first_shared; i < t->n_params; i++) {
         if (!uses_param(t, e, &t->params[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
-        text_printf(&g->c, ", const %s *%s", expr_c_storage(t->params[i].value->type.dtype), t->params[i].name);
+        text_printf(&g->c, ", const %s *%s", spell_c_storage(t->params[i].value->type.dtype), t->params[i].name);
         text_printf(&call, ", %s", t->params[i].name);
     }
     for (int i = 0; i < k->sizes.n; i++)
@@ -271,10 +259,10 @@ static void template_params(CFile *g, KernelText *t) {
 static const char *hole_spelled(CFile *g, const KernelText *t, const HoleValue *h) {
     switch (h->kind) {
     case HOLE_NUMBER: return arena_printf(g->arena, "%lld", (long long)h->value);
-    case HOLE_SIZE: return size_text(g->arena, g->plan->graph, h->value);
-    case HOLE_ELEMENT: return expr_c_storage((DType)h->value);
-    case HOLE_TYPE: return expr_c_type((DType)h->value);
-    case HOLE_LOAD: return element_load(g->arena, (DType)h->value, h->params);
+    case HOLE_SIZE: return spell_size_operand(g->arena, g->plan->graph, h->value);
+    case HOLE_ELEMENT: return spell_c_storage((DType)h->value);
+    case HOLE_TYPE: return spell_c.type((DType)h->value);
+    case HOLE_LOAD: return spell_c_load(g->arena, (DType)h->value, h->params);
     case HOLE_STRING: return arena_printf(g->arena, "\"%s\"", c_string(g->arena, h->text));
     case HOLE_HELPER: return arena_printf(g->arena, "burn_%s_f32(%s)", h->text, h->params);
     case HOLE_OWN: return arena_printf(g->arena, "%s_%s", t->name, h->text);
@@ -305,7 +293,7 @@ static int needed_holes(
     for (int i = t->first_shared; i < t->n_params; i++) {
         const Param *p = &t->params[i];
         if (!uses_param(t, e, p, NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
-        text_printf(&params, ", const %s *restrict %s", expr_c_storage(p->value->type.dtype), p->name);
+        text_printf(&params, ", const %s *restrict %s", spell_c_storage(p->value->type.dtype), p->name);
         text_printf(&args, ", %s", p->name);
     }
     for (int i = 0; i < k->sizes.n; i++) {

@@ -52,7 +52,7 @@ static const char *base_text(RunText *r, const Address *a, bool framed) {
     if (a->base == BASE_CONSTANTS) return arena_printf(arena, "%sconstants", frame);
     const char *at = (a->base == BASE_INPUT ? &r->s->in : &r->s->outs)->at[a->index];
     if (*at != '&' || !framed) return arena_printf(arena, "%s%s", frame, at);
-    return arena_printf(arena, "(const %s *)&frame->%s", expr_c_storage(a->value->type.dtype), at + 1);
+    return arena_printf(arena, "(const %s *)&frame->%s", spell_c_storage(a->value->type.dtype), at + 1);
 }
 
 static const char *element_pointer(Arena *a, const char *type, bool is_const, const char *base, int64_t offset) {
@@ -68,7 +68,7 @@ static const char *address_text(RunText *r, const Address *a, bool framed) {
     case BASE_INPUT: case BASE_OUTPUT: {
         bool input = a->base == BASE_INPUT;
         DType d = a->value->type.dtype;
-        if (strcmp(a->type, expr_c_storage(d)))
+        if (strcmp(a->type, spell_c_storage(d)))
             return element_pointer(arena, a->type, input,
                 arena_printf(arena, "(%sunsigned char *)%s", input ? "const " : "", base), a->offset);
         if (!a->offset) return base;
@@ -82,7 +82,7 @@ static const char *address_text(RunText *r, const Address *a, bool framed) {
 }
 
 static Address value_address(const RunText *r, const Value *v) {
-    return address_of(r, plan_value(r->s->program->plan, v).buffer, v, expr_c_storage(v->type.dtype));
+    return address_of(r, plan_value(r->s->program->plan, v).buffer, v, spell_c_storage(v->type.dtype));
 }
 
 const char *c_value_place(RunText *r, const Value *v) {
@@ -138,7 +138,7 @@ static Argument operand_argument(const RunText *r, const Kernel *k, const Kernel
     bool packed = k->packed && k->packed->value == v && j < t->first_shared;
     const int between = between_strips(k, v);
     Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
-    a.at = packed ? address_of(r, k->packed, v, expr_c_storage(k->packed->element)) : value_address(r, v);
+    a.at = packed ? address_of(r, k->packed, v, spell_c_storage(k->packed->element)) : value_address(r, v);
     if (between >= 0 && k->strips->parts > 1) a.part_step = k->strips->floats[between];
     return a;
 }
@@ -163,14 +163,15 @@ static const char *argument_text(RunText *r, const Argument *a, bool framed) {
     int n;
     switch (a->kind) {
     case ARG_SIZE:
-        return arena_printf(arena, "%s%s", framed ? "frame->" : "", graph_symbols(graph_root(g), &n)[a->value].c_name);
+        return arena_printf(arena, "%s%s", framed ? "frame->" : "",
+            spell_symbol(arena, &graph_symbols(graph_root(g), &n)[a->value]));
     case ARG_NUMBER: return arena_printf(arena, "%lld", (long long)a->value);
     case ARG_WORD: return a->word;
     default: break;
     }
     const char *text = address_text(r, &a->at, framed);
     if (a->part_step) text = arena_printf(arena, "%s + %lld * part", text, (long long)a->part_step);
-    if (a->plus) text = arena_printf(arena, "%s + %s", text, dim_c_text_of(arena, g, a->plus, framed ? "frame->" : ""));
+    if (a->plus) text = arena_printf(arena, "%s + %s", text, spell_size_of(arena, g, a->plus, framed ? "frame->" : ""));
     return text;
 }
 
@@ -222,7 +223,7 @@ static void frame_ends(RunText *r, const Arguments *all, bool outputs) {
     const Graph *g = r->s->graph;
     for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
         const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
-        const char *storage = expr_c_storage(v->type.dtype);
+        const char *storage = spell_c_storage(v->type.dtype);
         if (!mentions_end(all, outputs ? BASE_OUTPUT : BASE_INPUT, v)) continue;
         if (c_in_struct(v))
             add_field(r,
@@ -245,10 +246,11 @@ void c_arguments_frame(RunText *r, const Arguments *all, int depth) {
     if (mentions_base(all, BASE_CONSTANTS)) add_field(r, "const unsigned char *", "constants", true);
     for (int i = 0; i < n; i++) {
         if (!mentions_size(r, all, i)) continue;
-        add_field(r, "int64_t ", symbols[i].c_name, !symbols[i].from);
+        const char *size = spell_symbol(r->g->arena, &symbols[i]);
+        add_field(r, "int64_t ", size, !symbols[i].from);
         if (!symbols[i].from) continue;                 // measured: known by now
         c_line(r, depth);
-        text_printf(&r->body, "frame.%s = %s;\n", symbols[i].c_name, symbols[i].c_name);
+        text_printf(&r->body, "frame.%s = %s;\n", size, size);
     }
     frame_ends(r, all, false);
     frame_ends(r, all, true);

@@ -42,12 +42,12 @@ static void print_given_sizes(CFile *g, const Signature *s) {
     for (int i = 0; i < s->sizes.n; i++) {
         const Symbol *size = c_symbol(gr, s->sizes.at[i]);
         const Dim self = dim_symbol(graph_root(gr), size->name);
-        text_printf(&g->ends, "    int64_t %s = %lld;\n", size->c_name, (long long)size->hi);
+        const char *name = spell_symbol(g->arena, size);
+        text_printf(&g->ends, "    int64_t %s = %lld;\n", name, (long long)size->hi);
         for (int j = gr->inputs.n - 1; j >= 0; j--)
             for (int k = 0; k < gr->inputs.at[j]->type.rank; k++)
                 if (gr->inputs.at[j]->type.dim[k] == self)
-                    text_printf(
-                        &g->ends, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, size->c_name, j, k);
+                    text_printf(&g->ends, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, name, j, k);
     }
     for (int i = 0; i < s->sizes.n; i++) {
         text_printf(&g->ends, "    ");
@@ -64,7 +64,7 @@ static void print_buffer_check(CFile *g, const Graph *gr, const Type *t, const c
     text_printf(&g->ends, "    if (inputs[%d].shape && (", i);
     for (int j = 0; j < t->rank; j++)
         text_printf(
-            &g->ends, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, dim_c_text(g->arena, gr, t->dim[j]));
+            &g->ends, "%sinputs[%d].shape[%d] != %s", j ? " || " : "", i, j, spell_size(g->arena, gr, t->dim[j]));
     text_printf(&g->ends, ")) return -1; /* BURN_EINVAL */\n");
 }
 
@@ -107,11 +107,12 @@ static void print_generic_call(CFile *g, const Signature *s) {
             text_printf(&g->ends, "    int64_t shape%d[%d];\n", i, gr->outputs.at[i]->type.rank);
     text_printf(&g->ends, "    const int code = %s((%s_workspace *)workspace%s", p->name, p->name_of_workspace,
         g->external ? ", weights" : "");
-    for (int i = 0; i < s->sizes.n; i++) text_printf(&g->ends, ", %s", c_symbol(gr, s->sizes.at[i])->c_name);
+    for (int i = 0; i < s->sizes.n; i++)
+        text_printf(&g->ends, ", %s", spell_symbol(g->arena, c_symbol(gr, s->sizes.at[i])));
     for (int i = 0; i < gr->inputs.n; i++)
-        text_printf(&g->ends, ", (const %s *)inputs[%d].data", expr_c_storage(gr->inputs.at[i]->type.dtype), i);
+        text_printf(&g->ends, ", (const %s *)inputs[%d].data", spell_c_storage(gr->inputs.at[i]->type.dtype), i);
     for (int i = 0; i < gr->outputs.n; i++) {
-        text_printf(&g->ends, ", (%s *)outputs[%d].data", expr_c_storage(gr->outputs.at[i]->type.dtype), i);
+        text_printf(&g->ends, ", (%s *)outputs[%d].data", spell_c_storage(gr->outputs.at[i]->type.dtype), i);
         if (c_is_measured(gr, &gr->outputs.at[i]->type)) text_printf(&g->ends, ", shape%d", i);
     }
     text_printf(&g->ends, "%s);\n", g->threads ? ", threads" : "");
@@ -123,7 +124,7 @@ static void print_generic_call(CFile *g, const Signature *s) {
         for (int j = 0; j < t->rank; j++)
             text_printf(&g->ends, "        outputs[%d].shape[%d] = %s;\n", i, j,
                 measured ? arena_printf(g->arena, "code ? 0 : shape%d[%d]", i, j) :
-                           dim_c_text(g->arena, gr, t->dim[j]));
+                           spell_size(g->arena, gr, t->dim[j]));
         text_printf(&g->ends, "    }\n");
     }
     text_printf(&g->ends, "    return code;\n}\n\n");

@@ -71,9 +71,9 @@ void c_prelude(CFile *g, Text *out, const Text *code) {
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
-    bool fuses = g->options->machine.vectors && expr_c_functions(code->at);
+    bool fuses = g->options->machine.vectors && spell_c_has_functions(code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT ON\n#endif\n");
-    expr_c_helpers(out, code->at);
+    spell_helpers(&spell_c, out, code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT DEFAULT\n#endif\n");
 }
 

@@ -68,8 +68,8 @@ void c_declare(CFile *g, const Signature *s) {
         }
     for (int i = 0; i < s->sizes.n; i++) {
         const Symbol *size = c_symbol(gr, s->sizes.at[i]);
-        text_printf(h, " *   size     %s: %s, %lld to %lld\n", size->c_name, size->name, (long long)size->lo,
-            (long long)size->hi);
+        text_printf(h, " *   size     %s: %s, %lld to %lld\n", spell_symbol(h->arena, size), size->name,
+            (long long)size->lo, (long long)size->hi);
     }
     bundles_print(h, gr, s->in.name, s->outs.name);
     if (g->external)

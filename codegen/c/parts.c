@@ -33,7 +33,7 @@ static void print_parts(RunText *r, const Kernel *k, int depth) {
     const char *threads = "threads";
     if (k->part_least > 0)
         threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0",
-            dim_c_text(r->g->arena, r->s->graph, k->part_size), (long long)k->part_least);
+            spell_size(r->g->arena, r->s->graph, k->part_size), (long long)k->part_least);
     text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
 }
 

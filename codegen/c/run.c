@@ -61,7 +61,7 @@ static bool always(const Value *condition) {
 static const char *trips_text(RunText *r, const Node *n) {
     int count;
     const int64_t *trips = node_ints(n, "trips", &count);
-    if (trips) return dim_c_text(r->g->arena, n->graph, trips[0]);
+    if (trips) return spell_size(r->g->arena, n->graph, trips[0]);
     return n->in[0] ? scalar_text(r, n->in[0]) : "INT64_MAX";
 }
 
@@ -99,7 +99,7 @@ static void print_loop(RunText *r, const Kernel *k, int depth) {
         Value *v = b->outputs.at[1 + i];
         copy(r, depth + 1, n->out[i],
             arena_printf(r->g->arena, " + %s * %s", it,
-                dim_c_text(r->g->arena, r->s->graph, type_size(graph_root(r->s->graph), &v->type))),
+                spell_size(r->g->arena, r->s->graph, type_size(graph_root(r->s->graph), &v->type))),
             v);
     }
     if (go) {
@@ -129,8 +129,8 @@ static void print_required(RunText *r, const Graph *g, bool *checked, int depth)
             continue;
         checked[i] = true;
         c_line(r, depth);
-        text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", dim_c_text(r->g->arena, root, a),
-            dim_c_text(r->g->arena, root, b));
+        text_printf(&r->body, "if (%s != %s) return -1; /* BURN_EINVAL */\n", spell_size(r->g->arena, root, a),
+            spell_size(r->g->arena, root, b));
     }
 }
 
@@ -138,8 +138,8 @@ static void print_sizes(RunText *r, const Kernel *k, int depth) {
     for (int i = 0; i < k->sizes.n; i++) {
         const Symbol *s = c_symbol(r->s->graph, k->sizes.at[i]);
         c_line(r, depth);
-        text_printf(
-            &r->body, "const int64_t %s = (%s)[%lld];\n", s->c_name, c_value_place(r, s->from), (long long)s->at);
+        text_printf(&r->body, "const int64_t %s = (%s)[%lld];\n", spell_symbol(r->g->arena, s),
+            c_value_place(r, s->from), (long long)s->at);
         c_line(r, depth);
         c_bounds_print(&r->body, s);
         r->known[k->sizes.at[i]] = true;
@@ -154,7 +154,7 @@ static void print_shapes(RunText *r) {
         if (!c_is_measured(g, t)) continue;
         for (int j = 0; j < t->rank; j++)
             text_printf(
-                &r->body, "    %s_shape[%d] = %s;\n", r->s->outs.name[i], j, dim_c_text(r->g->arena, g, t->dim[j]));
+                &r->body, "    %s_shape[%d] = %s;\n", r->s->outs.name[i], j, spell_size(r->g->arena, g, t->dim[j]));
     }
 }
 

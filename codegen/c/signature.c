@@ -21,7 +21,7 @@ static bool clashes(const Graph *g, bool threads, const char *name, const char *
     int symbols;
     const Symbol *all = graph_symbols(graph_root(g), &symbols);
     for (int i = 0; i < symbols; i++)
-        if (!strcmp(name, all[i].c_name)) return true;
+        if (!strcmp(name, spell_symbol(g->arena, &all[i]))) return true;
     for (size_t i = 0; threads && i < COUNT(shared); i++)
         if (!strcmp(name, shared[i])) return true;
     for (size_t i = 0; i < COUNT(strips); i++)
@@ -100,9 +100,9 @@ static const char *string_bytes_text(Arena *a, int64_t n) {
 const char * c_bytes(Arena *a, const Graph *g, const Type *t) {
     if (t->dtype == DT_STRING && type_is_static(t)) return string_bytes_text(a, type_count(t));
     if (t->dtype == DT_STRING)
-        return arena_printf(a, "%s * (int64_t)sizeof(burn_string)", dim_c_text(a, g, type_size(graph_root(g), t)));
+        return arena_printf(a, "%s * (int64_t)sizeof(burn_string)", spell_size(a, g, type_size(graph_root(g), t)));
     if (type_is_static(t)) return arena_printf(a, "%lld", (long long)type_bytes(t));
-    return dim_c_text(a, g, dim_mul(graph_root(g), type_size(graph_root(g), t), (Dim)dtype_size(t->dtype)));
+    return spell_size(a, g, dim_mul(graph_root(g), type_size(graph_root(g), t), (Dim)dtype_size(t->dtype)));
 }
 
 const char *c_most_bytes(Arena *a, const Graph *g, const Type *t) {
@@ -111,10 +111,11 @@ const char *c_most_bytes(Arena *a, const Graph *g, const Type *t) {
 }
 
 void c_bounds_print(Text *out, const Symbol *s) {
-    if (s->lo == s->hi) text_printf(out, "if (%s != %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo);
+    const char *size = spell_symbol(out->arena, s);
+    if (s->lo == s->hi) text_printf(out, "if (%s != %lld) return -5; /* BURN_ELIMIT */\n", size, (long long)s->lo);
     else
-        text_printf(out, "if (%s < %lld || %s > %lld) return -5; /* BURN_ELIMIT */\n", s->c_name, (long long)s->lo,
-            s->c_name, (long long)s->hi);
+        text_printf(out, "if (%s < %lld || %s > %lld) return -5; /* BURN_ELIMIT */\n", size, (long long)s->lo, size,
+            (long long)s->hi);
 }
 
 // ---------------------------------------------------------------- signature
@@ -151,9 +152,9 @@ static void print_ends(
             name = c_struct_param(v->role);
             type = arena_printf(g->arena, "%s%s_%s *", c_struct_written(gr, v->role) ? "" : "const ", g->model,
                 c_struct_type(v->role));
-        } else if (v->role == ROLE_VALUE) type = arena_printf(g->arena, "%s ", expr_c_storage(v->type.dtype));
+        } else if (v->role == ROLE_VALUE) type = arena_printf(g->arena, "%s ", spell_c_storage(v->type.dtype));
         else {
-            type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", expr_c_storage(v->type.dtype),
+            type = arena_printf(g->arena, "%s%s %s", outputs ? "" : "const ", spell_c_storage(v->type.dtype),
                 type_is_static(&v->type) ? "" : "*");
             extent = extent_text(g->arena, &v->type);
         }
@@ -181,7 +182,8 @@ void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed)
             out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
     if (g->external) text_printf(out, "%s%sweights", next(&sep), typed ? "const void *" : "");
     for (int i = 0; i < s->sizes.n; i++)
-        text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "", c_symbol(s->graph, s->sizes.at[i])->c_name);
+        text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "",
+            spell_symbol(out->arena, c_symbol(s->graph, s->sizes.at[i])));
     print_ends(g, out, s->graph, &s->in, false, typed, &sep);
     print_ends(g, out, s->graph, &s->outs, true, typed, &sep);
     if (g->threads) text_printf(out, "%s%sthreads", next(&sep), typed ? "const burn_threads *" : "");

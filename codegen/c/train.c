@@ -9,7 +9,7 @@
 static void print_struct(CFile *g, Text *h, const char *type, const char *doc, int n, const Parameter *at) {
     text_printf(h, "/* %s */\ntypedef struct %s_%s {\n", doc, g->model, type);
     for (int i = 0; i < n; i++)
-        text_printf(h, "    %s %s[%lld]; /* %s */\n", expr_c_storage(at[i].type.dtype), at[i].field,
+        text_printf(h, "    %s %s[%lld]; /* %s */\n", spell_c_storage(at[i].type.dtype), at[i].field,
             (long long)type_count(&at[i].type), type_text(g->arena, NULL, &at[i].type));
     if (!n) text_printf(h, "    char unused; /* this optimizer keeps none */\n");
     text_printf(h, "} %s_%s;\n\n", g->model, type);

@@ -42,7 +42,7 @@ static const char *storage_glsl(DType d) {
     case DT_I8: return "int8_t";
     case DT_U16: return "uint16_t";
     case DT_I16: return "int16_t";
-    default: return expr_glsl_type(d);
+    default: return spell_glsl.type(d);
     }
 }
 
@@ -53,7 +53,7 @@ static const char *view_name(Arena *a, bool is_weight, DType d) {
 static const char *load_text(Arena *a, DType d, const char *element) {
     if (d == DT_BOOL) return arena_printf(a, "(uint(%s) != 0u)", element);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "burn_%s_to_f32(uint(%s))", dtype_name(d), element);
-    return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", expr_glsl_type(d), element);
+    return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", spell_glsl.type(d), element);
 }
 
 static const char *store_text(Arena *a, DType d, const char *value) {
@@ -86,7 +86,7 @@ static const char *glsl_load_if(void *ctx, Value *v, const char *index, const ch
     DType d = v->type.dtype;
     const char *view, *at = locate(p, v, index, false, &view);
     p->guarded[view[0] == 'w'][d] = true;
-    if (!otherwise) otherwise = d == DT_BOOL ? "false" : arena_printf(p->arena, "%s(0)", expr_glsl_type(d));
+    if (!otherwise) otherwise = spell_glsl.zero(d);
     return arena_printf(p->arena, "%c_%s_if(%s, %s, %s)", view[0], dtype_name(d), guard, at, otherwise);
 }
 
@@ -98,13 +98,13 @@ static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, 
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, p->arena);
-        loops_step(&t, expr_glsl_text, s->op, d, load_text(p->arena, d, at), value);
+        spell_step(&spell_glsl, &t, s->op, d, load_text(p->arena, d, at), value);
         value = t.at;
     }
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
     if (strict)
         text_printf(
-            out, "{ precise %s v = %s; %s = %s; }", expr_glsl_type(d), value, at, store_text(p->arena, d, "v"));
+            out, "{ precise %s v = %s; %s = %s; }", spell_glsl.type(d), value, at, store_text(p->arena, d, "v"));
     else text_printf(out, "%s = %s;", at, store_text(p->arena, d, value));
 }
 
@@ -120,11 +120,11 @@ static const char *glsl_part(void *ctx, DType d, int slot, const char *rank) {
 }
 
 static const char *strict_type(DType d) {
-    if (!dtype_is_float(d)) return d == DT_INDEX ? "int" : expr_glsl_type(d);
+    if (!dtype_is_float(d)) return d == DT_INDEX ? "int" : spell_glsl.type(d);
     return d == DT_F64 ? "precise double" : "precise float";
 }
 
-static const char *relaxed_type(DType d) { return d == DT_INDEX ? "int" : expr_glsl_type(d); }
+static const char *relaxed_type(DType d) { return d == DT_INDEX ? "int" : spell_glsl.type(d); }
 
 // ---------------------------------------------------------------- what GLSL does not have
 static const Loc *kernel_loc(const Kernel *k) {
@@ -228,7 +228,7 @@ static void print_guarded(Printing *p, Text *out) {
     for (int b = 0; b < 2; b++)
         for (int d = 0; d < DT_COUNT; d++) {
             if (!p->guarded[b][d]) continue;
-            const char *type = expr_glsl_type((DType)d), *view = view_name(p->arena, b, (DType)d);
+            const char *type = spell_glsl.type((DType)d), *view = view_name(p->arena, b, (DType)d);
             text_printf(out,
                 "%s %c_%s_if(bool guard, int i, %s otherwise) {\n    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
                 type, view[0], dtype_name((DType)d), type, type,
@@ -312,7 +312,7 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
         .constant = "",
         .fma = "fma",
         .type = o->fast_math ? relaxed_type : strict_type,
-        .text = expr_glsl_text,
+        .language = &spell_glsl,
         .load = glsl_load,
         .load_if = glsl_load_if,
         .store = glsl_store,
@@ -326,7 +326,7 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     print_views(&p, &shader);
     print_parts(&p, &shader);
     text_printf(&shader, "layout(local_size_x = %d) in;\n\n", p.team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE);
-    expr_glsl_helpers(&shader, arena_printf(a, "%s%s", guarded.at, body.at));
+    spell_helpers(&spell_glsl, &shader, arena_printf(a, "%s%s", guarded.at, body.at));
     text_printf(&shader, "%svoid main() {\n", guarded.at);
     print_thread(&p, &shader, out, outer);
     text_printf(&shader, "%s}\n", body.at);

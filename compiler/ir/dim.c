@@ -145,12 +145,13 @@ Symbol *graph_symbols(Graph *g, int *n) {
     return root->symbols.at;
 }
 
-static const char *variable_name(const Graph *root, const char *name) {
-    char *c = arena_printf(root->arena, "n_%s", name);
+// The name as an identifier that no other symbol has.
+static const char *symbol_word(const Graph *root, const char *name) {
+    char *c = arena_strdup(root->arena, name);
     for (char *at = c; *at; at++)
         if (!isalnum((unsigned char)*at)) *at = '_';
     for (int i = 0; i < root->symbols.n; i++)
-        if (!strcmp(root->symbols.at[i].c_name, c)) return arena_printf(root->arena, "%s_%d", c, root->symbols.n);
+        if (!strcmp(root->symbols.at[i].word, c)) return arena_printf(root->arena, "%s_%d", c, root->symbols.n);
     return c;
 }
 
@@ -159,9 +160,9 @@ int symbol_number(Graph *g, const char *name) {
     int i = 0;
     while (i < root->symbols.n && strcmp(root->symbols.at[i].name, name)) i++;
     if (i == root->symbols.n) {
-        const char *c_name = variable_name(root, name);
+        const char *word = symbol_word(root, name);
         VEC_PUSH(root->arena, root->symbols,
-            (Symbol){ .name = arena_strdup(root->arena, name), .c_name = c_name, .lo = 1, .hi = INT32_MAX });
+            (Symbol){ .name = arena_strdup(root->arena, name), .word = word, .lo = 1, .hi = INT32_MAX });
     }
     return i;
 }
@@ -549,49 +550,6 @@ static void dim_print(Text *out, const Graph *g, Dim d) {
     const Poly *p = &t->polys.at[-1 - d];
     for (int i = 0; i < p->n; i++) term_print(out, g, &p->terms[i], i == 0);
 }
-
-// C's division rounds toward zero: a numerator that may be negative is made so only by a guarded division.
-static void dim_c_print(Text *out, const Graph *g, Dim d, const char *of) {
-    if (dim_is_const(d)) {
-        text_printf(out, "%" PRId64, d);
-        return;
-    }
-    const Graph *root = graph_root(g);
-    const Dims *t = root->dims;
-    const Poly *p = &t->polys.at[-1 - d];
-    if (p->n > 1) text_printf(out, "(");
-    for (int i = 0; i < p->n; i++) {
-        const Term *m = &p->terms[i];
-        uint64_t size = m->coef < 0 ? -(uint64_t)m->coef : (uint64_t)m->coef;
-        if (i || m->coef < 0) text_printf(out, i ? m->coef < 0 ? " - " : " + " : "-");
-        if (size != 1 || m->n == 0) text_printf(out, "%" PRIu64 "%s", size, m->n ? " * " : "");
-        for (int k = 0; k < m->n; k++) {
-            const Atom *a = &t->atoms.at[m->atom[k]];
-            if (k) text_printf(out, " * ");
-            if (a->symbol >= 0) {
-                text_printf(out, "%s%s", of, root->symbols.at[a->symbol].c_name);
-                continue;
-            }
-            text_printf(out, dim_lower(g, a->num) >= 0 ? "(" : "burn_floordiv_i64(");
-            dim_c_print(out, g, a->num, of);
-            text_printf(out, dim_lower(g, a->num) >= 0 ? " / " : ", ");
-            bool bare = dim_is_const(a->den) || t->polys.at[-1 - a->den].n > 1;     // a sum has parentheses of its own
-            if (!bare) text_printf(out, "(");
-            dim_c_print(out, g, a->den, of);
-            text_printf(out, bare ? ")" : "))");
-        }
-    }
-    if (p->n > 1) text_printf(out, ")");
-}
-
-const char *dim_c_text_of(Arena *a, const Graph *g, Dim d, const char *of) {
-    Text t;
-    text_init(&t, a);
-    dim_c_print(&t, g, d, of);
-    return t.at;
-}
-
-const char *dim_c_text(Arena *a, const Graph *g, Dim d) { return dim_c_text_of(a, g, d, ""); }
 
 const char *dim_text(Arena *a, const Graph *g, Dim d) {
     Text t;

@@ -11,8 +11,7 @@
 #include <string.h>
 
 const ExprInfo expr_table[E_COUNT] = {
-#define EXPR(name, arity, rule, c_float, c_int, glsl_float, glsl_int, da, db)                                                                 \
-    [E_##name] = { #name, arity, RULE_##rule, c_float, c_int, glsl_float, glsl_int, { da, db } },
+#define EXPR(name, arity, rule, da, db) [E_##name] = { #name, arity, RULE_##rule, { da, db } },
 #include "exprs.def"
 #undef EXPR
 };

@@ -11,7 +11,6 @@ typedef struct ExprInfo {
     const char *name;
     int arity;
     ExprRule rule;
-    const char *c_float, *c_int, *glsl_float, *glsl_int;
     const char *diff[2];
 } ExprInfo;
 extern const ExprInfo expr_table[E_COUNT];

@@ -69,6 +69,11 @@ static void print_load(const Printer *q, Text *t, const Expr *e, const int *a) {
     text_printf(t, ")");
 }
 
+static void print_size(Text *t, const Expr *e) {
+    const char *size = dim_text(t->arena, e->graph, e->extent);
+    text_printf(t, strpbrk(size, "+-*/") ? "(%s)" : "%s", size);
+}
+
 // The text of one node over its operands' texts; returns how strongly its outermost operator binds.
 static int print_node(const Printer *q, Text *t, const Expr *e, const int *a) {
     static const char *const args[] = { "x", "y", "z", "w" };
@@ -80,7 +85,7 @@ static int print_node(const Printer *q, Text *t, const Expr *e, const int *a) {
         else text_printf(t, "a%d", (int)e->c.i);
         return LEVEL_PRIMARY;
     case E_Axis: text_printf(t, "i%d", (int)e->c.i); return LEVEL_PRIMARY;
-    case E_Size: text_printf(t, "%s", dim_c_text(t->arena, e->graph, e->extent)); return LEVEL_PRIMARY;
+    case E_Size: print_size(t, e); return LEVEL_PRIMARY;
     case E_Acc: text_printf(t, "acc"); return LEVEL_PRIMARY;
     case E_Load: print_load(q, t, e, a); return LEVEL_PRIMARY;
     case E_Reduce: print_reduce(q, t, e, a); return LEVEL_PRIMARY;

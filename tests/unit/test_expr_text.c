@@ -7,6 +7,7 @@
 // test_functions.c). GLSL has no machine here: its functions must compile to valid SPIR-V.
 #define _POSIX_C_SOURCE 200809L
 #include "codegen/gpu/spirv.h"
+#include "codegen/spell/spell.h"
 #include "ir/expr.h"
 
 #include <dlfcn.h>
@@ -82,24 +83,19 @@ static void add_cases(void) {
 
 // ---------------------------------------------------------------- printing
 
-typedef void PrintNode(Text *out, const Expr *e, const char *const *operand);
-
-static const char *tree_text(const Expr *e, PrintNode *print) {
+static const char *tree_text(const Expr *e, const Language *l) {
     const char *operand[3] = { NULL };
     Text t;
     if (e->op == E_Arg) return e->c.i ? "b" : "a";
     for (int k = 0; k < 3; k++)
-        if (e->a[k]) operand[k] = tree_text(e->a[k], print);
+        if (e->a[k]) operand[k] = tree_text(e->a[k], l);
     text_init(&t, arena);
-    print(&t, e, operand);
+    spell_op(l, &t, e, operand);
     return t.at;
 }
 
 static const char *loaded(DType d, const char *name) {
-    Text t;
-    text_init(&t, arena);
-    expr_c_load(&t, d, arena_printf(arena, "*(const %s *)%s", expr_c_storage(d), name));
-    return t.at;
+    return spell_c_load(arena, d, arena_printf(arena, "*(const %s *)%s", spell_c_storage(d), name));
 }
 
 static const char *c_program(void) {
@@ -108,20 +104,19 @@ static const char *c_program(void) {
     text_init(&all, arena);
     for (int i = 0; i < cases.n; i++) {
         const Case *c = &cases.at[i];
-        const char *text = tree_text(c->e, expr_c_text);
+        const char *text = tree_text(c->e, &spell_c);
         text_printf(&body,
             "void f%d(const void *pa, const void *pb, void *pr);\nvoid f%d(const void *pa, const void *pb, void *pr) {\n",
             i, i);
-        text_printf(&body, "    const %s a = %s;\n    const %s b = %s;\n", expr_c_type(c->a), loaded(c->a, "pa"),
-            expr_c_type(c->b), loaded(c->b, "pb"));
+        text_printf(&body, "    const %s a = %s;\n    const %s b = %s;\n", spell_c.type(c->a), loaded(c->a, "pa"),
+            spell_c.type(c->b), loaded(c->b, "pb"));
         text_printf(&body,
-            "    const %s r = %s;\n    (void)a;\n    (void)b;\n    *(%s *)pr = ", expr_c_type(c->e->dtype), text,
-            expr_c_storage(c->e->dtype));
-        expr_c_store(&body, c->e->dtype, "r");
-        text_printf(&body, ";\n}\n");
+            "    const %s r = %s;\n    (void)a;\n    (void)b;\n    *(%s *)pr = ", spell_c.type(c->e->dtype), text,
+            spell_c_storage(c->e->dtype));
+        text_printf(&body, "%s;\n}\n", spell_c_store(arena, c->e->dtype, "r"));
     }
     text_printf(&all, "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <string.h>\n");
-    expr_c_helpers(&all, body.at);
+    spell_helpers(&spell_c, &all, body.at);
     text_append(&all, body.at, body.n);
     return all.at;
 }
@@ -255,7 +250,7 @@ static void c_text_computes_what_the_evaluator_does(void **state) {
             print_message("%s %s(%s): a %g/%lld b %g/%lld want %g/%lld got %02x%02x%02x%02x: %s\n",
                 dtype_name(c->e->dtype), expr_table[c->e->op].name, dtype_name(c->a), args[0].f, (long long)args[0].i,
                 args[1].f, (long long)args[1].i, want.f, (long long)want.i, got[3], got[2], got[1], got[0],
-                tree_text(c->e, expr_c_text));
+                tree_text(c->e, &spell_c));
             wrong++;
             break;
         }
@@ -273,12 +268,12 @@ static void glsl_text_compiles(void **state) {
     for (int i = 0; i < cases.n; i++) {
         const Case *c = &cases.at[i];
         if (is_byte_float(c->e->dtype) || is_byte_float(c->a)) continue;        // not on GPUs
-        text_printf(&body, "%s f%d(%s a, %s b) {\n    return %s;\n}\n", expr_glsl_type(c->e->dtype), i,
-            expr_glsl_type(c->a), expr_glsl_type(c->b), tree_text(c->e, expr_glsl_text));
+        text_printf(&body, "%s f%d(%s a, %s b) {\n    return %s;\n}\n", spell_glsl.type(c->e->dtype), i,
+            spell_glsl.type(c->a), spell_glsl.type(c->b), tree_text(c->e, &spell_glsl));
     }
     text_printf(&all,
         "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\nlayout(local_size_x = 1) in;\n");
-    expr_glsl_helpers(&all, body.at);
+    spell_helpers(&spell_glsl, &all, body.at);
     text_printf(&all, "%svoid main() {}\n", body.at);
     SpirvModule module;
     bool ok = spirv_compile(all.at, "expressions", &module);

@@ -10,7 +10,7 @@
 // compiler's report must name each loop as vectorised. --time: CPU time per element of 64 Ki, beside the same loop
 // over libm's function.
 #define _POSIX_C_SOURCE 200809L
-#include "ir/expr.h"
+#include "codegen/spell/spell.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -87,7 +87,7 @@ static const char *program(int *first) {
             functions[i].name, functions[i].libm);
     text_printf(&all,
         "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
-    expr_c_helpers(&all, body.at);
+    spell_helpers(&spell_c, &all, body.at);
     *first = 1;
     for (const char *s = all.at; *s; s++) *first += *s == '\n';
     text_append(&all, body.at, body.n);

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The functions that C text may call, as text: what C99's <math.h> lacks, and what would otherwise name an operand
+// twice. The idea: names carry the dtype that arithmetic runs in (f32 f64 i32 u32 i64 u64), so one row per type follows
+// from one macro. Every function is branch-free where a loop over it should become vector code.
+#include "codegen/spell/spell.h"
+
+#include <string.h>
+
+#define FN(result, name, args, body) { name, "static inline " result " " name "(" args ") {\n    " body "\n}\n" }
+
+// T the C type, S the suffix, F the libm suffix or unsigned type
+#define C_FLOAT(T, S, F, ZERO, ONE)                                                                                    \
+    FN(T, "burn_max_" S, T " a, " T " b",                                                                              \
+        "return burn_select_" S "(!(a <= b), burn_select_" S "(b != b, b, a), b);"),                                   \
+        FN(T, "burn_min_" S, T " a, " T " b",                                                                          \
+            "return burn_select_" S "(!(a >= b), burn_select_" S "(b != b, b, a), b);"),                               \
+        FN(T, "burn_max_num_" S, T " a, " T " b", "return burn_select_" S "(a < b, b, a);"),                           \
+        FN(T, "burn_min_num_" S, T " a, " T " b", "return burn_select_" S "(a > b, b, a);"),                           \
+        FN(T, "burn_sign_" S, T " x", "return x > " ZERO " ? " ONE " : x < " ZERO " ? -" ONE " : x;"),                 \
+        FN(T, "burn_floormod_" S, T " x, " T " y",                                                                     \
+            T " r = fmod" F "(x, y);\n    r = r != " ZERO " && (r < " ZERO ") != (y < " ZERO ") ? r + y : r;\n"        \
+              "    return r == " ZERO " ? copysign" F "(" ZERO ", y) : r;"),                                           \
+        FN(T, "burn_softplus_" S, T " x",                                                                              \
+            "return burn_max_num_" S "(x, " ZERO ") + burn_log1p_" S "(burn_exp_" S "(-fabs" F "(x)));")
+
+#define C_DOUBLE(N) FN("double", "burn_" N "_f64", "double x", "return " N "(x);")
+
+// A square root that sets errno is a call in every loop; nothing here reads errno.
+#define C_SQRT(T, S, F)                                                                                                \
+    { "burn_sqrt_" S, "#if defined(__GNUC__)\n"                                                                        \
+        "extern " T " sqrt" F "(" T ") __attribute__((const));  /* no errno: loops become vector code */\n#endif\n"    \
+      "static inline " T " burn_sqrt_" S "(" T " x) {\n    return sqrt" F "(x);\n}\n" }
+
+#define C_INT(T, S)                                                                                                    \
+    FN(T, "burn_max_" S, T " a, " T " b", "return a < b ? b : a;"),                                                    \
+    FN(T, "burn_min_" S, T " a, " T " b", "return a < b ? a : b;")
+
+#define C_SIGNED(T, S, U, BITS)                                                                                        \
+    C_INT(T, S),                                                                                                       \
+    FN(T, "burn_abs_" S, T " x", "return x < 0 ? (" T ")(0u - (" U ")x) : x;"),                                        \
+    FN(T, "burn_sign_" S, T " x", "return (x > 0) - (x < 0);"),                                                        \
+    FN(T, "burn_div_" S, T " a, " T " b", "return b == 0 ? 0 : b == -1 ? (" T ")(0u - (" U ")a) : a / b;"),            \
+    FN(T, "burn_mod_" S, T " a, " T " b", "return b == 0 || b == -1 ? 0 : a % b;"),                                    \
+    FN(T, "burn_floormod_" S, T " a, " T " b", T " r = burn_mod_" S "(a, b);\n"                                        \
+        "    return r != 0 && (r < 0) != (b < 0) ? r + b : r;"),                                                       \
+    FN(T, "burn_floordiv_" S, T " a, " T " b",                                                                         \
+       T " q = burn_div_" S "(a, b), r = burn_mod_" S "(a, b);\n"                                                      \
+           "    return r != 0 && (r < 0) != (b < 0) ? q - 1 : q;"),                                                    \
+    FN(T, "burn_shl_" S, T " a, " T " b", "return (" U ")b >= " BITS " ? 0 : (" T ")((" U ")a << b);"),                \
+    FN(T, "burn_shr_" S, T " a, " T " b", "return (" U ")b >= " BITS " ? (a < 0 ? -1 : 0) : a >> b;"),                 \
+    FN(T, "burn_pow_" S, T " a, " T " b",                                                                              \
+       U " r = 1, x = (" U ")a;\n    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;\n"                 \
+       "    for (; b; b >>= 1, x *= x) r *= b & 1 ? x : 1;\n    return (" T ")r;")
+
+#define C_UNSIGNED(T, S, BITS)                                                                                         \
+    C_INT(T, S), FN(T, "burn_abs_" S, T " x", "return x;"), FN(T, "burn_sign_" S, T " x", "return x > 0;"),            \
+        FN(T, "burn_div_" S, T " a, " T " b", "return b == 0 ? 0 : a / b;"),                                           \
+        FN(T, "burn_mod_" S, T " a, " T " b", "return b == 0 ? 0 : a % b;"),                                           \
+        FN(T, "burn_floormod_" S, T " a, " T " b", "return b == 0 ? 0 : a % b;"),                                      \
+        FN(T, "burn_shl_" S, T " a, " T " b", "return b >= " BITS " ? 0 : a << b;"),                                   \
+        FN(T, "burn_shr_" S, T " a, " T " b", "return b >= " BITS " ? 0 : a >> b;"),                                   \
+        FN(T, "burn_pow_" S, T " a, " T " b",                                                                          \
+            T " r = 1;\n    for (; b; b >>= 1, a *= a) r *= b & 1 ? a : 1;\n    return r;")
+
+// A float becomes an integer toward zero; NaN is 0, and what is out of range the nearest end. LAST: the largest float
+// in range; END: the first one above it, which gives MAX.
+#define C_FROM(T, N, FT, S, Z, LOW, LAST, END, MAX)                                                                    \
+    FN(T, "burn_" N "_from_" S, FT " x",                                                                               \
+       FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    y = y > " LAST " ? " LAST " : y;\n"       \
+       "    return x >= " END " ? " MAX " : (" T ")y;")
+// Where floats hold both ends exactly, by way of int32_t, a conversion that vectors have.
+#define C_FROM_SHORT(T, N, FT, S, Z, LOW, MAX)                                                                         \
+    FN(T, "burn_" N "_from_" S, FT " x",                                                                               \
+        FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    return (" T ")(int32_t)(y > " MAX        \
+           " ? " MAX " : y);")
+#define C_FROM_SMALL(T, N, LOW, MAX)                                                                                   \
+    C_FROM_SHORT(T, N, "float", "f32", "0.0f", LOW ".0f", MAX ".0f"),                                                  \
+        C_FROM_SHORT(T, N, "double", "f64", "0.0", LOW ".0", MAX ".0")
+
+// The small floats. Bits from the top: sign, exponent, mantissa. A code becomes an f32 with its bits in place and the
+// exponent put right by an exact product; back, the significand is rounded to nearest even in integers.
+#define C_F8(N, MANTISSA, BIAS, MAX, OVER, NAN_CODE, LIMIT, FROM_ZERO, TO_NAN)                                         \
+    FN("float", "burn_" N "_to_f32", "uint8_t h",                                                                      \
+        "uint32_t code = h & 0x7fu;\n    float v = burn_small_to_f32(code, " MANTISSA ", " BIAS ");\n" TO_NAN          \
+        "    return h & 0x80u ? -v : v;"),                                                                             \
+        FN("uint8_t", "burn_f32_to_" N, "float v",                                                                     \
+            "uint32_t sign = burn_f32_bits(v) >> 24 & 0x80u, code = burn_small_from_f32(v, " MANTISSA ", " BIAS        \
+            ");\n"                                                                                                     \
+            "    if (v != v) return (uint8_t)(" NAN_CODE ");\n    if (code > " MAX ") return (uint8_t)(" OVER          \
+            ");\n" FROM_ZERO "    return (uint8_t)(sign | code);"),                                                    \
+        FN("float", "burn_round_" N "_inf", "float v", "return burn_" N "_to_f32(burn_f32_to_" N "(v));"),             \
+        FN("float", "burn_round_" N, "float v",                                                                        \
+            "v = v > " LIMIT " ? " LIMIT " : v < -" LIMIT " ? -" LIMIT " : v;\n    return burn_" N                     \
+            "_to_f32(burn_f32_to_" N "(v));")
+#define C_ROUND(N)                                                                                                     \
+    FN("float", "burn_round_" N, "float v", "return burn_" N "_to_f32(burn_f32_to_" N "(v));"),                        \
+    FN("float", "burn_round_" N "_inf", "float v", "return burn_round_" N "(v);")
+
+const Helper spell_c_helpers[] = {
+    C_FLOAT("float", "f32", "f", "0.0f", "1.0f"),
+    C_FLOAT("double", "f64", "", "0.0", "1.0"),
+    C_DOUBLE("exp"),
+    C_DOUBLE("log"),
+    C_DOUBLE("log1p"),
+    C_DOUBLE("expm1"),
+    C_DOUBLE("tanh"),
+    C_DOUBLE("erf"),
+    C_DOUBLE("sin"),
+    C_DOUBLE("cos"),
+    C_DOUBLE("tan"),
+    C_DOUBLE("asin"),
+    C_DOUBLE("acos"),
+    C_DOUBLE("atan"),
+    C_DOUBLE("sinh"),
+    C_DOUBLE("cosh"),
+    C_DOUBLE("asinh"),
+    C_DOUBLE("acosh"),
+    C_DOUBLE("atanh"),
+    FN("double", "burn_pow_f64", "double x, double y", "return pow(x, y);"),
+    C_SQRT("float", "f32", "f"),
+    C_SQRT("double", "f64", ""),
+    FN("double", "burn_sigmoid_f64", "double x",
+        "double e = exp(-fabs(x));\n    return (x < 0.0 ? e : 1.0) / (1.0 + e);"),
+    // Choice by masks: both sides are computed, so nothing stands in the way of vector code. Of two choices in a row,
+    // a clamp, gcc would make branches before it makes vectors of them.
+    FN("float", "burn_select_f32", "bool c, float a, float b",
+        "uint32_t m = 0u - (uint32_t)c;\n"
+        "    return burn_f32_of_bits((burn_f32_bits(a) & m) | (burn_f32_bits(b) & ~m));"),
+    FN("double", "burn_select_f64", "bool c, double a, double b",
+        "uint64_t m = UINT64_C(0) - (uint64_t)c, x, y;\n    double r;\n    memcpy(&x, &a, sizeof x);\n"
+        "    memcpy(&y, &b, sizeof y);\n"
+        "    x = (x & m) | (y & ~m);\n    memcpy(&r, &x, sizeof r);\n    return r;"),
+#include "codegen/spell/c_functions.def"
+    C_SIGNED("int32_t", "i32", "uint32_t", "32"),
+    C_SIGNED("int64_t", "i64", "uint64_t", "64"),
+    C_UNSIGNED("uint32_t", "u32", "32"),
+    C_UNSIGNED("uint64_t", "u64", "64"),
+    FN("int8_t", "burn_wrap_i4", "uint32_t x", "return (int8_t)((int32_t)((x & 15u) ^ 8u) - 8);"),
+    FN("int8_t", "burn_wrap_i2", "uint32_t x", "return (int8_t)((int32_t)((x & 3u) ^ 2u) - 2);"),
+    FN("uint8_t", "burn_wrap_u4", "uint32_t x", "return (uint8_t)(x & 15u);"),
+    FN("uint8_t", "burn_wrap_u2", "uint32_t x", "return (uint8_t)(x & 3u);"),
+    C_FROM_SMALL("int8_t", "i8", "-128", "127"),
+    C_FROM_SMALL("int16_t", "i16", "-32768", "32767"),
+    C_FROM_SMALL("int8_t", "i4", "-8", "7"),
+    C_FROM_SMALL("int8_t", "i2", "-2", "1"),
+    C_FROM_SMALL("uint8_t", "u8", "0", "255"),
+    C_FROM_SMALL("uint16_t", "u16", "0", "65535"),
+    C_FROM_SMALL("uint8_t", "u4", "0", "15"),
+    C_FROM_SMALL("uint8_t", "u2", "0", "3"),
+    C_FROM("int32_t", "i32", "float", "f32", "0.0f", "-2147483648.0f", "2147483520.0f", "2147483648.0f", "INT32_MAX"),
+    C_FROM("int32_t", "i32", "double", "f64", "0.0", "-2147483648.0", "2147483647.0", "2147483648.0", "INT32_MAX"),
+    C_FROM("uint32_t", "u32", "float", "f32", "0.0f", "0.0f", "4294967040.0f", "4294967296.0f", "UINT32_MAX"),
+    C_FROM("uint32_t", "u32", "double", "f64", "0.0", "0.0", "4294967295.0", "4294967296.0", "UINT32_MAX"),
+    C_FROM("int64_t", "i64", "float", "f32", "0.0f", "-9223372036854775808.0f", "9223371487098961920.0f",
+        "9223372036854775808.0f", "INT64_MAX"),
+    C_FROM("int64_t", "i64", "double", "f64", "0.0", "-9223372036854775808.0", "9223372036854774784.0",
+        "9223372036854775808.0", "INT64_MAX"),
+    C_FROM("uint64_t", "u64", "float", "f32", "0.0f", "0.0f", "18446742974197923840.0f", "18446744073709551616.0f",
+        "UINT64_MAX"),
+    C_FROM("uint64_t", "u64", "double", "f64", "0.0", "0.0", "18446744073709549568.0", "18446744073709551616.0",
+        "UINT64_MAX"),
+
+    FN("uint32_t", "burn_f32_bits", "float v", "uint32_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
+    FN("float", "burn_f32_of_bits", "uint32_t u", "float v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
+    FN("uint64_t", "burn_f64_bits", "double v", "uint64_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
+    FN("double", "burn_f64_of_bits", "uint64_t u", "double v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
+    FN("float", "burn_f16_to_f32", "uint16_t h",
+        "uint32_t m = (h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;\n"
+        "    float finite = burn_f32_of_bits(m) * 5.19229686e+33f;  /* 2^112 */\n"
+        "    return burn_f32_of_bits(sign | burn_f32_bits(burn_select_f32(m >= 0x0f800000u, burn_f32_of_bits(m | "
+        "0x7f800000u), finite)));"),
+    FN("uint16_t", "burn_f32_to_f16", "float v", // by masks, as burn_select_f32
+        "uint32_t u = burn_f32_bits(v), a = u & 0x7fffffffu;\n"
+        "    uint32_t tiny = 0u - (uint32_t)(a < 0x38800000u), large = 0u - (uint32_t)(a >= 0x477ff000u), nan = 0u - "
+        "(uint32_t)(a > 0x7f800000u);\n"
+        "    uint32_t subnormal = burn_f32_bits(burn_f32_of_bits(a) + 0.5f) - 0x3f000000u;  /* 0.5's last bit is a "
+        "subnormal's */\n"
+        "    uint32_t normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13;\n"
+        "    uint32_t code = (subnormal & tiny) | (normal & ~tiny);\n"
+        "    return (uint16_t)((u >> 16 & 0x8000u) | (code & ~large) | (0x7c00u & large) | (0x200u & nan));"),
+    FN("float", "burn_bf16_to_f32", "uint16_t h", "return burn_f32_of_bits((uint32_t)h << 16);"),
+    FN("uint16_t", "burn_f32_to_bf16", "float v",
+        "uint32_t u = burn_f32_bits(v);\n"
+        "    uint32_t nan = (u >> 16 & 0x8000u) | 0x7fc0u, code = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
+        "    return (uint16_t)(v != v ? nan : code);"),
+    FN("float", "burn_round_f16", "float v", // what the two conversions give one after the other
+        "uint32_t u = burn_f32_bits(v), a = u & 0x7fffffffu, normal = (a + 0xfffu + (a >> 13 & 1u)) & 0xffffe000u;\n"
+        "    uint32_t tiny = 0u - (uint32_t)(a < 0x38800000u), large = 0u - (uint32_t)(a >= 0x477ff000u), nan = 0u - "
+        "(uint32_t)(a > 0x7f800000u);\n"
+        "    int32_t units = (int32_t)(burn_f32_bits(burn_f32_of_bits(a) + 0.5f) - 0x3f000000u);\n"
+        "    uint32_t subnormal = burn_f32_bits((float)units * 5.96046448e-08f);  /* 2^-24 */\n"
+        "    uint32_t code = (subnormal & tiny) | (normal & ~tiny);\n"
+        "    return burn_f32_of_bits((u & 0x80000000u) | (code & ~large) | (0x7f800000u & large) | (0x400000u & "
+        "nan));"),
+    FN("float", "burn_round_bf16", "float v",
+        "uint32_t u = burn_f32_bits(v), nan = (u & 0x80000000u) | 0x7fc00000u, code = (u + 0x7fffu + (u >> 16 & 1u)) "
+        "& 0xffff0000u;\n"
+        "    return burn_f32_of_bits(v != v ? nan : code);"),
+    C_ROUND("f4e2m1"),
+    FN("float", "burn_small_to_f32", "uint32_t code, int mantissa, int bias",
+        "return burn_f32_of_bits(code << (23 - mantissa)) * burn_f32_of_bits((uint32_t)(254 - bias) << 23);"),
+    FN("uint32_t", "burn_small_from_f32", "float v, int mantissa, int bias",
+        "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, m = (u & 0x7fffffu) | 0x800000u;\n"
+        "    int e = (int)(u >> 23) - 127 + bias, shift = 23 - mantissa;\n"
+        "    if (e < 1) {\n        shift += 1 - e;\n        e = 1;\n    }\n    if (shift > 24) return 0;\n"
+        "    return ((uint32_t)(e - 1) << mantissa) + ((m + ((1u << (shift - 1)) - 1u) + (m >> shift & 1u)) >> "
+        "shift);"),
+    C_F8("f8e4m3fn", "3", "7", "0x7eu", "sign | 0x7fu", "sign | 0x7fu", "448.0f", "",
+        "    if (code == 0x7fu) v = NAN;\n"),
+    C_F8("f8e4m3fnuz", "3", "8", "0x7fu", "0x80u", "0x80u", "240.0f", "    if (code == 0) return 0;\n",
+        "    if (h == 0x80u) return NAN;\n"),
+    C_F8("f8e5m2", "2", "15", "0x7bu", "sign | 0x7cu", "sign | 0x7eu", "57344.0f", "",
+        "    if (code > 0x7bu) v = code == 0x7cu ? INFINITY : NAN;\n"),
+    C_F8("f8e5m2fnuz", "2", "16", "0x7fu", "0x80u", "0x80u", "57344.0f", "    if (code == 0) return 0;\n",
+        "    if (h == 0x80u) return NAN;\n"),
+    FN("float", "burn_f4e2m1_to_f32", "uint8_t h",
+        "float v = burn_small_to_f32(h & 7u, 1, 1);\n    return h & 8u ? -v : v;"),
+    FN("uint8_t", "burn_f32_to_f4e2m1", "float v",
+        "uint32_t sign = burn_f32_bits(v) >> 28 & 8u, code = burn_small_from_f32(v, 1, 1);\n"
+        "    return (uint8_t)(v != v ? 8u : sign | (code > 7u ? 7u : code));"),
+    FN("float", "burn_f8e8m0_to_f32", "uint8_t h",
+        "return h == 255 ? NAN : h == 0 ? burn_f32_of_bits(0x400000u) : burn_f32_of_bits((uint32_t)h << 23);"),
+    FN("uint8_t", "burn_f32_to_f8e8m0", "float v",
+        "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, m = u & 0x7fffffu, e = u >> 23;\n"
+        "    uint32_t code = e + (m > (e ? 0u : 0x400000u));\n"
+        "    return (uint8_t)(v != v ? 255u : code > 254u ? 254u : code);"),
+    FN("float", "burn_round_f8e8m0", "float v", "return burn_f8e8m0_to_f32(burn_f32_to_f8e8m0(v));"),
+    FN("float", "burn_round_f8e8m0_inf", "float v", // to nearest, ties to even; NaN where out of range
+        "uint32_t u = burn_f32_bits(v) & 0x7fffffffu, e = u >> 23, m = e ? u & 0x7fffffu : (u - 0x400000u) * 2u;\n"
+        "    uint32_t code = e + (m > 0x400000u || (m == 0x400000u && e % 2u == 1u));\n"
+        "    return v != v || u < 0x400000u || code > 254u ? NAN : burn_f8e8m0_to_f32((uint8_t)code);"),
+    { NULL, NULL }
+};
+
+bool spell_c_has_functions(const char *program) {
+#undef FN
+#define FN(result, name, args, body) name "("
+    static const char *const names[] = {
+#include "codegen/spell/c_functions.def"
+        "burn_sigmoid_f32(", "burn_softplus_f32("
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strstr(program, names[i])) return true;
+    return false;
+}
