@@ -43,10 +43,10 @@ const ExprInfix expr_infix[] = {
 };
 
 // An expression, or (e NULL) a literal that has no dtype yet.
-typedef struct Term { Expr *e; double f; int64_t i; bool is_int; } Term;
+typedef struct Parsed { Expr *e; double f; int64_t i; bool is_int; } Parsed;
 
 enum { MAX_NESTING = 200, MAX_NAME = 32 };
-typedef struct Local { char name[MAX_NAME]; Term value; } Local;
+typedef struct Local { char name[MAX_NAME]; Parsed value; } Local;
 typedef struct Parser {
     ExprPool *p;
     const char *s;                              // what is left
@@ -57,11 +57,11 @@ typedef struct Parser {
     const char *error;                          // the first one; parsing stops
 } Parser;
 
-static Term choice(Parser *q);
+static Parsed choice(Parser *q);
 
-static Term fail(Parser *q, const char *what, const char *detail) {
+static Parsed fail(Parser *q, const char *what, const char *detail) {
     if (!q->error) q->error = arena_printf(expr_arena(q->p), "%s%s at \"%.24s\"", what, detail, q->s);
-    return (Term){ .e = NULL };
+    return (Parsed){ .e = NULL };
 }
 
 static void skip_space(Parser *q) {
@@ -81,7 +81,7 @@ static void expect(Parser *q, const char *token) {
 }
 
 // The expression of a term; a literal becomes a constant of dtype d.
-static Expr *typed(Parser *q, Term t, DType d) {
+static Expr *typed(Parser *q, Parsed t, DType d) {
     if (t.e) return t.e;
     if (dtype_is_float(d)) return expr_const_f(q->p, d, t.f);
     if (d == DT_BOOL) return expr_const_i(q->p, d, t.f != 0);
@@ -89,9 +89,9 @@ static Expr *typed(Parser *q, Term t, DType d) {
     return expr_const_f(q->p, DT_F32, t.f);
 }
 
-static Term of(Expr *e) { return (Term){ .e = e }; }
-static Term literal(double f) {
-    return (Term){ .f = f, .i = (int64_t)fmax(fmin(f, 9e18), -9e18), .is_int = f == floor(f) && fabs(f) < 0x1p53 };
+static Parsed of(Expr *e) { return (Parsed){ .e = e }; }
+static Parsed literal(double f) {
+    return (Parsed){ .f = f, .i = (int64_t)fmax(fmin(f, 9e18), -9e18), .is_int = f == floor(f) && fabs(f) < 0x1p53 };
 }
 
 // The dtype that literals take when they meet only literals: the one the context wants, if the operation has it.
@@ -100,7 +100,7 @@ static DType context(const Parser *q, EOp op) {
     return expr_rule_accepts(op, d) ? d : expr_rule_accepts(op, DT_F32) ? DT_F32 : DT_I32;
 }
 
-static Term operate(Parser *q, EOp op, Term x, Term y) {
+static Parsed operate(Parser *q, EOp op, Parsed x, Parsed y) {
     bool two = expr_table[op].arity == 2;
     DType d = x.e ? x.e->dtype : two && y.e ? y.e->dtype : context(q, op);
     if (q->error) return x;
@@ -114,7 +114,7 @@ static Term operate(Parser *q, EOp op, Term x, Term y) {
     return of(two ? expr_binary(q->p, op, a, b) : expr_unary(q->p, op, a));
 }
 
-static Term literal_arithmetic(EOp op, Term x, Term y, bool *done) {
+static Parsed literal_arithmetic(EOp op, Parsed x, Parsed y, bool *done) {
     *done = true;
     switch (op) {
     case E_Add: return literal(x.f + y.f);
@@ -125,7 +125,7 @@ static Term literal_arithmetic(EOp op, Term x, Term y, bool *done) {
     }
 }
 
-static Term number(Parser *q) {
+static Parsed number(Parser *q) {
     char *end_f, *end_i;
     errno = 0;
     double f = strtod(q->s, &end_f);
@@ -134,7 +134,7 @@ static Term number(Parser *q) {
     if (end_f == q->s) return fail(q, "expected a value", "");
     q->s = end_f;
     if (isalpha((unsigned char)*q->s) || *q->s == '_') return fail(q, "malformed number", "");
-    return (Term){ .f = f, .i = (int64_t)i, .is_int = is_int };
+    return (Parsed){ .f = f, .i = (int64_t)i, .is_int = is_int };
 }
 
 static bool is_function(EOp op, const char *name) {
@@ -145,9 +145,9 @@ static bool is_function(EOp op, const char *name) {
     return !*s && !*name;
 }
 
-static Term call(Parser *q, const char *name) {
+static Parsed call(Parser *q, const char *name) {
     DType to = DT_NONE;
-    Term x = choice(q);
+    Parsed x = choice(q);
     if (strcmp(name, "index") == 0) to = DT_INDEX;
     if (to == DT_INDEX || dtype_parse(name, &to)) {
         expect(q, ")");
@@ -165,7 +165,7 @@ static Term call(Parser *q, const char *name) {
     }
     for (int op = 0; op < E_COUNT; op++) {
         if (!is_function((EOp)op, name)) continue;
-        Term y = { .e = NULL };
+        Parsed y = { .e = NULL };
         if (expr_table[op].arity == 2) {
             expect(q, ",");
             y = choice(q);
@@ -176,7 +176,7 @@ static Term call(Parser *q, const char *name) {
     return fail(q, "no function ", name);
 }
 
-static Term name(Parser *q) {
+static Parsed name(Parser *q) {
     char word[MAX_NAME];
     size_t n = 0;
     while (isalnum((unsigned char)q->s[n]) || q->s[n] == '_') n++;
@@ -195,14 +195,14 @@ static Term name(Parser *q) {
     return fail(q, "unknown name ", arena_printf(expr_arena(q->p), "%s", word));
 }
 
-static Term unary(Parser *q) {
+static Parsed unary(Parser *q) {
     if (++q->depth > MAX_NESTING) return fail(q, "nested too deep", "");
-    Term t;
+    Parsed t;
     skip_space(q);
     if (accept(q, "-")) {
         t = unary(q);
         if (t.e) t = operate(q, E_Neg, t, t);
-        else t = (Term){ .f = -t.f, .i = (int64_t)(0 - (uint64_t)t.i), .is_int = t.is_int };
+        else t = (Parsed){ .f = -t.f, .i = (int64_t)(0 - (uint64_t)t.i), .is_int = t.is_int };
     } else if (*q->s == '!' && q->s[1] != '=') {
         q->s++;
         t = unary(q);
@@ -221,15 +221,15 @@ static Term unary(Parser *q) {
 }
 
 // Operators that bind at least as strongly as `level`.
-static Term binary(Parser *q, int level) {
-    Term x = unary(q);
+static Parsed binary(Parser *q, int level) {
+    Parsed x = unary(q);
     while (!q->error) {
         const ExprInfix *o = expr_infix;
         skip_space(q);
         while (o->text && strncmp(q->s, o->text, strlen(o->text)) != 0) o++;
         if (!o->text || o->level < level) break;
         q->s += strlen(o->text);
-        Term y = binary(q, o->level + 1);
+        Parsed y = binary(q, o->level + 1);
         bool done = false;
         if (!x.e && !y.e) x = literal_arithmetic(o->op, x, y, &done);
         if (!done) x = o->swap ? operate(q, o->op, y, x) : operate(q, o->op, x, y);
@@ -237,13 +237,13 @@ static Term binary(Parser *q, int level) {
     return x;
 }
 
-static Term choice(Parser *q) {
+static Parsed choice(Parser *q) {
     if (++q->depth > MAX_NESTING) return fail(q, "nested too deep", "");
-    Term c = binary(q, 1);
+    Parsed c = binary(q, 1);
     if (!q->error && accept(q, "?")) {
-        Term x = choice(q);
+        Parsed x = choice(q);
         expect(q, ":");
-        Term y = choice(q);
+        Parsed y = choice(q);
         DType d = x.e ? x.e->dtype : y.e ? y.e->dtype : q->result;
         if (q->error) return c;
         Expr *cond = typed(q, c, DT_BOOL), *a = typed(q, x, d), *b = typed(q, y, d);
@@ -297,7 +297,7 @@ Expr *expr_parse(ExprPool *p, const char *text, int n, const char *const *names,
         expect(&q, ";");
         VEC_PUSH(expr_arena(p), q.locals, local);
     }
-    Term t = choice(&q);
+    Parsed t = choice(&q);
     skip_space(&q);
     if (!q.error && *q.s) fail(&q, "unexpected text", "");
     if (error) *error = q.error;

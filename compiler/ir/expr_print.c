@@ -14,7 +14,7 @@
 
 enum { MAX_HEIGHT = 24 };                       // of an expression without names
 typedef struct Piece { const char *text; int level, height; } Piece;    // text NULL: not printed yet
-typedef struct Printer { Arena *arena; ExprOrder o; Piece *piece; Text *out; int locals; } Printer;
+typedef struct ExprWriter { Arena *arena; ExprOrder o; Piece *piece; Text *out; int locals; } ExprWriter;
 
 static void print_float(Text *t, DType d, double v) {
     char s[40];
@@ -36,7 +36,7 @@ static void print_const(Text *t, const Expr *e) {
     else text_printf(t, "%" PRId64, e->c.i);
 }
 
-static void operand(const Printer *q, Text *t, int i, int level) {
+static void operand(const ExprWriter *q, Text *t, int i, int level) {
     const Piece *a = &q->piece[i];
     text_printf(t, a->level < level ? "(%s)" : "%s", a->text);
 }
@@ -47,14 +47,14 @@ static const ExprInfix *infix_of(EOp op) {
     return NULL;
 }
 
-static void print_function(const Printer *q, Text *t, const Expr *e, const int *a) {
+static void print_function(const ExprWriter *q, Text *t, const Expr *e, const int *a) {
     for (const char *s = expr_table[e->op].name; *s; s++) text_printf(t, "%c", tolower((unsigned char)*s));
     text_printf(t, "(");
     for (int i = 0; i < 3 && a[i] >= 0; i++) text_printf(t, "%s%s", i ? ", " : "", q->piece[a[i]].text);
     text_printf(t, ")");
 }
 
-static void print_reduce(const Printer *q, Text *t, const Expr *e, const int *a) {
+static void print_reduce(const ExprWriter *q, Text *t, const Expr *e, const int *a) {
     text_printf(t, "%s[", reduce_table[e->rop].word);
     for (int i = 0; i < e->n_axes; i++) text_printf(t, "%si%d", i ? "," : "", e->axes[i]);
     text_printf(t, "](%s", q->piece[a[0]].text);
@@ -62,7 +62,7 @@ static void print_reduce(const Printer *q, Text *t, const Expr *e, const int *a)
     text_printf(t, ")");
 }
 
-static void print_load(const Printer *q, Text *t, const Expr *e, const int *a) {
+static void print_load(const ExprWriter *q, Text *t, const Expr *e, const int *a) {
     text_printf(t, "load(%%%d, %s", e->value->id, q->piece[a[0]].text);
     if (a[1] >= 0) text_printf(t, " if %s", q->piece[a[1]].text);
     if (a[2] >= 0) text_printf(t, " else %s", q->piece[a[2]].text);
@@ -75,7 +75,7 @@ static void print_size(Text *t, const Expr *e) {
 }
 
 // The text of one node over its operands' texts; returns how strongly its outermost operator binds.
-static int print_node(const Printer *q, Text *t, const Expr *e, const int *a) {
+static int print_node(const ExprWriter *q, Text *t, const Expr *e, const int *a) {
     static const char *const args[] = { "x", "y", "z", "w" };
     const ExprInfix *o = infix_of(e->op);
     switch (e->op) {
@@ -115,7 +115,7 @@ static int print_node(const Printer *q, Text *t, const Expr *e, const int *a) {
     return o->level;
 }
 
-static void print_piece(Printer *q, int i) {
+static void print_piece(ExprWriter *q, int i) {
     const Expr *e = q->o.at[i];
     const int *a = q->o.arg[i];
     Piece *piece = &q->piece[i];
@@ -132,7 +132,7 @@ static void print_piece(Printer *q, int i) {
 }
 
 void expr_print(const Expr *e, Text *out) {
-    Printer q = { .arena = out->arena, .out = out };
+    ExprWriter q = { .arena = out->arena, .out = out };
     if (is_const(e)) {                          // nothing else says its dtype
         text_printf(out, "%s(", dtype_name(e->dtype));
         print_const(out, e);

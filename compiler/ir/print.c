@@ -21,7 +21,7 @@
 
 #define FULL_ELEMENTS 16
 
-typedef struct Printer { Text *out; Arena *scratch; bool *printed; int indent; Blocks *blocks; } Printer;
+typedef struct GraphWriter { Text *out; Arena *scratch; bool *printed; int indent; Blocks *blocks; } GraphWriter;
 
 void text_quoted(Text *out, const char *s) {
     text_append(out, "\"", 1);
@@ -92,7 +92,7 @@ static bool is_exact(const Tensor *t, int64_t n) {
     return true;
 }
 
-static void tensor_print(Printer *p, const Graph *g, const Tensor *t) {
+static void tensor_print(GraphWriter *p, const Graph *g, const Tensor *t) {
     text_printf(p->out, "%s ", type_text(p->scratch, g, &t->type));
     int64_t n = type_count(&t->type);
     bool fill = n > FULL_ELEMENTS && is_uniform(t);
@@ -111,7 +111,7 @@ static void tensor_print(Printer *p, const Graph *g, const Tensor *t) {
     }
 }
 
-static void value_print(Printer *p, const Value *v) {
+static void value_print(GraphWriter *p, const Value *v) {
     text_printf(p->out, "%%%d", v->id);
     if (v->name) {
         text_append(p->out, " ", 1);
@@ -119,13 +119,13 @@ static void value_print(Printer *p, const Value *v) {
     }
 }
 
-static void typed_print(Printer *p, const Graph *g, const Value *v) {
+static void typed_print(GraphWriter *p, const Graph *g, const Value *v) {
     value_print(p, v);
     text_printf(p->out, ": %s", type_text(p->scratch, g, &v->type));
     if (v->role) text_printf(p->out, " @%s", role_name(v->role));
 }
 
-static void constant_print(Printer *p, const Graph *g, const Value *v) {
+static void constant_print(GraphWriter *p, const Graph *g, const Value *v) {
     if (!v || !v->data || p->printed[v->id]) return;
     p->printed[v->id] = true;
     text_printf(p->out, "%*s", p->indent, "");
@@ -135,7 +135,7 @@ static void constant_print(Printer *p, const Graph *g, const Value *v) {
     text_append(p->out, "\n", 1);
 }
 
-static void ints_print(Printer *p, const Graph *g, const Attr *a) {
+static void ints_print(GraphWriter *p, const Graph *g, const Attr *a) {
     bool dims = !strcmp(a->name, "shape") || !strcmp(a->name, "starts") || !strcmp(a->name, "sizes")
         || !strcmp(a->name, "trips");
     for (int i = 0; i < a->n; i++) {
@@ -145,7 +145,7 @@ static void ints_print(Printer *p, const Graph *g, const Attr *a) {
     }
 }
 
-static void attr_print(Printer *p, const Graph *g, const Attr *a) {
+static void attr_print(GraphWriter *p, const Graph *g, const Attr *a) {
     text_printf(p->out, "%s=", a->name);
     bool is_type = a->kind == ATTR_INT && (!strcmp(a->name, "to") || !strcmp(a->name, "dtype")) && a->i > DT_NONE
         && a->i < DT_COUNT;
@@ -175,7 +175,7 @@ static void attr_print(Printer *p, const Graph *g, const Attr *a) {
     if (a->kind == ATTR_INTS || a->kind == ATTR_FLOATS || a->kind == ATTR_STRINGS) text_append(p->out, "]", 1);
 }
 
-static void attrs_print(Printer *p, const Graph *g, const Node *n) {
+static void attrs_print(GraphWriter *p, const Graph *g, const Node *n) {
     if (!n->n_attrs && !n->expr) return;
     text_append(p->out, " {", 2);
     if (n->expr) {
@@ -192,9 +192,9 @@ static void attrs_print(Printer *p, const Graph *g, const Node *n) {
     text_append(p->out, "}", 1);
 }
 
-static void graph_print_in(Printer *p, const Graph *g, const char *keyword);
+static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword);
 
-static void node_print(Printer *p, const Graph *g, const Node *n) {
+static void node_print(GraphWriter *p, const Graph *g, const Node *n) {
     for (int i = 0; i < n->n_in; i++) constant_print(p, g, n->in[i]);
     text_printf(p->out, "%*s", p->indent, "");
     for (int i = 0; i < n->n_out; i++) {
@@ -227,7 +227,7 @@ static void node_print(Printer *p, const Graph *g, const Node *n) {
     }
 }
 
-static void symbols_print(Printer *p, const Graph *g) {
+static void symbols_print(GraphWriter *p, const Graph *g) {
     for (int i = 0; i < g->symbols.n; i++) {
         const Symbol *s = &g->symbols.at[i];
         if (s->lo == 1 && s->hi == INT32_MAX && !s->pinned && !s->from) continue;
@@ -243,7 +243,7 @@ static void symbols_print(Printer *p, const Graph *g) {
 }
 
 // `bundle input x optional sequence stacked absent (x_0, x_1)`: what it is of these, and its tensors
-static void bundles_print(Printer *p, const Graph *g) {
+static void bundles_print(GraphWriter *p, const Graph *g) {
     for (int i = 0; i < g->bundles.n; i++) {
         const Bundle *b = &g->bundles.at[i];
         text_printf(p->out, "%*sbundle %s ", p->indent, "", b->output ? "output" : "input");
@@ -258,7 +258,7 @@ static void bundles_print(Printer *p, const Graph *g) {
     }
 }
 
-static void graph_print_in(Printer *p, const Graph *g, const char *keyword) {
+static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword) {
     text_printf(p->out, "%s ", keyword);
     name_print(p->out, g->name);
     text_append(p->out, "(", 1);
@@ -286,7 +286,7 @@ static void graph_print_in(Printer *p, const Graph *g, const char *keyword) {
 }
 
 static void print(const Graph *g, Text *out, bool full) {
-    Printer p = { .out = out, .scratch = arena_new() };
+    GraphWriter p = { .out = out, .scratch = arena_new() };
     p.printed = NEW_ARRAY(p.scratch, bool, graph_root(g)->value_count);
     p.blocks = blocks_new(p.scratch);
     graph_print_in(&p, g, g->parent ? "body" : "graph");

@@ -112,11 +112,11 @@ bool index_next(int rank, const int64_t *dims, int64_t *idx) {
 }
 
 // ---- strided copies
-typedef struct Walk { int rank; int64_t dims[MAX_RANK], dst[MAX_RANK], src[MAX_RANK]; } Walk;
+typedef struct Strided { int rank; int64_t dims[MAX_RANK], dst[MAX_RANK], src[MAX_RANK]; } Strided;
 
 // Leaves out axes of extent 1 and merges neighbours that both sides walk as one.
-static Walk walk_collapse(int rank, const int64_t *dims, const int64_t *dst, const int64_t *src) {
-    Walk w = { 0 };
+static Strided strided_collapse(int rank, const int64_t *dims, const int64_t *dst, const int64_t *src) {
+    Strided w = { 0 };
     for (int i = 0; i < rank; i++) {
         if (dims[i] == 1) continue;
         int last = w.rank - 1;
@@ -160,7 +160,7 @@ static void copy_run(char *dst, int64_t ds, const char *src, int64_t ss, int64_t
 
 // A transposition is copied in square tiles, so that both sides stay in cache: rows of `w`'s last axis, columns along
 // axis p.
-static void copy_tiles(const Walk *w, int p, char *dst, const char *src, size_t size) {
+static void copy_tiles(const Strided *w, int p, char *dst, const char *src, size_t size) {
     enum { TILE = 32 };
     int last = w->rank - 1;
     ptrdiff_t bytes = (ptrdiff_t)size;
@@ -178,7 +178,7 @@ void strided_copy(void *dst, const int64_t *dst_stride, const void *src, const i
     const int64_t *dims, size_t size) {
     for (int i = 0; i < rank; i++)
         if (dims[i] == 0) return;
-    Walk w = walk_collapse(rank, dims, dst_stride, src_stride);
+    Strided w = strided_collapse(rank, dims, dst_stride, src_stride);
     if (w.rank == 0) {
         memcpy(dst, src, size);
         return;

@@ -208,9 +208,9 @@ static void broadcast_strides(const Type *in, const Type *out, int64_t *stride) 
 }
 
 // Where the elements of a block lie in one input: the odometer of the output, over that input's strides.
-typedef struct Walk { int64_t idx[MAX_RANK], stride[MAX_RANK], at; } Walk;
+typedef struct Cursor { int64_t idx[MAX_RANK], stride[MAX_RANK], at; } Cursor;
 
-static void walk_block(Walk *w, const Type *t, int64_t *offset, int count) {
+static void cursor_block(Cursor *w, const Type *t, int64_t *offset, int count) {
     for (int k = 0; k < count; k++) {
         offset[k] = w->at;
         for (int d = t->rank - 1; d >= 0; d--) {
@@ -232,19 +232,19 @@ bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
     order_make(&g.o, node_expr(n));
     g.value = scratch_new((size_t)g.o.n * BLOCK, sizeof *g.value);
     g.offset = scratch_new((size_t)(n->n_in + 1) * BLOCK, sizeof *g.offset);
-    Walk *walks = scratch_new((size_t)n->n_in + 1, sizeof *walks);
+    Cursor *cursors = scratch_new((size_t)n->n_in + 1, sizeof *cursors);
     for (int i = 0; i < n->n_in; i++) {
-        walks[i] = (Walk){ .at = 0 };
-        broadcast_strides(&in[i]->type, t, walks[i].stride);
+        cursors[i] = (Cursor){ .at = 0 };
+        broadcast_strides(&in[i]->type, t, cursors[i].stride);
     }
     for (int64_t done = 0; done < count; done += BLOCK) {
         int block = count - done < BLOCK ? (int)(count - done) : BLOCK;
-        for (int i = 0; i < n->n_in; i++) walk_block(&walks[i], t, &g.offset[(size_t)i * BLOCK], block);
+        for (int i = 0; i < n->n_in; i++) cursor_block(&cursors[i], t, &g.offset[(size_t)i * BLOCK], block);
         run_block(&g, in, block);
         const Scalar *result = &g.value[(size_t)(g.o.n - 1) * BLOCK];
         for (int k = 0; k < block; k++) element_set(out[0], done + k, result[k]);
     }
-    free(walks), free(g.value), free(g.offset);
+    free(cursors), free(g.value), free(g.offset);
     order_free(&g.o);
     return true;
 }

@@ -14,8 +14,8 @@
 
 #define MAX_CONST_BYTES ((int64_t)64 << 10)     // constants up to this size are compared; larger ones by address
 
-typedef struct Entry { uint64_t hash; Node *node; Value *constant; } Entry;
-typedef struct Table { Arena *scratch; Entry *at; size_t cap, n; } Table;   // open addressing, at most half full
+typedef struct Slot { uint64_t hash; Node *node; Value *constant; } Slot;
+typedef struct Table { Arena *scratch; Slot *at; size_t cap, n; } Table;   // open addressing, at most half full
 
 static uint64_t mix(uint64_t h, const void *p, size_t n) {      // FNV-1a
     for (const uint8_t *at = p; n--; at++) h = (h ^ *at) * 0x100000001b3u;
@@ -81,7 +81,7 @@ static bool node_equal(const Node *a, const Node *b) {
 
 static void table_grow(Table *t) {
     Table grown = { .scratch = t->scratch, .cap = t->cap ? 2 * t->cap : 64, .n = t->n };
-    grown.at = NEW_ARRAY(t->scratch, Entry, grown.cap);
+    grown.at = NEW_ARRAY(t->scratch, Slot, grown.cap);
     for (size_t i = 0; i < t->cap; i++) {
         if (!t->at[i].node && !t->at[i].constant) continue;
         size_t k = t->at[i].hash & (grown.cap - 1);
@@ -92,18 +92,18 @@ static void table_grow(Table *t) {
 }
 
 // The entry equal to what is given (a node or a constant), which is entered when there is none.
-static Entry *table_find(Table *t, uint64_t hash, Node *node, Value *constant) {
+static Slot *table_find(Table *t, uint64_t hash, Node *node, Value *constant) {
     if (2 * (t->n + 1) > t->cap) table_grow(t);
     size_t i = hash & (t->cap - 1);
     for (; t->at[i].node || t->at[i].constant; i = (i + 1) & (t->cap - 1)) {
-        Entry *e = &t->at[i];
+        Slot *e = &t->at[i];
         if (e->hash != hash) continue;
         if (node ? e->node && node_equal(e->node, node) :
                    e->constant && tensor_equal(e->constant->data, constant->data))
             return e;
     }
     t->n++;
-    t->at[i] = (Entry){ hash, node, constant };
+    t->at[i] = (Slot){ hash, node, constant };
     return &t->at[i];
 }
 

@@ -19,9 +19,9 @@ static const double product_rate = 100, tap_rate = 60;  // multiply-adds of a ma
 enum { LANES = 16, FEW_TAPS = 25, READ_IN_PLACE = 8 };
 
 // bytes, nanoseconds; turns: a convolution in it has no other way
-typedef struct Part { double turned, gained; bool turns; } Part;
+typedef struct Joined { double turned, gained; bool turns; } Joined;
 // by value id; last: of what would have the channels last
-typedef struct Stay { Graph *graph; int *parent; Part *part; bool *last, *counted; } Stay;
+typedef struct Stay { Graph *graph; int *parent; Joined *part; bool *last, *counted; } Stay;
 
 static int find(const Stay *s, int id) {
     while (s->parent[id] != id) id = s->parent[id] = s->parent[s->parent[id]];
@@ -67,7 +67,7 @@ static void meet_conv(Stay *s, const Node *n) {
     double ns = gain(s, n);
     bool in_place = layout_is_product(n) || (x->type.dim[1] < READ_IN_PLACE && !kernel_on_planes(n));
     if (!s->last[x->id] && !in_place) turn(s, x);
-    Part *p = &s->part[find(s, y->id)];
+    Joined *p = &s->part[find(s, y->id)];
     p->turns = p->turns || ns < 0;
     p->gained += ns;
     s->last[y->id] = true;
@@ -100,7 +100,7 @@ bool *layout_stay(Arena *scratch, Graph *g) {
     int count = graph_root(g)->value_count;
     Stay s = { .graph = g,
         .parent = NEW_ARRAY(scratch, int, count),
-        .part = NEW_ARRAY(scratch, Part, count),
+        .part = NEW_ARRAY(scratch, Joined, count),
         .last = NEW_ARRAY(scratch, bool, count),
         .counted = NEW_ARRAY(scratch, bool, count) };
     bool *stays = NEW_ARRAY(scratch, bool, count);
@@ -114,7 +114,7 @@ bool *layout_stay(Arena *scratch, Graph *g) {
         if (s.last[g->outputs.at[i]->id]) turn(&s, g->outputs.at[i]);
     for (const Node *n = g->first; n; n = n->next) {
         if (!layout_turns(n)) continue;
-        const Part *p = &s.part[find(&s, n->out[0]->id)];
+        const Joined *p = &s.part[find(&s, n->out[0]->id)];
         stays[n->out[0]->id] = !p->turns && p->gained < p->turned / turn_rate;
     }
     return stays;

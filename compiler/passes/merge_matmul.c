@@ -22,7 +22,7 @@ typedef struct Merger { Arena *scratch; Graph *g; Nodes *users; bool *fixed; boo
 enum { MAX_SIBLINGS = 16, MAX_MAPS = 8, MAX_LOOK = 8 };
 // bias: NULL: none; last: the end of what all have in common
 typedef struct Sibling { Node *product; Value *bias, *last; } Sibling;
-typedef struct Group { Sibling at[MAX_SIBLINGS]; int n; bool biased; Node *maps[MAX_MAPS]; int n_maps; } Group;
+typedef struct Siblings { Sibling at[MAX_SIBLINGS]; int n; bool biased; Node *maps[MAX_MAPS]; int n_maps; } Siblings;
 
 static const Nodes *users_of(const Merger *m, const Value *v) { return &m->users[v->id]; }
 
@@ -80,7 +80,7 @@ static bool same_map(const Node *a, const Node *b) {
 }
 
 // How far the siblings go the same way.
-static void common_tail(const Merger *m, Group *s) {
+static void common_tail(const Merger *m, Siblings *s) {
     s->biased = false;
     s->n_maps = 0;
     for (int i = 0; i < s->n; i++) {
@@ -104,7 +104,7 @@ static void common_tail(const Merger *m, Group *s) {
     }
 }
 
-static void keep(Group *s, const bool *kept) {
+static void keep(Siblings *s, const bool *kept) {
     int n = 0;
     for (int i = 0; i < s->n; i++)
         if (kept[i]) s->at[n++] = s->at[i];
@@ -113,7 +113,7 @@ static void keep(Group *s, const bool *kept) {
 
 // Those that lose leave, and the others may then have more in common; where fewer than two gain, the first ones that
 // go on alike.
-static bool thin(const Merger *m, Group *s) {
+static bool thin(const Merger *m, Siblings *s) {
     bool gains[MAX_SIBLINGS] = { false };
     int n = 0;
     for (int i = 0; i < s->n; i++) n += gains[i] = reads_anywhere(m, s->at[i].last, false, MAX_LOOK);
@@ -132,7 +132,7 @@ static bool thin(const Merger *m, Group *s) {
     return true;
 }
 
-static void find_siblings(const Merger *m, Node *first, Group *s) {
+static void find_siblings(const Merger *m, Node *first, Siblings *s) {
     const Nodes *u = users_of(m, first->in[0]);
     s->n = 0;
     for (int i = 0; i < u->n && s->n < MAX_SIBLINGS; i++)
@@ -143,7 +143,7 @@ static void find_siblings(const Merger *m, Node *first, Group *s) {
 }
 
 // Constants [rows, n0], [rows, n1], ... side by side; NULL of them: zeros.
-static Value *side_by_side(Merger *m, const Group *s, bool bias) {
+static Value *side_by_side(Merger *m, const Siblings *s, bool bias) {
     Dim rows = bias ? 1 : s->at[0].product->in[1]->type.dim[0], columns = 0, at = 0;
     for (int i = 0; i < s->n; i++) columns += s->at[i].product->in[1]->type.dim[1];
     Tensor *t = tensor_new(m->g->arena, type_make(DT_F32, bias ? 1 : 2, bias ? &columns : (Dim[]){ rows, columns }));
@@ -158,7 +158,7 @@ static Value *side_by_side(Merger *m, const Group *s, bool bias) {
     return graph_const(m->g, t, NULL);
 }
 
-static bool merge(Merger *m, const Group *s, Node *before) {
+static bool merge(Merger *m, const Siblings *s, Node *before) {
     Graph *g = m->g;
     g->cursor = before;
     g->loc = s->at[0].product->loc;
@@ -211,7 +211,7 @@ static void merge_graph(Graph *g, bool *changed) {
     bool *done = NEW_ARRAY(m.scratch, bool, values);
     for (int i = 0; i < products.n; i++) {
         Node *n = products.at[i];
-        Group s;
+        Siblings s;
         // a slice of this round: the next one looks at it
         if (n->in[0]->id >= values || done[n->in[0]->id] || !is_candidate(&m, n)) continue;
         done[n->in[0]->id] = true;

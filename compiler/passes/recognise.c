@@ -122,17 +122,17 @@ static Value *rule_empty_rows(Finder *f, Node *n) {
 // ---------------------------------------------------------------- GELU
 // c[0][i] x^i + c[1][i] x^i t, where t is the error function or the hyperbolic tangent of something
 enum { DEGREE = 3 };
-typedef struct Form { double c[2][DEGREE + 1]; } Form;
+typedef struct Series { double c[2][DEGREE + 1]; } Series;
 
-static bool is_constant(const Form *a) {
+static bool is_constant(const Series *a) {
     for (int i = 0; i < 2; i++)
         for (int j = 0; j <= DEGREE; j++)
             if (i + j && a->c[i][j] != 0) return false;
     return true;
 }
 
-static bool multiply(const Form *a, const Form *b, Form *out) {
-    Form product = { 0 };
+static bool multiply(const Series *a, const Series *b, Series *out) {
+    Series product = { 0 };
     for (int i = 0; i < 2; i++)
         for (int j = 0; j <= DEGREE; j++)
             for (int k = 0; k < 2; k++)
@@ -146,22 +146,22 @@ static bool multiply(const Form *a, const Form *b, Form *out) {
     return true;
 }
 
-static void add(Form *a, const Form *b, double times) {
+static void add(Series *a, const Series *b, double times) {
     for (int i = 0; i < 2; i++)
         for (int j = 0; j <= DEGREE; j++) a->c[i][j] += times * b->c[i][j];
 }
 
 // x^2 as a node of one operand, x^k as a power.
-static bool form_of_power(const Node *n, const Form *x, Form *out) {
+static bool power_of(const Node *n, const Series *x, Series *out) {
     double k = 2;
     if (n->op == OP_Pow && (!const_splat(n->in[1], &k) || (k != 2 && k != 3))) return false;
     return multiply(x, x, out) && (k == 2 || multiply(out, x, out));
 }
 
-static bool form_of(Finder *f, Value *v, const Value *x, const Value *t, int look, Form *out) {
+static bool series_of(Finder *f, Value *v, const Value *x, const Value *t, int look, Series *out) {
     double c;
-    Form a, b;
-    *out = (Form){ 0 };
+    Series a, b;
+    *out = (Series){ 0 };
     if (v == x || v == t) {
         out->c[v == t][v == x] = 1;
         return true;
@@ -171,10 +171,10 @@ static bool form_of(Finder *f, Value *v, const Value *x, const Value *t, int loo
         return true;
     }
     Node *n = v->data || v->graph != f->graph ? NULL : v->def;
-    if (!n || !look || n->n_in < 1 || n->n_in > 2 || !note(f, n) || !form_of(f, n->in[0], x, t, look - 1, &a))
+    if (!n || !look || n->n_in < 1 || n->n_in > 2 || !note(f, n) || !series_of(f, n->in[0], x, t, look - 1, &a))
         return false;
-    if (n->op == OP_Square || n->op == OP_Pow) return form_of_power(n, &a, out);
-    if (n->n_in != 2 || !form_of(f, n->in[1], x, t, look - 1, &b)) return false;
+    if (n->op == OP_Square || n->op == OP_Pow) return power_of(n, &a, out);
+    if (n->n_in != 2 || !series_of(f, n->in[1], x, t, look - 1, &b)) return false;
     switch (n->op) {
     case OP_Mul: return multiply(&a, &b, out);
     case OP_Div:
@@ -189,7 +189,7 @@ static bool form_of(Finder *f, Value *v, const Value *x, const Value *t, int loo
     }
 }
 
-static bool is_form(const Form *a, const Form *b) {
+static bool is_series(const Series *a, const Series *b) {
     for (int i = 0; i < 2; i++)
         for (int j = 0; j <= DEGREE; j++)
             if (fabs(a->c[i][j] - b->c[i][j]) > 1e-5 * fabs(b->c[i][j])) return false;
@@ -207,17 +207,17 @@ static Node *find(const Value *v, Op op, int look) {
 }
 
 // x/2 (1 + t) with t = erf(x / sqrt(2)) or tanh(sqrt(2 / pi) (x + 0.044715 x^3))
-static const Form gelu = { { { 0, 0.5 }, { 0, 0.5 } } };
-static const Form erf_of = { { { 0, 0.70710678118654752 } } };
-static const Form tanh_of = { { { 0, 0.79788456080286536, 0, 0.79788456080286536 * 0.044715 } } };
+static const Series gelu = { { { 0, 0.5 }, { 0, 0.5 } } };
+static const Series erf_of = { { { 0, 0.70710678118654752 } } };
+static const Series tanh_of = { { { 0, 0.79788456080286536, 0, 0.79788456080286536 * 0.044715 } } };
 
 static Value *gelu_of(Finder *f, Node *n, Node *t, Value *x) {
-    Form whole, inner;
-    const Form *want = t->op == OP_Erf ? &erf_of : &tanh_of;
+    Series whole, inner;
+    const Series *want = t->op == OP_Erf ? &erf_of : &tanh_of;
     f->n_pieces = 0;
     if (!note(f, n) || !note(f, t) || !type_equal(&x->type, &n->out[0]->type)) return NULL;
-    if (!form_of(f, t->in[0], x, NULL, LOOK, &inner) || !is_form(&inner, want)) return NULL;
-    if (!form_of(f, n->out[0], x, t->out[0], LOOK, &whole) || !is_form(&whole, &gelu) || !alone(f, n)) return NULL;
+    if (!series_of(f, t->in[0], x, NULL, LOOK, &inner) || !is_series(&inner, want)) return NULL;
+    if (!series_of(f, n->out[0], x, t->out[0], LOOK, &whole) || !is_series(&whole, &gelu) || !alone(f, n)) return NULL;
     return b_unary(f->graph, t->op == OP_Erf ? OP_Gelu : OP_GeluTanh, x);
 }
 

@@ -23,30 +23,30 @@
 
 #include <string.h>
 
-typedef struct Call { Arena *a; const Plan *p; Graph *g; Kernel *k; Node *n; const bool *wanted; } Call;
+typedef struct Callee { Arena *a; const Plan *p; Graph *g; Kernel *k; Node *n; const bool *wanted; } Callee;
 
-static void hole(Call *c, const char *name, int64_t value) {
+static void hole(Callee *c, const char *name, int64_t value) {
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .value = value });
 }
-static void hole_text(Call *c, const char *name, HoleKind kind, const char *text) {
+static void hole_text(Callee *c, const char *name, HoleKind kind, const char *text) {
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = kind, .text = text });
 }
 
-static void hole_type(Call *c, const char *name, HoleKind kind, DType d) {
+static void hole_type(Callee *c, const char *name, HoleKind kind, DType d) {
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = kind, .value = d });
 }
 
 // A template that has scratch memory is given some, be its size 0.
-static void needs_scratch(Call *c, int64_t bytes) { c->k->scratch_bytes = bytes > 0 ? bytes : 1; }
+static void needs_scratch(Callee *c, int64_t bytes) { c->k->scratch_bytes = bytes > 0 ? bytes : 1; }
 
 // A size, and the symbols in it as parameters.
-static void hole_size(Call *c, const char *name, Dim d) {
+static void hole_size(Callee *c, const char *name, Dim d) {
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
     kernel_sizes(c->a, c->k, c->g, d);
 }
 
 // How elements of d are declared in memory, the type they are compared in, and the expression that reads one so.
-static void holes_element(Call *c, DType d, const char *element, const char *key, const char *load) {
+static void holes_element(Callee *c, DType d, const char *element, const char *key, const char *load) {
     hole_type(c, element, HOLE_ELEMENT, d);
     hole_type(c, key, HOLE_TYPE, d);
     VEC_PUSH(c->a, c->k->holes, (HoleValue){ .name = load, .kind = HOLE_LOAD, .value = d, .params = "e" });
@@ -65,7 +65,7 @@ static double log2_of(int64_t n) {
 }
 
 // (outer, axis, inner), with scratch memory for one line twice: its elements and their positions.
-static void call_sort(Call *c) {
+static void call_sort(Callee *c) {
     const Type *t = &c->n->in[0]->type;
     int axis = (int)node_int(c->n, "axis", 0);
     int64_t length = dim_upper(c->g, t->dim[axis]);
@@ -83,37 +83,37 @@ static void call_sort(Call *c) {
 }
 
 // ---------------------------------------------------------------- strings (ops/string.c)
-static void hole_count(Call *c) { hole_size(c, "COUNT", type_size(c->g, &c->n->in[0]->type)); }
+static void hole_count(Callee *c) { hole_size(c, "COUNT", type_size(c->g, &c->n->in[0]->type)); }
 
 // Room for as many new strings as there are in the first input: --string-bytes each.
-static void makes_strings(Call *c, int64_t each) {
+static void makes_strings(Callee *c, int64_t each) {
     int64_t n = type_count_upper(c->g, &c->n->in[0]->type);
     c->k->string_bytes = n > MAX_POOL / each ? MAX_POOL : n * each;
 }
 
-static void call_string_find(Call *c) {
+static void call_string_find(Callee *c) {
     hole_count(c);
     hole_size(c, "KEYS", c->n->in[1]->type.dim[0]);
 }
 
-static void call_string_match(Call *c) {
+static void call_string_match(Callee *c) {
     hole_count(c);
     hole_type(c, "ELEMENT", HOLE_ELEMENT, c->n->in[2]->type.dtype);
     hole_size(c, "CLASSES", c->n->in[2]->type.dim[1]);
 }
 
-static void call_string_concat(Call *c) {
+static void call_string_concat(Callee *c) {
     hole_count(c);
     makes_strings(c, c->p->options->string_bytes);
 }
 
-static void call_string_case(Call *c) {
+static void call_string_case(Callee *c) {
     hole_count(c);
     hole(c, "UPPER", node_int(c->n, "upper", 0) != 0);
     makes_strings(c, c->p->options->string_bytes);
 }
 
-static void call_string_split(Call *c) {
+static void call_string_split(Callee *c) {
     const char *delimiter = node_string(c->n, "delimiter", "");
     int64_t most = node_int(c->n, "maxsplit", -1);
     int count;
@@ -129,7 +129,7 @@ static void call_string_split(Call *c) {
     makes_strings(c, c->p->options->string_bytes);
 }
 
-static void call_string_format(Call *c) {
+static void call_string_format(Callee *c) {
     enum { LONGEST = 25 };                              // -1.2345678901234567e-308 and its end
     DType d = c->n->in[0]->type.dtype;
     hole_count(c);
@@ -141,13 +141,13 @@ static void call_string_format(Call *c) {
     makes_strings(c, LONGEST);
 }
 
-static void call_string_parse(Call *c) {
+static void call_string_parse(Callee *c) {
     hole_count(c);
     hole_text(c, "PARSE", HOLE_OWN, "one");
     hole(c, "INTEGER", node_int(c->n, "to", DT_NONE) == DT_I64);
 }
 
-static void call_ngrams(Call *c) {
+static void call_ngrams(Callee *c) {
     const Type *x = &c->n->in[0]->type;
     hole_size(c, "ROWS", x->dim[0]);
     hole_size(c, "SIZE", x->dim[1]);
@@ -158,9 +158,9 @@ static void call_ngrams(Call *c) {
 }
 
 // ---------------------------------------------------------------- what is found (ops/found.c)
-static void call_positions(Call *c) { hole_count(c); }
+static void call_positions(Callee *c) { hole_count(c); }
 
-static void call_unique(Call *c) {
+static void call_unique(Callee *c) {
     const Type *t = &c->n->in[0]->type;
     int64_t rows = dim_upper(c->g, t->dim[0]);
     hole_text(c, "BEFORE", HOLE_OWN, "before");
@@ -174,7 +174,7 @@ static void call_unique(Call *c) {
     c->k->flops = (double)type_count_upper(c->g, t) * log2_of(rows);
 }
 
-static void call_suppress(Call *c) {
+static void call_suppress(Callee *c) {
     enum { BLOCK = 32 };                                // two vectors of the widest
     const Type *scores = &c->n->in[1]->type;
     int count;
@@ -196,9 +196,9 @@ static void call_suppress(Call *c) {
 }
 
 // ---------------------------------------------------------------- images (ops/image.c)
-static void call_image_size(Call *c) { hole_count(c); }
+static void call_image_size(Callee *c) { hole_count(c); }
 
-static void call_image_decode(Call *c) {
+static void call_image_decode(Callee *c) {
     const Type *t = &c->n->out[0]->type;
     hole_count(c);
     hole(c, "LAYOUT", node_int(c->n, "layout", 0));
@@ -206,7 +206,7 @@ static void call_image_decode(Call *c) {
     hole_size(c, "WIDTH", t->dim[1]);
 }
 
-typedef struct CallRow { Op op; Template text; const char *wanted[2]; int fails; void (*fill)(Call *c); } CallRow;
+typedef struct CallRow { Op op; Template text; const char *wanted[2]; int fails; void (*fill)(Callee *c); } CallRow;
 
 static const CallRow rows[] = {
     { OP_Sort, { .file = "c/sort.c" }, { "VALUES", "POSITIONS" }, 0, call_sort },
@@ -238,7 +238,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     const CallRow *row = row_of(n->op);
     Arena *a = p->arena;
     Kernel *k = NEW(a, Kernel);
-    Call c = { a, p, p->graph, k, n, wanted };
+    Callee c = { a, p, p->graph, k, n, wanted };
     k->kind = KERNEL_CALL;
     k->exprs = expr_pool_new(a);
     k->anchor = n;

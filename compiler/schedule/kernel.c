@@ -18,7 +18,7 @@ Kernel *kernel_new(Arena *a, KernelKind kind) {
 }
 
 // ---------------------------------------------------------------- what a finished kernel reads
-typedef struct Walk { Arena *arena; Kernel *kernel; Graph *graph; bool *seen; double flops; } Walk;
+typedef struct Survey { Arena *arena; Kernel *kernel; Graph *graph; bool *seen; double flops; } Survey;
 
 void kernel_read(Arena *a, Kernel *k, Value *v) {
     for (int i = 0; i < k->reads.n; i++)
@@ -60,13 +60,13 @@ static double times_of(const Kernel *k, const Expr *e) {
 }
 
 // counted: its operations are among the kernel's
-static void walk(Walk *w, Expr *e, bool counted) {
+static void survey(Survey *w, Expr *e, bool counted) {
     if (!e || w->seen[e->id]) return;
     w->seen[e->id] = true;
     if (e->op == E_Load) add_load(w->arena, w->kernel, e->value);
     if (e->op == E_Size) kernel_sizes(w->arena, w->kernel, w->graph, e->extent);
     if (counted && e->op > E_Select && e->dtype != DT_INDEX) w->flops += times_of(w->kernel, e);
-    for (int i = 0; i < 3; i++) walk(w, e->a[i], counted);
+    for (int i = 0; i < 3; i++) survey(w, e->a[i], counted);
 }
 
 static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
@@ -76,15 +76,15 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
 
 void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->plan->graph, k->axes.at[i].size);
-    Walk w = { .arena = a, .kernel = k, .graph = f->plan->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    Survey w = { .arena = a, .kernel = k, .graph = f->plan->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
-        walk(&w, k->stores.at[i].expr, true);
-        walk(&w, k->stores.at[i].index, false);
-        walk(&w, k->stores.at[i].guard, false);
+        survey(&w, k->stores.at[i].expr, true);
+        survey(&w, k->stores.at[i].index, false);
+        survey(&w, k->stores.at[i].guard, false);
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
         add_traffic(f->plan->graph, k, k->stores.at[i].value);
     }
-    if (k->kind == KERNEL_ATTENTION) walk(&w, k->attention.score, false);
+    if (k->kind == KERNEL_ATTENTION) survey(&w, k->attention.score, false);
     k->flops += w.flops;
     for (int i = 0; i < k->reads.n; i++) add_traffic(f->plan->graph, k, k->reads.at[i]);
     for (Node *n = f->plan->graph->first; n && f->inside; n = n->next)

@@ -23,22 +23,22 @@ typedef struct Item {
     bool there;                                         // put down already
 } Item;
 
-typedef struct Search {
+typedef struct Placing {
     Item *items; int n;
     int *order, *blockers;
     int64_t steps;
     uint64_t random;
-} Search;
+} Placing;
 
 static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
-static uint32_t draw(Search *s, int below) {
+static uint32_t draw(Placing *s, int below) {
     s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);     // Knuth, MMIX
     return (uint32_t)((s->random >> 33) % (uint64_t)below);
 }
 
 // The lowest gap among those that are there and that x meets.
-static int64_t lowest_gap(Search *s, const Item *x) {
+static int64_t lowest_gap(Placing *s, const Item *x) {
     int n = 0;
     int64_t at = 0;
     for (int i = 0; i < x->n_meets; i++) {
@@ -59,7 +59,7 @@ static int64_t lowest_gap(Search *s, const Item *x) {
 }
 
 // Gives up, with more than `enough`, once it is sure to need more.
-static int64_t put_all(Search *s, int64_t enough) {
+static int64_t put_all(Placing *s, int64_t enough) {
     int64_t end = 0;
     for (int i = 0; i < s->n; i++) s->items[i].there = false;
     for (int i = 0; i < s->n && end <= enough; i++) {
@@ -91,7 +91,7 @@ static int64_t sequence_key(const Item *x, int kind) {
     }
 }
 
-static void meet(Arena *a, Search *s, const int64_t *live) {
+static void meet(Arena *a, Placing *s, const int64_t *live) {
     for (int i = 0; i < s->n; i++) {
         Item *x = &s->items[i];
         for (int j = 0; j < s->n; j++)
@@ -107,14 +107,14 @@ static void meet(Arena *a, Search *s, const int64_t *live) {
 
 typedef struct Best { int64_t end; int *order; int64_t *offsets; } Best;
 
-static void keep(Search *s, Best *b, int64_t end) {
+static void keep(Placing *s, Best *b, int64_t end) {
     b->end = end;
     memcpy(b->order, s->order, sizeof(int) * (size_t)s->n);
     for (int i = 0; i < s->n; i++) b->offsets[i] = s->items[i].offset;
 }
 
 // One of those at the top, or one that it meets, changes places in the sequence with another of them.
-static void change(Search *s, const int64_t *offsets, int64_t end) {
+static void change(Placing *s, const int64_t *offsets, int64_t end) {
     int tops = 0, top = 0;
     for (int i = 0; i < s->n; i++)
         if (offsets[i] + s->items[i].bytes == end && draw(s, ++tops) == 0) top = i;
@@ -127,7 +127,7 @@ static void change(Search *s, const int64_t *offsets, int64_t end) {
         else if (s->order[i] == b) s->order[i] = a;
 }
 
-static void improve(Search *s, Best *b, int64_t bound) {
+static void improve(Placing *s, Best *b, int64_t bound) {
     while (b->end > bound && s->steps < MAX_STEPS) {
         memcpy(s->order, b->order, sizeof(int) * (size_t)s->n);
         for (uint32_t i = 0, times = 1 + draw(s, 3); i < times; i++) change(s, b->offsets, b->end);
@@ -138,7 +138,7 @@ static void improve(Search *s, Best *b, int64_t bound) {
 }
 
 int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
-    Search s = { .items = NEW_ARRAY(a, Item, n + 1),
+    Placing s = { .items = NEW_ARRAY(a, Item, n + 1),
         .n = n,
         .order = NEW_ARRAY(a, int, n + 1),
         .blockers = NEW_ARRAY(a, int, n + 1),

@@ -2,7 +2,7 @@
 // From the decoded model to a Graph: names become values, functions and branches are inlined, every node meets its
 // builder.
 //
-// In: OnnxModel. Out: Graph, or NULL with diagnostics. The idea: a Scope maps names to values, and scopes nest as
+// In: OnnxModel. Out: Graph, or NULL with diagnostics. The idea: a Namespace maps names to values; they nest as
 // graphs do. A node that fails binds its outputs to `poison`, whose users are passed over in silence, so that every
 // independent mistake of a model is reported, once.
 #include "import/onnx/run/measure.h"
@@ -15,23 +15,23 @@
 #define MAX_CALLS 64            // functions inside functions, bodies inside bodies
 
 // An inlined call, whose node holds the attributes that the function's nodes refer to.
-typedef struct Call {
+typedef struct Inlined {
     const OnnxFunction *function;
     const OnnxNodeDef *node;
-    const struct Call *up;
-} Call;
+    const struct Inlined *up;
+} Inlined;
 
-typedef struct Scope {
-    const struct Scope *outer;                          // of a body: whose values it may use
+typedef struct Namespace {
+    const struct Namespace *outer;                      // of a body: whose values it may use
     StrMap *values;                                     // name -> Value *
     StrMap *makers;                                     // name -> the OnnxNodeDef that will define it
-    const Call *call;
+    const Inlined *call;
     int n_opsets; const OnnxOpset *opsets;
     int n_nodes; const OnnxNodeDef *nodes;              // those being built in it
     const Loc *loc;                                     // of the call or the node that holds the body; NULL at the top
     Graph *g;
     int depth;
-} Scope;
+} Namespace;
 
 typedef struct Import {
     Arena *arena;
@@ -48,8 +48,8 @@ static Value absent = { .name = "absent", .type.dtype = DT_F32 };
 
 Value *onnx_absent(void) { return &absent; }
 
-static void scope_init(Import *im, Scope *s, const Scope *outer, Graph *g) {
-    *s = (Scope){ .outer = outer, .values = strmap_new(im->arena), .makers = strmap_new(im->arena), .g = g };
+static void scope_init(Import *im, Namespace *s, const Namespace *outer, Graph *g) {
+    *s = (Namespace){ .outer = outer, .values = strmap_new(im->arena), .makers = strmap_new(im->arena), .g = g };
     if (!outer) return;
     s->call = outer->call;
     s->opsets = outer->opsets;
@@ -58,7 +58,7 @@ static void scope_init(Import *im, Scope *s, const Scope *outer, Graph *g) {
     s->depth = outer->depth + 1;
 }
 
-static Value *scope_find(const Scope *s, const char *name) {
+static Value *scope_find(const Namespace *s, const char *name) {
     for (; s; s = s->outer) {
         Value *v = strmap_get(s->values, name);
         if (v) return v;
@@ -66,7 +66,7 @@ static Value *scope_find(const Scope *s, const char *name) {
     return NULL;
 }
 
-static bool scope_bind(Scope *s, const char *name, Value *v, const Loc *loc) {
+static bool scope_bind(Namespace *s, const char *name, Value *v, const Loc *loc) {
     if (strmap_get(s->values, name)) {
         diag_error(loc, "\"%s\" is defined twice", name);
         return false;
@@ -103,7 +103,7 @@ static const OnnxAttr *find_attr(int n, const OnnxAttr *attrs, const char *name)
 }
 
 // Follows references to the attributes of enclosing functions. NULL: absent.
-static const OnnxAttr *resolve_attr(const OnnxAttr *a, const Call *call) {
+static const OnnxAttr *resolve_attr(const OnnxAttr *a, const Inlined *call) {
     while (a && a->ref) {
         if (!call) return NULL;
         const OnnxAttr *given = find_attr(call->node->n_attrs, call->node->attrs, a->ref);
@@ -196,14 +196,14 @@ bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out) {
 
 // ---------------------------------------------------------------- nodes
 
-static bool defined_later(const Scope *s, const char *name) {
+static bool defined_later(const Namespace *s, const char *name) {
     for (; s; s = s->outer)
         if (strmap_get(s->makers, name)) return true;
     return false;
 }
 
 // False when an input is missing (reported) or made by a node that failed (reported there).
-static bool resolve_inputs(const Scope *s, OnnxNode *n) {
+static bool resolve_inputs(const Namespace *s, OnnxNode *n) {
     const OnnxNodeDef *def = n->def;
     bool ok = true;
     for (int i = 0; i < def->n_in; i++) {
@@ -221,7 +221,7 @@ static bool resolve_inputs(const Scope *s, OnnxNode *n) {
     return ok;
 }
 
-static void bind_outputs(Scope *s, const OnnxNode *n, bool ok) {
+static void bind_outputs(Namespace *s, const OnnxNode *n, bool ok) {
     for (int i = 0; i < n->def->n_out; i++) {
         const char *name = n->def->out[i];
         if (!*name) continue;
@@ -235,21 +235,21 @@ static void bind_outputs(Scope *s, const OnnxNode *n, bool ok) {
     }
 }
 
-static int64_t opset_version(const Import *im, const Scope *s, const char *domain) {
+static int64_t opset_version(const Import *im, const Namespace *s, const char *domain) {
     for (int i = 0; i < s->n_opsets; i++)
         if (!strcmp(s->opsets[i].domain, domain)) return s->opsets[i].version;
     return !*domain && im->model->ir_version < 3 ? 1 : 0;
 }
 
-static void build_nodes(Import *im, Scope *s, int count, const OnnxNodeDef *nodes);
+static void build_nodes(Import *im, Namespace *s, int count, const OnnxNodeDef *nodes);
 
 static const OnnxFunction *find_function(Import *im, const OnnxNodeDef *def) {
     return strmap_get(im->functions, arena_printf(im->arena, "%s\n%s\n%s", def->domain, def->op, def->overload));
 }
 
 // The function's nodes are built in place, in a scope of their own where only its inputs are known.
-static bool inline_function(Import *im, const Scope *s, OnnxNode *n, const OnnxFunction *f) {
-    for (const Call *c = s->call; c; c = c->up)
+static bool inline_function(Import *im, const Namespace *s, OnnxNode *n, const OnnxFunction *f) {
+    for (const Inlined *c = s->call; c; c = c->up)
         if (c->function == f) {
             onnx_fail(n, "function \"%s\" calls itself", f->name);
             return false;
@@ -262,8 +262,8 @@ static bool inline_function(Import *im, const Scope *s, OnnxNode *n, const OnnxF
         onnx_fail(n, "function \"%s\" takes %d inputs and gives %d outputs", f->name, f->n_in, f->n_out);
         return false;
     }
-    Call call = { f, n->def, s->call };
-    Scope inner;
+    Inlined call = { f, n->def, s->call };
+    Namespace inner;
     scope_init(im, &inner, NULL, s->g);
     inner.call = &call;
     inner.loc = n->loc;
@@ -282,7 +282,7 @@ static bool inline_function(Import *im, const Scope *s, OnnxNode *n, const OnnxF
     return diag_errors() == errors;
 }
 
-static const OnnxRow *find_row(Import *im, const Scope *s, OnnxNode *n) {
+static const OnnxRow *find_row(Import *im, const Namespace *s, OnnxNode *n) {
     const OnnxNodeDef *def = n->def;
     const char *shown = *def->domain ? def->domain : "ai.onnx";
     n->opset = opset_version(im, s, def->domain);
@@ -343,7 +343,7 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
     return true;
 }
 
-static void build_node(Import *im, Scope *s, const OnnxNodeDef *def) {
+static void build_node(Import *im, Namespace *s, const OnnxNodeDef *def) {
     if (im->stop) return;
     if (++im->nodes > MAX_NODES) {
         diag_error_as(
@@ -372,7 +372,7 @@ static void build_node(Import *im, Scope *s, const OnnxNodeDef *def) {
     bind_outputs(s, &n, ok);
 }
 
-static void build_nodes(Import *im, Scope *s, int count, const OnnxNodeDef *nodes) {
+static void build_nodes(Import *im, Namespace *s, int count, const OnnxNodeDef *nodes) {
     s->n_nodes = count;
     s->nodes = nodes;
     for (int i = 0; i < count; i++)
@@ -383,7 +383,7 @@ static void build_nodes(Import *im, Scope *s, int count, const OnnxNodeDef *node
 
 // ---------------------------------------------------------------- graphs
 
-static void add_initializers(Import *im, Scope *s, const OnnxGraphDef *def, bool top) {
+static void add_initializers(Import *im, Namespace *s, const OnnxGraphDef *def, bool top) {
     Loc file = { .file = im->model->file, .node = -1 };
     for (int i = 0; i < def->n_inits; i++) {
         const OnnxInit *init = &def->inits[i];
@@ -411,7 +411,7 @@ static bool inline_body(
         return false;
     }
     int errors = diag_errors();
-    Scope inner;
+    Namespace inner;
     scope_init(im, &inner, n->scope, g);
     inner.loc = n->loc;
     for (int i = 0; i < n_in; i++) scope_bind(&inner, body->inputs[i].name, in[i], n->loc);
@@ -435,7 +435,7 @@ static const ModelEnd *find_info(int count, const ModelEnd *infos, const char *n
 // An output of a function's node is declared where it is an output of the call, too.
 const EndDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
     const char *name = out < n->def->n_out ? n->def->out[out] : "";
-    for (const Call *c = n->scope->call; c; c = c->up) {
+    for (const Inlined *c = n->scope->call; c; c = c->up) {
         int k = 0;
         while (k < c->function->n_out && strcmp(c->function->out[k], name)) k++;
         name = k < c->function->n_out && k < c->node->n_out ? c->node->out[k] : "";
@@ -522,7 +522,7 @@ static void mark_reads(const OnnxNodeDef *d, StrMap *marked) {
 
 // Forwards: the nodes that `names` flow into. Backwards: those of them that flow into `wanted`.
 static bool *nodes_between(
-    const OnnxNode *n, const Scope *s, int count, const char *const *names, const char *wanted) {
+    const OnnxNode *n, const Namespace *s, int count, const char *const *names, const char *wanted) {
     StrMap *after = strmap_new(n->g->arena), *before = strmap_new(n->g->arena);
     bool *between = NEW_ARRAY(n->g->arena, bool, s->n_nodes + 1);
     for (int i = 0; i < count; i++) strmap_put(after, names[i], &poison);
@@ -542,8 +542,8 @@ static bool *nodes_between(
 
 Value *onnx_recompute(
     OnnxNode *n, Graph *g, int count, const char *const *names, Value *const *values, const char *wanted) {
-    const Scope *s = n->scope;
-    Scope inner;
+    const Namespace *s = n->scope;
+    Namespace inner;
     if (n->scope->depth >= MAX_CALLS) {
         diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
         return NULL;
@@ -576,7 +576,7 @@ const ModelEnd *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n) {
     return found;
 }
 
-static void add_input(Import *im, Scope *s, const ModelEnd *in) {
+static void add_input(Import *im, Namespace *s, const ModelEnd *in) {
     int index = (int)(in - im->model->graph->inputs);
     Loc file = { .file = im->model->file, .node = -1 };
     if (!*in->name) diag_error(&file, "input %d has no name", index);
@@ -584,7 +584,7 @@ static void add_input(Import *im, Scope *s, const ModelEnd *in) {
     if (*in->name) scope_bind(s, in->name, v ? v : &poison, &file);
 }
 
-static void add_outputs(Import *im, const Scope *s, const OnnxGraphDef *def) {
+static void add_outputs(Import *im, const Namespace *s, const OnnxGraphDef *def) {
     Loc file = { .file = im->model->file, .node = -1 };
     StrMap *seen = strmap_new(im->arena);
     if (!def->n_outputs) diag_error(&file, "the graph has no outputs");
@@ -636,7 +636,7 @@ static void register_functions(Import *im) {
     }
 }
 
-static void add_inputs(Import *im, Scope *s) {
+static void add_inputs(Import *im, Namespace *s) {
     int n;
     const ModelEnd *const *in = onnx_true_inputs(im->arena, im->model, &n);
     for (int i = 0; i < n; i++) add_input(im, s, in[i]);
@@ -648,7 +648,7 @@ Graph *onnx_build(Arena *a, const Model *model, const Options *o) {
     Graph *g = graph_new(a, o && o->name ? o->name : "model", m->file);
     Import im = { .arena = a, .model = m, .options = o, .functions = strmap_new(a) };
     register_functions(&im);
-    Scope top;
+    Namespace top;
     scope_init(&im, &top, NULL, g);
     top.opsets = m->opsets;
     top.n_opsets = m->n_opsets;
@@ -670,7 +670,7 @@ Graph *onnx_inputs_only(Arena *a, const Model *model, const Options *o) {
         .absent.n = o->absent.n,
         .quiet = true };
     Import im = { .arena = a, .model = m, .options = &given, .functions = strmap_new(a) };
-    Scope top;
+    Namespace top;
     scope_init(&im, &top, NULL, g);
     add_inputs(&im, &top);
     return diag_errors() == errors ? g : NULL;

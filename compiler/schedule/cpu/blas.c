@@ -50,19 +50,19 @@ static bool as_matrix(const Graph *g, Dim rows, Dim columns, Dim row, Dim column
 static bool is_count(const Graph *g, Dim d) { return dim_lower(g, d) >= 1 && dim_upper(g, d) <= INT32_MAX; }
 
 // one: as the hole ONE, and what is a vector then is no matrix
-typedef struct Call { int one; Matrix left, right; } Call;
+typedef struct BlasCall { int one; Matrix left, right; } BlasCall;
 
-static bool blas_call(const Graph *g, const Contraction *s, Call *c) {
+static bool blas_call(const Graph *g, const Contraction *s, BlasCall *c) {
     bool counts = dim_upper(g, s->m) <= INT32_MAX && dim_upper(g, s->n) <= INT32_MAX && is_count(g, s->k)
         && is_count(g, s->c_row);
-    *c = (Call){ .one = s->m == 1 ? 1 : s->n == 1 ? 2 : 0 };
+    *c = (BlasCall){ .one = s->m == 1 ? 1 : s->n == 1 ? 2 : 0 };
     bool left = c->one == 1 ? is_count(g, s->a_col) : as_matrix(g, s->m, s->k, s->a_row, s->a_col, &c->left);
     bool right = c->one == 2 ? is_count(g, s->b_row) : as_matrix(g, s->k, s->n, s->b_row, s->b_col, &c->right);
     return counts && left && right && (c->one || at_least(g, s->c_row, s->n));
 }
 
 bool blas_can(const Graph *g, const Contraction *s) {
-    Call c;
+    BlasCall c;
     return blas_call(g, s, &c);
 }
 
@@ -75,14 +75,14 @@ static void hole_order(Arena *a, Kernel *k, const char *name, bool turned) {
     hole_name(a, k, name, turned ? "CblasTrans" : "CblasNoTrans");
 }
 
-static void matrix_holes(Arena *a, Kernel *k, const Call *c) {
+static void matrix_holes(Arena *a, Kernel *k, const BlasCall *c) {
     hole_order(a, k, "A_ORDER", c->left.turned);
     hole_order(a, k, "B_ORDER", c->right.turned);
     template_hole_dim(a, k, "LDA", c->left.lead);
     template_hole_dim(a, k, "LDB", c->right.lead);
 }
 
-static void vector_holes(Arena *a, Kernel *k, const Call *c) {
+static void vector_holes(Arena *a, Kernel *k, const BlasCall *c) {
     const Contraction *s = &k->gemm;
     const Matrix *matrix = c->one == 1 ? &c->right : &c->left;
     Dim rows = c->one == 1 ? s->k : s->m, columns = c->one == 1 ? s->n : s->k;
@@ -96,7 +96,7 @@ static void vector_holes(Arena *a, Kernel *k, const Call *c) {
 bool plan_blas(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     bool doubles = k->operand[0]->type.dtype == DT_F64;
-    Call c;
+    BlasCall c;
     if (!o->blas || !blas_call(g, s, &c)
         || (!doubles && !is_large(dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k))))
         return false;

@@ -134,14 +134,14 @@ bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t) {
 
 // ---------------------------------------------------------------- which are tried
 // many: the code that is measured has 32 vector registers
-typedef struct Trial { Arena *arena; Choices *out; bool many; } Trial;
+typedef struct Proposals { Arena *arena; Choices *out; bool many; } Proposals;
 
-static void propose(Trial *t, const TuneForm *form, const void *tiles) {
+static void propose(Proposals *t, const TuneForm *form, const void *tiles) {
     VEC_PUSH(t->arena, *t->out, tune_text(t->arena, form, tiles));
 }
 
 // The most rows by v vectors that registers hold with v vectors and one broadcast.
-static int64_t most_rows(const Trial *t, int64_t v) { return min64(((t->many ? 32 : 16) - 1 - v) / v, 14); }
+static int64_t most_rows(const Proposals *t, int64_t v) { return min64(((t->many ? 32 : 16) - 1 - v) / v, 14); }
 
 // n in as few parts of at most `most` as can be, each as large as the others.
 static int64_t even(int64_t n, int64_t most) { return most < 1 ? 1 : ceil_div(n, ceil_div(n, most)); }
@@ -153,7 +153,7 @@ static int64_t scaled(int64_t n, int i, int64_t unit, int64_t most) {
     return max64(unit, min64(ceil_div(v, unit) * unit, ceil_div(most, unit) * unit));
 }
 
-static void gemm_tiles_tried(Trial *t, const GemmShape *s, GemmTiles base) {
+static void gemm_tiles_tried(Proposals *t, const GemmShape *s, GemmTiles base) {
     for (int v = 1; v <= MAX_VECTORS; v++) {
         int64_t before = 0;
         for (int64_t most = most_rows(t, v), i = 0; i < 4 && most >= 2; most--) {
@@ -173,7 +173,7 @@ static void gemm_tiles_tried(Trial *t, const GemmShape *s, GemmTiles base) {
 }
 
 // Tiles are all there is to choose.
-static void low_tried(Trial *t, const TuneForm *form, int64_t m) {
+static void low_tried(Proposals *t, const TuneForm *form, int64_t m) {
     for (int v = 1; v <= MAX_VECTORS; v++) {
         int64_t before = 0;
         for (int64_t most = most_rows(t, v), i = 0; i < 5 && most >= 1; most--) {
@@ -186,7 +186,7 @@ static void low_tried(Trial *t, const TuneForm *form, int64_t m) {
     }
 }
 
-static void gemm_blocks_tried(Trial *t, const GemmShape *s, GemmTiles base) {
+static void gemm_blocks_tried(Proposals *t, const GemmShape *s, GemmTiles base) {
     GemmTiles g = base;
     g.pack_a = !base.pack_a;
     propose(t, &tune_gemm, &g);
@@ -206,9 +206,9 @@ static void gemm_blocks_tried(Trial *t, const GemmShape *s, GemmTiles base) {
     }
 }
 
-static void set_rows(const Trial *t, int64_t rows, int *many, int *few) { *(t->many ? many : few) = (int)rows; }
+static void set_rows(const Proposals *t, int64_t rows, int *many, int *few) { *(t->many ? many : few) = (int)rows; }
 
-static void direct_tiles_tried(Trial *t, const ConvShape *s, const TileTarget *target, ConvTiles base) {
+static void direct_tiles_tried(Proposals *t, const ConvShape *s, const TileTarget *target, ConvTiles base) {
     int64_t ow = s->out[2], tap_rows = s->kernel[0] * s->kernel[1], l2 = target->l2 ? (int64_t)target->l2 : 1 << 20;
     for (int v = 1; v <= MAX_VECTORS; v++) {
         int64_t before = 0;
@@ -228,7 +228,7 @@ static void direct_tiles_tried(Trial *t, const ConvShape *s, const TileTarget *t
     }
 }
 
-static void direct_blocks_tried(Trial *t, const ConvShape *s, ConvTiles base) {
+static void direct_blocks_tried(Proposals *t, const ConvShape *s, ConvTiles base) {
     ConvTiles c = base;
     c.image = !base.image;
     propose(t, &tune_direct, &c);
@@ -249,7 +249,7 @@ static void direct_blocks_tried(Trial *t, const ConvShape *s, ConvTiles base) {
     }
 }
 
-static void winograd_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget *target) {
+static void winograd_tiles_tried(Proposals *t, const ConvLayout *l, const TileTarget *target) {
     WinogradTile form[9];
     for (int i = 0, n = winograd_forms(&l->conv, form); i < n; i++) {
         WinogradTiles base = winograd_tiles_by(l, target, form[i]);
@@ -265,7 +265,7 @@ static void winograd_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget
     }
 }
 
-static void winograd_blocks_tried(Trial *t, const ConvShape *s, WinogradTiles base) {
+static void winograd_blocks_tried(Proposals *t, const ConvShape *s, WinogradTiles base) {
     int64_t tiles = winograd_count(s, base.tile), rows = t->many ? base.mr : base.mf;
     WinogradTiles w = base;
     w.vp = base.vp == s->ic ? s->ic + PANEL : s->ic;
@@ -283,7 +283,7 @@ static void winograd_blocks_tried(Trial *t, const ConvShape *s, WinogradTiles ba
     }
 }
 
-static void taps_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget *target) {
+static void taps_tiles_tried(Proposals *t, const ConvLayout *l, const TileTarget *target) {
     TapTiles base = conv_taps_tiles(l, target);
     propose(t, &tune_taps, &base);
     for (int v = 1; v <= MAX_VECTORS; v++) {
@@ -295,7 +295,7 @@ static void taps_tiles_tried(Trial *t, const ConvLayout *l, const TileTarget *ta
     }
 }
 
-static void taps_blocks_tried(Trial *t, const ConvShape *s, TapTiles base) {
+static void taps_blocks_tried(Proposals *t, const ConvShape *s, TapTiles base) {
     for (int i = 0; i < 5; i++) {
         TapTiles c = base;
         c.tb = scaled(base.tb, i, max64(base.mr, base.mf), s->out[1] * s->out[2]);
@@ -306,7 +306,7 @@ static void taps_blocks_tried(Trial *t, const ConvShape *s, TapTiles base) {
     }
 }
 
-static void depthwise_tiles_tried(Trial *t, const ConvShape *s, ConvDwTiles base) {
+static void depthwise_tiles_tried(Proposals *t, const ConvShape *s, ConvDwTiles base) {
     int64_t before = 0;
     for (int64_t most = MAX_ROWS; most >= 2; most--) {
         ConvDwTiles d = base;
@@ -318,7 +318,7 @@ static void depthwise_tiles_tried(Trial *t, const ConvShape *s, ConvDwTiles base
     }
 }
 
-static void depthwise_blocks_tried(Trial *t, const ConvShape *s, ConvDwTiles base) {
+static void depthwise_blocks_tried(Proposals *t, const ConvShape *s, ConvDwTiles base) {
     int64_t filled = ceil_div(s->groups, PANEL) * PANEL;
     ConvDwTiles d = base;
     d.image = !base.image;
@@ -333,14 +333,14 @@ static void depthwise_blocks_tried(Trial *t, const ConvShape *s, ConvDwTiles bas
     }
 }
 
-static void gemv_tried(Trial *t, const GemmShape *s) {
+static void gemv_tried(Proposals *t, const GemmShape *s) {
     GemvTiles v = { 0, 1 };
     if (s->n <= GEMV_FEW) propose(t, &tune_gemv, &v);
     for (v.nv = 1; v.nv <= GEMV_VECTORS; v.nv *= 2)
         for (v.side = 1; v.side <= GEMV_SIDE; v.side *= GEMV_SIDE) propose(t, &tune_gemv, &v);
 }
 
-static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
+static void gemm_tried(Proposals *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
     TileTarget target = template_target(o);
     GemmShape s = template_gemm_shape(g, k);
     GemmTiles tiles = gemm_tiles(&s, &target);
@@ -355,7 +355,7 @@ static void gemm_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     else if (!best) gemv_tried(t, &s);
 }
 
-static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
+static void conv_tried(Proposals *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
     TileTarget target = template_target(o);
     ConvLayout l = template_conv_layout(g, &k->conv, o), merged = template_conv_merged(l);
     ConvTiles direct = conv_tiles(&merged, &target);
@@ -370,7 +370,7 @@ static void conv_tried(Trial *t, const Graph *g, const Kernel *k, const Options 
     else if (tune_parse(&tune_winograd, best, &winograd)) winograd_blocks_tried(t, &l.conv, winograd);
 }
 
-static void depthwise_tried(Trial *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
+static void depthwise_tried(Proposals *t, const Graph *g, const Kernel *k, const Options *o, const char *best) {
     TileTarget target = template_target(o);
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     ConvDwTiles tiles = conv_dw_tiles(&l, &target);
@@ -381,7 +381,7 @@ static void depthwise_tried(Trial *t, const Graph *g, const Kernel *k, const Opt
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out) {
     Target here = o->machine;
     if (!here.lanes) target_find("native", &here);      // the generic file has what this machine has
-    Trial t = { a, out, here.registers >= 32 };
+    Proposals t = { a, out, here.registers >= 32 };
     if (k->kind == KERNEL_GEMM) gemm_tried(&t, g, k, o, best);
     else if (k->kind == KERNEL_DEPTHWISE) depthwise_tried(&t, g, k, o, best);
     else if (k->kind == KERNEL_ATTENTION) attention_candidates(a, g, k, best, out);
