@@ -64,8 +64,9 @@ typedef enum burn_dtype {
     BURN_INT2 = 26
 } burn_dtype;
 
-/* An element of a BURN_STRING tensor: UTF-8 that ends in a zero byte. An input's strings are the caller's, none may be null. Those of an output
- * point into the inputs, the model's constants or its workspace: they hold until either is written again. */
+/* An element of a BURN_STRING tensor: UTF-8 that ends in a zero byte. An input's strings are the caller's, none
+ * may be null. Those of an output point into the inputs, the model's constants or its workspace: they hold until
+ * either is written again. */
 typedef const char *burn_string;
 
 /* Elements of BURN_COMPLEX64 and BURN_COMPLEX128 tensors. */
@@ -101,39 +102,43 @@ typedef struct burn_model {
     const burn_tensor_info *outputs;
     size_t workspace_bytes; /* scratch memory of one run; may be 0 */
     size_t weights_bytes;   /* 0: the weights are part of the program, and run() takes NULL for them */
-    /* One inference. `workspace`: workspace_bytes, aligned to 8; its content means nothing before and after, and each
-     * concurrent run needs its own. `weights`: weights_bytes, aligned to 64, only read. `inputs` and `outputs`:
-     * input_count and output_count buffers in the order above, each of at least the bytes that its shape takes (outputs
-     * whose sizes only the run finds out: its info's bytes); none may overlap an output. 0, or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold
-     * nothing of use. */
+    /* One inference. `workspace`: workspace_bytes, aligned to 8; its content means nothing before and after, and
+     * each concurrent run needs its own. `weights`: weights_bytes, aligned to 64, only read. `inputs` and
+     * `outputs`: input_count and output_count buffers in the order above, each of at least the bytes that its
+     * shape takes (outputs whose sizes only the run finds out: its info's bytes); none may overlap an output. 0,
+     * or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold nothing of use. */
     int (*run)(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs);
 } burn_model;
 
 #endif
 /* burn-model-types end */
 
-/* Runs in parts: what a program compiled with --threads N is given so that it computes on several threads. The same rule: generated C
- * repeats the text between the markers. */
+/* Runs in parts: what a program compiled with --threads N is given so that it computes on several threads. The
+ * same rule: generated C repeats the text between the markers. */
 /* burn-threads-types begin */
 #ifndef BURN_THREADS_TYPES
 #define BURN_THREADS_TYPES
 
-/* Somebody's threads. run() calls task(argument, part) once for each part from 0 to parts - 1, in any order, on any threads, one after the
- * other or at the same time, and returns when all calls have returned; what a task wrote is then there for the caller to read, and what the
- * caller wrote before is there for the tasks. Tasks never fail, throw or call run() themselves. A program calls run() from the thread that
- * called the program; when several threads call programs with one burn_threads, run() is called by all of them, and brings its own order
- * into that. How parts are laid onto threads changes no bit of a result. The pool of runtime/threads.c fills one in. */
+/* Somebody's threads. run() calls task(argument, part) once for each part from 0 to parts - 1, in any order, on
+ * any threads, one after the other or at the same time, and returns when all calls have returned; what a task
+ * wrote is then there for the caller to read, and what the caller wrote before is there for the tasks. Tasks never
+ * fail, throw or call run() themselves. A program calls run() from the thread that called the program; when
+ * several threads call programs with one burn_threads, run() is called by all of them, and brings its own order
+ * into that. How parts are laid onto threads changes no bit of a result. The pool of runtime/threads.c fills one
+ * in. */
 typedef struct burn_threads {
     void *pool;
     void (*run)(void *pool, int parts, void (*task)(void *argument, int part), void *argument);
 } burn_threads;
 
-/* A model whose runs are in parts. `model` is the same without threads: its run does all parts on the calling thread. */
+/* A model whose runs are in parts. `model` is the same without threads: its run does all parts on the calling
+ * thread. */
 typedef struct burn_threaded_model {
     const burn_model *model;
     int parts; /* more threads than this do not help */
     /* As model->run, on `threads`; NULL: on the calling thread. */
-    int (*run)(const burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs);
+    int (*run)(const burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs,
+        const burn_tensor *outputs);
 } burn_threaded_model;
 
 #endif
@@ -174,7 +179,8 @@ typedef struct burn_vk_program {
     const char *name;
     const burn_vk_kernel *kernels;
     size_t kernel_count;
-    size_t arena_bytes;   /* inputs, outputs and everything between; undefined before the first run, kept from run to run */
+    /* inputs, outputs and everything between; undefined before the first run, kept from run to run */
+    size_t arena_bytes;
     size_t weights_bytes; /* may be 0 */
     const burn_vk_io *inputs;
     int input_count;
@@ -197,10 +203,11 @@ extern "C" {
 typedef struct burn_vk burn_vk;
 typedef struct burn_vk_session burn_vk_session;
 
-/* Opens the first device whose name contains `device` (letter case does not matter). NULL: what the environment variable
- * BURN_VK_DEVICE says, and without it the first discrete GPU, else an integrated one, else any. The device must offer
- * Vulkan 1.2. With BURN_VK_STAGING set and not empty, memory is treated as out of the host's reach even where it is not
- * (tests of the copying path). *out is NULL after an error: BURN_ENODEV when there is no such device. */
+/* Opens the first device whose name contains `device` (letter case does not matter). NULL: what the environment
+ * variable BURN_VK_DEVICE says, and without it the first discrete GPU, else an integrated one, else any. The
+ * device must offer Vulkan 1.2. With BURN_VK_STAGING set and not empty, memory is treated as out of the host's
+ * reach even where it is not (tests of the copying path). *out is NULL after an error: BURN_ENODEV when there is
+ * no such device. */
 int burn_vk_open(burn_vk **out, const char *device);
 
 /* The device's name as its driver tells it; lives as long as `vk`. NULL gives "". */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Images from their files' bytes: image.h says what and how.
  *
- * In: bytes. Out: rows of red, green and blue, then what the caller wants of them. The idea: every format is one function over the same Target,
- * which is called twice, for the size alone and for the pixels of an image whose size the caller already has room for; so what a
- * file claims allocates nothing. */
+ * In: bytes. Out: rows of red, green and blue, then what the caller wants of them. The idea: every format is one
+ * function over the same Target, which is called twice, for the size alone and for the pixels of an image whose
+ * size the caller already has room for; so what a file claims allocates nothing. */
 #include "image.h"
 
 #include <setjmp.h>
@@ -34,12 +34,21 @@ static uint8_t scale(uint64_t v, uint64_t largest) { return (uint8_t)((v * 255 +
 
 static bool begins(Bytes in, const char *magic, size_t n) { return in.n >= n && !memcmp(in.at, magic, n); }
 
-/* ---------------------------------------------------------------- BMP, little-endian: Microsoft's BITMAPCOREHEADER, BITMAPINFOHEADER and later */
+/* ---------------------------------------------------------------- BMP
+ * Little-endian: Microsoft's BITMAPCOREHEADER, BITMAPINFOHEADER and later. */
 
 static uint32_t u16_at(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 static uint32_t u32_at(const uint8_t *p) { return u16_at(p) | u16_at(p + 2) << 16; }
 
-typedef struct Bmp { int64_t height, width; bool down; uint32_t bits, mask[3]; const uint8_t *palette; size_t entry, colors; const uint8_t *pixels; size_t stride; } Bmp;
+typedef struct Bmp {
+    int64_t height, width;
+    bool down;
+    uint32_t bits, mask[3];
+    const uint8_t *palette;
+    size_t entry, colors;
+    const uint8_t *pixels;
+    size_t stride;
+} Bmp;
 
 static bool bmp_masks(Bmp *b, Bytes in, uint32_t header, uint32_t compression)
 {
@@ -48,7 +57,8 @@ static bool bmp_masks(Bmp *b, Bytes in, uint32_t header, uint32_t compression)
         memcpy(b->mask, usual[b->bits != 16], sizeof b->mask);
         return true;
     }
-    if ((compression != 3 && compression != 6) || (b->bits != 16 && b->bits != 32) || in.n < 66 || header < 40) return false;
+    if ((compression != 3 && compression != 6) || (b->bits != 16 && b->bits != 32) || in.n < 66 || header < 40)
+        return false;
     for (int i = 0; i < 3; i++)
         if (!(b->mask[i] = u32_at(in.at + 54 + 4 * i))) return false;
     return true;
@@ -109,7 +119,8 @@ static int read_bmp(Bytes in, Target *t)
                 if (i >= b.colors) return BAD_FORMAT;
                 for (int c = 0; c < 3; c++) to[c] = b.palette[i * b.entry + 2 - (size_t)c];
             } else {
-                uint32_t v = u16_at(p) | (b.bits > 16 ? (uint32_t)p[2] << 16 : 0) | (b.bits > 24 ? (uint32_t)p[3] << 24 : 0);
+                uint32_t v = u16_at(p) | (b.bits > 16 ? (uint32_t)p[2] << 16 : 0)
+                    | (b.bits > 24 ? (uint32_t)p[3] << 24 : 0);
                 for (int c = 0; c < 3; c++) to[c] = bmp_component(v, b.mask[c]);
             }
         }
@@ -151,7 +162,7 @@ static bool pnm_sample(Bytes in, size_t *at, bool text, bool bitmap, int64_t lar
 
 static int read_pnm(Bytes in, Target *t)
 {
-    int kind = in.at[1] - '0';                          /* 1 to 3: text; 4 to 6: bytes */
+    int kind = in.at[1] - '0'; /* 1 to 3: text; 4 to 6: bytes */
     bool text = kind <= 3, bitmap = kind == 1 || kind == 4, color = kind == 3 || kind == 6;
     size_t at = 2;
     int64_t width, height, largest = 1, v = 0;
@@ -310,7 +321,9 @@ static toff_t tiff_seek(thandle_t handle, toff_t offset, int whence)
 }
 
 #if TIFFLIB_VERSION >= 20221213
-static int tiff_silent(TIFF *file, void *user, const char *module, const char *format, va_list ap) { return (void)file, (void)user, (void)module, (void)format, (void)ap, 1; }
+static int tiff_silent(TIFF *file, void *user, const char *module, const char *format, va_list ap) {
+    return (void)file, (void)user, (void)module, (void)format, (void)ap, 1;
+}
 
 static TIFF *tiff_open(TiffFile *f)
 {
@@ -318,18 +331,22 @@ static TIFF *tiff_open(TiffFile *f)
     if (!options) return NULL;
     TIFFOpenOptionsSetErrorHandlerExtR(options, tiff_silent, NULL);
     TIFFOpenOptionsSetWarningHandlerExtR(options, tiff_silent, NULL);
-    TIFF *file = TIFFClientOpenExt("image", "rm", f, tiff_take, tiff_put, tiff_seek, tiff_close, tiff_size, NULL, NULL, options);
+    TIFF *file = TIFFClientOpenExt(
+        "image", "rm", f, tiff_take, tiff_put, tiff_seek, tiff_close, tiff_size, NULL, NULL, options);
     TIFFOpenOptionsFree(options);
     return file;
 }
 #else
-static TIFF *tiff_open(TiffFile *f) { return TIFFClientOpen("image", "rm", f, tiff_take, tiff_put, tiff_seek, tiff_close, tiff_size, NULL, NULL); }
+static TIFF *tiff_open(TiffFile *f) {
+    return TIFFClientOpen("image", "rm", f, tiff_take, tiff_put, tiff_seek, tiff_close, tiff_size, NULL, NULL);
+}
 #endif
 
 static int tiff_pixels(TIFF *file, Target *t)
 {
     uint32_t width = 0, height = 0;
-    if (!TIFFGetField(file, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(file, TIFFTAG_IMAGELENGTH, &height)) return BAD_FORMAT;
+    if (!TIFFGetField(file, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(file, TIFFTAG_IMAGELENGTH, &height))
+        return BAD_FORMAT;
     int state = meet(t, height, width);
     if (state) return state;
     uint32_t *pixels = malloc((size_t)width * height * sizeof *pixels);
@@ -398,7 +415,8 @@ static void j2k_silent(const char *what, void *user) { (void)what, (void)user; }
 
 static uint8_t j2k_sample(const opj_image_comp_t *c, size_t i)
 {
-    int64_t v = (int64_t)c->data[i] + (c->sgnd ? (int64_t)1 << (c->prec - 1) : 0), largest = ((int64_t)1 << c->prec) - 1;
+    int64_t v = (int64_t)c->data[i] + (c->sgnd ? (int64_t)1 << (c->prec - 1) : 0),
+            largest = ((int64_t)1 << c->prec) - 1;
     return scale((uint64_t)(v < 0 ? 0 : v > largest ? largest : v), (uint64_t)largest);
 }
 
@@ -411,7 +429,8 @@ static int j2k_pixels(const opj_image_t *image, Target *t)
     unsigned used = image->numcomps < 3 ? 1 : 3;
     for (unsigned c = 0; c < used; c++) {
         const opj_image_comp_t *comp = &image->comps[c];
-        if (!comp->data || comp->w != t->width || comp->h != t->height || comp->prec < 1 || comp->prec > 31) return BAD_FORMAT;
+        if (!comp->data || comp->w != t->width || comp->h != t->height || comp->prec < 1 || comp->prec > 31)
+            return BAD_FORMAT;
     }
     for (size_t i = 0; i < n; i++) {
         uint8_t *to = t->rgb + 3 * i;
@@ -435,7 +454,9 @@ static int j2k_image(opj_codec_t *codec, opj_stream_t *stream, Target *t)
     opj_set_error_handler(codec, j2k_silent, NULL);
     bool ok = opj_setup_decoder(codec, &parameters) && opj_read_header(stream, codec, &image) && image->numcomps > 0;
     int state = ok ? meet(t, (int64_t)image->y1 - image->y0, (int64_t)image->x1 - image->x0) : BAD_FORMAT;
-    if (!state) state = opj_decode(codec, stream, image) && opj_end_decompress(codec, stream) ? j2k_pixels(image, t) : BAD_FORMAT;
+    if (!state)
+        state = opj_decode(codec, stream, image) && opj_end_decompress(codec, stream) ? j2k_pixels(image, t) :
+                                                                                        BAD_FORMAT;
     opj_image_destroy(image);
     return state;
 }
@@ -500,7 +521,8 @@ int burn_image_decode(const uint8_t *data, size_t bytes, int layout, int64_t hei
     int state = read_any((Bytes){ data, bytes }, &t);
     for (size_t i = 0; !state && i < n && layout != BURN_IMAGE_RGB; i++) {
         uint8_t *p = t.rgb + 3 * i, red = p[0];
-        if (layout == BURN_IMAGE_GRAY) pixels[i] = (uint8_t)((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 0x8000u) >> 16);
+        if (layout == BURN_IMAGE_GRAY)
+            pixels[i] = (uint8_t)((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 0x8000u) >> 16);
         else {
             p[0] = p[2];
             p[2] = red;

@@ -2,10 +2,11 @@
  *
  * A pool of threads. In: tasks of numbered parts. Out: all parts done.
  *
- * The idea: a run posts its task to a slot per thread, one store each, and every thread looks at its own slot only. A slot holds one word
- * that says which run it is for and how many of its parts nobody has begun; taking a part is one compare-and-swap on that word, by the
- * slot's own thread or, when it is late, by any other. So a sleeping or displaced worker costs nothing but its help, and a word of a run
- * that is over cannot be taken by mistake. Threads that wait look for a bounded time, then sleep: a wake-up takes 40 to 50 us, a look 0.2.
+ * The idea: a run posts its task to a slot per thread, one store each, and every thread looks at its own slot
+ * only. A slot holds one word that says which run it is for and how many of its parts nobody has begun; taking a
+ * part is one compare-and-swap on that word, by the slot's own thread or, when it is late, by any other. So a
+ * sleeping or displaced worker costs nothing but its help, and a word of a run that is over cannot be taken by
+ * mistake. Threads that wait look for a bounded time, then sleep: a wake-up takes 40 to 50 us, a look 0.2.
  */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -29,10 +30,12 @@
 #define HAVE_FUTEX 0
 #endif
 
-enum { MAX_THREADS = 1024, LEFT_BITS = 24, LINE = 128 }; /* LINE: two cache lines, which some processors fetch together */
+/* LINE: two cache lines, which some processors fetch together */
+enum { MAX_THREADS = 1024, LEFT_BITS = 24, LINE = 128 };
 enum { LOOKS = 32 };                                      /* between two looks at the clock */
-static const int64_t spin_ns = 50000, yield_ns = 500000;  /* after so long give way to others; then sleep */
-static const int64_t busy_ns = 20000;                     /* others took that long: who sleeps is back sooner than who queues with them */
+static const int64_t spin_ns = 50000, yield_ns = 500000; /* after so long give way to others; then sleep */
+/* others took that long: who sleeps is back sooner than who queues with them */
+static const int64_t busy_ns = 20000;
 static const uint64_t left_mask = ((uint64_t)1 << LEFT_BITS) - 1;
 
 typedef struct Slot {
@@ -135,7 +138,9 @@ static bool look(Pool *p, bool (*ready)(const Pool *p, const Slot *s), const Slo
     return ready(p, s);
 }
 
-static bool has_work(const Pool *p, const Slot *s) { return (atomic_load(&s->word) & left_mask) || atomic_load(&p->ends); }
+static bool has_work(const Pool *p, const Slot *s) {
+    return (atomic_load(&s->word) & left_mask) || atomic_load(&p->ends);
+}
 
 static bool all_done(const Pool *p, const Slot *s)
 {

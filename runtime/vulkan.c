@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Runs a burn_vk_program. In: SPIR-V kernels in levels, an arena of known size, weights. Out: sessions whose runs cost
-// one submission. The one idea: everything is allocated and recorded at load time (two storage buffers, one descriptor
-// set, one pipeline a kernel, one command buffer with a barrier between levels), so a run only copies inputs in, submits,
-// waits and copies outputs out. Where the host reaches device memory (integrated GPUs, CPU devices) the arena itself is
-// mapped and the copies touch it directly; elsewhere they go through an upload and a read-back buffer, and the transfers
-// are part of the recorded commands.
+// Runs a burn_vk_program. In: SPIR-V kernels in levels, an arena of known size, weights. Out: sessions whose runs
+// cost one submission. The one idea: everything is allocated and recorded at load time (two storage buffers, one
+// descriptor set, one pipeline a kernel, one command buffer with a barrier between levels), so a run only copies
+// inputs in, submits, waits and copies outputs out. Where the host reaches device memory (integrated GPUs, CPU
+// devices) the arena itself is mapped and the copies touch it directly; elsewhere they go through an upload and a
+// read-back buffer, and the transfers are part of the recorded commands.
 
 #include "burn.h"
 
@@ -196,7 +196,8 @@ static int device_choose(burn_vk *vk, const char *name)
 static int device_create(burn_vk *vk)
 {
     VkPhysicalDeviceVulkan12Features has12 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
-    VkPhysicalDeviceVulkan11Features has11 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &has12 };
+    VkPhysicalDeviceVulkan11Features has11 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+        .pNext = &has12 };
     VkPhysicalDeviceFeatures2 has = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &has11 };
     vkGetPhysicalDeviceFeatures2(vk->physical, &has);
     VkPhysicalDeviceVulkan12Features use12 = {
@@ -268,8 +269,11 @@ int burn_vk_open(burn_vk **out, const char *device)
     rc = device_choose(vk, device);
     if (rc != BURN_OK)
         goto fail;
-    VkPhysicalDeviceVulkan11Properties properties11 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES };
-    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &properties11 };
+    VkPhysicalDeviceVulkan11Properties properties11 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES
+    };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+        .pNext = &properties11 };
     vkGetPhysicalDeviceProperties2(vk->physical, &properties);
     vk->allocation_max = properties11.maxMemoryAllocationSize;
     const char *staging = getenv("BURN_VK_STAGING");
@@ -317,8 +321,8 @@ static int block_allocate(burn_vk *vk, Block *block, const VkMemoryPropertyFlags
     VkMemoryRequirements needs;
     vkGetBufferMemoryRequirements(vk->device, block->buffer, &needs);
     if (needs.size > vk->allocation_max)
-        return vk_fail(vk, BURN_ELIMIT, "a buffer of %llu bytes: %s allocates %llu at most", (unsigned long long)needs.size,
-                       vk->properties.deviceName, (unsigned long long)vk->allocation_max);
+        return vk_fail(vk, BURN_ELIMIT, "a buffer of %llu bytes: %s allocates %llu at most",
+            (unsigned long long)needs.size, vk->properties.deviceName, (unsigned long long)vk->allocation_max);
     VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     for (; *kinds != 0; kinds++) {
         for (uint32_t type = 0; type < vk->memory.memoryTypeCount; type++) {
@@ -346,8 +350,8 @@ static int block_allocate(burn_vk *vk, Block *block, const VkMemoryPropertyFlags
 }
 
 /* After an error the block may be half made; block_destroy() takes it. */
-static int block_create(burn_vk *vk, Block *block, size_t bytes, VkBufferUsageFlags usage, const VkMemoryPropertyFlags *kinds)
-{
+static int block_create(
+    burn_vk *vk, Block *block, size_t bytes, VkBufferUsageFlags usage, const VkMemoryPropertyFlags *kinds) {
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = bytes < STAGING_ALIGN ? STAGING_ALIGN : bytes,
@@ -410,9 +414,8 @@ static void command_barrier(VkCommandBuffer commands, VkPipelineStageFlags befor
     vkCmdPipelineBarrier(commands, before, after, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-static void command_copy(VkCommandBuffer commands, const Block *from, size_t from_offset, const Block *to, size_t to_offset,
-                         size_t bytes)
-{
+static void command_copy(
+    VkCommandBuffer commands, const Block *from, size_t from_offset, const Block *to, size_t to_offset, size_t bytes) {
     VkBufferCopy region = { .srcOffset = from_offset, .dstOffset = to_offset, .size = bytes };
     if (bytes > 0)
         vkCmdCopyBuffer(commands, from->buffer, to->buffer, 1, &region);
@@ -492,12 +495,13 @@ static int session_upload_weights(burn_vk_session *s, const unsigned char *weigh
     return rc;
 }
 
-/* One run: inputs in, the levels with a barrier between two, outputs out. The first barrier orders it after whatever ran
- * before (the previous run, the upload of the weights). */
+/* One run: inputs in, the levels with a barrier between two, outputs out. The first barrier orders it after
+ * whatever ran before (the previous run, the upload of the weights). */
 static int session_record(burn_vk_session *s)
 {
     const burn_vk_program *p = s->program;
-    const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, transfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                               transfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
     int rc = session_begin(s);
     if (rc != BURN_OK)
         return rc;
@@ -515,7 +519,8 @@ static int session_record(burn_vk_session *s)
             command_barrier(s->commands, compute, compute);
         vkCmdBindPipeline(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->pipelines[k]);
         if (kernel->push_words > 0)
-            vkCmdPushConstants(s->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, kernel->push_words * 4, kernel->push);
+            vkCmdPushConstants(
+                s->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, kernel->push_words * 4, kernel->push);
         vkCmdDispatch(s->commands, kernel->groups[0], kernel->groups[1], kernel->groups[2]);
     }
     if (s->readback.buffer != VK_NULL_HANDLE) {
@@ -546,7 +551,8 @@ static int session_create_layout(burn_vk_session *s)
         .bindingCount = 2,
         .pBindings = bindings,
     };
-    int rc = vk_result(vk, vkCreateDescriptorSetLayout(vk->device, &set, NULL, &s->set_layout), "vkCreateDescriptorSetLayout");
+    int rc = vk_result(
+        vk, vkCreateDescriptorSetLayout(vk->device, &set, NULL, &s->set_layout), "vkCreateDescriptorSetLayout");
     if (rc != BURN_OK)
         return rc;
     VkPushConstantRange push = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .offset = 0, .size = PUSH_WORDS_MAX * 4 };
@@ -636,7 +642,8 @@ static int session_create_pipeline(burn_vk_session *s, size_t k)
         },
         .layout = s->layout,
     };
-    rc = vk_result(vk, vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &info, NULL, &s->pipelines[k]), kernel->name);
+    rc = vk_result(
+        vk, vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &info, NULL, &s->pipelines[k]), kernel->name);
     vkDestroyShaderModule(vk->device, module, NULL);
     return rc;
 }
@@ -649,7 +656,8 @@ static int ios_check(burn_vk *vk, const burn_vk_program *p, const burn_vk_io *io
         return vk_fail(vk, BURN_EINVAL, "program without %ss", what);
     for (int i = 0; i < count; i++)
         if (ios[i].bytes > p->arena_bytes || ios[i].offset > p->arena_bytes - ios[i].bytes)
-            return vk_fail(vk, BURN_EINVAL, "%s %d \"%s\" does not lie in the arena", what, i, ios[i].name != NULL ? ios[i].name : "");
+            return vk_fail(vk, BURN_EINVAL, "%s %d \"%s\" does not lie in the arena", what, i,
+                ios[i].name != NULL ? ios[i].name : "");
     return BURN_OK;
 }
 
@@ -685,8 +693,8 @@ static int program_check(burn_vk *vk, const burn_vk_program *p)
     size_t most = p->arena_bytes > p->weights_bytes ? p->arena_bytes : p->weights_bytes;
     if (most > limit)
         return vk_fail(vk, BURN_ELIMIT, "the %s take %lu bytes: a buffer of %s has %lu at most",
-                       most == p->arena_bytes ? "activations" : "weights", (unsigned long)most, vk->properties.deviceName,
-                       (unsigned long)limit);
+            most == p->arena_bytes ? "activations" : "weights", (unsigned long)most, vk->properties.deviceName,
+            (unsigned long)limit);
     int rc = ios_check(vk, p, p->inputs, p->input_count, "input");
     if (rc == BURN_OK)
         rc = ios_check(vk, p, p->outputs, p->output_count, "output");
@@ -769,7 +777,8 @@ int burn_vk_run(burn_vk_session *s, const void *const *inputs, void *const *outp
             .memory = s->readback.memory,
             .size = VK_WHOLE_SIZE,
         };
-        rc = vk_result(s->vk, vkInvalidateMappedMemoryRanges(s->vk->device, 1, &range), "vkInvalidateMappedMemoryRanges");
+        rc = vk_result(
+            s->vk, vkInvalidateMappedMemoryRanges(s->vk->device, 1, &range), "vkInvalidateMappedMemoryRanges");
         if (rc != BURN_OK)
             return rc;
     }

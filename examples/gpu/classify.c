@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Reads a handwritten digit on the GPU. In: the name of a PGM image of 28x28 pixels. Out: the device, the digit, and what one run costs.
+// Reads a handwritten digit on the GPU. In: the name of a PGM image of 28x28 pixels. Out: the device, the digit, and
+// what one run costs.
 //
-// The compiled model is data (SPIR-V kernels, their order, one arena); burn_vk_load puts it on a device once, burn_vk_run runs it.
+// The compiled model is data (SPIR-V kernels, their order, one arena); burn_vk_load puts it on a device once,
+// burn_vk_run runs it.
 //
 //     burncc models/digits/digits.onnx --target vulkan -o digits_gpu.c
 //     cc -O2 -I . -I runtime examples/gpu/classify.c digits_gpu.c runtime/vulkan.c -lvulkan -o classify_gpu
@@ -21,8 +23,8 @@ static bool read_image(const char *path, float *image) { // the PGMs here have a
     int width = 0, height = 0, white = 0;
     FILE *file = fopen(path, "rb");
     if (!file) return false;
-    bool ok = fscanf(file, "P5 %d %d %d", &width, &height, &white) == 3 && width * height == PIXELS && white == 255 && getc(file) != EOF &&
-              fread(bytes, 1, PIXELS, file) == PIXELS;
+    bool ok = fscanf(file, "P5 %d %d %d", &width, &height, &white) == 3 && width * height == PIXELS && white == 255
+        && getc(file) != EOF && fread(bytes, 1, PIXELS, file) == PIXELS;
     fclose(file);
     for (int i = 0; ok && i < PIXELS; i++) image[i] = (float)bytes[i] / 255.0f;
     return ok;
@@ -40,7 +42,8 @@ int main(int argc, char **argv) {
     void *outputs[] = {logits};
     burn_vk *device = NULL;
     burn_vk_session *session = NULL;
-    if (argc != 2 || !read_image(argv[1], image)) return fprintf(stderr, "usage: %s IMAGE.pgm (28x28 pixels)\n", argv[0]), 2;
+    if (argc != 2 || !read_image(argv[1], image))
+        return fprintf(stderr, "usage: %s IMAGE.pgm (28x28 pixels)\n", argv[0]), 2;
 
     int error = burn_vk_open(&device, NULL);
     if (!error) error = burn_vk_load(device, &digits_gpu_program, digits_gpu_weights, &session);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Reads any number of handwritten digits, up to 32 in one run. In: names of grey PGM images of 28x28 pixels, white ink on black.
-// Out: a line an image. The model is compiled once, for all batch sizes:
+// Reads any number of handwritten digits, up to 32 in one run. In: names of grey PGM images of 28x28 pixels, white
+// ink on black. Out: a line an image. The model is compiled once, for all batch sizes:
 //
 //     burncc models/digits/digits_batch.onnx --dim batch=1..32 -o digits_batch.c
 //     cc -O3 -march=native -I . examples/infer/batch.c digits_batch.c -lm -o batch
@@ -21,7 +21,8 @@ static bool read_image(const char *path, float image[PIXELS]) {
     int width = 0, height = 0, white = 0;
     FILE *file = fopen(path, "rb");
     if (!file) return false;
-    bool ok = fscanf(file, "P5 %4d %4d %4d", &width, &height, &white) == 3 && width == SIDE && height == SIDE && white == 255;
+    bool ok = fscanf(file, "P5 %4d %4d %4d", &width, &height, &white) == 3 && width == SIDE && height == SIDE
+        && white == 255;
     ok = ok && getc(file) != EOF && fread(bytes, 1, PIXELS, file) == PIXELS;
     fclose(file);
     for (int i = 0; ok && i < PIXELS; i++) image[i] = (float)bytes[i] / 255;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One model on several processors. In: names of grey PGM images of 28x28 pixels, up to 512; without any, noise. Out: the digits, and what a
-// run takes on the calling thread alone and on a pool; both give the same bits. A program that has threads of its own gives those instead:
-// it fills in a burn_threads, two fields, whose run() calls task(argument, part) for each part in any order and waits for all.
+// One model on several processors. In: names of grey PGM images of 28x28 pixels, up to 512; without any, noise. Out:
+// the digits, and what a run takes on the calling thread alone and on a pool; both give the same bits. A program that
+// has threads of its own gives those instead: it fills in a burn_threads, two fields, whose run() calls
+// task(argument, part) for each part in any order and waits for all.
 //
 //     burncc models/digits/digits_batch.onnx --dim batch=1..512 --threads 4 -o digits_batch.c
-//     cc -O3 -march=native -I . -I runtime examples/infer/threads.c digits_batch.c runtime/threads.c -lm -pthread -o threads
+//     cc -O3 -march=native -I . -I runtime examples/infer/threads.c digits_batch.c runtime/threads.c -lm -pthread \
+//         -o threads
 //     ./threads models/digits/images/*.pgm
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,7 +27,8 @@ static bool read_image(const char *path, float image[PIXELS]) {
     int width = 0, height = 0, white = 0;
     FILE *file = fopen(path, "rb");
     if (!file) return false;
-    bool ok = fscanf(file, "P5 %4d %4d %4d", &width, &height, &white) == 3 && width == SIDE && height == SIDE && white == 255;
+    bool ok = fscanf(file, "P5 %4d %4d %4d", &width, &height, &white) == 3 && width == SIDE && height == SIDE
+        && white == 255;
     ok = ok && getc(file) != EOF && fread(bytes, 1, PIXELS, file) == PIXELS;
     fclose(file);
     for (int i = 0; ok && i < PIXELS; i++) image[i] = (float)bytes[i] / 255;
@@ -70,6 +73,7 @@ int main(int count, char **names) {
             if (logits[0][i][k] > logits[0][i][best]) best = k;
         printf("%s: %d\n", names[1 + i], best);
     }
-    printf("%d images: %.0f us on one thread, %.0f us on all, %s\n", size, alone, shared, memcmp(logits[0], logits[1], sizeof logits[0]) ? "NOT the same bits" : "the same bits");
+    printf("%d images: %.0f us on one thread, %.0f us on all, %s\n", size, alone, shared,
+        memcmp(logits[0], logits[1], sizeof logits[0]) ? "NOT the same bits" : "the same bits");
     return 0;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Teaches the digit reader dark ink on light paper. It was trained on light ink on dark paper alone, and reads little else. In: the names
-// of PGM images N.pgm of 28x28 pixels, each showing the digit N. Out: the loss on the way, how many digits it reads before and after, and
-// the trained weights as finetuned.safetensors.
+// Teaches the digit reader dark ink on light paper. It was trained on light ink on dark paper alone, and reads little
+// else. In: the names of PGM images N.pgm of 28x28 pixels, each showing the digit N. Out: the loss on the way, how
+// many digits it reads before and after, and the trained weights as finetuned.safetensors.
 //
-// All there is to training with generated code: parameters, gradients and the optimizer's state are structs of the caller;
-// the gradients function changes nothing but its outputs, so a batch is a sum of its results, and so would be several threads' work.
+// All there is to training with generated code: parameters, gradients and the optimizer's state are structs of the
+// caller; the gradients function changes nothing but its outputs, so a batch is a sum of its results, and so would be
+// several threads' work.
 //
 //     burncc models/digits/digits.onnx --train --optimizer adam -o digits_train.c
 //     cc -O3 -march=native -I . examples/train/finetune.c digits_train.c -lm -o finetune
@@ -41,8 +42,8 @@ static bool read_sample(const char *path, Sample *s) {  // the PGMs here have a 
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     FILE *file = fopen(path, "rb");
     if (!file) return false;
-    bool ok = fscanf(file, "P5 %d %d %d", &width, &height, &white) == 3 && width == SIDE && height == SIDE && white == 255 &&
-              getc(file) != EOF && fread(bytes, 1, PIXELS, file) == PIXELS;
+    bool ok = fscanf(file, "P5 %d %d %d", &width, &height, &white) == 3 && width == SIDE && height == SIDE
+        && white == 255 && getc(file) != EOF && fread(bytes, 1, PIXELS, file) == PIXELS;
     fclose(file);
     for (int i = 0; ok && i < PIXELS; i++) s->image[i] = (float)bytes[i] / 255.0f;
     s->digit = base[0] - '0';
@@ -93,11 +94,13 @@ static float batch_gradients(void) {
 int main(int argc, char **argv) {
     static digits_train_params loaded;
     for (int i = 1; i < argc && sample_count < LARGEST_SET; i++)
-        if (!read_sample(argv[i], &samples[sample_count++])) return fprintf(stderr, "%s: is no 28x28 PGM named after its digit\n", argv[i]), 1;
+        if (!read_sample(argv[i], &samples[sample_count++]))
+            return fprintf(stderr, "%s: is no 28x28 PGM named after its digit\n", argv[i]), 1;
     if (!sample_count) return fprintf(stderr, "usage: %s 0.pgm 1.pgm ...\n", argv[0]), 2;
 
     digits_train_params_init(&params);                  // the weights in the .onnx file
-    printf("before: reads %d of %d in light ink, %d in dark ink\n", count_right(&params, false), sample_count, count_right(&params, true));
+    printf("before: reads %d of %d in light ink, %d in dark ink\n", count_right(&params, false), sample_count,
+        count_right(&params, true));
     for (int step = 1; step <= STEPS; step++) {
         float loss = batch_gradients();
         digits_train_update(0.001f, 0.9f, 0.999f, 1e-8f, 0.0f, (float)step, &params, &sum, &state);
@@ -105,6 +108,7 @@ int main(int argc, char **argv) {
     }
     if (digits_train_params_save(&params, "finetuned.safetensors")) return perror("finetuned.safetensors"), 1;
     if (digits_train_params_load(&loaded, "finetuned.safetensors")) return perror("finetuned.safetensors"), 1;
-    printf("after:  reads %d of %d in light ink, %d in dark ink\n", count_right(&loaded, false), sample_count, count_right(&loaded, true));
+    printf("after:  reads %d of %d in light ink, %d in dark ink\n", count_right(&loaded, false), sample_count,
+        count_right(&loaded, true));
     return 0;
 }
