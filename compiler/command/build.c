@@ -270,13 +270,15 @@ static bool runs_somewhere(const Options *o, const Graph *g) {
 
 static bool build(Built *b, Options *o, bool *compiled) {
     Arena *a = b->arena;
-    if (!(b->plan = compile_plan(a, o)) || !runs_somewhere(o, b->plan->graph) || !(b->dir = build_folder()))
-        return false;
+    Programs *programs = compile_programs(a, o);
+    if (!programs) return false;
+    b->plan = programs->at[0].plan;
+    if (!runs_somewhere(o, b->plan->graph) || !(b->dir = build_folder())) return false;
     const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
     const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir),
                *object = arena_printf(a, "%s/wrapper-%s", b->dir, o->runner ? "" : ".so");
     o->output = arena_printf(a, "%s.c", stem);
-    if (!compile_write(a, o, b->plan)) return false;
+    if (!compile_write(a, o, programs)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
     if (!write_wrapper(a, o, b->plan->graph, wrapper, generated) || !build_object(a, o, wrapper, object)) return false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What the files of command/ share: the table of commands, and the way from a model to code that runs.
 //
-//   Options -> compile_plan (main.c) -> compile_write -> C -> build_model ($CC, dlopen) -> sandbox_run (a child
-//       process)
+//   Options -> compile_programs (../compile.c) -> compile_write -> C -> build_model ($CC, dlopen) -> sandbox_run (a
+//       child process)
 #ifndef BURNCC_COMMAND_H
 #define BURNCC_COMMAND_H
 
 #include "runtime/burn.h"
+#include "compile.h"
 #include "import/import.h"
-#include "plan.h"
 
 // ---------------------------------------------------------------- options.c
 typedef int CommandFn(Arena *a, Options *o);            // returns the exit status
@@ -24,17 +24,12 @@ void options_version(void);                             // version.c: prints the
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops;
 
-// ---------------------------------------------------------------- ../main.c, compile.c: the stages
-Plan *compile_plan(Arena *a, const Options *o);         // import, passes, schedule; NULL with diagnostics
-int compile_train(Arena *a, const Options *o);            // --train: the whole way from the model to the files
+// ---------------------------------------------------------------- write.c
 // the generated files; false with diagnostics and no file left
-bool compile_write(Arena *a, const Options *o, Plan *plan);
+bool compile_write(Arena *a, const Options *o, Programs *p);
+int compile_report(Arena *a, const Programs *p);
 bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
 const char *dump_names(Arena *a, const Options *o);     // all of them
-// prints it if --dump asks for this stage
-void dump_graph(Arena *a, const Options *o, const char *stage, const Graph *g);
-void dump_plan(Arena *a, const Options *o, const Plan *p);
-int compile_report(Arena *a, const Plan *p);
 
 // ---------------------------------------------------------------- output.c: text for people and for machines
 void json_string(Text *t, const char *s);               // quoted and escaped; invalid UTF-8 becomes U+FFFD

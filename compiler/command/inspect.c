@@ -171,7 +171,8 @@ int command_inspect(Arena *a, Options *o) {
     count_nodes(a, &f, g);
     count_parameters(a, &f, g, strmap_new(a));
     if (f.ops.n) qsort(f.ops.at, (size_t)f.ops.n, sizeof *f.ops.at, compare_counts);
-    f.plan = compile_plan(a, o);                        // passes change the graph, so they get their own
+    Programs *programs = compile_programs(a, o);        // passes change the graph, so they get their own
+    f.plan = programs ? programs->at[0].plan : NULL;
     if (f.plan) add_costs(&f, f.plan);
     Text t;
     text_init(&t, a);

@@ -46,7 +46,7 @@ bool option_set(Arena *a, Options *o, const Option *option, const char *text);
 bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 
 // options_help.c
-void help_general(Text *t);
-void help_command(Text *t, const Command *c);
+void help_general(Text *t, Arena *a, const Options *o);
+void help_command(Text *t, Arena *a, const Options *o, const Command *c);
 void help_targets(Text *t);
 #endif

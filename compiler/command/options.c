@@ -61,7 +61,7 @@ static Getopt getopt_for(Arena *a, const Command *c) {
 }
 
 // Options that print and leave nothing to do. general: no command was named.
-static bool prints(Arena *a, const Option *option, const Command *c, bool general) {
+static bool prints(Arena *a, const Options *o, const Option *option, const Command *c, bool general) {
     bool targets = !strcmp(option->name, "target") && !strcmp(optarg, "list");
     if (!strcmp(option->name, "version")) {
         options_version();
@@ -71,8 +71,8 @@ static bool prints(Arena *a, const Option *option, const Command *c, bool genera
     Text t;
     text_init(&t, a);
     if (targets) help_targets(&t);
-    else if (general) help_general(&t);
-    else help_command(&t, c);
+    else if (general) help_general(&t, a, o);
+    else help_command(&t, a, o, c);
     print_text(&t, EXIT_OK);
     return true;
 }
@@ -88,7 +88,7 @@ static bool parse_options(Arena *a, Options *o, const Command *c, bool general, 
             report_unknown(c, argv[optind - 1]);
         } else {
             const Option *option = option_of(value);
-            if (prints(a, option, c, general)) return false;
+            if (prints(a, o, option, c, general)) return false;
             option_set(a, o, option, optarg);
         }
     }

@@ -19,11 +19,16 @@ static void help_options(Text *t, unsigned bit) {
     }
 }
 
-void help_general(Text *t) {
+static void help_stages(Text *t, Arena *a, const Options *o) {
+    text_printf(t, "\nStages of --dump: %s.\n", dump_names(a, o));
+}
+
+void help_general(Text *t, Arena *a, const Options *o) {
     text_printf(t, "burncc: compiles neural networks into C that stands alone\n\nUsage:\n");
     for (int i = 0; commands[i].name; i++) text_printf(t, "  %s\n", commands[i].usage);
     text_printf(t, "\n`burncc COMMAND --help` tells more about one. Compiling is the default command:\n");
     help_options(t, COMPILE);
+    help_stages(t, a, o);
     text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n",
         commands[0].examples);
     text_printf(t,
@@ -32,9 +37,10 @@ void help_general(Text *t) {
         "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of memory.\n");
 }
 
-void help_command(Text *t, const Command *c) {
+void help_command(Text *t, Arena *a, const Options *o, const Command *c) {
     text_printf(t, "Usage: %s\n\n%s\n", c->usage, c->summary);
     help_options(t, c->bit);
+    if (c->bit & (COMPILE | INSPECT)) help_stages(t, a, o);
     text_printf(t, "\nExamples:\n%s", c->examples);
 }
 

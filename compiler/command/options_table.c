@@ -78,7 +78,7 @@ const Option options[] = {
         "print kernels, operations, traffic and memory over time; tune: every choice and its time",
         FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output",
-        "print the graph after import, a pass, or the plan; without -o stop there", FIELD(TEXT, dump) },
+        "print each program's graph or plan after a stage (their names are below); without -o stop there", FIELD(TEXT, dump) },
     { "target", 0, "TARGET", COMPILES, "Code",
         "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code",

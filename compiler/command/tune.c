@@ -244,7 +244,8 @@ int command_tune(Arena *a, Options *o) {
     if (!o->output) o->output = arena_printf(a, "%s.records", o->name);
     records_init(&t.records, a);
     if (!access(o->output, F_OK) && !records_read(&t.records, a, o->output)) return diag_status();
-    Plan *p = compile_plan(a, o);
+    Programs *programs = compile_programs(a, o);
+    Plan *p = programs ? programs->at[0].plan : NULL;
     if (!usable(o, p)) return diag_status();
     collect(&t, p);
     if (!t.cases.n)

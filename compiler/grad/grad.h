@@ -4,7 +4,7 @@
 #define BURNCC_GRAD_H
 #include "ir.h"
 
-// Appends the backward graph; NULL with diagnostics.
+// Puts the backward graph before the cursor; NULL with diagnostics.
 Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt);
 // The same from outputs y whose gradients dy are given: the sum over y of dy * (dy/dwrt).
 Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt);

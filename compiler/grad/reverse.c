@@ -98,7 +98,7 @@ static bool check_request(const Graph *g, const Value *loss, int n, Value *const
 
 static bool backward(Reverse *r, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt, Value **out) {
     Graph *g = r->g;
-    Node *last = g->last;
+    Node *last = g->cursor ? g->cursor->prev : g->last;
     bool ok = true;
     mark_dependent(r, n, wrt);
     for (int i = 0; i < n_y; i++) {
@@ -119,15 +119,12 @@ static bool backward(Reverse *r, int n_y, Value *const *y, Value *const *dy, int
 
 Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *dy, int n, Value *const *wrt) {
     const Loc *loc = g->loc;
-    Node *cursor = g->cursor;
     Arena *scratch = arena_new();
     Reverse r = { .g = g, .scratch = scratch, .count = graph_root(g)->value_count };
     r.depends = NEW_ARRAY(scratch, bool, r.count);
     r.grad = NEW_ARRAY(scratch, Value *, r.count);
     Value **out = NEW_ARRAY(g->arena, Value *, n + 1);
-    g->cursor = NULL;
     bool ok = backward(&r, n_y, y, dy, n, wrt, out);
-    g->cursor = cursor;
     g->loc = loc;
     arena_free(scratch);
     return ok ? out : NULL;
@@ -135,9 +132,6 @@ Value *const *graph_pullback(Graph *g, int n_y, Value *const *y, Value *const *d
 
 Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt) {
     if (!check_request(g, loss, n, wrt)) return NULL;
-    Node *cursor = g->cursor;
-    g->cursor = NULL;
     Value *one = filled(g, loss, 1);
-    g->cursor = cursor;
     return one ? graph_pullback(g, 1, &loss, &one, n, wrt) : NULL;
 }

@@ -9,8 +9,7 @@
 // ROLE_PARAM; the gradients are those of a loss appended to the model. Losses, optimizers and schedules are rows of
 // losses.def, optimizers.def and schedules.def.
 #include "train.h"
-#include "passes/passes.h"
-#include "grad/grad.h"
+#include "build/build.h"
 #include "ops/training.h"
 
 #include <string.h>
@@ -52,44 +51,44 @@ static Value *role_input(Graph *g, const char *name, Type type, Role role) {
     return v;
 }
 
+static void role_output(Graph *g, Value *v, const char *name, Role role) {
+    v->role = role;
+    graph_output(g, v, name);
+}
+
 // ---------------------------------------------------------------- loss and gradients
-static Graph *gradient_graph(Graph *model, const LossRow *loss, const Options *o) {
-    Graph *g = graph_clone(model, model->name);
-    if (!passes_run(g, o)) return NULL;
-    Value *y = g->outputs.at[0];
+// The targets that the loss wants for predictions y: one number per element, or one class per row.
+static Value *target_input(Graph *g, const LossRow *loss, const Value *y) {
     Type target = y->type;
-    if (loss->classes) {
-        target.dtype = DT_I64;
-        target.rank--;
-    }
     if (y->type.rank < 1 || !dtype_is_float(y->type.dtype)) {
         diag_error(y->def ? y->def->loc : NULL,
             "--loss %s wants float outputs [..., classes], the model's first output is %s", loss->name,
             type_text(g->arena, g, &y->type));
         return NULL;
     }
-    int n = 0;
-    Value **params = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
-    for (int i = 0; i < g->inputs.n; i++) if (g->inputs.at[i]->role) params[n++] = g->inputs.at[i];
-    Value *t = graph_input(g, "target", target);
-    g->cursor = NULL;
-    g->outputs.n = g->output_names.n = 0;
-    Value *l = b_op(g, loss->op, 2, (Value *[]){ y, t });
-    if (!l) return NULL;
-    graph_output(g, l, "loss");
-    if (!passes_run(g, o)) return NULL;
-    pass_expand(g, NULL);
-    g->cursor = NULL;
-    Value *const *grads = graph_gradient(g, g->outputs.at[0], n, params);
-    if (!grads) return NULL;
-    for (int i = 0; i < n; i++) graph_output(g, grads[i], params[i]->name);
-    if (!passes_run(g, o)) return NULL;
-    g->cursor = NULL;
-    for (int i = 0; i < n; i++) {                       // values of their own: two parameters may share one gradient
-        Value *d = b_unary(g, OP_Identity, g->outputs.at[1 + i]);
-        d->role = ROLE_GRAD;
-        g->outputs.at[1 + i] = d;
+    if (loss->classes) {
+        target.dtype = DT_I64;
+        target.rank--;
     }
+    return graph_input(g, "target", target);
+}
+
+// The loss of the model's first output behind the model, and a Gradient node by the parameters.
+static Graph *gradient_graph(Graph *model, const LossRow *loss) {
+    Graph *g = graph_clone(model, "gradients");
+    Value *y = g->outputs.at[0], *target = target_input(g, loss, y);
+    Value *l = b_op(g, loss->op, 2, (Value *[]){ y, target });
+    if (!l) return NULL;
+    g->outputs.n = g->output_names.n = 0;
+    graph_output(g, l, "loss");
+    Value **in = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
+    int n = 0;
+    in[n++] = l;
+    for (int i = 0; i < g->inputs.n; i++)
+        if (g->inputs.at[i]->role == ROLE_PARAM) in[n++] = g->inputs.at[i];
+    Node *gradient = graph_node(g, OP_Gradient, n, in, n - 1);
+    if (!node_infer(gradient)) return NULL;
+    for (int i = 1; i < n; i++) role_output(g, gradient->out[i - 1], in[i]->name, ROLE_GRAD);
     return g;
 }
 
@@ -123,67 +122,72 @@ static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, con
     if (!node_infer(step)) return false;
     for (int i = 0; i < n_out; i++) {
         step->out[i]->name = fields[i];
-        graph_output(g, step->out[i], fields[i]);
+        role_output(g, step->out[i], fields[i], i ? ROLE_STATE : ROLE_PARAM);
     }
     return true;
 }
 
-static bool is_state(const Training *t, const char *field) {
-    for (int i = 0; i < t->state.n; i++) if (!strcmp(t->state.at[i].field, field)) return true;
-    return false;
-}
-
-static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row, const Options *o) {
-    Graph *g = graph_new(model->arena, model->name, model->file);
+static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
+    Graph *g = graph_new(model->arena, "update", model->file);
     Value *hyper[MAX_OPERANDS];
     int n = hyper_inputs(g, row->hyper, hyper);
     for (int i = 0; i < t->params.n; i++)
         if (!update_parameter(t, g, row, &t->params.at[i], n, hyper)) return NULL;
-    if (!passes_run(g, o)) return NULL;
-    for (int i = 0; i < g->outputs.n; i++)
-        g->outputs.at[i]->role = is_state(t, g->output_names.at[i]) ? ROLE_STATE : ROLE_PARAM;
     return g;
 }
 
 // ---------------------------------------------------------------- the learning rate
-static Graph *schedule_graph(Graph *model, const ScheduleRow *row, const Options *o) {
-    Graph *g = graph_new(model->arena, model->name, model->file);
+static Graph *schedule_graph(Graph *model, const ScheduleRow *row) {
+    Graph *g = graph_new(model->arena, "learning_rate", model->file);
     Value *in[MAX_OPERANDS] = { role_input(g, "step", type_make(DT_F32, 0, NULL), ROLE_VALUE) };
     int n = 1 + hyper_inputs(g, row->hyper, in + 1);
     Formula f = { .g = g };
     for (int i = 0; i < n; i++) formula_let(&f, in[i]->name, in[i], 0);
     if (!formula_run(&f, row->assignments)) return NULL;
     graph_output(g, formula_value(&f, "rate"), "rate");
-    return passes_run(g, o) ? g : NULL;
+    return g;
 }
 
-// ---------------------------------------------------------------- the programs
-static bool add_program(Training *t, Graph *g, const Options *o, const char *suffix, const char *doc, bool descriptor) {
-    Plan *p = g ? plan_make(g, o) : NULL;
-    if (!p) return false;
-    Arena *a = g->arena;
-    t->programs[t->n_programs++] = (Program){ .name = arena_printf(a, "%s_%s", o->name, suffix),
-        .name_of_workspace = arena_printf(a, "%s_%s", o->name, suffix),
-        .doc = doc,
-        .plan = p,
-        .descriptor = descriptor };
+// ---------------------------------------------------------------- the graphs
+static bool add_graph(Training *t, Graph *g, const char *doc) {
+    if (!g) return false;
+    int n = t->n_graphs++;
+    t->graphs[n] = (TrainGraph){ .graph = g, .doc = doc, .roles = NEW_ARRAY(g->arena, Role, g->outputs.n) };
+    for (int i = 0; i < g->outputs.n; i++) t->graphs[n].roles[i] = g->outputs.at[i]->role;
     return true;
 }
 
-Training *train_programs(Graph *model, const Options *o) {
-    const LossRow *loss = loss_find(o->loss ? o->loss : "cross_entropy");
-    const OptimizerRow *opt = optimizer_find(o->optimizer ? o->optimizer : "sgd");
-    const ScheduleRow *schedule = o->schedule ? schedule_find(o->schedule) : NULL;
-    Arena *a = model->arena;
-    if (!loss)
+void train_ends(const TrainGraph *t) {
+    Graph *g = t->graph;
+    for (int i = 0; i < g->outputs.n; i++) {
+        Value *v = g->outputs.at[i];
+        if (t->roles[i] == ROLE_GRAD) v = g->outputs.at[i] = b_unary(g, OP_Identity, v);
+        v->role = t->roles[i];
+    }
+}
+
+static bool find_rows(const Options *o, const LossRow **loss, const OptimizerRow **optimizer,
+    const ScheduleRow **schedule) {
+    *loss = loss_find(o->loss ? o->loss : "cross_entropy");
+    *optimizer = optimizer_find(o->optimizer ? o->optimizer : "sgd");
+    *schedule = o->schedule ? schedule_find(o->schedule) : NULL;
+    if (!*loss)
         diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are%s", o->loss, loss_names);
-    if (!opt)
+    if (!*optimizer)
         diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are%s", o->optimizer,
             optimizer_names);
-    if (o->schedule && !schedule)
+    if (o->schedule && !*schedule)
         diag_error_as(EXIT_USAGE, NULL, "--schedule: no schedule is called '%s'; there are%s", o->schedule,
             schedule_names);
-    if (!loss || !opt || (o->schedule && !schedule)) return NULL;
+    return *loss && *optimizer && (!o->schedule || *schedule);
+}
+
+Training *train_graphs(Graph *model, const Options *o) {
+    const LossRow *loss;
+    const OptimizerRow *optimizer;
+    const ScheduleRow *schedule;
+    Arena *a = model->arena;
+    if (!find_rows(o, &loss, &optimizer, &schedule)) return NULL;
     if (model->outputs.n > 1)
         diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
             model->output_names.at[0]);
@@ -193,22 +197,19 @@ Training *train_programs(Graph *model, const Options *o) {
         diag_error(NULL, "the model has no float weights to train");
         return NULL;
     }
-    Graph *predict = graph_clone(model, model->name);
-    bool ok = passes_run(predict, o)
-        && add_program(t, predict, o, "predict", "The model with the caller's parameters.", false);
+    bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
     ok = ok
-        && add_program(t, gradient_graph(model, loss, o), o, "gradients",
-            "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.",
-            false);
+        && add_graph(t, gradient_graph(model, loss),
+            "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.");
     ok = ok
-        && add_program(t, update_graph(t, model, opt, o), o, "update",
-            arena_printf(a, "One step of %s: params and state change in place. Usual values: %s.", opt->name, opt->hyper),
-            false);
+        && add_graph(t, update_graph(t, model, optimizer),
+            arena_printf(a, "One step of %s: params and state change in place. Usual values: %s.", optimizer->name,
+                optimizer->hyper));
     ok = ok
         && (!schedule
-            || add_program(t, schedule_graph(model, schedule, o), o, "learning_rate",
-                arena_printf(a, "The learning rate of a step, which counts from 0, by the schedule %s. Usual values: %s.",
-                    schedule->name, schedule->hyper),
-                false));
+            || add_graph(t, schedule_graph(model, schedule),
+                arena_printf(a,
+                    "The learning rate of a step, which counts from 0, by the schedule %s. Usual values: %s.",
+                    schedule->name, schedule->hyper)));
     return ok ? t : NULL;
 }

@@ -87,7 +87,7 @@ static bool sweep(Graph *g, bool *live) {
             changed = true;
             continue;
         }
-        if (n->n_bodies) changed |= narrow(n, live);
+        if (n->op == OP_If || n->op == OP_Loop) changed |= narrow(n, live);
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i]) live[n->in[i]->id] = true;
         for (int i = 0; i < n->n_bodies; i++) changed |= sweep(n->bodies[i], live);

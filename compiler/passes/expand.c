@@ -43,9 +43,14 @@ static void expand_graph(Rewrite *r, Graph *g, const Options *o) {
     rewrite_outputs(r, g);
 }
 
-bool pass_expand(Graph *g, const Options *o) {
+static bool expand(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
     expand_graph(&r, g, o);
     arena_free(r.scratch);
     return r.changed;
 }
+
+bool pass_expand(Graph *g, const Options *o) { return expand(g, o); }
+
+// Before differentiation: none is claimed.
+bool pass_expand_all(Graph *g) { return expand(g, NULL); }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Runs the passes of passes.def in their order, checks the graph after each, and prints it where --dump asks for it.
+// Runs the phases of passes.def in their order, checks the graph after each pass, and prints it where --dump asks for
+// it.
 //
-// In: an imported graph. Out: the same graph over constant sizes and primitives alone; false after diagnostics.
+// In: an imported graph. Out: the same graph over sizes that are bound, primitives and composites that the back end
+// claims; false after diagnostics.
 // Also here: what passes share (passes.h).
 #define _POSIX_C_SOURCE 200809L
 #include "passes.h"
@@ -11,7 +13,8 @@
 
 #define SLOW_SECONDS 0.5                        // passes that take longer are worth a line of progress
 
-typedef struct PassRow { const char *name; PassFn *run; AskingPassFn *asks; bool runs; } PassRow;
+typedef enum Phase { PHASE_CANON, PHASE_GRAD, PHASE_LOWER } Phase;
+typedef struct PassRow { Phase phase; const char *name; PassFn *run; AskingPassFn *asks; bool runs; } PassRow;
 
 static double seconds(void) {
     struct timespec t;
@@ -19,8 +22,8 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void dump(const Graph *g, const Options *o, const char *name) {
-    if (!o->dump || strcmp(o->dump, name)) return;
+void dump_graph(const Graph *g, const Options *o, const char *stage) {
+    if (!o->dump || strcmp(o->dump, stage)) return;
     Arena *scratch = arena_new();
     Text t;
     text_init(&t, scratch);
@@ -32,13 +35,13 @@ static void dump(const Graph *g, const Options *o, const char *name) {
 static bool pass_done(const Graph *g, const Options *o, const char *name, int errors, double start) {
     if (diag_errors() > errors) return false;
     graph_validate(g, name);
-    dump(g, o, name);
+    dump_graph(g, o, name);
     if (!o->quiet && seconds() - start > SLOW_SECONDS)
         diag_progress("%s: pass %s: %.1f s", g->file ? g->file : g->name, name, seconds() - start);
     return true;
 }
 
-// Weights that nobody trains are constants like any other.
+// What --train has made no parameter of is a constant like any other.
 static void freeze(Graph *g) {
     for (Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_in; i++) if (n->in[i]) n->in[i]->trainable = false;
@@ -46,33 +49,57 @@ static void freeze(Graph *g) {
     }
 }
 
-bool passes_run(Graph *g, const Options *o) {
-    int errors = diag_errors();
+static bool has_gradient(const Graph *g) {
+    for (const Node *n = g->first; n; n = n->next) {
+        if (n->op == OP_Gradient) return true;
+        for (int i = 0; i < n->n_bodies; i++)
+            if (has_gradient(n->bodies[i])) return true;
+    }
+    return false;
+}
+
+static bool run_pass(Graph *g, const Options *o, const PassRow *row, int errors) {
     double start = seconds();
-    const Loc *loc = g->loc;
-    if (!o->train) freeze(g);
-    pass_bind_dims(g, o);
-    if (!pass_done(g, o, "bind_dims", errors, start)) return false;
+    g->cursor = NULL;
+    if (row->asks) row->asks(g, o);
+    else row->run(g);
+    if (!pass_done(g, o, row->name, errors, start)) return false;
+    graph_release(g);
+    return true;
+}
+
+static bool run_phase(Graph *g, const Options *o, Phase phase, int errors) {
     const PassRow order[] = {
-#define PASS(name, when) { #name, pass_##name, NULL, when },
-#define ASKING_PASS(name, when) { #name, NULL, pass_##name, when },
+#define PASS(phase, name, when) { PHASE_##phase, #name, pass_##name, NULL, when },
+#define ASKING_PASS(phase, name, when) { PHASE_##phase, #name, NULL, pass_##name, when },
 #include "passes.def"
 #undef PASS
 #undef ASKING_PASS
     };
-    for (size_t i = 0; i < COUNT(order); i++) {
-        if (!order[i].runs) continue;
-        start = seconds();
-        g->cursor = NULL;
-        if (order[i].asks) order[i].asks(g, o);
-        else order[i].run(g);
-        if (!pass_done(g, o, order[i].name, errors, start)) return false;
-        graph_release(g);
+    for (size_t i = 0; i < COUNT(order); i++)
+        if (order[i].phase == phase && order[i].runs && !run_pass(g, o, &order[i], errors)) return false;
+    return true;
+}
+
+bool passes_run(Graph *g, const Options *o) {
+    int errors = diag_errors();
+    double start = seconds();
+    const Loc *loc = g->loc;
+    freeze(g);
+    pass_bind_dims(g, o);
+    if (!pass_done(g, o, "bind_dims", errors, start)) return false;
+    if (!run_phase(g, o, PHASE_CANON, errors)) return false;
+    dump_graph(g, o, "canon");
+    if (has_gradient(g)) {
+        if (!run_phase(g, o, PHASE_GRAD, errors)) return false;
+        dump_graph(g, o, "grad");
+        if (!run_phase(g, o, PHASE_CANON, errors)) return false;
     }
+    if (!run_phase(g, o, PHASE_LOWER, errors)) return false;
     g->cursor = NULL;
     g->loc = loc;
     if (!bind_required(g)) return false;
-    dump(g, o, "passes");
+    dump_graph(g, o, "passes");
     return true;
 }
 

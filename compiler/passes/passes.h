@@ -24,11 +24,15 @@ bool all_ints(const Node *n, const char *name, int64_t is);     // each number o
 bool bind_required(Graph *g);                           // bind_dims.c
 typedef bool PassFn(Graph *g);                          // true: changed something
 typedef bool AskingPassFn(Graph *g, const Options *o);  // the same; asks what the back end wants
-bool passes_run(Graph *g, const Options *o);            // false: diagnostics
+bool passes_run(Graph *g, const Options *o);            // all phases; false: diagnostics
+// prints it if --dump asks for this stage
+void dump_graph(const Graph *g, const Options *o, const char *stage);
 bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every symbol, then re-infers
 // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
 bool keeps_sizes(const Options *o);
-bool pass_expand(Graph *g, const Options *o);           // o: whose back end claims some; NULL: nobody does
+bool pass_expand(Graph *g, const Options *o);
+bool pass_expand_all(Graph *g);
+bool pass_gradient(Graph *g);
 bool pass_recognise(Graph *g);
 bool pass_fold(Graph *g);
 bool pass_simplify(Graph *g);

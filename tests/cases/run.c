@@ -103,8 +103,8 @@ static void case_read(Case *c) {
 
 static bool run_pass(Case *c, Graph *g, const char *name) {
     static const struct { const char *name; PassFn *run; } passes[] = {
-#define PASS(name, when) { #name, pass_##name },
-#define ASKING_PASS(name, when)
+#define PASS(phase, name, when) { #name, pass_##name },
+#define ASKING_PASS(phase, name, when)
 #include "passes.def"
 #undef PASS
 #undef ASKING_PASS

@@ -24,6 +24,13 @@ result $? "they are in large.bin"
 status 0 "dump" "$burncc" scores.onnx --dump import
 says 'MatMul'
 absent scores.c scores.h
+status 0 "dump of training" "$burncc" scores.onnx --train --dump import
+says 'graph predict'
+says 'Gradient'
+says 'graph update'
+absent scores.c scores.h
+status 0 "dump of a phase" "$burncc" scores.onnx --train --dump grad
+says 'graph gradients'
 status 0 "report" "$burncc" scores.onnx -o b.c --report
 says 'workspace'
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's preview domain of training: Gradient, and the steps of three optimizers.
 //
-// In: an OnnxNode. Out: operations of optimizers.def, and for Gradient the nodes between its xs and its y built once more in a graph of their
-// own, whose inputs are the values given for xs and zs; that graph is expanded, differentiated (grad/reverse.c) and
-// put in the node's place. What is computed twice by this, the later passes merge.
-#include "grad/grad.h"
+// In: an OnnxNode. Out: operations of optimizers.def, and for Gradient a node of that name, whose body has the nodes
+// between its xs and its y once more, from the values given for xs and zs. What is computed twice by this, the passes
+// behind the differentiation merge.
 #include "import/onnx/onnx.h"
 #include "ops/training.h"
-#include "passes/passes.h"
 
 #include <string.h>
 
@@ -25,7 +23,6 @@ static Graph *differentiated(OnnxNode *n, int count, const char *const *names, c
         return onnx_fail(n, "\"%s\" has no gradient: it is %s", y, type_text(n->g->arena, n->g, &v->type)), NULL;
     body->loc = n->loc;
     graph_output(body, b_unary(body, OP_Identity, v), y);
-    pass_expand(body, NULL);
     return body;
 }
 
@@ -46,15 +43,12 @@ Value *onnx_gradient(OnnxNode *n) {
             return onnx_fail(n, "\"%s\" has no gradient: it is %s", names[i], type_text(a, n->g, &n->in[i]->type));
     Graph *body = differentiated(n, count, names, y);
     if (!body || diag_errors() != errors) return NULL;
-    Value *target = body->outputs.at[0],
-          *one = b_expand(body, b_like(body, target, 1), target->type.rank, target->type.dim);
-    Value *const *d = one ? graph_pullback(body, 1, &target, &one, n_x, body->inputs.at) : NULL;
-    if (!d) return NULL;
-    body->outputs.n = 0;
-    for (int i = 0; i < n_x; i++) graph_output(body, d[i], names[i]);
-    Value **out = NEW_ARRAY(a, Value *, n_x);
-    graph_inline(body, n->g, n->in, out);
-    for (int i = 0; i < n->n_out; i++) n->out[i] = out[i];
+    Node *gradient = graph_node(n->g, OP_Gradient, count, n->in, n->n_out);
+    gradient->n_bodies = 1;
+    gradient->bodies = NEW(a, Graph *);
+    gradient->bodies[0] = body;
+    if (!b_finish(gradient)) return NULL;
+    for (int i = 0; i < n->n_out; i++) n->out[i] = gradient->out[i];
     return n->out[0];
 }
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What is written of compiled programs: the files, --check and --report; and the names of the stages that --dump takes.
+#include "command.h"
+
+#include "codegen/check.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const stages[] = {                   // a pass that runs twice is here twice
+    "import", "bind_dims",
+#define PASS(phase, name, ...) #name,
+#define ASKING_PASS PASS
+#include "passes.def"
+#undef PASS
+#undef ASKING_PASS
+    "canon", "grad", "passes", "schedule",
+};
+
+static int stage_index(const char *stage) {
+    int i = 0;
+    while (i < (int)COUNT(stages) && strcmp(stages[i], stage)) i++;
+    return i;
+}
+
+// A stage of the back end's own, after the schedule.
+static bool dumps(const Options *o, const char *stage) {
+    const Backend *b = o->machine.backend;
+    return b->dump && !strcmp(stage, b->dump_stage);
+}
+
+bool dump_known(const Options *o, const char *stage) {
+    return stage_index(stage) < (int)COUNT(stages) || dumps(o, stage);
+}
+
+const char *dump_names(Arena *a, const Options *o) {
+    Text t;
+    text_init(&t, a);
+    for (int i = 0; i < (int)COUNT(stages); i++)
+        if (stage_index(stages[i]) == i) text_printf(&t, "%s%s", i ? ", " : "", stages[i]);
+    if (o->machine.backend && o->machine.backend->dump) text_printf(&t, ", %s", o->machine.backend->dump_stage);
+    return t.at;
+}
+
+// model.c -> model.h, model.bin
+static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
+    return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
+}
+
+// --check on what was written; files that libclang finds fault with do not stay.
+static bool check_written(Arena *a, const Options *o, bool has_weights_file) {
+    if (!o->check || check_c(a, o->output, o)) return true;
+    unlink(o->output);
+    unlink(sibling(a, o->output, ".h"));
+    if (has_weights_file) unlink(sibling(a, o->output, ".bin"));
+    return false;
+}
+
+bool compile_write(Arena *a, const Options *o, Programs *p) {
+    if (!o->machine.backend->write(a, o, o->name, p->n, p->at, p->training)) return false;
+    return check_written(a, o, !p->training && p->at[0].plan->weight_bytes > o->embed_limit);
+}
+
+int compile_report(Arena *a, const Programs *p) {
+    Text t;
+    text_init(&t, a);
+    for (int i = 0; i < p->n; i++) plan_report(p->at[i].plan, &t);
+    return print_text(&t, EXIT_OK);
+}
