@@ -333,4 +333,114 @@ typedef struct Forest {
 } Forest;
 bool forest_fail(const Forest *f, const char *what);    // a diagnostic; false
 Value *b_forest(Forest *f);                             // scores [N, targets]
+
+// ---------------------------------------------------------------- build/norm.c: normalisations
+// means over the axes, which stay as 1; 1 / sqrt(mean((x - mean)^2) + epsilon); x - mean
+typedef struct Moments { Value *mean, *rstd, *centred; } Moments;
+Moments b_moments(Graph *g, Value *x, int count, const int64_t *axes, double epsilon);
+// parameters: scale, bias, mean, variance, [C] each
+Value *b_batch_norm(Graph *g, Value *x, Value *const parameters[4], double epsilon);
+// by the batch's own statistics; running[2]: mean and variance times momentum plus (1 - momentum) times now[2]
+Value *b_batch_norm_training(Graph *g, Value *x, Value *const parameters[4], double epsilon, double momentum,
+    Value **running, Value **now);
+// the composites: over the axes from `axis` on; bias or NULL
+Value *b_layer_norm(Graph *g, Value *x, Value *scale, Value *bias, int axis, double epsilon);
+Value *b_rms_norm(Graph *g, Value *x, Value *scale, int axis, double epsilon);
+// the same of primitives, with statistics in type `stash`
+Value *b_layer_norm_in(
+    Graph *g, Value *x, Value *scale, Value *bias, int axis, double epsilon, DType stash, Moments *m);
+Value *b_rms_norm_in(Graph *g, Value *x, Value *scale, int axis, double epsilon, DType stash);
+// 1 / sqrt(mean((x - mean)^2) + epsilon) over the axes from `axis` on; mean NULL: around 0
+Value *b_reciprocal_deviation(Graph *g, Value *x, int axis, double epsilon, Value **mean);
+Value *b_instance_norm(Graph *g, Value *x, Value *scale, Value *bias, double epsilon);      // [n, c, space...], over space
+// over groups of channels and space; per_group: so many scales and biases as groups, not as channels
+typedef struct GroupNorm { int64_t groups; double epsilon; DType stash; bool per_group; } GroupNorm;
+Value *b_group_norm(Graph *g, Value *x, Value *scale, Value *bias, const GroupNorm *o);
+Value *b_lp_norm(Graph *g, Value *x, int axis, int64_t p);                  // x / norm, p 1 or 2; 0 where that is 0
+Value *b_mean_variance_norm(Graph *g, Value *x, int count, const int64_t *axes);    // 1e-9 keeps the deviation from 0
+// across channels: x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
+Value *b_local_response_norm(Graph *g, Value *x, int64_t size, double alpha, double beta, double bias);
+
+// ---------------------------------------------------------------- build/loss.c
+// weight: of each class, or NULL; reduction "none", "sum", "mean"
+typedef struct ClassLoss { Value *weight; bool ignores; int64_t ignored; const char *reduction; } ClassLoss;
+// log-probabilities [N, C, ...], targets [N, ...]
+Value *b_nll_loss(Graph *g, Value *x, Value *target, const ClassLoss *o);
+
+// ---------------------------------------------------------------- build/random.c: functions of a seed
+Value *b_uniform(Graph *g, const Type *shape, int64_t seed);                // f32 from 0 to below 1
+Value *b_random_uniform(Graph *g, const Type *t, int64_t seed, double low, double high);
+Value *b_random_normal(Graph *g, const Type *t, int64_t seed, double mean, double deviation);
+Value *b_bernoulli(Graph *g, Value *p, DType d, int64_t seed);              // 1 with probability p
+// classes drawn for each row of unnormalised log-probabilities [b, c]: [b, samples]
+Value *b_multinomial(Graph *g, Value *x, int64_t samples, DType d, int64_t seed);
+// kept elements grow by 1 / (1 - ratio), so the expectation stays; mask: which were kept
+Value *b_dropout(Graph *g, Value *x, double ratio, int64_t seed, DType mask_type, Value **mask);
+// the same where the program is told the ratio, and whether anything is dropped
+Value *b_dropout_run(
+    Graph *g, Value *x, Value *ratio, Value *training, int64_t seed, DType mask_type, Value **mask);
+
+// ---------------------------------------------------------------- build/resize.c, build/resize_run.c
+// one axis: from `in` to `out` elements; roi: of coordinates "tf_crop_and_resize"
+typedef struct AxisPlan {
+    int axis;
+    int64_t in, out;
+    double scale, roi_start, roi_end;
+} AxisPlan;
+
+// coordinates, rounding: as ONNX's coordinate_transformation_mode and nearest_mode name them
+typedef struct Resize {
+    enum { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC } mode;
+    const char *coordinates, *rounding;
+    bool antialias, exclude_outside;
+    double cubic_a, extrapolation;
+    int count;
+    AxisPlan axes[MAX_RANK];
+} Resize;
+// plan an axis of x by its scale, its new size; false with a diagnostic
+bool resize_by_scale(Graph *g, const Value *x, AxisPlan *p, int axis, double scale);
+bool resize_to_size(Graph *g, const Value *x, AxisPlan *p, int axis, int64_t size);
+// one scale for all axes, such that no axis is smaller (larger) than asked for
+void resize_keep_aspect(Resize *r, bool larger);
+Value *b_resize(Graph *g, const Resize *r, Value *x);
+// One axis: its size, its new size (also as f64 scalars), scale and region as f64 scalars.
+typedef struct RunAxis { int axis; Dim out; Value *n, *m, *scale, *start, *end; } RunAxis;
+Value *b_resize_axis(Graph *g, const Resize *r, const RunAxis *p, Value *x);
+// floor(old * scale) as an expression of the old size: of a constant scale that was 32 bits wide; else false
+bool resize_scaled_size(Graph *g, Dim old, const Tensor *scales, int i, Dim *out);
+
+// ---------------------------------------------------------------- build/sample.c: images at computed places
+#define MAX_SPACE 4
+typedef enum Outside { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION } Outside;
+typedef enum Interpolation { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC } Interpolation;
+// combine: Add, or Max over the corners; align: the ends of a grid are the middles of the outer elements
+typedef struct Sampler {
+    int space;
+    Dim size[MAX_SPACE];
+    Interpolation mode;
+    Outside outside;
+    bool align;
+    Op combine;
+} Sampler;
+bool b_sampler(Graph *g, Sampler *s, const Value *x);   // of x [b, c, space...], linear, zeros outside; or a diagnostic
+Value *b_size_like(Graph *g, const Sampler *s, int axis, const Value *v);   // a size as a scalar of v's type
+Value *b_flat_space(Graph *g, Value *x);                // [b, c, space...] -> [b, c, space]
+// x [b, c, space] at the places at[axis] [b, p] -> [b, c, p]
+Value *b_sample(Graph *g, const Sampler *s, Value *x, Value *const *at);
+// x [b, c, space...] at a grid [b, places..., space] of -1..1 -> [b, c, places...]
+Value *b_grid_sample(Graph *g, const Sampler *s, Value *x, Value *grid);
+// theta [n, k, k+1] applied to the regular grid over size: [n, size..., k], x first
+Value *b_affine_grid(Graph *g, Value *theta, int k, const int64_t *size, bool align);
+Value *b_affine_grid_run(Graph *g, Value *theta, int k, const Dim *size, bool align);      // symbolic sizes
+
+// ---------------------------------------------------------------- build/roi.c: regions of images
+// half: by half a pixel; most: the maximum of the samples, else their mean; count: samples along a side of a bin
+typedef struct RoiAlign { int64_t bins[2], count; bool half, most; double scale; } RoiAlign;
+// rois [r, 4] in f32, batch [r]: which image -> [r, c, bins...]
+Value *b_roi_align(Graph *g, Sampler *s, Value *x, Value *rois, Value *batch, const RoiAlign *o);
+// rois [r, 5]: image, x1, y1, x2, y2, corners included, rounded to pixels; a part that holds none gives 0
+Value *b_max_roi_pool(Graph *g, Value *x, Value *rois, const int64_t *bins, double spatial_scale);
+// mask, bias: or NULL
+typedef struct DeformConv { Window window; int64_t offset_groups, groups; Value *mask, *bias; } DeformConv;
+Value *b_deform_conv(Graph *g, Sampler *s, Value *x, Value *weight, Value *offset, const DeformConv *o);
 #endif

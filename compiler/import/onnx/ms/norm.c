@@ -12,33 +12,6 @@ static Value *plus(OnnxNode *n, Value *x, Value *y) { return x && y ? b_binary(n
 
 static bool output_asked(const OnnxNode *n, int i) { return i < n->n_out && n->asked[i]; }
 
-// Means over the axes from `axis` on: of the value, and the reciprocal deviation, which is around 0 without a mean.
-static Value *reciprocal_deviation(OnnxNode *n, Value *x, int axis, double epsilon, Value **mean) {
-    int64_t axes[MAX_RANK];
-    int count = 0;
-    if (!x) return NULL;
-    for (int i = axis; i < x->type.rank; i++) axes[count++] = i;
-    if (mean) x = b_binary(n->g, OP_Sub, x, *mean = b_reduce(n->g, OP_ReduceMean, x, count, axes, true));
-    Value *square = b_reduce(n->g, OP_ReduceMean, b_unary(n->g, OP_Square, x), count, axes, true);
-    return square ? B_MAP(n->g, "1 / sqrt(x + y)", "x y", square, b_like(n->g, square, epsilon)) : NULL;
-}
-
-static Value *layer_norm(OnnxNode *n, Value *x, int axis, Value *gamma, Value *beta, double epsilon) {
-    if (!x || !gamma) return NULL;
-    Node *node = graph_node(n->g, OP_LayerNorm, beta ? 3 : 2, (Value *[]){ x, gamma, beta }, 1);
-    node_set_int(node, "axis", axis);
-    node_set_float(node, "epsilon", epsilon);
-    return b_finish(node);
-}
-
-static Value *rms_norm(OnnxNode *n, Value *x, int axis, Value *gamma, double epsilon) {
-    if (!x || !gamma) return NULL;
-    Node *node = graph_node(n->g, OP_RMSNorm, 2, (Value *[]){ x, gamma }, 1);
-    node_set_int(node, "axis", axis);
-    node_set_float(node, "epsilon", epsilon);
-    return b_finish(node);
-}
-
 // input + skip + bias, over the last axis. Outputs: y, mean, 1 / deviation, the sum. The row's argument "rms":
 // without mean and beta.
 Value *onnx_ms_skip_layer_norm(OnnxNode *n) {
@@ -51,11 +24,12 @@ Value *onnx_ms_skip_layer_norm(OnnxNode *n) {
     if (!sum) return NULL;
     int axis = sum->type.rank - 1;
     if (output_asked(n, 1) || output_asked(n, 2)) {
-        n->out[2] = reciprocal_deviation(n, b_cast(n->g, sum, DT_F32), axis, epsilon, rms ? NULL : &mean);
+        n->out[2] = b_reciprocal_deviation(n->g, b_cast(n->g, sum, DT_F32), axis, epsilon, rms ? NULL : &mean);
         n->out[1] = mean;
     }
     n->out[3] = sum;
-    return rms ? rms_norm(n, sum, axis, gamma, epsilon) : layer_norm(n, sum, axis, gamma, beta, epsilon);
+    return rms ? b_rms_norm(n->g, sum, gamma, axis, epsilon) :
+                 b_layer_norm(n->g, sum, gamma, beta, axis, epsilon);
 }
 
 // The name that RMSNormalization had before it was in the standard; a second output is 1 / deviation.
@@ -66,7 +40,7 @@ Value *onnx_ms_simplified_layer_norm(OnnxNode *n) {
         || !onnx_dtype(n, "stash_type", DT_F32, &stash))
         return NULL;
     if (output_asked(n, 1))
-        n->out[1] = reciprocal_deviation(n, b_cast(n->g, n->in[0], stash), axis, onnx_float(n, "epsilon", 1e-5), NULL);
+        n->out[1] = b_reciprocal_deviation(n->g, b_cast(n->g, n->in[0], stash), axis, onnx_float(n, "epsilon", 1e-5), NULL);
     return onnx_rms_norm(n);
 }
 
@@ -97,7 +71,7 @@ static Value *embed(OnnxNode *n, const Embedding *e) {
         n->out[e->mask_output] = b_reduce(n->g, OP_ReduceSum, ones, 1, (int64_t[]){ 1 }, false);
     }
     if (output_asked(n, e->sum_output)) n->out[e->sum_output] = sum;
-    return layer_norm(n, sum, 2, e->gamma, e->beta, onnx_float(n, "epsilon", 1e-12));
+    return b_layer_norm(n->g, sum, e->gamma, e->beta, 2, onnx_float(n, "epsilon", 1e-12));
 }
 
 Value *onnx_ms_embed_layer_norm(OnnxNode *n) {

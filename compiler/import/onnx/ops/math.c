@@ -212,26 +212,6 @@ Value *onnx_bit_cast(OnnxNode *n) {
 
 Value *onnx_identity(OnnxNode *n) { return onnx_given(n, 0) ? onnx_given(n, 0) : onnx_input(n, 0); }
 
-static Value *uniform_like(OnnxNode *n, const Value *x, int64_t seed) {
-    Node *random = graph_node(n->g, OP_RandomUniform, 0, NULL, 1);
-    node_set_ints(random, "shape", x->type.dim, x->type.rank);
-    node_set_int(random, "dtype", DT_F32);
-    node_set_int(random, "seed", seed);
-    return b_finish(random);
-}
-
-// Whether it trains, or how much is dropped, is told when the program runs.
-static Value *dropout_run(OnnxNode *n, int64_t seed, DType mask_type) {
-    Value *x = n->in[0], *ratio = onnx_optional(n, 1) ? n->in[1] : b_scalar(n->g, DT_F32, 0.5);
-    ratio = b_cast(n->g, b_scalar_of(n->g, ratio), DT_F32);
-    Value *training = b_cast(n->g, b_scalar_of(n->g, n->in[2]), DT_BOOL), *u = uniform_like(n, x, seed);
-    ratio = training && ratio ? b_where(n->g, training, ratio, b_scalar(n->g, DT_F32, 0)) : NULL;
-    Value *kept = u && ratio ? b_binary(n->g, OP_GreaterOrEqual, u, ratio) : NULL;
-    Value *factor = b_cast(n->g, B_MAP(n->g, "1 / (1 - x)", "x", ratio), x->type.dtype);
-    n->out[1] = b_cast(n->g, kept, mask_type);
-    return kept && factor ? b_where(n->g, kept, b_binary(n->g, OP_Mul, x, factor), b_like(n->g, x, 0)) : NULL;
-}
-
 // Inference passes the input on. Training: kept elements grow by 1 / (1 - ratio), so the expectation stays.
 Value *onnx_dropout(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
@@ -245,7 +225,10 @@ Value *onnx_dropout(OnnxNode *n) {
         if (onnx_optional(n, 2)) {
             Tensor *t = value_const(n->in[2]);
             bool fixed = !onnx_optional(n, 1) || value_const(n->in[1]);
-            if (!t || (tensor_get_i(t, 0) && !fixed)) return dropout_run(n, seed, mask_type);
+            Value *given = onnx_optional(n, 1);
+            if (!t || (tensor_get_i(t, 0) && !fixed))
+                return b_dropout_run(n->g, x, given ? given : b_scalar(n->g, DT_F32, 0.5), n->in[2], seed, mask_type,
+                    &n->out[1]);
             training = tensor_get_i(t, 0) != 0;
         }
         if (training && onnx_optional(n, 1)) {
@@ -258,9 +241,5 @@ Value *onnx_dropout(OnnxNode *n) {
         n->out[1] = n->n_out > 1 && n->asked[1] ? b_filled(n->g, mask_type, 1, x->type.rank, x->type.dim) : NULL;
         return x;
     }
-    Value *u = uniform_like(n, x, seed);
-    Value *kept = u ? b_binary(n->g, OP_GreaterOrEqual, u, b_like(n->g, u, ratio)) : NULL;
-    n->out[1] = b_cast(n->g, kept, mask_type);
-    Value *grown = b_binary(n->g, OP_Mul, x, b_like(n->g, x, 1 / (1 - ratio)));
-    return b_where(n->g, kept, grown, b_like(n->g, x, 0));
+    return b_dropout(n->g, x, ratio, seed, mask_type, &n->out[1]);
 }

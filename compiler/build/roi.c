@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Builders that pool regions of images, and convolve at places that are moved by offsets.
+//
+// In: images [n, c, h, w], regions [r, 4 or 5] or offsets. Out: gathers and maps: the places of build/sample.c, or masks
+// of which pixels a part of a region holds.
+#include "build/build.h"
+
+#include <math.h>
+
+// ---------------------------------------------------------------- RoiAlign
+
+// Sample places along one axis: start + (bin + (s + 0.5) / count) * length / bins, as [rois, bins, count].
+static Value *roi_places(Graph *g, Value *start, Value *length, int64_t bins, int64_t count) {
+    Dim shape[3] = { 1, bins, count };
+    const char *text = arena_printf(g->arena, "x + (z + (w + 0.5) / %.17g) * y / %.17g", (double)count, (double)bins);
+    Value *bin = b_iota(g, 3, shape, 1, DT_F32), *step = b_iota(g, 3, shape, 2, DT_F32);
+    if (!start || !length) return NULL;
+    Value *from = b_insert(g, start, 2), *size = b_insert(g, length, 2);
+    return B_MAP(g, text, "x y z w", from, size, bin, step);
+}
+
+Value *b_roi_align(Graph *g, Sampler *s, Value *x, Value *rois, Value *batch, const RoiAlign *o) {
+    Value *edge[4], *at[2];
+    const char *scale = arena_printf(g->arena, "x * %.17g - %.17g", o->scale, o->half ? 0.5 : 0.0);
+    for (int i = 0; i < 4; i++) edge[i] = B_MAP(g, scale, "x", b_part(g, rois, 1, i, 1));
+    Dim r = rois->type.dim[0], wide[5] = { r, o->bins[0], o->count, o->bins[1], o->count },
+        places = o->bins[0] * o->bins[1] * o->count * o->count;
+    for (int i = 0; i < 2; i++) {
+        Value *length = b_binary(g, OP_Sub, edge[3 - i], edge[1 - i]);
+        if (!o->half) length = B_MAP(g, "max(x, 1)", "x", length);
+        Value *v = roi_places(g, edge[1 - i], length, o->bins[i], o->count);
+        v = b_reshape(
+            g, v, 5, i ? (Dim[]){ r, 1, 1, o->bins[1], o->count } : (Dim[]){ r, o->bins[0], o->count, 1, 1 });
+        at[i] = b_reshape(g, b_expand(g, v, 5, wide), 2, (Dim[]){ r, places });
+    }
+    // Places more than one element outside o->count as 0; others move to the edge.
+    Value *size[2] = { NULL };
+    for (int i = 0; i < 2; i++) size[i] = b_size_like(g, s, i, at[i]);
+    Value *gone = B_MAP(g, "x < -1 || x > h || y < -1 || y > w", "x y h w", at[0], at[1], size[0], size[1]);
+    for (int i = 0; i < 2; i++) at[i] = B_MAP(g, "min(max(x, 0), n - 1)", "x n", at[i], size[i]);
+    s->outside = SAMPLE_BORDER;
+    s->combine = o->most ? OP_Max : OP_Add;
+    Value *v = b_sample(g, s, b_flat_space(g, b_gather(g, x, batch, 0)), at);
+    if (!v || !gone) return NULL;
+    gone = b_insert(g, gone, 1);
+    v = b_where(g, gone, b_like(g, v, 0), v);
+    v = b_reshape(g, v, 6, (Dim[]){ r, x->type.dim[1], o->bins[0], o->count, o->bins[1], o->count });
+    return b_reduce(g, o->most ? OP_ReduceMax : OP_ReduceMean, v, 2, (int64_t[]){ 3, 5 }, false);
+}
+
+// ---------------------------------------------------------------- MaxRoiPool
+
+// Which of `size` pixels part i of `bins` holds, bool [r, bins, size]: of the region from..to the pixels from +
+// floor(i extent / bins) up to before from + ceil((i + 1) extent / bins).
+static Value *roi_parts(Graph *g, Value *from, Value *to, int64_t bins, int64_t size) {
+    const Dim r = from->type.dim[0];
+    Value *extent = B_MAP(g, "max(y - x + 1, 1)", "x y", from, to),
+          *i = b_iota(g, 3, (Dim[]){ 1, bins, 1 }, 1, DT_I64);
+    Value *pixel = b_iota(g, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
+    if (!extent) return NULL;
+    from = b_reshape(g, from, 3, (Dim[]){ r, 1, 1 });
+    extent = b_reshape(g, extent, 3, (Dim[]){ r, 1, 1 });
+    const char *text = arena_printf(g->arena, "p >= x + i * y / %lld && p < x + ((i + 1) * y + %lld) / %lld",
+        (long long)bins, (long long)bins - 1, (long long)bins);
+    return B_MAP(g, text, "p i x y", pixel, i, from, extent);
+}
+
+// The largest element along `axis` where the mask holds.
+static Value *masked_max(Graph *g, Value *x, Value *mask, int axis) {
+    return x && mask ?
+        b_reduce(g, OP_ReduceMax, b_where(g, mask, x, b_like(g, x, -INFINITY)), 1, (int64_t[]){ axis }, false) :
+        NULL;
+}
+
+Value *b_max_roi_pool(Graph *g, Value *x, Value *rois, const int64_t *bins, double spatial_scale) {
+    Value *at[4];
+    const char *scale = arena_printf(g->arena, "round(x * %.17g)", spatial_scale);
+    for (int i = 0; i < 4; i++) at[i] = b_cast(g, B_MAP(g, scale, "x", b_part(g, rois, 1, 1 + i, 1)), DT_I64);
+    const Dim r = rois->type.dim[0], h = x->type.dim[2], w = x->type.dim[3];
+    if (!at[0] || !at[1] || !at[2] || !at[3]) return NULL;
+    Value *rows = roi_parts(g, at[1], at[3], bins[0], h), *columns = roi_parts(g, at[0], at[2], bins[1], w);
+    Value *batch = b_reshape(g, b_cast(g, b_part(g, rois, 1, 0, 1), DT_I64), 1, &r);
+    Value *v = b_insert(g, b_gather(g, x, batch, 0), 2);                                       // [r, c, 1, h, w]
+    v = masked_max(g, v, b_reshape(g, rows, 5, (Dim[]){ r, 1, bins[0], h, 1 }), 3);              // [r, c, rows, w]
+    v = masked_max(g, b_insert(g, v, 3), b_reshape(g, columns, 5, (Dim[]){ r, 1, 1, bins[1], w }), 4);
+    return v ? B_MAP(g, "x == y ? 0 : x", "x y", v, b_like(g, v, -INFINITY)) : NULL;
+}
+
+// ---------------------------------------------------------------- DeformConv
+
+// Places of every kernel tap at every output along one axis: o * stride - pad + tap * dilation + offset, [n * groups,
+// taps * outputs].
+static Value *deformed(Graph *g, Value *offset, const Window *w, int axis, const Dim *out, Dim images) {
+    Dim shape[4] = { w->kernel[0], w->kernel[1], out[0], out[1] };
+    Value *tap = b_iota(g, 4, shape, axis, DT_F32), *place = b_iota(g, 4, shape, 2 + axis, DT_F32);
+    const char *text = arena_printf(g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis],
+        (long long)w->pads[axis], (long long)w->dilations[axis]);
+    int64_t taps = w->kernel[0] * w->kernel[1];
+    Dim places = dim_mul(g, out[0], out[1]), all = dim_mul(g, taps, places);
+    Value *regular = b_reshape(g, B_MAP(g, text, "x y", tap, place), 2, (Dim[]){ 1, all });
+    Value *v = b_reshape(g, offset, 4, (Dim[]){ images, taps, 2, places });
+    v = b_reshape(g, b_part(g, v, 2, axis, 1), 2, (Dim[]){ images, all });
+    return b_binary(g, OP_Add, b_cast(g, v, DT_F32), regular);
+}
+
+Value *b_deform_conv(Graph *g, Sampler *s, Value *x, Value *weight, Value *offset, const DeformConv *o) {
+    Value *at[2];
+    const Window *w = &o->window;
+    const int64_t groups = o->offset_groups, group = o->groups;
+    int64_t channels = x->type.dim[1],
+            outputs = weight->type.dim[0], taps = w->kernel[0] * w->kernel[1];
+    if (!dim_is_const(channels))
+        return graph_fail(g, "the number of channels must be known; pin it with --dim NAME=V");
+    Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] },
+        places = dim_mul(g, out[0], out[1]), space = dim_mul(g, s->size[0], s->size[1]);
+    if (groups < 1 || group < 1 || channels % groups || channels % group || outputs % group
+        || weight->type.dim[1] * group != channels)
+        return graph_fail(g, "channels do not divide into groups");
+    Dim images = dim_mul(g, batch, groups);
+    if ((offset->type.dim[0] != batch && dim_is_const(offset->type.dim[0]) && dim_is_const(batch))
+        || offset->type.dim[1] != groups * taps * 2)
+        return graph_fail(g, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1],
+            (long long)(groups * taps * 2));
+    for (int i = 0; i < 2; i++) at[i] = deformed(g, offset, w, i, out, images);
+    Value *v = b_reshape(g, x, 3, (Dim[]){ images, channels / groups, space });
+    v = b_sample(g, s, v, at);
+    if (o->mask)
+        v = b_binary(g, OP_Mul, v, b_reshape(g, o->mask, 3, (Dim[]){ images, 1, dim_mul(g, taps, places) }));
+    v = b_reshape(g, v, 4, (Dim[]){ batch, group, channels / group * taps, places });
+    v = b_matmul(g, b_reshape(g, weight, 3, (Dim[]){ group, outputs / group, channels / group * taps }), v);
+    v = b_reshape(g, v, 4, (Dim[]){ batch, outputs, out[0], out[1] });
+    return o->bias && v ? b_binary(g, OP_Add, v, b_along(g, o->bias, 4, 1)) : v;
+}
