@@ -3,9 +3,24 @@
 // lie. In: programs. Out: model.plan.
 //
 // It is also the least that a back end is, to begin another one from: kernels as the scheduler makes them of
-// primitives, in an order, with their places, and a printer. It claims nothing and takes no templates.
+// primitives, in an order, with their places, and a printer. It takes no templates. It claims norms and recurrent
+// cells: each is a kernel, of which the plan says what it is.
 #include "codegen.h"
 #include "schedule/schedule.h"
+
+static bool plan_claims(const Node *n, const Options *o) {
+    (void)o;
+    switch (n->op) {
+    case OP_LayerNorm:
+    case OP_RMSNorm:
+    case OP_GroupNorm:
+    case OP_InstanceNorm:
+    case OP_RNN:
+    case OP_GRU:
+    case OP_LSTM: return true;
+    default: return false;
+    }
+}
 
 static bool plan_loops(Plan *p) {
     if (!fuse_graph(p)) return false;
@@ -66,7 +81,7 @@ const Backend backend_plan = {
     .extension = ".plan",
     .sizes = true,
     .training = true,
-    .claims = claims_nothing,
+    .claims = plan_claims,
     .plan = plan_loops,
     .write = plan_write,
 };

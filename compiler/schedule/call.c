@@ -2,7 +2,8 @@
 // Called templates: operations that no loop over one element of the result can express (a sort, a search, strings of
 // any length) are functions from whole stored tensors to whole stored tensors. In: a node with a row below, and which
 // of its outputs anyone uses. Out: a kernel with a template under templates/c, its holes filled. Nothing fuses with
-// it.
+// it. A composite that the back end claims, and that has no element expression, is called too; without a row it has no
+// template, which then is the back end's own matter.
 //
 // To add an operation: its OP row in ops.def with `none` as lowering; the template (and its line in
 // templates/meson.build); a row here:
@@ -232,7 +233,10 @@ static const CallRow *row_of(Op op) {
     return NULL;
 }
 
-bool op_is_called(Op op) { return row_of(op) != NULL; }
+bool op_is_called(Op op) {
+    const OpInfo *info = &op_table[op];
+    return row_of(op) || (info->kind == KIND_COMPOSITE && info->lower == lower_none);
+}
 
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     const CallRow *row = row_of(n->op);
@@ -242,8 +246,10 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     k->kind = KERNEL_CALL;
     k->exprs = expr_pool_new(a);
     k->anchor = n;
-    k->template = &row->text;
-    k->call.fails = row->fails;
+    if (row) {
+        k->template = &row->text;
+        k->call.fails = row->fails;
+    }
     VEC_PUSH(a, k->nodes, n);
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i]) continue;
@@ -252,13 +258,13 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
         k->traffic += type_bytes_upper(p->graph, &n->in[i]->type);
     }
     for (int i = 0; i < n->n_out; i++) {
-        const char *name = i < (int)COUNT(row->wanted) ? row->wanted[i] : NULL;
+        const char *name = row && i < (int)COUNT(row->wanted) ? row->wanted[i] : NULL;
         if (name) hole(&c, name, wanted[i]);
         if (!n->out[i] || (name && !wanted[i])) continue;
         VEC_PUSH(a, k->call.args, n->out[i]);
         VEC_PUSH(a, k->writes, n->out[i]);
         k->traffic += type_bytes_upper(p->graph, &n->out[i]->type);
     }
-    row->fill(&c);
+    if (row) row->fill(&c);
     return k;
 }

@@ -96,6 +96,19 @@ Plan *plan_make(Graph *g, const Options *o) {
 static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "region", "call",
     "sizes" };
 
+static void print_call(const Kernel *k, Text *out) {
+    const Node *n = k->anchor;
+    text_printf(out, "    ");
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i]) text_printf(out, "%s%%%d", i ? ", " : "", n->out[i]->id);
+    text_printf(out, " = %s(", op_table[n->op].name);
+    for (int i = 0; i < n->n_in; i++) {
+        text_printf(out, i ? ", " : "");
+        if (n->in[i]) text_printf(out, "%%%d", n->in[i]->id);
+    }
+    text_printf(out, ")\n");
+}
+
 void plan_print(const Plan *p, Text *out) {
     text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name,
         (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
@@ -106,6 +119,7 @@ void plan_print(const Plan *p, Text *out) {
             text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "",
                 dim_text(out->arena, p->graph, k->axes.at[j].size));
         text_printf(out, "]\n");
+        if (k->kind == KERNEL_CALL) print_call(k, out);
         for (int j = 0; j < k->stores.n; j++) {
             const Store *s = &k->stores.at[j];
             text_printf(out, "    %%%d[", s->value->id);
