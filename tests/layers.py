@@ -40,8 +40,6 @@ EXCEPTIONS = {
         "graphs ask the op table for names, arities and rules: a table of functions, filled from ops.def",
     ("compiler/ops/control_grad.c", "compiler/grad"):
         "a column of the op table: the gradient of a node with bodies is made of its bodies' gradients",
-    ("compiler/passes/layout_stay.c", "compiler/plan.h"): "asks which convolutions a template takes as planes",
-    ("compiler/passes/layout_stay.c", "compiler/schedule"): "asks which convolutions a template takes as planes",
 }
 
 Layer = collections.namedtuple("Layer", "name height patterns")

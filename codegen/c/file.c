@@ -163,6 +163,7 @@ const Backend backend_c = {
     .descriptor = DESCRIPTOR_MODEL,
     .templates = true,
     .channels_last = true,
+    .channels_first = kernel_on_planes,
     .byte_products = true,
     .columns = true,
     .claims = cpu_claims,

@@ -435,13 +435,13 @@ static Value *keep_conv(Graph *g, Node *n) {
     return b_reshape(g, b_matmul(g, left, right), t->rank, t->dim);
 }
 
-static void layout_graph(Layout *l, Graph *g) {
-    const bool *stays = layout_stay(l->r.scratch, g);
+static void layout_graph(Layout *l, Graph *g, const Backend *b) {
+    const bool *stays = layout_stay(l->r.scratch, g, b);
     const int known = graph_root(g)->value_count;       // values before this; what is made from now on has no mark
     for (Node *n = g->first; n; n = n->next) {
         bool stay = n->n_out == 1 && n->out[0]->id < known && stays[n->out[0]->id];
         rewrite_operands(&l->r, n);
-        for (int i = 0; i < n->n_bodies; i++) layout_graph(l, n->bodies[i]);
+        for (int i = 0; i < n->n_bodies; i++) layout_graph(l, n->bodies[i], b);
         g->cursor = n;
         g->loc = n->loc;
         Value *v = n->n_bodies ? NULL : stay ? keep_conv(g, n) : layout_turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
@@ -451,9 +451,9 @@ static void layout_graph(Layout *l, Graph *g) {
     rewrite_outputs(&l->r, g);
 }
 
-bool pass_layout(Graph *g) {
+bool pass_layout(Graph *g, const Options *o) {
     Layout l = { .r = { .scratch = arena_new() } };
-    layout_graph(&l, g);
+    layout_graph(&l, g, o->machine.backend);
     arena_free(l.r.scratch);
     return pass_dce(g) || l.r.changed;
 }

@@ -8,6 +8,7 @@ bool layout_turns(const Node *n);                       // a convolution that ca
 bool layout_is_product(const Node *n);                  // ... and is a matrix product
 // does a transpose of an operand commute with it, at least mostly?
 bool layout_sinks(const Node *n);
-// By id of what a convolution gives: true where it keeps its channels first. For all of g, not its bodies.
-bool *layout_stay(Arena *scratch, Graph *g);
+// By id of what a convolution gives: true where it keeps its channels first for this back end. For all of g, not its
+// bodies.
+bool *layout_stay(Arena *scratch, Graph *g, const Backend *b);
 #endif

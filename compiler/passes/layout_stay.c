@@ -4,11 +4,10 @@
 //   y = Conv(x, w) {group=144}      x, y: f32[1,144,56,56], ends of the model: two turns cost more than they gain
 //
 // The idea: convolutions that layout.c would join, through what commutes with a transpose, turn together or not at
-// all. Such a part of the graph stays when every convolution in it has a template for channels first (depthwise ones
-// on planes, products), and when turning at the part's ends takes longer than its convolutions gain by channels that
-// lie last. Trained networks have at least one other convolution, and turn.
+// all. Such a part of the graph stays when every convolution in it is a product, or one that the back end has a kernel
+// for with the channels first (depthwise ones, on planes), and when turning at the part's ends takes longer than its
+// convolutions gain by channels that lie last. Trained networks have at least one other convolution, and turn.
 #include "layout.h"
-#include "plan.h"
 
 #include <string.h>
 
@@ -21,7 +20,13 @@ enum { LANES = 16, FEW_TAPS = 25, READ_IN_PLACE = 8 };
 // bytes, nanoseconds; turns: a convolution in it has no other way
 typedef struct Joined { double turned, gained; bool turns; } Joined;
 // by value id; last: of what would have the channels last
-typedef struct Stay { Graph *graph; int *parent; Joined *part; bool *last, *counted; } Stay;
+typedef struct Stay {
+    Graph *graph;
+    const Backend *backend;
+    int *parent;
+    Joined *part;
+    bool *last, *counted;
+} Stay;
 
 static int find(const Stay *s, int id) {
     while (s->parent[id] != id) id = s->parent[id] = s->parent[s->parent[id]];
@@ -58,14 +63,14 @@ static double gain(const Stay *s, const Node *n) {
         for (int i = 2; i < y->rank; i++) pixels *= (double)y->dim[i];
         return all * depth / product_rate * (1.03 * ceil_to(pixels, 2 * LANES) / pixels - 1);
     }
-    if (!kernel_on_planes(n)) return -1;
+    if (!s->backend->channels_first(n)) return -1;
     return all * depth / tap_rate * (ceil_to(columns, LANES) / columns * (depth > FEW_TAPS ? 1.6 : 1) - 1);
 }
 
 static void meet_conv(Stay *s, const Node *n) {
     const Value *x = n->in[0], *y = n->out[0];
     double ns = gain(s, n);
-    bool in_place = layout_is_product(n) || (x->type.dim[1] < READ_IN_PLACE && !kernel_on_planes(n));
+    bool in_place = layout_is_product(n) || (x->type.dim[1] < READ_IN_PLACE && !s->backend->channels_first(n));
     if (!s->last[x->id] && !in_place) turn(s, x);
     Joined *p = &s->part[find(s, y->id)];
     p->turns = p->turns || ns < 0;
@@ -96,9 +101,10 @@ static void meet(Stay *s, const Node *n) {
         if (is_map(n->in[i]) && s->last[n->in[i]->id] != sinks && !flattens(n)) turn(s, n->in[i]);
 }
 
-bool *layout_stay(Arena *scratch, Graph *g) {
+bool *layout_stay(Arena *scratch, Graph *g, const Backend *b) {
     int count = graph_root(g)->value_count;
     Stay s = { .graph = g,
+        .backend = b,
         .parent = NEW_ARRAY(scratch, int, count),
         .part = NEW_ARRAY(scratch, Joined, count),
         .last = NEW_ARRAY(scratch, bool, count),

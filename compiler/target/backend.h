@@ -40,6 +40,8 @@ typedef struct Backend {
     // products and convolutions become kernels of their own, from templates, which read operands at any strides
     bool templates;
     bool channels_last;                                 // of convolutions: its vectors run over channels
+    // has it a kernel for this convolution with the channels first all the same? NULL where channels_last is false
+    bool (*channels_first)(const struct Node *conv);
     bool byte_products;                                 // u8 by i8, summed in i32
     bool columns;                                       // kernels store into columns of a larger value
     // threads share out the points of a kernel: a product inside another reduction has too few of its own

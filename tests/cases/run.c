@@ -102,9 +102,9 @@ static void case_read(Case *c) {
 // ---- running
 
 static bool run_pass(Case *c, Graph *g, const char *name) {
-    static const struct { const char *name; PassFn *run; } passes[] = {
-#define PASS(phase, name, when) { #name, pass_##name },
-#define ASKING_PASS(phase, name, when)
+    static const struct { const char *name; PassFn *run; AskingPassFn *asks; } passes[] = {
+#define PASS(phase, name, when) { #name, pass_##name, NULL },
+#define ASKING_PASS(phase, name, when) { #name, NULL, pass_##name },
 #include "passes.def"
 #undef PASS
 #undef ASKING_PASS
@@ -114,13 +114,10 @@ static bool run_pass(Case *c, Graph *g, const char *name) {
         pass_bind_dims(g, &c->options);
         return true;
     }
-    if (!strcmp(name, "expand")) {
-        pass_expand(g, &c->options);
-        return true;
-    }
     for (size_t i = 0; i < COUNT(passes); i++)
         if (!strcmp(passes[i].name, name)) {
-            passes[i].run(g);
+            if (passes[i].asks) passes[i].asks(g, &c->options);
+            else passes[i].run(g);
             return true;
         }
     case_fail(c, arena_printf(c->a, "there is no pass %s", name));
