@@ -21,6 +21,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+sys.dont_write_bytecode = True
+import layers       # noqa: E402
+
 BLESS = bool(os.environ.get("BLESS"))
 README_LINES = 300
 TABLE = re.compile(r"(<!-- burncc ops --markdown: begin -->\n)(.*)(<!-- burncc ops --markdown: end -->)", re.S)
@@ -40,8 +44,9 @@ def result(ok, what, detail=""):
         print(f"# {line}")
 
 
-def none_of(wrong, what):
-    result(not wrong, what, "\n".join(map(str, wrong)))
+def none_of(faults, what):
+    wrong = list(faults)
+    result(not wrong, what, "\n".join(wrong))
 
 
 # ---------------------------------------------------------------- a block beside what it shows
@@ -168,10 +173,26 @@ def absent_files(page):
                 yield f"{page.relative_to(ROOT)}: {name}"
 
 
+def walk_faults(page):
+    """Tables of `function()` and file: the function is in the file, and its layer is not above that of its caller, the
+    nearest function above it with fewer dots."""
+    callers = {}
+    for dots, name, link in re.findall(r"^\| (·*) ?`(\w+)\(\)` \| \[[^\]]*\]\(\.\./([^)]+)\) \|", page, re.M):
+        text = (ROOT / link).read_text(encoding="utf-8") if (ROOT / link).exists() else ""
+        if not re.search(rf"^[^\s/#].*\b{name}\(", text, re.M):
+            yield f"{name}() is not in {link}"
+        depth = len(dots)
+        callers[depth] = link
+        if depth and layers.reaches_up(callers[depth - 1], link):
+            yield f"{name}() of {link} is above {callers[depth - 1]}"
+
+
 def check_pages(pages):
     none_of([line for page in pages for line in dead_links(page)], "what is linked to exists")
     none_of([line for page in pages for line in absent_files(page)], "files that are named exist")
 
+    walk = (ROOT / "docs" / "walk.md").read_text(encoding="utf-8")
+    none_of(walk_faults(walk), "the newcomer's walk names functions where they are, and goes down the layers")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     result(readme.count("\n") <= README_LINES, f"README.md has at most {README_LINES} lines")
     chapters = [page.name for page in pages if page.parent == ROOT / "docs"]
