@@ -96,7 +96,26 @@ Plan *plan_make(Graph *g, const Options *o) {
 static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "region", "call",
     "sizes" };
 
-static void print_call(const Kernel *k, Text *out) {
+static void print_parts(const Kernel *k, Text *out) {
+    const Strips *s = k->strips;
+    if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
+    if (!s) return;
+    if (k == s->member[0]) text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
+    else text_printf(out, ", in strips");
+    if (s->parts > 1) text_printf(out, " in %d parts", s->parts);
+}
+
+// Where in the workspace a kernel's result lies.
+static void print_place(const Plan *p, const Value *v, Text *out) {
+    int64_t at = 0;
+    Buffer *b = plan_value(p, v).buffer;
+    const Buffer *owner = b ? buffer_owner(b, &at) : NULL;
+    if (owner && owner->place == PLACE_WORK)
+        text_printf(out, "   ; %lld bytes at %lld", (long long)b->bytes, (long long)(owner->offset + at));
+}
+
+// A call's kernel has no stores: its node says what it makes.
+static void print_call(const Plan *p, const Kernel *k, Text *out) {
     const Node *n = k->anchor;
     text_printf(out, "    ");
     for (int i = 0; i < n->n_out; i++)
@@ -106,29 +125,37 @@ static void print_call(const Kernel *k, Text *out) {
         text_printf(out, i ? ", " : "");
         if (n->in[i]) text_printf(out, "%%%d", n->in[i]->id);
     }
-    text_printf(out, ")\n");
+    text_append(out, ")", 1);
+    if (n->n_out && n->out[0]) print_place(p, n->out[0], out);
+    text_append(out, "\n", 1);
+}
+
+static void print_kernel(const Plan *p, const Kernel *k, Text *out) {
+    text_printf(out, "  %s %s [", kind_names[k->kind], k->name);
+    for (int j = 0; j < k->axes.n; j++)
+        text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "",
+            dim_text(out->arena, p->graph, k->axes.at[j].size));
+    text_append(out, "]", 1);
+    print_parts(k, out);
+    text_append(out, "\n", 1);
+    if (k->kind == KERNEL_CALL) print_call(p, k, out);
+    for (int j = 0; j < k->stores.n; j++) {
+        const Store *s = &k->stores.at[j];
+        text_printf(out, "    %%%d[", s->value->id);
+        expr_print(s->index, out);
+        text_printf(out, "] = ");
+        expr_print(s->expr, out);
+        print_place(p, s->value, out);
+        text_append(out, "\n", 1);
+    }
 }
 
 void plan_print(const Plan *p, Text *out) {
-    text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld\n", p->graph->name,
+    text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld", p->graph->name,
         (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
-    for (int i = 0; i < p->kernels.n; i++) {
-        const Kernel *k = p->kernels.at[i];
-        text_printf(out, "  %s %s [", kind_names[k->kind], k->name);
-        for (int j = 0; j < k->axes.n; j++)
-            text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "",
-                dim_text(out->arena, p->graph, k->axes.at[j].size));
-        text_printf(out, "]\n");
-        if (k->kind == KERNEL_CALL) print_call(k, out);
-        for (int j = 0; j < k->stores.n; j++) {
-            const Store *s = &k->stores.at[j];
-            text_printf(out, "    %%%d[", s->value->id);
-            expr_print(s->index, out);
-            text_printf(out, "] = ");
-            expr_print(s->expr, out);
-            text_printf(out, "\n");
-        }
-    }
+    if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
+    text_append(out, "\n", 1);
+    for (int i = 0; i < p->kernels.n; i++) print_kernel(p, p->kernels.at[i], out);
 }
 
 static void human(Text *out, double bytes) {
@@ -136,13 +163,6 @@ static void human(Text *out, double bytes) {
     int i = 0;
     for (; bytes >= 1024 && i < 3; i++) bytes /= 1024;
     text_printf(out, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
-}
-
-static void print_strips(const Kernel *k, Text *out) {
-    const Strips *s = k->strips;
-    if (k == s->member[0]) text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
-    else text_printf(out, ", in strips");
-    if (s->parts > 1) text_printf(out, " in %d parts", s->parts);
 }
 
 void plan_report(const Plan *p, Text *out) {
@@ -159,8 +179,7 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops,
             (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
-        if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
-        if (k->strips) print_strips(k, out);
+        print_parts(k, out);
         if (k->choice) text_printf(out, ", %s%s", k->choice, k->tuned ? " (from records)" : "");
         text_printf(out, "\n");
         flops += k->flops;
