@@ -40,7 +40,8 @@ typedef struct Maker {
     int64_t work;
 } Maker;
 
-// ---------------------------------------------------------------- tree to nondeterministic states, from the end to the beginning
+// ---------------------------------------------------------------- tree to nondeterministic states
+// From the end to the beginning.
 static int add(Maker *m, NfaState s) {
     if (m->nfa.n >= MAX_NFA) {
         m->failed = true;
@@ -254,7 +255,8 @@ static void make_subsets(Maker *m) {
     }
 }
 
-// ---------------------------------------------------------------- merging states that no string tells apart (Moore's refinement)
+// ---------------------------------------------------------------- merging states
+// That no string tells apart (Moore's refinement).
 typedef struct Partition { const Maker *maker; int *group; int n; } Partition;
 
 static bool same_row(const Partition *p, int x, int y) {

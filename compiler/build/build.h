@@ -61,6 +61,14 @@ Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);
 Value *b_flip(Graph *g, Value *x, const bool *axes);    // reverses the marked axes, which are static
 Value *b_sum_to(Graph *g, Value *x, const Type *t);     // adjoint of broadcasting: sums x down to t's dimensions
 Value *b_scalar_of(Graph *g, Value *v);                 // one element of any rank -> rank 0, else a diagnostic
+Value *b_repeat(Graph *g, Value *x, int axis, Dim times);                   // x `times` times along axis
+// [n, c, h, w] in blocks of b x b: channels are (block row, block column, depth), with crd (depth, row, column)
+Value *b_depth_to_space(Graph *g, Value *x, int64_t b, bool crd);
+Value *b_space_to_depth(Graph *g, Value *x, int64_t b, bool crd);
+// mode: "constant", "reflect", "edge", "wrap"
+Value *b_pad_mode(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const char *mode, Value *fill);
+// keeps the upper (column >= row + k) or lower (column <= row + k) triangle of each matrix; k: a number, or NULL: 0
+Value *b_triangle(Graph *g, Value *x, Value *k, bool upper);
 Value *b_iota(Graph *g, int rank, const Dim *dims, int axis, DType d);      // the coordinate along axis
 // a tensor of one value; of strings and complex numbers: the empty one, zero
 Value *b_filled(Graph *g, DType d, double value, int rank, const Dim *dims);
@@ -152,7 +160,8 @@ void b_fft(Graph *g, Value **re, Value **im, bool inverse);
 
 // ---------------------------------------------------------------- build/fourier.c, build/fourier_run.c
 // x [..., axis, ..., 1 or 2], real or complex, over `length` along axis (shorter ones padded with 0). onesided: the
-// half of the spectrum that tells the other, [.., length / 2 + 1, .., 2], or with inverse real numbers from such a half.
+// half of the spectrum that tells the other, [.., length / 2 + 1, .., 2], or with inverse real numbers from such a
+// half.
 Value *b_fourier(Graph *g, Value *x, int axis, int64_t length, bool inverse, bool onesided);
 // along an axis that a scalar names, of a tensor of known sizes
 Value *b_fourier_along(Graph *g, Value *x, Value *axis, bool inverse);
@@ -259,8 +268,8 @@ Value *b_string_case(Graph *g, Value *x, bool upper);
 Value *b_not_among(Graph *g, Value *x, int count, const char *const *among, bool sensitive);
 Value *b_cast_string(Graph *g, Value *x, DType to);     // x or `to` are strings
 Value *b_string_match(Graph *g, Value *x, const char *pattern);             // bool: the whole string is of the pattern
-// A pool of items that holds n-grams, those of length k from from[k - 1] on (`lengths` of them), each with its column of
-// the result; those of least..most items are counted, with gaps of up to `skips` between their items.
+// A pool of items that holds n-grams, those of length k from from[k - 1] on (`lengths` of them), each with its column
+// of the result; those of least..most items are counted, with gaps of up to `skips` between their items.
 typedef struct NGrams {
     int items; const int64_t *pool;
     int lengths; const int64_t *from;
@@ -352,7 +361,8 @@ Value *b_layer_norm_in(
 Value *b_rms_norm_in(Graph *g, Value *x, Value *scale, int axis, double epsilon, DType stash);
 // 1 / sqrt(mean((x - mean)^2) + epsilon) over the axes from `axis` on; mean NULL: around 0
 Value *b_reciprocal_deviation(Graph *g, Value *x, int axis, double epsilon, Value **mean);
-Value *b_instance_norm(Graph *g, Value *x, Value *scale, Value *bias, double epsilon);      // [n, c, space...], over space
+// [n, c, space...], over space
+Value *b_instance_norm(Graph *g, Value *x, Value *scale, Value *bias, double epsilon);
 // over groups of channels and space; per_group: so many scales and biases as groups, not as channels
 typedef struct GroupNorm { int64_t groups; double epsilon; DType stash; bool per_group; } GroupNorm;
 Value *b_group_norm(Graph *g, Value *x, Value *scale, Value *bias, const GroupNorm *o);
@@ -422,7 +432,7 @@ typedef struct Sampler {
     bool align;
     Op combine;
 } Sampler;
-bool b_sampler(Graph *g, Sampler *s, const Value *x);   // of x [b, c, space...], linear, zeros outside; or a diagnostic
+bool b_sampler(Graph *g, Sampler *s, const Value *x); // of x [b, c, space...], linear, zeros outside; or a diagnostic
 Value *b_size_like(Graph *g, const Sampler *s, int axis, const Value *v);   // a size as a scalar of v's type
 Value *b_flat_space(Graph *g, Value *x);                // [b, c, space...] -> [b, c, space]
 // x [b, c, space] at the places at[axis] [b, p] -> [b, c, p]

@@ -52,7 +52,8 @@ Value *b_frames_run(Graph *g, Value *x, Dim frames, Dim length, Value *step) {
 Value *b_cosine_window_run(Graph *g, DType d, Dim size, bool periodic, const double *a) {
     Value *span = B_MAP(g, periodic ? "x" : "x - 1", "x", real_number(g, size));
     const char *text = arena_printf(g->arena,
-        "y == 0 ? 1 : %.17g - %.17g * cos(6.283185307179586476925 * x / y) + %.17g * cos(12.56637061435917295385 * x / y)",
+        "y == 0 ? 1 : %.17g - %.17g * cos(6.283185307179586476925 * x / y) + %.17g * cos(12.56637061435917295385 * x "
+        "/ y)",
         a[0], a[1], a[2]);
     return b_cast(g, B_MAP(g, text, "x y", b_iota(g, 1, &size, 0, DT_F64), span), d);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Builders of classical machine learning: linear models, what follows their scores, tables of labels.
 //
-// In: features [N, F], tables of numbers and strings. Out: maps, reductions and products over constant tables. A label is
-// looked up by its place among the keys, and a gather from the values, behind which the default stands. Strings are
+// In: features [N, F], tables of numbers and strings. Out: maps, reductions and products over constant tables. A label
+// is looked up by its place among the keys, and a gather from the values, behind which the default stands. Strings are
 // searched in a sorted table; numbers are compared with every key.
 #include "build/build.h"
 
@@ -34,7 +34,8 @@ static Value *softmax_nonzero(Graph *g, Value *x) {
 // (pi a) + l / 2 the root of sqrt(v^2 - l / a) - v, here without its difference of nearly equal numbers.
 Value *b_post_transform(Graph *g, Value *x, const char *how) {
     static const char probit[] =
-        "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l / 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
+        "p = 2 * x - 1; l = log((1 - p) * (1 + p)); v = 4.33075051 + 0.5 * l; r = sqrt(-l / 0.147 / (sqrt(v * v - l "
+        "/ 0.147) + v)); 1.41421356 * (p < 0 ? -r : r)";
     if (!x || !strcmp(how, "NONE")) return x;
     if (!strcmp(how, "LOGISTIC")) return b_unary(g, OP_Sigmoid, x);
     if (!strcmp(how, "SOFTMAX_ZERO")) return softmax_nonzero(g, x);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Quantisation: numbers as integers (or small floats) with a scale and a zero point.
 //
-// In: values, scales, zero points. Out: maps and integer contractions. Formulas: q = saturate(round(x / scale) + zero), x = (q -
-// zero) * scale. Products of quantised tensors are summed exactly in i32 and scaled once. Scales and zero points are
-// per tensor, per axis, or per block along an axis.
+// In: values, scales, zero points. Out: maps and integer contractions. Formulas: q = saturate(round(x / scale) +
+// zero), x = (q - zero) * scale. Products of quantised tensors are summed exactly in i32 and scaled once. Scales and
+// zero points are per tensor, per axis, or per block along an axis.
 #include "build/build.h"
 
 #include <string.h>
@@ -111,8 +111,8 @@ Value *b_unpacked(Graph *g, Value *bytes, int64_t bits, int64_t count) {
     if (bits == 8) return b_part(g, bytes, rank - 1, 0, count);
     for (int i = 0; i < rank; i++)
         dims[i] = i == rank - 1 ? dim_mul(g, bytes->type.dim[i], per) : bytes->type.dim[i];
-    Value *parts = B_MAP(
-        g, arena_printf(g->arena, "x >> y & %d", (1 << bits) - 1), "x y", b_insert(g, bytes, rank), b_bit_shifts(g, bits));
+    Value *parts = B_MAP(g, arena_printf(g->arena, "x >> y & %d", (1 << bits) - 1), "x y", b_insert(g, bytes, rank),
+        b_bit_shifts(g, bits));
     return b_part(g, b_reshape(g, parts, rank, dims), rank - 1, 0, count);
 }
 

@@ -2,9 +2,9 @@
 // Builders that resize axes of known sizes.
 //
 // In: a Resize with a plan for each axis. Out: one step per resized axis: a view where every element is repeated or
-// skipped, a gather for `nearest`, a few weighted gathers for `linear` and `cubic`, a product with a constant matrix for
-// wide (antialiasing) filters. The idea: each output coordinate o reads the input at x(o), a formula that `coordinates`
-// chooses, with weights filter((i - x) * scale).
+// skipped, a gather for `nearest`, a few weighted gathers for `linear` and `cubic`, a product with a constant matrix
+// for wide (antialiasing) filters. The idea: each output coordinate o reads the input at x(o), a formula that
+// `coordinates` chooses, with weights filter((i - x) * scale).
 #include "build/build.h"
 
 #include <math.h>

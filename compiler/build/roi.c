@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Builders that pool regions of images, and convolve at places that are moved by offsets.
 //
-// In: images [n, c, h, w], regions [r, 4 or 5] or offsets. Out: gathers and maps: the places of build/sample.c, or masks
-// of which pixels a part of a region holds.
+// In: images [n, c, h, w], regions [r, 4 or 5] or offsets. Out: gathers and maps: the places of build/sample.c, or
+// masks of which pixels a part of a region holds.
 #include "build/build.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Builders that read images at computed places.
 //
-// In: x [b, c, space...], its sizes constant or the running program's. Out: gathers and maps. The idea: space is one flat
-// axis, x [b, c, space], places are one coordinate per spatial axis, [b, p] each; interpolation is a sum over the corners
-// around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
+// In: x [b, c, space...], its sizes constant or the running program's. Out: gathers and maps. The idea: space is one
+// flat axis, x [b, c, space], places are one coordinate per spatial axis, [b, p] each; interpolation is a sum over the
+// corners around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
 #include "build/build.h"
 
 // The size of a spatial axis as a scalar of v's type.

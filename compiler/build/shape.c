@@ -108,6 +108,64 @@ Value *b_sum_to(Graph *g, Value *x, const Type *t) {
     return lead ? b_reshape(g, x, t->rank, t->dim) : x;
 }
 
+Value *b_repeat(Graph *g, Value *x, int axis, Dim times) {
+    if (!x || times == 1) return x;
+    Dim outer = type_product(g, &x->type, 0, axis), inner = type_product(g, &x->type, axis, x->type.rank);
+    Type out = x->type;
+    out.dim[axis] = dim_mul(g, out.dim[axis], times);
+    Value *v = b_reshape(g, x, 3, (Dim[]){ outer, 1, inner });
+    v = b_expand(g, v, 3, (Dim[]){ outer, times, inner });
+    return b_reshape(g, v, out.rank, out.dim);
+}
+
+// DCR: channels are (block row, block column, depth); CRD: (depth, block row, block column).
+Value *b_depth_to_space(Graph *g, Value *x, int64_t b, bool crd) {
+    if (x->type.rank != 4 || b < 1 || b > 1 << 15)
+        return graph_fail(g, "wants a rank of 4 and a blocksize of at least 1");
+    const Dim *d = x->type.dim;
+    if (dim_is_const(d[1]) && d[1] % (b * b))
+        return graph_fail(g, "%lld channels do not divide by %lld", (long long)d[1], (long long)(b * b));
+    Dim c = dim_div(g, d[1], b * b);
+    Value *v = b_reshape(g, x, 6, crd ? (Dim[]){ d[0], c, b, b, d[2], d[3] } : (Dim[]){ d[0], b, b, c, d[2], d[3] });
+    v = b_transpose(g, v, crd ? (int[]){ 0, 1, 4, 2, 5, 3 } : (int[]){ 0, 3, 4, 1, 5, 2 });
+    return b_reshape(g, v, 4, (Dim[]){ d[0], c, dim_mul(g, d[2], b), dim_mul(g, d[3], b) });
+}
+
+Value *b_space_to_depth(Graph *g, Value *x, int64_t b, bool crd) {
+    if (x->type.rank != 4 || b < 1 || b > 1 << 15)
+        return graph_fail(g, "wants a rank of 4 and a blocksize of at least 1");
+    const Dim *d = x->type.dim;
+    if ((dim_is_const(d[2]) && d[2] % b) || (dim_is_const(d[3]) && d[3] % b))
+        return graph_fail(g, "height and width must divide by the blocksize");
+    Dim h = dim_div(g, d[2], b), w = dim_div(g, d[3], b);
+    Value *v = b_reshape(g, x, 6, (Dim[]){ d[0], d[1], h, b, w, b });
+    v = b_transpose(g, v, crd ? (int[]){ 0, 1, 3, 5, 2, 4 } : (int[]){ 0, 3, 5, 1, 2, 4 });
+    return b_reshape(g, v, 4, (Dim[]){ d[0], dim_mul(g, d[1], b * b), h, w });
+}
+
+Value *b_pad_mode(
+    Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const char *mode, Value *fill) {
+    static const int64_t none[MAX_RANK];
+    if (!strcmp(mode, "constant")) return b_pad(g, x, lo, hi, NULL, fill);
+    if (strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
+        return graph_fail(g, "attribute \"mode\" is \"%s\"", mode);
+    Node *node = graph_node(g, OP_Pad, 1, &x, 1);
+    node_set_ints(node, "lo", lo, x->type.rank);
+    node_set_ints(node, "hi", hi, x->type.rank);
+    node_set_ints(node, "interior", none, x->type.rank);
+    node_set_string(node, "mode", mode);
+    return b_finish(node);
+}
+
+Value *b_triangle(Graph *g, Value *x, Value *k, bool upper) {
+    int rank = x->type.rank;
+    Value *row = b_iota(g, 2, x->type.dim + rank - 2, 0, DT_I64),
+          *column = b_iota(g, 2, x->type.dim + rank - 2, 1, DT_I64);
+    if (k) row = b_binary(g, OP_Add, row, b_scalar_of(g, k));
+    Value *kept = b_binary(g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row);
+    return b_where(g, kept, x, b_like(g, x, 0));
+}
+
 // ---------------------------------------------------------------- new tensors
 
 Value *b_iota(Graph *g, int rank, const Dim *dims, int axis, DType d) {

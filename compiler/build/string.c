@@ -3,8 +3,8 @@
 // numbers.
 //
 // In: tensors of strings, words that are known. Out: the few string operations of ops/string.c around gathers, maps and
-// reductions. The idea: a search in a sorted table makes strings numbers, a gather makes numbers strings, and everything
-// between is as for any tensor.
+// reductions. The idea: a search in a sorted table makes strings numbers, a gather makes numbers strings, and
+// everything between is as for any tensor.
 #include "build/build.h"
 #include "build/regex.h"
 

@@ -303,7 +303,8 @@ Value *b_over_space(Graph *g, Op op, Value *x) {
     int64_t axes[MAX_RANK];
     if (!x) return NULL;
     if (x->type.rank < 3)
-        return graph_fail(g, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank);
+        return graph_fail(g, "the input must have at least 3 dimensions (batch, channels, space), got "
+                             "%d", x->type.rank);
     for (int i = 2; i < x->type.rank; i++) axes[i - 2] = i;
     return b_reduce(g, op, x, x->type.rank - 2, axes, true);
 }

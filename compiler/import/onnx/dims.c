@@ -295,7 +295,8 @@ static Value *not_constant(OnnxNode *n, Value *v, const char *what) {
             n, "%s \"%s\" is an input of the model; make it a constant with --freeze %s=FILE", what, name, name);
     if (from)
         return onnx_fail(n,
-            "%s \"%s\" is computed at run time from \"%s\"; pin its dimensions with --dim NAME=V, or its value with --freeze %s=FILE",
+            "%s \"%s\" is computed at run time from \"%s\"; pin its dimensions with --dim NAME=V, or its value with "
+            "--freeze %s=FILE",
             what, name, from, from);
     return onnx_fail(n, "%s \"%s\" is computed at run time; pin the dimension with --dim NAME=V", what, name);
 }

@@ -145,7 +145,8 @@ static Value *stacked_input(Graph *g, const Options *o, const ModelEnd *in, cons
     if ((!shape && !in->has_shape) || (shape ? shape->rank : in->rank) >= MAX_RANK
         || (shape && !shape_agrees(in, shape))) {
         diag_error(&file,
-            "sequence \"%s\": its elements need a shape that fits the model, of at most %d dimensions: --sequence '%s=%lld..%lld[2,3]'",
+            "sequence \"%s\": its elements need a shape that fits the model, of at most %d dimensions: --sequence "
+            "'%s=%lld..%lld[2,3]'",
             in->name, MAX_RANK - 1, in->name, (long long)given->lo, (long long)given->hi);
         return NULL;
     }
@@ -219,7 +220,8 @@ Value *onnx_end_input(Graph *g, const OnnxModel *m, const Options *o, const Mode
         return map_input(g, m, o, in, index);
     if (strcmp(in->kind, "tensor")) {
         diag_error(&file,
-            "input \"%s\" is a %s; inputs are tensors, maps to numbers or strings, sequences of tensors, or optional ones of these",
+            "input \"%s\" is a %s; inputs are tensors, maps to numbers or strings, sequences of tensors, or optional "
+            "ones of these",
             in->name, in->kind);
         return NULL;
     }

@@ -124,7 +124,7 @@ typedef struct OnnxNode {
     bool *read;
     const char *argument;                               // the row's last column
     bool poisoned;                                      // a body uses what failed elsewhere: nothing more to report
-    struct Import *import; const struct Namespace *scope;   // private to graph.c
+    struct Import *import; const struct Namespace *scope;   // see names.h
 } OnnxNode;
 typedef Value *OnnxBuilder(OnnxNode *n);                // NULL after a diagnostic
 

@@ -142,7 +142,8 @@ static int open_inside(const char *base, const char *location, const char *tenso
     }
     if (dir < 0)
         diag_error_as(EXIT_IO, loc,
-            "tensor \"%s\": cannot open external data \"%s\" in the model's folder: %s; it belongs to the model, copy it there",
+            "tensor \"%s\": cannot open external data \"%s\" in the model's folder: %s; it belongs to the model, "
+            "copy it there",
             tensor, location, strerror(errno));
     return dir;
 }

@@ -140,7 +140,8 @@ Value *onnx_dict_vectorizer(OnnxNode *n) {
     memcpy(words->data, text ? (const void *)strings->strings : ints, (size_t)type_bytes(&words->type));
     int64_t columns = type_count(&words->type);
     Default outside = { .i = columns };
-    return b_put_at(n->g, b_look_up(n->g, map[0], words, counting(n->g->arena, columns), &outside, n->opset >= 4), map[1], columns);
+    return b_put_at(n->g, b_look_up(n->g, map[0], words, counting(n->g->arena, columns), &outside, n->opset >= 4),
+        map[1], columns);
 }
 
 // The values in the order of their keys, or each at the column that its key names.

@@ -104,7 +104,8 @@ static bool read_weights(OnnxNode *n, Forest *f, const char *prefix, const Key *
     for (int i = 0; i < count; i++) {
         int64_t at = find_node(keys, f->nodes.n, tree[i], node[i]);
         if (at < 0) return forest_fail(f, "a weight is for a node that does not exist");
-        if (f->nodes.at[at].mode == TREE_LEAF) VEC_PUSH(a, f->weights, (LeafWeight){ at, target[i], number(&weights, i) });
+        if (f->nodes.at[at].mode == TREE_LEAF)
+            VEC_PUSH(a, f->weights, (LeafWeight){ at, target[i], number(&weights, i) });
     }
     return true;
 }
@@ -200,7 +201,8 @@ Value *onnx_tree_classifier(OnnxNode *n) {
     if (base.count && base.count != labels.count && !(base.count == 1 && labels.count == 2))
         return onnx_fail(n, "has %d base values for %d classes", base.count, labels.count);
     const Classes c = classes_of(&f);
-    if (labels.count == 2 && (!c.first || !c.second || base.count == 1)) return two_classes(n, &f, &labels, &base, how);
+    if (labels.count == 2 && (!c.first || !c.second || base.count == 1))
+        return two_classes(n, &f, &labels, &base, how);
     Value *y = b_forest(&f);
     if (base.count) y = b_binary(n->g, OP_Add, y, base_values(&f, &base));
     y = b_cast(n->g, y, DT_F32);
@@ -266,7 +268,8 @@ static bool read_ensemble(OnnxNode *n, Forest *f) {
         return forest_fail(f, "the attributes nodes_... and leaf_... must have a value for each node and each leaf");
     for (int i = 0; i < count; i++) {
         int64_t mode = tensor_get_i(modes, i);
-        if (mode < TREE_LEQ || mode > TREE_MEMBER) return forest_fail(f, "attribute \"nodes_modes\" has an unknown mode");
+        if (mode < TREE_LEQ || mode > TREE_MEMBER) return forest_fail(f, "attribute \"nodes_modes\" has an unknown "
+                                                                         "mode");
         TreeNode t = { .mode = (TreeMode)mode,
             .feature = feature[i],
             .split = tensor_get_f(splits, i),

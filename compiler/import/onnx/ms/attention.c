@@ -52,7 +52,8 @@ static bool mask_added(OnnxNode *n, Value *mask, Dim batch, Dim queries, Dim key
         *out = filtered(n, b_binary(n->g, OP_Greater, m, b_like(n->g, m, 0)));
     } else {
         onnx_fail(n,
-            "a mask %s is not supported; masks [batch], [2 * batch], [batch, keys] and [batch, queries, keys] with all %s keys are",
+            "a mask %s is not supported; masks [batch], [2 * batch], [batch, keys] and [batch, queries, keys] with "
+            "all %s keys are",
             shape, dim_text(n->g->arena, n->g, keys));
     }
     return *out != NULL;
@@ -78,7 +79,8 @@ static bool only_default(OnnxNode *n, const char *attr, const char *remedy) {
     return false;
 }
 
-// ---------------------------------------------------------------- Attention, QAttention: with the projections of queries, keys and values
+// ---------------------------------------------------------------- Attention
+// QAttention: with the projections of queries, keys and values.
 
 static bool hidden_sizes(OnnxNode *n, const Value *projected, int64_t *size) {
     int count;
@@ -156,7 +158,8 @@ Value *onnx_ms_qattention(OnnxNode *n) {
     return projected_attention(n, projected, onnx_optional(n, 5), onnx_optional(n, 8), NULL);
 }
 
-// ---------------------------------------------------------------- MultiHeadAttention, DecoderMaskedMultiHeadAttention: projected before
+// ---------------------------------------------------------------- MultiHeadAttention
+// DecoderMaskedMultiHeadAttention: projected before.
 
 typedef struct MultiHead { Value *q, *k, *v, *bias, *mask, *added, *past[2], *length; int64_t heads; } MultiHead;
 
@@ -253,7 +256,8 @@ Value *onnx_ms_multi_head_attention(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     if (onnx_optional(n, 8) || onnx_optional(n, 9))
         return onnx_fail(n,
-            "shared buffers (past_sequence_length, cache_indirection) are not supported; export the model without them");
+            "shared buffers (past_sequence_length, cache_indirection) are not supported; export the model without "
+            "them");
     MultiHead m = { .q = n->in[0],
         .k = onnx_optional(n, 1),
         .v = onnx_optional(n, 2),

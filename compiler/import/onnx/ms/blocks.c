@@ -57,7 +57,8 @@ static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
         // ONNX Runtime leaves zero points out where there are group indices, its documents do not.
         if (onnx_optional(n, 3))
             return onnx_fail(n,
-                "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically or without reordering");
+                "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically "
+                "or without reordering");
         Value *q = b_unpacked(n->g, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
         return B_MAP(n->g, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero,
             b_gather(n->g, scale, group, 1));

@@ -69,7 +69,8 @@ Value *onnx_ms_multi_rotary(OnnxNode *n) {
     if (count != 3 || section[0] < 0 || section[1] < 0 || section[2] < 0
         || section[0] + section[1] + section[2] != half || n->in[1]->type.rank != 3 || layout < 0 || layout > 1)
         return onnx_fail(n,
-            "wants positions [3, batch, sequence], mrope_layout 0 or 1 and an mrope_section of three numbers with the sum %lld",
+            "wants positions [3, batch, sequence], mrope_layout 0 or 1 and an mrope_section of three numbers with "
+            "the sum %lld",
             (long long)half);
     Tensor *streams = tensor_new(n->g->arena, type_make(DT_I64, 1, &half));
     for (int64_t i = 0; i < half; i++) {

@@ -152,7 +152,8 @@ Value *onnx_ms_quantised_experts(OnnxNode *n) {
         return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking");
     if (!onnx_int(n, "normalize_routing_weights", 0) && !onnx_optional(n, 14))
         return onnx_fail(n,
-            "what the routing weights are without normalize_routing_weights depends on the device; export the model with it");
+            "what the routing weights are without normalize_routing_weights depends on the device; export the model "
+            "with it");
     onnx_int(n, "accuracy_level", 0);
     DType wide = dtype_wide(n->in[0]->type.dtype);
     for (int i = 0; i < 3; i++) {

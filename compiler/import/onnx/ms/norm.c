@@ -40,7 +40,8 @@ Value *onnx_ms_simplified_layer_norm(OnnxNode *n) {
         || !onnx_dtype(n, "stash_type", DT_F32, &stash))
         return NULL;
     if (output_asked(n, 1))
-        n->out[1] = b_reciprocal_deviation(n->g, b_cast(n->g, n->in[0], stash), axis, onnx_float(n, "epsilon", 1e-5), NULL);
+        n->out[1] = b_reciprocal_deviation(
+            n->g, b_cast(n->g, n->in[0], stash), axis, onnx_float(n, "epsilon", 1e-5), NULL);
     return onnx_rms_norm(n);
 }
 

@@ -174,7 +174,8 @@ Value *onnx_ms_word_conv(OnnxNode *n) {
     if (words->type.rank != 2 || w->type.rank != 4 || n->in[3]->type.rank != 2 || !type_is_static(&words->type)
         || !type_is_static(&w->type) || w->type.dim[2] > words->type.dim[1])
         return onnx_fail(n,
-            "wants words [count, characters], weights [filters, 1, window, embedding] that fit a word, and embeddings of known size");
+            "wants words [count, characters], weights [filters, 1, window, embedding] that fit a word, and "
+            "embeddings of known size");
     int64_t count = words->type.dim[0], length = words->type.dim[1], filters = w->type.dim[0], window = w->type.dim[2],
             places = length - window + 1;
     Value *chars = b_insert(n->g, b_gather(n->g, n->in[3], words, 0), 1);       // [s, 1, l, e]

@@ -290,7 +290,8 @@ static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *
         bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
         if (sequence && !(grown[more++] = onnx_sequence_appended(old[1 + i])))
             return onnx_fail(n,
-                       "does more with a sequence that it carries than to append an element; that needs a known and small number of iterations"),
+                       "does more with a sequence that it carries than to append an element; that needs a known and "
+                       "small number of iterations"),
                    false;
         if (sequence) continue;
         if (i < it->n_carried) plain->carried[plain->n_carried++] = it->carried[i];

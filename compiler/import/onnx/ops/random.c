@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Random tensors.
 //
-// In: an OnnxNode. Out: what build/random.c makes of its attributes. Without a seed the node's number is one, so that two
-// nodes differ and the same model always gives the same code.
+// In: an OnnxNode. Out: what build/random.c makes of its attributes. Without a seed the node's number is one, so that
+// two nodes differ and the same model always gives the same code.
 #include "import/onnx/onnx.h"
 
 #include <string.h>

@@ -66,7 +66,8 @@ bool sequence_one_type(OnnxNode *n, int count, Value *const *items) {
         bool tensors = !onnx_is_sequence(items[0]) && !onnx_is_sequence(items[i]);
         if (!tensors || !type_equal(&items[0]->type, &items[i]->type))
             return onnx_fail(n,
-                       "the length or a position is known to the program only; that needs elements of one shape, which element %d has not",
+                       "the length or a position is known to the program only; that needs elements of one shape, "
+                       "which element %d has not",
                        i),
                    false;
     }

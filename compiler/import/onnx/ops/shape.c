@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's operators that rearrange elements and the integers that describe shapes.
 //
-// In: an OnnxNode. Out: views (Reshape, Transpose, Slice, Pad, Concat, Expand). The idea: shape-like inputs are read
+// In: an OnnxNode. Out: views (Reshape, Transpose, Concat, Expand, Slice). The idea: shape-like inputs are read
 // while importing (dims.c) and become attributes; they may hold symbolic dimensions where the meaning does not depend
 // on their size.
 #include "import/onnx/run/measure.h"
@@ -276,38 +276,14 @@ Value *onnx_transpose(OnnxNode *n) {
     return b_transpose(n->g, x, perm);
 }
 
-// DCR: channels are (block row, block column, depth); CRD: (depth, block row, block column).
 Value *onnx_depth_to_space(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0];
-    int64_t b = onnx_int(n, "blocksize", 0);
     bool crd = !strcmp(onnx_string(n, "mode", "DCR"), "CRD");
-    if (x->type.rank != 4 || b < 1 || b > 1 << 15)
-        return onnx_fail(n, "wants a rank of 4 and a blocksize of at least 1");
-    const Dim *d = x->type.dim;
-    if (dim_is_const(d[1]) && d[1] % (b * b))
-        return onnx_fail(n, "%lld channels do not divide by %lld", (long long)d[1], (long long)(b * b));
-    Dim c = dim_div(n->g, d[1], b * b);
-    Value *v = b_reshape(
-        n->g, x, 6, crd ? (Dim[]){ d[0], c, b, b, d[2], d[3] } : (Dim[]){ d[0], b, b, c, d[2], d[3] });
-    v = b_transpose(n->g, v, crd ? (int[]){ 0, 1, 4, 2, 5, 3 } : (int[]){ 0, 3, 4, 1, 5, 2 });
-    return b_reshape(n->g, v, 4, (Dim[]){ d[0], c, dim_mul(n->g, d[2], b), dim_mul(n->g, d[3], b) });
+    return onnx_inputs(n, 1) ? b_depth_to_space(n->g, n->in[0], onnx_int(n, "blocksize", 0), crd) : NULL;
 }
 
 Value *onnx_space_to_depth(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0];
-    int64_t b = onnx_int(n, "blocksize", 0);
-    if (x->type.rank != 4 || b < 1 || b > 1 << 15)
-        return onnx_fail(n, "wants a rank of 4 and a blocksize of at least 1");
     bool crd = !strcmp(onnx_string(n, "mode", "DCR"), "CRD");
-    const Dim *d = x->type.dim;
-    if ((dim_is_const(d[2]) && d[2] % b) || (dim_is_const(d[3]) && d[3] % b))
-        return onnx_fail(n, "height and width must divide by the blocksize");
-    Dim h = dim_div(n->g, d[2], b), w = dim_div(n->g, d[3], b);
-    Value *v = b_reshape(n->g, x, 6, (Dim[]){ d[0], d[1], h, b, w, b });
-    v = b_transpose(n->g, v, crd ? (int[]){ 0, 1, 3, 5, 2, 4 } : (int[]){ 0, 3, 5, 1, 2, 4 });
-    return b_reshape(n->g, v, 4, (Dim[]){ d[0], dim_mul(n->g, d[1], b * b), h, w });
+    return onnx_inputs(n, 1) ? b_space_to_depth(n->g, n->in[0], onnx_int(n, "blocksize", 0), crd) : NULL;
 }
 
 // ---------------------------------------------------------------- expand and tile
@@ -328,16 +304,6 @@ Value *onnx_expand(OnnxNode *n) {
     return b_expand(n->g, x, out.rank, out.dim);
 }
 
-static Value *repeat_axis(OnnxNode *n, Value *x, int axis, Dim times) {
-    if (!x || times == 1) return x;
-    Dim outer = type_product(n->g, &x->type, 0, axis), inner = type_product(n->g, &x->type, axis, x->type.rank);
-    Type out = x->type;
-    out.dim[axis] = dim_mul(n->g, out.dim[axis], times);
-    Value *v = b_reshape(n->g, x, 3, (Dim[]){ outer, 1, inner });
-    v = b_expand(n->g, v, 3, (Dim[]){ outer, times, inner });
-    return b_reshape(n->g, v, out.rank, out.dim);
-}
-
 Value *onnx_tile(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
@@ -350,7 +316,7 @@ Value *onnx_tile(OnnxNode *n) {
         if (!onnx_ints_input(n, 1, "tiles", &by, &count, 1) || !onnx_ints_input(n, 2, "the axis", &at, &count, 1))
             return NULL;
         if (!onnx_axis(n, at, x->type.rank, &axis)) return NULL;
-        return by < 0 ? onnx_fail(n, "tiles is negative") : repeat_axis(n, x, axis, by);
+        return by < 0 ? onnx_fail(n, "tiles is negative") : b_repeat(n->g, x, axis, by);
     }
     if (!onnx_input(n, 1)) return NULL;
     if (!onnx_dim_values(n->g, n->in[1], v, &count)) {
@@ -361,7 +327,7 @@ Value *onnx_tile(OnnxNode *n) {
     }
     if (count != x->type.rank)
         return onnx_fail(n, "repeats has %d elements, the input has %d dimensions", count, x->type.rank);
-    for (int i = 0; i < count; i++) x = repeat_axis(n, x, i, times[i]);
+    for (int i = 0; i < count; i++) x = b_repeat(n->g, x, i, times[i]);
     return x;
 }
 
@@ -419,193 +385,3 @@ Value *onnx_split(OnnxNode *n) {
     return n->out[0];
 }
 
-// ---------------------------------------------------------------- slice
-
-typedef struct Cut { int axis; DimValue start, end; int64_t step; } Cut;
-
-// The last elements of an axis of unknown size: gathered by negative indices.
-static Value *slice_tail(OnnxNode *n, Value *x, const Cut *c) {
-    int64_t from = c->start.v, to = c->end.v < 0 ? c->end.v : 0, count = to - from;
-    int64_t *at = NEW_ARRAY(n->g->arena, int64_t, count);
-    for (int64_t i = 0; i < count; i++) at[i] = from + i;
-    return b_gather(n->g, x, b_ints(n->g, (int)count, at), c->axis);
-}
-
-static Dim cut_end(Graph *g, Dim size, const Cut *c) {
-    if (!c->end.symbolic && c->end.v >= INT32_MAX) return size;
-    return !c->end.symbolic && c->end.v < 0 ? dim_sub(g, size, -c->end.v) : c->end.v;
-}
-
-// Is the cut plain to see: of known bounds, or, where the size or an end is symbolic, of steps of 1 from a known
-// start and inside for every size?
-static bool plain_cut(Graph *g, Dim size, const Cut *c) {
-    if (dim_is_const(size) && !c->start.symbolic && !c->end.symbolic) return true;
-    if (c->step != 1 || c->start.symbolic || (!c->end.symbolic && c->end.v < -INT32_MAX)) return false;
-    if (c->start.v < 0) {
-        int64_t to = c->end.v < 0 ? c->end.v : 0;
-        return !dim_is_const(size) && !c->end.symbolic && (c->end.v < 0 || c->end.v >= INT32_MAX) && to > c->start.v
-            && to - c->start.v <= 4096 && dim_lower(g, size) >= -c->start.v;
-    }
-    Dim end = cut_end(g, size, c);
-    return dim_lower(g, dim_sub(g, size, end)) >= 0 && dim_lower(g, dim_sub(g, end, c->start.v)) >= 0;
-}
-
-static Value *slice_symbolic(OnnxNode *n, Value *x, const Cut *c) {
-    if (c->start.v < 0) return slice_tail(n, x, c);
-    return b_part(n->g, x, c->axis, c->start.v, dim_sub(n->g, cut_end(n->g, x->type.dim[c->axis], c), c->start.v));
-}
-
-static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
-
-static Value *slice_axis(OnnxNode *n, Value *x, const Cut *c) {
-    Dim size = x->type.dim[c->axis];
-    if (c->step == 0) return onnx_fail(n, "the step of axis %d is 0", c->axis);
-    if (!dim_is_const(size) || c->start.symbolic || c->end.symbolic) return slice_symbolic(n, x, c);
-    int64_t start = c->start.v < 0 ? c->start.v + size : c->start.v, end = c->end.v < 0 ? c->end.v + size : c->end.v,
-            count;
-    if (c->step > 0) {
-        start = clamp(start, 0, size);
-        end = clamp(end, 0, size);
-        count = end > start ? (end - start - 1) / c->step + 1 : 0;
-    } else {
-        start = clamp(start, -1, size - 1);
-        end = clamp(end, -1, size - 1);
-        count = start > end ? (start - end - 1) / (c->step == INT64_MIN ? INT64_MAX : -c->step) + 1 : 0;
-    }
-    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
-    Dim sizes[MAX_RANK];
-    for (int i = 0; i < x->type.rank; i++) {
-        steps[i] = 1;
-        sizes[i] = x->type.dim[i];
-    }
-    starts[c->axis] = count ? start : 0;
-    steps[c->axis] = count > 1 ? c->step : 1;
-    sizes[c->axis] = count;
-    return b_slice(n->g, x, starts, steps, sizes);
-}
-
-static bool constants(DimItem *to, const int64_t *from, int count) {
-    for (int i = 0; i < count && i < MAX_RANK; i++) to[i] = (DimItem){ .known = true, .is = { false, from[i] } };
-    return from != NULL && count <= MAX_RANK;
-}
-
-// Item k of input i as a scalar; absent: 1.
-static Value *cut_number(OnnxNode *n, int i, int k) {
-    int count;
-    return onnx_optional(n, i) ? b_item(n->g, onnx_list(n, i, "a bound", &count), k) : b_number(n->g, 1);
-}
-
-Value *onnx_slice(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0];
-    DimItem starts[MAX_DIM_VALUES], ends[MAX_DIM_VALUES], steps[MAX_DIM_VALUES];
-    int64_t axes[MAX_RANK];
-    int count, n_ends, n_axes, n_steps = 0;
-    bool given;
-    if (n->opset < 10) {
-        const int64_t *a = onnx_ints(n, "starts", &count), *b = onnx_ints(n, "ends", &n_ends);
-        if (!constants(starts, a, count) || !constants(ends, b, n_ends))
-            return onnx_fail(n, "attributes \"starts\" and \"ends\" are missing or too long");
-    } else {
-        if (!onnx_list(n, 1, "starts", &count) || !onnx_list(n, 2, "ends", &n_ends)) return NULL;
-        if (!onnx_knows(n, 3)) return onnx_slice_run(n);
-        if (onnx_optional(n, 4)
-            && (!onnx_list(n, 4, "steps", &n_steps) || !onnx_dim_items(n->g, n->in[4], steps, &n_steps)))
-            return NULL;
-        if (!onnx_dim_items(n->g, n->in[1], starts, &count) || !onnx_dim_items(n->g, n->in[2], ends, &n_ends))
-            return NULL;
-    }
-    if (!onnx_axes(n, 3, x->type.rank, axes, &n_axes, &given)) return NULL;
-    if (count != n_ends || (given && n_axes != count) || (n_steps && n_steps != count) || count > x->type.rank)
-        return onnx_fail(n, "starts, ends, axes and steps differ in length, or exceed the input's rank");
-    for (int i = 0; i < count && x; i++) {
-        bool known = starts[i].known && ends[i].known && (!n_steps || (steps[i].known && !steps[i].is.symbolic));
-        Cut c = { given ? (int)axes[i] : i, starts[i].is, ends[i].is, n_steps ? steps[i].is.v : 1 };
-        if (known && plain_cut(n->g, x->type.dim[c.axis], &c)) x = slice_axis(n, x, &c);
-        else if (n->opset >= 10)
-            x = onnx_cut_run(n, x, c.axis, cut_number(n, 1, i), cut_number(n, 2, i), cut_number(n, 4, i));
-        else
-            return onnx_fail(
-                n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c.axis);
-    }
-    return x;
-}
-
-// ---------------------------------------------------------------- pad
-
-static Value *pad_mode(OnnxNode *n, Value *x, const int64_t *lo, const int64_t *hi, Value *fill) {
-    static const int64_t none[MAX_RANK];
-    const char *mode = onnx_string(n, "mode", "constant");
-    if (!strcmp(mode, "constant")) return b_pad(n->g, x, lo, hi, NULL, fill);
-    if (strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
-        return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode);
-    Node *node = graph_node(n->g, OP_Pad, 1, &x, 1);
-    node_set_ints(node, "lo", lo, x->type.rank);
-    node_set_ints(node, "hi", hi, x->type.rank);
-    node_set_ints(node, "interior", none, x->type.rank);
-    node_set_string(node, "mode", mode);
-    return b_finish(node);
-}
-
-Value *onnx_pad(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0], *fill = NULL;
-    int64_t pads[2 * MAX_RANK], axes[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
-    int rank = x->type.rank, count, n_axes = rank;
-    for (int i = 0; i < rank; i++) axes[i] = i;
-    if (n->opset < 11) {
-        const int64_t *given = onnx_ints(n, n->opset < 2 ? "paddings" : "pads", &count);
-        if (!given || count > 2 * MAX_RANK) return onnx_fail(n, "attribute \"pads\" is missing or too long");
-        memcpy(pads, given, sizeof *pads * (size_t)count);
-        double value = onnx_float(n, "value", 0);
-        if (value != 0) fill = b_like(n->g, x, value);
-    } else {
-        bool given;
-        if (!onnx_input(n, 1)) return NULL;
-        if (onnx_optional(n, 2) && !(fill = b_scalar_of(n->g, n->in[2]))) return NULL;
-        if (!onnx_knows(n, 1) || !onnx_knows(n, 3)) return onnx_pad_run(n, onnx_string(n, "mode", "constant"), fill);
-        if (!onnx_ints_input(n, 1, "pads", pads, &count, 2 * MAX_RANK)) return NULL;
-        if (onnx_optional(n, 3) && !onnx_axes(n, 3, rank, axes, &n_axes, &given)) return NULL;
-    }
-    if (count != 2 * n_axes) return onnx_fail(n, "pads has %d elements for %d axes", count, n_axes);
-    for (int i = 0; i < n_axes; i++) {
-        lo[axes[i]] = pads[i];
-        hi[axes[i]] = pads[n_axes + i];
-    }
-    return pad_mode(n, x, lo, hi, fill);
-}
-
-Value *onnx_center_crop_pad(OnnxNode *n) {
-    if (!onnx_inputs(n, 2)) return NULL;
-    Value *x = n->in[0];
-    int64_t shape[MAX_RANK], axes[MAX_RANK], lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
-    int count, n_axes;
-    bool given;
-    if (!onnx_axes(n, 99, x->type.rank, axes, &n_axes, &given) || !onnx_list(n, 1, "the shape", &count)) return NULL;
-    if (count != (given ? n_axes : x->type.rank))
-        return onnx_fail(n, "the shape has %d elements for %d axes", count, given ? n_axes : x->type.rank);
-    if (!onnx_knows(n, 1) || !type_is_static(&x->type)) return onnx_center_crop_pad_run(n, given ? axes : NULL);
-    if (!onnx_ints_input(n, 1, "the shape", shape, &count, MAX_RANK)) return NULL;
-    for (int i = 0; i < count; i++) {
-        int axis = given ? (int)axes[i] : i;
-        if (shape[i] < 0) return onnx_fail(n, "the shape holds %lld", (long long)shape[i]);
-        int64_t size = x->type.dim[axis], grow = shape[i] - size;
-        lo[axis] = grow >= 0 ? grow / 2 : -(-grow / 2);
-        hi[axis] = grow - lo[axis];
-    }
-    return b_pad(n->g, x, lo, hi, NULL, NULL);
-}
-
-// Keeps the upper (column >= row + k) or lower (column <= row + k) triangle of each matrix.
-Value *onnx_trilu(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    Value *x = n->in[0];
-    int rank = x->type.rank;
-    if (rank < 2) return onnx_fail(n, "the input must have at least 2 dimensions");
-    bool upper = onnx_int(n, "upper", 1) != 0;
-    Value *row = b_iota(n->g, 2, x->type.dim + rank - 2, 0, DT_I64),
-          *column = b_iota(n->g, 2, x->type.dim + rank - 2, 1, DT_I64);
-    if (onnx_optional(n, 1)) row = b_binary(n->g, OP_Add, row, b_scalar_of(n->g, n->in[1]));
-    Value *kept = b_binary(n->g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row);
-    return b_where(n->g, kept, x, b_like(n->g, x, 0));
-}

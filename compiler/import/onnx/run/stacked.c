@@ -67,7 +67,8 @@ Value *onnx_sequence_rows(OnnxNode *n, Value *v) {
     if (s->rows) return s->rows;
     if (!s->n)
         return onnx_fail(n,
-            "an empty sequence is joined with one whose length the program knows; the type of its elements is not known");
+            "an empty sequence is joined with one whose length the program knows; the type of its elements is not "
+            "known");
     return sequence_one_type(n, s->n, s->items) ? stacked_list(n, s) : NULL;
 }
 
@@ -99,7 +100,8 @@ Value *onnx_ragged_at(OnnxNode *n, int count, Value *const *items, Value *index)
         const Type *t = &items[i]->type;
         if (t->dtype == DT_NONE || t->dtype != first->dtype || t->rank != first->rank || !type_is_static(t))
             return onnx_fail(n,
-                "the position is known to the program only; that needs elements of one type and rank and of known shapes, here %s and %s",
+                "the position is known to the program only; that needs elements of one type and rank and of known "
+                "shapes, here %s and %s",
                 type_text(n->g->arena, n->g, first), type_text(n->g->arena, n->g, t));
         if (type_count(t) > room) room = type_count(t);
         for (int k = 0; k < t->rank; k++)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What an import keeps while it builds: the names that mean something where a node stands, and what they mean. Private
+// to names.c, node.c, body.c and graph.c; a builder sees none of it.
+#ifndef BURNCC_ONNX_NAMES_H
+#define BURNCC_ONNX_NAMES_H
+#include "import/onnx/run/measure.h"
+
+#define MAX_CALLS 64            // functions inside functions, bodies inside bodies
+
+// An inlined call, whose node holds the attributes that the function's nodes refer to.
+typedef struct Inlined {
+    const OnnxFunction *function;
+    const OnnxNodeDef *node;
+    const struct Inlined *up;
+} Inlined;
+
+typedef struct Namespace {
+    const struct Namespace *outer;                      // of a body: whose values it may use
+    StrMap *values;                                     // name -> Value *
+    StrMap *makers;                                     // name -> the OnnxNodeDef that will define it
+    const Inlined *call;
+    int n_opsets; const OnnxOpset *opsets;
+    int n_nodes; const OnnxNodeDef *nodes;              // those being built in it
+    const Loc *loc;                                     // of the call or the node that holds the body; NULL at the top
+    Graph *g;
+    int depth;
+} Namespace;
+
+typedef struct Import {
+    Arena *arena;
+    const OnnxModel *model;
+    const Options *options;
+    StrMap *functions;                                  // "domain\nname\noverload" -> OnnxFunction
+    int nodes;
+    bool stop;                                          // a limit was passed
+} Import;
+
+// ---------------------------------------------------------------- names.c
+extern Value names_poison;                              // an output of a node that failed
+// an optional that holds nothing, or an input that a function's user left out
+extern Value names_absent;
+void names_init(Import *im, Namespace *s, const Namespace *outer, Graph *g);
+Value *names_find(const Namespace *s, const char *name);             // NULL: defined nowhere yet
+bool names_bind(Namespace *s, const char *name, Value *v, const Loc *loc);      // false with a diagnostic: it was
+
+// ---------------------------------------------------------------- graph.c
+void onnx_build_node(Import *im, Namespace *s, const OnnxNodeDef *def);
+void onnx_build_nodes(Import *im, Namespace *s, int count, const OnnxNodeDef *nodes);
+void onnx_add_initializers(Import *im, Namespace *s, const OnnxGraphDef *def, bool top);
+#endif
