@@ -62,10 +62,13 @@ void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k);
 // and commits `extra` (NULL: none)
 bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, OutFile *extra);
 
-// template.c: fills the holes of an embedded template (see any file in templates/c)
+// template.c: fills the holes of an embedded template (see any file in templates/c); all its holes, or some
 // params: "acc, n, c, p" for function-like holes, else NULL
 typedef struct Hole { const char *name, *params, *text; } Hole;
-bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
+void template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);
+void skeleton_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes);     // of templates/skeleton
+const char *number_text(Arena *a, int64_t n);           // a hole's text
+
 
 // c/alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where
 // operand[j] begins

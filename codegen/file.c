@@ -44,6 +44,8 @@ const char *text_bare(Arena *a, const char *s) {
     return arena_strndup(a, s + 1, n - 2);
 }
 
+const char *number_text(Arena *a, int64_t n) { return arena_printf(a, "%lld", (long long)n); }
+
 void c_comment(Text *out, const char *s) {              // names come from strangers: no end of comment, no line ends
     for (; *s; s++) {
         char c = *s;

@@ -5,13 +5,21 @@
 // Everything up to `// end holes` is dropped. In the rest every identifier that is a hole becomes its text (given,
 // else the file's own default); a function-like hole takes its arguments with it. `#if` over integer holes is decided
 // here; other directives pass through.
+//
+// A skeleton is filled in the same way, but for names of which only pieces are holes, MODEL_run, and for holes alone on
+// their line, which are lines, or none.
 #include "codegen.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Filler { Arena *arena; const char *file; VEC(Hole) holes; } Filler;
+typedef struct Filler {
+    Arena *arena;
+    const char *file;
+    VEC(Hole) holes;
+    bool skeleton;
+} Filler;
 
 static const Hole *find_hole(const Filler *f, const char *name, size_t n) {
     for (int i = 0; i < f->holes.n; i++)
@@ -137,6 +145,19 @@ static void call_hole(Filler *f, Text *out, const Hole *h, const Span *args, int
     }
 }
 
+// A name of a skeleton: each of the pieces between its _ may be a hole.
+static void fill_pieces(const Filler *f, Text *out, const char *s, const char *end) {
+    while (s < end) {
+        size_t n = 0;
+        while (s + n < end && s[n] != '_') n++;
+        const Hole *h = n ? find_hole(f, s, n) : NULL;
+        if (h) text_printf(out, "%s", h->text);
+        else text_append(out, s, n);
+        s += n;
+        for (; s < end && *s == '_'; s++) text_append(out, s, 1);
+    }
+}
+
 static void fill_span(Filler *f, Text *out, const char *s, const char *end) {
     while (s < end) {
         const char *from = s;
@@ -152,7 +173,8 @@ static void fill_span(Filler *f, Text *out, const char *s, const char *end) {
         while (s < end && is_name((unsigned char)*s, false)) s++;
         const Hole *h = find_hole(f, from, (size_t)(s - from));
         if (!h) {
-            text_append(out, from, (size_t)(s - from));
+            if (f->skeleton) fill_pieces(f, out, from, s);
+            else text_append(out, from, (size_t)(s - from));
             continue;
         }
         if (!h->params) {
@@ -266,6 +288,20 @@ static Branch decide(Filler *f, const char *s, const char *end) {
     return v ? TAKEN : NOT_TAKEN;
 }
 
+// What is no directive of ours, up to `stop`.
+static void fill_line(Filler *f, Text *out, const char *s, const char *stop) {
+    size_t n = 0;
+    while (is_name((unsigned char)s[n], false)) n++;
+    const Hole *h = f->skeleton && s + n + 1 == stop ? find_hole(f, s, n) : NULL;
+    if (h) text_append(out, h->text, strlen(h->text));
+    else fill_span(f, out, s, stop);
+}
+
+static void pass_directive(Filler *f, Text *out, const char *s, const char *stop) {
+    if (f->skeleton) fill_span(f, out, s, stop);
+    else text_append(out, s, (size_t)(stop - s));
+}
+
 static void fill_body(Filler *f, Text *out, const char *s) {
     Branch stack[32];
     int depth = 0, hidden = 0;
@@ -278,12 +314,12 @@ static void fill_body(Filler *f, Text *out, const char *s) {
             Branch b = !strncmp(s, "#if ", 4) ? decide(f, s + 4, end) : THROUGH;
             if (depth == 32) bug("%s: #if nested too deeply", f->file);
             stack[depth++] = b;
-            if (b == THROUGH && !hidden) text_append(out, s, (size_t)(stop - s));
+            if (b == THROUGH && !hidden) pass_directive(f, out, s, stop);
             hidden += b == NOT_TAKEN;
         } else if (directive && (!strncmp(s, "#else", 5) || !strncmp(s, "#elif", 5))) {
             Branch *b = &stack[depth - 1];
             if (*b == THROUGH) {
-                if (!hidden) text_append(out, s, (size_t)(stop - s));
+                if (!hidden) pass_directive(f, out, s, stop);
                 continue;
             }
             bool holds = *b == NOT_TAKEN && (s[3] == 's' || decide(f, s + 5, end) == TAKEN);
@@ -296,17 +332,25 @@ static void fill_body(Filler *f, Text *out, const char *s) {
             }
         } else if (directive && !strncmp(s, "#endif", 6)) {
             Branch b = stack[--depth];
-            if (b == THROUGH && !hidden) text_append(out, s, (size_t)(stop - s));
+            if (b == THROUGH && !hidden) pass_directive(f, out, s, stop);
             hidden -= b == NOT_TAKEN || b == DONE;
-        } else if (!hidden) fill_span(f, out, s, stop);
+        } else if (!hidden) fill_line(f, out, s, stop);
     }
 }
 
-bool template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes) {
-    const char *text = template_text(file);
-    if (!text) bug("no template %s", file);
+static void fill(Filler *f, Text *out, int n, const Hole *holes) {
+    const char *text = template_text(f->file);
+    if (!text) bug("no template %s", f->file);
+    for (int i = 0; i < n; i++) VEC_PUSH(f->arena, f->holes, holes[i]);
+    fill_body(f, out, read_defaults(f, text));
+}
+
+void template_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes) {
     Filler f = { .arena = a, .file = file };
-    for (int i = 0; i < n; i++) VEC_PUSH(a, f.holes, holes[i]);
-    fill_body(&f, out, read_defaults(&f, text));
-    return true;
+    fill(&f, out, n, holes);
+}
+
+void skeleton_fill(Arena *a, Text *out, const char *file, int n, const Hole *holes) {
+    Filler f = { .arena = a, .file = file, .skeleton = true };
+    fill(&f, out, n, holes);
 }

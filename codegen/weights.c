@@ -121,18 +121,15 @@ static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
 
 // The same sum in C99, for the generated file.
 void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes) {
-    text_printf(c,
-        "int %s_weights_check(const void *weights, size_t size)\n{\n    const unsigned char *at = (const unsigned char *)weights;\n",
-        model);
-    text_printf(c,
-        "    uint64_t sum = UINT64_C(0x%llx), word;\n    if (!weights || size != %lld) return -1; /* BURN_EINVAL */\n",
-        (unsigned long long)WEIGHTS_SEED, (long long)weight_bytes + WEIGHTS_HEADER);
-    text_printf(c,
-        "    for (size_t i = %d; i + 8 <= size; i += 8) {\n        memcpy(&word, at + i, 8);\n        sum = (sum ^ word) * UINT64_C(0x%llx);\n        sum ^= sum >> 32;\n    }\n",
-        WEIGHTS_HEADER, (unsigned long long)WEIGHTS_PRIME);
-    text_printf(c,
-        "    return memcmp(at, \"burnw1\", 7) || sum != UINT64_C(0x%llx) ? -6 : 0; /* BURN_EFORMAT */\n}\n\n",
-        (unsigned long long)sum);
+    Arena *a = c->arena;
+    skeleton_fill(a, c, "skeleton/weights.c", 6,
+        (Hole[]){ { "MODEL", NULL, model },
+            { "N_WEIGHTS", NULL, number_text(a, weight_bytes + WEIGHTS_HEADER) },
+            { "N_HEADER", NULL, number_text(a, WEIGHTS_HEADER) },
+            { "SEED", NULL, arena_printf(a, "UINT64_C(0x%llx)", (unsigned long long)WEIGHTS_SEED) },
+            { "PRIME", NULL, arena_printf(a, "UINT64_C(0x%llx)", (unsigned long long)WEIGHTS_PRIME) },
+            { "SUM", NULL, arena_printf(a, "UINT64_C(0x%llx)", (unsigned long long)sum) } });
+    text_printf(c, "\n");
 }
 
 // All weights as one array of 32-bit words, at the plan's offsets.

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static const char *flag(bool holds) { return holds ? "1" : "0"; }
+
 static bool says(const Text *t, const char *word) { return t->at && strstr(t->at, word); }
 
 static bool calls_blas(const CFile *g) { return g->options->blas && says(&g->c, "(CblasRowMajor, "); }
@@ -12,35 +14,26 @@ static bool calls_blas(const CFile *g) { return g->options->blas && says(&g->c, 
 static void print_blas(const CFile *g, Text *out) {
     if (!calls_blas(g)) return;
     text_printf(out,
-        "/* Calls OpenBLAS: link with -l%s. On how many threads its products compute is the library's own affair (OPENBLAS_NUM_THREADS;\n"
+        "/* Calls OpenBLAS: link with -l%s. On how many threads its products compute is the library's own affair "
+        "(OPENBLAS_NUM_THREADS;\n"
         " * all processors where nothing is said), and the last bits of results may follow from that. */\n",
         g->options->blas);
 }
 
 static void print_header(CFile *g, Text *h, int64_t weight_bytes) {
-    const char *guard = text_upper(g->arena, g->model);
+    const int64_t bytes = g->external ? weight_bytes + WEIGHTS_HEADER : 0;
     print_banner(h, g->options);
     print_blas(g, h);
-    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard,
-        burn_types(g->arena, "burn-model-types"),
-        g->threads ? arena_printf(g->arena, "%s\n", burn_types(g->arena, "burn-threads-types")) : "");
-    text_append(h, g->h.at ? g->h.at : "", g->h.n);
-    if (g->external) {
-        text_printf(h,
-            "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n",
-            (long long)weight_bytes + WEIGHTS_HEADER, g->model);
-        text_printf(h, "#define %s_WEIGHTS_BYTES %lld\nint %s_weights_check(const void *weights, size_t size);\n\n",
-            guard, (long long)weight_bytes + WEIGHTS_HEADER, g->model);
-    }
-    if (g->descriptor)
-        text_printf(h,
-            "/* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */\nextern const burn_model %s_model;\n\n",
-            g->model);
-    if (g->descriptor && g->threads)
-        text_printf(h,
-            "/* The same for programs that bring threads. */\nextern const burn_threaded_model %s_threaded;\n\n",
-            g->model);
-    text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    skeleton_fill(g->arena, h, "skeleton/model.h", 9,
+        (Hole[]){ { "MODEL", NULL, g->model },
+            { "GUARD", NULL, text_upper(g->arena, g->model) },
+            { "TYPES", NULL, burn_types(g->arena, "burn-model-types") },
+            { "HAS_THREADS", NULL, flag(g->threads) },
+            { "THREAD_TYPES", NULL, burn_types(g->arena, "burn-threads-types") },
+            { "PROGRAMS", NULL, g->h.n ? g->h.at : "" },
+            { "N_WEIGHTS", NULL, number_text(g->arena, bytes) },
+            { "HAS_SIZE", NULL, "1" },
+            { "HAS_MODEL", NULL, flag(g->descriptor) } });
 }
 
 // A file of templates/ that has no holes, without its opening comment and without what it includes of templates/.
@@ -77,36 +70,24 @@ void c_prelude(CFile *g, Text *out, const Text *code) {
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT DEFAULT\n#endif\n");
 }
 
-// What the plain loops and the weights ask of the C compiler.
-static void print_macros(const CFile *g, Text *out) {
-    if (g->options->machine.vectors && !g->options->machine.n_parts)
-        text_printf(out, "#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)\n"
-                         "#pragma GCC target(\"prefer-vector-width=512\") /* gcc halves them by itself */\n#endif\n\n");
-    if (says(&g->c, "BURN_FUSED "))
-        text_printf(out,
-            "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_FUSED __attribute__((optimize(\"fp-contract=fast\", \"no-delete-null-pointer-checks\"))) /* as for the functions that it calls */\n"
-            "#else\n#define BURN_FUSED\n#endif\n\n");
-    if (says(&g->c, "BURN_APART "))
-        text_printf(out,
-            "#if defined(__GNUC__)\n#define BURN_APART __attribute__((noinline)) /* called often */\n#else\n#define BURN_APART\n#endif\n\n");
-    if (says(&g->c, "BURN_LANES "))
-        text_printf(out,
-            "#if defined(__GNUC__) && !defined(__clang__)\n#define BURN_LANES _Pragma(\"GCC unroll 1\") /* a loop until it is vector code */\n"
-            "#else\n#define BURN_LANES\n#endif\n\n");
-    if (says(&g->data, "BURN_ALIGNED"))
-        text_printf(out,
-            "#if defined(__GNUC__)\n#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */\n"
-            "#else\n#define BURN_ALIGNED\n#endif\n\n");
+// What the code asks of the C compiler and its library.
+static void print_head(const CFile *g, Text *out, const char *header) {
+    const Target *m = &g->options->machine;
+    skeleton_fill(g->arena, out, "skeleton/source.c", 7,
+        (Hole[]){ { "HEADER", NULL, arena_printf(g->arena, "\"%s\"", path_base(header)) },
+            { "HAS_BLAS", NULL, flag(calls_blas(g)) },
+            { "HAS_VECTORS", NULL, flag(m->vectors && !m->n_parts) },
+            { "HAS_FUSED", NULL, flag(says(&g->c, "BURN_FUSED ")) },
+            { "HAS_APART", NULL, flag(says(&g->c, "BURN_APART ")) },
+            { "HAS_LANES", NULL, flag(says(&g->c, "BURN_LANES ")) },
+            { "HAS_ALIGNED", NULL, flag(says(&g->data, "BURN_ALIGNED")) } });
 }
 
 static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
     Text before, code;
     text_init(&before, g->arena);
     text_init(&code, g->arena);
-    text_printf(&before,
-        "#include \"%s\"\n\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n",
-        path_base(header), calls_blas(g) ? "\n#include <cblas.h>\n" : "");
-    print_macros(g, &before);
+    print_head(g, &before, header);
     c_prelude(g, &code, &g->c);
     c_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
     if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);

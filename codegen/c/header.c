@@ -25,7 +25,8 @@ static bool reads_formats(const Plan *plan) {
 // What BURN_ELIMIT and BURN_EFORMAT mean here.
 static const char *limits_text(Arena *a, const Plan *plan) {
     const char *image = reads_formats(plan) ?
-        ", -6 (BURN_EFORMAT) when\n * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" :
+        ", -6 (BURN_EFORMAT) when\n"
+        " * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" :
         "";
     const char *sizes = has_sizes(plan) ? "a size is out of its bounds" : "", *strings = "";
     if (plan->strings)
@@ -41,47 +42,48 @@ static const char *limits_text(Arena *a, const Plan *plan) {
     return arena_printf(a, "%s%s%s", limits, image, older);
 }
 
-void c_declare(CFile *g, const Signature *s) {
-    const Program *p = s->program;
+// A line for each input, output and size, as they lie in the comment over the run function.
+static const char *ends_text(CFile *g, const Signature *s) {
     const Graph *gr = s->graph;
-    Text *h = &g->h;
-    if (c_has_workspace(p))
-        text_printf(h,
-            "/* Scratch memory of one run; its content means nothing before and after%s. Concurrent runs need one each. */\n",
-            p->plan->strings ? ",\n * but for the strings that outputs point to" : "");
-    if (c_has_workspace(p))
-        text_printf(h,
-            "typedef union %s_workspace {\n    double align;\n    unsigned char bytes[%lld];\n} %s_workspace;\n\n",
-            p->name_of_workspace,
-            (long long)(p->plan->work_bytes ? p->plan->work_bytes + c_workspace_slack(p->plan) : 1),
-            p->name_of_workspace);
-    text_printf(h, "/* %s\n", p->doc ? p->doc : "One inference. Tensors are dense and row-major.");
+    Text t;
+    text_init(&t, g->arena);
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
             if (v->role) continue;
-            text_printf(h, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? &s->outs : &s->in)->name[i],
+            text_printf(&t, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? &s->outs : &s->in)->name[i],
                 type_text(g->arena, gr, &v->type));
             if (side && c_is_measured(gr, &v->type))
-                text_printf(h, " *            up to %lld elements; its dimensions go to %s_shape\n",
+                text_printf(&t, " *            up to %lld elements; its dimensions go to %s_shape\n",
                     (long long)type_count_upper(gr, &v->type), s->outs.name[i]);
         }
     for (int i = 0; i < s->sizes.n; i++) {
         const Symbol *size = c_symbol(gr, s->sizes.at[i]);
-        text_printf(h, " *   size     %s: %s, %lld to %lld\n", spell_symbol(h->arena, size), size->name,
+        text_printf(&t, " *   size     %s: %s, %lld to %lld\n", spell_symbol(t.arena, size), size->name,
             (long long)size->lo, (long long)size->hi);
     }
-    bundles_print(h, gr, s->in.name, s->outs.name);
-    if (g->external)
-        text_printf(h, " *   weights  the bytes of %s.bin, aligned to 64; check them once with %s_weights_check\n",
-            g->model, g->model);
-    if (g->threads)
-        text_printf(h,
-            " *   threads  what computes the parts of the run, up to %d at a time; NULL: the calling thread, one after the other\n",
-            g->options->threads);
-    text_printf(h,
-        " * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null%s. Reentrant; allocates nothing. */\n",
-        limits_text(g->arena, p->plan));
-    c_signature_print(g, h, s, p->name);
-    text_printf(h, ";\n\n");
+    bundles_print(&t, gr, s->in.name, s->outs.name);
+    return t.n ? t.at : "";
+}
+
+void c_declare(CFile *g, const Signature *s) {
+    Arena *a = g->arena;
+    const Program *p = s->program;
+    const Plan *plan = p->plan;
+    const int64_t bytes = plan->work_bytes ? plan->work_bytes + c_workspace_slack(plan) : 1;
+    Text signature;
+    text_init(&signature, a);
+    c_signature_print(g, &signature, s, p->name);
+    skeleton_fill(a, &g->h, "skeleton/program.h", 10,
+        (Hole[]){ { "MODEL", NULL, g->model },
+            { "SPACE", NULL, p->name_of_workspace },
+            { "N_BYTES", NULL, number_text(a, c_has_workspace(p) ? bytes : 0) },
+            { "KEPT", NULL, plan->strings ? ",\n * but for the strings that outputs point to" : "" },
+            { "DOC", NULL, p->doc ? p->doc : "One inference. Tensors are dense and row-major." },
+            { "ENDS", NULL, ends_text(g, s) },
+            { "HAS_WEIGHTS", NULL, g->external ? "1" : "0" },
+            { "N_THREADS", NULL, number_text(a, g->threads ? g->options->threads : 0) },
+            { "LIMITS", NULL, limits_text(a, plan) },
+            { "SIGNATURE", NULL, signature.at } });
+    text_printf(&g->h, "\n");
 }

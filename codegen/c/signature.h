@@ -15,7 +15,7 @@ typedef struct Signature {
 } Signature;
 
 Signature c_signature(CFile *g, const Program *p);
-void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name);    // int name(...), as it is declared
+void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name);    // int name(...)
 // typed: as parameters, else as the arguments of a call
 void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed);
 

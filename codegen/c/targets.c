@@ -154,13 +154,16 @@ void c_targets(CFile *g, Text *out, const char *header, const Text *before, cons
     collect_macros(&c, own.at);
 
     text_printf(out,
-        "/* The code of this file, after its #else, is compiled once for each of %s:\n * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n",
+        "/* The code of this file, after its #else, is compiled once for each of %s:\n"
+        " * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n",
         all->name, file);
     text_printf(out, "#if !defined(BURN_TARGET)\n");
     text_append(out, before->at, before->n);
     text_append(out, library.at, library.n);
     text_printf(out,
-        "\n#define BURN_NAME_JOIN(name, suffix) name##suffix\n#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
+        "\n#define BURN_NAME_JOIN(name, suffix) name##suffix\n"
+        "#define BURN_NAME_WITH(name, suffix) BURN_NAME_JOIN(name, suffix)\n"
+        "#define BURN_NAME(name) BURN_NAME_WITH(name, BURN_TARGET)\n\n");
     text_printf(out, "#if defined(__GNUC__) && defined(__x86_64__)\n#define BURN_SEVERAL 1\n");
     for (int i = 0; i < all->n_parts; i++) print_copy(g, out, file, all->parts[i]);
     text_printf(out, "#else\n#define BURN_SEVERAL 0\n#define BURN_TARGET %s\n#include \"%s\"\n#endif\n\n",

@@ -78,16 +78,13 @@ static void print_fields(CFile *g, const char *type, int n, const Parameter *at)
 static void print_io(CFile *g, const char *type, int n, const Parameter *at) {
     if (!n) return;
     print_fields(g, type, n, at);
-    text_printf(&g->ends,
-        "int %s_%s_save(const %s_%s *%s, const char *path)\n{\n    return burn_params_save(path, %s, %s_%s_fields, %d);\n}\n\n",
-        g->model, type, g->model, type, type, type, g->model, type, n);
-    text_printf(&g->ends,
-        "int %s_%s_load(%s_%s *%s, const char *path)\n{\n    uint64_t at[%d];\n    return burn_params_load(path, %s, %s_%s_fields, %d, at);\n}\n\n",
-        g->model, type, g->model, type, type, n, type, g->model, type, n);
-    text_printf(&g->h,
-        "/* As a .safetensors file under the model's tensor names. 0, -1 (BURN_EINVAL), -3 (BURN_EIO: errno says why), -6 (BURN_EFORMAT: a tensor\n"
-        " * is missing or has another type or shape). */\nint %s_%s_save(const %s_%s *%s, const char *path);\nint %s_%s_load(%s_%s *%s, const char *path);\n\n",
-        g->model, type, g->model, type, type, g->model, type, g->model, type, type);
+    const Hole holes[] = {
+        { "MODEL", NULL, g->model }, { "TYPE", NULL, type }, { "N_FIELDS", NULL, number_text(g->arena, n) }
+    };
+    skeleton_fill(g->arena, &g->ends, "skeleton/fields.c", 3, holes);
+    text_printf(&g->ends, "\n");
+    skeleton_fill(g->arena, &g->h, "skeleton/fields.h", 3, holes);
+    text_printf(&g->h, "\n");
 }
 
 void c_train_define(CFile *g, const Training *t) {

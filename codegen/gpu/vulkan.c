@@ -244,17 +244,16 @@ static bool vulkan_program(VkFile *g, const Program *p) {
 
 // ---------------------------------------------------------------- files
 static void print_header(VkFile *g, Text *h, int64_t weight_bytes) {
-    const char *guard = text_upper(g->arena, g->model);
     print_banner(h, g->options);
-    text_printf(h, "#ifndef %s_H\n#define %s_H\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard,
-        burn_types(g->arena, "burn-vk-types"), g->h.at);
-    if (g->external)
-        text_printf(h,
-            "/* Are these the weights that this code was made for? %lld bytes at `weights`, the content of %s.bin.\n"
-            " * Returns 0, -1 (BURN_EINVAL) for a null pointer or another size, -6 (BURN_EFORMAT) when the content differs. */\n"
-            "int %s_weights_check(const void *weights, size_t size);\n\n",
-            (long long)weight_bytes + WEIGHTS_HEADER, g->model, g->model);
-    text_printf(h, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    skeleton_fill(g->arena, h, "skeleton/model.h", 8,
+        (Hole[]){ { "MODEL", NULL, g->model },
+            { "GUARD", NULL, text_upper(g->arena, g->model) },
+            { "TYPES", NULL, burn_types(g->arena, "burn-vk-types") },
+            { "HAS_THREADS", NULL, "0" },
+            { "PROGRAMS", NULL, g->h.at },
+            { "N_WEIGHTS", NULL, number_text(g->arena, g->external ? weight_bytes + WEIGHTS_HEADER : 0) },
+            { "HAS_SIZE", NULL, "0" },
+            { "HAS_MODEL", NULL, "0" } });
 }
 
 static bool vulkan_write(
@@ -267,7 +266,8 @@ static bool vulkan_write(
     int64_t weight_bytes = programs[0].plan->weight_bytes;
     if (!strcmp(spirv_versions(), "none")) {
         diag_error_as(EXIT_USAGE, NULL,
-            "--target vulkan: this burncc is built without glslang; install it and build again, or use --target generic");
+            "--target vulkan: this burncc is built without glslang; install it and build again, or use "
+            "--target generic");
         return false;
     }
     text_init(&g.c, a);

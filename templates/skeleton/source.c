@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* The head of a generated C file: what its code asks of the C compiler and its library.
+ *
+ *   HEADER       the file's header, "lenet.h"
+ *   HAS_BLAS     it calls a BLAS
+ *   HAS_VECTORS  it has loops that want the widest vectors that the compiler's flags name
+ *   HAS_FUSED HAS_APART HAS_LANES HAS_ALIGNED  which of the macros below it mentions
+ */
+// holes
+#define HEADER <stddef.h>
+#define HAS_BLAS 0
+#define HAS_VECTORS 1
+#define HAS_FUSED 1
+#define HAS_APART 1
+#define HAS_LANES 1
+#define HAS_ALIGNED 1
+// end holes
+#include HEADER
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if HAS_BLAS
+#include <cblas.h>
+
+#endif
+#if HAS_VECTORS
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC target("prefer-vector-width=512") /* gcc halves them by itself */
+#endif
+
+#endif
+#if HAS_FUSED
+#if defined(__GNUC__) && !defined(__clang__)
+#define BURN_FUSED __attribute__((optimize("fp-contract=fast", "no-delete-null-pointer-checks"))) /* as for the functions that it calls */
+#else
+#define BURN_FUSED
+#endif
+
+#endif
+#if HAS_APART
+#if defined(__GNUC__)
+#define BURN_APART __attribute__((noinline)) /* called often */
+#else
+#define BURN_APART
+#endif
+
+#endif
+#if HAS_LANES
+#if defined(__GNUC__) && !defined(__clang__)
+#define BURN_LANES _Pragma("GCC unroll 1") /* a loop until it is vector code */
+#else
+#define BURN_LANES
+#endif
+
+#endif
+#if HAS_ALIGNED
+#if defined(__GNUC__)
+#define BURN_ALIGNED __attribute__((aligned(64))) /* no vector of the weights crosses a cache line */
+#else
+#define BURN_ALIGNED
+#endif
+
+#endif
