@@ -25,14 +25,11 @@ struct Options {
     VEC(DimOption) dims;
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
-    bool no_fuse, fast_math, report, check, quiet, json;
+    bool no_fuse, fast_math, quiet;
     int64_t string_bytes;                               // room for each string that the program makes; they share it
     // weights up to this many bytes become C arrays; larger go to .bin
     int64_t embed_limit;
     const char *dump;                                   // stage or pass name
-    VEC(const char *) data;                             // verify, run
-    VEC(const char *) inputs;                           // run: NAME=FILE
-    double seconds;
     Target machine;
     VEC(SequenceOption) sequences;                      // --sequence
     VEC(const char *) absent;                           // --absent: optional inputs that hold nothing
@@ -40,15 +37,9 @@ struct Options {
     int64_t largest_size;
     // --freeze: inputs that import turns into constants of these values
     VEC(FrozenInput) frozen;
-    // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
-    double rtol, atol;
-    int timeout;                                        // seconds that one run of generated code may take
-    // the command that runs programs for another processor; NULL: code is loaded into this process
-    const char *runner;
     // --threads: parts that a run can go in; below 2: the program knows of no threads
     int threads;
     double part_us;                                     // the least that a part is to take, as the schedule reckons
-    bool markdown;                                      // ops
     struct Records *records;                            // schedule/tune.h: --records; NULL: the cost model chooses
     // --blas: the library whose cblas_ functions large products call; NULL: none
     const char *blas;

@@ -37,7 +37,7 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
     return t;
 }
 
-static void print_timing(Arena *a, const Options *o, const Built *b, const Timing *t) {
+static void print_timing(Arena *a, const CommandOptions *c, const Built *b, const Timing *t) {
     double flops = 0;
     const Plan *p = b->plan;
     for (int i = 0; i < p->kernels.n; i++) flops += p->kernels.at[i]->flops;
@@ -47,10 +47,10 @@ static void print_timing(Arena *a, const Options *o, const Built *b, const Timin
                               (long long)p->work_bytes;
     Text out;
     text_init(&out, a);
-    if (o->json) {
+    if (c->json) {
         text_printf(&out, "{\"model\":");
-        json_string(&out, o->model);
-        text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", o->target,
+        json_string(&out, c->compile.model);
+        text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", c->compile.target,
             t->median_ms, t->min_ms, gflops);
         text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops,
             work, (long long)p->weight_bytes, (long long)t->runs);
@@ -61,11 +61,12 @@ static void print_timing(Arena *a, const Options *o, const Built *b, const Timin
     print_text(&out, 0);
 }
 
-int command_bench(Arena *a, Options *o) {
+int command_bench(Arena *a, CommandOptions *c) {
+    const Options *o = &c->compile;
     Inputs in;
-    const Graph *signature = inputs_read(a, o, false, &in);
+    const Graph *signature = inputs_read(a, c, false, &in);
     if (!signature) return diag_status();
-    BuildCache cache = { .arena = a };
+    BuildCache cache = { .arena = a, .runner = c->runner };
     const char *frozen = "";
     Built *b = build_for_inputs(&cache, o, signature, &in, &frozen);
     if (!b) return diag_status();
@@ -74,11 +75,11 @@ int command_bench(Arena *a, Options *o) {
     uint64_t state = seed;
     for (int i = 0; i < bound.n; i++)
         if (!bound.at[i]) bound.at[i] = tensor_random(a, b->plan->graph->inputs.at[i], &state);
-    if (!o->quiet) diag_progress("timing for %.3g s", o->seconds);
+    if (!o->quiet) diag_progress("timing for %.3g s", c->seconds);
     Timing timing;
-    const char *why = sandbox_time(a, b, &bound, o->seconds, o->timeout, &timing);
+    const char *why = sandbox_time(a, b, &bound, c->seconds, c->timeout, &timing);
     if (why) diag_error(NULL, "the model's code failed: %s", why);
-    else print_timing(a, o, b, &timing);
+    else print_timing(a, c, b, &timing);
     build_cache_free(&cache);
     return diag_status();
 }

@@ -124,7 +124,7 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
     for (int i = 0; i < cache->keys.n; i++)
         if (strcmp(cache->keys.at[i], text) == 0) return cache->built.at[i];
     if (quiet) diag_capture(&diagnostics);
-    Built *b = build_model(own, compiled);
+    Built *b = build_model(own, cache->runner, compiled);
     if (quiet) diag_capture(NULL);
     if (!b) return NULL;
     VEC_PUSH(a, cache->built, b);
@@ -183,16 +183,17 @@ static void place_bundles(Arena *a, const Graph *signature, const StrMap *tensor
     }
 }
 
-Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out) {
+Graph *inputs_read(Arena *a, CommandOptions *c, bool all, Inputs *out) {
+    const Options *o = &c->compile;
     const Model *m = model_open(a, o->model);
     StrMap *tensors = strmap_new(a);
-    Graph *signature = m && ends_given(a, o, m, all, tensors) ? m->format->inputs(a, m, o) : NULL;
+    Graph *signature = m && ends_given(a, c, m, all, tensors) ? m->format->inputs(a, m, o) : NULL;
     if (!signature) return NULL;
     int n = signature->inputs.n;
     *out = (Inputs){ n, NEW_ARRAY(a, Tensor *, n + 1) };
     place_bundles(a, signature, tensors, out);
-    for (int i = 0; i < o->inputs.n; i++) {
-        const char *given = o->inputs.at[i], *file = NULL;
+    for (int i = 0; i < c->inputs.n; i++) {
+        const char *given = c->inputs.at[i], *file = NULL;
         int at = -1;
         for (int j = 0; j < n; j++) {                   // names may hold '=' themselves
             const char *name = signature->inputs.at[j]->name;

@@ -109,21 +109,21 @@ char **argv_end(Arena *a, Argv *v) {
 
 // A program for another processor: this machine's own flags mean nothing there, and WebAssembly's stack is 64 KiB
 // unless one asks for more.
-static const char *target_flags(Arena *a, const Options *o) {
-    bool foreign = o->runner && strstr(o->machine.flags, "-march=native"),
+static const char *target_flags(Arena *a, const Options *o, const char *runner) {
+    bool foreign = runner && strstr(o->machine.flags, "-march=native"),
          wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
-    const char *kind = !o->runner ? "-fPIC -shared" : wasm ? "-Wl,-z,stack-size=1048576" : "";
+    const char *kind = !runner ? "-fPIC -shared" : wasm ? "-Wl,-z,stack-size=1048576" : "";
     const char *relaxed = o->fast_math ?
         "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" :
         "-ffp-contract=off";
     return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
 }
 
-bool build_object(Arena *a, const Options *o, const char *source, const char *object) {
+bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object) {
     const char *cc = getenv("CC");
     Argv argv = { 0 };
     argv_add(a, &argv, cc && *cc ? cc : "cc");
-    argv_add(a, &argv, target_flags(a, o));
+    argv_add(a, &argv, target_flags(a, o, runner));
     argv_add(a, &argv, getenv("BURNCC_CFLAGS"));
     argv_add(a, &argv, "-o");
     VEC_PUSH(a, argv, object);
@@ -239,8 +239,10 @@ static bool write_program(Arena *a, const Options *o, const char *path, const ch
 
 // A second source file includes the generated one and exports its descriptor, which may be static, under a fixed name.
 // With --runner it is a program instead.
-static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char *path, const char *generated) {
-    if (o->runner) return write_program(a, o, path, generated);
+static bool write_wrapper(const Built *b, const Options *o, const char *path, const char *generated) {
+    Arena *a = b->arena;
+    const Graph *g = b->plan->graph;
+    if (b->runner) return write_program(a, o, path, generated);
     bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
     const char *threaded = !gpu && o->threads > 1 ?
@@ -256,11 +258,11 @@ static bool write_wrapper(Arena *a, const Options *o, const Graph *g, const char
 }
 
 // Is there a way to run what will be built?
-static bool runs_somewhere(const Options *o, const Graph *g) {
+static bool runs_somewhere(const Options *o, const char *runner, const Graph *g) {
     const char *arch = o->machine.arch;
-    if (o->runner && (o->machine.backend->descriptor != DESCRIPTOR_MODEL || decodes_images(g)))
+    if (runner && (o->machine.backend->descriptor != DESCRIPTOR_MODEL || decodes_images(g)))
         diag_error_as(EXIT_USAGE, NULL, "--runner: models for GPUs and those that decode images run here only");
-    else if (!o->runner && arch && strcmp(arch, target_host()))
+    else if (!runner && arch && strcmp(arch, target_host()))
         diag_error_as(EXIT_USAGE, NULL,
             "%s code cannot be loaded here: set CC to a compiler for it, and --runner to what runs its programs, such as 'qemu-aarch64 -L /usr/aarch64-linux-gnu' or 'wasmtime'",
             arch);
@@ -273,28 +275,27 @@ static bool build(Built *b, Options *o, bool *compiled) {
     Programs *programs = compile_programs(a, o);
     if (!programs) return false;
     b->plan = programs->at[0].plan;
-    if (!runs_somewhere(o, b->plan->graph) || !(b->dir = build_folder())) return false;
+    if (!runs_somewhere(o, b->runner, b->plan->graph) || !(b->dir = build_folder())) return false;
     const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
     const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir),
-               *object = arena_printf(a, "%s/wrapper-%s", b->dir, o->runner ? "" : ".so");
+               *object = arena_printf(a, "%s/wrapper-%s", b->dir, b->runner ? "" : ".so");
     o->output = arena_printf(a, "%s.c", stem);
     if (!compile_write(a, o, programs)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
-    if (!write_wrapper(a, o, b->plan->graph, wrapper, generated) || !build_object(a, o, wrapper, object)) return false;
-    if (!o->runner) return load(b, o, object, stem);
+    if (!write_wrapper(b, o, wrapper, generated) || !build_object(a, o, b->runner, wrapper, object)) return false;
+    if (!b->runner) return load(b, o, object, stem);
     b->program = object;
-    b->runner = o->runner;
     return load_weights(b, stem, !access(arena_printf(a, "%s.bin", stem), R_OK));
 }
 
-Built *build_model(const Options *o, bool *compiled) {
+Built *build_model(const Options *o, const char *runner, bool *compiled) {
     *compiled = false;
     Arena *a = arena_new();
     Built *b = NEW(a, Built);
     b->arena = a;
+    b->runner = runner;
     Options *own = arena_copy(a, o, sizeof *o);          // the plan points at it
-    own->check = false;
     if (build(b, own, compiled)) return b;
     build_free(b);
     return NULL;

@@ -11,7 +11,20 @@
 #include "import/import.h"
 
 // ---------------------------------------------------------------- options.c
-typedef int CommandFn(Arena *a, Options *o);            // returns the exit status
+typedef struct CommandOptions {
+    Options compile;                                    // what the compiler is asked for
+    bool report, check;                                 // compile, inspect, tune
+    bool json, markdown;                                // what results are printed as
+    VEC(const char *) data;                             // verify: folders
+    VEC(const char *) inputs;                           // run, bench: NAME=FILE
+    double seconds;                                     // bench, tune
+    // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
+    double rtol, atol;
+    int timeout;                                        // seconds that one run of generated code may take
+    // the command that runs programs for another processor; NULL: code is loaded into this process
+    const char *runner;
+} CommandOptions;
+typedef int CommandFn(Arena *a, CommandOptions *c);     // returns the exit status
 typedef struct Command {
     const char *name;
     unsigned bit;                                       // in an option's set of commands
@@ -19,7 +32,7 @@ typedef struct Command {
     const char *usage, *summary, *examples;
 } Command;
 // NULL: nothing left to do, see diag_status()
-const Command *options_parse(Arena *a, Options *o, int argc, char **argv);
+const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv);
 void options_version(void);                             // version.c: prints the version and what is built in
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops;
@@ -27,6 +40,8 @@ CommandFn command_compile, command_verify, command_run, command_bench, command_i
 // ---------------------------------------------------------------- write.c
 // the generated files; false with diagnostics and no file left
 bool compile_write(Arena *a, const Options *o, Programs *p);
+// --check on what was written; files that libclang finds fault with do not stay
+bool compile_check(Arena *a, const Options *o, const Programs *p);
 int compile_report(Arena *a, const Programs *p);
 bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
 const char *dump_names(Arena *a, const Options *o);     // all of them
@@ -66,13 +81,14 @@ typedef struct Built {
     File weights_file;
 } Built;
 // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
-Built *build_model(const Options *o, bool *compiled);
+// runner: as in CommandOptions
+Built *build_model(const Options *o, const char *runner, bool *compiled);
 void build_free(Built *b);
 // a temporary folder, gone at the latest when the process ends; NULL with diagnostics
 char *build_folder(void);
 void build_folder_remove(char *path);
 // $CC as for the target; false with diagnostics
-bool build_object(Arena *a, const Options *o, const char *source, const char *object);
+bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object);
 // A command: words, split at spaces; no shell.
 typedef VEC(const char *) Argv;
 void argv_add(Arena *a, Argv *v, const char *text);
@@ -83,6 +99,7 @@ typedef struct Inputs { int n; Tensor **at; } Inputs;
 // A model may be built several times, for different sizes; what was built stays here.
 typedef struct BuildCache {
     Arena *arena;
+    const char *runner;                                 // as in CommandOptions
     VEC(Built *) built;
     VEC(const char *) keys;
     VEC(const char *) frozen;
@@ -101,7 +118,7 @@ size_t output_bytes(Graph *g, const Inputs *in, const Type *output);
 // The model's inputs alone, with their symbolic dimensions: a graph without nodes; and in its order what --input
 // NAME=FILE (or FILE alone, when there is one input) gives, NULL where it gives none. all: optional inputs that are
 // not given are absent. NULL with diagnostics.
-Graph *inputs_read(Arena *a, Options *o, bool all, Inputs *out);
+Graph *inputs_read(Arena *a, CommandOptions *c, bool all, Inputs *out);
 // else a diagnostic that lists the missing ones
 bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);
 
@@ -113,9 +130,9 @@ bool recorded_read(
 // data says of sequences and optionals.
 Graph *recorded_inputs(
     Arena *a, Arena *kept, const Options *o, const Model *m, const char *set, Options **own, Inputs *in);
-// Takes what is given for sequences and optionals out of o->inputs: tensors by "NAME\nK", and what they say of NAME
+// Takes what is given for sequences and optionals out of c->inputs: tensors by "NAME\nK", and what they say of NAME
 // as options.
-bool ends_given(Arena *a, Options *o, const Model *m, bool all, StrMap *tensors);
+bool ends_given(Arena *a, CommandOptions *c, const Model *m, bool all, StrMap *tensors);
 
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
 typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;

@@ -164,12 +164,12 @@ static bool is_pb(const char *path) { return strlen(path) > 3 && !strcasecmp(pat
 
 // What --input NAME=FILE gives a sequence or optional, in the order of the command line: a .pb file holds all of it,
 // a .npy file one tensor.
-static bool read_given(Arena *a, const Options *o, const ModelEnd *end, EndData *out, bool *given) {
+static bool read_given(Arena *a, const CommandOptions *c, const ModelEnd *end, EndData *out, bool *given) {
     VEC(Tensor *) items = { 0 };
     *given = false;
-    for (int i = 0; i < o->inputs.n; i++) {
-        if (!names(o->inputs.at[i], end->name)) continue;
-        const char *path = o->inputs.at[i] + strlen(end->name) + 1;
+    for (int i = 0; i < c->inputs.n; i++) {
+        if (!names(c->inputs.at[i], end->name)) continue;
+        const char *path = c->inputs.at[i] + strlen(end->name) + 1;
         EndData data = { .n = 1, .at = NEW(a, Tensor *) };
         bool ok = is_pb(path) ? data_read(a, path, end, &data) :
                                 (data.at[0] = tensor_read(a, NULL, path, NULL)) != NULL;
@@ -185,13 +185,14 @@ static bool read_given(Arena *a, const Options *o, const ModelEnd *end, EndData 
             false);
 }
 
-bool ends_given(Arena *a, Options *o, const Model *m, bool all, StrMap *tensors) {
+bool ends_given(Arena *a, CommandOptions *c, const Model *m, bool all, StrMap *tensors) {
+    Options *o = &c->compile;
     for (int i = 0; i < m->n_inputs; i++) {
         const ModelEnd *end = &m->inputs[i];
         EndData data = { 0 };
         bool given;
         if (!end->sequence && !end->optional) continue;
-        if (!read_given(a, o, end, &data, &given)) return false;
+        if (!read_given(a, c, end, &data, &given)) return false;
         const SequenceOption *stacked = stacked_option(o, end->name);
         if (end->optional && (all || given)) set_absent(a, o, end->name, data.absent || !given);
         if (stacked && given && !data.absent) {
@@ -201,8 +202,8 @@ bool ends_given(Arena *a, Options *o, const Model *m, bool all, StrMap *tensors)
             data = (EndData){ .n = 1, .at = arena_copy(a, &rows, sizeof rows) };
         } else if (end->sequence && given && !data.absent) set_sequence(a, o, end->name, data.n, data.at);
         for (int k = 0; k < data.n; k++) strmap_put(tensors, arena_printf(a, "%s\n%d", end->name, k), data.at[k]);
-        for (int k = 0; k < o->inputs.n; k++)
-            if (names(o->inputs.at[k], end->name)) o->inputs.at[k--] = o->inputs.at[--o->inputs.n];
+        for (int k = 0; k < c->inputs.n; k++)
+            if (names(c->inputs.at[k], end->name)) c->inputs.at[k--] = c->inputs.at[--c->inputs.n];
     }
     return true;
 }

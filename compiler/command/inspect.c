@@ -163,7 +163,8 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
     text_printf(t, "}\n");
 }
 
-int command_inspect(Arena *a, Options *o) {
+int command_inspect(Arena *a, CommandOptions *c) {
+    const Options *o = &c->compile;
     const Model *m = model_open(a, o->model);
     Graph *g = m ? model_graph(a, m, o) : NULL;
     if (!g) return diag_status();
@@ -176,8 +177,8 @@ int command_inspect(Arena *a, Options *o) {
     if (f.plan) add_costs(&f, f.plan);
     Text t;
     text_init(&t, a);
-    if (o->json) print_json(&t, a, m, g, &f);
+    if (c->json) print_json(&t, a, m, g, &f);
     else print_people(&t, a, m, g, &f);
-    if (f.plan && o->report) plan_report(f.plan, &t);
+    if (f.plan && c->report) plan_report(f.plan, &t);
     return print_text(&t, diag_status());
 }

@@ -131,10 +131,10 @@ static void print_json(Text *t, Arena *a) {
     text_printf(t, "]}\n");
 }
 
-int command_ops(Arena *a, Options *o) {
+int command_ops(Arena *a, CommandOptions *c) {
     Text t;
     text_init(&t, a);
-    if (o->json) print_json(&t, a);
-    else print_tables(&t, a, o->markdown ? &markdown : &plain);
+    if (c->json) print_json(&t, a);
+    else print_tables(&t, a, c->markdown ? &markdown : &plain);
     return print_text(&t, EXIT_OK);
 }

@@ -20,7 +20,7 @@ enum {
 
 enum { MAX_THREADS = 256 };                             // --threads
 
-typedef bool SetFn(Arena *a, Options *o, const char *text);     // false with a diagnostic
+typedef bool SetFn(Arena *a, CommandOptions *o, const char *text);      // false with a diagnostic
 typedef enum Kind { FLAG, TEXT, COUNTED, REAL, SPECIAL } Kind;
 typedef struct Option {
     const char *name;
@@ -42,7 +42,7 @@ const char *nearest_command(const char *word);
 // options_set.c
 SetFn set_dim, set_target, set_embed_limit, set_string_bytes, set_threads, set_data, set_input, set_freeze,
     set_sequence, set_absent, set_records, set_precision, set_blas;
-bool option_set(Arena *a, Options *o, const Option *option, const char *text);
+bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *text);
 bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 
 // options_help.c

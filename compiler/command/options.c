@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The command line. In: argv. Out: Options and the command to run.
+// The command line. In: argv. Out: CommandOptions and the command to run.
 //
 // Commands and options are rows of options_table.c, which parsing (getopt_long), help and the nearest-name hints read.
 // A mistake is a diagnostic with status 2; --help and --version print to standard output and leave nothing to do.
@@ -78,7 +78,7 @@ static bool prints(Arena *a, const Options *o, const Option *option, const Comma
 }
 
 // Sets every option; the operands stay in argv[optind..]. false: an error, or nothing left to do.
-static bool parse_options(Arena *a, Options *o, const Command *c, bool general, int argc, char **argv) {
+static bool parse_options(Arena *a, CommandOptions *o, const Command *c, bool general, int argc, char **argv) {
     const Getopt g = getopt_for(a, c);
     opterr = 0;
     for (int value; (value = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1;) {
@@ -88,7 +88,7 @@ static bool parse_options(Arena *a, Options *o, const Command *c, bool general, 
             report_unknown(c, argv[optind - 1]);
         } else {
             const Option *option = option_of(value);
-            if (prints(a, o, option, c, general)) return false;
+            if (prints(a, &o->compile, option, c, general)) return false;
             option_set(a, o, option, optarg);
         }
     }
@@ -115,9 +115,10 @@ static bool records_of(Arena *a, const Options *o) {
 }
 
 // What follows from other options, and what does not go together.
-static bool options_finish(Arena *a, Options *o, const Command *c) {
-    if (c->bit == OPS) return o->json && o->markdown ? usage_error("--json or --markdown, not both") : true;
-    if (!o->target && !set_target(a, o, "generic")) return false;
+static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
+    Options *o = &all->compile;
+    if (c->bit == OPS) return all->json && all->markdown ? usage_error("--json or --markdown, not both") : true;
+    if (!o->target && !set_target(a, all, "generic")) return false;
     if (o->dump && !dump_known(o, o->dump))
         return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));
     const char *file = c->bit == COMPILE ? o->output : NULL, *dot = file ? strrchr(file, '.') : NULL;
@@ -129,7 +130,7 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if ((o->loss || o->optimizer || o->schedule) && !o->train)
         return usage_error("--loss, --optimizer and --schedule go with --train");
     const char *runner = getenv("BURNCC_RUNNER");
-    if (!o->runner && runner && *runner) o->runner = runner;
+    if (!all->runner && runner && *runner) all->runner = runner;
     if (o->records && o->machine.n_parts)
         diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
     else if (o->records && !records_of(a, o))
@@ -137,22 +138,25 @@ static bool options_finish(Arena *a, Options *o, const Command *c) {
     if (c->bit & BUILDS && b->descriptor == DESCRIPTOR_NONE)
         return usage_error("what is written for --target %s does not run", o->target);
     const char *lacks = o->train && !b->training ? "train" :
-        o->check && !b->source                   ? "check" :
+        all->check && !b->source                 ? "check" :
         o->threads > 1 && !b->threads            ? "threads" :
         o->blas && !b->blas                      ? "blas" :
                                                    NULL;
     return !lacks || usage_error("--%s is for programs in C, not for --target %s", lacks, o->target);
 }
 
-const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
+const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv) {
     const Command *c = argc > 1 ? find_command(argv[1]) : NULL;
     bool general = !c;
     if (c) {
         argc--;
         argv++;
     } else c = &commands[0];
-    *o = (Options){ .embed_limit = 1 << 20, .string_bytes = 256, .seconds = 2, .rtol = -1, .atol = -1, .timeout = 300, .part_us = 6 };
-    if (c->bit == TUNE) o->seconds = 60;
+    *o = (CommandOptions){ .compile = { .embed_limit = 1 << 20, .string_bytes = 256, .part_us = 6 },
+        .seconds = c->bit == TUNE ? 60 : 2,
+        .rtol = -1,
+        .atol = -1,
+        .timeout = 300 };
     if (argc < 2 && c->bit != OPS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;
@@ -170,7 +174,7 @@ const Command *options_parse(Arena *a, Options *o, int argc, char **argv) {
         else if (word) usage_error("unknown command '%s'; see `burncc --help`", argv[optind]);
         else usage_error("one model at a time: '%s' is too many", argv[optind + 1]);
     } else {
-        o->model = argv[optind];
+        o->compile.model = argv[optind];
     }
     return !diag_errors() && options_finish(a, o, c) ? c : NULL;
 }

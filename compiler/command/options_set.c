@@ -29,7 +29,7 @@ static bool parse_int(const char *s, const char *end, int64_t *out) {
     return stop == end && !errno;
 }
 
-bool set_dim(Arena *a, Options *o, const char *text) {
+bool set_dim(Arena *a, CommandOptions *o, const char *text) {
     const char *equals = strrchr(text, '=');
     if (!equals || equals == text) return usage_error("--dim wants NAME=V or NAME=LO..HI, not '%s'", text);
     const char *dots = strstr(equals, ".."), *end = text + strlen(text);
@@ -39,15 +39,15 @@ bool set_dim(Arena *a, Options *o, const char *text) {
     if (!dots) d.hi = d.lo;
     if (!ok || d.hi > INT32_MAX || d.lo > d.hi)
         return usage_error("--dim %s: wants a size or a range LO..HI, each 0 to 2147483647", text);
-    for (int i = 0; i < o->dims.n; i++)
-        if (strcmp(o->dims.at[i].name, d.name) == 0) return usage_error("--dim %s is given twice", d.name);
-    VEC_PUSH(a, o->dims, d);
+    for (int i = 0; i < o->compile.dims.n; i++)
+        if (strcmp(o->compile.dims.at[i].name, d.name) == 0) return usage_error("--dim %s is given twice", d.name);
+    VEC_PUSH(a, o->compile.dims, d);
     return true;
 }
 
-bool set_target(Arena *a, Options *o, const char *text) {
-    if (backend_target(text, &o->machine)) {
-        o->target = text;
+bool set_target(Arena *a, CommandOptions *o, const char *text) {
+    if (backend_target(text, &o->compile.machine)) {
+        o->compile.target = text;
         return true;
     }
     Text names, several;
@@ -63,7 +63,7 @@ bool set_target(Arena *a, Options *o, const char *text) {
     return usage_error("unknown target '%s'; the targets are %s", text, names.at);
 }
 
-bool set_embed_limit(Arena *a, Options *o, const char *text) {
+bool set_embed_limit(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     const char *end = text + strlen(text), *unit = end > text && strchr("kKmMgG", end[-1]) ? end - 1 : end;
     int64_t n;
@@ -73,18 +73,18 @@ bool set_embed_limit(Arena *a, Options *o, const char *text) {
         tolower((unsigned char)*unit) == 'k' ? 10 :
         tolower((unsigned char)*unit) == 'm' ? 20 :
                                                30;
-    o->embed_limit = n << shift;
+    o->compile.embed_limit = n << shift;
     return true;
 }
 
-bool set_string_bytes(Arena *a, Options *o, const char *text) {
+bool set_string_bytes(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
-    if (parse_int(text, text + strlen(text), &o->string_bytes) && o->string_bytes > 0 && o->string_bytes <= INT32_MAX)
+    if (parse_int(text, text + strlen(text), &o->compile.string_bytes) && o->compile.string_bytes > 0 && o->compile.string_bytes <= INT32_MAX)
         return true;
     return usage_error("--string-bytes wants a number of bytes such as 256, not '%s'", text);
 }
 
-bool set_threads(Arena *a, Options *o, const char *text) {
+bool set_threads(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     const char *colon = strchr(text, ':'), *end = text + strlen(text);
     int64_t n = 0, us = 0;
@@ -94,27 +94,27 @@ bool set_threads(Arena *a, Options *o, const char *text) {
         return usage_error(
             "--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as in 4:20, not '%s'",
             MAX_THREADS, text);
-    o->threads = (int)n;
-    if (colon) o->part_us = (double)us;
+    o->compile.threads = (int)n;
+    if (colon) o->compile.part_us = (double)us;
     return true;
 }
 
-bool set_data(Arena *a, Options *o, const char *text) {
+bool set_data(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->data, text);
     return true;
 }
 
-bool set_input(Arena *a, Options *o, const char *text) {
+bool set_input(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->inputs, text);
     return true;
 }
 
-bool set_freeze(Arena *a, Options *o, const char *text) {
+bool set_freeze(Arena *a, CommandOptions *o, const char *text) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1]) return usage_error("--freeze wants NAME=FILE, not '%s'", text);
     Tensor *t = tensor_read(a, NULL, equals + 1, NULL);
     if (!t) return false;
-    VEC_PUSH(a, o->frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });
+    VEC_PUSH(a, o->compile.frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });
     return true;
 }
 
@@ -136,7 +136,7 @@ static const char *parse_shape(const char *s, Type *out) {
 
 // NAME=LO..HI, or NAME=LO..HI[2,3] with the shape of every element: a length that the program takes, as it takes the
 // size NAME_length.
-static bool parse_range(Arena *a, Options *o, const char *s, const char *dots, SequenceOption *given) {
+static bool parse_range(Arena *a, CommandOptions *o, const char *s, const char *dots, SequenceOption *given) {
     const char *bracket = strchr(dots, '['), *end = bracket ? bracket : dots + strlen(dots);
     Type *shape = NEW(a, Type);
     if (!parse_int(s, dots, &given->lo) || !parse_int(dots + 2, end, &given->hi) || given->lo > given->hi
@@ -145,7 +145,7 @@ static bool parse_range(Arena *a, Options *o, const char *s, const char *dots, S
     if (bracket && (!(end = parse_shape(bracket + 1, shape)) || *end)) return false;
     given->stacked = true;
     given->elements = bracket ? shape : NULL;
-    VEC_PUSH(a, o->dims, (DimOption){ arena_printf(a, "%s_length", given->name), given->lo, given->hi });
+    VEC_PUSH(a, o->compile.dims, (DimOption){ arena_printf(a, "%s_length", given->name), given->lo, given->hi });
     return true;
 }
 
@@ -162,7 +162,7 @@ static bool parse_shapes(Arena *a, const char *s, int64_t most, SequenceOption *
     return s && !*s;
 }
 
-bool set_sequence(Arena *a, Options *o, const char *text) {
+bool set_sequence(Arena *a, CommandOptions *o, const char *text) {
     enum { LONGEST = 4096 };
     const char *equals = strchr(text, '='), *end = text + strlen(text);
     if (!equals || equals == text)
@@ -176,37 +176,37 @@ bool set_sequence(Arena *a, Options *o, const char *text) {
     if (!ok || n > LONGEST)
         return usage_error("--sequence %s: wants a length up to %d, a range of lengths, or shapes such as [2,3],[4,3]",
             text, LONGEST);
-    for (int i = 0; i < o->sequences.n; i++)
-        if (!strcmp(o->sequences.at[i].name, given.name))
+    for (int i = 0; i < o->compile.sequences.n; i++)
+        if (!strcmp(o->compile.sequences.at[i].name, given.name))
             return usage_error("--sequence %s is given twice", given.name);
     given.n = (int)n;
-    VEC_PUSH(a, o->sequences, given);
+    VEC_PUSH(a, o->compile.sequences, given);
     return true;
 }
 
-bool set_absent(Arena *a, Options *o, const char *text) {
-    VEC_PUSH(a, o->absent, text);
+bool set_absent(Arena *a, CommandOptions *o, const char *text) {
+    VEC_PUSH(a, o->compile.absent, text);
     return true;
 }
 
-bool set_precision(Arena *a, Options *o, const char *text) {
+bool set_precision(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     if (strcmp(text, "bf16") && strcmp(text, "f32"))
         return usage_error("--precision wants f32 or bf16, not '%s'", text);
-    o->precision = strcmp(text, "f32") ? text : NULL;
+    o->compile.precision = strcmp(text, "f32") ? text : NULL;
     return true;
 }
 
-bool set_blas(Arena *a, Options *o, const char *text) {
+bool set_blas(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     if (strcmp(text, "openblas")) return usage_error("--blas knows openblas alone, not '%s'", text);
-    o->blas = text;
+    o->compile.blas = text;
     return true;
 }
 
-bool set_records(Arena *a, Options *o, const char *text) {
-    if (!o->records) records_init(o->records = NEW(a, Records), a);
-    return records_read(o->records, a, text);
+bool set_records(Arena *a, CommandOptions *o, const char *text) {
+    if (!o->compile.records) records_init(o->compile.records = NEW(a, Records), a);
+    return records_read(o->compile.records, a, text);
 }
 
 static bool set_number(const Option *option, void *field, const char *text) {
@@ -224,7 +224,7 @@ static bool set_number(const Option *option, void *field, const char *text) {
     return true;
 }
 
-bool option_set(Arena *a, Options *o, const Option *option, const char *text) {
+bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *text) {
     void *field = (char *)o + option->offset;
     switch (option->kind) {
     case FLAG: *(bool *)field = true; return true;

@@ -141,24 +141,25 @@ static bool write_outputs(Arena *a, const Options *o, const Graph *g, Tensor *co
     return ok;
 }
 
-static void print_outputs(Arena *a, const Options *o, const Graph *g, Tensor *const *out) {
+static void print_outputs(Arena *a, bool json, const Graph *g, Tensor *const *out) {
     Text t;
     text_init(&t, a);
-    if (o->json) text_printf(&t, "{\"outputs\":[");
+    if (json) text_printf(&t, "{\"outputs\":[");
     for (int i = 0; i < g->outputs.n; i++) {
-        if (o->json && i) text_printf(&t, ",");
-        if (o->json) json_output(&t, a, g->output_names.at[i], out[i]);
+        if (json && i) text_printf(&t, ",");
+        if (json) json_output(&t, a, g->output_names.at[i], out[i]);
         else print_output(&t, a, g->output_names.at[i], out[i]);
     }
-    if (o->json) text_printf(&t, "]}\n");
+    if (json) text_printf(&t, "]}\n");
     print_text(&t, 0);
 }
 
-int command_run(Arena *a, Options *o) {
+int command_run(Arena *a, CommandOptions *c) {
+    const Options *o = &c->compile;
     Inputs in;
-    const Graph *signature = inputs_read(a, o, true, &in);
+    const Graph *signature = inputs_read(a, c, true, &in);
     if (!signature || !inputs_complete(a, o, signature, &in)) return diag_status();
-    BuildCache cache = { .arena = a };
+    BuildCache cache = { .arena = a, .runner = c->runner };
     const char *frozen = "";
     Built *b = build_for_inputs(&cache, o, signature, &in, &frozen);
     if (!b) return diag_status();
@@ -166,9 +167,9 @@ int command_run(Arena *a, Options *o) {
     const Graph *g = b->plan->graph;
     Tensor **out = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
-    const char *why = sandbox_run(a, b, &bound, out, o->timeout);
+    const char *why = sandbox_run(a, b, &bound, out, c->timeout);
     if (why) diag_error(NULL, "the model's code failed: %s", why);
-    else if (!o->output || write_outputs(a, o, g, out)) print_outputs(a, o, g, out);
+    else if (!o->output || write_outputs(a, o, g, out)) print_outputs(a, c->json, g, out);
     build_cache_free(&cache);
     return diag_status();
 }

@@ -29,6 +29,7 @@ typedef struct Case { const Plan *plan; const Kernel *kernel; int times; double 
 typedef struct Tuner {
     Arena *arena;
     const Options *options;
+    bool report;
     const char *machine;
     size_t cold_bytes;
     double deadline;
@@ -111,7 +112,7 @@ static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choi
                *why = NULL;
     void *library = NULL;
     if (codegen_alone(a, t->options, c->plan, contest.n, contest.kernels, source, &contest.alone)
-        && build_object(a, t->options, source, object) && !(library = dlopen(object, RTLD_NOW | RTLD_LOCAL)))
+        && build_object(a, t->options, NULL, source, object) && !(library = dlopen(object, RTLD_NOW | RTLD_LOCAL)))
         diag_error_as(EXIT_IO, NULL, "cannot load the compiled kernels: %s", dlerror());
     if (library) contest.functions = (AloneFn *const *)dlsym(library, "burncc_alone");
     if (contest.functions && (why = contest_run(a, &contest, measured)))
@@ -175,7 +176,7 @@ static bool tune_case(Tuner *t, const Case *c, double share) {
         if (round) before = best;
         if (!line_up(a, t, c, best, &seen, &choices) && best) break;
         if (!measure(a, t, c, &choices, seconds, ms)) break;
-        if (t->options->report) report(a, c, &choices, ms);
+        if (t->report) report(a, c, &choices, ms);
         int least = fastest(ms, choices.n, 0);
         if (ms[least] > ms[0] * (1 - tie)) least = 0;
         best = choices.at[least];
@@ -221,7 +222,7 @@ static bool usable(const Options *o, const Plan *p) {
     return p && !diag_errors();
 }
 
-static void tune_all(Tuner *t) {
+static void tune_all(Tuner *t, double seconds) {
     int known = 0, n = t->cases.n;
     for (int i = 0; i < n; i++)
         known += records_find(&t->records, t->arena, t->machine, t->cases.at[i].kernel->signature) != NULL;
@@ -229,7 +230,7 @@ static void tune_all(Tuner *t) {
         diag_progress("%d of %d kernels have records in %s already", known, n, t->options->output);
     double start = now();
     int left = n - known;
-    t->deadline = start + t->options->seconds;
+    t->deadline = start + seconds;
     for (int i = 0; i < n && now() < t->deadline; i++) {
         const Case *c = &t->cases.at[i];
         if (records_find(&t->records, t->arena, t->machine, c->kernel->signature)) continue;
@@ -239,8 +240,9 @@ static void tune_all(Tuner *t) {
     }
 }
 
-int command_tune(Arena *a, Options *o) {
-    Tuner t = { .arena = a, .options = o, .machine = tune_machine(a, &o->machine) };
+int command_tune(Arena *a, CommandOptions *c) {
+    Options *o = &c->compile;
+    Tuner t = { .arena = a, .options = o, .report = c->report, .machine = tune_machine(a, &o->machine) };
     if (!o->output) o->output = arena_printf(a, "%s.records", o->name);
     records_init(&t.records, a);
     if (!access(o->output, F_OK) && !records_read(&t.records, a, o->output)) return diag_status();
@@ -253,7 +255,7 @@ int command_tune(Arena *a, Options *o) {
     if (t.cases.n) qsort(t.cases.at, (size_t)t.cases.n, sizeof *t.cases.at, compare_cases);
     size_t most = 4 * (o->machine.l2 ? o->machine.l2 : (size_t)1 << 20);
     t.cold_bytes = (size_t)p->weight_bytes < most ? (size_t)p->weight_bytes : most;
-    tune_all(&t);
+    tune_all(&t, c->seconds);
     if (!diag_errors()) write_records(&t);
     Text out;
     text_init(&out, a);

@@ -70,10 +70,10 @@ static const char *folder_of(Arena *a, const char *path) {
     return slash == path ? "/" : slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";
 }
 
-static bool all_sets(Arena *a, const Options *o, Paths *out) {
-    if (!o->data.n) find_sets(a, folder_of(a, o->model), out);
-    for (int i = 0; i < o->data.n; i++) {
-        const char *folder = o->data.at[i];
+static bool all_sets(Arena *a, const CommandOptions *c, Paths *out) {
+    if (!c->data.n) find_sets(a, folder_of(a, c->compile.model), out);
+    for (int i = 0; i < c->data.n; i++) {
+        const char *folder = c->data.at[i];
         int before = out->n;
         if (is_data_set(a, folder)) VEC_PUSH(a, *out, folder);
         else find_sets(a, folder, out);
@@ -86,7 +86,7 @@ static bool all_sets(Arena *a, const Options *o, Paths *out) {
 }
 
 // tolerance.txt (`rtol atol`) in the data set's folder or the one above, if the command line does not say.
-static Tolerance find_tolerance(Arena *a, const Options *o, const char *set) {
+static Tolerance find_tolerance(Arena *a, const CommandOptions *c, const char *set) {
     Tolerance t = default_tolerance;
     const char *const candidates[] = { arena_printf(a, "%s/tolerance.txt", set),
         arena_printf(a, "%s/../tolerance.txt", set) };
@@ -99,9 +99,9 @@ static Tolerance find_tolerance(Arena *a, const Options *o, const char *set) {
         fclose(f);
         break;
     }
-    if (o->rtol >= 0 || o->atol >= 0) t.ulps = 0;
-    if (o->rtol >= 0) t.rtol = o->rtol;
-    if (o->atol >= 0) t.atol = o->atol;
+    if (c->rtol >= 0 || c->atol >= 0) t.ulps = 0;
+    if (c->rtol >= 0) t.rtol = c->rtol;
+    if (c->atol >= 0) t.atol = c->atol;
     return t;
 }
 
@@ -255,12 +255,12 @@ static int64_t largest_size(const Recorded *r, int64_t least) {
 }
 
 static Report verify_set(
-    Arena *a, BuildCache *cache, const Options *o, const Model *m, const char *set, const char **frozen) {
+    Arena *a, BuildCache *cache, const CommandOptions *c, const Model *m, const char *set, const char **frozen) {
     Inputs in;
     Recorded want, second;
     Options *own;
     Report failed = { .fault = "the recorded data cannot be used" };
-    const Graph *signature = recorded_inputs(a, cache->arena, o, m, set, &own, &in);
+    const Graph *signature = recorded_inputs(a, cache->arena, &c->compile, m, set, &own, &in);
     if (!signature || !recorded_read(a, set, "output_", m->n_outputs, m->outputs, &want)
         || !recorded_read(a, set, "optall_output_", m->n_outputs, m->outputs, &second))
         return failed;
@@ -273,15 +273,15 @@ static Report verify_set(
     const Graph *g = b->plan->graph;
     Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
-    failed.fault = sandbox_run(a, b, &bound, got, o->timeout);
-    return failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, find_tolerance(a, o, set));
+    failed.fault = sandbox_run(a, b, &bound, got, c->timeout);
+    return failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, find_tolerance(a, c, set));
 }
 
-static void print_set(const Options *o, Arena *a, const char *set, const Report *r, const char *frozen) {
+static void print_set(const CommandOptions *c, Arena *a, const char *set, const Report *r, const char *frozen) {
     const char *slash = strrchr(set, '/'), *name = slash && slash[1] ? slash + 1 : set;
     Text t;
     text_init(&t, a);
-    if (o->json) {
+    if (c->json) {
         text_printf(&t, "{\"data\":");
         json_string(&t, set);
         text_printf(&t, ",\"pass\":%s,\"max_abs\":", r->fault ? "false" : "true");
@@ -304,22 +304,22 @@ static void print_set(const Options *o, Arena *a, const char *set, const Report 
     fflush(stdout);
 }
 
-int command_verify(Arena *a, Options *o) {
+int command_verify(Arena *a, CommandOptions *c) {
     Paths sets = { 0 };
-    if (!all_sets(a, o, &sets)) return diag_status();
-    const Model *model = model_open(a, o->model);
+    if (!all_sets(a, c, &sets)) return diag_status();
+    const Model *model = model_open(a, c->compile.model);
     for (int i = 0; i < sets.n && !model; i++)
-        print_set(o, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
+        print_set(c, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
     if (!model) return diag_status();
-    BuildCache cache = { .arena = a };
+    BuildCache cache = { .arena = a, .runner = c->runner };
     bool all = true;
     int status = EXIT_OK;
     for (int i = 0; i < sets.n; i++) {
         Arena *scratch = arena_new();
         const char *frozen = "";
         diag_reset();
-        Report r = verify_set(scratch, &cache, o, model, sets.at[i], &frozen);
-        print_set(o, scratch, sets.at[i], &r, frozen);
+        Report r = verify_set(scratch, &cache, c, model, sets.at[i], &frozen);
+        print_set(c, scratch, sets.at[i], &r, frozen);
         all = all && !r.fault;
         if (!status) status = diag_status();
         arena_free(scratch);

@@ -47,18 +47,16 @@ static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
     return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
 }
 
-// --check on what was written; files that libclang finds fault with do not stay.
-static bool check_written(Arena *a, const Options *o, bool has_weights_file) {
-    if (!o->check || check_c(a, o->output, o)) return true;
-    unlink(o->output);
-    unlink(sibling(a, o->output, ".h"));
-    if (has_weights_file) unlink(sibling(a, o->output, ".bin"));
-    return false;
+bool compile_write(Arena *a, const Options *o, Programs *p) {
+    return o->machine.backend->write(a, o, o->name, p->n, p->at, p->training);
 }
 
-bool compile_write(Arena *a, const Options *o, Programs *p) {
-    if (!o->machine.backend->write(a, o, o->name, p->n, p->at, p->training)) return false;
-    return check_written(a, o, !p->training && p->at[0].plan->weight_bytes > o->embed_limit);
+bool compile_check(Arena *a, const Options *o, const Programs *p) {
+    if (check_c(a, o->output, o)) return true;
+    unlink(o->output);
+    unlink(sibling(a, o->output, ".h"));
+    if (!p->training && p->at[0].plan->weight_bytes > o->embed_limit) unlink(sibling(a, o->output, ".bin"));
+    return false;
 }
 
 int compile_report(Arena *a, const Programs *p) {

@@ -145,9 +145,7 @@ static void compile_bytes(Arena *a, size_t size) {
         .name = "out",
         .target = size % 2 ? "portable" : "generic",
         .quiet = true,
-        .string_bytes = 256,
-        .rtol = -1,
-        .atol = -1 };
+        .string_bytes = 256 };
     backend_target(o.target, &o.machine);
     Graph *g = import_graph(a, &o);
     if (!g || stage == STAGE_IMPORT) return;
