@@ -49,7 +49,7 @@ static void freeze(Graph *g) {
     }
 }
 
-static bool has_gradient(const Graph *g) {
+bool has_gradient(const Graph *g) {
     for (const Node *n = g->first; n; n = n->next) {
         if (n->op == OP_Gradient) return true;
         for (int i = 0; i < n->n_bodies; i++)

@@ -19,6 +19,7 @@ void rewrite_outputs(const Rewrite *r, Graph *g);
 // The number that every element of a constant is; false when v is no numeric constant or its elements differ.
 bool const_splat(const Value *v, double *number);
 
+bool has_gradient(const Graph *g);                      // does anything in it wait to be differentiated?
 bool all_ints(const Node *n, const char *name, int64_t is);     // each number of the attribute, if there are any
 
 bool bind_required(Graph *g);                           // bind_dims.c

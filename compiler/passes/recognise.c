@@ -11,7 +11,8 @@
 //
 // The one place that knows spellings: other passes, back ends and the scheduler ask for the operation. An attention is
 // a Softmax between two products, whatever its score is made of. Runs before composites are expanded, so that a mean
-// is still one node, and again behind a gradient, which is taken of primitives alone.
+// is still one node. A graph that waits to be differentiated stays as it is spelled, and is looked at behind the
+// gradient: which reads pieces that are stored then, where it would have to compute those of a whole GELU again.
 //
 // One function for each rule, listed by the op of the last piece. A rule notes the nodes that it goes through; it
 // holds when nobody else uses their results, for else they would be computed twice.
@@ -361,7 +362,7 @@ static void recognise_graph(Rewrite *r, Graph *g, const int *uses, int n_values)
 
 bool pass_recognise(Graph *g) {
     bool changed = false;
-    for (int round = 0; round < MAX_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS && !has_gradient(g); round++) {
         Rewrite r = { .scratch = arena_new() };
         int n_values = graph_root(g)->value_count;
         recognise_graph(&r, g, graph_use_counts(g, r.scratch), n_values);
