@@ -399,6 +399,24 @@ typedef enum SoftmaxEmpty {
     EMPTY_NAN_ZERO                                      // 0, and so do all rows whose sum is NaN
 } SoftmaxEmpty;
 typedef enum OpKind { KIND_PRIMITIVE, KIND_MAP, KIND_COMPOSITE } OpKind;
+// what an element of the result takes of the inputs (see ops.def)
+typedef enum OpForm {
+    FORM_OTHER,
+    FORM_MAP,
+    FORM_RESHAPE,
+    FORM_VIEW,
+    FORM_INDEX,
+    FORM_PAD,
+    FORM_CONCAT,
+    FORM_REDUCE,
+    FORM_ARG,
+    FORM_SCAN,
+    FORM_WINDOW,
+    FORM_CONTRACT,
+    FORM_GATHER,
+    FORM_SCATTER,
+    FORM_CALL
+} OpForm;
 typedef struct GradCtx { Graph *g; Node *node; } GradCtx;
 typedef bool ShapeFn(Node *n);                          // sets out[i]->type; false with diag_error(n->loc)
 typedef bool EvalFn(const Node *n, Tensor *const *in, Tensor *const *out);  // out allocated; plain reference
@@ -406,6 +424,7 @@ typedef bool EvalFn(const Node *n, Tensor *const *in, Tensor *const *out);  // o
 typedef bool GradFn(Node *n, Value *const *dout, Value **din);
 // element idx of output `out` as an expression of the inputs' elements
 typedef Expr *LowerFn(Lower *l, Node *n, int out, Expr *const *idx);
+typedef int64_t WorkFn(const Node *n);                  // multiply-adds, or steps, of one element; saturates
 typedef bool ExpandFn(Node *n, Value **out);            // composites: builds the replacement before n (g->cursor is n)
 typedef struct OpInfo {
     const char *name;
@@ -413,10 +432,20 @@ typedef struct OpInfo {
     int in_min, in_max;                                 // in_max -1: variadic
     int n_out;                                          // -1: variadic
     ShapeFn *shape; EvalFn *eval; GradFn *grad; LowerFn *lower; ExpandFn *expand;
+    OpForm form;
+    ReduceOp reduce;                                    // of what it combines elements by; RED_NONE: it does not
+    WorkFn *work;
     const char *args, *expr, *attrs;                    // MAP: "x y", "x + alpha*y", "alpha=0.01 beta=1"
 } OpInfo;
 extern const OpInfo op_table[OP_COUNT];
 bool op_find(const char *name, Op *out);
+// one scalar expression of its inputs' elements: node_expr gives it
+bool op_has_expr(Op op);
+bool op_is_map(Op op);                                  // that, or a Cast
+bool op_is_view(Op op);                                 // moves no data when fused: an element of its input, or a number
+bool op_is_called(Op op);                               // a function of whole tensors
+bool op_is_reduce(Op op);                               // its element is an E_Reduce
+bool op_is_row_reduce(Op op);                           // along whole axes, unlike windows and contractions
 bool grad_none(Node *n, Value *const *dout, Value **din);           // reports "OP has no gradient" at the node
 Expr *lower_none(Lower *l, Node *n, int out, Expr *const *idx);     // claimed by a template kernel, never inlined
 #endif

@@ -61,10 +61,8 @@ static void count_parameters(Arena *a, Findings *f, const Graph *g, StrMap *seen
 
 // Multiply-adds of a contraction: outputs times what is summed for each.
 static double multiply_adds(const Node *n) {
-    const Type *x = &n->in[0]->type, *w = n->n_in > 1 && n->in[1] ? &n->in[1]->type : NULL;
-    if (n->op == OP_MatMul) return (double)type_count(&n->out[0]->type) * (double)x->dim[x->rank - 1];
-    if (n->op != OP_Conv || !w || w->dim[0] == 0) return 0;
-    return (double)type_count(&n->out[0]->type) * (double)(type_count(w) / w->dim[0]);
+    const OpInfo *info = &op_table[n->op];
+    return info->form == FORM_CONTRACT ? (double)type_count(&n->out[0]->type) * (double)info->work(n) : 0;
 }
 
 static void add_costs(Findings *f, const Plan *p) {
@@ -72,7 +70,7 @@ static void add_costs(Findings *f, const Plan *p) {
         const Kernel *k = p->kernels.at[i];
         f->flops += k->flops;
         for (int j = 0; j < k->nodes.n; j++)
-            if (k->nodes.at[j]->n_in) f->multiply_adds += multiply_adds(k->nodes.at[j]);
+            f->multiply_adds += multiply_adds(k->nodes.at[j]);
         for (int j = 0; j < kernel_bodies(k); j++) add_costs(f, k->region.bodies[j]);
     }
 }

@@ -437,17 +437,10 @@ const int64_t *node_ints(const Node *n, const char *name, int *count) {
 
 static Tensor *known(const Value *v) { return v->data ? v->data : v->folded; }
 
-// Multiply-adds of the two operations whose work is not about their sizes, and of windows.
 static int64_t fold_work(const Node *n) {
     __int128 work = 0;
     for (int i = 0; i < n->n_out; i++) work += type_count(&n->out[i]->type);
-    const Type *x = n->n_in > 0 && n->in[0] ? &n->in[0]->type : NULL,
-               *w = n->n_in > 1 && n->in[1] ? &n->in[1]->type : NULL;
-    if (n->op == OP_MatMul && x->rank) work *= x->dim[x->rank - 1];
-    if (n->op == OP_Conv && w->rank && w->dim[0]) work *= type_count(w) / w->dim[0];
-    int count;
-    const int64_t *kernel = node_ints(n, "kernel", &count);
-    for (int i = 0; i < count && work < FOLD_MAX_WORK; i++) work *= kernel[i];
+    work *= op_table[n->op].work(n);
     return work > FOLD_MAX_WORK ? INT64_MAX : (int64_t)work;
 }
 

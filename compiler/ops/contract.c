@@ -456,3 +456,14 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
     Expr *a = lower_guarded(l, n->in[0], ix, cond, expr_zero(l->p, x->dtype)), *b = lower_load(l, n->in[1], iw);
     return product_sum(l, count, axes, a, b);
 }
+
+// ---------------------------------------------------------------- work
+int64_t work_matmul(const Node *n) {
+    const Type *x = &n->in[0]->type;
+    return x->rank ? x->dim[x->rank - 1] : 1;
+}
+
+int64_t work_conv(const Node *n) {
+    const Type *w = &n->in[1]->type;
+    return w->rank && w->dim[0] ? type_count(w) / w->dim[0] : 1;
+}

@@ -38,14 +38,9 @@ static void source_coordinates(const bool *reduced, bool keep, int rank, const i
 }
 
 static ReduceOp reduce_op(const Node *n) {
+    ReduceOp op = op_table[n->op].reduce;
     bool logical = n->in[0]->type.dtype == DT_BOOL;
-    switch (n->op) {
-    case OP_ReduceSum: return RED_SUM;
-    case OP_ReduceProd: return RED_PROD;
-    case OP_ReduceMax: return logical ? RED_OR : RED_MAX;
-    case OP_ReduceMin: return logical ? RED_AND : RED_MIN;
-    default: bug("%s is not a reduction", op_table[n->op].name);
-    }
+    return logical && op == RED_MAX ? RED_OR : logical && op == RED_MIN ? RED_AND : op;
 }
 
 // ---------------------------------------------------------------- ReduceSum, ReduceProd, ReduceMax, ReduceMin
@@ -238,7 +233,7 @@ Expr *lower_arg(Lower *l, Node *n, int out, Expr *const *idx) {
         if (i != axis || keep) j++;
     }
     if (k->op != E_Axis) return expr_const_i(l->p, DT_I64, 0);
-    ReduceOp op = reduce_arg(n->op == OP_ArgMax ? RED_MAX : RED_MIN, last ? TIE_LAST : TIE_FIRST);
+    ReduceOp op = reduce_arg(op_table[n->op].reduce, last ? TIE_LAST : TIE_FIRST);
     Expr *body = lower_load(l, n->in[0], at);
     int number = (int)k->c.i;
     return body ? expr_cast(l->p, expr_reduce(l->p, op, 1, &number, body, k), DT_I64) : NULL;
@@ -256,7 +251,7 @@ bool eval_cumulate(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *t = &in[0]->type;
     int axis = (int)node_int(n, "axis", 0);
     bool exclusive = node_int(n, "exclusive", 0) != 0, reverse = node_int(n, "reverse", 0) != 0;
-    ReduceOp op = n->op == OP_CumSum ? RED_SUM : RED_PROD;
+    ReduceOp op = op_table[n->op].reduce;
     int64_t stride[MAX_RANK], size = t->dim[axis], lines = size ? type_count(t) / size : 0;
     type_strides(t, stride);
     int64_t inner = stride[axis];
@@ -289,7 +284,7 @@ Expr *lower_cumulate(Lower *l, Node *n, int out, Expr *const *idx) {
     const Type *t = &n->in[0]->type;
     int axis = (int)node_int(n, "axis", 0);
     bool exclusive = node_int(n, "exclusive", 0) != 0, reverse = node_int(n, "reverse", 0) != 0;
-    ReduceOp op = n->op == OP_CumSum ? RED_SUM : RED_PROD;
+    ReduceOp op = op_table[n->op].reduce;
     Expr *at[MAX_RANK], *k = lower_axis(l, t->dim[axis], true), *one = expr_identity(l->p, t->dtype, op);
     for (int i = 0; i < t->rank; i++) at[i] = i == axis ? k : idx[i];
     if (k->op != E_Axis) return exclusive ? one : lower_load(l, n->in[0], at);

@@ -10,16 +10,50 @@ const OpInfo op_table[OP_COUNT] = {
         .eval = eval_none,
         .grad = grad_none,
         .lower = lower_none,
-        .expand = expand_none },
-#define OP(n, lo, hi, outputs, shape_fn, eval_fn, grad_fn, lower_fn)                                                                          \
-    [OP_##n] = {#n, KIND_PRIMITIVE, lo, hi, outputs, shape_##shape_fn, eval_##eval_fn, grad_##grad_fn, lower_##lower_fn, expand_none, NULL,    \
-                NULL, NULL},
-#define MAP(n, args_, text, attrs_)                                                                                                           \
-    [OP_##n] = {#n, KIND_MAP, (int)(sizeof(args_) / 2), (int)(sizeof(args_) / 2), 1, shape_map, eval_map, grad_map, lower_map, expand_none,    \
-                args_, text, attrs_},
-#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, lower_fn)                                                  \
-    [OP_##n] = { #n, KIND_COMPOSITE, lo, hi, outputs, shape_##shape_fn, eval_none, grad_none, lower_##lower_fn,       \
-        expand_##expand_fn, NULL, NULL, NULL },
+        .expand = expand_none,
+        .work = work_one },
+#define OP(n, lo, hi, outputs, shape_fn, eval_fn, grad_fn, lower_fn, form_, reduce_, work_fn)                          \
+    [OP_##n] = { .name = #n,                                                                                           \
+        .kind = KIND_PRIMITIVE,                                                                                        \
+        .in_min = lo,                                                                                                  \
+        .in_max = hi,                                                                                                  \
+        .n_out = outputs,                                                                                              \
+        .shape = shape_##shape_fn,                                                                                     \
+        .eval = eval_##eval_fn,                                                                                        \
+        .grad = grad_##grad_fn,                                                                                        \
+        .lower = lower_##lower_fn,                                                                                     \
+        .expand = expand_none,                                                                                         \
+        .form = FORM_##form_,                                                                                          \
+        .reduce = RED_##reduce_,                                                                                       \
+        .work = work_##work_fn },
+#define MAP(n, args_, text, attrs_)                                                                                    \
+    [OP_##n] = { .name = #n,                                                                                           \
+        .kind = KIND_MAP,                                                                                              \
+        .in_min = (int)(sizeof(args_) / 2),                                                                            \
+        .in_max = (int)(sizeof(args_) / 2),                                                                            \
+        .n_out = 1,                                                                                                    \
+        .shape = shape_map,                                                                                            \
+        .eval = eval_map,                                                                                              \
+        .grad = grad_map,                                                                                              \
+        .lower = lower_map,                                                                                            \
+        .expand = expand_none,                                                                                         \
+        .form = FORM_MAP,                                                                                              \
+        .work = work_one,                                                                                              \
+        .args = args_,                                                                                                 \
+        .expr = text,                                                                                                  \
+        .attrs = attrs_ },
+#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, lower_fn)                                                   \
+    [OP_##n] = { .name = #n,                                                                                           \
+        .kind = KIND_COMPOSITE,                                                                                        \
+        .in_min = lo,                                                                                                  \
+        .in_max = hi,                                                                                                  \
+        .n_out = outputs,                                                                                              \
+        .shape = shape_##shape_fn,                                                                                     \
+        .eval = eval_none,                                                                                             \
+        .grad = grad_none,                                                                                             \
+        .lower = lower_##lower_fn,                                                                                     \
+        .expand = expand_##expand_fn,                                                                                  \
+        .work = work_one },
 #include "ops.def"
 #undef OP
 #undef MAP
@@ -33,6 +67,27 @@ bool op_find(const char *name, Op *out) {
             return true;
         }
     return false;
+}
+
+bool op_is_map(Op op) { return op_table[op].form == FORM_MAP; }
+bool op_has_expr(Op op) { return op_is_map(op) && op != OP_Cast; }
+
+bool op_is_view(Op op) {
+    OpForm f = op_table[op].form;
+    return f == FORM_VIEW || f == FORM_RESHAPE || f == FORM_INDEX;
+}
+
+// A composite without element expression is called by the back end that claimed it.
+bool op_is_called(Op op) {
+    const OpInfo *info = &op_table[op];
+    return info->form == FORM_CALL || (info->kind == KIND_COMPOSITE && info->lower == lower_none);
+}
+
+bool op_is_row_reduce(Op op) { return op_table[op].form == FORM_REDUCE || op_table[op].form == FORM_ARG; }
+
+bool op_is_reduce(Op op) {
+    OpForm f = op_table[op].form;
+    return op_is_row_reduce(op) || f == FORM_SCAN || f == FORM_WINDOW || f == FORM_CONTRACT;
 }
 
 bool shape_same(Node *n) {
@@ -65,4 +120,9 @@ Expr *lower_none(Lower *l, Node *n, int out, Expr *const *idx) {
 bool expand_none(Node *n, Value **out) {
     (void)out;
     bug("%s is not a composite", op_table[n->op].name);
+}
+
+int64_t work_one(const Node *n) {
+    (void)n;
+    return 1;
 }

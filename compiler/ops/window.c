@@ -67,7 +67,7 @@ static Found window_at(const Tensor *x, const Geometry *w, ReduceOp op, int64_t 
 static bool eval_window_first(const Node *n, Tensor *const *in, Tensor *const *out) {
     const Type *x = &in[0]->type, *y = &out[0]->type;
     Geometry w = window_geometry(n);
-    ReduceOp op = n->op == OP_WindowSum ? RED_SUM : RED_MAX;
+    ReduceOp op = op_table[n->op].reduce;
     int64_t plane = 1, at = 0;
     for (int i = 2; i < x->rank; i++) plane *= x->dim[i];
     if (type_count(y) == 0) return true;
@@ -143,7 +143,7 @@ Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     const Type *x = &n->in[0]->type;
     Geometry w = window_geometry(n);
-    ReduceOp op = n->op == OP_WindowSum ? RED_SUM : RED_MAX;
+    ReduceOp op = op_table[n->op].reduce;
     Expr *at[MAX_RANK] = { idx[0] }, *near[MAX_RANK] = { idx[0] }, *cond = NULL;
     int axes[MAX_RANK], count = 0, channel = channel_axis(n, x->rank), first = spatial_axis(n);
     at[channel] = near[channel] = idx[channel];
@@ -165,4 +165,12 @@ Expr *lower_window(Lower *l, Node *n, int out, Expr *const *idx) {
     // of padding: the nearest element, so that an index is never outside
     Expr *flat = lower_flat(l, x, near);
     return expr_cast(l->p, count ? expr_reduce(l->p, RED_ARGMAX_FIRST, count, axes, body, flat) : flat, DT_I64);
+}
+
+int64_t work_window(const Node *n) {
+    int count;
+    int64_t work = 1;
+    const int64_t *kernel = node_ints(n, "kernel", &count);
+    for (int i = 0; i < count; i++) work = kernel[i] > 0 && work > INT64_MAX / kernel[i] ? INT64_MAX : work * kernel[i];
+    return work;
 }

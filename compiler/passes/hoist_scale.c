@@ -16,11 +16,6 @@
 #include "passes.h"
 
 
-static bool is_view(const Node *n) {
-    return n->op == OP_Reshape || n->op == OP_Transpose || n->op == OP_Slice || n->op == OP_Expand
-        || n->op == OP_Identity;
-}
-
 typedef struct Hoist { const int *uses; Node **user; int n; } Hoist;
 
 static Node *only_user(const Hoist *h, const Value *v) {
@@ -33,8 +28,7 @@ static bool feeds_softmax(const Hoist *h, const Value *v) {
     for (int i = 0; i < LOOK; i++) {
         const Node *n = v->id < h->n ? h->user[v->id] : NULL;
         if (n && n->op == OP_Softmax) return true;
-        if (!n || h->uses[v->id] != 1 || (op_table[n->op].kind != KIND_MAP && n->op != OP_Map && n->op != OP_Reshape))
-            return false;
+        if (!n || h->uses[v->id] != 1 || (!op_has_expr(n->op) && n->op != OP_Reshape)) return false;
         v = n->out[0];
     }
     return false;
@@ -44,7 +38,8 @@ static bool feeds_softmax(const Hoist *h, const Value *v) {
 static double take_factor(const Hoist *h, Node *n, int at) {
     double c;
     Value **place = &n->in[at];
-    while ((*place)->def && !(*place)->data && only_user(h, *place) && is_view((*place)->def))
+    while ((*place)->def && !(*place)->data && only_user(h, *place) && op_is_view((*place)->def->op)
+           && (*place)->def->n_in)
         place = &(*place)->def->in[0];
     Node *mul = (*place)->def;
     if (!mul || (*place)->data || mul->op != OP_Mul || !only_user(h, *place)) return 1;

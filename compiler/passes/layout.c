@@ -163,7 +163,7 @@ static Value *sink_axis(Layout *l, Graph *g, Node *n) {
     Value *x = n->in[0];
     if (!is_ours(l, x) || n->n_out != 1 || n->out[0]->type.rank != x->type.rank) return NULL;
     if (n->op == OP_Gather && n->in[1]->type.rank != 1) return NULL;
-    if (n->op == OP_ArgMax || n->op == OP_ArgMin) if (!node_int(n, "keepdims", 1)) return NULL;
+    if (op_table[n->op].form == FORM_ARG && !node_int(n, "keepdims", 1)) return NULL;
     Node *m = like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
     node_set_int(m, "axis", perm_of(x)[node_int(n, "axis", 0)]);
     return through(l, g, inferred(m), perm_of(x));
@@ -307,45 +307,30 @@ static Value *sink_product(Layout *l, Graph *g, Node *n) {
     return b_matmul(g, z, b_reshape(g, rows, 2, w->type.dim));
 }
 
-bool layout_sinks(const Node *n) {
-    switch (n->op) {
-    case OP_ReduceSum:
-    case OP_ReduceProd:
-    case OP_ReduceMax:
-    case OP_ReduceMin:
-    case OP_ArgMax:
-    case OP_ArgMin:
-    case OP_CumSum:
-    case OP_CumProd:
-    case OP_Gather:
-    case OP_WindowSum:
-    case OP_WindowMax:
-    case OP_Concat:
-    case OP_Slice:
-    case OP_Pad:
-    case OP_Expand:
-    case OP_Transpose:
-    case OP_Reshape:
-    case OP_Map:
-    case OP_Cast:
-    case OP_Identity: return true;
-    default: return op_table[n->op].kind == KIND_MAP;
+typedef Value *SinkFn(Layout *l, Graph *g, Node *n);
+
+// By what a transpose sinks below n; NULL: by nothing.
+static SinkFn *sink_of(const Node *n) {
+    switch (op_table[n->op].form) {
+    case FORM_MAP: return sink_map;
+    case FORM_RESHAPE: return n->op == OP_Reshape ? sink_reshape : sink_map;
+    case FORM_VIEW: return n->op == OP_Transpose ? sink_transpose : sink_lists;
+    case FORM_PAD: return sink_lists;
+    case FORM_CONCAT: return sink_concat;
+    case FORM_REDUCE: return sink_reduce;
+    case FORM_ARG: case FORM_SCAN: return sink_axis;
+    case FORM_GATHER: return n->op == OP_Gather ? sink_axis : NULL;
+    case FORM_WINDOW: return n->op == OP_WindowArgMax ? NULL : sink_window;     // its result counts elements as they lie
+    case FORM_CONTRACT: return n->op == OP_MatMul ? sink_product : NULL;
+    default: return NULL;
     }
 }
 
+bool layout_sinks(const Node *n) { return sink_of(n) && n->op != OP_MatMul; }
+
 static Value *sink(Layout *l, Graph *g, Node *n) {
-    if (n->n_out != 1) return NULL;
-    switch (n->op) {
-    case OP_ReduceSum: case OP_ReduceProd: case OP_ReduceMax: case OP_ReduceMin: return sink_reduce(l, g, n);
-    case OP_ArgMax: case OP_ArgMin: case OP_CumSum: case OP_CumProd: case OP_Gather: return sink_axis(l, g, n);
-    case OP_WindowSum: case OP_WindowMax: return sink_window(l, g, n);
-    case OP_Concat: return sink_concat(l, g, n);
-    case OP_Slice: case OP_Pad: case OP_Expand: return sink_lists(l, g, n);
-    case OP_Transpose: return sink_transpose(l, g, n);
-    case OP_Reshape: return sink_reshape(l, g, n);
-    case OP_MatMul: return sink_product(l, g, n);
-    default: return layout_sinks(n) ? sink_map(l, g, n) : NULL;
-    }
+    SinkFn *f = n->n_out == 1 ? sink_of(n) : NULL;
+    return f ? f(l, g, n) : NULL;
 }
 
 // ---------------------------------------------------------------- convolutions

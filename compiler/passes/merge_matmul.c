@@ -31,10 +31,6 @@ static Node *only_user(const Merger *m, const Value *v) {
     return u->n == 1 && !m->fixed[v->id] ? u->at[0] : NULL;
 }
 
-static bool is_map(const Node *n) { return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast; }
-static bool is_view(Op op) {
-    return op == OP_Reshape || op == OP_Transpose || op == OP_Slice || op == OP_Expand || op == OP_Identity;
-}
 
 // Does everyone who reads v take it from wherever strides say? `moved`: a transpose lies between, so no map could end
 // the product's loop.
@@ -43,8 +39,8 @@ static bool reads_anywhere(const Merger *m, const Value *v, bool moved, int look
     if (m->fixed[v->id] || look == 0 || u->n == 0) return false;
     for (int i = 0; i < u->n; i++) {
         const Node *n = u->at[i];
-        bool fine = is_view(n->op) ? reads_anywhere(m, n->out[0], moved || n->op == OP_Transpose, look - 1) :
-                                     n->op == OP_MatMul || (moved && (is_map(n) || n->op == OP_Concat));
+        bool fine = op_is_view(n->op) ? reads_anywhere(m, n->out[0], moved || n->op == OP_Transpose, look - 1) :
+                                     n->op == OP_MatMul || (moved && (op_is_map(n->op) || n->op == OP_Concat));
         if (!fine) return false;
     }
     return true;
@@ -69,7 +65,7 @@ static Value *bias_of(const Node *n, const Value *v) {
 }
 
 static bool same_map(const Node *a, const Node *b) {
-    if (a->op != b->op || a->n_in != 1 || b->n_in != 1 || a->expr != b->expr || a->n_attrs != b->n_attrs || !is_map(a))
+    if (a->op != b->op || a->n_in != 1 || b->n_in != 1 || a->expr != b->expr || a->n_attrs != b->n_attrs || !op_is_map(a->op))
         return false;
     for (int i = 0; i < a->n_attrs; i++) {
         const Attr *x = &a->attrs[i], *y = node_attr(b, x->name);

@@ -346,7 +346,7 @@ static Value *simpler(Graph *g, Node *n) {
         Value *v = rules[i].op == n->op ? rules[i].apply(g, n) : NULL;
         if (v) return v;
     }
-    return op_table[n->op].kind == KIND_MAP || n->op == OP_Map ? rule_broadcast(g, n) : NULL;
+    return op_has_expr(n->op) ? rule_broadcast(g, n) : NULL;
 }
 
 static void simplify_graph(Rewrite *r, Graph *g) {

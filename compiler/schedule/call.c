@@ -233,11 +233,6 @@ static const CallRow *row_of(Op op) {
     return NULL;
 }
 
-bool op_is_called(Op op) {
-    const OpInfo *info = &op_table[op];
-    return row_of(op) || (info->kind == KIND_COMPOSITE && info->lower == lower_none);
-}
-
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     const CallRow *row = row_of(n->op);
     Arena *a = p->arena;

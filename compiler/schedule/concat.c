@@ -20,7 +20,7 @@ static bool along_rows(const Node *n) {
 // Does a concatenation of rows that lie apart read v by its elements alone, and only once?
 static bool reads_apart(const Node *n, const Value *v) {
     int times = 0;
-    if (n->op == OP_ScatterND || n->op == OP_ScatterElements || n->n_bodies || op_is_called(n->op)) return false;
+    if (op_table[n->op].form == FORM_SCATTER || n->n_bodies || op_is_called(n->op)) return false;
     for (int i = 0; i < n->n_in; i++) times += n->in[i] == v;
     return n->op != OP_Concat || (along_rows(n) && times == 1);
 }

@@ -32,25 +32,9 @@ typedef struct Fuser {
 } Fuser;
 typedef ConcatUsers Users;
 
-bool op_is_view(Op op) {
-    return op == OP_Reshape || op == OP_Transpose || op == OP_Expand || op == OP_Slice || op == OP_Identity
-        || op == OP_Iota;
-}
+static OpForm form_of(const Node *n) { return op_table[n->op].form; }
 
-bool op_is_reduce(Op op) {
-    LowerFn *f = op_table[op].lower;
-    return f == op_table[OP_ReduceSum].lower || f == op_table[OP_ArgMax].lower || f == op_table[OP_WindowSum].lower ||
-           f == op_table[OP_CumSum].lower || op == OP_MatMul || op == OP_Conv;
-}
-
-// Reductions along whole axes, unlike windows and contractions.
-static bool is_row_reduce(Op op) {
-    return op_table[op].lower == op_table[OP_ReduceSum].lower || op_table[op].lower == op_table[OP_ArgMax].lower;
-}
-
-static bool is_pull(const Node *n) {
-    return op_table[n->op].lower && op_table[n->op].lower != lower_none && n->op != OP_Concat;
-}
+static bool is_pull(const Node *n) { return op_table[n->op].lower != lower_none && form_of(n) != FORM_CONCAT; }
 
 static double expr_cost(const Expr *e) {
     double c = 0;
@@ -75,8 +59,8 @@ static double expr_cost(const Expr *e) {
 
 // Rough scalar operations per element of a map; 1 for views.
 static double op_cost(const Node *n) {
-    if (op_is_view(n->op) || n->op == OP_Pad || n->op == OP_Cast || n->op == OP_Gather) return 1;
-    if (op_table[n->op].kind == KIND_MAP || n->op == OP_Map) {
+    if (op_is_view(n->op) || form_of(n) == FORM_PAD || n->op == OP_Cast || n->op == OP_Gather) return 1;
+    if (op_has_expr(n->op)) {
         const Expr *e = node_expr(n);
         return e->id > 200 ? 200 : expr_cost(e);
     }
@@ -85,17 +69,18 @@ static double op_cost(const Node *n) {
 
 // How often the op reads each element of its input: windows, plain convolutions.
 static int64_t op_rereads(const Node *n) {
-    if (n->op == OP_WindowSum || n->op == OP_WindowMax || n->op == OP_WindowArgMax) {
+    switch (form_of(n)) {
+    case FORM_WINDOW: {
         int count = 0, sc = 0;
         int64_t reads = 1;
         const int64_t *k = node_ints(n, "kernel", &count), *s = node_ints(n, "strides", &sc);
         for (int i = 0; i < count; i++) reads *= (k[i] + (i < sc ? s[i] : 1) - 1) / (i < sc ? s[i] : 1);
         return reads;
     }
-    if (n->op == OP_MatMul || n->op == OP_Conv || n->op == OP_CumSum || n->op == OP_CumProd) return 1 << 20;
-    if (n->op == OP_Softmax) return 4;                  // in the maximum, twice in the sum, and in the quotient
-    if (n->op == OP_Gather || n->op == OP_GatherND || n->op == OP_GatherElements) return 2;
-    return 1;
+    case FORM_CONTRACT: case FORM_SCAN: return 1 << 20;
+    case FORM_GATHER: return 2;
+    default: return n->op == OP_Softmax ? 4 : 1;        // in the maximum, twice in the sum, and in the quotient
+    }
 }
 
 // How often the kernel would compute the value if its producer joined, given its users inside.
@@ -120,10 +105,7 @@ static bool users_inside(const Fuser *f, const Value *v) {
     return u->n > 0;
 }
 
-static bool is_pointwise(const Node *n) {
-    return op_table[n->op].kind == KIND_MAP || n->op == OP_Map || n->op == OP_Cast || n->op == OP_Reshape
-        || n->op == OP_Identity;
-}
+static bool is_pointwise(const Node *n) { return op_is_map(n->op) || form_of(n) == FORM_RESHAPE; }
 
 static bool same_size(const Fuser *f, const Value *x, const Value *y) {
     return type_size(f->plan->graph, &x->type) == type_size(f->plan->graph, &y->type);
@@ -172,9 +154,9 @@ static bool may_join(const Fuser *f, const Value *v, const Value *root, const in
     int64_t r = reads_of(f, v, reads);
     // a contraction is to have all threads for points of its own
     bool spread = o->machine.backend->spread_points;
-    if (spread && (n->op == OP_MatMul || n->op == OP_Conv) && users_summed(f, v)) return false;
+    if (spread && form_of(n) == FORM_CONTRACT && users_summed(f, v)) return false;
     // read at one index per row, computed once per row: kernel_loop checks it
-    if (is_row_reduce(n->op)) return true;
+    if (op_is_row_reduce(n->op)) return true;
     if (op_is_reduce(n->op)) return r <= 3;
     return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
 }
@@ -365,7 +347,7 @@ static void fuse_scatter(Fuser *f, Node *n) {
 // A reshape of something that is stored anyway is another name for the same bytes.
 static bool share_bytes(Fuser *f, Node *n) {
     Value *v = n->out[0], *from = n->in[0];
-    if ((n->op != OP_Reshape && n->op != OP_Identity) || plan_value(f->plan, v).buffer || from->data
+    if (form_of(n) != FORM_RESHAPE || plan_value(f->plan, v).buffer || from->data
         || plan_value(f->plan, from).home || from->graph != f->plan->graph)
         return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
@@ -392,8 +374,9 @@ static void fuse_call(Fuser *f, Node *n) {
 static void fuse_node(Fuser *f, Node *n) {
     Value *v = n->out[0];
     if (share_bytes(f, n)) return;
-    if (n->op == OP_Concat) fuse_concat(f, v);
-    else if (n->op == OP_ScatterND || n->op == OP_ScatterElements) fuse_scatter(f, n);
+    OpForm form = form_of(n);
+    if (form == FORM_CONCAT) fuse_concat(f, v);
+    else if (form == FORM_SCATTER) fuse_scatter(f, n);
     else if (n->n_bodies) fuse_region(f, n);
     else if (op_is_called(n->op)) fuse_call(f, n);
     else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);

@@ -343,7 +343,7 @@ static bool conv_of_bytes(const Node *n) {
 }
 
 bool kernel_is_anchor(const Node *n, const Options *o) {
-    if ((n->op != OP_MatMul && n->op != OP_Conv) || !o->machine.backend->templates) return false;
+    if (op_table[n->op].form != FORM_CONTRACT || !o->machine.backend->templates) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
     if ((x->dtype != DT_F32 && !kernel_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;

@@ -19,10 +19,6 @@ typedef struct Fusion {
     VEC(ReduceUse) reduces;  // reductions lowered in place, to check that they hoist
 } Fusion;
 
-// moves no data when fused: its element is one element of its input
-bool op_is_view(Op op);
-bool op_is_reduce(Op op);                               // its element is an E_Reduce
-
 // lower.c
 void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f);
 Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root itself
@@ -64,7 +60,6 @@ void buffer_within(const Plan *p, Value *v, Value *of, int64_t offset);
 #define MAX_POOL (INT64_C(1) << 48)
 
 // call.c: operations that are functions called with whole tensors
-bool op_is_called(Op op);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
 
 // attention.c: softmax(score) times V as one kernel
