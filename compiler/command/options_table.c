@@ -7,7 +7,8 @@
 
 const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
-        "Compiles an ONNX model into C (model.c, model.h, and model.bin when the weights are large).",
+        "Compiles an ONNX model, or the text of a graph (what --dump prints), into C: model.c, model.h, and model.bin when the\n"
+        "weights are large.",
         "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
         "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
         "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"

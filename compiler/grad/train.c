@@ -129,6 +129,7 @@ static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, con
 
 static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
     Graph *g = graph_new(model->arena, "update", model->file);
+    g->bound = true;                                    // --dim is about the model's sizes
     Value *hyper[MAX_OPERANDS];
     int n = hyper_inputs(g, row->hyper, hyper);
     for (int i = 0; i < t->params.n; i++)
@@ -139,6 +140,7 @@ static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
 // ---------------------------------------------------------------- the learning rate
 static Graph *schedule_graph(Graph *model, const ScheduleRow *row) {
     Graph *g = graph_new(model->arena, "learning_rate", model->file);
+    g->bound = true;
     Value *in[MAX_OPERANDS] = { role_input(g, "step", type_make(DT_F32, 0, NULL), ROLE_VALUE) };
     int n = 1 + hyper_inputs(g, row->hyper, in + 1);
     Formula f = { .g = g };

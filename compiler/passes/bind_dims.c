@@ -224,7 +224,7 @@ bool bind_required(Graph *g) {
 bool pass_bind_dims(Graph *g, const Options *o) {
     int n;
     graph_symbols(g, &n);
-    pin_by_options(g, o);
+    if (!g->bound) pin_by_options(g, o);
     pin_by_default(g, o);
     bound_measured(g, o);
     g->bound = true;

@@ -60,6 +60,12 @@ grep -q 'x: f32\[4,3\]' net.h
 result $? "--dim fixes it"
 status 0 "its largest" "$burncc" net.txt -o net.c --train --loss mse
 says 'note: dimension n is taken as 8'
+status 0 "a batch to train on" "$burncc" net.txt -o net.c --train --loss mse --dim n=4
+grep -q 'x: f32\[4,3\]' net.h
+result $? "--dim fixes it in all programs"
+status 0 "the same of a model" "$burncc" small/gemm_dynamic_batch/model.onnx -o net.c --train --loss mse --dim batch=4
+status 2 "another dimension" "$burncc" net.txt -o net.c --train --loss mse --dim m=4
+says 'error: --dim m: the model has no such dimension; its dimensions: n'
 status 0 "targets" "$burncc" verify passes.txt --data test_data_set_0 --target portable
 sed 's/MatMul(%0, %1)/MatMul(%1, %0)/; s/dim n 2/dim n 4/' net.txt >wrong.txt
 status 1 "shapes that do not fit" "$burncc" wrong.txt -o bad.c
