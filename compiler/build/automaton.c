@@ -41,7 +41,8 @@ typedef struct Maker {
 } Maker;
 
 // ---------------------------------------------------------------- tree to nondeterministic states
-// From the end to the beginning.
+// From the end of the pattern to its beginning.
+
 static int add(Maker *m, NfaState s) {
     if (m->nfa.n >= MAX_NFA) {
         m->failed = true;
@@ -256,7 +257,8 @@ static void make_subsets(Maker *m) {
 }
 
 // ---------------------------------------------------------------- merging states
-// That no string tells apart (Moore's refinement).
+// Moore's refinement: those stay apart that some string tells apart.
+
 typedef struct Partition { const Maker *maker; int *group; int n; } Partition;
 
 static bool same_row(const Partition *p, int x, int y) {

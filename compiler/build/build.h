@@ -256,6 +256,27 @@ Value *b_linear_attention(Graph *g, LinearAttention *l);
 // the next call.
 Value *b_causal_conv(Graph *g, Value *x, Value *w, Value *bias, Value *past, Value **state);
 
+// ---------------------------------------------------------------- build/experts.c: mixtures of experts
+typedef struct Experts {
+    Value *w[3], *bias[3];                              // fc1, fc2, fc3: [experts, out, in], [experts, out]; or NULL
+    int64_t count, chosen;                              // of experts; of those that a token gets
+    bool normalize;                                     // the chosen ones' weights add up to 1
+    Value *mixing;                                      // weights [tokens, experts] of their own; NULL: of the scores
+    const char *activation;                             // "relu", "gelu", "silu", "swiglu", "identity"
+    int64_t fusion;                                     // swiglu: fc1 gives both parts; 1: interleaved; 0: fc3 does
+    double alpha, beta, limit;                          // of swiglu
+} Experts;
+// x [tokens, features] or [batch, sequence, features], scores [tokens, experts]
+Value *b_experts(Graph *g, const Experts *e, Value *x, Value *scores);
+
+// ---------------------------------------------------------------- build/recurrent.c
+// v quantised by its range, times the weights (less their zero points), in f32
+Value *b_byte_product(Graph *g, Value *v, Value *weight, Value *scale);
+// An LSTM over time whose recurrent product is so; gates in the order i, o, f, c; the inputs' part and the bias are in
+// the rows [t, b, 4h]. state: h and c [b, h], become the last ones. -> h of each step in the order of time, [t, b, h].
+typedef struct ByteLstm { Value *weight, *scale; int64_t hidden; bool reverse; } ByteLstm;
+Value *b_byte_lstm(Graph *g, const ByteLstm *l, Value *rows, Value **state);
+
 // ---------------------------------------------------------------- build/string.c, build/regex.c, build/automaton.c
 Value *b_strings(Graph *g, int count, const char *const *strings);          // a constant string[count]
 // A constant table for b_string_find: the strings in the order of their bytes, each once; first: where each of these

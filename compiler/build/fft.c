@@ -72,7 +72,7 @@ static Complex subtract_turned(Stage *s, Complex x, Complex y) {
 }
 
 // ---------------------------------------------------------------- butterflies
-// Y[k] = sum over j of x[j] e^(sign 2 pi i j k / r).
+// y[k] = sum over j of x[j] e^(sign 2 pi i j k / r)
 
 static void butterfly_4(Stage *s, const Complex *x, Complex *y) {
     Complex a = add(s, x[0], x[2]), b = subtract(s, x[0], x[2]), c = add(s, x[1], x[3]), d = subtract(s, x[1], x[3]);

@@ -79,8 +79,8 @@ static bool only_default(OnnxNode *n, const char *attr, const char *remedy) {
     return false;
 }
 
-// ---------------------------------------------------------------- Attention
-// QAttention: with the projections of queries, keys and values.
+// ---------------------------------------------------------------- Attention, QAttention
+// With the projections of queries, keys and values.
 
 static bool hidden_sizes(OnnxNode *n, const Value *projected, int64_t *size) {
     int count;
@@ -158,8 +158,8 @@ Value *onnx_ms_qattention(OnnxNode *n) {
     return projected_attention(n, projected, onnx_optional(n, 5), onnx_optional(n, 8), NULL);
 }
 
-// ---------------------------------------------------------------- MultiHeadAttention
-// DecoderMaskedMultiHeadAttention: projected before.
+// ---------------------------------------------------------------- MultiHeadAttention and one for decoders
+// Queries, keys and values are projected before.
 
 typedef struct MultiHead { Value *q, *k, *v, *bias, *mask, *added, *past[2], *length; int64_t heads; } MultiHead;
 

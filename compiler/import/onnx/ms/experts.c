@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: mixtures of experts, biases by relative position, attention over sequences without padding.
 //
-// In: an OnnxNode. Out: matrix products, gathers, maps. The idea of the mixture: every expert sees every token, and
-// the weights of those that the router did not choose are 0, so that nothing depends on the data but numbers.
+// In: an OnnxNode. Out: what build/experts.c and build/attention.c make of it; matrix products, gathers, maps.
 #include "import/onnx/onnx.h"
 
 #include <math.h>
@@ -10,92 +9,20 @@
 
 // ---------------------------------------------------------------- MoE
 
-// fc1, fc2, fc3: [experts, out, in], [experts, out]
-typedef struct Experts { Value *w[3], *bias[3]; int64_t count; } Experts;
-
-// Weights [tokens, experts] of the k experts with the highest scores: the softmax over all, or over the chosen ones,
-// or numbers given apart (mixing); 0 for the others.
-static Value *routing(OnnxNode *n, Value *scores, Value *mixing, int64_t count) {
-    int64_t k = onnx_int(n, "k", 1);
-    if (k < 1 || k > count) return onnx_fail(n, "k is %lld of %lld experts", (long long)k, (long long)count), NULL;
-    scores = b_cast(n->g, scores, dtype_wide(scores->type.dtype));
-    Node *softmax = graph_node(n->g, OP_Softmax, 1, &scores, 1), *sort;
-    node_set_int(softmax, "axis", 1);
-    Value *p = b_finish(softmax);
-    if (!p) return NULL;
-    sort = graph_node(n->g, OP_Sort, 1, &p, 2);
-    node_set_int(sort, "axis", 1);
-    node_set_int(sort, "largest", 1);
-    if (!b_finish(sort)) return NULL;
-    Value *best = b_insert(n->g, b_part(n->g, sort->out[1], 1, 0, k), 2);       // [tokens, k, 1]
-    Value *chosen = b_binary(n->g, OP_Equal, best, b_iota(n->g, 1, &count, 0, DT_I64));
-    chosen = b_reduce(n->g, OP_ReduceMax, chosen, 1, (int64_t[]){ 1 }, false);
-    if (mixing) p = b_cast(n->g, mixing, p->type.dtype);
-    Value *weight = b_where(n->g, chosen, p, b_like(n->g, p, 0));
-    if (!onnx_int(n, "normalize_routing_weights", 0)) return weight;
-    return b_binary(n->g, OP_Div, weight, b_reduce(n->g, OP_ReduceSum, weight, 1, (int64_t[]){ 1 }, true));
-}
-
-// x [1 or experts, tokens, in] times w^T + bias -> [experts, tokens, out].
-static Value *layer(OnnxNode *n, const Experts *e, int at, Value *x) {
-    Value *y = b_matmul(n->g, x, b_swap(n->g, e->w[at], 1, 2));
-    return e->bias[at] ? b_binary(n->g, OP_Add, y, b_insert(n->g, e->bias[at], 1)) : y;
-}
-
-// min(g, limit) * sigmoid(alpha g) * (clamp(l, limit) + beta)
-static Value *swiglu(OnnxNode *n, Value *g, Value *l) {
-    double alpha = onnx_float(n, "activation_alpha", 1), beta = onnx_float(n, "activation_beta", 0),
-           limit = onnx_float(n, "swiglu_limit", INFINITY);
-    if (isfinite(limit)) g = B_MAP(n->g, arena_printf(n->g->arena, "min(x, %.9g)", limit), "x", g);
-    if (isfinite(limit)) l = B_MAP(n->g, arena_printf(n->g->arena, "min(max(x, -%.9g), %.9g)", limit, limit), "x", l);
-    return B_MAP(n->g, arena_printf(n->g->arena, "x * sigmoid(%.9g * x) * (y + %.9g)", alpha, beta), "x y", g, l);
-}
-
-// The two halves of the last axis, which are interleaved or one behind the other.
-static bool halves(OnnxNode *n, Value *v, bool interleaved, Value **a, Value **b) {
-    if (!v || v->type.rank != 3 || !dim_is_const(v->type.dim[2]) || v->type.dim[2] % 2)
-        return onnx_fail(n, "a fused SwiGLU wants an even number of columns"), false;
-    const Dim *d = v->type.dim;
-    int64_t half = d[2] / 2;
-    if (interleaved) v = b_reshape(n->g, v, 4, (Dim[]){ d[0], d[1], half, 2 });
-    int axis = interleaved ? 3 : 2;
-    *a = b_part(n->g, v, axis, 0, interleaved ? 1 : half);
-    *b = b_part(n->g, v, axis, interleaved ? 1 : half, interleaved ? 1 : half);
-    if (interleaved) *a = b_remove(n->g, *a, 3), *b = b_remove(n->g, *b, 3);
-    return *a && *b;
-}
-
-static Value *hidden_of(OnnxNode *n, const Experts *e, Value *x) {
-    const char *kind = onnx_string(n, "activation_type", "relu");
-    int64_t fusion = onnx_int(n, "swiglu_fusion", 0);
-    Value *y = layer(n, e, 0, x), *gate, *linear;
-    if (!strcmp(kind, "swiglu") && fusion)
-        return halves(n, y, fusion == 1, &gate, &linear) ? swiglu(n, gate, linear) : NULL;
-    if (!strcmp(kind, "swiglu"))
-        return e->w[2] ? swiglu(n, y, layer(n, e, 2, x)) : onnx_fail(n, "SwiGLU wants the weights fc3 or a fusion");
-    if (!strcmp(kind, "relu")) y = b_unary(n->g, OP_Relu, y);
-    else if (!strcmp(kind, "gelu")) y = b_unary(n->g, OP_GeluTanh, y);
-    else if (!strcmp(kind, "silu")) y = b_unary(n->g, OP_Swish, y);
-    else if (strcmp(kind, "identity"))
-        return onnx_fail(n, "activation \"%s\" is not supported; relu, gelu, silu, swiglu and identity are", kind);
-    return e->w[2] ? b_binary(n->g, OP_Mul, y, layer(n, e, 2, x)) : y;
-}
-
-// x [tokens, features] or [batch, sequence, features]; y is the sum of the experts' results by the router's weights.
-static Value *mixture(OnnxNode *n, const Experts *e, Value *mixing) {
-    Value *x = n->in[0];
-    const Type t = x->type;
-    DType wide = dtype_wide(t.dtype);
-    if (t.rank != 2 && t.rank != 3) return onnx_fail(n, "the input must have 2 or 3 dimensions");
+// Of the inputs, attributes and what the caller has set.
+static Value *mixture(OnnxNode *n, Experts *e) {
     if (onnx_int(n, "use_sparse_mixer", 0))
         return onnx_fail(n, "use_sparse_mixer is not supported; export the model with a softmax router");
-    Dim tokens = type_product(n->g, &t, 0, t.rank - 1);
-    x = b_reshape(n->g, b_cast(n->g, x, wide), 3, (Dim[]){ 1, tokens, t.dim[t.rank - 1] });
-    Value *weight = routing(n, n->in[1], mixing, e->count), *y = layer(n, e, 1, hidden_of(n, e, x));
-    if (!weight || !y) return NULL;
-    y = b_binary(n->g, OP_Mul, y, b_insert(n->g, b_swap(n->g, weight, 0, 1), 2));
-    y = b_reduce(n->g, OP_ReduceSum, y, 1, (int64_t[]){ 0 }, false);
-    return b_cast(n->g, b_reshape(n->g, y, t.rank, t.dim), t.dtype);
+    e->chosen = onnx_int(n, "k", 1);
+    e->normalize = onnx_int(n, "normalize_routing_weights", 0) != 0;
+    e->activation = onnx_string(n, "activation_type", "relu");
+    e->fusion = onnx_int(n, "swiglu_fusion", 0);
+    if (!strcmp(e->activation, "swiglu")) {
+        e->alpha = onnx_float(n, "activation_alpha", 1);
+        e->beta = onnx_float(n, "activation_beta", 0);
+        e->limit = onnx_float(n, "swiglu_limit", INFINITY);
+    }
+    return b_experts(n->g, e, n->in[0], n->in[1]);
 }
 
 // input, scores, then weights and bias of fc1, fc2, fc3.
@@ -110,7 +37,7 @@ Value *onnx_ms_experts(OnnxNode *n) {
     }
     e.count = n->in[2]->type.dim[0];
     if (!dim_is_const(e.count)) return onnx_fail(n, "the number of experts must be known");
-    return mixture(n, &e, NULL);
+    return mixture(n, &e);
 }
 
 // Weights of few bits [experts, out, bytes] with a scale each row [experts, out] or each block of a row [experts,
@@ -162,7 +89,8 @@ Value *onnx_ms_quantised_experts(OnnxNode *n) {
         e.bias[i] = b_cast(n->g, onnx_optional(n, 4 + 3 * i), wide);
     }
     e.count = n->in[2]->type.dim[0];
-    return mixture(n, &e, onnx_optional(n, 14));
+    e.mixing = onnx_optional(n, 14);
+    return mixture(n, &e);
 }
 
 // ---------------------------------------------------------------- biases by relative position

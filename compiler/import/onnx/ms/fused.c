@@ -188,7 +188,5 @@ Value *onnx_ms_bias_softmax(OnnxNode *n) {
     Dim flat[2] = { type_product(n->g, &t, 0, axis), type_product(n->g, &t, axis, t.rank) };
     x = b_reshape(n->g, b_binary(n->g, OP_Add, x, bias), 2, flat);
     if (!x) return NULL;
-    Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
-    node_set_int(node, "axis", 1);
-    return b_reshape(n->g, b_finish(node), t.rank, t.dim);
+    return b_reshape(n->g, b_softmax(n->g, x, 1), t.rank, t.dim);
 }

@@ -96,9 +96,8 @@ Value *onnx_ms_qlinear_softmax(OnnxNode *n) {
     if (opset < 13)
         x = b_reshape(n->g, x, 2, (Dim[]){ type_product(n->g, &t, 0, axis), type_product(n->g, &t, axis, t.rank) });
     if (!x) return NULL;
-    Node *node = graph_node(n->g, OP_Softmax, 1, &x, 1);
-    node_set_int(node, "axis", opset < 13 ? 1 : axis);
-    return quantised(n, b_reshape(n->g, b_finish(node), t.rank, t.dim), 3, n->in[0]->type.dtype);
+    return quantised(
+        n, b_reshape(n->g, b_softmax(n->g, x, opset < 13 ? 1 : axis), t.rank, t.dim), 3, n->in[0]->type.dtype);
 }
 
 // ---------------------------------------------------------------- means

@@ -75,7 +75,7 @@ Value *onnx_ms_conv_transpose(OnnxNode *n) {
     return y;
 }
 
-// ---------------------------------------------------------------- what ai.onnx had before its first version was settled
+// ---------------------------------------------------------------- what ai.onnx had before version 1
 
 // The row's argument is an expression of x and the attributes alpha and beta.
 Value *onnx_ms_alpha_beta(OnnxNode *n) {
@@ -248,7 +248,8 @@ Value *onnx_ms_hash(OnnxNode *n) {
     return onnx_int(n, "positive", 1) ? h : b_cast(n->g, h, DT_I32);
 }
 
-// ---------------------------------------------------------------- complex numbers: real and imaginary part along the last axis
+// ---------------------------------------------------------------- complex numbers
+// Real and imaginary part lie along the last axis.
 
 // a b, or a times the conjugate of b.
 Value *onnx_ms_complex_mul(OnnxNode *n) {

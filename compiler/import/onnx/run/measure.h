@@ -14,7 +14,7 @@ typedef struct DimItem { bool known; DimValue is; int64_t lo, hi; } DimItem;
 bool onnx_dim_items(Graph *g, Value *v, DimItem *out, int *count);
 bool onnx_knows(const OnnxNode *n, int i);              // input i is absent, or a list of constants
 
-// ---------------------------------------------------------------- run/measure.c: sizes that the running program computes
+// ---------------------------------------------------------------- run/measure.c: sizes that the program computes
 #define NO_LIMIT INT64_MAX
 Value *onnx_list(OnnxNode *n, int i, const char *what, int *count);             // input i as i64[count]
 Value *onnx_item(OnnxNode *n, Value *list, int at);     // an element of it, rank 0
@@ -36,7 +36,7 @@ const DimOption *onnx_dim_option(const OnnxNode *n, const char *name);
 int64_t onnx_largest_size(const OnnxNode *n);           // the largest size that the model declares or an option gives
 bool onnx_says_notes(const OnnxNode *n);
 
-// ---------------------------------------------------------------- run/views.c: views by integers that the running program computes
+// ---------------------------------------------------------------- run/views.c: views by computed integers
 Value *onnx_reshape_run(OnnxNode *n, bool allow_zero);
 Value *onnx_squeeze_run(OnnxNode *n);
 Value *onnx_unsqueeze_run(OnnxNode *n);
