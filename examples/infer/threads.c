@@ -6,8 +6,8 @@
 // task(argument, part) for each part in any order and waits for all.
 //
 //     burncc models/digits/digits_batch.onnx --dim batch=1..512 --threads 4 -o digits_batch.c
-//     cc -O3 -march=native -I . -I runtime examples/infer/threads.c digits_batch.c runtime/threads.c -lm -pthread \
-//         -o threads
+//     cc -O3 -march=native -pthread -I . -I runtime -o threads
+//         examples/infer/threads.c digits_batch.c runtime/threads.c -lm
 //     ./threads models/digits/images/*.pgm
 #include <stdbool.h>
 #include <stdio.h>
