@@ -25,9 +25,3 @@ bool backend_target(const char *name, Target *out) {
     out->backend = backend_find(out->backend_name);
     return true;
 }
-
-bool claims_nothing(const Node *n, const Options *o) {
-    (void)n;
-    (void)o;
-    return false;
-}

@@ -8,7 +8,6 @@
 // backends.c
 const Backend *backend_find(const char *name);          // a row of backends.def
 bool backend_target(const char *name, Target *out);     // target_find, and what makes code for it
-bool claims_nothing(const Node *n, const Options *o);   // Backend.claims of those that have kernels for primitives alone
 
 // How a loop kernel is spelled in one language. Element texts come in and go out in the type arithmetic runs in (f32
 // for f16 …).

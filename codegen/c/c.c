@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---------------------------------------------------------------- values as parameters of a kernel
-// Values whose bytes coincide (in-place results) are one parameter.
-static bool same_bytes(const Plan *p, const Value *x, const Value *y) {
-    int64_t ox, oy;
-    const Buffer *bx = buffer_owner(plan_value(p, x).buffer, &ox), *by = buffer_owner(plan_value(p, y).buffer, &oy);
-    return bx == by && ox == oy;
-}
-
 const char *c_size(const CFile *g, const Kernel *k, int i) {
     int n;
     return spell_symbol(g->arena, &graph_symbols(graph_root(g->plan->graph), &n)[k->sizes.at[i]]);
@@ -51,10 +43,6 @@ static void add_param(CFile *g, KernelText *k, Value *v, bool written) {
     for (int n = 2; taken(k, name); n++) name = arena_printf(g->arena, "%s_%d", base, n);
     if (k->n_params == MAX_PARAMS) bug("kernel %s has too many operands", k->kernel->name);
     k->params[k->n_params++] = (Param){ .value = v, .name = name, .written = written };
-}
-
-bool c_is_param(const KernelText *k, int i, const Value *v) {
-    return k->params[i].value == v || same_bytes(k->file->plan, k->params[i].value, v);
 }
 
 static const char *param_name(const KernelText *k, const Value *v) {

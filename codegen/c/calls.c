@@ -7,6 +7,8 @@
 //   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), part);
 #include "run.h"
 
+void c_line(RunText *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
+
 #include <string.h>
 
 // ---------------------------------------------------------------- addresses

@@ -11,6 +11,18 @@
 #include "c.h"
 #include "schedule/schedule.h"
 
+// ---------------------------------------------------------------- values as parameters of a kernel
+// Values whose bytes coincide (in-place results) are one parameter.
+static bool same_bytes(const Plan *p, const Value *x, const Value *y) {
+    int64_t ox, oy;
+    const Buffer *bx = buffer_owner(plan_value(p, x).buffer, &ox), *by = buffer_owner(plan_value(p, y).buffer, &oy);
+    return bx == by && ox == oy;
+}
+
+bool c_is_param(const KernelText *k, int i, const Value *v) {
+    return k->params[i].value == v || same_bytes(k->file->plan, k->params[i].value, v);
+}
+
 #include <string.h>
 
 typedef struct Offset { bool known, mixed; Dim at; } Offset;      // mixed: the pointer stays as it is

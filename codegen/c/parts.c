@@ -2,8 +2,6 @@
 // How a program calls its kernels: one after the other, in parts that --threads share out, or strip by strip.
 #include "run.h"
 
-void c_line(RunText *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
-
 // ---------------------------------------------------------------- parts
 // A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
 //

@@ -14,6 +14,8 @@ typedef struct Layout {
 } Layout;
 
 typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes of one of the two buffers
+// layout.c; external: the weights come from a file
+Layout layout_make(Arena *a, const Plan *p, bool external);
 Region layout_region(const Layout *l, Value *v);        // aliases resolved
 
 // One dispatch: invocations beyond `points` do nothing.

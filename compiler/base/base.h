@@ -52,6 +52,7 @@ typedef struct Text { char *at; size_t n, cap; Arena *arena; } Text;
 void text_init(Text *t, Arena *a);
 void text_printf(Text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_append(Text *t, const char *s, size_t n);
+void text_quoted(Text *out, const char *s);             // in "", escaped as the IR's text reads it
 typedef struct StrMap StrMap;
 StrMap *strmap_new(Arena *a);
 void strmap_put(StrMap *m, const char *key, void *value);            // copies the key; replaces

@@ -98,3 +98,13 @@ void *strmap_get(const StrMap *m, const char *key) {
     Slot *s = strmap_slot(m, key, hash_string(key));
     return s->key ? s->value : NULL;
 }
+
+void text_quoted(Text *out, const char *s) {
+    text_append(out, "\"", 1);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) text_printf(out, "\\%02x", (unsigned)c);
+        else text_append(out, s, 1);
+    }
+    text_append(out, "\"", 1);
+}

@@ -37,7 +37,7 @@ void options_version(void);                             // version.c: prints the
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops;
 
-// ---------------------------------------------------------------- write.c
+// ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left
 bool compile_write(Arena *a, const Options *o, Programs *p);
 // --check on what was written; files that libclang finds fault with do not stay

@@ -9,7 +9,6 @@ typedef struct Blocks Blocks;
 Blocks *blocks_new(Arena *a);
 uint64_t block_key(Blocks *b, const Tensor *t);
 void blocks_print(const Blocks *b, Text *out);
-void text_quoted(Text *out, const char *s);             // ir/print.c
 
 // Reading: where in a text the data under each key begin; behind the last one there is nothing but space.
 StrMap *blocks_find(Arena *a, const char *text);

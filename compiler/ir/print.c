@@ -23,16 +23,6 @@
 
 typedef struct GraphWriter { Text *out; Arena *scratch; bool *printed; int indent; Blocks *blocks; } GraphWriter;
 
-void text_quoted(Text *out, const char *s) {
-    text_append(out, "\"", 1);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) text_printf(out, "\\%02x", (unsigned)c);
-        else text_append(out, s, 1);
-    }
-    text_append(out, "\"", 1);
-}
-
 static void name_print(Text *out, const char *s) {
     if (name_is_plain(s) && strcmp(s, "_")) text_printf(out, "%s", s);
     else text_quoted(out, s);

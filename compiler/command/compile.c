@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What is written of compiled programs: the files, --check and --report; and the names of the stages that --dump takes.
+// The command `compile`, which stands for none: what is written of compiled programs (the files, --check, --report);
+// and the names of the stages that --dump takes.
 #include "command.h"
 
 #include "codegen/check.h"
@@ -64,4 +65,14 @@ int compile_report(Arena *a, const Programs *p) {
     text_init(&t, a);
     for (int i = 0; i < p->n; i++) plan_report(p->at[i].plan, &t);
     return print_text(&t, EXIT_OK);
+}
+
+int command_compile(Arena *a, CommandOptions *c) {
+    Options *o = &c->compile;
+    bool stop = o->dump && !o->output;
+    if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);
+    Programs *programs = compile_programs(a, o);
+    if (!programs || stop) return diag_status();
+    if (!compile_write(a, o, programs) || (c->check && !compile_check(a, o, programs))) return diag_status();
+    return c->report ? compile_report(a, programs) : EXIT_OK;
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Where a GPU program's values lie: one arena holds the plan's workspace, then the inputs, then the outputs; weights
+// have a buffer of their own.
+#include "vulkan.h"
+#include "codegen/weights.h"
+
+enum { IO_ALIGN = 256 };                                // of inputs and outputs in the arena
+
+static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_ALIGN - 1); }
+
+Layout layout_make(Arena *a, const Plan *p, bool external) {
+    const Graph *g = p->graph;
+    Layout l = { p, NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1),
+        external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0 };
+    for (int i = 0; i < g->inputs.n; i++) {
+        l.input_at[i] = l.arena_bytes;
+        l.arena_bytes += align_up(type_bytes(&g->inputs.at[i]->type));
+    }
+    for (int i = 0; i < g->outputs.n; i++) {
+        l.output_at[i] = l.arena_bytes;
+        l.arena_bytes += align_up(type_bytes(&g->outputs.at[i]->type));
+    }
+    l.weights_bytes = p->weight_bytes ? p->weight_bytes + l.weights_at : 0;
+    return l;
+}
+
+Region layout_region(const Layout *l, Value *v) {
+    Region r = { false, 0, type_bytes(&v->type) };
+    const Buffer *b = buffer_owner(plan_value(l->plan, v).buffer, &r.at);
+    switch (b->place) {
+    case PLACE_INPUT: r.at += l->input_at[b->index]; break;
+    case PLACE_OUTPUT: r.at += l->output_at[b->index]; break;
+    case PLACE_WEIGHT:
+        r.at += l->weights_at + b->offset;
+        r.is_weight = true;
+        break;
+    default: r.at += b->offset; break;
+    }
+    return r;
+}
