@@ -30,13 +30,13 @@ static int compare_counts(const void *x, const void *y) {
     return a->n != b->n ? (a->n < b->n ? 1 : -1) : strcmp(a->op, b->op);
 }
 
-// One of the file's nodes may have become several of ours, in a row; they share its number.
+// One of the file's nodes may have become several of ours, in a row; they share its number. Of a text each counts.
 static void count_nodes(Arena *a, Findings *f, const Graph *g) {
     int last = -1;
     for (const Node *n = g->first; n; n = n->next) {
-        bool known = n->loc && n->loc->op && n->loc->node >= 0;
-        if (known && n->loc->node == last) continue;
-        last = known ? n->loc->node : -1;
+        bool numbered = n->loc && n->loc->op && n->loc->node >= 0, known = numbered || (n->loc && n->loc->line);
+        if (numbered && n->loc->node == last) continue;
+        last = numbered ? n->loc->node : -1;
         f->nodes += known;
         if (known) count_op(a, f, n->loc->op);
         for (int i = 0; i < n->n_bodies; i++) count_nodes(a, f, n->bodies[i]);

@@ -52,6 +52,9 @@ echo '1 1 1 -1 -1 -1' >rows
 status 0 "by hand" "$burncc" run net.txt --input x=rows
 says '^y: f32\[2,2\]'
 says '^  9 12 0 0'
+status 0 "what it is" "$burncc" inspect net.txt
+says '^operators +2: MatMul 1, Relu 1$'
+says '^support +all of it$'
 status 0 "a size at run time" "$burncc" net.txt -o net.c
 grep -q 'size     n_n: n, 2 to 8' net.h
 result $? "its bounds are those of the text"
