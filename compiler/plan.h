@@ -10,8 +10,6 @@ typedef struct Plan Plan;
 typedef struct Kernel Kernel;
 
 // ---------------------------------------------------------------- schedule/: Graph -> Plan
-// kernel_conv.c: a depthwise convolution with the channels first that a template reads as planes
-bool kernel_on_planes(const Node *n);
 typedef struct Buffer Buffer;
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
 struct Buffer {
@@ -213,10 +211,12 @@ typedef struct Program {
 } Program;
 
 Plan *plan_make(Graph *g, const Options *o);            // by o->machine.backend->plan; NULL with diagnostics
-// Backend.plan of those that make code for processors, and for GPUs
+// What the rows of back ends say, for processors and for GPUs
 bool cpu_plan(Plan *p);
+bool cpu_has_template(const Node *n, const Options *o); // cpu/anchors.c
+bool cpu_on_planes(const Node *n);                      // a depthwise convolution with the channels first
+bool cpu_claims(const Node *n, const Options *o);       // softmaxes of rows (attention.c)
 bool gpu_plan(Plan *p);
-bool cpu_claims(const Node *n, const Options *o);        // Backend.claims: softmaxes of rows (attention.c)
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump plan

@@ -120,6 +120,11 @@ static bool users_pointwise(const Fuser *f, const Value *v, const Value *root) {
     return true;
 }
 
+static bool is_anchor(const Node *n, const Options *o) {
+    const Backend *b = o->machine.backend;
+    return b->has_template && b->has_template(n, o);
+}
+
 // Marks the maps that follow an anchor and nothing else, so that reductions leave them to it.
 static void mark_epilogues(Fuser *f, const Options *o) {
     for (int at = 0; at < f->n_nodes; at++) {
@@ -129,7 +134,7 @@ static void mark_epilogues(Fuser *f, const Options *o) {
             const Value *v = n->in[i];
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1)
                 continue;
-            bool follows = kernel_is_anchor(v->def, o) || f->epilogue[v->def->mark];
+            bool follows = is_anchor(v->def, o) || f->epilogue[v->def->mark];
             bool bytes = follows && (f->epilogue[v->def->mark] ? f->retyped[v->def->mark] : kernel_of_bytes(v->def));
             if (!follows || !same_size(f, v, n->out[0]) || (v->type.dtype != n->out[0]->type.dtype && !bytes)) continue;
             f->epilogue[at] = true;
@@ -175,7 +180,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     f->pointwise[root] = is_pointwise(fu->root->def);
     f->summed[root] = op_is_reduce(fu->root->def->op);
     reads[root] = 1;
-    fu->anchor = kernel_is_anchor(fu->root->def, o) ? fu->root : NULL;
+    fu->anchor = is_anchor(fu->root->def, o) ? fu->root : NULL;
     seen[root] = true;
     for (int at = root; at >= 0; at--) {
         if (!seen[at]) continue;
@@ -183,7 +188,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
         if (at != root) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
-            if (kernel_is_anchor(n, o)) {
+            if (is_anchor(n, o)) {
                 bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || kernel_of_bytes(n));
                 // templates of floats store what they sum: the epilogue ends in the anchor's dtype
                 if (!fu->anchor && fits) fu->anchor = v;
@@ -196,7 +201,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             f->summed[at] = op_is_reduce(n->op) || users_summed(f, v);
             count++;
         }
-        if (kernel_is_anchor(n, o)) continue;
+        if (is_anchor(n, o)) continue;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->plan->graph)
                 seen[n->in[i]->def->mark] = true;
@@ -253,7 +258,8 @@ static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, Dim at) {
 static bool is_row_part(const Value *anchor, const Value *root, const Value *into, int axis) {
     int last = root->type.rank - 1;
     Dim row = anchor->type.dim[anchor->type.rank - 1];
-    bool matrix = anchor->def->op == OP_Conv ? !kernel_on_planes(anchor->def) : anchor->def->in[1]->type.rank > 1;
+    const Node *n = anchor->def;
+    bool matrix = n->op == OP_Conv ? node_int(n, "channels_last", 0) : n->in[1]->type.rank > 1;
     return matrix && axis == last && into->type.rank == root->type.rank && row == root->type.dim[last] && row != 1
         && root->type.dtype == DT_F32;
 }

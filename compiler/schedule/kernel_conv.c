@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Template kernels from convolutions. In: a fusion set whose anchor is a convolution (kernel_is_anchor). Out: the
+// Template kernels from convolutions. In: a fusion set whose anchor is a convolution (Backend.has_template). Out: the
 // kernel in canonical form, three spatial axes and constant strides, with the rest of the set as its epilogue. The
 // channels are last, or, for depthwise ones, first: planes.
 #include "ops/common.h"
 #include "schedule.h"
-#include "schedule/cpu/templates.h"
 
 #include <string.h>
 
-enum { MIN_TURNED = 8, MAX_IMAGE = 256 << 10 };         // bytes that every second cache holds
+enum { MIN_TURNED = 8 };
 
-static Convolution conv_shape(const Node *n) {
+Convolution kernel_conv_shape(const Node *n) {
     Convolution c = { 0 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
     int spatial = x->rank - 2, at = spatial_axis(n), channel = channel_axis(n, x->rank);
@@ -29,22 +28,6 @@ static Convolution conv_shape(const Node *n) {
         c.pad[i] = from < 0 ? 0 : geo.lo[from];
     }
     return c;
-}
-
-bool kernel_on_planes(const Node *n) {
-    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (n->op != OP_Conv || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5
-        || !type_is_static(w))
-        return false;
-    for (int i = 1; i < x->rank; i++)
-        if (!dim_is_const(x->dim[i]) || !dim_is_const(n->out[0]->type.dim[i])) return false;
-    Convolution c = conv_shape(n);
-    for (int i = 0; i < 3; i++)
-        if (c.pad[i] < 0) return false;
-    if (c.groups != c.ic || type_count_upper(n->graph, &n->out[0]->type) == 0) return false;
-    ConvShape s = template_conv_shape(n->graph, &c);
-    ConvPlanesTiles t = conv_planes_tiles(&s, &TILE_GENERIC);
-    return conv_planes_scratch_bytes(&s, &t) <= MAX_IMAGE;
 }
 
 // Where the input's elements lie: through its views, if that takes no more than constant strides.
@@ -76,8 +59,8 @@ static Operand conv_input(const Plan *p, const Node *n, Convolution *c) {
 
 Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
-    Convolution c = conv_shape(n);
-    bool planes = kernel_on_planes(n);
+    Convolution c = kernel_conv_shape(n);
+    bool planes = !node_int(n, "channels_last", 0);
     Kernel *k = kernel_new(a,
         planes                                               ? KERNEL_PLANES :
             c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE :

@@ -37,8 +37,9 @@ typedef struct Backend {
     Descriptor descriptor;
 
     // ---- what is worth doing to a graph
-    // products and convolutions become kernels of their own, from templates, which read operands at any strides
-    bool templates;
+    // Is this product or convolution a kernel of its own, from a template that reads operands at any strides? NULL:
+    // none is.
+    bool (*has_template)(const struct Node *n, const struct Options *o);
     bool channels_last;                                 // of convolutions: its vectors run over channels
     // has it a kernel for this convolution with the channels first all the same? NULL where channels_last is false
     bool (*channels_first)(const struct Node *conv);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Which products and convolutions a template takes: the anchors that fuse.c grows kernels around. In: a node. Out: a
+// fact about its shapes and types; what the kernel is follows in schedule/kernel.c and kernel_conv.c.
+#include "schedule/schedule.h"
+#include "templates.h"
+
+enum { MAX_IMAGE = 256 << 10 };                         // bytes that every second cache holds
+
+bool cpu_on_planes(const Node *n) {
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (n->op != OP_Conv || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5
+        || !type_is_static(w))
+        return false;
+    for (int i = 1; i < x->rank; i++)
+        if (!dim_is_const(x->dim[i]) || !dim_is_const(n->out[0]->type.dim[i])) return false;
+    Convolution c = kernel_conv_shape(n);
+    for (int i = 0; i < 3; i++)
+        if (c.pad[i] < 0) return false;
+    if (c.groups != c.ic || type_count_upper(n->graph, &n->out[0]->type) == 0) return false;
+    ConvShape s = template_conv_shape(n->graph, &c);
+    ConvPlanesTiles t = conv_planes_tiles(&s, &TILE_GENERIC);
+    return conv_planes_scratch_bytes(&s, &t) <= MAX_IMAGE;
+}
+
+// equal batch dimensions, or one operand has none
+static bool batch_is_simple(Graph *g, const Type *x, const Type *y) {
+    Dim bx = 1, by = 1;
+    for (int i = 0; i < x->rank - 2; i++) bx = dim_mul(g, bx, x->dim[i]);
+    for (int i = 0; i < y->rank - 2; i++) by = dim_mul(g, by, y->dim[i]);
+    if (bx == 1 || by == 1) return true;
+    for (int i = 3; i <= x->rank || i <= y->rank; i++) {
+        Dim dx = i <= x->rank ? x->dim[x->rank - i] : 1, dy = i <= y->rank ? y->dim[y->rank - i] : 1;
+        if (dx != dy) return false;
+    }
+    return true;
+}
+
+static bool fixed_from(const Type *t, int first) {
+    for (int i = first; i < t->rank; i++)
+        if (!dim_is_const(t->dim[i])) return false;
+    return true;
+}
+
+// Groups of few channels fill no dot products; slices are not taken together.
+static bool conv_of_bytes(const Node *n) {
+    enum { LEAST = 8 };
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    int64_t groups = node_int(n, "group", 1);
+    int count;
+    const int64_t *pads = node_ints(n, "pads", &count);
+    for (int i = 0; i < count; i++)
+        if (pads[i]) return false;
+    return !node_int(n, "same", 0) && x->rank <= 4
+        && (groups == 1 || (w->dim[1] >= LEAST && w->dim[0] / groups >= LEAST));
+}
+
+bool cpu_has_template(const Node *n, const Options *o) {
+    if (op_table[n->op].form != FORM_CONTRACT) return false;
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    int64_t count = type_count_upper(n->graph, &n->out[0]->type);
+    if ((x->dtype != DT_F32 && !kernel_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
+    if (cpu_on_planes(n)) return true;
+    if (n->op == OP_Conv)
+        return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
+            && (!kernel_of_bytes(n) || conv_of_bytes(n));
+    int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
+    // a sum of nothing is 0: the template would store nothing
+    if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
+    if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
+    return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
+}
