@@ -382,7 +382,7 @@ Value *b_layer_norm_in(
 Value *b_rms_norm_in(Graph *g, Value *x, Value *scale, int axis, double epsilon, DType stash);
 // 1 / sqrt(mean((x - mean)^2) + epsilon) over the axes from `axis` on; mean NULL: around 0
 Value *b_reciprocal_deviation(Graph *g, Value *x, int axis, double epsilon, Value **mean);
-// [n, c, space...], over space
+// the composite: of [n, c, space...], over space
 Value *b_instance_norm(Graph *g, Value *x, Value *scale, Value *bias, double epsilon);
 // over groups of channels and space; per_group: so many scales and biases as groups, not as channels
 typedef struct GroupNorm { int64_t groups; double epsilon; DType stash; bool per_group; } GroupNorm;

@@ -103,11 +103,10 @@ Value *b_reciprocal_deviation(Graph *g, Value *x, int axis, double epsilon, Valu
 }
 
 Value *b_instance_norm(Graph *g, Value *x, Value *scale, Value *bias, double epsilon) {
-    int64_t axes[MAX_RANK];
     if (x->type.rank < 3) return graph_fail(g, "the input must have at least 3 dimensions (batch, channels, space)");
-    Moments m = b_moments(g, x, axes_from(2, x->type.rank, axes), axes, epsilon);
-    Value *wide = b_along(g, scale, x->type.rank, 1), *shift = b_along(g, bias, x->type.rank, 1);
-    return B_MAP(g, "x * y * z + w", "x y z w", m.centred, m.rstd, wide, shift);
+    Node *node = graph_node(g, OP_InstanceNorm, 3, (Value *[]){ x, scale, bias }, 1);
+    node_set_float(node, "epsilon", epsilon);
+    return b_finish(node);
 }
 
 // x as [n, groups, c / groups, rest]

@@ -45,9 +45,9 @@ static const char *gradient_text(const OpInfo *info) {
 }
 
 // How an operation gets its kernel: within others' (an element expression), one of its own, or through the operations
-// it expands into.
+// it expands into, where no back end claims it.
 static const char *kernel_text(const OpInfo *info) {
-    if (info->kind == KIND_COMPOSITE) return "expanded";
+    if (info->kind == KIND_COMPOSITE) return info->lower == lower_none ? "expanded" : "claimed";
     return info->lower == lower_none ? "own" : "fused";
 }
 

@@ -64,7 +64,10 @@ Value *onnx_rms_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 2) || !onnx_axis(n, onnx_int(n, "axis", -1), n->in[0]->type.rank, &axis)
         || !onnx_dtype(n, "stash_type", DT_F32, &stash))
         return NULL;
-    return b_rms_norm_in(n->g, n->in[0], n->in[1], axis, onnx_float(n, "epsilon", 1e-5), stash);
+    Value *x = n->in[0], *scale = n->in[1];
+    double epsilon = onnx_float(n, "epsilon", 1e-5);
+    bool plain = scale->type.dtype == x->type.dtype && (x->type.dtype == stash || dtype_is_small_float(x->type.dtype));
+    return plain ? b_rms_norm(n->g, x, scale, axis, epsilon) : b_rms_norm_in(n->g, x, scale, axis, epsilon, stash);
 }
 
 Value *onnx_instance_norm(OnnxNode *n) {
