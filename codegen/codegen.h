@@ -46,7 +46,6 @@ void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bou
 // file.c: what every generated file has
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h
 const char *path_base(const char *path);
-const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
 const char *text_upper(Arena *a, const char *s);
 // of runtime/burn.h, between `/* block begin */` and `/* block end */`
 const char *burn_types(Arena *a, const char *block);

@@ -33,17 +33,6 @@ const char *burn_types(Arena *a, const char *block) {
     return arena_strndup(a, begin, (size_t)(end - begin));
 }
 
-const char *text_bare(Arena *a, const char *s) {
-    size_t n = strlen(s);
-    int depth = 0;
-    if (n < 2 || *s != '(') return s;
-    for (size_t i = 0; i + 1 < n; i++) {
-        depth += s[i] == '(' ? 1 : s[i] == ')' ? -1 : 0;
-        if (depth == 0) return s;
-    }
-    return arena_strndup(a, s + 1, n - 2);
-}
-
 const char *number_text(Arena *a, int64_t n) { return arena_printf(a, "%lld", (long long)n); }
 
 void c_comment(Text *out, const char *s) {              // names come from strangers: no end of comment, no line ends

@@ -291,8 +291,8 @@ Graph *graph_parse(Arena *a, const char *text, const char *file);           // N
 bool graph_validate(const Graph *g, const char *after); // bug-level checks after each pass: order, types, arity
 
 // ---------------------------------------------------------------- ir/expr.c: scalar expressions (see exprs.def)
-// One hash-consed DAG per pool: equal expressions are the same pointer. The folder, autodiff and the C, GLSL and WGSL
-// printers read it.
+// One hash-consed DAG per pool: equal expressions are the same pointer. The folder, autodiff and the
+// printers of every language read it.
 typedef enum EOp {
 #define EXPR(name, ...) E_##name,
 #include "exprs.def"
@@ -442,7 +442,8 @@ bool op_find(const char *name, Op *out);
 // one scalar expression of its inputs' elements: node_expr gives it
 bool op_has_expr(Op op);
 bool op_is_map(Op op);                                  // that, or a Cast
-bool op_is_view(Op op);                                 // moves no data when fused: an element of its input, or a number
+// moves no data when fused: its element is one of its input, or a number
+bool op_is_view(Op op);
 bool op_is_called(Op op);                               // a function of whole tensors
 bool op_is_reduce(Op op);                               // its element is an E_Reduce
 bool op_is_row_reduce(Op op);                           // along whole axes, unlike windows and contractions

@@ -29,6 +29,7 @@ compiler/import, compiler/grad
 compiler/passes                         # GRAD differentiates
 compiler/schedule compiler/plan.h
 compiler/compile.c compiler/compile.h
+codegen/spell                           # text of expressions and sizes, whatever kernel they are of
 codegen
 compiler/command
 compiler/main.c

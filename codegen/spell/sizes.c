@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Dimensions as C expressions of int64_t over the variables that generated code has for symbols. Kernels in GLSL have
 // sizes that are numbers.
-#include "codegen/codegen.h"
 #include "codegen/spell/spell.h"
 #include "ir/dim.h"
 

@@ -72,15 +72,15 @@ static int strength(const Expr *e) {
     }
 }
 
-// Is the whole text inside one pair of parentheses?
-static bool enclosed(const char *s) {
+const char *text_bare(Arena *a, const char *s) {
+    size_t n = strlen(s);
     int depth = 0;
-    if (*s != '(') return false;
-    for (; *s; s++) {
-        if (*s == '(') depth++;
-        if (*s == ')' && --depth == 0) return s[1] == 0;
+    if (n < 2 || *s != '(') return s;
+    for (size_t i = 0; i + 1 < n; i++) {
+        depth += s[i] == '(' ? 1 : s[i] == ')' ? -1 : 0;
+        if (depth == 0) return s;
     }
-    return false;
+    return arena_strndup(a, s + 1, n - 2);
 }
 
 // Operand k of e, without parentheses that its operator does not need. (a && b) in an || keeps them: compilers warn.
@@ -92,7 +92,7 @@ static const char *operand(Arena *a, const Expr *e, int k, const char *text) {
     bool guarded = k == 0 && e->a[k]->op == E_Load && e->a[k]->a[1];        // a choice itself
     bool strips = e->op == E_Select ? e->a[k]->op != E_Select && !guarded :
                                       own != BINDS_ALWAYS && inner != BINDS_ALWAYS && (left || tighter);
-    return strips && enclosed(text) ? arena_strndup(a, text + 1, strlen(text) - 2) : text;
+    return strips ? text_bare(a, text) : text;
 }
 
 // ---- formats
@@ -115,9 +115,7 @@ static void put_unsigned(const Filler *f, const char *text) {
 static void put_operand(const Filler *f, int k, bool sole) {
     const char *text = f->operand[k];
     if (f->in_float && f->d == DT_F64) f->l->convert(f->out, DT_F32, text);
-    // a call's argument
-    else if (sole && enclosed(text)) text_printf(f->out, "%.*s", (int)strlen(text) - 2, text + 1);
-    else text_printf(f->out, "%s", text);
+    else text_printf(f->out, "%s", sole ? text_bare(f->out->arena, text) : text);  // sole: a call's argument
 }
 
 static void fill(const Filler *f, const char *format) {

@@ -47,6 +47,7 @@ extern const Helper spell_c_helpers[], spell_glsl_helpers[];
 void spell_op(const Language *l, Text *out, const Expr *e, const char *const *operands);
 // acc = step(acc, term) of a reduction, so that integers wrap and minima treat NaN as everywhere else
 void spell_step(const Language *l, Text *out, ReduceOp op, DType d, const char *acc, const char *term);
+const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
 bool spell_is_wide(DType d);                            // 64 bits
 bool spell_is_narrow(DType d);                          // an integer of less than 32
 int spell_bits(DType d);                                // of an integer, 2 and 4 included

@@ -320,7 +320,7 @@ static SinkFn *sink_of(const Node *n) {
     case FORM_REDUCE: return sink_reduce;
     case FORM_ARG: case FORM_SCAN: return sink_axis;
     case FORM_GATHER: return n->op == OP_Gather ? sink_axis : NULL;
-    case FORM_WINDOW: return n->op == OP_WindowArgMax ? NULL : sink_window;     // its result counts elements as they lie
+    case FORM_WINDOW: return n->op == OP_WindowArgMax ? NULL : sink_window;     // it counts elements as they lie
     case FORM_CONTRACT: return n->op == OP_MatMul ? sink_product : NULL;
     default: return NULL;
     }

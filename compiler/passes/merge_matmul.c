@@ -65,7 +65,8 @@ static Value *bias_of(const Node *n, const Value *v) {
 }
 
 static bool same_map(const Node *a, const Node *b) {
-    if (a->op != b->op || a->n_in != 1 || b->n_in != 1 || a->expr != b->expr || a->n_attrs != b->n_attrs || !op_is_map(a->op))
+    if (a->op != b->op || a->n_in != 1 || b->n_in != 1 || a->expr != b->expr || a->n_attrs != b->n_attrs
+        || !op_is_map(a->op))
         return false;
     for (int i = 0; i < a->n_attrs; i++) {
         const Attr *x = &a->attrs[i], *y = node_attr(b, x->name);

@@ -5,7 +5,7 @@
 // it. A composite that the back end claims, and that has no element expression, is called too; without a row it has no
 // template, which then is the back end's own matter.
 //
-// To add an operation: its OP row in ops.def with `none` as lowering; the template (and its line in
+// To add an operation: its OP row in ops.def with `none` as lowering and the form CALL; the template (and its line in
 // templates/meson.build); a row here:
 //   op, file
 //   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter
