@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* A program around a model, for processors that are not the one that burncc runs on (--runner). It needs a C library and nothing else.
+/* A program around a model, for processors that are not the one that burncc runs on (--runner). It needs a C library
+ * and nothing else.
  *
- * In, on standard input, all little-endian: "BURNRUN1"; double seconds (0: one run, else as many as take so long); int64_t bytes of
- * the weights, and these; for each input its dimensions and its elements; for each output the number of elements to have room for.
- * Out, on standard output: "BURNRUN1"; int64_t code of the run; int64_t which buffer was written outside of (0: none; the inputs count
- * from 1 on, then the outputs, then the workspace); int64_t runs; int64_t n, n times double milliseconds of a run; for each output its
- * dimensions and its elements. Elements are int64_t n, then n of them; of a string, int64_t length (-1: none is there)
- * and the bytes.
+ * In, on standard input, all little-endian: "BURNRUN1"; double seconds (0: one run, else as many as take so long);
+ * int64_t bytes of the weights, and these; for each input its dimensions and its elements; for each output the number
+ * of elements to have room for. Out, on standard output: "BURNRUN1"; int64_t code of the run; int64_t which buffer was
+ * written outside of (0: none; the inputs count from 1 on, then the outputs, then the workspace); int64_t runs; int64_t
+ * n, n times double milliseconds of a run; for each output its dimensions and its elements. Elements are int64_t n,
+ * then n of them; of a string, int64_t length (-1: none is there) and the bytes.
  *
- * Buffers stand between canaries. These, and what outputs and workspace hold before a run, are 0x7fc0beef: a NaN as float.
+ * Buffers stand between canaries. These, and what outputs and workspace hold before a run, are 0x7fc0beef: a NaN as
+ * float.
  */
 #ifndef MODEL
 #include "../runtime/burn.h"
@@ -104,7 +106,8 @@ static int64_t count_of(int rank, const int64_t *shape)
 /* Bytes of an element in a buffer. */
 static int64_t element_bytes(const burn_tensor_info *info)
 {
-    static const unsigned char bytes[] = {0, 4, 1, 1, 2, 2, 4, 8, sizeof(burn_string), 1, 2, 8, 4, 8, 8, 16, 2}; /* smaller types take one */
+    /* smaller types take one */
+    static const unsigned char bytes[] = {0, 4, 1, 1, 2, 2, 4, 8, sizeof(burn_string), 1, 2, 8, 4, 8, 8, 16, 2};
     return (size_t)info->dtype < sizeof bytes ? bytes[info->dtype] : 1;
 }
 
@@ -176,7 +179,8 @@ static int measure(Job *j, double seconds)
     } while (now() - start < seconds * warmup_share);
     inner = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
     j->runs = 0;
-    for (double from = now(), end = from + seconds; j->samples == 0 || (from < end && j->samples < MOST_SAMPLES); from = now()) {
+    for (double from = now(), end = from + seconds; j->samples == 0 || (from < end && j->samples < MOST_SAMPLES);
+         from = now()) {
         for (int64_t i = 0; i < inner; i++)
             if ((code = run(j)) != 0)
                 return code;
@@ -190,7 +194,8 @@ int main(void)
     const int n_in = MODEL.input_count, n = n_in + MODEL.output_count;
     Block *const blocks = (Block *)(void *)allocate(((size_t)n + 2) * sizeof *blocks);
     int64_t(*const shapes)[MOST_RANK] = (int64_t(*)[MOST_RANK])(void *)allocate(((size_t)n + 1) * sizeof *shapes);
-    Job j = {NULL, NULL, (burn_tensor *)(void *)allocate(((size_t)n + 1) * sizeof *j.tensors), (double *)(void *)allocate(MOST_SAMPLES * sizeof(double)), 0, 0};
+    Job j = {NULL, NULL, (burn_tensor *)(void *)allocate(((size_t)n + 1) * sizeof *j.tensors),
+             (double *)(void *)allocate(MOST_SAMPLES * sizeof(double)), 0, 0};
     char opening[sizeof magic];
     double seconds;
     int64_t outside = 0;

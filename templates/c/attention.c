@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Attention: O[b][m][d] = EPILOGUE(sum over n of p[n] * V[b][n][d]), where p is the softmax over n of
- * SCORE(sum over k of Q[b][m][k] * K[b][n][k]), fp32; b counts three axes. Sizes and strides are constants or expressions.
+ * SCORE(sum over k of Q[b][m][k] * K[b][n][k]), fp32; b counts three axes. Sizes and strides are constants or
+ * expressions.
  *
- * The idea: the matrix of scores never exists. A tile of queries meets KB keys at a time; what leaves the softmax is multiplied with
- * the values while it lies in L1. Past the first block the sums so far are scaled to the new maximum. Keys and values of a head
- * are packed once, into the panels of gemm.c. DIRECT: a few queries; keys and values are read once, where they lie.
+ * The idea: the matrix of scores never exists. A tile of queries meets KB keys at a time; what leaves the softmax is
+ * multiplied with the values while it lies in L1. Past the first block the sums so far are scaled to the new maximum.
+ * Keys and values of a head are packed once, into the panels of gemm.c. DIRECT: a few queries; keys and values are read
+ * once, where they lie.
  *
  *   KERNEL            name of the function
  *   BATCH0 BATCH1 BATCH2   sizes of the three axes of b, the heads among them
@@ -14,17 +16,18 @@
  *   DIRECT            1: one query at a time; QK, KK and VK must be 1, DV small enough for the stack
  *   MR NV             tile of rows and vectors as in gemm.c
  *   KB                keys in a block, a multiple of PANEL; may exceed N
- *   EMPTY             a row whose scores are all -inf: 0: NaN, as its division by 0 gives; 1: the sum over n of 0 * V; 2: the same, and rows with
- *                     a score that is NaN give 0
+ *   EMPTY             a row whose scores are all -inf: 0: NaN, as its division by 0 gives; 1: the sum over n of 0 * V;
+ *                     2: the same, and rows with a score that is NaN give 0
  *   EXP(x)            the exponential function, for x <= 0
  *   PARTS             0: all of O. Else the function does the part'th of PARTS shares of its tiles of queries
  *   SOFTMAX TILE      names of functions of the kernel's own
- *   EPILOGUE_PARAMS   text after the parameter O, for EPILOGUE and SCORE; SCORE_PARAMS, SCORE_ARGS: what SCORE needs of it, and as arguments
+ *   EPILOGUE_PARAMS   text after the parameter O, for EPILOGUE and SCORE; SCORE_PARAMS, SCORE_ARGS: what SCORE needs of
+ *                     it, and as arguments
  *   SCORE(acc, b0, b1, b2, m, n)       what the softmax is taken of
  *   EPILOGUE(acc, b0, b1, b2, m, d)    the value stored
  *
- * scratch: 64-byte aligned; DIRECT: 4 * N bytes, N rounded up to a multiple of 32; else 4 * (PANELS(N) * DK + PANELS(DV) * N + MR * (KB + 16 + PANELS(DV))) bytes, PANELS(x) being x
- * rounded up to a multiple of PANEL = NV*16.
+ * scratch: 64-byte aligned; DIRECT: 4 * N bytes, N rounded up to a multiple of 32; else 4 * (PANELS(N) * DK +
+ * PANELS(DV) * N + MR * (KB + 16 + PANELS(DV))) bytes, PANELS(x) being x rounded up to a multiple of PANEL = NV*16.
  */
 #include "vec.h"
 #include <math.h>
@@ -74,10 +77,10 @@
 #define EPILOGUE(acc, b0, b1, b2, m, d) (acc)
 // end holes
 
-/* A row of products with the keys from n0 on becomes exp(score - top), top being the largest score so far, and their sum is returned.
- * Up to a multiple of 32 it is filled with zeros. */
-BURN_OUTLINE float SOFTMAX(float *restrict row, ptrdiff_t depth, float *top, ptrdiff_t b0, ptrdiff_t b1, ptrdiff_t b2, ptrdiff_t m,
-                           ptrdiff_t n0 SCORE_PARAMS)
+/* A row of products with the keys from n0 on becomes exp(score - top), top being the largest score so far, and their
+ * sum is returned. Up to a multiple of 32 it is filled with zeros. */
+BURN_OUTLINE float SOFTMAX(float *restrict row, ptrdiff_t depth, float *top, ptrdiff_t b0, ptrdiff_t b1, ptrdiff_t b2,
+                           ptrdiff_t m, ptrdiff_t n0 SCORE_PARAMS)
 {
     BURN_CONTRACT
     enum { LANES = 32 }; /* more than compilers unroll before they vectorise */
@@ -101,7 +104,8 @@ BURN_OUTLINE float SOFTMAX(float *restrict row, ptrdiff_t depth, float *top, ptr
         lane[j] = lane[j] > lane[j + 4] ? lane[j] : lane[j + 4];
     for (int j = 0; j < 4; j++)
         most = most > lane[j] ? most : lane[j];
-    const float shift = most > -INFINITY ? most : 0.0f; /* exp(-inf - 0) is 0; a NaN may not be in `most` but comes into the sum */
+    /* exp(-inf - 0) is 0; a NaN may not be in `most` but comes into the sum */
+    const float shift = most > -INFINITY ? most : 0.0f;
     for (int j = 0; j < LANES; j++)
         lane[j] = 0.0f;
     for (ptrdiff_t n = 0; n < whole; n += LANES)
@@ -122,8 +126,8 @@ BURN_OUTLINE float SOFTMAX(float *restrict row, ptrdiff_t depth, float *top, ptr
 
 #if !DIRECT
 /* burn_tile of `count` rows, a whole tile's or what is left at the end, by `vectors` <= NV vectors of a panel. */
-BURN_INLINE void TILE(ptrdiff_t count, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, float *c, ptrdiff_t cm,
-                      int add, const float *ahead)
+BURN_INLINE void TILE(ptrdiff_t count, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                      const float *b, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
     enum { PANEL = NV * 16, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
 #if M_FIXED
@@ -140,7 +144,8 @@ BURN_INLINE void TILE(ptrdiff_t count, int vectors, ptrdiff_t depth, const float
 }
 
 #endif
-BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K, const float *restrict V, float *restrict O EPILOGUE_PARAMS,
+BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K, const float *restrict V,
+                               float *restrict O EPILOGUE_PARAMS,
 #if PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
@@ -153,7 +158,8 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
     float *const row = (float *)(void *)scratch;
 #else
     enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
-    enum { COLUMNS = (DV + PANEL - 1) / PANEL * PANEL, PITCH = KB + 16 }; /* rows not a multiple of 64 floats apart share no cache sets */
+    /* rows not a multiple of 64 floats apart share no cache sets */
+    enum { COLUMNS = (DV + PANEL - 1) / PANEL * PANEL, PITCH = KB + 16 };
     float *const keys = (float *)(void *)scratch;
     float *const values = keys + (N + PANEL - 1) / PANEL * PANEL * DK;
     float *const scores = values + COLUMNS * N, *const sums = scores + ROWS * PITCH;
@@ -228,7 +234,8 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
                 TILE(count, vectors, DK, q, QM, QK, column, scores + n - n0, PITCH, 0, column + DK * PANEL);
             }
             for (ptrdiff_t i = 0; i < count; i++) {
-                const float before = top[i], sum = SOFTMAX(scores + i * PITCH, depth, &top[i], b0, b1, b2, (m + i), n0 SCORE_ARGS);
+                const float before = top[i], sum = SOFTMAX(scores + i * PITCH, depth, &top[i], b0, b1, b2, (m + i),
+                                                           n0 SCORE_ARGS);
                 const float scale = n0 && top[i] > -INFINITY ? EXP(before - top[i]) : 0.0f;
                 total[i] = total[i] * scale + sum;
                 for (ptrdiff_t d = 0; d < COLUMNS && n0; d++)

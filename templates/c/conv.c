@@ -2,11 +2,12 @@
 /* Convolution with the channels last, fp32, any kernel, stride, dilation, padding and groups.
  * Y[n][p][c] = EPILOGUE(sum over the taps (kd, kh, kw) and channels of X * W), p an output pixel.
  *
- * The idea: register tiles of ROWS output pixels by NV vectors of output channels. A pixel's floats are scalars of the product, and as a tap
- * row is one run of KW*IC floats, a tile sums over KD*KH runs; the weights lie in panels in just this order. Pixels of a tile are neighbours in a
- * row, or, where rows are short, some whole rows. Where there is padding (or XC is not 1), what RC output rows (or CC columns of one row) need
- * is first copied into a small padded image; else X is read where it lies. A panel passes over the tiles of the whole chunk, so that it is
- * read from far memory once.
+ * The idea: register tiles of ROWS output pixels by NV vectors of output channels. A pixel's floats are scalars of the
+ * product, and as a tap row is one run of KW*IC floats, a tile sums over KD*KH runs; the weights lie in panels in just
+ * this order. Pixels of a tile are neighbours in a row, or, where rows are short, some whole rows. Where there is
+ * padding (or XC is not 1), what RC output rows (or CC columns of one row) need is first copied into a small padded
+ * image; else X is read where it lies. A panel passes over the tiles of the whole chunk, so that it is read from far
+ * memory once.
  *
  *   KERNEL              name of the function
  *   N G IC OC           batch, groups, input and output channels of one group
@@ -14,21 +15,26 @@
  *   KD KH KW            kernel;  SD SH SW strides;  DD DH DW dilations;  PD PH PW padding before
  *   XN XD XH XW XC      strides of X in floats, XC between channels
  *   YC                  floats of Y from pixel to pixel, >= G*OC
- *   MR MF NV            tile: MR pixels on machines of 32 vector registers, MF on those of 16, both <= 16 and, if more than OW, a multiple of OW; NV <= 4
- *   IMAGE               1: through a padded image; 0: in place: XC is 1 and no column is read outside of X; nor is any row, unless KD is 1 and
- *                       neither MR nor MF exceeds OW
+ *   MR MF NV            tile: MR pixels on machines of 32 vector registers, MF on those of 16, both <= 16 and, if more
+ *                       than OW, a multiple of OW; NV <= 4
+ *   IMAGE               1: through a padded image; 0: in place: XC is 1 and no column is read outside of X; nor is any
+ *                       row, unless KD is 1 and neither MR nor MF exceeds OW
  *   PIXEL               floats from pixel to pixel of the image, >= IC
  *   KB                  tap rows (of KD*KH) summed at a time, so that a panel's part stays in cache
- *   RC CC               output rows and columns in a chunk; a CC < OW wants RC 1 and MR, MF <= OW, and is taken in whole tiles
- *   PARTS PART_PANELS   PARTS 0: everything. Else `part` says which of PARTS shares: of the output's rows, or with PART_PANELS of its channels
- *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at of theirs; ID and OD are 1, MR and MF at
- *                       most OW, and PARTS is 0 then
+ *   RC CC               output rows and columns in a chunk; a CC < OW wants RC 1 and MR, MF <= OW, and is taken in
+ *                       whole tiles
+ *   PARTS PART_PANELS   PARTS 0: everything. Else `part` says which of PARTS shares: of the output's rows, or with
+ *                       PART_PANELS of its channels
+ *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
+ *                       of theirs; ID and OD are 1, MR and MF at most OW, and PARTS is 0 then
  *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc
  *   EPILOGUE_PARAMS     text after the parameter Y: empty or `, const float *restrict e_bias`; no name of a local here
- *   EPILOGUE(acc, n, p, c)   the value stored; p: output pixel (od*OH + oh)*OW + ow; c: output channel counted over all groups
+ *   EPILOGUE(acc, n, p, c)   the value stored; p: output pixel (od*OH + oh)*OW + ow; c: output channel counted over all
+ *                            groups
  *
  * W is packed by the compiler (pack_conv_w): [group][ceil(OC/NR)][KD][KH][KW][IC][NR] with NR = NV*16, zeros past OC.
- * scratch: 64-byte aligned, conv_scratch_bytes in tiles_conv.c. Each output element is stored once, after all that it reads was read.
+ * scratch: 64-byte aligned, conv_scratch_bytes in tiles_conv.c. Each output element is stored once, after all that it
+ * reads was read.
  */
 #include "taps.h"
 // holes
@@ -79,18 +85,23 @@
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
 #if STRIP
-                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at)
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at,
+                               ptrdiff_t y_at)
 #elif PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, TILE = BURN_MANY_REGISTERS ? MR : MF, TALL = TILE > OW ? TILE / OW : 1 };
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, TILE = BURN_MANY_REGISTERS ? MR : MF,
+           TALL = TILE > OW ? TILE / OW : 1 };
     enum { ALONG = TALL > 1 ? OW : TILE, COUNT = ALONG * TALL, COUNT_EDGE = TALL > 1 ? OH % TALL * OW : OW % TILE };
-    enum { VECTORS_EDGE = (OC % WIDTH + BURN_VF_LANES - 1) / BURN_VF_LANES, PANELS = (OC + WIDTH - 1) / WIDTH, TAP_ROWS = KD * KH };
-    enum { CUT = CC < OW, COLUMNS = CUT ? (CC > TILE ? CC / TILE * TILE : TILE) : OW, ACROSS = (OW + COLUMNS - 1) / COLUMNS };
-    enum { DOWN = (OH + TALL - 1) / TALL, CHUNK = CUT || RC < TALL ? 1 : RC / TALL, SUMS = KB < TAP_ROWS, SKIP = KD == 1 && TALL == 1 };
+    enum { VECTORS_EDGE = (OC % WIDTH + BURN_VF_LANES - 1) / BURN_VF_LANES, PANELS = (OC + WIDTH - 1) / WIDTH,
+           TAP_ROWS = KD * KH };
+    enum { CUT = CC < OW, COLUMNS = CUT ? (CC > TILE ? CC / TILE * TILE : TILE) : OW,
+           ACROSS = (OW + COLUMNS - 1) / COLUMNS };
+    enum { DOWN = (OH + TALL - 1) / TALL, CHUNK = CUT || RC < TALL ? 1 : RC / TALL, SUMS = KB < TAP_ROWS,
+           SKIP = KD == 1 && TALL == 1 };
     float *const sums = (float *)(void *)scratch;
 #if IMAGE
     enum { IMAGE_WIDTH = (COLUMNS - 1) * SW + (KW - 1) * DW + 1, ROW = IMAGE_WIDTH * PIXEL };
@@ -108,11 +119,14 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const ptrdiff_t units = (ptrdiff_t)N * OD * DOWN * ACROSS, x_at = 0, y_at = 0;
 #endif
 #if STRIP
-    const ptrdiff_t first_unit = strip / OW * ACROSS, end_unit = strip_end / OW * ACROSS, first_panel = 0, end_panel = G * PANELS;
+    const ptrdiff_t first_unit = strip / OW * ACROSS, end_unit = strip_end / OW * ACROSS, first_panel = 0,
+        end_panel = G * PANELS;
 #elif PARTS && PART_PANELS
-    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)(G * PANELS) * part / PARTS, end_panel = (ptrdiff_t)(G * PANELS) * (part + 1) / PARTS;
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)(G * PANELS) * part / PARTS,
+        end_panel = (ptrdiff_t)(G * PANELS) * (part + 1) / PARTS;
 #elif PARTS
-    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0, end_panel = G * PANELS;
+    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0,
+        end_panel = G * PANELS;
 #else
     const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = G * PANELS;
 #endif
@@ -124,12 +138,14 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         chunk = end_unit - unit < chunk ? end_unit - unit : chunk;
         for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
             const ptrdiff_t g = panel / PANELS, o = panel % PANELS * WIDTH;
-            const float *const weights = W + ((g * ((OC + PANEL - 1) / PANEL) + o / PANEL) * TAP_ROWS * KW * IC) * PANEL + o % PANEL;
+            const float *const weights = W + ((g * ((OC + PANEL - 1) / PANEL) + o / PANEL) * TAP_ROWS * KW * IC) * PANEL
+                + o % PANEL;
             const int edge = o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
             const float *const x = X + n * XN - x_at * XW + g * IC * XC;
 #if IMAGE
             if (panel == first_panel || o == 0)
-                burn_taps_image(image, SLICE, ROW, PIXEL, (columns - 1) * SW + (KW - 1) * DW + 1, x, size, stride, XC, IC, od * SD - PD, DD, KD,
+                burn_taps_image(image, SLICE, ROW, PIXEL, (columns - 1) * SW + (KW - 1) * DW + 1, x, size, stride, XC,
+                                IC, od * SD - PD, DD, KD,
                                 oh0 * SH - PH, (chunk * TALL - 1) * SH + (KH - 1) * DH + 1, ow0 * SW - PW);
             const float *const corner = image;
 #else
@@ -139,17 +155,22 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                 const ptrdiff_t t1 = t0 + KB < TAP_ROWS ? t0 + KB : TAP_ROWS;
                 ptrdiff_t done = 0; /* tiles */
                 for (ptrdiff_t r = 0; r < chunk * TALL; r += TALL) {
-                    const ptrdiff_t oh = oh0 + r, high = PH - oh * SH, low = IH + PH - oh * SH; /* tap rows above and from below the input on */
-                    const ptrdiff_t above = high > 0 ? (high + DH - 1) / DH : 0, inside = low > 0 ? (low + DH - 1) / DH : 0;
+                    /* tap rows above and from below the input on */
+                    const ptrdiff_t oh = oh0 + r, high = PH - oh * SH, low = IH + PH - oh * SH;
+                    const ptrdiff_t above = high > 0 ? (high + DH - 1) / DH : 0,
+                        inside = low > 0 ? (low + DH - 1) / DH : 0;
                     const ptrdiff_t first = SKIP && above > t0 ? above : t0, last = SKIP && inside < t1 ? inside : t1;
                     for (ptrdiff_t w = 0; w < columns; w += ALONG, done++) {
                         const int at_edge = TALL > 1 ? oh + TALL > OH : w + ow0 + TILE > OW;
                         const int count = at_edge ? COUNT_EDGE : COUNT;
                         const ptrdiff_t p = (od * OH + oh) * OW + ow0 + w;
-                        float *const y = Y + (n * (OD * OH * OW) + p - y_at) * YC + g * OC + o, *const tile = direct ? y : SUMS ? sums + done * TILE * WIDTH : sums;
+                        float *const y = Y + (n * (OD * OH * OW) + p - y_at) * YC + g * OC + o,
+                            *const tile = direct ? y : SUMS ? sums + done * TILE * WIDTH : sums;
                         const float *const b = weights + first * KW * IC * PANEL;
-                        const float *const ahead = weights + (TAP_ROWS * KW * IC * (PANEL / 16) + t0 * KW * IC + done * (TAP_ROWS * KW * IC)) * 16;
-                        burn_taps_tile_at(COUNT, COUNT_EDGE, NV, VECTORS_EDGE, ALONG, at_edge, edge, first, last, taps, corner + r * below + w * beside, beside, below,
+                        const float *const ahead = weights
+                            + (TAP_ROWS * KW * IC * (PANEL / 16) + t0 * KW * IC + done * (TAP_ROWS * KW * IC)) * 16;
+                        burn_taps_tile_at(COUNT, COUNT_EDGE, NV, VECTORS_EDGE, ALONG, at_edge, edge, first, last, taps,
+                                          corner + r * below + w * beside, beside, below,
                                           b, PANEL, tile, direct ? YC : WIDTH, t0 > 0, done < PANEL / 16 ? ahead : b);
                         for (int i = 0; i < count && !direct && t1 == TAP_ROWS; i++)
                             if (edge)

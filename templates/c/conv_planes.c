@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Depthwise convolution on planes, fp32: G channels of input, each a plane of its own, and for each MULT planes of output (1 is the usual number).
- * Y[n][g*MULT + m][p] = EPILOGUE(sum over the taps (kd, kh, kw) of W[g*MULT + m][kd][kh][kw] * X[n][g][...]).
+/* Depthwise convolution on planes, fp32: G channels of input, each a plane of its own, and for each MULT planes of
+ * output (1 is the usual number). Y[n][g*MULT + m][p] = EPILOGUE(sum over the taps (kd, kh, kw) of W[g*MULT +
+ * m][kd][kh][kw] * X[n][g][...]).
  *
- * The idea: vectors run along a plane's rows. What RC output rows of a plane need is copied into a small padded image first, which stays in L1;
- * so no border is a special case, and with a stride the copy puts columns apart by their remainder, so that every tap reads whole vectors.
- * A tile is a vector of columns by some rows below each other: an element that is loaded serves all the windows that it is in. The last
- * vector of a row steps back; one that is wider than the row is overwritten by the next row. A tile's rows are as dense as Y, so that they
- * are finished in one long loop.
+ * The idea: vectors run along a plane's rows. What RC output rows of a plane need is copied into a small padded image
+ * first, which stays in L1; so no border is a special case, and with a stride the copy puts columns apart by their
+ * remainder, so that every tap reads whole vectors. A tile is a vector of columns by some rows below each other: an
+ * element that is loaded serves all the windows that it is in. The last vector of a row steps back; one that is wider
+ * than the row is overwritten by the next row. A tile's rows are as dense as Y, so that they are finished in one long
+ * loop.
  *
  *   KERNEL              name of the function
  *   N G MULT            batch, input channels, output channels per channel
@@ -17,7 +19,8 @@
  *   RC                  output rows of an image, taken in whole tiles
  *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares of the images
  *   EPILOGUE_PARAMS     text after the parameter Y: empty or `, const float *restrict e_bias`; no name of a local here
- *   EPILOGUE(acc, n, c, p)   the value stored; c: output channel; p: output pixel (od*OH + oh)*OW + ow; nothing that it reads may share memory with Y
+ *   EPILOGUE(acc, n, c, p)   the value stored; c: output channel; p: output pixel (od*OH + oh)*OW + ow; nothing that it
+ *                            reads may share memory with Y
  *
  * scratch: 64-byte aligned, conv_planes_scratch_bytes in tiles_planes.c.
  */
@@ -64,20 +67,24 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                unsigned char *scratch)
 #endif
 {
-    enum { LANES = BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? BR : BF, CHUNK = (RC + ROWS - 1) / ROWS * ROWS, CHUNKS = (OH + CHUNK - 1) / CHUNK };
-    enum { VECTORS = (OW + LANES - 1) / LANES, WIDE = (OW - 1) * SW + (KW - 1) * DW + 1, COLUMNS = WIDE - PW < IW ? WIDE - PW : IW };
+    enum { LANES = BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? BR : BF, CHUNK = (RC + ROWS - 1) / ROWS * ROWS,
+           CHUNKS = (OH + CHUNK - 1) / CHUNK };
+    enum { VECTORS = (OW + LANES - 1) / LANES, WIDE = (OW - 1) * SW + (KW - 1) * DW + 1,
+           COLUMNS = WIDE - PW < IW ? WIDE - PW : IW };
     enum { PHASE = ((OW > LANES ? OW : LANES) + (KW - 1) * DW / SW + 15) / 16 * 16, ROW = SW * PHASE };
     enum { HIGH = (CHUNK - 1) * SH + (KH - 1) * DH + 1, SLICE = HIGH * ROW, TAPS = KD * KH * KW };
     const burn_planes_window window = {KD, KH, KW, SH, SW, DH, DW, PHASE, ROW, SLICE};
     float *const sums = (float *)(void *)scratch, *const image = sums + (ROWS * OW + 31) / 16 * 16;
     memset(image, 0, KD * SLICE * sizeof *image); /* columns outside stay so */
 #if PARTS
-    const ptrdiff_t units = (ptrdiff_t)N * G * OD * CHUNKS, first = units * part / PARTS, end = units * (part + 1) / PARTS;
+    const ptrdiff_t units = (ptrdiff_t)N * G * OD * CHUNKS, first = units * part / PARTS,
+        end = units * (part + 1) / PARTS;
 #else
     const ptrdiff_t first = 0, end = (ptrdiff_t)N * G * OD * CHUNKS;
 #endif
     for (ptrdiff_t unit = first; unit < end; unit++) {
-        const ptrdiff_t oh0 = unit % CHUNKS * CHUNK, od = unit / CHUNKS % OD, n = unit / (CHUNKS * OD) / G, g = unit / (CHUNKS * OD) % G;
+        const ptrdiff_t oh0 = unit % CHUNKS * CHUNK, od = unit / CHUNKS % OD, n = unit / (CHUNKS * OD) / G,
+            g = unit / (CHUNKS * OD) % G;
         const ptrdiff_t left = OH - oh0 < CHUNK ? OH - oh0 : CHUNK;
         for (ptrdiff_t d = 0; d < KD; d++)
             for (ptrdiff_t h = 0; h < HIGH; h++) {

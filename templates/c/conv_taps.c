@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Convolution with the channels last, fp32, two-dimensional, one group, tap by tap: for windows many of whose taps lie in the padding, as those of
- * dilated convolutions and of small maps do.
+/* Convolution with the channels last, fp32, two-dimensional, one group, tap by tap: for windows many of whose taps lie
+ * in the padding, as those of dilated convolutions and of small maps do.
  *
- * The idea: tap (kh, kw) meets the input for a rectangle of output pixels and for no other. It is a product [pixels of the rectangle x IC] by
- * [IC x OC], made by the register tile that every contraction uses and added to these pixels' sums, so that no product with padding is computed
- * and no padded image is made. Tiles go on from row to row of a rectangle: its pixels are copied side by side, unless they lie so.
+ * The idea: tap (kh, kw) meets the input for a rectangle of output pixels and for no other. It is a product [pixels of
+ * the rectangle x IC] by [IC x OC], made by the register tile that every contraction uses and added to these pixels'
+ * sums, so that no product with padding is computed and no padded image is made. Tiles go on from row to row of a
+ * rectangle: its pixels are copied side by side, unless they lie so.
  *
  *   KERNEL            name of the function
  *   N IC OC           batch, input and output channels
  *   IH IW OH OW       input and output sizes;  KH KW kernel;  SH SW strides;  DH DW dilations;  PH PW padding before
  *   XN XH XW          strides of X in floats; channels are neighbours.   YC: floats of Y from pixel to pixel
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF pixels by NV vectors
- *   PITCH             floats from one copied pixel to the next, >= IC; if it is SW*XW, rectangles of whole rows may be read where they lie
+ *   PITCH             floats from one copied pixel to the next, >= IC; if it is SW*XW, rectangles of whole rows may be
+ *                     read where they lie
  *   TB                pixels of a rectangle taken at a time, so that they stay in cache while the panels pass
  *   RC                output rows whose sums are kept at a time
  *   PARTS             0: everything. Else `part` says which of PARTS shares of the output's channels
@@ -61,19 +63,24 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, PANELS = (OC + PANEL - 1) / PANEL, ROWS = BURN_MANY_REGISTERS ? MR : MF, FEW = ROWS < 4 ? ROWS : 4 };
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, PANELS = (OC + PANEL - 1) / PANEL,
+           ROWS = BURN_MANY_REGISTERS ? MR : MF, FEW = ROWS < 4 ? ROWS : 4 };
     enum { IN_PLACE = PITCH == SW * XW && SH * XH == OW * SW * XW };
-    float *const tile = (float *)(void *)scratch, *const copy = tile + ROWS * PANEL, *const sums = copy + (TB + FEW) * PITCH;
+    float *const tile = (float *)(void *)scratch, *const copy = tile + ROWS * PANEL,
+        *const sums = copy + (TB + FEW) * PITCH;
 #if PARTS
     const ptrdiff_t first_panel = (ptrdiff_t)PANELS * part / PARTS, end_panel = (ptrdiff_t)PANELS * (part + 1) / PARTS;
 #else
     const ptrdiff_t first_panel = 0, end_panel = PANELS;
 #endif
-    for (ptrdiff_t unit = 0; unit < (ptrdiff_t)N * OH && first_panel < end_panel; unit += unit % OH + RC < OH ? RC : OH - unit % OH) {
+    for (ptrdiff_t unit = 0; unit < (ptrdiff_t)N * OH && first_panel < end_panel;
+         unit += unit % OH + RC < OH ? RC : OH - unit % OH) {
         const ptrdiff_t n = unit / OH, oh0 = unit % OH, oh1 = oh0 + RC < OH ? oh0 + RC : OH;
-        memset(sums + first_panel * (RC * OW * PANEL), 0, (size_t)((end_panel - first_panel) * (RC * OW * PANEL)) * sizeof *sums);
+        memset(sums + first_panel * (RC * OW * PANEL), 0,
+               (size_t)((end_panel - first_panel) * (RC * OW * PANEL)) * sizeof *sums);
         for (ptrdiff_t tap = 0; tap < KH * KW; tap++) {
-            const ptrdiff_t high = tap / KW * DH - PH, left = tap % KW * DW - PW; /* from an output pixel's place to what its tap reads */
+            /* from an output pixel's place to what its tap reads */
+            const ptrdiff_t high = tap / KW * DH - PH, left = tap % KW * DW - PW;
             const ptrdiff_t y0 = burn_taps_first(high, SH, oh0, oh1), y1 = burn_taps_first(high - IH, SH, y0, oh1);
             const ptrdiff_t x0 = burn_taps_first(left, SW, 0, OW), x1 = burn_taps_first(left - IW, SW, x0, OW);
             const ptrdiff_t wide = x1 - x0, pixels = (y1 - y0) * wide;
@@ -81,24 +88,29 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                 continue;
             const float *const x = X + n * XN + (y0 * SH + high) * XH + (x0 * SW + left) * XW;
             for (ptrdiff_t q0 = 0; q0 < pixels; q0 += TB) {
-                const ptrdiff_t q1 = q0 + TB < pixels ? q0 + TB : pixels, count = q1 - q0, lie = IN_PLACE && wide == OW ? count / ROWS * ROWS : 0;
-                const ptrdiff_t past = (FEW - (count - lie) % ROWS % FEW) % FEW; /* rows of the last tile that repeat the last pixel */
+                const ptrdiff_t q1 = q0 + TB < pixels ? q0 + TB : pixels, count = q1 - q0,
+                    lie = IN_PLACE && wide == OW ? count / ROWS * ROWS : 0;
+                /* rows of the last tile that repeat the last pixel */
+                const ptrdiff_t past = (FEW - (count - lie) % ROWS % FEW) % FEW;
                 for (ptrdiff_t q = q0 + lie; q < q1 + past; q++) {
                     const ptrdiff_t p = q < q1 ? q : q1 - 1;
                     memcpy(copy + (q - q0 - lie) * PITCH, x + p / wide * SH * XH + p % wide * SW * XW, IC * sizeof *x);
                 }
                 for (ptrdiff_t panel = first_panel; panel < end_panel; panel++)
                     for (ptrdiff_t o = 0; o < PANEL; o += WIDTH) {
-                        const float *const w = W + (panel * (KH * KW) + tap) * (IC * PANEL) + o, *const next = w + (ptrdiff_t)(KH * KW) * IC * PANEL;
+                        const float *const w = W + (panel * (KH * KW) + tap) * (IC * PANEL) + o,
+                            *const next = w + (ptrdiff_t)(KH * KW) * IC * PANEL;
                         float *const to = sums + panel * (RC * OW * PANEL) + o;
                         for (ptrdiff_t q = 0, done; q < count; q += done) {
                             const float *const from = q < lie ? x + (q0 + q) * PITCH : copy + (q - lie) * PITCH;
-                            const float *const ahead = panel + 1 < end_panel && q < ROWS * (PANEL / 16) ? next - o + q / ROWS * (IC * 16) : w;
+                            const float *const ahead = panel + 1 < end_panel && q < ROWS * (PANEL / 16)
+                                ? next - o + q / ROWS * (IC * 16) : w;
                             const int few = count - q < ROWS;
                             burn_tile_at(ROWS, FEW, NV, NV, few, IC, from, PITCH, 1, w, PANEL, tile, WIDTH, 0, ahead);
                             done = few ? FEW : ROWS;
                             for (ptrdiff_t i = q; i < q + done && i < count; i++) {
-                                float *const sum = to + (((q0 + i) / wide + y0 - oh0) * OW + x0 + (q0 + i) % wide) * PANEL;
+                                float *const sum = to + (((q0 + i) / wide + y0 - oh0) * OW + x0 + (q0 + i) % wide)
+                                    * PANEL;
                                 BURN_LOOP
                                 for (ptrdiff_t j = 0; j < WIDTH; j++)
                                     sum[j] += tile[(i - q) * WIDTH + j];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Decimal numbers to the nearest double, exactly, whatever the locale: both sides of digits * 10^exponent as integers of up to 1280 bits,
- * their quotient bit by bit. Part of generated code that reads or writes numbers as text.
+/* Decimal numbers to the nearest double, exactly, whatever the locale: both sides of digits * 10^exponent as integers
+ * of up to 1280 bits, their quotient bit by bit. Part of generated code that reads or writes numbers as text.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Contraction: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), fp32. Sizes and strides are constants or expressions.
+/* Contraction: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), fp32. Sizes and strides are constants or
+ * expressions.
  *
- * The idea: register tiles of MR rows by NV vectors (half the rows, up, on machines of 16 vector registers), whose columns of B lie
- * in panels of NR = NV*16 floats, a multiple of every vector width, so that one packing serves AVX-512, AVX2, SSE and NEON.
- * A panel of KC x NR stays in L1 while the tiles of MC rows pass over it. Element (b, m, k) of A is A[b*AB + m*AM + k*AK].
+ * The idea: register tiles of MR rows by NV vectors (half the rows, up, on machines of 16 vector registers), whose
+ * columns of B lie in panels of NR = NV*16 floats, a multiple of every vector width, so that one packing serves
+ * AVX-512, AVX2, SSE and NEON. A panel of KC x NR stays in L1 while the tiles of MC rows pass over it. Element (b, m,
+ * k) of A is A[b*AB + m*AM + k*AK].
  *
  *   KERNEL            name of the function
  *   BATCH M N K       sizes, all >= 1
- *   M_FIXED N_FIXED   M and N again where they are constants, whose edges then are tiles of their own; else 0: the last rows go in tiles
- *                     of 4 and of 1, the last columns (PACK_B is 1 then) in whole tiles over the zeros of the panels
- *   AB AM AK          strides of A in floats (AB 0: the same A for every b); one of AM, AK is 1 for speed, any value is right
+ *   M_FIXED N_FIXED   M and N again where they are constants, whose edges then are tiles of their own; else 0: the last
+ *                     rows go in tiles of 4 and of 1, the last columns (PACK_B is 1 then) in whole tiles over the zeros
+ *                     of the panels
+ *   AB AM AK          strides of A in floats (AB 0: the same A for every b); one of AM, AK is 1 for speed, any value is
+ *                     right
  *   B_PACKED          1: B is constant and the compiler packed it (pack_gemm_b): [b][ceil(N/NR)][K][NR], zeros past N;
  *                     BB is then the packed size of one matrix. 0: element (b, k, n) is B[b*BB + k*BK + n*BN]
- *   BB BK BN          strides of B in floats (BB 0: broadcast); BN 1 is row-major, BK 1 is transposed, any value is right
+ *   BB BK BN          strides of B in floats (BB 0: broadcast); BN 1 is row-major, BK 1 is transposed, any value is
+ *                     right
  *   PACK_B            with B_PACKED 0: 1 copies blocks KC x NC of B into panels first (needed if BN != 1, and pays from
- *                     M >= 4*MR on), 0 reads B where it lies (BN must be 1), 2 too, but for a panel at a time, which the first tile
- *                     of rows copies while it reads (BN must be 1, M and N constants)
- *   PACK_A            1 copies blocks MC x KC of A first: for AK != 1, and for AM a multiple of 1024, where rows share cache sets
+ *                     M >= 4*MR on), 0 reads B where it lies (BN must be 1), 2 too, but for a panel at a time, which
+ *                     the first tile of rows copies while it reads (BN must be 1, M and N constants)
+ *   PACK_A            1 copies blocks MC x KC of A first: for AK != 1, and for AM a multiple of 1024, where rows share
+ *                     cache sets
  *   CB CM             strides of C in floats: C[b*CB + m*CM + n]
  *   MR NV             tile: MR <= 16; NV <= 4
- *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed its size
- *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), of the tiles
- *                     of MR rows (1), or of the panels of NR columns (2); every element is the same as with PARTS 0
- *   STRIP             1: the function does rows strip..strip_end-1 of the only matrix, whole tiles or up to the last row, and A and C begin at rows a_at and
- *                     c_at; PARTS is 0 then
+ *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed
+ *                     its size
+ *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS
+ *                     0), of the tiles of MR rows (1), or of the panels of NR columns (2); every element is the same as
+ *                     with PARTS 0
+ *   STRIP             1: the function does rows strip..strip_end-1 of the only matrix, whole tiles or up to the last
+ *                     row, and A and C begin at rows a_at and c_at; PARTS is 0 then
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
  *   FINISH            name of a function of the kernel's own
  *   EPILOGUE_PARAMS   text after the parameter C: empty or `, const float *restrict e_bias`; no name of a local here
  *   FINISH_PARAMS     what EPILOGUE and CM need of it; FINISH_ARGS the same as arguments
  *   EPILOGUE(acc, b, m, n)  the value stored, an expression
  *
- * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * (MC, and MR if that is odd) * (KC + 16)) bytes, where b_floats is KC * NC if PACK_B is 1,
- * KC * NR if it is 2, or if B is neither packed nor PACK_B and N is no multiple of NR, else 0 (gemm_scratch_bytes in tiles.c).
- * When K > KC, C holds partial sums in between; so nothing that EPILOGUE reads may share memory with C.
+ * scratch: 64-byte aligned, at least 4 * (b_floats + PACK_A * (MC, and MR if that is odd) * (KC + 16)) bytes, where
+ * b_floats is KC * NC if PACK_B is 1, KC * NR if it is 2, or if B is neither packed nor PACK_B and N is no multiple of
+ * NR, else 0 (gemm_scratch_bytes in tiles.c). When K > KC, C holds partial sums in between; so nothing that EPILOGUE
+ * reads may share memory with C.
  */
 #include "vec.h"
 // holes
@@ -70,9 +79,10 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers. */
-BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t b, ptrdiff_t m,
-                         ptrdiff_t n FINISH_PARAMS)
+/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers.
+ */
+BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t b,
+                         ptrdiff_t m, ptrdiff_t n FINISH_PARAMS)
 {
     enum { WIDTH = NV * BURN_VF_LANES };
     (void)b, (void)m, (void)n;
@@ -91,15 +101,18 @@ BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_
 
 BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B, float *restrict C EPILOGUE_PARAMS,
 #if STRIP
-                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t a_at, ptrdiff_t c_at)
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t a_at,
+                               ptrdiff_t c_at)
 #elif PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, BLOCK = (MC + ROWS - 1) / ROWS * ROWS };
-    enum { COLUMNS_EDGE = N_FIXED % WIDTH, VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2,
+           BLOCK = (MC + ROWS - 1) / ROWS * ROWS };
+    enum { COLUMNS_EDGE = N_FIXED % WIDTH,
+           VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
 #if M_FIXED
     enum { ROWS_EDGE = M_FIXED % ROWS };
 #endif
@@ -117,11 +130,15 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if STRIP
     const ptrdiff_t b_from = 0, b_end = 1, m_from = strip, m_end = strip_end, n_from = 0, n_end = N;
 #elif PARTS
-    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : PART_AXIS == 1 ? M : N, unit = PART_AXIS == 0 ? 1 : PART_AXIS == 1 ? ROWS : PANEL;
-    const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit, to = units * (part + 1) / PARTS * unit;
+    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : PART_AXIS == 1 ? M : N,
+        unit = PART_AXIS == 0 ? 1 : PART_AXIS == 1 ? ROWS : PANEL;
+    const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit,
+        to = units * (part + 1) / PARTS * unit;
     const ptrdiff_t end = to < size ? to : size;
-    const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, m_from = PART_AXIS == 1 ? from : 0, n_from = PART_AXIS == 2 ? from : 0;
-    const ptrdiff_t b_end = PART_AXIS == 0 ? end : BATCH, m_end = PART_AXIS == 1 ? end : M, n_end = PART_AXIS == 2 ? end : N;
+    const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, m_from = PART_AXIS == 1 ? from : 0,
+        n_from = PART_AXIS == 2 ? from : 0;
+    const ptrdiff_t b_end = PART_AXIS == 0 ? end : BATCH, m_end = PART_AXIS == 1 ? end : M,
+        n_end = PART_AXIS == 2 ? end : N;
 #endif
 #if STRIP || PARTS
     for (ptrdiff_t b = b_from; b < b_end && m_from < m_end; b++)
@@ -167,7 +184,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                         if (column_edge)
                             burn_pack_panel(panels, WIDTH, b_block + n, BK, 1, depth, columns);
 #else
-                        const float *const column = PACK_B        ? panels + (n - n0) / PANEL * PANEL * depth + n % PANEL
+                        const float *const column = PACK_B
+                            ? panels + (n - n0) / PANEL * PANEL * depth + n % PANEL
                                                     : column_edge ? panels
                                                                   : b_block + n;
                         const ptrdiff_t bk = PACK_B || column_edge ? PANEL : BK;
@@ -191,26 +209,30 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                     tile[i * WIDTH + j] = c_tile[i * CM + j];
 #if PACK_B == 2
                             if (keeps)
-                                burn_tile_keep(ROWS, NV, depth, row0, am, ak, column, BK, out, to_c ? CM : WIDTH, !first, column, panels);
+                                burn_tile_keep(ROWS, NV, depth, row0, am, ak, column, BK, out, to_c ? CM : WIDTH,
+                                               !first, column, panels);
                             else
 #endif
 #if M_FIXED
                             burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
                                          row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,
-                                         column + (B_PACKED && (m - m0) / ROWS < NV ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                                         column + (B_PACKED && (m - m0) / ROWS < NV
+                                                   ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
 #else
                             const float *const a_tile = row0 + (m - m0) * row_step;
                             const int vectors = column_edge ? VECTORS_EDGE : NV;
                             const ptrdiff_t cm = to_c ? CM : WIDTH, fours = row_edge ? count / 4 * 4 : 0;
                             if (!row_edge)
-                                burn_tile_at(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm, !first,
-                                             column + (B_PACKED && (m - m0) / ROWS < NV ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                                burn_tile_at(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm,
+                                             !first,
+                                             column + (B_PACKED && (m - m0) / ROWS < NV
+                                                       ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
                             for (ptrdiff_t i = 0; i < fours; i += 4)
-                                burn_tile_at(4, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk, out + i * cm, cm,
-                                             !first, column);
+                                burn_tile_at(4, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk,
+                                             out + i * cm, cm, !first, column);
                             for (ptrdiff_t i = fours; i < count && row_edge; i++)
-                                burn_tile_at(1, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk, out + i * cm, cm,
-                                             !first, column);
+                                burn_tile_at(1, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk,
+                                             out + i * cm, cm, !first, column);
 #endif
                             for (ptrdiff_t i = 0; i < count && !to_c && !last; i++)
                                 for (ptrdiff_t j = 0; j < columns; j++)

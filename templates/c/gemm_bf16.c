@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Contraction in bfloat16: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A, the sums and C in fp32. Blocks of rows of A are rounded
- * into scratch memory; the panels of B, rounded by the compiler, pass over a block, all of k at once, so that C is written once.
+/* Contraction in bfloat16: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A, the sums and C in fp32. Blocks of
+ * rows of A are rounded into scratch memory; the panels of B, rounded by the compiler, pass over a block, all of k at
+ * once, so that C is written once.
  *
  *   KERNEL            name of the function
  *   M N K AM CM       sizes; strides of A's and C's rows in floats. M_FIXED: M where it is constant, else 0
@@ -9,8 +10,8 @@
  *   PARTS             0, or the shares, of panels, of which the function does the part'th
  *   FINISH EPILOGUE_PARAMS FINISH_PARAMS FINISH_ARGS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0
  *
- * scratch: at least 4 * MC * K rounded up to 16, and 2 * MC * K rounded up to 32 both. The last tile of a block begins earlier where
- * rows are missing; it stores only what the one before has not.
+ * scratch: at least 4 * MC * K rounded up to 16, and 2 * MC * K rounded up to 32 both. The last tile of a block begins
+ * earlier where rows are missing; it stores only what the one before has not.
  */
 #include "vec.h"
 #include "vec_bf16.h"
@@ -34,8 +35,10 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers. */
-BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t m, ptrdiff_t n FINISH_PARAMS)
+/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers.
+ */
+BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t m,
+                         ptrdiff_t n FINISH_PARAMS)
 {
     enum { WIDTH = NV * BURN_VF_LANES };
     (void)m, (void)n;
@@ -59,7 +62,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PAIRS = (K + 1) / 2, PITCH = BURN_BF16_PITCH(K) };
+    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PAIRS = (K + 1) / 2,
+           PITCH = BURN_BF16_PITCH(K) };
     enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, FEW = M_FIXED > 0 && M_FIXED < ROWS ? M_FIXED : 1 };
 #if defined(BURN_BF16_AMX)
     enum { AMX_PITCH = BURN_AMX_PITCH(K), AMX_ROWS = 32, MOST_ROWS = ROWS > AMX_ROWS ? ROWS : AMX_ROWS };
@@ -70,7 +74,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
 #endif
     burn_bf16 *const rows = (burn_bf16 *)(void *)scratch;
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL, to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
+        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif
@@ -92,18 +97,21 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                 burn_amx_rest(rest, column, PAIRS, PANEL);
 #endif
             for (ptrdiff_t m = m0; m < m1; m += amx ? AMX_ROWS : ROWS) {
-                const ptrdiff_t at = m + ROWS <= m1 || amx ? m : first < m ? m1 - ROWS : first, most = amx ? AMX_ROWS : ROWS;
+                const ptrdiff_t at = m + ROWS <= m1 || amx ? m : first < m ? m1 - ROWS : first,
+                    most = amx ? AMX_ROWS : ROWS;
                 const ptrdiff_t count = m1 - at < most ? m1 - at : most;
                 float tile[MOST_ROWS * WIDTH];
 #if defined(BURN_BF16_AMX)
                 if (amx)
-                    burn_amx_tiles(count > 16, vectors, PAIRS, words + (m - m0) * AMX_PITCH, AMX_PITCH, column, PANEL, rest, tile, WIDTH);
+                    burn_amx_tiles(count > 16, vectors, PAIRS, words + (m - m0) * AMX_PITCH, AMX_PITCH, column, PANEL,
+                                   rest, tile, WIDTH);
                 else
 #endif
                 {
                     const burn_bf16 *const row = rows + (at - first) * PITCH;
                     for (ptrdiff_t i = 0; i < count && count < ROWS; i += FEW)
-                        burn_bf16_tile_at(FEW, NV, vectors, PAIRS, row + i * PITCH, PITCH, column, PANEL, tile + i * WIDTH, WIDTH);
+                        burn_bf16_tile_at(FEW, NV, vectors, PAIRS, row + i * PITCH, PITCH, column, PANEL,
+                                          tile + i * WIDTH, WIDTH);
                     if (count == ROWS)
                         burn_bf16_tile_at(ROWS, NV, vectors, PAIRS, row, PITCH, column, PANEL, tile, WIDTH);
                 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Products of bytes: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), A unsigned, B signed, exact sums in 32 bits.
- * Matrices, and convolutions with the channels last whose image is padded already: there row m is the pixel (y, x) and its elements
- * lie in a run for each tap, or for each row of taps where those follow each other.
+/* Products of bytes: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][k][n]), A unsigned, B signed, exact sums in
+ * 32 bits. Matrices, and convolutions with the channels last whose image is padded already: there row m is the pixel
+ * (y, x) and its elements lie in a run for each tap, or for each row of taps where those follow each other.
  *
- * The idea: register tiles of MR rows by NV vectors of 16 columns; the whole of k goes through a tile at once, so that C is written
- * once and may have any type. Element k of row m = y*W + x lies in run (ky, kx) at A + b*AB + g*AG + y*AY + x*AX + ky*KY + kx*KX.
+ * The idea: register tiles of MR rows by NV vectors of 16 columns; the whole of k goes through a tile at once, so that
+ * C is written once and may have any type. Element k of row m = y*W + x lies in run (ky, kx) at A + b*AB + g*AG + y*AY
+ * + x*AX + ky*KY + kx*KX.
  *
  *   KERNEL            name of the function
  *   CT                type of C's elements
@@ -13,18 +14,21 @@
  *   RUN RUNS_Y RUNS_X bytes of a run, and the runs: k is RUNS_Y * RUNS_X * RUN
  *   AB AG AY AX KY KX strides of A in bytes
  *   PACK_A AK         1: elements of a run lie AK bytes apart (RUNS_Y, RUNS_X, H 1): blocks of MC rows are copied first
- *   B_PACKED          1: the compiler packed B (pack_i8): [b][g][panel][run][ceil(RUN/4)][NV*16][4], zeros past RUN and N; BB is the size
- *                     of one matrix with all its groups, or 0. 0: element (k, n) is B[b*BB + k*BK + n*BN]; G, RUNS_Y, RUNS_X are 1
+ *   B_PACKED          1: the compiler packed B (pack_i8): [b][g][panel][run][ceil(RUN/4)][NV*16][4], zeros past RUN and
+ *                     N; BB is the size of one matrix with all its groups, or 0. 0: element (k, n) is B[b*BB + k*BK +
+ *                     n*BN]; G, RUNS_Y, RUNS_X are 1
  *   BB BK BN CB CM    strides of B in bytes, of C in elements
- *   MR NV             tile: MR <= 16 rows, at most W_FIXED unless that is 0; NV <= 4. Machines of 16 registers take half the rows
- *   YC MC             block of A that the columns pass over: YC lines of MC rows; MC is a multiple of MR and at least W if H > 1
- *   PARTS             PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the lines; where those are few, of tiles of
- *                     rows, and where those are, of panels of columns
+ *   MR NV             tile: MR <= 16 rows, at most W_FIXED unless that is 0; NV <= 4. Machines of 16 registers take
+ *                     half the rows
+ *   YC MC             block of A that the columns pass over: YC lines of MC rows; MC is a multiple of MR and at least W
+ *                     if H > 1
+ *   PARTS             PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the lines; where those
+ *                     are few, of tiles of rows, and where those are, of panels of columns
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *
- * scratch: 64-byte aligned, i8_scratch_bytes of schedule/tiles_low.c. The last tile of a line begins earlier where rows are missing; it
- * stores only what the one before has not.
+ * scratch: 64-byte aligned, i8_scratch_bytes of schedule/tiles_low.c. The last tile of a line begins earlier where rows
+ * are missing; it stores only what the one before has not.
  */
 #include "vec.h"
 #include "vec_i8.h"
@@ -72,13 +76,17 @@ BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict
 #endif
 {
     enum { PANEL = NV * 16, LANES = BURN_DOT_LANES, WIDTH = NV * LANES };
-    enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, GROUP = PANEL * 4, DEPTH = RUNS_Y * RUNS_X * ((RUN + 3) / 4) };
+    enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, GROUP = PANEL * 4,
+           DEPTH = RUNS_Y * RUNS_X * ((RUN + 3) / 4) };
     (void)scratch;
 #if PARTS
     const int by_line = H >= PARTS, by_row = !by_line && W >= PARTS * ROWS, by_column = !by_line && !by_row;
-    const ptrdiff_t size = by_line ? H : by_row ? W : N, unit = by_line ? 1 : by_row ? ROWS : PANEL, units = (size + unit - 1) / unit;
-    const ptrdiff_t from_unit = units * part / PARTS * unit, to_unit = units * (part + 1) / PARTS * unit, share_end = to_unit < size ? to_unit : size;
-    const ptrdiff_t y_from = by_line ? from_unit : 0, x_from = by_row ? from_unit : 0, n_from = by_column ? from_unit : 0;
+    const ptrdiff_t size = by_line ? H : by_row ? W : N, unit = by_line ? 1 : by_row ? ROWS : PANEL,
+        units = (size + unit - 1) / unit;
+    const ptrdiff_t from_unit = units * part / PARTS * unit, to_unit = units * (part + 1) / PARTS * unit,
+        share_end = to_unit < size ? to_unit : size;
+    const ptrdiff_t y_from = by_line ? from_unit : 0, x_from = by_row ? from_unit : 0,
+        n_from = by_column ? from_unit : 0;
     const ptrdiff_t y_end = by_line ? share_end : H, x_end = by_row ? share_end : W, n_end = by_column ? share_end : N;
 #endif
     for (ptrdiff_t b = 0; b < BATCH; b++)
@@ -125,13 +133,15 @@ BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict
 #if W_FIXED == 0
                                 const ptrdiff_t count = x1 - at < ROWS ? x1 - at : ROWS;
                                 for (ptrdiff_t i = 0; i < count && count < ROWS; i++)
-                                    burn_dot_tile_at(1, NV, vectors, row + i * pitch, pitch, RUN, RUNS_Y, KY, RUNS_X, KX, column, GROUP,
+                                    burn_dot_tile_at(1, NV, vectors, row + i * pitch, pitch, RUN, RUNS_Y, KY, RUNS_X,
+                                                     KX, column, GROUP,
                                                     tile + i * WIDTH, WIDTH);
                                 if (count == ROWS)
 #else
                                 const ptrdiff_t count = ROWS;
 #endif
-                                    burn_dot_tile_at(ROWS, NV, vectors, row, pitch, RUN, RUNS_Y, KY, RUNS_X, KX, column, GROUP, tile, WIDTH);
+                                    burn_dot_tile_at(ROWS, NV, vectors, row, pitch, RUN, RUNS_Y, KY, RUNS_X, KX, column,
+                                                     GROUP, tile, WIDTH);
                                 for (ptrdiff_t i = x - at; i < count; i++) {
                                     const ptrdiff_t m = y * W + at + i;
                                     CT *const to = C + b * CB + m * CM + g * N + n0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Contraction with weights of few bits: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A and the sums in fp32. A panel of B is
- * turned into floats once, in scratch memory that stays near; then the register tiles of gemm.c pass over it, all of k at once.
+/* Contraction with weights of few bits: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A and the sums in fp32. A
+ * panel of B is turned into floats once, in scratch memory that stays near; then the register tiles of gemm.c pass over
+ * it, all of k at once.
  *
  *   KERNEL            name of the function
  *   M N K AM CM       sizes; strides of A's and C's rows in floats. M_FIXED: M where it is constant, else 0
@@ -36,8 +37,10 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers. */
-BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t m, ptrdiff_t n FINISH_PARAMS)
+/* A tile of sums becomes `count` rows of results. A function of its own: its constants would take the tile's registers.
+ */
+BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_t count, ptrdiff_t columns, ptrdiff_t m,
+                         ptrdiff_t n FINISH_PARAMS)
 {
     enum { WIDTH = NV * BURN_VF_LANES };
     (void)m, (void)n;
@@ -61,12 +64,14 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
+    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, WIDTH = NV * LANES, PER = 32 / BITS,
+           BLOCKS = (K + BLOCK - 1) / BLOCK };
     enum { HEAD = PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
     enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, ROWS_EDGE = M_FIXED % ROWS };
     float *const floats = (float *)(void *)scratch;
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL, to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
+        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif
@@ -85,7 +90,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                     burn_vf scaled;
                     burn_vf_zero(&scaled);
                     burn_low_scaled(&scaled, &one, (const float *)(const void *)head + v * LANES,
-                                    ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO, 1.0f);
+                                    ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO,
+                                    1.0f);
                     burn_vf_put(row, &scaled);
                 }
             }
@@ -105,9 +111,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                 if (!edge)
                     burn_tile_at(ROWS, 0, NV, NV, 0, K, a, AM, 1, column, PANEL, tile, WIDTH, 0, column);
                 for (ptrdiff_t i = 0; i < fours; i += 4)
-                    burn_tile_at(4, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0, column);
+                    burn_tile_at(4, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0,
+                                 column);
                 for (ptrdiff_t i = fours; i < count && edge; i++)
-                    burn_tile_at(1, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0, column);
+                    burn_tile_at(1, 0, NV, NV, 0, K, a + i * AM, AM, 1, column, PANEL, tile + i * WIDTH, WIDTH, 0,
+                                 column);
 #endif
                 FINISH(tile, C + m * CM + n, count, columns, m, n FINISH_ARGS);
             }

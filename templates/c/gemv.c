@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Contraction with one row: C[b][n] = EPILOGUE(sum over k of A[b][k] * B[b][k][n]), fp32. Each element of B is used once, so all
- * that counts is to read B in long straight lines: from far memory several at a time, as one alone comes at two thirds of its speed; from a
- * cache of the core one alone, wide panels, as eight come at two thirds of what it gives.
+/* Contraction with one row: C[b][n] = EPILOGUE(sum over k of A[b][k] * B[b][k][n]), fp32. Each element of B is used
+ * once, so all that counts is to read B in long straight lines: from far memory several at a time, as one alone comes
+ * at two thirds of its speed; from a cache of the core one alone, wide panels, as eight come at two thirds of what it
+ * gives.
  *
  *   KERNEL            name of the function
- *   BATCH N K         sizes;  AB BB CB: batch strides in floats (0: the same for every b);  A and C are contiguous along k and n
+ *   BATCH N K         sizes;  AB BB CB: batch strides in floats (0: the same for every b);  A and C are contiguous
+ *                     along k and n
  *   LAYOUT            of B. 0: packed by the compiler (pack_gemm_b), [ceil(N/NR)][K][NR] with NR = NV*16, zeros past N;
  *                     1: row-major, element (k, n) at k*LB + n;  2: transposed, at n*LB + k;
  *                     3: packed by the compiler (pack_gemv_w) for at most 12 columns, [ceil(K/16)][N][16], zeros past K
  *   LB                leading dimension of layouts 1 and 2
  *   NV SIDE           width of a panel in units of 16 floats; the most panels that are read side by side (layout 0)
- *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS 0), or of the columns
- *                     in panels (layout 0), lines (1) or rows of 4 (2); every element is the same as with PARTS 0
- *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, m is 0; nothing that it reads may share memory with C
+ *   PARTS PART_AXIS   PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the batches (PART_AXIS
+ *                     0), or of the columns in panels (layout 0), lines (1) or rows of 4 (2); every element is the same
+ *                     as with PARTS 0
+ *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, m is 0; nothing that it reads may share
+ *                                                              memory with C
  *
  * scratch: none. Layout 1 keeps its sums in C.
  */
@@ -45,8 +49,10 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 {
     (void)scratch;
 #if PARTS
-    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : N, unit = PART_AXIS == 0 ? 1 : LAYOUT == 0 ? NV * 16 : LAYOUT == 2 ? 4 : 16;
-    const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit, to = units * (part + 1) / PARTS * unit;
+    const ptrdiff_t size = PART_AXIS == 0 ? BATCH : N,
+        unit = PART_AXIS == 0 ? 1 : LAYOUT == 0 ? NV * 16 : LAYOUT == 2 ? 4 : 16;
+    const ptrdiff_t units = (size + unit - 1) / unit, from = units * part / PARTS * unit,
+        to = units * (part + 1) / PARTS * unit;
     const ptrdiff_t end = to < size ? to : size;
     const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, n_from = PART_AXIS == 0 ? 0 : from;
     const ptrdiff_t b_end = PART_AXIS == 0 ? end : BATCH, n_end = PART_AXIS == 0 ? N : end;
@@ -57,7 +63,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
         const float *const a = A + b * AB;
         float *const c = C + b * CB;
 #if LAYOUT == 0
-        /* As many panels go side by side as sums fit the registers. Narrow matrices add every STEPS'th term to the same sum instead. */
+        /* As many panels go side by side as sums fit the registers. Narrow matrices add every STEPS'th term to the same
+         * sum instead. */
         enum { PANEL = NV * 16, VECTORS = PANEL / BURN_VF_LANES, SUMS = BURN_MANY_REGISTERS ? 16 : 8 };
         enum { STREAMS = SUMS / VECTORS > SIDE ? SIDE : SUMS / VECTORS > 1 ? SUMS / VECTORS : 1 };
         enum { TOGETHER = N < STREAMS * PANEL ? 1 : STREAMS, STEPS = TOGETHER * VECTORS >= 8 ? 1 : 8 / VECTORS };
@@ -185,7 +192,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
         }
 #endif
 #if LAYOUT == 3
-        /* Few columns: vectors run along k. Where columns are fewer than sums must be for their latency, each has several. */
+        /* Few columns: vectors run along k. Where columns are fewer than sums must be for their latency, each has
+         * several. */
         enum { LANES = BURN_VF_LANES, BLOCKS = K / 16, STEPS = N >= 8 ? 1 : 8 / N };
         const float *const blocks = B + b * BB;
         burn_vf sum[STEPS][N];

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Contraction of a few rows with weights of few bits: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A and the sums in fp32.
- * B is read once, in long straight lines, and turned into floats in registers.
+/* Contraction of a few rows with weights of few bits: C[m][n] = EPILOGUE(sum over k of A[m][k] * B[k][n]), A and the
+ * sums in fp32. B is read once, in long straight lines, and turned into floats in registers.
  *
  *   KERNEL            name of the function
  *   M N K AM CM       sizes; strides of A's and C's rows in floats
  *   BITS              of a number of B: 16, bfloat16; 8, 4 or 2, integers q that stand for scale * (q - zero)
  *   BLOCK             rows of B that share scales, a multiple of 32/BITS; K for bfloat16, which has none
  *   ZEROS ZERO        0: the zero point is ZERO; 1: each block brings one for each column
- *   NV                B comes in panels of NV*16 columns (pack_low): of each block its scales (float), its zero points (bytes), its words
+ *   NV                B comes in panels of NV*16 columns (pack_low): of each block its scales (float), its zero points
+ *                     (bytes), its words
  *   PARTS             0, or the shares, of panels, of which the function does the part'th
  *   EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0; nothing that it reads may share memory with C
  *
@@ -40,13 +41,17 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                                unsigned char *scratch)
 #endif
 {
-    /* So many panels go side by side, each a stream of memory of its own, as sums fit the registers. With one row there are two sums of each. */
-    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, VECTORS = PANEL / LANES, SUMS = M == 1 ? 2 : 1, MOST = BURN_MANY_REGISTERS && BITS == 16 ? 16 : 8 };
-    enum { STREAMS = MOST / (M * VECTORS * SUMS) < 1 ? 1 : MOST / (M * VECTORS * SUMS), TOGETHER = N < STREAMS * PANEL ? 1 : STREAMS };
+    /* So many panels go side by side, each a stream of memory of its own, as sums fit the registers. With one row there
+     * are two sums of each. */
+    enum { PANEL = NV * 16, LANES = BURN_VF_LANES, VECTORS = PANEL / LANES, SUMS = M == 1 ? 2 : 1,
+           MOST = BURN_MANY_REGISTERS && BITS == 16 ? 16 : 8 };
+    enum { STREAMS = MOST / (M * VECTORS * SUMS) < 1 ? 1 : MOST / (M * VECTORS * SUMS),
+           TOGETHER = N < STREAMS * PANEL ? 1 : STREAMS };
     enum { PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
     enum { HEAD = BITS == 16 ? 0 : PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL, to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
+        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif
@@ -145,7 +150,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
 #else
                         const uint32_t *const head = panel[t] + i * WORDS;
                         burn_low_scaled(&acc[t][m][v], &sum[t][m][0][v], (const float *)(const void *)head + v * LANES,
-                                        ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO, of_row[m * BLOCKS + i]);
+                                        ZEROS ? (const uint8_t *)(head + PANEL) + v * LANES : (const uint8_t *)0, ZERO,
+                                        of_row[m * BLOCKS + i]);
 #endif
                     }
                 }

@@ -20,7 +20,8 @@
 #define SIZES
 // end holes
 
-int burn_image_decode(const uint8_t *data, size_t bytes, int layout, int64_t height, int64_t width, uint8_t *pixels); /* runtime/image.c */
+/* runtime/image.c */
+int burn_image_decode(const uint8_t *data, size_t bytes, int layout, int64_t height, int64_t width, uint8_t *pixels);
 
 static int KERNEL(const uint8_t *X, uint8_t *Y SIZES)
 {

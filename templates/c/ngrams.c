@@ -7,7 +7,8 @@
  *   SKIPS              elements that may be left out between those of an n-gram, always as many
  *   SIZES              further parameters that the sizes are made of
  *
- * lengths[k]: the length, where its n-grams begin in the pool, how many n-grams come before. Those of a length are in ascending order.
+ * lengths[k]: the length, where its n-grams begin in the pool, how many n-grams come before. Those of a length are in
+ * ascending order.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Saving and loading a struct of parameters as a .safetensors file, which PyTorch and others read and write. Copied once, whole, into
- * generated training code; it has no holes.
+/* Saving and loading a struct of parameters as a .safetensors file, which PyTorch and others read and write. Copied
+ * once, whole, into generated training code; it has no holes.
  *
- * The file: eight bytes of little-endian header length, a JSON object {"name":{"dtype":"F32","shape":[..],"data_offsets":[from,to]},..},
- * then the data. Only the standard library is used and nothing is allocated. Loading accepts the tensors in any order and ignores what
- * the struct has no field for; a field that is missing or of another type or shape is BURN_EFORMAT, and then nothing is changed but
- * fields that were read before a read error. Saving writes a temporary beside the file and renames it.
+ * The file: eight bytes of little-endian header length, a JSON object
+ * {"name":{"dtype":"F32","shape":[..],"data_offsets":[from,to]},..}, then the data. Only the standard library is used
+ * and nothing is allocated. Loading accepts the tensors in any order and ignores what the struct has no field for; a
+ * field that is missing or of another type or shape is BURN_EFORMAT, and then nothing is changed but fields that were
+ * read before a read error. Saving writes a temporary beside the file and renames it.
  */
 #ifndef BURN_PARAMS_H
 #define BURN_PARAMS_H
@@ -29,7 +30,8 @@ static size_t burn_put_header(FILE *f, const burn_field *fields, int n)
             parts[2] = fields[i].name;
             parts[4] = fields[i].dtype;
             parts[6] = fields[i].shape;
-            snprintf(text, sizeof text, ",\"data_offsets\":[%lu,%lu]}", (unsigned long)at, (unsigned long)(at + fields[i].bytes));
+            snprintf(text, sizeof text, ",\"data_offsets\":[%lu,%lu]}", (unsigned long)at,
+                     (unsigned long)(at + fields[i].bytes));
             at += fields[i].bytes;
         } else {
             parts[0] = n ? "}" : "{}";
@@ -94,7 +96,8 @@ static int burn_text(FILE *f, uint64_t *left, char *to, size_t size)
     return 0;
 }
 
-/* Everything up to the bracket that closes `open`, which has been read, as text without spaces; false when it does not fit. */
+/* Everything up to the bracket that closes `open`, which has been read, as text without spaces; false when it does not
+ * fit. */
 static int burn_bracket(FILE *f, uint64_t *left, int open, char *to, size_t size)
 {
     size_t n = 0;
@@ -118,7 +121,8 @@ static int burn_bracket(FILE *f, uint64_t *left, int open, char *to, size_t size
     return depth == 0;
 }
 
-/* Matches one entry with the struct's fields and notes where its data is; -1: no such field or wrong type, which only a field minds. */
+/* Matches one entry with the struct's fields and notes where its data is; -1: no such field or wrong type, which only a
+ * field minds. */
 static void burn_entry(const char *name, const char *value, const burn_field *fields, int n, uint64_t *at)
 {
     for (int i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* A kernel in parts: on the caller's threads, or one part after the other. Part of generated code that is compiled with --threads.
+/* A kernel in parts: on the caller's threads, or one part after the other. Part of generated code that is compiled with
+ * --threads.
  */
 #include "../../runtime/burn.h"
 

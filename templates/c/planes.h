@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* What convolutions on planes share: padded rows, and sums over the taps of a window. Copied once, whole, into a generated file that has any. */
+/* What convolutions on planes share: padded rows, and sums over the taps of a window. Copied once, whole, into a
+ * generated file that has any. */
 #ifndef BURN_PLANES_H
 #define BURN_PLANES_H
 #include "vec.h"
@@ -36,30 +37,35 @@ BURN_INLINE void burn_planes_muladd(burn_vf *sum, float scale, burn_planes_part 
 }
 #endif
 
-/* A window on a padded image: its taps, strides and dilations along rows and columns; floats from row to row and from slice to slice of the
- * image. Where sw > 1, column q of the image lies at q % sw * phase + q / sw of its row: what a tap reads for neighbouring outputs are neighbours. */
+/* A window on a padded image: its taps, strides and dilations along rows and columns; floats from row to row and from
+ * slice to slice of the image. Where sw > 1, column q of the image lies at q % sw * phase + q / sw of its row: what a
+ * tap reads for neighbouring outputs are neighbours. */
 typedef struct burn_planes_window {
     int kd, kh, kw, sh, sw, dh, dw;
     ptrdiff_t phase, row, slice;
 } burn_planes_window;
 
 /* Columns left..left+count-1 of a row of the image become the `count` floats from `from` on. */
-BURN_INLINE void burn_planes_row(float *restrict to, ptrdiff_t sw, ptrdiff_t phase, ptrdiff_t left, ptrdiff_t count, const float *restrict from)
+BURN_INLINE void burn_planes_row(float *restrict to, ptrdiff_t sw, ptrdiff_t phase, ptrdiff_t left, ptrdiff_t count,
+                                 const float *restrict from)
 {
     if (sw == 1) {
         memcpy(to + left, from, (size_t)count * sizeof *to);
         return;
     }
     for (ptrdiff_t s = 0; s < sw; s++) {
-        const ptrdiff_t first = left > s ? (left - s + sw - 1) / sw : 0, end = left + count > s ? (left + count - s + sw - 1) / sw : 0;
+        const ptrdiff_t first = left > s ? (left - s + sw - 1) / sw : 0,
+            end = left + count > s ? (left + count - s + sw - 1) / sw : 0;
         for (ptrdiff_t q = first; q < end; q++)
             to[s * phase + q] = from[q * sw + s - left];
     }
 }
 
-/* to[i * step + lane] = the sums of one vector of columns, for `rows` outputs below each other, stored in this order; x: where the first one's
- * window begins in the image. An element of the image is loaded once for all outputs that it is in, as long as the taps are few. */
-BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x, const float *w, float *to, ptrdiff_t step)
+/* to[i * step + lane] = the sums of one vector of columns, for `rows` outputs below each other, stored in this order;
+ * x: where the first one's window begins in the image. An element of the image is loaded once for all outputs that it
+ * is in, as long as the taps are few. */
+BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x, const float *w, float *to,
+                                  ptrdiff_t step)
 {
     burn_vf sum[BURN_TILE_ROWS];
     BURN_UNROLL
@@ -71,7 +77,8 @@ BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x
             for (int y = 0; y <= (rows - 1) * g.sh + (g.kh - 1) * g.dh; y++) {
                 BURN_UNROLL
                 for (int k = 0; k < g.kw; k++) {
-                    const burn_planes_part v = burn_planes_load(x + y * g.row + k * g.dw % g.sw * g.phase + k * g.dw / g.sw);
+                    const burn_planes_part v = burn_planes_load(x + y * g.row + k * g.dw % g.sw * g.phase
+                                                                + k * g.dw / g.sw);
                     BURN_UNROLL
                     for (int i = 0; i < rows; i++)
                         if (y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh)
@@ -83,7 +90,8 @@ BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x
                 for (int k = 0; k < g.kw; k++) {
                     BURN_UNROLL
                     for (int i = 0; i < rows; i++)
-                        burn_vf_muladd(&sum[i], w[h * g.kw + k], x + (i * g.sh + h * g.dh) * g.row + k * g.dw % g.sw * g.phase + k * g.dw / g.sw);
+                        burn_vf_muladd(&sum[i], w[h * g.kw + k],
+                                       x + (i * g.sh + h * g.dh) * g.row + k * g.dw % g.sw * g.phase + k * g.dw / g.sw);
                 }
         }
     }

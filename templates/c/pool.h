@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Where the strings that a run makes live: bytes of the workspace, given out one after the other and taken back when the next run
- * begins, as their addresses may end up in any output. Part of generated code that makes strings.
+/* Where the strings that a run makes live: bytes of the workspace, given out one after the other and taken back when
+ * the next run begins, as their addresses may end up in any output. Part of generated code that makes strings.
  */
 #include <stddef.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Where the true elements are: P[0], P[1], ... their positions in ascending order, *FOUND how many there are. What follows in P is 0.
+/* Where the true elements are: P[0], P[1], ... their positions in ascending order, *FOUND how many there are. What
+ * follows in P is 0.
  *
  *   KERNEL    name of the function
  *   COUNT     elements of X

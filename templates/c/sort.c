@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Stable sort of every line along one axis: Y[o][.][i] = the elements of X[o][.][i] in order, P[o][.][i] = where they were.
+/* Stable sort of every line along one axis: Y[o][.][i] = the elements of X[o][.][i] in order, P[o][.][i] = where they
+ * were.
  *
  *   KERNEL BEFORE     names of the function and of its order
  *   ELEMENT           type of an element in memory;  KEY: type it is compared in;  LOAD(e): an ELEMENT as a KEY
@@ -11,8 +12,8 @@
  *   RUN               elements of a run that insertion sorts, a power of two
  *   SIZES             further parameters that the sizes are made of
  *
- * A line is read into runs, each sorted as its elements arrive; then runs are merged in pairs, back and forth between two halves of
- * the scratch memory. Elements move as they lie in memory, so that the result's bits are the input's.
+ * A line is read into runs, each sorted as its elements arrive; then runs are merged in pairs, back and forth between
+ * two halves of the scratch memory. Elements move as they lie in memory, so that the result's bits are the input's.
  *
  * scratch: 2*AXIS INDEX, then 2*AXIS ELEMENT.
  */
@@ -78,7 +79,8 @@ static void KERNEL(const ELEMENT *X
         ELEMENT *to = key + AXIS;
         for (ptrdiff_t width = RUN; width < AXIS; width *= 2) {
             for (ptrdiff_t low = 0; low < AXIS; low += 2 * width) {
-                const ptrdiff_t mid = low + width < AXIS ? low + width : AXIS, end = mid + width < AXIS ? mid + width : AXIS;
+                const ptrdiff_t mid = low + width < AXIS ? low + width : AXIS,
+                    end = mid + width < AXIS ? mid + width : AXIS;
                 ptrdiff_t left = low, right = mid;
                 for (ptrdiff_t k = low; k < end; k++) {
                     const bool second = left == mid || (right < end && BEFORE(key[right], key[left]));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Y[i] = X[i] as text. Floats: the fewest digits that give the number back, plain where the exponent is -5..15, else 1.5e+20; NaN, INF, -INF.
+/* Y[i] = X[i] as text. Floats: the fewest digits that give the number back, plain where the exponent is -5..15, else
+ * 1.5e+20; NaN, INF, -INF.
  *
  *   KERNEL WRITE     names of the function and of what it does to a number
  *   ELEMENT          type of an element in memory;  LOAD(e): as a number

@@ -4,7 +4,8 @@
  *   KERNEL    name of the function
  *   ELEMENT   type of a state in the table
  *   COUNT     number of strings
- *   CLASSES   classes of bytes that the automaton treats alike: class[byte]; the next state is next[state*CLASSES + class]
+ *   CLASSES   classes of bytes that the automaton treats alike: class[byte]; the next state is next[state*CLASSES +
+ *             class]
  *   SIZES     further parameters that the sizes are made of
  */
 #include <stddef.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Y[i] = the number that X[i] spells: plain or scientific decimals, INF and NaN in any case, white space around them. What spells none is 0.
+/* Y[i] = the number that X[i] spells: plain or scientific decimals, INF and NaN in any case, white space around them.
+ * What spells none is 0.
  *
  *   KERNEL PARSE   names of the function and of what it does to a string
  *   COUNT          number of strings
- *   INTEGER        1: Y is int64_t; integers of up to 19 digits are exact, other numbers are cut towards 0. 0: Y is double, rounded to nearest
+ *   INTEGER        1: Y is int64_t; integers of up to 19 digits are exact, other numbers are cut towards 0. 0: Y is
+ *                  double, rounded to nearest
  *   SIZES          further parameters that the sizes are made of
  */
 #include <math.h>
@@ -73,7 +75,11 @@ static void KERNEL(const burn_string *X, double *Y SIZES)
         const double v = PARSE(X[i], &whole);
 #if INTEGER
         if (whole != UINT64_MAX) Y[i] = (int64_t)whole;
-        else Y[i] = v != v ? 0 : v >= 9223372036854775808.0 ? INT64_MAX : v < -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
+        else
+            Y[i] = v != v                       ? 0
+                 : v >= 9223372036854775808.0   ? INT64_MAX
+                 : v < -9223372036854775808.0   ? INT64_MIN
+                                                : (int64_t)v;
 #else
         Y[i] = v;
 #endif

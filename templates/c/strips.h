@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Kernels that go strip by strip: what the next strip still needs of a buffer between them comes to its front. Pixels of `width` floats;
- * was, now: the first in the buffer before and after; end: those before it are there.
+/* Kernels that go strip by strip: what the next strip still needs of a buffer between them comes to its front. Pixels
+ * of `width` floats; was, now: the first in the buffer before and after; end: those before it are there.
  */
 #include <stddef.h>
 #include <string.h>

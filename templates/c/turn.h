@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Turns blocks of a matrix. Copied once, whole, into a generated file with a loop that reads along one axis and writes along another. */
+/* Turns blocks of a matrix. Copied once, whole, into a generated file with a loop that reads along one axis and writes
+ * along another. */
 #include "vec.h"
 
 /* to[i*16 + j] = from[j*step + i] for i < rows and j < columns, both at most 16. */
-BURN_INLINE void burn_turn(float *restrict to, const float *restrict from, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t columns)
+BURN_INLINE void burn_turn(float *restrict to, const float *restrict from, ptrdiff_t step, ptrdiff_t rows,
+                           ptrdiff_t columns)
 {
     ptrdiff_t i0 = 0;
 #if !defined(BURN_PORTABLE) && defined(__has_builtin)
@@ -16,7 +18,8 @@ BURN_INLINE void burn_turn(float *restrict to, const float *restrict from, ptrdi
             const float *const p = from + j * step + i0;
             for (ptrdiff_t k = 16; k < 20 && i0 == 0; k++) /* of the block that comes next: without, a quarter slower */
                 BURN_PREFETCH(p + k * step);
-            const four a = *(const four_memory *)p, b = *(const four_memory *)(p + step), c = *(const four_memory *)(p + 2 * step), d = *(const four_memory *)(p + 3 * step);
+            const four a = *(const four_memory *)p, b = *(const four_memory *)(p + step),
+                c = *(const four_memory *)(p + 2 * step), d = *(const four_memory *)(p + 3 * step);
             const four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
             const four ba = __builtin_shufflevector(a, b, 2, 6, 3, 7), dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);
             *(four_memory *)(to + i0 * 16 + j) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* The rows of X [ROWS, COLUMNS] that differ from each other: FIRST[k] = where the k-th of them stands first, COUNTS[k] = how often it
- * stands, INVERSE[i] = which of them row i is, *FOUND = how many there are. What follows in FIRST and COUNTS is 0.
+/* The rows of X [ROWS, COLUMNS] that differ from each other: FIRST[k] = where the k-th of them stands first, COUNTS[k]
+ * = how often it stands, INVERSE[i] = which of them row i is, *FOUND = how many there are. What follows in FIRST and
+ * COUNTS is 0.
  *
  *   KERNEL BEFORE     names of the function and of the order of rows
  *   ELEMENT           type of an element in memory;  KEY: type it is compared in;  LOAD(e): an ELEMENT as a KEY
@@ -10,8 +11,8 @@
  *   SORTED            1: in ascending order, first column first; 0: in the order in which they stand first
  *   SIZES             further parameters that the sizes are made of
  *
- * A stable merge sort of row numbers brings equal rows together, the first of each in front. Where the order is that of the first
- * appearances, the groups are then numbered again by walking over the rows.
+ * A stable merge sort of row numbers brings equal rows together, the first of each in front. Where the order is that of
+ * the first appearances, the groups are then numbered again by walking over the rows.
  *
  * scratch: 2*ROWS int64_t.
  */
@@ -52,7 +53,8 @@ static inline int BEFORE(const ELEMENT *a, const ELEMENT *b, ptrdiff_t n)
     return 0;
 }
 
-static void KERNEL(const ELEMENT *X, int64_t *FIRST, int64_t *INVERSE, int64_t *COUNTS, int64_t *FOUND SIZES, unsigned char *scratch)
+static void KERNEL(const ELEMENT *X, int64_t *FIRST, int64_t *INVERSE, int64_t *COUNTS, int64_t *FOUND SIZES,
+                   unsigned char *scratch)
 {
     const ptrdiff_t n = (ptrdiff_t)(ROWS), m = (ptrdiff_t)(COLUMNS);
     int64_t *order = (int64_t *)(void *)scratch, *spare = order + n;
@@ -63,7 +65,8 @@ static void KERNEL(const ELEMENT *X, int64_t *FIRST, int64_t *INVERSE, int64_t *
             const ptrdiff_t mid = low + width < n ? low + width : n, end = mid + width < n ? mid + width : n;
             ptrdiff_t left = low, right = mid;
             for (ptrdiff_t k = low; k < end; k++) {
-                const bool second = left == mid || (right < end && BEFORE(X + order[right] * m, X + order[left] * m, m) < 0);
+                const bool second = left == mid || (right < end
+                                                    && BEFORE(X + order[right] * m, X + order[left] * m, m) < 0);
                 spare[k] = second ? order[right++] : order[left++];
             }
         }

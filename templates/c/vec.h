@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Prelude of the template kernels: copied once, whole, into a generated file that uses any of them. It has no holes.
  *
- * In: the macros that name the machine (__AVX512F__, __AVX2__, __ARM_NEON, ...). Out: burn_vf, a vector of BURN_VF_LANES
- * floats in GCC/Clang vector extensions, and burn_tile, the register tile that every contraction is made of. Where the
- * compiler has no vector extensions, or BURN_PORTABLE is defined, burn_vf is an array and all is plain C99 loops of a form
- * that compilers turn into vectors by themselves; so kernels pass burn_vf by address only.
+ * In: the macros that name the machine (__AVX512F__, __AVX2__, __ARM_NEON, ...). Out: burn_vf, a vector of
+ * BURN_VF_LANES floats in GCC/Clang vector extensions, and burn_tile, the register tile that every contraction is made
+ * of. Where the compiler has no vector extensions, or BURN_PORTABLE is defined, burn_vf is an array and all is plain
+ * C99 loops of a form that compilers turn into vectors by themselves; so kernels pass burn_vf by address only.
  *
- * BURN_KERNEL goes before a kernel's `static`. For gcc it allows a*b+c to become one fused multiply-add also under -std=c99,
- * where gcc's default is off; functions without it still inline into functions with it. Clang wants a pragma inside the body
- * for that, BURN_CONTRACT, and needs to be told that 512-bit vectors are wanted, or it halves them on many processors.
- * A portable build has none of this but for gcc's BURN_ZERO_IS_MEMORY: gcc writes one address as a multiple of another of the same object
- * (`0 + 4 * p - 3 * object`, in its pass for induction variables), and where null is no address, what it knows of a function for its callers
- * forgets such an access, up to leaving the call out (seen in gcc 12 at -O1 and -O2; tests/generated).
+ * BURN_KERNEL goes before a kernel's `static`. For gcc it allows a*b+c to become one fused multiply-add also under
+ * -std=c99, where gcc's default is off; functions without it still inline into functions with it. Clang wants a pragma
+ * inside the body for that, BURN_CONTRACT, and needs to be told that 512-bit vectors are wanted, or it halves them on
+ * many processors. A portable build has none of this but for gcc's BURN_ZERO_IS_MEMORY: gcc writes one address as a
+ * multiple of another of the same object (`0 + 4 * p - 3 * object`, in its pass for induction variables), and where
+ * null is no address, what it knows of a function for its callers forgets such an access, up to leaving the call out
+ * (seen in gcc 12 at -O1 and -O2; tests/generated).
  */
 #ifndef BURN_VEC_H
 #define BURN_VEC_H
@@ -24,8 +25,8 @@
 
 #define BURN_ZERO_IS_MEMORY "no-delete-null-pointer-checks"
 
-/* After BURN_OPAQUE(p) the compiler knows nothing of the pointer p but its value: what is at constant distances is addressed by offsets, where gcc
- * else keeps a register for the sum of each and spills most of them. */
+/* After BURN_OPAQUE(p) the compiler knows nothing of the pointer p but its value: what is at constant distances is
+ * addressed by offsets, where gcc else keeps a register for the sum of each and spills most of them. */
 #if defined(BURN_PORTABLE)
 #define BURN_OPAQUE(p) ((void)0)
 #else
@@ -59,8 +60,10 @@
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #else
-#if defined(__AVX512F__) && !defined(BURN_VF_LANES) && __GNUC__ >= 8 /* gcc, too, would halve what it vectorises itself */
-#define BURN_KERNEL __attribute__((optimize("fp-contract=fast", BURN_ZERO_IS_MEMORY), target("prefer-vector-width=512")))
+/* gcc, too, would halve what it vectorises itself */
+#if defined(__AVX512F__) && !defined(BURN_VF_LANES) && __GNUC__ >= 8
+#define BURN_KERNEL __attribute__((optimize("fp-contract=fast", BURN_ZERO_IS_MEMORY), \
+                                   target("prefer-vector-width=512")))
 #else
 #if defined(__aarch64__) /* the pass moves loads up until a tile's sums find no registers */
 #define BURN_KERNEL __attribute__((optimize("fp-contract=fast", "no-schedule-insns", BURN_ZERO_IS_MEMORY)))
@@ -78,7 +81,8 @@
 /* Lanes of a vector, and whether 32 vector registers are there (else 16): kernels take half the rows in a tile if not.
  * A portable build counts in 16 columns where there are vectors to be found by the compiler, 4 where there are none. */
 #if defined(BURN_PORTABLE)
-#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || defined(__riscv_vector) || defined(__ALTIVEC__) || \
+#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || defined(__riscv_vector) \
+    || defined(__ALTIVEC__) || \
     defined(_M_X64) || defined(_M_ARM64)
 #define BURN_VF_LANES 16
 #else
@@ -148,9 +152,10 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
     burn_vf_store(p, *sum);
 }
 
-/* burn_tile below. With `keep`, b's columns are copied there as they are read, so that the next tile finds them in a line, and what lies beside
- * them is brought near instead of `ahead`. */
-BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+/* burn_tile below. With `keep`, b's columns are copied there as they are read, so that the next tile finds them in a
+ * line, and what lies beside them is brought near instead of `ahead`. */
+BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                                const float *b,
                                 ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
 {
     BURN_CONTRACT
@@ -194,9 +199,10 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
 /* c[i*cm + j] = sum over k < depth of a[i*am + k*ak] * b[k*bk + j], plus the old c[i*cm + j] if `add`, for i < rows and
  * j < vectors * BURN_VF_LANES. The accumulators live in registers because rows and vectors are constants where this is
  * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets.
- * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it be b). */
-BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
-                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
+ * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it
+ * be b). */
+BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                           const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
     burn_tile_keep(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead, 0);
 }
@@ -228,10 +234,11 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
         p[j] = (*sum)[j];
 }
 
-/* The same in plain C. `rows` at a time (4, or 1 at the end), each an array of its own, which is the form that gcc and clang both
- * keep in registers and vectorise. Not inlined: gcc 12 at -O2 loses sums of some shapes when it specialises these loops in place. */
-BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
-                                ptrdiff_t cm, int add)
+/* The same in plain C. `rows` at a time (4, or 1 at the end), each an array of its own, which is the form that gcc and
+ * clang both keep in registers and vectorise. Not inlined: gcc 12 at -O2 loses sums of some shapes when it specialises
+ * these loops in place. */
+BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                                ptrdiff_t bk, float *c, ptrdiff_t cm, int add)
 {
     BURN_CONTRACT
     const ptrdiff_t step = rows == 4 ? am : 0, to = rows == 4 ? cm : 0;
@@ -258,7 +265,8 @@ BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdi
     }
 }
 
-BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                            const float *b,
                            ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
     const int fours = rows / 4 * 4;
@@ -271,7 +279,8 @@ BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float 
     }
 }
 
-BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                                const float *b,
                                 ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
 {
     const ptrdiff_t width = vectors * BURN_VF_LANES;
@@ -297,11 +306,12 @@ BURN_INLINE float burn_vf_sum(burn_vf *sum)
     return s[0];
 }
 
-/* burn_tile for a tile that may be at an edge: `rows`, or `rows_edge` where at_row_edge, by `vectors` of at most max_vectors.
- * Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not there. */
+/* burn_tile for a tile that may be at an edge: `rows`, or `rows_edge` where at_row_edge, by `vectors` of at most
+ * max_vectors. Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not
+ * there. */
 BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge, ptrdiff_t depth,
-                              const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm,
-                              int add, const float *ahead)
+                              const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
+                              ptrdiff_t cm, int add, const float *ahead)
 {
     const ptrdiff_t d = depth;
     if (vectors >= max_vectors) { /* not ==, which would let a compiler put the variable in the constant's place */
@@ -327,15 +337,16 @@ BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vect
 }
 
 /* Packs columns: to[k*panel + j] = from[k*row + j*column] for k < depth, j < width, and 0 for width <= j < panel. */
-BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, ptrdiff_t row, ptrdiff_t column, ptrdiff_t depth,
-                                 ptrdiff_t width)
+BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, ptrdiff_t row, ptrdiff_t column,
+                                 ptrdiff_t depth, ptrdiff_t width)
 {
     if (column == 1 && width == panel) {
         for (ptrdiff_t k = 0; k < depth; k++)
             memcpy(to + k * panel, from + k * row, (size_t)panel * sizeof *to);
         return;
     }
-    for (ptrdiff_t k0 = 0; k0 < depth; k0 += 16) { /* 16 floats are a cache line: each is read and written while it is near */
+    /* 16 floats are a cache line: each is read and written while it is near */
+    for (ptrdiff_t k0 = 0; k0 < depth; k0 += 16) {
         const ptrdiff_t k1 = k0 + 16 < depth ? k0 + 16 : depth;
         for (ptrdiff_t j = 0; j < width; j++)
             for (ptrdiff_t k = k0; k < k1; k++)
@@ -346,10 +357,10 @@ BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, 
     }
 }
 
-/* Packs rows for burn_tile: `count` rows of `depth` floats. With am == 1 (a transposed matrix) as panels of `rows` rows,
- * element (i, k) at to[i/rows*rows*pitch + k*rows + i%rows]; else row by row at to[i*pitch + k]. */
-BURN_INLINE void burn_pack_rows(float *to, ptrdiff_t pitch, ptrdiff_t rows, const float *from, ptrdiff_t am, ptrdiff_t ak,
-                                ptrdiff_t count, ptrdiff_t depth)
+/* Packs rows for burn_tile: `count` rows of `depth` floats. With am == 1 (a transposed matrix) as panels of `rows`
+ * rows, element (i, k) at to[i/rows*rows*pitch + k*rows + i%rows]; else row by row at to[i*pitch + k]. */
+BURN_INLINE void burn_pack_rows(float *to, ptrdiff_t pitch, ptrdiff_t rows, const float *from, ptrdiff_t am,
+                                ptrdiff_t ak, ptrdiff_t count, ptrdiff_t depth)
 {
     if (am == 1) {
         for (ptrdiff_t i0 = 0; i0 < count; i0 += rows) {

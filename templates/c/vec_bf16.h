@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Prelude of the products of bfloat16: copied once, whole, behind vec.h into a generated file that uses it. No holes.
  *
- * Out: burn_bf16_round, which rounds a row, and burn_bf16_tile, a register tile of fp32 sums. Two numbers of a column that follow each other
- * along k are a word of 32 bits, the first in the lower half. Where the machine has dot products of such pairs (AVX512-BF16, Arm's BF16)
- * rows are words, too, and an instruction does twice the work of a fused multiply-add; there subnormal numbers count as zero. Elsewhere
- * rows stay floats, rounded, and the columns become floats in registers, two instructions for each vector and all rows of the tile.
- * Processors with AMX multiply 16 rows by 16 columns at once (BURN_BF16_AMX), where Linux lets the process use its registers; their
- * AVX512-BF16 is slower than floats, and unused.
+ * Out: burn_bf16_round, which rounds a row, and burn_bf16_tile, a register tile of fp32 sums. Two numbers of a column
+ * that follow each other along k are a word of 32 bits, the first in the lower half. Where the machine has dot products
+ * of such pairs (AVX512-BF16, Arm's BF16) rows are words, too, and an instruction does twice the work of a fused
+ * multiply-add; there subnormal numbers count as zero. Elsewhere rows stay floats, rounded, and the columns become
+ * floats in registers, two instructions for each vector and all rows of the tile. Processors with AMX multiply 16 rows
+ * by 16 columns at once (BURN_BF16_AMX), where Linux lets the process use its registers; their AVX512-BF16 is slower
+ * than floats, and unused.
  */
 #ifndef BURN_VEC_BF16_H
 #define BURN_VEC_BF16_H
@@ -63,9 +64,10 @@ BURN_INLINE void burn_bf16_round(burn_bf16 *to, const float *from, ptrdiff_t dep
 }
 
 /* c[i*cm + j] = the sum over `pairs` pairs of row i of a, from a + i*am on, times column j of b, for i < rows and
- * j < vectors * BURN_VF_LANES; the words of a column lie bk apart. rows and vectors are constants where this is inlined, as in burn_tile. */
-BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
-                                float *c, ptrdiff_t cm)
+ * j < vectors * BURN_VF_LANES; the words of a column lie bk apart. rows and vectors are constants where this is
+ * inlined, as in burn_tile. */
+BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am,
+                                const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     burn_bf16_sum sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
     BURN_UNROLL
@@ -115,8 +117,8 @@ BURN_INLINE void burn_bf16_round(burn_bf16 *to, const float *from, ptrdiff_t dep
 #if !defined(BURN_PORTABLE)
 typedef uint32_t burn_bf16_memory __attribute__((vector_size(4 * BURN_VF_LANES), aligned(4), may_alias));
 
-BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
-                                float *c, ptrdiff_t cm)
+BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am,
+                                const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     BURN_CONTRACT
     burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
@@ -156,8 +158,8 @@ BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const bu
 }
 
 #else
-BURN_OUTLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
-                                 float *c, ptrdiff_t cm)
+BURN_OUTLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am,
+                                 const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     for (int v = 0; v < vectors * BURN_VF_LANES; v += BURN_VF_LANES)
         for (int i = 0; i < rows; i++) {
@@ -182,8 +184,8 @@ BURN_OUTLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const b
 #endif
 
 /* The tile with as many vectors as a column edge wants; each possible one is compiled. */
-BURN_INLINE void burn_bf16_tile_at(int rows, int max_vectors, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am, const uint32_t *b,
-                                   ptrdiff_t bk, float *c, ptrdiff_t cm)
+BURN_INLINE void burn_bf16_tile_at(int rows, int max_vectors, int vectors, ptrdiff_t pairs, const burn_bf16 *a,
+                                   ptrdiff_t am, const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     if (vectors >= max_vectors)
         burn_bf16_tile(rows, max_vectors, pairs, a, am, b, bk, c, cm);
@@ -195,12 +197,13 @@ BURN_INLINE void burn_bf16_tile_at(int rows, int max_vectors, int vectors, ptrdi
         burn_bf16_tile(rows, 3, pairs, a, am, b, bk, c, cm);
 }
 
-#if !defined(BURN_PORTABLE) && defined(__AVX512BF16__) && defined(__AMX_BF16__) && defined(__x86_64__) && defined(__linux__)
+#if !defined(BURN_PORTABLE) && defined(__AVX512BF16__) && defined(__AMX_BF16__) && defined(__x86_64__) \
+    && defined(__linux__)
 #define BURN_BF16_AMX 1
 #define BURN_AMX_PITCH(depth) (((depth) + 31) / 32 * 16)
 
-/* Asks Linux for AMX's registers (arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA); once granted, the process has them) and shapes
- * them as 16 rows of 64 bytes. Is 0 where it is refused. */
+/* Asks Linux for AMX's registers (arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA); once granted, the process has
+ * them) and shapes them as 16 rows of 64 bytes. Is 0 where it is refused. */
 BURN_INLINE int burn_amx_open(void)
 {
     long code = 158;
@@ -255,9 +258,10 @@ BURN_INLINE void burn_amx_step(int low, int right, const uint32_t *a, ptrdiff_t 
         _tile_dpbf16ps(3, 5, 7);
 }
 
-/* c[i*cm + j] = the sum over `pairs` words of row i of a times column j of b. `rest` is what burn_amx_rest makes of b; cm in floats. */
-BURN_INLINE void burn_amx_tile(int low, int right, ptrdiff_t pairs, const uint32_t *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
-                               const uint32_t *rest, float *c, ptrdiff_t cm)
+/* c[i*cm + j] = the sum over `pairs` words of row i of a times column j of b. `rest` is what burn_amx_rest makes of b;
+ * cm in floats. */
+BURN_INLINE void burn_amx_tile(int low, int right, ptrdiff_t pairs, const uint32_t *a, ptrdiff_t am, const uint32_t *b,
+                               ptrdiff_t bk, const uint32_t *rest, float *c, ptrdiff_t cm)
 {
     __asm__ volatile("" ::: "memory"); /* the intrinsics do not say what memory they touch */
     _tile_zero(0);
@@ -279,8 +283,8 @@ BURN_INLINE void burn_amx_tile(int low, int right, ptrdiff_t pairs, const uint32
 }
 
 /* 32 rows by `vectors` times 16 columns. */
-BURN_INLINE void burn_amx_tiles(int low, int vectors, ptrdiff_t pairs, const uint32_t *a, ptrdiff_t am, const uint32_t *b, ptrdiff_t bk,
-                                const uint32_t *rest, float *c, ptrdiff_t cm)
+BURN_INLINE void burn_amx_tiles(int low, int vectors, ptrdiff_t pairs, const uint32_t *a, ptrdiff_t am,
+                                const uint32_t *b, ptrdiff_t bk, const uint32_t *rest, float *c, ptrdiff_t cm)
 {
     for (int v = 0; v < vectors; v += 2) {
         const int right = v + 1 < vectors;

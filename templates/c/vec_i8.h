@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Prelude of the kernels on bytes: copied once, whole, behind vec.h into a generated file that uses it. It has no holes.
+/* Prelude of the kernels on bytes: copied once, whole, behind vec.h into a generated file that uses it. It has no
+ * holes.
  *
- * Out: burn_dot_tile, a register tile of exact 32-bit sums of products of unsigned by signed bytes. Vector extensions have no form
- * for dot products of bytes, so here are the few intrinsics, one group per kind of machine: four products into each 32-bit lane at
- * once (VNNI, NEON's usdot), the same on signed bytes (NEON's sdot: a - 128 instead of a, and 128 times b's sum added), pairs of
- * 16-bit products (SSE2, AVX2, AVX-512BW: exact, where the instruction on bytes would saturate), and plain C. All give the same bits.
- * Columns are packed in groups of four along k: [k/4][column][4], zeros past k.
+ * Out: burn_dot_tile, a register tile of exact 32-bit sums of products of unsigned by signed bytes. Vector extensions
+ * have no form for dot products of bytes, so here are the few intrinsics, one group per kind of machine: four products
+ * into each 32-bit lane at once (VNNI, NEON's usdot), the same on signed bytes (NEON's sdot: a - 128 instead of a, and
+ * 128 times b's sum added), pairs of 16-bit products (SSE2, AVX2, AVX-512BW: exact, where the instruction on bytes
+ * would saturate), and plain C. All give the same bits. Columns are packed in groups of four along k: [k/4][column][4],
+ * zeros past k.
  */
 #ifndef BURN_VEC_I8_H
 #define BURN_VEC_I8_H
 #if !defined(BURN_PORTABLE) && defined(__SSE2__)
 #include <immintrin.h>
-#elif !defined(BURN_PORTABLE) && defined(__ARM_NEON) && (defined(__ARM_FEATURE_DOTPROD) || defined(__ARM_FEATURE_MATMUL_INT8))
+#elif !defined(BURN_PORTABLE) && defined(__ARM_NEON) && \
+    (defined(__ARM_FEATURE_DOTPROD) || defined(__ARM_FEATURE_MATMUL_INT8))
 #include <arm_neon.h>
 #endif
 
-/* burn_dot_sum: BURN_DOT_LANES sums; burn_dot_row: four bytes of a row for every lane; burn_dot_column: four bytes of each column. */
+/* burn_dot_sum: BURN_DOT_LANES sums; burn_dot_row: four bytes of a row for every lane; burn_dot_column: four bytes of
+ * each column. */
 #define BURN_DOT_SIGNED 0
 #if !defined(BURN_PORTABLE) && defined(__AVX512VNNI__)
 #define BURN_DOT_LANES 16
@@ -58,7 +62,8 @@ typedef struct burn_dot_pairs {
 
 BURN_INLINE burn_dot_row burn_dot_splat(uint32_t w)
 {
-    return (burn_dot_row){BURN_DOT_X(set1_epi32)((int)(w & 0xff00ff)), BURN_DOT_X(set1_epi32)((int)(w >> 8 & 0xff00ff))};
+    return (burn_dot_row){BURN_DOT_X(set1_epi32)((int)(w & 0xff00ff)),
+                          BURN_DOT_X(set1_epi32)((int)(w >> 8 & 0xff00ff))};
 }
 
 BURN_INLINE burn_dot_column burn_dot_load(const int8_t *p)
@@ -69,7 +74,8 @@ BURN_INLINE burn_dot_column burn_dot_load(const int8_t *p)
 
 BURN_INLINE burn_dot_sum burn_dot_add(burn_dot_sum s, burn_dot_row a, burn_dot_column b)
 {
-    return s + (burn_dot_sum)BURN_DOT_X(madd_epi16)(a.even, b.even) + (burn_dot_sum)BURN_DOT_X(madd_epi16)(a.odd, b.odd);
+    return s + (burn_dot_sum)BURN_DOT_X(madd_epi16)(a.even, b.even)
+        + (burn_dot_sum)BURN_DOT_X(madd_epi16)(a.odd, b.odd);
 }
 #define BURN_DOT_SPLAT(w) burn_dot_splat(w)
 #define BURN_DOT_LOAD(p) burn_dot_load(p)
@@ -98,7 +104,8 @@ typedef int8x16_t burn_dot_row, burn_dot_column;
 
 #if defined(BURN_DOT_LANES)
 /* s[i][v] += the dot products of `count` (4, or less where k ends) bytes of row i with group b of the columns. */
-BURN_INLINE void burn_dot_step(int rows, int vectors, burn_dot_sum (*s)[BURN_TILE_VECTORS], const uint8_t *a, ptrdiff_t am, int count,
+BURN_INLINE void burn_dot_step(int rows, int vectors, burn_dot_sum (*s)[BURN_TILE_VECTORS], const uint8_t *a,
+                               ptrdiff_t am, int count,
                               const int8_t *b)
 {
     burn_dot_column column[BURN_TILE_VECTORS];
@@ -122,10 +129,11 @@ BURN_INLINE void burn_dot_step(int rows, int vectors, burn_dot_sum (*s)[BURN_TIL
 #endif
 }
 
-/* c[i*cm + j] = the sum over all bytes of row i of a, times column j of b, for i < rows and j < vectors * BURN_DOT_LANES. A row is
- * ys * xs runs of `run` bytes, the one at (y, x) from a + i*am + y*ay + x*ax on; b holds each run's groups in turn, `bk` bytes each.
- * rows and vectors are constants where this is inlined, as in burn_tile. */
-BURN_INLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff_t am, ptrdiff_t run, ptrdiff_t ys, ptrdiff_t ay,
+/* c[i*cm + j] = the sum over all bytes of row i of a, times column j of b, for i < rows and j < vectors *
+ * BURN_DOT_LANES. A row is ys * xs runs of `run` bytes, the one at (y, x) from a + i*am + y*ay + x*ax on; b holds each
+ * run's groups in turn, `bk` bytes each. rows and vectors are constants where this is inlined, as in burn_tile. */
+BURN_INLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff_t am, ptrdiff_t run, ptrdiff_t ys,
+                               ptrdiff_t ay,
                               ptrdiff_t xs, ptrdiff_t ax, const int8_t *b, ptrdiff_t bk, int32_t *c, ptrdiff_t cm)
 {
     burn_dot_sum s[BURN_TILE_ROWS + 1][BURN_TILE_VECTORS];
@@ -160,7 +168,8 @@ BURN_INLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff_
 #else
 #define BURN_DOT_LANES 16
 
-BURN_OUTLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff_t am, ptrdiff_t run, ptrdiff_t ys, ptrdiff_t ay,
+BURN_OUTLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff_t am, ptrdiff_t run, ptrdiff_t ys,
+                                ptrdiff_t ay,
                                ptrdiff_t xs, ptrdiff_t ax, const int8_t *b, ptrdiff_t bk, int32_t *c, ptrdiff_t cm)
 {
     for (int v = 0; v < vectors; v++)
@@ -174,7 +183,8 @@ BURN_OUTLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff
                         memcpy(w, a + i * am + y * ay + x * ax + k, run - k < 4 ? (size_t)(run - k) : 4);
                         const int w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
                         for (int j = 0; j < BURN_DOT_LANES; j++)
-                            s[j] += w0 * column[4 * j] + w1 * column[4 * j + 1] + (w2 * column[4 * j + 2] + w3 * column[4 * j + 3]);
+                            s[j] += w0 * column[4 * j] + w1 * column[4 * j + 1]
+                                + (w2 * column[4 * j + 2] + w3 * column[4 * j + 3]);
                     }
             memcpy(c + i * cm + v * BURN_DOT_LANES, s, sizeof s);
         }
@@ -182,8 +192,10 @@ BURN_OUTLINE void burn_dot_tile(int rows, int vectors, const uint8_t *a, ptrdiff
 #endif
 
 /* The tile with as many vectors as a column edge wants; each possible one is compiled. */
-BURN_INLINE void burn_dot_tile_at(int rows, int max_vectors, int vectors, const uint8_t *a, ptrdiff_t am, ptrdiff_t run, ptrdiff_t ys,
-                                 ptrdiff_t ay, ptrdiff_t xs, ptrdiff_t ax, const int8_t *b, ptrdiff_t bk, int32_t *c, ptrdiff_t cm)
+BURN_INLINE void burn_dot_tile_at(int rows, int max_vectors, int vectors, const uint8_t *a, ptrdiff_t am, ptrdiff_t run,
+                                  ptrdiff_t ys,
+                                 ptrdiff_t ay, ptrdiff_t xs, ptrdiff_t ax, const int8_t *b, ptrdiff_t bk, int32_t *c,
+                                 ptrdiff_t cm)
 {
     if (vectors >= max_vectors)
         burn_dot_tile(rows, max_vectors, a, am, run, ys, ay, xs, ax, b, bk, c, cm);
@@ -196,12 +208,14 @@ BURN_INLINE void burn_dot_tile_at(int rows, int max_vectors, int vectors, const 
 }
 
 /* Packs a matrix of bytes as panels of columns: element (k, n) from from[k*bk + n*bn] to panel n/panel, group k/4. */
-BURN_INLINE void burn_dot_pack(int8_t *to, ptrdiff_t panel, const int8_t *from, ptrdiff_t bk, ptrdiff_t bn, ptrdiff_t depth, ptrdiff_t columns)
+BURN_INLINE void burn_dot_pack(int8_t *to, ptrdiff_t panel, const int8_t *from, ptrdiff_t bk, ptrdiff_t bn,
+                               ptrdiff_t depth, ptrdiff_t columns)
 {
     for (ptrdiff_t n0 = 0; n0 < columns; n0 += panel)
         for (ptrdiff_t k0 = 0; k0 < depth; k0 += 4, to += 4 * panel)
             for (ptrdiff_t j = 0; j < panel; j++)
                 for (ptrdiff_t k = 0; k < 4; k++)
-                    to[4 * j + k] = (int8_t)(k0 + k < depth && n0 + j < columns ? from[(k0 + k) * bk + (n0 + j) * bn] : 0);
+                    to[4 * j + k] = (int8_t)(k0 + k < depth && n0 + j < columns ? from[(k0 + k) * bk + (n0 + j) * bn]
+                                             : 0);
 }
 #endif

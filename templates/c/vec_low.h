@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Prelude of the kernels over weights of few bits: copied once, whole, behind vec.h into a generated file that uses it. No holes.
+/* Prelude of the kernels over weights of few bits: copied once, whole, behind vec.h into a generated file that uses it.
+ * No holes.
  *
- * A word of 32 bits holds 32/bits numbers of one column that follow each other along k, the first in the lowest bits: bfloat16, the
- * upper half of a float (bits 16), or unsigned integers. Here a vector of words becomes vectors of floats, one number of each word at
- * a time: a shift or two instructions more, so that what is read from memory is all that bounds a product with few rows.
+ * A word of 32 bits holds 32/bits numbers of one column that follow each other along k, the first in the lowest bits:
+ * bfloat16, the upper half of a float (bits 16), or unsigned integers. Here a vector of words becomes vectors of
+ * floats, one number of each word at a time: a shift or two instructions more, so that what is read from memory is all
+ * that bounds a product with few rows.
  */
 #ifndef BURN_VEC_LOW_H
 #define BURN_VEC_LOW_H
@@ -33,7 +35,8 @@ BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, const burn_vf *x)
 }
 
 /* acc += scale * (sum - zero * of_row), with scale and (from != NULL) zero of each column */
-BURN_INLINE void burn_low_scaled(burn_vf *acc, const burn_vf *sum, const float *scale, const uint8_t *from, float zero, float of_row)
+BURN_INLINE void burn_low_scaled(burn_vf *acc, const burn_vf *sum, const float *scale, const uint8_t *from, float zero,
+                                 float of_row)
 {
     BURN_CONTRACT
     burn_vf z = zero - (burn_vf){0};
@@ -69,7 +72,8 @@ BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, const burn_vf *x)
         (*sum)[j] += scale * (*x)[j];
 }
 
-BURN_INLINE void burn_low_scaled(burn_vf *acc, const burn_vf *sum, const float *scale, const uint8_t *from, float zero, float of_row)
+BURN_INLINE void burn_low_scaled(burn_vf *acc, const burn_vf *sum, const float *scale, const uint8_t *from, float zero,
+                                 float of_row)
 {
     for (int j = 0; j < BURN_VF_LANES; j++)
         (*acc)[j] += scale[j] * ((*sum)[j] - (from ? (float)from[j] : zero) * of_row);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Convolution KH x KW, stride 1, fp32, channels last, one group, by Winograd's F(TH x TW, KH x KW): a tile of TH*TW output pixels takes
- * (TH+KH-1)*(TW+KW-1) products per pair of channels instead of KH*KW*TH*TW.  Y = A' [ (G w G') * (B' d B) ] A per tile, each axis with matrices of its own
+/* Convolution KH x KW, stride 1, fp32, channels last, one group, by Winograd's F(TH x TW, KH x KW): a tile of TH*TW
+ * output pixels takes
+ * (TH+KH-1)*(TW+KW-1) products per pair of channels instead of KH*KW*TH*TW.  Y = A' [ (G w G') * (B' d B) ] A per tile,
+ *                                                                            each axis with matrices of its own
  * size (winograd.h): TH+KH-1 and TW+KW-1 are 4, 6 or 8, or 1 on the axis of one tap of a window 1 x K or K x 1.
  *
- * The idea: some tiles at a time. Their input is transformed for all input channels (V[x][tile][IC]), and the POINTS numbers of a tile are as many
- * independent products  M[x] = V[x] U[x]  of [tiles x IC] by [IC x OC], made by the register tile that every contraction uses, NR output channels
- * at a time, which are transformed back while they are in cache. Vectors run over channels everywhere, so that transforms are plain sums of
- * vectors; pixels outside of the input are read from a line of zeros.
+ * The idea: some tiles at a time. Their input is transformed for all input channels (V[x][tile][IC]), and the POINTS
+ * numbers of a tile are as many
+ * independent products  M[x] = V[x] U[x]  of [tiles x IC] by [IC x OC], made by the register tile that every
+ *                       contraction uses, NR output channels
+ * at a time, which are transformed back while they are in cache. Vectors run over channels everywhere, so that
+ * transforms are plain sums of vectors; pixels outside of the input are read from a line of zeros.
  *
  *   KERNEL            name of the function
  *   N IC OC           batch, input channels (at least 16) and output channels
@@ -16,13 +20,17 @@
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
  *   TB                tiles in a block
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
- *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c; shares are of tiles, or with PART_PANELS of output channels
+ *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c; shares are of tiles,
+ *                                                                                   or with PART_PANELS of output
+ *                                                                                   channels
  *
- * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros past OC.
- * scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
- * Error in units of 1e-7 for random normal numbers, root mean square relative to the outputs' and, in brackets, the largest of 3,000 relative to the
- * largest output (about four times their root mean square), for 64, 256 and 512 input channels; `plain` is conv.c's sum:
- *   3x3  plain  4  6  7 (4 4 4)    F(2x2)  3  5  7 (1 3 4)    F(4x4)  17 31 45 (19 48 65)    F(6x6)  32 59 83 (50 65 88)    F(2x4)  7 12 18 (5 8 16)
+ * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros
+ * past OC. scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
+ * Error in units of 1e-7 for random normal numbers, root mean square relative to the outputs' and, in brackets, the
+ * largest of 3,000 relative to the largest output (about four times their root mean square), for 64, 256 and 512 input
+ * channels; `plain` is conv.c's sum:
+ *   3x3  plain  4  6  7 (4 4 4)    F(2x2)  3  5  7 (1 3 4)    F(4x4)  17 31 45 (19 48 65)    F(6x6)  32 59 83 (50 65
+ *        88)    F(2x4)  7 12 18 (5 8 16)
  *   5x5  plain  7  6  9 (7 3 5)    F(2x2) 19 36 51 (18 28 43)  F(4x4)  32 58 81 (22 35 63)
  *   1x7  plain  4  7 10 (3 5 12)   F(2)     8 15 21 (5 10 11)
  *   1x3  plain  2  5  7 (2 4 4)    F(2)     2  4  5 (1 2 3)     F(4)    5 10 13 (5 9 15)    F(6)  7 13 18 (8 15 14)
@@ -66,17 +74,22 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                unsigned char *scratch)
 #endif
 {
-    enum { SIZE_H = TH + KH - 1, SIZE_W = TW + KW - 1, POINTS = SIZE_H * SIZE_W, PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MF };
-    enum { PANELS = (OC + PANEL - 1) / PANEL, ACROSS = (OW + TW - 1) / TW, TILES = (OH + TH - 1) / TH * ACROSS, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
+    enum { SIZE_H = TH + KH - 1, SIZE_W = TW + KW - 1, POINTS = SIZE_H * SIZE_W, PANEL = NV * 16,
+           WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MF };
+    enum { PANELS = (OC + PANEL - 1) / PANEL, ACROSS = (OW + TW - 1) / TW, TILES = (OH + TH - 1) / TH * ACROSS,
+           TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
     enum { V_STEP = BLOCK * ROWS * VP + 16, M_STEP = BLOCK * ROWS * PANEL + 16 };
-    float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16, *const out = half + POINTS * 16;
+    float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16,
+        *const out = half + POINTS * 16;
     float *const m = out + TH * TW * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
     memset(zeros, 0, IC * sizeof *zeros);
     const ptrdiff_t units = (ptrdiff_t)N * TEAMS; /* a team is as many tiles as a register tile has rows */
 #if PARTS && PART_PANELS
-    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)PANELS * part / PARTS, end_panel = (ptrdiff_t)PANELS * (part + 1) / PARTS;
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)PANELS * part / PARTS,
+        end_panel = (ptrdiff_t)PANELS * (part + 1) / PARTS;
 #elif PARTS
-    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0, end_panel = PANELS;
+    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0,
+        end_panel = PANELS;
 #else
     const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = PANELS;
 #endif
@@ -99,7 +112,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                 for (ptrdiff_t o = 0; o < PANEL; o += WIDTH) {
                     const float *const w = W + (panel * POINTS + i) * (ptrdiff_t)(IC * PANEL) + o;
                     for (ptrdiff_t t = 0; t < t1 - t0; t += ROWS)
-                        burn_tile_at(ROWS, TILES % ROWS, NV, NV, t0 + t + ROWS > TILES, IC, v + i * V_STEP + t * VP, VP, 1, w, PANEL, m + i * M_STEP + t * PANEL + o, PANEL, 0,
+                        burn_tile_at(ROWS, TILES % ROWS, NV, NV, t0 + t + ROWS > TILES, IC, v + i * V_STEP + t * VP, VP,
+                                     1, w, PANEL, m + i * M_STEP + t * PANEL + o, PANEL, 0,
                                      t < ROWS * (PANEL / 16) ? w + (IC * PANEL) + t / ROWS * (IC * 16) : w);
                 }
             for (ptrdiff_t t = t0; t < t1; t++) {

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* The transforms of winograd.c for 16 channels. Copied once, whole, into a generated file that has such a kernel.
  *
- * F(m, r) makes m outputs of a window of r from size = m + r - 1 inputs and as many products. It evaluates polynomials at size - 1 points and takes
- * their leading coefficient: 0, 1, -1 and infinity for size 4, also 2, -2 for size 6, also 1/2, -1/2 for size 8, in this order, infinity last.
+ * F(m, r) makes m outputs of a window of r from size = m + r - 1 inputs and as many products. It evaluates polynomials
+ * at size - 1 points and takes their leading coefficient: 0, 1, -1 and infinity for size 4, also 2, -2 for size 6, also
+ * 1/2, -1/2 for size 8, in this order, infinity last.
  *
- *   B' (inputs): the row of point p holds the coefficients of the product of (x - q) over the other points q; that of infinity, over all of them.
- *   A' (outputs): row i holds p^i, i < m; infinity's column is 1 in the last row, else 0.    G (weights): pack_winograd_w.
+ *   B' (inputs): the row of point p holds the coefficients of the product of (x - q) over the other points q; that of
+ *   infinity, over all of them.
+ *   A' (outputs): row i holds p^i, i < m; infinity's column is 1 in the last row, else 0.    G (weights):
+ *                                                                                            pack_winograd_w.
  *
- * B' depends on the size alone. The rows of p and -p are e + p*o and e - p*o, where e has even powers of x and o odd ones.
+ * B' depends on the size alone. The rows of p and -p are e + p*o and e - p*o, where e has even powers of x and o odd
+ * ones.
  */
 #include "vec.h"
 
 /* to[i*pitch + j] = sum over k of B'[i][k] * d[k*step][at + j] for j < 16, d pointers. size: 4, 6 or 8. */
-BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, const float *const *d, ptrdiff_t step, ptrdiff_t at)
+BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, const float *const *d, ptrdiff_t step,
+                             ptrdiff_t at)
 {
     BURN_CONTRACT
-    const float *const d0 = d[0] + at, *const d1 = d[step] + at, *const d2 = d[2 * step] + at, *const d3 = d[3 * step] + at;
+    const float *const d0 = d[0] + at, *const d1 = d[step] + at, *const d2 = d[2 * step] + at,
+        *const d3 = d[3 * step] + at;
     if (size == 8) {
-        const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at, *const d6 = d[6 * step] + at, *const d7 = d[7 * step] + at;
+        const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at, *const d6 = d[6 * step] + at,
+            *const d7 = d[7 * step] + at;
         for (int j = 0; j < 16; j++) {
             const float x1 = d1[j], x2 = d2[j], x3 = d3[j], x4 = d4[j], x5 = d5[j], x6 = d6[j];
             const float e1 = x6 + x2 - 4.25f * x4, o1 = x5 + x1 - 4.25f * x3;
@@ -35,7 +42,8 @@ BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, cons
     } else if (size == 6) {
         const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at;
         for (int j = 0; j < 16; j++) {
-            const float e1 = d4[j] - 4.0f * d2[j], o1 = d3[j] - 4.0f * d1[j], e2 = d4[j] - d2[j], o2 = 2.0f * (d3[j] - d1[j]);
+            const float e1 = d4[j] - 4.0f * d2[j], o1 = d3[j] - 4.0f * d1[j], e2 = d4[j] - d2[j],
+                o2 = 2.0f * (d3[j] - d1[j]);
             to[j] = 4.0f * d0[j] - 5.0f * d2[j] + d4[j];
             to[pitch + j] = e1 + o1;
             to[2 * pitch + j] = e1 - o1;
@@ -54,7 +62,8 @@ BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, cons
 }
 
 /* to[i*pitch + j] = sum over k of A'[i][k] * from[k*row + j] for i < m, j < 16. */
-BURN_INLINE void burn_wino_a(int size, int m, float *restrict to, ptrdiff_t pitch, const float *restrict from, ptrdiff_t row)
+BURN_INLINE void burn_wino_a(int size, int m, float *restrict to, ptrdiff_t pitch, const float *restrict from,
+                             ptrdiff_t row)
 {
     BURN_CONTRACT
     for (int j = 0; j < 16; j++) {
@@ -84,10 +93,11 @@ BURN_INLINE void burn_wino_a(int size, int m, float *restrict to, ptrdiff_t pitc
     }
 }
 
-/* One tile's input through B' on both sides: v[(i*size_w + k)*step + c] for c < channels (at least 16; what is left over of 16 is done with
- * some of the last again). pixel[i*size_w + k] points at the channels of each pixel; an axis of size 1 is not transformed; half: size_h*size_w*16
- * floats. */
-BURN_INLINE void burn_wino_in(int size_h, int size_w, float *restrict v, ptrdiff_t step, const float *const *pixel, ptrdiff_t channels, float *restrict half)
+/* One tile's input through B' on both sides: v[(i*size_w + k)*step + c] for c < channels (at least 16; what is left
+ * over of 16 is done with some of the last again). pixel[i*size_w + k] points at the channels of each pixel; an axis of
+ * size 1 is not transformed; half: size_h*size_w*16 floats. */
+BURN_INLINE void burn_wino_in(int size_h, int size_w, float *restrict v, ptrdiff_t step, const float *const *pixel,
+                              ptrdiff_t channels, float *restrict half)
 {
     for (ptrdiff_t at = 0; at < channels; at += 16) {
         const ptrdiff_t c = at + 16 <= channels ? at : channels - 16;
@@ -106,8 +116,10 @@ BURN_INLINE void burn_wino_in(int size_h, int size_w, float *restrict v, ptrdiff
     }
 }
 
-/* 16 channels of one tile's products back to its th x tw pixels: to[(i*tw + k)*pitch + j] from m[(i*size_w + k)*step + j]. */
-BURN_INLINE void burn_wino_out(int size_h, int size_w, int th, int tw, float *restrict to, ptrdiff_t pitch, const float *restrict m, ptrdiff_t step, float *restrict half)
+/* 16 channels of one tile's products back to its th x tw pixels: to[(i*tw + k)*pitch + j] from m[(i*size_w + k)*step +
+ * j]. */
+BURN_INLINE void burn_wino_out(int size_h, int size_w, int th, int tw, float *restrict to, ptrdiff_t pitch,
+                               const float *restrict m, ptrdiff_t step, float *restrict half)
 {
     if (size_h == 1 || size_w == 1)
         burn_wino_a(size_h * size_w, th * tw, to, pitch, m, step);

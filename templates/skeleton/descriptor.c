@@ -30,7 +30,8 @@ int lenet_run(SPACE_workspace *ws);
 // end holes
 INFOS
 #if N_THREADS
-static int RUN_generic_threads(const burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)
+static int RUN_generic_threads(const burn_threads *threads, void *workspace, const void *weights,
+                               const burn_tensor *inputs, const burn_tensor *outputs)
 #else
 static int RUN_generic(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)
 #endif

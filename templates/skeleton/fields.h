@@ -8,7 +8,7 @@ typedef struct MODEL_TYPE { float w; } MODEL_TYPE;
 #define MODEL lenet
 #define TYPE params
 // end holes
-/* As a .safetensors file under the model's tensor names. 0, -1 (BURN_EINVAL), -3 (BURN_EIO: errno says why), -6 (BURN_EFORMAT: a tensor
- * is missing or has another type or shape). */
+/* As a .safetensors file under the model's tensor names. 0, -1 (BURN_EINVAL), -3 (BURN_EIO: errno says why), -6
+ * (BURN_EFORMAT: a tensor is missing or has another type or shape). */
 int MODEL_TYPE_save(const MODEL_TYPE *TYPE, const char *path);
 int MODEL_TYPE_load(MODEL_TYPE *TYPE, const char *path);

@@ -35,7 +35,9 @@ ENDS
  *   weights  the bytes of MODEL.bin, aligned to 64; check them once with MODEL_weights_check
 #endif
 #if N_THREADS
- *   threads  what computes the parts of the run, up to N_THREADS at a time; NULL: the calling thread, one after the other
+ *   threads  what computes the parts of the run, up to N_THREADS at a time; NULL: the calling thread, one after the
+ *            other
 #endif
- * No input may overlap an output. Returns 0, or -1 (BURN_EINVAL) when a pointer is null LIMITS. Reentrant; allocates nothing. */
+ * No input may overlap an output. Reentrant; allocates nothing.
+ * Returns 0, or -1 (BURN_EINVAL) when a pointer is null LIMITS. */
 SIGNATURE;

@@ -35,7 +35,8 @@
 #endif
 #if HAS_FUSED
 #if defined(__GNUC__) && !defined(__clang__)
-#define BURN_FUSED __attribute__((optimize("fp-contract=fast", "no-delete-null-pointer-checks"))) /* as for the functions that it calls */
+#define BURN_FUSED __attribute__((optimize("fp-contract=fast", \
+                                           "no-delete-null-pointer-checks"))) /* as for the functions that it calls */
 #else
 #define BURN_FUSED
 #endif
