@@ -59,10 +59,11 @@ static void count_parameters(Arena *a, Findings *f, const Graph *g, StrMap *seen
     }
 }
 
-// Multiply-adds of a contraction: outputs times what is summed for each.
+// Multiply-adds of a contraction: outputs times what is summed for each; sizes at their upper bounds.
 static double multiply_adds(const Node *n) {
     const OpInfo *info = &op_table[n->op];
-    return info->form == FORM_CONTRACT ? (double)type_count(&n->out[0]->type) * (double)info->work(n) : 0;
+    if (info->form != FORM_CONTRACT) return 0;
+    return (double)type_count_upper(n->graph, &n->out[0]->type) * (double)info->work(n);
 }
 
 static void add_costs(Findings *f, const Plan *p) {

@@ -460,10 +460,10 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
 // ---------------------------------------------------------------- work
 int64_t work_matmul(const Node *n) {
     const Type *x = &n->in[0]->type;
-    return x->rank ? x->dim[x->rank - 1] : 1;
+    return x->rank ? dim_upper(n->graph, x->dim[x->rank - 1]) : 1;
 }
 
 int64_t work_conv(const Node *n) {
     const Type *w = &n->in[1]->type;
-    return w->rank && w->dim[0] ? type_count(w) / w->dim[0] : 1;
+    return w->rank && w->dim[0] ? type_count_upper(n->graph, w) / dim_upper(n->graph, w->dim[0]) : 1;
 }

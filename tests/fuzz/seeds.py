@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Seeds for the fuzzer: small models of ONNX's node tests, each as it is and with its recorded inputs as constants.
+"""Seeds for the fuzzer: small models of ONNX's node tests, each as it is and with its recorded inputs as constants,
+and the texts that the cases begin with.
 
 In: a folder of node tests (unpacked) and a folder to fill. Out: files of at most --limit bytes. With all inputs
 constant a model is folded away, which drives the evaluators; with its integer inputs constant, shapes and indices are
@@ -41,6 +42,13 @@ def external(into):
     (into / "external").write_bytes(helper.make_model(graph).SerializeToString())
 
 
+def texts(into):
+    """Graphs as text, which the importer reads too."""
+    for case in pathlib.Path(__file__).resolve().parent.parent.glob("cases/*/*.txt"):
+        graph = case.read_text().split("before:\n", 1)[1]
+        (into / ("text_" + case.stem)).write_text(graph[:graph.index("\n}") + 3])
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("tests", type=pathlib.Path, help="folder of node tests")
@@ -49,6 +57,7 @@ def main():
     args = p.parse_args()
     args.into.mkdir(parents=True, exist_ok=True)
     external(args.into)
+    texts(args.into)
     for folder in sorted(args.tests.iterdir()):
         path = folder / "model.onnx"
         if path.exists() and path.stat().st_size <= args.limit:
