@@ -259,6 +259,23 @@ class Conv(Case):
         return rows
 
 
+class Point(Case):
+    """A convolution by one point, which is a product."""
+    name, loss, classes, x_shape, y_shape, runs = "point", "mse", 0, [2, 3, 2, 4], [2, 2], RUNS[:2]
+    shapes = {"c.weight": [4, 3, 1, 1], "c.bias": [4], "l.weight": [2, 32], "l.bias": [2]}
+    nodes = [wire.node("Conv", ["x", "c.weight", "c.bias"], ["c"]), wire.node("Tanh", ["c"], ["t"]),
+             wire.node("Flatten", ["t"], ["f"]), wire.node("Gemm", ["f", "l.weight", "l.bias"], ["y"], transB=1)]
+
+    def run(self, p, x):
+        weight = [[v[0][0] for v in row] for row in p["c.weight"]]
+        rows = []
+        for image in x:
+            points = [linear([plane[i][j] for plane in image], weight, p["c.bias"]) for i in range(2) for j in range(4)]
+            flat = [tanh(point[o]) for o in range(4) for point in points]
+            rows.append(linear(flat, p["l.weight"], p["l.bias"]))
+        return rows
+
+
 class Lstm(Case):
     """A recurrent layer's last state."""
     name, loss, classes, x_shape, y_shape = "lstm", "binary_cross_entropy", 0, [3, 2, 3], [2, 2]
@@ -338,7 +355,7 @@ def write(case, folder):
     safetensors(os.path.join(folder, "reference.safetensors"), tensors)
 
 
-CASES = [Mlp, Nll, L1, Conv, Lstm]
+CASES = [Mlp, Nll, L1, Conv, Point, Lstm]
 
 
 def write_all(folder):
