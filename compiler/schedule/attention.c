@@ -2,15 +2,13 @@
 // Attention as one kernel: MatMul(softmax(score(MatMul(Q, K^T))), V). In: the second product as the anchor of a
 // fusion. Out: a kernel of templates/c/attention.c, in whose memory no matrix of scores ever stands.
 //
-// The softmax is a composite that the back end claims (cpu_claims); one that no such product reads is a loop
-// over its rows. The score is whatever expression of the first
-// product lowers at the element it was computed at: scales, masks, biases, soft caps. Q, K, V and the result are read
-// and written with strides that come from lowering their elements, so that splitting and joining heads moves nothing.
-// b counts up to three axes; where heads share keys, the heads' axis is split in two until all strides are affine.
+// The softmax is a composite that the back end claims (cpu_claims); one that no such product reads is a loop over its
+// rows. The score is whatever expression of the first product lowers at the element it was computed at: scales, masks,
+// biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering their elements,
+// so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the heads' axis
+// is split in two until all strides are affine. Blocks and holes: cpu/templates_attention.c.
 #include "schedule.h"
-#include "schedule/cpu/tune.h"
 
-#include <math.h>
 #include <string.h>
 
 // axes of the kernel: the result's five, then one of the score and the first product's sum
@@ -284,120 +282,4 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
             return k;
         }
     return NULL;
-}
-
-// ---------------------------------------------------------------- the template's holes
-static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
-}
-
-static void hole_dim(Arena *a, Kernel *k, const char *name, Dim d) {
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
-}
-
-static void stride_holes(Arena *a, Kernel *k, int i) {
-    const char name = "QKVO"[i];
-    static const char *const lines = "MNNM", *const columns = "KKKD";
-    for (int j = 0; j < 3; j++) hole_dim(a, k, arena_printf(a, "%c%d", name, j), k->attention.of[i].batch[j]);
-    hole_dim(a, k, arena_printf(a, "%c%c", name, lines[i]), k->attention.of[i].row);
-    hole_dim(a, k, arena_printf(a, "%c%c", name, columns[i]), k->attention.of[i].col);
-}
-
-// Rows of a tile: those that waste least on m queries.
-static int64_t tile_rows(int64_t m) {
-    static const int64_t rows[] = { 12, 14, 10, 8 };
-    int64_t best = 12, least = INT64_MAX;
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        // an edge of few rows waits for its sums
-        int64_t edge = m % rows[i], cost = m / rows[i] * rows[i] + (edge && edge < 4 ? 4 : edge);
-        if (cost < least) {
-            least = cost;
-            best = rows[i];
-        }
-    }
-    return best;
-}
-
-static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
-enum { NV = 2, PANEL = 16 * NV };
-
-// The result of a query lies on the stack meanwhile.
-static bool can_be_direct(const Attention *s) {
-    enum { MOST = 1024 };
-    return s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1 && s->d <= MOST;
-}
-
-static AttentionTiles attention_tiles(const Graph *g, const Attention *s) {
-    // a tile of scores of a block lies in L1; from FEW queries on packing pays
-    enum { BLOCK = 512, FEW = 6 };
-    int64_t m = dim_upper(g, s->m), n = dim_upper(g, s->n), blocks = (n + BLOCK - 1) / BLOCK;
-    return (
-        AttentionTiles){ m < FEW && can_be_direct(s), (int)tile_rows(m), round_up((n + blocks - 1) / blocks, PANEL) };
-}
-
-static bool attention_fits(const Graph *g, const Attention *s, const AttentionTiles *t) {
-    bool tile = t->mr >= 2 && t->mr <= 14 && t->mr % 2 == 0 && t->kb >= PANEL && t->kb % PANEL == 0
-        && t->kb <= round_up(dim_upper(g, s->n), PANEL);
-    return tile && (t->direct == 0 || (t->direct == 1 && can_be_direct(s)));
-}
-
-static const char *attention_signature(Arena *a, const Graph *g, const Attention *s) {
-    Text t;
-    text_init(&t, a);
-    text_printf(&t, "attention batch=%lldx%lldx%lld m=%lld n=%lld k=%lld d=%lld", (long long)dim_upper(g, s->batch[0]),
-        (long long)dim_upper(g, s->batch[1]), (long long)dim_upper(g, s->batch[2]), (long long)dim_upper(g, s->m),
-        (long long)dim_upper(g, s->n), (long long)s->k, (long long)s->d);
-    for (int i = 0; i < 4; i++)
-        text_printf(&t, " %c=%lld,%lld", "qkvo"[i], (long long)dim_upper(g, s->of[i].row),
-            (long long)dim_upper(g, s->of[i].col));
-    if (!dim_is_const(s->m) || !dim_is_const(s->n)) text_printf(&t, " sizes=open");
-    return t.at;
-}
-
-// Both ways, the numbers of rows, and, around `best`, the numbers of keys.
-void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out) {
-    const Attention *s = &k->attention;
-    AttentionTiles t = attention_tiles(g, s);
-    if (best && !tune_parse(&tune_attention, best, &t)) return;
-    for (int i = 0; best && i < 4; i++) {
-        AttentionTiles other = t;
-        other.kb = round_up((int64_t[]){ t.kb / 4, t.kb / 2, t.kb * 2, dim_upper(g, s->n) }[i], PANEL);
-        VEC_PUSH(a, *out, tune_text(a, &tune_attention, &other));
-    }
-    for (t.direct = 0; !best && t.direct < 2; t.direct++)
-        for (t.mr = 14; t.mr >= 4; t.mr -= t.direct ? 14 : 2) VEC_PUSH(a, *out, tune_text(a, &tune_attention, &t));
-}
-
-void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    const Attention *s = &k->attention;
-    AttentionTiles t = attention_tiles(g, s), recorded = t;
-    Record *r = tune_record(a, k, o, attention_signature(a, g, s));
-    if (r && tune_parse(&tune_attention, r->choice, &recorded) && attention_fits(g, s, &recorded)) {
-        t = recorded;
-        k->tuned = true;
-    } else if (r) tune_refuse(k, r);
-    k->choice = tune_text(a, &tune_attention, &t);
-    bool few = t.direct;
-    int64_t n = dim_upper(g, s->n), rows = t.mr, block = t.kb;
-    k->template = &template_attention;
-    for (int i = 0; i < 3; i++) hole_dim(a, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
-    hole_dim(a, k, "M", s->m);
-    hole_dim(a, k, "N", s->n);
-    hole(a, k, "DK", s->k);
-    hole(a, k, "DV", s->d);
-    hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
-    for (int i = 0; i < 4; i++) stride_holes(a, k, i);
-    hole(a, k, "DIRECT", few);
-    hole(a, k, "MR", rows);
-    hole(a, k, "NV", NV);
-    hole(a, k, "KB", block);
-    hole(a, k, "EMPTY", s->empty);
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .kind = HOLE_OWN, .text = "softmax" });
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_OWN, .text = "tile" });
-    VEC_PUSH(a, k->holes, 
-        (HoleValue){ .name = "EXP", .kind = HOLE_HELPER, .params = "x", .text = "exp_falling" });
-    int64_t columns = round_up(s->d, PANEL);
-    k->scratch_bytes = 4
-        * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
 }

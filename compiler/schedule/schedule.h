@@ -69,7 +69,6 @@ typedef struct Softmax { Value *score; SoftmaxEmpty empty; VEC(Node *) nodes; } 
 bool softmax_before(Arena *a, const Node *product, Softmax *s);
 // NULL: no attention after all
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);
-void attention_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once

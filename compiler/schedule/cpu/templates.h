@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the planners of template kernels share (templates.c, templates_conv.c, templates_low.c): holes, and constant
+// What the planners of template kernels share (templates*.c): holes, and constant
 // operands in panels.
 #ifndef BURNCC_SCHEDULE_TEMPLATES_H
 #define BURNCC_SCHEDULE_TEMPLATES_H
@@ -32,6 +32,7 @@ ConvLayout template_conv_merged(ConvLayout l);          // small groups made one
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // a depthwise convolution with the channels first
 void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);
+void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);

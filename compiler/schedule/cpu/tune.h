@@ -53,7 +53,8 @@ bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
 typedef VEC(const char *) Choices;
 // Choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other blocks than
 // it has. Some may not fit.
-void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out);   // attention.c
+// templates_attention.c
+void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out);
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 
 // ---------------------------------------------------------------- for planners
