@@ -781,8 +781,41 @@ static void test_symbols(void **state) {
     arena_free(a);
 }
 
+// A row's form agrees with its other columns.
+static void test_forms(void **state) {
+    (void)state;
+    for (int i = 1; i < OP_COUNT; i++) {
+        const OpInfo *info = &op_table[i];
+        bool lowers = info->lower != lower_none, whole = info->form == FORM_CALL || info->form == FORM_SCATTER;
+        if (info->form != FORM_OTHER && lowers == whole)
+            fail_msg("%s: its form and its lowering contradict each other", info->name);
+        if ((info->reduce != RED_NONE) != op_is_reduce((Op)i))
+            fail_msg("%s: its form and its reduction contradict each other", info->name);
+    }
+}
+
+// What a reduction starts from adds nothing, on either side.
+static void test_identities(void **state) {
+    (void)state;
+    static const DType types[] = { DT_F32, DT_F64, DT_I2, DT_I8, DT_U8, DT_I32, DT_U32, DT_I64, DT_U64, DT_BOOL };
+    for (int op = RED_NONE + 1; op < RED_COUNT; op++)
+        for (size_t i = 0; i < COUNT(types) && !reduce_is_arg((ReduceOp)op); i++) {
+            DType d = types[i];
+            if (dtype_is_float(d) && (op == RED_AND || op == RED_OR)) continue;
+            for (int64_t v = 0; v < 2; v++) {
+                Scalar x = dtype_is_float(d) ? (Scalar){ .f = (double)v } : (Scalar){ .i = v },
+                       none = reduce_identity((ReduceOp)op, d);
+                Scalar left = reduce_combine((ReduceOp)op, d, none, x), right = reduce_combine((ReduceOp)op, d, x, none);
+                if (left.u != x.u || right.u != x.u)
+                    fail_msg("%s of %s: %lld and nothing", reduce_table[op].word, dtype_name(d), (long long)v);
+            }
+        }
+}
+
 int main(void) {
     static struct CMUnitTest tests[COUNT(cases) + COUNT(sized) + 4] = {
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_identities),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_random_quality),
         cmocka_unit_test(test_reverse),
