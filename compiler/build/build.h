@@ -58,6 +58,9 @@ Value *b_take(Graph *g, Value *x, int axis, Value *start, Value *step, Dim size)
 Value *b_swap(Graph *g, Value *v, int a, int b);        // transposes two axes
 // axes from..from+count-1 become to..to+count-1
 Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);
+Value *b_channels_last(Graph *g, Value *x);             // [n, c, space...] -> [n, space..., c]
+Value *b_channels_first(Graph *g, Value *x);            // and back
+Value *b_stack(Graph *g, int axis, int count, Value *const *items);         // values of one type along a new axis
 Value *b_flip(Graph *g, Value *x, const bool *axes);    // reverses the marked axes, which are static
 Value *b_sum_to(Graph *g, Value *x, const Type *t);     // adjoint of broadcasting: sums x down to t's dimensions
 Value *b_scalar_of(Graph *g, Value *v);                 // one element of any rank -> rank 0, else a diagnostic

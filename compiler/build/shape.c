@@ -60,6 +60,20 @@ Value *b_move_axes(Graph *g, Value *x, int from, int count, int to) {
     return b_transpose(g, x, perm);
 }
 
+Value *b_channels_last(Graph *g, Value *x) {
+    return x && x->type.rank > 2 ? b_move_axes(g, x, 1, 1, x->type.rank - 1) : x;
+}
+
+Value *b_channels_first(Graph *g, Value *x) {
+    return x && x->type.rank > 2 ? b_move_axes(g, x, x->type.rank - 1, 1, 1) : x;
+}
+
+Value *b_stack(Graph *g, int axis, int count, Value *const *items) {
+    Value **parts = NEW_ARRAY(g->arena, Value *, count);
+    for (int i = 0; i < count; i++) parts[i] = b_insert(g, items[i], axis);
+    return b_concat(g, axis, count, parts);
+}
+
 Value *b_swap(Graph *g, Value *v, int a, int b) {
     if (!v) return NULL;
     int perm[MAX_RANK];

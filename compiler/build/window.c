@@ -129,30 +129,6 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
     return b_reshape(g, w, r, dims);
 }
 
-// Weights [C, M/g, k...] -> [M, C/g, k...], mirrored along space.
-static Value *transposed_weight(Graph *g, Value *w, int64_t group) {
-    const Type t = w->type;
-    int spatial = t.rank - 2;
-    if (group < 1 || t.dim[0] % group)
-        return graph_fail(g, "%lld channels do not divide into %lld groups", (long long)t.dim[0], (long long)group);
-    Dim split[MAX_RANK] = { group, t.dim[0] / group, t.dim[1] },
-        merged[MAX_RANK] = { group * t.dim[1], t.dim[0] / group };
-    int perm[MAX_RANK] = { 0, 2, 1 };
-    if (spatial + 3 > MAX_RANK) return graph_fail(g, "too many dimensions");
-    for (int i = 0; i < spatial; i++) {
-        split[3 + i] = merged[2 + i] = t.dim[2 + i];
-        perm[3 + i] = 3 + i;
-    }
-    Value *v = b_reshape(g, w, spatial + 3, split);
-    v = b_reshape(g, b_transpose(g, v, perm), spatial + 2, merged);
-    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK] = { 1, 1 };
-    for (int i = 0; i < spatial; i++) {
-        starts[2 + i] = t.dim[2 + i] - 1;
-        steps[2 + i] = t.dim[2 + i] > 1 ? -1 : 1;
-    }
-    return b_slice(g, v, starts, steps, merged);
-}
-
 Value *b_convolve_transposed(
     Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
@@ -165,7 +141,10 @@ Value *b_convolve_transposed(
         plain.strides[i] = 1;
         plain.dilations[i] = win->dilations[i];
     }
-    Value *weight = transposed_weight(g, w, group);
+    if (group < 1 || w->type.dim[0] % group)
+        return graph_fail(
+            g, "%lld channels do not divide into %lld groups", (long long)w->type.dim[0], (long long)group);
+    Value *weight = b_conv_backward_weight(g, w, group);
     return weight ? b_convolve(g, b_pad(g, x, lo, hi, between, NULL), weight, &plain, group) : NULL;
 }
 

@@ -298,7 +298,7 @@ static Value *gradient_map(Node *n, Expr *e, Expr *forward, Value *dy) {
     }
     Node *m = graph_node(g, OP_Map, final.n_used, final.used, 1);
     m->expr = expr_rebuild(g->exprs, whole, renumber, &final);
-    return node_infer(m) ? m->out[0] : NULL;
+    return b_finish(m);
 }
 
 bool grad_map(Node *n, Value *const *dout, Value **din) {

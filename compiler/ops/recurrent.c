@@ -108,7 +108,7 @@ static Value *activate(const Layer *l, Graph *g, int i, Value *x) {
     Node *n = graph_node(g, f->op, 1, &x, 1);
     if (f->parameters > 0) node_set_float(n, "alpha", f->a);
     if (f->parameters > 1) node_set_float(n, "beta", f->b);
-    return node_infer(n) ? n->out[0] : NULL;
+    return b_finish(n);
 }
 
 // ---------------------------------------------------------------- pieces

@@ -105,7 +105,7 @@ static Value *running_product(Graph *g, Value *x, int axis, bool reverse) {
     node_set_int(c, "axis", axis);
     node_set_int(c, "exclusive", 1);
     node_set_int(c, "reverse", reverse);
-    return node_infer(c) ? c->out[0] : NULL;
+    return b_finish(c);
 }
 
 // dy/dx_i is the product of all others: the products before and after i, which is right where elements are 0, too.

@@ -118,7 +118,7 @@ static Value *where_maximal(Node *n) {
         if (t->kind == ATTR_INT) node_set_int(a, t->name, t->i);
         else if (t->kind == ATTR_INTS) node_set_ints(a, t->name, t->ints, t->n);
     }
-    return node_infer(a) ? a->out[0] : NULL;
+    return b_finish(a);
 }
 
 bool grad_window_max(Node *n, Value *const *dout, Value **din) {

@@ -99,31 +99,22 @@ Value *onnx_ms_conv(OnnxNode *n) {
     return activate(n, y, onnx_string(n, "activation", ""), count, parameter);
 }
 
-static Value *channels_moved(OnnxNode *n, Value *v, bool last) {
-    int perm[MAX_RANK];
-    if (!v) return NULL;
-    int rank = v->type.rank;
-    for (int i = 0; i < rank; i++)
-        perm[i] = i == 0 ? 0 : last ? (i == rank - 1 ? 1 : i + 1) : i == 1 ? rank - 1 : i - 1;
-    return b_transpose(n->g, v, perm);
-}
-
 // Channels last: x [N, space..., C], and weights [M, space..., C] where the row's argument says so.
 Value *onnx_ms_nhwc_conv(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     if (n->in[0]->type.rank < 3 || n->in[1]->type.rank < 3)
         return onnx_fail(n, "input and weight must have at least 3 dimensions");
-    n->in[0] = channels_moved(n, n->in[0], false);
-    if (!strcmp(n->argument, "weights")) n->in[1] = channels_moved(n, n->in[1], false);
-    if (onnx_optional(n, 3)) n->in[3] = channels_moved(n, n->in[3], false);
-    return channels_moved(n, onnx_ms_conv(n), true);
+    n->in[0] = b_channels_first(n->g, n->in[0]);
+    if (!strcmp(n->argument, "weights")) n->in[1] = b_channels_first(n->g, n->in[1]);
+    if (onnx_optional(n, 3)) n->in[3] = b_channels_first(n->g, n->in[3]);
+    return b_channels_last(n->g, onnx_ms_conv(n));
 }
 
 Value *onnx_ms_nhwc_max_pool(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     if (n->in[0]->type.rank < 3) return onnx_fail(n, "the input must have at least 3 dimensions");
-    n->in[0] = channels_moved(n, n->in[0], false);
-    return channels_moved(n, onnx_max_pool(n), true);
+    n->in[0] = b_channels_first(n->g, n->in[0]);
+    return b_channels_last(n->g, onnx_max_pool(n));
 }
 
 // ---------------------------------------------------------------- activations and biases

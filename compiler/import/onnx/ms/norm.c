@@ -105,21 +105,16 @@ Value *onnx_ms_qembed_layer_norm(OnnxNode *n) {
 // ---------------------------------------------------------------- groups of channels
 
 static Value *group_norm(OnnxNode *n, Value *x, bool last) {
-    int perm[MAX_RANK] = { 0 }, back[MAX_RANK] = { 0 };
     int64_t activation = onnx_int(n, "activation", 0), groups = onnx_int(n, "groups", 0);
     if (!x) return NULL;
     int rank = x->type.rank;
     if (activation != 0 && activation != 1)
         return onnx_fail(n, "activation %lld is not supported; 0 (none) and 1 (SiLU) are", (long long)activation);
-    for (int i = 1; i < rank; i++) {
-        perm[i] = !last ? i : i == 1 ? rank - 1 : i - 1;
-        back[perm[i]] = i;
-    }
     DType d = x->type.dtype;
     Dim channels = rank > 2 ? x->type.dim[last ? rank - 1 : 1] : -1;
     if (!dim_is_const(channels) || groups < 1 || channels % groups)
         return onnx_fail(n, "groups (%lld) must divide a known number of channels", (long long)groups);
-    Value *in[3] = { b_cast(n->g, b_transpose(n->g, x, perm), DT_F32), b_cast(n->g, n->in[1], DT_F32),
+    Value *in[3] = { b_cast(n->g, last ? b_channels_first(n->g, x) : x, DT_F32), b_cast(n->g, n->in[1], DT_F32),
         b_cast(n->g, n->in[2], DT_F32) };
     if (!in[0] || !in[1] || !in[2]) return NULL;
     Node *node = graph_node(n->g, OP_GroupNorm, 3, in, 1);
@@ -127,7 +122,7 @@ static Value *group_norm(OnnxNode *n, Value *x, bool last) {
     node_set_float(node, "epsilon", onnx_float(n, "epsilon", 1e-5));
     Value *y = b_finish(node);
     if (activation) y = b_unary(n->g, OP_Swish, y);
-    return b_cast(n->g, b_transpose(n->g, y, back), d);
+    return b_cast(n->g, last ? b_channels_last(n->g, y) : y, d);
 }
 
 // Images with channels last, or second where channels_last is 0. SkipGroupNorm adds skip [N, C] or an image, and a

@@ -23,15 +23,6 @@ static Value *quantised(OnnxNode *n, Value *y, int at, DType d) {
         n->g, b_binary(n->g, OP_Div, y, b_scalar_of(n->g, n->in[at])), zero, zero ? zero->type.dtype : d, true);
 }
 
-// Channels last to second and back, for the builders of ai.onnx.
-static Value *channels(OnnxNode *n, Value *v, bool to_last) {
-    int perm[MAX_RANK] = { 0 };
-    if (!v) return NULL;
-    int rank = v->type.rank;
-    for (int i = 1; i < rank; i++) perm[i] = to_last ? (i == rank - 1 ? 1 : i + 1) : i == 1 ? rank - 1 : i - 1;
-    return b_transpose(n->g, v, perm);
-}
-
 // ---------------------------------------------------------------- elementwise
 
 // A zero point in f32; 0 where it is absent.
@@ -139,10 +130,10 @@ Value *onnx_ms_qlinear_average_pool(OnnxNode *n) {
     Value *x = plain(n, 0), *q = x ? n->in[0] : NULL;
     bool last = onnx_int(n, "channels_last", 0) != 0;
     if (!x) return NULL;
-    n->in[0] = last ? channels(n, x, false) : x;
+    n->in[0] = last ? b_channels_first(n->g, x) : x;
     Value *y = onnx_average_pool(n);
     n->in[0] = q;
-    return quantised(n, last ? channels(n, y, true) : y, 3, q->type.dtype);
+    return quantised(n, last ? b_channels_last(n->g, y) : y, 3, q->type.dtype);
 }
 
 // ---------------------------------------------------------------- contractions
@@ -150,8 +141,8 @@ Value *onnx_ms_qlinear_average_pool(OnnxNode *n) {
 Value *onnx_ms_qlinear_conv(OnnxNode *n) {
     bool last = onnx_int(n, "channels_last", 0) != 0;
     if (!onnx_inputs(n, 1)) return NULL;
-    if (last) n->in[0] = channels(n, n->in[0], false);
-    return last ? channels(n, onnx_qlinear_conv(n), true) : onnx_qlinear_conv(n);
+    if (last) n->in[0] = b_channels_first(n->g, n->in[0]);
+    return last ? b_channels_last(n->g, onnx_qlinear_conv(n)) : onnx_qlinear_conv(n);
 }
 
 // The integer product of two factors with their zero points, in f32.

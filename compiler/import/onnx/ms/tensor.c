@@ -123,7 +123,7 @@ Value *onnx_ms_crop(OnnxNode *n) {
 
 // All windows of `size` elements along `dim`, `step` apart; the window's own axis comes last.
 Value *onnx_ms_unfold(OnnxNode *n) {
-    int axis, perm[MAX_RANK];
+    int axis;
     int64_t size = onnx_int(n, "size", 0), step = onnx_int(n, "step", 1);
     if (!onnx_inputs(n, 1) || !onnx_axis(n, onnx_int(n, "dim", -1), n->in[0]->type.rank, &axis)
         || !b_static(n->g, n->in[0], "UnfoldTensor"))
@@ -136,9 +136,8 @@ Value *onnx_ms_unfold(OnnxNode *n) {
     int64_t count = (x->type.dim[axis] - size) / step + 1;
     Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 2, (Dim[]){ count, size }));
     for (int64_t i = 0; i < count * size; i++) tensor_set_i(at, i, i / size * step + i % size);
-    for (int i = 0; i <= rank; i++) perm[i] = i <= axis ? i : i < rank ? i + 1 : axis + 1;
     Value *windows = b_gather(n->g, x, graph_const(n->g, at, NULL), axis);
-    return windows ? b_transpose(n->g, windows, perm) : NULL;
+    return b_move_axes(n->g, windows, axis + 1, 1, rank);
 }
 
 // Scores [b, v] of tokens that would end an n-gram that is in ids [b, s] already become -inf.

@@ -218,9 +218,9 @@ static Value *stack(OnnxNode *n, Value **v, int64_t count, int axis, bool revers
         for (int i = 0; i < otherwise->rank; i++) dims[i + 1] = otherwise->dim[i];
         return b_filled(n->g, otherwise->dtype, 0, otherwise->rank + 1, dims);
     }
-    Value **parts = NEW_ARRAY(n->g->arena, Value *, count);
-    for (int64_t i = 0; i < count; i++) parts[i] = b_insert(n->g, v[reverse ? count - 1 - i : i], axis);
-    return b_concat(n->g, axis, (int)count, parts);
+    Value **in_order = NEW_ARRAY(n->g->arena, Value *, count);
+    for (int64_t i = 0; i < count; i++) in_order[i] = v[reverse ? count - 1 - i : i];
+    return b_stack(n->g, axis, (int)count, in_order);
 }
 
 static bool few_nodes(OnnxNode *n, int64_t trips, int64_t most) {
@@ -498,9 +498,7 @@ static Value *unstack(OnnxNode *n, Value *v, int axis, bool reverse) {
         return onnx_fail(n, "attribute \"scan_output_axes\" holds %d for an output of rank %d", axis, v->type.rank);
     Value *last_first = reverse ? b_iota(n->g, 1, v->type.dim, 0, DT_I64) : NULL;
     if (reverse) v = b_gather(n->g, v, B_MAP(n->g, "-1 - x", "x", last_first), 0);
-    int perm[MAX_RANK];
-    for (int i = 0; v && i < v->type.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    return v ? b_transpose(n->g, v, perm) : NULL;
+    return b_move_axes(n->g, v, 0, 1, axis);
 }
 
 static bool scan_loop(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value *const *x, Dim length, Value **out) {

@@ -6,7 +6,6 @@
 // everything is known: then the number is one, too.
 #include "import/onnx/run/measure.h"
 
-
 // The number (i64[1]) as the size of dimension `axis` of output `out`.
 static bool cut_to(OnnxNode *n, Value *number, int out, int axis, Dim limit, Dim *size) {
     return number && onnx_measure(n, number, 0, out, axis, 0, limit, size);
@@ -79,9 +78,7 @@ Value *onnx_unique(OnnxNode *n) {
     if (!onnx_has(n, "axis")) x = flat(n, x);
     else if (!onnx_axis(n, onnx_int(n, "axis", 0), x->type.rank, &axis)) return NULL;
     if (!x) return NULL;
-    int perm[MAX_RANK] = { axis };
-    for (int i = 1; i < x->type.rank; i++) perm[i] = i - (i <= axis);
-    Value *rows = b_transpose(n->g, x, perm);
+    Value *rows = b_move_axes(n->g, x, axis, 1, 0);
     if (!rows) return NULL;
     Dim length = rows->type.dim[0];
     rows = b_reshape(n->g, rows, 2, (Dim[]){ length, type_product(n->g, &rows->type, 1, rows->type.rank) });

@@ -9,22 +9,12 @@
 
 #include <string.h>
 
-static Value *row(Graph *g, Value *rows, int64_t at) {
-    int64_t starts[MAX_RANK] = { at }, steps[MAX_RANK];
-    Dim sizes[MAX_RANK];
-    for (int i = 0; i < rows->type.rank; i++) {
-        steps[i] = 1;
-        sizes[i] = i ? rows->type.dim[i] : 1;
-    }
-    return b_reshape(g, b_slice(g, rows, starts, steps, sizes), rows->type.rank - 1, sizes + 1);
-}
-
 // A list where the length is known after all.
 Value *onnx_sequence_of_rows(Graph *g, Value *rows) {
     if (!rows) return NULL;
     if (dim_is_const(rows->type.dim[0]) && rows->type.dim[0] <= MAX_ITEMS) {
         Value **items = NEW_ARRAY(g->arena, Value *, rows->type.dim[0] + 1);
-        for (int64_t i = 0; i < rows->type.dim[0]; i++) items[i] = row(g, rows, i);
+        for (int64_t i = 0; i < rows->type.dim[0]; i++) items[i] = b_remove(g, b_part(g, rows, 0, i, 1), 0);
         return onnx_sequence_of(g, (int)rows->type.dim[0], items);
     }
     Sequence *s = NEW(g->arena, Sequence);
@@ -41,24 +31,17 @@ static bool sees(const Graph *g, const Value *v) {
     return g != NULL;
 }
 
-// Values of one type along a new first axis.
-static Value *stack_of(OnnxNode *n, int count, Value *const *items) {
-    Value **parts = NEW_ARRAY(n->g->arena, Value *, count);
-    for (int i = 0; i < count; i++) parts[i] = b_insert(n->g, items[i], 0);
-    return b_concat(n->g, 0, count, parts);
-}
-
 // A list is stacked once, in the outermost graph that knows all its elements: a loop over a list would else stack it
 // in each iteration.
 static Value *stacked_list(OnnxNode *n, Sequence *s) {
-    OnnxNode outer = *n;
+    Graph *outer = n->g;
     if (s->stacked && sees(n->g, s->stacked)) return s->stacked;
-    for (bool all = true; all && outer.g->parent;) {
-        for (int i = 0; i < s->n; i++) all = all && sees(outer.g->parent, s->items[i]);
-        if (all) outer.g = outer.g->parent;
+    for (bool all = true; all && outer->parent;) {
+        for (int i = 0; i < s->n; i++) all = all && sees(outer->parent, s->items[i]);
+        if (all) outer = outer->parent;
     }
-    outer.g->loc = n->loc;
-    return s->stacked = stack_of(&outer, s->n, s->items);
+    outer->loc = n->loc;
+    return s->stacked = b_stack(outer, 0, s->n, s->items);
 }
 
 Value *onnx_sequence_rows(OnnxNode *n, Value *v) {
@@ -95,7 +78,7 @@ Value *onnx_ragged_at(OnnxNode *n, int count, Value *const *items, Value *index)
     int64_t room = 0;
     bool same = first->dtype != DT_NONE;
     for (int i = 1; i < count; i++) same = same && type_equal(&items[i]->type, first);
-    if (same) return index ? b_gather(n->g, stack_of(n, count, items), index, 0) : NULL;
+    if (same) return index ? b_gather(n->g, b_stack(n->g, 0, count, items), index, 0) : NULL;
     for (int i = 0; i < count; i++) {
         const Type *t = &items[i]->type;
         if (t->dtype == DT_NONE || t->dtype != first->dtype || t->rank != first->rank || !type_is_static(t))
@@ -172,18 +155,11 @@ Value *stacked_erase(OnnxNode *n, const Sequence *s) {
 
 Value *stacked_length(OnnxNode *n, const Sequence *s) { return b_number(n->g, length_of(s)); }
 
-// The first axis as axis `to` of the result.
-static Value *first_axis_to(OnnxNode *n, Value *v, int to) {
-    int perm[MAX_RANK];
-    for (int i = 0; i < v->type.rank; i++) perm[i] = i < to ? i + 1 : i == to ? 0 : i;
-    return b_transpose(n->g, v, perm);
-}
-
 Value *stacked_concat(OnnxNode *n, const Sequence *s) {
     bool fresh = onnx_int(n, "new_axis", 0) != 0;
     int axis, rank = s->rows->type.rank;
     if (!onnx_axis(n, onnx_int(n, "axis", 0), rank - 1 + fresh, &axis)) return NULL;
-    Value *v = first_axis_to(n, s->rows, axis);
+    Value *v = b_move_axes(n->g, s->rows, 0, 1, axis);
     if (fresh || !v) return v;
     Dim dims[MAX_RANK];                                 // [.., length, size, ..] -> [.., length * size, ..]
     for (int i = 0; i < rank - 1; i++)
@@ -194,9 +170,7 @@ Value *stacked_concat(OnnxNode *n, const Sequence *s) {
 }
 
 Value *stacked_split(OnnxNode *n, Value *x, int axis, bool keep) {
-    int perm[MAX_RANK];
-    for (int i = 0; i < x->type.rank; i++) perm[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
-    Value *rows = b_transpose(n->g, x, perm);
+    Value *rows = b_move_axes(n->g, x, axis, 1, 0);
     return onnx_sequence_of_rows(n->g, keep ? b_insert(n->g, rows, axis + 1) : rows);
 }
 
