@@ -27,7 +27,9 @@
     X(CXString, getDiagnosticOption, (CXDiagnostic, CXString *)) \
     X(CXString, getDiagnosticSpelling, (CXDiagnostic)) \
     X(CXIndex, createIndex, (int, int)) \
-    X(enum CXErrorCode, parseTranslationUnit2, (CXIndex, const char *, const char *const *, int, struct CXUnsavedFile *, unsigned, unsigned, CXTranslationUnit *)) \
+    X(enum CXErrorCode, parseTranslationUnit2, \
+        (CXIndex, const char *, const char *const *, int, struct CXUnsavedFile *, unsigned, unsigned, \
+            CXTranslationUnit *)) \
     X(unsigned, getNumDiagnostics, (CXTranslationUnit)) \
     X(CXDiagnostic, getDiagnostic, (CXTranslationUnit, unsigned)) \
     X(void, disposeDiagnostic, (CXDiagnostic)) \
@@ -35,7 +37,9 @@
     X(void, disposeIndex, (CXIndex))
 
 #define FIELD(type, name, args) type (*name) args;
-#define SAME_TYPE(type, name, args) _Static_assert(_Generic(&clang_##name, type (*) args: 1, default: 0), "clang_" #name " is declared otherwise");
+#define SAME_TYPE(type, name, args) \
+    _Static_assert( \
+        _Generic(&clang_##name, type (*) args: 1, default: 0), "clang_" #name " is declared otherwise");
 #define LOAD(type, name, args) \
     if (!(symbol = dlsym(library, "clang_" #name))) return no_library(dlerror()); \
     memcpy(&clang.name, &symbol, sizeof symbol); /* POSIX: as large as a pointer to a function */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 // ---------------------------------------------------------------- collecting
-static void collect(Printer *p, Expr *e) {
+static void collect(LoopPrinter *p, Expr *e) {
     if (!e) return;
     p->uses[e->id]++;
     if (p->seen[e->id]) return;
@@ -26,21 +26,21 @@ static void collect(Printer *p, Expr *e) {
 
 static int by_id(const void *x, const void *y) { return (*(Expr *const *)x)->id - (*(Expr *const *)y)->id; }
 
-static int deepest(const Printer *p, uint64_t axes) {
+static int deepest(const LoopPrinter *p, uint64_t axes) {
     int best = p->bound;                                // scopes 0..bound are the root and the caller's axes
     for (int i = 0; axes; i++, axes >>= 1)
         if (axes & 1 && p->scopes.at[p->axis_scope[i]].depth > p->scopes.at[best].depth) best = p->axis_scope[i];
     return best;
 }
 
-static int add_scope(Printer *p, int parent, int axis, Expr *reduce) {
-    VEC_PUSH(p->arena, p->scopes, (Scope){ parent, p->scopes.at[parent].depth + 1, axis, reduce });
+static int add_scope(LoopPrinter *p, int parent, int axis, Expr *reduce) {
+    VEC_PUSH(p->arena, p->scopes, (LoopScope){ parent, p->scopes.at[parent].depth + 1, axis, reduce });
     p->axis_scope[axis] = p->scopes.n - 1;
     return p->scopes.n - 1;
 }
 
-static void build_scopes(Printer *p) {
-    VEC_PUSH(p->arena, p->scopes, (Scope){ -1, 0, -1, NULL });
+static void build_scopes(LoopPrinter *p) {
+    VEC_PUSH(p->arena, p->scopes, (LoopScope){ -1, 0, -1, NULL });
     for (int i = 0; i < p->k->n_parallel; i++) add_scope(p, i, i, NULL);
     p->last_parallel = p->k->n_parallel;
     Expr *first[64] = { NULL };
@@ -65,7 +65,7 @@ static void build_scopes(Printer *p) {
 }
 
 // The scope an expression's operands are needed in: a reduction needs its body at the end of its own chain.
-static int body_scope(const Printer *p, const Expr *e) {
+static int body_scope(const LoopPrinter *p, const Expr *e) {
     return e->op == E_Reduce && e->n_axes ? p->axis_scope[e->axes[e->n_axes - 1]] : p->scope_of[e->id];
 }
 
@@ -76,7 +76,7 @@ bool loops_plain_index(const Expr *e) {                // cheap address arithmet
     return e->dtype == DT_INDEX && e->op != E_Load && expr_affine(e, 64, coef, &c0);
 }
 
-static void choose_temps(Printer *p) {
+static void choose_temps(LoopPrinter *p) {
     for (int i = 0; i < p->exprs.n; i++) {
         const Expr *e = p->exprs.at[i];
         for (int j = 0; j < 3; j++)
@@ -100,7 +100,7 @@ static void choose_temps(Printer *p) {
 }
 
 // ---------------------------------------------------------------- text
-const char *loops_spell(Printer *p, Expr *e) {
+const char *loops_spell(LoopPrinter *p, Expr *e) {
     Text t;
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
@@ -124,13 +124,13 @@ const char *loops_spell(Printer *p, Expr *e) {
     return t.at;
 }
 
-const char *loops_operand(Printer *p, Expr *e) {
+const char *loops_operand(LoopPrinter *p, Expr *e) {
     return p->holds[e->id] ? "true" : p->name[e->id] ? p->name[e->id] : loops_spell(p, e);
 }
 
-void loops_line(Printer *p, int depth) { for (int i = 0; i < depth; i++) text_printf(p->out, "%s", p->d->indent); }
+void loops_line(LoopPrinter *p, int depth) { for (int i = 0; i < depth; i++) text_printf(p->out, "%s", p->d->indent); }
 
-void loops_define(Printer *p, Expr *e, int depth) {
+void loops_define(LoopPrinter *p, Expr *e, int depth) {
     const char *text = text_bare(p->arena, loops_spell(p, e));
     const char *name = arena_printf(p->arena, "t%d", p->temps++);
     loops_line(p, depth);
@@ -138,13 +138,13 @@ void loops_define(Printer *p, Expr *e, int depth) {
     p->name[e->id] = name;
 }
 
-bool loops_is_ranged(const Printer *p, int axis) { return p->d->first && axis == p->k->loop.part_axis; }
+bool loops_is_ranged(const LoopPrinter *p, int axis) { return p->d->first && axis == p->k->loop.part_axis; }
 
-const char *loops_extent(const Printer *p, int axis) {
+const char *loops_extent(const LoopPrinter *p, int axis) {
     return spell_size(p->arena, p->d->graph, p->k->axes.at[axis].size);
 }
 
-void loops_open(Printer *p, int axis, int depth) {
+void loops_open(LoopPrinter *p, int axis, int depth) {
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = loops_extent(p, axis);
     loops_line(p, depth);
     if (loops_is_ranged(p, axis))
@@ -154,13 +154,13 @@ void loops_open(Printer *p, int axis, int depth) {
     else text_printf(p->out, "for (%s %s = 0; %s < %s; %s++) {\n", it, i, i, extent, i);
 }
 
-void loops_close(Printer *p, int depth) {
+void loops_close(LoopPrinter *p, int depth) {
     loops_line(p, depth);
     text_printf(p->out, "}\n");
 }
 
 // ---------------------------------------------------------------- reductions
-const char *loops_identity(const Printer *p, const Expr *e) {
+const char *loops_identity(const LoopPrinter *p, const Expr *e) {
     Scalar s = reduce_identity(e->rop, e->dtype);
     Expr *v = dtype_is_float(e->dtype) ? expr_const_f(p->k->exprs, e->dtype, s.f) :
                                          expr_const_i(p->k->exprs, e->dtype, s.i);
@@ -171,7 +171,7 @@ const char *loops_identity(const Printer *p, const Expr *e) {
 }
 
 // acc = step(acc, x); of floats, += is all that a sum needs.
-static void combine(Printer *p, const Expr *e, const char *acc, const char *x, int depth) {
+static void combine(LoopPrinter *p, const Expr *e, const char *acc, const char *x, int depth) {
     loops_line(p, depth);
     if (e->rop == RED_SUM && dtype_is_float(e->dtype)) {
         text_printf(p->out, "%s += %s;\n", acc, text_bare(p->arena, x));
@@ -182,7 +182,7 @@ static void combine(Printer *p, const Expr *e, const char *acc, const char *x, i
     text_printf(p->out, ";\n");
 }
 
-static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, int depth) {
+static void combine_arg(LoopPrinter *p, Expr *e, const char *best, const char *at, int depth) {
     const char *x = loops_operand(p, e->a[0]), *payload = loops_operand(p, e->a[1]);
     const ReduceInfo *info = &reduce_table[e->rop];
     bool max = info->extreme == RED_MAX, last = info->tie == TIE_LAST;
@@ -201,7 +201,7 @@ static void combine_arg(Printer *p, Expr *e, const char *best, const char *at, i
 }
 
 // acc += x, e's body; a product goes in with one rounding where the dialect has a name for that.
-void loops_accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int depth) {
+void loops_accumulate(LoopPrinter *p, const Expr *e, Expr *x, const char *acc, int depth) {
     bool fused = p->d->fma && e->rop == RED_SUM && x->op == E_Mul && dtype_is_float(x->dtype) && !p->name[x->id];
     if (!fused) {
         combine(p, e, acc, loops_operand(p, x), depth);
@@ -213,12 +213,12 @@ void loops_accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int d
 }
 
 // What the body defined is gone when its scope closes.
-static void forget(Printer *p, int scope) {
+static void forget(LoopPrinter *p, int scope) {
     for (int i = 0; i < p->exprs.n; i++)
         if (p->scope_of[p->exprs.at[i]->id] == scope) p->name[p->exprs.at[i]->id] = NULL;
 }
 
-static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc, const char *second) {
+static void reduce_body(LoopPrinter *p, Expr *e, int at, int depth, const char *acc, const char *second) {
     int scope = p->axis_scope[e->axes[at]];
     loops_scope(p, scope, depth);
     if (at + 1 < e->n_axes) {
@@ -232,7 +232,7 @@ static void reduce_body(Printer *p, Expr *e, int at, int depth, const char *acc,
     forget(p, scope);
 }
 
-static bool use_lanes(const Printer *p, const Expr *e) {
+static bool use_lanes(const LoopPrinter *p, const Expr *e) {
     return p->d->lanes && !reduce_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1
         && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
 }
@@ -240,7 +240,7 @@ static bool use_lanes(const Printer *p, const Expr *e) {
 // A long sum as LANES interleaved ones: independent, so that the C compiler may keep them in a vector without
 // reassociating anything. Gcc would write the lanes out one by one and then find no vector of maxima: BURN_LANES
 // keeps the loop.
-static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
+static void emit_lanes(LoopPrinter *p, Expr *e, const char *acc, int depth) {
     int axis = e->axes[0];
     const char *i = p->axis_name[axis], *type = p->d->type(e->dtype), *zero = loops_identity(p, e),
                *it = p->d->index_type;
@@ -281,18 +281,18 @@ static void emit_lanes(Printer *p, Expr *e, const char *acc, int depth) {
 
 // ---------------------------------------------------------------- teams
 // The axis of a chain worth sharing out: the longest, the innermost of equals.
-static int longest(const Printer *p, const int *axes, int n) {
+static int longest(const LoopPrinter *p, const int *axes, int n) {
     int best = axes[0];
     for (int i = 1; i < n; i++)
         if (p->k->axes.at[axes[i]].extent >= p->k->axes.at[best].extent) best = axes[i];
     return best;
 }
 
-static bool is_teamwork(const Printer *p, const Expr *e) {
+static bool is_teamwork(const LoopPrinter *p, const Expr *e) {
     return p->d->team > 1 && p->scope_of[e->id] == p->bound && !reduce_is_arg(e->rop) && e->n_axes;
 }
 
-static void choose_shared(Printer *p) {
+static void choose_shared(LoopPrinter *p) {
     for (int i = 0; i < p->exprs.n; i++) {
         const Expr *e = p->exprs.at[i];
         if (e->op == E_Reduce && is_teamwork(p, e)) p->shared[longest(p, e->axes, e->n_axes)] = true;
@@ -303,7 +303,7 @@ static void choose_shared(Printer *p) {
 }
 
 // Does a later reduction, whose terms all members sum, need e or one of its peers?
-static bool feeds_reduction(const Printer *p, const Expr *e) {
+static bool feeds_reduction(const LoopPrinter *p, const Expr *e) {
     bool *needs = NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1);
     for (const Expr *m = e; m; m = p->peer[m->id]) needs[m->id] = true;
     for (int i = 0; i < p->exprs.n; i++) {
@@ -319,7 +319,7 @@ static bool feeds_reduction(const Printer *p, const Expr *e) {
 
 // Every member of the team holds a part of each peer: all parts go to the team's memory, and are combined in order of
 // rank, so that all hold the same result. Where only rank 0 will use it, the others skip that.
-static void emit_gather(Printer *p, Expr *e, int depth) {
+static void emit_gather(LoopPrinter *p, Expr *e, int depth) {
     int first = p->parts;
     const char *it = p->d->index_type;
     bool root_only = p->bound == p->last_parallel && !feeds_reduction(p, e);
@@ -344,7 +344,7 @@ static void emit_gather(Printer *p, Expr *e, int depth) {
 }
 
 // Defines the temporaries that e needs here and now.
-void loops_demand(Printer *p, Expr *e, int depth) {
+void loops_demand(LoopPrinter *p, Expr *e, int depth) {
     if (!e || p->name[e->id] || p->holds[e->id]) return;
     for (int i = 0; i < 3; i++) loops_demand(p, e->a[i], depth);
     if (!p->is_temp[e->id]) return;
@@ -353,7 +353,7 @@ void loops_demand(Printer *p, Expr *e, int depth) {
 }
 
 // Ends the block, and with it the temporaries that demand() defined there.
-void loops_close_fresh(Printer *p, int depth) {
+void loops_close_fresh(LoopPrinter *p, int depth) {
     for (int i = 0; i < p->fresh.n; i++) p->name[p->fresh.at[i]->id] = NULL;
     p->fresh.n = 0;
     loops_close(p, depth);
@@ -363,7 +363,7 @@ void loops_close_fresh(Printer *p, int depth) {
 // around them.
 enum { MAX_UNROLLED = 16 };
 
-bool loops_unrolls(const Printer *p, const Expr *e) {
+bool loops_unrolls(const LoopPrinter *p, const Expr *e) {
     int64_t terms = 1;
     if (!p->d->lanes || reduce_is_arg(e->rop)) return false;
     for (int i = 0; i < e->n_axes; i++) {
@@ -378,7 +378,7 @@ bool loops_unrolls(const Printer *p, const Expr *e) {
 }
 
 // Opens a block for the term at `at`, which uses these axes.
-void loops_open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at, int depth) {
+void loops_open_term(LoopPrinter *p, const Expr *e, uint64_t used, const int64_t *at, int depth) {
     loops_line(p, depth);
     text_printf(p->out, "{\n");
     for (int k = 0; k < e->n_axes; k++) {
@@ -389,7 +389,7 @@ void loops_open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at
 }
 
 // The next term; false after the last, and `at` is the first again.
-bool loops_next_term(const Printer *p, const Expr *e, int64_t *at) {
+bool loops_next_term(const LoopPrinter *p, const Expr *e, int64_t *at) {
     for (int i = e->n_axes - 1; i >= 0; i--) {
         if (++at[i] < p->k->axes.at[e->axes[i]].size) return true;
         at[i] = 0;
@@ -397,7 +397,7 @@ bool loops_next_term(const Printer *p, const Expr *e, int64_t *at) {
     return false;
 }
 
-static void emit_unrolled(Printer *p, Expr *e, int depth) {
+static void emit_unrolled(LoopPrinter *p, Expr *e, int depth) {
     int64_t at[MAX_RANK] = { 0 };
     uint64_t used = 0;
     for (const Expr *m = e; m; m = p->peer[m->id]) used |= m->a[0]->axes_used;
@@ -412,7 +412,7 @@ static void emit_unrolled(Printer *p, Expr *e, int depth) {
 }
 
 // A reduction and its peers.
-static void emit_reduce(Printer *p, Expr *e, int depth) {
+static void emit_reduce(LoopPrinter *p, Expr *e, int depth) {
     const char *acc = NULL, *best = NULL;
     for (Expr *m = e; m; m = p->peer[m->id]) {
         const char *name = arena_printf(p->arena, "r%d", p->temps++);
@@ -441,7 +441,7 @@ static void emit_reduce(Printer *p, Expr *e, int depth) {
 }
 
 // ---------------------------------------------------------------- scopes
-void loops_stores(Printer *p, int depth) {
+void loops_stores(LoopPrinter *p, int depth) {
     for (int i = 0; i < p->k->stores.n; i++) {
         const Store *s = &p->k->stores.at[i];
         const char *index = loops_operand(p, s->index), *value = loops_operand(p, s->expr);
@@ -453,7 +453,7 @@ void loops_stores(Printer *p, int depth) {
     }
 }
 
-void loops_scope(Printer *p, int scope, int depth) {
+void loops_scope(LoopPrinter *p, int scope, int depth) {
     for (int i = 0; i < p->exprs.n; i++) {
         Expr *e = p->exprs.at[i];
         if (p->scope_of[e->id] != scope || !p->is_temp[e->id] || p->holds[e->id]) continue;
@@ -482,9 +482,9 @@ void loops_scope(Printer *p, int scope, int depth) {
     loops_close(p, depth);
 }
 
-static void printer_init(Printer *p, Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound) {
+static void printer_init(LoopPrinter *p, Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound) {
     size_t n = (size_t)expr_count(k->exprs) + 1;
-    *p = (Printer){ .arena = a, .k = k, .d = d, .out = out, .bound = bound };
+    *p = (LoopPrinter){ .arena = a, .k = k, .d = d, .out = out, .bound = bound };
     p->uses = NEW_ARRAY(a, int, n);
     p->scope_of = NEW_ARRAY(a, int, n);
     p->seen = NEW_ARRAY(a, bool, n);
@@ -497,7 +497,7 @@ static void printer_init(Printer *p, Arena *a, Text *out, const Kernel *k, const
     for (int i = 0; i < k->axes.n && i < 64; i++) p->axis_name[i] = arena_printf(a, "i%d", i);
 }
 
-static void analyse(Printer *p) {
+static void analyse(LoopPrinter *p) {
     for (int i = 0; i < p->k->stores.n; i++) {
         collect(p, p->k->stores.at[i].index);
         collect(p, p->k->stores.at[i].guard);
@@ -508,7 +508,7 @@ static void analyse(Printer *p) {
 }
 
 void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth) {
-    Printer p;
+    LoopPrinter p;
     printer_init(&p, a, out, k, d, bound);
     analyse(&p);
     choose_temps(&p);

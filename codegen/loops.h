@@ -9,8 +9,8 @@
 enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };
 
 // axis -1: the root; reduce: whose chain this is, NULL: parallel
-typedef struct Scope { int parent, depth, axis; Expr *reduce; } Scope;
-typedef struct Printer {
+typedef struct LoopScope { int parent, depth, axis; Expr *reduce; } LoopScope;
+typedef struct LoopPrinter {
     Arena *arena;
     const Kernel *k;
     const Dialect *d;
@@ -27,7 +27,7 @@ typedef struct Printer {
     bool *follows;
     bool shared[64];                                    // by axis: its loop is shared out among the team
     int parts;                                          // slots of the team's memory in use
-    VEC(Scope) scopes;
+    VEC(LoopScope) scopes;
     int axis_scope[64];
     const char *axis_name[64];
     int temps, bound, last_parallel;
@@ -36,33 +36,33 @@ typedef struct Printer {
     VEC(Expr *) hoisted;
     // a condition that holds where text is printed: loads guarded by it need no guard
     const Expr *certain;
-} Printer;
+} LoopPrinter;
 
 // loops.c
 bool loops_is_leaf(const Expr *e);                      // a name or a number
 bool loops_plain_index(const Expr *e);                  // cheap address arithmetic that the C compiler moves by itself
-bool loops_is_ranged(const Printer *p, int axis);       // is it shared out in parts?
-bool loops_unrolls(const Printer *p, const Expr *e);    // does a reduction stand term by term, without loops?
-const char *loops_extent(const Printer *p, int axis);
-const char *loops_identity(const Printer *p, const Expr *e);    // what a reduction starts from
-const char *loops_spell(Printer *p, Expr *e);           // an expression over the temporaries that have names
-const char *loops_operand(Printer *p, Expr *e);         // its own name, if it has one
-void loops_line(Printer *p, int depth);                 // the indentation
-void loops_open(Printer *p, int axis, int depth);
-void loops_close(Printer *p, int depth);
-void loops_define(Printer *p, Expr *e, int depth);      // a temporary for e
-void loops_demand(Printer *p, Expr *e, int depth);      // the temporaries that e needs here and now ...
-void loops_close_fresh(Printer *p, int depth);          // ... until the block ends
-void loops_accumulate(Printer *p, const Expr *e, Expr *x, const char *acc, int depth);
+bool loops_is_ranged(const LoopPrinter *p, int axis);       // is it shared out in parts?
+bool loops_unrolls(const LoopPrinter *p, const Expr *e);    // does a reduction stand term by term, without loops?
+const char *loops_extent(const LoopPrinter *p, int axis);
+const char *loops_identity(const LoopPrinter *p, const Expr *e);    // what a reduction starts from
+const char *loops_spell(LoopPrinter *p, Expr *e);           // an expression over the temporaries that have names
+const char *loops_operand(LoopPrinter *p, Expr *e);         // its own name, if it has one
+void loops_line(LoopPrinter *p, int depth);                 // the indentation
+void loops_open(LoopPrinter *p, int axis, int depth);
+void loops_close(LoopPrinter *p, int depth);
+void loops_define(LoopPrinter *p, Expr *e, int depth);      // a temporary for e
+void loops_demand(LoopPrinter *p, Expr *e, int depth);      // the temporaries that e needs here and now ...
+void loops_close_fresh(LoopPrinter *p, int depth);          // ... until the block ends
+void loops_accumulate(LoopPrinter *p, const Expr *e, Expr *x, const char *acc, int depth);
 // a block for the term at `at`, which uses these axes
-void loops_open_term(Printer *p, const Expr *e, uint64_t used, const int64_t *at, int depth);
+void loops_open_term(LoopPrinter *p, const Expr *e, uint64_t used, const int64_t *at, int depth);
 // false after the last, and `at` is the first again
-bool loops_next_term(const Printer *p, const Expr *e, int64_t *at);
-void loops_stores(Printer *p, int depth);
-void loops_scope(Printer *p, int scope, int depth);     // a scope with all that is inside
+bool loops_next_term(const LoopPrinter *p, const Expr *e, int64_t *at);
+void loops_stores(LoopPrinter *p, int depth);
+void loops_scope(LoopPrinter *p, int scope, int depth);     // a scope with all that is inside
 // The loop over the axis of `scope` in another form, where that pays.
-bool strips_pay(const Printer *p, int scope);
-void strips_emit(Printer *p, int scope, int depth);
-bool turned_emit(Printer *p, int scope, int depth);
-bool ends_emit(Printer *p, int scope, int depth);
+bool strips_pay(const LoopPrinter *p, int scope);
+void strips_emit(LoopPrinter *p, int scope, int depth);
+bool turned_emit(LoopPrinter *p, int scope, int depth);
+bool ends_emit(LoopPrinter *p, int scope, int depth);
 #endif

@@ -10,7 +10,7 @@ enum { MIN_INTERIOR = 16 };
 
 // The points lo..hi-1 of the axis where e, a < of indices, is true whatever the reductions' axes are. False: none, or
 // it is no such condition.
-static bool true_within(const Printer *p, const Expr *e, int axis, int64_t *lo, int64_t *hi) {
+static bool true_within(const LoopPrinter *p, const Expr *e, int axis, int64_t *lo, int64_t *hi) {
     int64_t a[64] = { 0 }, b[64] = { 0 }, a0, b0, extent = p->k->axes.at[axis].extent;
     if (e->op != E_Lt || e->a[0]->dtype != DT_INDEX || !expr_affine(e->a[0], p->k->axes.n, a, &a0)
         || !expr_affine(e->a[1], p->k->axes.n, b, &b0))
@@ -31,7 +31,7 @@ static bool true_within(const Printer *p, const Expr *e, int axis, int64_t *lo, 
 }
 
 // Prints the loop over the axis of `scope` as two and returns true, where that pays.
-bool ends_emit(Printer *p, int scope, int depth) {
+bool ends_emit(LoopPrinter *p, int scope, int depth) {
     int axis = p->scopes.at[scope].axis;
     int64_t lo = 0, hi = p->k->axes.at[axis].extent, extent = hi, from, to;
     const char *i = p->axis_name[axis], *it = p->d->index_type;

@@ -15,7 +15,7 @@
 // terms of a plain sum that may go one after the other, for its rounding; more go in blocks
 enum { MIN_STRIP = 4, MAX_STRIP = 64, MAX_STRIP_SUM = 1024, SUM_BLOCK = 256 };
 
-typedef struct Reads { const Printer *p; int axis, inner; bool *seen, good; } Reads;
+typedef struct Reads { const LoopPrinter *p; int axis, inner; bool *seen, good; } Reads;
 
 // Do the loads below e lie along the axis rather than along the reduction's innermost one?
 static void judge_reads(Reads *r, const Expr *e) {
@@ -40,7 +40,7 @@ static bool is_plain_sum(const Expr *e) {
     return e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul;
 }
 
-static double count_terms(const Printer *p, const Expr *e) {
+static double count_terms(const LoopPrinter *p, const Expr *e) {
     double terms = 1;
     for (int k = 0; k < e->n_axes; k++) terms *= (double)p->k->axes.at[e->axes[k]].extent;
     return terms;
@@ -55,7 +55,7 @@ static bool guarded_apart(const Expr *e, int axis, bool *seen) {
         || guarded_apart(e->a[2], axis, seen);
 }
 
-bool strips_pay(const Printer *p, int scope) {
+bool strips_pay(const LoopPrinter *p, int scope) {
     int axis = p->scopes.at[scope].axis, found = 0;
     if (!p->d->lanes || p->shared[axis] || p->k->axes.at[axis].extent < MIN_STRIP) return false;
     for (int s = scope + 1; s <= p->last_parallel; s++)
@@ -82,7 +82,7 @@ bool strips_pay(const Printer *p, int scope) {
 // few.
 static int strip_width(Dim size) { return !dim_is_const(size) ? LANES : size < MAX_STRIP ? (int)size : MAX_STRIP; }
 
-static void open_lanes(Printer *p, int axis, const char *count, int depth, bool element, bool chooses) {
+static void open_lanes(LoopPrinter *p, int axis, const char *count, int depth, bool element, bool chooses) {
     const char *i = p->axis_name[axis], *it = p->d->index_type;
     loops_line(p, depth);
     text_printf(p->out, "%sfor (%s %sl = 0; %sl < %s; %sl++) {\n", chooses ? "BURN_LANES " : "", it, i, i, count, i);
@@ -91,7 +91,7 @@ static void open_lanes(Printer *p, int axis, const char *count, int depth, bool 
     text_printf(p->out, "const %s %s = %sb + %sl;\n", it, i, i, i);
 }
 
-static void declare_lanes(Printer *p, const Expr *e, const char *name, int axis, const char *count, int depth) {
+static void declare_lanes(LoopPrinter *p, const Expr *e, const char *name, int axis, const char *count, int depth) {
     loops_line(p, depth);
     text_printf(p->out, "%s %s[%d];\n", p->d->type(e->dtype), name, strip_width(p->k->axes.at[axis].size));
     open_lanes(p, axis, count, depth, false, false);
@@ -101,7 +101,7 @@ static void declare_lanes(Printer *p, const Expr *e, const char *name, int axis,
 }
 
 // Defines what of e the strip's axis has no part in, before its lanes begin.
-static void hoist(Printer *p, Expr *e, int axis, int depth) {
+static void hoist(LoopPrinter *p, Expr *e, int axis, int depth) {
     if (!e || p->name[e->id] || loops_is_leaf(e)) return;
     bool apart = !(e->axes_used >> axis & 1);
     for (int i = 0; i < 3; i++) hoist(p, e->a[i], axis, depth);
@@ -110,7 +110,7 @@ static void hoist(Printer *p, Expr *e, int axis, int depth) {
     VEC_PUSH(p->arena, p->hoisted, e);
 }
 
-static void forget_hoisted(Printer *p) {
+static void forget_hoisted(LoopPrinter *p) {
     for (int i = 0; i < p->hoisted.n; i++) p->name[p->hoisted.at[i]->id] = NULL;
     p->hoisted.n = 0;
 }
@@ -126,7 +126,7 @@ static Expr *term_condition(const Expr *e, int axis) {
 }
 
 // One term of e and its peers for all lanes.
-static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int depth) {
+static void strip_terms(LoopPrinter *p, Expr *e, int axis, const char *count, int depth) {
     Expr *cond = p->peer[e->id] ? NULL : term_condition(e, axis),
          *term = cond && e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
     int inner = cond ? depth + 1 : depth;
@@ -151,7 +151,7 @@ static void strip_terms(Printer *p, Expr *e, int axis, const char *count, int de
 }
 
 // A long plain sum in blocks, each summed by itself.
-static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int depth) {
+static void strip_blocks(LoopPrinter *p, Expr *e, int axis, const char *count, int depth) {
     const char *i = p->axis_name[e->axes[0]], *it = p->d->index_type, *extent = loops_extent(p, e->axes[0]),
                *total = p->name[e->id];
     const char *name = arena_printf(p->arena, "r%dp", p->temps++);
@@ -174,7 +174,7 @@ static void strip_blocks(Printer *p, Expr *e, int axis, const char *count, int d
 
 // Does cond hold for all of e's terms when it does for the first and the last? So it does where each comparison goes
 // with one axis alone.
-static bool holds_between(const Printer *p, const Expr *e, const Expr *cond) {
+static bool holds_between(const LoopPrinter *p, const Expr *e, const Expr *cond) {
     int64_t coef[64], c0;
     uint64_t axes = 0;
     if (cond->op == E_And) return holds_between(p, e, cond->a[0]) && holds_between(p, e, cond->a[1]);
@@ -186,7 +186,7 @@ static bool holds_between(const Printer *p, const Expr *e, const Expr *cond) {
 
 // Where a few terms have a condition and all of them hold, as inside of an image: no loops and no array, sums stay in
 // registers. Leaves an else open.
-static void strip_inside(Printer *p, Expr *e, int axis, const char *count, int depth) {
+static void strip_inside(LoopPrinter *p, Expr *e, int axis, const char *count, int depth) {
     Expr *cond = term_condition(e, axis), *term = e->a[0]->op == E_Select ? e->a[0]->a[1] : e->a[0];
     const char *all = arena_printf(p->arena, "all%d", p->temps++), *sum = arena_printf(p->arena, "r%d", p->temps++);
     int64_t at[MAX_RANK] = { 0 };
@@ -224,7 +224,7 @@ static void strip_inside(Printer *p, Expr *e, int axis, const char *count, int d
     text_printf(p->out, "} else {\n");
 }
 
-static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int depth) {
+static void strip_reduce(LoopPrinter *p, Expr *e, int axis, const char *count, int depth) {
     for (Expr *m = e; m; m = p->peer[m->id]) {
         const char *name = arena_printf(p->arena, "r%dl", p->temps++);
         p->name[m->id] = arena_printf(p->arena, "%s[%sl]", name, p->axis_name[axis]);
@@ -243,7 +243,7 @@ static void strip_reduce(Printer *p, Expr *e, int axis, const char *count, int d
     if (apart) loops_close(p, depth - 1);
 }
 
-static void strip_points(Printer *p, int scope, const char *count, int depth) {
+static void strip_points(LoopPrinter *p, int scope, const char *count, int depth) {
     int axis = p->scopes.at[scope].axis;
     for (int i = 0; i < p->exprs.n; i++) {
         Expr *e = p->exprs.at[i];
@@ -263,7 +263,7 @@ static void strip_points(Printer *p, int scope, const char *count, int depth) {
         if (p->scope_of[p->exprs.at[i]->id] >= scope) p->name[p->exprs.at[i]->id] = NULL;
 }
 
-void strips_emit(Printer *p, int scope, int depth) {
+void strips_emit(LoopPrinter *p, int scope, int depth) {
     int axis = p->scopes.at[scope].axis, width = strip_width(p->k->axes.at[axis].size);
     bool ranged = loops_is_ranged(p, axis);
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = ranged ? p->d->last : loops_extent(p, axis);

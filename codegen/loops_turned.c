@@ -13,7 +13,7 @@
 enum { TURN = 16, MIN_TURN = 8, MAX_TURNED = 3 };
 
 // The next parallel scope below `scope` whose axis is longer than 1; -1: none.
-static int scope_below(const Printer *p, int scope) {
+static int scope_below(const LoopPrinter *p, int scope) {
     for (int s = scope + 1; s <= p->last_parallel; s++)
         if (p->k->axes.at[p->scopes.at[s].axis].size != 1) return s;
     return -1;
@@ -21,7 +21,7 @@ static int scope_below(const Printer *p, int scope) {
 
 // Floats that lie along axis a and far apart along b, everything else along b: the number of such loads; 0: it does
 // not pay.
-static int find_turned(const Printer *p, int a, int b, Expr **loads) {
+static int find_turned(const LoopPrinter *p, int a, int b, Expr **loads) {
     int n = 0;
     Dim coef[64], c0;
     for (int i = 0; i < p->exprs.n; i++) {
@@ -41,7 +41,7 @@ static int find_turned(const Printer *p, int a, int b, Expr **loads) {
     return n;
 }
 
-static void open_blocks(Printer *p, int axis, int depth) {
+static void open_blocks(LoopPrinter *p, int axis, int depth) {
     const char *i = p->axis_name[axis], *it = p->d->index_type,
                *extent = loops_is_ranged(p, axis) ? p->d->last : loops_extent(p, axis);
     loops_line(p, depth);
@@ -51,7 +51,7 @@ static void open_blocks(Printer *p, int axis, int depth) {
     text_printf(p->out, "const %s %sn = %s - %sb < %d ? %s - %sb : %d;\n", it, i, extent, i, TURN, extent, i, TURN);
 }
 
-bool turned_emit(Printer *p, int scope, int depth) {
+bool turned_emit(LoopPrinter *p, int scope, int depth) {
     int below = scope_below(p, scope),
         axis[2] = { p->scopes.at[scope].axis, below < 0 ? -1 : p->scopes.at[below].axis };
     Expr *loads[MAX_TURNED];

@@ -110,7 +110,8 @@ static void print_shapes(Text *out, const Graph *gr) {
 static void print_arguments(CFile *g, Text *out, const Signature *s) {
     const Graph *gr = s->graph;
     if (g->external) text_printf(out, ", weights");
-    for (int i = 0; i < s->sizes.n; i++) text_printf(out, ", %s", spell_symbol(out->arena, c_symbol(gr, s->sizes.at[i])));
+    for (int i = 0; i < s->sizes.n; i++)
+        text_printf(out, ", %s", spell_symbol(out->arena, c_symbol(gr, s->sizes.at[i])));
     for (int i = 0; i < gr->inputs.n; i++)
         text_printf(out, ", (const %s *)inputs[%d].data", spell_c_storage(gr->inputs.at[i]->type.dtype), i);
     for (int i = 0; i < gr->outputs.n; i++) {

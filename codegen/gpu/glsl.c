@@ -230,7 +230,8 @@ static void print_guarded(Printing *p, Text *out) {
             if (!p->guarded[b][d]) continue;
             const char *type = spell_glsl.type((DType)d), *view = view_name(p->arena, b, (DType)d);
             text_printf(out,
-                "%s %c_%s_if(bool guard, int i, %s otherwise) {\n    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
+                "%s %c_%s_if(bool guard, int i, %s otherwise) {\n"
+                "    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
                 type, view[0], dtype_name((DType)d), type, type,
                 load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
         }
@@ -282,7 +283,8 @@ static void print_thread(const Printing *p, Text *out, const Shader *s, int oute
             "    const int rank = int(gl_LocalInvocationIndex %s %uu), member = int(gl_LocalInvocationIndex %s %uu);\n",
             p->team.by_point ? "/" : "%", stride, p->team.by_point ? "%" : "/", stride);
         text_printf(out,
-            "    uint point = %s * %uu + uint(member);\n    const bool live = point < %uu;\n    point = min(point, %uu);\n",
+            "    uint point = %s * %uu + uint(member);\n"
+            "    const bool live = point < %uu;\n    point = min(point, %uu);\n",
             group, each, points, points - 1);
     }
     print_axes(out, p->kernel, outer);

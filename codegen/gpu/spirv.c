@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* out->log = "NAME: STAGE: TEXT\n", TEXT without the blank lines at its end. Always false, for `return spirv_fail(...)`. */
+/* out->log = "NAME: STAGE: TEXT\n", TEXT without the blank lines at its end. Always false, for
+ * `return spirv_fail(...)`. */
 static bool spirv_fail(SpirvModule *out, const char *name, const char *stage, const char *text)
 {
     if (text == NULL || text[0] == '\0')

@@ -15,8 +15,8 @@
 typedef struct {
     uint32_t *words; /* the module in host byte order; NULL after a failure */
     size_t count;    /* of words */
-    char *
-        log; /* after a failure: the tools' messages, each line ended by '\n'; NULL after success or when memory ran out */
+    /* after a failure: the tools' messages, each line ended by '\n'; NULL after success or when memory ran out */
+    char *log;
 } SpirvModule;
 
 /* Compiles one compute shader (entry point main), optimises and validates it. `name` is what the log calls it.

@@ -116,6 +116,13 @@ for cc in $compilers; do
     done
 done
 
+# Skeletons are C as they stand, like the templates.
+for cc in $compilers; do
+    for skeleton in "$tests"/../templates/skeleton/*; do
+        status 0 "$cc $(basename "$skeleton")" $cc -std=c99 -Wall -Werror -Wno-unused-function -fsyntax-only -x c "$skeleton"
+    done
+done
+
 # Each header alone, in C++; all of them together with the runtime's.
 if command -v g++ >/dev/null; then
     for header in *_portable.h *_generic.h; do
