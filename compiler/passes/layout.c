@@ -170,6 +170,13 @@ static Value *sink_axis(Layout *l, Graph *g, Node *n) {
     return through(l, g, inferred(m), perm_of(x));
 }
 
+// A softmax of rows stays one: it is claimed as such.
+static Value *sink_softmax(Layout *l, Graph *g, Node *n) {
+    int last = n->in[0]->type.rank - 1;
+    if (!is_ours(l, n->in[0]) || node_int(n, "axis", 0) != last || perm_of(n->in[0])[last] != last) return NULL;
+    return sink_axis(l, g, n);
+}
+
 static Value *sink_window(Layout *l, Graph *g, Node *n) {
     Value *x = n->in[0];
     if (!is_ours(l, x) || !is_first(perm_of(x), x->type.rank)) return NULL;
@@ -323,7 +330,7 @@ static SinkFn *sink_of(const Node *n) {
     case FORM_GATHER: return n->op == OP_Gather ? sink_axis : NULL;
     case FORM_WINDOW: return n->op == OP_WindowArgMax ? NULL : sink_window;     // it counts elements as they lie
     case FORM_CONTRACT: return n->op == OP_MatMul ? sink_product : NULL;
-    default: return NULL;
+    default: return n->op == OP_Softmax ? sink_softmax : NULL;
     }
 }
 
