@@ -30,8 +30,12 @@ static Value *reshape_to(OnnxNode *n, Value *x, Value *dims, int count, Dim *kno
     Dim total = type_product(n->g, &x->type, 0, x->type.rank), others = 1, shape[MAX_RANK];
     int last = -1, open = 0;
     for (int i = 0; i < count; i++) {
-        if (known[i] == NO_LIMIT) open++, last = i;
-        else others = dim_mul(n->g, others, known[i]);
+        if (known[i] != NO_LIMIT) {
+            others = dim_mul(n->g, others, known[i]);
+            continue;
+        }
+        open++;
+        last = i;
     }
     bool filled = dim_lower(n->g, total) >= 1 && dim_lower(n->g, others) >= 1;
     if (!trusted && open == 1) last = -1;               // nothing else would notice that it does not fit
