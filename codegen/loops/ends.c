@@ -59,7 +59,7 @@ bool ends_emit(LoopPrinter *p, int scope, int depth) {
     else
         text_printf(p->out, "for (%s %s = 0; %s < %lld; %s += %s == %lld ? %lld : 1) {\n", it, i, i, (long long)extent,
             i, i, (long long)lo - 1, (long long)(hi - lo + 1));
-    loops_scope(p, scope, depth + 1);
+    p->scope(p, scope, depth + 1);
     loops_close(p, depth);
     for (int n = 0; n < p->exprs.n; n++) {
         int id = p->exprs.at[n]->id;
@@ -68,7 +68,7 @@ bool ends_emit(LoopPrinter *p, int scope, int depth) {
     }
     loops_line(p, depth);
     text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, (long long)lo, i, (long long)hi, i);
-    loops_scope(p, scope, depth + 1);
+    p->scope(p, scope, depth + 1);
     loops_close(p, depth);
     for (int n = 0; n < p->exprs.n; n++) p->holds[p->exprs.at[n]->id] = false;
     return true;

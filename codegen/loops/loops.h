@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// State of one loop nest that is printed, shared by loops.c (scopes, reductions) and the files of loops of special
-// forms.
+// State of one loop nest that is printed, shared by the files of this folder.
 #ifndef BURNCC_CODEGEN_LOOPS_H
 #define BURNCC_CODEGEN_LOOPS_H
-#include "codegen.h"
+#include "codegen/codegen.h"
 
 // MAX_NESTING: operations in one C expression, for the reader and clang's bracket limit
 enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };
 
 // axis -1: the root; reduce: whose chain this is, NULL: parallel
 typedef struct LoopScope { int parent, depth, axis; Expr *reduce; } LoopScope;
-typedef struct LoopPrinter {
+typedef struct LoopPrinter LoopPrinter;
+struct LoopPrinter {
     Arena *arena;
     const Kernel *k;
     const Dialect *d;
@@ -18,7 +18,7 @@ typedef struct LoopPrinter {
     VEC(Expr *) exprs;                                  // reachable, operands first
     int *uses, *scope_of;                               // by expression id
     bool *seen, *deeper, *is_temp;                      // by expression id; deeper: used in a scope below its own
-    // by expression id: a condition that is true in the loop being printed (see loops_ends.c)
+    // by expression id: a condition that is true in the loop being printed (see ends.c)
     bool *holds;
     const char **name;                                  // by expression id: of its temporary once printed
     // by expression id: the next reduction over the very same axes, computed in the same loops
@@ -36,15 +36,18 @@ typedef struct LoopPrinter {
     VEC(Expr *) hoisted;
     // a condition that holds where text is printed: loads guarded by it need no guard
     const Expr *certain;
-} LoopPrinter;
+    // loops.c: prints a scope with all that is inside
+    void (*scope)(LoopPrinter *p, int scope, int depth);
+};
 
-// loops.c
+// nest.c
+void loops_init(LoopPrinter *p, Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound);
 bool loops_is_leaf(const Expr *e);                      // a name or a number
 bool loops_plain_index(const Expr *e);                  // cheap address arithmetic that the C compiler moves by itself
+// the scope that an expression's operands are needed in: a reduction needs its body at the end of its own chain
+int loops_body_scope(const LoopPrinter *p, const Expr *e);
 bool loops_is_ranged(const LoopPrinter *p, int axis);       // is it shared out in parts?
-bool loops_unrolls(const LoopPrinter *p, const Expr *e);    // does a reduction stand term by term, without loops?
 const char *loops_extent(const LoopPrinter *p, int axis);
-const char *loops_identity(const LoopPrinter *p, const Expr *e);    // what a reduction starts from
 const char *loops_spell(LoopPrinter *p, Expr *e);           // an expression over the temporaries that have names
 const char *loops_operand(LoopPrinter *p, Expr *e);         // its own name, if it has one
 void loops_line(LoopPrinter *p, int depth);                 // the indentation
@@ -53,13 +56,17 @@ void loops_close(LoopPrinter *p, int depth);
 void loops_define(LoopPrinter *p, Expr *e, int depth);      // a temporary for e
 void loops_demand(LoopPrinter *p, Expr *e, int depth);      // the temporaries that e needs here and now ...
 void loops_close_fresh(LoopPrinter *p, int depth);          // ... until the block ends
-void loops_accumulate(LoopPrinter *p, const Expr *e, Expr *x, const char *acc, int depth);
 // a block for the term at `at`, which uses these axes
 void loops_open_term(LoopPrinter *p, const Expr *e, uint64_t used, const int64_t *at, int depth);
 // false after the last, and `at` is the first again
 bool loops_next_term(const LoopPrinter *p, const Expr *e, int64_t *at);
 void loops_stores(LoopPrinter *p, int depth);
-void loops_scope(LoopPrinter *p, int scope, int depth);     // a scope with all that is inside
+// reduce.c
+const char *loops_identity(const LoopPrinter *p, const Expr *e);    // what a reduction starts from
+void loops_accumulate(LoopPrinter *p, const Expr *e, Expr *x, const char *acc, int depth);
+bool loops_unrolls(const LoopPrinter *p, const Expr *e);    // does a reduction stand term by term, without loops?
+void loops_reduce(LoopPrinter *p, Expr *e, int depth);      // a reduction and its peers
+void loops_share(LoopPrinter *p);                           // which axes a team of threads shares out
 // The loop over the axis of `scope` in another form, where that pays.
 bool strips_pay(const LoopPrinter *p, int scope);
 void strips_emit(LoopPrinter *p, int scope, int depth);
