@@ -10,6 +10,9 @@
 // the iterations. Where it is only multiplied by (x v) or gathered from (v[i]), as a recurrent layer's weights and
 // its projected input are, that sum is taken after the loop: the adjoints of the products are stacked, and dv is one
 // product X^T dU, or one scatter.
+//
+// The bodies are differentiated as every graph is, so this column of the op table calls grad/, which calls the columns:
+// the recursion over bodies is the one call up from ops/.
 #include "common.h"
 #include "grad/grad.h"
 #include "ops.h"

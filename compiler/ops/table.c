@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // op_table: ops.def and maps.def as data, and the functions that stand where a row has nothing of its own (`none`),
 // so that no column is ever NULL. Every scalar map shares shape_map, eval_map, grad_map and lower_map (ops/map.c).
+//
+// ir/ asks this table for names, arities and rules, although it lies below ops/: a graph knows its operations by number
+// alone, and what a number means is a row here.
 #include "ops.h"
 #include <string.h>
 
