@@ -4,8 +4,8 @@
 
 usage: style.py [FILE...]   Prints TAP, a test for each rule; without files, all that git knows of (none: skipped).
 A `;` counts as a statement's end except in the head of a for, in strings and comments, inside a struct, union or
-enum that stands on one line or is a table's row, and in the break of a case on one line. Macros that go on over
-several lines are rows, too."""
+enum that stands on one line or is a table's row, and in the break or return of a case on one line. Macros that
+go on over several lines are rows, too. Templates are kernels, each one function with its loops and holes."""
 import pathlib
 import re
 import subprocess
@@ -61,8 +61,8 @@ def statements(name, lines):
         if inside or macro or line.lstrip().startswith("#"):
             continue
         text = bare(line)
-        if re.match(r"\s*(case\b|default:)", text):       # a row of a table: what is done, and break
-            text = re.sub(r"break;\s*$", "", text)
+        if re.match(r"\s*(case\b|default:)", text):       # a row of a table: what is done, and the end of it
+            text = re.sub(r"(break|continue|return [^;]*|return);\s*$", "", text)
         if re.match(r"\s*(typedef )?(static )?(const )?(struct|union|enum)\b[^;()]*\{\s*$", text):
             aggregate = True
         elif re.match(r"\s*\}", text):
@@ -73,6 +73,8 @@ def statements(name, lines):
 
 def functions(name, lines):
     start = None
+    if name.startswith("templates/"):       # a kernel is one function: its loops, and the holes that are filled
+        return
     for number, line in enumerate(lines, 1):
         if line.endswith("{") and re.match(r"(\w.*\)|.*\)) \{$|\{$", line) and not line.startswith((" ", "#")):
             start = number

@@ -44,7 +44,8 @@ size_t arena_bytes(const Arena *a);
 
 // A growing array in an arena: struct { T *at; int n, cap; } v; VEC_PUSH(arena, v, x)
 #define VEC(T) struct { T *at; int n, cap; }
-#define VEC_PUSH(arena, v, ...) (vec_grow(arena, (void **)&(v).at, &(v).n, &(v).cap, sizeof *(v).at), (v).at[(v).n - 1] = (__VA_ARGS__))
+#define VEC_PUSH(arena, v, ...) \
+    (vec_grow(arena, (void **)&(v).at, &(v).n, &(v).cap, sizeof *(v).at), (v).at[(v).n - 1] = (__VA_ARGS__))
 void vec_grow(Arena *a, void **at, int *n, int *cap, size_t size);   // makes room for one more and counts it
 
 // ---------------------------------------------------------------- base/text.c: growing text and string maps

@@ -255,9 +255,19 @@ static Regex *parse_backslash(Parser *p) {              // after the backslash
     Set set = { 0 };
     uint32_t c;
     for (size_t i = 0; i < COUNT(asserts); i++)
-        if (*p->s == asserts[i].c) { p->s++; return assertion(p, asserts[i].what); }
-    if (*p->s && add_perl(p, &set, *p->s)) { p->s++; return regex_set(p, &set, false); }
-    if (*p->s == 'Q') { p->s++; p->quoting = true; return regex_new(p, RE_EMPTY, NULL, NULL); }
+        if (*p->s == asserts[i].c) {
+            p->s++;
+            return assertion(p, asserts[i].what);
+        }
+    if (*p->s && add_perl(p, &set, *p->s)) {
+        p->s++;
+        return regex_set(p, &set, false);
+    }
+    if (*p->s == 'Q') {
+        p->s++;
+        p->quoting = true;
+        return regex_new(p, RE_EMPTY, NULL, NULL);
+    }
     return take_escape(p, &c) ? literal(p, c) : NULL;
 }
 
@@ -268,7 +278,10 @@ static bool take_flags(Parser *p) {
     bool off = false;
     for (; *p->s && *p->s != ')' && *p->s != ':'; p->s++) {
         size_t i = 0;
-        if (*p->s == '-' && !off) { off = true; continue; }
+        if (*p->s == '-' && !off) {
+            off = true;
+            continue;
+        }
         while (i < COUNT(flags) && flags[i].c != *p->s) i++;
         if (i == COUNT(flags)) return fail(p, "it has a group of an unknown kind"), false;
         set = off ? set & ~flags[i].flag : set | flags[i].flag;

@@ -157,8 +157,10 @@ typedef int ImageDecode(const uint8_t *data, size_t bytes, int layout, int64_t h
 static const char image_calls[] =
     "int (*burncc_image_size)(const uint8_t *, size_t, int64_t *);\n"
     "int (*burncc_image_decode)(const uint8_t *, size_t, int, int64_t, int64_t, uint8_t *);\n"
-    "int burn_image_size(const uint8_t *data, size_t bytes, int64_t size[2]) { return burncc_image_size(data, bytes, size); }\n"
-    "int burn_image_decode(const uint8_t *data, size_t bytes, int layout, int64_t height, int64_t width, uint8_t *pixels) {\n"
+    "int burn_image_size(const uint8_t *data, size_t bytes, int64_t size[2]) { return burncc_image_size(data, "
+    "bytes, size); }\n"
+    "int burn_image_decode(const uint8_t *data, size_t bytes, int layout, int64_t height, int64_t width, uint8_t "
+    "*pixels) {\n"
     "    return burncc_image_decode(data, bytes, layout, height, width, pixels);\n}\n";
 
 static bool decodes_images(const Graph *g) {
@@ -247,7 +249,8 @@ static bool write_wrapper(const Built *b, const Options *o, const char *path, co
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
     const char *threaded = !gpu && o->threads > 1 ?
         arena_printf(a,
-            "extern const burn_threaded_model *const burncc_threaded;\nconst burn_threaded_model *const burncc_threaded = &%s_threaded;\n",
+            "extern const burn_threaded_model *const burncc_threaded;\n"
+            "const burn_threaded_model *const burncc_threaded = &%s_threaded;\n",
             o->name) :
         "";
     const char *text = arena_printf(a,
@@ -264,7 +267,8 @@ static bool runs_somewhere(const Options *o, const char *runner, const Graph *g)
         diag_error_as(EXIT_USAGE, NULL, "--runner: models for GPUs and those that decode images run here only");
     else if (!runner && arch && strcmp(arch, target_host()))
         diag_error_as(EXIT_USAGE, NULL,
-            "%s code cannot be loaded here: set CC to a compiler for it, and --runner to what runs its programs, such as 'qemu-aarch64 -L /usr/aarch64-linux-gnu' or 'wasmtime'",
+            "%s code cannot be loaded here: set CC to a compiler for it, and --runner to what runs its programs, "
+            "such as 'qemu-aarch64 -L /usr/aarch64-linux-gnu' or 'wasmtime'",
             arch);
     else return true;
     return false;

@@ -122,7 +122,7 @@ Graph *inputs_read(Arena *a, CommandOptions *c, bool all, Inputs *out);
 // else a diagnostic that lists the missing ones
 bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const Inputs *in);
 
-// ---------------------------------------------------------------- ends.c: sequences and optionals among inputs and outputs
+// ---------------------------------------------------------------- ends.c: sequences and optionals among the ends
 typedef struct Recorded { int n; EndData *at; } Recorded;    // what the files of a data set hold
 bool recorded_read(
     Arena *a, const char *set, const char *prefix, int n_declared, const ModelEnd *declared, Recorded *out);
@@ -142,7 +142,8 @@ const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **out
 // Many runs, for about `seconds`.
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
 
-// ---------------------------------------------------------------- remote.c: the same through a runner (templates/driver.c is the other side)
+// ---------------------------------------------------------------- remote.c: the same through a runner
+// templates/driver.c is the other side.
 typedef struct Remote { Tensor **outputs; int n_samples; float *ms; int64_t runs; } Remote;
 // seconds 0: one run
 const char *remote_run(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Remote *out);

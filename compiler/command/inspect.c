@@ -156,7 +156,8 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
         (long long)f->parameter_bytes, f->plan ? "true" : "false");
     if (f->plan)
         text_printf(t,
-            ",\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,\"workspace_bound\":%lld,\"weights_bytes\":%lld",
+            ",\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,"
+            "\"workspace_bound\":%lld,\"weights_bytes\":%lld",
             f->multiply_adds, f->flops, f->plan->kernels.n, (long long)f->plan->work_bytes,
             (long long)f->plan->live_bytes, (long long)f->plan->weight_bytes);
     text_printf(t, "}\n");

@@ -32,9 +32,11 @@ void help_general(Text *t, Arena *a, const Options *o) {
     text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n",
         commands[0].examples);
     text_printf(t,
-        "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), BURNCC_RUNNER (where\n"
+        "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), "
+        "BURNCC_RUNNER (where\n"
         "--runner is not given), TMPDIR, BURN_VK_DEVICE (part of the GPU's name).\n"
-        "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of memory.\n");
+        "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of "
+        "memory.\n");
 }
 
 void help_command(Text *t, Arena *a, const Options *o, const Command *c) {
@@ -51,6 +53,7 @@ void help_targets(Text *t) {
         text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags ? one->flags : "", one->about);
     }
     text_printf(t,
-        "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds out at run time\n"
+        "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds "
+        "out at run time\n"
         "what the processor has. Without FMA (x86-64-v2) and with it results may differ in the last bits.\n");
 }

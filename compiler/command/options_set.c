@@ -79,7 +79,8 @@ bool set_embed_limit(Arena *a, CommandOptions *o, const char *text) {
 
 bool set_string_bytes(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
-    if (parse_int(text, text + strlen(text), &o->compile.string_bytes) && o->compile.string_bytes > 0 && o->compile.string_bytes <= INT32_MAX)
+    if (parse_int(text, text + strlen(text), &o->compile.string_bytes) && o->compile.string_bytes > 0
+        && o->compile.string_bytes <= INT32_MAX)
         return true;
     return usage_error("--string-bytes wants a number of bytes such as 256, not '%s'", text);
 }
@@ -92,7 +93,8 @@ bool set_threads(Arena *a, CommandOptions *o, const char *text) {
         && (!colon || parse_int(colon + 1, end, &us)) && us <= 1000000;
     if (!ok)
         return usage_error(
-            "--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as in 4:20, not '%s'",
+            "--threads wants a number of parts, 1 to %d, and may be the microseconds that a part takes at least, as "
+            "in 4:20, not '%s'",
             MAX_THREADS, text);
     o->compile.threads = (int)n;
     if (colon) o->compile.part_us = (double)us;

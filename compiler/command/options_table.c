@@ -7,7 +7,8 @@
 
 const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
-        "Compiles an ONNX model, or the text of a graph (what --dump prints), into C: model.c, model.h, and model.bin when the\n"
+        "Compiles an ONNX model, or the text of a graph (what --dump prints), into C: model.c, model.h, and "
+        "model.bin when the\n"
         "weights are large.",
         "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
         "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
@@ -15,28 +16,37 @@ const Command commands[] = {
         "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
         "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
-        "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... max_rel=...` or\n"
-        "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in --data. A file\n"
+        "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... "
+        "max_rel=...` or\n"
+        "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in "
+        "--data. A file\n"
         "tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all pass.",
         "  burncc verify lenet.onnx\n"
         "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n" },
     { "run", RUN, command_run, "burncc run MODEL [--input NAME=FILE]... [--output DIR]",
-        "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text (numbers). Outputs: a\n"
+        "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text "
+        "(numbers). Outputs: a\n"
         "summary, or NAME.npy files in --output DIR.",
         "  burncc run digits.onnx --input image=seven.pgm\n"
         "  burncc run bert.onnx --input ids=ids.npy --input mask=mask.txt --output out/\n" },
     { "bench", BENCH, command_bench, "burncc bench MODEL [--seconds S] [options]",
-        "Builds the model with $CC and times it on random inputs: `median_ms=... min_ms=... gflops=... workspace_bytes=...`.",
+        "Builds the model with $CC and times it on random inputs: `median_ms=... min_ms=... gflops=... "
+        "workspace_bytes=...`.",
         "  burncc bench resnet.onnx --target native --seconds 5\n"
         "  burncc bench resnet.onnx --json\n" },
     { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
-        "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all is supported.",
+        "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all "
+        "is supported.",
         "  burncc inspect bert.onnx --dim seq=128\n" },
     { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
-        "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and writes what is fastest\n"
-        "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has already are not\n"
-        "measured again, so that more time goes on where the last ended. The same records give the same code, on any machine.\n"
-        "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits too. They are measured on one\n"
+        "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and "
+        "writes what is fastest\n"
+        "as records: a text file that compile, verify, run and bench take with --records. Kernels that the file has "
+        "already are not\n"
+        "measured again, so that more time goes on where the last ended. The same records give the same code, on "
+        "any machine.\n"
+        "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits "
+        "too. They are measured on one\n"
         "thread; --threads takes the same records. A file of several targets takes none.",
         "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
         "  burncc resnet.onnx --target native --records resnet.records\n" },
@@ -79,7 +89,8 @@ const Option options[] = {
         "print kernels, operations, traffic and memory over time; tune: every choice and its time",
         FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output",
-        "print each program's graph or plan after a stage (their names are below); without -o stop there", FIELD(TEXT, compile.dump) },
+        "print each program's graph or plan after a stage (their names are below); without -o stop there",
+        FIELD(TEXT, compile.dump) },
     { "target", 0, "TARGET", COMPILES, "Code",
         "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code",
@@ -96,7 +107,8 @@ const Option options[] = {
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
         FIELD(FLAG, compile.fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code",
-        "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, faster; f32 (default)",
+        "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, "
+        "faster; f32 (default)",
         SET(set_precision) },
     { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT, "Code",
         "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
@@ -104,10 +116,8 @@ const Option options[] = {
         FIELD(FLAG, compile.no_fuse) },
     { "train", 0, NULL, COMPILE, "Training",
         "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, compile.train) },
-    { "loss", 0, "LOSS", COMPILE, "Training", loss_help,
-        FIELD(TEXT, compile.loss) },
-    { "optimizer", 0, "NAME", COMPILE, "Training",
-        optimizer_help, FIELD(TEXT, compile.optimizer) },
+    { "loss", 0, "LOSS", COMPILE, "Training", loss_help, FIELD(TEXT, compile.loss) },
+    { "optimizer", 0, "NAME", COMPILE, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
     { "schedule", 0, "NAME", COMPILE, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
     { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
         SET(set_data) },

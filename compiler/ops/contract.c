@@ -43,7 +43,8 @@ bool shape_matmul(Node *n) {
     if (!mat_shape(x, y, &s) || !dims_agree(n, x->dim[x->rank - 1], y->dim[y->rank > 1 ? y->rank - 2 : 0])
         || !dims_broadcast(n, &s.batch, &s.x, &s.y)) {
         diag_error(n->loc,
-            "cannot multiply %s by %s: the first's last dimension must be the second's last but one, and batches must broadcast",
+            "cannot multiply %s by %s: the first's last dimension must be the second's last but one, and batches "
+            "must broadcast",
             value_type_text(n->in[0]), value_type_text(n->in[1]));
         return false;
     }

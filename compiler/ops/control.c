@@ -83,7 +83,8 @@ bool shape_loop(Node *n) {
     Dim trips;
     if (!loop_trips(n, &trips)) {
         diag_error(n->loc,
-            "Loop stacks outputs of iterations whose number %s at run time; only a trip count known ahead can be compiled",
+            "Loop stacks outputs of iterations whose number %s at run time; only a trip count known ahead can be "
+            "compiled",
             goes_on(n) ? "is computed" : "a condition decides");
         return false;
     }

@@ -7,7 +7,8 @@
 bool shape_gradient(Node *n) {
     const Graph *body = n->n_bodies ? n->bodies[0] : NULL;
     int first = body ? 0 : 1;
-    bool fits = body ? body->inputs.n == n->n_in && body->outputs.n == 1 && n->n_out <= n->n_in : n->n_in == 1 + n->n_out;
+    bool fits = body ? body->inputs.n == n->n_in && body->outputs.n == 1 && n->n_out <= n->n_in :
+                       n->n_in == 1 + n->n_out;
     if (!fits) {
         diag_error(n->loc, "Gradient of %d inputs and %d outputs: wants a result, then what it is differentiated by",
             n->n_in, n->n_out);

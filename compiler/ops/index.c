@@ -345,7 +345,8 @@ bool shape_scatter_nd(Node *n) {
     }
     if (!fits) {
         diag_error(n->loc,
-            "indices %s and updates %s do not address %s: updates must be [indices but the last..., axes below those addressed...]",
+            "indices %s and updates %s do not address %s: updates must be [indices but the last..., axes below "
+            "those addressed...]",
             value_type_text(n->in[1]), value_type_text(n->in[2]), value_type_text(n->in[0]));
         return false;
     }

@@ -146,7 +146,8 @@ bool shape_map(Node *n) {
     return true;
 }
 
-// ---------------------------------------------------------------- evaluation: the expression's postorder, run over blocks of elements
+// ---------------------------------------------------------------- evaluation
+// The expression's postorder, run over blocks of elements.
 
 enum { BLOCK = 256 };
 // value[node][BLOCK], offset[input][BLOCK]

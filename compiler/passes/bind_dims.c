@@ -128,7 +128,8 @@ static bool bind_node(Node *n) {
         const char *type = type_text(n->graph->arena, n->graph, t);
         if (s->from)
             diag_error(n->loc,
-                "the size %s of its result %s is only known to the running program; --dim %s=N fixes it, --target generic measures it",
+                "the size %s of its result %s is only known to the running program; --dim %s=N fixes it, --target "
+                "generic measures it",
                 s->name, type, s->name);
         else diag_error(n->loc, "the size of its result is not known while compiling: %s; --dim NAME=N fixes it", type);
         return false;

@@ -55,7 +55,8 @@ static bool read_scaled(Graph *g, Value *v, Bytes *b) {
             || (b->scale->type.rank && b->scale->type.rank != count))
             return false;
         for (int i = 0; i < count; i++) perm[i] = (int)p[i];
-        *b = (Bytes){ settled(b_transpose(g, b->q, perm)), settled(swapped(g, b->zero, perm)), settled(swapped(g, b->scale, perm)) };
+        *b = (Bytes){ settled(b_transpose(g, b->q, perm)), settled(swapped(g, b->zero, perm)),
+            settled(swapped(g, b->scale, perm)) };
         return true;
     }
     if (!made_by(v, OP_Mul) || v->type.dtype != DT_F32 || !made_by(v->def->in[0], OP_Cast)) return false;

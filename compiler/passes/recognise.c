@@ -92,7 +92,8 @@ static Value *rule_softmax(Finder *f, Node *n) {
     int64_t over, under;
     Node *e = made_by(f, n->in[0], OP_Exp), *sum = along(f, n->in[1], OP_ReduceSum, &over);
     if (!e || !sum || sum->in[0] != e->out[0]) return NULL;
-    Node *shifted = made_by(f, e->in[0], OP_Sub), *top = shifted ? along(f, shifted->in[1], OP_ReduceMax, &under) : NULL;
+    Node *shifted = made_by(f, e->in[0], OP_Sub),
+         *top = shifted ? along(f, shifted->in[1], OP_ReduceMax, &under) : NULL;
     if (!top || over != under || top->in[0] != shifted->in[0] || !is_real(top->in[0]) || !alone(f, n)) return NULL;
     return softmax(f->graph, top->in[0], over, EMPTY_NAN);
 }
@@ -104,7 +105,8 @@ static Value *rule_empty_rows(Finder *f, Node *n) {
     Node *view = made_by(f, shown, OP_Reshape), *test = made_by(f, n->in[0], OP_IsNaN);
     if (view) quotient = view->in[0];
     Node *soft = made_by(f, quotient, OP_Softmax);
-    if (!soft || node_attr(soft, "empty") || !is_number(n->in[1], 0) || !type_equal(&shown->type, &n->out[0]->type)) return NULL;
+    if (!soft || node_attr(soft, "empty") || !is_number(n->in[1], 0) || !type_equal(&shown->type, &n->out[0]->type))
+        return NULL;
     int64_t axis = node_int(soft, "axis", quotient->type.rank - 1), top_axis;
     SoftmaxEmpty empty = EMPTY_NAN_ZERO;
     if (!test || (test->in[0] != shown && test->in[0] != quotient)) {
@@ -310,7 +312,8 @@ static Value *rule_norm(Finder *f, Node *n) {
         Value *scale = n->in[1 - i];
         if (!is_of_row(scale, m.x, m.axis)) continue;
         if (alone(f, n))
-            return norm(f->graph, m.centred ? OP_LayerNorm : OP_RMSNorm, 2, (Value *[]){ m.x, scale }, m.axis, m.epsilon);
+            return norm(
+                f->graph, m.centred ? OP_LayerNorm : OP_RMSNorm, 2, (Value *[]){ m.x, scale }, m.axis, m.epsilon);
     }
     return NULL;
 }

@@ -76,7 +76,9 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
 
 void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->plan->graph, k->axes.at[i].size);
-    Survey w = { .arena = a, .kernel = k, .graph = f->plan->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    Survey w = {
+        .arena = a, .kernel = k, .graph = f->plan->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1)
+    };
     for (int i = 0; i < k->stores.n; i++) {
         survey(&w, k->stores.at[i].expr, true);
         survey(&w, k->stores.at[i].index, false);
@@ -453,7 +455,8 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     return k;
 }
 
-// ---------------------------------------------------------------- scatter: a copy of the data, then a serial loop over the updates
+// ---------------------------------------------------------------- scatter
+// A copy of the data, then a serial loop over the updates.
 static Kernel *copy_kernel(const Plan *p, Value *from, Value *to) {
     Arena *a = p->arena;
     Kernel *k = kernel_new(a, KERNEL_LOOP);

@@ -222,7 +222,9 @@ static void place_strings(Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) bytes += p->kernels.at[i]->string_bytes;
     if (!bytes || p->parent) return;
     p->strings = NEW(p->arena, Buffer);
-    *p->strings = (Buffer){ .place = PLACE_WORK, .bytes = bytes, .first = 0, .last = p->kernels.n - 1, .id = p->buffers.n };
+    *p->strings = (Buffer){
+        .place = PLACE_WORK, .bytes = bytes, .first = 0, .last = p->kernels.n - 1, .id = p->buffers.n
+    };
     VEC_PUSH(p->arena, p->buffers, p->strings);
 }
 

@@ -35,7 +35,8 @@ status 0 "report" "$burncc" scores.onnx -o b.c --report
 says 'workspace'
 
 status 0 "the plan alone" "$burncc" scores.onnx --target plan
-grep -Fxq '    %3[i0] = sum[i1](load(%1, i1) * load(%0, i1 * 5 + i0))' scores.plan && grep -Fxq '    %0 f32[4,5]: weights from byte 0' scores.plan
+grep -Fxq '    %3[i0] = sum[i1](load(%1, i1) * load(%0, i1 * 5 + i0))' scores.plan && grep \
+    -Fxq '    %0 f32[4,5]: weights from byte 0' scores.plan
 result $? "its loops and places"
 cat >cell.txt <<'EOF'
 graph cell(%0 x: f32[3,1,8], %1 w: f32[1,16,8], %2 r: f32[1,16,4], %3 s: f32[4], %4 b: f32[4]) {
@@ -46,7 +47,8 @@ graph cell(%0 x: f32[3,1,8], %1 w: f32[1,16,8], %2 r: f32[1,16,4], %3 s: f32[4],
 }
 EOF
 status 0 "composites" "$burncc" cell.txt --target plan
-grep -Eq '%5, %6, %7 = LSTM\(%0, %1, %2\)(   ; |$)' cell.plan && grep -Eq '%8 = LayerNorm\(%5, %3, %4\)(   ; |$)' cell.plan
+grep -Eq '%5, %6, %7 = LSTM\(%0, %1, %2\)(   ; |$)' cell.plan && grep \
+    -Eq '%8 = LayerNorm\(%5, %3, %4\)(   ; |$)' cell.plan
 result $? "they stay where the back end claims them"
 status 0 "composites that nobody claims" "$burncc" cell.txt --dump passes
 ! grep -qE 'LSTM\(|LayerNorm\(' out

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Runs the models of a batch, each in a child process. In: a folder with N.in, the inputs of model N. Out: N.out, its outputs, and a line
- * on standard output, `N ok` or what went wrong. A tensor in a file is its rank, dimensions and bytes, each number an int64; after the
- * inputs stand the sizes of the outputs' buffers (-1: as the model says).
- * models.h, made with the batch, includes the models' headers and lists their descriptors. Buffers stand between canaries. With THREADS
- * the same bits are asked of the parts in reverse order and of a pool of threads. */
+ * Runs the models of a batch, each in a child process. In: a folder with N.in, the inputs of model N. Out: N.out,
+ * its outputs, and a line on standard output, `N ok` or what went wrong. A tensor in a file is its rank,
+ * dimensions and bytes, each number an int64; after the inputs stand the sizes of the outputs' buffers (-1: as the
+ * model says).
+ * models.h, made with the batch, includes the models' headers and lists their descriptors. Buffers stand between
+ * canaries. With THREADS the same bits are asked of the parts in reverse order and of a pool of threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "models.h"
 

@@ -458,7 +458,8 @@ static void plant(Tree *t) {
 
 static Field *field(Tree *t, Field *in, uint32_t number, const void *bytes, size_t n) {    // bytes NULL: a varint
     Field *f = NEW(t->arena, Field);
-    *f = (Field){ .number = number, .wire = bytes ? 2 : 0, .in = in->holds, .value = bytes ? 0 : n, .at = bytes, .n = bytes ? n : 0 };
+    *f = (Field){ .number = number, .wire = bytes ? 2 : 0, .in = in->holds, .value = bytes ? 0 : n, .at = bytes,
+        .n = bytes ? n : 0 };
     set_kind(f);
     VEC_PUSH(t->arena, in->parts, f);
     return f;

@@ -119,7 +119,8 @@ done
 # Skeletons are C as they stand, like the templates.
 for cc in $compilers; do
     for skeleton in "$tests"/../templates/skeleton/*; do
-        status 0 "$cc $(basename "$skeleton")" $cc -std=c99 -Wall -Werror -Wno-unused-function -fsyntax-only -x c "$skeleton"
+        status 0 "$cc $(basename "$skeleton")" $cc -std=c99 -Wall -Werror -Wno-unused-function -fsyntax-only \
+            -x c "$skeleton"
     done
 done
 

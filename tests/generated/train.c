@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(c) do { if (!(c)) { fprintf(stderr, "train.c:%d: %s does not hold\n", __LINE__, #c); exit(1); } } while (0)
+#define CHECK(c) \
+    do { \
+        if (c) break; \
+        fprintf(stderr, "train.c:%d: %s does not hold\n", __LINE__, #c); \
+        exit(1); \
+    } while (0)
 
 static void *allocate(size_t bytes) {
     void *p = NULL;

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What --dump import prints is the model: read back it gives the same text, and compiled the same bytes.
 
-In: the small models of run.py, or with --models the .onnx files under a folder. Out: a TAP line a model. Without --all, one option set a model in
-turn; with it all of them.
-"""
+In: the small models of run.py, or with --models the .onnx files under a folder. Out: a TAP line a model. Without
+--all, one option set a model in turn; with it all of them."""
 import argparse
 import concurrent.futures
 import pathlib
@@ -19,7 +18,8 @@ import cases        # noqa: E402
 import found_cases  # noqa: E402
 import string_cases # noqa: E402
 
-OPTIONS = ("--target generic", "--target portable", "--target x86-64-v4 --threads 4", "--train --loss mse --optimizer adam", "--no-fuse")
+OPTIONS = ("--target generic", "--target portable", "--target x86-64-v4 --threads 4",
+           "--train --loss mse --optimizer adam", "--no-fuse")
 
 
 def call(args, folder):
@@ -48,9 +48,11 @@ def check(burncc, model, options):
         if again.stdout != dumped.stdout:
             return "another text"
         for i, o in enumerate(options):
-            before, after = compiled(burncc, model, o, scratch / f"before{i}"), compiled(burncc, text, o, scratch / f"after{i}")
+            before, after = compiled(burncc, model, o,
+                                     scratch / f"before{i}"), compiled(burncc, text, o, scratch / f"after{i}")
             if before != after:
-                return f"other bytes with {o}" if before[0] == after[0] else f"status {after[0]}, not {before[0]}, with {o}"
+                return f"other bytes with {o}" if before[0] == after[
+                    0] else f"status {after[0]}, not {before[0]}, with {o}"
     return None
 
 

@@ -106,7 +106,8 @@ static const char *c_program(void) {
         const Case *c = &cases.at[i];
         const char *text = tree_text(c->e, &spell_c);
         text_printf(&body,
-            "void f%d(const void *pa, const void *pb, void *pr);\nvoid f%d(const void *pa, const void *pb, void *pr) {\n",
+            "void f%d(const void *pa, const void *pb, void *pr);\n"
+            "void f%d(const void *pa, const void *pb, void *pr) {\n",
             i, i);
         text_printf(&body, "    const %s a = %s;\n    const %s b = %s;\n", spell_c.type(c->a), loaded(c->a, "pa"),
             spell_c.type(c->b), loaded(c->b, "pb"));
@@ -272,7 +273,8 @@ static void glsl_text_compiles(void **state) {
             spell_glsl.type(c->a), spell_glsl.type(c->b), tree_text(c->e, &spell_glsl));
     }
     text_printf(&all,
-        "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\nlayout(local_size_x = 1) in;\n");
+        "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n"
+        "layout(local_size_x = 1) in;\n");
     spell_helpers(&spell_glsl, &all, body.at);
     text_printf(&all, "%svoid main() {}\n", body.at);
     SpirvModule module;

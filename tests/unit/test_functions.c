@@ -79,11 +79,13 @@ static const char *program(int *first) {
     text_init(&all, arena);
     for (size_t i = 0; i < COUNT(functions); i++)
         text_printf(&body,
-            "void own_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { (void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = burn_%s_f32(x[i]%s); }\n",
+            "void own_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { "
+            "(void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = burn_%s_f32(x[i]%s); }\n",
             functions[i].name, functions[i].name, functions[i].arity > 1 ? ", y[i]" : "");
     for (size_t i = 0; i < COUNT(functions); i++)
         text_printf(&body,
-            "void libm_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { (void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = %s; }\n",
+            "void libm_%s(ptrdiff_t n, const float *restrict x, const float *restrict y, float *restrict r) { "
+            "(void)y; for (ptrdiff_t i = 0; i < n; i++) r[i] = %s; }\n",
             functions[i].name, functions[i].libm);
     text_printf(&all,
         "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");

@@ -158,7 +158,9 @@ static const Case cases[] = {
     { "", "%0 = const i8[4,2] {3,1, 0,9, 3,1, 3,0}\n %1, %2, %3, %4 = Unique(%0) {sorted=0}", "%1, %2, %3, %4",
         "0 1 3 0 0 1 0 2 2 1 1 0 3" },
     { "",
-        "%0 = const f32[1,3,4] {0,0,1,1, 0,0.1,1,1.1, 0,5,1,6}\n %1 = const f32[1,1,3] {0.5,0.9,0.1}\n %2 = const i64[] {3}\n %3 = const f32[] {0.5}\n %4 = const f32[] {0}\n %5, %6 = Suppress(%0, %1, %2, %3, %4) {sizes=[3], centered=0}",
+        "%0 = const f32[1,3,4] {0,0,1,1, 0,0.1,1,1.1, 0,5,1,6}\n %1 = const f32[1,1,3] {0.5,0.9,0.1}\n"
+        " %2 = const i64[] {3}\n %3 = const f32[] {0.5}\n %4 = const f32[] {0}\n"
+        " %5, %6 = Suppress(%0, %1, %2, %3, %4) {sizes=[3], centered=0}",
         "%5, %6", "0 0 1 0 0 2 0 0 0 2" },
     { "", "%0 = RandomUniform() {shape=[3,7], dtype=f32, seed=42}", "%0", NULL },
     { "", "%0 = RandomUniform() {shape=[9], dtype=f64, seed=-7}", "%0", NULL },
@@ -190,7 +192,8 @@ static const Case cases[] = {
     { "", "%0 = const f32[1,1,4] {1,2,3,4}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1}",
         "%1", "1.5 3 4" },
     { "",
-        "%0 = const f32[1,1,4] {3,3,3,3}\n %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1, count_include_pad=1}",
+        "%0 = const f32[1,1,4] {3,3,3,3}\n"
+        " %1 = AveragePool(%0) {kernel=[3], strides=[2], pads=[1,0], ceil_mode=1, count_include_pad=1}",
         "%1", "2 3 3" },
     { "%0: f64[2,4,5], %1: f64[4,2,3]",
         "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
@@ -204,36 +207,54 @@ static const Case cases[] = {
     { "%0: f64[3,5], %1: f64[3,5]", "%2 = MeanAbsoluteError(%0, %1)", "%2", NULL },
     { "%0: f64[3,5], %1: f64[3,5]", "%2 = BinaryCrossEntropy(%0, %1)", "%2", NULL },
     // ---- optimizers: hyper-parameters as operands, as attributes and by default
-    { "", "%0 = const f32[2] {1,2}\n %1 = const f32[2] {4,8}\n %2 = const f32[] {0.5}\n %3 = Sgd(%0, %1, %2)", "%3", "-1 -2" },
+    { "", "%0 = const f32[2] {1,2}\n %1 = const f32[2] {4,8}\n %2 = const f32[] {0.5}\n %3 = Sgd(%0, %1, %2)", "%3",
+        "-1 -2" },
     { "", "%0 = const f32[2] {1,2}\n %1 = const f32[2] {4,8}\n %2 = Sgd(%0, %1) {learning_rate=0.25}", "%2", "0 0" },
-    { "", "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3, %4 = Momentum(%0, %1, %2) {learning_rate=0.5, momentum=0.5}",
+    { "",
+        "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n"
+        " %3, %4 = Momentum(%0, %1, %2) {learning_rate=0.5, momentum=0.5}",
         "%3", "-3" },
-    { "", "%0 = const f32[1] {3}\n %1 = const f32[1] {4}\n %2 = const f32[1] {0}\n %3, %4 = Adagrad(%0, %1, %2) {learning_rate=0.5, epsilon=4}",
+    { "",
+        "%0 = const f32[1] {3}\n %1 = const f32[1] {4}\n %2 = const f32[1] {0}\n"
+        " %3, %4 = Adagrad(%0, %1, %2) {learning_rate=0.5, epsilon=4}",
         "%3", "2.75" },
     // the first step grows by all of the gradient, later ones by beta of it
-    { "", "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3 = const f32[] {0.5}\n %4 = const i64[] {0}\n"
-        "%5, %6 = OnnxMomentum(%0, %1, %2, %3, %4) {alpha=0.5, beta=0.25, norm_coefficient=2}", "%6", "10" },
-    { "", "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3 = const f32[] {0.5}\n %4 = const i64[] {1}\n"
-        "%5, %6 = OnnxMomentum(%0, %1, %2, %3, %4) {alpha=0.5, beta=0.25, norm_coefficient=2}", "%6", "5.5" },
-    // ---- loops: values captured whole, multiplied by, gathered from; carried ones that change places; a loop in a loop; recurrent layers
+    { "",
+        "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3 = const f32[] {0.5}\n"
+        " %4 = const i64[] {0}\n"
+        "%5, %6 = OnnxMomentum(%0, %1, %2, %3, %4) {alpha=0.5, beta=0.25, norm_coefficient=2}",
+        "%6", "10" },
+    { "",
+        "%0 = const f32[1] {1}\n %1 = const f32[1] {4}\n %2 = const f32[1] {8}\n %3 = const f32[] {0.5}\n"
+        " %4 = const i64[] {1}\n"
+        "%5, %6 = OnnxMomentum(%0, %1, %2, %3, %4) {alpha=0.5, beta=0.25, norm_coefficient=2}",
+        "%6", "5.5" },
+    // ---- loops: values captured whole, multiplied by, gathered from; carried ones that change places; a loop in a
+    // loop; recurrent layers
     { "%0: f64[5,2,3], %1: f64[3,3], %2: f64[3], %3: f64[2,3]",
         "%4 = const i64[] {5}\n %20, %21 = Loop(%4, _, %3) body step(%5: i64[], %6: bool[], %7: f64[2,3]) {\n"
-        "%8 = const bool[] {1}\n %9 = Gather(%0, %5) {axis=0}\n %10 = MatMul(%7, %1)\n %11 = Add(%10, %9)\n %12 = Add(%11, %2)\n %13 = Tanh(%12)\n return %8, %13, %13\n }",
+        "%8 = const bool[] {1}\n %9 = Gather(%0, %5) {axis=0}\n %10 = MatMul(%7, %1)\n %11 = Add(%10, %9)\n"
+        " %12 = Add(%11, %2)\n %13 = Tanh(%12)\n return %8, %13, %13\n }",
         "%20, %21", NULL },
     { "%0: f64[2,4], %1: f64[2], %2: f64[2]",
         "%20, %21, %22 = Loop(_, _, %1, %2) {trips=[4]} body step(%5: i64[], %6: bool[], %7: f64[2], %8: f64[2]) {\n"
-        "%9 = const bool[] {1}\n %10 = Map(%5) {expr=\"-1 - x\"}\n %11 = Gather(%0, %10) {axis=1}\n %12 = Mul(%7, %11)\n %13 = Sin(%12)\n %14 = Mul(%1, %8)\n return %9, %8, %13, %7\n }\n %23 = Mul(%20, %21)",
+        "%9 = const bool[] {1}\n %10 = Map(%5) {expr=\"-1 - x\"}\n %11 = Gather(%0, %10) {axis=1}\n"
+        " %12 = Mul(%7, %11)\n %13 = Sin(%12)\n %14 = Mul(%1, %8)\n return %9, %8, %13, %7\n }\n %23 = Mul(%20, %21)",
         "%22, %23", NULL },
     { "%0: f64[3], %1: f64[3]",
-        "%30, %31 = Loop(_, _, %0) {trips=[3]} body outer(%2: i64[], %3: bool[], %4: f64[3]) {\n %5 = const bool[] {1}\n"
-        "%15, %16 = Loop(_, _, %4) {trips=[2]} body inner(%6: i64[], %7: bool[], %8: f64[3]) {\n %9 = Mul(%8, %4)\n %10 = Sin(%9)\n %11 = Add(%10, %1)\n return %5, %11, %9\n }\n"
+        "%30, %31 = Loop(_, _, %0) {trips=[3]} body outer(%2: i64[], %3: bool[], %4: f64[3]) {\n"
+        " %5 = const bool[] {1}\n"
+        "%15, %16 = Loop(_, _, %4) {trips=[2]} body inner(%6: i64[], %7: bool[], %8: f64[3]) {\n %9 = Mul(%8, %4)\n"
+        " %10 = Sin(%9)\n %11 = Add(%10, %1)\n return %5, %11, %9\n }\n"
         "%17 = ReduceSum(%16) {axes=[0], keepdims=0}\n return %5, %15, %17\n }",
         "%30, %31", NULL },
     { "%0: f64[3,2,3], %1: f64[2,8,3], %2: f64[2,8,2], %3: f64[2,16], %4: f64[2,2,2], %5: f64[2,2,2], %6: f64[2,6]",
-        "%7 = const i32[2] {3,1}\n %8, %9, %10 = LSTM(%0, %1, %2, %3, %7, %4, %5, %6) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Softsign\"}",
+        "%7 = const i32[2] {3,1}\n %8, %9, %10 = LSTM(%0, %1, %2, %3, %7, %4, %5, %6) {direction=\"bidirectional\", "
+        "activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Softsign\"}",
         "%8, %9, %10", NULL },
     { "%0: f64[2,3,3], %1: f64[1,6,3], %2: f64[1,6,2], %3: f64[1,12]",
-        "%8, %9 = GRU(%0, %1, %2, %3) {layout=1, activations=\"Sigmoid ScaledTanh\", activation_alpha=[0.5], activation_beta=[1.5]}",
+        "%8, %9 = GRU(%0, %1, %2, %3) {layout=1, activations=\"Sigmoid ScaledTanh\", activation_alpha=[0.5], "
+        "activation_beta=[1.5]}",
         "%8, %9", NULL },
     { "%0: f64[4,1,3], %1: f64[1,6,3], %2: f64[1,6,2], %3: f64[1,12]",
         "%8, %9 = GRU(%0, %1, %2, %3) {linear_before_reset=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}",
@@ -270,16 +291,20 @@ static const Case sized[] = {
     { "%0: f64[n,3]", "%1 = Identity(%0)", "%1", NULL },
     { "%0: f64[n,3,5]", "%1 = Reshape(%0) {shape=[3*n,5]}\n %2 = Reshape(%1) {shape=[n,15]}", "%2", NULL },
     { "%0: f64[n,m,h,6]",
-        "%1 = Reshape(%0) {shape=[n*m,h*6]}\n %2 = Reshape(%1) {shape=[n*m*h,2,3]}\n %3 = Reshape(%2) {shape=[6*h*m,n]}",
+        "%1 = Reshape(%0) {shape=[n*m,h*6]}\n %2 = Reshape(%1) {shape=[n*m*h,2,3]}\n"
+        " %3 = Reshape(%2) {shape=[6*h*m,n]}",
         "%3", NULL },
     { "%0: f64[n,1,h]", "%1 = Reshape(%0) {shape=[n,h,1]}\n %2 = Reshape(%1) {shape=[1,h,n]}", "%2", NULL },
     { "%0: f64[n,h,m]", "%1 = Transpose(%0) {perm=[2,0,1]}\n %2 = Reshape(%1) {shape=[m,n*h]}", "%2", NULL },
     { "%0: f64[n,1]", "%1 = Expand(%0) {shape=[m,n,h]}", "%1", NULL },
     { "%0: f64[h,5]",
-        "%1 = Slice(%0) {starts=[1,0], steps=[1,2], sizes=[h-2,3]}\n %2 = Slice(%1) {starts=[0,2], steps=[1,-1], sizes=[h-2,2]}",
+        "%1 = Slice(%0) {starts=[1,0], steps=[1,2], sizes=[h-2,3]}\n"
+        " %2 = Slice(%1) {starts=[0,2], steps=[1,-1], sizes=[h-2,2]}",
         "%2", NULL },
     { "%0: f64[n,h]",
-        "%1 = Slice(%0) {starts=[n-1,1], steps=[-1,1], sizes=[n,h-1]}\n %2 = Slice(%1) {starts=[0,h-3], steps=[1,-1], sizes=[n,h-2]}\n %3 = Slice(%2) {starts=[n-1,h-3], steps=[1,1], sizes=[1,1]}",
+        "%1 = Slice(%0) {starts=[n-1,1], steps=[-1,1], sizes=[n,h-1]}\n"
+        " %2 = Slice(%1) {starts=[0,h-3], steps=[1,-1], sizes=[n,h-2]}\n"
+        " %3 = Slice(%2) {starts=[n-1,h-3], steps=[1,1], sizes=[1,1]}",
         "%3", NULL },
     { "%0: f64[n,3], %1: f64[m,3], %2: f64[2,3], %3: f64[n,3]", "%4 = Concat(%0, %1, %2, %3) {axis=0}", "%4", NULL },
     { "%0: i8[2,n], %1: i8[2,2*n]", "%2 = Concat(%0, %1) {axis=1}\n %3 = Reshape(%2) {shape=[6,n]}", "%3", NULL },
@@ -297,7 +322,8 @@ static const Case sized[] = {
     { "%0: i32[n,h,2]", "%1 = ArgMax(%0) {axis=1, keepdims=0}\n %2 = ArgMin(%0) {axis=0, last=1}", "%1, %2", NULL },
     { "%0: f64[n,h]", "%1 = CumSum(%0) {axis=1}\n %2 = CumProd(%0) {axis=0, exclusive=1, reverse=1}", "%1, %2", NULL },
     { "%0: f64[n,2,h]",
-        "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}\n %2 = WindowMax(%0) {kernel=[3]}\n %3 = WindowArgMax(%0) {kernel=[2], strides=[2], pads=[1,1], dilations=[2]}",
+        "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}\n %2 = WindowMax(%0) {kernel=[3]}\n"
+        " %3 = WindowArgMax(%0) {kernel=[2], strides=[2], pads=[1,1], dilations=[2]}",
         "%1, %2, %3", NULL },
     { "%0: f64[n,2,h,s+2]", "%1 = WindowMax(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1",
         NULL },
@@ -324,7 +350,8 @@ static const Case sized[] = {
         "%1, %2, %3", NULL },
     { "%0: f64[n,h,m]", "%1 = ReduceMean(%0) {axes=[0,1], keepdims=0}\n %2 = ReduceMean(%0)", "%1, %2", NULL },
     { "%0 pos: f64[n,h]",
-        "%1 = ReduceL1(%0) {axes=[1]}\n %2 = ReduceL2(%0) {axes=[0], keepdims=0}\n %3 = ReduceLogSumExp(%0) {axes=[0,1]}",
+        "%1 = ReduceL1(%0) {axes=[1]}\n %2 = ReduceL2(%0) {axes=[0], keepdims=0}\n"
+        " %3 = ReduceLogSumExp(%0) {axes=[0,1]}",
         "%1, %2, %3", NULL },
     { "%0: f64[n,3,h], %1: f64[3], %2: f64[3], %3: f64[3], %4 pos: f64[3]",
         "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
@@ -335,20 +362,23 @@ static const Case sized[] = {
     { "%0: f64[n,4,h,m], %1: f64[4], %2: f64[4]", "%3 = GroupNorm(%0, %1, %2) {num_groups=2}", "%3", NULL },
     { "%0: f64[n,2,h,m+2]", "%1 = AveragePool(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
     { "%0: f64[n,2,h]",
-        "%1 = AveragePool(%0) {kernel=[2], strides=[2], ceil_mode=1}\n %2 = AveragePool(%0) {kernel=[2], strides=[2], pads=[1,1], count_include_pad=1}",
+        "%1 = AveragePool(%0) {kernel=[2], strides=[2], ceil_mode=1}\n"
+        " %2 = AveragePool(%0) {kernel=[2], strides=[2], pads=[1,1], count_include_pad=1}",
         "%1, %2", NULL },
     { "%0: f64[n,4,h], %1: f64[4,2,3]",
         "%2 = ConvTranspose(%0, %1) {strides=[2], pads=[1,0], output_padding=[1], group=2}", "%2", NULL },
     { "%0: f64[n,2,h,m], %1: f64[2,3,2,3]",
         "%2 = ConvTranspose(%0, %1) {strides=[3,1], dilations=[1,2], pads=[0,3,0,0]}", "%2", NULL },
     { "%0: f64[h,n,3], %1: f64[2,8,3], %2: f64[2,8,2], %3: f64[2,16]",
-        "%8, %9, %10 = LSTM(%0, %1, %2, %3) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid Tanh Tanh\"}",
+        "%8, %9, %10 = LSTM(%0, %1, %2, %3) {direction=\"bidirectional\", activations=\"Sigmoid Tanh Tanh Sigmoid "
+        "Tanh Tanh\"}",
         "%8, %9, %10", NULL },
     { "%0: f64[n,h,3], %1: f64[1,6,3], %2: f64[1,6,2], %3 below5: i32[n]",
         "%8, %9 = GRU(%0, %1, %2, _, %3) {layout=1, direction=\"reverse\", activations=\"Sigmoid Tanh\"}", "%8, %9",
         NULL },
     { "%0: f64[n,h,5], %1 below5: i32[n,h]",
-        "%2 = LogSoftmax(%0) {axis=2}\n %3 = NegativeLogLikelihood(%2, %1)\n %4 = CrossEntropy(%0, %1)\n %5 = MeanSquaredError(%0, %2)",
+        "%2 = LogSoftmax(%0) {axis=2}\n %3 = NegativeLogLikelihood(%2, %1)\n %4 = CrossEntropy(%0, %1)\n"
+        " %5 = MeanSquaredError(%0, %2)",
         "%3, %4, %5", NULL },
 };
 
@@ -723,7 +753,8 @@ static void test_random_quality(void **state) {
     enum { N = 40000 };
     Run r = { .arena = a,
         .g = make_graph(a, "",
-            "%0 = RandomUniform() {shape=[40000], dtype=f64, seed=3}\n %1 = RandomUniform() {shape=[40000], dtype=f64, seed=4}",
+            "%0 = RandomUniform() {shape=[40000], dtype=f64, seed=3}\n"
+            " %1 = RandomUniform() {shape=[40000], dtype=f64, seed=4}",
             "%0, %1") };
     r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
     run_graph(&r, NULL);
@@ -805,7 +836,8 @@ static void test_identities(void **state) {
             for (int64_t v = 0; v < 2; v++) {
                 Scalar x = dtype_is_float(d) ? (Scalar){ .f = (double)v } : (Scalar){ .i = v },
                        none = reduce_identity((ReduceOp)op, d);
-                Scalar left = reduce_combine((ReduceOp)op, d, none, x), right = reduce_combine((ReduceOp)op, d, x, none);
+                Scalar left = reduce_combine((ReduceOp)op, d, none, x),
+                       right = reduce_combine((ReduceOp)op, d, x, none);
                 if (left.u != x.u || right.u != x.u)
                     fail_msg("%s of %s: %lld and nothing", reduce_table[op].word, dtype_name(d), (long long)v);
             }

@@ -100,7 +100,8 @@ static void check(const char *text, const Machine *all, int n) {
 
 static void machines(void **unused) {
     (void)unused;
-    check(straight, (Machine[]){ { "generic", 1 }, { "vulkan", 1 }, { "generic", 4 }, { "portable", 1 }, { "plan", 1 } }, 5);
+    check(straight,
+        (Machine[]){ { "generic", 1 }, { "vulkan", 1 }, { "generic", 4 }, { "portable", 1 }, { "plan", 1 } }, 5);
 }
 
 static void bodies(void **unused) {

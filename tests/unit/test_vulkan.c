@@ -66,8 +66,9 @@ static void expect_ok(burn_vk *vk, int rc)
         fail_msg("%d: %s", rc, burn_vk_last_error(vk));
 }
 
-/* Level 0: c = a + b and n = index * 3. Level 1: d = c * weight, and the bits of c through the int view; two stores and a
- * load of the same place through both views. Arena, in elements: a 0, b 128, c 256, n 384, d 512, bits 640, both 768. */
+/* Level 0: c = a + b and n = index * 3. Level 1: d = c * weight, and the bits of c through the int view; two
+ * stores and a load of the same place through both views. Arena, in elements: a 0, b 128, c 256, n 384, d 512,
+ * bits 640, both 768. */
 static void check_levels(burn_vk *vk)
 {
     SpirvModule add = compile(HEAD "void main() { uint x = gl_GlobalInvocationID.x;\n"

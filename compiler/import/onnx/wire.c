@@ -92,17 +92,29 @@ bool onnx_wire_check(const uint8_t *data, size_t size, const Loc *loc) {
     stack[0].kind = MODEL;
     for (size_t at = 0; at < size || depth;) {
         size_t end = stack[depth].end, start = at;
-        if (at == end) { depth--; continue; }
+        if (at == end) {
+            depth--;
+            continue;
+        }
         uint64_t key, length;
         if (!read_varint(data, end, &at, &key) || key >> 3 == 0 || key >> 32) return broken(loc, start);
         switch (key & 7) {
         case 0: if (!read_varint(data, end, &at, &length)) return broken(loc, start); break;
-        case 1: if (end - at < 8) return broken(loc, start); at += 8; break;
-        case 5: if (end - at < 4) return broken(loc, start); at += 4; break;
+        case 1:
+            if (end - at < 8) return broken(loc, start);
+            at += 8;
+            break;
+        case 5:
+            if (end - at < 4) return broken(loc, start);
+            at += 4;
+            break;
         case 2: {
             if (!read_varint(data, end, &at, &length) || length > end - at) return broken(loc, start);
             Message kind = nested(stack[depth].kind, key >> 3);
-            if (kind == BYTES) { at += (size_t)length; break; }
+            if (kind == BYTES) {
+                at += (size_t)length;
+                break;
+            }
             if (++depth == MAX_DEPTH) {
                 diag_error_as(EXIT_LIMIT, loc, "messages are nested more than %d deep", MAX_DEPTH);
                 return false;

@@ -41,7 +41,9 @@ void pack_conv_w(
             for (size_t t = 0; t < taps; t++)
                 for (size_t c = 0; c < merge * ic; c++)
                     for (size_t o = o0; o < o0 + nr; o++)
-                        *dst++ = o < merge * oc && o / oc == c / ic ? src[((g * oc + o) * ic + c % ic) * taps + t] : 0.0f;
+                        *dst++ = o < merge * oc && o / oc == c / ic ?
+                            src[((g * oc + o) * ic + c % ic) * taps + t] :
+                            0.0f;
 }
 
 size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps)
@@ -62,7 +64,8 @@ size_t pack_winograd_w_floats(size_t oc, size_t ic, const WinogradForm *f, size_
     return (f->th + f->kh - 1) * (f->tw + f->kw - 1) * pack_gemm_b_floats(oc, ic, nr);
 }
 
-/* g[j][k] = p^k / (the product of p - q over the other points q), p the j-th point (templates/c/winograd.h); the last row, infinity's, takes the last tap. */
+/* g[j][k] = p^k / (the product of p - q over the other points q), p the j-th point (templates/c/winograd.h); the
+ * last row, infinity's, takes the last tap. */
 static void winograd_g(size_t size, size_t taps, double g[8][8])
 {
     static const double point[7] = {0, 1, -1, 2, -2, 0.5, -0.5};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Constant weights rearranged at compile time into the panels that the C templates read (templates/c/gemm.c, conv.c, gemv.c, winograd.c). */
+/* Constant weights rearranged at compile time into the panels that the C templates read (templates/c/gemm.c,
+ * conv.c, gemv.c, winograd.c). */
 #ifndef BURNCC_SCHEDULE_PACK_H
 #define BURNCC_SCHEDULE_PACK_H
 #include <stddef.h>
 
-/* One matrix B of k rows and n columns, element (k, n) at src[k*row_stride + n*column_stride], as [ceil(n/nr)][k][nr] with zeros
- * past column n. nr is 16 * GemmTiles.nv. dst has room for pack_gemm_b_floats. A batch is packed matrix after matrix. */
+/* One matrix B of k rows and n columns, element (k, n) at src[k*row_stride + n*column_stride], as
+ * [ceil(n/nr)][k][nr] with zeros past column n. nr is 16 * GemmTiles.nv. dst has room for pack_gemm_b_floats. A
+ * batch is packed matrix after matrix. */
 size_t pack_gemm_b_floats(size_t n, size_t k, size_t nr);
 void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, size_t nr, float *dst);
 
@@ -13,14 +15,15 @@ void pack_gemm_b(const float *src, size_t n, size_t k, size_t row_stride, size_t
 size_t pack_gemv_w_floats(size_t n, size_t k);
 void pack_gemv_w(const float *src, size_t n, size_t k, size_t row_stride, size_t column_stride, float *dst);
 
-/* Convolution weights [groups][oc][ic][taps] (oc, ic of one group) as [group/merge][ceil(merge*oc/nr)][taps][merge*ic][nr], where
- * `merge` neighbouring groups have become one whose other products are zeros (conv_merge). */
+/* Convolution weights [groups][oc][ic][taps] (oc, ic of one group) as
+ * [group/merge][ceil(merge*oc/nr)][taps][merge*ic][nr], where `merge` neighbouring groups have become one whose
+ * other products are zeros (conv_merge). */
 size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr);
 void pack_conv_w(
     const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst);
 
-/* Depthwise weights [channels][mult][taps] as [mult][taps][channels up to a multiple of 16]: past the channels zeros, or the same again if 16 is a
- * multiple of them. */
+/* Depthwise weights [channels][mult][taps] as [mult][taps][channels up to a multiple of 16]: past the channels
+ * zeros, or the same again if 16 is a multiple of them. */
 size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps);
 void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst);
 

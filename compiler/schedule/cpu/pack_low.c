@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* In: constant weights in their model's order. Out: the same numbers, or as many of their bits as are wanted, in panels that a kernel
- * reads once in a straight line. Padding is zeros. */
+/* In: constant weights in their model's order. Out: the same numbers, or as many of their bits as are wanted, in
+ * panels that a kernel reads once in a straight line. Padding is zeros. */
 #include "pack_low.h"
 #include "plan.h"
 

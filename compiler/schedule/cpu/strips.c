@@ -241,7 +241,8 @@ static double gain(Trial *t, int64_t *pixels) {
 static Strips *make(const Plan *p, Trial *t, int64_t pixels) {
     Arena *a = p->arena;
     Strips *s = NEW(a, Strips);
-    *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts, .part = NEW_ARRAY(a, int, t->parts + 1), .floats = NEW_ARRAY(a, int64_t, t->n),
+    *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts,
+        .part = NEW_ARRAY(a, int, t->parts + 1), .floats = NEW_ARRAY(a, int64_t, t->n),
         .width = NEW_ARRAY(a, int64_t, t->n) };
     walk(a, t, pixels, s);
     for (int i = 0; i < t->n; i++) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* In: the shape of a contraction and what is known of the machine. Out: the block sizes of its template.
  *
- * The register tile is the one of least cost (tiles_cost.h), summed over all tiles of the result, edges included. Cache blocks are fractions of
- * L1 and L2 that were measured to work: where a block of B fits L2, few rows of A pass over all of it at a time, so that rows of the result are
- * written whole, one after the other; else many rows pass over each panel, so that B is read from far memory once. */
+ * The register tile is the one of least cost (tiles_cost.h), summed over all tiles of the result, edges included.
+ * Cache blocks are fractions of L1 and L2 that were measured to work: where a block of B fits L2, few rows of A
+ * pass over all of it at a time, so that rows of the result are written whole, one after the other; else many rows
+ * pass over each panel, so that B is read from far memory once. */
 #include "tiles_cost.h"
 
 const TileTarget TILE_GENERIC = {0, 0, 32 << 10, 512 << 10, 8 << 20};
@@ -15,8 +16,8 @@ static int64_t part_of(int64_t n, int64_t most, int64_t unit)
     return tile_ceil(tile_ceil(n, parts), unit) * unit;
 }
 
-/* The longest block along k, in elements: L2 / 820 bytes. A panel then streams from L2, which the few loads of a tile step allow;
- * shorter blocks that stay in L1 measured slower, because they read and write the sums again. */
+/* The longest block along k, in elements: L2 / 820 bytes. A panel then streams from L2, which the few loads of a
+ * tile step allow; shorter blocks that stay in L1 measured slower, because they read and write the sums again. */
 static int64_t depth_limit(const TileTarget *target)
 {
     const int64_t most = target->l2 ? (int64_t)target->l2 * 5 / 4096 : 320;

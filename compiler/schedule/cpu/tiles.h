@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* lanes: floats in a vector, 0 if the generated file decides by its compiler's flags (generic target). vector_registers: 16 or
- * 32; ignored when lanes is 0. Cache sizes in bytes, of one core; 0 where there is no such cache or it is not known. */
+/* lanes: floats in a vector, 0 if the generated file decides by its compiler's flags (generic target).
+ * vector_registers: 16 or 32; ignored when lanes is 0. Cache sizes in bytes, of one core; 0 where there is no such
+ * cache or it is not known. */
 typedef struct TileTarget {
     int lanes, vector_registers;
     size_t l1, l2, l3;
@@ -14,7 +15,8 @@ typedef struct TileTarget {
 
 extern const TileTarget TILE_GENERIC;
 
-/* Strides as the holes of gemm.c; b_packed: B is constant and will be packed by pack_gemm_b with nr = 16*nv; open_m: m is the most it may be. */
+/* Strides as the holes of gemm.c; b_packed: B is constant and will be packed by pack_gemm_b with nr = 16*nv;
+ * open_m: m is the most it may be. */
 typedef struct GemmShape {
     int64_t batch, m, n, k, am, ak, bk, bn;
     int b_packed, open_m;
@@ -33,15 +35,17 @@ typedef struct ConvShape {
     int64_t n, groups, ic, oc, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
 } ConvShape;
 
-/* A convolution with the channels last, and where it lies (tiles_conv.c). Strides of X in floats, yc of Y from pixel to pixel; parts: how many threads share the
- * work, 0 or 1: none; price: half-cycles that 1024 bytes of weights cost besides the work with them. groups, ic and oc are those after conv_merge. */
+/* A convolution with the channels last, and where it lies (tiles_conv.c). Strides of X in floats, yc of Y from
+ * pixel to pixel; parts: how many threads share the work, 0 or 1: none; price: half-cycles that 1024 bytes of
+ * weights cost besides the work with them. groups, ic and oc are those after conv_merge. */
 typedef struct ConvLayout {
     ConvShape conv;
     int64_t xn, xd, xh, xw, xc, yc;
     int parts, price;
 } ConvLayout;
 
-/* Holes of conv.c by these names in capitals; weights packed by pack_conv_w with nr = 16*nv. cost: estimate, half-cycles. */
+/* Holes of conv.c by these names in capitals; weights packed by pack_conv_w with nr = 16*nv. cost: estimate,
+ * half-cycles. */
 typedef struct ConvTiles {
     int mr, mf, nv, image, part_panels;
     int64_t pixel, kb, rc, cc, cost;
@@ -50,8 +54,8 @@ typedef struct ConvTiles {
 ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target);
 size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *tiles);
 
-/* conv_taps.c: two-dimensional, one group, channels last; weights packed by pack_conv_w with nr = 16*nv. cost: as ConvTiles', and comparable with it. `preferred`: clearly
- * less work than conv.c's. */
+/* conv_taps.c: two-dimensional, one group, channels last; weights packed by pack_conv_w with nr = 16*nv. cost: as
+ * ConvTiles', and comparable with it. `preferred`: clearly less work than conv.c's. */
 typedef struct TapTiles {
     int mr, mf, nv, preferred;
     int64_t pitch, tb, rc, cost;
@@ -60,7 +64,8 @@ typedef struct TapTiles {
 TapTiles conv_taps_tiles(const ConvLayout *shape, const TileTarget *target);
 size_t conv_taps_scratch_bytes(const ConvLayout *shape, const TapTiles *tiles);
 
-/* How many neighbouring groups to make one of, so that their output channels fill a vector; each then has that many times the channels. */
+/* How many neighbouring groups to make one of, so that their output channels fill a vector; each then has that
+ * many times the channels. */
 int64_t conv_merge(int64_t groups, int64_t oc);
 
 /* conv_dw.c: a shape with ic = 1, oc = the multiplier and groups = the channels; weights packed by pack_conv_dw_w. */
@@ -81,8 +86,9 @@ typedef struct ConvPlanesTiles {
 ConvPlanesTiles conv_planes_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_planes_scratch_bytes(const ConvShape *shape, const ConvPlanesTiles *tiles);
 
-/* winograd.c: stride 1, one group, at least 16 channels. tile: output pixels of one, down and across; weights packed by pack_winograd_w with
- * nr = 16*nv. `preferred`: clearly less work than conv.c's and conv_taps.c's, the transforms and the larger weights counted. */
+/* winograd.c: stride 1, one group, at least 16 channels. tile: output pixels of one, down and across; weights
+ * packed by pack_winograd_w with nr = 16*nv. `preferred`: clearly less work than conv.c's and conv_taps.c's, the
+ * transforms and the larger weights counted. */
 typedef struct WinogradTile {
     int64_t h, w;
 } WinogradTile;
@@ -101,9 +107,10 @@ WinogradTiles winograd_tiles_by(
     const ConvLayout *shape, const TileTarget *target, WinogradTile form); /* for this form */
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *tiles);
 
-/* gemv.c: panels of nv vectors of 16, `side` of them side by side. `near`: all weights that a run reads between two reads of this matrix fit a
- * cache of the core, which gives most to one long line; far memory gives most to several. Weights packed by pack_gemm_b with nr = 16*nv.
- * nv 0: of GEMV_FEW columns at most, vectors along k; weights packed by pack_gemv_w. */
+/* gemv.c: panels of nv vectors of 16, `side` of them side by side. `near`: all weights that a run reads between
+ * two reads of this matrix fit a cache of the core, which gives most to one long line; far memory gives most to
+ * several. Weights packed by pack_gemm_b with nr = 16*nv. nv 0: of GEMV_FEW columns at most, vectors along k;
+ * weights packed by pack_gemv_w. */
 typedef struct GemvTiles {
     int nv, side;
 } GemvTiles;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* In: the shape of a convolution with the channels last and what is known of the machine. Out: the block sizes of its template.
+/* In: the shape of a convolution with the channels last and what is known of the machine. Out: the block sizes of
+ * its template.
  *
- * The cost model is in half-cycles, as in tiles.c: a step of a tile of r pixels by v vectors takes r*v half-cycles of multiply-adds, and its
- * sums are stored, loaded, finished and stored again. Shapes are tried, and the least sum over a map's tiles, edges included, is taken. */
+ * The cost model is in half-cycles, as in tiles.c: a step of a tile of r pixels by v vectors takes r*v half-cycles
+ * of multiply-adds, and its sums are stored, loaded, finished and stored again. Shapes are tried, and the least
+ * sum over a map's tiles, edges included, is taken. */
 #include "tiles_cost.h"
 
 static int64_t common_multiple(int64_t a, int64_t b)

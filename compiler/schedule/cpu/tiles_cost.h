@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* What tiles.c and tiles_conv.c share: the cost of a register tile, from which block sizes are chosen.
  *
- * The cost is in half-cycles. A step of a tile of r rows by v vectors takes r*v of them for multiply-adds (two a cycle), at least r + v for
- * loads and at least 8 for latency; then its sums are stored, loaded, finished and stored again. */
+ * The cost is in half-cycles. A step of a tile of r rows by v vectors takes r*v of them for multiply-adds (two a
+ * cycle), at least r + v for loads and at least 8 for latency; then its sums are stored, loaded, finished and
+ * stored again. */
 #ifndef BURNCC_SCHEDULE_TILES_COST_H
 #define BURNCC_SCHEDULE_TILES_COST_H
 #include "tiles.h"

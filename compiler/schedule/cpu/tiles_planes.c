@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* In: the shape of a depthwise convolution with the channels first. Out: the blocks of conv_planes.c.
  *
- * A tile is as many rows as its sums, the weights and one vector of the image fit in registers: each element loaded then serves all rows that it
- * is in. An image is as many rows as half of L1 holds; the other half is for what is read and written. */
+ * A tile is as many rows as its sums, the weights and one vector of the image fit in registers: each element
+ * loaded then serves all rows that it is in. An image is as many rows as half of L1 holds; the other half is for
+ * what is read and written. */
 #include "tiles_cost.h"
 
-/* Rows of at most `most`, an even share of the map; where an element serves several rows, no more than the template writes out: 16 rows of the image. */
+/* Rows of at most `most`, an even share of the map; where an element serves several rows, no more than the
+ * template writes out: 16 rows of the image. */
 static int64_t rows_of(const ConvShape *s, int64_t most)
 {
     const int64_t window = (s->kernel[1] - 1) * s->dilation[1];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* In: the shape of a convolution and what is known of the machine. Out: the block sizes of conv_taps.c, and whether it is to be preferred.
+/* In: the shape of a convolution and what is known of the machine. Out: the block sizes of conv_taps.c, and
+ * whether it is to be preferred.
  *
- * Half-cycles, as in tiles_conv.c: each tap's rectangle in whole tiles and tiles of four for the rest, each tile's sums added in memory, and the copies
- * of pixels. Beside it stands conv.c's, of which the rows of taps in the padding and the copies for its padded image are counted, too. */
+ * Half-cycles, as in tiles_conv.c: each tap's rectangle in whole tiles and tiles of four for the rest, each tile's
+ * sums added in memory, and the copies of pixels. Beside it stands conv.c's, of which the rows of taps in the
+ * padding and the copies for its padded image are counted, too. */
 #include "tiles_cost.h"
 
 enum { FEW = 4, COPY = 4 }; /* rows of the smaller tile; half-cycles to copy 16 floats */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* In: the shape of a convolution and what is known of the machine. Out: the tile of Winograd's algorithm and the block sizes of winograd.c, and
- * whether it is to be preferred.
+/* In: the shape of a convolution and what is known of the machine. Out: the tile of Winograd's algorithm and the
+ * block sizes of winograd.c, and whether it is to be preferred.
  *
- * Half-cycles, as in tiles_conv.c: the products, the transforms, and the weights, which grow with the tile: where a model has more of them than the
- * cache keeps from run to run they come from far memory every time, and a smaller tile, of more products, often takes less time. Their price says so; it
- * is higher where they would take too much memory (templates.c). */
+ * Half-cycles, as in tiles_conv.c: the products, the transforms, and the weights, which grow with the tile: where
+ * a model has more of them than the cache keeps from run to run they come from far memory every time, and a
+ * smaller tile, of more products, often takes less time. Their price says so; it is higher where they would take
+ * too much memory (templates.c). */
 #include "tiles_cost.h"
 
 enum {

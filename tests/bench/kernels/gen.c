@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* In: cases.def. Out, on standard output: C text that fills each template once per case, by the same block sizes that the
- * compiler would choose, and a table of the cases. The preprocessor plays the template engine: X.inc is a template without its
- * holes block. An argument LANES,REGISTERS,L1,L2 names a target; without it the generic one is used. */
+/* In: cases.def. Out, on standard output: C text that fills each template once per case, by the same block sizes
+ * that the compiler would choose, and a table of the cases. The preprocessor plays the template engine: X.inc is a
+ * template without its holes block. An argument LANES,REGISTERS,L1,L2 names a target; without it the generic one
+ * is used. */
 #include "shapes.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void include(const char *kernel, const char *file, int kind)
 {
     include_kernel(kernel, file);
     printf(
-        "static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
+        "static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n"
+        "    (void)e;\n"
         "    kernel_%s(a, b, c%s, s);\n}\n",
         kernel, kernel, kind ? ", e" : "");
 }
@@ -57,7 +59,8 @@ static void include_shared(const char *kernel, const char *file, int kind, int p
     }
     include_kernel(kernel, file);
     printf(
-        "static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n    (void)e;\n"
+        "static void run_%s(const float *a, const float *b, float *c, const float *e, unsigned char *s)\n{\n"
+        "    (void)e;\n"
         "    for (int part = 0; part < %d; part++)\n        kernel_%s(a, b, c%s, s, part);\n}\n",
         kernel, parts, kernel, kind ? ", e" : "");
 }
@@ -194,7 +197,8 @@ int main(int argc, char **argv)
     if (argc > 1)
         sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
     printf(
-        "#include \"vec.h\"\n#include \"taps.h\"\n#include \"planes.h\"\n#include \"winograd.h\"\n#define TARGET {%d, %d, %zu, %zu, 0}\n",
+        "#include \"vec.h\"\n#include \"taps.h\"\n#include \"planes.h\"\n#include \"winograd.h\"\n"
+        "#define TARGET {%d, %d, %zu, %zu, 0}\n",
         target.lanes, target.vector_registers, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
 #define GEMV(name, timed, batch, n, k, layout, kind, near) gemv(#name, batch, n, k, layout, kind, near);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Checks every instantiated template against a plain loop in double precision, with canaries around outputs and scratch, and
- * times those marked so.  kernels_bench [check|time] [part of a name].  A line a case:
- *   NAME ok err=E of bound    (E: largest error over the bound of a sum of that length)     NAME us=.. gflops=.. peak=.. */
+/* Checks every instantiated template against a plain loop in double precision, with canaries around outputs and
+ * scratch, and times those marked so.  kernels_bench [check|time] [part of a name].  A line a case:
+ *   NAME ok err=E of bound    (E: largest error over the bound of a sum of that length)
+ *   NAME us=.. gflops=.. peak=.. */
 #define _POSIX_C_SOURCE 200112L
 #ifdef HAVE_OPENBLAS
 #include <cblas.h> /* before the cases, which define M and N */
@@ -41,7 +42,8 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A scratch block that is aligned, ends with a canary, and starts as NaN so that a read of what was never written shows. */
+/* A scratch block that is aligned, ends with a canary, and starts as NaN so that a read of what was never written
+ * shows. */
 static unsigned char *scratch_new(size_t bytes, void **block)
 {
     if (posix_memalign(block, 64, bytes + GUARD))
@@ -325,15 +327,17 @@ int main(int argc, char **argv)
     const int timing = argc > 1 && !strcmp(argv[1], "time");
     const char *part = argc > 2 ? argv[2] : "";
 #define WANTED(name, timed) ((!timing || timed) && strstr(#name, part))
-#define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind)                                                             \
-    if (WANTED(name, timed))                                                                                             \
-        gemm_case(#name, run_##name,                                                                                     \
-                  (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, b_kind == 0, 0}, \
-                  b_kind, kind, 0, timing);
-#define GEMV(name, timed, batch, n, k, layout, kind, near)                                                                \
-    if (WANTED(name, timed))                                                                                             \
-        gemm_case(#name, run_##name, (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0, 0}, layout, \
-                  kind, near, timing);
+#define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) \
+    if (WANTED(name, timed)) \
+        gemm_case(#name, run_##name, \
+            (GemmShape){batch, m, n, k, a_t ? 1 : k, a_t ? m : 1, b_kind == 2 ? 1 : n, b_kind == 2 ? k : 1, \
+                b_kind == 0, 0}, \
+            b_kind, kind, 0, timing);
+#define GEMV(name, timed, batch, n, k, layout, kind, near) \
+    if (WANTED(name, timed)) \
+        gemm_case(#name, run_##name, \
+            (GemmShape){batch, 0, n, k, k, 1, layout == 2 ? 1 : n, layout == 2 ? k : 1, layout == 0, 0}, \
+            layout, kind, near, timing);
 #define CONV_BY(                                                                                                      \
     by, name, timed, n, g, ic, oc, id, ih, iw, kd, kh, kw, sd, sh, sw, dd, dh, dw, pd, ph, pw, kind, variant)         \
     if (WANTED(name, timed))                                                                                          \
