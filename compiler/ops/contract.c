@@ -468,3 +468,7 @@ int64_t work_conv(const Node *n) {
     const Type *w = &n->in[1]->type;
     return w->rank && w->dim[0] ? type_count_upper(n->graph, w) / dim_upper(n->graph, w->dim[0]) : 1;
 }
+
+bool node_of_bytes(const Node *n) {
+    return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8;
+}

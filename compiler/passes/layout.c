@@ -334,30 +334,11 @@ static SinkFn *sink_of(const Node *n) {
     }
 }
 
-bool layout_sinks(const Node *n) { return sink_of(n) && n->op != OP_MatMul; }
+static bool sinks(const Node *n) { return sink_of(n) && n->op != OP_MatMul; }
 
 static Value *sink(Layout *l, Graph *g, Node *n) {
     SinkFn *f = n->n_out == 1 ? sink_of(n) : NULL;
     return f ? f(l, g, n) : NULL;
-}
-
-// ---------------------------------------------------------------- convolutions
-bool layout_turns(const Node *n) {
-    if (n->op != OP_Conv) return false;
-    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype)
-        || x->rank < 3 || x->rank > 5)
-        return false;
-    for (int i = 1; i < x->rank; i++)
-        if (!dim_is_const(x->dim[i])) return false;
-    return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
-}
-
-bool layout_is_product(const Node *n) {
-    const Type *w = &n->in[1]->type;
-    for (int i = 2; i < w->rank; i++)
-        if (w->dim[i] != 1) return false;
-    return node_int(n, "group", 1) == 1 && all_ints(n, "strides", 1) && all_ints(n, "pads", 0);
 }
 
 // Does tap k of spatial axis i meet the input anywhere?
@@ -431,7 +412,7 @@ static Value *keep_conv(Graph *g, Node *n) {
 }
 
 static void layout_graph(Layout *l, Graph *g, const Backend *b) {
-    const bool *stays = layout_stay(l->r.scratch, g, b);
+    const bool *stays = layout_stay(l->r.scratch, g, b, sinks);
     const int known = graph_root(g)->value_count;       // values before this; what is made from now on has no mark
     for (Node *n = g->first; n; n = n->next) {
         bool stay = n->n_out == 1 && n->out[0]->id < known && stays[n->out[0]->id];

@@ -8,9 +8,7 @@ bool layout_turns(const Node *n);                       // a convolution that ca
 bool layout_is_product(const Node *n);                  // ... and is a matrix product
 // y[n] = w x[n] of type t, of one point each: the weights on the left, the channels first
 Value *layout_product(Graph *g, Value *x, Value *w, const Type *t);
-// does a transpose of an operand commute with it, at least mostly?
-bool layout_sinks(const Node *n);
 // By id of what a convolution gives: true where it keeps its channels first for this back end. For all of g, not its
-// bodies.
-bool *layout_stay(Arena *scratch, Graph *g, const Backend *b);
+// bodies. sinks: does a transpose of an operand commute with the node, at least mostly?
+bool *layout_stay(Arena *scratch, Graph *g, const Backend *b, bool (*sinks)(const Node *n));
 #endif

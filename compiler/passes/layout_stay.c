@@ -17,12 +17,31 @@ static const double product_rate = 100, tap_rate = 60;  // multiply-adds of a ma
 // of planes: a vector, what conv_planes.c unrolls; fewer channels are not turned for a convolution
 enum { LANES = 16, FEW_TAPS = 25, READ_IN_PLACE = 8 };
 
+bool layout_turns(const Node *n) {
+    if (n->op != OP_Conv) return false;
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype)
+        || x->rank < 3 || x->rank > 5)
+        return false;
+    for (int i = 1; i < x->rank; i++)
+        if (!dim_is_const(x->dim[i])) return false;
+    return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
+}
+
+bool layout_is_product(const Node *n) {
+    const Type *w = &n->in[1]->type;
+    for (int i = 2; i < w->rank; i++)
+        if (w->dim[i] != 1) return false;
+    return node_int(n, "group", 1) == 1 && all_ints(n, "strides", 1) && all_ints(n, "pads", 0);
+}
+
 // bytes, nanoseconds; turns: a convolution in it has no other way
 typedef struct Joined { double turned, gained; bool turns; } Joined;
 // by value id; last: of what would have the channels last
 typedef struct Stay {
     Graph *graph;
     const Backend *backend;
+    bool (*sinks)(const Node *n);
     int *parent;
     Joined *part;
     bool *last, *counted;
@@ -83,11 +102,11 @@ static void meet_conv(Stay *s, const Node *n) {
 // are turned instead.
 static bool flattens(const Node *n) { return n->op == OP_Reshape && n->out[0]->type.rank < 3; }
 
-static bool carries(const Node *n) { return layout_sinks(n) && n->n_out == 1 && !flattens(n); }
+static bool carries(const Stay *s, const Node *n) { return s->sinks(n) && n->n_out == 1 && !flattens(n); }
 
 static void joins(Stay *s) {
     for (const Node *n = s->graph->first; n; n = n->next)
-        for (int i = 0; i < (layout_turns(n) ? 1 : carries(n) ? n->n_in : 0); i++)
+        for (int i = 0; i < (layout_turns(n) ? 1 : carries(s, n) ? n->n_in : 0); i++)
             if (is_map(n->in[i])) join(s, n->in[i], n->out[0]);
 }
 
@@ -95,16 +114,17 @@ static void meet(Stay *s, const Node *n) {
     bool any = false;
     for (int i = 0; i < n->n_in; i++) any = any || (is_map(n->in[i]) && s->last[n->in[i]->id]);
     if (!any) return;
-    bool sinks = carries(n);
+    bool sinks = carries(s, n);
     if (sinks) s->last[n->out[0]->id] = true;
     for (int i = 0; i < n->n_in; i++)
         if (is_map(n->in[i]) && s->last[n->in[i]->id] != sinks && !flattens(n)) turn(s, n->in[i]);
 }
 
-bool *layout_stay(Arena *scratch, Graph *g, const Backend *b) {
+bool *layout_stay(Arena *scratch, Graph *g, const Backend *b, bool (*sinks)(const Node *n)) {
     int count = graph_root(g)->value_count;
     Stay s = { .graph = g,
         .backend = b,
+        .sinks = sinks,
         .parent = NEW_ARRAY(scratch, int, count),
         .part = NEW_ARRAY(scratch, Joined, count),
         .last = NEW_ARRAY(scratch, bool, count),

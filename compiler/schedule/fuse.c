@@ -135,7 +135,7 @@ static void mark_epilogues(Fuser *f, const Options *o) {
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1)
                 continue;
             bool follows = is_anchor(v->def, o) || f->epilogue[v->def->mark];
-            bool bytes = follows && (f->epilogue[v->def->mark] ? f->retyped[v->def->mark] : kernel_of_bytes(v->def));
+            bool bytes = follows && (f->epilogue[v->def->mark] ? f->retyped[v->def->mark] : node_of_bytes(v->def));
             if (!follows || !same_size(f, v, n->out[0]) || (v->type.dtype != n->out[0]->type.dtype && !bytes)) continue;
             f->epilogue[at] = true;
             f->retyped[at] = bytes;
@@ -189,7 +189,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
             if (is_anchor(n, o)) {
-                bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || kernel_of_bytes(n));
+                bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || node_of_bytes(n));
                 // templates of floats store what they sum: the epilogue ends in the anchor's dtype
                 if (!fu->anchor && fits) fu->anchor = v;
                 continue;
@@ -288,7 +288,7 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
             computed = false;
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
-        const Node *number = fu.anchor && kernel_of_bytes(fu.anchor->def) ? number_inside(f, root) : NULL;
+        const Node *number = fu.anchor && node_of_bytes(fu.anchor->def) ? number_inside(f, root) : NULL;
         if (number) {
             f->cut[number->mark] = true;
             continue;

@@ -308,10 +308,6 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
 }
 
 // ---------------------------------------------------------------- template kernels
-bool kernel_of_bytes(const Node *n) {
-    return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8;
-}
-
 // The result goes into `into`, whose last axis is longer, from `at` on: rows of more elements.
 void kernel_store_into(Kernel *k, Value *into, Dim at) {
     k->stores.at[0].value = into;

@@ -67,7 +67,7 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
                                                                KERNEL_CONV);
     Operand x = conv_input(f->plan, n, &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
-    if (!kernel_of_bytes(n)) k->conv = c;
+    if (!node_of_bytes(n)) k->conv = c;
     else {                                              // for its template a product with rows that lie elsewhere
         k->kind = KERNEL_GEMM;
         k->window = c;

@@ -45,8 +45,6 @@ void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
 // the result goes into `into`, whose last axis is longer, from `at` on: rows of more elements
 void kernel_store_into(Kernel *k, Value *into, Dim at);
 Convolution kernel_conv_shape(const Node *n);            // kernel_conv.c
-// u8 by i8: its sums are i32, and an epilogue turns them into any type
-bool kernel_of_bytes(const Node *n);
 void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter);
 
 // what is planned for values: plan.c

@@ -58,14 +58,14 @@ bool cpu_has_template(const Node *n, const Options *o) {
     if (op_table[n->op].form != FORM_CONTRACT) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t count = type_count_upper(n->graph, &n->out[0]->type);
-    if ((x->dtype != DT_F32 && !kernel_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
+    if ((x->dtype != DT_F32 && !node_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
     if (cpu_on_planes(n)) return true;
     if (n->op == OP_Conv)
         return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
-            && (!kernel_of_bytes(n) || conv_of_bytes(n));
+            && (!node_of_bytes(n) || conv_of_bytes(n));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     // a sum of nothing is 0: the template would store nothing
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
-    if (kernel_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
+    if (node_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
     return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
 }

@@ -8,55 +8,6 @@
 
 #include <string.h>
 
-#define TEMPLATE(name, params, axes, epilogue, parts, strips) \
-    const Template template_##name = { "c/" #name ".c", params, axes, epilogue, parts, strips };
-#include "schedule/templates.def"
-#undef TEMPLATE
-
-TileTarget template_target(const Options *o) {
-    const Target *m = &o->machine;
-    return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
-}
-
-void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
-}
-
-// A size or stride that may be symbolic.
-void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d) {
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
-}
-
-void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v) {
-    for (int i = 0; i < 3; i++) template_hole(a, k, arena_printf(a, "%s%c", prefix, "DHW"[i]), v[i]);
-}
-
-int64_t template_hole_value(const Kernel *k, const char *name) {
-    for (int i = 0; i < k->holes.n; i++)
-        if (!strcmp(k->holes.at[i].name, name)) return k->holes.at[i].value;
-    bug("kernel has no hole %s", name);
-}
-
-Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t bytes, const char *layout,
-    void (*fill)(const Buffer *, void *)) {
-    Buffer *b = NEW(a, Buffer);
-    *b = (Buffer){ .place = PLACE_WEIGHT,
-        .value = v,
-        .bytes = (int64_t)bytes,
-        .element = element,
-        .layout = layout,
-        .fill = fill,
-        .packer = k,
-        .first = INT32_MAX,
-        .last = -1 };
-    return b;
-}
-
-Buffer *template_packed(
-    Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *)) {
-    return template_packed_as(a, k, v, DT_F32, floats * sizeof(float), layout, fill);
-}
-
 // ---------------------------------------------------------------- gemm
 static void fill_gemm_b(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
@@ -77,29 +28,6 @@ static void fill_gemv(const Buffer *b, void *to) {
             (float *)to + (size_t)i * one);
 }
 
-// A constant right operand is packed; its row-major bytes are then not written.
-static bool only_operand(const Kernel *k, const Value *v) {
-    return v->data && k->operand[0] != v;
-}
-
-GemmShape template_gemm_shape(const Graph *g, const Kernel *k) {
-    const Contraction *s = &k->gemm;
-    return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row,
-        s->a_col, s->b_row, s->b_col, only_operand(k, k->operand[1]), !dim_is_const(s->m) };
-}
-
-// What a record knows it by. Sizes that the running program knows are theirs at most.
-const char *template_gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s, const char *kind) {
-    const Contraction *c = &k->gemm;
-    const char *open = dim_is_const(c->m) && dim_is_const(c->n) && dim_is_const(c->k) ? "" : " sizes=open";
-    const char *b = s->b_packed ?
-        "packed" :
-        arena_printf(a, "%lld,%lld", (long long)dim_upper(g, c->b_row), (long long)dim_upper(g, c->b_col));
-    return arena_printf(a, "%s batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%s c=%lld%s", kind, (long long)s->batch,
-        (long long)s->m, (long long)s->n, (long long)s->k, (long long)dim_upper(g, c->a_row),
-        (long long)dim_upper(g, c->a_col), b, (long long)dim_upper(g, c->c_row), open);
-}
-
 // Do the constants that this graph's nodes read, the matrix among them, stay in the core's second cache from run to
 // run (of a loop's body, from step to step)?
 static bool constants_near(const Graph *g, const Options *o) {
@@ -117,7 +45,7 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     Value *w = k->operand[1];
     // a transposed view of what others read as it lies (passes/share_weights.c)
     bool shared = w->data && k->anchor->in[1] != w && s->b_row == 1;
-    bool packed = only_operand(k, w) && !shared;
+    bool packed = template_packs(k, w) && !shared;
     int layout = packed ? 0 : s->b_col == 1 ? 1 : s->b_row == 1 ? 2 : -1;
     if (s->m != 1 || s->a_col != 1 || layout < 0 || !dim_is_const(s->n) || !dim_is_const(s->k)) return false;
     GemmShape shape = template_gemm_shape(g, k);
@@ -160,7 +88,7 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_blas(a, g, k, o) || plan_gemv(a, g, k, o)) return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
-    bool packed = only_operand(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);
+    bool packed = template_packs(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);
     TileTarget target = template_target(o);
     GemmShape shape = template_gemm_shape(g, k);
     GemmTiles t = gemm_tiles(&shape, &target), recorded = t;

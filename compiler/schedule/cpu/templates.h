@@ -18,11 +18,13 @@ Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t 
     void (*fill)(const Buffer *, void *));
 
 void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o);          // one kernel
+bool template_packs(const Kernel *k, const Value *v);   // v: the right operand, constant and packed
 GemmShape template_gemm_shape(const Graph *g, const Kernel *k);
 ConvShape template_conv_shape(const Graph *g, const Convolution *c);
 // What a record knows a contraction or convolution by; kind: its first words. Sizes that the running program knows
 // are theirs at most.
 const char *template_gemm_signature(Arena *a, const Graph *g, const Kernel *k, const GemmShape *s, const char *kind);
+const char *template_layout_signature(Arena *a, const ConvLayout *l, const char *kind);
 const char *template_conv_signature(Arena *a, const Graph *g, const Convolution *c, const Options *o, const char *kind);
 ConvLayout template_conv_layout(const Graph *g, const Convolution *c, const Options *o);
 // bytes that its weights take more than in the model, by the cost model's choice

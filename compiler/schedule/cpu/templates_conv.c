@@ -8,39 +8,6 @@
 
 #include <string.h>
 
-ConvShape template_conv_shape(const Graph *g, const Convolution *c) {
-    ConvShape s = {
-        .n = dim_upper(g, c->batch), .groups = c->groups, .ic = c->ic / c->groups, .oc = c->oc / c->groups
-    };
-    memcpy(s.in, c->in, sizeof s.in);
-    memcpy(s.out, c->out, sizeof s.out);
-    memcpy(s.kernel, c->kernel, sizeof s.kernel);
-    memcpy(s.stride, c->stride, sizeof s.stride);
-    memcpy(s.dilation, c->dilation, sizeof s.dilation);
-    memcpy(s.pad, c->pad, sizeof s.pad);
-    return s;
-}
-
-ConvLayout template_conv_layout(const Graph *g, const Convolution *c, const Options *o) {
-    return (ConvLayout){ .conv = template_conv_shape(g, c),
-        .xn = dim_upper(g, c->x_batch),
-        .xd = c->x_axis[0],
-        .xh = c->x_axis[1],
-        .xw = c->x_axis[2],
-        .xc = c->x_channel,
-        .yc = c->y_pixel,
-        .parts = o->threads,
-        .price = c->price };
-}
-
-ConvLayout template_conv_merged(ConvLayout l) {
-    int64_t merge = conv_merge(l.conv.groups, l.conv.oc);
-    l.conv.groups /= merge;
-    l.conv.ic *= merge;
-    l.conv.oc *= merge;
-    return l;
-}
-
 int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     TileTarget target = template_target(o);
@@ -48,25 +15,6 @@ int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) 
     if (k->kind == KERNEL_CONV && o->machine.vectors) w = winograd_tiles(&l, &target);
     int64_t taps = l.conv.kernel[1] * l.conv.kernel[2];
     return w.preferred ? (winograd_points(&l.conv, w.tile) - taps) * l.conv.ic * l.conv.oc * (int64_t)sizeof(float) : 0;
-}
-
-static const char *three(Arena *a, const int64_t *v) {
-    return arena_printf(a, "%lldx%lldx%lld", (long long)v[0], (long long)v[1], (long long)v[2]);
-}
-
-static const char *conv_signature(Arena *a, const ConvLayout *l, const char *kind) {
-    const ConvShape *s = &l->conv;
-    return arena_printf(a,
-        "%s n=%lld g=%lld ic=%lld oc=%lld in=%s out=%s k=%s s=%s d=%s p=%s x=%lld,%lld,%lld,%lld,%lld y=%lld", kind,
-        (long long)s->n, (long long)s->groups, (long long)s->ic, (long long)s->oc, three(a, s->in), three(a, s->out),
-        three(a, s->kernel), three(a, s->stride), three(a, s->dilation), three(a, s->pad), (long long)l->xn,
-        (long long)l->xd, (long long)l->xh, (long long)l->xw, (long long)l->xc, (long long)l->yc);
-}
-
-const char *template_conv_signature(
-    Arena *a, const Graph *g, const Convolution *c, const Options *o, const char *kind) {
-    ConvLayout l = template_conv_layout(g, c, o);
-    return conv_signature(a, &l, kind);
 }
 
 static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l) {
@@ -231,7 +179,7 @@ static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, 
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
-    Record *r = tune_record(a, k, o, conv_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
+    Record *r = tune_record(a, k, o, template_layout_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
     k->tuned = r && plan_by(a, k, o, &l, r);
     if (k->tuned) return;
     if (r) tune_refuse(k, r);

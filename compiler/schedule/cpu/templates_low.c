@@ -143,7 +143,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
-    if (!kernel_of_bytes(k->anchor)) return false;
+    if (!node_of_bytes(k->anchor)) return false;
     if (k->anchor->op == OP_Conv) {
         plan_conv_bytes(a, g, k, o);
         return true;

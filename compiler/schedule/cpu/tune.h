@@ -41,7 +41,7 @@ const char *tune_text(Arena *a, const TuneForm *form, const void *tiles);
 // false: of another algorithm, or not all of its fields and no others
 bool tune_parse(const TuneForm *form, const char *choice, void *tiles);
 
-// candidates.c: does a template allow these? n_fixed: the number of columns is a constant
+// forms.c: does a template allow these? n_fixed: the number of columns is a constant
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t);
 bool gemv_fits(const GemmShape *s, const GemvTiles *t);
 // rows: the most of a tile; even: the file is for machines that halve them, too
@@ -51,10 +51,10 @@ bool taps_fits(const ConvLayout *l, const TapTiles *t);
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
 typedef VEC(const char *) Choices;
-// Choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other blocks than
-// it has. Some may not fit.
 // templates_attention.c
 void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out);
+// candidates.c: choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other
+// blocks than it has. Some may not fit.
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 
 // ---------------------------------------------------------------- for planners
