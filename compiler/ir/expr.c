@@ -5,6 +5,9 @@
 // constructor folds constants, simplifies exactly (expr_simplify.c; DT_INDEX: expr_index.c) and then looks the node
 // up by its contents, so that whoever builds an expression, in whatever order, gets the one short form. Walks are
 // loops over a postorder, never recursion.
+//
+// The files expr*.c call one another in a circle: what simplifies an expression builds one. So do dim.c, whose sizes
+// they read, and graph.c, in whose root the sizes lie.
 #include "expr.h"
 
 #include <stdlib.h>

@@ -78,6 +78,8 @@ bool loop_trips(const Node *n, Dim *out);
 // Makes the marked values (by id below count) that a Loop's body captures into carried values that never change, so
 // that they are operands.
 void loop_lift(Node *n, const bool *marked, int count);
+// a result more of the node at place `at`, and the body's output for it
+Value *loop_add_result(Node *n, int at, Value *output);
 
 // ---- expansions
 // y in the dtype of n's output as the replacement; false: NULL

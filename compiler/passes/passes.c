@@ -48,15 +48,6 @@ static void freeze(Graph *g) {
     }
 }
 
-bool has_gradient(const Graph *g) {
-    for (const Node *n = g->first; n; n = n->next) {
-        if (n->op == OP_Gradient) return true;
-        for (int i = 0; i < n->n_bodies; i++)
-            if (has_gradient(n->bodies[i])) return true;
-    }
-    return false;
-}
-
 static bool run_pass(Graph *g, const Options *o, const PassRow *row, int errors) {
     double start = seconds();
     g->cursor = NULL;

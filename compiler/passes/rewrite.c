@@ -47,3 +47,12 @@ bool const_splat(const Value *v, double *number) {
     *number = tensor_get_f(v->data, 0);
     return true;
 }
+
+bool has_gradient(const Graph *g) {
+    for (const Node *n = g->first; n; n = n->next) {
+        if (n->op == OP_Gradient) return true;
+        for (int i = 0; i < n->n_bodies; i++)
+            if (has_gradient(n->bodies[i])) return true;
+    }
+    return false;
+}

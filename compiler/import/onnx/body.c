@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Graphs in a node's attributes: built in place or as graphs of their own, and nodes that are built once more.
 //
-// In: an OnnxNode and values for the inputs of its body. Out: the body's outputs.
+// In: an OnnxNode and values for the inputs of its body. Out: the body's outputs. A body is made of nodes: here the
+// importer's circle closes, from graph.c to a node's row, its builder, and back to graph.c for what is inside.
 #include "import/onnx/names.h"
 
 #include <string.h>

@@ -179,7 +179,8 @@ static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, 
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
-    Record *r = tune_record(a, k, o, template_layout_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
+    Record *r = tune_record(
+        a, k, o, template_layout_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
     k->tuned = r && plan_by(a, k, o, &l, r);
     if (k->tuned) return;
     if (r) tune_refuse(k, r);
