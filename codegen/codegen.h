@@ -52,7 +52,7 @@ const char *burn_types(Arena *a, const char *block);
 void c_comment(Text *out, const char *s);               // text from a stranger inside a comment
 // Which inputs and outputs are one sequence of the model's, and which optionals are there, by these names or (NULL)
 // the model's: lines of a comment.
-void bundles_print(Text *h, const Graph *g, const char *const *inputs, const char *const *outputs);
+void bundles_comment(Text *h, const Graph *g, const char *const *inputs, const char *const *outputs);
 const char *c_string(Arena *a, const char *s);          // the same inside "" (which the caller writes)
 void print_banner(Text *t, const Options *o);
 // the nodes a kernel comes from and their shapes, as a comment

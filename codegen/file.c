@@ -45,7 +45,7 @@ void c_comment(Text *out, const char *s) {              // names come from stran
     }
 }
 
-void bundles_print(Text *h, const Graph *g, const char *const *inputs, const char *const *outputs) {
+void bundles_comment(Text *h, const Graph *g, const char *const *inputs, const char *const *outputs) {
     for (int i = 0; i < g->bundles.n; i++) {
         const Bundle *b = &g->bundles.at[i];
         const char *kind = b->absent ? "an optional that holds nothing" : !b->sequence ? "an optional that holds"

@@ -62,7 +62,7 @@ static const char *ends_text(CFile *g, const Signature *s) {
         text_printf(&t, " *   size     %s: %s, %lld to %lld\n", spell_symbol(t.arena, size), size->name,
             (long long)size->lo, (long long)size->hi);
     }
-    bundles_print(&t, gr, s->in.name, s->outs.name);
+    bundles_comment(&t, gr, s->in.name, s->outs.name);
     return t.n ? t.at : "";
 }
 

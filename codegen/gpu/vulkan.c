@@ -135,7 +135,7 @@ static void declare(VkFile *g, const Program *p, const Layout *l, const char *na
             c_comment(h, given && *given ? given : "(no name)");
             text_printf(h, ": %s\n", type_text(g->arena, gr, &v->type));
         }
-    bundles_print(h, gr, NULL, NULL);
+    bundles_comment(h, gr, NULL, NULL);
     if (g->external) text_printf(h, " *   weights: the %lld bytes of %s.bin\n", (long long)l->weights_bytes, g->model);
     else if (l->weights_bytes) text_printf(h, " *   weights: %s_weights\n", name);
     text_printf(h, " */\nextern const burn_vk_program %s_program;\n", name);

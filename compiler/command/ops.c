@@ -5,7 +5,7 @@
 // Nothing is listed by hand here.
 #include "command.h"
 
-#include "ops/ops.h"
+#include "ops/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 // losses.def, optimizers.def and schedules.def.
 #include "train.h"
 #include "build/build.h"
-#include "ops/training.h"
+#include "ops/formulas.h"
 
 #include <string.h>
 

@@ -47,8 +47,6 @@ static int64_t sat_mul(int64_t a, int64_t b) {
     return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
 }
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sat_div(int64_t a, int64_t d) { return a == INT64_MIN || a == INT64_MAX ? a : floor_div(a, d); }
 static bool bounded(int64_t lo, int64_t hi) { return lo != INT64_MIN && hi != INT64_MAX; }
 

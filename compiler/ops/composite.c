@@ -4,7 +4,7 @@
 // from primitives, which then folds, fuses and differentiates by itself. f16 and bf16 compute in f32 throughout and are
 // rounded once, at the end; Softmax rounds each step.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 //   dX = dY W^T, dW = X^T dY;   conv: dX = conv(dY spread by the stride, flipped W with channels swapped),
 //   dW = conv(X with batch as channels, dY as kernel) where stride and dilation change places.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 // Evaluation sets the memo of a body's inputs and asks for its outputs, which computes the body over them
 // (value_const), then forgets what it has computed.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <string.h>
 

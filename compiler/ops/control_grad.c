@@ -15,7 +15,7 @@
 // the recursion over bodies is the one call up from ops/.
 #include "common.h"
 #include "grad/grad.h"
-#include "ops.h"
+#include "table.h"
 
 // ---------------------------------------------------------------- the backward loop
 // A use x v or v[i] of an unchanging value whose adjoint is summed after the loop.

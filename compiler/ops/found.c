@@ -7,7 +7,7 @@
 // gathers of positions, Unique's values a gather of rows. Compiled by schedule/call.c: what is found first decides
 // where everything after it goes, so no element can be computed by itself.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <stdlib.h>
 #include <string.h>

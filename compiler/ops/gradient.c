@@ -2,7 +2,7 @@
 // Gradient: what is to be differentiated. The pass of that name replaces it before a back end sees it, so that it has a
 // shape and nothing else: each result has the type of the operand that it is the gradient by.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 bool shape_gradient(Node *n) {
     const Graph *body = n->n_bodies ? n->bodies[0] : NULL;

@@ -2,7 +2,7 @@
 // Images from their files' bytes: the size, then the pixels. Both are called templates (schedule/call.c) that call
 // runtime/image.c, which a program with one of them links; constants are folded by the same code.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include "runtime/image.h"
 

@@ -5,7 +5,7 @@
 // dropped; that makes each gather and the adding scatter exact adjoints of each other, which is what their gradients
 // are. Gathers copy bytes of any dtype.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <string.h>
 

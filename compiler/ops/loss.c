@@ -6,8 +6,8 @@
 // Where targets are classes, `hit` masks by target == class, so that the gradient is a map and no scatter; targets
 // outside 0..C-1 contribute 0.
 #include "common.h"
-#include "ops.h"
-#include "training.h"
+#include "table.h"
+#include "formulas.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 // broadcast.
 #include "common.h"
 #include "ir/expr.h"
-#include "ops.h"
+#include "table.h"
 
 #include <math.h>
 #include <stdlib.h>

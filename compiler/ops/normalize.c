@@ -2,7 +2,7 @@
 // Normalisation composites: y = (x - mean) * rstd * scale + bias with rstd = 1 / sqrt(var + epsilon), where mean and
 // var come with the model (BatchNorm) or from x over some axes. f16 and bf16 compute in f32 and are rounded once.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 // The mean over axes first..last-1, which stay as 1
 static Value *mean_kept(Graph *g, Value *x, int first, int last) {

@@ -5,7 +5,7 @@
 // Output position of element i of an axis: lo + i * (interior + 1). What is not an element is the fill scalar (mode
 // constant), or the element that reflection, the nearest edge or wrapping around names; those modes have no interior.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <string.h>
 

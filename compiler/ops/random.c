@@ -8,7 +8,7 @@
 // u32, which every target has. As many bits are taken as the dtype's significand holds: 24 for f32, 11 for f16, 8 for
 // bf16, 53 from two words for f64.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 typedef struct MixStep { int shift; uint32_t factor; } MixStep;
 static const MixStep mix_steps[] = { { 17, 0xed5ad4bbu }, { 11, 0xac4c1b51u }, { 15, 0x31848babu }, { 14, 1 } };

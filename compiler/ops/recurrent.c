@@ -12,7 +12,7 @@
 // activation_beta (used up in order by the functions that have one), clip (absent: none), input_forget,
 // linear_before_reset, layout.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 // axes; f16 and bf16 sums run in f32. A missing attribute axes means all of them, an empty one none. keepdims
 // defaults to 1.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 // ---------------------------------------------------------------- axes
 static bool reduced_axes(const Node *n, int rank, bool *reduced) {

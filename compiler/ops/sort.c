@@ -3,7 +3,7 @@
 // every number. Top-k is a slice of it. Compiled by schedule/call.c: no element of the result can be told from a few
 // elements of the input.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 // compiled as for any other element. Here: the shapes, and the plain reference that constants are folded with. New
 // strings live in the graph's arena.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include "unicode.h"
 

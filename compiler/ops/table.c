@@ -4,7 +4,7 @@
 //
 // ir/ asks this table for names, arities and rules, although it lies below ops/: a graph knows its operations by number
 // alone, and what a number means is a row here.
-#include "ops.h"
+#include "table.h"
 #include <string.h>
 
 const OpInfo op_table[OP_COUNT] = {

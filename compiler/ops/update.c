@@ -2,8 +2,8 @@
 // The optimizers of optimizers.def. In: a parameter, its gradient, the optimizer's state, hyper-parameters. Out: the
 // parameter and the state after one step. And the schedules of schedules.def, which are expressions alone.
 #include "common.h"
-#include "ops.h"
-#include "training.h"
+#include "table.h"
+#include "formulas.h"
 
 #include <string.h>
 

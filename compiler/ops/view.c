@@ -4,7 +4,7 @@
 // Each output element is one input element (or a coordinate), so the evaluators copy bytes over strides for any
 // dtype, the lowerings are index arithmetic alone, and the gradients are the adjoint views.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 #include <string.h>
 

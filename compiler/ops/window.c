@@ -6,7 +6,7 @@
 // or the lowest integer). Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum,
 // the window sum of dy spread by the stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives.
 #include "common.h"
-#include "ops.h"
+#include "table.h"
 
 // ---------------------------------------------------------------- shape (AveragePool's, too)
 bool shape_window(Node *n) {

@@ -5,7 +5,7 @@
 // must keep its value at every point when it is simplified, and every derivative must agree with central differences
 // in double precision.
 #include "ir/expr.h"
-#include "ops/ops.h"
+#include "ops/table.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 // between its xs and its y once more, from the values given for xs and zs. What is computed twice by this, the passes
 // behind the differentiation merge.
 #include "import/onnx/onnx.h"
-#include "ops/training.h"
+#include "ops/formulas.h"
 
 #include <string.h>
 

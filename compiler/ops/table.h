@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Prototypes of every function that a row of ops.def names: shape_X, eval_X, grad_X, lower_X, work_X and expand_X of
 // the families in this folder. A row that names a function nobody defines fails to link.
-#ifndef BURNCC_OPS_H
-#define BURNCC_OPS_H
+#ifndef BURNCC_OP_TABLE_H
+#define BURNCC_OP_TABLE_H
 #include "ops/lower.h"
 
 #define OP(name, in_min, in_max, outputs, shape_fn, eval_fn, grad_fn, lower_fn, form, reduce, work_fn)                 \

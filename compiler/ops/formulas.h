@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Rows of losses.def, optimizers.def and schedules.def by the names that options give them.
-#ifndef BURNCC_TRAINING_H
-#define BURNCC_TRAINING_H
+#ifndef BURNCC_FORMULAS_H
+#define BURNCC_FORMULAS_H
 #include "ir.h"
 
 // classes: targets are class numbers, one per row of the predictions, and no values in their shape
