@@ -121,7 +121,7 @@ typedef enum HoleKind {
 } HoleKind;
 typedef struct HoleValue { const char *name; HoleKind kind; int64_t value; const char *params, *text; } HoleValue;
 
-// A row of schedule/templates.def, or of the operations that are called (schedule/call.c): those have a file alone.
+// A row of templates.def, or of the operations that are called (schedule/call.c): those have a file alone.
 typedef enum TemplateParts { NO_PARTS, PARTS, PARTS_BY_AXIS } TemplateParts;
 typedef struct Template {
     const char *file, *params, *axes, *epilogue;
@@ -129,7 +129,7 @@ typedef struct Template {
     bool strips;
 } Template;
 #define TEMPLATE(name, ...) extern const Template template_##name;
-#include "schedule/templates.def"
+#include "templates.def"
 #undef TEMPLATE
 
 struct Kernel {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The rows of schedule/templates.def say what the files under templates/c are: which holes they have, what their
+// The rows of templates.def say what the files under templates/c are: which holes they have, what their
 // functions are given, what their epilogues are told.
 #include "../../compiler/plan.h"
 
@@ -12,7 +12,7 @@
 
 static const Template *const rows[] = {
 #define TEMPLATE(name, ...) &template_##name,
-#include "schedule/templates.def"
+#include "templates.def"
 #undef TEMPLATE
 };
 

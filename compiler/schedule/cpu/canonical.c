@@ -8,7 +8,7 @@
 
 #define TEMPLATE(name, params, axes, epilogue, parts, strips) \
     const Template template_##name = { "c/" #name ".c", params, axes, epilogue, parts, strips };
-#include "schedule/templates.def"
+#include "templates.def"
 #undef TEMPLATE
 
 TileTarget template_target(const Options *o) {
