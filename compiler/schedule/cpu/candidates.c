@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a template kernel can be: which algorithms and blocks its template allows, and which of them `burncc tune`
-// tries.
+// What else a template kernel could be: the algorithms and blocks that `burncc tune` tries, of those that its template
+// allows (forms.c).
 //
 // In: a kernel's shape and, for the second round, the best choice so far. Out: choices as texts. The first round
 // varies the algorithm and the register tile, the second the blocks in cache around the best; neither asks the cost

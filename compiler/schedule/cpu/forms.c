@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 const TuneForm tune_gemm = { "gemm", 7,
     { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b),
         TUNE_WIDE(GemmTiles, kc), TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };

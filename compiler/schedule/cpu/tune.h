@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Records of `burncc tune`: which algorithm and blocks a template kernel takes on a machine, found by measuring
-// (schedule/tune.c).
+// (tune.c).
 //
 // A kernel is known by its signature, a text of its canonical form; a choice is a text too, `winograd t=4 mr=14
 // nv=2`, the algorithm and the fields of its tile struct. The planners of templates.c and templates_conv.c ask for a
