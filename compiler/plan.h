@@ -215,7 +215,8 @@ Plan *plan_make(Graph *g, const Options *o);            // by o->machine.backend
 bool cpu_plan(Plan *p);
 bool cpu_has_template(const Node *n, const Options *o); // cpu/anchors.c
 bool cpu_on_planes(const Node *n);                      // a depthwise convolution with the channels first
-bool cpu_claims(const Node *n, const Options *o);       // softmaxes of rows (attention.c)
+// softmaxes of rows, and products with constant weights of few bits
+bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report

@@ -67,6 +67,9 @@ Expr *ix_modc(Lower *l, Expr *a, int64_t c);
 Expr *ix_in_range(Lower *l, Expr *cond, Expr *i, int64_t lo, Dim hi);
 // element where cond (NULL: always), else otherwise
 Expr *lower_guarded(Lower *l, Value *v, Expr *const *idx, Expr *cond, Expr *otherwise);
+// A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside.
+// Indices that are known to be inside need neither.
+Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Expr **cond);
 Expr *expr_identity(ExprPool *p, DType d, ReduceOp op);                     // reduce_identity as a constant
 Expr *expr_zero(ExprPool *p, DType d);
 // small floats reduce in f32

@@ -49,9 +49,7 @@ static bool is_inside(Graph *g, const Value *v, Dim size) {
     return v->data != NULL;
 }
 
-// A loaded index as a coordinate of an axis of `size`: wrapped, and `cond` narrowed to the indices that are inside.
-// Indices that are known to be inside need neither.
-static Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Expr **cond) {
+Expr *lower_index(Lower *l, Value *indices, Expr *const *at, Dim size, Expr **cond) {
     bool negative = !is_inside(indices->graph, indices, size), outside = negative;
     if (negative && indices->data && dim_is_const(size)) {
         int64_t count = type_count(&indices->type);

@@ -45,7 +45,7 @@ const OpInfo op_table[OP_COUNT] = {
         .args = args_,                                                                                                 \
         .expr = text,                                                                                                  \
         .attrs = attrs_ },
-#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, lower_fn)                                                   \
+#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, lower_fn, form_, reduce_, work_fn)                          \
     [OP_##n] = { .name = #n,                                                                                           \
         .kind = KIND_COMPOSITE,                                                                                        \
         .in_min = lo,                                                                                                  \
@@ -56,7 +56,9 @@ const OpInfo op_table[OP_COUNT] = {
         .grad = grad_none,                                                                                             \
         .lower = lower_##lower_fn,                                                                                     \
         .expand = expand_##expand_fn,                                                                                  \
-        .work = work_one },
+        .form = FORM_##form_,                                                                                          \
+        .reduce = RED_##reduce_,                                                                                       \
+        .work = work_##work_fn },
 #include "ops.def"
 #undef OP
 #undef MAP

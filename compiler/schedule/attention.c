@@ -2,11 +2,11 @@
 // Attention as one kernel: MatMul(softmax(score(MatMul(Q, K^T))), V). In: the second product as the anchor of a
 // fusion. Out: a kernel of templates/c/attention.c, in whose memory no matrix of scores ever stands.
 //
-// The softmax is a composite that the back end claims (cpu_claims); one that no such product reads is a loop over its
-// rows. The score is whatever expression of the first product lowers at the element it was computed at: scales, masks,
-// biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering their elements,
-// so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the heads' axis
-// is split in two until all strides are affine. Blocks and holes: cpu/templates_attention.c.
+// The softmax is a composite that the back end claims (cpu/anchors.c); one that no such product reads is a loop over
+// its rows. The score is whatever expression of the first product lowers at the element it was computed at: scales,
+// masks, biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering their
+// elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the
+// heads' axis is split in two until all strides are affine. Blocks and holes: cpu/templates_attention.c.
 #include "schedule.h"
 
 #include <string.h>
@@ -31,13 +31,6 @@ bool softmax_before(Arena *a, const Node *product, Softmax *s) {
     s->score = n->in[0];
     s->empty = (SoftmaxEmpty)node_int(n, "empty", EMPTY_NAN);
     return s->score->def && !s->score->data;
-}
-
-bool cpu_claims(const Node *n, const Options *o) {
-    if (n->op != OP_Softmax || o->no_fuse) return false;
-    const Type *t = &n->in[0]->type;
-    int64_t last = t->rank - 1;
-    return t->dtype == DT_F32 && node_int(n, "axis", last) == last && t->dim[last] != 0 && t->dim[last] != 1;
 }
 
 // ---------------------------------------------------------------- building

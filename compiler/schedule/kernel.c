@@ -385,10 +385,16 @@ static bool gemm_canonical(Graph *g, Contraction *s, int nb, const Dim *extent, 
     return true;
 }
 
+// The right factor's type: of weights of few bits, what they unpack to.
+static Type right_type(const Node *n) {
+    if (n->op != OP_MatMulBits) return n->in[1]->type;
+    return type_make(n->in[2]->type.dtype, 2, (Dim[]){ node_int(n, "k", 0), n->in[1]->type.dim[0] });
+}
+
 static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s, Operand *x, Operand *y) {
     Arena *a = p->arena;
     Graph *g = p->graph;
-    const Type *tx = &n->in[0]->type, *ty = &n->in[1]->type;
+    const Type *tx = &n->in[0]->type, right = right_type(n), *ty = &right;
     int rx = tx->rank, ry = ty->rank, nb = (rx > ry ? rx : ry) - 2;
     if (nb < 0) nb = 0;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
@@ -413,7 +419,9 @@ static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s,
     iy[ry > 1 ? ry - 2 : 0] = axis[nb + 1];
     if (ry > 1) iy[ry - 1] = axis[nb + 2];
     bool x_found = (views && operand_through_views(p, k, n->in[0], ix, x)) || operand_direct(p, k, n->in[0], ix, x);
-    bool y_found = (views && operand_through_views(p, k, n->in[1], iy, y)) || operand_direct(p, k, n->in[1], iy, y);
+    bool y_found = n->op == OP_MatMulBits || (views && operand_through_views(p, k, n->in[1], iy, y))
+        || operand_direct(p, k, n->in[1], iy, y);
+    if (n->op == OP_MatMulBits) *y = (Operand){ .value = n->in[1] };            // packed: no strides lead into it
     if (!x_found || !y_found) bug("a plain operand is not affine");
     s->a_row = x->coef[nb];
     s->a_col = x->coef[nb + 1];
@@ -422,15 +430,18 @@ static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s,
     return gemm_canonical(g, s, nb, extent, x, y);
 }
 
+// One matrix with its rows in one piece each, which is how the templates of few bits read it.
+static bool in_rows(const Contraction *s) { return s->batch == 1 && s->a_col == 1; }
+
 Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
     Graph *g = f->plan->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
     bool views = gemm_shape(f->plan, n, true, &k->gemm, &x, &y)
-        && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm));
+        && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm)) && (n->op != OP_MatMulBits || in_rows(&k->gemm));
     if (!views && !gemm_shape(f->plan, n, false, &k->gemm, &x, &y))
-        bug("MatMul with batch dimensions that do not fold");
+        bug("%s with batch dimensions that do not fold", op_table[n->op].name);
     Contraction *s = &k->gemm;
     if (!kernel_epilogue(a, k, f, (Dim[]){ s->batch, s->m, s->n })) return NULL;
     if (into) {
@@ -439,7 +450,6 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
         s->c_batch = dim_mul(g, s->m, s->c_row);
     }
     k->anchor = n;
-    if (kernel_takes_bits(n, s)) y = (Operand){ .value = graph_const(g, node_attr(n, "bits_q")->tensor, NULL) };
     kernel_operands(a, k, x.value, y.value);
     k->operand_at[0] = x.offset;
     k->operand_at[1] = y.offset;

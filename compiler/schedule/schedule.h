@@ -88,9 +88,6 @@ Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside
 bool blas_takes_doubles(const Node *n, const Options *o);
 bool blas_can(const Graph *g, const Contraction *s);     // are its strides and sizes such that a BLAS can be called?
 
-// templates_low.c: are its weights of few bits read as they are?
-bool kernel_takes_bits(const Node *n, const Contraction *s);
-
 // fuse.c, memory.c, report.c
 bool fuse_graph(Plan *p);
 // blocks, packed weights and scratch of template kernels (templates.c)

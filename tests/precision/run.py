@@ -55,7 +55,7 @@ def packed(values, bits):
     return [sum(v << bits * i for i, v in enumerate(values[at:at + per])) for at in range(0, len(values), per)]
 
 
-def blocks(bits, m, k, n, size, zeros):
+def blocks(bits, m, k, n, size, zeros, turned=False):
     rng, count = random.Random(bits * 1000 + m), -(-k // size)
     q = [[rng.randrange(1 << bits) for _ in range(count * size)] for _ in range(n)]
     scale = numbers(7, n, count, low=0.01, high=0.1)
@@ -71,11 +71,12 @@ def blocks(bits, m, k, n, size, zeros):
     ]
     if zeros:
         weights.append(tensor("z", UINT8, [b for r in zero for b in packed(r, bits)]))
-    nodes = [
-        node("MatMulNBits", ["x", "q", "s", "z"][:4 if zeros else 3], ["y"], domain="com.microsoft", N=n, K=k,
-             bits=bits, block_size=size)
-    ]
-    model = Model(nodes, [("x", FLOAT, [m, k])], [("y", FLOAT, [m, n])], [([x], [y])], weights,
+    nodes = [node("Transpose", ["x"], ["t"], perm=[1, 0])] if turned else []
+    nodes.append(
+        node("MatMulNBits", ["t" if turned else "x", "q", "s", "z"][:4 if zeros else 3], ["y"], domain="com.microsoft",
+             N=n, K=k, bits=bits, block_size=size))
+    given, shape = (list(zip(*x)), [k, m]) if turned else (x, [m, k])
+    model = Model(nodes, [("x", FLOAT, shape)], [("y", FLOAT, [m, n])], [([given], [y])], weights,
                   domains=["com.microsoft"])
     return model, [], FLOAT32, most * SUMS
 
@@ -94,6 +95,7 @@ CASES = {
     "bits4_19x100x50_zeros": lambda: blocks(4, 19, 100, 50, 16, True),
     "bits8_1x90x40_zeros": lambda: blocks(8, 1, 90, 40, 32, True),
     "bits8_13x66x35": lambda: blocks(8, 13, 66, 35, 16, False),
+    "bits4_7x96x50_turned": lambda: blocks(4, 7, 96, 50, 32, True, True),
     "bits2_2x70x40_zeros": lambda: blocks(2, 2, 70, 40, 32, True),
 }
 

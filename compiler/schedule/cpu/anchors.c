@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which products and convolutions a template takes: the anchors that fuse.c grows kernels around. In: a node. Out: a
-// fact about its shapes and types; what the kernel is follows in schedule/kernel.c and kernel_conv.c.
+// Which products and convolutions a template takes, the anchors that fuse.c grows kernels around, and which composites
+// stay. In: a node. Out: a fact about its shapes and types; what the kernel is follows in schedule/kernel.c,
+// kernel_conv.c and attention.c.
 #include "schedule/schedule.h"
 #include "templates.h"
 
@@ -54,6 +55,15 @@ static bool conv_of_bytes(const Node *n) {
         && (groups == 1 || (w->dim[1] >= LEAST && w->dim[0] / groups >= LEAST));
 }
 
+// Constants in blocks of whole words, with integer zero points: gemm_low.c and gemv_low.c read these as they are.
+static bool bits_as_they_are(const Node *n) {
+    enum { WORD = 32 };
+    const Type *x = &n->in[0]->type;
+    return n->n_in < 5 && n->in[1]->data && value_const(n->in[2])
+        && (n->n_in < 4 || (n->in[3]->type.dtype == DT_U8 && value_const(n->in[3])))
+        && node_int(n, "block", 0) % (WORD / node_int(n, "bits", 4)) == 0 && dim_is_const(x->dim[x->rank - 1]);
+}
+
 bool cpu_has_template(const Node *n, const Options *o) {
     if (op_table[n->op].form != FORM_CONTRACT) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
@@ -67,5 +77,14 @@ bool cpu_has_template(const Node *n, const Options *o) {
     // a sum of nothing is 0: the template would store nothing
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
     if (node_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
-    return k >= 4 && (count >= 256 || count * k >= 256) && batch_is_simple(n->graph, x, w);
+    bool simple = n->op == OP_MatMulBits ? bits_as_they_are(n) : batch_is_simple(n->graph, x, w);
+    return k >= 4 && (count >= 256 || count * k >= 256) && simple;
+}
+
+bool cpu_claims(const Node *n, const Options *o) {
+    if (n->op == OP_MatMulBits) return cpu_has_template(n, o);
+    if (n->op != OP_Softmax || o->no_fuse) return false;
+    const Type *t = &n->in[0]->type;
+    int64_t last = t->rank - 1;
+    return t->dtype == DT_F32 && node_int(n, "axis", last) == last && t->dim[last] != 0 && t->dim[last] != 1;
 }

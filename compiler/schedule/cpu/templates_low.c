@@ -189,18 +189,15 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 }
 
 // ---------------------------------------------------------------- weights of few bits
-// Those of a quantised product, which the importer left at its MatMul.
+// Those of a MatMulBits that cpu_claims took.
 static PackBits bits_of(const Node *n) {
-    const Attr *zero = node_attr(n, "bits_zero");
-    const Type *x = &n->in[0]->type;
-    PackBits b = { .n = (size_t)n->in[1]->type.dim[1],
-        .k = (size_t)x->dim[x->rank - 1],
-        .block = (size_t)node_int(n, "bits_block", 1),
-        .bits = (size_t)node_int(n, "bits", 8) };
-    b.q = node_attr(n, "bits_q")->tensor->data;
-    b.scale = node_attr(n, "bits_scale")->tensor->data;
-    b.zero = zero ? zero->tensor->data : NULL;
-    return b;
+    return (PackBits){ .n = (size_t)n->in[1]->type.dim[0],
+        .k = (size_t)node_int(n, "k", 0),
+        .block = (size_t)node_int(n, "block", 0),
+        .bits = (size_t)node_int(n, "bits", 4),
+        .q = n->in[1]->data->data,
+        .scale = value_const(n->in[2])->data,
+        .zero = n->n_in > 3 ? value_const(n->in[3])->data : NULL };
 }
 
 static void fill_bits(const Buffer *b, void *to) {
@@ -214,16 +211,12 @@ static void fill_bf16(const Buffer *b, void *to) {
         16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
-bool kernel_takes_bits(const Node *n, const Contraction *s) {
-    return node_attr(n, "bits_q") && s->batch == 1 && s->a_col == 1;
-}
-
 // Of halves, bfloat16, every row's format is the same; blocks of bits have theirs.
 static const char *low_signature(Arena *a, const Graph *g, const Kernel *k, bool bits) {
     GemmShape shape = template_gemm_shape(g, k);
     const Node *n = k->anchor;
-    const char *kind = bits ? arena_printf(a, "low bits=%lld block=%lld zeros=%d", (long long)node_int(n, "bits", 8),
-                           (long long)node_int(n, "bits_block", 1), node_attr(n, "bits_zero") != NULL) :
+    const char *kind = bits ? arena_printf(a, "low bits=%lld block=%lld zeros=%d", (long long)node_int(n, "bits", 4),
+                           (long long)node_int(n, "block", 0), n->n_in > 3) :
                               "low bits=16";
     return template_gemm_signature(a, g, k, &shape, kind);
 }
@@ -232,8 +225,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     enum { FEW_ROWS = 4 };                              // as many sums stay in registers
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
-    const Attr *q = node_attr(k->anchor, "bits_q");
-    bool bits = q && w->data == q->tensor,
+    bool bits = k->anchor->op == OP_MatMulBits,
          halves = o->precision && !bits && w->data && w->type.dtype == DT_F32 && k->operand[0] != w;
     if ((!bits && !halves) || s->batch != 1 || s->a_col != 1 || !dim_is_const(s->n) || !dim_is_const(s->k))
         return false;

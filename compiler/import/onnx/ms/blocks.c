@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // com.microsoft: weights of few bits, quantised in blocks.
 //
-// In: an OnnxNode. Out: one map that unpacks and scales the weights, and a matrix product or a gather. Formula: w =
-// (q - zero) * scale, with a scale and a zero point for each block of consecutive elements. The idea: the map stays
-// unfolded because its result is several times larger than the packed bytes, so the compiled model keeps those.
+// In: an OnnxNode. Out: a MatMulBits (ops/bits.c), or one map that unpacks and scales the weights, and a matrix product
+// or a gather. Formula: w = (q - zero) * scale, with a scale and a zero point for each block of consecutive elements.
+// The idea: the map stays unfolded because its result is several times larger than the packed bytes, so the compiled
+// model keeps those.
 #include "import/onnx/onnx.h"
 
 // ---------------------------------------------------------------- MatMulNBits
@@ -31,62 +32,37 @@ static bool read_blocks(OnnxNode *n, Blocks *b) {
     return true;
 }
 
-// [N, blocks] in floats: packed like the weights, or given as floats, or the middle of the range.
+// [N, blocks]: bytes that were packed like the weights, or floats.
 static Value *zero_points(OnnxNode *n, const Blocks *b, DType wide) {
     Value *zero = onnx_optional(n, 3);
-    if (!zero) return b_scalar(n->g, wide, (double)(1 << (b->bits - 1)));
     if (dtype_is_float(zero->type.dtype))
         return b_cast(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, b->blocks }), wide);
     int64_t bytes = (b->blocks * b->bits + 7) / 8;
     if (!type_is_static(&zero->type) || zero->type.dtype != DT_U8 || type_count(&zero->type) != b->n * bytes)
         return onnx_fail(
             n, "the zero points %s are not [N, bytes of a row of blocks]", type_text(n->g->arena, n->g, &zero->type));
-    return b_cast(n->g, b_unpacked(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks), wide);
+    return b_unpacked(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks);
 }
 
-// [N, K]. With a group index per input feature, scales are picked by it instead of by position.
-static Value *block_weights(OnnxNode *n, const Blocks *b, DType wide) {
-    int64_t bytes = b->size * b->bits / 8;
-    Value *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 2, (Dim[]){ b->n, b->blocks }), wide),
-          *zero = zero_points(n, b, wide), *group = onnx_optional(n, 4);
-    const char *name = dtype_name(wide),
-               *text = b->bits == 8 ? arena_printf(n->g->arena, "(%s(x) - z) * w", name) :
-                                      arena_printf(n->g->arena, "(%s(x >> y & %d) - z) * w", name, (1 << b->bits) - 1);
-    if (!scale || !zero) return NULL;
-    if (group) {
-        // ONNX Runtime leaves zero points out where there are group indices, its documents do not.
-        if (onnx_optional(n, 3))
-            return onnx_fail(n,
-                "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically "
-                "or without reordering");
-        Value *q = b_unpacked(n->g, b_reshape(n->g, n->in[1], 2, (Dim[]){ b->n, b->blocks * bytes }), b->bits, b->k);
-        return B_MAP(n->g, arena_printf(n->g->arena, "(%s(x) - z) * w", name), "x z w", q, zero,
-            b_gather(n->g, scale, group, 1));
-    }
-    Dim column[4] = { b->n, b->blocks, 1, 1 };
-    Value *q = b_reshape(n->g, n->in[1], 4, (Dim[]){ b->n, b->blocks, bytes, 1 });
-    if (zero->type.rank) zero = b_reshape(n->g, zero, 4, column);
-    Value *w = B_MAP(n->g, text, "x y z w", q, b_bit_shifts(n->g, b->bits), zero, b_reshape(n->g, scale, 4, column));
-    return b_part(n->g, b_reshape(n->g, w, 2, (Dim[]){ b->n, b->blocks * b->size }), 1, 0, b->k);
-}
-
-// The weights as they are, for back ends that multiply by them directly: constants in blocks of whole words, with
-// integer zero points.
-static void keep_bits(OnnxNode *n, Value *y, const Blocks *b) {
-    Value *zero = onnx_optional(n, 3), *scale = b_cast(n->g, n->in[2], DT_F32);
-    if (!y || !y->def || y->def->op != OP_MatMul || y->type.dtype != DT_F32 || onnx_optional(n, 4) || !n->in[1]->data
-        || b->size % (32 / b->bits))
-        return;
-    if (zero && dtype_is_float(zero->type.dtype)) return;
-    if (zero)
-        zero = b_unpacked(
-            n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, (b->blocks * b->bits + 7) / 8 }), b->bits, b->blocks);
-    if (!scale || !value_const(scale) || (zero && !value_const(zero))) return;
-    node_set_int(y->def, "bits", b->bits);
-    node_set_int(y->def, "bits_block", b->size);
-    node_set_tensor(y->def, "bits_q", n->in[1]->data);
-    node_set_tensor(y->def, "bits_scale", value_const(scale));
-    if (zero) node_set_tensor(y->def, "bits_zero", value_const(zero));
+// x w^T in the type of x, a float of at least 32 bits.
+static Value *product(OnnxNode *n, const Blocks *b, Value *x) {
+    DType wide = x->type.dtype;
+    Value *zero = NULL, *group = onnx_optional(n, 4),
+          *packed = b_reshape(n->g, n->in[1], 3, (Dim[]){ b->n, b->blocks, b->size * b->bits / 8 }),
+          *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 2, (Dim[]){ b->n, b->blocks }), wide);
+    if (onnx_optional(n, 3) && !(zero = zero_points(n, b, wide))) return NULL;
+    // ONNX Runtime leaves zero points out where there are group indices, its documents do not.
+    if (zero && group)
+        return onnx_fail(n,
+            "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically "
+            "or without reordering");
+    if (!packed || !scale) return NULL;
+    Node *y = graph_node(
+        n->g, OP_MatMulBits, group ? 5 : zero ? 4 : 3, (Value *[]){ x, packed, scale, zero, group }, 1);
+    node_set_int(y, "bits", b->bits);
+    node_set_int(y, "block", b->size);
+    node_set_int(y, "k", b->k);
+    return b_finish(y);
 }
 
 // y = a w^T + bias: a, packed w, scales, zero points, group indices, bias.
@@ -94,9 +70,7 @@ Value *onnx_ms_matmul_bits(OnnxNode *n) {
     Blocks b;
     if (!onnx_inputs(n, 3) || !read_blocks(n, &b)) return NULL;
     DType d = n->in[0]->type.dtype, wide = dtype_wide(d);
-    Value *w = block_weights(n, &b, wide), *y = b_matmul(n->g, b_cast(n->g, n->in[0], wide), b_swap(n->g, w, 0, 1)),
-          *bias = onnx_optional(n, 5);
-    keep_bits(n, y, &b);
+    Value *x = b_cast(n->g, n->in[0], wide), *y = x ? product(n, &b, x) : NULL, *bias = onnx_optional(n, 5);
     if (bias) y = b_binary(n->g, OP_Add, y, b_cast(n->g, bias, wide));
     return b_cast(n->g, y, d);
 }
