@@ -111,7 +111,7 @@ static bool read_weights(OnnxNode *n, Forest *f, const char *prefix, const Key *
 }
 
 static bool read_forest(OnnxNode *n, Forest *f, const char *prefix) {
-    Key *keys;
+    Key *keys = NULL;
     f->x = onnx_input(n, 0);
     f->x = f->x ? b_rows_of(n->g, f->x) : NULL;
     if (!f->x || !read_nodes(n, f, &keys) || !read_weights(n, f, prefix, keys)) return false;
