@@ -40,7 +40,7 @@ struct Options {
     // --threads: parts that a run can go in; below 2: the program knows of no threads
     int threads;
     double part_us;                                     // the least that a part is to take, as the schedule reckons
-    struct Records *records;                            // schedule/tune.h: --records; NULL: the cost model chooses
+    struct Records *records;                            // schedule/cpu/tune.h: --records; NULL: the cost model chooses
     // --blas: the library whose cblas_ functions large products call; NULL: none
     const char *blas;
 };

@@ -115,7 +115,7 @@ typedef enum HoleKind {
     HOLE_TYPE,                                          // as arithmetic on it runs,
     HOLE_LOAD,                                          // and how the one becomes the other
     HOLE_STRING,                                        // text: a string's bytes
-    HOLE_HELPER,                                        // text: a function of functions.def, of params
+    HOLE_HELPER,                                        // text: a function of c_functions.def, of params
     HOLE_OWN,                                           // text: what the kernel calls a function of its own
     HOLE_NAME                                           // text: a name of the library that the template calls
 } HoleKind;
@@ -220,5 +220,5 @@ bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report
-void plan_print(const Plan *p, Text *out);              // --dump plan
+void plan_print(const Plan *p, Text *out);              // --dump schedule
 #endif

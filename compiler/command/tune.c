@@ -3,8 +3,8 @@
 // fastest as records.
 //
 // In: a model and a time. Out: FILE.records, whose lines compile, verify, run and bench read with --records. The
-// idea: a kernel of the plan is planned again and again with one record each (schedule/candidates.c says which), its
-// forms become one small C file (codegen/c_alone.c), compiled as the model would be and timed in a child process
+// idea: a kernel of the plan is planned again and again with one record each (schedule/cpu/candidates.c says which),
+// its forms become one small C file (codegen/c/alone.c), compiled as the model would be and timed in a child process
 // (tune_time.c). First algorithms and register tiles, then blocks around the best as long as that gains.
 // Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping
 // loses nothing.

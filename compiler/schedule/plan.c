@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Graph of primitives in, Plan out: kernels in order, buffers with offsets. Also the plan's two views for people:
-// --dump plan prints every kernel's loops and expressions, --report says where the bytes and the operations go.
+// --dump schedule prints every kernel's loops and expressions, --report says where the bytes and the operations go.
 #include "schedule.h"
 
 #include <string.h>

@@ -88,7 +88,7 @@ Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside
 bool blas_takes_doubles(const Node *n, const Options *o);
 bool blas_can(const Graph *g, const Contraction *s);     // are its strides and sizes such that a BLAS can be called?
 
-// fuse.c, memory.c, report.c
+// fuse.c, memory.c
 bool fuse_graph(Plan *p);
 // blocks, packed weights and scratch of template kernels (templates.c)
 bool templates_plan(Plan *p);

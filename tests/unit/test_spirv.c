@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// codegen/spirv.c: a kernel compiles to a valid module, twice to the same words; two views of one buffer are marked
+// codegen/gpu/spirv.c: a kernel compiles to a valid module, twice to the same words; two views of one buffer are marked
 // as aliases; bad GLSL is answered with a log that names the kernel and the line. Without glslang: the refusal.
 
 #include <setjmp.h>
