@@ -27,7 +27,7 @@
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *
- * scratch: 64-byte aligned, i8_scratch_bytes of schedule/tiles_low.c. The last tile of a line begins earlier where rows
+ * scratch: 64-byte aligned, of the bytes that templates_low.c plans. The last tile of a line begins earlier where rows
  * are missing; it stores only what the one before has not.
  */
 #include "vec.h"
