@@ -48,6 +48,7 @@ Scalar reduce_identity(ReduceOp op, DType d) {
         static const double of[] = { [START_ONE] = 1, [START_LOWEST] = -INFINITY, [START_HIGHEST] = INFINITY };
         return (Scalar){ .f = start < START_ONES ? of[start] : 0 };
     }
+    if (start == START_ZERO) return (Scalar){ .i = 0 };     // of any type: sums of nothing stand for what is not there
     int64_t lo = 0, hi = 0, ones = int_wrap(d, UINT64_MAX);
     int_bounds(d, &lo, &hi);
     switch (start) {
