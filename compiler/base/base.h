@@ -19,6 +19,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }     // a >= 0, b > 0
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 typedef struct Arena Arena;

@@ -101,7 +101,7 @@ static Node *like(Graph *g, const Node *n, Value *const *in) {
     return m;
 }
 
-static Value *inferred(Node *m) { return m && node_infer(m) ? m->out[0] : NULL; }
+static Value *inferred(Node *m) { return m ? b_finish(m) : NULL; }
 
 static void permute_ints(Node *m, const char *name, const int64_t *p) {
     int count;

@@ -84,7 +84,7 @@ static Value *softmax(Graph *g, Value *x, int64_t axis, SoftmaxEmpty empty) {
     Node *n = graph_node(g, OP_Softmax, 1, &x, 1);
     node_set_int(n, "axis", axis);
     if (empty != EMPTY_NAN) node_set_int(n, "empty", empty);
-    return node_infer(n) ? n->out[0] : NULL;
+    return b_finish(n);
 }
 
 // exp(x - max(x)) / sum(exp(x - max(x)))
@@ -300,7 +300,7 @@ static Value *norm(Graph *g, Op op, int n_in, Value *const *in, int64_t axis, do
     Node *n = graph_node(g, op, n_in, in, 1);
     node_set_int(n, "axis", axis);
     node_set_float(n, "epsilon", epsilon);
-    return node_infer(n) ? n->out[0] : NULL;
+    return b_finish(n);
 }
 
 // A norm times a scale.

@@ -140,7 +140,7 @@ static Value *rule_cast(Graph *g, Node *n) {
     if (same_type(inner->in[0], n->out[0])) return inner->in[0];
     Node *cast = graph_node(g, OP_Cast, 1, inner->in, 1);
     for (int i = 0; i < n->n_attrs; i++) node_set_int(cast, n->attrs[i].name, n->attrs[i].i);
-    return node_infer(cast) ? cast->out[0] : NULL;
+    return b_finish(cast);
 }
 
 // f(expand(x), y) -> f(x, y) when f's broadcasting gives the same shape

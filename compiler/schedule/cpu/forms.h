@@ -6,6 +6,4 @@
 
 // of the templates; MAX_MARGIN: floats between pixels that nobody reads
 enum { PANEL = 16, MAX_ROWS = 16, MAX_VECTORS = 4, MAX_MARGIN = 1024 };
-
-static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 #endif

@@ -7,8 +7,6 @@
 #include "templates.h"
 #include "tune.h"
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // ---------------------------------------------------------------- products of bytes
 // As recorded, if that fits, else t. rows: the most of a tile; where one file serves machines that take half the
 // rows, `even`.
