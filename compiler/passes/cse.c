@@ -108,7 +108,7 @@ static Slot *table_find(Table *t, uint64_t hash, Node *node, Value *constant) {
 }
 
 static Value *unify_constant(Table *constants, Rewrite *r, Value *v) {
-    if (!v || !v->data || v->trainable) return v;
+    if (!v || !v->data) return v;
     Value *first = table_find(constants, mix_tensor(0xcbf29ce484222325u, v->data), NULL, v)->constant;
     if (first != v) r->changed = true;
     return first;

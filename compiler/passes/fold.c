@@ -14,29 +14,13 @@
 #define RELEASE_BYTES ((int64_t)16 << 20)       // folded since constants were released
 #define GROWTH 2                                // larger results: at most this many times their operands
 
-// Does the body use a parameter that training changes?
-static bool uses_trainable(const Graph *body) {
-    for (const Node *n = body->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->trainable) return true;
-        for (int i = 0; i < n->n_bodies; i++)
-            if (uses_trainable(n->bodies[i])) return true;
-    }
-    for (int i = 0; i < body->outputs.n; i++)
-        if (body->outputs.at[i]->trainable) return true;
-    return false;
-}
-
 static bool worth_folding(const Node *n) {
     int64_t in = 0, out = 0;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i]) continue;
         if (!n->in[i]->data && n->op != OP_Shape) return false;
-        if (n->in[i]->trainable) return false;
         in += type_is_static(&n->in[i]->type) ? type_bytes(&n->in[i]->type) : 0;
     }
-    for (int i = 0; i < n->n_bodies; i++)
-        if (uses_trainable(n->bodies[i])) return false;
     for (int i = 0; i < n->n_out; i++) {
         if (!type_is_static(&n->out[i]->type)) return false;
         out += type_bytes(&n->out[i]->type);

@@ -26,7 +26,7 @@ typedef struct Chain {
 
 // The numbers of v for each channel, when v is a constant that varies along axis 1 of an [n, c, ...] result at most.
 static bool per_channel(const Value *v, const Type *result, double *number) {
-    if (!v || !v->data || v->trainable || v->type.dtype != result->dtype || v->type.rank > result->rank) return false;
+    if (!v || !v->data || v->type.dtype != result->dtype || v->type.rank > result->rank) return false;
     int channel = 1 - (result->rank - v->type.rank);           // axis of v that lies on axis 1; negative: none
     for (int i = 0; i < v->type.rank; i++)
         if (i != channel && v->type.dim[i] != 1) return false;
@@ -95,7 +95,7 @@ static void fold_conv_graph(Rewrite *r, Graph *g, const int *uses, Node **user, 
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
         for (int i = 0; i < n->n_bodies; i++) fold_conv_graph(r, n->bodies[i], uses, user, n_uses);
-        if (n->op != OP_Conv || !n->in[1]->data || n->in[1]->trainable || !dtype_is_float(n->out[0]->type.dtype))
+        if (n->op != OP_Conv || !n->in[1]->data || !dtype_is_float(n->out[0]->type.dtype))
             continue;
         Chain c = { .conv = n, .last = n, .channels = n->out[0]->type.dim[1] };
         c.s = NEW_ARRAY(r->scratch, double, c.channels);

@@ -58,7 +58,7 @@ static bool invert_divisor(const Hoist *h, Graph *g, Node *n) {
     if (n->op != OP_Div || n->out[0]->type.dtype != DT_F32 || !const_splat(n->in[1], &c)
         || !type_equal(&n->in[0]->type, &n->out[0]->type))
         return false;
-    if (c == 0 || n->in[1]->trainable || (!(user && user->op == OP_Erf) && !feeds_softmax(h, n->out[0]))) return false;
+    if (c == 0 || (!(user && user->op == OP_Erf) && !feeds_softmax(h, n->out[0]))) return false;
     n->in[1] = b_scalar(g, DT_F32, 1 / c);
     n->op = OP_Mul;
     return true;

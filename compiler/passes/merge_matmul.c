@@ -49,7 +49,7 @@ static bool reads_anywhere(const Merger *m, const Value *v, bool moved, int look
 static bool is_candidate(const Merger *m, const Node *n) {
     if (n->op != OP_MatMul) return false;
     const Value *x = n->in[0], *w = n->in[1];
-    return w->data && !w->trainable && w->type.rank == 2 && w->type.dtype == DT_F32 && !x->data && x->type.rank >= 2
+    return w->data && w->type.rank == 2 && w->type.dtype == DT_F32 && !x->data && x->type.rank >= 2
         && !m->fixed[n->out[0]->id];
 }
 
@@ -58,7 +58,7 @@ static Value *bias_of(const Node *n, const Value *v) {
     if (!n || n->op != OP_Add || n->in[0] == n->in[1]) return NULL;
     Value *b = n->in[n->in[0] == v];
     int last = b->type.rank - 1;
-    if (!b->data || b->trainable || last < 0 || !type_equal(&n->out[0]->type, &v->type)
+    if (!b->data || last < 0 || !type_equal(&n->out[0]->type, &v->type)
         || b->type.dim[last] != v->type.dim[v->type.rank - 1])
         return NULL;
     return type_count(&b->type) == b->type.dim[last] ? b : NULL;
@@ -166,7 +166,7 @@ static bool merge(Merger *m, const Siblings *s, Node *before) {
         n->attrs = s->maps[i]->attrs;
         n->n_attrs = s->maps[i]->n_attrs;
         n->expr = s->maps[i]->expr;
-        y = node_infer(n) ? n->out[0] : NULL;
+        y = b_finish(n);
     }
     if (!y) return false;
     Dim starts[MAX_RANK] = { 0 };

@@ -182,9 +182,7 @@ static Value *product_scale(Graph *g, const Node *n, Value *sa, Value *sb) {
 static Value *rewritten(Graph *g, Node *n) {
     Bytes a, b;
     DType d = n->out[0]->type.dtype;
-    if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32) || n->in[0]->trainable
-        || n->in[1]->trainable)
-        return NULL;
+    if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32)) return NULL;
     if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
     Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;

@@ -14,7 +14,7 @@
 enum { LARGE = 1 << 20 };                       // bytes worth the comparison
 
 static bool is_table(const Value *v) {
-    return v && v->data && !v->trainable && v->type.rank == 2 && v->type.dtype == DT_F32
+    return v && v->data && v->type.rank == 2 && v->type.dtype == DT_F32
         && type_bytes(&v->type) >= LARGE;
 }
 
