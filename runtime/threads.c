@@ -6,7 +6,9 @@
  * only. A slot holds one word that says which run it is for and how many of its parts nobody has begun; taking a
  * part is one compare-and-swap on that word, by the slot's own thread or, when it is late, by any other. So a
  * sleeping or displaced worker costs nothing but its help, and a word of a run that is over cannot be taken by
- * mistake. Threads that wait look for a bounded time, then sleep: a wake-up takes 40 to 50 us, a look 0.2.
+ * mistake. Threads that wait look for a bounded time, then sleep: a wake-up takes 40 to 50 us, a look 0.2. Who wakes
+ * one first bars it from the processors of those that are awake: kernels like to wake a thread beside the one that
+ * wakes it, where it would wait until that one has done everything.
  */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -42,14 +44,19 @@ typedef struct Slot {
     alignas(LINE) _Atomic uint64_t word; /* number of the run, then LEFT_BITS: parts that nobody has begun */
     void (*task)(void *argument, int part);
     void *argument;
-    _Atomic uint32_t asleep; /* 1: its thread waits for this to become 0 */
+    _Atomic uint32_t asleep; /* 1: its thread waits for this to become 0; 2: is about to be woken */
+    _Atomic int processor;   /* its thread was seen on last */
+    bool barred;             /* from some of the `usual` processors, by who woke it */
+#ifdef __linux__
+    cpu_set_t usual;
+#endif
 } Slot;
 
 typedef struct Pool {
     Slot *slots; /* by thread; the caller's is the first */
     pthread_t *workers;
     int count;
-    bool spins;
+    bool spins, pins;
     _Atomic int ends;
     pthread_mutex_t lock; /* without futexes: of `awake` */
     pthread_cond_t awake;
@@ -64,14 +71,14 @@ typedef struct Worker {
     int thread, processor; /* -1: any */
 } Worker;
 
-/* ---- sleeping: while *word is 1 */
+/* ---- sleeping: while *word is not 0 */
 
 #if HAVE_FUTEX
 static void sleep_on(Pool *p, _Atomic uint32_t *word)
 {
     (void)p;
-    while (atomic_load(word) == 1)
-        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+    for (uint32_t is; (is = atomic_load(word));)
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, is, NULL, NULL, 0);
 }
 
 static void wake(Pool *p, _Atomic uint32_t *word)
@@ -84,7 +91,7 @@ static void wake(Pool *p, _Atomic uint32_t *word)
 static void sleep_on(Pool *p, _Atomic uint32_t *word)
 {
     pthread_mutex_lock(&p->lock);
-    while (atomic_load(word) == 1)
+    while (atomic_load(word))
         pthread_cond_wait(&p->awake, &p->lock);
     pthread_mutex_unlock(&p->lock);
 }
@@ -148,6 +155,62 @@ static bool all_done(const Pool *p, const Slot *s)
     return atomic_load(&p->pending) == 0;
 }
 
+/* ---- which processors */
+
+static void stay_on(int processor)
+{
+#ifdef __linux__
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)processor, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+#else
+    (void)processor;
+#endif
+}
+
+static void note_processor(Slot *s)
+{
+#ifdef __linux__
+    atomic_store_explicit(&s->processor, sched_getcpu(), memory_order_relaxed);
+#else
+    (void)s;
+#endif
+}
+
+/* Before thread t is woken. */
+static void bar(Pool *p, int t)
+{
+#ifdef __linux__
+    Slot *s = &p->slots[t];
+    cpu_set_t left;
+    const pthread_t thread = p->workers[t - 1];
+    if (p->pins || pthread_getaffinity_np(thread, sizeof s->usual, &s->usual))
+        return;
+    left = s->usual;
+    note_processor(&p->slots[0]);
+    for (int i = 0; i < p->count; i++) {
+        const int processor = atomic_load_explicit(&p->slots[i].processor, memory_order_relaxed);
+        if (i != t && processor >= 0 && processor < CPU_SETSIZE && !atomic_load(&p->slots[i].asleep))
+            CPU_CLR((size_t)processor, &left);
+    }
+    s->barred = CPU_COUNT(&left) && !pthread_setaffinity_np(thread, sizeof left, &left);
+#else
+    (void)p;
+    (void)t;
+#endif
+}
+
+/* By a thread that has been woken: it stays where it is, and may be moved wherever it might before. */
+static void unbar(Slot *s)
+{
+#ifdef __linux__
+    if (s->barred)
+        pthread_setaffinity_np(pthread_self(), sizeof s->usual, &s->usual);
+#endif
+    s->barred = false;
+}
+
 /* ---- work */
 
 /* Does the parts of a slot that nobody has begun: of thread t those are t, t + count, ... The number of parts done. */
@@ -175,16 +238,14 @@ static int work_all(Pool *p, int self)
     return done;
 }
 
-static void stay_on(int processor)
+static void sleep_until_work(Pool *p, Slot *s)
 {
-#ifdef __linux__
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)processor, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-#else
-    (void)processor;
-#endif
+    uint32_t asleep = 1;
+    atomic_store(&s->asleep, 1);
+    if (has_work(p, s) && atomic_compare_exchange_strong(&s->asleep, &asleep, 0))
+        return;
+    sleep_on(p, &s->asleep);
+    unbar(s);
 }
 
 static void *worker(void *argument)
@@ -197,12 +258,10 @@ static void *worker(void *argument)
         stay_on(w.processor);
     while (!atomic_load(&p->ends)) {
         if (!look(p, has_work, s)) {
-            atomic_store(&s->asleep, 1);
-            if (!has_work(p, s))
-                sleep_on(p, &s->asleep);
-            atomic_store(&s->asleep, 0);
+            sleep_until_work(p, s);
             continue;
         }
+        note_processor(s);
         const int done = work_all(p, w.thread);
         if (done && atomic_fetch_sub(&p->pending, done) == done && atomic_load(&p->waits))
             wake(p, &p->waits);
@@ -216,8 +275,11 @@ static void post(Pool *p, int t, uint64_t word, void (*task)(void *argument, int
     s->task = task;
     s->argument = argument;
     atomic_store(&s->word, word);
-    if (t && atomic_load(&s->asleep))
+    uint32_t asleep = 1;
+    if (t && atomic_load(&s->asleep) && atomic_compare_exchange_strong(&s->asleep, &asleep, 2)) {
+        bar(p, t);
         wake(p, &s->asleep);
+    }
 }
 
 static void pool_run(void *pool, int parts, void (*task)(void *argument, int part), void *argument)
@@ -299,7 +361,7 @@ static void *lines(size_t bytes) /* zeroed, aligned for slots */
     return at ? memset(at, 0, whole) : NULL;
 }
 
-static Pool *pool_new(int count, bool spins)
+static Pool *pool_new(int count, unsigned flags)
 {
     Pool *p = lines(sizeof *p);
     if (!p)
@@ -307,7 +369,8 @@ static Pool *pool_new(int count, bool spins)
     p->slots = lines((size_t)count * sizeof *p->slots);
     p->workers = calloc((size_t)count, sizeof *p->workers);
     p->count = count;
-    p->spins = spins;
+    p->spins = !(flags & BURN_THREADS_NO_SPIN);
+    p->pins = flags & BURN_THREADS_PIN;
     if (p->slots && p->workers && !pthread_mutex_init(&p->lock, NULL)) {
         if (!pthread_cond_init(&p->awake, NULL))
             return p;
@@ -329,7 +392,7 @@ int burn_threads_open(burn_threads *out, int count, unsigned flags)
     const int usable = find_processors(processors, MAX_THREADS);
     if (!count)
         count = usable;
-    Pool *p = pool_new(count, !(flags & BURN_THREADS_NO_SPIN));
+    Pool *p = pool_new(count, flags);
     if (!p)
         return BURN_ENOMEM;
     sigset_t all, before;
