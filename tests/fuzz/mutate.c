@@ -268,7 +268,7 @@ static Field *recall(Tree *t, Message type, uint32_t number, Message in) {
 // ---------------------------------------------------------------- changes
 
 static const char *const op_names[] = {
-#define ONNX(name, domain, first, last, builder, argument) #name,
+#define ONNX(name, ...) #name,
 #include "import/onnx/onnx_ops.def"
 #undef ONNX
 };

@@ -107,14 +107,28 @@ static const OnnxRow *find_row(Import *im, const Namespace *s, OnnxNode *n) {
         onnx_fail(n, "operator domain \"%s\" is not imported by the model", shown);
         return NULL;
     }
-    if (!*def->domain && n->opset > ONNX_OPSET_LATEST) n->opset = ONNX_OPSET_LATEST;
     bool known;
-    const OnnxRow *row = onnx_row(def->domain, def->op, n->opset, &known);
+    int newest;
+    const OnnxRow *row = onnx_row(def->domain, def->op, n->opset, &known, &newest);
     if (row) return row;
-    if (known)
+    if (known && n->opset > newest)
+        onnx_fail(n, "version %lld of \"%s\" is newer than %d, the newest known; export the model for that version",
+            (long long)n->opset, shown, newest);
+    else if (known)
         onnx_fail(n, "operator %s is not supported in version %lld of \"%s\"", def->op, (long long)n->opset, shown);
     else onnx_fail(n, "operator %s of \"%s\" is not supported; `burncc ops` lists those that are", def->op, shown);
     return NULL;
+}
+
+// Absent ones at the end are passed over where there are too many.
+static bool count_fits(const OnnxNode *n, OnnxCount may, int has, const char *const *names, const char *what) {
+    while (has > may.most && !*names[has - 1]) has--;
+    if (may.fewest <= has && has <= may.most) return true;
+    bool wants_more = has < may.fewest;
+    int bound = wants_more ? may.fewest : may.most;
+    onnx_fail(n, "the operator has at %s %d %s%s in version %lld, this node has %d", wants_more ? "least" : "most",
+        bound, what, bound == 1 ? "" : "s", (long long)n->opset, has);
+    return false;
 }
 
 static void warn_unread(const OnnxNode *n) {
@@ -148,6 +162,8 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
     int errors = diag_errors();
     n->argument = row->argument;
     n->g->loc = n->loc;
+    if (!count_fits(n, row->in, n->n_in, n->def->in, "input")) return false;
+    if (!count_fits(n, row->out, n->n_out, n->def->out, "output")) return false;
     if (!inputs_fit(n)) return false;
     Value *v = row->build(n);
     if (diag_errors() != errors || n->poisoned) return false;
@@ -269,9 +285,10 @@ static bool check_versions(const OnnxModel *m) {
             diag_error(&file, "operator set \"%s\" has the version %lld", o->domain, (long long)o->version);
             return false;
         }
-        if (!*o->domain && o->version > ONNX_OPSET_LATEST)
-            diag_warn(&file, "operator set %lld is newer than %d, the newest known; reading it as that",
-                (long long)o->version, ONNX_OPSET_LATEST);
+        if (*o->domain || o->version <= ONNX_OPSET_LATEST) continue;
+        diag_error(&file, "operator set %lld is newer than %d, the newest known; export the model for that version",
+            (long long)o->version, ONNX_OPSET_LATEST);
+        return false;
     }
     return true;
 }

@@ -14,7 +14,7 @@
 #include "import/import.h"
 
 #define ONNX_IR_LATEST 14       // newer files are read with a warning
-#define ONNX_OPSET_LATEST 28
+#define ONNX_OPSET_LATEST 28    // newer files are not read: their operators may mean something else
 
 // ---------------------------------------------------------------- wire.c
 // Bounds the nesting of messages without recursion, so that the decoder may recurse. False with a diagnostic.
@@ -207,11 +207,18 @@ ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *s
 bool onnx_takes_strings(const char *op, int input);     // may this input be strings?
 
 // ---------------------------------------------------------------- rows.c
-typedef struct OnnxRow { Support is; OnnxBuilder *build; const char *argument; } OnnxRow;
+typedef struct OnnxCount { int fewest, most; } OnnxCount;
+typedef struct OnnxRow {
+    Support is;
+    OnnxCount in, out;                                  // how many a node may have
+    OnnxBuilder *build;
+    const char *argument;
+} OnnxRow;
 const Support *onnx_support(Arena *a, int *n);          // all, for `burncc ops`
-// known: the operator exists in some version
-const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known);
-#define ONNX(op, domain, since, until, builder, argument) OnnxBuilder onnx_##builder;
+// known: the operator exists in some version; newest: the last version of the domain, 0 when it has no operators
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known, int *newest);
+#define ONNX(op, domain, since, until, fewest_in, most_in, fewest_out, most_out, builder, argument) \
+    OnnxBuilder onnx_##builder;
 #include "onnx_ops.def"
 #undef ONNX
 #endif

@@ -4,12 +4,16 @@
 // In: domain, name, opset version. Out: the row whose meaning holds in that version.
 #include "onnx.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const OnnxRow rows[] = {
-#define ONNX(op, domain, since, until, builder, argument) { { #op, domain, since, until }, onnx_##builder, argument },
+#define MANY INT_MAX
+#define ONNX(op, domain, since, until, fewest_in, most_in, fewest_out, most_out, builder, argument) \
+    { { #op, domain, since, until }, { fewest_in, most_in }, { fewest_out, most_out }, onnx_##builder, argument },
 #include "onnx_ops.def"
 #undef ONNX
+#undef MANY
 };
 
 const Support *onnx_support(Arena *a, int *n) {
@@ -22,13 +26,17 @@ const Support *onnx_support(Arena *a, int *n) {
     return all;
 }
 
-const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known) {
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known, int *newest) {
+    const OnnxRow *found = NULL;
     *known = false;
+    *newest = 0;
     for (size_t i = 0; i < COUNT(rows); i++) {
         const Support *is = &rows[i].is;
-        if (strcmp(is->op, op) || strcmp(is->domain, domain)) continue;
+        if (strcmp(is->domain, domain)) continue;
+        if (is->until > *newest) *newest = is->until;
+        if (strcmp(is->op, op)) continue;
         *known = true;
-        if (is->since <= opset && opset <= is->until) return &rows[i];
+        if (is->since <= opset && opset <= is->until) found = &rows[i];
     }
-    return NULL;
+    return found;
 }
