@@ -53,6 +53,8 @@ void c_functions_print(Functions *f, CFile *g);            // and frees them
 void c_prelude(CFile *g, Text *out, const Text *code);
 void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(CFile *g, const Training *t);         // initial values, saving and loading
+// the initial values that do not stand in the C file, not committed yet; *file NULL: they do; false with diag
+bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file);
 void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program
 // targets.c: a file for several targets. `before` stands once at its head, `code` (prelude, kernels, run functions)
 // once for each.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Assembles and writes the generated files: model.c, model.h and, when the constants are large, model.bin.
+// Assembles and writes the generated files: model.c, model.h and, when the constants are large, model.bin;
+// of a training program model.safetensors, when the parameters are.
 // Nothing is written before everything is known to be right; each file appears whole or not at all.
 #include "c.h"
 
@@ -104,7 +105,7 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, in
     text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
 }
 
-// Writes o->output (.c), its .h, and .bin when weights are large.
+// Writes o->output (.c), its .h, and .bin or .safetensors when weights are large.
 static bool c_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
     CFile g = { .arena = a, .options = o, .model = model, .threads = o->threads > 1, .n = n, .programs = programs };
@@ -124,7 +125,8 @@ static bool c_write(
     for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
     if (training) c_train_define(&g, training);
     if (diag_errors()) return false;
-    OutFile *bin = NULL;
+    OutFile *bin;
+    if (!c_train_initial(a, o, training, &bin)) return false;
     if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum)))
         return false;
     print_header(&g, &out[0], weight_bytes);

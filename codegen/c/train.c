@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What generated training code has besides its programs: the structs of parameters and optimizer state, their initial
 // values, and saving and loading. The structs are the caller's; gradients have the parameters' type, so that a caller
-// can sum those of several threads.
+// can sum those of several threads. Initial values up to the embedding limit stand in the C file; larger ones are
+// written beside it, as a file that the generated code loads like any other that it saved: as text they would be four
+// times as large, and most of what the C compiler reads.
 #include "c.h"
 
 #include <string.h>
@@ -24,8 +26,14 @@ void c_train_declare(CFile *g, const Training *t) {
         t->state.at);
 }
 
-// Weights up to the embedding limit stand in the C file; larger ones are written beside it as safetensors.
 static void print_initial(CFile *g, const Training *t) {
+    if (train_apart(t, g->options)) {
+        text_printf(&g->h,
+            "/* The model's own weights, the start of fine-tuning, are in %s beside this file:\n"
+            " * %s_params_load(params, path) reads them. */\n\n",
+            path_base(path_swap(g->arena, g->options->output, ".safetensors")), g->model);
+        return;
+    }
     for (int i = 0; i < t->params.n; i++) {
         const Parameter *p = &t->params.at[i];
         Value v = { .type = p->type };
@@ -62,16 +70,20 @@ static const char *json_name(Arena *a, const char *s) {
     return t.n ? t.at : "";
 }
 
+static const char *json_shape(Arena *a, const Type *t) {
+    Text s;
+    text_init(&s, a);
+    for (int i = 0; i < t->rank; i++) text_printf(&s, "%s%lld", i ? "," : "[", (long long)t->dim[i]);
+    text_printf(&s, t->rank ? "]" : "[]");
+    return s.at;
+}
+
 static void print_fields(CFile *g, const char *type, int n, const Parameter *at) {
     text_printf(&g->ends, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
-    for (int i = 0; i < n; i++) {
-        text_printf(&g->ends, "    {\"%s\", \"%s\", \"[", c_string(g->arena, json_name(g->arena, at[i].name)),
-            json_dtype(at[i].type.dtype));
-        for (int j = 0; j < at[i].type.rank; j++)
-            text_printf(&g->ends, "%s%lld", j ? "," : "", (long long)at[i].type.dim[j]);
-        text_printf(&g->ends, "]\", offsetof(%s_%s, %s), %lld},\n", g->model, type, at[i].field,
-            (long long)type_bytes(&at[i].type));
-    }
+    for (int i = 0; i < n; i++)
+        text_printf(&g->ends, "    {\"%s\", \"%s\", \"%s\", offsetof(%s_%s, %s), %lld},\n",
+            c_string(g->arena, json_name(g->arena, at[i].name)), json_dtype(at[i].type.dtype),
+            json_shape(g->arena, &at[i].type), g->model, type, at[i].field, (long long)type_bytes(&at[i].type));
     text_printf(&g->ends, "};\n\n");
 }
 
@@ -91,4 +103,39 @@ void c_train_define(CFile *g, const Training *t) {
     print_initial(g, t);
     print_io(g, "params", t->params.n, t->params.at);
     print_io(g, "state", t->state.n, t->state.at);
+}
+
+// A header of JSON behind its length in eight bytes, and the tensors one after the other. Not committed yet; NULL with
+// a diagnostic.
+static OutFile *write_initial(Arena *a, const Training *t, const char *path) {
+    enum { UNIT = 8 };
+    Text head;
+    int64_t at = 0;
+    text_init(&head, a);
+    for (int i = 0; i < t->params.n; i++) {
+        const Parameter *p = &t->params.at[i];
+        int64_t end = at + type_bytes(&p->type);
+        text_printf(&head, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%lld,%lld]}", i ? "," : "{",
+            json_name(a, p->name), json_dtype(p->type.dtype), json_shape(a, &p->type), (long long)at, (long long)end);
+        at = end;
+    }
+    text_append(&head, "}", 1);
+    while (head.n % UNIT) text_append(&head, " ", 1);
+    uint8_t length[UNIT];
+    for (int i = 0; i < UNIT; i++) length[i] = (uint8_t)((uint64_t)head.n >> (8 * i));
+    OutFile *f = out_open(a, path);
+    if (!f) return NULL;
+    bool ok = out_write(f, length, sizeof length) && out_write(f, head.at, head.n);
+    for (int i = 0; i < t->params.n && ok; i++)
+        ok = out_write(f, t->params.at[i].initial->data, (size_t)type_bytes(&t->params.at[i].type));
+    if (ok) return f;
+    out_abandon(f);
+    return NULL;
+}
+
+bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file) {
+    *file = NULL;
+    if (!t || !train_apart(t, o)) return true;
+    *file = write_initial(a, t, path_swap(a, o->output, ".safetensors"));
+    return *file != NULL;
 }

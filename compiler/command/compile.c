@@ -4,6 +4,7 @@
 #include "command.h"
 
 #include "codegen/check.h"
+#include "grad/train.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ const char *dump_names(Arena *a, const Options *o) {
     return t.at;
 }
 
-// model.c -> model.h, model.bin
+// model.c -> model.h, model.bin, model.safetensors
 static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
     return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
 }
@@ -56,6 +57,7 @@ bool compile_check(Arena *a, const Options *o, const Programs *p) {
     if (check_c(a, o->output, o)) return true;
     unlink(o->output);
     unlink(sibling(a, o->output, ".h"));
+    if (p->training && train_apart(p->training, o)) unlink(sibling(a, o->output, ".safetensors"));
     if (!p->training && p->at[0].plan->weight_bytes > o->embed_limit) unlink(sibling(a, o->output, ".bin"));
     return false;
 }

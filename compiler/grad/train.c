@@ -215,3 +215,9 @@ Training *train_graphs(Graph *model, const Options *o) {
                     schedule->name, schedule->hyper)));
     return ok ? t : NULL;
 }
+
+bool train_apart(const Training *t, const Options *o) {
+    int64_t bytes = 0;
+    for (int i = 0; i < t->params.n; i++) bytes += type_bytes(&t->params.at[i].type);
+    return bytes > o->embed_limit;
+}

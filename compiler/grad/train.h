@@ -17,6 +17,8 @@ typedef struct Training {
 } Training;
 
 Training *train_graphs(Graph *model, const Options *o); // takes the imported graph apart; NULL with diagnostics
+// Do the parameters' initial values go into a file of their own?
+bool train_apart(const Training *t, const Options *o);
 // Behind the passes: outputs have their roles again, gradients each a value of its own (parameters may share one).
 void train_ends(const TrainGraph *t);
 #endif

@@ -21,6 +21,15 @@ result $? "--name names the functions"
 status 0 "large weights" "$burncc" large.onnx -o large.c --embed-limit 4K
 [ -s large.bin ]
 result $? "they are in large.bin"
+status 0 "large parameters" "$burncc" scores.onnx --train -o apart.c --embed-limit 0
+grep -q 'scores_initial\|params_init' apart.c apart.h
+[ $? = 1 ] && grep -q 'apart_params_load(params, path) reads them' apart.h && [ "$(dd if=apart.safetensors bs=8 skip=1 \
+    count=1 2>dd.err | cut -c1-2)" = '{"' ]
+result $? "they are in apart.safetensors, which the header names"
+status 0 "small parameters" "$burncc" scores.onnx --train -o together.c
+grep -q 'void together_params_init' together.h
+result $? "they are in the C file"
+absent together.safetensors
 status 0 "dump" "$burncc" scores.onnx --dump import
 says 'MatMul'
 absent scores.c scores.h

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Training against reference runs: predictions, first-step gradients, ten losses and final weights per optimizer.
 
-usage: run.py BURNCC [FOLDER] [--case NAME]... [--cc CC] [--target T] [--blas openblas] [--bound 1e-5]
+usage: run.py BURNCC [FOLDER] [--case NAME]... [--cc CC] [--target T] [--blas openblas] [--apart]
+              [--bound 1e-5]
 FOLDER holds cases (model.onnx, reference.safetensors, case.json) recorded with PyTorch; without it the cases are those
 of owned.py, all of them. Errors are relative to the largest value of each tensor. Needs the standard library only.
 Prints TAP; skips everything when FOLDER is given and absent."""
@@ -65,7 +66,7 @@ def run_case(args, folder, optimizer, run, loss):
             args.burncc,
             os.path.join(folder, "model.onnx"), "--train", "--loss", loss, "--optimizer", optimizer, "--target",
             args.target, "-o", c
-        ] + (["--blas", args.blas] if args.blas else []), check=True)
+        ] + (["--blas", args.blas] if args.blas else []) + (["--embed-limit", "0"] if args.apart else []), check=True)
         (xt, _, xsize), (yt, _, ysize) = CTYPE[ref["x0"][0]], CTYPE[ref["y0"][0]]
         hyper = {k: number(v) for k, v in run["hyper"].items()}
         define = {
@@ -73,6 +74,8 @@ def run_case(args, folder, optimizer, run, loss):
             "Y_COUNT": len(ref["y0"][2]) // ysize, "OUT_COUNT": len(ref["eval_output"][2]) // 4,
             "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + HYPER[optimizer].format(h=hyper) + ")"
         }
+        if args.apart:
+            define["INITIAL"] = f'"{tmp}/m.safetensors"'
         here = os.path.dirname(os.path.abspath(__file__))
         flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-I", tmp
                  ] + args.cflags.split()
@@ -125,6 +128,7 @@ def main():
     p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--cflags", default="")
     p.add_argument("--target", default="generic")
     p.add_argument("--blas", help="the BLAS that products call")
+    p.add_argument("--apart", action="store_true", help="initial weights in a file beside the C")
     p.add_argument("--bound", type=float, default=1e-5)
     args = p.parse_args()
     if args.folder and not os.path.isdir(args.folder):

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
-// front. In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final
-// parameters as .safetensors, the predictions on x0 as raw floats, and a line per step with its loss.
+// front; with -DINITIAL="file" where the initial weights stand in one. In: a folder of raw little-endian files x0..x9,
+// y0..y9. Out: the first step's gradients and the final parameters as .safetensors, the predictions on x0 as raw
+// floats, and a line per step with its loss.
 #include MODEL_HEADER
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,11 @@ int main(int argc, char **argv) {
     char path[4096];
     if (argc != 3) fail("usage: step IN OUT");
     memset(&state, 0, sizeof state);
+#ifdef INITIAL
+    if (NAME(_params_load)(&params, INITIAL)) fail("load of the initial weights");
+#else
     NAME(_params_init)(&params);
+#endif
     for (int i = 0; i < 10; i++) {
         read_file(argv[1], 'x', i, x, sizeof x);
         read_file(argv[1], 'y', i, y, sizeof y);
