@@ -41,8 +41,11 @@ BURN_INLINE void burn_taps_tile(int count, int vectors, int width, ptrdiff_t fir
                 BURN_PREFETCH(ahead);
                 burn_vf column[BURN_TILE_VECTORS];
                 BURN_UNROLL
-                for (int v = 0; v < vectors; v++)
+                for (int v = 0; v < vectors; v++) {
                     column[v] = burn_vf_load(b + v * BURN_VF_LANES);
+                    if (count > 1)
+                        BURN_HELD(column[v]);
+                }
                 BURN_UNROLL
                 for (int i = 0; i < count; i++) {
                     const float s = from[i / width * below + i % width * beside + k];
