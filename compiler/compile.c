@@ -28,6 +28,7 @@ static bool dump_plan(Arena *a, const Options *o, const Plan *p) {
 // t: of --train, NULL: inference
 static Plan *planned(Arena *a, const Options *o, Graph *g, const TrainGraph *t) {
     dump_graph(g, o, "import");
+    if (o->keep) keep_values(g, o->keep);
     if (!passes_run(g, o)) return NULL;
     if (t) train_ends(t);
     Plan *p = plan_make(g, o);

@@ -236,6 +236,7 @@ struct Graph {
     VEC(DimPair) required;                              // see dim_require
     bool bound;                                         // sizes and bounds of the symbols are final
     void *dims;                                         // ir/dim.c's table (shared with bodies)
+    bool evaluated;                                     // of the outermost graph: value_const computes all it can
     // of the outermost graph: constants that graph_release may free, unless a clone has them too
     VEC(Tensor *) large; bool shared;
     // of the outermost graph: those of its model's ends that are no plain tensor

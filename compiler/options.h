@@ -19,10 +19,13 @@ typedef struct SequenceOption {
     bool stacked;
     int64_t lo, hi;
 } SequenceOption;
+// What programs give besides the model's outputs; see passes/keep.c.
+typedef enum Keep { KEEP_OUTPUTS, KEEP_NODES, KEEP_ALONE } Keep;
 struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default
     VEC(DimOption) dims;
+    Keep keep;                                          // verify --trace; else KEEP_OUTPUTS
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;

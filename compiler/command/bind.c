@@ -23,7 +23,7 @@ static bool bind_dim(Arena *a, Options *o, const Value *input, const char *name,
                 (long long)size, (long long)d->lo, d->lo < d->hi ? " and up" : "");
             return false;
         }
-        if (!keeps_sizes(o)) d->lo = d->hi = size;      // else the code takes every size in lo..hi
+        if (!keeps_sizes(o) || o->keep) d->lo = d->hi = size;       // else the code takes every size in lo..hi
         return true;
     }
     VEC_PUSH(a, o->dims, (DimOption){ name, size, size });

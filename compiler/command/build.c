@@ -300,6 +300,7 @@ Built *build_model(const Options *o, const char *runner, bool *compiled) {
     b->arena = a;
     b->runner = runner;
     Options *own = arena_copy(a, o, sizeof *o);          // the plan points at it
+    b->options = own;
     if (build(b, own, compiled)) return b;
     build_free(b);
     return NULL;

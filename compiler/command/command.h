@@ -14,12 +14,13 @@
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
+    bool trace;                                         // verify
     bool json, markdown;                                // what results are printed as
     VEC(const char *) data;                             // verify: folders
     VEC(const char *) inputs;                           // run, bench: NAME=FILE
     double seconds;                                     // bench, tune
-    // verify; negative: tolerance.txt beside the data, else 1e-3 and 1e-7
-    double rtol, atol;
+    // verify; negative: tolerance.txt beside the data, else as compare.c has it
+    double rtol, atol, ulp;
     int timeout;                                        // seconds that one run of generated code may take
     // the command that runs programs for another processor; NULL: code is loaded into this process
     const char *runner;
@@ -67,10 +68,20 @@ bool npy_write(Arena *a, const char *path, const Tensor *t);
 Tensor *tensor_random(Arena *a, const Value *v, uint64_t *state);
 bool tensor_fits(const Tensor *t, const Type *want);    // same dtype and rank, constant dimensions equal
 
+// ---------------------------------------------------------------- compare.c
+// ulps: of the largest element, which atol is at least; negative: as usual for the type. precision: of --precision
+// against: what the right values are called
+typedef struct Tolerance { double rtol, atol, ulps; const char *precision, *against; } Tolerance;
+// ulps: max_abs in ULP of the largest element; differ: elements that do not pass; fault NULL: all pass
+typedef struct Difference { double max_abs, max_rel, largest, ulps; int64_t differ; const char *fault; } Difference;
+Tolerance usual_tolerance(const char *precision);
+Difference compare_tensors(Arena *a, const Tensor *got, const Tensor *want, Tolerance allowed);
+
 // ---------------------------------------------------------------- build.c: generated code in this process
 typedef struct Built {
     Arena *arena;                                       // its own: the compilation
     Plan *plan;
+    const Options *options;                             // those that it was compiled with
     const char *dir;                                    // temporary, removed by build_free, at exit and on signals
     void *library;
     const burn_model *model;                            // NULL on the GPU and with a runner
@@ -141,6 +152,16 @@ typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
 // Many runs, for about `seconds`.
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
+
+// ---------------------------------------------------------------- trace.c: verify --trace
+// outputs: the model's, as the evaluator computes them, or NULL; why: what the table lacks, or NULL
+typedef struct Trace { struct Tracing *tracing; Tensor **outputs; const char *why; } Trace;
+// of a data set's inputs, in the signature's order; false with diagnostics
+bool trace_start(Trace *trace, Arena *a, const CommandOptions *c, const Options *o, const Graph *signature,
+    const Inputs *in, Tolerance allowed);
+// the table and the first bad node, or members of a JSON object; of_model, of_evaluator: what is wrong with the
+// model's outputs, and with those that the evaluator computes, or NULL
+void trace_print(Text *out, const Trace *trace, const char *of_model, const char *of_evaluator, bool json);
 
 // ---------------------------------------------------------------- remote.c: the same through a runner
 // templates/driver.c is the other side.

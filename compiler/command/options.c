@@ -156,6 +156,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         .seconds = c->bit == TUNE ? 60 : 2,
         .rtol = -1,
         .atol = -1,
+        .ulp = -1,
         .timeout = 300 };
     if (argc < 2 && c->bit != OPS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);

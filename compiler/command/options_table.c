@@ -17,12 +17,15 @@ const Command commands[] = {
         "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
         "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... "
-        "max_rel=...` or\n"
-        "`FAIL ...`. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) beside the model or in "
-        "--data. A file\n"
-        "tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all pass.",
+        "max_rel=... ulp=...`\n"
+        "or `FAIL ...` with the worst elements. Data sets are folders test_data_set_N (input_0.pb, output_0.pb, ...) "
+        "beside the\n"
+        "model or in --data. A file tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all "
+        "pass.\n"
+        "--trace says from which node on a difference grows.",
         "  burncc verify lenet.onnx\n"
-        "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n" },
+        "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n"
+        "  burncc verify lenet.onnx --data recorded/test_data_set_0 --trace\n" },
     { "run", RUN, command_run, "burncc run MODEL [--input NAME=FILE]... [--output DIR]",
         "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text "
         "(numbers). Outputs: a\n"
@@ -125,7 +128,15 @@ const Option options[] = {
     { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",
         SET(set_input) },
     { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
-    { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7)", FIELD(REAL, atol) },
+    { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7, or --ulp if that is more)",
+        FIELD(REAL, atol) },
+    { "ulp", 0, "N", VERIFY, "Data",
+        "the same in units in the last place of the tensor's largest element (default: f32 and f64 128, f16 and "
+        "bf16 4; 0 if --rtol, --atol or tolerance.txt says what to allow)",
+        FIELD(REAL, ulp) },
+    { "trace", 0, NULL, VERIFY, "Data",
+        "a table before each line: every node's value against the evaluator's, and the first bad node",
+        FIELD(FLAG, trace) },
     { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
     { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)",
         FIELD(COUNTED, timeout) },

@@ -3,28 +3,19 @@
 //
 // In: data sets in ONNX's test layout, folders with input_N.pb and output_N.pb, and for second valid references
 // optall_output_N.pb. Out: a line a data set,
-//   pass max_abs=1.2e-07 max_rel=3.4e-06 data=test_data_set_0
-//   FAIL probabilities element 3: 0.5, recorded 0.25 (12 of 40 differ, max_abs=0.25 max_rel=1) data=test_data_set_1
-// and status 0 only if all pass. An element passes as with numpy.allclose: |a - b| <= atol + rtol |b|; NaN equals
-// NaN, infinities are equal with equal signs, and integers, booleans and strings must be the same. Where neither the
-// command line nor a tolerance.txt says what to allow, atol is at least 4 ULP of the output's largest element: sums
-// that nearly cancel are no better.
+//   pass max_abs=1.2e-07 max_rel=3.4e-06 ulp=1.1 data=test_data_set_0
+//   FAIL probabilities element 3 [0,3]: 0.5, recorded 0.25 (12 of 40 differ, max_abs=0.25 ...) data=test_data_set_1
+// and status 0 only if all pass. compare.c says when an element passes.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-// ulps: of the largest element, which atol is at least
-typedef struct Tolerance { double rtol, atol, ulps; } Tolerance;
-static const Tolerance default_tolerance = { 1e-3, 1e-7, 4 };       // rtol and atol are those of ONNX's own test runner
-
 typedef VEC(const char *) Paths;
-typedef struct Report { double max_abs, max_rel; const char *fault; } Report;    // fault NULL: all elements pass
 
 // ---------------------------------------------------------------- finding data sets
 
@@ -87,14 +78,15 @@ static bool all_sets(Arena *a, const CommandOptions *c, Paths *out) {
 
 // tolerance.txt (`rtol atol`) in the data set's folder or the one above, if the command line does not say.
 static Tolerance find_tolerance(Arena *a, const CommandOptions *c, const char *set) {
-    Tolerance t = default_tolerance;
+    Tolerance t = usual_tolerance(c->compile.precision);
     const char *const candidates[] = { arena_printf(a, "%s/tolerance.txt", set),
         arena_printf(a, "%s/../tolerance.txt", set) };
     for (size_t i = 0; i < COUNT(candidates); i++) {
         FILE *f = fopen(candidates[i], "r");
         if (!f) continue;
         double rtol, atol;
-        if (fscanf(f, "%lf %lf", &rtol, &atol) == 2 && rtol >= 0 && atol >= 0) t = (Tolerance){ rtol, atol, 0 };
+        if (fscanf(f, "%lf %lf", &rtol, &atol) == 2 && rtol >= 0 && atol >= 0)
+            t = (Tolerance){ rtol, atol, 0, t.precision, t.against };
         else diag_warn(NULL, "%s: wants two numbers, rtol and atol; ignored", candidates[i]);
         fclose(f);
         break;
@@ -102,103 +94,23 @@ static Tolerance find_tolerance(Arena *a, const CommandOptions *c, const char *s
     if (c->rtol >= 0 || c->atol >= 0) t.ulps = 0;
     if (c->rtol >= 0) t.rtol = c->rtol;
     if (c->atol >= 0) t.atol = c->atol;
+    if (c->ulp >= 0) t.ulps = c->ulp;
     return t;
 }
 
 // ---------------------------------------------------------------- comparing
 
-static bool same_exactly(const Tensor *x, const Tensor *y, int64_t i) {
-    DType d = x->type.dtype;
-    if (d == DT_STRING) {
-        const char *s = ((const char *const *)x->data)[i], *t = ((const char *const *)y->data)[i];
-        return strcmp(s ? s : "", t ? t : "") == 0;
-    }
-    return tensor_get_i(x, i) == tensor_get_i(y, i);
-}
-
-// Component `part` of a complex element, or the element.
-static double number_at(const Tensor *t, int64_t i, int part) {
-    if (t->type.dtype == DT_C64) return (double)((const float *)t->data)[2 * i + part];
-    if (t->type.dtype == DT_C128) return ((const double *)t->data)[2 * i + part];
-    return tensor_get_f(t, i);
-}
-
-static bool close_enough(double x, double y, const Tolerance *allowed, Report *r) {
-    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
-    if (isinf(x) || isinf(y)) return x == y;
-    double difference = fabs(x - y);
-    if (difference > r->max_abs) r->max_abs = difference;
-    if (y != 0 && difference / fabs(y) > r->max_rel) r->max_rel = difference / fabs(y);
-    return difference <= allowed->atol + allowed->rtol * fabs(y);
-}
-
-static const char *element_text(Arena *a, const Tensor *t, int64_t i) {
-    DClass class = dtype_class(t->type.dtype);
-    if (class == CLASS_STRING) {
-        const char *s = ((const char *const *)t->data)[i];
-        return arena_printf(a, "\"%.60s\"", s ? s : "");
-    }
-    if (class == CLASS_COMPLEX) return arena_printf(a, "%.9g%+.9gi", number_at(t, i, 0), number_at(t, i, 1));
-    if (class == CLASS_FLOAT) return arena_printf(a, "%.9g", tensor_get_f(t, i));
-    if (t->type.dtype == DT_U64) return arena_printf(a, "%llu", (unsigned long long)tensor_get_i(t, i));
-    return arena_printf(a, "%lld", (long long)tensor_get_i(t, i));
-}
-
-// The tolerance with atol raised to its least value for this output.
-static Tolerance tolerance_for(Tolerance t, const Tensor *want) {
-    double largest = 0,
-           ulp = want->type.dtype == DT_F32 ? 0x1p-23 :
-        want->type.dtype == DT_F64          ? 0x1p-52 :
-        want->type.dtype == DT_F16          ? 0x1p-10 :
-                                              0;
-    for (int64_t i = 0, n = type_count(&want->type); i < n && t.ulps * ulp > 0; i++) {
-        double v = fabs(tensor_get_f(want, i));
-        if (isfinite(v) && v > largest) largest = v;
-    }
-    t.atol = fmax(t.atol, t.ulps * ulp * largest);
-    return t;
-}
-
-static Report compare_tensors(Arena *a, const Tensor *got, const Tensor *want, Tolerance allowed) {
-    Report r = { 0 };
-    if (!type_equal(&got->type, &want->type)) {
-        r.fault = arena_printf(
-            a, "is %s, recorded %s", type_text(a, NULL, &got->type), type_text(a, NULL, &want->type));
-        return r;
-    }
-    DClass class = dtype_class(got->type.dtype);
-    bool inexact = class == CLASS_FLOAT || class == CLASS_COMPLEX;
-    allowed = tolerance_for(allowed, want);
-    int64_t count = type_count(&got->type), differ = 0, first = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bool same;
-        if (!inexact) same = same_exactly(got, want, i);
-        else same = close_enough(number_at(got, i, 0), number_at(want, i, 0), &allowed, &r);
-        if (class == CLASS_COMPLEX)
-            same = close_enough(number_at(got, i, 1), number_at(want, i, 1), &allowed, &r) && same;
-        if (!same && !differ++) first = i;
-    }
-    if (differ)
-        r.fault = arena_printf(a, "element %lld: %s, recorded %s (%lld of %lld differ, max_abs=%.3g max_rel=%.3g)",
-            (long long)first, element_text(a, got, first), element_text(a, want, first), (long long)differ,
-            (long long)count, r.max_abs, r.max_rel);
-    return r;
-}
-
-static void report_merge(Report *all, const Report *one) {
-    if (one->max_abs > all->max_abs) all->max_abs = one->max_abs;
-    if (one->max_rel > all->max_rel) all->max_rel = one->max_rel;
-}
-
 // An output passes if it matches the reference or, where there is one, the second reference.
 static void compare_output(Arena *a, const char *name, const Tensor *got, const Tensor *want, const Tensor *second,
-    Tolerance allowed, Report *all) {
-    Report one = compare_tensors(a, got, want, allowed);
+    Tolerance allowed, Difference *all) {
+    Difference one = compare_tensors(a, got, want, allowed);
     if (one.fault && second) {
-        Report other = compare_tensors(a, got, second, allowed);
+        Difference other = compare_tensors(a, got, second, allowed);
         if (!other.fault) one = other;
     }
-    report_merge(all, &one);
+    if (one.max_abs > all->max_abs) all->max_abs = one.max_abs;
+    if (one.max_rel > all->max_rel) all->max_rel = one.max_rel;
+    if (one.ulps > all->ulps) all->ulps = one.ulps;
     if (one.fault && !all->fault) all->fault = arena_printf(a, "%s %s", text_name(a, name), one.fault);
 }
 
@@ -223,9 +135,9 @@ static const char *compare_bundle(Arena *a, const Bundle *b, Tensor *const *got,
 }
 
 // Compares all outputs: a sequence of the model's is several of the graph's.
-static Report compare_outputs(Arena *a, const Graph *g, const Model *m, Tensor *const *got,
+static Difference compare_outputs(Arena *a, const Graph *g, const Model *m, Tensor *const *got,
     const Recorded *want, const Recorded *second, Tolerance allowed) {
-    Report all = { 0 };
+    Difference all = { 0 };
     if (want->n > m->n_outputs) {
         all.fault = arena_printf(a, "%d outputs are recorded, the model has %d", want->n, m->n_outputs);
         return all;
@@ -254,12 +166,13 @@ static int64_t largest_size(const Recorded *r, int64_t least) {
     return least;
 }
 
-static Report verify_set(
-    Arena *a, BuildCache *cache, const CommandOptions *c, const Model *m, const char *set, const char **frozen) {
+// trace: what --trace has to say of it goes there
+static Difference verify_set(Arena *a, BuildCache *cache, const CommandOptions *c, const Model *m, const char *set,
+    const char **frozen, Text *trace) {
     Inputs in;
     Recorded want, second;
     Options *own;
-    Report failed = { .fault = "the recorded data cannot be used" };
+    Difference failed = { .fault = "the recorded data cannot be used" };
     const Graph *signature = recorded_inputs(a, cache->arena, &c->compile, m, set, &own, &in);
     if (!signature || !recorded_read(a, set, "output_", m->n_outputs, m->outputs, &want)
         || !recorded_read(a, set, "optall_output_", m->n_outputs, m->outputs, &second))
@@ -274,10 +187,19 @@ static Report verify_set(
     Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
     failed.fault = sandbox_run(a, b, &bound, got, c->timeout);
-    return failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, find_tolerance(a, c, set));
+    Tolerance allowed = find_tolerance(a, c, set);
+    Difference d = failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, allowed);
+    Trace t = { 0 };
+    if (c->trace && trace_start(&t, a, c, own, signature, &in, allowed)) {
+        Difference plain = { 0 };
+        if (t.outputs) plain = compare_outputs(a, g, m, t.outputs, &want, &second, allowed);
+        trace_print(trace, &t, d.fault, plain.fault, c->json);
+    }
+    return d;
 }
 
-static void print_set(const CommandOptions *c, Arena *a, const char *set, const Report *r, const char *frozen) {
+static void print_set(const CommandOptions *c, Arena *a, const char *set, const Difference *r, const char *frozen,
+    const Text *trace) {
     const char *slash = strrchr(set, '/'), *name = slash && slash[1] ? slash + 1 : set;
     Text t;
     text_init(&t, a);
@@ -288,16 +210,20 @@ static void print_set(const CommandOptions *c, Arena *a, const char *set, const 
         json_number(&t, r->max_abs);
         text_printf(&t, ",\"max_rel\":");
         json_number(&t, r->max_rel);
+        text_printf(&t, ",\"ulp\":");
+        json_number(&t, r->ulps);
         text_printf(&t, ",\"frozen\":");
         json_string(&t, frozen);
         if (r->fault) {
             text_printf(&t, ",\"fault\":");
             json_string(&t, r->fault);
         }
+        text_append(&t, trace->at, trace->n);
         text_printf(&t, "}\n");
     } else {
+        text_append(&t, trace->at, trace->n);
         if (r->fault) text_printf(&t, "FAIL %s", text_name(a, r->fault));
-        else text_printf(&t, "pass max_abs=%.3g max_rel=%.3g", r->max_abs, r->max_rel);
+        else text_printf(&t, "pass max_abs=%.3g max_rel=%.3g ulp=%.3g", r->max_abs, r->max_rel, r->ulps);
         text_printf(&t, " data=%s%s%s\n", name, *frozen ? " frozen=" : "", text_name(a, frozen));
     }
     print_text(&t, 0);
@@ -309,7 +235,7 @@ int command_verify(Arena *a, CommandOptions *c) {
     if (!all_sets(a, c, &sets)) return diag_status();
     const Model *model = model_open(a, c->compile.model);
     for (int i = 0; i < sets.n && !model; i++)
-        print_set(c, a, sets.at[i], &(Report){ .fault = "the model cannot be read" }, "");
+        print_set(c, a, sets.at[i], &(Difference){ .fault = "the model cannot be read" }, "", &(Text){ .at = "" });
     if (!model) return diag_status();
     BuildCache cache = { .arena = a, .runner = c->runner };
     bool all = true;
@@ -317,9 +243,12 @@ int command_verify(Arena *a, CommandOptions *c) {
     for (int i = 0; i < sets.n; i++) {
         Arena *scratch = arena_new();
         const char *frozen = "";
+        Text trace;
+        text_init(&trace, scratch);
+        text_append(&trace, "", 0);
         diag_reset();
-        Report r = verify_set(scratch, &cache, c, model, sets.at[i], &frozen);
-        print_set(c, scratch, sets.at[i], &r, frozen);
+        Difference r = verify_set(scratch, &cache, c, model, sets.at[i], &frozen, &trace);
+        print_set(c, scratch, sets.at[i], &r, frozen, &trace);
         all = all && !r.fault;
         if (!status) status = diag_status();
         arena_free(scratch);

@@ -31,6 +31,7 @@ void dump_graph(const Graph *g, const Options *o, const char *stage);
 bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every symbol, then re-infers
 // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
 bool keeps_sizes(const Options *o);
+void keep_values(Graph *g, Keep how);                   // keep.c: before the passes, where o->keep asks for it
 bool pass_expand(Graph *g, const Options *o);
 bool pass_expand_all(Graph *g);
 bool pass_gradient(Graph *g);

@@ -8,7 +8,8 @@ of an operator that does not exist convs.onnx    x f32[1,16,8,8] -> y f32[1,20]:
 1x1, and a matrix columns.onnx  x f32[6,5] -> y f32[10]: the two largest of each column; columns/ has it with a data
 set bytes.onnx    x u8[9,40] -> y i32[9,35], image u8[1,16,6,6] -> z i32[1,24,4,4]: a product and a convolution with
 weights i8 layers.onnx   x f32[1,4] -> y f32[1,4]: three times a product with another matrix and Relu; layers/ has it
-with a data set reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the
+with a data set near/TYPE/    y = x, recorded with an error near zero: in data set 0 within what is usual for the
+type, in 1 beyond reshape.onnx  x f32[6], shape i64[2] -> y: a shape that depends on an input's value;  expand.onnx: the
 same without a bound on its size mismatch.onnx two matrices that cannot be multiplied, at a node "product" maps.onnx
 words: map from string to f32, numbers: map from i64 to f32 -> row f32[1,4], dense string[1,n], sparse i64[1,5]
 absent.onnx   weights in a file that is not there;  short.onnx: in a file of 7 bytes cut.onnx      scores.onnx without
@@ -19,7 +20,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from onnx_wire import FLOAT, INT8, INT32, INT64, STRING, UINT8  # noqa: E402
+from onnx_wire import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT8, INT32, INT64, STRING, UINT8  # noqa: E402
 from onnx_wire import blob, graph, integer, model, node, tensor, type_proto, value_info  # noqa: E402
 
 WEIGHTS = [[(3 * i + 5 * j) % 7 - 3.0 for j in range(5)] for i in range(4)]
@@ -83,6 +84,22 @@ def layers(root):
           model(graph(nodes, [value_info("x", FLOAT, [1, 4])], [value_info("y", FLOAT, [1, 4])], weights)))
 
 
+SIZES = {"f32": 2.0**20, "f64": 2.0**40}  # of the largest element, so that 1e-7 does not count
+
+
+def near_zero(root):
+    types = {"f32": (FLOAT, 2.0**-23, 128), "f64": (DOUBLE, 2.0**-52, 128), "f16": (FLOAT16, 2.0**-10, 4),
+             "bf16": (BFLOAT16, 2.0**-7, 4), "i32": (INT32, 1, 0)}
+    for name, (dtype, epsilon, ulps) in types.items():
+        number, folder, largest = int if name == "i32" else float, root / "near" / name, SIZES.get(name, 1.0)
+        for k, share in enumerate((0.5, 2)):
+            x, error = [[number(0), number(-largest)]], number(share * ulps * epsilon * largest or k)
+            write(folder / f"test_data_set_{k}" / "input_0.pb", tensor("x", dtype, x))
+            write(folder / f"test_data_set_{k}" / "output_0.pb", tensor("y", dtype, [[error, x[0][1]]]))
+        ends = [value_info("x", dtype, [1, 2])], [value_info("y", dtype, [1, 2])]
+        write(folder / "model.onnx", model(graph([node("Identity", ["x"], ["y"])], *ends)))
+
+
 def main(root):
     nodes = [node("Flatten", ["image"], ["flat"]), node("MatMul", ["flat", "w"], ["scores"])]
     weights = tensor("w", FLOAT, WEIGHTS)
@@ -93,6 +110,7 @@ def main(root):
     write(root / "cut.onnx", text[:-40])
     layers(root)
     columns(root)
+    near_zero(root)
     write(root / "text.onnx", b"this is no model\n")
     one, three = [[0.5, 1.0, -1.0, 2.0]], [[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 1.0], [-1.0, 0.25, 0.0, 0.0]]
     data_set(root / "test_data_set_0", one, scores(one))

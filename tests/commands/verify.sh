@@ -7,7 +7,7 @@ status 0 "good data" "$burncc" verify scores.onnx
 sed 's/.*data=//' out >order
 printf 'test_data_set_0\ntest_data_set_2\ntest_data_set_10\n' | cmp -s - order
 result $? "data sets in the order of their numbers"
-[ "$(grep -c '^pass max_abs=[^ ]* max_rel=[^ ]* ' out)" = 3 ]
+[ "$(grep -c '^pass max_abs=[^ ]* max_rel=[^ ]* ulp=[^ ]* ' out)" = 3 ]
 result $? "a pass line for each"
 status 0 "one data set" "$burncc" verify scores.onnx --data test_data_set_2
 status 0 "portable" "$burncc" verify scores.onnx --target portable
@@ -18,14 +18,25 @@ result $? "each line is JSON"
 status 1 "wrong data" "$burncc" verify wrong/scores.onnx
 [ "$(cut -d' ' -f1 out | tr '\n' ' ')" = "FAIL pass FAIL " ]
 result $? "wrong, within tolerance.txt, unreadable"
-says '^FAIL scores element 0: .*max_abs='
+says '^FAIL scores element [0-4] .0,[0-4].: [^ ]*, recorded [^ ]*; [0-4] .*; [0-4] .* .5 of 5 differ, max_abs=.* ulp='
 status 0 "wide tolerance" "$burncc" verify wrong/scores.onnx --data wrong/test_data_set_0 --rtol 0.1
 status 1 "narrow tolerance" "$burncc" verify wrong/scores.onnx --data wrong/test_data_set_1 --rtol 0
+for type in f32 f64 f16 bf16 i32; do
+    status 1 "$type: an element near zero" "$burncc" verify near/$type/model.onnx
+    [ "$(cut -d' ' -f1 out | tr '\n' ' ')" = "pass FAIL " ]
+    result $? "$type: within what is usual, and beyond"
+done
+status 1 "near zero" "$burncc" verify near/f32/model.onnx --data near/f32/test_data_set_0 --ulp 4
+says '^FAIL y element 0 .0,0.: 0, recorded 8 .1 of 2 differ, max_abs=8 max_rel=1 ulp=64. '
+status 1 "near zero" "$burncc" verify near/f32/model.onnx --data near/f32/test_data_set_0 --atol 1e-3
+status 0 "near zero" "$burncc" verify near/f32/model.onnx --data near/f32/test_data_set_0 --atol 1e-3 --ulp 128
+says '^pass max_abs=8 max_rel=1 ulp=64 '
+status 0 "products of bfloat16" "$burncc" verify near/f32/model.onnx --data near/f32/test_data_set_1 --precision bf16
 status 4 "no data" "$burncc" verify pair.onnx --data tmp
 status 0 "shape from an input's value" "$burncc" verify reshape/reshape.onnx
-says '^pass max_abs=0 max_rel=0 data=test_data_set_0$'
+says '^pass max_abs=0 max_rel=0 ulp=0 data=test_data_set_0$'
 status 0 "size without a bound" "$burncc" verify expand/expand.onnx
-says '^pass max_abs=0 max_rel=0 data=test_data_set_0$'
+says '^pass max_abs=0 max_rel=0 ulp=0 data=test_data_set_0$'
 status 1 "unknown operators" "$burncc" verify unknown.onnx --data test_data_set_0
 
 status 0 "a runner" "$burncc" verify scores.onnx --runner env
@@ -61,7 +72,7 @@ static int evil(void *workspace, const void *weights, const burn_tensor *inputs,
     return 0;
 }
 static burn_model copy;
-__attribute__((constructor)) static void replace(void) { copy = scores_model; copy.run = evil; }
+__attribute__((constructor)) static void replace(void) { copy = ${MODEL:-scores}_model; copy.run = evil; }
 const burn_model *const burncc_model = &copy;
 CODE
 } >"$source.new"
@@ -82,7 +93,30 @@ evil 'out[outputs[0].bytes] = 1' "wrote outside output 'scores'"
 evil 'in[-1] = 1' "wrote outside input 'image'"
 evil 'work[-1] = 1' 'wrote outside the workspace'
 evil 'out[outputs[0].bytes + 128] = 1' 'crashed: '
-evil ';' 'scores element 0: nan'
+evil ';' 'scores element 0 .0,0.: nan'
+
+# Each node's values, of ONNX and of text; the code of one node made wrong; a record that is wrong.
+status 0 "a trace" "$burncc" verify layers/layers.onnx --trace
+[ "$(grep -Ec '^ +[0-5]  (MatMul|Relu)  +(matmul|relu)_[a-z0-9]+ +f32.1,4. ( +0){2} +- ( +0){2}$' out)" = 6 ]
+result $? "a line a node"
+says '^first bad: none, and the model passes$'
+"$burncc" layers/layers.onnx --dump import | sed 's/;.*//' >layers/layers.txt
+status 0 "a trace of text" "$burncc" verify layers/layers.txt --trace
+says '^ *line [0-9]+  MatMul +p1 +f32.1,4. '
+EVIL='int code = layers_model.run(workspace, weights, inputs, outputs)'
+EVIL+='; if (layers_model.output_count > 1) ((float *)outputs[3].data)[1] += 1; return code'
+EVIL=$EVIL MODEL=layers CC=./evil-cc status 0 "a node that is wrong" "$burncc" verify layers/layers.onnx --trace
+says '^first bad: node 2 "matmul_p1" .MatMul. is wrong alone: element 1 .0,1.: [-0-9.]*, evaluator.s [-0-9.]* .1 of 4 '
+says '^ +2  MatMul .*  bad$'
+EVIL=$EVIL MODEL=layers CC=./evil-cc status 0 "the same" "$burncc" verify layers/layers.onnx --trace --json
+python3 -c 'import json; t = json.load(open("out"))["trace"]; assert [r["alone"]["pass"] for r in t].index(False) == 2'
+result $? "its JSON has the rows"
+EVIL='int code = layers_model.run(workspace, weights, inputs, outputs); ((float *)outputs[0].data)[1] += 1; return code'
+EVIL=$EVIL MODEL=layers CC=./evil-cc status 1 "no node is wrong" "$burncc" verify layers/layers.onnx --trace
+says '^first bad: none, so it is what becomes of several nodes'
+status 1 "a wrong record" "$burncc" verify wrong/scores.onnx --data wrong/test_data_set_0 --trace
+says '^first bad: none, but the evaluator differs from the record too: scores element '
+status 0 "a trace through a runner" "$burncc" verify layers/layers.onnx --trace --runner env
 
 printf '#!/bin/sh\nsleep 2\n' >slow-cc                   # interrupted while $CC runs: nothing is left in $TMPDIR
 chmod +x slow-cc

@@ -143,7 +143,8 @@ def check_dropout(inputs, outputs, expanded):
 
 
 def check(burncc, path, target):
-    run = subprocess.run([burncc, "verify", str(path), "--target", target, "--quiet"], capture_output=True, text=True)
+    command = [burncc, "verify", str(path), "--target", target, "--ulp", "4", "--quiet"]
+    run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode and not re.search(r"^FAIL \S+ element ", run.stdout, re.M):  # fails in anything but the numbers
         sys.stderr.write(run.stderr)
         raise Fault(run.stdout.removeprefix("FAIL ").split(" data=")[0].strip() or f"status {run.returncode}")

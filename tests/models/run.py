@@ -20,7 +20,7 @@ def main():
     args = harness.parse(p)
     cases = []
     for model in sorted(args.models.glob("*/model.onnx")):
-        command = [args.burncc, "verify", str(model), "--target", args.target, "--quiet"]
+        command = [args.burncc, "verify", str(model), "--target", args.target, "--ulp", "4", "--quiet"]
         cases.append(harness.Case(model.parent.name, model.parent.name.split("_")[0], command))
     if not cases:
         harness.skip_all(args, f"no models in {args.models}")

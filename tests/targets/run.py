@@ -69,7 +69,7 @@ def main():
         small.write(root / f.__name__, f())
         small_models.append((f.__name__, root / f.__name__, ["--rtol", "1e-5", "--atol", "1e-6"]))
     if list(args.archives.glob("onnx-*-node.tar.xz")):
-        nodes = [(node.name, node, []) for node in sorted(harness.node_tests(args).iterdir())
+        nodes = [(node.name, node, ["--ulp", "4"]) for node in sorted(harness.node_tests(args).iterdir())
                  if NODES.search(node.name)]
     runs = []
     for target, cc, runner in TARGETS:
