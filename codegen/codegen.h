@@ -27,6 +27,8 @@ typedef struct Dialect {
     const char *(*load_if)(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise);
     // a statement without its end of line
     void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);
+    // where an element lies; NULL: f16 has no instructions of its own, that turn a row of it into floats and back
+    const char *(*address)(void *ctx, Value *v, const char *index);
     const char *store_if;                               // condition over every store; NULL: none
     // `team` > 1 GPU threads share each point, and `rank` is a variable of each: they share out the reductions
     // outside every inner loop, then the longest inner loop. part() spells an element of memory that they all see, of

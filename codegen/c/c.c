@@ -52,16 +52,24 @@ static const char *param_name(const KernelText *k, const Value *v) {
 }
 
 // ---------------------------------------------------------------- the C dialect of the loop printer
+static const char *c_element(const KernelText *k, const Value *v, const char *index) {
+    return arena_printf(k->file->arena, "%s[%s]", param_name(k, v), text_bare(k->file->arena, index));
+}
+
 static const char *c_load(void *ctx, Value *v, const char *index) {
     const KernelText *k = ctx;
-    return spell_c_load(k->file->arena, v->type.dtype,
-        arena_printf(k->file->arena, "%s[%s]", param_name(k, v), text_bare(k->file->arena, index)));
+    return spell_c_load(k->file->arena, v->type.dtype, c_element(k, v, index));
+}
+
+static const char *c_address(void *ctx, Value *v, const char *index) {
+    const KernelText *k = ctx;
+    return arena_printf(k->file->arena, "&%s", c_element(k, v, index));
 }
 
 static void c_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
     DType d = s->value->type.dtype;
-    const char *at = arena_printf(k->file->arena, "%s[%s]", param_name(k, s->value), text_bare(k->file->arena, index));
+    const char *at = c_element(k, s->value, index);
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, k->file->arena);
@@ -87,6 +95,7 @@ static Dialect c_dialect(KernelText *k) {
         .type = spell_c.type,
         .language = &spell_c,
         .load = c_load,
+        .address = k->file->options->machine.vectors ? c_address : NULL,
         .store = c_store,
         .ctx = k };
 }

@@ -5,8 +5,8 @@
 // In: stores of expressions over loads, axes and reductions. Out: text in a Dialect (C, GLSL). The tree of scopes and
 // the temporaries come from nest.c, reductions from reduce.c. A nest whose points each sum a little, where memory
 // runs along the innermost parallel axis, goes along that axis some points at a time (strips.c), ends of windows have
-// loops of their own (ends.c), and turned copies go in blocks (turned.c). These call back, through LoopPrinter.scope,
-// for what is inside of a loop.
+// loops of their own (ends.c), turned copies go in blocks (turned.c), and elements of f16 become floats in rows
+// (halves.c). These call back, through LoopPrinter.scope, for what is inside of a loop.
 #include "loops.h"
 
 static void print_scope(LoopPrinter *p, int scope, int depth) {
@@ -33,6 +33,7 @@ static void print_scope(LoopPrinter *p, int scope, int depth) {
     }
     if (turned_emit(p, next, depth)) return;
     if (ends_emit(p, next, depth)) return;
+    if (halves_emit(p, next, depth)) return;
     loops_open(p, axis, depth);
     print_scope(p, next, depth + 1);
     loops_close(p, depth);

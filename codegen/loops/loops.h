@@ -60,6 +60,7 @@ void loops_close_fresh(LoopPrinter *p, int depth);          // ... until the blo
 void loops_open_term(LoopPrinter *p, const Expr *e, uint64_t used, const int64_t *at, int depth);
 // false after the last, and `at` is the first again
 bool loops_next_term(const LoopPrinter *p, const Expr *e, int64_t *at);
+void loops_store(LoopPrinter *p, const Store *s, int depth);
 void loops_stores(LoopPrinter *p, int depth);
 // reduce.c
 const char *loops_identity(const LoopPrinter *p, const Expr *e);    // what a reduction starts from
@@ -67,9 +68,13 @@ void loops_accumulate(LoopPrinter *p, const Expr *e, Expr *x, const char *acc, i
 bool loops_unrolls(const LoopPrinter *p, const Expr *e);    // does a reduction stand term by term, without loops?
 void loops_reduce(LoopPrinter *p, Expr *e, int depth);      // a reduction and its peers
 void loops_share(LoopPrinter *p);                           // which axes a team of threads shares out
+// strips.c: the loop over the axis of `scope`, `width` points at a time from i0b on, of which `points` prints `count`
+typedef void (*PrintPoints)(LoopPrinter *p, int scope, const char *count, int depth);
+void loops_strips(LoopPrinter *p, int scope, int width, PrintPoints points, int depth);
 // The loop over the axis of `scope` in another form, where that pays.
 bool strips_pay(const LoopPrinter *p, int scope);
 void strips_emit(LoopPrinter *p, int scope, int depth);
 bool turned_emit(LoopPrinter *p, int scope, int depth);
 bool ends_emit(LoopPrinter *p, int scope, int depth);
+bool halves_emit(LoopPrinter *p, int scope, int depth);
 #endif

@@ -223,14 +223,15 @@ bool loops_next_term(const LoopPrinter *p, const Expr *e, int64_t *at) {
     return false;
 }
 
+void loops_store(LoopPrinter *p, const Store *s, int depth) {
+    const char *index = loops_operand(p, s->index), *value = loops_operand(p, s->expr);
+    loops_line(p, depth);
+    if (p->d->store_if) text_printf(p->out, "if (%s) ", p->d->store_if);
+    if (s->guard) text_printf(p->out, "if (%s) ", loops_operand(p, s->guard));
+    p->d->store(p->d->ctx, p->out, s, index, value);
+    text_printf(p->out, "\n");
+}
+
 void loops_stores(LoopPrinter *p, int depth) {
-    for (int i = 0; i < p->k->stores.n; i++) {
-        const Store *s = &p->k->stores.at[i];
-        const char *index = loops_operand(p, s->index), *value = loops_operand(p, s->expr);
-        loops_line(p, depth);
-        if (p->d->store_if) text_printf(p->out, "if (%s) ", p->d->store_if);
-        if (s->guard) text_printf(p->out, "if (%s) ", loops_operand(p, s->guard));
-        p->d->store(p->d->ctx, p->out, s, index, value);
-        text_printf(p->out, "\n");
-    }
+    for (int i = 0; i < p->k->stores.n; i++) loops_store(p, &p->k->stores.at[i], depth);
 }

@@ -263,8 +263,8 @@ static void strip_points(LoopPrinter *p, int scope, const char *count, int depth
         if (p->scope_of[p->exprs.at[i]->id] >= scope) p->name[p->exprs.at[i]->id] = NULL;
 }
 
-void strips_emit(LoopPrinter *p, int scope, int depth) {
-    int axis = p->scopes.at[scope].axis, width = strip_width(p->k->axes.at[axis].size);
+void loops_strips(LoopPrinter *p, int scope, int width, PrintPoints points, int depth) {
+    int axis = p->scopes.at[scope].axis;
     bool ranged = loops_is_ranged(p, axis);
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = ranged ? p->d->last : loops_extent(p, axis);
     const char *first = ranged ? p->d->first : "0";
@@ -272,7 +272,7 @@ void strips_emit(LoopPrinter *p, int scope, int depth) {
     bool fixed = dim_is_const(size) && !ranged;
     loops_line(p, depth);
     text_printf(p->out, "for (%s %sb = %s; %sb + %d <= %s; %sb += %d) {\n", it, i, first, i, width, extent, i, width);
-    strip_points(p, scope, arena_printf(p->arena, "%d", width), depth + 1);
+    points(p, scope, arena_printf(p->arena, "%d", width), depth + 1);
     loops_close(p, depth);
     if (fixed && size % width == 0) return;
     loops_line(p, depth);
@@ -281,8 +281,12 @@ void strips_emit(LoopPrinter *p, int scope, int depth) {
     if (ranged)
         text_printf(p->out, "const %s %sb = %s + (%s - %s) / %d * %d;\n", it, i, first, extent, first, width, width);
     else text_printf(p->out, "const %s %sb = %s / %d * %d;\n", it, i, extent, width, width);
-    strip_points(p, scope,
+    points(p, scope,
         fixed ? arena_printf(p->arena, "%d", (int)(size % width)) : arena_printf(p->arena, "%s - %sb", extent, i),
         depth + 1);
     loops_close(p, depth);
+}
+
+void strips_emit(LoopPrinter *p, int scope, int depth) {
+    loops_strips(p, scope, strip_width(p->k->axes.at[p->scopes.at[scope].axis].size), strip_points, depth);
 }

@@ -682,6 +682,26 @@ def half_steps():
                  [tensor("w", FLOAT16, w)])
 
 
+def half_rows():
+    """Long chains of f16, whose results are f16 and f32, from subnormal numbers to infinity; and one along columns."""
+    n = 317
+
+    def half(v):
+        return math.copysign(math.inf, v) if abs(v) >= 65520 else struct.unpack("e", struct.pack("e", v))[0]
+
+    x, y = ([half(v * 2.0**(i % 37 - 20)) for i, v in enumerate(numbers(seed, n))] for seed in (96, 97))
+    square = [half(a * a) for a in x]
+    total = [half(a + b) for a, b in zip(square, y)]
+    grid = nest(x[:300], (15, 20))
+    nodes = [node("Mul", ["x", "x"], ["square"]), node("Add", ["square", "y"], ["total"]),
+             node("Cast", ["square"], ["wide"], to=FLOAT), node("Mul", ["y", "total"], ["last"]),
+             node("Transpose", ["g"], ["t"], perm=[1, 0]), node("Add", ["t", "t"], ["turned"])]
+    return Model(nodes, [("x", FLOAT16, [n]), ("y", FLOAT16, [n]), ("g", FLOAT16, [15, 20])],
+                 [("total", FLOAT16, [n]), ("wide", FLOAT, [n]), ("last", FLOAT16, [n]), ("turned", FLOAT16, [20, 15])],
+                 [([x, y, grid], [total, square, [half(a * b) for a, b in zip(y, total)],
+                                  [[half(2 * grid[i][j]) for i in range(15)] for j in range(20)]])])
+
+
 def complex_moves():
     """Complex numbers are moved and chosen; no operator computes with them."""
     inputs, nodes, outputs, values, results = [], [], [], [], []
@@ -1277,8 +1297,9 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_tim
        gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out, attention_blocks,
        attention_decode, tied_words, few_columns, softmax_of_large, response_norm, channel_shuffle, view_chain,
        slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions,
-       reductions_of_reductions, where_compare, argmax_ties, top_k, casts, half_steps, brain_steps, complex_moves,
-       fourier, strips, conv_windows, integer_arithmetic, quantize_round_trip, external_data, model_function,
+       reductions_of_reductions, where_compare, argmax_ties, top_k, casts, half_steps, half_rows, brain_steps,
+       complex_moves, fourier, strips, conv_windows, integer_arithmetic, quantize_round_trip, external_data,
+       model_function,
        shape_arithmetic, lstm_step, branch, branch_captures, loop_while, loop_cache, scan_backwards, gradients,
        optimizers, sequence_positions, sequence_ragged, sequence_branches, sequence_ragged_positions, sequence_strings,
        sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)
