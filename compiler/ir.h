@@ -51,6 +51,8 @@ typedef enum DType {
     DT_F8E8M0,
     DT_U2,
     DT_I2,
+    DT_F6E2M3,
+    DT_F6E3M2,
     DT_INDEX, // loop indices and addresses in kernels; never a tensor's type
     DT_COUNT
 } DType;
@@ -58,10 +60,11 @@ typedef enum DClass { CLASS_FLOAT, CLASS_INT, CLASS_UINT, CLASS_BOOL, CLASS_COMP
 const char *dtype_name(DType d);                        // "f32", "i64", ...
 bool dtype_parse(const char *s, DType *out);
 size_t dtype_size(DType d);                             // bytes per element in memory
+unsigned dtype_bits(DType d);                           // of an element; below 8: that many of its byte
 DClass dtype_class(DType d);
 bool dtype_is_float(DType d);                           // any width
 bool dtype_is_int(DType d);                             // signed or unsigned, any width; not bool
-bool dtype_is_small_float(DType d);                     // f16, bf16, f8*, f4: computed in f32, rounded when stored
+bool dtype_is_small_float(DType d);                     // f16, bf16, f8*, f6*, f4: computed in f32, rounded when stored
 DType dtype_wide(DType d);                              // what d is computed in: f32 for small floats, else d
 
 typedef int64_t Dim;                                    // >= 0: a constant; < 0: symbolic, see ir/dim.c

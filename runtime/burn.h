@@ -61,7 +61,9 @@ typedef enum burn_dtype {
     BURN_FLOAT4E2M1 = 23,
     BURN_FLOAT8E8M0 = 24,
     BURN_UINT2 = 25,
-    BURN_INT2 = 26
+    BURN_INT2 = 26,
+    BURN_FLOAT6E2M3 = 27,
+    BURN_FLOAT6E3M2 = 28
 } burn_dtype;
 
 /* An element of a BURN_STRING tensor: UTF-8 that ends in a zero byte. An input's strings are the caller's, none

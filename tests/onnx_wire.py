@@ -11,6 +11,7 @@ PACK = {
     DOUBLE: "d", UINT32: "I", UINT64: "Q"
 }
 COMPLEX64, COMPLEX128, BFLOAT16 = 14, 15, 16
+FLOAT6E2M3, FLOAT6E3M2 = 27, 28
 
 
 # ---------------------------------------------------------------- writing
@@ -48,17 +49,27 @@ def flatten(values):
     return flat, [len(values)] + shape
 
 
+def six_bits(code, mantissa, bias):
+    """The number that a code of 6 bits stands for: sign, exponent, mantissa, without infinities and NaN."""
+    exponent, rest = code >> mantissa & (1 << 5 - mantissa) - 1, code & (1 << mantissa) - 1
+    value = (rest + (1 << mantissa if exponent else 0)) * 2.0**(max(exponent, 1) - bias - mantissa)
+    return -value if code & 32 else value
+
+
 def pack(dtype, flat):
     if dtype in (COMPLEX64, COMPLEX128):
         return pack(FLOAT if dtype == COMPLEX64 else DOUBLE,
                     [part for v in flat for part in (complex(v).real, complex(v).imag)])
+    if dtype in (FLOAT6E2M3, FLOAT6E3M2):  # codes: a stream of bits from the lowest on
+        bits = sum(code << 6 * i for i, code in enumerate(flat))
+        return bits.to_bytes((6 * len(flat) + 7) // 8, "little")
     if dtype == BFLOAT16:  # the upper halves of floats that have nothing in the lower
         return b"".join(struct.pack("<f", v)[2:] for v in flat)
     return struct.pack(f"<{len(flat)}{PACK[dtype]}", *flat)
 
 
-def tensor(name, dtype, values, shape=None, external=None):
-    """TensorProto. external: (file name, offset) of data that the caller writes."""
+def tensor(name, dtype, values, shape=None, external=None, words=False):
+    """TensorProto. external: (file name, offset) of data that the caller writes. words: as int32_data."""
     flat, dims = flatten(values)
     dims = dims if shape is None else shape
     out = b"".join(integer(1, d) for d in dims) + integer(2, dtype) + blob(8, name)
@@ -67,7 +78,7 @@ def tensor(name, dtype, values, shape=None, external=None):
     if external:
         entries = (("location", external[0]), ("offset", str(external[1])), ("length", str(len(pack(dtype, flat)))))
         return out + b"".join(blob(13, blob(1, k) + blob(2, v)) for k, v in entries) + integer(14, 1)
-    return out + blob(9, pack(dtype, flat))
+    return out + (blob(5, b"".join(map(varint, flat))) if words else blob(9, pack(dtype, flat)))
 
 
 def value(name, dtype, values):

@@ -143,6 +143,8 @@ static bool dtype_has_glsl(DType d) {
     case DT_F8E5M2:
     case DT_F8E5M2FNUZ:
     case DT_F4E2M1:
+    case DT_F6E2M3:
+    case DT_F6E3M2:
     case DT_F8E8M0: return false;
     case DT_STRING: case DT_C64: case DT_C128: return false;
     default: return true;

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-static bool is_sub_byte(DType d) { return d == DT_I2 || d == DT_U2 || d == DT_I4 || d == DT_U4; }
+static bool is_sub_byte(DType d) { return dtype_is_int(d) && dtype_bits(d) < 8; }
 
 static const char *c_type(DType d) {
     switch (d) {

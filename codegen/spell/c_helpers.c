@@ -92,6 +92,13 @@
         FN("float", "burn_round_" N, "float v",                                                                        \
             "v = v > " LIMIT " ? " LIMIT " : v < -" LIMIT " ? -" LIMIT " : v;\n    return burn_" N                     \
             "_to_f32(burn_f32_to_" N "(v));")
+// Without infinities and NaN: what is too large is the largest, NaN is -0. TOP: from the sign of an f32 to SIGN.
+#define C_FINITE(N, MANTISSA, BIAS, TOP, SIGN, MAX)                                                                    \
+    FN("float", "burn_" N "_to_f32", "uint8_t h",                                                                      \
+        "float v = burn_small_to_f32(h & " MAX ", " MANTISSA ", " BIAS ");\n    return h & " SIGN " ? -v : v;"),      \
+        FN("uint8_t", "burn_f32_to_" N, "float v",                                                                     \
+            "uint32_t sign = burn_f32_bits(v) >> " TOP " & " SIGN ", code = burn_small_from_f32(v, " MANTISSA ", " BIAS \
+            ");\n    return (uint8_t)(v != v ? " SIGN " : sign | (code > " MAX " ? " MAX " : code));")
 #define C_ROUND(N)                                                                                                     \
     FN("float", "burn_round_" N, "float v", "return burn_" N "_to_f32(burn_f32_to_" N "(v));"),                        \
     FN("float", "burn_round_" N "_inf", "float v", "return burn_round_" N "(v);")
@@ -241,6 +248,8 @@ const Helper spell_c_helpers[] = {
         "& 0xffff0000u;\n"
         "    return burn_f32_of_bits(v != v ? nan : code);"),
     C_ROUND("f4e2m1"),
+    C_ROUND("f6e2m3"),
+    C_ROUND("f6e3m2"),
     FN("float", "burn_small_to_f32", "uint32_t code, int mantissa, int bias",
         "return burn_f32_of_bits(code << (23 - mantissa)) * burn_f32_of_bits((uint32_t)(254 - bias) << 23);"),
     FN("uint32_t", "burn_small_from_f32", "float v, int mantissa, int bias",
@@ -257,11 +266,9 @@ const Helper spell_c_helpers[] = {
         "    if (code > 0x7bu) v = code == 0x7cu ? INFINITY : NAN;\n"),
     C_F8("f8e5m2fnuz", "2", "16", "0x7fu", "0x80u", "0x80u", "57344.0f", "    if (code == 0) return 0;\n",
         "    if (h == 0x80u) return NAN;\n"),
-    FN("float", "burn_f4e2m1_to_f32", "uint8_t h",
-        "float v = burn_small_to_f32(h & 7u, 1, 1);\n    return h & 8u ? -v : v;"),
-    FN("uint8_t", "burn_f32_to_f4e2m1", "float v",
-        "uint32_t sign = burn_f32_bits(v) >> 28 & 8u, code = burn_small_from_f32(v, 1, 1);\n"
-        "    return (uint8_t)(v != v ? 8u : sign | (code > 7u ? 7u : code));"),
+    C_FINITE("f4e2m1", "1", "1", "28", "8u", "7u"),
+    C_FINITE("f6e2m3", "3", "1", "26", "0x20u", "0x1fu"),
+    C_FINITE("f6e3m2", "2", "3", "26", "0x20u", "0x1fu"),
     FN("float", "burn_f8e8m0_to_f32", "uint8_t h",
         "return h == 255 ? NAN : h == 0 ? burn_f32_of_bits(0x400000u) : burn_f32_of_bits((uint32_t)h << 23);"),
     FN("uint8_t", "burn_f32_to_f8e8m0", "float v",

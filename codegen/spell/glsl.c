@@ -39,8 +39,8 @@ static void glsl_convert(Text *out, DType d, const char *x) { text_printf(out, "
 static void glsl_wrap(Text *out, DType d, const char *body, bool call) {
     if (!spell_is_narrow(d)) glsl_convert(out, d, body);
     else if (call || dtype_class(d) == CLASS_UINT)
-        text_printf(out, "bitfieldExtract(%s, 0, %d)", body, spell_bits(d));
-    else text_printf(out, "bitfieldExtract(int(%s), 0, %d)", body, spell_bits(d));
+        text_printf(out, "bitfieldExtract(%s, 0, %u)", body, dtype_bits(d));
+    else text_printf(out, "bitfieldExtract(int(%s), 0, %u)", body, dtype_bits(d));
 }
 
 static void glsl_truncate(Text *out, DType d, const char *x) {

@@ -17,10 +17,6 @@
 bool spell_is_wide(DType d) { return d == DT_I64 || d == DT_U64 || d == DT_INDEX; }
 bool spell_is_narrow(DType d) { return !spell_is_wide(d) && d != DT_I32 && d != DT_U32; }
 
-int spell_bits(DType d) {
-    return d == DT_I2 || d == DT_U2 ? 2 : d == DT_I4 || d == DT_U4 ? 4 : 8 * (int)dtype_size(d);
-}
-
 // What d is computed as.
 static DType computed(const Language *l, DType d) { return d == DT_INDEX ? l->index : d; }
 
@@ -193,7 +189,7 @@ static const char *int_format(const Expr *e, const char *usual) {
     const Expr *y = e->a[1];
     if (!y || !is_const(y)) return usual;
     bool is_unsigned = dtype_class(e->dtype) == CLASS_UINT, safe = y->c.i != 0 && (is_unsigned || y->c.i != -1);
-    bool shifts = y->c.u < (uint64_t)spell_bits(e->dtype);
+    bool shifts = y->c.u < dtype_bits(e->dtype);
     if (e->op == E_Div && safe) return is_unsigned ? "%w$u0 / $u1" : "%w$0 / $1";
     if (e->op == E_Mod && safe) return is_unsigned ? "%w$u0 % $u1" : "%w$0 % $1";
     if (e->op == E_Shl && shifts) return "%w$u0 << $1";

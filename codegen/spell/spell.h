@@ -50,7 +50,6 @@ void spell_step(const Language *l, Text *out, ReduceOp op, DType d, const char *
 const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
 bool spell_is_wide(DType d);                            // 64 bits
 bool spell_is_narrow(DType d);                          // an integer of less than 32
-int spell_bits(DType d);                                // of an integer, 2 and 4 included
 // the definitions of the helpers that the text of a program calls, those that these call first
 void spell_helpers(const Language *l, Text *out, const char *program);
 

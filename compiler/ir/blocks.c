@@ -109,10 +109,10 @@ static int digit_value(char c) {
 // Elements narrower than their byte: what no element is becomes one.
 static void make_valid(Tensor *t) {
     DType d = t->type.dtype;
-    bool narrow = d == DT_U4 || d == DT_I4 || d == DT_U2 || d == DT_I2;
+    bool narrow = dtype_bits(d) < 8;
     for (int64_t i = 0, n = type_count(&t->type); i < n; i++) {
         if (d == DT_BOOL) ((uint8_t *)t->data)[i] = ((uint8_t *)t->data)[i] != 0;
-        else if (d == DT_F4E2M1) ((uint8_t *)t->data)[i] &= 15;
+        else if (narrow && dtype_is_float(d)) ((uint8_t *)t->data)[i] &= (uint8_t)((1u << dtype_bits(d)) - 1);
         else if (narrow) tensor_set_i(t, i, tensor_get_i(t, i));
         else break;
     }

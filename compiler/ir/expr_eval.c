@@ -15,10 +15,8 @@
 static int int_bits(DType d) {
     switch (d) {
     case DT_BOOL: return 1;
-    case DT_I2: case DT_U2: return 2;
-    case DT_I4: case DT_U4: return 4;
     case DT_INDEX: return 64;
-    default: return 8 * (int)dtype_size(d);
+    default: return (int)dtype_bits(d);
     }
 }
 

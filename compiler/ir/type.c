@@ -27,11 +27,22 @@ static const DTypeRow dtype_rows[DT_COUNT] = {
     [DT_U4] = { "u4", 1, CLASS_UINT },            [DT_I4] = { "i4", 1, CLASS_INT },
     [DT_F4E2M1] = { "f4e2m1", 1, CLASS_FLOAT },   [DT_F8E8M0] = { "f8e8m0", 1, CLASS_FLOAT },
     [DT_U2] = { "u2", 1, CLASS_UINT },            [DT_I2] = { "i2", 1, CLASS_INT },
+    [DT_F6E2M3] = { "f6e2m3", 1, CLASS_FLOAT },   [DT_F6E3M2] = { "f6e3m2", 1, CLASS_FLOAT },
     [DT_INDEX] = { "index", 8, CLASS_INT },
 };
 
 const char *dtype_name(DType d) { return dtype_rows[d].name; }
 size_t dtype_size(DType d) { return dtype_rows[d].size; }
+
+unsigned dtype_bits(DType d) {
+    switch (d) {
+    case DT_U2: case DT_I2: return 2;
+    case DT_U4: case DT_I4: case DT_F4E2M1: return 4;
+    case DT_F6E2M3: case DT_F6E3M2: return 6;
+    default: return 8 * (unsigned)dtype_size(d);
+    }
+}
+
 DClass dtype_class(DType d) { return dtype_rows[d].class; }
 bool dtype_is_float(DType d) { return dtype_rows[d].class == CLASS_FLOAT; }
 bool dtype_is_int(DType d) { return dtype_rows[d].class == CLASS_INT || dtype_rows[d].class == CLASS_UINT; }
@@ -164,6 +175,8 @@ static const SmallFloat small_floats[DT_COUNT] = {
     [DT_F8E5M2] = { 2, 15, 0x80, 0x7b, 0x7c, 0x7e, false },
     [DT_F8E5M2FNUZ] = { 2, 16, 0x80, 0x7f, 0, 0x80, true },
     [DT_F4E2M1] = { 1, 1, 0x8, 0x7, 0, 0, false },
+    [DT_F6E2M3] = { 3, 1, 0x20, 0x1f, 0, 0, false },
+    [DT_F6E3M2] = { 2, 3, 0x20, 0x1f, 0, 0, false },
 };
 
 static uint32_t float_bits(float v) {
@@ -230,9 +243,9 @@ uint32_t small_from_float(DType d, float v, bool saturate) {
     const SmallFloat *f = &small_floats[d];
     if (!f->sign) bug("%s is no small float", dtype_name(d));
     uint32_t u = float_bits(v), sign = u >> 31 ? f->sign : 0;
-    if (isnan(v)) return f->nan ? f->nan | sign : f->sign;      // no NaN (f4): -0
+    if (isnan(v)) return f->nan ? f->nan | sign : f->sign;      // no NaN (f4, f6): -0
     if (d == DT_F16 || d == DT_BF16) saturate = false;          // ONNX: these go to infinity
-    if (d == DT_F4E2M1) saturate = true;
+    if (!f->inf && !f->nan) saturate = true;
     uint32_t code = isinf(v) ? f->max + 1 : round_magnitude(f, u & 0x7fffffff);
     if (code > f->max) code = saturate ? f->max : f->inf ? f->inf : f->nan;
     if (f->unsigned_zero && !code) sign = 0;

@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import byte_cases   # noqa: E402
 import cases        # noqa: E402
 import found_cases  # noqa: E402
+import operator_cases   # noqa: E402
 import string_cases # noqa: E402
 
 OPTIONS = ("--target generic", "--target portable", "--target x86-64-v4 --threads 4",
@@ -65,7 +66,8 @@ def main():
     burncc = pathlib.Path(args.burncc).resolve()
     with tempfile.TemporaryDirectory() as made:
         models = sorted(args.models.rglob("*.onnx")) if args.models else []
-        for f in () if args.models else cases.ALL + string_cases.ALL + found_cases.ALL + byte_cases.ALL:
+        made = cases.ALL + string_cases.ALL + found_cases.ALL + operator_cases.ALL + byte_cases.ALL
+        for f in () if args.models else made:
             folder = pathlib.Path(made) / f.__name__
             folder.mkdir()
             m = f()

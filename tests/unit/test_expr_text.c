@@ -27,7 +27,7 @@ static VEC(Case) cases;
 
 static const DType numeric[] = { DT_F32, DT_F64, DT_F16, DT_BF16, DT_I8, DT_U8, DT_I16, DT_U16, DT_I32, DT_U32, DT_I64,
     DT_U64, DT_I4, DT_U4, DT_I2, DT_U2, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_F4E2M1, DT_F8E8M0,
-    DT_BOOL };
+    DT_F6E2M3, DT_F6E3M2, DT_BOOL };
 static bool is_byte_float(DType d) { return dtype_is_small_float(d) && dtype_size(d) == 1; }
 
 static void add_case(Expr *e, DType a, DType b) { VEC_PUSH(arena, cases, (Case){ e, a, b }); }

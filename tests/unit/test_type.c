@@ -48,9 +48,9 @@ static void test_types(void **state) {
 }
 
 static const DType small[] = { DT_F16, DT_BF16, DT_F8E4M3FN, DT_F8E4M3FNUZ, DT_F8E5M2, DT_F8E5M2FNUZ, DT_F4E2M1,
-    DT_F8E8M0 };
+    DT_F8E8M0, DT_F6E2M3, DT_F6E3M2 };
 
-static uint32_t code_count(DType d) { return d == DT_F4E2M1 ? 16 : dtype_size(d) == 1 ? 256 : 65536; }
+static uint32_t code_count(DType d) { return 1u << dtype_bits(d); }
 
 static void test_codes(void **state) {
     (void)state;
@@ -102,6 +102,11 @@ static void test_out_of_range(void **state) {
         { DT_BF16, -INFINITY, 0xff80, 0xff80 },
         { DT_F4E2M1, 100, 7, 7 },
         { DT_F4E2M1, -INFINITY, 15, 15 },
+        { DT_F6E2M3, 100, 0x1f, 0x1f },
+        { DT_F6E2M3, -7.3f, 0x3f, 0x3f },
+        { DT_F6E2M3, NAN, 0x20, 0x20 },
+        { DT_F6E3M2, -INFINITY, 0x3f, 0x3f },
+        { DT_F6E3M2, 0.1f, 2, 2 },
         { DT_F8E8M0, 0, 0, 255 },
         { DT_F8E8M0, INFINITY, 254, 255 },
         { DT_F8E8M0, 5, 130, 129 },

@@ -118,7 +118,7 @@ bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out) {
 
 bool onnx_dtype(OnnxNode *n, const char *attr, DType otherwise, DType *out) {
     int64_t d = onnx_int(n, attr, otherwise);
-    if (d <= DT_NONE || d > DT_I2) {
+    if (d <= DT_NONE || d >= DT_INDEX) {
         onnx_fail(n, "attribute \"%s\": %lld is an unknown or unsupported element type", attr, (long long)d);
         return false;
     }

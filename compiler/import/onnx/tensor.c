@@ -3,7 +3,7 @@
 //
 // In: a TensorProto's fields. Out: a Tensor, or NULL with a diagnostic naming the tensor. The idea: bytes that
 // already have the right form are pointed at (raw data in the decoded message, external data in a mapped file);
-// packed 2- and 4-bit elements, typed fields and strings are converted. The bytes that are there must be exactly
+// packed elements of 2, 4 and 6 bits, typed fields and strings are converted. The bytes that are there must be exactly
 // those that the dimensions ask for, so that nothing is allocated on a dimension's say-so; what expands (sparse
 // tensors) is paid from a budget. External data is opened component by component and never through a link.
 #define _POSIX_C_SOURCE 200809L
@@ -21,7 +21,7 @@
 bool onnx_type(
     Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc) {
     *out = (Type){ 0 };
-    if (dtype <= DT_NONE || dtype > DT_I2) {
+    if (dtype <= DT_NONE || dtype >= DT_INDEX) {
         diag_error(loc, "%s \"%s\" has the unknown or unsupported element type %d", what, name, dtype);
         return false;
     }
@@ -46,19 +46,14 @@ bool onnx_type(
     return true;
 }
 
-static unsigned dtype_bits(DType d) {
-    switch (d) {
-    case DT_U4: case DT_I4: case DT_F4E2M1: return 4;
-    case DT_U2: case DT_I2: return 2;
-    default: return (unsigned)dtype_size(d) * 8;
-    }
-}
-
-// Elements of 2 or 4 bits, lowest bits first, one per byte; signed integers extended.
+// Elements of 2, 4 or 6 bits, a stream of bits from the lowest on, one per byte; signed integers extended.
 static void unpack_bits(uint8_t *out, const uint8_t *bytes, int64_t count, DType d) {
-    unsigned bits = dtype_bits(d), per = 8 / bits, mask = (1u << bits) - 1;
+    unsigned bits = dtype_bits(d), mask = (1u << bits) - 1;
     for (int64_t i = 0; i < count; i++) {
-        unsigned v = (unsigned)(bytes[i / per] >> (unsigned)(i % per) * bits) & mask;
+        int64_t at = i / 4 * bits / 2 + i % 4 * bits / 8;           // four elements are bits / 2 bytes
+        unsigned shift = (unsigned)(i % 4) * bits % 8, v = bytes[at];
+        if (shift + bits > 8) v |= (unsigned)bytes[at + 1] << 8;
+        v = v >> shift & mask;
         if (dtype_class(d) == CLASS_INT && v >> (bits - 1)) v |= ~mask;
         out[i] = (uint8_t)v;
     }
@@ -206,11 +201,11 @@ static bool wants(const TensorSource *s, size_t have, int64_t need, const Loc *l
 }
 
 static Tensor *tensor_from_i32(TensorReader *r, const TensorSource *s, Type type, int64_t count, const Loc *loc) {
-    unsigned bits = dtype_bits(type.dtype);
-    int64_t words = bits < 8 ? (count + 8 / bits - 1) / (8 / bits) : count;
+    unsigned bits = dtype_bits(type.dtype), per = bits < 6 ? 8 / bits : 1;        // of 6 bits: one a word
+    int64_t words = (count + per - 1) / per;
     if (!wants(s, s->n_i32, words, loc)) return NULL;
     Tensor *t = tensor_new(r->arena, type);
-    if (bits < 8) {
+    if (bits < 6) {
         uint8_t *packed = arena_alloc(r->arena, (size_t)words + 1);
         for (int64_t i = 0; i < words; i++) packed[i] = (uint8_t)s->i32[i];
         unpack_bits(t->data, packed, count, type.dtype);
@@ -219,7 +214,7 @@ static Tensor *tensor_from_i32(TensorReader *r, const TensorSource *s, Type type
     } else {
         for (int64_t i = 0; i < count; i++) {
             switch (dtype_size(type.dtype)) {
-            case 1: ((uint8_t *)t->data)[i] = (uint8_t)s->i32[i]; break;
+            case 1: ((uint8_t *)t->data)[i] = (uint8_t)((uint32_t)s->i32[i] & ((1u << bits) - 1)); break;
             case 2: ((uint16_t *)t->data)[i] = (uint16_t)s->i32[i]; break;
             default: ((int32_t *)t->data)[i] = s->i32[i]; break;
             }

@@ -141,7 +141,7 @@ static Value *cast(OnnxNode *n, Value *x, DType to) {
         onnx_int(n, "saturate", 1);
         return b_cast_string(n->g, x, to);
     }
-    bool narrow = to == DT_U4 || to == DT_I4 || to == DT_U2 || to == DT_I2;
+    bool narrow = dtype_is_int(to) && dtype_bits(to) < 8;
     if (narrow && dtype_is_float(x->type.dtype)) x = b_cast(n->g, x, DT_I32);       // wraps, as integers do
     if (!x) return NULL;
     Node *node = graph_node(n->g, OP_Cast, 1, &x, 1);
@@ -188,10 +188,6 @@ Value *onnx_cast(OnnxNode *n) {
 
 Value *onnx_cast_like(OnnxNode *n) { return onnx_inputs(n, 2) ? cast(n, n->in[0], n->in[1]->type.dtype) : NULL; }
 
-static int bit_width(DType d) {
-    return d == DT_I2 || d == DT_U2 ? 2 : d == DT_I4 || d == DT_U4 || d == DT_F4E2M1 ? 4 : 8 * (int)dtype_size(d);
-}
-
 // The same bits as another type. A bool is the byte 0 or 1.
 Value *onnx_bit_cast(OnnxNode *n) {
     DType to;
@@ -202,7 +198,7 @@ Value *onnx_bit_cast(OnnxNode *n) {
     if (from == DT_BOOL) x = b_cast(n->g, x, from = DT_U8);
     DType via = to == DT_BOOL ? DT_U8 : to;
     bool numbers = (dtype_is_int(from) || dtype_is_float(from)) && (dtype_is_int(via) || dtype_is_float(via));
-    if (!numbers || from == DT_F4E2M1 || via == DT_F4E2M1 || bit_width(from) != bit_width(via))
+    if (!numbers || from == DT_F4E2M1 || via == DT_F4E2M1 || dtype_bits(from) != dtype_bits(via))
         return onnx_fail(n, "the bits of %s cannot be read as %s", dtype_name(from), dtype_name(to));
     return b_cast(
         n->g, b_map(n->g, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(via)), "x", 1, (Value *[]){ x }), to);

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Small models of operators in their rarer forms: what a model's data decides, sizes beyond the usual, rare element
+types.
+
+As cases.py: each function makes one Model."""
+import cmath
+import math
+from itertools import product
+
+from cases import Model, build, nest, numbers
+from onnx_wire import FLOAT, FLOAT6E2M3, FLOAT6E3M2, INT64, node, six_bits, tensor
+
+
+# ---------------------------------------------------------------- element types
+def six_bit_floats():
+    """Every code of both types, from packed bytes and from one word each; what they hold rounds to nearest even."""
+    nodes, outputs, results, constants = [], [], [], []
+    x = numbers(601, 40, low=-9, high=9) + [0.0, -0.0, 1e-3, 0.0625, 0.1875, 28.0, -40.0, 1e9, 7.5, 7.25, 7.75]
+    for tag, dtype, mantissa, bias in (("e2m3", FLOAT6E2M3, 3, 1), ("e3m2", FLOAT6E3M2, 2, 3)):
+        values = [six_bits(c, mantissa, bias) for c in range(64)]
+        codes = list(range(64)) + [1, 33, 62]              # 67 of them: the last group of four is not full
+        nearest = [min(range(32), key=lambda c: (abs(values[c] - abs(v)), c & 1)) for v in x]
+        rounded = [math.copysign(values[c], v) for c, v in zip(nearest, x)]
+        nodes += [
+            node("Cast", [f"{tag}_raw"], [f"{tag}_y"], to=FLOAT),
+            node("Cast", [f"{tag}_words"], [f"{tag}_z"], to=FLOAT),
+            node("Cast", ["x"], [f"{tag}_small"], to=dtype),
+            node("Cast", [f"{tag}_small"], [f"{tag}_back"], to=FLOAT)
+        ]
+        outputs += [(f"{tag}_y", FLOAT, [67]), (f"{tag}_z", FLOAT, [67]), (f"{tag}_small", dtype, [len(x)]),
+                    (f"{tag}_back", FLOAT, [len(x)])]
+        results += [[values[c] for c in codes]] * 2
+        results += [[c | 32 * (math.copysign(1, v) < 0) for c, v in zip(nearest, x)], rounded]
+        constants += [tensor(f"{tag}_raw", dtype, codes), tensor(f"{tag}_words", dtype, codes, words=True)]
+    return Model(nodes, [("x", FLOAT, [len(x)])], outputs, [([x], results)], constants, opset=28)
+
+
+# ---------------------------------------------------------------- matrices
+def eliminated(m):
+    """The determinant, with the largest pivots."""
+    m, det = [list(row) for row in m], 1.0
+    for k in range(len(m)):
+        best = max(range(k, len(m)), key=lambda i: abs(m[i][k]))
+        if m[best][k] == 0:
+            return 0.0
+        if best != k:
+            m[k], m[best], det = m[best], m[k], -det
+        det *= m[k][k]
+        for i in range(k + 1, len(m)):
+            factor = m[i][k] / m[k][k]
+            m[i] = [a - factor * b for a, b in zip(m[i], m[k])]
+    return det
+
+
+def determinants():
+    """Matrices of seven rows and of any number of them; one has a zero where its first pivot would be, one has no
+    inverse."""
+    x = numbers(611, 2, 2, 7, 7)
+    x[0][1][0][0] = 0.0
+    for row in x[1][0]:
+        row[3] = 2 * row[5]
+    sets = []
+    for n in (6, 2, 11):
+        y = numbers(620 + n, 3, n, n)
+        sets.append(([x, y], [[[eliminated(m) for m in two] for two in x], [eliminated(m) for m in y]]))
+    return Model([node("Det", ["x"], ["d"]), node("Det", ["y"], ["e"])],
+                 [("x", FLOAT, [2, 2, 7, 7]), ("y", FLOAT, [3, "n", "n"])], [("d", FLOAT, [2, 2]), ("e", FLOAT, [3])],
+                 sets)
+
+
+# ---------------------------------------------------------------- signals
+def frames_of_two_dimensions():
+    """STFT of a signal [batch, samples], as ONNX Runtime takes it, of a known length and of any."""
+    window = [0.5 - 0.5 * math.cos(2 * math.pi * i / 8) for i in range(8)]
+
+    def transform(x):
+        out = []
+        for row in x:
+            frames = [[a * b for a, b in zip(row[i:i + 8], window)] for i in range(0, len(row) - 7, 4)]
+            spectra = [[sum(v * cmath.exp(-2j * math.pi * k * i / 8) for i, v in enumerate(f)) for k in range(5)]
+                       for f in frames]
+            out.append([[[z.real, z.imag] for z in s] for s in spectra])
+        return out
+
+    sets = []
+    for n in (24, 8, 17):
+        x, z = numbers(630, 2, 20), numbers(631 + n, 1, n)
+        sets.append(([x, z], [transform(x), transform(z)]))
+    nodes = [node("STFT", ["x", "step", "window"], ["y"]), node("STFT", ["z", "step", "window"], ["w"])]
+    return Model(nodes, [("x", FLOAT, [2, 20]), ("z", FLOAT, [1, "n"])], [("y", FLOAT, [2, 4, 5, 2]),
+                                                                          ("w", FLOAT, [1, None, 5, 2])],
+                 sets, [tensor("step", INT64, 4), tensor("window", FLOAT, window)])
+
+
+# ---------------------------------------------------------------- regions of images
+def region(image, box, bins, scale, half, most):
+    """RoiAlign of one plane with as many samples in a bin as it has pixels."""
+    h, w = len(image), len(image[0])
+    x1, y1, x2, y2 = (v * scale - (0.5 if half else 0.0) for v in box)
+    start, length = (y1, x1), [y2 - y1, x2 - x1] if half else [max(y2 - y1, 1.0), max(x2 - x1, 1.0)]
+    count = [max(math.ceil(n / b), 0) for n, b in zip(length, bins)]
+
+    def terms(y, x):
+        if y < -1 or y > h or x < -1 or x > w:
+            return [0.0]
+        y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
+        y0, x0 = math.floor(y), math.floor(x)
+        return [image[min(y0 + i, h - 1)][min(x0 + j, w - 1)] * abs(1 - i - (y - y0)) * abs(1 - j - (x - x0))
+                for i, j in product(range(2), range(2))]
+
+    def bin_value(p, q):
+        all = [
+            terms(*(s + (b + (k + 0.5) / c) * n / e for s, b, k, c, n, e in zip(start, (p, q), at, count, length, bins))
+                  ) for at in product(*map(range, count))
+        ]
+        if not all:
+            return 0.0
+        return max(map(max, all)) if most else sum(map(sum, all)) / len(all)
+
+    return build(bins, bin_value)
+
+
+def regions():
+    """Regions of different sizes, one beyond the image, one of nothing: each has its own number of samples."""
+    x = numbers(640, 2, 2, 9, 11)
+    boxes = [[1.0, 2.0, 9.5, 8.25], [0.0, 0.0, 14.0, 12.0], [3.0, 3.0, 3.5, 4.0], [-5.0, -4.0, 20.0, 16.0],
+             [6.0, 6.0, 5.0, 4.0]]
+    image, nodes, outputs, results = [0, 1, 1, 0, 1], [], [], []
+    for name, half, most in (("mean", True, False), ("most", True, True), ("old", False, False)):
+        how = "half_pixel" if half else "output_half_pixel"
+        nodes.append(
+            node("RoiAlign", ["x", "boxes", "image"], [name], mode="max" if most else "avg", output_height=3,
+                 output_width=2, spatial_scale=0.75, coordinate_transformation_mode=how))
+        outputs.append((name, FLOAT, [5, 2, 3, 2]))
+        results.append([[region(x[i][c], b, (3, 2), 0.75, half, most) for c in range(2)]
+                        for b, i in zip(boxes, image)])
+    return Model(nodes, [("x", FLOAT, [2, 2, 9, 11]), ("boxes", FLOAT, [5, 4]), ("image", INT64, [5])], outputs,
+                 [([x, boxes, image], results)])
+
+
+ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions)
