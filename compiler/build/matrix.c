@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Builders of contractions beyond the matrix product: Einstein sums and determinants.
+// Builders on matrices beyond their product: Einstein sums, determinants and inverses.
 //
-// In: operands. Out: MatMul with reshapes and transposes around it. The idea of an Einstein sum: operands are
+// In: operands. Out: MatMul with reshapes and transposes around it; a loop that eliminates. The idea of an Einstein sum: operands are
 // contracted in pairs from the left; labels of a pair are batch (in both and still needed), contracted (in both,
 // needed no more) or free, which is a batched matrix product.
 #include "build/build.h"
@@ -214,11 +214,94 @@ Value *b_einsum(Graph *g, const char *equation, int n_in, Value *const *in) {
     return b_expand(g, b_transpose(g, acc.v, perm), out.n, dims);
 }
 
+// ---------------------------------------------------------------- elimination
+
+// Step k of Gauss and Jordan's elimination in [b, s, n]: the row with the largest pivot (at or below k) goes to k,
+// the row there takes its place, and column k becomes 0 in every other row. A column of zeros changes nothing.
+typedef struct Eliminated {
+    Value *m;
+    Value *pivot;                                       // [b]
+    Value *swapped;                                     // bool[b]: did rows change places?
+} Eliminated;
+
+static Eliminated eliminate(Graph *g, Value *m, Value *k) {
+    const Type t = m->type;
+    Value *row = b_iota(g, 3, (Dim[]){ 1, t.dim[1], 1 }, 1, DT_I64), *column = b_insert(g, b_gather(g, m, k, 2), 2),
+          *size = B_MAP(g, "r < k ? -1 : abs(x)", "r k x", row, k, column);
+    if (!size) return (Eliminated){ 0 };
+    Node *best = graph_node(g, OP_ArgMax, 1, &size, 1);
+    node_set_int(best, "axis", 1);
+    node_set_int(best, "keepdims", 1);
+    Value *at = b_finish(best), *chosen = b_binary(g, OP_Equal, row, at), *old = b_insert(g, b_gather(g, m, k, 1), 1);
+    if (!chosen || !old) return (Eliminated){ 0 };
+    Value *line = b_reduce(g, OP_ReduceSum, b_where(g, chosen, m, b_like(g, m, 0)), 1, (int64_t[]){ 1 }, true),
+          *pivot = b_insert(g, b_gather(g, line, k, 2), 2), *rest = b_where(g, chosen, old, m),
+          *below = b_insert(g, b_gather(g, rest, k, 2), 2);
+    Value *next = B_MAP(g, "r == k ? p : a == 0 ? x : x - c / a * p", "r k p a x c", row, k, line, pivot, rest, below);
+    Value *swapped = B_MAP(g, "x != k", "x k", at, k);
+    return (Eliminated){ next, b_reshape(g, pivot, 1, t.dim), b_reshape(g, swapped, 1, t.dim) };
+}
+
+// The matrices as [b, s, s] of a type that is computed in.
+static Value *square_matrices(Graph *g, Value *x) {
+    const Type *t = &x->type;
+    if (t->rank < 2 || t->dim[t->rank - 2] != t->dim[t->rank - 1])
+        return graph_fail(g, "wants square matrices, not %s", type_text(g->arena, g, t));
+    const Dim s = t->dim[t->rank - 1];
+    return b_reshape(g, b_cast(g, x, dtype_wide(t->dtype)), 3, (Dim[]){ type_product(g, t, 0, t->rank - 2), s, s });
+}
+
+// The product of the pivots, whose sign turns with each exchange of rows.
+static Value *by_elimination(Graph *g, Value *x) {
+    Value *m = square_matrices(g, x), *in[4], *from[2], *out[3];
+    if (!m) return NULL;
+    from[0] = m;
+    from[1] = b_filled(g, m->type.dtype, 1, 1, m->type.dim);
+    Graph *body = b_loop_body(g, "eliminate", 2, from, in);
+    Eliminated e = eliminate(body, in[2], in[0]);
+    out[0] = b_scalar(body, DT_BOOL, 1);
+    out[1] = e.m;
+    out[2] = B_MAP(body, "s ? -d * p : d * p", "s d p", e.swapped, in[3], e.pivot);
+    Node *loop = b_loop(g, body, b_number(g, m->type.dim[1]), 2, from, out);
+    return loop ? b_cast(g, b_reshape(g, loop->out[1], x->type.rank - 2, x->type.dim), x->type.dtype) : NULL;
+}
+
+#define STEPS_IN_PLACE 64       // an inverse of so many rows wants no loop, which GPUs have not
+
+// All steps in [b, s, 2 s].
+static Value *eliminated(Graph *g, Value *both) {
+    const Dim steps = both->type.dim[1];
+    Value *in[3], *out[2];
+    if (dim_is_const(steps) && steps <= STEPS_IN_PLACE) {
+        for (int64_t k = 0; k < steps && both; k++) both = eliminate(g, both, b_number(g, k)).m;
+        return both;
+    }
+    Graph *body = b_loop_body(g, "eliminate", 1, &both, in);
+    out[0] = b_scalar(body, DT_BOOL, 1);
+    out[1] = eliminate(body, in[2], in[0]).m;
+    Node *loop = b_loop(g, body, b_number(g, steps), 1, &both, out);
+    return loop ? loop->out[0] : NULL;
+}
+
+// [b, s, 2 s] starts as (x, 1) and ends as (p, p x^-1) with the pivots p on a diagonal.
+Value *b_inverse(Graph *g, Value *x) {
+    Value *m = x ? square_matrices(g, x) : NULL;
+    if (!m) return NULL;
+    const Type t = m->type;
+    Value *row = b_iota(g, 2, t.dim + 1, 0, DT_I64), *column = b_iota(g, 2, t.dim + 1, 1, DT_I64),
+          *unit = b_expand(g, b_cast(g, b_binary(g, OP_Equal, row, column), t.dtype), 3, t.dim),
+          *both = b_concat(g, 2, 2, (Value *[]){ m, unit });
+    if (!both || !(both = eliminated(g, both))) return NULL;
+    Value *left = b_part(g, both, 2, 0, t.dim[1]), *right = b_part(g, both, 2, t.dim[1], t.dim[1]);
+    Value *pivots = b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, left, unit), 1, (int64_t[]){ 2 }, true);
+    return b_cast(g, b_reshape(g, b_binary(g, OP_Div, right, pivots), x->type.rank, x->type.dim), x->type.dtype);
+}
+
 // ---------------------------------------------------------------- determinants
 
-#define MAX_DET 5               // expansion along the first row: size! products
+#define FEW_ROWS 5              // expansion along the first row: size! products, and no loop
 
-static Value *determinant(Graph *g, Value *const m[MAX_DET][MAX_DET], int size, int row, unsigned columns) {
+static Value *determinant(Graph *g, Value *const m[FEW_ROWS][FEW_ROWS], int size, int row, unsigned columns) {
     Value *sum = NULL;
     bool minus = false;
     for (int c = 0; c < size; c++) {
@@ -233,11 +316,10 @@ static Value *determinant(Graph *g, Value *const m[MAX_DET][MAX_DET], int size, 
 
 Value *b_determinant(Graph *g, Value *x) {
     if (!x) return NULL;
-    Value *m[MAX_DET][MAX_DET];
+    Value *m[FEW_ROWS][FEW_ROWS];
     int rank = x->type.rank;
     Dim size = rank >= 2 ? x->type.dim[rank - 1] : 0;
-    if (rank < 2 || x->type.dim[rank - 2] != size) return graph_fail(g, "the last two dimensions must be square");
-    if (size < 1 || size > MAX_DET) return graph_fail(g, "matrices of more than %d rows are not supported", MAX_DET);
+    if (rank < 2 || size < 1 || size > FEW_ROWS || x->type.dim[rank - 2] != size) return by_elimination(g, x);
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++) {
             Value *row = b_part(g, x, rank - 2, i, 1), *element = b_part(g, row, rank - 1, j, 1);

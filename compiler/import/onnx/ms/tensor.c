@@ -305,42 +305,7 @@ Value *onnx_ms_real_fft(OnnxNode *n) {
 
 // ---------------------------------------------------------------- matrices and images
 
-// Gauss and Jordan's elimination with the largest pivot of each column, unrolled: [b, s, 2s] starts as (x, 1) and
-// ends as (1, inverse).
-Value *onnx_ms_inverse(OnnxNode *n) {
-    if (!onnx_inputs(n, 1)) return NULL;
-    const Type t = n->in[0]->type;
-    int rank = t.rank;
-    Dim size = rank >= 2 ? t.dim[rank - 1] : 0;
-    if (rank < 2 || !dim_is_const(size) || size < 1 || size > 64 || t.dim[rank - 2] != size)
-        return onnx_fail(n, "wants square matrices of 1 to 64 rows, got %s", type_text(n->g->arena, n->g, &t));
-    Dim batch = type_product(n->g, &t, 0, rank - 2), whole[3] = { batch, size, size };
-    DType d = dtype_wide(t.dtype);
-    Value *row = b_iota(n->g, 3, (Dim[]){ 1, size, 1 }, 1, DT_I64),
-          *column = b_iota(n->g, 3, (Dim[]){ 1, 1, size }, 2, DT_I64);
-    Value *unit = b_expand(n->g, b_cast(n->g, b_binary(n->g, OP_Equal, row, column), d), 3, whole);
-    Value *m = b_concat(n->g, 2, 2, (Value *[]){ b_reshape(n->g, b_cast(n->g, n->in[0], d), 3, whole), unit });
-    for (int64_t k = 0; k < size && m; k++) {
-        Value *below = b_unary(n->g, OP_Abs, b_part(n->g, m, 2, k, 1));
-        below = below ? B_MAP(n->g, arena_printf(n->g->arena, "y < %lld ? -1 : x", (long long)k), "x y", below, row) :
-                        NULL;
-        if (!below) return NULL;
-        Node *best = graph_node(n->g, OP_ArgMax, 1, &below, 1);
-        node_set_int(best, "axis", 1);
-        node_set_int(best, "keepdims", 1);
-        Value *at = b_finish(best), *chosen = at ? b_binary(n->g, OP_Equal, row, at) : NULL,
-              *old = b_part(n->g, m, 1, k, 1);
-        Value *pivot = b_reduce(
-            n->g, OP_ReduceSum, b_where(n->g, chosen, m, b_like(n->g, m, 0)), 1, (int64_t[]){ 1 }, true);
-        pivot = b_binary(n->g, OP_Div, pivot, b_part(n->g, pivot, 2, k, 1));
-        Value *moved = b_where(n->g, chosen, old, m);
-        Value *cleared = pivot && moved ?
-            B_MAP(n->g, "x - y * z", "x y z", moved, b_part(n->g, moved, 2, k, 1), pivot) :
-            NULL;
-        m = b_where(n->g, b_binary(n->g, OP_Equal, row, b_scalar(n->g, DT_I64, (double)k)), pivot, cleared);
-    }
-    return b_cast(n->g, b_reshape(n->g, b_part(n->g, m, 2, size, size), rank, t.dim), t.dtype);
-}
+Value *onnx_ms_inverse(OnnxNode *n) { return onnx_inputs(n, 1) ? b_inverse(n->g, n->in[0]) : NULL; }
 
 // Where each of `count` rows (or columns) of a crop lies in an image of `size`: from `lo` to `hi`, both relative and
 // both included. [r, count]
