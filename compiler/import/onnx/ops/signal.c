@@ -33,20 +33,20 @@ Value *onnx_dft(OnnxNode *n) {
 Value *onnx_stft(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *window = onnx_optional(n, 2);
+    // ONNX Runtime takes a real signal [batch, samples] too
+    if (x->type.rank == 2) n->in[0] = x = b_insert(n->g, x, 2);
     bool known = onnx_knows(n, 1) && onnx_knows(n, 3) && type_is_static(&x->type)
         && (!window || type_is_static(&window->type));
-    if (!known && x->type.rank == 3 && dim_is_const(x->type.dim[2]) && (!window || window->type.rank == 1))
+    if (x->type.rank != 3) return onnx_fail(n, "the signal must be [batch, samples] or [batch, samples, 1 or 2]");
+    if (!known && dim_is_const(x->type.dim[2]) && (!window || window->type.rank == 1))
         return onnx_stft_run(n, window);
     if (!b_static(n->g, x, "STFT")) return NULL;
-    int64_t step,
-        length = window && window->type.rank == 1 ? window->type.dim[0] :
-        x->type.rank == 3                         ? x->type.dim[1] :
-                                                    0;
+    int64_t step, length = window && window->type.rank == 1 ? window->type.dim[0] : x->type.dim[1];
     int count;
     if (!onnx_ints_input(n, 1, "frame_step", &step, &count, 1)) return NULL;
     if (onnx_optional(n, 3) && !onnx_ints_input(n, 3, "frame_length", &length, &count, 1)) return NULL;
-    if (x->type.rank != 3 || step < 1 || length < 1 || length > x->type.dim[1])
-        return onnx_fail(n, "the signal must be [batch, samples, 1 or 2] and hold a frame");
+    if (step < 1 || length < 1 || length > x->type.dim[1])
+        return onnx_fail(n, "the signal of %lld samples must hold a frame", (long long)x->type.dim[1]);
     int64_t frames = (x->type.dim[1] - length) / step + 1;
     if (frames > INT32_MAX / length) return onnx_fail(n, "has too many frames");
     Value *v = b_frames(n->g, x, frames, length, step);
