@@ -152,7 +152,8 @@ Value *b_over_space(Graph *g, Op op, Value *x);         // reduces the spatial a
 // ---------------------------------------------------------------- build/matrix.c
 // numpy's notation: "bij,bjk->bik", "..." for leading dimensions, without "->" the labels that occur once
 Value *b_einsum(Graph *g, const char *equation, int n_in, Value *const *in);
-Value *b_determinant(Graph *g, Value *x);               // [..., n, n] -> [...], n at most 5
+Value *b_determinant(Graph *g, Value *x);               // [..., n, n] -> [...]
+Value *b_inverse(Graph *g, Value *x);                   // of each matrix [..., n, n]
 
 // ---------------------------------------------------------------- build/fft.c
 // cosine and sine of 2 pi k / n, exact at quarters
@@ -468,7 +469,8 @@ Value *b_affine_grid(Graph *g, Value *theta, int k, const int64_t *size, bool al
 Value *b_affine_grid_run(Graph *g, Value *theta, int k, const Dim *size, bool align);      // symbolic sizes
 
 // ---------------------------------------------------------------- build/roi.c: regions of images
-// half: by half a pixel; most: the maximum of the samples, else their mean; count: samples along a side of a bin
+// half: by half a pixel; most: the maximum of the samples, else their mean; count: samples along a side of a bin, 0: as
+// many as it has pixels
 typedef struct RoiAlign { int64_t bins[2], count; bool half, most; double scale; } RoiAlign;
 // rois [r, 4] in f32, batch [r]: which image -> [r, c, bins...]
 Value *b_roi_align(Graph *g, Sampler *s, Value *x, Value *rois, Value *batch, const RoiAlign *o);

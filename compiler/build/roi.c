@@ -19,31 +19,77 @@ static Value *roi_places(Graph *g, Value *start, Value *length, int64_t bins, in
     return B_MAP(g, text, "x y z w", from, size, bin, step);
 }
 
-Value *b_roi_align(Graph *g, Sampler *s, Value *x, Value *rois, Value *batch, const RoiAlign *o) {
-    Value *edge[4], *at[2];
-    const char *scale = arena_printf(g->arena, "x * %.17g - %.17g", o->scale, o->half ? 0.5 : 0.0);
-    for (int i = 0; i < 4; i++) edge[i] = B_MAP(g, scale, "x", b_part(g, rois, 1, i, 1));
-    Dim r = rois->type.dim[0], wide[5] = { r, o->bins[0], o->count, o->bins[1], o->count },
-        places = o->bins[0] * o->bins[1] * o->count * o->count;
-    for (int i = 0; i < 2; i++) {
-        Value *length = b_binary(g, OP_Sub, edge[3 - i], edge[1 - i]);
-        if (!o->half) length = B_MAP(g, "max(x, 1)", "x", length);
-        Value *v = roi_places(g, edge[1 - i], length, o->bins[i], o->count);
-        v = b_reshape(
-            g, v, 5, i ? (Dim[]){ r, 1, 1, o->bins[1], o->count } : (Dim[]){ r, o->bins[0], o->count, 1, 1 });
-        at[i] = b_reshape(g, b_expand(g, v, 5, wide), 2, (Dim[]){ r, places });
-    }
-    // Places more than one element outside o->count as 0; others move to the edge.
+// The samples at [r, places] of image `batch` [r] -> [r, c, places]. Places more than one element outside count as 0;
+// others move to the edge.
+static Value *roi_samples(Graph *g, Sampler *s, Value *x, Value *batch, Value **at) {
     Value *size[2] = { NULL };
     for (int i = 0; i < 2; i++) size[i] = b_size_like(g, s, i, at[i]);
     Value *gone = B_MAP(g, "x < -1 || x > h || y < -1 || y > w", "x y h w", at[0], at[1], size[0], size[1]);
     for (int i = 0; i < 2; i++) at[i] = B_MAP(g, "min(max(x, 0), n - 1)", "x n", at[i], size[i]);
-    s->outside = SAMPLE_BORDER;
-    s->combine = o->most ? OP_Max : OP_Add;
     Value *v = b_sample(g, s, b_flat_space(g, b_gather(g, x, batch, 0)), at);
     if (!v || !gone) return NULL;
     gone = b_insert(g, gone, 1);
-    v = b_where(g, gone, b_like(g, v, 0), v);
+    return b_where(g, gone, b_like(g, v, 0), v);
+}
+
+#define MOST_SAMPLES 1024       // along a side of a bin that counts its own: larger than any image's
+
+// Each region has its own number of samples, ceil(length / bins) along a side: a loop takes one sample of every bin at
+// a time, as many times as the region with the most wants, and what a region has no more counts as nothing.
+static Value *roi_adaptive(
+    Graph *g, Sampler *s, Value *x, Value *const *start, Value *const *length, Value *batch, const RoiAlign *o) {
+    const Dim r = batch->type.dim[0], places = o->bins[0] * o->bins[1], shape[3] = { r, x->type.dim[1], places };
+    Value *samples[2], *at[2], *in[3], *out[2];
+    for (int i = 0; i < 2; i++) {
+        const char *text = arena_printf(
+            g->arena, "min(max(ceil(x / %.17g), 0), %d)", (double)o->bins[i], MOST_SAMPLES);
+        samples[i] = b_cast(g, B_MAP(g, text, "x", length[i]), DT_I64);         // [r, 1]
+    }
+    Value *count = b_binary(g, OP_Mul, samples[0], samples[1]),
+          *none = b_filled(g, x->type.dtype, o->most ? -INFINITY : 0, 3, shape);
+    if (!count) return NULL;
+    Graph *body = b_loop_body(g, "sample", 1, &none, in);
+    Value *k[2] = { B_MAP(body, "s / max(n, 1)", "s n", in[0], samples[1]),
+        B_MAP(body, "s % max(n, 1)", "s n", in[0], samples[1]) };
+    for (int i = 0; i < 2; i++) {
+        Value *bin = b_iota(body, 2, (Dim[]){ 1, places }, 1, DT_I64);
+        bin = b_cast(body, B_MAP(body, arena_printf(g->arena, i ? "x %% %lld" : "x / %lld", (long long)o->bins[1]),
+            "x", bin), DT_F32);
+        const char *text = arena_printf(g->arena, "x + (b + (k + 0.5) / max(n, 1)) * y / %.17g", (double)o->bins[i]);
+        at[i] = B_MAP(body, text, "x y b k n", start[i], length[i], bin, b_cast(body, k[i], DT_F32),
+            b_cast(body, samples[i], DT_F32));
+    }
+    Value *v = roi_samples(body, s, x, batch, at), *more = b_binary(body, OP_Less, in[0], b_insert(body, count, 2));
+    if (!v) return NULL;
+    out[0] = b_scalar(body, DT_BOOL, 1);
+    out[1] = b_where(body, more, b_binary(body, o->most ? OP_Max : OP_Add, in[2], v), in[2]);
+    Node *loop = b_loop(g, body, b_reduce(g, OP_ReduceMax, count, 2, (int64_t[]){ 0, 1 }, false), 1, &none, out);
+    if (!loop) return NULL;
+    Value *number = b_cast(g, b_insert(g, count, 2), x->type.dtype);
+    v = B_MAP(g, o->most ? "n > 0 ? x : 0" : "x / max(n, 1)", "x n", loop->out[0], number);
+    return b_reshape(g, v, 4, (Dim[]){ r, shape[1], o->bins[0], o->bins[1] });
+}
+
+Value *b_roi_align(Graph *g, Sampler *s, Value *x, Value *rois, Value *batch, const RoiAlign *o) {
+    Value *edge[4], *at[2], *length[2];
+    const char *scale = arena_printf(g->arena, "x * %.17g - %.17g", o->scale, o->half ? 0.5 : 0.0);
+    for (int i = 0; i < 4; i++) edge[i] = B_MAP(g, scale, "x", b_part(g, rois, 1, i, 1));
+    s->outside = SAMPLE_BORDER;
+    s->combine = o->most ? OP_Max : OP_Add;
+    for (int i = 0; i < 2; i++) {
+        length[i] = b_binary(g, OP_Sub, edge[3 - i], edge[1 - i]);
+        if (!o->half) length[i] = B_MAP(g, "max(x, 1)", "x", length[i]);
+    }
+    if (!o->count) return roi_adaptive(g, s, x, (Value *[]){ edge[1], edge[0] }, length, batch, o);
+    Dim r = rois->type.dim[0], wide[5] = { r, o->bins[0], o->count, o->bins[1], o->count },
+        places = o->bins[0] * o->bins[1] * o->count * o->count;
+    for (int i = 0; i < 2; i++) {
+        Value *v = roi_places(g, edge[1 - i], length[i], o->bins[i], o->count);
+        v = b_reshape(
+            g, v, 5, i ? (Dim[]){ r, 1, 1, o->bins[1], o->count } : (Dim[]){ r, o->bins[0], o->count, 1, 1 });
+        at[i] = b_reshape(g, b_expand(g, v, 5, wide), 2, (Dim[]){ r, places });
+    }
+    Value *v = roi_samples(g, s, x, batch, at);
     v = b_reshape(g, v, 6, (Dim[]){ r, x->type.dim[1], o->bins[0], o->count, o->bins[1], o->count });
     return b_reduce(g, o->most ? OP_ReduceMax : OP_ReduceMean, v, 2, (int64_t[]){ 3, 5 }, false);
 }

@@ -68,8 +68,8 @@ Value *onnx_roi_align(OnnxNode *n) {
     if (!rois) return NULL;
     if (s.space != 2 || rois->type.rank != 2 || rois->type.dim[1] != 4)
         return onnx_fail(n, "wants an image [n, c, h, w] and rois [r, 4]");
-    if (o.count < 1 || o.bins[0] < 1 || o.bins[1] < 1 || o.count > 1024 || o.bins[0] > 4096 || o.bins[1] > 4096)
-        return onnx_fail(n, "wants a sampling_ratio of 1 to 1024 and sizes of 1 to 4096");
+    if (o.count < 0 || o.bins[0] < 1 || o.bins[1] < 1 || o.count > 1024 || o.bins[0] > 4096 || o.bins[1] > 4096)
+        return onnx_fail(n, "wants a sampling_ratio of 0 to 1024 and sizes of 1 to 4096");
     o.scale = onnx_float(n, "spatial_scale", 1);
     return b_roi_align(n->g, &s, n->in[0], rois, n->in[2], &o);
 }
