@@ -95,8 +95,8 @@ typedef struct Attention {
 // with. Between two lines of a part lies a step.
 typedef struct Strips {
     Kernel **member; int n;
-    // 1, or those that --threads shares out, each with buffers of its own
-    int parts;
+    // 1, or those that --threads shares out, to so many workers, each with buffers of its own
+    int parts, workers;
     int *part;                                          // parts + 1: the first line of each
     VEC(int64_t) line;
     int64_t *floats;                                    // by member but the last: of a part's buffer
@@ -156,9 +156,10 @@ struct Kernel {
     // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a
     // record's
     const char *signature, *choice; bool tuned;
-    // workspace a template needs while it runs, all its parts together
+    // workspace a template needs while it runs, all its workers together
     int64_t scratch_bytes; Buffer *scratch;
-    int parts;                                          // > 1: --threads cut it into so many shares
+    // > 1: --threads cut it into so many parts, for so many workers, each with scratch memory of its own
+    int parts, workers;
     // where this size is less, the caller does them all: too little to hand out; 0: never
     Dim part_size; int64_t part_least;
     Strips *strips;                                     // those it is a member of, or NULL
@@ -167,7 +168,7 @@ struct Kernel {
     const void *text;                                   // codegen's own
     // what only one kind has
     union {
-        // part_axis: its shares are ranges of this axis; GPUs: threads share out the points of the first `spread` axes
+        // part_axis: its parts are ranges of this axis; GPUs: threads share out the points of the first `spread` axes
         struct { int part_axis, spread; Team team; } loop;
         // window: of a convolution of bytes, whose rows the template of a product reads where they lie
         struct { Contraction gemm; Convolution window; };

@@ -126,8 +126,9 @@ typedef struct burn_model {
  * wrote is then there for the caller to read, and what the caller wrote before is there for the tasks. Tasks never
  * fail, throw or call run() themselves. A program calls run() from the thread that called the program; when
  * several threads call programs with one burn_threads, run() is called by all of them, and brings its own order
- * into that. How parts are laid onto threads changes no bit of a result. The pool of runtime/threads.c fills one
- * in. */
+ * into that. A program's parts share its work out among themselves while they run: one that comes late, or after
+ * all others, finds less to do or nothing. How parts are laid onto threads changes no bit of a result. The pool of
+ * runtime/threads.c fills one in. */
 typedef struct burn_threads {
     void *pool;
     void (*run)(void *pool, int parts, void (*task)(void *argument, int part), void *argument);

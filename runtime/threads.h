@@ -28,9 +28,10 @@ enum {
  * caches what it wrote before; a thread that is through with its parts takes those that another has not begun.
  * Workers look for work for half a millisecond after the last one, giving way to other processes after a tenth of
  * it, then sleep; one that is woken begins on a processor that no other thread of the pool is on, where the system
- * has one for it (Linux), and may then be moved as before. Any number of threads may run programs with one pool: while it works for one of them, the others
- * do their parts themselves, and so does a task that calls run(). Workers keep the floating-point environment of
- * the thread that opens the pool, block all signals, and do not survive a fork.
+ * has one for it (Linux), and may then be moved as before. Any number of threads may run programs with one pool:
+ * while it works for one of them, the others do their parts themselves, and so does a task that calls run().
+ * Workers keep the floating-point environment of the thread that opens the pool, block all signals, and do not
+ * survive a fork.
  *
  * BURN_EINVAL: out is null or the count beyond 0 to 1024; BURN_ENOMEM: no memory, or no thread to be had. *out is
  * zero after an error. */

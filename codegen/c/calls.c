@@ -118,7 +118,7 @@ static void strip_arguments(const RunText *r, const Kernel *k, Arguments *to) {
 }
 
 static void scratch_argument(const RunText *r, const Kernel *k, Arguments *to) {
-    const int parts = k->strips ? k->strips->parts : k->parts;
+    const int workers = k->strips ? k->strips->workers : k->workers;
     if (!k->scratch) {
         add_word(r, to, "(unsigned char *)0");
         return;
@@ -126,13 +126,13 @@ static void scratch_argument(const RunText *r, const Kernel *k, Arguments *to) {
     add(r, to,
         (Argument){ .kind = ARG_ADDRESS,
             .at = scratch_of(k->scratch),
-            .part_step = parts > 1 ? k->scratch_bytes / parts : 0 });
+            .worker_step = workers > 1 ? k->scratch_bytes / workers : 0 });
 }
 
 Argument c_strip_rows(const RunText *r, const Strips *s, int i) {
     return (Argument){ .kind = ARG_ADDRESS,
         .at = value_address(r, s->member[i]->writes.at[0]),
-        .part_step = s->parts > 1 ? s->floats[i] : 0 };
+        .worker_step = s->workers > 1 ? s->floats[i] : 0 };
 }
 
 static Argument operand_argument(const RunText *r, const Kernel *k, const KernelText *t, int j) {
@@ -141,7 +141,7 @@ static Argument operand_argument(const RunText *r, const Kernel *k, const Kernel
     const int between = between_strips(k, v);
     Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
     a.at = packed ? address_of(r, k->packed, v, spell_c_storage(k->packed->element)) : value_address(r, v);
-    if (between >= 0 && k->strips->parts > 1) a.part_step = k->strips->floats[between];
+    if (between >= 0 && k->strips->workers > 1) a.worker_step = k->strips->floats[between];
     return a;
 }
 
@@ -172,7 +172,7 @@ static const char *argument_text(RunText *r, const Argument *a, bool framed) {
     default: break;
     }
     const char *text = address_text(r, &a->at, framed);
-    if (a->part_step) text = arena_printf(arena, "%s + %lld * part", text, (long long)a->part_step);
+    if (a->worker_step) text = arena_printf(arena, "%s + %lld * worker", text, (long long)a->worker_step);
     if (a->plus) text = arena_printf(arena, "%s + %s", text, spell_size_of(arena, g, a->plus, framed ? "frame->" : ""));
     return text;
 }

@@ -64,7 +64,10 @@ void c_prelude(CFile *g, Text *out, const Text *code) {
         { "burn_keep(", "c/strips.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
-    if (g->threads && strstr(code->at, "burn_parts(")) print_part(out, "c/parts.h");
+    if (g->threads && strstr(code->at, "burn_parts(")) {
+        text_printf(out, "#define BURN_WORKERS %d\n", g->options->threads);
+        print_part(out, "c/parts.h");
+    }
     bool fuses = g->options->machine.vectors && spell_c_has_functions(code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT ON\n#endif\n");
     spell_helpers(&spell_c, out, code->at);

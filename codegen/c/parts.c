@@ -5,34 +5,40 @@
 // ---------------------------------------------------------------- parts
 // A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
 //
-//   static void lenet_k3_conv2_part(void *argument, int part)
+//   static void lenet_k3_conv2_part(void *argument, int worker, int part)
 //   {
 //       const volatile lenet_run_frame *frame = (const volatile lenet_run_frame *)argument;
 //       lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272),
-//           frame->work + 12544 + 2048 * part, part);
+//           frame->work + 12544 + 2048 * worker, part);
 //   }
 //
 // volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes
 // that for an access to memory at zero, and leaves out calls of the function, which in its eyes has no effect
-// (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
-static void begin_task(RunText *r, const char *name) {
+// (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc). has_own: each worker has memory of its own.
+static void begin_task(RunText *r, const char *name, bool has_own) {
     const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->s->program->name);
-    text_printf(&r->tasks, "static void %s_part(void *argument, int part)\n{\n    %sframe = (%s)argument;\n", name,
-        frame, frame);
+    text_printf(&r->tasks, "static void %s_part(void *argument, int worker, int part)\n{\n", name);
+    text_printf(&r->tasks, "    %sframe = (%s)argument;\n%s", frame, frame, has_own ? "" : "    (void)worker;\n");
+}
+
+static bool has_own(const Arguments *all) {
+    for (int i = 0; i < all->n; i++)
+        if (all->at[i].kind == ARG_ADDRESS && all->at[i].worker_step) return true;
+    return false;
 }
 
 static void print_parts(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     const Arguments arguments = c_arguments(r, k);
     c_arguments_frame(r, &arguments, depth);
-    begin_task(r, t->name);
+    begin_task(r, t->name, has_own(&arguments));
     text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, c_arguments_text(r, &arguments, true));
     c_line(r, depth);
     const char *threads = "threads";
     if (k->part_least > 0)
         threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0",
             spell_size(r->g->arena, r->s->graph, k->part_size), (long long)k->part_least);
-    text_printf(&r->body, "burn_parts(%s, %d, %s_part, &frame);\n", threads, k->parts, t->name);
+    text_printf(&r->body, "burn_parts(%s, %d, %d, %s_part, &frame);\n", threads, k->workers, k->parts, t->name);
 }
 
 // ---------------------------------------------------------------- strips
@@ -91,14 +97,14 @@ void c_strips(RunText *r, const Strips *s, int depth) {
         print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]));
         return;
     }
-    begin_task(r, name);
+    begin_task(r, name, true);
     text_printf(&r->tasks, "    static const int first[] = {");
     for (int i = 0; i <= s->parts; i++) text_printf(&r->tasks, "%s%d", i ? ", " : "", s->part[i]);
     text_printf(&r->tasks, "};\n");
     print_strip_loop(r, &r->tasks, s, 1, "first[part] + 1", "first[part + 1]");
     text_printf(&r->tasks, "}\n\n");
     c_line(r, depth);
-    text_printf(&r->body, "burn_parts(threads, %d, %s_part, &frame);\n", s->parts, name);
+    text_printf(&r->body, "burn_parts(threads, %d, %d, %s_part, &frame);\n", s->workers, s->parts, name);
 }
 
 void c_call(RunText *r, const Kernel *k, int depth) {

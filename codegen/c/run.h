@@ -15,8 +15,8 @@ typedef struct Address {
 typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD } ArgumentKind;
 typedef struct Argument {
     ArgumentKind kind;
-    // elements further: a size, and as many for each part before this one
-    Address at; Dim plus; int64_t part_step;
+    // elements further: a size, and as many for each worker before this one
+    Address at; Dim plus; int64_t worker_step;
     int64_t value;                                      // the number, or that of the symbol whose size it is
     const char *word;                                   // a variable of the call's own surroundings: part, now[1]
 } Argument;

@@ -81,6 +81,7 @@ static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "
 static void print_parts(const Kernel *k, Text *out) {
     const Strips *s = k->strips;
     if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
+    if (k->parts > k->workers && k->workers) text_printf(out, " for %d workers", k->workers);
     if (!s) return;
     if (k == s->member[0]) text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
     else text_printf(out, ", in strips");

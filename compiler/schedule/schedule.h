@@ -96,7 +96,7 @@ void parts_plan(Plan *p);                               // parts.c: which kernel
 // what the largest of n shares of so many units takes, in shares of equal size
 double parts_unevenness(int64_t units, int n);
 // for what takes so long, cut so unevenly: 1 when it should stay whole
-int parts_shares(const Options *o, double ns, double uneven);
+int parts_workers(const Options *o, double ns, double uneven);
 // what a part takes of a product or convolution alone,
 double parts_best_ns(const Graph *g, const Kernel *k, int threads);
 double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven);      // and cut by rows, so unevenly

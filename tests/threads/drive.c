@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The same bits however a program's parts are run: on no threads, on pools of 1 to 4, on a pool that does the parts
-// in reverse order on the calling thread, on one pool from two threads at a time, and in the same program compiled
-// without --threads. In: PLAIN and THREADED, the two descriptors; their weights, files named on the command line or
-// none. Out: the number of parts the caller's pool saw, or what differs.
+// in reverse order on the calling thread, on one whose threads come in any order, one of them when the others are
+// through, on one pool from two threads at a time, and in the same program compiled without --threads. In: PLAIN and
+// THREADED, the two descriptors; their weights, files named on the command line or none. Out: the number of parts the
+// caller's pool saw, or what differs.
 #include "threads.h"
 
 #include <math.h>
@@ -91,6 +92,34 @@ static void reverse(void *pool, int parts, void (*task)(void *argument, int part
         task(argument, parts);
 }
 
+typedef struct Late { void (*task)(void *argument, int part); void *argument; int part; } Late;
+
+static void *late_part(void *argument)
+{
+    const Late *l = argument;
+    l->task(l->argument, l->part);
+    return NULL;
+}
+
+// A thread for each part, and one part, another each time, when all others are done: they have taken over its share.
+static void late(void *pool, int parts, void (*task)(void *argument, int part), void *argument)
+{
+    pthread_t threads[MOST];
+    Late all[MOST];
+    int *const runs = pool, last = (*runs)++ % parts;
+    if (parts > MOST)
+        exit(2);
+    for (int i = 0; i < parts; i++) {
+        all[i] = (Late){task, argument, i};
+        if (i != last && pthread_create(&threads[i], NULL, late_part, &all[i]))
+            exit(2);
+    }
+    for (int i = 0; i < parts; i++)
+        if (i != last)
+            pthread_join(threads[i], NULL);
+    task(argument, last);
+}
+
 typedef struct Caller { const burn_threads *threads; const void *weights; const Ends *want; } Caller;
 
 static void *call(void *argument)
@@ -117,10 +146,13 @@ int main(int argc, char **argv)
     Ends want = ends_new(&PLAIN, PLAIN.workspace_bytes);
     if (PLAIN.run(want.work, weights[0], want.in, want.out))
         return 3;
-    const burn_threads own = {NULL, reverse}, broken = {NULL, NULL};
+    int runs = 0;
+    const burn_threads own = {NULL, reverse}, odd = {&runs, late}, broken = {NULL, NULL};
     Caller c = {NULL, weights[1], &want};
     call(&c);
     c.threads = &own;
+    call(&c);
+    c.threads = &odd;
     call(&c);
     for (int count = 1; count <= 4; count++) {
         burn_threads pool;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Threads: the pool of runtime/threads.c, with futexes and without, and programs compiled with --threads: the same bits
-# on any threads (drive.c), all parts used, nothing left of threads where the option is not given; silent under the
+# Threads: the pool of runtime/threads.c, with futexes and without, how workers take parts (parts.c), and programs
+# compiled with --threads: the same bits on any threads (drive.c), all parts used, nothing left of threads where the option is not given; silent under the
 # thread sanitizer and the address sanitizer where the compiler has them.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
@@ -24,6 +24,15 @@ for cc in $compilers; do
     for kind in "" -DBURN_THREADS_NO_FUTEX; do pool $cc -O2 $kind; done
 done
 for kind in "" -DBURN_THREADS_NO_FUTEX; do [ -z "$sanitizer" ] || pool $sanitizer -O1 -fsanitize=thread $kind; done
+
+parts() { # compiler, flags...
+    status 0 "parts, $*" "$@" -g $warnings -I"$runtime" "$tests/threads/parts.c" "$runtime/threads.c" -pthread -o parts
+    status 0 "parts run, $*" ./parts
+}
+for cc in $compilers; do
+    for kind in "" -DNO_ATOMICS; do parts $cc -O2 $kind; done
+done
+[ -z "$sanitizer" ] || parts $sanitizer -O1 -fsanitize=thread
 
 # Programs. With 4:0 every kernel that can be shared out is.
 python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
@@ -64,11 +73,11 @@ for name in $models; do
     done
     ! grep -Eq "burn_threads|burn_parts|ptrdiff_t part" plain_$name.c plain_$name.h
     result $? "$name: no threads where none are asked for"
-    grep -q "burn_parts(threads, 4" parts_$name.c
+    grep -q "burn_parts(threads, [234]" parts_$name.c
     result $? "$name: parts where they are asked for"
     drive $name $cc -O2
 done
-grep -q "burn_keep(" plain_strips.c && grep -q "burn_keep(.* \* part" parts_strips.c
+grep -q "burn_keep(" plain_strips.c && grep -q "burn_keep(.* * worker" parts_strips.c
 result $? "strips: with buffers of their own in each part"
 for name in $sanitized; do
     [ -z "$sanitizer" ] || drive $name $sanitizer -O1 -fsanitize=thread

@@ -241,7 +241,7 @@ static double gain(Trial *t, int64_t *pixels) {
 static Strips *make(const Plan *p, Trial *t, int64_t pixels) {
     Arena *a = p->arena;
     Strips *s = NEW(a, Strips);
-    *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts,
+    *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts, .workers = t->parts,
         .part = NEW_ARRAY(a, int, t->parts + 1), .floats = NEW_ARRAY(a, int64_t, t->n),
         .width = NEW_ARRAY(a, int64_t, t->n) };
     walk(a, t, pixels, s);
@@ -274,7 +274,7 @@ static int parts_of(const Trial *t) {
     const Options *o = t->p->options;
     double ns = 0;
     for (int i = 0; i < t->n; i++) ns += t->m[i].k->flops / compute_rate;
-    return o->threads > 1 ? parts_shares(o, ns, uneven(t, o->threads)) : 1;
+    return o->threads > 1 ? parts_workers(o, ns, uneven(t, o->threads)) : 1;
 }
 
 // The choice of groups that gains most, from the last kernel to the first: best[i] is what those from i on gain.
