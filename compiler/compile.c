@@ -36,15 +36,18 @@ static Plan *planned(Arena *a, const Options *o, Graph *g, const TrainGraph *t) 
 }
 
 static bool training_programs(Arena *a, const Options *o, Graph *model, Programs *p) {
-    const Training *t = p->training = train_graphs(model, o);
-    for (; t && p->n < t->n_graphs; p->n++) {
+    Training *t = train_parameters(model, o);
+    if (!t) return false;
+    pass_bind_dims(model, o);                           // once, with its notes, and not for each program
+    if (diag_errors() || !train_graphs(t, model)) return false;
+    for (p->training = t; p->n < t->n_graphs; p->n++) {
         const TrainGraph *one = &t->graphs[p->n];
         const char *name = arena_printf(a, "%s_%s", o->name, one->graph->name);
         Plan *plan = planned(a, o, one->graph, one);
         if (!plan) return false;
         p->at[p->n] = (Program){ .name = name, .name_of_workspace = name, .doc = one->doc, .plan = plan };
     }
-    return t != NULL;
+    return true;
 }
 
 Programs *compile_programs(Arena *a, const Options *o) {

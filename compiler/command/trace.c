@@ -11,8 +11,8 @@
 // elements that differ. The idea: three computations. The evaluator, the plain reference of every operation, computes
 // the imported graph. `error` is that of the whole model's C, in which each node's value is an output besides, so that
 // errors come down the graph as they do in the model; growth is by what it exceeds the largest error of the node's
-// operands. `alone` is that of a second C file, in which each node is given the evaluator's values: whoever is bad there
-// is guilty. Both have the model's kernels but for what fuses values away; when no node is bad and the model still
+// operands. `alone` is that of a second C file, in which each node is given the evaluator's values: who is bad there is
+// guilty. Both have the model's kernels but for what fuses values away; when no node is bad and the model still
 // fails, either the evaluator differs from the record too, which is said, or it is fusion.
 #include "command.h"
 #include "passes/passes.h"
@@ -253,7 +253,8 @@ static const char *verdict(const Tracing *t, const char *of_model, const char *o
         return arena_printf(t->a, "%s, where errors have grown too large, right alone: %s", node, p->whole.fault);
     }
     if (!of_model) return "none, and the model passes";
-    if (of_evaluator) return arena_printf(t->a, "none, but the evaluator differs from the record too: %s", of_evaluator);
+    if (of_evaluator)
+        return arena_printf(t->a, "none, but the evaluator differs from the record too: %s", of_evaluator);
     return "none, so it is what becomes of several nodes; see whether --no-fuse passes";
 }
 

@@ -23,5 +23,5 @@ void options_version(void) {
     printf("  libclang    %s\n", clang ? clang : "no");
     printf("  images      " IMAGE_FORMATS "\n");
     printf("  OpenBLAS    %s\n",
-        HAVE_OPENBLAS ? "found (the kernel benchmark's yardstick; generated code never needs it)" : "no");
+        HAVE_OPENBLAS ? "found (the kernel benchmark's yardstick; generated code wants it with --blas alone)" : "no");
 }

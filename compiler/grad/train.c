@@ -168,40 +168,40 @@ void train_ends(const TrainGraph *t) {
     }
 }
 
-static bool find_rows(const Options *o, const LossRow **loss, const OptimizerRow **optimizer,
-    const ScheduleRow **schedule) {
-    *loss = loss_find(o->loss ? o->loss : "cross_entropy");
-    *optimizer = optimizer_find(o->optimizer ? o->optimizer : "sgd");
-    *schedule = o->schedule ? schedule_find(o->schedule) : NULL;
-    if (!*loss)
+static bool find_rows(const Options *o, Training *t) {
+    t->loss = loss_find(o->loss ? o->loss : "cross_entropy");
+    t->optimizer = optimizer_find(o->optimizer ? o->optimizer : "sgd");
+    t->schedule = o->schedule ? schedule_find(o->schedule) : NULL;
+    if (!t->loss)
         diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are%s", o->loss, loss_names);
-    if (!*optimizer)
+    if (!t->optimizer)
         diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are%s", o->optimizer,
             optimizer_names);
-    if (o->schedule && !*schedule)
+    if (o->schedule && !t->schedule)
         diag_error_as(EXIT_USAGE, NULL, "--schedule: no schedule is called '%s'; there are%s", o->schedule,
             schedule_names);
-    return *loss && *optimizer && (!o->schedule || *schedule);
+    return t->loss && t->optimizer && (!o->schedule || t->schedule);
 }
 
-Training *train_graphs(Graph *model, const Options *o) {
-    const LossRow *loss;
-    const OptimizerRow *optimizer;
-    const ScheduleRow *schedule;
-    Arena *a = model->arena;
-    if (!find_rows(o, &loss, &optimizer, &schedule)) return NULL;
+Training *train_parameters(Graph *model, const Options *o) {
+    Training *t = NEW(model->arena, Training);
+    if (!find_rows(o, t)) return NULL;
     if (model->outputs.n > 1)
         diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
             model->output_names.at[0]);
-    Training *t = NEW(a, Training);
     promote_all(t, model, model);
-    if (!t->params.n) {
-        diag_error(NULL, "the model has no float weights to train");
-        return NULL;
-    }
+    if (t->params.n) return t;
+    diag_error(NULL, "the model has no float weights to train");
+    return NULL;
+}
+
+bool train_graphs(Training *t, Graph *model) {
+    const OptimizerRow *optimizer = t->optimizer;
+    const ScheduleRow *schedule = t->schedule;
+    Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
     ok = ok
-        && add_graph(t, gradient_graph(model, loss),
+        && add_graph(t, gradient_graph(model, t->loss),
             "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.");
     ok = ok
         && add_graph(t, update_graph(t, model, optimizer),
@@ -213,7 +213,7 @@ Training *train_graphs(Graph *model, const Options *o) {
                 arena_printf(a,
                     "The learning rate of a step, which counts from 0, by the schedule %s. Usual values: %s.",
                     schedule->name, schedule->hyper)));
-    return ok ? t : NULL;
+    return ok;
 }
 
 bool train_apart(const Training *t, const Options *o) {

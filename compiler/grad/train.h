@@ -10,13 +10,17 @@ typedef struct Parameter { const char *name, *field; Type type; Tensor *initial;
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
 enum { MAX_TRAIN_GRAPHS = 4 };
 typedef struct Training {
+    const struct LossRow *loss; const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
     VEC(Parameter) params;
     VEC(Parameter) state;                               // of the optimizer; zero at the start
     TrainGraph graphs[MAX_TRAIN_GRAPHS];
     int n_graphs;
 } Training;
 
-Training *train_graphs(Graph *model, const Options *o); // takes the imported graph apart; NULL with diagnostics
+// Makes parameters of the weights of the imported graph; NULL with diagnostics.
+Training *train_parameters(Graph *model, const Options *o);
+// Adds the graphs of the programs, whose sizes are the model's; false with diagnostics.
+bool train_graphs(Training *t, Graph *model);
 // Do the parameters' initial values go into a file of their own?
 bool train_apart(const Training *t, const Options *o);
 // Behind the passes: outputs have their roles again, gradients each a value of its own (parameters may share one).

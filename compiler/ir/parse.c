@@ -495,8 +495,9 @@ static bool definition(Parser *p, Graph *g) {
     return define(p, results.at[0].id, v);
 }
 
-// Behind `dim`: NAME LO..HI, perhaps `pinned`, perhaps `is %ID[ELEMENT]` and `<= LIMIT`, whose values and symbols may
-// stand further down: what they are is looked up at the end. The order of lines is that of the symbols.
+// Behind `dim`: NAME LO..HI, perhaps `pinned` (then it is one size), perhaps `is %ID[ELEMENT]` and `<= LIMIT`,
+// whose values and symbols may stand further down: what they are is looked up at the end. The order of lines is that
+// of the symbols.
 static bool symbol(Parser *p, Graph *g) {
     int64_t lo, hi, id;
     space(p);
@@ -507,6 +508,8 @@ static bool symbol(Parser *p, Graph *g) {
     s->lo = lo;
     s->hi = hi;
     s->pinned = take(p, "pinned");
+    if (lo < 0 || lo > hi) return fail(p, "a dimension's bounds are LO..HI with 0 <= LO <= HI");
+    if (s->pinned && lo != hi) return fail(p, "a pinned dimension has one size, as in N..N");
     s->runtime = !s->pinned;
     if (!take(p, "is")) return true;
     if (!want(p, "%") || !integer(p, &id) || id < 0 || id >= p->n_values || !want(p, "[") || !integer(p, &m.at)

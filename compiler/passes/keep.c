@@ -7,8 +7,8 @@
 //   after, KEEP_ALONE   %1: f32[4] = Exp(%0)      %2: f32[4] = Neg(%3)       return %2, %1, %2      (%3 "%1": an input)
 //
 // A node is one of the model's: what the importer made of it, told by its place, stays together. What only depends on
-// constants is computed by the compiler and is no value of the program; and what has a size that the run finds out stays
-// where it is.
+// constants is computed by the compiler and is no value of the program; and what has a size that the run finds out
+// stays where it is.
 #include "passes.h"
 
 #include <stdio.h>

@@ -14,6 +14,7 @@
 
 typedef enum Phase { PHASE_CANON, PHASE_GRAD, PHASE_LOWER } Phase;
 typedef struct PassRow { Phase phase; const char *name; PassFn *run; AskingPassFn *asks; bool runs; } PassRow;
+static const char *const phase_names[] = { "CANON", "GRAD", "LOWER" };
 
 static double seconds(void) {
     struct timespec t;
@@ -48,6 +49,12 @@ static void freeze(Graph *g) {
     }
 }
 
+// A pass runs more than once: which time a dumped graph is of.
+static void dump_place(const Options *o, const PassRow *row, int place, bool again) {
+    if (!o->dump || strcmp(o->dump, row->name)) return;
+    printf("; after %s, pass %d of %s%s\n", row->name, place, phase_names[row->phase], again ? " again" : "");
+}
+
 static bool run_pass(Graph *g, const Options *o, const PassRow *row, int errors) {
     double start = seconds();
     g->cursor = NULL;
@@ -58,7 +65,8 @@ static bool run_pass(Graph *g, const Options *o, const PassRow *row, int errors)
     return true;
 }
 
-static bool run_phase(Graph *g, const Options *o, Phase phase, int errors) {
+// again: the phase has run already
+static bool run_phase(Graph *g, const Options *o, Phase phase, int errors, bool again) {
     const PassRow order[] = {
 #define PASS(phase, name, when) { PHASE_##phase, #name, pass_##name, NULL, when },
 #define ASKING_PASS(phase, name, when) { PHASE_##phase, #name, NULL, pass_##name, when },
@@ -66,8 +74,11 @@ static bool run_phase(Graph *g, const Options *o, Phase phase, int errors) {
 #undef PASS
 #undef ASKING_PASS
     };
-    for (size_t i = 0; i < COUNT(order); i++)
-        if (order[i].phase == phase && order[i].runs && !run_pass(g, o, &order[i], errors)) return false;
+    for (size_t i = 0, place = 0; i < COUNT(order); i++) {
+        if (order[i].phase != phase || !order[i].runs) continue;
+        dump_place(o, &order[i], (int)++place, again);
+        if (!run_pass(g, o, &order[i], errors)) return false;
+    }
     return true;
 }
 
@@ -78,14 +89,14 @@ bool passes_run(Graph *g, const Options *o) {
     freeze(g);
     pass_bind_dims(g, o);
     if (!pass_done(g, o, "bind_dims", errors, start)) return false;
-    if (!run_phase(g, o, PHASE_CANON, errors)) return false;
+    if (!run_phase(g, o, PHASE_CANON, errors, false)) return false;
     dump_graph(g, o, "canon");
     if (has_gradient(g)) {
-        if (!run_phase(g, o, PHASE_GRAD, errors)) return false;
+        if (!run_phase(g, o, PHASE_GRAD, errors, false)) return false;
         dump_graph(g, o, "grad");
-        if (!run_phase(g, o, PHASE_CANON, errors)) return false;
+        if (!run_phase(g, o, PHASE_CANON, errors, true)) return false;
     }
-    if (!run_phase(g, o, PHASE_LOWER, errors)) return false;
+    if (!run_phase(g, o, PHASE_LOWER, errors, false)) return false;
     g->cursor = NULL;
     g->loc = loc;
     if (!bind_required(g)) return false;

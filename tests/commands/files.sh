@@ -40,6 +40,12 @@ says 'graph update'
 absent scores.c scores.h
 status 0 "dump of a phase" "$burncc" scores.onnx --train --dump grad
 says 'graph gradients'
+status 0 "dump of a pass that runs more than once" "$burncc" scores.onnx --dump simplify
+grep -E '^; after simplify, pass [0-9]+ of (CANON|LOWER)$' out | sort -u >times
+[ "$(grep -c '^graph' out)" = 4 ] && [ "$(wc -l <times)" = 4 ]
+result $? "it says which time"
+status 0 "the same of training" "$burncc" scores.onnx --train --dump cse
+says '^; after cse, pass [0-9]+ of CANON again$'
 status 0 "report" "$burncc" scores.onnx -o b.c --report
 says 'workspace'
 

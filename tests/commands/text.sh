@@ -63,6 +63,8 @@ grep -q 'x: f32\[4,3\]' net.h
 result $? "--dim fixes it"
 status 0 "its largest" "$burncc" net.txt -o net.c --train --loss mse
 says 'note: dimension n is taken as 8'
+[ "$(grep -c 'note: dimension n' err)" = 1 ]
+result $? "said once, not for each program"
 status 0 "a batch to train on" "$burncc" net.txt -o net.c --train --loss mse --dim n=4
 grep -q 'x: f32\[4,3\]' net.h
 result $? "--dim fixes it in all programs"

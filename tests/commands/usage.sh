@@ -16,6 +16,7 @@ status 0 "version" "$burncc" --version
 says '^burncc [0-9]+\.[0-9]+'
 says 'MIT OR Apache-2.0'
 says 'protobuf-c +[0-9]'
+says 'OpenBLAS +(no$|found .*generated code wants it with --blas alone)'
 
 status 2 "unknown option" "$burncc" scores.onnx --tagret generic
 says "unknown option '--tagret'; did you mean --target\?"
