@@ -184,13 +184,24 @@ typedef enum Role {
 const char *role_name(Role r);                          // in text, after @: "param"
 bool role_parse(const char *s, Role *out);
 
+// What a parameter begins as where no file of weights has it (ir/draw.c).
+typedef enum DrawKind {
+    DRAW_FILL,                                          // of[0]
+    DRAW_UNIFORM,                                       // from of[0] to of[1]
+    DRAW_NORMAL,                                        // mean, deviation
+    DRAW_TRUNCATED,                                     // the same within two deviations of the mean
+    DRAW_ORTHOGONAL,                                    // rows [first, rest] or columns are orthogonal, of length of[0]
+    DRAW_COUNT
+} DrawKind;
+typedef struct Draw { DrawKind kind; double of[2]; } Draw;
+
 struct Value {
     int id;                                             // unique in the graph; printed %id
     const char *name;                                   // the user's name or NULL
     Type type;
     Node *def;
     int def_out; // which output of which node; def NULL: graph input or constant
-    // constant (initializer or folded): exactly then def is NULL and it is no input
+    // constant (initializer or folded): exactly then def is NULL and it is no input; NULL too before graph_draw
     Tensor *data;
     // value_const's memo of a computed value; read it through value_const
     Tensor *folded;
@@ -198,6 +209,7 @@ struct Value {
     bool is_input;
     Role role;
     bool trainable;                                     // a constant that --train turns into a parameter
+    const Draw *draw;                                   // a constant without data yet: where they come from
 };
 
 struct Node {
@@ -255,6 +267,13 @@ Graph *graph_root(const Graph *g);                      // the outermost graph
 Value *graph_input(Graph *g, const char *name, Type t);
 void graph_output(Graph *g, Value *v, const char *name);
 Value *graph_const(Graph *g, Tensor *t, const char *name);
+// ir/draw.c: constants whose data are still to come; static types of floats. name: what the numbers depend on
+Value *graph_drawn(Graph *g, const char *name, Type t, const Draw *d);
+void graph_draw(Graph *g, uint64_t seed);               // gives all of them data: the same for the same seed and name
+Tensor *draw_tensor(Arena *a, Type t, const Draw *d, const char *name, uint64_t seed);
+const char *draw_name(DrawKind k);                      // in text: "uniform"
+int draw_count(DrawKind k);                             // how many numbers tell it
+bool draw_find(const char *name, DrawKind *out);
 void graph_release(Graph *g);                           // frees large constants that no node has any more
 // appends at the cursor; outputs without type: call node_infer when attributes are set
 Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);

@@ -9,6 +9,7 @@
 typedef struct Options Options;
 
 typedef struct DimOption { const char *name; int64_t lo, hi; } DimOption;
+typedef struct SetOption { const char *name, *value; } SetOption;
 typedef struct FrozenInput { const char *name; Tensor *value; } FrozenInput;
 // elements: shapes, without element types; NULL: as the model has them. stacked: the program takes any length lo..hi,
 // elements of one shape (elements[0])
@@ -26,6 +27,8 @@ struct Options {
     const char *target;                                 // "generic" by default
     VEC(DimOption) dims;
     Keep keep;                                          // verify --trace; else KEEP_OUTPUTS
+    VEC(SetOption) settings;                            // --set: of a model described in C
+    int64_t seed;                                       // of parameters that begin as random numbers
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;

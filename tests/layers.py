@@ -17,7 +17,7 @@ import sys
 
 # From the lowest to the highest. What stands beside one another, with commas between, does not know the other either.
 ORDER = """
-runtime templates
+runtime templates language
 compiler/base
 compiler/*.def                          # rows: whoever includes them says what they are
 compiler/ir compiler/ir.h

@@ -84,6 +84,7 @@ void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void diag_warn(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_note(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void diag_passed_on(int errors, int status);            // what another process has printed
 int diag_errors(void);                                  // how many errors so far
 int diag_status(void);                                  // exit status of the first error, EXIT_OK if none
 void diag_reset(void);                                  // for tests
@@ -102,4 +103,15 @@ OutFile *out_open(Arena *a, const char *path);          // NULL with diag
 bool out_write(OutFile *o, const void *p, size_t n);
 bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
 void out_abandon(OutFile *o);
+// ---------------------------------------------------------------- base/process.c
+// a temporary folder, gone at the latest when the process ends; NULL with diagnostics
+const char *folder_make(void);
+void folder_remove(const char *path);                   // NULL: nothing
+// A command: words, split at spaces; no shell.
+typedef VEC(const char *) Argv;
+void argv_add(Arena *a, Argv *v, const char *text);
+char **argv_end(Arena *a, Argv *v);                     // for execvp
+// runs it to its end, its standard output going where errors go: its exit status, 128 and more: a signal ended it
+enum { PROCESS_NONE = 127 };                            // there is no such program
+int process_run(Arena *a, Argv *v);
 #endif

@@ -114,6 +114,11 @@ void diag_note(const Loc *loc, const char *fmt, ...) {
     va_end(ap);
 }
 
+void diag_passed_on(int errors, int status) {
+    if (!diag.errors) diag.status = status;
+    diag.errors += errors;
+}
+
 int diag_errors(void) { return diag.errors; }
 int diag_status(void) { return diag.status; }
 void diag_reset(void) { diag.errors = diag.status = 0; }

@@ -185,7 +185,7 @@ static void place_bundles(Arena *a, const Graph *signature, const StrMap *tensor
 
 Graph *inputs_read(Arena *a, CommandOptions *c, bool all, Inputs *out) {
     const Options *o = &c->compile;
-    const Model *m = model_open(a, o->model);
+    const Model *m = model_open(a, o);
     StrMap *tensors = strmap_new(a);
     Graph *signature = m && ends_given(a, c, m, all, tensors) ? m->format->inputs(a, m, o) : NULL;
     if (!signature) return NULL;

@@ -3,8 +3,7 @@
 // into a program.
 //
 // In: Options. Out: the plan, and the generated file's descriptor, or the program's path. Everything lies in a
-// temporary folder, which goes when the model is freed, when the process ends, and on signals (the handler starts `rm
-// -rf`: all it calls is async-signal-safe). $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
+// temporary folder (base/process.c). $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
 #define _DEFAULT_SOURCE
 #include "command.h"
 
@@ -20,92 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// ---------------------------------------------------------------- temporary folders
-
-enum { MAX_FOLDERS = 64, PATH_BYTES = 512 };
-static char folders[MAX_FOLDERS][PATH_BYTES];           // "" where free; read by the signal handler
-static pid_t owner;                                     // children inherit the handler and must not remove anything
-
-void build_folder_remove(char *path) {
-    DIR *d = opendir(path);
-    char file[PATH_BYTES + 256];
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
-        unlink(file);
-    }
-    if (d) closedir(d);
-    rmdir(path);
-    *path = 0;
-}
-
-static void remove_all(void) {
-    for (int i = 0; i < MAX_FOLDERS && getpid() == owner; i++)
-        if (*folders[i]) build_folder_remove(folders[i]);
-}
-
-static void on_signal(int number) {
-    for (int i = 0; i < MAX_FOLDERS && getpid() == owner; i++) {
-        if (!*folders[i]) continue;
-        pid_t child = fork();
-        if (child == 0) {
-            execl("/bin/rm", "rm", "-rf", folders[i], (char *)NULL);
-            _exit(127);
-        }
-        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) { }
-    }
-    raise(number);                                      // SA_RESETHAND: the default action now
-}
-
-static void watch_signals(void) {
-    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE };
-    struct sigaction action = { .sa_flags = (int)SA_RESETHAND };
-    action.sa_handler = on_signal;
-    sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < COUNT(numbers); i++) {
-        struct sigaction old;
-        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
-    }
-}
-
-char *build_folder(void) {
-    if (!owner) {
-        owner = getpid();
-        atexit(remove_all);
-        watch_signals();
-    }
-    const char *base = getenv("TMPDIR");
-    for (int i = 0; i < MAX_FOLDERS; i++) {
-        if (*folders[i]) continue;
-        char path[PATH_BYTES];
-        int n = snprintf(path, sizeof path, "%s/burncc-XXXXXX", base && *base ? base : "/tmp");
-        if (n >= PATH_BYTES || !mkdtemp(path)) {
-            diag_error_as(EXIT_IO, NULL, "cannot make a temporary folder in %s: %s", base && *base ? base : "/tmp",
-                strerror(n >= PATH_BYTES ? ENAMETOOLONG : errno));
-            return NULL;
-        }
-        memcpy(folders[i], path, sizeof path);
-        return folders[i];
-    }
-    diag_error_as(EXIT_LIMIT, NULL, "more than %d builds at once", MAX_FOLDERS);
-    return NULL;
-}
-
 // ---------------------------------------------------------------- the C compiler
-
-void argv_add(Arena *a, Argv *v, const char *text) {
-    while (text && *text) {
-        size_t n = strcspn(text, " \t\n");
-        if (n) VEC_PUSH(a, *v, arena_strndup(a, text, n));
-        text += n + strspn(text + n, " \t\n");
-    }
-}
-
-char **argv_end(Arena *a, Argv *v) {
-    char **words = NEW_ARRAY(a, char *, v->n + 1);
-    for (int i = 0; i < v->n; i++) words[i] = arena_strdup(a, v->at[i]);
-    return words;
-}
 
 // A program for another processor: this machine's own flags mean nothing there, and WebAssembly's stack is 64 KiB
 // unless one asks for more.
@@ -130,21 +44,12 @@ bool build_object(Arena *a, const Options *o, const char *runner, const char *so
     VEC_PUSH(a, argv, source);
     VEC_PUSH(a, argv, "-lm");
     if (o->blas) VEC_PUSH(a, argv, arena_printf(a, "-l%s", o->blas));
-    char **words = argv_end(a, &argv);
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO);             // standard output is for results
-        execvp(words[0], words);
-        _exit(127);
-    }
-    int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) { }
-    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-    if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-        diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", words[0]);
+    int status = process_run(a, &argv);
+    if (!status) return true;
+    if (status == PROCESS_NONE)
+        diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", argv.at[0]);
     else
-        diag_error(NULL, "the C compiler '%s' rejects the generated code%s", words[0],
+        diag_error(NULL, "the C compiler '%s' rejects the generated code%s", argv.at[0],
             o->blas ? "; does it find cblas.h and -lopenblas (libopenblas-dev)?" : "");
     return false;
 }
@@ -279,7 +184,7 @@ static bool build(Built *b, Options *o, bool *compiled) {
     Programs *programs = compile_programs(a, o);
     if (!programs) return false;
     b->plan = programs->at[0].plan;
-    if (!runs_somewhere(o, b->runner, b->plan->graph) || !(b->dir = build_folder())) return false;
+    if (!runs_somewhere(o, b->runner, b->plan->graph) || !(b->dir = folder_make())) return false;
     const char *stem = arena_printf(a, "%s/%s", b->dir, o->name);
     const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir),
                *object = arena_printf(a, "%s/wrapper-%s", b->dir, b->runner ? "" : ".so");
@@ -309,7 +214,6 @@ Built *build_model(const Options *o, const char *runner, bool *compiled) {
 void build_free(Built *b) {
     if (b->library) dlclose(b->library);
     file_unmap(&b->weights_file);
-    for (int i = 0; i < MAX_FOLDERS && b->dir; i++)
-        if (b->dir == folders[i]) build_folder_remove(folders[i]);
+    folder_remove(b->dir);
     arena_free(b->arena);
 }

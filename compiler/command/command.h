@@ -95,15 +95,8 @@ typedef struct Built {
 // runner: as in CommandOptions
 Built *build_model(const Options *o, const char *runner, bool *compiled);
 void build_free(Built *b);
-// a temporary folder, gone at the latest when the process ends; NULL with diagnostics
-char *build_folder(void);
-void build_folder_remove(char *path);
 // $CC as for the target; false with diagnostics
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object);
-// A command: words, split at spaces; no shell.
-typedef VEC(const char *) Argv;
-void argv_add(Arena *a, Argv *v, const char *text);
-char **argv_end(Arena *a, Argv *v);                   // for execvp
 
 // ---------------------------------------------------------------- bind.c: models and the tensors that go in
 typedef struct Inputs { int n; Tensor **at; } Inputs;

@@ -165,7 +165,7 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
 
 int command_inspect(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
-    const Model *m = model_open(a, o->model);
+    const Model *m = model_open(a, o);
     Graph *g = m ? model_graph(a, m, o) : NULL;
     if (!g) return diag_status();
     Findings f = { 0 };

@@ -186,6 +186,20 @@ bool set_sequence(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_setting(Arena *a, CommandOptions *o, const char *text) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) return usage_error("--set wants NAME=VALUE, not '%s'", text);
+    VEC_PUSH(a, o->compile.settings, (SetOption){ arena_strndup(a, text, (size_t)(equals - text)), equals + 1 });
+    return true;
+}
+
+bool set_seed(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    if (!parse_int(text, text + strlen(text), &o->compile.seed) || o->compile.seed < 0)
+        return usage_error("--seed wants a whole number, not '%s'", text);
+    return true;
+}
+
 bool set_absent(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->compile.absent, text);
     return true;

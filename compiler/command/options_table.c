@@ -103,6 +103,8 @@ const Option options[] = {
         "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
+    { "set", 0, "NAME=VALUE", COMPILES, "Code", "a setting of a model described in C", SET(set_setting) },
+    { "seed", 0, "N", COMPILES, "Code", "of parameters that begin as random numbers (default 0)", SET(set_seed) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },

@@ -106,7 +106,7 @@ static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choi
         contest.kernels[contest.n] = k;
         at[contest.n++] = i;
     }
-    char *folder = build_folder();
+    const char *folder = folder_make();
     if (!folder) return false;
     const char *source = arena_printf(a, "%s/alone.c", folder), *object = arena_printf(a, "%s/alone.so", folder),
                *why = NULL;
@@ -119,7 +119,7 @@ static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choi
         diag_warn(NULL, "%s: cannot be measured: %s", c->kernel->signature, why);
     for (int i = 0; i < contest.n && contest.functions && !why; i++) ms[at[i]] = measured[i];
     if (library) dlclose(library);
-    build_folder_remove(folder);
+    folder_remove(folder);
     return contest.functions && !why && !diag_errors();
 }
 

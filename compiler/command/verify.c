@@ -233,7 +233,7 @@ static void print_set(const CommandOptions *c, Arena *a, const char *set, const 
 int command_verify(Arena *a, CommandOptions *c) {
     Paths sets = { 0 };
     if (!all_sets(a, c, &sets)) return diag_status();
-    const Model *model = model_open(a, c->compile.model);
+    const Model *model = model_open(a, &c->compile);
     for (int i = 0; i < sets.n && !model; i++)
         print_set(c, a, sets.at[i], &(Difference){ .fault = "the model cannot be read" }, "", &(Text){ .at = "" });
     if (!model) return diag_status();

@@ -2,22 +2,22 @@
 // The door: picks the front end by what a file holds. In: a path. Out: a Model, from it a Graph.
 #include "import/import.h"
 
-static const FrontEnd *const formats[] = { &text_front_end, &onnx_front_end };
+static const FrontEnd *const formats[] = { &text_front_end, &c_front_end, &onnx_front_end };
 
 const FrontEnd *const *front_ends(int *n) {
     *n = (int)COUNT(formats);
     return formats;
 }
 
-Model *model_open(Arena *a, const char *path) {
+Model *model_open(Arena *a, const Options *o) {
     File f;
     size_t format = 0;
     int errors = diag_errors();
-    if (!file_map(&f, path)) return NULL;
+    if (!file_map(&f, o->model)) return NULL;
     while (format + 1 < COUNT(formats) && !formats[format]->claims(&f)) format++;     // the last says what is wrong
     Model *m = NEW(a, Model);
-    *m = (Model){ .format = formats[format], .file = arena_strdup(a, path) };
-    bool ok = m->format->open(a, &f, m);
+    *m = (Model){ .format = formats[format], .file = arena_strdup(a, o->model) };
+    bool ok = m->format->open(a, &f, o, m);
     file_unmap(&f);
     m->damaged = diag_errors() != errors;
     return ok ? m : NULL;
@@ -26,10 +26,12 @@ Model *model_open(Arena *a, const char *path) {
 Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = m->format->graph(a, m, o);
-    return m->damaged || diag_errors() != errors ? NULL : g;
+    if (m->damaged || diag_errors() != errors || !g) return NULL;
+    graph_draw(g, o ? (uint64_t)o->seed : 0);
+    return g;
 }
 
 Graph *import_graph(Arena *a, const Options *o) {
-    const Model *m = model_open(a, o->model);
+    const Model *m = model_open(a, o);
     return m ? model_graph(a, m, o) : NULL;
 }

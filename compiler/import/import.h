@@ -42,7 +42,7 @@ typedef struct FrontEnd {
     const char *name, *key;                             // for people: "ONNX"; in JSON: "onnx"
     bool (*claims)(const File *f);                      // does the content look like it?
     // fills in what the file declares; false with diagnostics
-    bool (*open)(Arena *a, const File *f, Model *m);
+    bool (*open)(Arena *a, const File *f, const Options *o, Model *m);
     // NULL with diagnostics, or the caller looks for them; once for a model, as the graph may be what open has read
     Graph *(*graph)(Arena *a, const Model *m, const Options *o);
     // a graph of which the inputs alone count; of the options, --sequence and --absent do
@@ -50,10 +50,11 @@ typedef struct FrontEnd {
     const Support *(*support)(Arena *a, int *n);        // NULL when the format has no operators of its own
     int latest;                                         // the newest version of them
 } FrontEnd;
-extern const FrontEnd text_front_end, onnx_front_end;
+extern const FrontEnd text_front_end, c_front_end, onnx_front_end;
 const FrontEnd *const *front_ends(int *n);
 
-Model *model_open(Arena *a, const char *path);          // NULL with diagnostics
+// o->model; of the options --set counts too. NULL with diagnostics
+Model *model_open(Arena *a, const Options *o);
 Graph *model_graph(Arena *a, const Model *m, const Options *o);     // NULL with diagnostics: all of them at once
 Graph *import_graph(Arena *a, const Options *o);        // both, of o->model
 

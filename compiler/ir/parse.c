@@ -4,7 +4,8 @@
 // In: text. Out: a graph whose values keep the ids of the text, or NULL with diagnostics that name line and column.
 // The idea: recursive descent over the characters; a node is made and inferred as soon as its line is read, so shape
 // rules speak at its place. A result's type may be left out; when it stands there it must be what the shape rule says.
-// Text after `;` is a comment, except that `; node 17 "name" (Op)` is the node's place in its model.
+// Text after `;` is a comment, except that `; node 17 "name" (Op)` and `; at 11:20 "name" (Op)` are the node's place
+// in its model.
 #include "ir/blocks.h"
 
 #include <ctype.h>
@@ -268,17 +269,16 @@ static bool block(Parser *p, Tensor *t) {
     return true;
 }
 
-static bool tensor(Parser *p, Graph *g, Tensor **out) {
-    Type t;
-    if (!type(p, g, &t)) return false;
-    if (!type_is_static(&t)) return fail(p, "a constant has no symbolic dimensions");
-    if (type_bytes_upper(g, &t) > p->budget) return fail(p, "constants far larger than the text");
-    p->budget -= type_bytes(&t);
-    Tensor *v = *out = tensor_new(p->a, t);
-    int64_t n = type_count(&t);
+// The elements of a constant of type t.
+static bool tensor_of(Parser *p, const Graph *g, const Type *t, Tensor **out) {
+    if (!type_is_static(t)) return fail(p, "a constant has no symbolic dimensions");
+    if (type_bytes_upper(g, t) > p->budget) return fail(p, "constants far larger than the text");
+    p->budget -= type_bytes(t);
+    Tensor *v = *out = tensor_new(p->a, *t);
+    int64_t n = type_count(t);
     if (take(p, "hash")) return block(p, v);
     if (take(p, "fill")) {
-        size_t size = dtype_size(t.dtype);
+        size_t size = dtype_size(t->dtype);
         if (n == 0 || !element(p, v, 0)) return false;
         for (int64_t i = 1; i < n; i++) memcpy((char *)v->data + (size_t)i * size, v->data, size);
         return true;
@@ -375,23 +375,30 @@ static bool attribute(Parser *p, Graph *g, Node *n) {
         return true;
     }
     p->at = start;
-    Tensor *t;
-    if (!tensor(p, g, &t)) return false;
-    node_set_tensor(n, key, t);
+    Type t;
+    Tensor *data;
+    if (!type(p, g, &t) || !tensor_of(p, g, &t, &data)) return false;
+    node_set_tensor(n, key, data);
     return true;
 }
 
 // ---- lines
 
-// What the comment `; node 17 "layer1/conv1" (Conv)` behind a node says of its place in the model that it is from.
+// What the comment `; node 17 "layer1/conv1" (Conv)` or `; at 11:20 "conv1" (conv2d)` behind a node says of its place
+// in the model that it is from.
 static void place(Parser *p, Loc *l) {
     space(p);
     const char *at = p->at;
     if (*at != ';') return;
     at += 1 + strspn(at + 1, " ");
-    if (strncmp(at, "node ", 5) || !isdigit((unsigned char)at[5])) return;
+    bool counted = !strncmp(at, "node ", 5) && isdigit((unsigned char)at[5]), placed = !strncmp(at, "at ", 3);
     char *end;
-    l->node = (int)strtol(at + 5, &end, 10);
+    if (counted) {
+        l->node = (int)strtol(at + 5, &end, 10);
+    } else if (placed && isdigit((unsigned char)at[3])) {
+        l->line = (int)strtol(at + 3, &end, 10);
+        l->column = *end == ':' ? (int)strtol(end + 1, &end, 10) : 0;
+    } else return;
     p->at = end;
     space(p);
     if (*p->at == '"') l->name = quoted(p);
@@ -477,6 +484,24 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
     return !p->failed;
 }
 
+// Behind `draw`: KIND(NUMBERS), what the elements are to be drawn from.
+static Value *drawn(Parser *p, Graph *g, const char *name, const Type *t) {
+    Draw d = { 0 };
+    const char *w = word(p);
+    bool ok = w && draw_find(w, &d.kind) && want(p, "(");
+    if (!type_is_static(t) || !dtype_is_float(t->dtype)) fail(p, "what is drawn are floats of known sizes");
+    if (!ok) fail(p, "expected KIND(NUMBERS), such as uniform(0, 1)");
+    for (int i = 0; !p->failed && i < draw_count(d.kind); i++) {
+        char *end;
+        if (i && !want(p, ",")) break;
+        space(p);
+        d.of[i] = strtod(p->at, &end);
+        if (end == p->at) fail(p, "expected a number at `%.12s`", p->at);
+        p->at = end;
+    }
+    return !p->failed && want(p, ")") ? graph_drawn(g, name, *t, &d) : NULL;
+}
+
 static bool definition(Parser *p, Graph *g) {
     VEC(Result) results = { 0 };
     do {
@@ -487,10 +512,14 @@ static bool definition(Parser *p, Graph *g) {
     if (!want(p, "=")) return false;
     if (!take(p, "const")) return node(p, g, results.n, results.at);
     bool trainable = take(p, "trainable");
-    Tensor *t;
+    Type t;
+    Tensor *data;
     if (results.n != 1) return fail(p, "a constant is one value");
-    if (!tensor(p, g, &t)) return false;
-    Value *v = graph_const(g, t, results.at[0].name);
+    if (!type(p, g, &t)) return false;
+    Value *v = take(p, "draw")       ? drawn(p, g, results.at[0].name, &t) :
+        tensor_of(p, g, &t, &data)   ? graph_const(g, data, results.at[0].name) :
+                                       NULL;
+    if (!v) return false;
     v->trainable = trainable;
     return define(p, results.at[0].id, v);
 }

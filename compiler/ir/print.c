@@ -9,8 +9,8 @@
 //   }
 //
 // A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the
-// same, else a hash of the bytes, under which a block behind the graph has them (ir/blocks.c). An absent operand is
-// `_`. Bodies follow their node, indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and
+// same, else a hash of the bytes, under which a block behind the graph has them (ir/blocks.c); or `draw uniform(0, 1)`:
+// what they are to be drawn from. An absent operand is `_`. Bodies follow their node, indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and
 // `dtype` element types.
 #include "ir/blocks.h"
 
@@ -21,7 +21,13 @@
 
 #define FULL_ELEMENTS 16
 
-typedef struct GraphWriter { Text *out; Arena *scratch; bool *printed; int indent; Blocks *blocks; } GraphWriter;
+typedef struct GraphWriter {
+    Text *out;
+    Arena *scratch;
+    bool *printed, full;
+    int indent;
+    Blocks *blocks;
+} GraphWriter;
 
 static void name_print(Text *out, const char *s) {
     if (name_is_plain(s) && strcmp(s, "_")) text_printf(out, "%s", s);
@@ -115,13 +121,23 @@ static void typed_print(GraphWriter *p, const Graph *g, const Value *v) {
     if (v->role) text_printf(p->out, " @%s", role_name(v->role));
 }
 
+static void draw_print(GraphWriter *p, const Graph *g, const Value *v) {
+    text_printf(p->out, "%s draw %s(", type_text(p->scratch, g, &v->type), draw_name(v->draw->kind));
+    for (int i = 0; i < draw_count(v->draw->kind); i++) {
+        if (i) text_append(p->out, ", ", 2);
+        float_print(p->out, v->draw->of[i], 17);
+    }
+    text_append(p->out, ")", 1);
+}
+
 static void constant_print(GraphWriter *p, const Graph *g, const Value *v) {
-    if (!v || !v->data || p->printed[v->id]) return;
+    if (!v || !(v->data || v->draw) || p->printed[v->id]) return;
     p->printed[v->id] = true;
     text_printf(p->out, "%*s", p->indent, "");
     value_print(p, v);
     text_printf(p->out, " = const %s", v->trainable ? "trainable " : "");
-    tensor_print(p, g, v->data);
+    if (v->draw) draw_print(p, g, v);
+    else tensor_print(p, g, v->data);
     text_append(p->out, "\n", 1);
 }
 
@@ -182,6 +198,20 @@ static void attrs_print(GraphWriter *p, const Graph *g, const Node *n) {
     text_append(p->out, "}", 1);
 }
 
+// `; node 3 "conv1" (Conv)` of a format that counts its nodes; in full text also `; at 11:20 "conv1" (conv2d)`
+static void loc_print(GraphWriter *p, const Node *n) {
+    const Loc *l = n->loc;
+    bool at = l && l->node < 0 && l->line && p->full;
+    if (at) text_printf(p->out, "   ; at %d:%d", l->line, l->column);
+    else if (l && l->node >= 0) text_printf(p->out, "   ; node %d", l->node);
+    else return;
+    if (l->name && *l->name) {
+        text_append(p->out, " ", 1);
+        text_quoted(p->out, l->name);
+    }
+    if (l->op && strcmp(l->op, op_table[n->op].name)) text_printf(p->out, " (%s)", l->op);
+}
+
 static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword);
 
 static void node_print(GraphWriter *p, const Graph *g, const Node *n) {
@@ -199,15 +229,7 @@ static void node_print(GraphWriter *p, const Graph *g, const Node *n) {
     }
     text_append(p->out, ")", 1);
     attrs_print(p, g, n);
-    const Loc *l = n->loc;
-    if (l && l->node >= 0) {
-        text_printf(p->out, "   ; node %d", l->node);
-        if (l->name && *l->name) {
-            text_append(p->out, " ", 1);
-            text_quoted(p->out, l->name);
-        }
-        if (l->op && strcmp(l->op, op_table[n->op].name)) text_printf(p->out, " (%s)", l->op);
-    }
+    loc_print(p, n);
     text_append(p->out, "\n", 1);
     for (int i = 0; i < n->n_bodies; i++) {
         p->indent += 2;
@@ -276,7 +298,7 @@ static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword) 
 }
 
 static void print(const Graph *g, Text *out, bool full) {
-    GraphWriter p = { .out = out, .scratch = arena_new() };
+    GraphWriter p = { .out = out, .scratch = arena_new(), .full = full };
     p.printed = NEW_ARRAY(p.scratch, bool, graph_root(g)->value_count);
     p.blocks = blocks_new(p.scratch);
     graph_print_in(&p, g, g->parent ? "body" : "graph");

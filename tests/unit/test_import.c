@@ -143,7 +143,7 @@ static bool import_bytes(const Folder *f, const uint8_t *p, size_t n, char *text
     write_file(f->model, p, n);
     diag_reset();
     diag_capture(&said);
-    const Model *m = model_open(a, f->model);
+    const Model *m = model_open(a, &(Options){ .model = f->model });
     Graph *g = m ? model_graph(a, m, NULL) : NULL;
     diag_capture(NULL);
     if (text) snprintf(text, size, "%s", said.at);

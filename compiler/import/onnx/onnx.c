@@ -350,7 +350,8 @@ static const ModelFact *facts(Arena *a, const OnnxModel *m) {
     return arena_copy(a, both, sizeof both);
 }
 
-static bool open_file(Arena *a, const File *f, Model *model) {
+static bool open_file(Arena *a, const File *f, const Options *o, Model *model) {
+    (void)o;
     Decoder d = decoder_for(a, model->file, f->size);
     OnnxModel *m = decode(&d, f);
     if (!m) return false;

@@ -5,7 +5,7 @@
 // for every input and output. The idea: such a graph was made for certain lengths of sequences and certain optionals,
 // which its bundles tell; so --sequence and --absent may only say the same, and --freeze puts its constant in an
 // input's place.
-#include "import/import.h"
+#include "import/text/text.h"
 
 #include <string.h>
 
@@ -72,7 +72,18 @@ static void name_ends(Graph *g) {
             g->output_names.at[i] = g->outputs.n > 1 ? arena_printf(g->arena, "output_%d", i) : "output";
 }
 
-static bool open_text(Arena *a, const File *f, Model *m) {
+bool text_model(Arena *a, Graph *g, Model *m) {
+    Loc file = { .file = m->file, .node = -1 };
+    if (!g->outputs.n) diag_error(&file, "the graph has no outputs");
+    name_ends(g);
+    m->inputs = ends(a, g, false, &m->n_inputs);
+    m->outputs = ends(a, g, true, &m->n_outputs);
+    m->source = g;
+    return true;
+}
+
+static bool open_text(Arena *a, const File *f, const Options *o, Model *m) {
+    (void)o;
     Loc file = { .file = m->file, .node = -1 };
     const char *text = arena_strndup(a, (const char *)f->data, f->size);
     if (strlen(text) < f->size) {
@@ -80,13 +91,7 @@ static bool open_text(Arena *a, const File *f, Model *m) {
         return false;
     }
     Graph *g = graph_parse(a, text, m->file);
-    if (!g) return false;
-    if (!g->outputs.n) diag_error(&file, "the graph has no outputs");
-    name_ends(g);
-    m->inputs = ends(a, g, false, &m->n_inputs);
-    m->outputs = ends(a, g, true, &m->n_outputs);
-    m->source = g;
-    return true;
+    return g && text_model(a, g, m);
 }
 
 static const Bundle *input_bundle(const Graph *g, const char *option, const char *name, const Loc *file) {
@@ -112,7 +117,7 @@ static bool options_fit(const Graph *g, const Options *o) {
     return diag_errors() == errors;
 }
 
-static Graph *inputs(Arena *a, const Model *m, const Options *o) {
+Graph *text_inputs(Arena *a, const Model *m, const Options *o) {
     (void)a;
     Graph *g = (Graph *)(uintptr_t)m->source;
     return options_fit(g, o) ? g : NULL;
@@ -134,7 +139,7 @@ static void freeze(Graph *g, int i, const Tensor *t) {
     for (g->inputs.n--; i < g->inputs.n; i++) g->inputs.at[i] = g->inputs.at[i + 1];
 }
 
-static Graph *graph(Arena *a, const Model *m, const Options *o) {
+Graph *text_graph(Arena *a, const Model *m, const Options *o) {
     Graph *g = (Graph *)(uintptr_t)m->source;
     if (o && !options_fit(g, o)) return NULL;
     if (o && o->name) g->name = arena_strdup(a, o->name);
@@ -148,5 +153,6 @@ static Graph *graph(Arena *a, const Model *m, const Options *o) {
 }
 
 const FrontEnd text_front_end = {
-    .name = "the compiler's text", .key = "text", .claims = claims, .open = open_text, .graph = graph, .inputs = inputs
+    .name = "the compiler's text", .key = "text", .claims = claims, .open = open_text, .graph = text_graph,
+    .inputs = text_inputs
 };

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the files of the C front end share: the state of the description that runs, and where a call of it stands.
+//
+//   model.c -- $CC --> shared object -- a child process: language.c's table --> Graph -- its text --> Graph
+//
+// The idea: the calls of language/model.h are thin: each notes its place, looks at its operands and calls the builders
+// of build/, so shapes and types are known while the description runs and a mistake is told at its line.
+#ifndef BURNCC_DESCRIBE_H
+#define BURNCC_DESCRIBE_H
+
+#include "build/build.h"
+#include "import/import.h"
+#include "language/language.h"
+
+// Shared with the parent: where the description is, and how many mistakes it has told.
+typedef struct Progress { int line, errors, status; char call[64], file[256]; } Progress;
+
+typedef struct Description {
+    Arena *arena;
+    const Options *options;
+    Graph *g;
+    VEC(const char *) scopes;                           // each with those around it: "layer1.0."
+    StrMap *parameters;                                 // full name -> Value
+    StrMap *sources;                                    // file -> its text, to look for columns
+    VEC(const char *) settings;                         // that it has asked for
+    VEC(Dim) symbols;                                   // what burn_dims below 0 stand for
+    Progress *progress;
+} Description;
+
+// One at a time, in a process of its own: the description's calls have no place for it among their operands.
+extern Description *describing;
+extern const struct burn_language language_table;       // language.c
+
+// describe.c: ends the child, whose mistakes were told
+NORETURN void child_end(void);
+
+// ---------------------------------------------------------------- session.c
+// Notes where the call stands: what is built next is of this place. name: of a layer, or NULL.
+Graph *here(const burn_place *at, const char *name);
+const char *full_name(const char *name);                // behind the scopes'
+// a size as the compiler knows it; false with a diagnostic
+bool dim_in(burn_dim d, const char *what, Dim *out);
+burn_dim dim_out(Dim d);
+bool dims_in(int n, const burn_dim *d, const char *what, Dim *out);
+bool number_in(burn_dim d, const char *what, int64_t *out);         // the same of what cannot be a symbol
+bool axis_in(const Value *x, int64_t axis, int *out);   // from the end if negative; false with a diagnostic
+bool yes(int option);                                   // of options that are YES by default
+// Its full name is taken: a diagnostic. share: a full name to take instead, or NULL. fan: of init.
+typedef struct Fan { int64_t in, out; } Fan;
+Value *layer_parameter(const char *layer, const char *name, Type t, burn_init init, Fan fan);
+Value *layer_buffer(const char *layer, const char *name, Type t, double value);
+Value *shared_parameter(const char *name, const Type *t);
+// numbers for each of n axes from one number or hw(...); 0: `otherwise`
+bool sizes_in(int64_t packed, int n, int64_t otherwise, const char *what, int64_t *out);
+// tensors and numbers in one element type, as PyTorch promotes them; false: a mistake, or one before
+bool operands(Graph *g, int n, const burn_arg *args, Value **out);
+
+// ---------------------------------------------------------------- the calls, a file for each section of model.h
+#define CALL(type, name, ...) type language_##name(__VA_ARGS__);
+#include "language/language.def"
+#undef CALL
+#endif

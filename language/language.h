@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What a model described in C and the compiler say to each other. A description includes model.h and never needs this
+// file's names: its macros fill in these structs and call through the table.
+//
+// A description is compiled by the C compiler at hand into a shared object, which burncc loads in a child process;
+// burn_describe gets the table and calls it. A value is known here by its address alone.
+#ifndef BURNCC_LANGUAGE_H
+#define BURNCC_LANGUAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BURN_LANGUAGE_VERSION 1
+
+typedef struct Value burn_value;            // NULL: what a mistake gives; whatever is made of it is NULL too
+typedef int64_t burn_dim;                   // a size: a number, or a symbol, which nobody can compute with but dim_add...
+typedef struct burn_place { const char *file; int line; const char *call; } burn_place;
+
+// An operand: a tensor or a number, which takes the other operands' element type.
+typedef struct burn_arg { burn_value *tensor; double number; bool is_number; } burn_arg;
+
+// What a parameter begins as. DEFAULT: what the layer's reference says (PyTorch's defaults).
+typedef enum burn_init_kind {
+    BURN_INIT_DEFAULT,
+    BURN_INIT_CONSTANT,                     // a
+    BURN_INIT_UNIFORM,                      // from a to b
+    BURN_INIT_NORMAL,                       // mean a, deviation b
+    BURN_INIT_TRUNCATED_NORMAL,             // the same within two deviations
+    BURN_INIT_KAIMING_UNIFORM,              // negative slope a of the leaky ReLU behind; fan_out if b
+    BURN_INIT_KAIMING_NORMAL,
+    BURN_INIT_XAVIER_UNIFORM,               // gain a
+    BURN_INIT_XAVIER_NORMAL,
+    BURN_INIT_ORTHOGONAL                    // gain a
+} burn_init_kind;
+typedef struct burn_init { burn_init_kind kind; double a, b; } burn_init;
+
+// Options of layers. What is 0 takes its default, which the comment names; `end` is the place of no option.
+struct burn_parameter {
+    const char *name;                       // behind the scopes' names
+    int dtype;                              // F32
+    burn_init init;                         // 0
+    int frozen;                             // NO; YES: --train leaves it as it is
+    int end;
+};
+struct burn_linear {
+    const char *name;
+    burn_dim features;                      // of the output
+    int bias;                               // YES
+    const char *share;                      // the full name of the weight to use instead of one of its own
+    burn_init init, bias_init;              // uniform within 1 / sqrt(features of the input)
+    int end;
+};
+struct burn_conv {
+    const char *name;
+    burn_dim channels;                      // of the output
+    int64_t kernel;                         // a number for all axes, or hw(3, 5)
+    int64_t stride, padding, dilation;      // 1, 0, 1; padding: also SAME
+    int64_t pads[6];                        // instead: before each axis, then behind each
+    int64_t output_padding;                 // transposed: 0
+    int64_t groups;                         // 1
+    int bias;                               // YES
+    burn_init init, bias_init;              // uniform within 1 / sqrt(channels of a group * kernel)
+    int end;
+};
+struct burn_pool {
+    int64_t kernel, stride, padding, dilation;      // the kernel, 0, 1
+    int ceil, count_padding;                // NO; YES: the average counts the padding, as PyTorch's does
+    int end;
+};
+struct burn_norm {
+    const char *name;
+    int64_t groups;                         // of group_norm
+    double eps;                             // 1e-5; rms_norm: 1e-6
+    double momentum;                        // of batch_norm: 0.1
+    int affine;                             // YES: weight and bias
+    int bias;                               // YES, where affine
+    int64_t axes;                           // layer_norm, rms_norm: how many axes, from the last on: 1
+    int end;
+};
+struct burn_embedding {
+    const char *name;
+    burn_dim count, features;
+    burn_init init;                         // normal(0, 1)
+    int end;
+};
+struct burn_sdpa {
+    burn_value *mask;                       // bool (true: may see) or added to the scores; none
+    int causal;                             // NO
+    double scale;                           // 1 / sqrt(size of a head)
+    int end;
+};
+struct burn_attention {
+    const char *name;
+    int64_t heads;
+    burn_value *key, *value;                // those of the query: self-attention
+    burn_value *mask;
+    int causal, bias;                       // NO, YES
+    int end;
+};
+struct burn_recurrent {
+    const char *name;
+    burn_dim hidden;
+    int64_t layers;                         // 1
+    int bidirectional, bias;                // NO, YES
+    int batch_first;                        // NO: [time, batch, features], as PyTorch's
+    burn_value *h0, *c0;                    // [layers * directions, batch, hidden]; zeros
+    burn_value **h, **c;                    // where to put the last states; nowhere
+    int end;
+};
+struct burn_resize {
+    int64_t size;                           // hw(64, 64), or
+    double scale;                           // the factor of all axes
+    const char *mode;                       // "nearest"; "bilinear", "bicubic"
+    int align_corners;                      // NO
+    int end;
+};
+struct burn_pad {
+    int64_t pads[8];                        // before, behind of the last axis, then of the one before it, ...
+    const char *mode;                       // "constant"; "reflect", "replicate", "circular"
+    double value;                           // 0
+    int end;
+};
+struct burn_found { burn_value *values, *indices; };        // of sort and topk
+
+struct burn_language {
+    int version;
+#define CALL(type, name, ...) type (*name)(__VA_ARGS__);
+#include "language.def"
+#undef CALL
+};
+#endif

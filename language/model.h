@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Describes neural networks in C: include this, write MODEL(name) { ... }, and give the file to burncc.
+//
+//   #include <burncc/model.h>
+//
+//   MODEL(lenet)
+//   {
+//       Dim batch = symbol("batch");
+//       Tensor x = input("image", F32, batch, 1, 28, 28);
+//       x = max_pool2d(relu(conv2d(x, "conv1", 6, 5, .padding = 2)), 2);
+//       x = max_pool2d(relu(conv2d(x, "conv2", 16, 5)), 2);
+//       x = relu(linear(flatten(x, 1), "fc1", 120));
+//       output("logits", linear(x, "fc2", config("classes", 10)));
+//   }
+//
+// Operations have PyTorch's names and defaults. Layers take what they must know in order and options by name, of which 0
+// is the default. A layer's name behind those of the scopes around it is the name of its parameters in a file of
+// weights: conv1.weight. A mistake is told at its line; what follows from it is not told again.
+//
+// Everything here is a macro that passes on its place in the file, so each name can be used for something else behind
+// an #undef. Names that <math.h> has too (exp, sqrt, ...) still take numbers.
+#ifndef BURNCC_MODEL_H
+#define BURNCC_MODEL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "language.h"
+
+typedef burn_value *Tensor;                 // known by its shape and element type alone
+typedef burn_dim Dim;                       // a size: a number, or a symbol; for symbols use dim_add, dim_mul, ...
+typedef burn_init Init;
+
+enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16 };       // element types
+enum { YES = 1, NO = 2 };                   // of options where 0 is the default
+#define SAME INT64_MIN                      // .padding = SAME: as many outputs as inputs (divided by the stride)
+
+// ---------------------------------------------------------------- what a description is made of
+
+// One stands in a file.
+#define MODEL(name) \
+    static void burn_describe_##name(void); \
+    __attribute__((visibility("default"))) void burn_model(const struct burn_language *language); \
+    void burn_model(const struct burn_language *language) { \
+        burn = language; \
+        burn->model(BURN_AT("MODEL"), #name); \
+        burn_describe_##name(); \
+    } \
+    static void burn_describe_##name(void)
+static const struct burn_language *burn;    // what burncc gives before it calls the model
+
+// The parameters of the layers within get this name and a dot before theirs: scope("layer%d", 1) x = block(x);
+#define scope(...) \
+    for (int burn_once __attribute__((cleanup(burn_leave))) = (burn->scope(BURN_AT("scope"), __VA_ARGS__), 1); \
+        burn_once; burn_once = 0)
+static inline __attribute__((unused)) void burn_leave(int *once) {
+    (void)once;
+    burn->scope_end();
+}
+
+// A size that is known when the program runs, or given by --dim NAME=4 or NAME=1..64.
+#define symbol(name) burn->symbol(BURN_AT("symbol"), name, 1, INT32_MAX)
+#define symbol_within(name, low, high) burn->symbol(BURN_AT("symbol_within"), name, low, high)
+// input("image", F32, batch, 3, 224, 224); without sizes: one number
+#define input(name, ...) BURN_INPUT(BURN_AT("input"), name, __VA_ARGS__, )
+#define output(name, x) burn->output(BURN_AT("output"), name, x)
+
+// A setting of the model with its default, which --set NAME=VALUE or --config FILE.json replaces.
+#define config(name, otherwise) \
+    _Generic((otherwise), char *: burn_config_word, const char *: burn_config_word, float: burn_config_number, \
+        double: burn_config_number, default: burn_config_integer)(BURN_AT("config"), name, otherwise)
+// the same of n integers, whose defaults stand in the list: int64_t depths[4] = { 2, 2, 2, 2 };
+#define config_list(name, n, list) burn->numbers(BURN_AT("config_list"), name, n, list)
+
+// A mistake of the caller's, at this place: printf's format.
+#define fail(...) burn->mistake(BURN_AT("fail"), __VA_ARGS__)
+
+// ---------------------------------------------------------------- sizes
+#define dim(x, axis) burn->dim(BURN_AT("dim"), x, axis)         // axes count from the end if negative
+#define rank(x) burn->rank(BURN_AT("rank"), x)
+#define dim_add(a, b) burn->dim_of(BURN_AT("dim_add"), a, b)
+#define dim_sub(a, b) burn->dim_of(BURN_AT("dim_sub"), a, b)
+#define dim_mul(a, b) burn->dim_of(BURN_AT("dim_mul"), a, b)
+#define dim_div(a, b) burn->dim_of(BURN_AT("dim_div"), a, b)    // rounded down
+// a height and a width, or a depth too, where one number would be for all axes: .kernel = hw(1, 7)
+#define hw(h, w) (BURN_SIZES | (int64_t)(h) << 20 | (int64_t)(w))
+#define dhw(d, h, w) (BURN_SIZES | INT64_C(1) << 60 | (int64_t)(d) << 40 | (int64_t)(h) << 20 | (int64_t)(w))
+#define BURN_SIZES (INT64_C(1) << 61)
+
+// ---------------------------------------------------------------- parameters and constants
+// parameter("scale", (heads, 1), .init = init_constant(1))
+#define parameter(name_, dims, ...) \
+    burn->parameter(BURN_AT("parameter"), &(struct burn_parameter){ .name = name_, __VA_ARGS__ }, BURN_LIST dims)
+#define init_constant(v) ((Init){ BURN_INIT_CONSTANT, v, 0 })
+#define init_zeros() init_constant(0)
+#define init_ones() init_constant(1)
+#define init_uniform(low, high) ((Init){ BURN_INIT_UNIFORM, low, high })
+#define init_normal(mean, deviation) ((Init){ BURN_INIT_NORMAL, mean, deviation })
+#define init_truncated_normal(mean, deviation) ((Init){ BURN_INIT_TRUNCATED_NORMAL, mean, deviation })
+#define init_kaiming_uniform(slope) ((Init){ BURN_INIT_KAIMING_UNIFORM, slope, 0 })
+#define init_kaiming_normal(slope) ((Init){ BURN_INIT_KAIMING_NORMAL, slope, 0 })
+#define init_kaiming_uniform_fan_out(slope) ((Init){ BURN_INIT_KAIMING_UNIFORM, slope, 1 })
+#define init_kaiming_normal_fan_out(slope) ((Init){ BURN_INIT_KAIMING_NORMAL, slope, 1 })
+#define init_xavier_uniform(gain) ((Init){ BURN_INIT_XAVIER_UNIFORM, gain, 0 })
+#define init_xavier_normal(gain) ((Init){ BURN_INIT_XAVIER_NORMAL, gain, 0 })
+#define init_orthogonal(gain) ((Init){ BURN_INIT_ORTHOGONAL, gain, 0 })
+
+// constant(F32, table, 4, 2): row-major elements of this type
+#define constant(dtype, data, ...) burn->constant(BURN_AT("constant"), dtype, data, BURN_LIST(__VA_ARGS__))
+#define full(dtype, value, ...) burn->full(BURN_AT("full"), dtype, value, BURN_LIST(__VA_ARGS__))
+#define zeros(dtype, ...) full(dtype, 0, __VA_ARGS__)
+#define ones(dtype, ...) full(dtype, 1, __VA_ARGS__)
+#define arange(dtype, end) burn->arange(BURN_AT("arange"), dtype, end)      // 0, 1, ... end - 1
+
+// ---------------------------------------------------------------- elements
+// Operands are tensors, broadcast against each other as numpy does, or numbers.
+#define add(x, y) BURN_MAP("add", x, y)
+#define sub(x, y) BURN_MAP("sub", x, y)
+#define mul(x, y) BURN_MAP("mul", x, y)
+#define div(x, y) BURN_MAP("div", x, y)
+#define remainder(x, y) BURN_MATH("remainder", remainder, x, y)     // the sign is the divisor's
+#define fmod(x, y) BURN_MATH("fmod", fmod, x, y)                    // the sign is the dividend's
+#define pow(x, y) BURN_MATH("pow", pow, x, y)
+#define atan2(y, x) BURN_MATH("atan2", atan2, y, x)
+#define hypot(x, y) BURN_MATH("hypot", hypot, x, y)
+#define minimum(x, y) BURN_MAP("minimum", x, y)
+#define maximum(x, y) BURN_MAP("maximum", x, y)
+#define clamp(x, low, high) BURN_MAP("clamp", x, low, high)
+#define lerp(x, y, weight) BURN_MAP("lerp", x, y, weight)
+#define where(condition, x, y) BURN_MAP("where", condition, x, y)
+#define masked_fill(x, mask, value) BURN_MAP("where", mask, value, x)
+#define eq(x, y) BURN_MAP("eq", x, y)
+#define ne(x, y) BURN_MAP("ne", x, y)
+#define lt(x, y) BURN_MAP("lt", x, y)
+#define le(x, y) BURN_MAP("le", x, y)
+#define gt(x, y) BURN_MAP("gt", x, y)
+#define ge(x, y) BURN_MAP("ge", x, y)
+#define logical_and(x, y) BURN_MAP("logical_and", x, y)
+#define logical_or(x, y) BURN_MAP("logical_or", x, y)
+#define logical_xor(x, y) BURN_MAP("logical_xor", x, y)
+#define logical_not(x) BURN_MAP("logical_not", x)
+#define bitwise_and(x, y) BURN_MAP("bitwise_and", x, y)
+#define bitwise_or(x, y) BURN_MAP("bitwise_or", x, y)
+#define bitwise_xor(x, y) BURN_MAP("bitwise_xor", x, y)
+#define bitwise_not(x) BURN_MAP("bitwise_not", x)
+#define bitwise_left_shift(x, y) BURN_MAP("bitwise_left_shift", x, y)
+#define bitwise_right_shift(x, y) BURN_MAP("bitwise_right_shift", x, y)
+
+#define neg(x) BURN_MAP("neg", x)
+#define sign(x) BURN_MAP("sign", x)
+#define square(x) BURN_MAP("square", x)
+#define reciprocal(x) BURN_MAP("reciprocal", x)
+#define rsqrt(x) BURN_MAP("rsqrt", x)
+#define trunc(x) BURN_MATH("trunc", trunc, x)
+#define fabs(x) BURN_MATH("abs", fabs, x)
+#define absolute(x) BURN_MAP("abs", x)
+#define sqrt(x) BURN_MATH("sqrt", sqrt, x)
+#define exp(x) BURN_MATH("exp", exp, x)
+#define exp2(x) BURN_MATH("exp2", exp2, x)
+#define expm1(x) BURN_MATH("expm1", expm1, x)
+#define log(x) BURN_MATH("log", log, x)
+#define log2(x) BURN_MATH("log2", log2, x)
+#define log10(x) BURN_MATH("log10", log10, x)
+#define log1p(x) BURN_MATH("log1p", log1p, x)
+#define sin(x) BURN_MATH("sin", sin, x)
+#define cos(x) BURN_MATH("cos", cos, x)
+#define tan(x) BURN_MATH("tan", tan, x)
+#define asin(x) BURN_MATH("asin", asin, x)
+#define acos(x) BURN_MATH("acos", acos, x)
+#define atan(x) BURN_MATH("atan", atan, x)
+#define sinh(x) BURN_MATH("sinh", sinh, x)
+#define cosh(x) BURN_MATH("cosh", cosh, x)
+#define tanh(x) BURN_MATH("tanh", tanh, x)
+#define asinh(x) BURN_MATH("asinh", asinh, x)
+#define acosh(x) BURN_MATH("acosh", acosh, x)
+#define atanh(x) BURN_MATH("atanh", atanh, x)
+#define erf(x) BURN_MATH("erf", erf, x)
+#define floor(x) BURN_MATH("floor", floor, x)
+#define ceil(x) BURN_MATH("ceil", ceil, x)
+#define round(x) BURN_MATH("round", rint, x)            // halves to even, as PyTorch's
+#define is_nan(x) BURN_MAP("is_nan", x)
+#define is_inf(x) BURN_MAP("is_inf", x)
+#define is_finite(x) BURN_MAP("is_finite", x)
+#define cast(x, dtype) burn->cast(BURN_AT("cast"), x, dtype)
+
+// activations
+#define relu(x) BURN_MAP("relu", x)
+#define relu6(x) BURN_MAP("relu6", x)
+#define sigmoid(x) BURN_MAP("sigmoid", x)
+#define silu(x) BURN_MAP("silu", x)
+#define gelu(x) BURN_MAP("gelu", x)
+#define gelu_tanh(x) BURN_MAP("gelu_tanh", x)           // approximate="tanh"
+#define quick_gelu(x) BURN_MAP("quick_gelu", x)         // x sigmoid(1.702 x)
+#define mish(x) BURN_MAP("mish", x)
+#define softplus(x) BURN_MAP("softplus", x)
+#define softsign(x) BURN_MAP("softsign", x)
+#define log_sigmoid(x) BURN_MAP("log_sigmoid", x)
+#define hardtanh(x) BURN_MAP("hardtanh", x)
+#define hardsigmoid(x) BURN_MAP("hardsigmoid", x)
+#define hardswish(x) BURN_MAP("hardswish", x)
+#define tanhshrink(x) BURN_MAP("tanhshrink", x)
+#define selu(x) BURN_MAP("selu", x)
+#define elu(x, alpha) BURN_MAP("elu", x, alpha)
+#define celu(x, alpha) BURN_MAP("celu", x, alpha)
+#define leaky_relu(x, slope) BURN_MAP("leaky_relu", x, slope)
+#define prelu(x, weight) BURN_MAP("prelu", x, weight)
+#define hardshrink(x, lambda) BURN_MAP("hardshrink", x, lambda)
+#define softshrink(x, lambda) BURN_MAP("softshrink", x, lambda)
+#define threshold(x, at_most, value) BURN_MAP("threshold", x, at_most, value)
+
+// ---------------------------------------------------------------- shapes
+#define reshape(x, ...) burn->reshape(BURN_AT("reshape"), x, BURN_LIST(__VA_ARGS__))        // -1: what is left
+#define expand(x, ...) burn->expand(BURN_AT("expand"), x, BURN_LIST(__VA_ARGS__))           // -1: as it is
+#define flatten(x, from) burn->flatten(BURN_AT("flatten"), x, from, -1)
+#define flatten_range(x, from, to) burn->flatten(BURN_AT("flatten_range"), x, from, to)
+#define permute(x, ...) burn->permute(BURN_AT("permute"), x, BURN_INTS(__VA_ARGS__))
+#define transpose(x, a, b) burn->transpose(BURN_AT("transpose"), x, a, b)
+#define squeeze(x, axis) burn->squeeze(BURN_AT("squeeze"), x, axis)
+#define unsqueeze(x, axis) burn->unsqueeze(BURN_AT("unsqueeze"), x, axis)
+#define narrow(x, axis, start, length) burn->narrow(BURN_AT("narrow"), x, axis, start, length)
+// elements start, start + step, ... before end, which count from the end if negative; INT64_MAX: to the end
+#define slice(x, axis, start, end, step) burn->slice(BURN_AT("slice"), x, axis, start, end, step)
+#define select(x, axis, index) burn->chosen(BURN_AT("select"), x, axis, index)      // without the axis
+#define chunk(x, parts, axis, which) burn->chunk(BURN_AT("chunk"), x, parts, axis, which)
+#define cat(axis, ...) burn->cat(BURN_AT("cat"), axis, BURN_TENSORS(__VA_ARGS__))
+#define stack(axis, ...) burn->cat(BURN_AT("stack"), axis, BURN_TENSORS(__VA_ARGS__))
+#define cat_list(axis, n, list) burn->cat(BURN_AT("cat"), axis, n, list)
+#define stack_list(axis, n, list) burn->cat(BURN_AT("stack"), axis, n, list)
+#define flip(x, ...) burn->flip(BURN_AT("flip"), x, BURN_INTS(__VA_ARGS__))
+#define repeat(x, ...) burn->repeat(BURN_AT("repeat"), x, BURN_INTS(__VA_ARGS__))   // so often along each axis
+#define pad(x, ...) burn->pad(BURN_AT("pad"), x, &(struct burn_pad){ __VA_ARGS__, .end = 0 })      // .pads = { 1, 1 }
+#define tril(x, diagonal) burn->triangle(BURN_AT("tril"), x, diagonal)
+#define triu(x, diagonal) burn->triangle(BURN_AT("triu"), x, diagonal)
+
+// ---------------------------------------------------------------- along axes
+// over these axes; sum_all(x) and so on: over all. _keep: the axes stay, of size 1
+#define sum(x, ...) BURN_REDUCE("sum", x, false, __VA_ARGS__)
+#define mean(x, ...) BURN_REDUCE("mean", x, false, __VA_ARGS__)
+#define prod(x, ...) BURN_REDUCE("prod", x, false, __VA_ARGS__)
+#define amax(x, ...) BURN_REDUCE("amax", x, false, __VA_ARGS__)
+#define amin(x, ...) BURN_REDUCE("amin", x, false, __VA_ARGS__)
+#define any(x, ...) BURN_REDUCE("any", x, false, __VA_ARGS__)
+#define all(x, ...) BURN_REDUCE("all", x, false, __VA_ARGS__)
+#define var(x, ...) BURN_REDUCE("var", x, false, __VA_ARGS__)               // unbiased, as PyTorch's
+#define logsumexp(x, ...) BURN_REDUCE("logsumexp", x, false, __VA_ARGS__)
+#define norm(x, ...) BURN_REDUCE("norm", x, false, __VA_ARGS__)             // the Euclidean length
+#define sum_keep(x, ...) BURN_REDUCE("sum", x, true, __VA_ARGS__)
+#define mean_keep(x, ...) BURN_REDUCE("mean", x, true, __VA_ARGS__)
+#define amax_keep(x, ...) BURN_REDUCE("amax", x, true, __VA_ARGS__)
+#define amin_keep(x, ...) BURN_REDUCE("amin", x, true, __VA_ARGS__)
+#define var_keep(x, ...) BURN_REDUCE("var", x, true, __VA_ARGS__)
+#define norm_keep(x, ...) BURN_REDUCE("norm", x, true, __VA_ARGS__)
+#define sum_all(x) burn->reduce(BURN_AT("sum"), x, false, 0, NULL)
+#define mean_all(x) burn->reduce(BURN_AT("mean"), x, false, 0, NULL)
+#define argmax(x, axis) burn->along(BURN_AT("argmax"), x, axis)
+#define argmin(x, axis) burn->along(BURN_AT("argmin"), x, axis)
+#define softmax(x, axis) burn->along(BURN_AT("softmax"), x, axis)
+#define log_softmax(x, axis) burn->along(BURN_AT("log_softmax"), x, axis)
+#define softmin(x, axis) burn->along(BURN_AT("softmin"), x, axis)
+#define glu(x, axis) burn->along(BURN_AT("glu"), x, axis)
+#define cumsum(x, axis) burn->along(BURN_AT("cumsum"), x, axis)
+#define cumprod(x, axis) burn->along(BURN_AT("cumprod"), x, axis)
+#define sort(x, axis, descending) burn->topk(BURN_AT("sort"), x, -1, axis, descending)
+#define topk(x, k, axis) burn->topk(BURN_AT("topk"), x, k, axis, true)      // .values and .indices
+#define gather(x, axis, index) burn->gather(BURN_AT("gather"), x, axis, index)
+#define index_select(x, axis, index) burn->gather(BURN_AT("index_select"), x, axis, index)
+#define one_hot(x, classes) burn->one_hot(BURN_AT("one_hot"), x, classes)
+
+// ---------------------------------------------------------------- products
+#define matmul(x, y) burn->matmul(BURN_AT("matmul"), x, y)
+#define einsum(equation, ...) burn->einsum(BURN_AT("einsum"), equation, BURN_TENSORS(__VA_ARGS__))
+
+// ---------------------------------------------------------------- layers
+// linear(x, "fc", features): over the last axis
+#define linear(x, ...) burn->linear(BURN_AT("linear"), x, &(struct burn_linear){ __VA_ARGS__, .end = 0 })
+// conv2d(x, "conv", channels, kernel, .stride = 2): x is [batch, channels, height, width]
+#define conv1d(x, ...) BURN_CONV("conv1d", x, __VA_ARGS__)
+#define conv2d(x, ...) BURN_CONV("conv2d", x, __VA_ARGS__)
+#define conv3d(x, ...) BURN_CONV("conv3d", x, __VA_ARGS__)
+#define conv_transpose1d(x, ...) BURN_CONV("conv_transpose1d", x, __VA_ARGS__)
+#define conv_transpose2d(x, ...) BURN_CONV("conv_transpose2d", x, __VA_ARGS__)
+#define conv_transpose3d(x, ...) BURN_CONV("conv_transpose3d", x, __VA_ARGS__)
+// max_pool2d(x, kernel, .stride = 1)
+#define max_pool1d(x, ...) BURN_POOL("max_pool1d", x, __VA_ARGS__)
+#define max_pool2d(x, ...) BURN_POOL("max_pool2d", x, __VA_ARGS__)
+#define max_pool3d(x, ...) BURN_POOL("max_pool3d", x, __VA_ARGS__)
+#define avg_pool1d(x, ...) BURN_POOL("avg_pool1d", x, __VA_ARGS__)
+#define avg_pool2d(x, ...) BURN_POOL("avg_pool2d", x, __VA_ARGS__)
+#define avg_pool3d(x, ...) BURN_POOL("avg_pool3d", x, __VA_ARGS__)
+// to this size, which must be known; 1: the whole
+#define adaptive_avg_pool1d(x, size) burn->adaptive(BURN_AT("adaptive_avg_pool1d"), x, size)
+#define adaptive_avg_pool2d(x, size) burn->adaptive(BURN_AT("adaptive_avg_pool2d"), x, size)
+#define adaptive_avg_pool3d(x, size) burn->adaptive(BURN_AT("adaptive_avg_pool3d"), x, size)
+#define adaptive_max_pool2d(x, size) burn->adaptive(BURN_AT("adaptive_max_pool2d"), x, size)
+// batch_norm(x, "bn1"): over channels (axis 1); its running statistics are buffers
+#define batch_norm(x, ...) BURN_NORM("batch_norm", x, __VA_ARGS__)
+#define layer_norm(x, ...) BURN_NORM("layer_norm", x, __VA_ARGS__)
+#define rms_norm(x, ...) BURN_NORM("rms_norm", x, __VA_ARGS__)
+#define instance_norm(x, ...) BURN_NORM("instance_norm", x, __VA_ARGS__)
+#define group_norm(x, name, groups_, ...) BURN_NORM("group_norm", x, name, groups_, __VA_ARGS__)
+#define dropout(x, p) burn->dropout(BURN_AT("dropout"), x, p)
+// embedding(ids, "emb", count, features)
+#define embedding(x, ...) \
+    burn->embedding(BURN_AT("embedding"), x, &(struct burn_embedding){ __VA_ARGS__, .end = 0 })
+// q, k, v: [batch, heads, length, size]; heads of q may be a multiple of those of k and v
+#define scaled_dot_product_attention(q, k, v, ...) \
+    burn->sdpa(BURN_AT("scaled_dot_product_attention"), q, k, v, &(struct burn_sdpa){ __VA_ARGS__ })
+// multi_head_attention(x, "attn", heads, .causal = YES): x is [batch, length, features]; parameters named as PyTorch's
+// MultiheadAttention names them
+#define multi_head_attention(x, ...) \
+    burn->attention(BURN_AT("multi_head_attention"), x, &(struct burn_attention){ __VA_ARGS__, .end = 0 })
+// turns pairs of the last axis of x [batch, heads, length, size] by positions [batch or 1, length]: halves, or neighbours
+#define rotary(x, positions, base) burn->rotary(BURN_AT("rotary"), x, positions, base, false)
+#define rotary_interleaved(x, positions, base) burn->rotary(BURN_AT("rotary_interleaved"), x, positions, base, true)
+// lstm(x, "lstm", hidden, .layers = 2): x is [time, batch, features]
+#define lstm(x, ...) BURN_RECURRENT("lstm", x, __VA_ARGS__)
+#define gru(x, ...) BURN_RECURRENT("gru", x, __VA_ARGS__)
+#define rnn(x, ...) BURN_RECURRENT("rnn", x, __VA_ARGS__)
+// interpolate(x, .scale = 2, .mode = "bilinear")
+#define interpolate(x, ...) burn->resize(BURN_AT("interpolate"), x, &(struct burn_resize){ __VA_ARGS__, .end = 0 })
+#define pixel_shuffle(x, factor) burn->shuffle(BURN_AT("pixel_shuffle"), x, factor)
+#define pixel_unshuffle(x, factor) burn->shuffle(BURN_AT("pixel_unshuffle"), x, factor)
+
+// ---------------------------------------------------------------- how it is done
+#define BURN_AT(call) (&(const burn_place){ __FILE__, __LINE__, call })
+#define BURN_LIST(...) \
+    (int)(sizeof((const burn_dim[]){ 0, __VA_ARGS__ }) / sizeof(burn_dim)) - 1, (const burn_dim[]){ 0, __VA_ARGS__ } + 1
+#define BURN_INPUT(at, name, dtype, ...) burn->input(at, name, dtype, BURN_LIST(__VA_ARGS__))
+#define BURN_INTS(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ }
+#define BURN_TENSORS(...) (int)(sizeof((Tensor[]){ __VA_ARGS__ }) / sizeof(Tensor)), (Tensor[]){ __VA_ARGS__ }
+#define BURN_REDUCE(call, x, keep, ...) burn->reduce(BURN_AT(call), x, keep, BURN_INTS(__VA_ARGS__))
+#define BURN_CONV(call, x, ...) burn->conv(BURN_AT(call), x, &(struct burn_conv){ __VA_ARGS__, .end = 0 })
+#define BURN_POOL(call, x, ...) burn->pool(BURN_AT(call), x, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
+#define BURN_NORM(call, x, ...) burn->normalize(BURN_AT(call), x, &(struct burn_norm){ __VA_ARGS__, .end = 0 })
+#define BURN_RECURRENT(call, x, ...) \
+    burn->recurrent(BURN_AT(call), x, &(struct burn_recurrent){ __VA_ARGS__, .end = 0 })
+
+#define BURN_ARG(x) _Generic((x), Tensor: burn_of_tensor, default: burn_of_number)(x)
+#define BURN_ARGS1(x) BURN_ARG(x)
+#define BURN_ARGS2(x, y) BURN_ARG(x), BURN_ARG(y)
+#define BURN_ARGS3(x, y, z) BURN_ARG(x), BURN_ARG(y), BURN_ARG(z)
+#define BURN_THIRD(a, b, c, name, ...) name
+#define BURN_MAP(call, ...) \
+    burn->map(BURN_AT(call), (int)(sizeof(BURN_EACH(__VA_ARGS__)) / sizeof(burn_arg)), BURN_EACH(__VA_ARGS__))
+#define BURN_EACH(...) \
+    (burn_arg[]){ BURN_THIRD(__VA_ARGS__, BURN_ARGS3, BURN_ARGS2, BURN_ARGS1, )(__VA_ARGS__) }
+// of tensors, if one is; else <math.h>'s
+#define BURN_MATH(call, f, ...) \
+    _Generic(BURN_THIRD(__VA_ARGS__, BURN_IS3, BURN_IS2, BURN_IS1, )(__VA_ARGS__), \
+        Tensor: BURN_MAP(call, __VA_ARGS__), \
+        default: (f)(BURN_THIRD(__VA_ARGS__, BURN_NUMBERS3, BURN_NUMBERS2, BURN_NUMBERS1, )(__VA_ARGS__)))
+#define BURN_IS1(x) (x)
+#define BURN_IS2(x, y) _Generic((x), Tensor: (x), default: (y))
+#define BURN_NUMBER(x) _Generic((x), Tensor: 0.0, default: (x))
+#define BURN_NUMBERS1(x) BURN_NUMBER(x)
+#define BURN_NUMBERS2(x, y) BURN_NUMBER(x), BURN_NUMBER(y)
+
+static inline __attribute__((unused)) burn_arg burn_of_tensor(Tensor x) { return (burn_arg){ x, 0, false }; }
+static inline __attribute__((unused)) burn_arg burn_of_number(double v) { return (burn_arg){ NULL, v, true }; }
+static inline __attribute__((unused)) int64_t burn_config_integer(const burn_place *at, const char *name, int64_t v) {
+    double given = burn->number(at, name, (double)v);
+    if (given != rint(given)) burn->mistake(at, "\"%s\" is a whole number, not %g", name, given);
+    return (int64_t)given;
+}
+static inline __attribute__((unused)) double burn_config_number(const burn_place *at, const char *name, double v) {
+    return burn->number(at, name, v);
+}
+static inline __attribute__((unused)) const char *burn_config_word(
+    const burn_place *at, const char *name, const char *v) {
+    return burn->word(at, name, v);
+}
+#endif

@@ -1,0 +1,209 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Models described in C: what becomes of them, their settings, and what a mistake in one says.
+source "$(dirname "$0")/tap.sh"
+models=$here/../../models
+
+# ---- a model from nothing
+status 0 "a description" "$burncc" "$models/lenet.c" -o lenet.c
+grep -q 'conv1' lenet.h || grep -q 'conv1' lenet.c
+result $? "layers' names stand in the C"
+status 0 "inspect" "$burncc" inspect "$models/lenet.c"
+says '^format +a description in C$'
+says '^inputs +image: f32\[batch,1,28,28\]$'
+says '^parameters +61.71 k'
+status 0 "a setting" "$burncc" inspect "$models/lenet.c" --set classes=47
+says 'logits: f32\[batch,47\]'
+printf '0.5 %.0s' $(seq 784) >image.txt
+status 0 "run" "$burncc" run "$models/lenet.c" --input image=image.txt --output first
+status 0 "run again" "$burncc" run "$models/lenet.c" --input image=image.txt --output second
+cmp -s first/logits.npy second/logits.npy
+result $? "the same seed begins the same"
+status 0 "another seed" "$burncc" run "$models/lenet.c" --input image=image.txt --output third --seed 1
+! cmp -s first/logits.npy third/logits.npy
+result $? "another seed begins otherwise"
+status 0 "train" "$burncc" "$models/lenet.c" -o train.c --train --optimizer adam --dim batch=1..8
+grep -q 'conv1_weight' train.h
+result $? "parameters are fields"
+status 0 "dump" "$burncc" "$models/lenet.c" --dump import
+mv out lenet.txt
+status 0 "the text of it" "$burncc" lenet.txt -o text.c --name lenet
+sed 's/lenet.txt/lenet.c/; s/text\.h/lenet.h/' text.c >text2.c
+"$burncc" "$models/lenet.c" -o lenet.c --name lenet 2>/dev/null
+sed "s#$models/##" lenet.c | cmp -s - text2.c
+result $? "the same code"
+status 0 "resnet" "$burncc" inspect "$models/resnet.c" --set depth=50 --set size=64
+says '^parameters +25.61 M'
+status 2 "a setting that there is not" "$burncc" inspect "$models/lenet.c" --set clases=3
+says '--set clases: the model has no such setting; it has classes$'
+
+# ---- mistakes: one line each, at the place, and nothing is written
+body() { # lines of a MODEL on standard input; the first of them is line 4
+    { printf '#include <burncc/model.h>\n\nMODEL(m) {\n'; cat; printf '}\n'; } >m.c
+}
+mistake() { # WHAT PLACE TEXT: the only diagnostic
+    local what=$1 place=$2 text=$3
+    rm -f m_out.c
+    status 1 "$what" "$burncc" m.c -o m_out.c
+    says "^m\.c:$place: .*error: $text"
+    [ "$(grep -c 'error:' err)" = 1 ]
+    result $? "one diagnostic"
+    [ ! -e m_out.c ]
+    result $? "nothing written"
+}
+x='Tensor x = input("x", F32, 2, 3, 8, 8);'
+
+body <<END
+$x
+output("y", linear(x, "fc", 10, .share = "emb.weight"));
+END
+mistake "a parameter to share that there is not" 5:13 'there is no parameter "emb.weight" yet'
+body <<END
+$x
+output("y", conv2d(conv2d(x, "a", 4, 3), "a", 4, 3));
+END
+mistake "a name twice" 5:13 'there is a parameter "a.weight" already'
+body <<END
+$x
+output("y", conv2d(x, "a", 4, 3, .groups = 2));
+END
+mistake "groups that do not fit" 5:13 '3 channels into 4 in 2 groups'
+body <<END
+$x
+output("y", conv2d(x, "a", 4, 9));
+END
+mistake "a kernel larger than the image" 5:13 ''
+body <<END
+$x
+output("y", conv1d(x, "a", 4, 3));
+END
+mistake "an image for a sequence" 5:13 'wants \[batch, channels, length\], not f32\[2,3,8,8\]'
+body <<END
+$x
+output("y", linear(x, "fc"));
+END
+mistake "no features" 5:13 'wants a number of features'
+body <<END
+$x
+output("y", conv2d(x, "a", 4));
+END
+mistake "no kernel" 5:13 'wants a kernel'
+body <<END
+$x
+Tensor y = reshape(x, 2, -1, 7);
+output("y", relu(y));
+END
+mistake "a shape that does not hold the elements" 5:12 'f32\[2,3,8,8\] has 384 elements'
+body <<END
+$x
+output("y", permute(x, 0, 1, 2));
+END
+mistake "too few axes" 5:13 '3 axes are named, f32\[2,3,8,8\] has 4'
+body <<END
+$x
+output("y", softmax(x, 4));
+END
+mistake "an axis that there is not" 5:13 'there is no axis 4 in f32\[2,3,8,8\]'
+body <<END
+$x
+output("y", matmul(x, input("w", F32, 7, 8)));
+END
+mistake "factors that do not fit" 5:13 ''
+body <<END
+$x
+output("y", add(x, input("z", F32, 5)));
+END
+mistake "shapes that do not broadcast" 5:13 ''
+body <<END
+$x
+output("y", cat(1, x, input("z", F32, 2, 3, 8, 9)));
+END
+mistake "parts of other sizes" 5:13 ''
+body <<END
+Tensor x = input("x", F32, symbol("n"), 3);
+output("y", linear(x, "fc", dim(x, 0)));
+END
+mistake "a symbol for a number" 5:13 'the number of features is the symbol n'
+body <<END
+Tensor x = input("x", F32, symbol("n"), 3);
+output("y", reshape(x, 3 * dim(x, 0)));
+END
+mistake "C's operators on a symbol" 5:13 "a size was computed from a symbol by C's operators; use dim_add"
+body <<END
+$x
+output("y", embedding(x, "emb", 10, 4));
+END
+mistake "floats for rows" 5:13 'wants integers that number rows, not f32\[2,3,8,8\]'
+body <<END
+$x
+output("y", x);
+input("x", F32, 1);
+END
+mistake "an input twice" 6:1 'there is an input "x" already'
+body <<END
+$x
+output("y", multi_head_attention(flatten(x, 2), "attn", 7));
+END
+mistake "heads that do not fit" 5:13 '64 features in 7 heads'
+body <<END
+$x
+output("y", batch_norm(x));
+END
+sed -i 's/batch_norm(x)/batch_norm(x, "")/' m.c
+mistake "no name" 5:13 'a layer needs a name'
+body <<END
+$x
+scope("block") fail("width %d is odd", 3);
+output("y", x);
+END
+mistake "a mistake of its own" 5:16 'width 3 is odd'
+
+body <<END
+$x
+relu(x);
+END
+status 1 "no output" "$burncc" m.c -o m_out.c
+says '^m.c: error: the model has no output'
+body <<END
+$x
+output("a", conv2d(x, "a", 4, 99));
+output("b", softmax(x, 9));
+output("c", relu(softmax(x, 8)));
+END
+status 1 "three mistakes" "$burncc" m.c -o m_out.c
+[ "$(grep -c '^m\.c:[567]:.*error:' err)" = 3 ]
+result $? "all are told at once"
+body <<END
+$x
+relu(x);
+*(volatile int *)0 = 1;
+END
+status 1 "a crash" "$burncc" m.c -o m_out.c
+says '^m.c:5: \(relu\): error: the description ended by signal 11'
+body <<END
+$x
+for (;;) x = relu(x);
+END
+status 3 "a loop that never ends" "$burncc" m.c -o m_out.c
+says '^m.c:5.*\(relu\): error: the description makes more than 2000000 values'
+body <<END
+$x
+exit(7);
+END
+status 1 "an exit" "$burncc" m.c -o m_out.c
+says 'the description ended with exit status 7'
+body <<END
+$x
+output("y", rellu(x));
+END
+status 1 "a name that there is not" "$burncc" m.c -o m_out.c
+says "the C compiler '.*' does not take this description"
+printf '#include <burncc/model.h>\n' >m.c
+status 1 "no model" "$burncc" m.c -o m_out.c
+says 'a description has one MODEL'
+body <<<"$x"
+CC=/nonexistent status 4 "no compiler" "$burncc" m.c -o m_out.c
+says "cannot run the C compiler '/nonexistent', which a description needs; set CC"
+[ -z "$(ls "$TMPDIR")" ]
+result $? "no temporary files stay"
+finish
