@@ -11,6 +11,7 @@
 #include "base/base.h"
 
 #define MAX_RANK 8          // largest tensor rank; larger is a diagnostic at the importer
+#define MAX_TENSOR_BYTES ((int64_t)1 << 38)     // of one value, 256 GiB: what is larger is a mistake or an attack
 
 typedef struct Tensor Tensor;
 typedef struct Value Value;
@@ -74,6 +75,8 @@ bool type_equal(const Type *a, const Type *b);
 bool type_is_static(const Type *t);                     // no symbolic dimension
 int64_t type_count(const Type *t);                      // elements; bug() when symbolic
 int64_t type_bytes(const Type *t);
+// a static type of more than MAX_TENSOR_BYTES; a dimension of 0 counts as 1, so that no product of others overflows
+bool type_too_large(const Type *t);
 int64_t type_count_upper(const Graph *g, const Type *t);             // with every symbol at its upper bound; saturates
 int64_t type_bytes_upper(const Graph *g, const Type *t);
 Dim type_size(Graph *g, const Type *t);                 // the number of elements as a Dim

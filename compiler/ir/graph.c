@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define MAX_TENSOR_BYTES ((int64_t)1 << 46)     // of one value: beyond any machine, a mistake or an attack
 #define FOLD_MAX_BYTES ((int64_t)1 << 30)       // value_const computes nothing larger
 #define FOLD_FREE_BYTES ((int64_t)64 << 20)     // larger results may not be much larger than their operands
 #define FOLD_GROWTH 4
@@ -177,9 +176,9 @@ bool node_infer(Node *n) {
                     type_text(n->graph->arena, n->graph, t));
                 return false;
             }
-        if (type_is_static(t) && type_bytes(t) > MAX_TENSOR_BYTES) {
-            diag_error_as(
-                EXIT_LIMIT, n->loc, "output %d is too large: %s", i, type_text(n->graph->arena, n->graph, t));
+        if (type_too_large(t)) {
+            diag_error_as(EXIT_LIMIT, n->loc, "output %d is too large: %s; a tensor may have %lld GiB", i,
+                type_text(n->graph->arena, n->graph, t), (long long)(MAX_TENSOR_BYTES >> 30));
             return false;
         }
     }

@@ -96,6 +96,15 @@ int64_t type_bytes(const Type *t) {
     return __builtin_mul_overflow(type_count(t), (int64_t)dtype_size(t->dtype), &n) ? INT64_MAX : n;
 }
 
+bool type_too_large(const Type *t) {
+    int64_t n = (int64_t)dtype_size(t->dtype);
+    bool huge = false;
+    if (!type_is_static(t)) return false;
+    for (int i = 0; i < t->rank; i++)
+        if (t->dim[i]) huge |= __builtin_mul_overflow(n, t->dim[i], &n);
+    return huge || n > MAX_TENSOR_BYTES;
+}
+
 int64_t type_count_upper(const Graph *g, const Type *t) { return dims_upper(g, t->rank, t->dim); }
 
 int64_t type_bytes_upper(const Graph *g, const Type *t) {

@@ -358,17 +358,19 @@ bool operand_direct(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Ope
 }
 
 // Folds adjacent batch axes that both operands walk as one; then, when the right operand has no batch, folds the
-// batch into m.
+// batch into m. An axis of at most one element takes no steps: a stride is that of the innermost one that does.
 static bool gemm_canonical(Graph *g, Contraction *s, int nb, const Dim *extent, const Operand *x, const Operand *y) {
-    Dim ax = 0, ay = 0, count = 1;
+    Dim ax = 0, ay = 0, count = 1, walked = 0;
     for (int i = nb - 1; i >= 0; i--) {
         if (extent[i] == 1) continue;
-        if (count == 1) {
+        bool steps = dim_upper(g, extent[i]) > 1;
+        if (steps && !walked) {
             ax = x->coef[i];
             ay = y->coef[i];
-        } else if (dim_upper(g, extent[i]) > 1
-            && (x->coef[i] != dim_mul(g, ax, count) || y->coef[i] != dim_mul(g, ay, count)))
+            walked = 1;
+        } else if (steps && (x->coef[i] != dim_mul(g, ax, walked) || y->coef[i] != dim_mul(g, ay, walked)))
             return false;
+        walked = dim_mul(g, walked, extent[i]);
         count = dim_mul(g, count, extent[i]);
     }
     s->batch = count;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_WORK 0x1p48                                 // bytes that any placement stays below
+#define MAX_STATIC_WORK ((int64_t)1 << 40)              // with sizes that are known: 1 TiB, which no machine will have
 enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
 static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
@@ -204,6 +205,9 @@ static void place_work(Plan *p) {
     Arena *scratch = arena_new();
     p->work_bytes = place_buffers(scratch, n, stored, &p->live_bytes);
     arena_free(scratch);
+    if (p->work_bytes > MAX_STATIC_WORK && !graph_root(p->graph)->symbols.n)
+        diag_error_as(EXIT_LIMIT, NULL, "the values between the operators take %lld GiB, a program's may take %lld",
+            (long long)(p->work_bytes >> 30), (long long)(MAX_STATIC_WORK >> 30));
 }
 
 static void place_weights(Plan *p) {

@@ -23,7 +23,20 @@ static void own_outputs(Graph *g) {
 }
 
 // ---------------------------------------------------------------- the steps of planning
+static bool check_inputs(const Graph *g) {
+    for (int i = 0; i < g->inputs.n; i++) {
+        const Value *v = g->inputs.at[i];
+        if (!type_too_large(&v->type)) continue;
+        diag_error_as(EXIT_LIMIT, &(Loc){ .file = g->file, .node = -1, .name = v->name },
+            "an input of %s is too large; a tensor may have %lld GiB", type_text(g->arena, g, &v->type),
+            (long long)(MAX_TENSOR_BYTES >> 30));
+        return false;
+    }
+    return true;
+}
+
 static bool check_types(const Graph *g, const Options *o) {
+    if (!check_inputs(g)) return false;
     if (o->machine.backend->sizes) return true;
     for (const Node *n = g->first; n; n = n->next)
         for (int i = 0; i < n->n_out; i++) {

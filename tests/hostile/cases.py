@@ -80,8 +80,96 @@ def versions():
          'version 77 of "ai.onnx" is newer than 28')
 
 
+# ---------------------------------------------------------------- functions
+def chain(levels, width, last="Relu"):
+    """Functions f0, f1, ... of which each calls the next `width` times."""
+    made = []
+    for level in range(levels):
+        op, domain = (last, "") if level == levels - 1 else (f"f{level + 1}", "own")
+        names = ["x"] + [f"t{i}" for i in range(width - 1)] + ["y"] if domain else ["x", "y"]
+        nodes = [w.node(op, [a], [b], domain=domain) for a, b in zip(names, names[1:])]
+        made.append(w.function(f"f{level}", "own", ["x"], ["y"], nodes) + w.blob(9, w.blob(1, "own") + w.integer(2, 1)))
+    return calls(made)
+
+
+def calls(functions):
+    return graph([w.node("f0", ["x"], ["y"], domain="own")], [("x", w.FLOAT, [2])], [("y", w.FLOAT, [2])],
+                 functions=functions, domains=["own"])
+
+
+def own(name, *called):
+    names = ["x"] + [f"t{i}" for i in range(len(called) - 1)] + ["y"]
+    nodes = [w.node(op, [a], [b], domain="own") for op, a, b in zip(called, names, names[1:])]
+    return w.function(name, "own", ["x"], ["y"], nodes) + w.blob(9, w.blob(1, "own") + w.integer(2, 1))
+
+
+def functions():
+    case("functions/20_levels_of_10", chain(20, 10), LIMIT,
+         r"node 0 .*the calls of functions come to 2.11e\+19 nodes, more than \d+: f0 > f1 > .* > f19$")
+    case("functions/63_levels_of_2", chain(63, 2), LIMIT, "come to 1.38e\\+19 nodes")
+    case("functions/65_levels", chain(65, 1), LIMIT, "functions are nested more than 64 deep: f0 > f1 > ")
+    case("functions/64_levels", chain(64, 1), 0)
+    case("functions/4_levels_of_10", chain(4, 10), 0)
+    case("functions/itself", calls([own("f0", "f0")]), INVALID, 'function "f0" calls itself: f0 > f0$')
+    case("functions/each_other", calls([own("f0", "f1"), own("f1", "f2"), own("f2", "f1", "f1")]), INVALID,
+         'function "f1" calls itself: f0 > f1 > f2 > f1$')
+    case("functions/itself_unused", calls([w.function("f0", "own", ["x"], ["y"], [w.node("Relu", ["x"], ["y"])]),
+                                           own("f1", "f1")]), 0)
+
+
+# ---------------------------------------------------------------- large tensors
+def constant(name, values, shape=None, dtype=w.INT64):
+    return name, w.tensor(name, dtype, values, shape)
+
+
+def large():
+    """10^12 elements, by everything that makes a tensor from numbers."""
+    side, long, big = 10**6, 10**12, "is too large"
+
+    def refused(name, model, status=LIMIT, says=big):
+        case(f"large/{name}", model, status, says)
+
+    shape = constant("s", [side, side])
+    refused("Expand", one("Expand", ["x", "s"], ["y"], (1, 1), constants=[shape]))
+    refused("ConstantOfShape", one("ConstantOfShape", ["s"], ["y"], constants=[shape]))
+    refused("Tile", one("Tile", ["x", "s"], ["y"], constants=[shape]))
+    refused("Pad", one("Pad", ["x", "s"], ["y"], constants=[constant("s", [0, 0, side, side])]))
+    refused("Reshape", one("Relu", ["x"], ["y"], (side, side)))
+    refused("EyeLike", one("EyeLike", ["x"], ["y"], (side, side)))
+    for random in ("RandomNormal", "RandomUniform"):
+        refused(random, graph([w.node(random, [], ["y"], shape=[side, side])], [], [("y", w.FLOAT, None)]))
+    scales = constant("s", [1e6, 1e6], dtype=w.FLOAT)
+    refused("Resize", one("Resize", ["x", "", "s"], ["y"], constants=[scales]), says="more than")
+    refused("Upsample", one("Upsample", ["x", "s"], ["y"], opset=9, constants=[scales]), says="more than")
+    refused("Range", one("Range", ["a", "b", "c"], ["y"], constants=[
+        constant("a", 0, []), constant("b", long, []), constant("c", 1, [])]))
+    refused("OneHot", one("OneHot", ["x", "d", "v"], ["y"], dtype=w.INT64, constants=[
+        constant("d", long, []), constant("v", [0.0, 1.0], dtype=w.FLOAT)]))
+    for window in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+        refused(window, one(window, ["n"], ["y"], constants=[constant("n", long, [])]),
+                says=r"1e\+12 elements; at most 4194304")
+    refused("MelWeightMatrix", one("MelWeightMatrix", list("abcde"), ["y"], constants=[
+        constant("a", side, []), constant("b", side, []), constant("c", 16000, []),
+        constant("d", 0.0, [], w.FLOAT), constant("e", 8000.0, [], w.FLOAT)]), says="elements")
+    refused("DFT", one("DFT", ["x", "n"], ["y"], (1, 8, 1), constants=[constant("n", 10**9, [])], axis=1),
+            says="too long")
+    refused("STFT", one("STFT", ["x", "st", "", "n"], ["y"], (1, 10**7, 1), constants=[
+        constant("st", 1, []), constant("n", side, [])]), says="elements; at most")
+    refused("dimension_0", one("Relu", ["x"], ["y"], (2**62, 2**62, 0)))
+
+
+# ---------------------------------------------------------------- what else was taken once
+def others():
+    case("others/perm_negative", one("Transpose", ["x"], ["y"], perm=[-1, -2]), INVALID, '"perm" has the axis -1')
+    case("others/perm_beyond", one("Transpose", ["x"], ["y"], perm=[0, 2]), INVALID, '"perm" has the axis 2')
+    case("others/perm_twice", one("Transpose", ["x"], ["y"], perm=[1, 1]), INVALID, "lists axis 1 twice")
+
+
 def cases():
     counts()
     absent()
     versions()
+    functions()
+    large()
+    others()
     return _cases

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NODES 2000000       // nodes after inlining; functions that call functions grow exponentially
-
 // ---------------------------------------------------------------- nodes
 
 static bool defined_later(const Namespace *s, const char *name) {
@@ -59,17 +57,12 @@ static int64_t opset_version(const Import *im, const Namespace *s, const char *d
     return !*domain && im->model->ir_version < 3 ? 1 : 0;
 }
 
-static const OnnxFunction *find_function(Import *im, const OnnxNodeDef *def) {
+const OnnxFunction *onnx_function(Import *im, const OnnxNodeDef *def) {
     return strmap_get(im->functions, arena_printf(im->arena, "%s\n%s\n%s", def->domain, def->op, def->overload));
 }
 
 // The function's nodes are built in place, in a scope of their own where only its inputs are known.
 static bool inline_function(Import *im, const Namespace *s, OnnxNode *n, const OnnxFunction *f) {
-    for (const Inlined *c = s->call; c; c = c->up)
-        if (c->function == f) {
-            onnx_fail(n, "function \"%s\" calls itself", f->name);
-            return false;
-        }
     if (s->depth >= MAX_CALLS) {
         diag_error_as(EXIT_LIMIT, n->loc, "functions and bodies are nested more than %d deep", MAX_CALLS);
         return false;
@@ -177,11 +170,13 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
 }
 
 void onnx_build_node(Import *im, Namespace *s, const OnnxNodeDef *def) {
-    if (im->stop) return;
-    if (++im->nodes > MAX_NODES) {
-        diag_error_as(
-            EXIT_LIMIT, def->loc, "the model has more than %d nodes once functions and bodies are inlined", MAX_NODES);
+    if (!im->stop && ++im->nodes > im->most) {
+        diag_error_as(EXIT_LIMIT, def->loc, "the model has more than %d nodes once functions and bodies are inlined",
+            im->most);
         im->stop = true;
+    }
+    if (im->stop) {
+        bind_outputs(s, &(OnnxNode){ .def = def, .loc = def->loc }, false);
         return;
     }
     const Loc *loc = def->loc;
@@ -198,7 +193,7 @@ void onnx_build_node(Import *im, Namespace *s, const OnnxNodeDef *def) {
     n.asked = NEW_ARRAY(im->arena, bool, def->n_out + 1);
     n.read = NEW_ARRAY(im->arena, bool, def->n_attrs + 1);
     for (int i = 0; i < def->n_out; i++) n.asked[i] = *def->out[i] != 0;
-    const OnnxFunction *f = find_function(im, def);
+    const OnnxFunction *f = onnx_function(im, def);
     const OnnxRow *row = f ? NULL : find_row(im, s, &n);
     bool ok = resolve_inputs(s, &n) && (f || row);
     if (ok) ok = f ? inline_function(im, s, &n, f) : run_builder(&n, row);
@@ -315,6 +310,7 @@ Graph *onnx_build(Arena *a, const Model *model, const Options *o) {
     Graph *g = graph_new(a, o && o->name ? o->name : "model", m->file);
     Import im = { .arena = a, .model = m, .options = o, .functions = strmap_new(a) };
     register_functions(&im);
+    if (!onnx_calls_check(&im)) return NULL;
     Namespace top;
     names_init(&im, &top, NULL, g);
     top.opsets = m->opsets;

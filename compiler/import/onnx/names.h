@@ -6,6 +6,7 @@
 #include "import/onnx/run/measure.h"
 
 #define MAX_CALLS 64            // functions inside functions, bodies inside bodies
+#define MAX_INLINED (1 << 17)   // nodes that calls of functions, and bodies built more than once, may come to
 
 // An inlined call, whose node holds the attributes that the function's nodes refer to.
 typedef struct Inlined {
@@ -31,7 +32,7 @@ typedef struct Import {
     const OnnxModel *model;
     const Options *options;
     StrMap *functions;                                  // "domain\nname\noverload" -> OnnxFunction
-    int nodes;
+    int nodes, most;                                    // built so far; what the file holds and MAX_INLINED
     bool stop;                                          // a limit was passed
 } Import;
 
@@ -43,7 +44,11 @@ void names_init(Import *im, Namespace *s, const Namespace *outer, Graph *g);
 Value *names_find(const Namespace *s, const char *name);             // NULL: defined nowhere yet
 bool names_bind(Namespace *s, const char *name, Value *v, const Loc *loc);      // false with a diagnostic: it was
 
+// ---------------------------------------------------------------- calls.c
+bool onnx_calls_check(Import *im);                      // do the calls of functions end? Else a diagnostic
+
 // ---------------------------------------------------------------- graph.c
+const OnnxFunction *onnx_function(Import *im, const OnnxNodeDef *def);       // that the node calls, or NULL
 void onnx_build_node(Import *im, Namespace *s, const OnnxNodeDef *def);
 void onnx_build_nodes(Import *im, Namespace *s, int count, const OnnxNodeDef *nodes);
 void onnx_add_initializers(Import *im, Namespace *s, const OnnxGraphDef *def, bool top);

@@ -16,8 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_ELEMENTS (INT64_C(1) << 48)
-
 bool onnx_type(
     Type *out, int dtype, int n_dims, const int64_t *dims, const char *what, const char *name, const Loc *loc) {
     *out = (Type){ 0 };
@@ -30,20 +28,17 @@ bool onnx_type(
             EXIT_LIMIT, loc, "%s \"%s\" has %d dimensions; at most %d are supported", what, name, n_dims, MAX_RANK);
         return false;
     }
-    int64_t count = 1;
     for (int i = 0; i < n_dims; i++) {
         if (dims[i] < 0) {
             diag_error(loc, "%s \"%s\": dimension %d is negative (%lld)", what, name, i, (long long)dims[i]);
             return false;
         }
-        if (dims[i] > MAX_ELEMENTS || (dims[i] && count > MAX_ELEMENTS / dims[i])) {
-            diag_error(loc, "%s \"%s\" has too many elements", what, name);
-            return false;
-        }
-        count *= dims[i] ? dims[i] : 1;
     }
     *out = type_make((DType)dtype, n_dims, dims);
-    return true;
+    if (!type_too_large(out)) return true;
+    diag_error_as(EXIT_LIMIT, loc, "%s \"%s\" is too large; a tensor may have %lld GiB", what, name,
+        (long long)(MAX_TENSOR_BYTES >> 30));
+    return false;
 }
 
 // Elements of 2, 4 or 6 bits, a stream of bits from the lowest on, one per byte; signed integers extended.

@@ -269,7 +269,11 @@ Value *onnx_transpose(OnnxNode *n) {
     if (given && count != rank) return onnx_fail(n, "attribute \"perm\" has %d axes, the input has %d", count, rank);
     unsigned seen = 0;
     for (int i = 0; i < rank; i++) {
-        if (!onnx_axis(n, given ? given[i] : rank - 1 - i, rank, &perm[i])) return NULL;
+        int64_t axis = given ? given[i] : rank - 1 - i;
+        if (axis < 0 || axis >= rank)           // the one list of axes that may not count from the end
+            return onnx_fail(
+                n, "attribute \"perm\" has the axis %lld; it lists 0..%d once each", (long long)axis, rank - 1);
+        perm[i] = (int)axis;
         if (seen >> perm[i] & 1) return onnx_fail(n, "attribute \"perm\" lists axis %d twice", perm[i]);
         seen |= 1u << perm[i];
     }

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+#define MAX_TABLE (1 << 22)     // elements of a window or of mel filters: they are constants, written into the program
+
+static Value *too_many(const OnnxNode *n, double elements, double most) {
+    diag_error_as(EXIT_LIMIT, n->loc, "%.3g elements; at most %.0f are supported", elements, most);
+    return NULL;
+}
 Value *onnx_dft(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
     Value *x = n->in[0];
@@ -48,7 +54,7 @@ Value *onnx_stft(OnnxNode *n) {
     if (step < 1 || length < 1 || length > x->type.dim[1])
         return onnx_fail(n, "the signal of %lld samples must hold a frame", (long long)x->type.dim[1]);
     int64_t frames = (x->type.dim[1] - length) / step + 1;
-    if (frames > INT32_MAX / length) return onnx_fail(n, "has too many frames");
+    if (frames > INT32_MAX / length) return too_many(n, (double)frames * (double)length, INT32_MAX);
     Value *v = b_frames(n->g, x, frames, length, step);
     if (window) v = b_binary(n->g, OP_Mul, v, b_along(n->g, window, 4, 2));
     return b_fourier(n->g, v, 2, length, false, onnx_int(n, "onesided", 1) != 0);
@@ -67,7 +73,8 @@ Value *onnx_window_function(OnnxNode *n) {
     for (size_t k = 0; k < COUNT(kinds) && !onnx_knows(n, 0); k++)
         if (!strcmp(kinds[k].name, n->argument)) return onnx_window_run(n, kinds[k].a, d);
     if (!onnx_ints_input(n, 0, "the size", &size, &count, 1)) return NULL;
-    if (size < 0 || size > 1 << 22) return onnx_fail(n, "the size is %lld", (long long)size);
+    if (size < 0) return onnx_fail(n, "the size is %lld", (long long)size);
+    if (size > MAX_TABLE) return too_many(n, (double)size, MAX_TABLE);
     bool periodic = onnx_int(n, "periodic", 1) != 0;
     for (size_t k = 0; k < COUNT(kinds); k++)
         if (!strcmp(kinds[k].name, n->argument)) return b_cosine_window(n->g, d, size, periodic, kinds[k].a);
@@ -84,8 +91,9 @@ Value *onnx_mel_weights(OnnxNode *n) {
         if (!t) return NULL;
         in[i] = tensor_get_f(t, 0);
     }
-    if (!(in[0] >= 1 && in[0] < 1 << 16 && in[1] >= 1 && in[1] < 1 << 24 && in[2] > 0 && in[0] * in[1] <= 1 << 23))
-        return onnx_fail(n, "a parameter is out of range");
+    if (!(in[0] >= 1 && in[1] >= 1 && in[2] > 0))
+        return onnx_fail(n, "%g bins, a length of %g, a rate of %g: not all are positive", in[0], in[1], in[2]);
+    if (in[0] * (in[1] / 2 + 1) > MAX_TABLE) return too_many(n, in[0] * (in[1] / 2 + 1), MAX_TABLE);
     MelFilters m = {
         .bins = (int64_t)in[0], .length = (int64_t)in[1], .rate = in[2], .low = in[3], .high = in[4]
     };
