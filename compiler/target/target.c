@@ -44,6 +44,7 @@ static const Target targets[] = {
         .vectors = true,
         .lanes = 4,
         .registers = 16,
+        .unfused = true,
         .l1 = 32 << 10,
         .l2 = 256 << 10,
         .l3 = 8 << 20,
@@ -91,6 +92,7 @@ static const Target targets[] = {
         .vectors = true,
         .lanes = 4,
         .registers = 16,
+        .unfused = true,
         .l1 = 32 << 10,
         .l2 = 512 << 10,
         .l3 = 8 << 20,
@@ -118,6 +120,7 @@ static void fill_native(Target *t) {
     } else {
         t->lanes = 4;
         t->registers = 16;
+        t->unfused = true;
     }
 #elif defined(__ARM_NEON)
     t->lanes = 4;

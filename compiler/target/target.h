@@ -12,6 +12,7 @@ typedef struct Target {
     const char *backend_name; const Backend *backend;   // backend_find(backend_name), once a command has chosen it
     bool vectors, native;
     int lanes, registers;                               // lanes 0: the C compiler's flags say, or the parts
+    bool unfused;                                       // a multiply-add is two instructions
     size_t l1, l2, l3;
     // the processors that alone can run it; NULL: any that there is a compiler for
     const char *arch;

@@ -13,7 +13,7 @@
 
 TileTarget template_target(const Options *o) {
     const Target *m = &o->machine;
-    return (TileTarget){ m->lanes, m->registers, m->l1, m->l2, m->l3 };
+    return (TileTarget){ m->lanes, m->registers, m->unfused, m->l1, m->l2, m->l3 };
 }
 
 void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) {

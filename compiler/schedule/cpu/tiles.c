@@ -7,7 +7,7 @@
  * pass over each panel, so that B is read from far memory once. */
 #include "tiles_cost.h"
 
-const TileTarget TILE_GENERIC = {0, 0, 32 << 10, 512 << 10, 8 << 20};
+const TileTarget TILE_GENERIC = {0, 0, 0, 32 << 10, 512 << 10, 8 << 20};
 
 /* n split into parts of at most `most`, as even as multiples of `unit` allow. */
 static int64_t part_of(int64_t n, int64_t most, int64_t unit)
@@ -24,50 +24,23 @@ static int64_t depth_limit(const TileTarget *target)
     return most < 128 ? 128 : tile_min(most, 1280);
 }
 
-/* Rows of a tile: an even share of m. Where m is open, a multiple of 4, which its last rows go in. */
-static int64_t rows_of(const GemmShape *s, int64_t most)
+/* Half-cycles of C in tiles of r rows by v vectors, all of k at once. Where m is open, tiles of a multiple of 4 rows
+ * alone, which its last rows go in. */
+static int64_t gemm_work(const void *shape, const TileMachine *t, int64_t r, int64_t v)
 {
-    return s->open_m ? tile_max(most / 4 * 4, tile_min(most, 4)) : tile_ceil(s->m, tile_ceil(s->m, most));
-}
-
-/* Half-cycles of C in tiles of r rows by v vectors, all of k at once. */
-static int64_t area_cost(const GemmShape *s, int64_t r, int64_t v, int64_t lanes)
-{
-    const int64_t panels = s->n / (v * lanes), rest = tile_ceil(s->n % (v * lanes), lanes), whole = s->m / r,
-                  edge = s->m % r;
-    return panels * (whole * tile_cost(r, v, s->k) + tile_cost(edge, v, s->k)) + whole * tile_cost(r, rest, s->k)
-        + tile_cost(edge, rest, s->k);
-}
-
-/* MR and NV of least cost; for the generic target by the cost on an AVX-512 and an AVX2 machine. */
-static void tile_choose(GemmTiles *best, const GemmShape *s, const TileTarget *target)
-{
-    int64_t best_cost = INT64_MAX;
-    for (int v = 1; v <= 4; v++) {
-        const int64_t many = tile_rows(v, 32), few = tile_rows(v, 16), lanes = target->lanes;
-        int64_t mr, cost;
-        if (lanes == 0) {
-            mr = tile_ceil(rows_of(s, tile_min(many, 2 * few)), 2) * 2;
-            cost = 2 * area_cost(s, mr, v, 16) + area_cost(s, mr / 2, v, 8);
-        } else if (target->vector_registers >= 32) {
-            mr = rows_of(s, many);
-            cost = area_cost(s, mr, v, lanes);
-        } else {
-            mr = 2 * rows_of(s, few);
-            cost = area_cost(s, mr / 2, v, lanes);
-        }
-        if (cost < best_cost) {
-            best_cost = cost;
-            best->mr = (int)mr;
-            best->nv = v;
-        }
-    }
+    const GemmShape *s = shape;
+    if (r > s->m || (s->open_m && r > 4 && r % 4))
+        return TILE_NONE;
+    const int64_t width = v * t->lanes, panels = s->n / width, rest = tile_ceil(s->n % width, t->lanes),
+                  whole = s->m / r, edge = s->m % r;
+    return panels * (whole * tile_cost(t, r, v, s->k) + tile_cost(t, edge, v, s->k))
+        + whole * tile_cost(t, r, rest, s->k) + tile_cost(t, edge, rest, s->k);
 }
 
 GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
 {
-    GemmTiles t = {0};
-    tile_choose(&t, s, target);
+    const TileChoice tile = tile_choose_halves(target, gemm_work, s);
+    GemmTiles t = {.mr = tile.many, .nv = tile.nv};
     const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
     t.kc = part_of(s->k, depth_limit(target), 1);

@@ -20,20 +20,18 @@ static int64_t extent(int64_t outputs, int64_t stride, int64_t kernel, int64_t d
     return (outputs - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-/* Pixels of a tile for rows of ow: an even share of a row, or some whole short rows. */
-static int64_t pixels_of(int64_t ow, int64_t oh, int64_t most)
+/* Tiles are pixels of a row, or some whole short rows. */
+static int64_t map_work(const void *shape, const TileMachine *t, int64_t pixels, int64_t v)
 {
-    return ow > most ? tile_ceil(ow, tile_ceil(ow, most)) : ow * tile_min(most / ow, oh);
-}
-
-static int64_t map_cost(const ConvShape *s, int64_t pixels, int64_t v, int64_t lanes)
-{
+    const ConvShape *s = shape;
     const int64_t depth = s->ic * s->kernel[0] * s->kernel[1] * s->kernel[2], ow = s->out[2], oh = s->out[1];
+    if (pixels > ow && (pixels % ow || pixels / ow > oh))
+        return TILE_NONE;
     const int64_t tall = pixels > ow ? pixels / ow : 1, edge = tall > 1 ? oh % tall * ow : ow % pixels;
     const int64_t whole = tall > 1 ? oh / tall : oh * (ow / pixels), edges = tall > 1 ? edge > 0 : edge > 0 ? oh : 0;
-    const int64_t panels = s->oc / (v * lanes), rest = tile_ceil(s->oc % (v * lanes), lanes);
-    return panels * (whole * tile_cost(pixels, v, depth) + edges * tile_cost(edge, v, depth))
-        + whole * tile_cost(pixels, rest, depth) + edges * tile_cost(edge, rest, depth);
+    const int64_t width = v * t->lanes, panels = s->oc / width, rest = tile_ceil(s->oc % width, t->lanes);
+    return panels * (whole * tile_cost(t, pixels, v, depth) + edges * tile_cost(t, edge, v, depth))
+        + whole * tile_cost(t, pixels, rest, depth) + edges * tile_cost(t, edge, rest, depth);
 }
 
 static bool reads_outside(const ConvShape *s, int axis)
@@ -54,32 +52,13 @@ static int64_t image_floats(const ConvShape *s, int64_t rows, int64_t columns, i
         * extent(columns, s->stride[2], s->kernel[2], s->dilation[2]) * pixel;
 }
 
-static void tile_choose(ConvTiles *best, const ConvShape *s, const TileTarget *target)
-{
-    int64_t best_cost = INT64_MAX;
-    for (int v = 1; v <= 4; v++) {
-        const int64_t many = pixels_of(s->out[2], s->out[1], tile_rows(v, 32)),
-                      few = pixels_of(s->out[2], s->out[1], tile_rows(v, 16));
-        const int64_t cost = target->lanes == 0             ? 2 * map_cost(s, many, v, 16) + map_cost(s, few, v, 8)
-                             : target->vector_registers >= 32 ? map_cost(s, many, v, target->lanes)
-                                                              : map_cost(s, few, v, target->lanes);
-        if (cost < best_cost) {
-            best_cost = cost;
-            best->mr = (int)many;
-            best->mf = (int)few;
-            best->nv = v;
-        }
-    }
-    best->cost = best_cost / (target->lanes == 0 ? 3 : 1);
-}
-
 ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
     const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, tap_rows = s->kernel[0] * s->kernel[1],
                   oh = s->out[1], ow = s->out[2];
-    ConvTiles t = {.pixel = s->ic, .cc = ow};
-    tile_choose(&t, s, target);
+    const TileChoice tile = tile_choose(target, map_work, s);
+    ConvTiles t = {.mr = tile.many, .mf = tile.few, .nv = tile.nv, .pixel = s->ic, .cc = ow, .cost = tile.cost};
     const bool tall = t.mr > ow || t.mf > ow;
     const int64_t run = s->kernel[2] * s->ic;
     t.image = shape->xc != 1 || reads_outside(s, 2) || reads_outside(s, 0)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* What tiles.c and tiles_conv.c share: the cost of a register tile, from which block sizes are chosen.
+/* What the files tiles*.c share: the cost of a register tile, from which block sizes are chosen, and the choice.
  *
- * The cost is in half-cycles. A step of a tile of r rows by v vectors takes r*v of them for multiply-adds (two a
- * cycle), at least r + v for loads and at least 8 for latency; then its sums are stored, loaded, finished and
- * stored again. */
+ * The cost is in half-cycles. Two multiply-adds and two loads begin in a cycle, and a sum waits four cycles for the
+ * one before it: a step of a tile of r rows by v vectors takes r*v for its multiply-adds, at least r + v + 1 for what it
+ * loads and brings near, and at least 8. Then its sums are stored, loaded, finished and stored again. */
 #ifndef BURNCC_SCHEDULE_TILES_COST_H
 #define BURNCC_SCHEDULE_TILES_COST_H
 #include "tiles.h"
 #include <stdbool.h>
 
-enum { PANEL = 16 }; /* floats of a panel per vector of a tile: the widest vector */
+enum {
+    PANEL = 16, /* floats of a panel per vector of a tile: the widest vector */
+    MOST_ROWS = 14 /* of a tile */
+};
 
 static inline int64_t tile_min(int64_t a, int64_t b)
 {
@@ -26,17 +29,32 @@ static inline int64_t tile_ceil(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Half-cycles of a tile of r rows by v vectors that sums `depth` products. */
-static inline int64_t tile_cost(int64_t r, int64_t v, int64_t depth)
-{
-    const int64_t step = tile_max(tile_max(r * v, r + v), 8);
-    return r * v == 0 ? 0 : depth * step + 6 * r * v + 40;
-}
+/* What a tile's registers and instructions are. fused: a multiply-add is one instruction; else a product takes a
+ * register of its own. */
+typedef struct TileMachine {
+    int lanes, registers;
+    bool fused;
+} TileMachine;
 
-/* The most rows by v vectors that `registers` hold with v vectors of weights and one broadcast. */
-static inline int64_t tile_rows(int64_t v, int64_t registers)
-{
-    return tile_min((registers - 1 - v) / v, 14);
-}
+/* The most rows by v vectors that its registers hold with v vectors of weights and one broadcast. */
+int64_t tile_rows(const TileMachine *m, int64_t v);
+
+/* Half-cycles of a tile of r rows by v vectors that sums `depth` products. */
+int64_t tile_cost(const TileMachine *m, int64_t r, int64_t v, int64_t depth);
+
+/* Half-cycles of all of `shape` in tiles of r rows by v vectors; TILE_NONE where there is no such tile. */
+typedef int64_t TileWork(const void *shape, const TileMachine *m, int64_t r, int64_t v);
+#define TILE_NONE INT64_MAX
+
+/* Rows on machines of 32 vector registers (many) and of 16 (few), vectors, and what they cost on the target. */
+typedef struct TileChoice {
+    int many, few, nv;
+    int64_t cost;
+} TileChoice;
+
+TileChoice tile_choose(const TileTarget *target, TileWork *work, const void *shape);
+
+/* The same where a tile has half the rows, up, on machines of 16 registers; many alone is set. */
+TileChoice tile_choose_halves(const TileTarget *target, TileWork *work, const void *shape);
 
 #endif

@@ -22,18 +22,30 @@ static int64_t inside(const ConvShape *s, int axis, int64_t k)
         first_inside(offset - s->in[axis], s->stride[axis], end) - first_inside(offset, s->stride[axis], end), 0);
 }
 
-/* Half-cycles of one image, by tiles of r pixels and v vectors. */
-static int64_t taps_cost(const ConvShape *s, bool in_place, int64_t r, int64_t v, int64_t lanes)
+/* Are the pixels of rectangles of whole rows read where they lie? */
+static bool lies_dense(const ConvLayout *l)
 {
-    const int64_t few = tile_min(r, FEW), panels = tile_ceil(s->oc, PANEL * v) * (PANEL / lanes), add = 3 * v;
+    const int64_t beside = l->conv.stride[2] * l->xw;
+    return beside % 1024 && l->conv.stride[1] * l->xh == l->conv.out[2] * beside;
+}
+
+/* One image, by tiles of r pixels and v vectors. */
+static int64_t taps_work(const void *shape, const TileMachine *t, int64_t r, int64_t v)
+{
+    const ConvLayout *l = shape;
+    const ConvShape *s = &l->conv;
+    const int64_t few = tile_min(r, FEW), blocks = tile_ceil(s->oc, PANEL * v), panels = blocks * (PANEL / t->lanes),
+                  add = 3 * v;
+    if (l->parts > 1 && v > 1 && blocks % l->parts) /* threads that wait for the last panels */
+        return TILE_NONE;
     int64_t cost = panels * s->out[1] * s->out[2] * add;
     for (int64_t h = 0; h < s->kernel[1]; h++)
         for (int64_t w = 0; w < s->kernel[2]; w++) {
             const int64_t wide = inside(s, 2, w), pixels = inside(s, 1, h) * wide;
             cost += panels
-                * (pixels / r * tile_cost(r, v, s->ic) + tile_ceil(pixels % r, few) * tile_cost(few, v, s->ic)
+                * (pixels / r * tile_cost(t, r, v, s->ic) + tile_ceil(pixels % r, few) * tile_cost(t, few, v, s->ic)
                     + pixels * add);
-            cost += in_place && wide == s->out[2] ? 0 : pixels * tile_ceil(s->ic, 16) * COPY;
+            cost += lies_dense(l) && wide == s->out[2] ? 0 : pixels * tile_ceil(s->ic, 16) * COPY;
         }
     return cost;
 }
@@ -57,26 +69,10 @@ static int64_t whole_cost(const ConvLayout *shape, const TileTarget *target)
 TapTiles conv_taps_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
-    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, beside = s->stride[2] * shape->xw,
-                  pixels = s->out[1] * s->out[2];
-    const bool in_place = beside % 1024 && s->stride[1] * shape->xh == s->out[2] * beside;
-    TapTiles t = {.pitch = in_place ? beside : s->ic % 1024 ? s->ic : s->ic + PANEL, .cost = INT64_MAX};
-    for (int v = 1; v <= 4; v++) {
-        const int64_t many = tile_ceil(pixels, tile_ceil(pixels, tile_rows(v, 32))),
-                      few = tile_ceil(pixels, tile_ceil(pixels, tile_rows(v, 16)));
-        const int64_t cost = target->lanes == 0 ?
-            (2 * taps_cost(s, in_place, many, v, 16) + taps_cost(s, in_place, few, v, 8)) / 3 :
-            target->vector_registers >= 32 ? taps_cost(s, in_place, many, v, target->lanes) :
-                                             taps_cost(s, in_place, few, v, target->lanes);
-        const bool idle = shape->parts > 1 && v > 1
-            && tile_ceil(s->oc, PANEL * v) % shape->parts; /* threads that wait for the last panels */
-        if (cost < t.cost && !idle) {
-            t.cost = cost;
-            t.mr = (int)many;
-            t.mf = (int)few;
-            t.nv = v;
-        }
-    }
+    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+    const TileChoice tile = tile_choose(target, taps_work, shape);
+    TapTiles t = {.mr = tile.many, .mf = tile.few, .nv = tile.nv, .cost = tile.cost,
+        .pitch = lies_dense(shape) ? s->stride[2] * shape->xw : s->ic % 1024 ? s->ic : s->ic + PANEL};
     const int64_t most = tile_max(t.mr, t.mf), room = tile_max(l2 / 2 / 4 / t.pitch, most);
     t.rc = tile_max(1, tile_min(s->out[1], l2 / 2 / 4 / (s->out[2] * tile_ceil(s->oc, PANEL * t.nv) * PANEL * t.nv)));
     t.tb = tile_ceil(t.rc * s->out[2], tile_ceil(t.rc * s->out[2], room));

@@ -40,32 +40,34 @@ int64_t winograd_count(const ConvShape *s, WinogradTile f)
 }
 
 /* A tile of products whose weights stream from L2. */
-static int64_t product_cost(int64_t r, int64_t v, int64_t depth)
+static int64_t product_cost(const TileMachine *t, int64_t r, int64_t v, int64_t depth)
 {
-    return r == 0 ? 0 : tile_max(tile_cost(r, v, depth), LINE * v * depth);
+    return r == 0 ? 0 : tile_max(tile_cost(t, r, v, depth), LINE * tile_ceil(v * t->lanes, PANEL) * depth);
+}
+
+typedef struct WinogradWork {
+    const ConvShape *conv;
+    WinogradTile tile;
+} WinogradWork;
+
+static int64_t winograd_work(const void *shape, const TileMachine *t, int64_t r, int64_t v)
+{
+    const WinogradWork *w = shape;
+    const ConvShape *s = w->conv;
+    const int64_t tiles = winograd_count(s, w->tile), panels = tile_ceil(s->oc, PANEL * v) * (PANEL / t->lanes);
+    return r > tiles ? TILE_NONE : panels * winograd_points(s, w->tile)
+            * (tiles / r * product_cost(t, r, v, s->ic) + product_cost(t, tiles % r, v, s->ic));
 }
 
 static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTarget *target)
 {
     const ConvShape *s = &l->conv;
     const int64_t tiles = winograd_count(s, w->tile), points = winograd_points(s, w->tile),
-                  lanes = target->lanes ? target->lanes : 16;
-    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, wide = 16 / lanes;
-    int64_t best = INT64_MAX;
-    for (int v = 1; v <= 4; v++) {
-        const int64_t many = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 32))),
-                      few = tile_ceil(tiles, tile_ceil(tiles, tile_rows(v, 16)));
-        const int64_t r = target->lanes == 0 || target->vector_registers >= 32 ? many : few,
-                      panels = tile_ceil(s->oc, PANEL * v);
-        const int64_t cost = panels * wide * points
-            * (tiles / r * product_cost(r, v, s->ic) + product_cost(tiles % r, v, s->ic));
-        if (cost < best) {
-            best = cost;
-            w->mr = (int)many;
-            w->mf = (int)few;
-            w->nv = v;
-        }
-    }
+                  l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, wide = 16 / (target->lanes ? target->lanes : 16);
+    const TileChoice tile = tile_choose(target, winograd_work, &(WinogradWork){s, w->tile});
+    w->mr = tile.many;
+    w->mf = tile.few;
+    w->nv = tile.nv;
     w->vp = s->ic % 1024 == 0 ? s->ic + PANEL : s->ic;
     const int64_t most = tile_max(w->mr, w->mf), room = l2 * 2 / 3 / 4 / points / (w->vp + PANEL * w->nv);
     w->tb = tile_max(most, tile_min(tile_ceil(tiles, most) * most, room / most * most));
@@ -75,7 +77,7 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t transforms = tiles * wide
         * (tile_ceil(s->ic, 16) * points * (3 * passes + 1)
             + tile_ceil(s->oc, 16) * (points * 2 * passes + pixels * 4));
-    return best + transforms + weights / 1024 * l->price
+    return tile.cost + transforms + weights / 1024 * l->price
         + (weights > l2 * 3 / 4 ? (l->price ? blocks - 1 : blocks) * weights / AGAIN : 0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* In: cases.def. Out, on standard output: C text that fills each template once per case, by the same block sizes
  * that the compiler would choose, and a table of the cases. The preprocessor plays the template engine: X.inc is a
- * template without its holes block. An argument LANES,REGISTERS,L1,L2 names a target; without it the generic one
- * is used. */
+ * template without its holes block. An argument LANES,REGISTERS,UNFUSED,L1,L2 names a target; without it the
+ * generic one is used. */
 #include "shapes.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -195,11 +195,12 @@ int main(int argc, char **argv)
 {
     target = TILE_GENERIC;
     if (argc > 1)
-        sscanf(argv[1], "%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.l1, &target.l2);
+        sscanf(argv[1], "%d,%d,%d,%zu,%zu", &target.lanes, &target.vector_registers, &target.unfused, &target.l1,
+            &target.l2);
     printf(
         "#include \"vec.h\"\n#include \"taps.h\"\n#include \"planes.h\"\n#include \"winograd.h\"\n"
-        "#define TARGET {%d, %d, %zu, %zu, 0}\n",
-        target.lanes, target.vector_registers, target.l1, target.l2);
+        "#define TARGET {%d, %d, %d, %zu, %zu, 0}\n",
+        target.lanes, target.vector_registers, target.unfused, target.l1, target.l2);
 #define GEMM(name, timed, batch, m, n, k, a_t, b_kind, kind) gemm(#name, batch, m, n, k, a_t, b_kind, kind);
 #define GEMV(name, timed, batch, n, k, layout, kind, near) gemv(#name, batch, n, k, layout, kind, near);
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds kernels_bench and runs it.  usage: run.sh BUILD_DIR [check|time [PART]]
 # With OpenBLAS installed, matrix products are timed beside it. $CC (cc), $CFLAGS (-O3 -march=native): how kernels are
-# compiled; $TARGET: LANES,REGISTERS,L1,L2 (empty: the generic target).
+# compiled; $TARGET: LANES,REGISTERS,UNFUSED,L1,L2 (empty: the generic target).
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../../..
@@ -14,7 +14,7 @@ for t in gemm gemv conv conv_taps conv_dw conv_planes winograd; do
 done
 warn="-Wall -Wextra -Wconversion -Wshadow -pedantic"
 tiles=
-for t in tiles tiles_conv tiles_taps tiles_planes tiles_winograd; do
+for t in tiles tiles_conv tiles_cost tiles_taps tiles_planes tiles_winograd; do
     tiles="$tiles $root/compiler/schedule/cpu/$t.c"
 done
 # shellcheck disable=SC2086
