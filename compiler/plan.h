@@ -74,6 +74,9 @@ typedef struct Convolution {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];      // pad: at the low end
     Dim x_batch;
     int64_t x_axis[3], x_channel;                       // strides of the input in elements, as for the batch
+    // strides of weights that are no constants: of groups, channels of the result and of the input in one, taps; where
+    // they begin. And how they are packed: groups that become one, floats of a panel
+    int64_t w_group, w_oc, w_ic, w_tap[3], w_at, w_merge, w_panel;
     // from one pixel of the output to the next: oc, or more in a part of a concatenation
     int64_t y_pixel;
     // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
@@ -151,7 +154,8 @@ struct Kernel {
     VEC(Value *) writes;
     // symbols (numbers in graph_symbols) that its loops and expressions need
     VEC(int) sizes;
-    Buffer *packed;                                     // the constant operand in the template's layout, or NULL
+    // one operand in the template's layout, or NULL: a constant, or weights that each run packs into the workspace
+    Buffer *packed;
     const Template *template; VEC(HoleValue) holes;     // NULL: none; what its holes are filled with
     // what a record of `burncc tune` knows it by, NULL: none does; its algorithm and blocks; tuned: they are a
     // record's
@@ -184,6 +188,8 @@ struct Kernel {
 static inline bool kernel_is_conv(const Kernel *k) {
     return k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE || k->kind == KERNEL_PLANES;
 }
+// Does its run pack the weights?
+static inline bool kernel_packs(const Kernel *k) { return k->packed && k->packed->place == PLACE_WORK; }
 static inline int kernel_fails(const Kernel *k) { return k->kind == KERNEL_CALL ? k->call.fails : 0; }
 static inline int kernel_bodies(const Kernel *k) { return k->kind == KERNEL_REGION ? k->region.n_bodies : 0; }
 

@@ -137,12 +137,37 @@ Argument c_strip_rows(const RunText *r, const Strips *s, int i) {
 
 static Argument operand_argument(const RunText *r, const Kernel *k, const KernelText *t, int j) {
     const Value *v = t->params[j].value;
-    bool packed = k->packed && k->packed->value == v && j < t->first_shared;
+    // of a convolution the weights come first; what it convolves is another value
+    bool packed = k->packed && k->packed->value == v && j < (kernel_is_conv(k) ? 1 : t->first_shared);
     const int between = between_strips(k, v);
     Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
     a.at = packed ? address_of(r, k->packed, v, spell_c_storage(k->packed->element)) : value_address(r, v);
     if (between >= 0 && k->strips->workers > 1) a.worker_step = k->strips->floats[between];
     return a;
+}
+
+static const char *numbers(RunText *r, int n, const int64_t *v) {
+    Text t;
+    text_init(&t, r->g->arena);
+    for (int i = 0; i < n; i++) text_printf(&t, "%s%lld", i ? ", " : "(const ptrdiff_t[]){", (long long)v[i]);
+    text_append(&t, "}", 1);
+    return t.at;
+}
+
+void c_pack(RunText *r, const Kernel *k, int depth) {
+    const Convolution *c = &k->conv;
+    const bool single = k->kind == KERNEL_DEPTHWISE;
+    const int64_t oc = c->oc / c->groups, ic = c->ic / c->groups,
+                  stride[] = { single ? 0 : c->w_group, single ? c->w_group : c->w_oc, c->w_ic, c->w_tap[0],
+                      c->w_tap[1], c->w_tap[2] };
+    Address to = address_of(r, k->packed, k->packed->value, spell_c_storage(DT_F32));
+    Address from = value_address(r, k->packed->value);
+    from.offset += c->w_at * (int64_t)sizeof(float);
+    const char *place = address_text(r, &to, false), *weights = address_text(r, &from, false);
+    c_line(r, depth);
+    text_printf(&r->body, "burn_pack_conv(%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s);\n", place, weights,
+        (long long)(single ? 1 : c->groups), (long long)c->w_merge, (long long)(single ? c->groups : oc), (long long)ic,
+        (long long)c->w_panel, numbers(r, 3, c->kernel), numbers(r, COUNT(stride), stride));
 }
 
 Arguments c_arguments(const RunText *r, const Kernel *k) {

@@ -61,7 +61,7 @@ void c_prelude(CFile *g, Text *out, const Text *code) {
         { "burn_bf16_round(", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
         { "burn_decimal(", "c/decimal.h" }, { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" },
         { "burn_turn(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" }, { "burn_params_", "c/params.h" },
-        { "burn_keep(", "c/strips.h" } };
+        { "burn_pack_conv(", "c/pack.h" }, { "burn_keep(", "c/strips.h" } };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (strstr(code->at, parts[i][0])) print_part(out, parts[i][1]);
     if (g->threads && strstr(code->at, "burn_parts(")) {

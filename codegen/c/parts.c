@@ -109,6 +109,7 @@ void c_strips(RunText *r, const Strips *s, int depth) {
 
 void c_call(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
+    if (kernel_packs(k)) c_pack(r, k, depth);
     if (k->parts > 1) {
         print_parts(r, k, depth);
         return;

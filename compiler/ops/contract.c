@@ -4,7 +4,8 @@
 // The evaluators accumulate floats in double and integers exactly; the lowerings are the plain sums of products that
 // the template kernels are checked against. Gradients are again MatMuls and Convs:
 //   dX = dY W^T, dW = X^T dY;   conv: dX = conv(dY spread by the stride, flipped W with channels swapped),
-//   dW = conv(X with batch as channels, dY as kernel) where stride and dilation change places.
+//   dW = conv(X with batch as channels, dY as kernel) where stride and dilation change places; of each channel alone
+//   the batch is one more spatial axis, and by one point both are products.
 #include "common.h"
 #include "table.h"
 
@@ -422,14 +423,83 @@ static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
     return b_transpose(g, dw, swap);
 }
 
+// A convolution by one point is a product over all pixels, and so are its gradients: a window as large as the map
+// would be none that a kernel is for, and zeros between the pixels that a stride leaves out would be multiplied.
+static bool is_point(const Node *n, const Geometry *geo) {
+    for (int i = 0; i < geo->spatial; i++)
+        if (geo->kernel[i] != 1 || geo->lo[i] || geo->hi[i]) return false;
+    return node_int(n, "group", 1) == 1;
+}
+
+// [n,c,...] as rows of channels
+static Value *pixel_rows(Graph *g, Value *x) {
+    int perm[MAX_RANK] = { 0 };
+    Dim pixels = x->type.dim[0], channels = x->type.dim[1];
+    for (int i = 1; i < x->type.rank; i++) perm[i] = i + 1 < x->type.rank ? i + 1 : 1;
+    for (int i = 2; i < x->type.rank; i++) pixels = dim_mul(g, pixels, x->type.dim[i]);
+    return as_matrix(g, b_transpose(g, x, perm), pixels, channels);
+}
+
+static bool point_gradients(Node *n, Value *dy, const Geometry *geo, Value **din) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type, *w = &n->in[1]->type;
+    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK] = { 1, 1 }, zero[MAX_RANK] = { 0 }, ones[MAX_RANK],
+            after[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
+    Type read = *x;
+    for (int i = 0; i < geo->spatial; i++) {
+        ones[i] = 1;
+        steps[2 + i] = geo->stride[i];
+        between[2 + i] = geo->stride[i] - 1;
+        read.dim[2 + i] = y->dim[2 + i];
+        after[2 + i] = x->dim[2 + i] - ((y->dim[2 + i] - 1) * geo->stride[i] + 1);
+    }
+    Value *back = b_conv_backward_weight(g, n->in[1], 1);
+    Value *dx = b_conv_padded(g, dy, back, zero, zero, zero, ones, ones, 1);
+    din[0] = b_pad(g, dx, zero, after, between, NULL);
+    Value *rows = pixel_rows(g, b_slice(g, n->in[0], starts, steps, read.dim));
+    Value *turned = swap_last(g, pixel_rows(g, dy));
+    din[1] = b_reshape(g, b_matmul(g, turned, rows), w->rank, w->dim);
+    return din[0] && din[1];
+}
+
+static bool is_depthwise(const Node *n) {
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    return node_int(n, "group", 1) == x->dim[1] && y->dim[1] == x->dim[1] && x->dim[1] > 1 && x->rank < 5;
+}
+
+// One more spatial axis, the batch: x and dy as one image [1,c,n,...], and dw = conv(x, dy) of each channel alone.
+static Value *depthwise_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
+    Graph *g = n->graph;
+    Value *x = n->in[0];
+    const Type *tx = &x->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, zero[MAX_RANK] = { 0 }, strides[MAX_RANK] = { 1 },
+            dilations[MAX_RANK] = { 1 };
+    int swap[MAX_RANK];
+    Dim image[MAX_RANK] = { 1, tx->dim[1], tx->dim[0] }, taps[MAX_RANK] = { y->dim[1], 1, y->dim[0] };
+    for (int i = 0; i < tx->rank; i++) swap[i] = i < 2 ? 1 - i : i;
+    for (int i = 0; i < geo->spatial; i++) {
+        lo[1 + i] = geo->lo[i];
+        hi[1 + i] = geo->dilation[i] * (geo->kernel[i] - 1) + geo->stride[i] * (y->dim[2 + i] - 1) + 1 - tx->dim[2 + i]
+            - geo->lo[i];
+        strides[1 + i] = geo->dilation[i];
+        dilations[1 + i] = geo->stride[i];
+        image[3 + i] = tx->dim[2 + i];
+        taps[3 + i] = y->dim[2 + i];
+    }
+    x = b_reshape(g, b_transpose(g, x, swap), tx->rank + 1, image);
+    dy = b_reshape(g, b_transpose(g, dy, swap), tx->rank + 1, taps);
+    return b_reshape(g, b_conv_padded(g, x, dy, lo, hi, zero, strides, dilations, tx->dim[1]), w->rank, w->dim);
+}
+
 bool grad_conv(Node *n, Value *const *dout, Value **din) {
     const Type *x = &n->in[0]->type;
     if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
     for (int i = 0; i < x->rank; i++)
         if (!op_static(n, x->dim[i], "the input of a convolution that is differentiated")) return false;
     Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
+    if (is_point(n, &geo)) return point_gradients(n, dout[0], &geo, din);
     din[0] = conv_input_gradient(n, dout[0], &geo);
-    din[1] = conv_weight_gradient(n, dout[0], &geo);
+    din[1] = is_depthwise(n) ? depthwise_weight_gradient(n, dout[0], &geo) : conv_weight_gradient(n, dout[0], &geo);
     return din[0] && din[1];
 }
 

@@ -20,12 +20,13 @@ enum { LANES = 16, FEW_TAPS = 25, READ_IN_PLACE = 8 };
 bool layout_turns(const Node *n) {
     if (n->op != OP_Conv) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (!n->in[1]->data || node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype)
-        || x->rank < 3 || x->rank > 5)
+    if (node_int(n, "channels_last", 0) || (x->dtype != DT_F32 && n->out[0]->type.dtype == x->dtype) || x->rank < 3
+        || x->rank > 5)
         return false;
     for (int i = 1; i < x->rank; i++)
         if (!dim_is_const(x->dim[i])) return false;
-    return type_count(w) > 0 && dims_upper(n->graph, n->out[0]->type.rank, n->out[0]->type.dim) > 0;
+    const Type *y = &n->out[0]->type;
+    return type_is_static(w) && type_count(w) > 0 && dims_upper(n->graph, y->rank, y->dim) > 0;
 }
 
 bool layout_is_product(const Node *n) {

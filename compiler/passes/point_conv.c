@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Convolutions by one point become products where their weights are no constants: a program that trains them, and their
-// gradients. Contract: the channels stay first; the same numbers.
+// Convolutions by one point become products where they have kept their channels first: those of sizes that only the
+// running program knows, by weights that are no constants. Contract: the channels stay first; the same numbers.
 //
 //   before   %2: f32[2,8,9,9] = Conv(%0, %1)          %0: f32[2,3,9,9]   %1: f32[8,3,1,1], an input
 //   after    %3: f32[8,3] = Reshape(%1)
@@ -8,8 +8,7 @@
 //            %5: f32[2,8,81] = MatMul(%3, %4)
 //            %6: f32[2,8,9,9] = Reshape(%5)
 //
-// Strides leave out points first. Constant weights are for layout.c. Before differentiation this makes products of the
-// two gradients as well: that by the weights would be a convolution whose window is as large as the map.
+// Strides leave out points first.
 #include "layout.h"
 
 static bool is_point(const Node *n) {

@@ -334,9 +334,7 @@ bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
     return true;
 }
 
-// Element `idx` of an operand through its views as (base value, strides over the kernel's axes, offset); false: not
-// affine.
-bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+Expr *operand_index(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Value **base) {
     Fusion f = { .plan = p, .root = v, .views_only = true };
     Lower l;
     lower_init(&l, p->arena, axes->exprs, axes, &f);
@@ -344,9 +342,15 @@ bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *i
     // constants are packed from their beginning
     bool constant = e->op == E_Load && e->value->data,
          turned = constant && v->def && v->def->op == OP_Transpose && v->def->in[0] == e->value;
-    if (e->op != E_Load || e->a[1] || f.violation || (constant && !turned)) return false;
-    out->value = e->value;
-    return expr_affine_sizes(e->a[0], p->graph, axes->axes.n, out->coef, &out->offset);
+    if (e->op != E_Load || e->a[1] || f.violation || (constant && !turned)) return NULL;
+    *base = e->value;
+    return e->a[0];
+}
+
+// As strides over the kernel's axes and an offset; false: not affine.
+bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
+    Expr *at = operand_index(p, axes, v, idx, &out->value);
+    return at && expr_affine_sizes(at, p->graph, axes->axes.n, out->coef, &out->offset);
 }
 
 bool operand_direct(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {

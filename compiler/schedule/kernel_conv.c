@@ -7,7 +7,13 @@
 
 #include <string.h>
 
-enum { MIN_TURNED = 8 };
+enum { MIN_TURNED = 8, LANES = 16 };
+
+// A channel's plane from a plane. Fewer channels than a vector has go there several times over, which only the
+// compiler packs weights for.
+static bool is_depthwise(const Convolution *c, bool constant) {
+    return c->groups == c->ic && c->oc == c->ic && c->groups > 1 && (constant || LANES % c->groups);
+}
 
 Convolution kernel_conv_shape(const Node *n) {
     Convolution c = { 0 };
@@ -57,15 +63,48 @@ static Operand conv_input(const Plan *p, const Node *n, Convolution *c) {
     return at;
 }
 
+// Where the elements of weights that are no constants lie: [group, channel of the result][channel of the input][taps].
+// Filters that run backwards have negative strides.
+static Value *conv_weights(const Plan *p, const Node *n, Convolution *c) {
+    Arena *a = p->arena;
+    Kernel *k = kernel_new(a, KERNEL_LOOP);
+    Value *w = n->in[1], *base;
+    Expr *axis[MAX_RANK + 1];
+    int64_t coef[MAX_RANK + 1];
+    const int rank = w->type.rank, taps = 3 - (rank - 2);
+    const Dim per_group = c->oc / c->groups;
+    for (int i = 0; i <= rank; i++) {
+        Dim size = i == 0 ? c->groups : i == 1 ? per_group : w->type.dim[i - 1];
+        VEC_PUSH(a, k->axes, (Axis){ .extent = size, .size = size });
+        axis[i] = expr_axis(k->exprs, i, size);
+    }
+    Expr *first = expr_binary(k->exprs, E_Mul, axis[0], expr_index(k->exprs, per_group));
+    axis[1] = expr_binary(k->exprs, E_Add, first, axis[1]);
+    Expr *at = operand_index(p, k, w, axis + 1, &base);
+    if (!at || !expr_affine(at, k->axes.n, coef, &c->w_at)) {
+        base = w;
+        c->w_at = 0;
+        for (int i = rank; i >= 0; i--)
+            coef[i] = i == rank ? 1 : coef[i + 1] * (i == 0 ? per_group : w->type.dim[i]);
+    }
+    c->w_group = coef[0];
+    c->w_oc = coef[1];
+    c->w_ic = coef[2];
+    for (int i = 0; i < 3; i++) c->w_tap[i] = i < taps ? 0 : coef[3 + i - taps];
+    return base;
+}
+
 Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
     Node *n = f->anchor->def;
     Convolution c = kernel_conv_shape(n);
     bool planes = !node_int(n, "channels_last", 0);
     Kernel *k = kernel_new(a,
-        planes                                               ? KERNEL_PLANES :
-            c.groups == c.ic && c.oc == c.ic && c.groups > 1 ? KERNEL_DEPTHWISE :
-                                                               KERNEL_CONV);
+        planes                                      ? KERNEL_PLANES :
+            is_depthwise(&c, n->in[1]->data != NULL) ? KERNEL_DEPTHWISE :
+                                                      KERNEL_CONV);
     Operand x = conv_input(f->plan, n, &c);
+    Value *w = n->in[1];
+    if (!planes && !w->data) w = conv_weights(f->plan, n, &c);
     if (into) c.y_pixel = into->type.dim[into->type.rank - 1];
     if (!node_of_bytes(n)) k->conv = c;
     else {                                              // for its template a product with rows that lie elsewhere
@@ -83,7 +122,7 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at) {
         return NULL;
     if (into) kernel_store_into(k, into, at);
     k->anchor = n;
-    kernel_operands(a, k, x.value, n->in[1]);
+    kernel_operands(a, k, x.value, w);
     k->operand_at[0] = x.offset;
     kernel_sizes(a, k, f->plan->graph, x.offset);
     kernel_sizes(a, k, f->plan->graph, c.x_batch);

@@ -90,7 +90,9 @@ static void touch(Plan *p, Buffer *b, int at) {
 }
 
 // The packed operand is read from its own layout; its row-major bytes are needed only if an expression loads them too.
-static bool packed_away(const Kernel *k, const Value *v) { return k->packed && k->packed->value == v; }
+static bool packed_away(const Kernel *k, const Value *v) {
+    return k->packed && !kernel_packs(k) && k->packed->value == v;
+}
 
 // Members of strips take turns: what one of them uses is alive from the first to the last of them.
 static void touch_both(Plan *p, Buffer *b, const int *at) {

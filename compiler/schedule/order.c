@@ -84,7 +84,7 @@ typedef VEC(bool) Flags;
 
 static void read_kernel(Order *o, const Plan *p, Step *s, const Kernel *k, Flags *in_work) {
     bool workspace;
-    s->scratch += k->scratch_bytes;
+    s->scratch += k->scratch_bytes + (kernel_packs(k) ? k->packed->bytes : 0);
     for (int j = 0; j < k->reads.n + k->writes.n; j++) {
         bool write = j >= k->reads.n;
         Value *v = write ? k->writes.at[j - k->reads.n] : k->reads.at[j];

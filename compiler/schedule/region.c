@@ -35,10 +35,10 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
         const Kernel *inner = body->kernels.at[i];
         for (int j = 0; j < inner->reads.n; j++) {
             Value *v = inner->reads.at[j];
-            bool packed = inner->packed && inner->packed->value == v;
+            bool packed = inner->packed && !kernel_packs(inner) && inner->packed->value == v;
             if (!packed && (v->data || v->graph != body->graph)) kernel_read(a, k, v);
         }
-        if (inner->packed) VEC_PUSH(a, k->region.packs, inner->packed);
+        if (inner->packed && !kernel_packs(inner)) VEC_PUSH(a, k->region.packs, inner->packed);
         for (int j = 0; inner->kind == KERNEL_REGION && j < inner->region.packs.n; j++)
             VEC_PUSH(a, k->region.packs, inner->region.packs.at[j]);
         k->flops += inner->flops;

@@ -35,6 +35,8 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);          // kerne
 typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;
 Kernel *kernel_new(Arena *a, KernelKind kind);
 void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, writes and costs, from its expressions
+// where element idx of v lies in the stored value that its views lead to; NULL: there is none
+Expr *operand_index(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Value **base);
 // element idx of v; false: not affine
 bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out);
 // of v itself, stored

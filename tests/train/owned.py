@@ -94,6 +94,29 @@ def convolve(image, weight, bias):
               for x in range(w)] for y in range(h)] for o in range(len(weight))]
 
 
+def products(terms):
+    """The sum of the products of pairs, as one step of the tape."""
+    terms = list(terms)
+    return Var(math.fsum(x.v * w.v for x, w in terms),
+               tuple((x, w.v) for x, w in terms) + tuple((w, x.v) for x, w in terms))
+
+
+def window(image, weight, stride=1, dilation=1, pad=0, group=1):
+    """Any convolution: image [c][h][w], weight [o][c/group][k][k]."""
+    h, w, k, depth, per = len(image[0]), len(image[0][0]), len(weight[0][0]), len(weight[0]), len(weight) // group
+    reach = dilation * (k - 1) - 2 * pad
+    taps = [(c, i, j) for c in range(depth) for i in range(k) for j in range(k)]
+
+    def at(o, y, x):
+        for c, i, j in taps:
+            u, v = y * stride + i * dilation - pad, x * stride + j * dilation - pad
+            if 0 <= u < h and 0 <= v < w:
+                yield image[o // per * depth + c][u][v], weight[o][c][i][j]
+
+    return [[[products(at(o, y, x)) for x in range((w - reach - 1) // stride + 1)]
+             for y in range((h - reach - 1) // stride + 1)] for o in range(len(weight))]
+
+
 def mean(values):
     return total(values) * (1 / len(values))
 
@@ -276,6 +299,33 @@ class Point(Case):
         return rows
 
 
+class Windows(Case):
+    """Convolutions of all kinds: strided in groups, of each channel alone and dilated, by one point with a stride."""
+    name, loss, classes, x_shape, y_shape, runs = "windows", "mse", 0, [2, 4, 9, 7], [2, 2], RUNS[:1]
+    shapes = {"g.weight": [18, 2, 3, 3], "d.weight": [18, 1, 3, 3], "e.weight": [18, 1, 3, 3],
+              "w.weight": [20, 18, 3, 3], "p.weight": [5, 20, 1, 1], "l.weight": [2, 10], "l.bias": [2]}
+    nodes = [wire.node("Conv", ["x", "g.weight"], ["a"], pads=[1, 1, 1, 1], strides=[2, 2], group=2),
+             wire.node("Tanh", ["a"], ["b"]),
+             wire.node("Conv", ["b", "d.weight"], ["c"], pads=[1, 1, 1, 1], group=18),
+             wire.node("Conv", ["c", "e.weight"], ["d"], pads=[2, 2, 2, 2], dilations=[2, 2], group=18),
+             wire.node("Conv", ["d", "w.weight"], ["e"], pads=[1, 1, 1, 1], strides=[2, 2]),
+             wire.node("Tanh", ["e"], ["f"]),
+             wire.node("Conv", ["f", "p.weight"], ["g"], strides=[2, 2]),
+             wire.node("Flatten", ["g"], ["h"]), wire.node("Gemm", ["h", "l.weight", "l.bias"], ["y"], transB=1)]
+
+    def run(self, p, x):
+        rows = []
+        for image in x:
+            image = nested(tanh, window(image, p["g.weight"], stride=2, pad=1, group=2))
+            image = window(image, p["d.weight"], pad=1, group=18)
+            image = window(image, p["e.weight"], pad=2, dilation=2, group=18)
+            image = nested(tanh, window(image, p["w.weight"], pad=1, stride=2))
+            image = window(image, p["p.weight"], stride=2)
+            flat = [v for plane in image for line in plane for v in line]
+            rows.append(linear(flat, p["l.weight"], p["l.bias"]))
+        return rows
+
+
 class Lstm(Case):
     """A recurrent layer's last state."""
     name, loss, classes, x_shape, y_shape = "lstm", "binary_cross_entropy", 0, [3, 2, 3], [2, 2]
@@ -355,7 +405,7 @@ def write(case, folder):
     safetensors(os.path.join(folder, "reference.safetensors"), tensors)
 
 
-CASES = [Mlp, Nll, L1, Conv, Point, Lstm]
+CASES = [Mlp, Nll, L1, Conv, Point, Windows, Lstm]
 
 
 def write_all(folder):

@@ -71,8 +71,8 @@ bool cpu_has_template(const Node *n, const Options *o) {
     if ((x->dtype != DT_F32 && !node_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
     if (cpu_on_planes(n)) return true;
     if (n->op == OP_Conv)
-        return node_int(n, "channels_last", 0) && n->in[1]->data && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
-            && (!node_of_bytes(n) || conv_of_bytes(n));
+        return node_int(n, "channels_last", 0) && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
+            && (node_of_bytes(n) ? n->in[1]->data && conv_of_bytes(n) : n->in[0] != n->in[1]);
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     // a sum of nothing is 0: the template would store nothing
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;

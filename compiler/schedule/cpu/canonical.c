@@ -38,7 +38,7 @@ int64_t template_hole_value(const Kernel *k, const char *name) {
 Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t bytes, const char *layout,
     void (*fill)(const Buffer *, void *)) {
     Buffer *b = NEW(a, Buffer);
-    *b = (Buffer){ .place = PLACE_WEIGHT,
+    *b = (Buffer){ .place = v->data ? PLACE_WEIGHT : PLACE_WORK,
         .value = v,
         .bytes = (int64_t)bytes,
         .element = element,

@@ -67,7 +67,7 @@ static bool conv_by_rows(Member *m) {
 
 static bool goes_by_rows(Member *m) {
     const Kernel *k = m->k;
-    if (!k->template || !k->template->strips || k->result_at || k->writes.n != 1) return false;
+    if (!k->template || !k->template->strips || k->result_at || k->writes.n != 1 || kernel_packs(k)) return false;
     if (!(k->kind == KERNEL_GEMM ? product_by_rows(m) : conv_by_rows(m))) return false;
     const Type *t = &k->writes.at[0]->type;
     return t->dtype == DT_F32 && type_is_static(t) && type_count(t) == m->total * m->width && m->total < INT32_MAX;

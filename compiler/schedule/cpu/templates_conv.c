@@ -12,7 +12,7 @@ int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) 
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     TileTarget target = template_target(o);
     WinogradTiles w = { 0 };
-    if (k->kind == KERNEL_CONV && o->machine.vectors) w = winograd_tiles(&l, &target);
+    if (k->kind == KERNEL_CONV && o->machine.vectors && k->operand[1]->data) w = winograd_tiles(&l, &target);
     int64_t taps = l.conv.kernel[1] * l.conv.kernel[2];
     return w.preferred ? (winograd_points(&l.conv, w.tile) - taps) * l.conv.ic * l.conv.oc * (int64_t)sizeof(float) : 0;
 }
@@ -65,7 +65,9 @@ static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout 
     template_hole(a, k, "CC", t.cc);
     template_hole(a, k, "PART_PANELS", t.part_panels);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&l, &t);
-    const Convolution *c = &k->conv;
+    Convolution *c = &k->conv;
+    c->w_merge = merge;
+    c->w_panel = 16 * t.nv;
     size_t groups = (size_t)c->groups,
            floats = pack_conv_w_floats(
                groups, (size_t)c->oc / groups, (size_t)c->ic / groups, taps_of(c), (size_t)merge, 16 * (size_t)t.nv);
@@ -88,6 +90,8 @@ static bool plan_taps(Arena *a, Kernel *k, const Options *o, const ConvLayout *l
     template_hole(a, k, "TB", t.tb);
     template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_taps_scratch_bytes(l, &t);
+    k->conv.w_merge = 1;
+    k->conv.w_panel = 16 * t.nv;
     size_t floats = pack_conv_w_floats(
         1, (size_t)l->conv.oc, (size_t)l->conv.ic, taps_of(&k->conv), 1, 16 * (size_t)t.nv);
     k->packed = template_packed(a, k, k->operand[1], floats, "panels of output channels, tap by tap", fill_direct);
@@ -107,9 +111,10 @@ static void fill_winograd(const Buffer *b, void *to) {
         b->value->data->data, (size_t)c->oc, (size_t)c->ic, &f, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
-// Fewer products. Portable code has no vectors that its transforms could count on.
+// Fewer products. Portable code has no vectors that its transforms could count on; transforms of weights that are no
+// constants would be done in every run.
 static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
-    if (!o->machine.vectors) return false;
+    if (!o->machine.vectors || !k->operand[1]->data) return false;
     TileTarget target = template_target(o);
     WinogradTiles t = winograd_tiles(l, &target);
     if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
@@ -153,6 +158,8 @@ static bool plan_depthwise(Arena *a, Kernel *k, const Options *o, const ConvLayo
     template_hole(a, k, "IMAGE", t.image);
     template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_dw_scratch_bytes(l, &t);
+    k->conv.w_merge = 1;
+    k->conv.w_panel = (k->conv.groups + 15) / 16 * 16;
     size_t floats = pack_conv_dw_w_floats((size_t)k->conv.groups, (size_t)l->conv.oc, taps_of(&k->conv));
     k->packed = template_packed(a, k, k->operand[1], floats, "taps of all channels", fill_depthwise);
     return true;
@@ -179,8 +186,8 @@ static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, 
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
-    Record *r = tune_record(
-        a, k, o, template_layout_signature(a, &l, k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv"));
+    const char *kind = k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv";
+    Record *r = k->operand[1]->data ? tune_record(a, k, o, template_layout_signature(a, &l, kind)) : NULL;
     k->tuned = r && plan_by(a, k, o, &l, r);
     if (k->tuned) return;
     if (r) tune_refuse(k, r);
