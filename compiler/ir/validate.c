@@ -19,9 +19,9 @@ static const char *op_of(const Node *n) { return n ? op_table[n->op].name : "the
 static void check_use(const Checker *c, const Value *v, const Node *user) {
     if (v->id < 0 || v->id >= c->n)
         bug("after %s: %%%d used by %s has an id out of range", c->after, v->id, op_of(user));
-    if (v->data) {                              // constants may be used everywhere
+    if (v->data || v->draw) {                   // constants may be used everywhere
         if (v->def || v->is_input) bug("after %s: constant %%%d is also something else", c->after, v->id);
-        if (!type_equal(&v->type, &v->data->type))
+        if (v->data && !type_equal(&v->type, &v->data->type))
             bug("after %s: constant %%%d and its data differ in type", c->after, v->id);
         if (c->seen[v->id] && c->seen[v->id] != v) bug("after %s: two values have the id %%%d", c->after, v->id);
         c->seen[v->id] = v;
