@@ -201,7 +201,7 @@ static void attrs_print(GraphWriter *p, const Graph *g, const Node *n) {
 // `; node 3 "conv1" (Conv)` of a format that counts its nodes; in full text also `; at 11:20 "conv1" (conv2d)`
 static void loc_print(GraphWriter *p, const Node *n) {
     const Loc *l = n->loc;
-    bool at = l && l->node < 0 && l->line && p->full;
+    bool named = l && l->op && strcmp(l->op, op_table[n->op].name), at = named && l->node < 0 && l->line && p->full;
     if (at) text_printf(p->out, "   ; at %d:%d", l->line, l->column);
     else if (l && l->node >= 0) text_printf(p->out, "   ; node %d", l->node);
     else return;
@@ -209,7 +209,7 @@ static void loc_print(GraphWriter *p, const Node *n) {
         text_append(p->out, " ", 1);
         text_quoted(p->out, l->name);
     }
-    if (l->op && strcmp(l->op, op_table[n->op].name)) text_printf(p->out, " (%s)", l->op);
+    if (named) text_printf(p->out, " (%s)", l->op);
 }
 
 static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword);
