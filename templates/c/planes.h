@@ -7,6 +7,15 @@
 
 #if defined(BURN_PORTABLE)
 typedef const float *burn_planes_part;
+typedef struct burn_planes_lanes {
+    ptrdiff_t from, end;
+} burn_planes_lanes;
+
+BURN_INLINE burn_planes_lanes burn_planes_between(ptrdiff_t from, ptrdiff_t end)
+{
+    const burn_planes_lanes lanes = {from, end};
+    return lanes;
+}
 
 BURN_INLINE burn_planes_part burn_planes_load(const float *p)
 {
@@ -17,8 +26,29 @@ BURN_INLINE void burn_planes_muladd(burn_vf *sum, float scale, burn_planes_part 
 {
     burn_vf_muladd(sum, scale, v);
 }
+
+BURN_INLINE burn_planes_part burn_planes_only(burn_planes_part v, burn_planes_lanes inside, float *room)
+{
+    for (int i = 0; i < BURN_VF_LANES; i++)
+        room[i] = i >= inside.from && i < inside.end ? v[i] : 0.0f;
+    return room;
+}
 #else
 typedef burn_vf burn_planes_part;
+typedef int32_t burn_planes_lanes __attribute__((vector_size(4 * BURN_VF_LANES)));
+typedef int32_t burn_planes_lanes_memory __attribute__((vector_size(4 * BURN_VF_LANES), aligned(4), may_alias));
+
+/* All bits of the lanes from..end-1, where these are. */
+BURN_INLINE burn_planes_lanes burn_planes_between(ptrdiff_t from, ptrdiff_t end)
+{
+#define BURN_FOUR(x) x, x, x, x
+    static const int32_t bits[48] = {BURN_FOUR(0), BURN_FOUR(0), BURN_FOUR(0), BURN_FOUR(0),
+                                     BURN_FOUR(-1), BURN_FOUR(-1), BURN_FOUR(-1), BURN_FOUR(-1)};
+#undef BURN_FOUR
+    const ptrdiff_t skip = from < 0 ? 0 : from < 16 ? from : 16, take = end < 0 ? 0 : end < 16 ? end : 16;
+    return *(const burn_planes_lanes_memory *)(bits + 16 - skip) &
+           *(const burn_planes_lanes_memory *)(bits + 32 - take);
+}
 
 /* A vector that several sums take. */
 BURN_INLINE burn_planes_part burn_planes_load(const float *p)
@@ -34,6 +64,13 @@ BURN_INLINE void burn_planes_muladd(burn_vf *sum, float scale, burn_planes_part 
 {
     BURN_CONTRACT
     *sum += scale * v;
+}
+
+/* v, and 0 in the lanes that are not inside. */
+BURN_INLINE burn_planes_part burn_planes_only(burn_planes_part v, burn_planes_lanes inside, float *room)
+{
+    (void)room;
+    return (burn_vf)((burn_planes_lanes)v & inside);
 }
 #endif
 
@@ -93,6 +130,40 @@ BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x
                         burn_vf_muladd(&sum[i], w[h * g.kw + k],
                                        x + (i * g.sh + h * g.dh) * g.row + k * g.dw % g.sw * g.phase + k * g.dw / g.sw);
                 }
+        }
+    }
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++)
+        burn_vf_put(to + i * step, &sum[i]);
+}
+
+/* The same without padding: a slice's rows lie at x, or where row[y] + at says, each slice's in turn; of what the k'th
+ * tap of each row reads, the lanes outside of inside[k], unless that is NULL, count as 0. */
+BURN_INLINE void burn_planes_tile_rows(int rows, burn_planes_window g, const float *x, const float *const *row,
+                                       ptrdiff_t at, const burn_planes_lanes *inside, const float *w, float *to,
+                                       ptrdiff_t step)
+{
+    const int high = (rows - 1) * g.sh + (g.kh - 1) * g.dh + 1;
+    float room[BURN_VF_LANES];
+    (void)room;
+    burn_vf sum[BURN_TILE_ROWS];
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++)
+        burn_vf_zero(&sum[i]);
+    for (int d = 0; d < g.kd; d++, w += g.kh * g.kw) {
+        BURN_UNROLL
+        for (int y = 0; y < high; y++) {
+            BURN_UNROLL
+            for (int k = 0; k < g.kw; k++) {
+                const float *const from = row ? row[d * high + y] + at : x + d * g.slice + y * g.row;
+                burn_planes_part v = burn_planes_load(from + k * g.dw);
+                if (inside)
+                    v = burn_planes_only(v, inside[k], room);
+                BURN_UNROLL
+                for (int i = 0; i < rows; i++)
+                    if (y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh)
+                        burn_planes_muladd(&sum[i], w[(y - i * g.sh) / g.dh * g.kw + k], v);
+            }
         }
     }
     BURN_UNROLL

@@ -806,6 +806,29 @@ def strips():
     return Model(nodes, [("x", FLOAT, [2, 2, height, width])], [("y", FLOAT, [2, 3, 9, 16])], [([x], [out])], weights)
 
 
+def strips_of_planes():
+    """Two images through depthwise convolutions that keep their channels first and go plane by plane."""
+    groups, height, width = 24, 40, 38
+    x, v, b, w = numbers(21, 2, groups, height, width), numbers(22, groups, 3, 3), numbers(23, groups), \
+        numbers(24, groups, 2, 5, low=0)
+
+    def first(n, c, i, j):
+        rows, taps = x[n][c], v[c]
+        return relu(b[c] + sum(rows[i + u - 1][j + k - 1] * taps[u][k] for u in range(3) for k in range(3)
+                               if 0 <= i + u - 1 < height and 0 <= j + k - 1 < width))
+    mid = build((2, groups, height, width), first)
+
+    def second(n, c, i, j):
+        rows, taps = mid[n][c], w[c]
+        return sum(rows[i + u][j + k - 3] * taps[u][k] for u in range(2) for k in range(5) if 0 <= j + k - 3 < width)
+    out = build((2, groups, height - 1, width), second)
+    nodes = [node("Conv", ["x", "v", "b"], ["c"], pads=[1, 1, 1, 1], group=groups), node("Relu", ["c"], ["r"]),
+             node("Conv", ["r", "w"], ["y"], pads=[0, 3, 0, 1], group=groups)]
+    return Model(nodes, [("x", FLOAT, [2, groups, height, width])], [("y", FLOAT, [2, groups, height - 1, width])],
+                 [([x], [out])], [tensor("v", FLOAT, [[m] for m in v]), tensor("b", FLOAT, b),
+                                  tensor("w", FLOAT, [[m] for m in w])])
+
+
 def quantize_round_trip():
     """Rounds half to even and saturates."""
     x, scale = [-200.0, -1.25, -0.25, 0.0, 0.25, 0.75, 1.25, 63.0, 64.0, 500.0], 0.5
@@ -1298,8 +1321,8 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_tim
        attention_decode, tied_words, few_columns, softmax_of_large, response_norm, channel_shuffle, view_chain,
        slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions,
        reductions_of_reductions, where_compare, argmax_ties, top_k, casts, half_steps, half_rows, brain_steps,
-       complex_moves, fourier, strips, conv_windows, integer_arithmetic, quantize_round_trip, external_data,
-       model_function,
+       complex_moves, fourier, strips, strips_of_planes, conv_windows, integer_arithmetic, quantize_round_trip,
+       external_data, model_function,
        shape_arithmetic, lstm_step, branch, branch_captures, loop_while, loop_cache, scan_backwards, gradients,
        optimizers, sequence_positions, sequence_ragged, sequence_branches, sequence_ragged_positions, sequence_strings,
        sequence_grown, sequence_unequal_branches, sequence_split, optional_ends, image_decoder)

@@ -55,7 +55,7 @@ drive() { # name, compiler, flags...
     result $? "$name: the same bits, $*"
 }
 models="digits digits_batch matmul_bias attention_written_out lstm_step conv_strided_grouped conv_planes strips
-    conv_bn_relu_add pooling layer_norm reductions
+    strips_of_planes conv_bn_relu_add pooling layer_norm reductions
     softmax_both_axes fourier loop_cache loop_while gather_family gemm_dynamic_batch concat_split top_k \
         where_compare pad_modes casts"
 [ "${BURNCC_TEST_SHARE:-1}" = 1 ] || models="digits matmul_bias strips conv_planes gemm_dynamic_batch"

@@ -6,6 +6,8 @@
 //       until the second has the
 //   rows below its strip too, the second does the strip, the third as many pixels as make whole tiles
 //
+// Depthwise convolutions on planes go plane by plane in the same way.
+//
 // In: a plan's kernels in order, with their templates. Out: Kernel.strips of those that gain by it, the hole STRIP of
 // their templates, scratch memory for each part, and small buffers between them. Results have the same bits: no sum
 // is cut, and what a part needs of its neighbour's rows it computes again. What a strip has left for the next one is
@@ -25,6 +27,7 @@ typedef struct Member {
     // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
     int64_t total, grain, width;
     bool rows;                                          // reads rows of an image, not the pixel alone
+    bool planes;                                        // its pixels are whole planes of channels
 } Member;
 
 typedef struct Trial {
@@ -49,7 +52,7 @@ static bool product_by_rows(Member *m) {
     if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1)
         return false;
     if (!template_hole_value(m->k, "B_PACKED") || s->c_row != s->n) return false;
-    *m = (Member){ m->k, s->m, tile_rows(template_hole_value(m->k, "MR")), s->n, false };
+    *m = (Member){ m->k, s->m, tile_rows(template_hole_value(m->k, "MR")), s->n, false, false };
     return true;
 }
 
@@ -61,14 +64,22 @@ static bool conv_by_rows(Member *m) {
     if (k->kind == KERNEL_CONV
         && (template_hole_value(k, "MR") > c->out[2] || template_hole_value(k, "MF") > c->out[2]))
         return false;
-    *m = (Member){ m->k, c->batch * c->out[1] * c->out[2], c->out[2], c->oc, true };
+    *m = (Member){ m->k, c->batch * c->out[1] * c->out[2], c->out[2], c->oc, true, false };
+    return true;
+}
+
+static bool conv_by_planes(Member *m) {
+    const Convolution *c = &m->k->conv;
+    if (!dim_is_const(c->batch) || c->oc != c->ic || (c->batch > 1 && c->x_batch < c->ic * c->x_channel)) return false;
+    *m = (Member){ m->k, c->batch * c->oc, 1, c->out[0] * c->out[1] * c->out[2], false, true };
     return true;
 }
 
 static bool goes_by_rows(Member *m) {
     const Kernel *k = m->k;
+    bool planes = k->kind == KERNEL_PLANES;
     if (!k->template || !k->template->strips || k->result_at || k->writes.n != 1 || kernel_packs(k)) return false;
-    if (!(k->kind == KERNEL_GEMM ? product_by_rows(m) : conv_by_rows(m))) return false;
+    if (!(k->kind == KERNEL_GEMM ? product_by_rows(m) : planes ? conv_by_planes(m) : conv_by_rows(m))) return false;
     const Type *t = &k->writes.at[0]->type;
     return t->dtype == DT_F32 && type_is_static(t) && type_count(t) == m->total * m->width && m->total < INT32_MAX;
 }
@@ -93,6 +104,12 @@ static bool follows(const Plan *p, const Member *m, const Member *next) {
         return false;
     for (int i = 0; i < k->loads.n; i++)
         if (k->loads.at[i] == v) return false;
+    if (next->planes != m->planes) return false;
+    if (next->planes)
+        return c->x_channel == m->width && c->x_axis[2] == 1 && c->x_axis[1] == c->in[2]
+            && (c->in[0] == 1 || c->x_axis[0] == c->in[1] * c->in[2]) && c->in[0] * c->in[1] * c->in[2] == m->width
+            && next->total == m->total
+            && (c->batch == 1 || c->x_batch == c->ic * m->width);
     if (!next->rows) return s->a_row == (Dim)m->width && s->a_col == 1 && s->k == s->a_row && next->total == m->total;
     return c->x_channel == 1 && c->x_axis[2] == m->width && c->x_axis[1] == c->in[2] * m->width && c->ic == m->width
         && (c->batch == 1 || c->x_batch == c->in[1] * c->x_axis[1]) && c->batch * c->in[1] * c->in[2] == m->total;
@@ -202,11 +219,11 @@ static double uneven(const Trial *t, int parts) {
 }
 
 // What the steps and parts cost that are not there without them; the buffers have to leave room for the rest in the
-// second cache.
+// second cache. Planes have weights of their own, which come once.
 static double paid_ns(const Trial *t) {
     double bytes = 0, weights = 0, l2 = (double)t->p->options->machine.l2;
     for (int i = 0; i + 1 < t->n; i++) bytes += (double)buffer_bytes(t, i);
-    for (int i = 0; i < t->n; i++) weights += (double)t->m[i].k->packed->bytes;
+    for (int i = 0; i < t->n; i++) weights += t->m[i].planes ? 0 : (double)t->m[i].k->packed->bytes;
     if (bytes > l2 / 2) return 1e30;
     double cut = 0;
     for (int i = 0; t->parts > 1 && i < t->n; i++) {

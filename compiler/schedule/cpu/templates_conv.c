@@ -176,6 +176,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
     template_hole(a, k, "RC", t.rc);
+    template_hole(a, k, "DIRECT", conv_planes_direct(&l));
     k->scratch_bytes = (int64_t)conv_planes_scratch_bytes(&l.conv, &t);
 }
 

@@ -83,6 +83,8 @@ typedef struct ConvPlanesTiles {
     int64_t rc;
 } ConvPlanesTiles;
 
+/* May conv_planes.c read rows where they lie? */
+int conv_planes_direct(const ConvLayout *layout);
 ConvPlanesTiles conv_planes_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_planes_scratch_bytes(const ConvShape *shape, const ConvPlanesTiles *tiles);
 

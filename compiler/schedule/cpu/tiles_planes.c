@@ -34,11 +34,22 @@ ConvPlanesTiles conv_planes_tiles(const ConvShape *s, const TileTarget *target)
     return t;
 }
 
+/* Where whole vectors fit a row, and what they read beside it is less than a vector: DIRECT in conv_planes.c. */
+int conv_planes_direct(const ConvLayout *l)
+{
+    const ConvShape *s = &l->conv;
+    const int64_t window = (s->kernel[1] - 1) * s->dilation[1], wide = (s->kernel[2] - 1) * s->dilation[2];
+    return s->stride[2] == 1 && s->out[2] >= PANEL && s->in[2] >= PANEL && s->pad[2] < PANEL
+        && s->out[2] - s->pad[2] + wide - s->in[2] < PANEL && s->kernel[1] * s->kernel[2] <= 25 && window < 16
+        && (s->n == 1 || l->xn >= s->groups * l->xc) && l->xd >= 0 && l->xh >= 0 && l->xc >= 0;
+}
+
 /* Images are whole tiles high, on either kind of machine. */
 size_t conv_planes_scratch_bytes(const ConvShape *s, const ConvPlanesTiles *t)
 {
     const int64_t many = tile_ceil(t->rc, t->br) * t->br, few = tile_ceil(t->rc, t->bf) * t->bf;
+    const int64_t rows = 3 * (tile_ceil(s->in[2], PANEL) + 3) * PANEL;
     return (size_t)(4
-        * (tile_ceil(tile_max(t->br, t->bf) * s->out[2] + PANEL, PANEL) * PANEL
-            + image_floats(s, tile_max(many, few))));
+        * ((tile_max(t->br, t->bf) * tile_ceil(s->out[2], PANEL) + 1) * PANEL
+            + tile_max(rows, image_floats(s, tile_max(many, few)))));
 }

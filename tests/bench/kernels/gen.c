@@ -171,7 +171,8 @@ static void conv_planes(const char *name, ConvShape c, int kind, int variant)
     const ConvLayout s = layout_of(c, variant | PLANES);
     const ConvPlanesTiles t = conv_planes_tiles(&c, &target);
     define_layout(&s);
-    define("MULT", c.oc), define("BR", t.br), define("BF", t.bf), define("RC", t.rc);
+    define("MULT", c.oc), define("BR", t.br), define("BF", t.bf), define("RC", t.rc),
+        define("DIRECT", conv_planes_direct(&s));
     epilogue(kind, "acc, n, c, p", "c", "(n * (G * MULT) + c) * (OD * OH * OW) + p");
     include_shared(name, "conv_planes", kind, s.parts);
     fprintf(
