@@ -2,7 +2,7 @@
 // Control flow: If and Loop. Their bodies are graphs that see the enclosing graph's values; the shapes of what they
 // give are known ahead, so both branches of an If must agree and a Loop's carried values keep their shape, with
 // scanned outputs stacked over a number of iterations that is known: the constant trip count or, where that is a
-// dimension, attribute trips. An If on a constant is inlined (passes/inline_if.c), so what is left here is decided at
+// dimension, attribute trips. Iterations that a condition ends earlier (early=1) leave room behind what they stack. An If on a constant is inlined (passes/inline_if.c), so what is left here is decided at
 // run time.
 //
 // Evaluation sets the memo of a body's inputs and asks for its outputs, which computes the body over them
@@ -47,6 +47,7 @@ static bool goes_on(const Node *n) {
 
 bool loop_trips(const Node *n, Dim *out) {
     int count;
+    if (node_int(n, "early", 0)) return false;
     const int64_t *given = node_ints(n, "trips", &count);
     Tensor *trips = n->in[0] && !given ? value_const(n->in[0]) : NULL;
     if ((!given && !trips) || !goes_on(n)) return false;
@@ -81,7 +82,9 @@ bool shape_loop(Node *n) {
     }
     if (scanned == 0) return true;
     Dim trips;
-    if (!loop_trips(n, &trips)) {
+    int count;
+    if (node_int(n, "early", 0) && node_ints(n, "trips", &count)) trips = *node_ints(n, "trips", &count);
+    else if (!loop_trips(n, &trips)) {
         diag_error(n->loc,
             "Loop stacks outputs of iterations whose number %s at run time; only a trip count known ahead can be "
             "compiled",

@@ -8,7 +8,7 @@ import math
 from itertools import product
 
 from cases import Model, build, nest, numbers
-from onnx_wire import FLOAT, FLOAT6E2M3, FLOAT6E3M2, INT64, node, six_bits, tensor
+from onnx_wire import (BOOL, FLOAT, FLOAT6E2M3, FLOAT6E3M2, INT64, graph, node, six_bits, tensor, value_info)
 
 
 # ---------------------------------------------------------------- element types
@@ -138,4 +138,57 @@ def regions():
                  [([x, boxes, image], results)])
 
 
-ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions)
+# ---------------------------------------------------------------- loops
+def loop_until():
+    """Loops that a condition ends, and that stack what they compute: without a number of iterations, with a constant
+    one, one that is as large as can be, and one that the program is told; one also grows a sequence."""
+    def body(grows):
+        nodes = [
+            node("Add", ["a", "x"], ["a_out"]),
+            node("ReduceSum", ["a_out"], ["sum"], keepdims=0),
+            node("Less", ["sum", "limit"], ["go_out"]),
+            node("Mul", ["a_out", "a_out"], ["square"])
+        ] + [node("SequenceInsert", ["q", "a_out"], ["q_out"])] * grows
+        several = [("q", ("sequence", FLOAT), None)] * grows
+        ends = [value_info(*e) for e in [("i", INT64, ()), ("go", BOOL, ()), ("a", FLOAT, (3, ))] + several]
+        outs = [value_info(n + "_out", *e) for n, *e in [("go", BOOL, ()), ("a", FLOAT, (3, ))] + several]
+        return ("graph", graph(nodes, ends, outs + [value_info("square", FLOAT, (3, )), value_info("sum", FLOAT, ())],
+                               name="body"))
+
+    trips = {"free": "", "nine": "nine", "most": "most", "told": "told"}
+    nodes, outputs = [node("SequenceEmpty", [], ["none"], dtype=FLOAT)], []
+    for name, m in trips.items():
+        grows = name == "free"
+        nodes.append(
+            node("Loop", [m, "start" if name == "told" else "", "zero"] + ["none"] * grows,
+                 [f"{name}_a"] + ["all"] * grows + [f"{name}_squares", f"{name}_sums"], body=body(grows)))
+        outputs += [(f"{name}_a", FLOAT, (3, )), (f"{name}_sums", FLOAT, (None, ))]
+        outputs += [(f"{name}_squares", FLOAT, (None, 3))] * (name != "told")   # which may be of none
+    nodes.append(node("ConcatFromSequence", ["all"], ["rows"], axis=0, new_axis=1))
+    outputs.append(("rows", FLOAT, (None, 3)))
+    room, x, sets = numbers(650, 20), [1.0, 0.5, 0.25], []
+    for limit, told, start in ((5.0, 8, True), (0.0, 2**62, True), (33.0, 12, True), (33.0, 0, True), (9.0, 7, False)):
+        results = []
+        for name in trips:
+            most = {"nine": 9, "told": told if start else 0}.get(name, 2**63)
+            a, steps, go = [0.0] * 3, [], True
+            while go and len(steps) < most:
+                a = [u + v for u, v in zip(a, x)]
+                steps.append(a)
+                go = sum(a) < limit
+            results += [a, [sum(s) for s in steps]] + [[[v * v for v in s] for s in steps]] * (name != "told")
+            rows = steps if name == "free" else rows
+        sets.append(([x, limit, told, start, room], results + [rows, [v + 1 for v in room]]))
+    nodes.append(node("Add", ["room", "one"], ["more_room"]))
+    outputs.append(("more_room", FLOAT, (20, )))
+    constants = [
+        tensor("zero", FLOAT, [0.0] * 3),
+        tensor("one", FLOAT, 1.0),
+        tensor("nine", INT64, 9),
+        tensor("most", INT64, 2**63 - 1)
+    ]
+    return Model(nodes, [("x", FLOAT, (3, )), ("limit", FLOAT, ()), ("told", INT64, ()), ("start", BOOL, ()),
+                         ("room", FLOAT, (20, ))], outputs, sets, constants)
+
+
+ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions, loop_until)

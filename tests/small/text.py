@@ -66,8 +66,8 @@ def main():
     burncc = pathlib.Path(args.burncc).resolve()
     with tempfile.TemporaryDirectory() as made:
         models = sorted(args.models.rglob("*.onnx")) if args.models else []
-        made = cases.ALL + string_cases.ALL + found_cases.ALL + operator_cases.ALL + byte_cases.ALL
-        for f in () if args.models else made:
+        small = cases.ALL + string_cases.ALL + found_cases.ALL + operator_cases.ALL + byte_cases.ALL
+        for f in () if args.models else small:
             folder = pathlib.Path(made) / f.__name__
             folder.mkdir()
             m = f()

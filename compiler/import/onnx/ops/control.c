@@ -228,9 +228,9 @@ static bool few_nodes(OnnxNode *n, int64_t trips, int64_t most) {
     return body && trips <= most / (body->n_nodes + 1);
 }
 
-// Makes the node of the iterations; NULL with diagnostics.
+// Makes the node of the iterations, `count` of them if that is a dimension, or at most so many; NULL with diagnostics.
 static Node *loop_finish(
-    OnnxNode *n, const Iteration *it, Graph *body, Value *trips, Value *condition, const Dim *count) {
+    OnnxNode *n, const Iteration *it, Graph *body, Value *trips, Value *condition, const Dim *count, bool early) {
     for (int i = 0; i < body->outputs.n; i++)
         if (onnx_is_sequence(body->outputs.at[i]) || body->outputs.at[i] == onnx_absent())
             return onnx_fail(n, "makes sequences; that needs a known and small number of iterations"), NULL;
@@ -238,11 +238,12 @@ static Node *loop_finish(
     in[0] = trips ? b_scalar_of(n->g, trips) : NULL;
     in[1] = condition ? b_scalar_of(n->g, condition) : NULL;
     for (int i = 0; i < it->n_carried; i++) in[2 + i] = it->carried[i];
-    Node *node = graph_node(n->g, OP_Loop, 2 + it->n_carried, in, n->n_out);
+    Node *node = graph_node(n->g, OP_Loop, 2 + it->n_carried, in, it->n_carried + it->n_scanned);
     node->bodies = NEW_ARRAY(n->g->arena, Graph *, 1);
     node->bodies[0] = body;
     node->n_bodies = 1;
     if (count) node_set_ints(node, "trips", count, 1);
+    if (early) node_set_int(node, "early", 1);
     return b_finish(node) ? node : NULL;
 }
 
@@ -285,7 +286,7 @@ static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *
     int at = 0, more = 0;
     *plain = *it;
     plain->n_carried = 0;
-    plain->carried = NEW_ARRAY(n->g->arena, Value *, it->n_carried + 1);
+    plain->carried = NEW_ARRAY(n->g->arena, Value *, it->n_carried + 2);         // room for count_iterations
     for (int i = 0; i < n->n_out; i++) {
         bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
         if (sequence && !(grown[more++] = onnx_sequence_appended(old[1 + i])))
@@ -305,32 +306,121 @@ static bool loop_grow(OnnxNode *n, const Iteration *it, Graph *body, Iteration *
     return true;
 }
 
+// Can the condition end the iterations before their number is reached? A number that is computed, and a condition that
+// stays as it is, are all iterations or none: that number is another one.
+static bool ends_early(Value *trips, Value *condition, const Graph *body) {
+    Tensor *first = condition ? value_const(condition) : NULL, *next = value_const(body->outputs.at[0]);
+    if (keeps_condition(body) && trips && !value_const(trips)) return false;
+    if (condition && (!first || !tensor_get_i(first, 0))) return true;
+    return !keeps_condition(body) && !(next && tensor_get_i(next, 0));
+}
+
+// Is the number of iterations a dimension, or computed from dimensions?
+static bool symbolic_trips(OnnxNode *n, Value *trips, Dim *count) {
+    DimValue known;
+    int one;
+    if (!trips || !onnx_dim_values(n->g, trips, &known, &one) || !known.symbolic) return false;
+    *count = known.v;
+    return true;
+}
+
+// A number of iterations that the program computes, as a dimension.
+static bool measured_trips(
+    OnnxNode *n, const Iteration *it, Value **trips, Value **condition, const Graph *body, Dim *count) {
+    Value *list = b_reshape(n->g, B_MAP(n->g, "max(x, 0)", "x", b_cast(n->g, *trips, DT_I64)), 1, (Dim[]){ 1 });
+    if (*condition && keeps_condition(body)) {          // all iterations or none
+        list = list ? b_where(n->g, b_reshape(n->g, *condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) :
+                      NULL;
+        *trips = b_reshape(n->g, list, 0, NULL);
+        *condition = NULL;
+    }
+    return onnx_measure(n, list, 0, it->n_scanned ? it->n_carried : 0, 0, 0, NO_LIMIT, count);
+}
+
+// Iterations that a condition ends, and that stack. The loop carries how many it has done and whether it would go on,
+// two values behind those of `it`; a number of iterations that the program computes becomes part of the condition.
+static bool count_iterations(OnnxNode *n, Iteration *it, Graph *body, Value *trips, Value **condition) {
+    Graph *outer = n->g;
+    const int at = it->n_carried;
+    Value *done = b_number(outer, 0),
+          *more = *condition ? b_scalar_of(outer, *condition) : b_scalar(outer, DT_BOOL, 1);
+    if (trips) trips = b_cast(outer, b_scalar_of(outer, trips), DT_I64);
+    if (trips) more = B_MAP(outer, "c && t > 0", "c t", more, trips);
+    if (!done || !more) return false;
+    graph_input(body, "done", done->type);
+    graph_input(body, "more", more->type);
+    n->g = body;
+    Value *now = B_MAP(body, "x + 1", "x", b_scalar_of(body, body->inputs.at[0])),
+          *next = b_scalar_of(body, body->outputs.at[0]);
+    if (trips) next = B_MAP(body, "c && x < t", "c x t", next, now, trips);
+    n->g = outer;
+    if (!now || !next) return false;
+    graph_output(body, now, "done");
+    graph_output(body, next, "more");
+    memmove(body->outputs.at + 1 + at + 2, body->outputs.at + 1 + at, sizeof now * (size_t)it->n_scanned);
+    body->outputs.at[0] = next;
+    body->outputs.at[1 + at] = now;
+    body->outputs.at[2 + at] = next;
+    it->carried[at] = done;
+    it->carried[at + 1] = *condition = more;
+    it->n_carried += 2;
+    return true;
+}
+
+// The room for what such a loop stacks; *bounded: it does whatever the condition says.
+static Dim room_for(OnnxNode *n, Value *trips, int scanned, bool *bounded) {
+    Tensor *known = trips ? value_const(trips) : NULL;
+    int64_t most = known ? tensor_get_i(known, 0) : INT64_MAX;
+    Dim count;
+    *bounded = symbolic_trips(n, trips, &count);
+    if (*bounded) return count;
+    *bounded = most < INT32_MAX;
+    return *bounded ? (most < 0 ? 0 : most) : onnx_bound(n, scanned, 0);
+}
+
+// The iterations that such a loop has done, as a dimension. Where the room did not do, the size is one that the check
+// on it refuses.
+static bool iterations_done(
+    OnnxNode *n, const Iteration *it, const Node *node, int scanned, bool bounded, Dim most, Dim *count) {
+    Value *done = node->out[it->n_carried - 2], *more = node->out[it->n_carried - 1];
+    if (!bounded) done = B_MAP(n->g, "m ? r + 1 : d", "m r d", more, b_number(n->g, most), done);
+    return onnx_measure(n, b_reshape(n->g, done, 1, (Dim[]){ 1 }), 0, scanned, 0, 0, most, count);
+}
+
+static bool loop_early(
+    OnnxNode *n, const Iteration *it, Iteration *plain, const int *from, Graph *body, Value *trips, Value *condition) {
+    const int scanned = it->n_scanned ? it->n_carried : 0, first = plain->n_carried;
+    bool bounded;
+    Dim most = room_for(n, trips, scanned, &bounded), all;
+    if (!count_iterations(n, plain, body, bounded ? NULL : trips, &condition)) return false;
+    const Node *node = loop_finish(n, plain, body, NULL, condition, &most, true);
+    if (!node || !iterations_done(n, plain, node, scanned, bounded, most, &all)) return false;
+    for (int i = 0; i < n->n_out; i++) {
+        bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
+        Value *v = from[i] < first ? node->out[from[i]] : b_part(n->g, node->out[from[i] + 2], 0, 0, all);
+        n->out[i] = sequence ? onnx_sequence_joined(n, it->carried[i], v) : v;
+        if (!n->out[i]) return false;
+    }
+    return true;
+}
+
 // The iterations at run time. Where outputs are stacked, their number is a dimension.
 static bool loop_node(OnnxNode *n, const Iteration *it, Value *trips, Value *condition) {
     Iteration plain;
-    int *from = NEW_ARRAY(n->g->arena, int, n->n_out + 1), one;
+    int *from = NEW_ARRAY(n->g->arena, int, n->n_out + 1);
     for (int i = 0; i < it->n_carried; i++)
         if (it->carried[i] == onnx_absent())
             return onnx_fail(n, "carries an optional; that needs a known and small number of iterations"), false;
     Graph *body = loop_body(n, it);
     if (!body || !loop_grow(n, it, body, &plain, from)) return false;
-    DimValue known;
+    if (plain.n_scanned && (!trips || ends_early(trips, condition, body)))
+        return loop_early(n, it, &plain, from, body, trips, condition);
     Dim count;                                          // what is stacked has as many parts as there are iterations
-    bool stacks = plain.n_scanned && trips, certain = !condition || value_const(condition);
-    bool symbolic = stacks && certain && onnx_dim_values(n->g, trips, &known, &one) && known.symbolic,
-         measured = stacks && !symbolic && !value_const(trips);
-    if (symbolic) count = known.v;
-    if (measured) {
-        Value *list = b_reshape(n->g, B_MAP(n->g, "max(x, 0)", "x", b_cast(n->g, trips, DT_I64)), 1, (Dim[]){ 1 });
-        if (condition && keeps_condition(body)) {       // all iterations or none
-            list = list ? b_where(n->g, b_reshape(n->g, condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) :
-                          NULL;
-            trips = b_reshape(n->g, list, 0, NULL);
-            condition = NULL;
-        }
-        if (!onnx_measure(n, list, 0, it->n_scanned ? it->n_carried : 0, 0, 0, NO_LIMIT, &count)) return false;
-    }
-    Node *node = loop_finish(n, &plain, body, trips, condition, symbolic || measured ? &count : NULL);
+    bool certain = !condition || value_const(condition),
+         symbolic = plain.n_scanned && certain && symbolic_trips(n, trips, &count),
+         measured = plain.n_scanned && !symbolic && !value_const(trips);
+    if (measured && !measured_trips(n, it, &trips, &condition, body, &count)) return false;
+    Node *node = loop_finish(n, &plain, body, trips, condition, symbolic || measured ? &count : NULL, false);
     for (int i = 0; i < n->n_out && node; i++) {
         bool sequence = i < it->n_carried && onnx_is_sequence(it->carried[i]);
         n->out[i] = sequence ? onnx_sequence_joined(n, it->carried[i], node->out[from[i]]) : node->out[from[i]];
@@ -503,7 +593,7 @@ static Value *unstack(OnnxNode *n, Value *v, int axis, bool reverse) {
 
 static bool scan_loop(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value *const *x, Dim length, Value **out) {
     Graph *body = scan_body(n, s, it, x);
-    Node *node = body ? loop_finish(n, it, body, NULL, NULL, &length) : NULL;
+    Node *node = body ? loop_finish(n, it, body, NULL, NULL, &length, false) : NULL;
     for (int i = 0; i < n->n_out && node; i++) {
         bool scanned = i >= it->n_carried;
         out[i] = scanned ?

@@ -82,6 +82,30 @@ static const char *symbol_name(const OnnxNode *n, int out, int axis, const EndDi
     return arena_printf(n->g->arena, "%s_dim_%d", name, axis);
 }
 
+// The largest size that dimension `axis` of output `out` may have as far as the model and the options say; lo: the
+// least. With a note where they say nothing.
+static int64_t stated_bound(OnnxNode *n, const char *name, const EndDim *declared, int64_t *lo) {
+    const DimOption *option = onnx_dim_option(n, name);
+    if (option) {
+        *lo = option->lo;
+        return option->hi;
+    }
+    if (declared && declared->known && declared->value >= 0) return declared->value;
+    int64_t hi = onnx_largest_size(n);
+    if (onnx_says_notes(n))
+        diag_note(n->loc,
+            "dimension %s depends on the values of inputs and is taken to be at most %" PRId64
+            "; --dim %s=0..N gives another bound",
+            name, hi, name);
+    return hi;
+}
+
+int64_t onnx_bound(OnnxNode *n, int out, int axis) {
+    const EndDim *declared = onnx_declared_dim(n, out, axis);
+    int64_t lo;
+    return stated_bound(n, symbol_name(n, out, axis, declared), declared, &lo);
+}
+
 bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t least, Dim limit, Dim *d) {
     DimItem items[MAX_DIM_VALUES];
     int count;
@@ -101,19 +125,8 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
     if (option) {
         lo = option->lo;
         hi = option->hi;
-        known = true;
-    } else if (!known && declared && declared->known && declared->value >= 0) {
-        hi = lesser(hi, declared->value);
-        known = true;
-    }
-    if (!known && hi >= INT32_MAX) {
-        hi = onnx_largest_size(n);
-        if (onnx_says_notes(n))
-            diag_note(n->loc,
-                "dimension %s depends on the values of inputs and is taken to be at most %" PRId64
-                "; --dim %s=0..N gives another bound",
-                name, hi, name);
-    }
+    } else if (!known && declared && declared->known && declared->value >= 0) hi = lesser(hi, declared->value);
+    else if (!known && hi >= INT32_MAX) hi = stated_bound(n, name, declared, &lo);
     *d = dim_measured(n->g, name, lesser(lo, hi), hi, list, at);
     if (option || limit == NO_LIMIT) return true;
     Symbol *all = graph_symbols(n->g, &count);

@@ -25,6 +25,8 @@ Value *onnx_joined(OnnxNode *n, int count, Value *const *items);     // scalars 
 // measured symbol of least..limit (or at most what output `out`, -1: none, is declared with in dimension `axis`; or
 // what --dim says; or, with a note, the largest size that the model has anywhere). False with a diagnostic.
 bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t least, Dim limit, Dim *d);
+// a bound on a size that is measured later: by --dim, by the declaration, or the largest size anywhere, with a note
+int64_t onnx_bound(OnnxNode *n, int out, int axis);
 // output 0's dimensions; limits NULL: none known
 bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Dim *dims);
 // elements start, start + step, ... along axis; step NULL: 1
