@@ -177,7 +177,7 @@ Value *b_triangle(Graph *g, Value *x, Value *k, bool upper) {
           *column = b_iota(g, 2, x->type.dim + rank - 2, 1, DT_I64);
     if (k) row = b_binary(g, OP_Add, row, b_scalar_of(g, k));
     Value *kept = b_binary(g, upper ? OP_GreaterOrEqual : OP_LessOrEqual, column, row);
-    return b_where(g, kept, x, b_like(g, x, 0));
+    return b_where(g, kept, x, b_filled(g, x->type.dtype, 0, 0, NULL));
 }
 
 // ---------------------------------------------------------------- new tensors

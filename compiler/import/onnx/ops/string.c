@@ -34,6 +34,7 @@ bool onnx_takes_strings(const char *op, int input) {
         { "Pad", 1 | 1 << 2 },
         { "RegexFullMatch", FIRST },
         { "Reshape", FIRST },
+        { "Resize", FIRST },
         { "ReverseSequence", FIRST },
         { "Scatter", 1 | 1 << 2 },
         { "ScatterElements", 1 | 1 << 2 },
@@ -51,7 +52,9 @@ bool onnx_takes_strings(const char *op, int input) {
         { "TfIdfVectorizer", FIRST },
         { "Tile", FIRST },
         { "Transpose", FIRST },
+        { "Trilu", FIRST },
         { "Unsqueeze", FIRST },
+        { "Upsample", FIRST },
         { "Where", 1 << 1 | 1 << 2 },
     };
     for (size_t i = 0; i < COUNT(rows); i++)

@@ -123,7 +123,7 @@ Value *onnx_conv_transpose(OnnxNode *n) {
     return add_bias(n, b_convolve_transposed(n->g, x, weight, &w, output_padding, onnx_int(n, "group", 1)), 2);
 }
 
-// Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up.
+// Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up, of bools any.
 static Value *col2im_run(OnnxNode *n) {
     Value *x = n->in[0];
     int rank, count;
@@ -143,11 +143,11 @@ static Value *col2im_run(OnnxNode *n) {
     return b_col2im_run(n->g, x, dims, &w);
 }
 
-Value *onnx_col2im(OnnxNode *n) {
+static Value *col2im(OnnxNode *n) {
     int64_t size[MAX_RANK], kernel[MAX_RANK];
     int rank, count;
-    if (onnx_inputs(n, 3) && (!onnx_knows(n, 1) || !onnx_knows(n, 2))) return col2im_run(n);
-    if (!onnx_inputs(n, 3) || !onnx_ints_input(n, 1, "image_shape", size, &rank, MAX_RANK - 2)
+    if (!onnx_knows(n, 1) || !onnx_knows(n, 2)) return col2im_run(n);
+    if (!onnx_ints_input(n, 1, "image_shape", size, &rank, MAX_RANK - 2)
         || !onnx_ints_input(n, 2, "block_shape", kernel, &count, MAX_RANK - 2))
         return NULL;
     Value *x = n->in[0];
@@ -163,6 +163,13 @@ Value *onnx_col2im(OnnxNode *n) {
         w.kernel[i] = kernel[i];
     }
     return b_col2im(n->g, x, size, &w);
+}
+
+Value *onnx_col2im(OnnxNode *n) {
+    if (!onnx_inputs(n, 3)) return NULL;
+    const DType d = n->in[0]->type.dtype;
+    if (d == DT_BOOL) n->in[0] = b_cast(n->g, n->in[0], DT_I32);
+    return b_cast(n->g, col2im(n), d);
 }
 
 // ---------------------------------------------------------------- pools
