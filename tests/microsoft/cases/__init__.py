@@ -48,6 +48,10 @@ class Draw:
     def i8(self, *shape, lo=-128):
         return self.rng.integers(lo, 128, shape).astype(np.int8)
 
+    def i7(self, *shape):
+        """Second factors of products that ONNX Runtime does alike on all machines (exact.py)."""
+        return self.rng.integers(-64, 65, shape).astype(np.int8)
+
     def i32(self, *shape, lo=0, hi=10):
         return self.rng.integers(lo, hi, shape).astype(np.int32)
 

@@ -145,7 +145,7 @@ add("shared_packed", op, [r.f(B, 1, 3 * HD), None, None, None, None, pk, pv, len
 
 # ---- QAttention
 op = "QAttention"
-x, w, b = r.u8(B, S, IN), r.i8(IN, 3 * HD), r.f(3 * HD)
+x, w, b = r.u8(B, S, IN), r.i7(IN, 3 * HD), r.f(3 * HD)
 sx, sw, zx, zw = np.float32(0.01), np.float32(0.008), np.uint8(120), np.int8(3)
 columns, zeros = r.f(3 * HD, lo=0.004, hi=0.01), r.i8(3 * HD)
 add("plain", op, [x, w, b, sx, sw, None, zx, zw], num_heads=H)

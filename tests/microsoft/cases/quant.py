@@ -75,8 +75,8 @@ for name, q, a, b, c in kinds():
         (2, ), 0))
 
     # ---- contractions; a number or a vector for the weights' scales and zero points
-    other = r.i8 if name == "i8" else r.u8
-    zeros = other(9)
+    other = r.i7 if name == "i8" else r.u8
+    zeros = (r.i8 if name == "i8" else r.u8)(9)
     add(f"{name}_float", "MatMulIntegerToFloat", [q(2, 5, 7), other(7, 9), a[0], b[0], a[1], b[1]])
     add(f"{name}_columns", "MatMulIntegerToFloat",
         [q(5, 7), other(7, 9), a[0], r.f(9, lo=0.01, hi=0.02), a[1], zeros,
@@ -124,18 +124,42 @@ for name, q, a, b, c in kinds():
                      if x.dtype == np.uint8 else np.int32).sum(1, keepdims=True, dtype=np.uint32
                                                                if x.dtype == np.uint8 else np.int32)
         ])
-add("mixed", "MatMulIntegerToFloat", [r.u8(5, 7), r.i8(7, 9), F(0.02), F(0.03), np.uint8(12), np.int8(-3)])
+add("mixed", "MatMulIntegerToFloat", [r.u8(5, 7), r.i7(7, 9), F(0.02), F(0.03), np.uint8(12), np.int8(-3)])
 add("mixed", "QGemm",
     [r.u8(5, 7), F(0.02),
-     np.uint8(12), r.i8(7, 9),
+     np.uint8(12), r.i7(7, 9),
      F(0.03), np.int8(-3), None,
      F(0.3), np.uint8(120)], tolerance=EXACT)
 add("mixed", "QLinearConv",
     [r.u8(2, 9, 7, 4),
      F(0.02), np.uint8(12),
-     r.i8(6, 4, 3, 3),
+     r.i7(6, 4, 3, 3),
      F(0.03), np.int8(0),
      F(0.3), np.uint8(120)], tolerance=EXACT, channels_last=1)
+
+
+# ---- all bytes, where pairs of products do not fit 16 bits: in integers
+def whole_gemm(a, sa, za, b, sb, zb, bias, sy, zy):
+    y = (a.astype(np.int64) - za) @ (b.astype(np.int64) - zb) * (np.float64(sa) * sb / sy)
+    return [np.clip(np.rint(y) + zy, 0, 255).astype(np.uint8)]
+
+
+def whole_conv(x, sx, zx, w, sw, zw, sy, zy):
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int64) - zx, w.shape[2:], (2, 3))
+    y = np.einsum("ncyxij,ocij->noyx", windows, w.astype(np.int64) - zw) * (np.float64(sx) * sw / sy)
+    return [np.clip(np.rint(y) + zy, 0, 255).astype(np.uint8)]
+
+
+add("whole", "QGemm",
+    [r.u8(5, 64), F(0.02),
+     np.uint8(12), r.i8(64, 33),
+     F(0.03), np.int8(-3), None,
+     F(3.1), np.uint8(120)], tolerance=EXACT, kernel=False, expect=whole_gemm)
+add("whole", "QLinearConv",
+    [r.u8(1, 64, 6, 6), F(0.02),
+     np.uint8(12), r.i8(32, 64, 3, 3),
+     F(0.03), np.int8(0),
+     F(7.3), np.uint8(120)], domain="", tolerance=EXACT, kernel=False, expect=whole_conv)
 i16 = r.i32(5, 7, lo=-3000, hi=3000).astype(np.int16)
 add("i16", "MatMulInteger16", [i16, i16.T.copy()], tolerance=EXACT)
 
@@ -155,9 +179,9 @@ op = "DynamicQuantizeLSTM"
 T, B, I, H = 5, 3, 7, 6
 
 
-def lstm(name, directions=1, batch=B, columns=False, bias=True, state=True, weights=r.i8, **attributes):
+def lstm(name, directions=1, batch=B, columns=False, bias=True, state=True, weights=r.i7, **attributes):
     size = (directions, 4 * H) if columns else (directions,)
-    zero = np.zeros(size, np.int8) if weights == r.i8 else np.full(size, 128, np.uint8)
+    zero = np.zeros(size, np.int8) if weights == r.i7 else np.full(size, 128, np.uint8)
     scales = [r.f(*size, lo=0.004, hi=0.006), zero, r.f(*size, lo=0.004, hi=0.006), zero]
     states = [r.f(directions, batch, H), r.f(directions, batch, H)] if state else [None, None]
     constants = (1, 2, 8, 9, 10, 11)
