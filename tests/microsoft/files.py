@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import exact
 
+STEP = "a step of the output's"
 HIDDEN, HEADS, WORDS, PLACES, LENGTH, LAYERS = 32, 4, 60, 16, 9, 2
 
 
@@ -173,9 +174,9 @@ def normal_floats(source, target):
 
 
 def variants():
-    """name, network, tools in order. Networks that quantise activations get a tolerance of a step or two: where a
-    value lies next to the middle
-    between two integers, the last bit of an exponential decides which it becomes."""
+    """name, network, tools in order, tolerance relative to the largest output. Statically quantised ones may be one
+    step of the output's scale apart, dynamically quantised ones a step or two of their activations': where a value
+    lies next to the middle between two integers, the last bit of an exponential decides which it becomes."""
     from onnxruntime import GraphOptimizationLevel as Level
     from onnxruntime.quantization import QuantFormat, QuantType
     fused = (transformer_optimizer, {})
@@ -210,14 +211,23 @@ def variants():
                     "quant_format": getattr(QuantFormat, form), "per_channel": name == "image",
                     "weight_type": QuantType.QInt8, "activation_type": QuantType.QInt8 if signed else QuantType.QUInt8
                 }
-                if signed and form == "QOperator":      # products of two computed factors: see exact.py
+                if signed:                              # no products of two computed factors: see exact.py
                     options["extra_options"] = {"MatMulConstBOnly": True}
-                yield f"{name}_{form.lower()}_{'i8' if signed else 'u8'}", network, [(static, options)], 3e-2
-    options = {"quant_format": QuantFormat.QDQ, "activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
-    yield "image_qdq_extended", image_net, [(static, options),
-                                            (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 3e-2
-    yield "bert_qdq_extended", encoder, [(static, options),
-                                         (runtime_optimizer, {"level": Level.ORT_ENABLE_EXTENDED})], 2e-2
+                how = f"{name}_{form.lower()}_{'i8' if signed else 'u8'}"
+                yield how, network, [(static, options)], STEP
+                for level in ("EXTENDED", "ALL") if form == "QDQ" else ():
+                    optimizer = runtime_optimizer, {"level": getattr(Level, f"ORT_ENABLE_{level}")}
+                    yield f"{how}_{level.lower()}", network, [(static, options), optimizer], STEP
+
+
+def step_of(model):
+    """The scale of the output's quantisation, if it ends in one."""
+    makers = {o: n for n in model.graph.node for o in n.output}
+    scales = {i.name: float(numpy_helper.to_array(i)) for i in model.graph.initializer if not i.dims}
+    node = makers[model.graph.output[0].name]
+    while node.op_type == "Identity":
+        node = makers[node.input[0]]
+    return scales[node.input[1]] if node.op_type == "DequantizeLinear" else None
 
 
 def record(model, folder, tolerance):
@@ -234,7 +244,12 @@ def record(model, folder, tolerance):
     for kind, arrays in (("input", fed.values()), ("output", outputs)):
         for i, a in enumerate(arrays):
             (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(a)).SerializeToString())
-    (folder / "tolerance.txt").write_text(f"0 {tolerance * max(float(np.abs(o).max()) for o in outputs)}\n")
+    step = step_of(onnx.load(str(model))) if tolerance == STEP else None
+    if step:
+        limit = 1.001 * step
+    else:                                               # which also a normalisation of floats may come after
+        limit = (3e-2 if tolerance == STEP else tolerance) * max(float(np.abs(o).max()) for o in outputs)
+    (folder / "tolerance.txt").write_text(f"0 {limit}\n")
 
 
 def write_all(root, pattern):
