@@ -257,6 +257,7 @@ struct Graph {
     bool evaluated;                                     // of the outermost graph: value_const computes all it can
     // of the outermost graph: constants that graph_release may free, unless a clone has them too
     VEC(Tensor *) large; bool shared;
+    VEC(const Loc *) passed_on;                         // of the outermost graph: dropout that is not in it
     // of the outermost graph: those of its model's ends that are no plain tensor
     VEC(Bundle) bundles;
 };
@@ -277,6 +278,8 @@ Tensor *draw_tensor(Arena *a, Type t, const Draw *d, const char *name, uint64_t 
 const char *draw_name(DrawKind k);                      // in text: "uniform"
 int draw_count(DrawKind k);                             // how many numbers tell it
 bool draw_find(const char *name, DrawKind *out);
+// another value of a constant's bytes and name, not trainable
+Value *graph_const_again(Graph *g, const Value *v);
 void graph_release(Graph *g);                           // frees large constants that no node has any more
 // appends at the cursor; outputs without type: call node_infer when attributes are set
 Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out);

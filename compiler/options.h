@@ -30,6 +30,7 @@ struct Options {
     VEC(SetOption) settings;                            // --set: of a model described in C
     int64_t seed;                                       // of parameters that begin as random numbers
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
+    const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;
     int64_t string_bytes;                               // room for each string that the program makes; they share it

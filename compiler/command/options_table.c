@@ -125,6 +125,10 @@ const Option options[] = {
     { "loss", 0, "LOSS", COMPILE, "Training", loss_help, FIELD(TEXT, compile.loss) },
     { "optimizer", 0, "NAME", COMPILE, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
     { "schedule", 0, "NAME", COMPILE, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
+    { "untie", 0, "WHICH", COMPILE, "Training",
+        "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
+        "exporters merge), all, or a regular expression on names of parameters or nodes",
+        FIELD(TEXT, compile.untie) },
     { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
         SET(set_data) },
     { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",

@@ -6,44 +6,16 @@
 //   update    (params, grads, state, hyper-parameters) -> params, state        in place
 //
 // and with --schedule a fourth, learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
-// ROLE_PARAM; the gradients are those of a loss appended to the model. Losses, optimizers and schedules are rows of
-// losses.def, optimizers.def and schedules.def.
+// ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model. Losses, optimizers and schedules
+// are rows of losses.def, optimizers.def and schedules.def.
 #include "train.h"
+#include "parameters.h"
 #include "build/build.h"
 #include "ops/formulas.h"
 
 #include <string.h>
 
 enum { MAX_OPERANDS = 16 };                             // of an optimizer's row
-
-// ---------------------------------------------------------------- parameters
-static bool field_taken(const Training *t, const char *field) {
-    for (int i = 0; i < t->params.n; i++) if (!strcmp(t->params.at[i].field, field)) return true;
-    return false;
-}
-
-static void promote(Training *t, Graph *g, Value *v) {
-    const char *base = name_c(g->arena, v->name && *v->name ? v->name : "weight"), *field = base;
-    for (int i = 2; field_taken(t, field); i++) field = arena_printf(g->arena, "%s_%d", base, i);
-    VEC_PUSH(g->arena, t->params,
-        (Parameter){ .name = v->name ? v->name : field, .field = field, .type = v->type, .initial = v->data });
-    v->data = NULL;
-    v->is_input = true;
-    v->trainable = false;
-    v->name = field;
-    v->role = ROLE_PARAM;
-    VEC_PUSH(g->arena, g->inputs, v);
-}
-
-static void promote_all(Training *t, Graph *model, const Graph *g) {     // g: the model or a body in it
-    for (const Node *n = g->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++) {
-            Value *v = n->in[i];
-            if (v && v->data && v->trainable && v->graph == model) promote(t, model, v);
-        }
-        for (int i = 0; i < n->n_bodies; i++) promote_all(t, model, n->bodies[i]);
-    }
-}
 
 static Value *role_input(Graph *g, const char *name, Type type, Role role) {
     Value *v = graph_input(g, name, type);
@@ -189,10 +161,7 @@ Training *train_parameters(Graph *model, const Options *o) {
     if (model->outputs.n > 1)
         diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
             model->output_names.at[0]);
-    promote_all(t, model, model);
-    if (t->params.n) return t;
-    diag_error(NULL, "the model has no float weights to train");
-    return NULL;
+    return parameters_make(t, model, o) ? t : NULL;
 }
 
 bool train_graphs(Training *t, Graph *model) {

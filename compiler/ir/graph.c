@@ -102,6 +102,13 @@ Value *graph_const(Graph *g, Tensor *t, const char *name) {
     return v;
 }
 
+Value *graph_const_again(Graph *g, const Value *v) {
+    Value *same = value_new(g, v->name);
+    same->type = v->type;
+    same->data = v->data;
+    return same;
+}
+
 // ---- nodes
 
 static void node_link(Graph *g, Node *n) {      // before the cursor

@@ -91,4 +91,66 @@ printf 'graph g(%%0: f32[2]) {\n  %%1 = const f32[1000000000,1000000000] fill 0\
 status 1 "a constant that no text holds" "$burncc" huge.txt -o bad.c
 says '^huge.txt:2:.*: error: constants far larger than the text'
 absent bad.c
+
+# Parameters that several modules share: what exporters merge, and an embedding that is the head, too.
+cat >tied.txt <<'END'
+graph tied(%0 ids: i64[4]) {
+  %1 emb.weight = const trainable f32[3,2] {1, 2, 3, 4, 5, 6}
+  %2 = Gather(%1, %0) {axis=0}   ; node 0 "/emb/Gather"
+  %3 layers.0.norm.weight = const trainable f32[2] fill 1.0
+  %4 layers.0.norm.bias = const trainable f32[2] fill 0.0
+  %5 = LayerNorm(%2, %3, %4) {axis=1, epsilon=1e-05}   ; node 1 "/layers/layers.0/norm/LayerNormalization"
+  %6 = LayerNorm(%5, %3, %4) {axis=1, epsilon=1e-05}   ; node 2 "/layers/layers.0/norm/LayerNormalization_1"
+  %7 = LayerNorm(%6, %3, %4) {axis=1, epsilon=1e-05}   ; node 3 "/last/LayerNormalization"
+  %8 = Transpose(%1) {perm=[1,0]}   ; node 4 "/head/Transpose"
+  %9 = MatMul(%7, %8)   ; node 5 "/head/MatMul"
+  return %9 y
+}
+END
+fields() { # of the struct of parameters
+    sed -n '/typedef struct .*_params {/,/}/p' "$1" | sed -n 's/^    float \([a-z0-9_]*\).*/\1/p' | tr '\n' ' '
+}
+status 0 "shared parameters" "$burncc" tied.txt --train -o tied.c
+says 'note: parameter layers.0.norm.weight is one of several nodes \(/layers/layers.0/norm/LayerNorm.*, /last/'
+says 'merged gives each its own'
+says 'note: parameter emb.weight is one of several nodes \(/emb/Gather, /head/Transpose\).* --untie NAME gives'
+[ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias " ]
+result $? "they stay shared"
+status 0 "merged ones apart" "$burncc" tied.txt --train --untie merged -o tied.c
+[ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias last_weight last_bias " ]
+result $? "one a module, and the head stays tied"
+says 'emb.weight is one of'
+silent 'norm.weight is one of'
+status 0 "all apart" "$burncc" tied.txt --train --untie all -o tied.c
+[ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias last_weight last_bias head_weight " ]
+result $? "the head too"
+silent 'is one of'
+status 0 "one apart" "$burncc" tied.txt --train --untie 'last.*|nothing' -o tied.c
+[ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias last_weight last_bias " ]
+result $? "by the name of a node"
+status 0 "one apart" "$burncc" tied.txt --train --untie '^emb' -o tied.c
+[ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias head_weight " ]
+result $? "by the name of a parameter"
+status 2 "none of these" "$burncc" tied.txt --train --untie nothing -o no.c
+says 'untie nothing: matches no parameter that several modules share'
+status 2 "no expression" "$burncc" tied.txt --train --untie '(' -o no.c
+says "wants merged, all or a regular expression, not '\('"
+status 2 "nothing to train" "$burncc" tied.txt --untie all -o no.c
+
+# A scale that is a variance too, and what cannot be trained.
+cat >norm.txt <<'END'
+graph norm(%0 x: f32[4,2]) {
+  %1 a.weight = const trainable f32[2] fill 1.0
+  %2 a.bias = const trainable f32[2] fill 0.0
+  %3 = BatchNorm(%0, %1, %2, %2, %1) {epsilon=1e-05}   ; node 0 "/a/BatchNormalization"
+  return %3 y
+}
+END
+status 0 "batch normalization" "$burncc" norm.txt --train --loss mse -o norm.c
+[ "$(fields norm.h)" = "a_weight a_bias " ]
+result $? "scale and shift are trained"
+says 'note: batch normalization keeps its statistics, as in inference \(/a/BatchNormalization\)'
+sed 's/f32/f16/g' norm.txt >half.txt
+status 1 "parameters of 16 bits" "$burncc" half.txt --train --loss mse -o half.c
+says 'wants parameters of f32 or f64, a.weight is f16.2.: .* export the model in f32'
 finish

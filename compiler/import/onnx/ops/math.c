@@ -234,6 +234,7 @@ Value *onnx_dropout(OnnxNode *n) {
         }
     }
     if (!training || ratio == 0) {
+        if (ratio > 0) VEC_PUSH(n->g->arena, graph_root(n->g)->passed_on, n->g->loc);
         n->out[1] = n->n_out > 1 && n->asked[1] ? b_filled(n->g, mask_type, 1, x->type.rank, x->type.dim) : NULL;
         return x;
     }

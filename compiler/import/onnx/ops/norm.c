@@ -24,12 +24,21 @@ static Value *batch_norm_each(OnnxNode *n, Value *x, double epsilon) {
                NULL;
 }
 
+// The running statistics are not trained, though exporters may have merged them with a scale or shift that is. Of a
+// BatchNorm everybody knows which operands they are.
+static void keep_statistics(OnnxNode *n) {
+    bool known = (n->opset >= 9 || onnx_int(n, "spatial", 1)) && !is_training(n);
+    for (int i = 3; i < 5; i++)
+        if (n->in[i]->trainable && (!known || n->in[i]->type.dtype != n->in[0]->type.dtype))
+            n->in[i] = graph_const_again(n->g, n->in[i]);
+}
+
 Value *onnx_batch_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 5)) return NULL;
     Value *x = n->in[0];
     double epsilon = onnx_float(n, "epsilon", 1e-5);
     if (x->type.rank < 2) return onnx_fail(n, "the input must have at least 2 dimensions");
-    n->in[3]->trainable = n->in[4]->trainable = false;
+    keep_statistics(n);
     if (n->opset < 9 && !onnx_int(n, "spatial", 1)) return batch_norm_each(n, x, epsilon);
     // outputs y, the running mean and variance and, before version 14, the batch's own
     if (is_training(n))

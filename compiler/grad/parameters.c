@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// --train: which of a model's constants are parameters, and whose.
+//
+// In: an imported graph, whose float initializers are marked trainable. Out: inputs of the role ROLE_PARAM, and notes
+// of what a user may not expect. What batch normalization keeps as statistics is no parameter, even where the same
+// constant is one elsewhere.
+//
+// Exporters merge initializers that are equal: the layer normalizations of a new model, all ones, share one weight,
+// and trained so they stay one. --untie gives each module its own again. The idea: nodes tell their module by the path
+// in their name, as PyTorch writes it ("/layers/layers.0/norm/LayerNormalization" is of layers.0.norm), and constants
+// that are one number throughout are what gets merged, while weights that were tied on purpose (an embedding and the
+// head behind it) are not. Uses of one module stay one parameter.
+#define _POSIX_C_SOURCE 200809L
+#include "parameters.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <string.h>
+
+enum { MOST_NOTES = 10, MOST_NAMES = 6 };
+
+typedef struct Use { Value *v; Node *n; int i; } Use;   // v is n's input i
+// values: in the order of their first uses
+typedef struct Uses { Arena *scratch; VEC(Use) at; VEC(Value *) values; } Uses;
+typedef struct Which { bool all, merged; regex_t re; bool hit; } Which;     // of --untie
+
+// ---------------------------------------------------------------- uses
+
+static bool is_statistic(const Use *u) { return u->n->op == OP_BatchNorm && u->i >= 3; }
+
+static void find_uses(Uses *u, const Graph *model, const Graph *g) {    // g: the model or a body in it
+    for (Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++) {
+            Value *v = n->in[i];
+            if (!v || !v->data || !v->trainable || v->graph != model) continue;
+            bool known = false;
+            for (int k = 0; k < u->values.n && !known; k++) known = u->values.at[k] == v;
+            if (!known) VEC_PUSH(u->scratch, u->values, v);
+            VEC_PUSH(u->scratch, u->at, (Use){ v, n, i });
+        }
+        for (int i = 0; i < n->n_bodies; i++) find_uses(u, model, n->bodies[i]);
+    }
+}
+
+static const char *node_name(const Node *n) { return n->loc && n->loc->name ? n->loc->name : ""; }
+
+// The path of a node's module: its name without the last part; a name that is no path stands for itself.
+static size_t scope_length(const char *name) {
+    const char *slash = strrchr(name, '/');
+    return slash ? (size_t)(slash - name) : strlen(name);
+}
+
+static bool same_scope(const Node *n, const Node *m) {
+    const char *a = node_name(n), *b = node_name(m);
+    if (!*a || !*b) return n == m || (n->loc && n->loc == m->loc);
+    size_t length = scope_length(a);
+    return length == scope_length(b) && !strncmp(a, b, length);
+}
+
+// Is u the first use of its value in its module?
+static bool opens_module(const Uses *all, const Use *u) {
+    if (is_statistic(u)) return false;
+    for (const Use *w = all->at.at; w < u; w++)
+        if (w->v == u->v && !is_statistic(w) && same_scope(w->n, u->n)) return false;
+    return true;
+}
+
+static int count_modules(const Uses *all, const Value *v) {
+    int n = 0;
+    for (int i = 0; i < all->at.n; i++) n += all->at.at[i].v == v && opens_module(all, &all->at.at[i]);
+    return n;
+}
+
+static bool is_one_number(const Tensor *t) {
+    size_t size = dtype_size(t->type.dtype), bytes = (size_t)type_bytes(&t->type);
+    return bytes > size && !memcmp(t->data, (const char *)t->data + size, bytes - size);
+}
+
+// ---------------------------------------------------------------- names
+
+// "/layers/layers.0/norm/LayerNormalization": layers.0.norm. A container that is called (Sequential) is there twice.
+static const char *module_path(Arena *a, const char *name) {
+    size_t end = scope_length(name);
+    Text t;
+    text_init(&t, a);
+    text_append(&t, "", 0);
+    for (size_t at = 0; at < end;) {
+        size_t n = strcspn(name + at, "/"), next = at + n + 1;
+        n = n < end - at ? n : end - at;
+        bool again = next + n < end && !strncmp(name + next, name + at, n) && name[next + n] == '.';
+        if (n && !again) text_printf(&t, "%s%.*s", t.n ? "." : "", (int)n, name + at);
+        at = next;
+    }
+    return t.at;
+}
+
+// What its module calls the parameter.
+static const char *role_in_module(const Use *u) {
+    bool norm = u->n->op == OP_BatchNorm || u->n->op == OP_LayerNorm || u->n->op == OP_GroupNorm
+        || u->n->op == OP_InstanceNorm;
+    if (norm || u->n->op == OP_Conv) return u->i == 2 ? "bias" : "weight";
+    const char *dot = u->v->name ? strrchr(u->v->name, '.') : NULL;
+    return dot && (isalpha((unsigned char)dot[1]) || dot[1] == '_') ? dot + 1 : u->n->op == OP_Add ? "bias" : "weight";
+}
+
+static const char *own_name(Arena *a, const Use *u) {
+    const char *path = module_path(a, node_name(u->n));
+    return *path ? arena_printf(a, "%s.%s", path, role_in_module(u)) : role_in_module(u);
+}
+
+static const char *free_name(const Uses *all, Arena *a, const char *name) {
+    for (int k = 1;; k++) {
+        const char *given = k > 1 ? arena_printf(a, "%s_%d", name, k) : name;
+        bool taken = false;
+        for (int i = 0; i < all->values.n && !taken; i++)
+            taken = all->values.at[i]->name && !strcmp(all->values.at[i]->name, given);
+        if (!taken) return given;
+    }
+}
+
+// ---------------------------------------------------------------- --untie
+
+static bool matches(const Which *w, const char *s) { return s && *s && !regexec(&w->re, s, 0, NULL, 0); }
+
+// Does --untie mean what the module of u shares with others?
+static bool selects(const Which *w, const Uses *all, const Use *u) {
+    if (w->all || (w->merged && is_one_number(u->v->data))) return true;
+    if (w->merged) return false;
+    if (matches(w, u->v->name)) return true;
+    for (int i = 0; i < all->at.n; i++) {
+        const Use *x = &all->at.at[i];
+        if (x->v == u->v && !is_statistic(x) && same_scope(x->n, u->n) && matches(w, node_name(x->n))) return true;
+    }
+    return false;
+}
+
+// The module that keeps v: the one that v is named after, else the first.
+static const Use *owner_of(const Uses *all, Arena *a, const Value *v) {
+    const Use *first = NULL;
+    for (int i = 0; i < all->at.n; i++) {
+        const Use *u = &all->at.at[i];
+        if (u->v != v || !opens_module(all, u)) continue;
+        if (v->name && !strcmp(own_name(a, u), v->name)) return u;
+        first = first ? first : u;
+    }
+    return first;
+}
+
+// A constant like v, of a name of its own, for all uses of u's module.
+static Value *split(Uses *all, Graph *model, const Use *u) {
+    const Node *of = u->n;
+    Value *old = u->v, *own = graph_const_again(model, old);
+    own->name = free_name(all, model->arena, own_name(model->arena, u));
+    own->trainable = true;
+    VEC_PUSH(all->scratch, all->values, own);
+    for (int i = 0; i < all->at.n; i++) {
+        Use *x = &all->at.at[i];
+        if (x->v == old && !is_statistic(x) && same_scope(x->n, of)) x->v = x->n->in[x->i] = own;
+    }
+    return own;
+}
+
+static void untie(Uses *all, Graph *model, Which *w) {
+    for (int k = 0, n = all->values.n; k < n; k++) {
+        const Value *v = all->values.at[k];
+        if (count_modules(all, v) < 2) continue;
+        const Node *owner = owner_of(all, model->arena, v)->n;
+        for (int i = 0; i < all->at.n; i++) {
+            Use *u = &all->at.at[i];
+            if (u->v != v || is_statistic(u) || !selects(w, all, u)) continue;
+            w->hit = true;
+            if (!same_scope(u->n, owner)) split(all, model, u);
+        }
+    }
+}
+
+static bool which_open(Which *w, const char *text) {
+    char why[128];
+    *w = (Which){ .all = !strcmp(text, "all"), .merged = !strcmp(text, "merged") };
+    int code = w->all || w->merged ? 0 : regcomp(&w->re, text, REG_EXTENDED | REG_NOSUB);
+    if (!code) return true;
+    regerror(code, &w->re, why, sizeof why);
+    diag_error_as(EXIT_USAGE, NULL, "--untie wants merged, all or a regular expression, not '%s': %s", text, why);
+    return false;
+}
+
+static bool untie_by_options(Uses *all, Graph *model, const Options *o) {
+    Which w;
+    if (!o->untie) return true;
+    if (!which_open(&w, o->untie)) return false;
+    untie(all, model, &w);
+    if (!w.all && !w.merged) regfree(&w.re);
+    if (!w.hit && !w.all && !w.merged)
+        diag_error_as(EXIT_USAGE, NULL,
+            "--untie %s: matches no parameter that several modules share, and none of their nodes", o->untie);
+    return w.hit || w.all || w.merged;
+}
+
+// ---------------------------------------------------------------- notes
+
+static void list_name(Text *t, int i, const char *name) {
+    if (i < MOST_NAMES) text_printf(t, "%s%s", i ? ", " : "", name);
+    else if (i == MOST_NAMES) text_printf(t, ", ...");
+}
+
+static void note_shared(const Uses *all, const Graph *model) {
+    Loc file = { .file = model->file, .node = -1 };
+    int said = 0, more = 0;
+    for (int k = 0; k < all->values.n; k++) {
+        const Value *v = all->values.at[k];
+        if (count_modules(all, v) < 2) continue;
+        if (said++ >= MOST_NOTES && ++more) continue;
+        Text t;
+        text_init(&t, all->scratch);
+        for (int i = 0, n = 0; i < all->at.n; i++)
+            if (all->at.at[i].v == v && opens_module(all, &all->at.at[i]))
+                list_name(&t, n++, node_name(all->at.at[i].n));
+        diag_note(&file, "parameter %s is one of several nodes (%s), trained as one; %s", v->name ? v->name : "", t.at,
+            is_one_number(v->data) ? "exporters merge equal ones: --untie merged gives each its own" :
+                                     "--untie NAME gives each its own");
+    }
+    if (more) diag_note(&file, "%d more parameters are shared so", more);
+}
+
+static void note_norms(Arena *scratch, const Graph *model, const Graph *g, Text *names, int *n) {
+    for (const Node *node = g->first; node; node = node->next) {
+        if (node->op == OP_BatchNorm) list_name(names, (*n)++, node_name(node));
+        for (int i = 0; i < node->n_bodies; i++) note_norms(scratch, model, node->bodies[i], names, n);
+    }
+}
+
+static void note_frozen(Arena *scratch, const Graph *model) {
+    Loc file = { .file = model->file, .node = -1 };
+    Text names;
+    int n = 0;
+    text_init(&names, scratch);
+    note_norms(scratch, model, model, &names, &n);
+    if (n)
+        diag_note(&file,
+            "batch normalization keeps its statistics, as in inference (%s); scale and shift are trained; a model "
+            "exported in training mode takes those of the batch",
+            names.at);
+    text_init(&names, scratch);
+    for (int i = 0; i < model->passed_on.n; i++) {
+        const Loc *loc = model->passed_on.at[i];
+        list_name(&names, i, loc && loc->name ? loc->name : "");
+    }
+    if (model->passed_on.n)
+        diag_note(&file, "dropout passes its input on, as in inference (%s); a model exported in training mode drops",
+            names.at);
+}
+
+// ---------------------------------------------------------------- parameters
+
+static bool field_taken(const Training *t, const char *field) {
+    for (int i = 0; i < t->params.n; i++) if (!strcmp(t->params.at[i].field, field)) return true;
+    return false;
+}
+
+static void promote(Training *t, Graph *g, Value *v) {
+    const char *base = name_c(g->arena, v->name && *v->name ? v->name : "weight"), *field = base;
+    for (int i = 2; field_taken(t, field); i++) field = arena_printf(g->arena, "%s_%d", base, i);
+    VEC_PUSH(g->arena, t->params,
+        (Parameter){ .name = v->name ? v->name : field, .field = field, .type = v->type, .initial = v->data });
+    v->data = NULL;
+    v->is_input = true;
+    v->trainable = false;
+    v->name = field;
+    v->role = ROLE_PARAM;
+    VEC_PUSH(g->arena, g->inputs, v);
+}
+
+// The kernels of training, its losses and optimizers compute in f32 and f64.
+static bool trainable_types(const Uses *all, const Graph *model) {
+    Loc file = { .file = model->file, .node = -1 };
+    for (int i = 0; i < all->at.n; i++) {
+        const Use *u = &all->at.at[i];
+        if (!dtype_is_small_float(u->v->type.dtype) || is_statistic(u)) continue;
+        diag_error(&file,
+            "--train wants parameters of f32 or f64, %s is %s: small steps would be lost in rounding; export the model "
+            "in f32",
+            u->v->name ? u->v->name : "one", type_text(model->arena, model, &u->v->type));
+        return false;
+    }
+    return true;
+}
+
+bool parameters_make(Training *t, Graph *model, const Options *o) {
+    Arena *scratch = arena_new();
+    Uses all = { .scratch = scratch };
+    find_uses(&all, model, model);
+    bool ok = trainable_types(&all, model) && untie_by_options(&all, model, o);
+    for (int i = 0; i < all.at.n && ok; i++) {
+        Use *u = &all.at.at[i];
+        if (is_statistic(u)) u->n->in[u->i] = graph_const_again(model, u->v);
+    }
+    if (ok && !o->quiet) {
+        note_shared(&all, model);
+        note_frozen(scratch, model);
+    }
+    for (int i = 0; i < all.at.n && ok; i++)
+        if (!is_statistic(&all.at.at[i]) && all.at.at[i].v->data) promote(t, model, all.at.at[i].v);
+    if (ok && !t->params.n) diag_error(NULL, "the model has no float weights to train");
+    arena_free(scratch);
+    return ok && t->params.n;
+}
