@@ -12,6 +12,7 @@
 // head behind it) are not. Uses of one module stay one parameter.
 #define _POSIX_C_SOURCE 200809L
 #include "parameters.h"
+#include "build/build.h"
 
 #include <ctype.h>
 #include <regex.h>
@@ -270,26 +271,25 @@ static void promote(Training *t, Graph *g, Value *v) {
     VEC_PUSH(g->arena, g->inputs, v);
 }
 
-// The kernels of training, its losses and optimizers compute in f32 and f64.
-static bool trainable_types(const Uses *all, const Graph *model) {
-    Loc file = { .file = model->file, .node = -1 };
-    for (int i = 0; i < all->at.n; i++) {
-        const Use *u = &all->at.at[i];
-        if (!dtype_is_small_float(u->v->type.dtype) || is_statistic(u)) continue;
-        diag_error(&file,
-            "--train wants parameters of f32 or f64, %s is %s: small steps would be lost in rounding; export the model "
-            "in f32",
-            u->v->name ? u->v->name : "one", type_text(model->arena, model, &u->v->type));
-        return false;
-    }
-    return true;
+// A parameter of 16 bits is kept in f32, for small steps would be lost in rounding, and rounded where it is used.
+static bool promote_small(Training *t, Graph *g, Value *v) {
+    Tensor *wide = tensor_new(g->arena, type_make(DT_F32, v->type.rank, v->type.dim));
+    for (int64_t i = 0, n = type_count(&v->type); i < n; i++) tensor_set_f(wide, i, tensor_get_f(v->data, i));
+    Value *own = graph_const(g, wide, v->name);
+    promote(t, g, own);
+    v->trainable = false;
+    g->cursor = g->first;
+    Value *rounded = b_cast(g, own, v->type.dtype);
+    g->cursor = NULL;
+    if (rounded) graph_replace(g, v, rounded);
+    return rounded;
 }
 
 bool parameters_make(Training *t, Graph *model, const Options *o) {
     Arena *scratch = arena_new();
     Uses all = { .scratch = scratch };
     find_uses(&all, model, model);
-    bool ok = trainable_types(&all, model) && untie_by_options(&all, model, o);
+    bool ok = untie_by_options(&all, model, o);
     for (int i = 0; i < all.at.n && ok; i++) {
         Use *u = &all.at.at[i];
         if (is_statistic(u)) u->n->in[u->i] = graph_const_again(model, u->v);
@@ -298,8 +298,12 @@ bool parameters_make(Training *t, Graph *model, const Options *o) {
         note_shared(&all, model);
         note_frozen(scratch, model);
     }
-    for (int i = 0; i < all.at.n && ok; i++)
-        if (!is_statistic(&all.at.at[i]) && all.at.at[i].v->data) promote(t, model, all.at.at[i].v);
+    for (int i = 0; i < all.at.n && ok; i++) {
+        Value *v = all.at.at[i].v;
+        if (is_statistic(&all.at.at[i]) || !v->trainable) continue;
+        if (dtype_is_small_float(v->type.dtype)) ok = promote_small(t, model, v);
+        else promote(t, model, v);
+    }
     if (ok && !t->params.n) diag_error(NULL, "the model has no float weights to train");
     arena_free(scratch);
     return ok && t->params.n;

@@ -48,7 +48,9 @@ static Value *target_input(Graph *g, const LossRow *loss, const Value *y) {
 // The loss of the model's first output behind the model, and a Gradient node by the parameters.
 static Graph *gradient_graph(Graph *model, const LossRow *loss) {
     Graph *g = graph_clone(model, "gradients");
-    Value *y = g->outputs.at[0], *target = target_input(g, loss, y);
+    Value *y = g->outputs.at[0];
+    if (dtype_is_small_float(y->type.dtype)) y = b_cast(g, y, DT_F32);      // sums over the batch
+    Value *target = target_input(g, loss, y);
     Value *l = b_op(g, loss->op, 2, (Value *[]){ y, target });
     if (!l) return NULL;
     g->outputs.n = g->output_names.n = 0;

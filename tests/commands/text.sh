@@ -150,7 +150,53 @@ status 0 "batch normalization" "$burncc" norm.txt --train --loss mse -o norm.c
 [ "$(fields norm.h)" = "a_weight a_bias " ]
 result $? "scale and shift are trained"
 says 'note: batch normalization keeps its statistics, as in inference \(/a/BatchNormalization\)'
-sed 's/f32/f16/g' norm.txt >half.txt
-status 1 "parameters of 16 bits" "$burncc" half.txt --train --loss mse -o half.c
-says 'wants parameters of f32 or f64, a.weight is f16.2.: .* export the model in f32'
+
+# Parameters of 16 bits are kept in f32: the same loss and gradients as those of f32 but for the rounding of values.
+cat >single.txt <<'END'
+graph single(%0 x: f32[4,3]) {
+  %1 w = const trainable f32[3,2] {0.5, -0.25, 0.75, 1, -0.5, 0.125}
+  %2 b = const trainable f32[2] {0.5, -1}
+  %3 = MatMul(%0, %1)
+  %4 = Add(%3, %2)
+  %5 = Tanh(%4)
+  return %5 y
+}
+END
+sed 's/f32/f16/g; s/single/half/' single.txt >half.txt
+sed 's/f32/bf16/g; s/single/brain/' single.txt >brain.txt
+for name in single half brain; do
+    status 0 "parameters of $name" "$burncc" $name.txt --train --loss cross_entropy --optimizer adam -o $name.c
+done
+cat >halves.c <<'END'
+#include "brain.h"
+#include "half.h"
+#include "single.h"
+#include <math.h>
+#include <stdio.h>
+int main(void) {
+    static const float x[12] = {1, -1, .5f, 1, 1, -1, .5f, .5f, -1, -1, 1, .5f};
+    static const int64_t target[4] = {0, 1, 1, 0};
+    uint16_t h[12], b[12];
+    for (int i = 0; i < 12; i++) {
+        h[i] = (uint16_t)((x[i] < 0 ? 0x8000 : 0) | (fabsf(x[i]) < 1 ? 0x3800 : 0x3c00));
+        b[i] = (uint16_t)((x[i] < 0 ? 0x8000 : 0) | (fabsf(x[i]) < 1 ? 0x3f00 : 0x3f80));
+    }
+    static single_params sp, sg; static half_params hp, hg; static brain_params bp, bg;
+    static single_gradients_workspace sw; static half_gradients_workspace hw; static brain_gradients_workspace bw;
+    float loss[3], worst_h = 0, worst_b = 0;
+    single_params_init(&sp), half_params_init(&hp), brain_params_init(&bp);
+    if (single_gradients(&sw, x, &sp, target, &loss[0], &sg) || half_gradients(&hw, h, &hp, target, &loss[1], &hg)
+        || brain_gradients(&bw, b, &bp, target, &loss[2], &bg)) return 1;
+    for (int i = 0; i < 6; i++) {
+        worst_h = fmaxf(worst_h, fabsf(hg.w[i] - sg.w[i]));
+        worst_b = fmaxf(worst_b, fabsf(bg.w[i] - sg.w[i]));
+    }
+    printf("%g %g %g %g\n", fabs(loss[1] - loss[0]), fabs(loss[2] - loss[0]), worst_h, worst_b);
+    return !(fabsf(loss[1] - loss[0]) < 1e-3f && worst_h < 1e-3f && fabsf(loss[2] - loss[0]) < 1e-2f && worst_b < 1e-2f
+        && worst_h > 0);
+}
+END
+# shellcheck disable=SC2086
+status 0 "they compile" ${CC:-cc} $BURNCC_CFLAGS halves.c single.c half.c brain.c -lm -o halves
+status 0 "their gradients" ./halves
 finish
