@@ -103,6 +103,15 @@ Value *b_expand(Graph *g, Value *x, int rank, const Dim *dims) {
     return b_finish(n);
 }
 
+Node *b_sort(Graph *g, Value *x, int axis, bool largest, Dim first) {
+    if (!x) return NULL;
+    Node *n = graph_node(g, OP_Sort, 1, &x, 2);
+    node_set_int(n, "axis", axis);
+    node_set_int(n, "largest", largest);
+    if (first != x->type.dim[axis]) node_set_ints(n, "sizes", &first, 1);
+    return b_finish(n) ? n : NULL;
+}
+
 Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes) {
     if (!x) return NULL;
     int rank = x->type.rank;

@@ -29,6 +29,8 @@ Value *b_reshape(Graph *g, Value *x, int rank, const Dim *dims);
 Value *b_transpose(Graph *g, Value *x, const int *perm);
 Value *b_expand(Graph *g, Value *x, int rank, const Dim *dims);             // numpy broadcast to exactly these dims
 // per axis; steps may be negative
+// the first of the elements in order along axis, stable: out[0] what they are, out[1] where they were; NULL: diagnosed
+Node *b_sort(Graph *g, Value *x, int axis, bool largest, Dim first);
 Value *b_slice(Graph *g, Value *x, const int64_t *starts, const int64_t *steps, const Dim *sizes);
 Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int64_t *interior,
     Value *fill /* scalar, NULL: 0 */);

@@ -17,11 +17,9 @@ static Value *routing(Graph *g, const Experts *e, Value *scores) {
     scores = b_cast(g, scores, dtype_wide(scores->type.dtype));
     Value *p = b_softmax(g, scores, 1);
     if (!p) return NULL;
-    Node *sort = graph_node(g, OP_Sort, 1, &p, 2);
-    node_set_int(sort, "axis", 1);
-    node_set_int(sort, "largest", 1);
-    if (!b_finish(sort)) return NULL;
-    Value *best = b_insert(g, b_part(g, sort->out[1], 1, 0, k), 2);       // [tokens, k, 1]
+    Node *sort = b_sort(g, p, 1, true, k);
+    if (!sort) return NULL;
+    Value *best = b_insert(g, sort->out[1], 2);                       // [tokens, k, 1]
     Value *chosen = b_binary(g, OP_Equal, best, b_iota(g, 1, &count, 0, DT_I64));
     chosen = b_reduce(g, OP_ReduceMax, chosen, 1, (int64_t[]){ 1 }, false);
     if (e->mixing) p = b_cast(g, e->mixing, p->type.dtype);

@@ -10,6 +10,7 @@
 const char *value_type_text(const Value *v);                                // "f32[1,3]" for diagnostics, NULL-safe
 // attribute axis (default 0) in 0..rank-1, else a diagnostic
 bool op_axis(Node *n, int rank, int *axis);
+bool slice_inside(Graph *g, Dim d, Dim start, int64_t step, Dim size);      // view.c
 // attribute with exactly `want` integers, else a diagnostic
 bool op_ints(Node *n, const char *name, int want, const int64_t **at);
 // attribute or `otherwise` everywhere

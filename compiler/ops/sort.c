@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Sort along an axis: the values in order and where they were (i64). Stable; `largest` sorts downwards. NaN is above
-// every number. Top-k is a slice of it. Compiled by schedule/call.c: no element of the result can be told from a few
-// elements of the input.
+// every number. Where only the first few are wanted (top-k), the others need no order. Compiled by schedule/call.c: no
+// element of the result can be told from a few elements of the input.
 #include "common.h"
 #include "table.h"
 
 #include <stdlib.h>
 
+// Are there `most` of size elements, as far as can be known?
+static bool has_first(Graph *g, Dim size, Dim most) {
+    if (dim_is_const(size) && dim_is_const(most)) return most >= 0 && most <= size;
+    return !g->bound || dim_lower(g, most) <= 0 || slice_inside(g, size, 0, 1, most);
+}
+
 bool shape_sort(Node *n) {
     int axis;
     if (!op_numeric(n, n->in[0]) || !op_axis(n, n->in[0]->type.rank, &axis)) return false;
-    n->out[0]->type = n->in[0]->type;
+    Type t = n->in[0]->type;
+    const int64_t *most = node_attr(n, "sizes") ? &t.dim[axis] : NULL;
+    if (most && !op_ints(n, "sizes", 1, &most)) return false;
+    if (most && !has_first(n->graph, t.dim[axis], *most)) {
+        diag_error(n->loc, "axis %d of %s has no %s elements", axis, value_type_text(n->in[0]),
+            dim_text(n->graph->arena, n->graph, *most));
+        return false;
+    }
+    if (most) t.dim[axis] = *most;
+    n->out[0]->type = t;
     if (n->n_out > 1) {
-        n->out[1]->type = n->in[0]->type;
+        n->out[1]->type = t;
         n->out[1]->type.dtype = DT_I64;
     }
     return true;
@@ -44,7 +59,7 @@ bool eval_sort(const Node *n, Tensor *const *in, Tensor *const *out) {
     int axis = (int)node_int(n, "axis", 0);
     int64_t stride[MAX_RANK], size = t->dim[axis], lines = size ? type_count(t) / size : 0;
     type_strides(t, stride);
-    int64_t inner = stride[axis];
+    int64_t inner = stride[axis], wanted = out[0]->type.dim[axis];
     Scalar *key = scratch_new((size_t)size, sizeof *key);
     int64_t *order = scratch_new((size_t)size, sizeof *order), *spare = scratch_new((size_t)size, sizeof *spare);
     Keys k = { t->dtype, node_int(n, "largest", 0) != 0, key };
@@ -55,9 +70,10 @@ bool eval_sort(const Node *n, Tensor *const *in, Tensor *const *out) {
             order[i] = i;
         }
         const int64_t *sorted = merge_sort(&k, order, spare, size);
-        for (int64_t i = 0; i < size; i++) {
-            element_set(out[0], base + i * inner, key[sorted[i]]);
-            if (out[1]) tensor_set_i(out[1], base + i * inner, sorted[i]);
+        const int64_t to = o / inner * inner * wanted + o % inner;
+        for (int64_t i = 0; i < wanted; i++) {
+            element_set(out[0], to + i * inner, key[sorted[i]]);
+            if (out[1]) tensor_set_i(out[1], to + i * inner, sorted[i]);
         }
     }
     free(key);

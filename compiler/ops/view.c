@@ -187,7 +187,7 @@ Expr *lower_expand(Lower *l, Node *n, int out, Expr *const *idx) {
 
 // ---------------------------------------------------------------- Slice
 // Are the first and last of `size` > 0 elements inside an axis of d, as far as can be known?
-static bool slice_inside(Graph *g, Dim d, Dim start, int64_t step, Dim size) {
+bool slice_inside(Graph *g, Dim d, Dim start, int64_t step, Dim size) {
     int64_t by = step < 0 ? -step : step;
     Dim reach = dim_mul(g, dim_sub(g, size, 1), by),
         last = step < 0 ? dim_sub(g, start, reach) : dim_add(g, start, reach);

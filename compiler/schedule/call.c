@@ -65,22 +65,37 @@ static double log2_of(int64_t n) {
     return bits;
 }
 
-// (outer, axis, inner), with scratch memory for one line twice: its elements and their positions.
+// (outer, axis, inner). Keys of 32 bits go into one word with their position, and where at most half is wanted only so
+// many words are kept; else a line and its positions are kept twice.
 static void call_sort(Callee *c) {
+    enum { BLOCK = 64 };
+    static const Template select = { .file = "c/select.c" };
     const Type *t = &c->n->in[0]->type;
     int axis = (int)node_int(c->n, "axis", 0);
-    int64_t length = dim_upper(c->g, t->dim[axis]);
-    bool wide = length > INT32_MAX;
+    const Dim size = t->dim[axis], wanted = c->n->out[0]->type.dim[axis];
+    const int64_t length = dim_upper(c->g, size), most = dim_upper(c->g, wanted), bytes = (int64_t)dtype_size(t->dtype);
+    const bool wide = length > INT32_MAX, word = !wide && bytes <= (int64_t)sizeof(float), few = most <= length / 2;
+    const int64_t position = wide ? sizeof(int64_t) : sizeof(int32_t), kept = word && few ? most : length;
     hole_size(c, "OUTER", product(c->g, t, 0, axis));
-    hole_size(c, "AXIS", t->dim[axis]);
+    hole_size(c, "AXIS", size);
     hole_size(c, "INNER", product(c->g, t, axis + 1, t->rank));
+    hole_size(c, "COUNT", wanted);
     hole(c, "FLOAT", dtype_is_float(t->dtype));
     hole(c, "LARGEST", node_int(c->n, "largest", 0) != 0);
     hole_text(c, "BEFORE", HOLE_OWN, "before");
     hole_type(c, "INDEX", HOLE_ELEMENT, wide ? DT_I64 : DT_I32);
     holes_element(c, t->dtype, "ELEMENT", "KEY", "LOAD");
-    needs_scratch(c, 2 * length * (int64_t)((wide ? sizeof(int64_t) : sizeof(int32_t)) + dtype_size(t->dtype)));
-    c->k->flops = (double)type_count_upper(c->g, t) * log2_of(length);
+    needs_scratch(c, 2 * kept * (word ? (int64_t)sizeof(uint64_t) : position + bytes));
+    c->k->flops = (double)type_count_upper(c->g, t) * (kept < length ? 1 : log2_of(length));
+    if (!word) return;
+    c->k->template = &select;
+    hole_size(c, "ROOM", few ? wanted : size);
+    hole(c, "FEW", few);
+    hole(c, "BLOCK", BLOCK);
+    hole(c, "SIGNED", dtype_class(t->dtype) == CLASS_INT);
+    hole_text(c, "RANK", HOLE_OWN, "rank");
+    hole_text(c, "SIFT", HOLE_OWN, "sift");
+    hole_text(c, "SORT", HOLE_OWN, "sort");
 }
 
 // ---------------------------------------------------------------- strings (ops/string.c)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Stable sort of every line along one axis: Y[o][.][i] = the elements of X[o][.][i] in order, P[o][.][i] = where they
- * were.
+/* Stable sort of every line along one axis: Y[o][.][i] = the first COUNT of the elements of X[o][.][i] in order,
+ * P[o][.][i] = where they were. Where COUNT is small, select.c is faster.
  *
  *   KERNEL BEFORE     names of the function and of its order
  *   ELEMENT           type of an element in memory;  KEY: type it is compared in;  LOAD(e): an ELEMENT as a KEY
  *   INDEX             integer type that holds positions below AXIS
- *   OUTER AXIS INNER  sizes: element (o, a, i) at (o*AXIS + a)*INNER + i
+ *   OUTER AXIS INNER  sizes: element (o, a, i) at (o*AXIS + a)*INNER + i, of the results at (o*COUNT + a)*INNER + i
  *   FLOAT             keys may be NaN, which is above every number
  *   LARGEST           1: downwards; equal keys keep their order either way
  *   VALUES POSITIONS  whether Y, and whether P (int64_t), is wanted
@@ -29,6 +29,7 @@
 #define INDEX int32_t
 #define OUTER 1
 #define AXIS 1000
+#define COUNT 1000
 #define INNER 1
 #define FLOAT 1
 #define LARGEST 0
@@ -96,12 +97,13 @@ static void KERNEL(const ELEMENT *X
             to_at = old_at;
             to = old;
         }
-        for (ptrdiff_t k = 0; k < AXIS; k++) {
+        const ptrdiff_t result = line / INNER * INNER * COUNT + line % INNER;
+        for (ptrdiff_t k = 0; k < COUNT; k++) {
 #if VALUES
-            Y[base + k * INNER] = key[k];
+            Y[result + k * INNER] = key[k];
 #endif
 #if POSITIONS
-            P[base + k * INNER] = at[k];
+            P[result + k * INNER] = at[k];
 #endif
         }
     }

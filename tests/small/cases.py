@@ -627,6 +627,46 @@ def top_k():
                  ])], [tensor("few", INT64, [20]), tensor("all", INT64, [n])])
 
 
+def top_few():
+    """Few of many, both ways: ties in their order, zeros of both signs tie, NaN is above every number; of f16, of
+    integers with and without a sign, along another axis than the last, up to half and all but one."""
+    n = 211
+    odd = {5: math.nan, 17: -0.0, 18: 0.0, 60: math.inf, 61: math.inf, 90: -math.inf, 150: math.nan, 160: -0.0}
+    x = build((2, n, 3), lambda b, i, c: odd.get(i - b, round(numbers(i * 7 + c, 1, low=-5, high=5)[0] * 2) / 2))
+    z = nest([int(v) for v in numbers(223, 2 * n, low=-128, high=127.99)], (2, n))
+    u = nest([int(v) % 256 for v in numbers(224, n, low=0, high=9999)], (n, ))
+
+    def first(line, k, largest):
+        def key(i):
+            return (not largest, 0) if math.isnan(line[i]) else (largest, -line[i] if largest else line[i])
+        return sorted(range(len(line)), key=key)[:k]
+
+    nodes, outputs, results = [node("Cast", ["x"], ["h"], to=FLOAT16)], [], []
+    counts = (1, 4, 9, 105, 210)
+    for k in counts:
+        for source, dtype, largest in (("x", FLOAT, 1), ("x", FLOAT, 0), ("h", FLOAT16, 0), ("z", INT8, 0),
+                                       ("z", INT8, 1), ("u", UINT8, 1)):
+            name = f"{source}{k}{largest}"
+            nodes.append(node("TopK", [source, f"k{k}"], [f"v{name}", f"i{name}"], axis=0 if source == "u" else 1,
+                              largest=largest))
+            lines = z if source == "z" else [[[x[b][i][c] for i in range(n)] for c in range(3)] for b in range(2)]
+            if source == "u":
+                at = first(u, k, largest)
+                values, shape = [u[i] for i in at], [k]
+            elif source == "z":
+                at = [first(line, k, largest) for line in lines]
+                values, shape = [[line[i] for i in order] for line, order in zip(z, at)], [2, k]
+            else:
+                order = [[first(line, k, largest) for line in block] for block in lines]
+                at = [[[order[b][c][j] for c in range(3)] for j in range(k)] for b in range(2)]
+                values = [[[x[b][at[b][j][c]][c] for c in range(3)] for j in range(k)] for b in range(2)]
+                shape = [2, k, 3]
+            outputs += [(f"v{name}", dtype, shape), (f"i{name}", INT64, shape)]
+            results += [values, at]
+    return Model(nodes, [("x", FLOAT, [2, n, 3]), ("z", INT8, [2, n]), ("u", UINT8, [n])], outputs,
+                 [([x, z, u], results)], [tensor(f"k{k}", INT64, [k]) for k in counts])
+
+
 def casts():
     x = [[-2.7, -0.5, 0.0, 0.5], [1.5, 99.9, 3.0e2, -1.0e2]]
     x = nest(list(struct.unpack("8f", struct.pack("8f", *flatten(x)[0]))), (2, 4))
@@ -1320,7 +1360,7 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_tim
        gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out, attention_blocks,
        attention_decode, tied_words, few_columns, softmax_of_large, response_norm, channel_shuffle, view_chain,
        slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions,
-       reductions_of_reductions, where_compare, argmax_ties, top_k, casts, half_steps, half_rows, brain_steps,
+       reductions_of_reductions, where_compare, argmax_ties, top_k, top_few, casts, half_steps, half_rows, brain_steps,
        complex_moves, fourier, strips, strips_of_planes, conv_windows, integer_arithmetic, quantize_round_trip,
        external_data, model_function,
        shape_arithmetic, lstm_step, branch, branch_captures, loop_while, loop_cache, scan_backwards, gradients,

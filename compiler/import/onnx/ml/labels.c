@@ -164,9 +164,8 @@ Value *onnx_cast_map(OnnxNode *n) {
         y = b_put_at(n->g, B_MAP(n->g, arena_printf(n->g->arena, "x < 0 ? %lld : x", (long long)columns), "x", map[0]),
             map[1], columns);
     } else {
-        Node *sort = graph_node(n->g, OP_Sort, 1, map, 2);
-        node_set_int(sort, "axis", 0);
-        y = b_finish(sort) ? b_insert(n->g, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
+        Node *sort = b_sort(n->g, map[0], 0, false, map[0]->type.dim[0]);
+        y = sort ? b_insert(n->g, b_gather(n->g, map[1], sort->out[1], 0), 0) : NULL;
     }
     if (!y || y->type.dtype == casts[cast].to) return y;
     return y->type.dtype == DT_STRING || casts[cast].to == DT_STRING ? b_cast_string(n->g, y, casts[cast].to) :

@@ -119,12 +119,10 @@ Value *onnx_top_k(OnnxNode *n) {
     if (dim_is_const(k) && dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis])
         return onnx_fail(n, "k is %lld, the axis has %lld elements", (long long)k, (long long)x->type.dim[axis]);
     onnx_int(n, "sorted", 1);
-    Node *node = graph_node(n->g, OP_Sort, 1, &x, 2);
-    node_set_int(node, "axis", axis);
-    node_set_int(node, "largest", onnx_int(n, "largest", 1));
-    if (!b_finish(node)) return NULL;
-    if (n->n_out > 1) n->out[1] = b_part(n->g, node->out[1], axis, 0, k);
-    return b_part(n->g, node->out[0], axis, 0, k);
+    Node *node = b_sort(n->g, x, axis, onnx_int(n, "largest", 1) != 0, k);
+    if (!node) return NULL;
+    if (n->n_out > 1) n->out[1] = node->out[1];
+    return node->out[0];
 }
 
 // Writes `update` into `cache` along axis from a position per batch on; linear stops at the end, circular wraps around.

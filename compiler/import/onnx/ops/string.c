@@ -138,9 +138,8 @@ static Value *kept_strings(OnnxNode *n, Value *y, Value *keep, int last) {
           *order = count && place ? B_MAP(n->g, "x ? y : 9223372036854775807", "x y", keep, place) : NULL;
     Dim size;
     if (!order || !onnx_measure(n, count, 0, 0, last, 1, keep->type.dim[0], &size)) return NULL;
-    Node *sort = graph_node(g, OP_Sort, 1, &order, 2);
-    node_set_int(sort, "axis", 0);
-    return b_gather(g, y, b_part(n->g, b_finish(sort), 0, 0, size), 0);
+    Node *sort = b_sort(g, order, 0, false, size);
+    return sort ? b_gather(g, y, sort->out[0], 0) : NULL;
 }
 
 Value *onnx_string_normalizer(OnnxNode *n) {
