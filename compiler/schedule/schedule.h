@@ -99,9 +99,9 @@ void parts_plan(Plan *p);                               // parts.c: which kernel
 double parts_unevenness(int64_t units, int n);
 // for what takes so long, cut so unevenly: 1 when it should stay whole
 int parts_workers(const Options *o, double ns, double uneven);
-// what a part takes of a product or convolution alone,
-double parts_best_ns(const Graph *g, const Kernel *k, int threads);
-double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven);      // and cut by rows, so unevenly
+// how long so many workers take for a product or convolution cut as is best for it, and by rows, so unevenly
+double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int workers);
+double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven);
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 bool memory_plan(Plan *p);

@@ -20,9 +20,7 @@
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
  *   TB                tiles in a block
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
- *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c; shares are of tiles,
- *                                                                                   or with PART_PANELS of output
- *                                                                                   channels
+ *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c, with tiles for rows
  *
  * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros
  * past OC. scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
@@ -61,7 +59,7 @@
 #define TB 56
 #define VP 64
 #define PARTS 0
-#define PART_PANELS 0
+#define PART_PANELS 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
@@ -84,12 +82,12 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     float *const m = out + TH * TW * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
     memset(zeros, 0, IC * sizeof *zeros);
     const ptrdiff_t units = (ptrdiff_t)N * TEAMS; /* a team is as many tiles as a register tile has rows */
-#if PARTS && PART_PANELS
-    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = (ptrdiff_t)PANELS * part / PARTS,
-        end_panel = (ptrdiff_t)PANELS * (part + 1) / PARTS;
-#elif PARTS
-    const ptrdiff_t first_unit = units * part / PARTS, end_unit = units * (part + 1) / PARTS, first_panel = 0,
-        end_panel = PANELS;
+#if PARTS
+    enum { DOWN_PARTS = PARTS / PART_PANELS };
+    const ptrdiff_t down = part / PART_PANELS, across = part % PART_PANELS;
+    const ptrdiff_t first_unit = units * down / DOWN_PARTS, end_unit = units * (down + 1) / DOWN_PARTS,
+        first_panel = (ptrdiff_t)PANELS * across / PART_PANELS,
+        end_panel = (ptrdiff_t)PANELS * (across + 1) / PART_PANELS;
 #else
     const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = PANELS;
 #endif

@@ -31,7 +31,7 @@ static void holes(void **unused) {
         char epilogue[100];
         assert_non_null(text);
         assert_int_equal(has_hole(text, "#define PARTS 0\n"), t->parts != NO_PARTS);
-        assert_int_equal(has_hole(text, "#define PART_AXIS "), t->parts == PARTS_BY_AXIS);
+        assert_int_equal(has_hole(text, "#define PART_COLUMNS "), t->parts == PARTS_BY_AXIS);
         assert_int_equal(has_hole(text, "#define STRIP 0\n"), t->strips);
         snprintf(epilogue, sizeof epilogue, "#define EPILOGUE(%s) ", t->epilogue);
         assert_true(has_hole(text, epilogue));

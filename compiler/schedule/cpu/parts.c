@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // --threads N: which kernels are shared out, and how. In: kernels with their templates and blocks. Out: Kernel.parts
-// and Kernel.workers, the holes PARTS and PART_AXIS of templates that have them, and scratch memory for each worker.
+// and Kernel.workers, the holes of templates that begin with PART, and scratch memory for each worker.
 //
 // The parts are fixed here, so results have the same bits whoever computes them. No reduction is cut. There are some
 // parts for each worker, so that a core that is late or slow holds the others up by little: as many as leave each
@@ -13,7 +13,7 @@
 
 // Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
 static const double template_rate = 100, loop_rate = 8;  // operations a nanosecond
-static const double near_rate = 20, far_rate = 4;       // bytes a nanosecond, from outer caches and from another core's
+static const double near_rate = 20, far_rate = 8;       // bytes a nanosecond, from outer caches and from another core's
 // bytes; elements that a part of an innermost axis begins at a multiple of; parts for each worker
 enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8 };
 static const double near_part = 0.5;                    // of the least time of a worker: that of a part
@@ -37,11 +37,10 @@ int parts_workers(const Options *o, double ns, double uneven) {
     return n < 2 || n / uneven < 1.3 ? 1 : n;
 }
 
-// Parts for each of so many workers of a kernel that takes so long, where each part costs `again` ns more.
-static int parts_each(const Options *o, int workers, double ns, double again) {
+// Parts for each of so many workers of a kernel that takes so long.
+static int parts_each(const Options *o, int workers, double ns) {
     int each = MOST_EACH;
-    double least = 1e3 * near_part * o->part_us;
-    while (each > 1 && (ns < least * workers * each || (each - 1) * workers * again > slack * ns)) each--;
+    while (each > 1 && ns < 1e3 * near_part * o->part_us * workers * each) each--;
     return each;
 }
 
@@ -104,7 +103,7 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     double ns = loop_ns(g, k);
     k->workers = parts_workers(o, ns, least);
     if (k->workers < 2) return;
-    k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns, 0), units);
+    k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
     k->loop.part_axis = best;
     hand_out_from(o, g, k, points, ns);
 }
@@ -120,64 +119,72 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
 }
 
-// A contraction goes by batches (0), rows (1) or panels of columns (2): each part reads what its elements need, so
-// one of the operands, or none, is read by all. What kernels compute, they share out by rows or pixels; a worker on
-// some columns reads rows that other cores have written, and writes for them.
-typedef struct Way { int axis, each; int64_t units; double ns; } Way;      // ns: what a worker's parts take
+// A product or a convolution goes in a grid of parts: so many of its rows, which each read their own input and so many
+// of its columns' weights. Nanoseconds: of the arithmetic, of reading all input and all weights; which part of these is
+// not hidden behind arithmetic, since it is copied or fetched once for each part; of fetching all input that other
+// cores have computed by rows, where a part has some columns.
+typedef struct Work {
+    int64_t rows, columns;
+    double ns, left, right, left_seen, right_seen, fetched;
+} Work;
+typedef struct Grid { int down, across; double ns; } Grid;     // ns: of the worker that is done last
 
-static double axis_ns(const Graph *g, const Kernel *k, int workers, Way *w) {
-    const Contraction *s = &k->gemm;
-    double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n),
-           depth = (double)dim_upper(g, s->k), parts = (double)workers * w->each;
-    int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
-    double left = 4 * depth * m * (s->a_batch ? b : 1), right = 4 * depth * n * (s->b_batch ? b : 1),
-           pack_left = hole_or(k, "PACK_A", 0) ? left / 10 : 0, pack_right = hole_or(k, "PACK_B", 0) ? right / 10 : 0;
-    w->units = w->axis == 0 ? (int64_t)b : w->axis == 1 ? ((int64_t)m + mr - 1) / mr : ((int64_t)n + nr - 1) / nr;
-    double own = w->axis == 1 ? left : w->axis == 2 ? right : left + right,
-           shared = (w->axis ? left + right - own : 0) / near_rate, read = own / parts / near_rate + shared;
-    if (m == 1 && w->axis == 1) return 1e30;            // gemv.c
-    double ns = larger(k->flops / template_rate / parts, read) * w->each * parts_unevenness(w->units, workers)
-        + (w->each - 1) * seen * shared + (w->axis == 1 ? pack_right * w->each : pack_right / workers)
-        + (w->axis == 2 ? pack_left * w->each : pack_left / workers);
-    return m > 1 && w->axis == 2 ? ns + (1 - 1.0 / workers) * (left + 4 * b * m * n / workers) / far_rate : ns;
+static double largest(int64_t units, int n) { return (double)ceil_div(units, n) / (double)units; }
+
+static double grid_ns(const Work *w, int workers, int down, int across) {
+    double left = w->left / down, right = w->right / across, rounds = (double)ceil_div((int64_t)down * across, workers),
+           ns = larger(w->ns * largest(w->rows, down) * largest(w->columns, across), left + right);
+    return rounds * (ns + w->left_seen * left + w->right_seen * right) + w->fetched / down * (1 - 1.0 / across);
 }
 
-static Way contraction_way(const Graph *g, const Kernel *k, int workers, int each) {
-    Way best = { .ns = 1e31 };
-    for (int axis = 0; axis < 3; axis++) {
-        Way w = { .axis = axis, .each = each };
-        w.ns = axis_ns(g, k, workers, &w);
-        if (w.ns < best.ns) best = w;
+// The grid that is done first, and of those that take next to no longer the one of most parts.
+static Grid grid_best(const Work *w, int workers, double part_ns) {
+    int64_t most = (int64_t)workers * MOST_EACH;
+    Grid best = { .down = 1, .across = 1, .ns = 1e30 };
+    for (int pass = 0; pass < 2; pass++) {
+        double limit = (1 + slack) * best.ns;
+        for (int down = 1; down <= w->rows && down <= most; down++)
+            for (int across = 1; across <= w->columns && (int64_t)down * across <= most; across++) {
+                Grid g = { down, across, grid_ns(w, workers, down, across) };
+                int n = down * across, before = best.down * best.across;
+                bool fine = n <= workers || w->ns >= part_ns * n;
+                if (!pass ? g.ns < best.ns && n <= 2 * workers : fine && g.ns <= limit && n > before) best = g;
+            }
     }
     return best;
 }
 
-// As many parts for each worker as cost next to nothing.
-static Way contraction_cut(const Graph *g, const Kernel *k, const Options *o, int workers) {
-    Way one = contraction_way(g, k, workers, 1), w = one;
-    for (int each = parts_each(o, workers, k->flops / template_rate, 0); each > 1; each--) {
-        w = contraction_way(g, k, workers, each);
-        if (w.ns <= (1 + slack) * one.ns) return w;
+// A product goes by batches (axis 0) or rows (1), and by panels of columns.
+static Work contraction_work(const Graph *g, const Kernel *k, int workers, int axis) {
+    const Contraction *s = &k->gemm;
+    double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n),
+           depth = (double)dim_upper(g, s->k), left = 4 * depth * m * (s->a_batch ? b : 1),
+           right = 4 * depth * n * (s->b_batch ? b : 1);
+    int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
+    return (Work){ .rows = axis ? ceil_div((int64_t)m, mr) : (int64_t)b,
+        .columns = ceil_div((int64_t)n, nr),
+        .ns = k->flops / template_rate,
+        .left = left / near_rate,
+        .right = right / near_rate,
+        .left_seen = hole_or(k, "PACK_A", 0) ? 1 : seen,
+        .right_seen = hole_or(k, "PACK_B", 0) ? 1 : seen,
+        .fetched = m > 1 ? (left + 4 * b * m * n / workers) / far_rate : 0 };
+}
+
+static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
+    Grid best = { .ns = 1e31 };
+    for (int i = 0; i < 2; i++) {
+        Work w = contraction_work(g, k, workers, i);
+        if (i && dim_upper(g, k->gemm.m) == 1) break;   // gemv.c
+        Grid grid = grid_best(&w, workers, 1e3 * near_part * o->part_us);
+        if (grid.ns >= best.ns) continue;
+        best = grid;
+        *axis = i;
     }
-    return one;
+    return best;
 }
 
 static double whole_ns(const Kernel *k) { return larger(k->flops / template_rate, (double)k->traffic / near_rate); }
-
-// A part of a product or a convolution cut as it likes best.
-double parts_best_ns(const Graph *g, const Kernel *k, int threads) {
-    if (k->kind != KERNEL_GEMM)
-        return whole_ns(k) / threads
-            * parts_unevenness(dim_upper(g, k->conv.batch) * k->conv.out[0] * k->conv.out[1], threads);
-    return contraction_way(g, k, threads, 1).ns;
-}
-
-// The same by rows, so unevenly.
-double parts_rows_ns(const Graph *g, const Kernel *k, int threads, double uneven) {
-    double weights = k->kind == KERNEL_GEMM ? 4.0 * (double)dim_upper(g, k->gemm.n) * (double)dim_upper(g, k->gemm.k) :
-                                              0;
-    return larger(whole_ns(k) / threads, weights / near_rate) * uneven;
-}
 
 // What the work of a template grows with.
 static Dim template_size(Graph *g, const Kernel *k) {
@@ -186,54 +193,75 @@ static Dim template_size(Graph *g, const Kernel *k) {
     return kernel_is_conv(k) ? k->conv.batch : 0;
 }
 
-// Convolutions go by rows or tiles, and each part reads all weights; or by panels of output channels, and each reads,
-// copies or transforms the whole input.
-static int conv_parts(const Graph *g, const Kernel *k, const Options *o) {
+// Convolutions go by rows, or tiles, and by panels of output channels. Each part copies or transforms its input.
+static Work conv_work(const Graph *g, const Kernel *k) {
     const Convolution *c = &k->conv;
-    double weights = k->packed ? (double)k->packed->bytes : 0,
-           input = 4.0 * (double)(dim_upper(g, c->batch) * c->ic * c->in[0] * c->in[1] * c->in[2]);
     bool winograd = k->template == &template_winograd, taps = k->template == &template_conv_taps;
-    int64_t rows = dim_upper(g, c->batch) * c->out[0], mr = hole_or(k, "MR", 1), th = hole_or(k, "TH", 1),
-            tw = hole_or(k, "TW", 1);
-    double ns = whole_ns(k), points = (double)((th + c->kernel[1] - 1) * (tw + c->kernel[2] - 1));
-    if (winograd) ns *= points / (double)(th * tw * c->kernel[1] * c->kernel[2]);
-    if (taps || hole_or(k, "PART_PANELS", 0)) {
-        int64_t panels = hole_or(k, "G", 1) * ceil_div(hole_or(k, "OC", 1), 16 * hole_or(k, "NV", 1));
-        double again = winograd ? 4 : taps || hole_or(k, "IMAGE", 0) ? 1 : seen;
-        return parts_of_units(k->workers, parts_each(o, k->workers, ns, again * input / near_rate), panels);
-    }
-    if (winograd) rows *= ceil_div(ceil_div(c->out[1], th) * ceil_div(c->out[2], tw), mr);
+    int64_t mr = hole_or(k, "MR", 1), th = hole_or(k, "TH", 1), tw = hole_or(k, "TW", 1), rows = c->out[1];
+    if (winograd) rows = ceil_div(ceil_div(c->out[1], th) * ceil_div(c->out[2], tw), mr);
     else if (k->template == &template_conv)
-        rows *= mr > c->out[2] ? ceil_div(c->out[1], mr / c->out[2]) :
-                                 c->out[1] * ceil_div(c->out[2], hole_or(k, "CC", c->out[2]));
-    else rows *= c->out[1];
-    return parts_of_units(k->workers, parts_each(o, k->workers, ns, seen * weights / near_rate), rows);
+        rows = mr > c->out[2] ? ceil_div(c->out[1], mr / c->out[2]) :
+                                c->out[1] * ceil_div(c->out[2], hole_or(k, "CC", c->out[2]));
+    else if (k->template == &template_conv_planes)
+        rows = c->groups * ceil_div(c->out[1], hole_or(k, "RC", 1));
+    double points = (double)((th + c->kernel[1] - 1) * (tw + c->kernel[2] - 1)),
+           needed = winograd ? points / (double)(th * tw * c->kernel[1] * c->kernel[2]) : 1;
+    bool panels = winograd || taps || k->template == &template_conv;
+    return (Work){ .rows = taps ? 1 : dim_upper(g, c->batch) * c->out[0] * rows,
+        .columns = panels ? hole_or(k, "G", 1) * ceil_div(hole_or(k, "OC", 1), 16 * hole_or(k, "NV", 1)) : 1,
+        .ns = k->flops / template_rate * needed,
+        .left = 4.0 * (double)(dim_upper(g, c->batch) * c->ic * c->in[0] * c->in[1] * c->in[2]) / near_rate,
+        .right = k->packed ? (double)k->packed->bytes / near_rate : 0,
+        .left_seen = winograd ? 4 : taps || hole_or(k, "IMAGE", 0) ? 1 : seen,
+        .right_seen = seen };
 }
 
 // Parts are of whole heads, whose keys and values are packed once then, or one for each worker.
 static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
     int64_t heads = 1, least = k->workers;
     for (int i = 0; i < 3; i++) heads *= dim_upper(g, k->attention.batch[i]);
-    int each = parts_each(o, k->workers, whole_ns(k), 0);
+    int each = parts_each(o, k->workers, whole_ns(k));
     return (int)(heads <= least * each && (heads % least == 0 || heads >= 3 * least) ? heads : least);
 }
 
-static int template_parts(const Graph *g, const Kernel *k, const Options *o) {
-    if (k->kind == KERNEL_ATTENTION) return attention_parts(g, k, o);
-    return kernel_is_conv(k) ? conv_parts(g, k, o) : k->workers;
+static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
+    if (k->kind == KERNEL_GEMM) return contraction_grid(g, k, o, workers, axis);
+    Work w = conv_work(g, k);
+    return grid_best(&w, workers, 1e3 * near_part * o->part_us);
+}
+
+// A worker's parts of a product or a convolution cut as it likes best.
+double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int workers) {
+    int axis;
+    return template_grid(g, k, o, workers, &axis).ns;
+}
+
+// The same by rows, so unevenly.
+double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven) {
+    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, 1) : conv_work(g, k);
+    w.rows = workers;
+    return grid_ns(&w, workers, workers, 1) * uneven;
 }
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
-    double whole = whole_ns(k), of_part = whole / o->threads;
-    bool contraction = k->template->parts == PARTS_BY_AXIS;
-    if (contraction) of_part = contraction_way(g, k, o->threads, 1).ns;
-    k->workers = parts_workers(o, whole, of_part * o->threads / whole);
+    double whole = whole_ns(k);
+    bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
+    int axis = 0;
+    double uneven = in_grid ? template_grid(g, k, o, o->threads, &axis).ns * o->threads / whole : 1;
+    k->workers = parts_workers(o, whole, uneven);
     if (k->workers < 2) return;
-    if (contraction) {
-        Way w = contraction_cut(g, k, o, k->workers);
-        k->parts = parts_of_units(k->workers, w.each, w.units);
-        hole(a, k, "PART_AXIS", w.axis);
-    } else k->parts = template_parts(g, k, o);
+    if (in_grid) {
+        Grid grid = template_grid(g, k, o, k->workers, &axis);
+        k->parts = grid.down * grid.across;
+        if (k->parts < 2) {
+            k->workers = 0;
+            return;
+        }
+        if (contraction) hole(a, k, "PART_COLUMNS", grid.across);
+        else if (k->template == &template_conv || k->template == &template_winograd)
+            hole(a, k, "PART_PANELS", grid.across);
+        if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
+    } else k->parts = k->kind == KERNEL_ATTENTION ? attention_parts(g, k, o) : k->workers;
     hole(a, k, "PARTS", k->parts);
     k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->workers;
     hand_out_from(o, g, k, template_size(g, k), whole);

@@ -63,7 +63,6 @@ static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout 
     template_hole(a, k, "KB", t.kb);
     template_hole(a, k, "RC", t.rc);
     template_hole(a, k, "CC", t.cc);
-    template_hole(a, k, "PART_PANELS", t.part_panels);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&l, &t);
     Convolution *c = &k->conv;
     c->w_merge = merge;
@@ -128,7 +127,6 @@ static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayou
     template_hole(a, k, "NV", t.nv);
     template_hole(a, k, "TB", t.tb);
     template_hole(a, k, "VP", t.vp);
-    template_hole(a, k, "PART_PANELS", t.part_panels);
     k->scratch_bytes = (int64_t)winograd_scratch_bytes(l, &t);
     WinogradForm f = winograd_form(k);
     size_t floats = pack_winograd_w_floats((size_t)k->conv.oc, (size_t)k->conv.ic, &f, 16 * (size_t)t.nv);

@@ -47,7 +47,7 @@ typedef struct ConvLayout {
 /* Holes of conv.c by these names in capitals; weights packed by pack_conv_w with nr = 16*nv. cost: estimate,
  * half-cycles. */
 typedef struct ConvTiles {
-    int mr, mf, nv, image, part_panels;
+    int mr, mf, nv, image;
     int64_t pixel, kb, rc, cc, cost;
 } ConvTiles;
 
@@ -97,7 +97,7 @@ typedef struct WinogradTile {
 
 typedef struct WinogradTiles {
     WinogradTile tile;
-    int mr, mf, nv, preferred, part_panels;
+    int mr, mf, nv, preferred;
     int64_t tb, vp;
 } WinogradTiles;
 

@@ -83,10 +83,6 @@ ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
             tile_max(4 * whole, tile_min(most, tile_ceil(ow, 4 * tile_max(shape->parts, 1))));
         t.cc = tile_min(t.cc, ow);
     }
-    const int64_t units = s->n * s->out[0] * tile_ceil(oh, tall ? unit : 1) * tile_ceil(ow, t.cc),
-                  panels = s->groups * tile_ceil(s->oc, PANEL * t.nv);
-    t.part_panels = shape->parts > 1 && units < 8 * shape->parts
-        && tile_ceil(panels, shape->parts) * units * 16 < tile_ceil(units, shape->parts) * panels * 17;
     return t;
 }
 

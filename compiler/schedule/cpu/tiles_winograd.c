@@ -83,13 +83,8 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
 
 static WinogradTiles winograd_by(const ConvLayout *shape, const TileTarget *target, WinogradTile tile, int64_t *cost)
 {
-    const ConvShape *s = &shape->conv;
     WinogradTiles w = {.tile = tile};
     *cost = winograd_cost(shape, &w, target);
-    const int64_t teams = s->n * tile_ceil(winograd_count(s, tile), tile_max(w.mr, w.mf)),
-                  panels = tile_ceil(s->oc, PANEL * w.nv);
-    w.part_panels = shape->parts > 1 && teams < 4 * shape->parts
-        && tile_ceil(panels, shape->parts) * teams < tile_ceil(teams, shape->parts) * panels;
     return w;
 }
 

@@ -133,11 +133,11 @@ static void conv(const char *name, ConvShape c, int kind, int variant)
     define_layout(&s);
     define("MR", t.mr), define("MF", t.mf), define("NV", t.nv), define("IMAGE", t.image), define("PIXEL", t.pixel),
         define("KB", t.kb);
-    define("RC", t.rc), define("CC", t.cc), define("PART_PANELS", t.part_panels);
+    define("RC", t.rc), define("CC", t.cc);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OD * OH * OW) + p) * (G * OC) + c");
     include_shared(name, "conv", kind, s.parts);
-    fprintf(stderr, "%s: mr %d mf %d nv %d image %d pixel %d kb %d rc %d cc %d panels %d scratch %zu\n", name, t.mr,
-        t.mf, t.nv, t.image, (int)t.pixel, (int)t.kb, (int)t.rc, (int)t.cc, t.part_panels, conv_scratch_bytes(&s, &t));
+    fprintf(stderr, "%s: mr %d mf %d nv %d image %d pixel %d kb %d rc %d cc %d scratch %zu\n", name, t.mr,
+        t.mf, t.nv, t.image, (int)t.pixel, (int)t.kb, (int)t.rc, (int)t.cc, conv_scratch_bytes(&s, &t));
 }
 
 static void conv_taps(const char *name, ConvShape c, int kind, int variant)
@@ -185,11 +185,11 @@ static void winograd(const char *name, ConvShape c, int kind, int variant)
     const WinogradTiles t = winograd_of(&s, &target, variant);
     define_layout(&s);
     define("TH", t.tile.h), define("TW", t.tile.w), define("MR", t.mr), define("MF", t.mf), define("NV", t.nv),
-        define("TB", t.tb), define("VP", t.vp), define("PART_PANELS", t.part_panels);
+        define("TB", t.tb), define("VP", t.vp);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OH * OW) + p) * OC + c");
     include_shared(name, "winograd", kind, s.parts);
-    fprintf(stderr, "%s: tile %d %d mr %d mf %d nv %d tb %d vp %d panels %d scratch %zu\n", name, (int)t.tile.h,
-        (int)t.tile.w, t.mr, t.mf, t.nv, (int)t.tb, (int)t.vp, t.part_panels, winograd_scratch_bytes(&s, &t));
+    fprintf(stderr, "%s: tile %d %d mr %d mf %d nv %d tb %d vp %d scratch %zu\n", name, (int)t.tile.h,
+        (int)t.tile.w, t.mr, t.mf, t.nv, (int)t.tb, (int)t.vp, winograd_scratch_bytes(&s, &t));
 }
 
 int main(int argc, char **argv)
