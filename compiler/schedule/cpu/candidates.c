@@ -263,6 +263,6 @@ void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Option
     Proposals t = { a, out, here.registers >= 32 };
     if (k->kind == KERNEL_GEMM) gemm_tried(&t, g, k, o, best);
     else if (k->kind == KERNEL_DEPTHWISE) depthwise_tried(&t, g, k, o, best);
-    else if (k->kind == KERNEL_ATTENTION) attention_candidates(a, g, k, best, out);
+    else if (k->kind == KERNEL_ATTENTION) attention_candidates(a, g, k, o, best, out);
     else if (k->kind == KERNEL_CONV) conv_tried(&t, g, k, o, best);
 }

@@ -2,6 +2,7 @@
 // Blocks, holes and scratch memory of attention (templates/c/attention.c), what a record knows it by, and what else it
 // could be. In: a kernel in canonical form (schedule/attention.c).
 #include "templates.h"
+#include "tiles_cost.h"
 #include "tune.h"
 
 static void stride_holes(Arena *a, Kernel *k, int i) {
@@ -12,24 +13,18 @@ static void stride_holes(Arena *a, Kernel *k, int i) {
     template_hole_dim(a, k, arena_printf(a, "%c%c", name, columns[i]), k->attention.of[i].col);
 }
 
-// Rows of a tile: those that waste least on m queries.
-static int64_t tile_rows(int64_t m) {
-    static const int64_t rows[] = { 12, 14, 10, 8 };
-    int64_t best = 12, least = INT64_MAX;
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        // an edge of few rows waits for its sums
-        int64_t edge = m % rows[i], cost = m / rows[i] * rows[i] + (edge && edge < 4 ? 4 : edge);
-        if (cost < least) {
-            least = cost;
-            best = rows[i];
-        }
-    }
-    return best;
-}
-
 static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-enum { NV = 2, PANEL = 16 * NV };
+enum { NV = 2, WIDTH = PANEL * NV };
+
+typedef struct Queries { int64_t m, depth; } Queries;
+
+// All queries in tiles of r rows; a tile's hole is even, since half of it goes on machines of 16 registers.
+static int64_t queries_work(const void *shape, const TileMachine *t, int64_t r, int64_t v) {
+    const Queries *q = shape;
+    if (v != NV || (t->registers >= 32 && r % 2)) return TILE_NONE;
+    return q->m / r * tile_cost(t, r, v, q->depth) + tile_cost(t, q->m % r, v, q->depth);
+}
 
 // The result of a query lies on the stack meanwhile.
 static bool can_be_direct(const Attention *s) {
@@ -37,17 +32,18 @@ static bool can_be_direct(const Attention *s) {
     return s->of[0].col == 1 && s->of[1].col == 1 && s->of[2].col == 1 && s->d <= MOST;
 }
 
-static AttentionTiles attention_tiles(const Graph *g, const Attention *s) {
+static AttentionTiles attention_tiles(const Graph *g, const Attention *s, const Options *o) {
     // a tile of scores of a block lies in L1; from FEW queries on packing pays
     enum { BLOCK = 512, FEW = 6 };
     int64_t m = dim_upper(g, s->m), n = dim_upper(g, s->n), blocks = (n + BLOCK - 1) / BLOCK;
-    return (
-        AttentionTiles){ m < FEW && can_be_direct(s), (int)tile_rows(m), round_up((n + blocks - 1) / blocks, PANEL) };
+    TileTarget target = template_target(o);
+    TileChoice tile = tile_choose_halves(&target, queries_work, &(Queries){ m, s->k });
+    return (AttentionTiles){ m < FEW && can_be_direct(s), tile.many, round_up((n + blocks - 1) / blocks, WIDTH) };
 }
 
 static bool attention_fits(const Graph *g, const Attention *s, const AttentionTiles *t) {
-    bool tile = t->mr >= 2 && t->mr <= 14 && t->mr % 2 == 0 && t->kb >= PANEL && t->kb % PANEL == 0
-        && t->kb <= round_up(dim_upper(g, s->n), PANEL);
+    bool tile = t->mr >= 2 && t->mr <= 14 && t->mr % 2 == 0 && t->kb >= WIDTH && t->kb % WIDTH == 0
+        && t->kb <= round_up(dim_upper(g, s->n), WIDTH);
     return tile && (t->direct == 0 || (t->direct == 1 && can_be_direct(s)));
 }
 
@@ -65,13 +61,14 @@ static const char *attention_signature(Arena *a, const Graph *g, const Attention
 }
 
 // Both ways, the numbers of rows, and, around `best`, the numbers of keys.
-void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out) {
+void attention_candidates(
+    Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out) {
     const Attention *s = &k->attention;
-    AttentionTiles t = attention_tiles(g, s);
+    AttentionTiles t = attention_tiles(g, s, o);
     if (best && !tune_parse(&tune_attention, best, &t)) return;
     for (int i = 0; best && i < 4; i++) {
         AttentionTiles other = t;
-        other.kb = round_up((int64_t[]){ t.kb / 4, t.kb / 2, t.kb * 2, dim_upper(g, s->n) }[i], PANEL);
+        other.kb = round_up((int64_t[]){ t.kb / 4, t.kb / 2, t.kb * 2, dim_upper(g, s->n) }[i], WIDTH);
         VEC_PUSH(a, *out, tune_text(a, &tune_attention, &other));
     }
     for (t.direct = 0; !best && t.direct < 2; t.direct++)
@@ -80,7 +77,7 @@ void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char 
 
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
-    AttentionTiles t = attention_tiles(g, s), recorded = t;
+    AttentionTiles t = attention_tiles(g, s, o), recorded = t;
     Record *r = tune_record(a, k, o, attention_signature(a, g, s));
     if (r && tune_parse(&tune_attention, r->choice, &recorded) && attention_fits(g, s, &recorded)) {
         t = recorded;
@@ -106,7 +103,7 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_OWN, .text = "tile" });
     VEC_PUSH(a, k->holes,
         (HoleValue){ .name = "EXP", .kind = HOLE_HELPER, .params = "x", .text = "exp_falling" });
-    int64_t columns = round_up(s->d, PANEL);
+    int64_t columns = round_up(s->d, WIDTH);
     k->scratch_bytes = 4
-        * (round_up(n, PANEL) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
+        * (round_up(n, WIDTH) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
 }

@@ -52,7 +52,8 @@ bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
 typedef VEC(const char *) Choices;
 // templates_attention.c
-void attention_candidates(Arena *a, const Graph *g, const Kernel *k, const char *best, Choices *out);
+void attention_candidates(
+    Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 // candidates.c: choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other
 // blocks than it has. Some may not fit.
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
