@@ -28,6 +28,9 @@ struct Options {
     VEC(DimOption) dims;
     Keep keep;                                          // verify --trace; else KEEP_OUTPUTS
     VEC(SetOption) settings;                            // --set: of a model described in C
+    const char *weights, *weights_key;                  // --weights: a file of them; NULL: none
+    VEC(SetOption) maps;                                // --map: a regular expression and what it becomes
+    bool strict;                                        // every parameter has a tensor, every tensor a parameter
     int64_t seed;                                       // of parameters that begin as random numbers
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing

@@ -47,6 +47,10 @@ int compile_report(Arena *a, const Programs *p);
 bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
 const char *dump_names(Arena *a, const Options *o);     // all of them
 
+// ---------------------------------------------------------------- inspect_weights.c
+bool weights_file(const char *path);                    // does it hold weights alone? false with or without diagnostics
+int inspect_weights(Arena *a, const CommandOptions *c); // the exit status
+
 // ---------------------------------------------------------------- output.c: text for people and for machines
 void json_string(Text *t, const char *s);               // quoted and escaped; invalid UTF-8 becomes U+FFFD
 void json_number(Text *t, double v);                    // null when not finite

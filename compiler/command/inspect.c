@@ -165,6 +165,8 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
 
 int command_inspect(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
+    if (weights_file(o->model)) return inspect_weights(a, c);
+    if (diag_errors()) return diag_status();
     const Model *m = model_open(a, o);
     Graph *g = m ? model_graph(a, m, o) : NULL;
     if (!g) return diag_status();

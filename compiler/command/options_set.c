@@ -193,6 +193,13 @@ bool set_setting(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_map(Arena *a, CommandOptions *o, const char *text) {
+    const char *equals = strrchr(text, '=');
+    if (!equals || equals == text) return usage_error("--map wants RE=TO, not '%s'", text);
+    VEC_PUSH(a, o->compile.maps, (SetOption){ arena_strndup(a, text, (size_t)(equals - text)), equals + 1 });
+    return true;
+}
+
 bool set_seed(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     if (!parse_int(text, text + strlen(text), &o->compile.seed) || o->compile.seed < 0)

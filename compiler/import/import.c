@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The door: picks the front end by what a file holds. In: a path. Out: a Model, from it a Graph.
 #include "import/import.h"
+#include "import/weights/weights.h"
 
 static const FrontEnd *const formats[] = { &text_front_end, &c_front_end, &onnx_front_end };
 
@@ -27,6 +28,7 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = m->format->graph(a, m, o);
     if (m->damaged || diag_errors() != errors || !g) return NULL;
+    if (!weights_give(a, g, o)) return NULL;
     graph_draw(g, o ? (uint64_t)o->seed : 0);
     return g;
 }

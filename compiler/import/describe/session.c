@@ -84,7 +84,8 @@ void language_scope(const burn_place *at, const char *format, ...) {
     va_end(ap);
     here(at, NULL);
     if (n < 0 || (size_t)n >= sizeof name) graph_fail(d->g, "a scope's name has at most %zu bytes", sizeof name - 1);
-    VEC_PUSH(d->arena, d->scopes, *name ? arena_printf(d->arena, "%s.", full_name(name)) : full_name(""));
+    const char *inner = *name ? arena_printf(d->arena, "%s.", full_name(name)) : full_name("");
+    VEC_PUSH(d->arena, d->scopes, inner);
 }
 
 void language_scope_end(void) { describing->scopes.n--; }
