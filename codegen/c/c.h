@@ -9,12 +9,15 @@
 
 enum { MAX_PARAMS = 64, MAX_HOLES = 64 };
 
+typedef struct Functions Functions;
+
 typedef struct CFile {
     Arena *arena;
     const Options *options;
     const char *model;                                  // prefix of every public name
     int n; const Program *programs;
     const Plan *plan;                                   // of the program or body being printed
+    Functions *functions;                               // that the programs so far have
     // declarations; constants; kernels and run functions; what is there once whatever the targets
     Text h, data, c, ends;
     bool descriptor;                                    // some program has the generic `const burn_model`
@@ -44,11 +47,11 @@ void c_kernel(CFile *g, KernelText *t);                   // prints the function
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
 void c_take_offsets(CFile *g, KernelText *t);
-// share.c: the functions of a program, those of the same text once
-typedef struct Functions Functions;
+// share.c: the functions of a file, those of the same text once
 Functions *c_functions_new(CFile *g);
 void c_functions_add(Functions *f, CFile *g, KernelText *t);
-void c_functions_print(Functions *f, CFile *g);            // and frees them
+void c_functions_print(Functions *f, CFile *g);            // those that have been added since the last time
+void c_functions_free(Functions *f);
 // file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
 void c_prelude(CFile *g, Text *out, const Text *code);
 void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them

@@ -125,7 +125,9 @@ static bool c_write(
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = n == 1 && weight_bytes > o->embed_limit;
     if (training) c_train_declare(&g, training);
+    g.functions = c_functions_new(&g);
     for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
+    c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
     if (diag_errors()) return false;
     OutFile *bin;

@@ -22,7 +22,6 @@ void c_program(CFile *g, const Program *p) {
     Plan *plan = p->plan;
     const Graph *gr = plan->graph;
     const Signature s = c_signature(g, p);
-    Functions *functions = c_functions_new(g);
     g->plan = plan;
     for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];
@@ -35,8 +34,8 @@ void c_program(CFile *g, const Program *p) {
         weights_print_array(&g->data, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
         text_printf(&g->data, "\n");
     }
-    print_kernels(g, p, plan, functions);
-    c_functions_print(functions, g);
+    print_kernels(g, p, plan, g->functions);
+    c_functions_print(g->functions, g);
     c_declare(g, &s);
     c_run(g, &s);
     if (p->descriptor) c_descriptor(g, &s);

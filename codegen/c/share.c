@@ -2,8 +2,8 @@
 // Kernels that are the same code: one C function, called once for each. A deep network repeats few shapes, so this
 // divides the size of the program, the time its compiler takes and what the instruction cache has to hold.
 //
-// In: the kernels of a program, in order. Out: its functions, each under the comments of all kernels that call it,
-// and in KernelText.function the name to call. Two texts are the same when they agree with the kernel's name, its
+// In: the kernels of a file's programs, in order. Out: before each program the functions that are new in it, each under
+// the comments of all its kernels that call it, and in KernelText.function the name to call. Two texts are the same when they agree with the kernel's name, its
 // parameters' and its sizes' names replaced by numbers:
 //
 //   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void
@@ -18,7 +18,7 @@
 enum { MANY_CALLS = 4 };
 
 typedef struct Function { const char *name, *text; Text origins; int calls; } Function;
-struct Functions { Arena *scratch; StrMap *known; VEC(Function *) list; };
+struct Functions { Arena *scratch; StrMap *known; VEC(Function *) list; int printed; };
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
@@ -95,8 +95,8 @@ static const char *definition(const Function *f) {
 }
 
 void c_functions_print(Functions *f, CFile *g) {
-    for (int i = 0; i < f->list.n; i++) {
-        const Function *one = f->list.at[i];
+    for (; f->printed < f->list.n; f->printed++) {
+        const Function *one = f->list.at[f->printed];
         bool apart = one->calls >= MANY_CALLS;
         const char *own = apart ? definition(one) : one->text;
         text_append(&g->c, one->origins.at, one->origins.n);
@@ -104,5 +104,6 @@ void c_functions_print(Functions *f, CFile *g) {
         text_printf(&g->c, "%s", apart ? "BURN_APART " : "");
         text_append(&g->c, own, strlen(own));
     }
-    arena_free(f->scratch);
 }
+
+void c_functions_free(Functions *f) { arena_free(f->scratch); }
