@@ -225,6 +225,7 @@ bool cpu_on_planes(const Node *n);                      // a depthwise convoluti
 // softmaxes of rows, and products with constant weights of few bits
 bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
+bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump schedule

@@ -254,20 +254,13 @@ static bool vulkan_write(
     return files_write(a, out, paths, 2, bin);
 }
 
-// It has kernels for primitives alone.
-static bool claims_nothing(const Node *n, const Options *o) {
-    (void)n;
-    (void)o;
-    return false;
-}
-
 const Backend backend_vulkan = {
     .name = "vulkan",
     .extension = ".c",
     .source = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .spread_points = true,
-    .claims = claims_nothing,
+    .claims = gpu_claims,
     .plan = gpu_plan,
     .write = vulkan_write,
     .dump_stage = "glsl",

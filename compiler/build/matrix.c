@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Builders on matrices beyond their product: Einstein sums, determinants and inverses.
 //
-// In: operands. Out: MatMul with reshapes and transposes around it; a loop that eliminates. The idea of an Einstein sum: operands are
-// contracted in pairs from the left; labels of a pair are batch (in both and still needed), contracted (in both,
-// needed no more) or free, which is a batched matrix product.
+// In: operands. Out: MatMul with reshapes and transposes around it; a loop that eliminates. The idea of an Einstein
+// sum: operands are contracted in pairs from the left; labels of a pair are batch (in both and still needed),
+// contracted (in both, needed no more) or free, which is a batched matrix product.
 #include "build/build.h"
 
 #include <string.h>

@@ -5,10 +5,12 @@ types.
 As cases.py: each function makes one Model."""
 import cmath
 import math
+import random
 from itertools import product
 
 from cases import Model, build, nest, numbers
-from onnx_wire import (BOOL, FLOAT, FLOAT6E2M3, FLOAT6E3M2, INT64, graph, node, six_bits, tensor, value_info)
+from onnx_wire import (BOOL, FLOAT, FLOAT6E2M3, FLOAT6E3M2, INT32, INT64, UINT8, graph, node, six_bits, tensor,
+                       value_info)
 
 
 # ---------------------------------------------------------------- element types
@@ -191,4 +193,50 @@ def loop_until():
                          ("room", FLOAT, (20, ))], outputs, sets, constants)
 
 
-ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions, loop_until)
+# ---------------------------------------------------------------- weights of few bits
+def packed_weights():
+    """MatMulNBits of 2, 4 and 8 bits: zero points in bytes, in floats, of groups in an order of their own; and groups
+    that are no blocks."""
+    rng, k, n, block = random.Random(660), 72, 40, 16
+    blocks, inputs = -(-k // block), numbers(661, 2, k)
+    order = [i // block for i in range(k)]
+    rng.shuffle(order)
+    uneven = [rng.randrange(blocks) for _ in range(k)]
+    nodes, outputs, results, constants = [], [], [], []
+    for name, bits, zeros, groups in (("bytes", 2, "bytes", None), ("floats", 4, "floats", None),
+                                      ("even", 8, None, None), ("groups", 4, "bytes", order),
+                                      ("real_groups", 4, "floats", order), ("uneven", 4, None, uneven)):
+        q = [[rng.randrange(1 << bits) for _ in range(blocks * block)] for _ in range(n)]
+        scale = numbers(662 + bits, n, blocks, low=0.01, high=0.05)
+        zero = [[1 << bits - 1] * blocks for _ in range(n)]
+        if zeros == "bytes":
+            zero = [[rng.randrange(1 << bits) for _ in range(blocks)] for _ in range(n)]
+        elif zeros:
+            zero = numbers(663, n, blocks, low=5, high=9)
+
+        def packed(rows):
+            per = 8 // bits
+            return [[sum(v << bits * i for i, v in enumerate(row[at:at + per])) for at in range(0, len(row), per)]
+                    for row in rows]
+
+        of = groups or [i // block for i in range(k)]
+        w = [[(q[j][i] - zero[j][of[i]]) * scale[j][of[i]] for i in range(k)] for j in range(n)]
+        results.append([[sum(a * b for a, b in zip(row, column)) for column in w] for row in inputs])
+        size = block * bits // 8
+        constants += [
+            tensor(f"{name}_q", UINT8, [[row[i:i + size] for i in range(0, len(row), size)] for row in packed(q)]),
+            tensor(f"{name}_s", FLOAT, scale)
+        ]
+        names = ["x", f"{name}_q", f"{name}_s", f"{name}_z" if zeros else "", f"{name}_g" if groups else ""]
+        if zeros:
+            constants.append(tensor(f"{name}_z", *((UINT8, packed(zero)) if zeros == "bytes" else (FLOAT, zero))))
+        if groups:
+            constants.append(tensor(f"{name}_g", INT32, groups))
+        while not names[-1]:
+            names.pop()
+        nodes.append(node("MatMulNBits", names, [name], "com.microsoft", N=n, K=k, block_size=block, bits=bits))
+        outputs.append((name, FLOAT, [2, n]))
+    return Model(nodes, [("x", FLOAT, [2, k])], outputs, [([inputs], results)], constants, domains=["com.microsoft"])
+
+
+ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions, loop_until, packed_weights)

@@ -4,6 +4,15 @@
 #include "schedule/schedule.h"
 #include "tile.h"
 
+// A product of few rows with weights of few bits: each is read once for every row, from where it is packed. Of many
+// rows, what unpacks them first does so once.
+bool gpu_claims(const Node *n, const Options *o) {
+    enum { FEW_ROWS = 8 };
+    (void)o;
+    const Type *y = &n->out[0]->type;
+    return n->op == OP_MatMulBits && type_count_upper(n->graph, y) <= FEW_ROWS * y->dim[y->rank - 1];
+}
+
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);

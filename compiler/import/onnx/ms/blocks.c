@@ -7,6 +7,8 @@
 // model keeps those.
 #include "import/onnx/onnx.h"
 
+#include <string.h>
+
 // ---------------------------------------------------------------- MatMulNBits
 
 typedef struct Blocks { int64_t n, k, blocks, size, bits; } Blocks;
@@ -44,25 +46,75 @@ static Value *zero_points(OnnxNode *n, const Blocks *b, DType wide) {
     return b_unpacked(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks);
 }
 
+// Where each feature goes so that the groups become blocks: order[place] = feature. NULL: they do not, or are not known.
+static int64_t *block_order(OnnxNode *n, const Blocks *b, Value *group) {
+    Tensor *t = value_const(group);
+    if (!t || type_count(&t->type) != b->k) return NULL;
+    int64_t *order = NEW_ARRAY(n->g->arena, int64_t, b->k), *used = NEW_ARRAY(n->g->arena, int64_t, b->blocks);
+    for (int64_t i = 0; i < b->k; i++) {
+        int64_t g = tensor_get_i(t, i), room = g < 0 || g >= b->blocks ? 0 : b->k - g * b->size;
+        if (room <= 0 || used[g] >= (room < b->size ? room : b->size)) return NULL;
+        order[g * b->size + used[g]++] = i;
+    }
+    return order;
+}
+
+// Constant weights whose features take the order of their groups, still packed; so the group indices are the blocks,
+// and what multiplies the weights is put into that order instead.
+static bool without_groups(OnnxNode *n, const Blocks *b, Value **x, Value **packed, Value *group) {
+    const int64_t *order = block_order(n, b, group);
+    Tensor *old = value_const(*packed), *new = old && order ? tensor_new(n->g->arena, old->type) : NULL;
+    if (!new) return false;
+    const int64_t per = 8 / b->bits, row = b->blocks * b->size / per;
+    const uint8_t *from = old->data;
+    uint8_t *to = memset(new->data, 0, (size_t)(b->n * row));
+    for (int64_t r = 0; r < b->n; r++, from += row, to += row)
+        for (int64_t k = 0; k < b->k; k++) {
+            int q = from[order[k] / per] >> (order[k] % per * b->bits) & ((1 << b->bits) - 1);
+            to[k / per] = (uint8_t)(to[k / per] | q << (k % per * b->bits));
+        }
+    *packed = graph_const(n->g, new, NULL);
+    *x = b_gather(n->g, *x, b_ints(n->g, (int)b->k, order), (*x)->type.rank - 1);
+    return true;
+}
+
+// What zero points that are floats add to a product with those in the middle of the range: the sum over each block of
+// x, times (middle - zero) * scale. The product itself then reads its weights as they are packed.
+static Value *float_zeros(OnnxNode *n, const Blocks *b, Value *x, Value *scale, Value *zero) {
+    const int rank = x->type.rank;
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
+    Dim dims[MAX_RANK];
+    hi[rank - 1] = b->blocks * b->size - b->k;
+    if (hi[rank - 1]) x = b_pad(n->g, x, lo, hi, NULL, NULL);
+    memcpy(dims, x->type.dim, sizeof dims);
+    dims[rank - 1] = b->blocks;
+    dims[rank] = b->size;
+    Value *sums = b_reduce(
+        n->g, OP_ReduceSum, b_reshape(n->g, x, rank + 1, dims), 1, (int64_t[]){ rank }, false);
+    Value *by = B_MAP(n->g, arena_printf(n->g->arena, "(%d - z) * s", 1 << (b->bits - 1)), "z s", zero, scale);
+    return b_matmul(n->g, sums, b_swap(n->g, by, 0, 1));
+}
+
 // x w^T in the type of x, a float of at least 32 bits.
 static Value *product(OnnxNode *n, const Blocks *b, Value *x) {
     DType wide = x->type.dtype;
-    Value *zero = NULL, *group = onnx_optional(n, 4),
+    Value *zero = NULL, *group = onnx_optional(n, 4), *more = NULL,
           *packed = b_reshape(n->g, n->in[1], 3, (Dim[]){ b->n, b->blocks, b->size * b->bits / 8 }),
           *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 2, (Dim[]){ b->n, b->blocks }), wide);
     if (onnx_optional(n, 3) && !(zero = zero_points(n, b, wide))) return NULL;
-    // ONNX Runtime leaves zero points out where there are group indices, its documents do not.
-    if (zero && group)
-        return onnx_fail(n,
-            "group indices (g_idx) together with zero points are not supported; quantise the model symmetrically "
-            "or without reordering");
     if (!packed || !scale) return NULL;
+    if (zero && group) onnx_note(n, "subtracts the zero points of groups, as documented; ONNX Runtime leaves them out");
+    if (group && without_groups(n, b, &x, &packed, group)) group = NULL;
+    if (zero && !group && dtype_is_float(zero->type.dtype) && x && x->type.rank < MAX_RANK) {
+        if (!(more = float_zeros(n, b, x, scale, zero))) return NULL;
+        zero = NULL;
+    }
     Node *y = graph_node(
         n->g, OP_MatMulBits, group ? 5 : zero ? 4 : 3, (Value *[]){ x, packed, scale, zero, group }, 1);
     node_set_int(y, "bits", b->bits);
     node_set_int(y, "block", b->size);
     node_set_int(y, "k", b->k);
-    return b_finish(y);
+    return more ? b_binary(n->g, OP_Add, b_finish(y), more) : b_finish(y);
 }
 
 // y = a w^T + bias: a, packed w, scales, zero points, group indices, bias.
