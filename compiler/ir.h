@@ -226,6 +226,7 @@ struct Node {
     Graph *graph;
     Node *prev, *next;                                  // topological order
     int mark;                                           // scratch of the running pass
+    bool not_folded;                                    // its evaluator gave up once: value_const does not ask again
 };
 
 // An end of the model that is a sequence or optional, and the graph's inputs or outputs that its tensors have become.
@@ -236,6 +237,9 @@ typedef struct Bundle {
     bool stacked;                                       // a sequence as one tensor, the elements along its first axis
     int n; const char *const *names;                    // of a sequence name_0, name_1, ...; stacked: name
 } Bundle;
+
+// What computing constants has taken, and what the file brought along (ir/constant.c).
+typedef struct Folding { int64_t given, spent; bool said; } Folding;
 
 struct Graph {
     Arena *arena;
@@ -258,6 +262,7 @@ struct Graph {
     // of the outermost graph: constants that graph_release may free, unless a clone has them too
     VEC(Tensor *) large; bool shared;
     VEC(const Loc *) passed_on;                         // of the outermost graph: dropout that is not in it
+    Folding *folding;                                   // of the outermost graph and its clones: see value_const
     // of the outermost graph: those of its model's ends that are no plain tensor
     VEC(Bundle) bundles;
 };
@@ -303,8 +308,9 @@ int64_t node_int(const Node *n, const char *name, int64_t otherwise);
 double node_float(const Node *n, const char *name, double otherwise);
 const char *node_string(const Node *n, const char *name, const char *otherwise);
 const int64_t *node_ints(const Node *n, const char *name, int *count);      // NULL and 0 when absent
-// the value when it can be computed now (evaluates its constant ancestors), else NULL
+// ir/constant.c: the value when it can be computed now (evaluates its constant ancestors), else NULL
 Tensor *value_const(Value *v);
+Value *graph_given(Graph *g, Tensor *t, const char *name);           // a constant of the file's: how much that may take
 
 // ir/print.c, ir/parse.c, ir/validate.c: the exact text form
 //   graph lenet(%0 image: f32[1,1,28,28]) {

@@ -113,6 +113,7 @@ Tensor *draw_tensor(Arena *a, Type type, const Draw *d, const char *name, uint64
 static void draw_value(Graph *g, Value *v, uint64_t seed) {
     if (!v || !v->draw) return;
     v->data = draw_tensor(g->arena, v->type, v->draw, v->name, seed);
+    g->folding->given += type_bytes(&v->type);
     v->draw = NULL;
 }
 

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Graphs: making, linking, replacing and copying nodes and values, their attributes, and computing constants on demand.
+// Graphs: making, linking, replacing and copying nodes and values, their attributes.
 //
 // In: operations with operands. Out: a doubly linked list of nodes in topological order. The ideas: a value's id is
 // unique among a graph and all its bodies, so an array indexed by id serves every walk; a value is an input, a
-// constant (data) or a node's output (def) and never two of these. value_const() evaluates what only depends on
-// constants and remembers it in `folded` without touching the node list, so that importers may ask while they build;
-// pass_fold makes it final.
+// constant (data) or a node's output (def) and never two of these.
 #include "ir.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
-#define FOLD_MAX_BYTES ((int64_t)1 << 30)       // value_const computes nothing larger
-#define FOLD_FREE_BYTES ((int64_t)64 << 20)     // larger results may not be much larger than their operands
-#define FOLD_GROWTH 4
 #define LARGE_CONSTANT ((int64_t)64 << 10)      // bytes; smaller blocks of an arena are freed with it only
-#define FOLD_MAX_WORK ((int64_t)1 << 32)        // multiply-adds of one node
 
 Graph *graph_root(const Graph *g) {
     while (g->parent) g = g->parent;
@@ -29,6 +23,7 @@ Graph *graph_new(Arena *a, const char *name, const char *file) {
     g->name = name ? arena_strdup(a, name) : "model";
     g->file = file ? arena_strdup(a, file) : NULL;
     g->exprs = expr_pool_new(a);
+    g->folding = NEW(a, Folding);
     return g;
 }
 
@@ -344,6 +339,7 @@ Graph *graph_clone(Graph *g, const char *name) {
     else {
         to = graph_new(g->arena, name ? name : g->name, g->file);
         to->exprs = g->exprs;
+        to->folding = g->folding;
         to->shared = g->shared = true;
         to->loc = g->loc;
         to->bound = g->bound;
@@ -437,118 +433,4 @@ const int64_t *node_ints(const Node *n, const char *name, int *count) {
     bool found = a && a->kind == ATTR_INTS;
     *count = found ? a->n : 0;
     return found ? a->ints : NULL;
-}
-
-// ---- constants on demand
-
-static Tensor *known(const Value *v) { return v->data ? v->data : v->folded; }
-
-static int64_t fold_work(const Node *n) {
-    __int128 work = 0;
-    for (int i = 0; i < n->n_out; i++) work += type_count(&n->out[i]->type);
-    work *= op_table[n->op].work(n);
-    return work > FOLD_MAX_WORK ? INT64_MAX : (int64_t)work;
-}
-
-static bool fold_allowed(const Node *n) {
-    int64_t in = 0, out = 0;
-    bool limits = !graph_root(n->graph)->evaluated;
-    for (int i = 0; i < n->n_in; i++) {
-        if (!n->in[i]) continue;
-        if (!type_is_static(&n->in[i]->type)) return false;
-        int64_t bytes = type_bytes(&n->in[i]->type);
-        if (bytes > FOLD_MAX_BYTES && limits) return false;
-        in += bytes;
-    }
-    for (int i = 0; i < n->n_out; i++) {
-        const Type *t = &n->out[i]->type;
-        if (t->dtype == DT_NONE || !type_is_static(t) || (type_bytes(t) > FOLD_MAX_BYTES && limits)) return false;
-        out += type_bytes(t);
-    }
-    if (!limits) return true;
-    return (out <= FOLD_FREE_BYTES || out / FOLD_GROWTH <= in) && fold_work(n) <= FOLD_MAX_WORK;
-}
-
-// A composite is computed by expanding a copy of it over constants.
-static bool eval_composite(const Node *n, Tensor *const *in, Tensor **out) {
-    Graph *g = graph_new(n->graph->arena, "fold", n->graph->file);
-    g->evaluated = graph_root(n->graph)->evaluated;
-    Value **args = NEW_ARRAY(g->arena, Value *, n->n_in), **results = NEW_ARRAY(g->arena, Value *, n->n_out);
-    for (int i = 0; i < n->n_in; i++) args[i] = in[i] ? graph_const(g, in[i], NULL) : NULL;
-    Node *copy = graph_node(g, n->op, n->n_in, args, n->n_out);
-    copy->loc = n->loc;
-    copy->attrs = n->attrs;
-    copy->n_attrs = n->n_attrs;
-    for (int i = 0; i < n->n_out; i++) copy->out[i]->type = n->out[i]->type;
-    g->cursor = copy;
-    if (!op_table[n->op].expand(copy, results)) return false;
-    for (int i = 0; i < n->n_out; i++)
-        if (!results[i] || !(out[i] = value_const(results[i]))) return false;
-    return true;
-}
-
-static bool node_fold(Node *n) {
-    Arena *a = n->graph->arena;
-    Tensor **in = NEW_ARRAY(a, Tensor *, n->n_in), **out = NEW_ARRAY(a, Tensor *, n->n_out);
-    for (int i = 0; i < n->n_in; i++) {
-        if (!n->in[i]) continue;
-        in[i] = known(n->in[i]);
-        if (in[i]) continue;
-        in[i] = NEW(a, Tensor);                 // OP_Shape: asks for the type alone
-        in[i]->type = n->in[i]->type;
-    }
-    if (op_table[n->op].kind == KIND_COMPOSITE) {
-        if (!eval_composite(n, in, out)) return false;
-    } else {
-        for (int i = 0; i < n->n_out; i++) out[i] = tensor_new(a, n->out[i]->type);
-        if (!op_table[n->op].eval(n, in, out)) return false;
-    }
-    for (int i = 0; i < n->n_out; i++) n->out[i]->folded = out[i];
-    return true;
-}
-
-// A value from around the body that must be known first; NULL when there is none.
-static Value *unknown_capture(const Graph *body, const Graph *around) {
-    for (const Node *n = body->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->graph == around && !known(n->in[i])) return n->in[i];
-        for (int i = 0; i < n->n_bodies; i++) {
-            Value *v = unknown_capture(n->bodies[i], around);
-            if (v) return v;
-        }
-    }
-    for (int i = 0; i < body->outputs.n; i++)
-        if (body->outputs.at[i]->graph == around && !known(body->outputs.at[i])) return body->outputs.at[i];
-    return NULL;
-}
-
-static Value *unknown_operand(const Node *n) {
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] && !known(n->in[i]) && n->op != OP_Shape) return n->in[i];
-    for (const Graph *g = n->graph; g; g = g->parent)
-        for (int i = 0; i < n->n_bodies; i++) {
-            Value *v = unknown_capture(n->bodies[i], g);
-            if (v) return v;
-        }
-    return NULL;
-}
-
-Tensor *value_const(Value *v) {
-    if (!v) return NULL;
-    if (known(v)) return known(v);
-    Arena *scratch = arena_new();
-    VEC(Value *) stack = { 0 };                 // each needs the one above it
-    bool ok = true;
-    VEC_PUSH(scratch, stack, v);
-    while (ok && stack.n) {
-        Value *top = stack.at[stack.n - 1];
-        Node *n = top->def;
-        Value *need = NULL;
-        if (known(top)) stack.n--;
-        else if (!n || !fold_allowed(n)) ok = false;
-        else if ((need = unknown_operand(n))) VEC_PUSH(scratch, stack, need);
-        else ok = node_fold(n);
-    }
-    arena_free(scratch);
-    return ok ? known(v) : NULL;
 }

@@ -517,7 +517,7 @@ static bool definition(Parser *p, Graph *g) {
     if (results.n != 1) return fail(p, "a constant is one value");
     if (!type(p, g, &t)) return false;
     Value *v = take(p, "draw")       ? drawn(p, g, results.at[0].name, &t) :
-        tensor_of(p, g, &t, &data)   ? graph_const(g, data, results.at[0].name) :
+        tensor_of(p, g, &t, &data)   ? graph_given(g, data, results.at[0].name) :
                                        NULL;
     if (!v) return false;
     v->trainable = trainable;

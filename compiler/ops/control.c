@@ -110,7 +110,7 @@ bool shape_loop(Node *n) {
 }
 
 // ---------------------------------------------------------------- evaluation
-enum { MAX_EVAL_NODES = 1 << 20 };                      // iterations times nodes of the body
+enum { MAX_EVAL_NODES = 1 << 16 };                      // iterations times nodes of the body
 
 static int count_nodes(const Graph *g) {
     int count = 1;
@@ -169,7 +169,7 @@ static bool eval_iteration(const Node *n, int64_t iteration, Tensor **state, Ten
 bool eval_loop(const Node *n, Tensor *const *in, Tensor *const *out) {
     int carried = n->n_in - 2, count;
     const int64_t *given = node_ints(n, "trips", &count);
-    int64_t most = MAX_EVAL_NODES / count_nodes(n->bodies[0]),
+    int64_t most = graph_root(n->graph)->evaluated ? INT64_MAX : MAX_EVAL_NODES / count_nodes(n->bodies[0]),
             trips = given ? *given :
         n->in[0]          ? tensor_get_i(in[0], 0) :
                             INT64_MAX;

@@ -47,63 +47,56 @@ bool shape_unique(Node *n) {
     return true;
 }
 
-static bool rows_equal(const Tensor *t, int64_t a, int64_t b) {
-    int64_t m = t->type.dim[1];
-    for (int64_t i = 0; i < m; i++) {
-        if (t->type.dtype == DT_STRING) {
-            const char *const *s = t->data;
-            if (strcmp(s[a * m + i], s[b * m + i])) return false;
-            continue;
-        }
-        Scalar x = element_get(t, a * m + i), y = element_get(t, b * m + i);
-        if (element_less(t->type.dtype, x, y) || element_less(t->type.dtype, y, x)) return false;
-    }
-    return true;
-}
-
-static bool row_before(const Tensor *t, int64_t a, int64_t b) {
+// Row a of t against row b: below, at or above 0.
+static int rows_compare(const Tensor *t, int64_t a, int64_t b) {
     int64_t m = t->type.dim[1];
     for (int64_t i = 0; i < m; i++) {
         if (t->type.dtype == DT_STRING) {
             const char *const *s = t->data;
             int order = strcmp(s[a * m + i], s[b * m + i]);
-            if (order) return order < 0;
+            if (order) return order;
             continue;
         }
         Scalar x = element_get(t, a * m + i), y = element_get(t, b * m + i);
-        if (element_less(t->type.dtype, x, y)) return true;
-        if (element_less(t->type.dtype, y, x)) return false;
+        if (element_less(t->type.dtype, x, y)) return -1;
+        if (element_less(t->type.dtype, y, x)) return 1;
     }
-    return false;
+    return 0;
 }
 
-// Groups in the order of their first rows; then their order among each other.
+typedef struct Row { const Tensor *of; int64_t at; } Row;
+
+static int by_row(const void *x, const void *y) {
+    const Row *a = x, *b = y;
+    int order = rows_compare(a->of, a->at, b->at);
+    return order ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+// Rows in order, equal ones from the first: each run is a group. Unless `sorted`, groups go by their first rows.
 bool eval_unique(const Node *n, Tensor *const *in, Tensor *const *out) {
     int64_t rows = in[0]->type.dim[0], found = 0;
-    int64_t *first = scratch_new((size_t)rows, sizeof *first), *count = scratch_new((size_t)rows, sizeof *count),
-            *group = scratch_new((size_t)rows, sizeof *group);
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t k = 0;
-        while (k < found && !rows_equal(in[0], first[k], i)) k++;
-        if (k == found) first[found++] = i;
-        group[i] = k;
-        count[k]++;
+    Row *row = scratch_new((size_t)rows, sizeof *row);
+    int64_t *first = scratch_new((size_t)rows, sizeof *first), *place = scratch_new((size_t)rows, sizeof *place);
+    for (int64_t i = 0; i < rows; i++) row[i] = (Row){ in[0], i };
+    qsort(row, (size_t)rows, sizeof *row, by_row);
+    for (int64_t i = 0, head = 0; i < rows; i++) {
+        if (i && rows_compare(in[0], row[head].at, row[i].at)) head = i;
+        first[row[i].at] = row[head].at;                // of its group
+        if (head == i) place[row[i].at] = found++;
     }
-    for (int64_t k = 0; k < found; k++) {
-        int64_t place = k;
-        if (node_int(n, "sorted", 1)) {
-            place = 0;
-            for (int64_t j = 0; j < found; j++) place += row_before(in[0], first[j], first[k]);
-        }
-        tensor_set_i(out[0], place, first[k]);
-        tensor_set_i(out[2], place, count[k]);
-        for (int64_t i = 0; i < rows; i++)
-            if (group[i] == k) tensor_set_i(out[1], i, place);
+    if (!node_int(n, "sorted", 1))
+        for (int64_t i = 0, next = 0; i < rows; i++)
+            if (first[i] == i) place[i] = next++;
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t at = place[first[i]];
+        tensor_set_i(out[0], at, first[i]);
+        tensor_set_i(out[1], i, at);
+        tensor_set_i(out[2], at, tensor_get_i(out[2], at) + 1);
     }
     tensor_set_i(out[3], 0, found);
+    free(row);
     free(first);
-    free(count);
-    free(group);
+    free(place);
     return true;
 }
 

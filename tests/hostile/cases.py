@@ -158,6 +158,39 @@ def large():
     refused("dimension_0", one("Relu", ["x"], ["y"], (2**62, 2**62, 0)))
 
 
+# ---------------------------------------------------------------- constants that take long to compute
+def loop(inner, trips=2**60, name="x"):
+    """A Loop over the value `name` whose body applies the given nodes to v, which gives vo."""
+    body = w.graph([w.node("Identity", ["go"], ["again"]), *inner],
+                   [w.value_info("i", w.INT64, []), w.value_info("go", w.BOOL, []), w.value_info("v", w.FLOAT, [2])],
+                   [w.value_info("again", w.BOOL, []), w.value_info("vo", w.FLOAT, [2])])
+    return [w.node("Constant", [], ["n"], value=("tensor", w.tensor("n", w.INT64, trips, []))),
+            w.node("Constant", [], ["yes"], value=("tensor", w.tensor("yes", w.BOOL, True, []))),
+            w.node("Loop", ["n", "yes", name], ["vo" if name == "v" else "y"], body=("graph", body))]
+
+
+def folding():
+    def fine(name, nodes, *constants):
+        case(f"folding/{name}", graph(nodes, [], [("y", w.FLOAT, None)], constants), 0)
+
+    pair = w.tensor("x", w.FLOAT, [0.5, 0.25])
+    fine("loop_without_end", loop([w.node("Relu", ["v"], ["vo"])]), pair)
+    fine("loops_in_loops", loop(loop([w.node("Relu", ["v"], ["vo"])], 60000, "v"), 60000), pair)
+    names = [f"x{i}" for i in range(31)]
+    doubled = [w.node("Concat", [a, a], [b], axis=0) for a, b in zip(["x"] + names, names + ["y"])]
+    fine("doubled_32_times", doubled, pair)
+    square = doubled[:19] + [w.node("Reshape", ["x18", "s"], ["square"])]
+    sizes = pair, w.tensor("s", w.INT64, [1, 1, 1024, 1024])
+    fine("wide_windows", square + [w.node("MaxPool", ["square"], ["y"], kernel_shape=[500, 500])], *sizes)
+    fine("products", square + [w.node("MatMul", ["square", "square"], ["y"])], *sizes)
+    names = ["square"] + [f"e{i}" for i in range(999)] + ["y"]
+    fine("many_nodes", square + [w.node("Sin", [a], [b]) for a, b in zip(names, names[1:])], *sizes)
+    different = [w.node("Range", ["zero", "many", "one"], ["r"]), w.node("Mod", ["r", "prime"], ["m"]),
+                 w.node("Unique", ["m"], ["y"])]
+    fine("unique", different, *(w.tensor(n, w.INT64, v, []) for n, v in (
+        ("zero", 0), ("many", 200000), ("one", 1), ("prime", 199999))))
+
+
 # ---------------------------------------------------------------- what else was taken once
 def others():
     case("others/perm_negative", one("Transpose", ["x"], ["y"], perm=[-1, -2]), INVALID, '"perm" has the axis -1')
@@ -171,5 +204,6 @@ def cases():
     versions()
     functions()
     large()
+    folding()
     others()
     return _cases

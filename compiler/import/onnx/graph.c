@@ -219,7 +219,7 @@ void onnx_add_initializers(Import *im, Namespace *s, const OnnxGraphDef *def, bo
             diag_error(&file, "initializer %d has no name", i);
             continue;
         }
-        Value *v = init->tensor ? graph_const(s->g, init->tensor, init->name) : &names_poison;
+        Value *v = init->tensor ? graph_given(s->g, init->tensor, init->name) : &names_poison;
         if (top && init->tensor) v->trainable = dtype_is_float(init->tensor->type.dtype);
         names_bind(s, init->name, v, &file);
     }

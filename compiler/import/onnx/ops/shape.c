@@ -49,7 +49,7 @@ Value *onnx_constant(OnnxNode *n) {
         const OnnxAttr *a = onnx_attr(n, forms[i].name, forms[i].type);
         if (!a) return NULL;
         if (i >= 2) return constant_list(n, forms[i].name, a);
-        return a->tensor ? graph_const(n->g, a->tensor, NULL) :
+        return a->tensor ? graph_given(n->g, a->tensor, NULL) :
                            onnx_fail(n, "attribute \"%s\" holds no tensor", forms[i].name);
     }
     return onnx_fail(n, "has none of the value attributes");
