@@ -86,6 +86,8 @@ typedef struct Convolution {
 // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
 typedef struct Attention {
     Expr *score;                                        // of E_Acc, the first product's element
+    // keys that a query may see, the first and the last, as expressions of the query; NULL: all (attention_keys.c)
+    Expr *first, *last;
     Dim batch[3], m, n, k, d;
     struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
     SoftmaxEmpty empty;                                 // what rows without a score give

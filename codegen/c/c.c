@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KEY_AXES = 4 };                                  // of a query in attention: b0, b1, b2, m
+
 const char *c_size(const CFile *g, const Kernel *k, int i) {
     int n;
     return spell_symbol(g->arena, &graph_symbols(graph_root(g->plan->graph), &n)[k->sizes.at[i]]);
@@ -84,6 +86,12 @@ static void return_store(void *ctx, Text *out, const Store *s, const char *index
     (void)index;
     const char *stored = spell_c_store(k->file->arena, s->value->type.dtype, value);
     text_printf(out, "return %s;", text_bare(k->file->arena, stored));
+}
+
+static void return_key(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    const KernelText *k = ctx;
+    (void)s, (void)index;
+    text_printf(out, "return %s;", text_bare(k->file->arena, value));
 }
 
 static Dialect c_dialect(KernelText *k) {
@@ -227,6 +235,61 @@ static const char *inline_function(
     return call.at;
 }
 
+// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters
+// and as arguments.
+static int needed_holes(
+    CFile *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
+    const Kernel *k = t->kernel;
+    Text params, args;
+    text_init(&params, g->arena);
+    text_init(&args, g->arena);
+    text_printf(&params, "%s", "");
+    text_printf(&args, "%s", "");
+    for (int i = t->first_shared; i < t->n_params; i++) {
+        const Param *p = &t->params[i];
+        if (!uses_param(t, e, p, NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
+        text_printf(&params, ", const %s *restrict %s", spell_c_storage(p->value->type.dtype), p->name);
+        text_printf(&args, ", %s", p->name);
+    }
+    for (int i = 0; i < k->sizes.n; i++) {
+        if (!uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))
+            && !dim_uses(g->plan->graph, d, k->sizes.at[i]))
+            continue;
+        text_printf(&params, ", int64_t %s", c_size(g, k, i));
+        text_printf(&args, ", %s", c_size(g, k, i));
+    }
+    to[0] = (Hole){ params_hole, NULL, params.at };
+    to[1] = (Hole){ args_hole, NULL, args.at };
+    return 2;
+}
+
+// A key of attention as an inline function of a query's coordinates; returns what goes into the hole's text.
+static const char *key_function(CFile *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes) {
+    const Kernel *k = t->kernel;
+    Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
+    Kernel one = *k;
+    Hole needed[2];
+    Text call;
+    one.stores.at = &store;
+    one.stores.n = 1;
+    one.n_parallel = KEY_AXES;
+    needed_holes(g, t, e, 0, "", "", needed);
+    text_init(&call, g->arena);
+    text_printf(&call, "%s_%s(%s", t->name, suffix, axes[0]);
+    text_printf(&g->c, "static inline int64_t %s_%s(ptrdiff_t i0", t->name, suffix);
+    for (int i = 1; i < KEY_AXES; i++) {
+        text_printf(&g->c, ", ptrdiff_t i%d", i);
+        text_printf(&call, ", %s", axes[i]);
+    }
+    text_printf(&g->c, "%s)\n{\n    (void)i0, (void)i1, (void)i2, (void)i3;\n", needed[0].text);
+    Dialect d = c_dialect(t);
+    d.store = return_key;
+    loops_print(g->arena, &g->c, &one, &d, KEY_AXES, 1);
+    text_printf(&g->c, "}\n\n");
+    text_printf(&call, "%s)", needed[1].text);
+    return call.at;
+}
+
 // The words of a row of templates.def; their number.
 static int words(Arena *a, const char *s, const char **to) {
     int n = 0;
@@ -277,34 +340,6 @@ static int plain_holes(CFile *g, const KernelText *t, Hole *to) {
     return k->holes.n;
 }
 
-// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters
-// and as arguments.
-static int needed_holes(
-    CFile *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
-    const Kernel *k = t->kernel;
-    Text params, args;
-    text_init(&params, g->arena);
-    text_init(&args, g->arena);
-    text_printf(&params, "%s", "");
-    text_printf(&args, "%s", "");
-    for (int i = t->first_shared; i < t->n_params; i++) {
-        const Param *p = &t->params[i];
-        if (!uses_param(t, e, p, NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
-        text_printf(&params, ", const %s *restrict %s", spell_c_storage(p->value->type.dtype), p->name);
-        text_printf(&args, ", %s", p->name);
-    }
-    for (int i = 0; i < k->sizes.n; i++) {
-        if (!uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))
-            && !dim_uses(g->plan->graph, d, k->sizes.at[i]))
-            continue;
-        text_printf(&params, ", int64_t %s", c_size(g, k, i));
-        text_printf(&args, ", %s", c_size(g, k, i));
-    }
-    to[0] = (Hole){ params_hole, NULL, params.at };
-    to[1] = (Hole){ args_hole, NULL, args.at };
-    return 2;
-}
-
 // From one pixel of a convolution's result to the next, where it is a part of a concatenation; else 0.
 static int64_t conv_stride(const Kernel *k) {
     bool conv = k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE;
@@ -336,6 +371,9 @@ static void template_kernel(CFile *g, KernelText *t) {
         n += needed_holes(g, t, k->attention.score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
         holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n",
             inline_function(g, t, "score", k->attention.score, axes, n_axes) };
+        Expr *first = k->attention.first, *last = k->attention.last;
+        holes[n++] = (Hole){ "FIRST", "b0, b1, b2, m", first ? key_function(g, t, "first", first, axes) : "0" };
+        holes[n++] = (Hole){ "LAST", "b0, b1, b2, m", last ? key_function(g, t, "last", last, axes) : "INT64_MAX" };
     }
     holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
         inline_function(g, t, "epilogue", stored, axes, n_axes) };

@@ -236,6 +236,7 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
         return NULL;
     if (b.k->axes.n != AXES) return NULL;
     set_shape(&b, &q, &k, &v, &o, s->empty);
+    attention_keys(b.g, b.k, b.axis[KEY], b.size[KEY]);
     b.k->anchor = epilogue->anchor->def;
     b.k->flops = 2 * count_of(&b, KEY) * (double)dim_upper(b.g, b.size[KEY])
         + count_of(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);

@@ -86,7 +86,11 @@ void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
         add_traffic(f->plan->graph, k, k->stores.at[i].value);
     }
-    if (k->kind == KERNEL_ATTENTION) survey(&w, k->attention.score, false);
+    if (k->kind == KERNEL_ATTENTION) {
+        survey(&w, k->attention.score, false);
+        survey(&w, k->attention.first, false);
+        survey(&w, k->attention.last, false);
+    }
     k->flops += w.flops;
     for (int i = 0; i < k->reads.n; i++) add_traffic(f->plan->graph, k, k->reads.at[i]);
     for (Node *n = f->plan->graph->first; n && f->inside; n = n->next)

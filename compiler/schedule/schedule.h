@@ -69,6 +69,8 @@ typedef struct Softmax { Value *score; SoftmaxEmpty empty; VEC(Node *) nodes; } 
 bool softmax_before(Arena *a, const Node *product, Softmax *s);
 // NULL: no attention after all
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);
+// attention_keys.c: sets first and last of an attention; key: the axis of the keys, `count` of them
+void attention_keys(const Graph *g, Kernel *kernel, Expr *key, Dim count);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once

@@ -18,6 +18,9 @@
  *   KB                keys in a block, a multiple of PANEL; may exceed N
  *   EMPTY             a row whose scores are all -inf: 0: NaN, as its division by 0 gives; 1: the sum over n of 0 * V;
  *                     2: the same, and rows with a score that is NaN give 0
+ *   MASKED            1: the scores of a query are -inf before the key FIRST and behind LAST, whatever they say of one
+ *                     that there is no such key
+ *   FIRST(b0, b1, b2, m) LAST(b0, b1, b2, m)
  *   EXP(x)            the exponential function, for x <= 0
  *   PARTS             0: all of O. Else the function does the part'th of PARTS shares of its tiles of queries
  *   SOFTMAX TILE      names of functions of the kernel's own
@@ -66,6 +69,9 @@
 #define NV 2
 #define KB 128
 #define EMPTY 0
+#define MASKED 0
+#define FIRST(b0, b1, b2, m) 0
+#define LAST(b0, b1, b2, m) INT64_MAX
 #define PARTS 0
 #define EXP(x) expf(x)
 #define SOFTMAX attention_softmax
@@ -174,12 +180,23 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
     for (ptrdiff_t unit = begin; unit < end; unit++) {
         const ptrdiff_t head = unit / tiles, m = unit % tiles * ROWS;
         const ptrdiff_t b0 = head / (BATCH1 * BATCH2), b1 = head / BATCH2 % BATCH1, b2 = head % BATCH2;
+#if MASKED
+        ptrdiff_t from = N - 1, stop = 1; /* the keys that some query of the tile sees; one is there in any case */
+        for (ptrdiff_t i = m; i < m + ROWS && i < M; i++) {
+            const int64_t first = FIRST(b0, b1, b2, i), last = LAST(b0, b1, b2, i);
+            from = first < from ? (first > 0 ? (ptrdiff_t)first : 0) : from;
+            stop = last >= stop ? (last < N ? (ptrdiff_t)last + 1 : N) : stop;
+        }
+        from = (from < stop ? from : stop - 1) / 32 * 32;
+#else
+        const ptrdiff_t from = 0, stop = N;
+#endif
 #if DIRECT
         const float *const q = Q + b0 * Q0 + b1 * Q1 + b2 * Q2 + m * QM;
         const float *const keys = K + b0 * K0 + b1 * K1 + b2 * K2, *const values = V + b0 * V0 + b1 * V1 + b2 * V2;
         float *const to = O + b0 * O0 + b1 * O1 + b2 * O2 + m * OM;
         float out[DV], top = -INFINITY;
-        for (ptrdiff_t n = 0; n < N; n += TOGETHER) {
+        for (ptrdiff_t n = from; n < stop; n += TOGETHER) {
             burn_vf dot[TOGETHER];
             BURN_UNROLL
             for (int i = 0; i < TOGETHER; i++)
@@ -187,23 +204,24 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
             for (ptrdiff_t k = 0; k + BURN_VF_LANES <= DK; k += BURN_VF_LANES) {
                 BURN_UNROLL
                 for (int i = 0; i < TOGETHER; i++) /* keys past the end repeat the last one */
-                    burn_vf_muladd2(&dot[i], keys + (n + i < N ? n + i : N - 1) * KN + k, q + k);
+                    burn_vf_muladd2(&dot[i], keys + (n + i < stop ? n + i : stop - 1) * KN + k, q + k);
             }
-            for (int i = 0; i < TOGETHER && n + i < N; i++) {
+            for (int i = 0; i < TOGETHER && n + i < stop; i++) {
                 row[n + i] = burn_vf_sum(&dot[i]);
                 for (ptrdiff_t k = DK - DK % BURN_VF_LANES; k < DK; k++)
                     row[n + i] += keys[(n + i) * KN + k] * q[k];
             }
         }
-        const float sum = SOFTMAX(row, N, &top, b0, b1, b2, m, 0 SCORE_ARGS);
+        const float sum = SOFTMAX(row + from, stop - from, &top, b0, b1, b2, m, from SCORE_ARGS);
         for (ptrdiff_t d = 0; d < DV; d++)
             out[d] = 0.0f;
-        for (ptrdiff_t n = 0; n < N / 4 * 4; n += 4) {
+        const ptrdiff_t fours = from + (stop - from) / 4 * 4;
+        for (ptrdiff_t n = from; n < fours; n += 4) {
             const float p0 = row[n], p1 = row[n + 1], p2 = row[n + 2], p3 = row[n + 3], *const v = values + n * VN;
             for (ptrdiff_t d = 0; d < DV; d++)
                 out[d] += (p0 * v[d] + p1 * v[VN + d]) + (p2 * v[2 * VN + d] + p3 * v[3 * VN + d]);
         }
-        for (ptrdiff_t n = N / 4 * 4; n < N; n++)
+        for (ptrdiff_t n = fours; n < stop; n++)
             for (ptrdiff_t d = 0; d < DV; d++)
                 out[d] += row[n] * values[n * VN + d];
         const int lost = EMPTY == 2 && sum != sum;
@@ -226,8 +244,8 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
             top[i] = -INFINITY;
             total[i] = 0.0f;
         }
-        for (ptrdiff_t n0 = 0; n0 < N; n0 += KB) {
-            const ptrdiff_t n1 = n0 + KB < N ? n0 + KB : N, depth = n1 - n0;
+        for (ptrdiff_t n0 = from; n0 < stop; n0 += KB) {
+            const ptrdiff_t n1 = n0 + KB < stop ? n0 + KB : stop, depth = n1 - n0;
             for (ptrdiff_t n = n0; n < n1; n += WIDTH) {
                 const float *const column = keys + n / PANEL * PANEL * DK + n % PANEL;
                 const int vectors = n1 - n < WIDTH ? (int)((n1 - n + BURN_VF_LANES - 1) / BURN_VF_LANES) : NV;
@@ -236,15 +254,15 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
             for (ptrdiff_t i = 0; i < count; i++) {
                 const float before = top[i], sum = SOFTMAX(scores + i * PITCH, depth, &top[i], b0, b1, b2, (m + i),
                                                            n0 SCORE_ARGS);
-                const float scale = n0 && top[i] > -INFINITY ? EXP(before - top[i]) : 0.0f;
+                const float scale = n0 > from && top[i] > -INFINITY ? EXP(before - top[i]) : 0.0f;
                 total[i] = total[i] * scale + sum;
-                for (ptrdiff_t d = 0; d < COLUMNS && n0; d++)
+                for (ptrdiff_t d = 0; d < COLUMNS && n0 > from; d++)
                     sums[i * COLUMNS + d] *= scale;
             }
             for (ptrdiff_t d = 0; d < DV; d += WIDTH) {
                 const float *const column = values + d / PANEL * PANEL * N + n0 * PANEL + d % PANEL;
                 const int vectors = DV - d < WIDTH ? (int)((DV - d + BURN_VF_LANES - 1) / BURN_VF_LANES) : NV;
-                TILE(count, vectors, depth, scores, PITCH, 1, column, sums + d, COLUMNS, n0 > 0, column);
+                TILE(count, vectors, depth, scores, PITCH, 1, column, sums + d, COLUMNS, n0 > from, column);
             }
         }
         for (ptrdiff_t i = 0; i < count; i++) {

@@ -627,6 +627,46 @@ def top_k():
                  ])], [tensor("few", INT64, [20]), tensor("all", INT64, [n])])
 
 
+def attention_causal():
+    """Masks that hide the keys behind a query, as exporters write them: chosen or added, -inf or the least float; keys
+    behind those are not computed. One row of a finite mask hides all keys, which then all count the same."""
+    n, d, least = 70, 8, -3.4028234663852886e38
+    q, k, v = (numbers(seed, 2, n, d) for seed in (231, 232, 233))
+
+    def attend(mask, turn):
+        scores = [[[math.fsum(a * b for a, b in zip(x[turn:] + x[:turn], y)) for y in k[h]] for x in q[h]]
+                  for h in range(2)]
+
+        def row(h, i):
+            line = [mask(i, j, s) for j, s in enumerate(scores[h][i])]
+            e = [math.exp(s - max(line)) for s in line]
+            return [math.fsum(p * v[h][j][c] for j, p in enumerate(e)) / math.fsum(e) for c in range(d)]
+        return [[row(h, i) for i in range(n)] for h in range(2)]
+
+    seen = build((n, n), lambda i, j: j <= i + 3)
+    holed = build((n, n), lambda i, j: j <= i and i != 5)
+    added = build((n, n), lambda i, j: 0.25 if j <= i else -math.inf)
+    least_added = build((n, n), lambda i, j: 0.0 if j <= i else least)
+    nodes, outputs = [node("Transpose", ["k"], ["t"], perm=[0, 2, 1])], []
+    for turn, (name, op, inputs) in enumerate((
+            ("a", "Where", ["seen", "s", "inf"]), ("b", "Where", ["seen", "s", "least"]),
+            ("c", "Where", ["holed", "s", "least"]), ("d", "Add", ["s", "added"]), ("e", "Add", ["s", "least_added"]))):
+        nodes += [node("Gather", ["q", f"turn{turn}"], ["q" + name], axis=2),
+                  node("MatMul", ["q" + name, "t"], ["s" + name]),
+                  node(op, ["s" + name if i == "s" else i for i in inputs], ["m" + name]),
+                  node("Softmax", ["m" + name], ["p" + name], axis=-1), node("MatMul", ["p" + name, "v"], ["y" + name])]
+        outputs.append(("y" + name, FLOAT, [2, n, d]))
+    masks = [lambda i, j, s: s if seen[i][j] else -math.inf, lambda i, j, s: s if seen[i][j] else least,
+             lambda i, j, s: s if holed[i][j] else least, lambda i, j, s: s + added[i][j],
+             lambda i, j, s: s + least_added[i][j]]
+    results = [attend(mask, turn) for turn, mask in enumerate(masks)]
+    return Model(nodes, [(name, FLOAT, [2, n, d]) for name in "qkv"], outputs, [([q, k, v], results)],
+                 [tensor("seen", BOOL, seen), tensor("holed", BOOL, holed), tensor("inf", FLOAT, -math.inf),
+                  tensor("least", FLOAT, least), tensor("added", FLOAT, added),
+                  tensor("least_added", FLOAT, least_added)] +
+                 [tensor(f"turn{i}", INT64, [(i + j) % d for j in range(d)]) for i in range(len(masks))])
+
+
 def top_few():
     """Few of many, both ways: ties in their order, zeros of both signs tie, NaN is above every number; of f16, of
     integers with and without a sign, along another axis than the last, up to half and all but one."""
@@ -1358,7 +1398,8 @@ def image_decoder():
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_times_computed, rows_of_products,
        gemm_dynamic_batch, softmax_both_axes, layer_norm, pooling, attention_written_out, attention_blocks,
-       attention_decode, tied_words, few_columns, softmax_of_large, response_norm, channel_shuffle, view_chain,
+       attention_decode, attention_causal, tied_words, few_columns, softmax_of_large, response_norm, channel_shuffle,
+       view_chain,
        slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions,
        reductions_of_reductions, where_compare, argmax_ties, top_k, top_few, casts, half_steps, half_rows, brain_steps,
        complex_moves, fourier, strips, strips_of_planes, conv_windows, integer_arithmetic, quantize_round_trip,

@@ -99,6 +99,7 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole(a, k, "NV", NV);
     template_hole(a, k, "KB", block);
     template_hole(a, k, "EMPTY", s->empty);
+    template_hole(a, k, "MASKED", s->first || s->last);
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .kind = HOLE_OWN, .text = "softmax" });
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_OWN, .text = "tile" });
     VEC_PUSH(a, k->holes,
