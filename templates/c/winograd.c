@@ -13,7 +13,7 @@
  * transforms are plain sums of vectors; pixels outside of the input are read from a line of zeros.
  *
  *   KERNEL            name of the function
- *   N IC OC           batch, input channels (at least 16) and output channels
+ *   N IC OC           batch, input channels (at least 8) and output channels (at least 16)
  *   IH IW OH OW       input and output sizes;  PH PW padding before
  *   XN XH XW          strides of X in floats; channels are neighbours.   YC: floats of Y from pixel to pixel
  *   KH KW TH TW       window and tile

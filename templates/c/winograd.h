@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* The transforms of winograd.c for 16 channels. Copied once, whole, into a generated file that has such a kernel.
+/* The transforms of winograd.c for up to 16 channels. Copied once, whole, into a generated file that has such a kernel.
  *
  * F(m, r) makes m outputs of a window of r from size = m + r - 1 inputs and as many products. It evaluates polynomials
  * at size - 1 points and takes their leading coefficient: 0, 1, -1 and infinity for size 4, also 2, -2 for size 6, also
@@ -15,9 +15,9 @@
  */
 #include "vec.h"
 
-/* to[i*pitch + j] = sum over k of B'[i][k] * d[k*step][at + j] for j < 16, d pointers. size: 4, 6 or 8. */
-BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, const float *const *d, ptrdiff_t step,
-                             ptrdiff_t at)
+/* to[i*pitch + j] = sum over k of B'[i][k] * d[k*step][at + j] for j < lanes, d pointers. size: 4, 6 or 8. */
+BURN_INLINE void burn_wino_b(int size, int lanes, float *restrict to, ptrdiff_t pitch, const float *const *d,
+                             ptrdiff_t step, ptrdiff_t at)
 {
     BURN_CONTRACT
     const float *const d0 = d[0] + at, *const d1 = d[step] + at, *const d2 = d[2 * step] + at,
@@ -25,7 +25,7 @@ BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, cons
     if (size == 8) {
         const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at, *const d6 = d[6 * step] + at,
             *const d7 = d[7 * step] + at;
-        for (int j = 0; j < 16; j++) {
+        for (int j = 0; j < lanes; j++) {
             const float x1 = d1[j], x2 = d2[j], x3 = d3[j], x4 = d4[j], x5 = d5[j], x6 = d6[j];
             const float e1 = x6 + x2 - 4.25f * x4, o1 = x5 + x1 - 4.25f * x3;
             const float e2 = x6 - 1.25f * x4 + 0.25f * x2, o2 = 2.0f * x5 - 2.5f * x3 + 0.5f * x1;
@@ -41,7 +41,7 @@ BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, cons
         }
     } else if (size == 6) {
         const float *const d4 = d[4 * step] + at, *const d5 = d[5 * step] + at;
-        for (int j = 0; j < 16; j++) {
+        for (int j = 0; j < lanes; j++) {
             const float e1 = d4[j] - 4.0f * d2[j], o1 = d3[j] - 4.0f * d1[j], e2 = d4[j] - d2[j],
                 o2 = 2.0f * (d3[j] - d1[j]);
             to[j] = 4.0f * d0[j] - 5.0f * d2[j] + d4[j];
@@ -52,7 +52,7 @@ BURN_INLINE void burn_wino_b(int size, float *restrict to, ptrdiff_t pitch, cons
             to[5 * pitch + j] = 4.0f * d1[j] - 5.0f * d3[j] + d5[j];
         }
     } else
-        for (int j = 0; j < 16; j++) {
+        for (int j = 0; j < lanes; j++) {
             const float x0 = d0[j], x1 = d1[j], x2 = d2[j], x3 = d3[j];
             to[j] = x2 - x0;
             to[pitch + j] = x2 + x1;
@@ -93,24 +93,25 @@ BURN_INLINE void burn_wino_a(int size, int m, float *restrict to, ptrdiff_t pitc
     }
 }
 
-/* One tile's input through B' on both sides: v[(i*size_w + k)*step + c] for c < channels (at least 16; what is left
- * over of 16 is done with some of the last again). pixel[i*size_w + k] points at the channels of each pixel; an axis of
+/* One tile's input through B' on both sides: v[(i*size_w + k)*step + c] for c < channels (what is left over of 16 is
+ * done with some of the last again). pixel[i*size_w + k] points at the channels of each pixel; an axis of
  * size 1 is not transformed; half: size_h*size_w*16 floats. */
 BURN_INLINE void burn_wino_in(int size_h, int size_w, float *restrict v, ptrdiff_t step, const float *const *pixel,
                               ptrdiff_t channels, float *restrict half)
 {
-    for (ptrdiff_t at = 0; at < channels; at += 16) {
-        const ptrdiff_t c = at + 16 <= channels ? at : channels - 16;
+    const int lanes = channels < 16 ? (int)channels : 16;
+    for (ptrdiff_t at = 0; at < channels; at += lanes) {
+        const ptrdiff_t c = at + lanes <= channels ? at : channels - lanes;
         if (size_h == 1 || size_w == 1)
-            burn_wino_b(size_h * size_w, v + c, step, pixel, 1, c);
+            burn_wino_b(size_h * size_w, lanes, v + c, step, pixel, 1, c);
         else {
             for (int k = 0; k < size_w; k++)
-                burn_wino_b(size_h, half + k * 16, size_w * 16, pixel + k, size_w, c);
+                burn_wino_b(size_h, lanes, half + k * 16, size_w * 16, pixel + k, size_w, c);
             for (int i = 0; i < size_h; i++) {
                 const float *row[8];
                 for (int k = 0; k < size_w; k++)
                     row[k] = half + (i * size_w + k) * 16;
-                burn_wino_b(size_w, v + i * size_w * step + c, step, row, 1, 0);
+                burn_wino_b(size_w, lanes, v + i * size_w * step + c, step, row, 1, 0);
             }
         }
     }

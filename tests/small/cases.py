@@ -151,6 +151,20 @@ def conv_windows():
                  [([x], outs)], [tensor(name, FLOAT, w) for name, w in weights.items()])
 
 
+def conv_few_channels():
+    """A window over 9 channels, fewer than a vector: still fewer products than taps."""
+    x, w = numbers(41, 1, 9, 12, 14), numbers(42, 17, 9, 3, 3, low=-1 / 64, high=1 / 64)
+
+    def element(n, c, i, j):
+        taps = product(range(9), range(3), range(3))
+        return relu(sum(x[n][q][i + u - 1][j + v - 1] * w[c][q][u][v] for q, u, v in taps
+                        if 0 <= i + u - 1 < 12 and 0 <= j + v - 1 < 14))
+    out = build((1, 17, 12, 14), element)
+    nodes = [node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [1, 9, 12, 14])], [("y", FLOAT, [1, 17, 12, 14])], [([x], [out])],
+                 [tensor("w", FLOAT, w)])
+
+
 def matmul_bias():
     x, w, b = numbers(21, 3, 5, 17), numbers(22, 17, 33), numbers(23, 33)
     out = build((3, 5, 33), lambda i, j, n: math.tanh(sum(x[i][j][k] * w[k][n] for k in range(17)) + b[n]))
@@ -1402,7 +1416,8 @@ ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, matmul_bias, row_tim
        view_chain,
        slice_negative_steps, pad_modes, dense_block, concat_split, broadcasting, gather_family, reductions,
        reductions_of_reductions, where_compare, argmax_ties, top_k, top_few, casts, half_steps, half_rows, brain_steps,
-       complex_moves, fourier, strips, strips_of_planes, conv_windows, integer_arithmetic, quantize_round_trip,
+       complex_moves, fourier, strips, strips_of_planes, conv_windows, conv_few_channels,
+       integer_arithmetic, quantize_round_trip,
        external_data, model_function,
        shape_arithmetic, lstm_step, branch, branch_captures, loop_while, loop_cache, scan_backwards, gradients,
        optimizers, sequence_positions, sequence_ragged, sequence_branches, sequence_ragged_positions, sequence_strings,

@@ -92,7 +92,7 @@ bool taps_fits(const ConvLayout *l, const TapTiles *t) {
 
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t) {
     const ConvShape *s = &l->conv;
-    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= PANEL
+    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->ic >= WINOGRAD_CHANNELS
         && s->oc >= PANEL && l->xc == 1 && s->pad[0] == 0,
          has = false;
     for (int i = 1; i < 3; i++) shape = shape && s->stride[i] == 1 && s->dilation[i] == 1;

@@ -88,9 +88,11 @@ int conv_planes_direct(const ConvLayout *layout);
 ConvPlanesTiles conv_planes_tiles(const ConvShape *shape, const TileTarget *target);
 size_t conv_planes_scratch_bytes(const ConvShape *shape, const ConvPlanesTiles *tiles);
 
-/* winograd.c: stride 1, one group, at least 16 channels. tile: output pixels of one, down and across; weights
- * packed by pack_winograd_w with nr = 16*nv. `preferred`: clearly less work than conv.c's and conv_taps.c's, the
- * transforms and the larger weights counted. */
+/* winograd.c: stride 1, one group, at least 8 input channels and 16 output channels. tile: output pixels of one, down
+ * and across; weights packed by pack_winograd_w with nr = 16*nv. `preferred`: clearly less work than conv.c's and
+ * conv_taps.c's, the transforms and the larger weights counted. */
+enum { WINOGRAD_CHANNELS = 8 };
+
 typedef struct WinogradTile {
     int64_t h, w;
 } WinogradTile;

@@ -98,7 +98,7 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
     const bool fits = s->groups == 1 && s->kernel[0] == 1 && s->stride[1] == 1 && s->stride[2] == 1
-        && s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 && s->ic >= PANEL && s->oc >= PANEL
+        && s->dilation[1] == 1 && s->dilation[2] == 1 && s->in[0] == 1 && s->ic >= WINOGRAD_CHANNELS && s->oc >= PANEL
         && shape->xc == 1;
     const int64_t weights = s->kernel[1] * s->kernel[2] * s->ic * s->oc * 4,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
