@@ -173,10 +173,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                           corner + r * below + w * beside, beside, below,
                                           b, PANEL, tile, direct ? YC : WIDTH, t0 > 0, done < PANEL / 16 ? ahead : b);
                         for (int i = 0; i < count && !direct && t1 == TAP_ROWS; i++)
-                            if (edge)
+                            if (edge) {
+                                BURN_LOOP
                                 for (ptrdiff_t j = 0; j < OC % WIDTH; j++)
                                     y[i * YC + j] = EPILOGUE(tile[i * WIDTH + j], n, (p + i), (g * OC + o + j));
-                            else {
+                            } else {
                                 BURN_LOOP
                                 for (ptrdiff_t j = 0; j < WIDTH; j++)
                                     y[i * YC + j] = EPILOGUE(tile[i * WIDTH + j], n, (p + i), (g * OC + o + j));
