@@ -62,8 +62,10 @@ typedef struct burn_dot_pairs {
 
 BURN_INLINE burn_dot_row burn_dot_splat(uint32_t w)
 {
-    return (burn_dot_row){BURN_DOT_X(set1_epi32)((int)(w & 0xff00ff)),
-                          BURN_DOT_X(set1_epi32)((int)(w >> 8 & 0xff00ff))};
+    const BURN_DOT_BITS even = BURN_DOT_X(set1_epi32)(0xff00ff);
+    BURN_DOT_BITS all = BURN_DOT_X(set1_epi32)((int)w);
+    BURN_HELD(all); /* gcc would take it apart as a scalar, and move two from there */
+    return (burn_dot_row){(BURN_DOT_BITS)((burn_dot_sum)all & (burn_dot_sum)even), BURN_DOT_X(srli_epi16)(all, 8)};
 }
 
 BURN_INLINE burn_dot_column burn_dot_load(const int8_t *p)
