@@ -152,7 +152,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         argc--;
         argv++;
     } else c = &commands[0];
-    *o = (CommandOptions){ .compile = { .embed_limit = 1 << 20, .string_bytes = 256, .part_us = 6 },
+    *o = (CommandOptions){ .compile = { .embed_limit = 1 << 20, .string_bytes = 256, .part_us = 12 },
         .seconds = c->bit == TUNE ? 60 : 2,
         .rtol = -1,
         .atol = -1,

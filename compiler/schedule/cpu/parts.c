@@ -16,7 +16,7 @@ static const double template_rate = 100, loop_rate = 8;  // operations a nanosec
 static const double near_rate = 20, far_rate = 8;       // bytes a nanosecond, from outer caches and from another core's
 // bytes; elements that a part of an innermost axis begins at a multiple of; parts for each worker
 enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8 };
-static const double near_part = 0.5;                    // of the least time of a worker: that of a part
+static const double near_part = 0.25;                   // of the least time of a worker: that of a part
 static const double slack = 0.02;                       // of a kernel's time: what more parts may cost
 // of the time that reading what all parts read takes: what is not hidden behind arithmetic
 static const double seen = 0.25;
@@ -184,7 +184,16 @@ static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, 
     return best;
 }
 
-static double whole_ns(const Kernel *k) { return larger(k->flops / template_rate, (double)k->traffic / near_rate); }
+// What of a convolution's multiply-adds Winograd's needs.
+static double needed(const Kernel *k) {
+    if (k->template != &template_winograd) return 1;
+    const int64_t *window = k->conv.kernel, th = hole_or(k, "TH", 1), tw = hole_or(k, "TW", 1);
+    return (double)((th + window[1] - 1) * (tw + window[2] - 1)) / (double)(th * tw * window[1] * window[2]);
+}
+
+static double whole_ns(const Kernel *k) {
+    return larger(k->flops / template_rate * needed(k), (double)k->traffic / near_rate);
+}
 
 // What the work of a template grows with.
 static Dim template_size(Graph *g, const Kernel *k) {
@@ -204,12 +213,10 @@ static Work conv_work(const Graph *g, const Kernel *k) {
                                 c->out[1] * ceil_div(c->out[2], hole_or(k, "CC", c->out[2]));
     else if (k->template == &template_conv_planes)
         rows = c->groups * ceil_div(c->out[1], hole_or(k, "RC", 1));
-    double points = (double)((th + c->kernel[1] - 1) * (tw + c->kernel[2] - 1)),
-           needed = winograd ? points / (double)(th * tw * c->kernel[1] * c->kernel[2]) : 1;
     bool panels = winograd || taps || k->template == &template_conv;
     return (Work){ .rows = taps ? 1 : dim_upper(g, c->batch) * c->out[0] * rows,
         .columns = panels ? hole_or(k, "G", 1) * ceil_div(hole_or(k, "OC", 1), 16 * hole_or(k, "NV", 1)) : 1,
-        .ns = k->flops / template_rate * needed,
+        .ns = k->flops / template_rate * needed(k),
         .left = 4.0 * (double)(dim_upper(g, c->batch) * c->ic * c->in[0] * c->in[1] * c->in[2]) / near_rate,
         .right = k->packed ? (double)k->packed->bytes / near_rate : 0,
         .left_seen = winograd ? 4 : taps || hole_or(k, "IMAGE", 0) ? 1 : seen,
