@@ -29,7 +29,8 @@ enum {
     BURN_EDEVICE = -4, /* the device or its driver failed */
     BURN_ELIMIT = -5,  /* more than the device or a stated bound allows */
     BURN_EFORMAT = -6, /* a file is not what it should be: wrong magic, checksum or model */
-    BURN_ENODEV = -7   /* no such device */
+    BURN_ENODEV = -7,  /* no such device */
+    BURN_ERANGE = -8   /* a number that makes no sense there: a class that the model has not, a step before the first */
 };
 
 /* Element types, with the numbers of ONNX's TensorProto.DataType. BOOL is one byte, 0 or 1; elements of the

@@ -22,6 +22,19 @@ static bool reads_formats(const Plan *plan) {
     return found;
 }
 
+// What BURN_ERANGE means here.
+static const char *ranges_text(Arena *a, const Graph *g) {
+    for (int i = 0; i < g->inputs.n; i++) {
+        const Value *v = g->inputs.at[i];
+        if (!v->range) continue;
+        const char *what = v->role == ROLE_VALUE ?
+            arena_printf(a, "below %lld", (long long)v->range->lo) :
+            arena_printf(a, "outside %lld..%lld", (long long)v->range->lo, (long long)v->range->hi);
+        return arena_printf(a, ", -8 (BURN_ERANGE) when\n * %s is %s", v->name, what);
+    }
+    return "";
+}
+
 // What BURN_ELIMIT and BURN_EFORMAT mean here.
 static const char *limits_text(Arena *a, const Plan *plan) {
     const char *image = reads_formats(plan) ?
@@ -39,7 +52,7 @@ static const char *limits_text(Arena *a, const Plan *plan) {
     const char *limits = *sizes || *strings ?
         arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) :
         "";
-    return arena_printf(a, "%s%s%s", limits, image, older);
+    return arena_printf(a, "%s%s%s%s", limits, ranges_text(a, plan->graph), image, older);
 }
 
 // A line for each input, output and size, as they lie in the comment over the run function.

@@ -28,6 +28,12 @@ static void role_output(Graph *g, Value *v, const char *name, Role role) {
     graph_output(g, v, name);
 }
 
+static const struct Allowed *in_range(Graph *g, int64_t lo, int64_t hi) {
+    struct Allowed *r = NEW(g->arena, struct Allowed);
+    *r = (struct Allowed){ lo, hi };
+    return r;
+}
+
 // ---------------------------------------------------------------- loss and gradients
 // The targets that the loss wants for predictions y: one number per element, or one class per row.
 static Value *target_input(Graph *g, const LossRow *loss, const Value *y) {
@@ -38,11 +44,10 @@ static Value *target_input(Graph *g, const LossRow *loss, const Value *y) {
             type_text(g->arena, g, &y->type));
         return NULL;
     }
-    if (loss->classes) {
-        target.dtype = DT_I64;
-        target.rank--;
-    }
-    return graph_input(g, "target", target);
+    if (!loss->classes) return graph_input(g, "target", target);
+    Value *classes = graph_input(g, "target", type_make(DT_I64, target.rank - 1, target.dim));
+    classes->range = in_range(g, 0, y->type.dim[target.rank - 1] - 1);
+    return classes;
 }
 
 // The loss of the model's first output behind the model, and a Gradient node by the parameters.
@@ -72,8 +77,12 @@ static int hyper_inputs(Graph *g, const char *list, Value **in) {
     const char *name;
     double usual;
     int n = 0;
-    while (row_word(g->arena, &list, &name, &usual))
-        in[n++] = role_input(g, name, type_make(DT_F32, 0, NULL), ROLE_VALUE);
+    while (row_word(g->arena, &list, &name, &usual)) {
+        in[n] = role_input(g, name, type_make(DT_F32, 0, NULL), ROLE_VALUE);
+        // from 1 where powers of it divide, else from 0
+        if (!strcmp(name, "step")) in[n]->range = in_range(g, (int64_t)usual, INT64_MAX);
+        n++;
+    }
     return n;
 }
 

@@ -181,7 +181,7 @@ int main(void) {
         h[i] = (uint16_t)((x[i] < 0 ? 0x8000 : 0) | (fabsf(x[i]) < 1 ? 0x3800 : 0x3c00));
         b[i] = (uint16_t)((x[i] < 0 ? 0x8000 : 0) | (fabsf(x[i]) < 1 ? 0x3f00 : 0x3f80));
     }
-    static single_params sp, sg; static half_params hp, hg; static brain_params bp, bg;
+    static single_params sp, sg, bad; static half_params hp, hg; static brain_params bp, bg;
     static single_gradients_workspace sw; static half_gradients_workspace hw; static brain_gradients_workspace bw;
     float loss[3], worst_h = 0, worst_b = 0;
     single_params_init(&sp), half_params_init(&hp), brain_params_init(&bp);
@@ -191,6 +191,12 @@ int main(void) {
         worst_h = fmaxf(worst_h, fabsf(hg.w[i] - sg.w[i]));
         worst_b = fmaxf(worst_b, fabsf(bg.w[i] - sg.w[i]));
     }
+    int64_t beyond[4] = {0, 1, 2, 0}, before[4] = {-1, 0, 0, 0};
+    static single_state state;
+    if (single_gradients(&sw, x, &sp, beyond, &loss[2], &bad) != -8
+        || single_gradients(&sw, x, &sp, before, &loss[2], &bad) != -8
+        || single_update(.1f, .9f, .99f, 1e-8f, 0, 0, &sp, &sg, &state) != -8
+        || single_update(.1f, .9f, .99f, 1e-8f, 0, 1, &sp, &sg, &state)) return 2;
     printf("%g %g %g %g\n", fabs(loss[1] - loss[0]), fabs(loss[2] - loss[0]), worst_h, worst_b);
     return !(fabsf(loss[1] - loss[0]) < 1e-3f && worst_h < 1e-3f && fabsf(loss[2] - loss[0]) < 1e-2f && worst_b < 1e-2f
         && worst_h > 0);
@@ -199,4 +205,6 @@ END
 # shellcheck disable=SC2086
 status 0 "they compile" ${CC:-cc} $BURNCC_CFLAGS halves.c single.c half.c brain.c -lm -o halves
 status 0 "their gradients" ./halves
+grep -q 'target is outside 0..1' single.h && grep -q 'step is below 1' single.h
+result $? "what is out of range is in the header"
 finish
