@@ -56,7 +56,7 @@ bool codegen_alone(
     }
     text_printf(&c,
         "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
-    c_prelude(&g, &c, &g.c);
+    c_prelude(&g, &c, NULL, &g.c);
     text_append(&c, g.c.at, g.c.n);
     text_printf(&c, "extern void (*const burncc_alone[])(unsigned char *const *, unsigned char *);\n");
     text_printf(&c, "void (*const burncc_alone[])(unsigned char *const *, unsigned char *) = { %s };\n", table.at);

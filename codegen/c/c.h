@@ -52,8 +52,8 @@ Functions *c_functions_new(CFile *g);
 void c_functions_add(Functions *f, CFile *g, KernelText *t);
 void c_functions_print(Functions *f, CFile *g);            // those that have been added since the last time
 void c_functions_free(Functions *f);
-// file.c: what this code calls: the vector prelude, files of templates/, functions of expressions
-void c_prelude(CFile *g, Text *out, const Text *code);
+// file.c: what this code calls: the vector prelude, files of templates/, functions of expressions that are not above
+void c_prelude(CFile *g, Text *out, const Text *above, const Text *code);
 void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(CFile *g, const Training *t);         // initial values, saving and loading
 // the initial values that do not stand in the C file, not committed yet; *file NULL: they do; false with diag

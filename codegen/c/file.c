@@ -50,7 +50,7 @@ static void print_part(Text *c, const char *file) {
     text_append(c, "\n", 1);
 }
 
-void c_prelude(CFile *g, Text *out, const Text *code) {
+void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     if (!code->at) return;
     if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
         || strstr(code->at, "burn_turn(")) {
@@ -70,7 +70,7 @@ void c_prelude(CFile *g, Text *out, const Text *code) {
     }
     bool fuses = g->options->machine.vectors && spell_c_has_functions(code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT ON\n#endif\n");
-    spell_helpers(&spell_c, out, code->at);
+    spell_helpers(&spell_c, out, above, code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT DEFAULT\n#endif\n");
 }
 
@@ -92,8 +92,9 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, in
     text_init(&before, g->arena);
     text_init(&code, g->arena);
     print_head(g, &before, header);
-    c_prelude(g, &code, &g->c);
-    c_prelude(g, g->options->machine.n_parts ? &before : &code, &g->ends);
+    if (g->options->machine.n_parts) c_prelude(g, &before, NULL, &g->ends);
+    c_prelude(g, &code, &before, &g->c);
+    if (!g->options->machine.n_parts) c_prelude(g, &code, &code, &g->ends);
     if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);
     text_append(&before, g->data.at ? g->data.at : "", g->data.n);
     text_append(&code, g->c.at, g->c.n);

@@ -330,7 +330,7 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     print_views(&p, &shader);
     print_parts(&p, &shader);
     text_printf(&shader, "layout(local_size_x = %d) in;\n\n", p.team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE);
-    spell_helpers(&spell_glsl, &shader, arena_printf(a, "%s%s", guarded.at, body.at));
+    spell_helpers(&spell_glsl, &shader, NULL, arena_printf(a, "%s%s", guarded.at, body.at));
     text_printf(&shader, "%svoid main() {\n", guarded.at);
     print_thread(&p, &shader, out, outer);
     text_printf(&shader, "%s}\n", body.at);

@@ -97,8 +97,9 @@
     FN("float", "burn_" N "_to_f32", "uint8_t h",                                                                      \
         "float v = burn_small_to_f32(h & " MAX ", " MANTISSA ", " BIAS ");\n    return h & " SIGN " ? -v : v;"),      \
         FN("uint8_t", "burn_f32_to_" N, "float v",                                                                     \
-            "uint32_t sign = burn_f32_bits(v) >> " TOP " & " SIGN ","                            \
-            " code = burn_small_from_f32(v, " MANTISSA ", " BIAS ");\n    return (uint8_t)(v != v ? " SIGN " : sign | (code > " MAX " ? " MAX " : code));")
+            "uint32_t sign = burn_f32_bits(v) >> " TOP " & " SIGN ","                                                  \
+            " code = burn_small_from_f32(v, " MANTISSA ", " BIAS ");\n"                                                \
+            "    return (uint8_t)(v != v ? " SIGN " : sign | (code > " MAX " ? " MAX " : code));")
 #define C_ROUND(N)                                                                                                     \
     FN("float", "burn_round_" N, "float v", "return burn_" N "_to_f32(burn_f32_to_" N "(v));"),                        \
     FN("float", "burn_round_" N "_inf", "float v", "return burn_round_" N "(v);")

@@ -297,8 +297,10 @@ static void append_needed(const Helper *table, bool *done, const char *text, Tex
     }
 }
 
-void spell_helpers(const Language *l, Text *out, const char *program) {
+void spell_helpers(const Language *l, Text *out, const Text *above, const char *program) {
     int n = 0;
     while (l->helpers[n].name) n++;
-    append_needed(l->helpers, NEW_ARRAY(out->arena, bool, n), program, out);
+    bool *done = NEW_ARRAY(out->arena, bool, n);
+    for (int i = 0; i < n && above && above->at; i++) done[i] = strstr(above->at, l->helpers[i].text) != NULL;
+    append_needed(l->helpers, done, program, out);
 }

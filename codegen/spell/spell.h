@@ -50,8 +50,9 @@ void spell_step(const Language *l, Text *out, ReduceOp op, DType d, const char *
 const char *text_bare(Arena *a, const char *s);          // an expression without parentheses around all of it
 bool spell_is_wide(DType d);                            // 64 bits
 bool spell_is_narrow(DType d);                          // an integer of less than 32
-// the definitions of the helpers that the text of a program calls, those that these call first
-void spell_helpers(const Language *l, Text *out, const char *program);
+// the definitions of the helpers that the text of a program calls, those that these call first, without those that
+// stand in `above` already (or NULL)
+void spell_helpers(const Language *l, Text *out, const Text *above, const char *program);
 
 // sizes.c, in C: int64_t over the symbols' variables
 const char *spell_symbol(Arena *a, const Symbol *s);    // its variable: n_batch

@@ -2,8 +2,8 @@
 // Control flow: If and Loop. Their bodies are graphs that see the enclosing graph's values; the shapes of what they
 // give are known ahead, so both branches of an If must agree and a Loop's carried values keep their shape, with
 // scanned outputs stacked over a number of iterations that is known: the constant trip count or, where that is a
-// dimension, attribute trips. Iterations that a condition ends earlier (early=1) leave room behind what they stack. An If on a constant is inlined (passes/inline_if.c), so what is left here is decided at
-// run time.
+// dimension, attribute trips. Iterations that a condition ends earlier (early=1) leave room behind what they stack.
+// An If on a constant is inlined (passes/inline_if.c), so what is left here is decided at run time.
 //
 // Evaluation sets the memo of a body's inputs and asks for its outputs, which computes the body over them
 // (value_const), then forgets what it has computed.

@@ -117,7 +117,7 @@ static const char *c_program(void) {
         text_printf(&body, "%s;\n}\n", spell_c_store(arena, c->e->dtype, "r"));
     }
     text_printf(&all, "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <string.h>\n");
-    spell_helpers(&spell_c, &all, body.at);
+    spell_helpers(&spell_c, &all, NULL, body.at);
     text_append(&all, body.at, body.n);
     return all.at;
 }
@@ -275,7 +275,7 @@ static void glsl_text_compiles(void **state) {
     text_printf(&all,
         "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n"
         "layout(local_size_x = 1) in;\n");
-    spell_helpers(&spell_glsl, &all, body.at);
+    spell_helpers(&spell_glsl, &all, NULL, body.at);
     text_printf(&all, "%svoid main() {}\n", body.at);
     SpirvModule module;
     bool ok = spirv_compile(all.at, "expressions", &module);

@@ -89,7 +89,7 @@ static const char *program(int *first) {
             functions[i].name, functions[i].libm);
     text_printf(&all,
         "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
-    spell_helpers(&spell_c, &all, body.at);
+    spell_helpers(&spell_c, &all, NULL, body.at);
     *first = 1;
     for (const char *s = all.at; *s; s++) *first += *s == '\n';
     text_append(&all, body.at, body.n);

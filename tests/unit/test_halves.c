@@ -133,7 +133,7 @@ int main(void) {
     text_init(&text, arena);
     text_printf(&text,
         "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
-    spell_helpers(&spell_c, &text, program);
+    spell_helpers(&spell_c, &text, NULL, program);
     text_printf(&text, "%s", program);
     OutFile *o = out_open(arena, arena_printf(arena, "%s/t.c", folder));
     if (!o || !out_write(o, text.at, text.n) || !out_commit(o)) return 1;

@@ -46,7 +46,8 @@ static Value *zero_points(OnnxNode *n, const Blocks *b, DType wide) {
     return b_unpacked(n->g, b_reshape(n->g, zero, 2, (Dim[]){ b->n, bytes }), b->bits, b->blocks);
 }
 
-// Where each feature goes so that the groups become blocks: order[place] = feature. NULL: they do not, or are not known.
+// Where each feature goes so that the groups become blocks: order[place] = feature. NULL: they do not, or are not
+// known.
 static int64_t *block_order(OnnxNode *n, const Blocks *b, Value *group) {
     Tensor *t = value_const(group);
     if (!t || type_count(&t->type) != b->k) return NULL;
