@@ -130,8 +130,10 @@ bool window_same(Graph *g, const Value *x, Window *w, bool upper);
 void window_ceil(const Value *x, Window *w);
 // else a diagnostic with a hint at --dim, which says that `what` needs it
 bool b_known_size(Graph *g, const Value *x, int axis, const char *what);
-bool b_weight_fits(Graph *g, const Value *x, const Value *w);               // ranks, known sizes; else a diagnostic
+bool b_weight_fits(Graph *g, const Value *x, const Value *w);               // ranks; else a diagnostic
 Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
+// the same with weights of symbolic sizes, and so the window's kernel
+Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
 Value *b_convolve_transposed(
     Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 // conv(x with lo, hi, interior per spatial axis, w): paddings may be negative

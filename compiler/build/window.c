@@ -69,12 +69,56 @@ Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group
     return b_finish(node);
 }
 
+// Where the taps of all windows lie along axis i of x, i64 [1 or kernel .., 1 or out ..]: place * stride
+// + tap * dilation - pad; *inside collects whether they lie in it.
+static Value *tap_of_place(Graph *g, const Window *w, int i, Dim size, const Dim *dims, Value **inside) {
+    const char *text = arena_printf(g->arena, "y * %lld + x * %lld - %lld", (long long)w->strides[i],
+        (long long)w->dilations[i], (long long)w->pads[i]);
+    Value *tap = b_iota(g, 2 * w->rank, dims, i, DT_I64), *place = b_iota(g, 2 * w->rank, dims, w->rank + i, DT_I64),
+          *at = B_MAP(g, text, "x y", tap, place), *ok = B_MAP(g, "x >= 0 && x < n", "x n", at, b_number(g, size));
+    *inside = *inside && ok ? b_binary(g, OP_And, *inside, ok) : ok;
+    return at;
+}
+
+// Windows of x are gathered into columns [n, group, channels * taps, places], which the weights multiply.
+Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group) {
+    const int rank = win->rank;
+    const Dim batch = x->type.dim[0], channels = w->type.dim[1], outputs = w->type.dim[0];
+    Dim dims[MAX_RANK], out[MAX_RANK] = { batch, outputs }, taps = 1, places = 1, space = 1;
+    if (2 * rank > MAX_RANK || win->same || group < 1)
+        return graph_fail(g, "weights of unknown sizes want at most %d spatial axes, explicit pads and groups of at "
+                             "least 1; pin their sizes with --dim NAME=V",
+            MAX_RANK / 2);
+    for (int i = 0; i < rank; i++) {
+        Dim kernel = w->type.dim[2 + i], reach = dim_mul(g, dim_sub(g, kernel, 1), win->dilations[i]),
+            padded = dim_add(g, x->type.dim[2 + i], win->pads[i] + win->pads[rank + i]);
+        Dim last = dim_sub(g, dim_sub(g, padded, reach), 1);
+        dims[i] = kernel;
+        out[2 + i] = dims[rank + i] = dim_add(g, dim_div(g, last, win->strides[i]), 1);
+        taps = dim_mul(g, taps, kernel);
+        places = dim_mul(g, places, out[2 + i]);
+        space = dim_mul(g, space, x->type.dim[2 + i]);
+    }
+    Value *flat = NULL, *inside = NULL;
+    for (int i = 0; i < rank; i++) {
+        Value *at = tap_of_place(g, win, i, x->type.dim[2 + i], dims, &inside);
+        flat = flat ? B_MAP(g, "x * n + y", "x n y", flat, b_number(g, x->type.dim[2 + i]), at) : at;
+    }
+    // outside reads 0
+    flat = B_MAP(g, "w ? x : n", "w x n", inside, flat, b_number(g, space));
+    flat = b_reshape(g, flat, 2, (Dim[]){ taps, places });
+    Value *v = flat ? b_gather(g, b_reshape(g, x, 3, (Dim[]){ batch, x->type.dim[1], space }), flat, 2) : NULL;
+    v = b_reshape(g, v, 4, (Dim[]){ batch, group, dim_mul(g, channels, taps), places });
+    Value *by = b_reshape(g, w, 3, (Dim[]){ group, dim_div(g, outputs, group), dim_mul(g, channels, taps) });
+    return b_reshape(g, b_matmul(g, by, v), rank + 2, out);
+}
+
 bool b_weight_fits(Graph *g, const Value *x, const Value *w) {
     if (w->type.rank != x->type.rank || x->type.rank < 3)
         return graph_fail(g, "input %s and weight %s must have the same rank of at least 3",
                    type_text(g->arena, g, &x->type), type_text(g->arena, g, &w->type)),
                false;
-    return b_static(g, w, "a weight");
+    return true;
 }
 
 // conv(pad(x), w): what of the pads is not negative rides in the convolution, cropping and spreading is a Pad of its

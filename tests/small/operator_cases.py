@@ -193,6 +193,42 @@ def loop_until():
                          ("room", FLOAT, (20, ))], outputs, sets, constants)
 
 
+# ---------------------------------------------------------------- convolutions
+def weights_of_any_size():
+    """Convolutions whose weights are inputs: kernels and channels of any size, and groups of any number of outputs."""
+    def conv(x, w, pads, strides, groups):
+        size, kernel = (len(x[0]), len(x[0][0])), (len(w[0][0]), len(w[0][0][0]))
+        out = [(s + p + q - k) // t + 1 for s, k, p, q, t in zip(size, kernel, pads[:2], pads[2:], strides)]
+        inner, per = len(w[0]), len(w) // groups
+
+        def element(o, *place):
+            sum = 0.0
+            for c, i, j in product(range(inner), *map(range, kernel)):
+                y, z = (p * t + k - lo for p, t, k, lo in zip(place, strides, (i, j), pads))
+                if 0 <= y < size[0] and 0 <= z < size[1]:
+                    sum += x[o // per * inner + c][y][z] * w[o][c][i][j]
+            return sum
+
+        return build((len(w), *out), element)
+
+    nodes = [
+        node("Conv", ["x", "w"], ["y"], pads=[1, 1, 2, 0], strides=[2, 1]),
+        node("Conv", ["g", "v", "b"], ["z"], group=2, pads=[1, 1, 1, 1])
+    ]
+    room, sets = numbers(670, 10), []
+    for c, o, k, l, n in ((3, 4, 3, 2, 6), (5, 7, 1, 4, 2), (1, 1, 2, 1, 10)):
+        x, w, v, b = numbers(671, c, 7, 8), numbers(672, o, c, k, l), numbers(673, n, 2, 3, 3), numbers(674, n)
+        g = numbers(675, 4, 5, 6)
+        y = conv(x, w, (1, 1, 2, 0), (2, 1), 1)
+        z = conv(g, v, (1, 1, 1, 1), (1, 1), 2)
+        z = [[[e + b[i] for e in row] for row in plane] for i, plane in enumerate(z)]
+        sets.append(([[x], w, [g], v, b, room], [[y], [z], [-r for r in room]]))
+    nodes.append(node("Neg", ["room"], ["less"]))
+    return Model(nodes, [("x", FLOAT, (1, "c", 7, 8)), ("w", FLOAT, ("o", "c", "k", "l")), ("g", FLOAT, (1, 4, 5, 6)),
+                         ("v", FLOAT, ("n", 2, 3, 3)), ("b", FLOAT, ("n", )), ("room", FLOAT, (10, ))],
+                 [("y", FLOAT, (1, None, None, None)), ("z", FLOAT, (1, None, 5, 6)), ("less", FLOAT, (10, ))], sets)
+
+
 # ---------------------------------------------------------------- weights of few bits
 def packed_weights():
     """MatMulNBits of 2, 4 and 8 bits: zero points in bytes, in floats, of groups in an order of their own; and groups
@@ -239,4 +275,4 @@ def packed_weights():
     return Model(nodes, [("x", FLOAT, [2, k])], outputs, [([inputs], results)], constants, domains=["com.microsoft"])
 
 
-ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions, loop_until, packed_weights)
+ALL = (six_bit_floats, determinants, frames_of_two_dimensions, regions, loop_until, weights_of_any_size, packed_weights)

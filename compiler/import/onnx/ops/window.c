@@ -56,19 +56,35 @@ static Value *add_bias(OnnxNode *n, Value *y, int input) {
     return y && bias ? b_binary(n->g, OP_Add, y, b_along(n->g, bias, y->type.rank, 1)) : y;
 }
 
+// The window of a convolution by w, whose kernel may only be known to the running program.
+static bool conv_window(OnnxNode *n, const Value *x, const Value *w, Window *win) {
+    static const int64_t unknown[MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    bool known = true;
+    for (int i = 2; i < w->type.rank; i++) known = known && dim_is_const(w->type.dim[i]);
+    if (!known && !strncmp(onnx_string(n, "auto_pad", ""), "SAME_", 5))
+        return onnx_fail(n, "auto_pad needs a kernel of known size; pin the weight's dimensions with --dim NAME=V"),
+               false;
+    return onnx_window(n, x, known ? w->type.dim + 2 : onnx_has(n, "kernel_shape") ? NULL : unknown, win);
+}
+
+static Value *convolution(OnnxNode *n, Value *x, Value *w, const Window *win) {
+    if (!x || !w) return NULL;
+    return (type_is_static(&w->type) ? b_convolve : b_convolve_run)(n->g, x, w, win, onnx_int(n, "group", 1));
+}
+
 Value *onnx_conv(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])
-        || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w))
+        || !conv_window(n, n->in[0], n->in[1], &w))
         return NULL;
-    return add_bias(n, b_convolve(n->g, n->in[0], n->in[1], &w, onnx_int(n, "group", 1)), 2);
+    return add_bias(n, convolution(n, n->in[0], n->in[1], &w), 2);
 }
 
 // Integer convolution of (x - zero) with (w - zero): exact in i32.
 Value *onnx_conv_integer(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])
-        || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w))
+        || !conv_window(n, n->in[0], n->in[1], &w))
         return NULL;
     Value *v[2];
     for (int i = 0; i < 2; i++) {
@@ -79,7 +95,7 @@ Value *onnx_conv_integer(OnnxNode *n) {
         if (zero && zero->type.rank <= 1) zero = b_scalar_of(n->g, zero);
         if (zero) v[i] = b_binary(n->g, OP_Sub, v[i], zero);
     }
-    return b_convolve(n->g, v[0], v[1], &w, onnx_int(n, "group", 1));
+    return convolution(n, v[0], v[1], &w);
 }
 
 // The pads that make the output as large as output_shape asks for, or as SAME does.
@@ -108,7 +124,8 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *out
 }
 
 Value *onnx_conv_transpose(OnnxNode *n) {
-    if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])) return NULL;
+    if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1]) || !b_static(n->g, n->in[1], "a weight"))
+        return NULL;
     Value *x = n->in[0], *weight = n->in[1];
     Window w = { .rank = x->type.rank - 2 };
     int64_t output_padding[MAX_RANK];
