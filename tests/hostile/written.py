@@ -2,7 +2,7 @@
 """Hostile files that are written by hand: what each is refused for.
 
 cases() gives (name, bytes of the model, other files beside it by name, exit status, what the diagnostic says as a
-regular expression). What a file may hold that is not refused stands here too, with status 0."""
+regular expression). What a file may hold that is not refused stands here too, with status 0; None: any status."""
 import pathlib
 import re
 
@@ -59,6 +59,13 @@ def table():
 
 
 def absent():
+    """Every operator without one of the inputs that it must have: refused, or another meaning, but no end of burncc."""
+    for op, domain, _, version, n_in, _, n_out, _ in table():
+        for i in range(n_in):
+            names = [f"x{k}" if k != i else "" for k in range(n_in)]
+            model = one(op, names, [f"y{k}" for k in range(n_out or 1)], opset=28 if domain else version,
+                        domain=domain, version=version)
+            case(f"absent/{domain or 'ai.onnx'}.{op}-{version}_{i}", model, None)
     case("counts/absent_at_the_end", one("Relu", ["x", "", ""], ["y", ""]), 0)
     case("counts/absent_in_the_middle", one("Add", ["x", ""], ["y"]), INVALID, "input 1 is missing")
 
