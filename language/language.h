@@ -13,7 +13,7 @@
 #define BURN_LANGUAGE_VERSION 1
 
 typedef struct Value burn_value;            // NULL: what a mistake gives; whatever is made of it is NULL too
-typedef int64_t burn_dim;                   // a size: a number, or a symbol, which nobody can compute with but dim_add...
+typedef int64_t burn_dim; // a size: a number, or a symbol, which nobody can compute with but dim_add...
 typedef struct burn_place { const char *file; int line; const char *call; } burn_place;
 
 // An operand: a tensor or a number, which takes the other operands' element type.

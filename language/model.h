@@ -13,8 +13,8 @@
 //       output("logits", linear(x, "fc2", config("classes", 10)));
 //   }
 //
-// Operations have PyTorch's names and defaults. Layers take what they must know in order and options by name, of which 0
-// is the default. A layer's name behind those of the scopes around it is the name of its parameters in a file of
+// Operations have PyTorch's names and defaults. Layers take what they must know in order and options by name, of which
+// 0 is the default. A layer's name behind those of the scopes around it is the name of its parameters in a file of
 // weights: conv1.weight. A mistake is told at its line; what follows from it is not told again.
 //
 // Everything here is a macro that passes on its place in the file, so each name can be used for something else behind
@@ -314,7 +314,8 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 // MultiheadAttention names them
 #define multi_head_attention(x, ...) \
     burn->attention(BURN_AT("multi_head_attention"), x, &(struct burn_attention){ __VA_ARGS__, .end = 0 })
-// turns pairs of the last axis of x [batch, heads, length, size] by positions [batch or 1, length]: halves, or neighbours
+// turns pairs of the last axis of x [batch, heads, length, size] by positions [batch or 1, length]: halves, or
+// neighbours
 #define rotary(x, positions, base) burn->rotary(BURN_AT("rotary"), x, positions, base, false)
 #define rotary_interleaved(x, positions, base) burn->rotary(BURN_AT("rotary_interleaved"), x, positions, base, true)
 // lstm(x, "lstm", hidden, .layers = 2): x is [time, batch, features]

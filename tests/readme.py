@@ -31,7 +31,7 @@ TABLE = re.compile(r"(<!-- burncc ops --markdown: begin -->\n)(.*)(<!-- burncc o
 CONSOLE = re.compile(r"^(?:<!-- (exact|varies) -->\n)?```console\n(.*?)^```", re.S | re.M)
 EXCERPT = re.compile(r"^<!-- excerpt: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
 FENCED = re.compile(r"^```.*?^```\n", re.S | re.M)
-FOLDERS = "codegen|compiler|docs|examples|models|runtime|scripts|templates|tests|tools"
+FOLDERS = "codegen|compiler|docs|examples|language|models|runtime|scripts|templates|tests|tools"
 count = failures = 0
 
 

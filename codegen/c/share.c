@@ -2,9 +2,9 @@
 // Kernels that are the same code: one C function, called once for each. A deep network repeats few shapes, so this
 // divides the size of the program, the time its compiler takes and what the instruction cache has to hold.
 //
-// In: the kernels of a file's programs, in order. Out: before each program the functions that are new in it, each under
-// the comments of all its kernels that call it, and in KernelText.function the name to call. Two texts are the same when they agree with the kernel's name, its
-// parameters' and its sizes' names replaced by numbers:
+// In: the kernels of a file's programs, in order. Out: before each program the functions that are new in it, each
+// under the comments of all its kernels that call it, and in KernelText.function the name to call. Two texts are the
+// same when they agree with the kernel's name, its parameters' and its sizes' names replaced by numbers:
 //
 //   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void
 //       @(const float *restrict $0, ...)

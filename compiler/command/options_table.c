@@ -7,9 +7,9 @@
 
 const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
-        "Compiles an ONNX model, or the text of a graph (what --dump prints), into C: model.c, model.h, and "
-        "model.bin when the\n"
-        "weights are large.",
+        "Compiles an ONNX model, a model described in C, or the text of a graph (what --dump prints), into C: "
+        "model.c, model.h, and\n"
+        "model.bin when the weights are large.",
         "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
         "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
         "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"
@@ -110,8 +110,8 @@ const Option options[] = {
         FIELD(TEXT, compile.weights_key) },
     { "map", 0, "RE=TO", COMPILES, "Weights", "rename the file's tensors: an extended regular expression, \\1 in TO",
         SET(set_map) },
-    { "strict", 0, NULL, COMPILES, "Weights", "every parameter has a tensor and every tensor a parameter, or it is an error",
-        FIELD(FLAG, compile.strict) },
+    { "strict", 0, NULL, COMPILES, "Weights",
+        "every parameter has a tensor and every tensor a parameter, or it is an error", FIELD(FLAG, compile.strict) },
     { "seed", 0, "N", COMPILES, "Weights", "of parameters that begin as random numbers (default 0)", SET(set_seed) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",

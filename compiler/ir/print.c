@@ -9,9 +9,9 @@
 //   }
 //
 // A constant stands before its first user: its elements in full up to 16 of them, else `fill V` when they are all the
-// same, else a hash of the bytes, under which a block behind the graph has them (ir/blocks.c); or `draw uniform(0, 1)`:
-// what they are to be drawn from. An absent operand is `_`. Bodies follow their node, indented. The attributes `shape`, `sizes` and `trips` hold dimensions, `to` and
-// `dtype` element types.
+// same, else a hash of the bytes, under which a block behind the graph has them (ir/blocks.c); or `draw uniform(0,
+// 1)`: what they are to be drawn from. An absent operand is `_`. Bodies follow their node, indented. The attributes
+// `shape`, `sizes` and `trips` hold dimensions, `to` and `dtype` element types.
 #include "ir/blocks.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Threads: the pool of runtime/threads.c, with futexes and without, how workers take parts (parts.c), and programs
-# compiled with --threads: the same bits on any threads (drive.c), all parts used, nothing left of threads where the option is not given; silent under the
-# thread sanitizer and the address sanitizer where the compiler has them.
+# compiled with --threads: the same bits on any threads (drive.c), all parts used, nothing left of threads where the
+# option is not given; silent under the thread sanitizer and the address sanitizer where the compiler has them.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 runtime=$tests/../runtime

@@ -5,8 +5,8 @@
 Out: one case per kernel, target and compiler. The cost model (tiles_cost.c) counts on a step of a tile of r rows by v
 vectors that loads r + v times and keeps its sums in registers. Compilers have other ideas: they read a vector again
 for each row, or find no register for a sum. Here each kernel's C is compiled to assembly for a target, and of the loop
-that has the chosen tile's multiply-adds every load is counted. Compilers that are missing here are left out; `gcc=gcc-13` puts another in a
-compiler's place.
+that has the chosen tile's multiply-adds every load is counted. Compilers that are missing here are left out;
+`gcc=gcc-13` puts another in a compiler's place.
 
 usage: run.py BURNCC [COMPILER=OTHER...]"""
 import concurrent.futures

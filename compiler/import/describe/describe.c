@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The front end of models described in C: the description is compiled, runs in a child process, and hands over a graph.
+// The front end of models described in C: the description is compiled, runs in a child process, and hands over a
+// graph.
 //
-// In: a C file that includes burncc/model.h. Out: the graph that it built, through its text (ir/print.c), as if that had
-// been the model; its diagnostics, which the child has printed. The child is the user's own code: what it crashes on or
-// never ends with is a line of ours that names the call where it was last.
+// In: a C file that includes burncc/model.h. Out: the graph that it built, through its text (ir/print.c), as if that
+// had been the model; its diagnostics, which the child has printed. The child is the user's own code: what it crashes
+// on or never ends with is a line of ours that names the call where it was last.
 #define _DEFAULT_SOURCE
 #include "import/describe/describe.h"
 
@@ -51,7 +52,8 @@ static bool write_headers(Arena *a, const char *folder) {
         diag_error_as(EXIT_IO, NULL, "%s: %s", inner, strerror(errno));
         return false;
     }
-    return write_file(a, folder, "model.h") && write_file(a, folder, "language.h") && write_file(a, folder, "language.def");
+    return write_file(a, folder, "model.h") && write_file(a, folder, "language.h")
+           && write_file(a, folder, "language.def");
 }
 
 static bool compile_description(Arena *a, const char *model, const char *folder, const char *object) {
@@ -162,7 +164,8 @@ static bool read_all(int in, Text *t) {
 // One line about a child that did not end well; false.
 static bool ended(const Model *m, int status, bool late, const Progress *p) {
     Loc at = { .file = *p->file ? p->file : m->file, .line = p->line, .op = *p->call ? p->call : NULL, .node = -1 };
-    if (late) diag_error_as(EXIT_LIMIT, &at, "the description takes more than %d seconds; this call was its last", SECONDS);
+    if (late)
+        diag_error_as(EXIT_LIMIT, &at, "the description takes more than %d seconds; this call was its last", SECONDS);
     else if (WIFSIGNALED(status))
         diag_error(&at, "the description ended by signal %d (%s) behind this call", WTERMSIG(status),
             strsignal(WTERMSIG(status)));

@@ -38,7 +38,8 @@ burn_value *language_linear(const burn_place *at, burn_value *x, const struct bu
     if (out < 1) return graph_fail(g, "wants a number of features: linear(x, \"%s\", 10)", o->name ? o->name : "fc");
     Fan fan = { in, out };
     Type t = type_make(x->type.dtype, 2, (Dim[]){ out, in });
-    Value *w = o->share ? shared_parameter(o->share, &t) : layer_parameter(o->name, "weight", t, usual(o->init, in), fan);
+    Value *w =
+        o->share ? shared_parameter(o->share, &t) : layer_parameter(o->name, "weight", t, usual(o->init, in), fan);
     Value *y = b_matmul(g, x, b_swap(g, w, 0, 1));
     if (!y || !yes(o->bias)) return y;
     Value *bias = layer_parameter(o->name, "bias", type1(t.dtype, out), usual(o->bias_init, in), fan);
@@ -53,7 +54,8 @@ burn_value *language_embedding(const burn_place *at, burn_value *x, const struct
         return NULL;
     if (!dtype_is_int(x->type.dtype)) return graph_fail(g, "wants integers that number rows, not %s", shown(g, x));
     if (count < 1 || features < 1)
-        return graph_fail(g, "wants numbers of rows and features: embedding(ids, \"%s\", 1000, 64)", o->name ? o->name : "emb");
+        return graph_fail(
+            g, "wants numbers of rows and features: embedding(ids, \"%s\", 1000, 64)", o->name ? o->name : "emb");
     burn_init init = o->init.kind ? o->init : (burn_init){ BURN_INIT_NORMAL, 0, 1 };
     Type t = type_make(DT_F32, 2, (Dim[]){ count, features });
     return b_gather(g, layer_parameter(o->name, "weight", t, init, (Fan){ features, count }), x, 0);
@@ -105,7 +107,8 @@ burn_value *language_conv(const burn_place *at, burn_value *x, const struct burn
     for (int i = 0; i < w.rank; i++) taps *= t.dim[2 + i] = w.kernel[i];
     Fan fan = { t.dim[1] * taps, t.dim[0] * taps };
     Value *weight = layer_parameter(o->name, "weight", t, usual(o->init, fan.in), fan);
-    Value *y = transposed ? b_convolve_transposed(g, x, weight, &w, extra, groups) : b_convolve(g, x, weight, &w, groups);
+    Value *y =
+        transposed ? b_convolve_transposed(g, x, weight, &w, extra, groups) : b_convolve(g, x, weight, &w, groups);
     if (!y || !yes(o->bias)) return y;
     return plus_bias(g, y, layer_parameter(o->name, "bias", type1(t.dtype, out), usual(o->bias_init, fan.in), fan), 1);
 }

@@ -60,7 +60,8 @@ burn_value *language_attention(const burn_place *at, burn_value *x, const struct
     Value *wo = layer_parameter(out, "weight", square, (burn_init){ BURN_INIT_UNIFORM, -bound, bound }, (Fan){ e, e });
     Value *bo = bias ? layer_parameter(out, "bias", row, (burn_init){ 0 }, (Fan){ 1, 1 }) : NULL;
     if (!w || !wo || (bias && (!b || !bo))) return NULL;
-    Value *q = projected(g, x, w, b, 0, e), *k = projected(g, key, w, b, e, e), *v = projected(g, value, w, b, 2 * e, e);
+    Value *q = projected(g, x, w, b, 0, e), *k = projected(g, key, w, b, e, e),
+          *v = projected(g, value, w, b, 2 * e, e);
     q = b_split_heads(g, q, o->heads);
     k = b_split_heads(g, k, o->heads);
     v = b_split_heads(g, v, o->heads);
@@ -112,7 +113,12 @@ static Value *in_order(Graph *g, const Cell *c, Value *w, int64_t hidden) {
     return b_concat(g, 0, c->gates, part);
 }
 
-typedef struct Recurrent { const Cell *cell; const struct burn_recurrent *o; int64_t hidden; int directions; } Recurrent;
+typedef struct Recurrent {
+    const Cell *cell;
+    const struct burn_recurrent *o;
+    int64_t hidden;
+    int directions;
+} Recurrent;
 
 static Value *recurrent_parameter(
     Graph *g, const Recurrent *r, const char *kind, int layer, int reverse, int64_t columns) {
@@ -154,7 +160,8 @@ static Value *one_layer(Graph *g, const Recurrent *r, Value *x, int layer, Value
     return b_reshape(g, y, 3, flat);
 }
 
-static bool recurrent_fits(Graph *g, const burn_place *at, const Value *x, const struct burn_recurrent *o, Recurrent *r) {
+static bool recurrent_fits(
+    Graph *g, const burn_place *at, const Value *x, const struct burn_recurrent *o, Recurrent *r) {
     int64_t features;
     if (x->type.rank != 3) return graph_fail(g, "wants [time, batch, features], not %s", shown(g, x));
     if (!number_in(dim_out(x->type.dim[2]), "the number of features", &features)

@@ -62,7 +62,8 @@ Graph *here(const burn_place *at, const char *name) {
         .name = name ? full_name(name) : NULL, .op = arena_strdup(g->arena, at->call) };
     g->loc = arena_copy(g->arena, &loc, sizeof loc);
     if (g->value_count > MAX_VALUES) {
-        diag_error_as(EXIT_LIMIT, g->loc, "the description makes more than %d values; does a loop never end?", MAX_VALUES);
+        diag_error_as(
+            EXIT_LIMIT, g->loc, "the description makes more than %d values; does a loop never end?", MAX_VALUES);
         child_end();
     }
     return g;
@@ -280,7 +281,8 @@ void language_numbers(const burn_place *at, const char *name, int n, int64_t *li
 // ---------------------------------------------------------------- parameters
 
 static Draw drawn_from(burn_init init, Fan fan) {
-    double a = init.a, count = (double)max64(init.b != 0 ? fan.out : fan.in, 1), both = (double)max64(fan.in + fan.out, 1);
+    double a = init.a, count = (double)max64(init.b != 0 ? fan.out : fan.in, 1),
+           both = (double)max64(fan.in + fan.out, 1);
     double he = sqrt(2 / (1 + a * a) / count), glorot = a * sqrt(2 / both), wide = sqrt(3.0);
     switch (init.kind) {
     case BURN_INIT_UNIFORM: return (Draw){ DRAW_UNIFORM, { a, init.b } };

@@ -22,7 +22,8 @@ burn_value *language_constant(
     Graph *g = here(at, NULL);
     Type t;
     if (!type_of_list(g, dtype, rank, dims, &t)) return NULL;
-    if (!type_is_static(&t) || t.dtype == DT_STRING) return graph_fail(g, "a constant has numbers for sizes and elements");
+    if (!type_is_static(&t) || t.dtype == DT_STRING)
+        return graph_fail(g, "a constant has numbers for sizes and elements");
     Tensor *made = tensor_new(g->arena, t);
     if (type_count(&t)) memcpy(made->data, data, (size_t)type_bytes(&t));
     return graph_const(g, made, NULL);
@@ -187,7 +188,8 @@ burn_value *language_chosen(const burn_place *at, burn_value *x, int64_t axis, i
     if (!x || !axis_in(x, axis, &i)) return NULL;
     Dim size = x->type.dim[i], from = index < 0 ? dim_sub(g, size, -index) : index;
     if (dim_is_const(size) && (index >= size || index < -size))
-        return graph_fail(g, "there is no element %lld in axis %lld of %s", (long long)index, (long long)axis, shown(g, x));
+        return graph_fail(
+            g, "there is no element %lld in axis %lld of %s", (long long)index, (long long)axis, shown(g, x));
     return b_remove(g, b_part(g, x, i, from, 1), i);
 }
 
@@ -277,11 +279,17 @@ static Value *variance(Graph *g, Value *x, int n, const int64_t *axes, bool keep
 }
 
 burn_value *language_reduce(const burn_place *at, burn_value *x, bool keep, int n, const int64_t *axes) {
-    static const struct { const char *name; Op op; bool floats, bools; } rows[] = {
-        { "sum", OP_ReduceSum, false, false }, { "mean", OP_ReduceMean, true, false },
-        { "prod", OP_ReduceProd, false, false }, { "amax", OP_ReduceMax, false, false },
-        { "amin", OP_ReduceMin, false, false }, { "any", OP_ReduceMax, false, true }, { "all", OP_ReduceMin, false, true },
-        { "logsumexp", OP_ReduceLogSumExp, true, false }, { "norm", OP_ReduceL2, true, false },
+    static const struct { const char *name; Op op; bool floats, bools;
+    } rows[] = {
+        { "sum", OP_ReduceSum, false, false },
+        { "mean", OP_ReduceMean, true, false },
+        { "prod", OP_ReduceProd, false, false },
+        { "amax", OP_ReduceMax, false, false },
+        { "amin", OP_ReduceMin, false, false },
+        { "any", OP_ReduceMax, false, true },
+        { "all", OP_ReduceMin, false, true },
+        { "logsumexp", OP_ReduceLogSumExp, true, false },
+        { "norm", OP_ReduceL2, true, false },
         { "var", OP_NONE, true, false },
     };
     Graph *g = here(at, NULL);

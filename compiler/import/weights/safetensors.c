@@ -2,8 +2,9 @@
 // .safetensors: eight bytes that say how long a header of JSON is, the header, the tensors' bytes. And the index of
 // several such files, JSON whose weight_map says which tensor is in which.
 //
-// In: a mapped file. Out: tensors that point into it; those in packed formats of few bits are a diagnostic. Checked: the
-// header lies in the file, offsets lie in what follows it and are as long as the shape says, no key is there twice.
+// In: a mapped file. Out: tensors that point into it; those in packed formats of few bits are a diagnostic. Checked:
+// the header lies in the file, offsets lie in what follows it and are as long as the shape says, no key is there
+// twice.
 #include "import/weights/weights.h"
 
 #include <jansson.h>
@@ -62,8 +63,8 @@ static bool read_entry(Arena *a, const char *path, const File *f, uint64_t from,
     Weights *w) {
     Type t;
     const json_t *offsets = json_object_get(entry, "data_offsets");
-    int64_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1)),
-            room = (int64_t)(f->size - from);
+    int64_t begin = json_integer_value(json_array_get(offsets, 0)),
+            end = json_integer_value(json_array_get(offsets, 1)), room = (int64_t)(f->size - from);
     if (!type_of(path, name, entry, &t)) return false;
     if (json_array_size(offsets) != 2 || begin < 0 || end < begin || end > room)
         return fail(path, name, "its data_offsets lie outside the file");

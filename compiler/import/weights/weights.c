@@ -273,7 +273,9 @@ static bool give_all(Arena *a, Graph *g, const Options *o, Weights *w) {
     fill_slots(&m, g, o, used);
     report_missing(&m, o, used);
     report_unused(&m, o, used);
-    if (!n) diag_error(&file, "no tensor has the name of a parameter%s%s%s; `burncc inspect` lists the tensors, --map renames them",
+    if (!n)
+        diag_error(&file,
+            "no tensor has the name of a parameter%s%s%s; `burncc inspect` lists the tensors, --map renames them",
             m.slots.n ? ", such as \"" : "", m.slots.n ? m.slots.at[0].value->name : "", m.slots.n ? "\"" : "");
     else if (!o->quiet)
         diag_note(&file, "%d of the model's %d parameters%s%s%s", n, m.slots.n, *m.strip || *m.add ? "; prefix \"" : "",

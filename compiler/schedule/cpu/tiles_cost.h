@@ -2,8 +2,8 @@
 /* What the files tiles*.c share: the cost of a register tile, from which block sizes are chosen, and the choice.
  *
  * The cost is in half-cycles. Two multiply-adds and two loads begin in a cycle, and a sum waits four cycles for the
- * one before it: a step of a tile of r rows by v vectors takes r*v for its multiply-adds, at least r + v + 1 for what it
- * loads and brings near, and at least 8. Then its sums are stored, loaded, finished and stored again. */
+ * one before it: a step of a tile of r rows by v vectors takes r*v for its multiply-adds, at least r + v + 1 for what
+ * it loads and brings near, and at least 8. Then its sums are stored, loaded, finished and stored again. */
 #ifndef BURNCC_SCHEDULE_TILES_COST_H
 #define BURNCC_SCHEDULE_TILES_COST_H
 #include "tiles.h"
