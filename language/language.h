@@ -13,7 +13,7 @@
 #define BURN_LANGUAGE_VERSION 1
 
 typedef struct Value burn_value;            // NULL: what a mistake gives; whatever is made of it is NULL too
-typedef int64_t burn_dim; // a size: a number, or a symbol, which nobody can compute with but dim_add...
+typedef int64_t burn_dim;                   // a size: a number, or a symbol, for dim_add...
 typedef struct burn_place { const char *file; int line; const char *call; } burn_place;
 
 // An operand: a tensor or a number, which takes the other operands' element type.
@@ -124,7 +124,7 @@ struct burn_found { burn_value *values, *indices; };        // of sort and topk
 
 struct burn_language {
     int version;
-#define CALL(type, name, ...) type (*name)(__VA_ARGS__);
+#define CALL(type, name, ...) type (*call_##name)(__VA_ARGS__);    // call_: model.h has macros of these names
 #include "language.def"
 #undef CALL
 };

@@ -48,7 +48,7 @@ enum { YES = 1, NO = 2 };                   // of options where 0 is the default
     __attribute__((visibility("default"))) void burn_model(const struct burn_language *language); \
     void burn_model(const struct burn_language *language) { \
         burn = language; \
-        burn->model(BURN_AT("MODEL"), #name); \
+        burn->call_model(BURN_AT("MODEL"), #name); \
         burn_describe_##name(); \
     } \
     static void burn_describe_##name(void)
@@ -56,37 +56,37 @@ static const struct burn_language *burn;    // what burncc gives before it calls
 
 // The parameters of the layers within get this name and a dot before theirs: scope("layer%d", 1) x = block(x);
 #define scope(...) \
-    for (int burn_once __attribute__((cleanup(burn_leave))) = (burn->scope(BURN_AT("scope"), __VA_ARGS__), 1); \
+    for (int burn_once __attribute__((cleanup(burn_leave))) = (burn->call_scope(BURN_AT("scope"), __VA_ARGS__), 1); \
         burn_once; burn_once = 0)
 static inline __attribute__((unused)) void burn_leave(int *once) {
     (void)once;
-    burn->scope_end();
+    burn->call_scope_end();
 }
 
 // A size that is known when the program runs, or given by --dim NAME=4 or NAME=1..64.
-#define symbol(name) burn->symbol(BURN_AT("symbol"), name, 1, INT32_MAX)
-#define symbol_within(name, low, high) burn->symbol(BURN_AT("symbol_within"), name, low, high)
+#define symbol(name) burn->call_symbol(BURN_AT("symbol"), name, 1, INT32_MAX)
+#define symbol_within(name, low, high) burn->call_symbol(BURN_AT("symbol_within"), name, low, high)
 // input("image", F32, batch, 3, 224, 224); without sizes: one number
 #define input(name, ...) BURN_INPUT(BURN_AT("input"), name, __VA_ARGS__, )
-#define output(name, x) burn->output(BURN_AT("output"), name, x)
+#define output(name, x) burn->call_output(BURN_AT("output"), name, x)
 
 // A setting of the model with its default, which --set NAME=VALUE or --config FILE.json replaces.
 #define config(name, otherwise) \
     _Generic((otherwise), char *: burn_config_word, const char *: burn_config_word, float: burn_config_number, \
         double: burn_config_number, default: burn_config_integer)(BURN_AT("config"), name, otherwise)
 // the same of n integers, whose defaults stand in the list: int64_t depths[4] = { 2, 2, 2, 2 };
-#define config_list(name, n, list) burn->numbers(BURN_AT("config_list"), name, n, list)
+#define config_list(name, n, list) burn->call_numbers(BURN_AT("config_list"), name, n, list)
 
 // A mistake of the caller's, at this place: printf's format.
-#define fail(...) burn->mistake(BURN_AT("fail"), __VA_ARGS__)
+#define fail(...) burn->call_mistake(BURN_AT("fail"), __VA_ARGS__)
 
 // ---------------------------------------------------------------- sizes
-#define dim(x, axis) burn->dim(BURN_AT("dim"), x, axis)         // axes count from the end if negative
-#define rank(x) burn->rank(BURN_AT("rank"), x)
-#define dim_add(a, b) burn->dim_of(BURN_AT("dim_add"), a, b)
-#define dim_sub(a, b) burn->dim_of(BURN_AT("dim_sub"), a, b)
-#define dim_mul(a, b) burn->dim_of(BURN_AT("dim_mul"), a, b)
-#define dim_div(a, b) burn->dim_of(BURN_AT("dim_div"), a, b)    // rounded down
+#define dim(x, axis) burn->call_dim(BURN_AT("dim"), x, axis)         // axes count from the end if negative
+#define rank(x) burn->call_rank(BURN_AT("rank"), x)
+#define dim_add(a, b) burn->call_dim_of(BURN_AT("dim_add"), a, b)
+#define dim_sub(a, b) burn->call_dim_of(BURN_AT("dim_sub"), a, b)
+#define dim_mul(a, b) burn->call_dim_of(BURN_AT("dim_mul"), a, b)
+#define dim_div(a, b) burn->call_dim_of(BURN_AT("dim_div"), a, b)    // rounded down
 // a height and a width, or a depth too, where one number would be for all axes: .kernel = hw(1, 7)
 #define hw(h, w) (BURN_SIZES | (int64_t)(h) << 20 | (int64_t)(w))
 #define dhw(d, h, w) (BURN_SIZES | INT64_C(1) << 60 | (int64_t)(d) << 40 | (int64_t)(h) << 20 | (int64_t)(w))
@@ -95,7 +95,7 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 // ---------------------------------------------------------------- parameters and constants
 // parameter("scale", (heads, 1), .init = init_constant(1))
 #define parameter(name_, dims, ...) \
-    burn->parameter(BURN_AT("parameter"), &(struct burn_parameter){ .name = name_, __VA_ARGS__ }, BURN_LIST dims)
+    burn->call_parameter(BURN_AT("parameter"), &(struct burn_parameter){ .name = name_, __VA_ARGS__ }, BURN_LIST dims)
 #define init_constant(v) ((Init){ BURN_INIT_CONSTANT, v, 0 })
 #define init_zeros() init_constant(0)
 #define init_ones() init_constant(1)
@@ -111,11 +111,11 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define init_orthogonal(gain) ((Init){ BURN_INIT_ORTHOGONAL, gain, 0 })
 
 // constant(F32, table, 4, 2): row-major elements of this type
-#define constant(dtype, data, ...) burn->constant(BURN_AT("constant"), dtype, data, BURN_LIST(__VA_ARGS__))
-#define full(dtype, value, ...) burn->full(BURN_AT("full"), dtype, value, BURN_LIST(__VA_ARGS__))
+#define constant(dtype, data, ...) burn->call_constant(BURN_AT("constant"), dtype, data, BURN_LIST(__VA_ARGS__))
+#define full(dtype, value, ...) burn->call_full(BURN_AT("full"), dtype, value, BURN_LIST(__VA_ARGS__))
 #define zeros(dtype, ...) full(dtype, 0, __VA_ARGS__)
 #define ones(dtype, ...) full(dtype, 1, __VA_ARGS__)
-#define arange(dtype, end) burn->arange(BURN_AT("arange"), dtype, end)      // 0, 1, ... end - 1
+#define arange(dtype, end) burn->call_arange(BURN_AT("arange"), dtype, end)      // 0, 1, ... end - 1
 
 // ---------------------------------------------------------------- elements
 // Operands are tensors, broadcast against each other as numpy does, or numbers.
@@ -186,7 +186,7 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define is_nan(x) BURN_MAP("is_nan", x)
 #define is_inf(x) BURN_MAP("is_inf", x)
 #define is_finite(x) BURN_MAP("is_finite", x)
-#define cast(x, dtype) burn->cast(BURN_AT("cast"), x, dtype)
+#define cast(x, dtype) burn->call_cast(BURN_AT("cast"), x, dtype)
 
 // activations
 #define relu(x) BURN_MAP("relu", x)
@@ -214,28 +214,29 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define threshold(x, at_most, value) BURN_MAP("threshold", x, at_most, value)
 
 // ---------------------------------------------------------------- shapes
-#define reshape(x, ...) burn->reshape(BURN_AT("reshape"), x, BURN_LIST(__VA_ARGS__))        // -1: what is left
-#define expand(x, ...) burn->expand(BURN_AT("expand"), x, BURN_LIST(__VA_ARGS__))           // -1: as it is
-#define flatten(x, from) burn->flatten(BURN_AT("flatten"), x, from, -1)
-#define flatten_range(x, from, to) burn->flatten(BURN_AT("flatten_range"), x, from, to)
-#define permute(x, ...) burn->permute(BURN_AT("permute"), x, BURN_INTS(__VA_ARGS__))
-#define transpose(x, a, b) burn->transpose(BURN_AT("transpose"), x, a, b)
-#define squeeze(x, axis) burn->squeeze(BURN_AT("squeeze"), x, axis)
-#define unsqueeze(x, axis) burn->unsqueeze(BURN_AT("unsqueeze"), x, axis)
-#define narrow(x, axis, start, length) burn->narrow(BURN_AT("narrow"), x, axis, start, length)
+#define reshape(x, ...) burn->call_reshape(BURN_AT("reshape"), x, BURN_LIST(__VA_ARGS__))        // -1: what is left
+#define expand(x, ...) burn->call_expand(BURN_AT("expand"), x, BURN_LIST(__VA_ARGS__))           // -1: as it is
+#define flatten(x, from) burn->call_flatten(BURN_AT("flatten"), x, from, -1)
+#define flatten_range(x, from, to) burn->call_flatten(BURN_AT("flatten_range"), x, from, to)
+#define permute(x, ...) burn->call_permute(BURN_AT("permute"), x, BURN_INTS(__VA_ARGS__))
+#define transpose(x, a, b) burn->call_transpose(BURN_AT("transpose"), x, a, b)
+#define squeeze(x, axis) burn->call_squeeze(BURN_AT("squeeze"), x, axis)
+#define unsqueeze(x, axis) burn->call_unsqueeze(BURN_AT("unsqueeze"), x, axis)
+#define narrow(x, axis, start, length) burn->call_narrow(BURN_AT("narrow"), x, axis, start, length)
 // elements start, start + step, ... before end, which count from the end if negative; INT64_MAX: to the end
-#define slice(x, axis, start, end, step) burn->slice(BURN_AT("slice"), x, axis, start, end, step)
-#define select(x, axis, index) burn->chosen(BURN_AT("select"), x, axis, index)      // without the axis
-#define chunk(x, parts, axis, which) burn->chunk(BURN_AT("chunk"), x, parts, axis, which)
-#define cat(axis, ...) burn->cat(BURN_AT("cat"), axis, BURN_TENSORS(__VA_ARGS__))
-#define stack(axis, ...) burn->cat(BURN_AT("stack"), axis, BURN_TENSORS(__VA_ARGS__))
-#define cat_list(axis, n, list) burn->cat(BURN_AT("cat"), axis, n, list)
-#define stack_list(axis, n, list) burn->cat(BURN_AT("stack"), axis, n, list)
-#define flip(x, ...) burn->flip(BURN_AT("flip"), x, BURN_INTS(__VA_ARGS__))
-#define repeat(x, ...) burn->repeat(BURN_AT("repeat"), x, BURN_INTS(__VA_ARGS__))   // so often along each axis
-#define pad(x, ...) burn->pad(BURN_AT("pad"), x, &(struct burn_pad){ __VA_ARGS__, .end = 0 })      // .pads = { 1, 1 }
-#define tril(x, diagonal) burn->triangle(BURN_AT("tril"), x, diagonal)
-#define triu(x, diagonal) burn->triangle(BURN_AT("triu"), x, diagonal)
+#define slice(x, axis, start, end, step) burn->call_slice(BURN_AT("slice"), x, axis, start, end, step)
+#define select(x, axis, index) burn->call_chosen(BURN_AT("select"), x, axis, index)      // without the axis
+#define chunk(x, parts, axis, which) burn->call_chunk(BURN_AT("chunk"), x, parts, axis, which)
+#define cat(axis, ...) burn->call_cat(BURN_AT("cat"), axis, BURN_TENSORS(__VA_ARGS__))
+#define stack(axis, ...) burn->call_cat(BURN_AT("stack"), axis, BURN_TENSORS(__VA_ARGS__))
+#define cat_list(axis, n, list) burn->call_cat(BURN_AT("cat"), axis, n, list)
+#define stack_list(axis, n, list) burn->call_cat(BURN_AT("stack"), axis, n, list)
+#define flip(x, ...) burn->call_flip(BURN_AT("flip"), x, BURN_INTS(__VA_ARGS__))
+#define repeat(x, ...) burn->call_repeat(BURN_AT("repeat"), x, BURN_INTS(__VA_ARGS__))   // so often along each axis
+// pad(x, .pads = { 1, 1 }): before and behind the last axis
+#define pad(x, ...) burn->call_pad(BURN_AT("pad"), x, &(struct burn_pad){ __VA_ARGS__, .end = 0 })
+#define tril(x, diagonal) burn->call_triangle(BURN_AT("tril"), x, diagonal)
+#define triu(x, diagonal) burn->call_triangle(BURN_AT("triu"), x, diagonal)
 
 // ---------------------------------------------------------------- along axes
 // over these axes; sum_all(x) and so on: over all. _keep: the axes stay, of size 1
@@ -255,29 +256,29 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define amin_keep(x, ...) BURN_REDUCE("amin", x, true, __VA_ARGS__)
 #define var_keep(x, ...) BURN_REDUCE("var", x, true, __VA_ARGS__)
 #define norm_keep(x, ...) BURN_REDUCE("norm", x, true, __VA_ARGS__)
-#define sum_all(x) burn->reduce(BURN_AT("sum"), x, false, 0, NULL)
-#define mean_all(x) burn->reduce(BURN_AT("mean"), x, false, 0, NULL)
-#define argmax(x, axis) burn->along(BURN_AT("argmax"), x, axis)
-#define argmin(x, axis) burn->along(BURN_AT("argmin"), x, axis)
-#define softmax(x, axis) burn->along(BURN_AT("softmax"), x, axis)
-#define log_softmax(x, axis) burn->along(BURN_AT("log_softmax"), x, axis)
-#define softmin(x, axis) burn->along(BURN_AT("softmin"), x, axis)
-#define glu(x, axis) burn->along(BURN_AT("glu"), x, axis)
-#define cumsum(x, axis) burn->along(BURN_AT("cumsum"), x, axis)
-#define cumprod(x, axis) burn->along(BURN_AT("cumprod"), x, axis)
-#define sort(x, axis, descending) burn->topk(BURN_AT("sort"), x, -1, axis, descending)
-#define topk(x, k, axis) burn->topk(BURN_AT("topk"), x, k, axis, true)      // .values and .indices
-#define gather(x, axis, index) burn->gather(BURN_AT("gather"), x, axis, index)
-#define index_select(x, axis, index) burn->gather(BURN_AT("index_select"), x, axis, index)
-#define one_hot(x, classes) burn->one_hot(BURN_AT("one_hot"), x, classes)
+#define sum_all(x) burn->call_reduce(BURN_AT("sum"), x, false, 0, NULL)
+#define mean_all(x) burn->call_reduce(BURN_AT("mean"), x, false, 0, NULL)
+#define argmax(x, axis) burn->call_along(BURN_AT("argmax"), x, axis)
+#define argmin(x, axis) burn->call_along(BURN_AT("argmin"), x, axis)
+#define softmax(x, axis) burn->call_along(BURN_AT("softmax"), x, axis)
+#define log_softmax(x, axis) burn->call_along(BURN_AT("log_softmax"), x, axis)
+#define softmin(x, axis) burn->call_along(BURN_AT("softmin"), x, axis)
+#define glu(x, axis) burn->call_along(BURN_AT("glu"), x, axis)
+#define cumsum(x, axis) burn->call_along(BURN_AT("cumsum"), x, axis)
+#define cumprod(x, axis) burn->call_along(BURN_AT("cumprod"), x, axis)
+#define sort(x, axis, descending) burn->call_topk(BURN_AT("sort"), x, -1, axis, descending)
+#define topk(x, k, axis) burn->call_topk(BURN_AT("topk"), x, k, axis, true)      // .values and .indices
+#define gather(x, axis, index) burn->call_gather(BURN_AT("gather"), x, axis, index)
+#define index_select(x, axis, index) burn->call_gather(BURN_AT("index_select"), x, axis, index)
+#define one_hot(x, classes) burn->call_one_hot(BURN_AT("one_hot"), x, classes)
 
 // ---------------------------------------------------------------- products
-#define matmul(x, y) burn->matmul(BURN_AT("matmul"), x, y)
-#define einsum(equation, ...) burn->einsum(BURN_AT("einsum"), equation, BURN_TENSORS(__VA_ARGS__))
+#define matmul(x, y) burn->call_matmul(BURN_AT("matmul"), x, y)
+#define einsum(equation, ...) burn->call_einsum(BURN_AT("einsum"), equation, BURN_TENSORS(__VA_ARGS__))
 
 // ---------------------------------------------------------------- layers
 // linear(x, "fc", features): over the last axis
-#define linear(x, ...) burn->linear(BURN_AT("linear"), x, &(struct burn_linear){ __VA_ARGS__, .end = 0 })
+#define linear(x, ...) burn->call_linear(BURN_AT("linear"), x, &(struct burn_linear){ __VA_ARGS__, .end = 0 })
 // conv2d(x, "conv", channels, kernel, .stride = 2): x is [batch, channels, height, width]
 #define conv1d(x, ...) BURN_CONV("conv1d", x, __VA_ARGS__)
 #define conv2d(x, ...) BURN_CONV("conv2d", x, __VA_ARGS__)
@@ -293,53 +294,53 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define avg_pool2d(x, ...) BURN_POOL("avg_pool2d", x, __VA_ARGS__)
 #define avg_pool3d(x, ...) BURN_POOL("avg_pool3d", x, __VA_ARGS__)
 // to this size, which must be known; 1: the whole
-#define adaptive_avg_pool1d(x, size) burn->adaptive(BURN_AT("adaptive_avg_pool1d"), x, size)
-#define adaptive_avg_pool2d(x, size) burn->adaptive(BURN_AT("adaptive_avg_pool2d"), x, size)
-#define adaptive_avg_pool3d(x, size) burn->adaptive(BURN_AT("adaptive_avg_pool3d"), x, size)
-#define adaptive_max_pool2d(x, size) burn->adaptive(BURN_AT("adaptive_max_pool2d"), x, size)
+#define adaptive_avg_pool1d(x, size) burn->call_adaptive(BURN_AT("adaptive_avg_pool1d"), x, size)
+#define adaptive_avg_pool2d(x, size) burn->call_adaptive(BURN_AT("adaptive_avg_pool2d"), x, size)
+#define adaptive_avg_pool3d(x, size) burn->call_adaptive(BURN_AT("adaptive_avg_pool3d"), x, size)
+#define adaptive_max_pool2d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool2d"), x, size)
 // batch_norm(x, "bn1"): over channels (axis 1); its running statistics are buffers
 #define batch_norm(x, ...) BURN_NORM("batch_norm", x, __VA_ARGS__)
 #define layer_norm(x, ...) BURN_NORM("layer_norm", x, __VA_ARGS__)
 #define rms_norm(x, ...) BURN_NORM("rms_norm", x, __VA_ARGS__)
 #define instance_norm(x, ...) BURN_NORM("instance_norm", x, __VA_ARGS__)
-#define group_norm(x, name, groups_, ...) BURN_NORM("group_norm", x, name, groups_, __VA_ARGS__)
-#define dropout(x, p) burn->dropout(BURN_AT("dropout"), x, p)
+#define group_norm(x, ...) BURN_NORM("group_norm", x, __VA_ARGS__)        // group_norm(x, "gn", groups)
+#define dropout(x, p) burn->call_dropout(BURN_AT("dropout"), x, p)
 // embedding(ids, "emb", count, features)
 #define embedding(x, ...) \
-    burn->embedding(BURN_AT("embedding"), x, &(struct burn_embedding){ __VA_ARGS__, .end = 0 })
+    burn->call_embedding(BURN_AT("embedding"), x, &(struct burn_embedding){ __VA_ARGS__, .end = 0 })
 // q, k, v: [batch, heads, length, size]; heads of q may be a multiple of those of k and v
 #define scaled_dot_product_attention(q, k, v, ...) \
-    burn->sdpa(BURN_AT("scaled_dot_product_attention"), q, k, v, &(struct burn_sdpa){ __VA_ARGS__ })
+    burn->call_sdpa(BURN_AT("scaled_dot_product_attention"), q, k, v, &(struct burn_sdpa){ __VA_ARGS__ })
 // multi_head_attention(x, "attn", heads, .causal = YES): x is [batch, length, features]; parameters named as PyTorch's
 // MultiheadAttention names them
 #define multi_head_attention(x, ...) \
-    burn->attention(BURN_AT("multi_head_attention"), x, &(struct burn_attention){ __VA_ARGS__, .end = 0 })
-// turns pairs of the last axis of x [batch, heads, length, size] by positions [batch or 1, length]: halves, or
+    burn->call_attention(BURN_AT("multi_head_attention"), x, &(struct burn_attention){ __VA_ARGS__, .end = 0 })
+// turns pairs of the last axis of x [batch, heads, length, size] by positions [batch or 1, length]: of its halves, or
 // neighbours
-#define rotary(x, positions, base) burn->rotary(BURN_AT("rotary"), x, positions, base, false)
-#define rotary_interleaved(x, positions, base) burn->rotary(BURN_AT("rotary_interleaved"), x, positions, base, true)
+#define rotary(x, at, base) burn->call_rotary(BURN_AT("rotary"), x, at, base, false)
+#define rotary_interleaved(x, at, base) burn->call_rotary(BURN_AT("rotary_interleaved"), x, at, base, true)
 // lstm(x, "lstm", hidden, .layers = 2): x is [time, batch, features]
 #define lstm(x, ...) BURN_RECURRENT("lstm", x, __VA_ARGS__)
 #define gru(x, ...) BURN_RECURRENT("gru", x, __VA_ARGS__)
 #define rnn(x, ...) BURN_RECURRENT("rnn", x, __VA_ARGS__)
 // interpolate(x, .scale = 2, .mode = "bilinear")
-#define interpolate(x, ...) burn->resize(BURN_AT("interpolate"), x, &(struct burn_resize){ __VA_ARGS__, .end = 0 })
-#define pixel_shuffle(x, factor) burn->shuffle(BURN_AT("pixel_shuffle"), x, factor)
-#define pixel_unshuffle(x, factor) burn->shuffle(BURN_AT("pixel_unshuffle"), x, factor)
+#define interpolate(x, ...) burn->call_resize(BURN_AT("interpolate"), x, &(struct burn_resize){ __VA_ARGS__, .end = 0 })
+#define pixel_shuffle(x, factor) burn->call_shuffle(BURN_AT("pixel_shuffle"), x, factor)
+#define pixel_unshuffle(x, factor) burn->call_shuffle(BURN_AT("pixel_unshuffle"), x, factor)
 
 // ---------------------------------------------------------------- how it is done
 #define BURN_AT(call) (&(const burn_place){ __FILE__, __LINE__, call })
 #define BURN_LIST(...) \
     (int)(sizeof((const burn_dim[]){ 0, __VA_ARGS__ }) / sizeof(burn_dim)) - 1, (const burn_dim[]){ 0, __VA_ARGS__ } + 1
-#define BURN_INPUT(at, name, dtype, ...) burn->input(at, name, dtype, BURN_LIST(__VA_ARGS__))
+#define BURN_INPUT(at, name, dtype, ...) burn->call_input(at, name, dtype, BURN_LIST(__VA_ARGS__))
 #define BURN_INTS(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ }
 #define BURN_TENSORS(...) (int)(sizeof((Tensor[]){ __VA_ARGS__ }) / sizeof(Tensor)), (Tensor[]){ __VA_ARGS__ }
-#define BURN_REDUCE(call, x, keep, ...) burn->reduce(BURN_AT(call), x, keep, BURN_INTS(__VA_ARGS__))
-#define BURN_CONV(call, x, ...) burn->conv(BURN_AT(call), x, &(struct burn_conv){ __VA_ARGS__, .end = 0 })
-#define BURN_POOL(call, x, ...) burn->pool(BURN_AT(call), x, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
-#define BURN_NORM(call, x, ...) burn->normalize(BURN_AT(call), x, &(struct burn_norm){ __VA_ARGS__, .end = 0 })
+#define BURN_REDUCE(call, x, keep, ...) burn->call_reduce(BURN_AT(call), x, keep, BURN_INTS(__VA_ARGS__))
+#define BURN_CONV(call, x, ...) burn->call_conv(BURN_AT(call), x, &(struct burn_conv){ __VA_ARGS__, .end = 0 })
+#define BURN_POOL(call, x, ...) burn->call_pool(BURN_AT(call), x, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
+#define BURN_NORM(call, x, ...) burn->call_normalize(BURN_AT(call), x, &(struct burn_norm){ __VA_ARGS__, .end = 0 })
 #define BURN_RECURRENT(call, x, ...) \
-    burn->recurrent(BURN_AT(call), x, &(struct burn_recurrent){ __VA_ARGS__, .end = 0 })
+    burn->call_recurrent(BURN_AT(call), x, &(struct burn_recurrent){ __VA_ARGS__, .end = 0 })
 
 #define BURN_ARG(x) _Generic((x), Tensor: burn_of_tensor, default: burn_of_number)(x)
 #define BURN_ARGS1(x) BURN_ARG(x)
@@ -347,7 +348,7 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define BURN_ARGS3(x, y, z) BURN_ARG(x), BURN_ARG(y), BURN_ARG(z)
 #define BURN_THIRD(a, b, c, name, ...) name
 #define BURN_MAP(call, ...) \
-    burn->map(BURN_AT(call), (int)(sizeof(BURN_EACH(__VA_ARGS__)) / sizeof(burn_arg)), BURN_EACH(__VA_ARGS__))
+    burn->call_map(BURN_AT(call), (int)(sizeof(BURN_EACH(__VA_ARGS__)) / sizeof(burn_arg)), BURN_EACH(__VA_ARGS__))
 #define BURN_EACH(...) \
     (burn_arg[]){ BURN_THIRD(__VA_ARGS__, BURN_ARGS3, BURN_ARGS2, BURN_ARGS1, )(__VA_ARGS__) }
 // of tensors, if one is; else <math.h>'s
@@ -364,15 +365,15 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 static inline __attribute__((unused)) burn_arg burn_of_tensor(Tensor x) { return (burn_arg){ x, 0, false }; }
 static inline __attribute__((unused)) burn_arg burn_of_number(double v) { return (burn_arg){ NULL, v, true }; }
 static inline __attribute__((unused)) int64_t burn_config_integer(const burn_place *at, const char *name, int64_t v) {
-    double given = burn->number(at, name, (double)v);
-    if (given != rint(given)) burn->mistake(at, "\"%s\" is a whole number, not %g", name, given);
+    double given = burn->call_number(at, name, (double)v);
+    if (given != rint(given)) burn->call_mistake(at, "\"%s\" is a whole number, not %g", name, given);
     return (int64_t)given;
 }
 static inline __attribute__((unused)) double burn_config_number(const burn_place *at, const char *name, double v) {
-    return burn->number(at, name, v);
+    return burn->call_number(at, name, v);
 }
 static inline __attribute__((unused)) const char *burn_config_word(
     const burn_place *at, const char *name, const char *v) {
-    return burn->word(at, name, v);
+    return burn->call_word(at, name, v);
 }
 #endif

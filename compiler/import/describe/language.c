@@ -4,7 +4,7 @@
 
 const struct burn_language language_table = {
     .version = BURN_LANGUAGE_VERSION,
-#define CALL(type, name, ...) .name = language_##name,
+#define CALL(type, name, ...) .call_##name = language_##name,
 #include "language/language.def"
 #undef CALL
 };

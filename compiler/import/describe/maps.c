@@ -155,6 +155,17 @@ static bool typed_operands(Graph *g, Operands kind, int n, const burn_arg *args,
 
 // ---------------------------------------------------------------- calls
 
+// What an operation of numbers is of bools, in which PyTorch counts 1 + 1 as 1.
+static Op of_bools(Op op) {
+    switch (op) {
+    case OP_Add: case OP_Max: case OP_BitwiseOr: return OP_Or;
+    case OP_Mul: case OP_Min: case OP_BitwiseAnd: return OP_And;
+    case OP_BitwiseXor: return OP_Xor;
+    case OP_BitwiseNot: return OP_Not;
+    default: return op;
+    }
+}
+
 static Value *with_attribute(Graph *g, const MapCall *call, Value *x, const burn_arg *number) {
     if (!number->is_number) return graph_fail(g, "%s is a number, not a tensor", call->attribute);
     Node *n = graph_node(g, call->op, 1, &x, 1);
@@ -170,7 +181,8 @@ burn_value *language_map(const burn_place *at, int n, const burn_arg *args) {
     int tensors = call->attribute ? 1 : n;
     if (!typed_operands(g, call->operands, tensors, args, in)) return NULL;
     if (call->attribute) return with_attribute(g, call, in[0], &args[1]);
-    return call->op == OP_Map ? b_map(g, call->expression, "x y z", n, in) : b_op(g, call->op, n, in);
+    if (call->op == OP_Map) return b_map(g, call->expression, "x y z", n, in);
+    return b_op(g, in[0]->type.dtype == DT_BOOL ? of_bools(call->op) : call->op, n, in);
 }
 
 burn_value *language_cast(const burn_place *at, burn_value *x, int dtype) {

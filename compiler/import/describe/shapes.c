@@ -304,7 +304,8 @@ burn_value *language_reduce(const burn_place *at, burn_value *x, bool keep, int 
     DType d = x->type.dtype;
     if (rows[row].floats && !dtype_is_float(d)) x = b_cast(g, x, DT_F32);
     if (rows[row].bools && d != DT_BOOL) x = B_MAP(g, "x != 0", "x", x);
-    if (!rows[row].bools && d == DT_BOOL) x = b_cast(g, x, DT_I64);
+    bool adds = rows[row].op == OP_ReduceSum || rows[row].op == OP_ReduceProd;
+    if (!rows[row].bools && !dtype_is_float(d) && (adds || d == DT_BOOL)) x = b_cast(g, x, DT_I64);     // as PyTorch's
     if (rows[row].op == OP_NONE) return variance(g, x, (int)count, all, keep);
     return b_reduce(g, rows[row].op, x, (int)count, all, keep);
 }
@@ -335,7 +336,7 @@ burn_value *language_along(const burn_place *at, burn_value *x, int64_t axis) {
     int i;
     if (!x || !axis_in(x, axis, &i)) return NULL;
     bool floats = strncmp(call, "arg", 3) && strncmp(call, "cum", 3);
-    if (floats && !dtype_is_float(x->type.dtype)) x = b_cast(g, x, DT_F32);
+    if (!dtype_is_float(x->type.dtype) && strncmp(call, "arg", 3)) x = b_cast(g, x, floats ? DT_F32 : DT_I64);
     if (!strcmp(call, "softmax")) return b_softmax(g, x, i);
     if (!strcmp(call, "softmin")) return b_softmax(g, b_unary(g, OP_Neg, x), i);
     if (!strcmp(call, "log_softmax")) return cumulated(g, OP_LogSoftmax, x, i);
