@@ -18,6 +18,7 @@
 #define MAX_ID 1000000
 #define MAX_OPERANDS 4096
 #define MAX_BODY_DEPTH 32
+#define MAX_ORTHOGONAL (1 << 24)                // elements: their products are the cube of a side
 #define MIN_BUDGET (INT64_C(1) << 30)           // bytes that constants may take, which is more for a long text
 
 // A symbol whose size is element `at` of a value further down.
@@ -490,6 +491,8 @@ static Value *drawn(Parser *p, Graph *g, const char *name, const Type *t) {
     const char *w = word(p);
     bool ok = w && draw_find(w, &d.kind) && want(p, "(");
     if (!type_is_static(t) || !dtype_is_float(t->dtype)) fail(p, "what is drawn are floats of known sizes");
+    else if (ok && d.kind == DRAW_ORTHOGONAL && type_count(t) > MAX_ORTHOGONAL)
+        fail(p, "orthogonal rows of more than %d elements take too long", MAX_ORTHOGONAL);
     if (!ok) fail(p, "expected KIND(NUMBERS), such as uniform(0, 1)");
     for (int i = 0; !p->failed && i < draw_count(d.kind); i++) {
         char *end;

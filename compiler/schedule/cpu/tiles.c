@@ -31,10 +31,10 @@ static int64_t gemm_work(const void *shape, const TileMachine *t, int64_t r, int
     const GemmShape *s = shape;
     if (r > s->m || (s->open_m && r > 4 && r % 4))
         return TILE_NONE;
-    const int64_t width = v * t->lanes, panels = s->n / width, rest = tile_ceil(s->n % width, t->lanes),
-                  whole = s->m / r, edge = s->m % r;
-    return panels * (whole * tile_cost(t, r, v, s->k) + tile_cost(t, edge, v, s->k))
-        + whole * tile_cost(t, r, rest, s->k) + tile_cost(t, edge, rest, s->k);
+    const int64_t m = tile_min(s->m, LONG), n = tile_min(s->n, LONG), k = tile_min(s->k, LONG), width = v * t->lanes,
+                  panels = n / width, rest = tile_ceil(n % width, t->lanes), whole = m / r, edge = m % r;
+    return panels * (whole * tile_cost(t, r, v, k) + tile_cost(t, edge, v, k)) + whole * tile_cost(t, r, rest, k)
+        + tile_cost(t, edge, rest, k);
 }
 
 GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
@@ -46,7 +46,7 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     t.kc = part_of(s->k, depth_limit(target), 1);
     t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
     const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && s->m >= 2 * t.mr
-        && s->m * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
+        && tile_min(s->m, LONG) * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
     if (pass)
         t.pack_b = 2;
     t.nc = t.pack_b == 1 ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 enum {
+    LONG = 1 << 19, /* sizes beyond change no choice, and their products would overflow */
     PANEL = 16, /* floats of a panel per vector of a tile: the widest vector */
     MOST_ROWS = 14 /* of a tile */
 };
