@@ -20,6 +20,9 @@ typedef struct Dialect {
     // name of the fused multiply-add for sums of products; NULL: * and +
     const char *fma;
     bool lanes;                                         // split long inner reductions into independent partial results
+    // an extent or a step from element to element that may be other than this in the next kernel of the same text:
+    // how it is spelled; NULL: as itself
+    const char *(*number)(void *ctx, int64_t value);
     const char *(*type)(DType d);                       // of temporaries
     const Language *language;                           // of operations
     const char *(*load)(void *ctx, Value *v, const char *index);             // the element as the arithmetic type

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+// MIN_ARGUMENT: loops this long are vector code without their length; the fewer steps of shorter ones are unrolled
+enum { MIN_ARGUMENT = 33 };
 enum { KEY_AXES = 4 };                                  // of a query in attention: b0, b1, b2, m
 
 const char *c_size(const CFile *g, const Kernel *k, int i) {
@@ -22,10 +24,11 @@ static bool taken(const KernelText *k, const char *name) {
     return false;
 }
 
-// i0, t1, r2 … are the loop printer's, burn_ the helpers', and single capitals the templates'.
+// i0, t1, r2 … are the loop printer's, n0 … numbers that are arguments, burn_ the helpers', and single capitals the
+// templates'.
 static bool reserved(const char *s) {
     size_t digits = strspn(s + 1, "0123456789lbx");
-    return (strchr("itr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc")
+    return (strchr("intr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc")
         || !strcmp(s, "scratch");
 }
 
@@ -94,6 +97,16 @@ static void return_key(void *ctx, Text *out, const Store *s, const char *index, 
     text_printf(out, "return %s;", text_bare(k->file->arena, value));
 }
 
+// Equal ones are one argument: that steps are the same lets the C compiler share addresses.
+static const char *c_number(void *ctx, int64_t value) {
+    KernelText *k = ctx;
+    int i = 0;
+    if (value < MIN_ARGUMENT) return number_text(k->file->arena, value);
+    while (i < k->numbers.n && k->numbers.at[i] != value) i++;
+    if (i == k->numbers.n) VEC_PUSH(k->file->arena, k->numbers, value);
+    return arena_printf(k->file->arena, "n%d", i);
+}
+
 static Dialect c_dialect(KernelText *k) {
     return (Dialect){ .index_type = "ptrdiff_t",
         .indent = "    ",
@@ -117,10 +130,11 @@ static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     }
     for (int i = 0; i < k->kernel->sizes.n; i++)
         text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
+    for (int i = 0; i < k->numbers.n; i++) text_printf(out, ", ptrdiff_t n%d", i);
 }
 
 // The range of the part: whole lines of memory where the axis runs along them.
-static void print_share(CFile *g, const Kernel *k) {
+static void print_share(const CFile *g, Text *out, const Kernel *k) {
     enum { LINE = 16 };
     Dim extent = k->axes.at[k->loop.part_axis].size;
     const char *size = arena_printf(
@@ -131,10 +145,10 @@ static void print_share(CFile *g, const Kernel *k) {
     if (inner && dim_is_const(extent)) units = arena_printf(g->arena, "%lld", (long long)((extent + LINE - 1) / LINE));
     else if (inner) units = arena_printf(g->arena, "(%s + %d) / %d", units, LINE - 1, LINE);
     if (inner) unit = arena_printf(g->arena, " * %d", LINE);
-    text_printf(&g->c, "    const ptrdiff_t first = %s * part / %d%s, last = ", units, k->parts, unit);
+    text_printf(out, "    const ptrdiff_t first = %s * part / %d%s, last = ", units, k->parts, unit);
     if (inner && !(dim_is_const(extent) && extent % LINE == 0))
-        text_printf(&g->c, "part + 1 == %d ? %s : ", k->parts, size);
-    text_printf(&g->c, "%s * (part + 1) / %d%s;\n", units, k->parts, unit);
+        text_printf(out, "part + 1 == %d ? %s : ", k->parts, size);
+    text_printf(out, "%s * (part + 1) / %d%s;\n", units, k->parts, unit);
 }
 
 // A product that is added or subtracted: contracted, x*c - max(x*c) is no longer 0 at the maximum.
@@ -162,23 +176,20 @@ static void loop_kernel(CFile *g, KernelText *t) {
     for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
     c_take_offsets(g, t);
     k = t->kernel;
-    size_t start = g->c.n;
-    text_printf(&g->c, "static void %s(", t->name);
-    print_params(g, t, &g->c, 0);
-    text_printf(&g->c, "%s)\n{\n", k->parts > 1 ? ", ptrdiff_t part" : "");
+    Text body;
+    text_init(&body, g->arena);
     Dialect d = c_dialect(t);
+    if (g->numbers) d.number = c_number;
     if (k->parts > 1) {
-        print_share(g, k);
+        print_share(g, &body, k);
         d.first = "first";
         d.last = "last";
     }
-    loops_print(g->arena, &g->c, k, &d, 0, 1);
-    text_printf(&g->c, "}\n");
-    if (!g->options->machine.vectors || !spell_c_has_functions(g->c.at + start) || kernel_adds_products(g->arena, k))
-        return;
-    const char *text = arena_strndup(g->arena, g->c.at + start, g->c.n - start);
-    g->c.n = start;
-    text_printf(&g->c, "BURN_FUSED %s", text);
+    loops_print(g->arena, &body, k, &d, 0, 1);
+    bool fused = g->options->machine.vectors && spell_c_has_functions(body.at) && !kernel_adds_products(g->arena, k);
+    text_printf(&g->c, "%sstatic void %s(", fused ? "BURN_FUSED " : "", t->name);
+    print_params(g, t, &g->c, 0);
+    text_printf(&g->c, "%s)\n{\n%s}\n", k->parts > 1 ? ", ptrdiff_t part" : "", body.at);
 }
 
 static bool uses_size(const Expr *e, int symbol, bool *seen) {

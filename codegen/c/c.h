@@ -21,6 +21,8 @@ typedef struct CFile {
     // declarations; constants; kernels and run functions; what is there once whatever the targets
     Text h, data, c, ends;
     bool descriptor;                                    // some program has the generic `const burn_model`
+    // extents and steps of loops are arguments, so that many kernels share a function
+    bool numbers;
     bool threads;                                       // runs can go in parts: they take a `threads` pointer
     // constants come from a file: run functions take a `weights` pointer
     bool external;
@@ -38,6 +40,7 @@ typedef struct KernelText {
     int n_params, first_shared;                         // the first parameters of a template are its own names
     // a parameter after the sizes, so that parts of unequal concatenations share a function; 0: none
     int64_t y_pixel;
+    VEC(int64_t) numbers;                               // n0, n1, ...: parameters after all these
 } KernelText;
 
 // variable of the kernel's i-th size, a parameter after its pointers

@@ -112,7 +112,7 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, in
 // Writes o->output (.c), its .h, and .bin or .safetensors when weights are large.
 static bool c_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
-    CFile g = { .arena = a, .options = o, .model = model, .threads = o->threads > 1, .n = n, .programs = programs };
+    CFile g = { .arena = a, .options = o, .model = model, .n = n, .programs = programs };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
@@ -123,6 +123,8 @@ static bool c_write(
     text_init(&out[0], a);
     text_init(&out[1], a);
     int64_t weight_bytes = programs[0].plan->weight_bytes;
+    g.threads = o->threads > 1;
+    g.numbers = training != NULL;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = n == 1 && weight_bytes > o->embed_limit;
     if (training) c_train_declare(&g, training);

@@ -47,6 +47,7 @@ bool loops_plain_index(const Expr *e);                  // cheap address arithme
 // the scope that an expression's operands are needed in: a reduction needs its body at the end of its own chain
 int loops_body_scope(const LoopPrinter *p, const Expr *e);
 bool loops_is_ranged(const LoopPrinter *p, int axis);       // is it shared out in parts?
+const char *loops_size(const LoopPrinter *p, Dim size);
 const char *loops_extent(const LoopPrinter *p, int axis);
 const char *loops_spell(LoopPrinter *p, Expr *e);           // an expression over the temporaries that have names
 const char *loops_operand(LoopPrinter *p, Expr *e);         // its own name, if it has one

@@ -133,6 +133,7 @@ const char *loops_spell(LoopPrinter *p, Expr *e) {
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
     if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
+    if (e->op == E_Const && e->dtype == DT_INDEX && p->d->number) return p->d->number(p->d->ctx, e->c.i);
     if (e->op == E_Size) return spell_size_operand(p->arena, e->graph, e->extent);
     if (e->op == E_Select && p->holds[e->a[0]->id]) return loops_operand(p, e->a[1]);
     for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = loops_operand(p, e->a[i]);
@@ -168,9 +169,12 @@ void loops_define(LoopPrinter *p, Expr *e, int depth) {
 
 bool loops_is_ranged(const LoopPrinter *p, int axis) { return p->d->first && axis == p->k->loop.part_axis; }
 
-const char *loops_extent(const LoopPrinter *p, int axis) {
-    return spell_size(p->arena, p->d->graph, p->k->axes.at[axis].size);
+const char *loops_size(const LoopPrinter *p, Dim size) {
+    if (p->d->number && dim_is_const(size)) return p->d->number(p->d->ctx, size);
+    return spell_size(p->arena, p->d->graph, size);
 }
+
+const char *loops_extent(const LoopPrinter *p, int axis) { return loops_size(p, p->k->axes.at[axis].size); }
 
 void loops_open(LoopPrinter *p, int axis, int depth) {
     const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = loops_extent(p, axis);

@@ -75,7 +75,7 @@ bool turned_emit(LoopPrinter *p, int scope, int depth) {
         text_printf(p->out, "const %s %s = %sb, %s = %sb;\n", it, i, i, j, j);
         loops_line(p, depth + 3);
         text_printf(p->out, "burn_turn(%s, &%s, %s, %sn, %sn);\n", name, loops_spell(p, loads[k]),
-            spell_size(p->arena, p->d->graph, coef[axis[1]]), i, j);
+            loops_size(p, coef[axis[1]]), i, j);
         loops_close(p, depth + 2);
         p->name[loads[k]->id] = arena_printf(p->arena, "%s[(%s - %sb) * %d + %s - %sb]", name, i, i, TURN, j, j);
     }
