@@ -57,6 +57,7 @@ struct burn_conv {
     int64_t stride, padding, dilation;      // 1, 0, 1; padding: also SAME
     int64_t pads[6];                        // instead: before each axis, then behind each
     int64_t output_padding;                 // transposed: 0
+    const char *padding_mode;               // "zeros"; "reflect", "replicate", "circular"
     int64_t groups;                         // 1
     int bias;                               // YES
     burn_init init, bias_init;              // uniform within 1 / sqrt(channels of a group * kernel)
@@ -102,6 +103,7 @@ struct burn_recurrent {
     burn_dim hidden;
     int64_t layers;                         // 1
     int bidirectional, bias;                // NO, YES
+    const char *activation;                 // of rnn: "tanh"; "relu"
     int batch_first;                        // NO: [time, batch, features], as PyTorch's
     burn_value *h0, *c0;                    // [layers * directions, batch, hidden]; zeros
     burn_value **h, **c;                    // where to put the last states; nowhere
@@ -112,6 +114,29 @@ struct burn_resize {
     double scale;                           // the factor of all axes
     const char *mode;                       // "nearest"; "bilinear", "bicubic"
     int align_corners;                      // NO
+    int end;
+};
+struct burn_sample {
+    const char *mode;                       // "bilinear"; "nearest", "bicubic"
+    const char *padding_mode;               // "zeros"; "border", "reflection"
+    int align_corners;                      // NO
+    int end;
+};
+struct burn_loss {
+    const char *reduction;                  // "mean"; "sum", "none"
+    burn_value *weight;                     // cross_entropy, nll_loss: of each class; 1
+    int end;
+};
+struct burn_transformer {
+    const char *name;
+    int64_t heads;
+    burn_dim wide;                          // features between linear1 and linear2: 2048
+    const char *activation;                 // "relu"; "gelu", "gelu_tanh", "silu"
+    int norm_first;                         // NO
+    double eps;                             // 1e-5
+    burn_value *mask;                       // as scaled_dot_product_attention's
+    int causal;                             // NO
+    burn_value *memory, *memory_mask;       // of a decoder's: what the encoder gave
     int end;
 };
 struct burn_pad {

@@ -271,8 +271,44 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define gather(x, axis, index) burn->call_gather(BURN_AT("gather"), x, axis, index)
 #define index_select(x, axis, index) burn->call_gather(BURN_AT("index_select"), x, axis, index)
 #define one_hot(x, classes) burn->call_one_hot(BURN_AT("one_hot"), x, classes)
+#define argsort(x, axis, descending) sort(x, axis, descending).indices
+#define std(x, ...) BURN_MAP("sqrt", var(x, __VA_ARGS__))
+// x with the elements of from at places along axis that the index says; from: a tensor like the index, or a number
+#define scatter(x, axis, index, from) BURN_SCATTER("scatter", x, axis, index, from, "none")
+#define scatter_add(x, axis, index, from) BURN_SCATTER("scatter_add", x, axis, index, from, "sum")
+// how: "sum", "prod", "amin", "amax", with what is there
+#define scatter_reduce(x, axis, index, from, how) BURN_SCATTER("scatter_reduce", x, axis, index, from, how)
+#define index_add(x, axis, index, from) burn->call_index_put(BURN_AT("index_add"), x, axis, index, from)
+#define index_copy(x, axis, index, from) burn->call_index_put(BURN_AT("index_copy"), x, axis, index, from)
+// index [..., k]: places in the first k axes, as ONNX's
+#define gather_nd(x, index) burn->call_gather_nd(BURN_AT("gather_nd"), x, index)
+#define scatter_nd(x, index, from) burn->call_scatter_nd(BURN_AT("scatter_nd"), x, index, from, "none")
+#define scatter_nd_reduce(x, index, from, how) burn->call_scatter_nd(BURN_AT("scatter_nd_reduce"), x, index, from, how)
+#define roll(x, shift, axis) burn->call_roll(BURN_AT("roll"), x, shift, axis)
+#define diagonal(x, offset) burn->call_diagonal(BURN_AT("diagonal"), x, offset)            // of the last two axes
+#define diag_embed(x) burn->call_diag_embed(BURN_AT("diag_embed"), x)
+#define eye(dtype, n) burn->call_eye(BURN_AT("eye"), dtype, n)
+#define linspace(dtype, start, end, n) burn->call_linspace(BURN_AT("linspace"), dtype, start, end, n)
+// complex numbers are pairs along a last axis; length 0: that of x, or what it can only have come from
+#define rfft(x, axis, length) burn->call_fourier(BURN_AT("rfft"), x, axis, length)
+#define irfft(x, axis, length) burn->call_fourier(BURN_AT("irfft"), x, axis, length)
+#define cosine_similarity(x, y, axis) burn->call_cosine(BURN_AT("cosine_similarity"), x, y, axis)
+#define cross(x, y, axis) burn->call_cross(BURN_AT("cross"), x, y, axis)
+
+// losses: mse_loss(x, target, .reduction = "sum")
+#define cross_entropy(x, ...) BURN_LOSS("cross_entropy", x, __VA_ARGS__, )      // scores and numbers of classes
+#define nll_loss(x, ...) BURN_LOSS("nll_loss", x, __VA_ARGS__, )
+#define mse_loss(x, ...) BURN_LOSS("mse_loss", x, __VA_ARGS__, )
+#define l1_loss(x, ...) BURN_LOSS("l1_loss", x, __VA_ARGS__, )
+#define smooth_l1_loss(x, ...) BURN_LOSS("smooth_l1_loss", x, __VA_ARGS__, )
+#define binary_cross_entropy(x, ...) BURN_LOSS("binary_cross_entropy", x, __VA_ARGS__, )
+#define binary_cross_entropy_with_logits(x, ...) BURN_LOSS("binary_cross_entropy_with_logits", x, __VA_ARGS__, )
+#define kl_div(x, ...) BURN_LOSS("kl_div", x, __VA_ARGS__, )
+#define poisson_nll_loss(x, ...) BURN_LOSS("poisson_nll_loss", x, __VA_ARGS__, )
+#define soft_margin_loss(x, ...) BURN_LOSS("soft_margin_loss", x, __VA_ARGS__, )
 
 // ---------------------------------------------------------------- products
+#define outer(x, y) BURN_MAP("mul", unsqueeze(x, -1), y)
 #define matmul(x, y) burn->call_matmul(BURN_AT("matmul"), x, y)
 #define einsum(equation, ...) burn->call_einsum(BURN_AT("einsum"), equation, BURN_TENSORS(__VA_ARGS__))
 
@@ -327,6 +363,20 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define interpolate(x, ...) burn->call_resize(BURN_AT("interpolate"), x, &(struct burn_resize){ __VA_ARGS__, .end = 0 })
 #define pixel_shuffle(x, factor) burn->call_shuffle(BURN_AT("pixel_shuffle"), x, factor)
 #define pixel_unshuffle(x, factor) burn->call_shuffle(BURN_AT("pixel_unshuffle"), x, factor)
+// patches as columns [batch, channels * taps, places]; and back, where they overlap added
+#define unfold(x, ...) \
+    burn->call_fold(BURN_AT("unfold"), x, 0, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
+#define fold(x, size, ...) \
+    burn->call_fold(BURN_AT("fold"), x, size, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
+// grid [batch, height, width, 2] of -1..1, x first
+#define grid_sample(x, ...) BURN_SAMPLE(x, __VA_ARGS__, )
+// theta [batch, 2, 3] on a grid of this size
+#define affine_grid(theta, size) burn->call_affine_grid(BURN_AT("affine_grid"), theta, size, false)
+#define affine_grid_aligned(theta, size) burn->call_affine_grid(BURN_AT("affine_grid_aligned"), theta, size, true)
+// transformer_encoder_layer(x, "layers.0", heads, wide, .norm_first = YES): x is [batch, length, features]
+#define transformer_encoder_layer(x, ...) BURN_TRANSFORMER("transformer_encoder_layer", x, __VA_ARGS__)
+#define transformer_decoder_layer(x, ...) BURN_TRANSFORMER("transformer_decoder_layer", x, __VA_ARGS__)
+#define positional_encoding(x) burn->call_positional(BURN_AT("positional_encoding"), x, 10000)
 
 // ---------------------------------------------------------------- how it is done
 #define BURN_AT(call) (&(const burn_place){ __FILE__, __LINE__, call })
@@ -339,6 +389,14 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 #define BURN_CONV(call, x, ...) burn->call_conv(BURN_AT(call), x, &(struct burn_conv){ __VA_ARGS__, .end = 0 })
 #define BURN_POOL(call, x, ...) burn->call_pool(BURN_AT(call), x, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
 #define BURN_NORM(call, x, ...) burn->call_normalize(BURN_AT(call), x, &(struct burn_norm){ __VA_ARGS__, .end = 0 })
+#define BURN_TRANSFORMER(call, x, ...) \
+    burn->call_transformer(BURN_AT(call), x, &(struct burn_transformer){ __VA_ARGS__, .end = 0 })
+#define BURN_SAMPLE(x, grid, ...) \
+    burn->call_grid_sample(BURN_AT("grid_sample"), x, grid, &(struct burn_sample){ __VA_ARGS__ .end = 0 })
+#define BURN_LOSS(call, x, target, ...) \
+    burn->call_loss(BURN_AT(call), x, target, &(struct burn_loss){ __VA_ARGS__ .end = 0 })
+#define BURN_SCATTER(call, x, axis, index, from, how) \
+    burn->call_scatter(BURN_AT(call), x, axis, index, BURN_ARG(from), how)
 #define BURN_RECURRENT(call, x, ...) \
     burn->call_recurrent(BURN_AT(call), x, &(struct burn_recurrent){ __VA_ARGS__, .end = 0 })
 

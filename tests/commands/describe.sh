@@ -160,6 +160,27 @@ mistake "a mistake of its own" 5:16 'width 3 is odd'
 
 body <<END
 $x
+output("y", scatter_reduce(x, 1, input("i", I64, 2, 3, 8, 8), x, "mean"));
+END
+mistake "a reduction that there is not" 5:13 'there is no reduction "mean"; there are sum, prod, amin, amax'
+body <<END
+$x
+output("y", cross_entropy(x, x));
+END
+mistake "classes that are floats" 5:13 'wants scores .* not f32\[2,3,8,8\] and f32\[2,3,8,8\]'
+body <<END
+$x
+output("y", transformer_decoder_layer(flatten(x, 2), "layer", 4));
+END
+mistake "a decoder without an encoder" 5:13 'wants what the encoder gave: .memory = x'
+body <<END
+$x
+output("y", conv2d(x, "a", 4, 3, .padding_mode = "zero"));
+END
+mistake "a padding mode that there is not" 5:13 'there is no padding mode "zero"'
+
+body <<END
+$x
 relu(x);
 END
 status 1 "no output" "$burncc" m.c -o m_out.c

@@ -26,6 +26,7 @@ except ImportError:
 import elements     # noqa: E402
 import layers       # noqa: E402
 import moves        # noqa: E402
+import places       # noqa: E402
 import sequences    # noqa: E402
 
 NAMES = {"float32": "F32", "float64": "F64", "float16": "F16", "int64": "I64", "int32": "I32", "uint8": "U8",
@@ -107,7 +108,7 @@ def run_case(case, burncc, work):
 def main():
     burncc = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as work:
-        for make in elements.ALL + moves.ALL + layers.ALL + sequences.ALL:
+        for make in elements.ALL + moves.ALL + layers.ALL + sequences.ALL + places.ALL:
             case = make()
             if len(sys.argv) == 2 or case.name in sys.argv[2:]:
                 run_case(case, burncc, pathlib.Path(work))

@@ -69,6 +69,8 @@ def attention():
 def step(kind, gates_x, gates_h, h, state):
     if kind == "rnn":
         return np.tanh(gates_x + gates_h), state
+    if kind == "relu":
+        return np.maximum(gates_x + gates_h, 0), state
     if kind == "gru":
         (r, z, n), (hr, hz, hn) = np.split(gates_x, 3, -1), np.split(gates_h, 3, -1)
         r, z = sigmoid(r + hr), sigmoid(z + hz)
@@ -80,7 +82,7 @@ def step(kind, gates_x, gates_h, h, state):
 
 def recurrent(c, name, kind, x, hidden, layers=1, directions=1, bias=True, h0=None, c0=None):
     """x [time, batch, features] -> all outputs, last h, last c."""
-    gates, last_h, last_c = {"lstm": 4, "gru": 3, "rnn": 1}[kind] * hidden, [], []
+    gates, last_h, last_c = {"lstm": 4, "gru": 3}.get(kind, 1) * hidden, [], []
     for layer in range(layers):
         outs = []
         for d in range(directions):

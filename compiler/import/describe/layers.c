@@ -88,6 +88,18 @@ static bool window_in(Graph *g, const Value *x, const struct burn_conv *o, Windo
     return true;
 }
 
+// The padding of other modes than zeros, put around x, for a window without.
+static Value *padded(Graph *g, Value *x, Window *w, const char *mode) {
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
+    bool edge = !strcmp(mode, "replicate"), wrap = !strcmp(mode, "circular");
+    if (!edge && !wrap && strcmp(mode, "reflect"))
+        return graph_fail(g, "there is no padding mode \"%s\"; there are zeros, reflect, replicate, circular", mode);
+    memcpy(lo + 2, w->pads, sizeof *lo * (size_t)w->rank);
+    memcpy(hi + 2, w->pads + w->rank, sizeof *hi * (size_t)w->rank);
+    memset(w->pads, 0, sizeof w->pads);
+    return b_pad_mode(g, x, lo, hi, edge ? "edge" : wrap ? "wrap" : "reflect", NULL);
+}
+
 burn_value *language_conv(const burn_place *at, burn_value *x, const struct burn_conv *o) {
     Graph *g = here(at, o->name);
     bool transposed = strstr(at->call, "transpose") != NULL;
@@ -101,6 +113,10 @@ burn_value *language_conv(const burn_place *at, burn_value *x, const struct burn
     if (out < 1 || groups < 1 || in % groups || out % groups)
         return graph_fail(g, "%lld channels into %lld in %lld groups: both must be multiples of the groups",
             (long long)in, (long long)out, (long long)groups);
+    if (o->padding_mode && strcmp(o->padding_mode, "zeros")) {
+        if (transposed) return graph_fail(g, "a transposed convolution pads with zeros only");
+        if (!(x = padded(g, x, &w, o->padding_mode))) return NULL;
+    }
     Type t = { .dtype = x->type.dtype, .rank = 2 + w.rank };
     t.dim[0] = transposed ? in : out;
     t.dim[1] = (transposed ? out : in) / groups;

@@ -118,6 +118,7 @@ typedef struct Recurrent {
     const struct burn_recurrent *o;
     int64_t hidden;
     int directions;
+    bool relu;
 } Recurrent;
 
 static Value *recurrent_parameter(
@@ -147,9 +148,9 @@ static Value *one_layer(Graph *g, const Recurrent *r, Value *x, int layer, Value
     Value *b = yes(r->o->bias) ? b_stack(g, 0, r->directions, bias) : NULL;
     Value *in[7] = { x, weights, recurrent, b, NULL, state[0], state[1] };
     Node *n = graph_node(g, r->cell->op, lstm ? 7 : 6, in, lstm ? 3 : 2);
-    const char *twice = arena_printf(g->arena, "%s %s", r->cell->activations, r->cell->activations);
+    const char *once = r->relu ? "Relu" : r->cell->activations, *twice = arena_printf(g->arena, "%s %s", once, once);
     node_set_string(n, "direction", r->directions == 2 ? "bidirectional" : "forward");
-    node_set_string(n, "activations", r->directions == 2 ? twice : r->cell->activations);
+    node_set_string(n, "activations", r->directions == 2 ? twice : once);
     if (r->cell->op == OP_GRU) node_set_int(n, "linear_before_reset", 1);
     Value *y = b_finish(n);
     if (!y) return NULL;
@@ -181,6 +182,9 @@ burn_value *language_recurrent(const burn_place *at, burn_value *x, const struct
     Recurrent r = { .cell = cells, .o = o, .directions = directions };
     while (strcmp(r.cell->name, at->call)) r.cell++;
     if (!x || !recurrent_fits(g, at, x, o, &r)) return NULL;
+    r.relu = o->activation && !strcmp(o->activation, "relu");
+    if (o->activation && (r.cell->op != OP_RNN || (!r.relu && strcmp(o->activation, "tanh"))))
+        return graph_fail(g, "only rnn has .activation, \"tanh\" or \"relu\"");
     if (layers < 1 || layers > 64) return graph_fail(g, "%d layers", layers);
     bool turned = o->batch_first == 1;
     Value *h[64], *c[64];
