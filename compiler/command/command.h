@@ -62,12 +62,12 @@ int print_text(const Text *t, int status);              // to standard output; r
 // flushes standard output: status, or EXIT_IO with a diagnostic if a write failed
 int output_finish(int status);
 
-// ---------------------------------------------------------------- tensors.c, npy.c
+// ---------------------------------------------------------------- tensors.c
 // Reads .pb, .npy, .pgm, .ppm and text (else). `want`: the model's type, whose symbolic dimensions take the file's
 // sizes (NULL: as it is).
 Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want);
-Tensor *npy_read(Arena *a, const char *path);
-bool npy_write(Arena *a, const char *path, const Tensor *t);
+// writes FOLDER/NAME.npy, with '_' for what is not fit for a file's name; the folder is made unless it is there
+bool tensor_write(Arena *a, const char *folder, const char *name, const Tensor *t);
 // sizes at their upper bounds; the same for the same state
 Tensor *tensor_random(Arena *a, const Value *v, uint64_t *state);
 bool tensor_fits(const Tensor *t, const Type *want);    // same dtype and rank, constant dimensions equal

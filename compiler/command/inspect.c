@@ -169,7 +169,9 @@ int command_inspect(Arena *a, CommandOptions *c) {
     if (diag_errors()) return diag_status();
     const Model *m = model_open(a, o);
     Graph *g = m ? model_graph(a, m, o) : NULL;
-    if (!g) return diag_status();
+    if (g && o->output)
+        diag_error_as(EXIT_USAGE, NULL, "inspect: --output writes the tensors of a file of weights, not a model's");
+    if (!g || diag_errors()) return diag_status();
     Findings f = { 0 };
     count_nodes(a, &f, g);
     count_parameters(a, &f, g, strmap_new(a));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // `burncc inspect` of a file of weights: its tensors, a line each.
 //
-// In: a path. Out: names, types, the least and largest element; with --json also a checksum of the bytes (FNV-1a), so
-// that files can be compared.
+// In: a path, and with --output a folder for the tensors as .npy files. Out: names, types, the least and largest
+// element; with --json also a checksum of the bytes (FNV-1a), so that files can be compared.
 #include "command.h"
 
 #include "import/weights/weights.h"
@@ -79,13 +79,17 @@ static void for_machines(Text *out, Arena *a, const Graph *g, const Weights *w) 
 }
 
 int inspect_weights(Arena *a, const CommandOptions *c) {
-    Weights *w = weights_open(a, c->compile.model, c->compile.weights_key);
+    Weights *w = weights_open(a, c->compile.model, c->compile.weights_key ? c->compile.weights_key : "");
     if (!w) return diag_status();
     const Graph *g = graph_new(a, "weights", c->compile.model);
     Text t;
     text_init(&t, a);
     if (c->json) for_machines(&t, a, g, w);
     else for_people(&t, a, g, w);
+    bool ok = true;
+    for (int i = 0; i < w->at.n && c->compile.output && ok; i++)
+        ok = tensor_write(a, c->compile.output, w->at.at[i].name, w->at.at[i].tensor);
     weights_close(w);
+    if (!ok) return diag_status();
     return print_text(&t, diag_status());
 }

@@ -77,8 +77,9 @@ static const char schedule_help[] = "adds NAME_learning_rate(step, ...):"
 #define SET(f) SPECIAL, 0, f
 
 const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | RUN | TUNE, "Output",
-        "the C file to write (default: MODEL.c here); run: a folder for NAME.npy files; tune: MODEL.records",
+    { "output", 'o', "PATH", COMPILE | RUN | INSPECT | TUNE, "Output",
+        "the C file to write (default: MODEL.c here); run, inspect of weights: a folder for NAME.npy files; tune: "
+        "MODEL.records",
         FIELD(TEXT, compile.output) },
     { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)",
         FIELD(TEXT, compile.name) },
@@ -104,7 +105,8 @@ const Option options[] = {
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "set", 0, "NAME=VALUE", COMPILES, "Code", "a setting of a model described in C", SET(set_setting) },
-    { "weights", 0, "FILE", COMPILES, "Weights", "parameters take the tensors of their names from this .safetensors",
+    { "weights", 0, "FILE", COMPILES, "Weights",
+        "parameters take the tensors of their names from this .safetensors, .pt, .pth or .npz",
         FIELD(TEXT, compile.weights) },
     { "weights-key", 0, "KEY", COMPILES, "Weights", "where a file of several dictionaries has the weights",
         FIELD(TEXT, compile.weights_key) },

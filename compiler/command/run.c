@@ -5,10 +5,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { FIRST_VALUES = 8, TOP = 5, MIN_CLASSES = 5, JSON_VALUES = 4096 };
 
@@ -122,22 +120,9 @@ static void json_output(Text *out, Arena *a, const char *name, const Tensor *t) 
 }
 
 // A file name from an output's name: what could lead elsewhere or confuse a shell becomes '_'.
-static const char *file_name(Arena *a, const char *name) {
-    char *s = arena_strdup(a, *name ? name : "output");
-    for (char *c = s; *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c)) *c = '_';
-    if (*s == '.') *s = '_';
-    return s;
-}
-
 static bool write_outputs(Arena *a, const Options *o, const Graph *g, Tensor *const *out) {
-    if (mkdir(o->output, 0777) && errno != EEXIST) {
-        diag_error_as(EXIT_IO, NULL, "cannot make the folder '%s': %s", o->output, strerror(errno));
-        return false;
-    }
     bool ok = true;
-    for (int i = 0; i < g->outputs.n && ok; i++)
-        ok = npy_write(a, arena_printf(a, "%s/%s.npy", o->output, file_name(a, g->output_names.at[i])), out[i]);
+    for (int i = 0; i < g->outputs.n && ok; i++) ok = tensor_write(a, o->output, g->output_names.at[i], out[i]);
     return ok;
 }
 

@@ -11,12 +11,15 @@
 // Images and text carry no types of their own, so they take the model's; its symbolic dimensions take the file's sizes.
 #include "command.h"
 
+#include "import/npy.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 static Tensor *read_fail(const char *path, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -235,4 +238,22 @@ Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want
     if (t && want && !tensor_fits(t, want))
         return read_fail(path, "holds %s, the model wants %s", type_text(a, NULL, &t->type), type_text(a, g, want));
     return t;
+}
+
+// ---------------------------------------------------------------- writing
+
+static const char *file_name(Arena *a, const char *name) {
+    char *s = arena_strdup(a, *name ? name : "output");
+    for (char *c = s; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c)) *c = '_';
+    if (*s == '.') *s = '_';
+    return s;
+}
+
+bool tensor_write(Arena *a, const char *folder, const char *name, const Tensor *t) {
+    if (mkdir(folder, 0777) && errno != EEXIST) {
+        diag_error_as(EXIT_IO, NULL, "cannot make the folder '%s': %s", folder, strerror(errno));
+        return false;
+    }
+    return npy_write(a, arena_printf(a, "%s/%s.npy", folder, file_name(a, name)), t);
 }

@@ -93,7 +93,7 @@ static bool read_file(Arena *a, const char *path, const File *f, const char *key
     uint64_t n = header_bytes(f);
     const char *name;
     json_t *entry;
-    if (key) return fail(path, NULL, "--weights-key: a file of safetensors has no keys");
+    if (key && *key) return fail(path, NULL, "--weights-key: a file of safetensors has no keys");
     if (n > MAX_HEADER || n > f->size - 8) return fail(path, NULL, "its header is longer than the file");
     json_t *root = parse(path, f->data + 8, n);
     bool ok = root != NULL;
@@ -131,8 +131,8 @@ static bool read_index(Arena *a, const char *path, const File *f, const char *ke
     const char *name;
     json_t *part, *root = parse(path, f->data, f->size);
     StrMap *seen = strmap_new(a);
-    bool ok = root && !key;
-    if (key) fail(path, NULL, "--weights-key: a file of safetensors has no keys");
+    bool ok = root && !(key && *key);
+    if (key && *key) fail(path, NULL, "--weights-key: a file of safetensors has no keys");
     json_object_foreach(json_object_get(root, "weight_map"), name, part) {
         const char *file = json_string_value(part);
         if (ok && !file) ok = fail(path, name, "the index names no file for it");

@@ -14,7 +14,8 @@
 
 enum { SHOWN = 6 };                                     // names in a list of them
 
-static const WeightFormat *const formats[] = { &safetensors_format, &safetensors_index_format };
+static const WeightFormat *const formats[] = { &safetensors_format, &safetensors_index_format,
+    &npz_format, &torch_zip_format, &torch_legacy_format, &torch_tar_format };
 
 bool weights_claimed(const File *f) {
     for (size_t i = 0; i < COUNT(formats); i++)
@@ -49,7 +50,7 @@ Weights *weights_open(Arena *a, const char *path, const char *key) {
         return NULL;
     }
     Loc file = { .file = path, .node = -1 };
-    diag_error(&file, "this is no file of weights that is known: .safetensors, or its .index.json");
+    diag_error(&file, "this is no file of weights that is known (.safetensors or its .index.json, .pt, .pth, .npz)");
     weights_close(w);
     return NULL;
 }

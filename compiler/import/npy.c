@@ -6,9 +6,9 @@
 //       elements
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //
-// Either byte order is read; only C order. Types that NumPy lacks (bfloat16, 8-bit floats) are written as float32, 2-
+// Either byte order is read, and Fortran order (not of strings). Types that NumPy lacks (bfloat16, 8-bit floats) are written as float32, 2-
 // and 4-bit integers as int8 or uint8.
-#include "command.h"
+#include "import/npy.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -138,7 +138,22 @@ static void read_strings(Arena *a, const Header *h, const uint8_t *from, Tensor 
     }
 }
 
-static Tensor *npy_decode(Arena *a, const File *f, const char *path) {
+// Elements whose first index runs fastest, brought in our order.
+static void copy_columns(uint8_t *to, const uint8_t *from, const Type *t, size_t width) {
+    int64_t at[MAX_RANK] = { 0 }, step[MAX_RANK], source = 0, all = 1;
+    for (int d = 0; d < t->rank; all *= t->dim[d++]) step[d] = all;
+    for (int64_t i = 0; i < all; i++) {
+        memcpy(to + (size_t)i * width, from + (size_t)source * width, width);
+        for (int d = t->rank - 1; d >= 0; d--) {
+            source += step[d];
+            if (++at[d] < t->dim[d]) break;
+            source -= step[d] * at[d];
+            at[d] = 0;
+        }
+    }
+}
+
+Tensor *npy_decode(Arena *a, const File *f, const char *path) {
     if (f->size < 10 || memcmp(f->data, magic, MAGIC_BYTES) || f->data[6] < 1 || f->data[6] > 3)
         return npy_fail(path, "not a .npy file");
     size_t prefix = f->data[6] == 1 ? 10 : 12;
@@ -154,8 +169,10 @@ static Tensor *npy_decode(Arena *a, const File *f, const char *path) {
         return npy_fail(path, "the .npy header is malformed or describes a record type");
     if (!parse_shape(shape, &h.shape))
         return npy_fail(path, "the .npy header has a malformed shape, or more than 8 dimensions");
-    if (*fortran != 'F') return npy_fail(path, "the array is in Fortran order; save numpy.ascontiguousarray of it");
     h.shape.dtype = descr_dtype(&h);
+    h.fortran = *fortran != 'F' && h.shape.rank > 1;
+    if (h.fortran && h.shape.dtype == DT_STRING)
+        return npy_fail(path, "strings in Fortran order; save numpy.ascontiguousarray of them");
     if (h.shape.dtype == DT_NONE) return npy_fail(path, "the array's element type has no counterpart in ONNX");
     size_t width = h.shape.dtype == DT_STRING ? (size_t)h.size * (h.kind == 'U' ? 4 : 1) : dtype_size(h.shape.dtype);
     size_t count = 1, room = f->size - prefix - length;
@@ -175,7 +192,8 @@ static Tensor *npy_decode(Arena *a, const File *f, const char *path) {
         read_strings(a, &h, from, t);
         return t;
     }
-    if (count) memcpy(t->data, from, count * width);
+    if (count && h.fortran) copy_columns(t->data, from, &h.shape, width);
+    else if (count) memcpy(t->data, from, count * width);
     if (h.swap) swap_bytes(t->data, count * width, h.kind == 'c' ? width / 2 : width);
     return t;
 }
