@@ -4,6 +4,10 @@
 source "$(dirname "$0")/tap.sh"
 models=$here/../../models
 
+body() { # lines of a MODEL on standard input; the first of them is line 4
+    { printf '#include <burncc/model.h>\n\nMODEL(m) {\n'; cat; printf '}\n'; } >m.c
+}
+
 # ---- a model from nothing
 status 0 "a description" "$burncc" "$models/lenet.c" -o lenet.c
 grep -q 'conv1' lenet.h || grep -q 'conv1' lenet.c
@@ -37,10 +41,33 @@ says '^parameters +25.61 M'
 status 2 "a setting that there is not" "$burncc" inspect "$models/lenet.c" --set clases=3
 says '--set clases: the model has no such setting; it has classes$'
 
+body <<END
+int64_t depths[2] = { 1, 1 };
+config_list("depths", 2, depths);
+Tensor x = input("x", F32, config("vision.size", 2), config("width", 3));
+output("y", mul(full(F32, config("rate", 0.5), depths[0], depths[1], 1, 1), config("square", 0) ? square(x) : x));
+output("z", strcmp(config("act", "relu"), "gelu") ? relu(x) : gelu(x));
+END
+echo '{ "width": 4, "vision": { "size": 8 }, "depths": [3, 5], "rate": 2.5, "act": "gelu", "square": true, "more": [{}],
+"none": null }' >config.json
+status 0 "a configuration" "$burncc" m.c --config config.json --dump import
+says '%4: f32\[3,5,8,4\]'
+says 'Gelu'
+says 'Square'
+status 0 "--set wins over it" "$burncc" m.c --config config.json --set width=9 --dump import
+says '%4: f32\[3,5,8,9\]'
+echo '{ "width": "wide" }' >config.json
+status 1 "a word for a number" "$burncc" m.c --config config.json -o m_out.c
+says '^m.c:6:.*config.json: width=wide: a number is wanted, such as 3$'
+printf '{\n"width": 3' >config.json
+status 1 "no JSON" "$burncc" m.c --config config.json -o m_out.c
+says '^config.json:2.*no JSON'
+echo '[1]' >config.json
+status 1 "no object" "$burncc" m.c --config config.json -o m_out.c
+says '^config.json: error: a configuration is an object of JSON'
+status 4 "no file" "$burncc" m.c --config none.json -o m_out.c
+
 # ---- mistakes: one line each, at the place, and nothing is written
-body() { # lines of a MODEL on standard input; the first of them is line 4
-    { printf '#include <burncc/model.h>\n\nMODEL(m) {\n'; cat; printf '}\n'; } >m.c
-}
 mistake() { # WHAT PLACE TEXT: the only diagnostic
     local what=$1 place=$2 text=$3
     rm -f m_out.c

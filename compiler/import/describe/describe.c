@@ -78,21 +78,6 @@ static bool compile_description(Arena *a, const char *model, const char *folder,
 
 typedef void Describe(const struct burn_language *);
 
-// A name that the description never asks for is a mistake of whoever typed it.
-static void check_settings(const Options *o) {
-    const Description *d = describing;
-    Text known;
-    text_init(&known, d->arena);
-    for (int i = 0; i < d->settings.n; i++) text_printf(&known, " %s", d->settings.at[i]);
-    for (int i = 0; i < o->settings.n; i++) {
-        int k = 0;
-        while (k < d->settings.n && strcmp(d->settings.at[k], o->settings.at[i].name)) k++;
-        if (k == d->settings.n)
-            diag_error_as(EXIT_USAGE, NULL, "--set %s: the model has no such setting; it has%s", o->settings.at[i].name,
-                d->settings.n ? known.at : " none");
-    }
-}
-
 // The description runs, and its graph's text goes to `out`, unless a mistake was told.
 static void describe_in_child(Arena *a, const Model *m, const Options *o, const char *object, int out) {
     void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, "burn_model") : NULL;
@@ -103,11 +88,12 @@ static void describe_in_child(Arena *a, const Model *m, const Options *o, const 
     if (!symbol) return;
     memcpy(&describe, &symbol, sizeof symbol);          // ISO C has no cast from objects to functions
     describing->g = graph_new(a, o->name, m->file);
+    if (o->config && !settings_read(o->config)) return;
     describe(&language_table);
     Graph *g = describing->g;
     if (diag_errors()) return;
     if (!g->outputs.n) diag_error(&file, "the model has no output: output(\"name\", x)");
-    check_settings(o);
+    settings_check();
     if (diag_errors()) return;
     Text t;
     text_init(&t, a);

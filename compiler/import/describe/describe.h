@@ -23,6 +23,7 @@ typedef struct Description {
     StrMap *parameters;                                 // full name -> Value
     StrMap *sources;                                    // file -> its text, to look for columns
     VEC(const char *) settings;                         // that it has asked for
+    VEC(SetOption) file_settings;                       // what --config says
     VEC(Dim) symbols;                                   // what burn_dims below 0 stand for
     Progress *progress;
 } Description;
@@ -54,6 +55,10 @@ Value *shared_parameter(const char *name, const Type *t);
 bool sizes_in(int64_t packed, int n, int64_t otherwise, const char *what, int64_t *out);
 // tensors and numbers in one element type, as PyTorch promotes them; false: a mistake, or one before
 bool operands(Graph *g, int n, const burn_arg *args, Value **out);
+
+// ---------------------------------------------------------------- settings.c
+bool settings_read(const char *path);                   // the file of --config; false with a diagnostic
+void settings_check(void);                              // a name of --set that nobody asked for is a mistake
 
 // ---------------------------------------------------------------- the calls, a file for each section of model.h
 #define CALL(type, name, ...) type language_##name(__VA_ARGS__);

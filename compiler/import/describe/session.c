@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The state of a description: places, scopes, names of parameters, sizes, settings, and the model's ends.
+// The state of a description: places, scopes, names of parameters, sizes, and the model's ends.
 //
 // In: calls of the description. Out: a graph whose parameters have names but no numbers yet, only what they are drawn
 // from (ir/draw.c). A mistake is a diagnostic and gives NULL, which every later call passes on in silence.
@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_VALUES = 2000000 };
@@ -233,49 +232,6 @@ void language_output(const burn_place *at, const char *name, burn_value *x) {
     for (int i = 0; i < g->outputs.n; i++)
         if (!strcmp(g->output_names.at[i], name)) graph_fail(g, "there is an output \"%s\" already", name);
     if (x) graph_output(g, x, name);
-}
-
-// ---------------------------------------------------------------- settings
-
-static const char *setting(const char *name) {          // what --set says; NULL: nothing
-    Description *d = describing;
-    int i = 0;
-    while (i < d->settings.n && strcmp(d->settings.at[i], name)) i++;
-    if (i == d->settings.n) VEC_PUSH(d->arena, d->settings, arena_strdup(d->arena, name));
-    for (i = d->options->settings.n - 1; i >= 0; i--)   // the last one counts
-        if (!strcmp(d->options->settings.at[i].name, name)) return d->options->settings.at[i].value;
-    return NULL;
-}
-
-double language_number(const burn_place *at, const char *name, double otherwise) {
-    const char *text = setting(name);
-    char *end;
-    if (!text) return otherwise;
-    double v = strtod(text, &end);
-    if (!strcmp(text, "true") || !strcmp(text, "false")) return *text == 't';
-    if (end != text && !*end) return v;
-    graph_fail(here(at, NULL), "--set %s=%s: a number is wanted, such as %g", name, text, otherwise);
-    return otherwise;
-}
-
-const char *language_word(const burn_place *at, const char *name, const char *otherwise) {
-    const char *text = setting(name);
-    here(at, NULL);
-    return text ? text : otherwise;
-}
-
-void language_numbers(const burn_place *at, const char *name, int n, int64_t *list) {
-    const char *text = setting(name);
-    for (int i = 0; text && i < n; i++) {
-        char *end;
-        list[i] = strtoll(text, &end, 10);
-        if (end == text || *end != (i + 1 < n ? ',' : 0)) {
-            graph_fail(here(at, NULL), "--set %s=%s: %d whole numbers are wanted, with commas between", name,
-                setting(name), n);
-            return;
-        }
-        text = end + 1;
-    }
 }
 
 // ---------------------------------------------------------------- parameters
