@@ -6,8 +6,8 @@
 //       elements
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //
-// Either byte order is read, and Fortran order (not of strings). Types that NumPy lacks (bfloat16, 8-bit floats) are written as float32, 2-
-// and 4-bit integers as int8 or uint8.
+// Either byte order is read, and Fortran order (not of strings). Types that NumPy lacks (bfloat16, 8-bit floats) are
+// written as float32, 2- and 4-bit integers as int8 or uint8.
 #include "import/npy.h"
 
 #include <ctype.h>

@@ -145,8 +145,9 @@ def write_good():
            [struct.pack("<6f", 1, 1.375, 1.125, 1.5, 1.25, 1.625), B])
     zipped("good_shared.pt", good(tensor(storage("0", 8), [2, 3], offset=2), tensor(storage("0", 8), [2])), [B + W])
     zipped("good_parameter.pt", good(Call("torch._utils", "_rebuild_parameter", weight, True, {})))
-    zipped("good_subclass.pt", good(Call("torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_tensor_v2"),
-                                         name("mine", "Tensor"), weight.parts[1], {})))
+    zipped("good_subclass.pt", good(Call(
+        "torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_tensor_v2"), name("mine", "Tensor"),
+        weight.parts[1], {})))
     zipped("good_v3.pt", good(tensor(storage("0", 24, "UntypedStorage"), [2, 3], call="_rebuild_tensor_v3",
                                      more=(name("torch", "float32"),))))
     zipped("good_old_call.pt", good(tensor(storage("0", 6), [2, 3], call="_rebuild_tensor")))

@@ -11,7 +11,7 @@
 
 enum {
     MAX_DEPTH = 64,                                     // of containers in containers
-    MAX_STEPS = 4 << 20,                                // values looked at: containers may be shared, or hold themselves
+    MAX_STEPS = 4 << 20,                                // values looked at: containers may be shared
     MAX_NAME = 1024,
 };
 
@@ -84,7 +84,8 @@ static int64_t checked_count(const TorchFile *t, const Type *type) {
     int64_t bytes = (int64_t)dtype_size(type->dtype), n = 1;
     bool empty = false;
     for (int i = 0; i < type->rank; i++) {
-        if (type->dim[i] < 0 || type->dim[i] > INT32_MAX) return torch_fail(t, NULL, "a size of a tensor is no size"), -1;
+        if (type->dim[i] < 0 || type->dim[i] > INT32_MAX)
+            return torch_fail(t, NULL, "a size of a tensor is no size"), -1;
         empty |= type->dim[i] == 0;
     }
     for (int i = 0; i < type->rank && !empty; i++) {
@@ -348,8 +349,8 @@ bool torch_collect(TorchFile *t, const Py *root, const char *key, Weights *w) {
     else if (*key) {
         p = descend(p, key);
         if (!p)
-            return torch_fail(t, NULL, arena_printf(t->a, "it has nothing under the key \"%.200s\"; keys with tensors:%s",
-                key, keys_of(t, root)));
+            return torch_fail(t, NULL, arena_printf(t->a,
+                "it has nothing under the key \"%.200s\"; keys with tensors:%s", key, keys_of(t, root)));
     }
     if (!p) return false;
     walk(&k, p, 0, 0);

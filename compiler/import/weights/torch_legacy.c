@@ -73,7 +73,8 @@ static bool read_file(Arena *a, const char *path, const File *f, const char *key
         .own = strmap_new(a) };
     PyList stored = { 0 };
     if (!read_head(&t, &at, end)) return false;
-    const Py *root = pickle_read(a, path, &at, end, &stored), *keys = root ? pickle_read(a, path, &at, end, NULL) : NULL;
+    const Py *root = pickle_read(a, path, &at, end, &stored);
+    const Py *keys = root ? pickle_read(a, path, &at, end, NULL) : NULL;
     if (!keys) return false;
     if (keys->kind != PY_LIST && keys->kind != PY_TUPLE) return torch_fail(&t, NULL, "its storages' keys are no list");
     return read_storages(&t, keys, element_sizes(&t, &stored), at, end) && torch_collect(&t, root, key, w);

@@ -3,8 +3,8 @@
 //
 //   storages   pickle n; n times: pickle (key, location, torch.FloatStorage), the number of elements (8 bytes), the
 //              elements; pickle of a list of views: (key, key of the whole, offset, elements)
-//   tensors    pickle n; n times: pickle (key, storage's key, torch.FloatTensor), rank (4 bytes and 4 of nothing), sizes,
-//              strides, offset (8 bytes each)
+//   tensors    pickle n; n times: pickle (key, storage's key, torch.FloatTensor), rank (4 bytes and 4 of nothing),
+//              sizes, strides, offset (8 bytes each)
 //   pickle     the objects, in which a persistent id is a tensor's key
 //
 // Numbers are little endian. All of a tar: blocks of 512 bytes, a header (name at 0, size in octal at 124, kind at
@@ -99,7 +99,8 @@ static bool read_view(TorchFile *t, const Py *view) {
     Tar *r = t->own;
     bool known = view->kind == PY_TUPLE && view->at.n == 4 && view->at.at[2]->kind == PY_INT &&
         view->at.at[3]->kind == PY_INT;
-    const char *key = known ? torch_key(t->a, view->at.at[0]) : NULL, *whole = key ? torch_key(t->a, view->at.at[1]) : NULL;
+    const char *key = known ? torch_key(t->a, view->at.at[0]) : NULL;
+    const char *whole = key ? torch_key(t->a, view->at.at[1]) : NULL;
     const OldStorage *s = whole ? strmap_get(r->storages, whole) : NULL;
     if (!s) return torch_fail(t, key, "a view has no storage");
     uint64_t size = dtype_size(s->dtype), n = s->bytes.size / size;

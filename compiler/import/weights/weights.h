@@ -23,7 +23,7 @@ typedef struct WeightFormat {
     bool (*read)(Arena *a, const char *path, const File *f, const char *key, Weights *w);
 } WeightFormat;
 extern const WeightFormat safetensors_format, safetensors_index_format, npz_format,
-    torch_zip_format, torch_legacy_format, torch_tar_format;       // what is a zip archive and no .npz goes to PyTorch's
+    torch_zip_format, torch_legacy_format, torch_tar_format;   // a zip archive that is no .npz goes to PyTorch's
 
 bool weights_claimed(const File *f);                    // is it a file of weights?
 Weights *weights_open(Arena *a, const char *path, const char *key);     // NULL with diagnostics
