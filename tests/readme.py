@@ -8,7 +8,7 @@ Every line `$ COMMAND` of a ```console block is run, in order, in a folder of th
 models, examples, runtime and templates. The lines below it follow in its output in that order, figures aside; `...`
 stands for whatever is left out. Before a block, `<!-- exact -->` compares figures too, and `<!-- varies -->` nothing:
 what is printed depends on the machine. A block after `<!-- excerpt: FILE -->` must have its lines in that order in
-FILE, figures aside.
+FILE, figures aside. One after `<!-- file: NAME -->` is written there before the page's commands run.
 With BLESS=1 in the environment the table of docs/support.md, exact blocks and excerpts are written anew: of a piece
 between `...`, what now stands between its first and its last line. Prints TAP.
 """
@@ -30,6 +30,7 @@ README_LINES = 300
 TABLE = re.compile(r"(<!-- burncc ops --markdown: begin -->\n)(.*)(<!-- burncc ops --markdown: end -->)", re.S)
 CONSOLE = re.compile(r"^(?:<!-- (exact|varies) -->\n)?```console\n(.*?)^```", re.S | re.M)
 EXCERPT = re.compile(r"^<!-- excerpt: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
+WRITTEN = re.compile(r"^<!-- file: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
 FENCED = re.compile(r"^```.*?^```\n", re.S | re.M)
 FOLDERS = "codegen|compiler|docs|examples|language|models|runtime|scripts|templates|tests|tools"
 count = failures = 0
@@ -127,6 +128,8 @@ def check_page(page, burncc, skip):
         if cc:
             (work / "bin" / "cc").symlink_to(cc)
         env = dict(os.environ, PATH=f"{work / 'bin'}:{os.environ['PATH']}")
+        for name, block in WRITTEN.findall(text):
+            (work / name).write_text(block, encoding="utf-8")
         for kind, block in CONSOLE.findall(text):
             text = text.replace(block, run_block(kind, block, work, env, skip))
         for name, block in EXCERPT.findall(text):
@@ -213,6 +216,13 @@ def check_options(burncc):
     none_of([name for name in sorted(names) if f"`{name}" not in chapter], "docs/commands.md has every option")
 
 
+def check_language():
+    header = (ROOT / "language" / "model.h").read_text(encoding="utf-8")
+    names = [name for name in re.findall(r"^#define (\w+)", header, re.M) if not name.startswith("BURN")]
+    chapter = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    none_of([name for name in names if f"`{name}`" not in chapter], "docs/language.md has every call")
+
+
 def check_table(burncc):
     page = ROOT / "docs" / "support.md"
     text = page.read_text(encoding="utf-8")
@@ -233,6 +243,7 @@ def main():
     skip = [words for words, parts in needs.items() if not has(burncc, *parts)]
     check_table(burncc)
     check_options(burncc)
+    check_language()
     check_pages(pages)
     for page in [pathlib.Path(name).resolve() for name in sys.argv[2:]] or pages:
         check_page(page, burncc, "|".join(skip))
