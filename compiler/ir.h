@@ -280,6 +280,7 @@ void graph_output(Graph *g, Value *v, const char *name);
 Value *graph_const(Graph *g, Tensor *t, const char *name);
 // ir/draw.c: constants whose data are still to come; static types of floats. name: what the numbers depend on
 Value *graph_drawn(Graph *g, const char *name, Type t, const Draw *d);
+void graph_fill(Graph *g, Value *v, Tensor *t);         // a constant's numbers, or others than it had
 void graph_draw(Graph *g, uint64_t seed);               // gives all of them data: the same for the same seed and name
 Tensor *draw_tensor(Arena *a, Type t, const Draw *d, const char *name, uint64_t seed);
 const char *draw_name(DrawKind k);                      // in text: "uniform"

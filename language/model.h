@@ -63,6 +63,18 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
     burn->call_scope_end();
 }
 
+// A name that is put together, printf's format: conv2d(x, named("features.%d", i), 64, 3)
+#define named(...) burn->call_named(BURN_AT("named"), __VA_ARGS__)
+
+// Layers within take the parameters of these names that there are already: shared() x = block(x);
+#define shared() \
+    for (int burn_once __attribute__((cleanup(burn_own))) = (burn->call_shared(BURN_AT("shared")), 1); burn_once; \
+        burn_once = 0)
+static inline __attribute__((unused)) void burn_own(int *once) {
+    (void)once;
+    burn->call_shared_end();
+}
+
 // A size that is known when the program runs, or given by --dim NAME=4 or NAME=1..64.
 #define symbol(name) burn->call_symbol(BURN_AT("symbol"), name, 1, INT32_MAX)
 #define symbol_within(name, low, high) burn->call_symbol(BURN_AT("symbol_within"), name, low, high)
@@ -347,6 +359,9 @@ static inline __attribute__((unused)) void burn_leave(int *once) {
 // q, k, v: [batch, heads, length, size]; heads of q may be a multiple of those of k and v
 #define scaled_dot_product_attention(q, k, v, ...) \
     burn->call_sdpa(BURN_AT("scaled_dot_product_attention"), q, k, v, &(struct burn_sdpa){ __VA_ARGS__ })
+// [batch, length, heads * size] as [batch, heads, length, size], and back
+#define split_heads(x, heads_) burn->call_heads(BURN_AT("split_heads"), x, heads_)
+#define join_heads(x) burn->call_heads(BURN_AT("join_heads"), x, 0)
 // multi_head_attention(x, "attn", heads, .causal = YES): x is [batch, length, features]; parameters named as PyTorch's
 // MultiheadAttention names them
 #define multi_head_attention(x, ...) \

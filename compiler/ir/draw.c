@@ -110,11 +110,14 @@ Tensor *draw_tensor(Arena *a, Type type, const Draw *d, const char *name, uint64
     return t;
 }
 
-static void draw_value(Graph *g, Value *v, uint64_t seed) {
-    if (!v || !v->draw) return;
-    v->data = draw_tensor(g->arena, v->type, v->draw, v->name, seed);
-    g->folding->given += type_bytes(&v->type);
+void graph_fill(Graph *g, Value *v, Tensor *t) {
+    if (v->draw) graph_root(g)->folding->given += type_bytes(&v->type);
+    v->data = t;
     v->draw = NULL;
+}
+
+static void draw_value(Graph *g, Value *v, uint64_t seed) {
+    if (v && v->draw) graph_fill(g, v, draw_tensor(g->arena, v->type, v->draw, v->name, seed));
 }
 
 static void draw_in(Graph *root, const Graph *g, uint64_t seed) {

@@ -92,6 +92,17 @@ END
 mistake "a name twice" 5:13 'there is a parameter "a.weight" already'
 body <<END
 $x
+Tensor y = conv2d(x, "a", 4, 3);
+shared() output("y", conv2d(x, "a", 5, 3));
+END
+mistake "a shared parameter of another shape" 6:22 'the shared "a.weight" is f32\[4,3,3,3\], here f32\[5,3,3,3\]'
+body <<END
+$x
+output("y", split_heads(flatten(x, 2), 7));
+END
+mistake "features that are no heads" 5:13 'f32\[2,3,64\] cannot be split into 7 heads'
+body <<END
+$x
 output("y", conv2d(x, "a", 4, 3, .groups = 2));
 END
 mistake "groups that do not fit" 5:13 '3 channels into 4 in 2 groups'

@@ -58,6 +58,8 @@ def attention():
     c = Case("attention")
     x, m, o = c.drawn("x", 2, 5, 12, t=1), c.drawn("m", 2, 3, 12), c.drawn("o", 2, 3, 12)
     causal = np.tril(np.ones((5, 5), bool))
+    c.gives("split_heads(x, 3)", heads(x, 3))
+    c.gives("join_heads(split_heads(x, 3))", x)
     c.gives('multi_head_attention(x, "a", 3)', multi_head(c, "a", 3, x, x, x))
     c.gives('multi_head_attention(x, "b", 2, .causal = YES, .bias = NO)', multi_head(c, "b", 2, x, x, x, causal,
         False))

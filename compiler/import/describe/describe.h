@@ -20,6 +20,7 @@ typedef struct Description {
     const Options *options;
     Graph *g;
     VEC(const char *) scopes;                           // each with those around it: "layer1.0."
+    int shared;                                         // so many shared() are around
     StrMap *parameters;                                 // full name -> Value
     StrMap *sources;                                    // file -> its text, to look for columns
     VEC(const char *) settings;                         // that it has asked for

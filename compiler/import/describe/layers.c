@@ -261,7 +261,9 @@ burn_value *language_resize(const burn_place *at, burn_value *x, const struct bu
     int64_t size[MAX_RANK];
     if (!x) return NULL;
     int space = x->type.rank - 2;
-    if (space < 1 || !is_image(g, x, space) || !b_static(g, x, at->call)) return NULL;
+    if (space < 1 || !is_image(g, x, space)) return NULL;
+    for (int i = 2; i < x->type.rank; i++)
+        if (!number_in(dim_out(x->type.dim[i]), "a size of the image", &size[i])) return NULL;
     if (!nearest && !linear && !cubic)
         return graph_fail(g, "there is no mode \"%s\"; there are nearest, bilinear, bicubic", mode);
     if ((o->size != 0) == (o->scale > 0)) return graph_fail(g, "wants .size or .scale");

@@ -33,6 +33,16 @@ burn_value *language_sdpa(
     return attend(g, q, k, v, o->mask, o->causal == 1, scale);
 }
 
+burn_value *language_heads(const burn_place *at, burn_value *x, int64_t heads) {
+    Graph *g = here(at, NULL);
+    bool split = at->call[0] == 's';
+    if (!x) return NULL;
+    if (x->type.rank != (split ? 3 : 4))
+        return graph_fail(g, "wants [batch, %s], not %s", split ? "length, features" : "heads, length, size",
+            shown(g, x));
+    return split ? b_split_heads(g, x, heads) : b_join_heads(g, x);
+}
+
 // One of the projections: rows from..from+size-1 of in_proj_weight.
 static Value *projected(Graph *g, Value *x, Value *w, Value *bias, int64_t from, int64_t size) {
     Value *part = b_part(g, w, 0, from, size), *turned = b_swap(g, part, 0, 1), *y = b_matmul(g, x, turned);

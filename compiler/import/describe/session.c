@@ -75,20 +75,40 @@ void language_model(const burn_place *at, const char *name) {
     if (!describing->options->name) g->name = arena_strdup(g->arena, name);
 }
 
+static const char *formatted(const burn_place *at, const char *format, va_list ap) {
+    char name[256];
+    int n = vsnprintf(name, sizeof name, format, ap);
+    Graph *g = here(at, NULL);
+    if (n < 0 || (size_t)n >= sizeof name) graph_fail(g, "a name has at most %zu bytes", sizeof name - 1);
+    return arena_strdup(describing->arena, name);
+}
+
 void language_scope(const burn_place *at, const char *format, ...) {
     Description *d = describing;
-    char name[256];
     va_list ap;
     va_start(ap, format);
-    int n = vsnprintf(name, sizeof name, format, ap);
+    const char *name = formatted(at, format, ap);
     va_end(ap);
-    here(at, NULL);
-    if (n < 0 || (size_t)n >= sizeof name) graph_fail(d->g, "a scope's name has at most %zu bytes", sizeof name - 1);
     const char *inner = *name ? arena_printf(d->arena, "%s.", full_name(name)) : full_name("");
     VEC_PUSH(d->arena, d->scopes, inner);
 }
 
 void language_scope_end(void) { describing->scopes.n--; }
+
+const char *language_named(const burn_place *at, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    const char *name = formatted(at, format, ap);
+    va_end(ap);
+    return name;
+}
+
+void language_shared(const burn_place *at) {
+    here(at, NULL);
+    describing->shared++;
+}
+
+void language_shared_end(void) { describing->shared--; }
 
 void language_mistake(const burn_place *at, const char *format, ...) {
     char line[1024];
@@ -257,8 +277,9 @@ static Value *named(const char *name, Type t, const Draw *draw, bool trainable) 
     Description *d = describing;
     const Value *taken = strmap_get(d->parameters, name);
     if (!*name) return graph_fail(d->g, "it has parameters and needs a name");
+    if (taken && d->shared) return shared_parameter(name, &t);
     if (taken)
-        return graph_fail(d->g, "there is a parameter \"%s\" already; use another name, a scope, or .share", name);
+        return graph_fail(d->g, "there is a parameter \"%s\" already; use another name, a scope, or shared()", name);
     if (!type_is_static(&t))
         return graph_fail(d->g, "parameter \"%s\" would be %s: its sizes must be numbers", name,
             type_text(d->arena, d->g, &t));

@@ -186,8 +186,7 @@ static Tensor *converted(Arena *a, const Tensor *t, const Type *to) {
 }
 
 static void give(Graph *g, Slot *s) {
-    s->value->data = converted(g->arena, s->weight->tensor, &s->value->type);
-    s->value->draw = NULL;
+    graph_fill(g, s->value, converted(g->arena, s->weight->tensor, &s->value->type));
 }
 
 // ---------------------------------------------------------------- the report
