@@ -27,5 +27,6 @@ class Case:
         self.lines.append(text)
 
     def gives(self, text, want, bound=2e-5):
-        """text: an expression of C. want: floats in double precision, of which the type is the case's; else equal."""
+        """text: an expression of C. want: floats in double precision, of which the type is the case's; integers
+        and bools are equal. Or a function that says whether an output is right."""
         self.outputs.append((text, want, bound))

@@ -24,6 +24,7 @@ except ImportError:
     print("1..0 # SKIP numpy is not installed")
     sys.exit(0)
 import elements     # noqa: E402
+import initial      # noqa: E402
 import layers       # noqa: E402
 import moves        # noqa: E402
 import places       # noqa: E402
@@ -69,7 +70,11 @@ def compare(case, text, want, bound, path):
     what = f"{case.name}: {text}"
     if not path.exists():
         return result(False, what, "there is no such output")
-    got, want = np.load(path), np.asarray(want)
+    got = np.load(path)
+    if callable(want):
+        return result(want(got.astype(np.float64)), what, f"mean {got.mean()}, deviation {got.std()}, from {got.min()} "
+                      f"to {got.max()}")
+    want = np.asarray(want)
     expected = want.dtype if want.dtype != np.float64 else np.dtype(case.floats)
     if got.dtype != expected or got.shape != want.shape:
         return result(False, what, f"{got.dtype}{got.shape} instead of {expected}{want.shape}")
@@ -108,7 +113,7 @@ def run_case(case, burncc, work):
 def main():
     burncc = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as work:
-        for make in elements.ALL + moves.ALL + layers.ALL + sequences.ALL + places.ALL:
+        for make in elements.ALL + moves.ALL + layers.ALL + sequences.ALL + places.ALL + initial.ALL:
             case = make()
             if len(sys.argv) == 2 or case.name in sys.argv[2:]:
                 run_case(case, burncc, pathlib.Path(work))
