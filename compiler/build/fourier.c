@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define TWO_PI 6.283185307179586476925
+enum { LARGEST_TABLE = 1 << 22 };                       // of places that frames begin at; more are computed when run
 
 typedef struct Transform { int64_t in, length, out; int in_parts, out_parts; bool inverse, onesided; } Transform;
 
@@ -141,6 +142,10 @@ Value *b_fourier_along(Graph *g, Value *x, Value *axis, bool inverse) {
 // ---------------------------------------------------------------- windows, filters
 
 Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step) {
+    if (frames > LARGEST_TABLE / max64(length, 1)) {
+        Value *by = b_scalar(g, DT_I64, (double)step);
+        return b_frames_run(g, x, frames, length, by);
+    }
     int64_t *at = NEW_ARRAY(g->arena, int64_t, frames * length);
     for (int64_t i = 0; i < frames * length; i++) at[i] = i / length * step + i % length;
     Value *places = b_reshape(g, b_ints(g, (int)(frames * length), at), 2, (Dim[]){ frames, length });

@@ -236,7 +236,7 @@ static Value *rule_gather(Graph *g, Node *n) {
     int64_t count = at ? type_count(&at->type) : 0, first, step = 1;
     if (count < 1 || !dim_is_const(x->dim[axis])) return NULL;
     first = tensor_get_i(at, 0);
-    if (count > 1) step = tensor_get_i(at, 1) - first;
+    if (count > 1 && __builtin_sub_overflow(tensor_get_i(at, 1), first, &step)) return NULL;
     for (int64_t i = 0; i < count; i++) {
         int64_t index = tensor_get_i(at, i);
         if (index < -x->dim[axis] || index >= x->dim[axis] || (index < 0) != (first < 0) || index != first + i * step

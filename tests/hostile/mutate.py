@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Hostile files by change: models that are fine, each with a few fields turned into what nobody exports.
 
-In: a seed and the bytes of models. Out: others, equal ones for equal seeds. A file is read into lists of fields by what holds what, and written again after the change: numbers of attributes, shapes and
-types become negative, huge or others, attributes change their kind or go, values get other names or none, operators
-others of the table, raw data another length or a place outside of the folder, nodes a function or a body around them."""
+In: a seed and the bytes of models. Out: others, equal ones for equal seeds. A file is read into lists of fields by
+what holds what, and written again after the change: numbers of attributes, shapes and types become negative, huge or
+others, attributes change their kind or go, values get other names or none, operators others of the table, raw data
+another length or a place outside of the folder, nodes a function or a body around them."""
 import random
 import struct
 
@@ -144,7 +145,8 @@ class Mutator:
             test = w.node("Constant", [], ["test"], value=("tensor", w.tensor("", w.BOOL, True, [])))
             if outputs:
                 chosen = w.node("If", ["test"], outputs, then_branch=("graph", body), else_branch=("graph", body))
-                inner = w.blob(4, "If") + chosen.replace(w.blob(4, "If"), b"", 1) if self.draw.random() < 0.5 else chosen
+                if_first = w.blob(4, "If") + chosen.replace(w.blob(4, "If"), b"", 1)
+                inner = if_first if self.draw.random() < 0.5 else chosen
             if len(inner) > 1 << 16:
                 break
         at.insert(at.index(f), Field(f.number, "node", read(test, "node")))
@@ -165,7 +167,8 @@ class Mutator:
             again = [w.blob(7, inner)] * (width if level else 1)
             function = b"".join(w.blob(4, i) for i in ins) + b"".join(w.blob(5, o) for o in outs) + b"".join(again)
             function = w.blob(1, f"f{level}") + function + w.blob(9, w.integer(2, 18)) + w.blob(10, "own")
-            root.append(Field(25, "function", read(function + w.blob(9, w.blob(1, "own") + w.integer(2, 1)), "function")))
+            function += w.blob(9, w.blob(1, "own") + w.integer(2, 1))
+            root.append(Field(25, "function", read(function, "function")))
             inner = b"".join(w.blob(1, i) for i in ins) + b"".join(w.blob(2, o) for o in outs)
             inner += w.blob(4, f"f{level}") + w.blob(7, "own")
         root.append(Field(8, "opset", read(w.blob(1, "own") + w.integer(2, 1), "opset")))

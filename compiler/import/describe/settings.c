@@ -2,8 +2,8 @@
 // The settings of a description: what it asks for by name, what --set and --config say of it.
 //
 // In: config("classes", 10), --set classes=47, a JSON file of --config, whose objects within objects are names with
-// dots and whose lists are numbers with commas between. Out: the value; --set wins over the file, the file over the default.
-// A file may say more than the model asks for, as the config.json of published weights does; --set may not.
+// dots and whose lists are numbers with commas between. Out: the value; --set wins over the file, the file over the
+// default. A file may say more than the model asks for, as the config.json of published weights does; --set may not.
 #include "import/describe/describe.h"
 
 #include <jansson.h>

@@ -61,6 +61,8 @@ static bool read_mode(OnnxNode *n, Resize *r) {
     known = false;
     for (size_t i = 0; i < COUNT(roundings); i++) known = known || is(roundings[i], r->rounding);
     if (!known) return onnx_fail(n, "attribute \"nearest_mode\" is \"%s\"", r->rounding), false;
+    if (n->in[0]->type.dtype == DT_STRING && (r->mode != RESIZE_NEAREST || is(r->coordinates, "tf_crop_and_resize")))
+        return onnx_fail(n, "strings are taken from the nearest place alone, not computed"), false;
     r->antialias = onnx_int(n, "antialias", 0) != 0;
     r->exclude_outside = onnx_int(n, "exclude_outside", 0) != 0;
     r->cubic_a = onnx_float(n, "cubic_coeff_a", -0.75);
