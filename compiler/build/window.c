@@ -279,7 +279,10 @@ static Value *window_counts(Graph *g, const Value *x, const Window *w, bool padd
     for (int i = 0; i < w->rank; i++) {
         t.dim[2 + i] = x->type.dim[2 + i];
         if (!padding) continue;
-        t.dim[2 + i] += w->pads[i] + w->pads[w->rank + i] - w->extra[i];
+        int64_t more = w->pads[i] + w->pads[w->rank + i] - w->extra[i];
+        t.dim[2 + i] = more < 0 ? dim_sub(g, x->type.dim[2 + i], -more) : dim_add(g, x->type.dim[2 + i], more);
+        if (dim_is_const(x->type.dim[2 + i]) && !dim_is_const(t.dim[2 + i]))
+            return graph_fail(g, "the pads of axis %d leave nothing of %s", 2 + i, type_text(g->arena, g, &x->type));
         counted.pads[i] = 0;
         counted.pads[w->rank + i] = w->extra[i];
     }

@@ -191,7 +191,8 @@ static Value *sink_concat(Layout *l, Graph *g, Node *n) {
         Value *v = n->in[i];
         bool fits = is_ours(l, v) && (!lead || same_perm(lead, v));
         if (fits && !lead) lead = v;
-        *(fits || v->data ? &with : &against) += dims_upper(g, v->type.rank, v->type.dim);
+        int64_t size = min64(dims_upper(g, v->type.rank, v->type.dim), INT64_MAX / n->n_in);     // so the sums fit
+        *(fits || v->data ? &with : &against) += size;
     }
     if (!lead || against > with) return NULL;
     for (int i = 0; i < n->n_in; i++) {

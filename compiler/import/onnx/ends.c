@@ -241,14 +241,14 @@ static void tensor_output(Graph *g, Value *v, const char *name) {
 
 void onnx_end_output(Graph *g, const OnnxModel *m, const ModelEnd *declared, Value *v) {
     Loc file = { .file = g->file, .node = -1 };
-    int n;
-    Value *const *items = onnx_sequence_items(v, &n);
     ModelEnd end = *declared;
     if (v == onnx_absent()) {
         if (!declared->optional) diag_error(&file, "output \"%s\" is an optional that holds nothing", declared->name);
         bundle_new(g, &end, true, 0)->absent = true;
         return;
     }
+    int n;
+    Value *const *items = onnx_sequence_items(v, &n);
     Value *stack = onnx_sequence_stack(v);
     end.sequence = items || stack;
     if (stack) {

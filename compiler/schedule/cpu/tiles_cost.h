@@ -27,7 +27,7 @@ static inline int64_t tile_max(int64_t a, int64_t b)
 
 static inline int64_t tile_ceil(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (a % b > 0);
 }
 
 /* What a tile's registers and instructions are. fused: a multiply-add is one instruction; else a product takes a

@@ -212,7 +212,7 @@ static void iteration_take(Iteration *it, Value **out) {
 // The values of all iterations along a new axis. No iterations: empty, of the type that the body would give.
 static Value *stack(OnnxNode *n, Value **v, int64_t count, int axis, bool reverse, const Type *otherwise) {
     if (!count) {
-        if (!otherwise || otherwise->rank >= MAX_RANK)
+        if (!otherwise || otherwise->dtype == DT_NONE || otherwise->rank >= MAX_RANK)
             return onnx_fail(n, "no iterations, and the type of a stacked output is not known");
         Dim dims[MAX_RANK] = { 0 };
         for (int i = 0; i < otherwise->rank; i++) dims[i + 1] = otherwise->dim[i];

@@ -209,7 +209,7 @@ Value *onnx_split_to_sequence(OnnxNode *n) {
     if (!dim_is_const(x->type.dim[axis]) && single) return stacked_split(n, x, axis, split || keep);
     if (!dim_is_const(x->type.dim[axis]))
         return onnx_fail(n, "splits an axis whose size only the program knows into parts of more than 1");
-    int64_t size = x->type.dim[axis], parts = equal && sizes[0] > 0 ? (size + sizes[0] - 1) / sizes[0] : count;
+    int64_t size = x->type.dim[axis], parts = equal && sizes[0] > 0 ? size / sizes[0] + (size % sizes[0] != 0) : count;
     if (parts > MAX_ITEMS || (equal && sizes[0] < 1))
         return onnx_fail(n, "cannot be split into parts of %lld", (long long)sizes[0]);
     Value **items = NEW_ARRAY(n->g->arena, Value *, parts + 1);
