@@ -317,3 +317,17 @@ def run(cases, args, status=None, heading=""):
     print(f"{time.monotonic() - begin:.0f} s, {args.target}, {args.cc} {args.cflags}{sanitized}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if (failed if not status else worse and args.check) else 0
+
+
+def architectures(text):
+    """For suites over the stripped networks of an archive: their arguments, the folder of the unpacked networks, and
+    the script that draws their weights. Skips all without them."""
+    p = arguments(text, cflags="", jobs=1, timeout=600)
+    p.add_argument("--archive", type=pathlib.Path, default=shared("architectures") / "architectures.tar.xz")
+    add_python(p)
+    args = parse(p)
+    fill = args.archive.parent / "fill_weights.py"
+    if not args.archive.exists() or not fill.exists():
+        skip_all(args, f"no {args.archive.name} and fill_weights.py in {args.archive.parent}")
+    require_reference(args)
+    return args, unpack(args.archive, args.cache), fill

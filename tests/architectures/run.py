@@ -16,15 +16,7 @@ import harness      # noqa: E402
 
 
 def main():
-    p = harness.arguments(__doc__.splitlines()[0], cflags="", jobs=1, timeout=600)
-    p.add_argument("--archive", type=pathlib.Path, default=harness.shared("architectures") / "architectures.tar.xz")
-    harness.add_python(p)
-    args = harness.parse(p)
-    fill = args.archive.parent / "fill_weights.py"
-    if not args.archive.exists() or not fill.exists():
-        harness.skip_all(args, f"no {args.archive.name} and fill_weights.py in {args.archive.parent}")
-    harness.require_reference(args)
-    root = harness.unpack(args.archive, args.cache)
+    args, root, fill = harness.architectures(__doc__.splitlines()[0])
     cases = []
     for stripped in sorted(root.glob("*.onnx")):
         name = stripped.name.removesuffix(".onnx")

@@ -2,13 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # PyTorch's files of weights in all their formats, and NumPy's archives: good ones, and some hundred that lie.
 source "$(dirname "$0")/tap.sh"
+source "$here/fc.sh"
 python3 "$here/torch.py" || { echo "Bail out! torch.py fails"; exit 1; }
-cat >fc.c <<'END'
-#include <burncc/model.h>
-MODEL(fc) { output("y", linear(input("x", F32, 1, 3), "fc", 2)); }
-END
-echo '1 2 4' >x.txt
-run() { "$burncc" run fc.c --input x=x.txt "$@"; }
 
 for file in good_*; do
     run --weights "$file" >out 2>err && grep -q '^  8\.75 11\.5$' out && grep -q "2 of the model.s 2 parameters" err

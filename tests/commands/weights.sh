@@ -2,13 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Files of weights: which parameter takes which tensor, what is said of the rest, and files that lie.
 source "$(dirname "$0")/tap.sh"
+source "$here/fc.sh"
 python3 "$here/safetensors.py" || { echo "Bail out! safetensors.py fails"; exit 1; }
-cat >fc.c <<'END'
-#include <burncc/model.h>
-MODEL(fc) { output("y", linear(input("x", F32, 1, 3), "fc", 2)); }
-END
-echo '1 2 4' >x.txt
-run() { "$burncc" run fc.c --input x=x.txt "$@"; }
 
 # y = W x + b with W = [[1, 1.125, 1.25], [1.375, 1.5, 1.625]], b = [0.5, 0.625]
 for file in good prefix half model.safetensors.index; do

@@ -40,6 +40,10 @@ NORETURN void child_end(void);
 // Notes where the call stands: what is built next is of this place. name: of a layer, or NULL.
 Graph *here(const burn_place *at, const char *name);
 const char *full_name(const char *name);                // behind the scopes'
+const char *shown(const Graph *g, const Value *x);      // its type, for diagnostics
+// an element type of model.h, with sizes; false with a diagnostic
+bool dtype_in(const Graph *g, int dtype);
+bool type_in(Graph *g, int dtype, int rank, const burn_dim *dims, Type *out);
 // a size as the compiler knows it; false with a diagnostic
 bool dim_in(burn_dim d, const char *what, Dim *out);
 burn_dim dim_out(Dim d);

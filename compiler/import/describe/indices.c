@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static const char *shown(const Graph *g, const Value *x) { return type_text(g->arena, g, &x->type); }
-
 // ONNX's word for PyTorch's of scatter_reduce; NULL after a diagnostic.
 static const char *reduction(Graph *g, const char *how) {
     static const char *const rows[][2] = { { "none", "none" }, { "sum", "add" }, { "prod", "mul" }, { "amin", "min" },
@@ -113,7 +111,7 @@ static Value *identity(Graph *g, Dim n) {
 burn_value *language_eye(const burn_place *at, int dtype, burn_dim n) {
     Graph *g = here(at, NULL);
     Dim d;
-    if (dtype <= DT_NONE || dtype >= DT_INDEX) return graph_fail(g, "%d is no element type, such as F32", dtype);
+    if (!dtype_in(g, dtype)) return NULL;
     return dim_in(n, "the size", &d) ? b_cast(g, identity(g, d), (DType)dtype) : NULL;
 }
 

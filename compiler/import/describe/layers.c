@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *shown(const Graph *g, const Value *x) { return type_text(g->arena, g, &x->type); }
-
 // The init that the layer was given, else uniform within 1 / sqrt(fan in): PyTorch's of linear layers, convolutions.
 static burn_init usual(burn_init given, int64_t fan_in) {
     double bound = 1 / sqrt((double)max64(fan_in, 1));

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static const char *shown(const Graph *g, const Value *x) { return type_text(g->arena, g, &x->type); }
-
 // of x, the prediction, and y, the target
 static const struct { const char *name, *expression; } rows[] = {
     { "mse_loss", "(x - y) * (x - y)" },

@@ -187,6 +187,6 @@ burn_value *language_map(const burn_place *at, int n, const burn_arg *args) {
 
 burn_value *language_cast(const burn_place *at, burn_value *x, int dtype) {
     Graph *g = here(at, NULL);
-    if (dtype <= DT_NONE || dtype >= DT_INDEX) return graph_fail(g, "%d is no element type, such as F32", dtype);
+    if (!dtype_in(g, dtype)) return NULL;
     return b_cast(g, x, (DType)dtype);
 }

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *shown(const Graph *g, const Value *x) { return type_text(g->arena, g, &x->type); }
-
 // ---------------------------------------------------------------- attention
 
 static Value *attend(Graph *g, Value *q, Value *k, Value *v, Value *mask, bool causal, double scale) {

@@ -3,11 +3,13 @@
 //
 // In: calls of the description. Out: a graph whose parameters have names but no numbers yet, only what they are drawn
 // from (ir/draw.c). A mistake is a diagnostic and gives NULL, which every later call passes on in silence.
+#define _POSIX_C_SOURCE 200809L
 #include "import/describe/describe.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_VALUES = 2000000 };
 
@@ -19,10 +21,11 @@ static const char *source_text(const char *file) {
     const char *text = strmap_get(describing->sources, file);
     File f;
     if (text) return text;
-    FILE *there = fopen(file, "r");
-    if (there) fclose(there);
-    if (!there || !file_map(&f, file)) text = "";
-    else text = arena_strndup(describing->arena, (const char *)f.data, f.size);
+    if (access(file, R_OK) || !file_map(&f, file)) text = "";           // without it there are no columns
+    else {
+        text = arena_strndup(describing->arena, (const char *)f.data, f.size);
+        file_unmap(&f);
+    }
     strmap_put(describing->sources, file, (void *)(uintptr_t)text);
     return text;
 }
@@ -189,6 +192,19 @@ bool sizes_in(int64_t packed, int n, int64_t otherwise, const char *what, int64_
     return true;
 }
 
+const char *shown(const Graph *g, const Value *x) { return type_text(g->arena, g, &x->type); }
+
+bool dtype_in(const Graph *g, int dtype) {
+    return (dtype > DT_NONE && dtype < DT_INDEX) || graph_fail(g, "%d is no element type, such as F32", dtype);
+}
+
+bool type_in(Graph *g, int dtype, int rank, const burn_dim *dims, Type *out) {
+    Dim d[MAX_RANK];
+    if (!dtype_in(g, dtype) || !dims_in(rank, dims, "a size", d)) return false;
+    *out = type_make((DType)dtype, rank, d);
+    return true;
+}
+
 burn_dim language_symbol(const burn_place *at, const char *name, int64_t low, int64_t high) {
     Graph *g = here(at, NULL);
     if (!name_is_plain(name) || low < 0 || high < low) {
@@ -229,14 +245,6 @@ burn_dim language_dim_of(const burn_place *at, burn_dim a, burn_dim b) {
 }
 
 // ---------------------------------------------------------------- the model's ends
-
-static bool type_in(Graph *g, int dtype, int rank, const burn_dim *dims, Type *out) {
-    Dim d[MAX_RANK];
-    if (dtype <= DT_NONE || dtype >= DT_INDEX) return graph_fail(g, "%d is no element type, such as F32", dtype);
-    if (!dims_in(rank, dims, "a size", d)) return false;
-    *out = type_make((DType)dtype, rank, d);
-    return true;
-}
 
 burn_value *language_input(const burn_place *at, const char *name, int dtype, int rank, const burn_dim *dims) {
     Graph *g = here(at, NULL);

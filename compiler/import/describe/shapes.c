@@ -9,19 +9,11 @@
 
 // ---------------------------------------------------------------- tensors from nothing
 
-static bool type_of_list(Graph *g, int dtype, int rank, const burn_dim *dims, Type *out) {
-    Dim d[MAX_RANK];
-    if (dtype <= DT_NONE || dtype >= DT_INDEX) return graph_fail(g, "%d is no element type, such as F32", dtype);
-    if (!dims_in(rank, dims, "a size", d)) return false;
-    *out = type_make((DType)dtype, rank, d);
-    return true;
-}
-
 burn_value *language_constant(
     const burn_place *at, int dtype, const void *data, int rank, const burn_dim *dims) {
     Graph *g = here(at, NULL);
     Type t;
-    if (!type_of_list(g, dtype, rank, dims, &t)) return NULL;
+    if (!type_in(g, dtype, rank, dims, &t)) return NULL;
     if (!type_is_static(&t) || t.dtype == DT_STRING)
         return graph_fail(g, "a constant has numbers for sizes and elements");
     Tensor *made = tensor_new(g->arena, t);
@@ -32,18 +24,16 @@ burn_value *language_constant(
 burn_value *language_full(const burn_place *at, int dtype, double value, int rank, const burn_dim *dims) {
     Graph *g = here(at, NULL);
     Type t;
-    return type_of_list(g, dtype, rank, dims, &t) ? b_full(g, &t, value) : NULL;
+    return type_in(g, dtype, rank, dims, &t) ? b_full(g, &t, value) : NULL;
 }
 
 burn_value *language_arange(const burn_place *at, int dtype, burn_dim end) {
     Graph *g = here(at, NULL);
     Type t;
-    return type_of_list(g, dtype, 1, &end, &t) ? b_iota(g, 1, t.dim, 0, t.dtype) : NULL;
+    return type_in(g, dtype, 1, &end, &t) ? b_iota(g, 1, t.dim, 0, t.dtype) : NULL;
 }
 
 // ---------------------------------------------------------------- views
-
-static const char *shown(const Graph *g, const Value *x) { return type_text(g->arena, g, &x->type); }
 
 // -1 in a list of sizes: what the others leave of x's elements.
 static bool left_over(Graph *g, const Value *x, int rank, const burn_dim *dims, Dim *out) {
@@ -133,14 +123,18 @@ burn_value *language_squeeze(const burn_place *at, burn_value *x, int64_t axis) 
     return b_remove(g, x, i);
 }
 
-burn_value *language_unsqueeze(const burn_place *at, burn_value *x, int64_t axis) {
-    Graph *g = here(at, NULL);
-    if (!x) return NULL;
+// A new axis of size 1, which may count from the end of those that there will be.
+static Value *inserted(Graph *g, Value *x, int64_t axis) {
     int64_t i = axis < 0 ? axis + x->type.rank + 1 : axis;
     if (i < 0 || i > x->type.rank)
         return graph_fail(g, "there is no place %lld between the axes of %s", (long long)axis, shown(g, x));
     return x->type.rank == MAX_RANK ? graph_fail(g, "a tensor has at most %d dimensions", MAX_RANK) :
                                       b_insert(g, x, (int)i);
+}
+
+burn_value *language_unsqueeze(const burn_place *at, burn_value *x, int64_t axis) {
+    Graph *g = here(at, NULL);
+    return x ? inserted(g, x, axis) : NULL;
 }
 
 burn_value *language_narrow(const burn_place *at, burn_value *x, int64_t axis, burn_dim start, burn_dim length) {
@@ -212,12 +206,8 @@ burn_value *language_cat(const burn_place *at, int64_t axis, int n, burn_value *
     Value **in = NEW_ARRAY(g->arena, Value *, n + 1);
     for (int k = 0; k < n; k++) args[k] = (burn_arg){ .tensor = x[k] };
     if (n < 1 || !operands(g, n, args, in)) return NULL;
-    for (int k = 0; k < n && stacks; k++) {
-        int64_t place = axis < 0 ? axis + in[k]->type.rank + 1 : axis;
-        if (place < 0 || place > in[k]->type.rank || in[k]->type.rank == MAX_RANK)
-            return graph_fail(g, "there is no place %lld between the axes of %s", (long long)axis, shown(g, in[k]));
-        in[k] = b_insert(g, in[k], (int)place);
-    }
+    for (int k = 0; k < n && stacks; k++)
+        if (!(in[k] = inserted(g, in[k], axis))) return NULL;
     return in[0] && axis_in(in[0], axis, &i) ? b_concat(g, i, n, in) : NULL;
 }
 
@@ -310,16 +300,11 @@ burn_value *language_reduce(const burn_place *at, burn_value *x, bool keep, int 
     return b_reduce(g, rows[row].op, x, (int)count, all, keep);
 }
 
-static Value *arg_extreme(Graph *g, Op op, Value *x, int axis) {
+// ArgMax, CumSum, ...: the operation along the axis, which goes if it is reduced
+static Value *along(Graph *g, Op op, Value *x, int axis) {
     Node *n = graph_node(g, op, 1, &x, 1);
     node_set_int(n, "axis", axis);
-    node_set_int(n, "keepdims", 0);
-    return b_finish(n);
-}
-
-static Value *cumulated(Graph *g, Op op, Value *x, int axis) {
-    Node *n = graph_node(g, op, 1, &x, 1);
-    node_set_int(n, "axis", axis);
+    if (op == OP_ArgMax || op == OP_ArgMin) node_set_int(n, "keepdims", 0);
     return b_finish(n);
 }
 
@@ -339,11 +324,11 @@ burn_value *language_along(const burn_place *at, burn_value *x, int64_t axis) {
     if (!dtype_is_float(x->type.dtype) && strncmp(call, "arg", 3)) x = b_cast(g, x, floats ? DT_F32 : DT_I64);
     if (!strcmp(call, "softmax")) return b_softmax(g, x, i);
     if (!strcmp(call, "softmin")) return b_softmax(g, b_unary(g, OP_Neg, x), i);
-    if (!strcmp(call, "log_softmax")) return cumulated(g, OP_LogSoftmax, x, i);
+    if (!strcmp(call, "log_softmax")) return along(g, OP_LogSoftmax, x, i);
     if (!strcmp(call, "glu")) return gated(g, x, i);
-    if (!strcmp(call, "cumsum")) return cumulated(g, OP_CumSum, x, i);
-    if (!strcmp(call, "cumprod")) return cumulated(g, OP_CumProd, x, i);
-    return arg_extreme(g, !strcmp(call, "argmax") ? OP_ArgMax : OP_ArgMin, x, i);
+    if (!strcmp(call, "cumsum")) return along(g, OP_CumSum, x, i);
+    if (!strcmp(call, "cumprod")) return along(g, OP_CumProd, x, i);
+    return along(g, !strcmp(call, "argmax") ? OP_ArgMax : OP_ArgMin, x, i);
 }
 
 struct burn_found language_topk(const burn_place *at, burn_value *x, int64_t k, int64_t axis, bool largest) {
@@ -356,13 +341,12 @@ struct burn_found language_topk(const burn_place *at, burn_value *x, int64_t k, 
         graph_fail(g, "%lld of axis %lld of %s", (long long)k, (long long)axis, shown(g, x));
         return none;
     }
-    Node *n = graph_node(g, OP_Sort, 1, &x, 2);
-    node_set_int(n, "axis", i);
-    node_set_int(n, "largest", largest);
-    if (!b_finish(n)) return none;
+    bool known = k >= 0 && dim_is_const(size);          // the first k alone are worth less than a whole sort
+    Node *n = b_sort(g, x, i, largest, known ? k : size);
+    if (!n) return none;
     found = (struct burn_found){ n->out[0], n->out[1] };
-    if (k >= 0) found.values = b_part(g, n->out[0], i, 0, k);
-    if (k >= 0) found.indices = b_part(g, n->out[1], i, 0, k);
+    if (k >= 0 && !known) found.values = b_part(g, n->out[0], i, 0, k);
+    if (k >= 0 && !known) found.indices = b_part(g, n->out[1], i, 0, k);
     return found;
 }
 
