@@ -52,6 +52,7 @@ static bool find_member(TorchFile *t, const File *f, const char *name, Part *out
 
 static bool take_int(TorchFile *t, Part *p, int bytes, int64_t *out) {
     uint64_t v = 0;
+    *out = 0;
     if (p->end - p->at < bytes) return torch_fail(t, NULL, torch_cut);
     for (int i = bytes - 1; i >= 0; i--) v = v << 8 | p->at[i];
     p->at += bytes;
