@@ -106,7 +106,8 @@
 
 // Sixteen elements of f16 at a time, by the machine's own instructions (eight and four of them in a loop); ONE does one
 // by those of any. A NaN that is stored has no payload either way. And rows of n, whose last few are among sixteen of
-// which the others are nobody's. Not eight where vectors hold sixteen: what is stored in halves is slow to be loaded.
+// which the others are nobody's: zeros, beside which clang 14 and 16 do not come to an end with a memcpy at -O1. Not
+// eight where vectors hold sixteen: what is stored in halves is slow to be loaded.
 #define C_F16_SIXTEEN(N, TO, FROM, ONE, AVX512, F16C, ARM)                                                             \
     { N, "#if defined(__F16C__) || defined(__AVX512F__)\n#include <immintrin.h>\n"                                     \
         "#elif defined(__aarch64__)\n#include <arm_neon.h>\n#endif\n"                                                  \
@@ -119,7 +120,7 @@
     FN("void", "burn_f16_row_" N, PARAMS ", ptrdiff_t n",                                                              \
         "ptrdiff_t i = 0;\n    for (; i + 16 <= n; i += 16) " SIXTEEN "(to + i, " FROM_NAME " + i);\n"                 \
         "    if (i == n) return;\n    " FROM " rest[16] = { 0 };\n    " TO " result[16];\n"                            \
-        "    memcpy(rest, " FROM_NAME " + i, (size_t)(n - i) * sizeof *rest);\n    " SIXTEEN "(result, rest);\n"       \
+        "    for (ptrdiff_t k = i; k < n; k++) rest[k - i] = " FROM_NAME "[k];\n    " SIXTEEN "(result, rest);\n"      \
         "    memcpy(to + i, result, (size_t)(n - i) * sizeof *result);")
 
 const Helper spell_c_helpers[] = {
