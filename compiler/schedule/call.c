@@ -7,7 +7,7 @@
 //
 // To add an operation: its OP row in ops.def with `none` as lowering and the form CALL; the template (and its line in
 // templates/meson.build); a row here:
-//   op, file
+//   op, file (and .parts = PARTS where its lines, OUTER * INNER of them, can be shared out: cpu/parts.c)
 //   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter
 //            when it is 0. NULL: the template always writes it
 //   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5
@@ -69,7 +69,7 @@ static double log2_of(int64_t n) {
 // many words are kept; else a line and its positions are kept twice.
 static void call_sort(Callee *c) {
     enum { BLOCK = 64 };
-    static const Template select = { .file = "c/select.c" };
+    static const Template select = { .file = "c/select.c", .parts = PARTS };
     const Type *t = &c->n->in[0]->type;
     int axis = (int)node_int(c->n, "axis", 0);
     const Dim size = t->dim[axis], wanted = c->n->out[0]->type.dim[axis];
@@ -225,7 +225,7 @@ static void call_image_decode(Callee *c) {
 typedef struct CallRow { Op op; Template text; const char *wanted[2]; int fails; void (*fill)(Callee *c); } CallRow;
 
 static const CallRow rows[] = {
-    { OP_Sort, { .file = "c/sort.c" }, { "VALUES", "POSITIONS" }, 0, call_sort },
+    { OP_Sort, { .file = "c/sort.c", .parts = PARTS }, { "VALUES", "POSITIONS" }, 0, call_sort },
     { OP_Positions, { .file = "c/positions.c" }, { NULL }, 0, call_positions },
     { OP_Unique, { .file = "c/unique.c" }, { NULL }, 0, call_unique },
     { OP_Suppress, { .file = "c/nms.c" }, { NULL }, 0, call_suppress },

@@ -13,6 +13,7 @@
  *   LARGEST           1: downwards; equal keys keep their order either way
  *   VALUES POSITIONS  whether Y, and whether P (int64_t), is wanted
  *   BLOCK             elements that are looked at together
+ *   PARTS             0: every line. Else the function does the part'th of PARTS shares of them
  *   SIZES             further parameters that the sizes are made of
  *
  * An element's rank is one integer, of its key's bits in order above its position, so that no two are equal. The first
@@ -47,6 +48,7 @@
 #define VALUES 1
 #define POSITIONS 1
 #define BLOCK 64
+#define PARTS 0
 #define SIZES
 // end holes
 
@@ -137,10 +139,20 @@ static void KERNEL(const ELEMENT *X
 #if POSITIONS
                    , int64_t *P
 #endif
+#if PARTS
+                   SIZES, unsigned char *scratch, ptrdiff_t part)
+#else
                    SIZES, unsigned char *scratch)
+#endif
 {
+    const ptrdiff_t lines = (ptrdiff_t)OUTER * INNER;
+#if PARTS
+    const ptrdiff_t line_from = lines * part / PARTS, line_end = lines * (part + 1) / PARTS;
+#else
+    const ptrdiff_t line_from = 0, line_end = lines;
+#endif
     uint64_t *const heap = (uint64_t *)(void *)scratch;
-    for (ptrdiff_t line = 0; ROOM > 0 && line < (ptrdiff_t)OUTER * INNER; line++) {
+    for (ptrdiff_t line = line_from; ROOM > 0 && line < line_end; line++) {
         const ELEMENT *const x = X + line / INNER * INNER * AXIS + line % INNER;
         for (ptrdiff_t k = 0; k < ROOM; k++)
             heap[k] = RANK(x[k * INNER], k);

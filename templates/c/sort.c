@@ -10,6 +10,7 @@
  *   LARGEST           1: downwards; equal keys keep their order either way
  *   VALUES POSITIONS  whether Y, and whether P (int64_t), is wanted
  *   RUN               elements of a run that insertion sorts, a power of two
+ *   PARTS             0: every line. Else the function does the part'th of PARTS shares of them
  *   SIZES             further parameters that the sizes are made of
  *
  * A line is read into runs, each sorted as its elements arrive; then runs are merged in pairs, back and forth between
@@ -36,6 +37,7 @@
 #define VALUES 1
 #define POSITIONS 1
 #define RUN 16
+#define PARTS 0
 #define SIZES
 // end holes
 
@@ -60,9 +62,19 @@ static void KERNEL(const ELEMENT *X
 #if POSITIONS
                    , int64_t *P
 #endif
+#if PARTS
+                   SIZES, unsigned char *scratch, ptrdiff_t part)
+#else
                    SIZES, unsigned char *scratch)
+#endif
 {
-    for (ptrdiff_t line = 0; line < (ptrdiff_t)OUTER * INNER; line++) {
+    const ptrdiff_t lines = (ptrdiff_t)OUTER * INNER;
+#if PARTS
+    const ptrdiff_t line_from = lines * part / PARTS, line_end = lines * (part + 1) / PARTS;
+#else
+    const ptrdiff_t line_from = 0, line_end = lines;
+#endif
+    for (ptrdiff_t line = line_from; line < line_end; line++) {
         const ptrdiff_t base = line / INNER * INNER * AXIS + line % INNER;
         INDEX *at = (INDEX *)(void *)scratch;
         ELEMENT *key = (ELEMENT *)(void *)(at + (ptrdiff_t)2 * AXIS);

@@ -12,7 +12,8 @@
 #include <string.h>
 
 // Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
-static const double template_rate = 100, loop_rate = 8;  // operations a nanosecond
+// operations a nanosecond: multiply-adds, those of loops, and what a sort has to compare
+static const double template_rate = 100, loop_rate = 8, line_rate = 0.5;
 static const double near_rate = 20, far_rate = 8;       // bytes a nanosecond, from outer caches and from another core's
 // bytes; elements that a part of an innermost axis begins at a multiple of; parts for each worker
 enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8 };
@@ -250,6 +251,11 @@ double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven
     return grid_ns(&w, workers, workers, 1) * uneven;
 }
 
+// Each worker's begins at a line of the cache.
+static void own_scratch(Kernel *k) {
+    k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->workers;
+}
+
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
     double whole = whole_ns(k);
     bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
@@ -270,8 +276,23 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
         if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
     } else k->parts = k->kind == KERNEL_ATTENTION ? attention_parts(g, k, o) : k->workers;
     hole(a, k, "PARTS", k->parts);
-    k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->workers;
+    own_scratch(k);
     hand_out_from(o, g, k, template_size(g, k), whole);
+}
+
+// ---------------------------------------------------------------- called operations
+// Those that take lines one after the other (OUTER * INNER of them) go by lines.
+static void cut_lines(Arena *a, Graph *g, Kernel *k, const Options *o) {
+    Dim lines = dim_mul(g, hole_or(k, "OUTER", 1), hole_or(k, "INNER", 1));
+    int64_t units = dim_upper(g, lines);
+    double ns = k->flops / line_rate;
+    int workers = parts_workers(o, ns, parts_unevenness(units, o->threads));
+    if (workers < 2 || units < 2) return;
+    k->workers = units < workers ? (int)units : workers;
+    k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
+    hole(a, k, "PARTS", k->parts);
+    own_scratch(k);
+    hand_out_from(o, g, k, lines, ns);
 }
 
 void parts_plan(Plan *p) {
@@ -280,6 +301,8 @@ void parts_plan(Plan *p) {
         Kernel *k = p->kernels.at[i];
         if (k->strips) continue;                        // strips.c cuts them
         if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
+        else if (k->kind == KERNEL_CALL && k->template && k->template->parts)
+            cut_lines(p->arena, p->graph, k, o);
         else if (k->template && k->template->parts)
             cut_template(p->arena, p->graph, k, o);
     }
