@@ -50,14 +50,19 @@ static bool training_programs(Arena *a, const Options *o, Graph *model, Programs
     return true;
 }
 
-Programs *compile_programs(Arena *a, const Options *o) {
-    Graph *model = import_graph(a, o);
-    if (!model) return NULL;
+Programs *compile_graph(Arena *a, const Options *o, const Model *m, Graph *model) {
     Programs *p = NEW(a, Programs);
+    p->settings = m->settings;
     if (o->train) return training_programs(a, o, model, p) ? p : NULL;
     Plan *plan = planned(a, o, model, NULL);
     if (!plan) return NULL;
     const char *name = arena_printf(a, "%s_run", o->name);
     p->at[p->n++] = (Program){ .name = name, .name_of_workspace = o->name, .plan = plan, .descriptor = true };
     return p;
+}
+
+Programs *compile_programs(Arena *a, const Options *o) {
+    const Model *m = model_open(a, o);
+    Graph *model = m ? model_graph(a, m, o) : NULL;
+    return model ? compile_graph(a, o, m, model) : NULL;
 }

@@ -5,13 +5,17 @@
 #include "plan.h"
 
 struct Training;
+struct Model;
 
 enum { MAX_PROGRAMS = 4 };
 typedef struct Programs {
     int n;
     Program at[MAX_PROGRAMS];
     const struct Training *training;                    // of --train: what the programs share, else NULL
+    const char *settings;                               // of the model's description, as JSON; NULL: it has none
 } Programs;
 
 Programs *compile_programs(Arena *a, const Options *o); // NULL with diagnostics
+// of a model that is open, from its graph, which passes change
+Programs *compile_graph(Arena *a, const Options *o, const struct Model *m, Graph *model);
 #endif

@@ -282,6 +282,7 @@ Value *graph_const(Graph *g, Tensor *t, const char *name);
 Value *graph_drawn(Graph *g, const char *name, Type t, const Draw *d);
 void graph_fill(Graph *g, Value *v, Tensor *t);         // a constant's numbers, or others than it had
 void graph_draw(Graph *g, uint64_t seed);               // gives all of them data: the same for the same seed and name
+void graph_draw_unseen(Graph *g);                       // data that cost little, where shapes alone matter
 Tensor *draw_tensor(Arena *a, Type t, const Draw *d, const char *name, uint64_t seed);
 const char *draw_name(DrawKind k);                      // in text: "uniform"
 int draw_count(DrawKind k);                             // how many numbers tell it

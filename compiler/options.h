@@ -32,7 +32,8 @@ struct Options {
     const char *weights, *weights_key;                  // --weights: a file of them; NULL: none
     VEC(SetOption) maps;                                // --map: a regular expression and what it becomes
     bool strict;                                        // every parameter has a tensor, every tensor a parameter
-    int64_t seed;                                       // of parameters that begin as random numbers
+    int64_t seed; bool seeded;                          // of parameters that begin as random numbers; --seed says it
+    bool unseen;                                        // inspect: nobody looks at those numbers, so others will do
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them

@@ -44,9 +44,9 @@ const char *dump_names(Arena *a, const Options *o) {
     return t.at;
 }
 
-// model.c -> model.h, model.bin, model.safetensors
-static const char *sibling(Arena *a, const char *c_file, const char *suffix) {
-    return arena_printf(a, "%.*s%s", (int)(strlen(c_file) - 2), c_file, suffix);
+// model.c -> model.h, model.bin, model.safetensors, model.config.json
+static const char *sibling(Arena *a, const char *file, const char *suffix) {
+    return arena_printf(a, "%.*s%s", (int)(strrchr(file, '.') - file), file, suffix);
 }
 
 bool compile_write(Arena *a, const Options *o, Programs *p) {
@@ -62,6 +62,18 @@ bool compile_check(Arena *a, const Options *o, const Programs *p) {
     return false;
 }
 
+// The same, and beside it the settings that the model was described with. They appear last, or not at all.
+static bool write_with_settings(Arena *a, const Options *o, Programs *p, bool check) {
+    OutFile *settings = NULL;
+    if (p->settings && !(settings = out_open(a, sibling(a, o->output, ".config.json")))) return false;
+    bool ok = !settings
+        || (out_write(settings, p->settings, strlen(p->settings)) && out_write(settings, NULL, 0));
+    ok = ok && compile_write(a, o, p) && (!check || compile_check(a, o, p));
+    if (ok && settings) return out_commit(settings);
+    if (settings) out_abandon(settings);
+    return ok;
+}
+
 int compile_report(Arena *a, const Programs *p) {
     Text t;
     text_init(&t, a);
@@ -72,9 +84,11 @@ int compile_report(Arena *a, const Programs *p) {
 int command_compile(Arena *a, CommandOptions *c) {
     Options *o = &c->compile;
     bool stop = o->dump && !o->output;
+    bool beside = o->output != NULL;
     if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);
     Programs *programs = compile_programs(a, o);
     if (!programs || stop) return diag_status();
-    if (!compile_write(a, o, programs) || (c->check && !compile_check(a, o, programs))) return diag_status();
+    if (!beside) programs->settings = NULL;
+    if (!write_with_settings(a, o, programs, c->check)) return diag_status();
     return c->report ? compile_report(a, programs) : EXIT_OK;
 }

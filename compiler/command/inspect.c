@@ -165,6 +165,7 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
 
 int command_inspect(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
+    c->compile.unseen = true;
     if (weights_file(o->model)) return inspect_weights(a, c);
     if (diag_errors()) return diag_status();
     const Model *m = model_open(a, o);
@@ -176,7 +177,7 @@ int command_inspect(Arena *a, CommandOptions *c) {
     count_nodes(a, &f, g);
     count_parameters(a, &f, g, strmap_new(a));
     if (f.ops.n) qsort(f.ops.at, (size_t)f.ops.n, sizeof *f.ops.at, compare_counts);
-    Programs *programs = compile_programs(a, o);        // passes change the graph, so they get their own
+    Programs *programs = compile_graph(a, o, m, graph_clone(g, NULL));     // passes change the graph
     f.plan = programs ? programs->at[0].plan : NULL;
     if (f.plan) add_costs(&f, f.plan);
     Text t;

@@ -202,6 +202,7 @@ bool set_map(Arena *a, CommandOptions *o, const char *text) {
 
 bool set_seed(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
+    o->compile.seeded = true;
     if (!parse_int(text, text + strlen(text), &o->compile.seed) || o->compile.seed < 0)
         return usage_error("--seed wants a whole number, not '%s'", text);
     return true;

@@ -105,7 +105,8 @@ const Option options[] = {
     { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
     { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
     { "set", 0, "NAME=VALUE", COMPILES, "Code", "a setting of a model described in C", SET(set_setting) },
-    { "config", 0, "FILE", COMPILES, "Code", "settings of a model described in C as JSON; --set wins over it",
+    { "config", 0, "FILE", COMPILES, "Code", "settings of a model described in C as JSON; --set wins over it. "
+        "-o model.c writes model.config.json, which has all of them",
         FIELD(TEXT, compile.config) },
     { "weights", 0, "FILE", COMPILES, "Weights",
         "parameters take the tensors of their names from this .safetensors, .pt, .pth or .npz",

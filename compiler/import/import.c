@@ -10,6 +10,15 @@ const FrontEnd *const *front_ends(int *n) {
     return formats;
 }
 
+// Options that this format has no use for.
+static bool options_fit(const FrontEnd *f, const Options *o) {
+    const char *option = f->has_settings ? NULL : o->settings.n ? "--set" : o->config ? "--config" : NULL;
+    if (!option && !f->draws && o->seeded) option = "--seed";
+    Loc file = { .file = o->model, .node = -1 };
+    if (option) diag_error_as(EXIT_USAGE, &file, "%s is for models described in C; this is %s", option, f->name);
+    return !option;
+}
+
 Model *model_open(Arena *a, const Options *o) {
     File f;
     size_t format = 0;
@@ -18,7 +27,7 @@ Model *model_open(Arena *a, const Options *o) {
     while (format + 1 < COUNT(formats) && !formats[format]->claims(&f)) format++;     // the last says what is wrong
     Model *m = NEW(a, Model);
     *m = (Model){ .format = formats[format], .file = arena_strdup(a, o->model) };
-    bool ok = m->format->open(a, &f, o, m);
+    bool ok = options_fit(m->format, o) && m->format->open(a, &f, o, m);
     file_unmap(&f);
     m->damaged = diag_errors() != errors;
     return ok ? m : NULL;
@@ -29,7 +38,8 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     Graph *g = m->format->graph(a, m, o);
     if (m->damaged || diag_errors() != errors || !g) return NULL;
     if (!weights_give(a, g, o)) return NULL;
-    graph_draw(g, o ? (uint64_t)o->seed : 0);
+    if (o && o->unseen) graph_draw_unseen(g);
+    else graph_draw(g, o ? (uint64_t)o->seed : 0);
     return g;
 }
 

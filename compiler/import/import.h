@@ -32,6 +32,7 @@ typedef struct Model {
     const ModelEnd *inputs, *outputs;
     int n_facts; const ModelFact *facts;
     const void *source;                                 // the format's own
+    const char *settings;                               // taken by the description, as --config reads them; NULL: none
     bool damaged;                                       // diagnostics were recorded; there will be no graph
 } Model;
 
@@ -40,6 +41,7 @@ typedef struct Support { const char *op, *domain; int since, until; } Support;
 
 typedef struct FrontEnd {
     const char *name, *key;                             // for people: "ONNX"; in JSON: "onnx"
+    bool has_settings, draws;                           // --set and --config mean something, and --seed
     bool (*claims)(const File *f);                      // does the content look like it?
     // fills in what the file declares; false with diagnostics
     bool (*open)(Arena *a, const File *f, const Options *o, Model *m);

@@ -116,16 +116,33 @@ void graph_fill(Graph *g, Value *v, Tensor *t) {
     v->draw = NULL;
 }
 
-static void draw_value(Graph *g, Value *v, uint64_t seed) {
-    if (v && v->draw) graph_fill(g, v, draw_tensor(g->arena, v->type, v->draw, v->name, seed));
+// Some numbers again and again: no pass takes them for one number, or for another parameter's.
+static Tensor *repeated(Arena *a, Type type, const Draw *d, const char *name) {
+    enum { PERIOD = 4093 };
+    int64_t n = type_count(&type), size = (int64_t)dtype_size(type.dtype);
+    if (d->kind == DRAW_FILL || n <= PERIOD) return draw_tensor(a, type, d, name, 0);
+    Tensor *t = tensor_new(a, type), *first = draw_tensor(a, type_make(type.dtype, 1, (Dim[]){ PERIOD }), d, name, 0);
+    for (int64_t i = 0; i < n; i += PERIOD)
+        memcpy((char *)t->data + i * size, first->data, (size_t)((n - i < PERIOD ? n - i : PERIOD) * size));
+    return t;
 }
 
-static void draw_in(Graph *root, const Graph *g, uint64_t seed) {
+typedef struct Drawing { Graph *root; uint64_t seed; bool unseen; } Drawing;
+
+static void draw_value(const Drawing *how, Value *v) {
+    Arena *a = how->root->arena;
+    if (!v || !v->draw) return;
+    graph_fill(how->root, v, how->unseen ? repeated(a, v->type, v->draw, v->name) :
+                                           draw_tensor(a, v->type, v->draw, v->name, how->seed));
+}
+
+static void draw_in(const Drawing *how, const Graph *g) {
     for (const Node *n = g->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++) draw_value(root, n->in[i], seed);
-        for (int i = 0; i < n->n_bodies; i++) draw_in(root, n->bodies[i], seed);
+        for (int i = 0; i < n->n_in; i++) draw_value(how, n->in[i]);
+        for (int i = 0; i < n->n_bodies; i++) draw_in(how, n->bodies[i]);
     }
-    for (int i = 0; i < g->outputs.n; i++) draw_value(root, g->outputs.at[i], seed);
+    for (int i = 0; i < g->outputs.n; i++) draw_value(how, g->outputs.at[i]);
 }
 
-void graph_draw(Graph *g, uint64_t seed) { draw_in(g, g, seed); }
+void graph_draw(Graph *g, uint64_t seed) { draw_in(&(Drawing){ .root = g, .seed = seed }, g); }
+void graph_draw_unseen(Graph *g) { draw_in(&(Drawing){ .root = g, .unseen = true }, g); }

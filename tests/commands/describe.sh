@@ -18,6 +18,49 @@ says '^inputs +image: f32\[batch,1,28,28\]$'
 says '^parameters +61.71 k'
 status 0 "a setting" "$burncc" inspect "$models/lenet.c" --set classes=47
 says 'logits: f32\[batch,47\]'
+# ---- settings are saved beside the result, and --config takes them again
+body <<'END'
+    int64_t widths[2] = { 5, 6 };
+    config_list("widths", 2, widths);
+    Tensor x = input("x", F32, 1, config("input.features", 4)), y = linear(x, "a", widths[1]);
+    const char *name = config("name", "a \"y\"");
+    double scale = config("scale", 1.0 / 3);
+    output(name, mul(y, scale * config("times", 1)));
+END
+status 0 "settings" "$burncc" m.c -o saved.c --set scale=0.1 --set input.features=7 --set 'widths=8,9'
+cat >want <<'END'
+{
+    "widths": [8, 9],
+    "input.features": 7,
+    "name": "a \"y\"",
+    "scale": 0.1,
+    "times": 1
+}
+END
+cmp -s saved.config.json want
+result $? "they stand beside the result"
+mkdir again
+status 0 "their file" "$burncc" m.c -o again/saved.c --config saved.config.json
+cmp -s saved.c again/saved.c && cmp -s saved.config.json again/saved.config.json
+result $? "gives the same model and the same file"
+status 2 "a setting that there is not" "$burncc" m.c -o none.c --set color=1
+status 4 "no place for them" "$burncc" m.c -o /nonexistent/none.c
+[ ! -e none.c ] && [ ! -e none.config.json ]
+result $? "nothing is written"
+status 0 "without -o" env -C again "$burncc" ../m.c --name other
+[ ! -e again/other.config.json ] && [ ! -e again/m.config.json ]
+result $? "nothing is saved"
+for option in --set=a=1 --config=saved.config.json --seed=1; do
+    status 2 "$option of an ONNX model" "$burncc" scores.onnx -o none.c "$option"
+    says "scores.onnx: error: ${option%%=*} is for models described in C; this is ONNX"
+done
+body <<'END'
+    output("y", relu(input("x", F32, 4)));
+    exit(0);
+END
+status 1 "an exit without a fault" "$burncc" m.c -o none.c
+says '^m.c:4.*: error: the description ended behind this call, by exit\(0\)'
+
 printf '0.5 %.0s' $(seq 784) >image.txt
 status 0 "run" "$burncc" run "$models/lenet.c" --input image=image.txt --output first
 status 0 "run again" "$burncc" run "$models/lenet.c" --input image=image.txt --output second

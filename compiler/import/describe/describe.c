@@ -2,9 +2,9 @@
 // The front end of models described in C: the description is compiled, runs in a child process, and hands over a
 // graph.
 //
-// In: a C file that includes burncc/model.h. Out: the graph that it built, through its text (ir/print.c), as if that
-// had been the model; its diagnostics, which the child has printed. The child is the user's own code: what it crashes
-// on or never ends with is a line of ours that names the call where it was last.
+// In: a C file that includes burncc/model.h. Out: the settings that it took, and the graph that it built, through its
+// text (ir/print.c), as if that had been the model; its diagnostics, which the child has printed. The child is the
+// user's own code: what it crashes on or never ends with is a line of ours that names the call where it was last.
 #define _DEFAULT_SOURCE
 #include "import/describe/describe.h"
 
@@ -78,7 +78,16 @@ static bool compile_description(Arena *a, const char *model, const char *folder,
 
 typedef void Describe(const struct burn_language *);
 
-// The description runs, and its graph's text goes to `out`, unless a mistake was told.
+static void send(int out, const Text *t) {
+    for (size_t done = 0; done < t->n;) {
+        ssize_t n = write(out, t->at + done, t->n - done);
+        if (n < 0 && errno != EINTR) return;
+        if (n > 0) done += (size_t)n;
+    }
+}
+
+// The description runs. Its settings and its graph, as texts that a zero byte ends, go to `out`, unless a mistake was
+// told.
 static void describe_in_child(Arena *a, const Model *m, const Options *o, const char *object, int out) {
     void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, "burn_model") : NULL;
     Describe *describe = NULL;
@@ -97,12 +106,11 @@ static void describe_in_child(Arena *a, const Model *m, const Options *o, const 
     if (diag_errors()) return;
     Text t;
     text_init(&t, a);
+    settings_print(&t);
+    text_append(&t, "", 1);
     graph_print_full(g, &t);
-    for (size_t done = 0; done < t.n;) {
-        ssize_t n = write(out, t.at + done, t.n - done);
-        if (n < 0 && errno != EINTR) return;
-        if (n > 0) done += (size_t)n;
-    }
+    text_append(&t, "", 1);
+    send(out, &t);
 }
 
 void child_end(void) {
@@ -148,7 +156,7 @@ static bool read_all(int in, Text *t) {
 }
 
 // One line about a child that did not end well; false.
-static bool ended(const Model *m, int status, bool late, const Progress *p) {
+static bool ended(const Model *m, int status, bool late, bool told, const Progress *p) {
     Loc at = { .file = *p->file ? p->file : m->file, .line = p->line, .op = *p->call ? p->call : NULL, .node = -1 };
     if (late)
         diag_error_as(EXIT_LIMIT, &at, "the description takes more than %d seconds; this call was its last", SECONDS);
@@ -157,6 +165,7 @@ static bool ended(const Model *m, int status, bool late, const Progress *p) {
             strsignal(WTERMSIG(status)));
     else if (p->errors) diag_passed_on(p->errors, p->status);
     else if (WEXITSTATUS(status)) diag_error(&at, "the description ended with exit status %d", WEXITSTATUS(status));
+    else if (!told) diag_error(&at, "the description ended behind this call, by exit(0)");
     else return true;
     return false;
 }
@@ -180,12 +189,12 @@ static bool run(Arena *a, const Model *m, const Options *o, const char *object, 
     close(ends[0]);
     if (!in_time && pid > 0) kill(pid, SIGKILL);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) { }
-    bool ok = pid > 0 && ended(m, status, !in_time, p);
+    bool ok = pid > 0 && ended(m, status, !in_time, out->n, p);
     munmap(p, sizeof *p);
     return ok;
 }
 
-static Graph *described(Arena *a, const Model *m, const Options *o) {
+static Graph *described(Arena *a, Model *m, const Options *o) {
     const char *folder = folder_make();
     if (!folder) return NULL;
     const char *object = arena_printf(a, "%s/model.so", folder);
@@ -193,7 +202,10 @@ static Graph *described(Arena *a, const Model *m, const Options *o) {
     text_init(&t, a);
     bool ok = write_headers(a, folder) && compile_description(a, m->file, folder, object) && run(a, m, o, object, &t);
     folder_remove(folder);
-    return ok ? graph_parse(a, t.at, m->file) : NULL;
+    if (!ok) return NULL;
+    const char *graph = t.at + strlen(t.at) + 1;
+    if (graph > t.at + 1) m->settings = t.at;
+    return graph_parse(a, graph, m->file);
 }
 
 // ---------------------------------------------------------------- the front end
@@ -205,6 +217,6 @@ static bool open_description(Arena *a, const File *f, const Options *o, Model *m
 }
 
 const FrontEnd c_front_end = {
-    .name = "a description in C", .key = "c", .claims = claims, .open = open_description, .graph = text_graph,
-    .inputs = text_inputs
+    .name = "a description in C", .key = "c", .has_settings = true, .draws = true,
+    .claims = claims, .open = open_description, .graph = text_graph, .inputs = text_inputs
 };

@@ -23,7 +23,7 @@ typedef struct Description {
     int shared;                                         // so many shared() are around
     StrMap *parameters;                                 // full name -> Value
     StrMap *sources;                                    // file -> its text, to look for columns
-    VEC(const char *) settings;                         // that it has asked for
+    VEC(SetOption) settings;                            // that it has asked for, and what it took, as JSON
     VEC(SetOption) file_settings;                       // what --config says
     VEC(Dim) symbols;                                   // what burn_dims below 0 stand for
     Progress *progress;
@@ -64,6 +64,7 @@ bool operands(Graph *g, int n, const burn_arg *args, Value **out);
 // ---------------------------------------------------------------- settings.c
 bool settings_read(const char *path);                   // the file of --config; false with a diagnostic
 void settings_check(void);                              // a name of --set that nobody asked for is a mistake
+void settings_print(Text *out);                         // what it took, as JSON; nothing if it asked for none
 
 // ---------------------------------------------------------------- the calls, a file for each section of model.h
 #define CALL(type, name, ...) type language_##name(__VA_ARGS__);

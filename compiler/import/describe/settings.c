@@ -4,9 +4,11 @@
 // In: config("classes", 10), --set classes=47, a JSON file of --config, whose objects within objects are names with
 // dots and whose lists are numbers with commas between. Out: the value; --set wins over the file, the file over the
 // default. A file may say more than the model asks for, as the config.json of published weights does; --set may not.
+// And JSON of all that it took, which --config reads again.
 #include "import/describe/describe.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +70,20 @@ bool settings_read(const char *path) {
 
 typedef struct Said { const char *option, *value; } Said;       // value NULL: nobody says anything
 
+// Where a setting's value is noted; the first question for it counts.
+static const char **taken(const char *name) {
+    Description *d = describing;
+    int i = 0;
+    while (i < d->settings.n && strcmp(d->settings.at[i].name, name)) i++;
+    if (i == d->settings.n) VEC_PUSH(d->arena, d->settings, (SetOption){ arena_strdup(d->arena, name), NULL });
+    return &d->settings.at[i].value;
+}
+
 static Said said(const char *name) {
     Description *d = describing;
     const Options *o = d->options;
-    int i = 0;
-    while (i < d->settings.n && strcmp(d->settings.at[i], name)) i++;
-    if (i == d->settings.n) VEC_PUSH(d->arena, d->settings, arena_strdup(d->arena, name));
+    int i;
+    taken(name);
     for (i = o->settings.n - 1; i >= 0; i--)            // the last one counts
         if (!strcmp(o->settings.at[i].name, name)) return (Said){ "--set ", o->settings.at[i].value };
     for (i = 0; i < d->file_settings.n; i++)
@@ -82,7 +92,7 @@ static Said said(const char *name) {
     return (Said){ "", NULL };
 }
 
-double language_number(const burn_place *at, const char *name, double otherwise) {
+static double number_said(const burn_place *at, const char *name, double otherwise) {
     Said s = said(name);
     char *end;
     if (!s.value) return otherwise;
@@ -93,13 +103,50 @@ double language_number(const burn_place *at, const char *name, double otherwise)
     return otherwise;
 }
 
-const char *language_word(const burn_place *at, const char *name, const char *otherwise) {
-    Said s = said(name);
-    here(at, NULL);
-    return s.value ? s.value : otherwise;
+// The shortest text that is read as this number again; JSON has none for others.
+static const char *number_json(double v) {
+    Arena *a = describing->arena;
+    if (!isfinite(v)) return arena_printf(a, "\"%g\"", v);
+    for (int digits = 1; digits < 17; digits++) {
+        const char *text = arena_printf(a, "%.*g", digits, v);
+        if (strtod(text, NULL) == v) return fabs(v) < 1e15 && v == floor(v) ? arena_printf(a, "%.0f", v) : text;
+    }
+    return arena_printf(a, "%.17g", v);
 }
 
-void language_numbers(const burn_place *at, const char *name, int n, int64_t *list) {
+static const char *word_json(const char *text) {
+    json_t *v = json_stringn(text, strlen(text));
+    char *quoted = v ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
+    const char *copy = arena_strdup(describing->arena, quoted ? quoted : "null");
+    free(quoted);
+    json_decref(v);
+    return copy;
+}
+
+double language_number(const burn_place *at, const char *name, double otherwise) {
+    double v = number_said(at, name, otherwise);
+    const char **note = taken(name);
+    if (!*note) *note = number_json(v);
+    return v;
+}
+
+const char *language_word(const burn_place *at, const char *name, const char *otherwise) {
+    Said s = said(name);
+    const char *word = s.value ? s.value : otherwise, **note = taken(name);
+    here(at, NULL);
+    if (!*note && word) *note = word_json(word);
+    return word;
+}
+
+static void note_numbers(const char *name, int n, const int64_t *list) {
+    const char **note = taken(name);
+    Text t;
+    text_init(&t, describing->arena);
+    for (int i = 0; i < n; i++) text_printf(&t, "%s%lld", i ? ", " : "[", (long long)list[i]);
+    if (!*note && n > 0) *note = arena_printf(describing->arena, "%s]", t.at);
+}
+
+static void numbers_said(const burn_place *at, const char *name, int n, int64_t *list) {
     Said s = said(name);
     const char *text = s.value;
     for (int i = 0; text && i < n; i++) {
@@ -114,15 +161,30 @@ void language_numbers(const burn_place *at, const char *name, int n, int64_t *li
     }
 }
 
+void language_numbers(const burn_place *at, const char *name, int n, int64_t *list) {
+    numbers_said(at, name, n, list);
+    note_numbers(name, n, list);
+}
+
+void settings_print(Text *out) {
+    const Description *d = describing;
+    int n = 0;
+    for (int i = 0; i < d->settings.n; i++) {
+        const SetOption *s = &d->settings.at[i];
+        if (s->value) text_printf(out, "%s    %s: %s", n++ ? ",\n" : "{\n", word_json(s->name), s->value);
+    }
+    if (n) text_printf(out, "\n}\n");
+}
+
 void settings_check(void) {
     const Description *d = describing;
     const Options *o = d->options;
     Text known;
     text_init(&known, d->arena);
-    for (int i = 0; i < d->settings.n; i++) text_printf(&known, " %s", d->settings.at[i]);
+    for (int i = 0; i < d->settings.n; i++) text_printf(&known, " %s", d->settings.at[i].name);
     for (int i = 0; i < o->settings.n; i++) {
         int k = 0;
-        while (k < d->settings.n && strcmp(d->settings.at[k], o->settings.at[i].name)) k++;
+        while (k < d->settings.n && strcmp(d->settings.at[k].name, o->settings.at[i].name)) k++;
         if (k == d->settings.n)
             diag_error_as(EXIT_USAGE, NULL, "--set %s: the model has no such setting; it has%s",
                 o->settings.at[i].name, d->settings.n ? known.at : " none");

@@ -153,6 +153,6 @@ Graph *text_graph(Arena *a, const Model *m, const Options *o) {
 }
 
 const FrontEnd text_front_end = {
-    .name = "the compiler's text", .key = "text", .claims = claims, .open = open_text, .graph = text_graph,
-    .inputs = text_inputs
+    .name = "the compiler's text", .key = "text", .draws = true,
+    .claims = claims, .open = open_text, .graph = text_graph, .inputs = text_inputs
 };
