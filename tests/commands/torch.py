@@ -223,6 +223,8 @@ def hostile_pickles():
     yield "deep", b"\x80\x02" + b"]" * 5000 + b"a" * 4999 + b"."
     yield "doubling", b"\x80\x02]q\0" + b"".join(b"](h" + bytes([i]) + b"h" + bytes([i]) + b"eq" + bytes([i + 1])
                                              for i in range(60)) + b"."
+    yield "ways", (b"\x80\x02" + pickled(good()["fc.bias"])[2:-1] + b"q\0" + b"".join(
+        b"}(U\1ah\0U\1bh\0uq\0" for _ in range(60)) + b"}(" + b"".join(b"U\4%04dh\0" % i for i in range(2000)) + b"u.")
     yield "copies", (b"\x80\x02](" + b"N" * 2000 + b"eq\0" + b"ccollections\ndeque\nh\0\x85R0" * 2000 + b"h\0.")
     yield "nothing", b"\x80\x02N."
     yield "no_stop", b"\x80\x02}"

@@ -32,6 +32,9 @@ import struct, sys
 sys.stdout.buffer.write(struct.pack("<6f", *[1 + i / 8 for i in range(6)]))')
 result $? "tensors as .npy"
 status 2 "inspect --output of a model" "$burncc" inspect fc.c --output arrays
+# two thousand dictionaries, in each 2^60 ways to one tensor
+status 1 "not all ways are gone" timeout 10 "$burncc" run fc.c --input x=x.txt --weights bad_ways.pt
+says 'its objects hold one another too often'
 
 for file in bad_* cut_*; do
     got=0

@@ -28,6 +28,7 @@ struct Py {
     VEC(Py *) at;
     Py *made_by, *args, *state;                         // state: its attributes, perhaps NULL
     void *tensor;                                       // for who makes tensors of it: made before
+    enum { PY_UNSEEN, PY_WITHOUT, PY_WITH } holds;      // and whether there are any in it
 };
 
 typedef VEC(Py *) PyList;

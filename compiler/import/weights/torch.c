@@ -11,7 +11,8 @@
 
 enum {
     MAX_DEPTH = 64,                                     // of containers in containers
-    MAX_STEPS = 4 << 20,                                // values looked at: containers may be shared
+    SPARE_STEPS = 16 << 10,                             // containers may be shared: so many steps on the ways to
+    MOST_WAYS = 4,                                      // tensors, and four times the values that there are
     MAX_NAME = 1024,
 };
 
@@ -210,7 +211,7 @@ static Tensor *tensor_of(TorchFile *t, Py *p) {
 
 // ---------------------------------------------------------------- names
 
-typedef struct Walk { TorchFile *t; Weights *w; char path[MAX_NAME]; int steps, found; bool failed; } Walk;
+typedef struct Walk { TorchFile *t; Weights *w; char path[MAX_NAME]; uint64_t steps; int found; bool failed; } Walk;
 
 static void stop(Walk *k, const char *what) {
     if (!k->failed) torch_fail(k->t, NULL, what);
@@ -263,8 +264,8 @@ static void found(Walk *k, Py *p) {
 }
 
 static void walk(Walk *k, Py *p, size_t n, int depth) {
-    if (k->failed) return;
-    if (++k->steps > MAX_STEPS) stop(k, "its objects hold one another too often");
+    if (k->failed || p->holds != PY_WITH) return;
+    if (++k->steps > SPARE_STEPS + MOST_WAYS * k->t->values) stop(k, "its objects hold one another too often");
     else if (depth > MAX_DEPTH) stop(k, "its objects are nested too deep, or hold themselves");
     else if (is_tensor(k->t, p)) found(k, p);
     else if (p->kind == PY_DICT) walk_pairs(k, p, n, depth + 1, false);
@@ -277,10 +278,22 @@ static void walk(Walk *k, Py *p, size_t n, int depth) {
 
 // ---------------------------------------------------------------- where the weights are
 
-static bool holds_tensors(TorchFile *t, Py *p) {
-    Walk k = { .t = t };
-    walk(&k, p, 0, 0);
-    return k.found > 0;
+// Notes of every value whether tensors are in it, each once however many hold it. False with a diagnostic.
+static bool note_tensors(TorchFile *t, Py *p, int depth) {
+    if (p->holds) return true;
+    if (depth > MAX_DEPTH) return torch_fail(t, NULL, "its objects are nested too deep");
+    bool list = p->kind == PY_LIST || p->kind == PY_TUPLE, some = is_tensor(t, p), ok = true;
+    bool inside = !some && (list || p->kind == PY_DICT || p->kind == PY_OBJECT);
+    Py *state = inside && p->kind == PY_OBJECT && p->state && p->state->kind == PY_DICT ? p->state : NULL;
+    p->holds = PY_WITHOUT;                              // what holds itself adds nothing to itself
+    t->values++;
+    for (int i = list ? 0 : 1; inside && ok && i < p->at.n; i += list ? 1 : 2) {
+        ok = note_tensors(t, p->at.at[i], depth + 1);
+        some |= p->at.at[i]->holds == PY_WITH;
+    }
+    if (state) ok = ok && note_tensors(t, state, depth + 1);
+    if (some || (state && state->holds == PY_WITH)) p->holds = PY_WITH;
+    return ok;
 }
 
 static bool holds_directly(TorchFile *t, const Py *p) {
@@ -306,7 +319,7 @@ static const char *keys_of(TorchFile *t, const Py *p) {
     text_append(&out, "", 0);
     for (int i = 0; p->kind == PY_DICT && i + 1 < p->at.n && out.n < MAX_NAME; i += 2) {
         const char *key = torch_key(t->a, p->at.at[i]);
-        if (key && holds_tensors(t, p->at.at[i + 1])) text_printf(&out, "%s \"%.200s\"", out.n ? "," : "", key);
+        if (key && p->at.at[i + 1]->holds == PY_WITH) text_printf(&out, "%s \"%.200s\"", out.n ? "," : "", key);
     }
     return out.n ? out.at : " none";
 }
@@ -327,7 +340,7 @@ static Py *choose(TorchFile *t, Py *p) {
     if (p->kind != PY_DICT || holds_directly(t, p)) return p;
     for (int i = 0; i + 1 < p->at.n; i += 2) {
         Py *part = p->at.at[i + 1];
-        if (part->kind != PY_DICT || !holds_tensors(t, part)) continue;
+        if (part->kind != PY_DICT || part->holds != PY_WITH) continue;
         only = part;
         n++;
         if (!holds_directly(t, part) || !is_usual(torch_key(t->a, p->at.at[i]))) continue;
@@ -345,6 +358,7 @@ static Py *choose(TorchFile *t, Py *p) {
 bool torch_collect(TorchFile *t, const Py *root, const char *key, Weights *w) {
     Walk k = { .t = t, .w = w };
     Py *p = (Py *)(uintptr_t)root;
+    if (!note_tensors(t, p, 0)) return false;
     if (!key) p = choose(t, p);
     else if (*key) {
         p = descend(p, key);

@@ -18,6 +18,7 @@ struct TorchFile {
     const Storage *(*storage)(TorchFile *t, const char *key);
     Tensor *(*stored)(TorchFile *t, const Py *p);       // in formats that store tensors themselves, else NULL
     void *own;                                          // the format's
+    uint64_t values;                                    // that were looked at: the file's, each once
 };
 
 enum { TORCH_COPIES = 64 << 20 };                       // bytes beside a few times the file's

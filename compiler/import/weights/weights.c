@@ -36,16 +36,14 @@ static bool names_differ(Arena *a, const Weights *w) {
     return true;
 }
 
-Weights *weights_open(Arena *a, const char *path, const char *key) {
-    File f;
-    if (!file_map(&f, path)) return NULL;
+Weights *weights_read(Arena *a, const char *path, const File *f, const char *key) {
     Weights *w = NEW(a, Weights);
     w->file = arena_strdup(a, path);
-    VEC_PUSH(a, w->maps, f);
+    VEC_PUSH(a, w->maps, *f);
     for (size_t i = 0; i < COUNT(formats); i++) {
-        if (!formats[i]->claims(&f)) continue;
+        if (!formats[i]->claims(f)) continue;
         w->format = formats[i]->name;
-        if (formats[i]->read(a, path, &f, key, w) && names_differ(a, w)) return w;
+        if (formats[i]->read(a, path, f, key, w) && names_differ(a, w)) return w;
         weights_close(w);
         return NULL;
     }
@@ -53,6 +51,11 @@ Weights *weights_open(Arena *a, const char *path, const char *key) {
     diag_error(&file, "this is no file of weights that is known (.safetensors or its .index.json, .pt, .pth, .npz)");
     weights_close(w);
     return NULL;
+}
+
+Weights *weights_open(Arena *a, const char *path, const char *key) {
+    File f;
+    return file_map(&f, path) ? weights_read(a, path, &f, key) : NULL;
 }
 
 void weights_close(Weights *w) {
