@@ -9,4 +9,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);   // libFuzzer's own: bytes
+
+// An archive, of zip or tar, of the parts that the bytes name; returns its bytes, what has no room is left out.
+size_t fuzz_pack(const uint8_t *data, size_t size, bool tar, uint8_t *to, size_t room);
 #endif

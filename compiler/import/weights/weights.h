@@ -27,7 +27,7 @@ extern const WeightFormat safetensors_format, safetensors_index_format, npz_form
 
 bool weights_claimed(const File *f);                    // is it a file of weights?
 Weights *weights_open(Arena *a, const char *path, const char *key);     // NULL with diagnostics
-Weights *weights_read(Arena *a, const char *path, const File *f, const char *key);      // of a file's bytes: f is its now
+Weights *weights_read(Arena *a, const char *path, const File *f, const char *key);      // f is its now
 void weights_close(Weights *w);                         // the files that its tensors lie in
 
 // Parameters of g take the tensors of their names, o->weights says from which file; a note says how many, and warnings
