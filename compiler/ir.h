@@ -314,6 +314,8 @@ const char *node_string(const Node *n, const char *name, const char *otherwise);
 const int64_t *node_ints(const Node *n, const char *name, int *count);      // NULL and 0 when absent
 // ir/constant.c: the value when it can be computed now (evaluates its constant ancestors), else NULL
 Tensor *value_const(Value *v);
+// Counts work (elements, 1 to 30 ns each) that constants cost. False: what the file may spend is spent.
+bool graph_spend(Graph *g, int64_t work);
 Value *graph_given(Graph *g, Tensor *t, const char *name);           // a constant of the file's: how much that may take
 
 // ir/print.c, ir/parse.c, ir/validate.c: the exact text form

@@ -2,20 +2,18 @@
 // Builders that resize axes of known sizes.
 //
 // In: a Resize with a plan for each axis. Out: one step per resized axis: a view where every element is repeated or
-// skipped, a gather for `nearest`, a few weighted gathers for `linear` and `cubic`, a product with a constant matrix
-// for wide (antialiasing) filters. The idea: each output coordinate o reads the input at x(o), a formula that
-// `coordinates` chooses, with weights filter((i - x) * scale).
+// skipped, a gather for `nearest`, a few weighted gathers for `linear` and `cubic`, the sum of one weighted gather for
+// wide (antialiasing) filters. The idea: each output coordinate o reads the input at x(o), a formula that
+// `coordinates` chooses, with weights filter((i - x) * scale); so a table has the places and weights of each o, and is
+// about as long as the longer of the axes, however wide the filter. Tables spend what constants may cost (constant.c).
 #include "build/build.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MAX_TAPS 4              // weighted gathers; wider filters become matrices
-#define MAX_SUPPORT 4096
+#define MAX_TAPS 4              // gathers, one for each; wider filters have one for all
 #define MAX_PLACE 1e12
-#define MAX_OUT (1 << 19)       // elements along a resized axis
-#define MAX_WEIGHED (INT64_C(1) << 26)      // pairs of an input and an output coordinate that are looked at
-#define MAX_MATRIX (INT64_C(1) << 22)       // ... and that become elements of a constant
+#define TABLE_WORK 16           // of an entry of a table beside that of an element
 
 static bool is(const char *s, const char *t) { return !strcmp(s, t); }
 
@@ -48,7 +46,7 @@ void resize_keep_aspect(Resize *r, bool larger) {
         if (larger ? r->axes[i].scale > scale : r->axes[i].scale < scale) scale = r->axes[i].scale;
     for (int i = 0; i < r->count; i++) {
         r->axes[i].scale = scale;
-        r->axes[i].out = (int64_t)floor(scale * (double)r->axes[i].in + 0.5);
+        r->axes[i].out = (int64_t)fmin(floor(scale * (double)r->axes[i].in + 0.5), MAX_PLACE);
     }
 }
 
@@ -99,19 +97,37 @@ static double filter(const Resize *r, double d) {
     return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-// The weights of one output coordinate on all input coordinates (row: `in` zeros at first).
-static void weigh(const Resize *r, const AxisPlan *p, double x, double *row) {
+// How far a filter reaches to each side of a place.
+static double support(const Resize *r, const AxisPlan *p) {
+    return ceil((r->mode == RESIZE_LINEAR ? 1 : 2) / (r->antialias && p->scale < 1 ? p->scale : 1));
+}
+
+// What one output coordinate reads: inputs first..first+count-1 with weights, a few of which may be 0.
+typedef struct Reads { int64_t first, count; double *weight; } Reads;
+
+static void weigh(const Resize *r, const AxisPlan *p, double x, Reads *reads) {
     double shrink = r->antialias && p->scale < 1 ? p->scale : 1, sum = 0;
-    int64_t support = (int64_t)ceil((r->mode == RESIZE_LINEAR ? 1 : 2) / shrink),
-            first = (int64_t)floor(x) - support + 1, last = (int64_t)floor(x) + support;
-    for (int64_t i = first; i <= last; i++) {
+    int64_t reach = (int64_t)support(r, p), at = (int64_t)floor(x), from = at - reach + 1, to = at + reach;
+    reads->first = clamp_index((double)from, p->in);
+    reads->count = clamp_index((double)to, p->in) - reads->first + 1;
+    memset(reads->weight, 0, sizeof *reads->weight * (size_t)reads->count);
+    for (int64_t i = from; i <= to; i++) {
         double w = filter(r, ((double)i - x) * shrink);
         if (r->exclude_outside && (i < 0 || i >= p->in)) continue;
-        row[clamp_index((double)i, p->in)] += w;
+        reads->weight[clamp_index((double)i, p->in) - reads->first] += w;
         sum += w;
     }
     if ((r->antialias || r->exclude_outside) && sum != 0)
-        for (int64_t i = first < 0 ? 0 : first; i <= last && i < p->in; i++) row[i] /= sum;
+        for (int64_t i = 0; i < reads->count; i++) reads->weight[i] /= sum;
+}
+
+// A table is made where the file may still cost so much; else a diagnostic.
+static bool table_allowed(Graph *g, const AxisPlan *p, double entries) {
+    if (entries < 1e12 && graph_spend(g, TABLE_WORK * (int64_t)entries)) return true;
+    diag_error_as(EXIT_LIMIT, g->loc,
+        "axis %d: resizing %lld to %lld elements takes a table of %.3g weights, too many for a constant",
+        p->axis, (long long)p->in, (long long)p->out, entries);
+    return false;
 }
 
 // ---------------------------------------------------------------- one axis
@@ -158,71 +174,84 @@ static Value *even_view(Graph *g, Value *x, const AxisPlan *p, const int64_t *at
 }
 
 static Value *nearest_axis(Graph *g, const Resize *r, const AxisPlan *p, Value *x) {
+    if (!table_allowed(g, p, (double)p->out)) return NULL;
     int64_t *at = NEW_ARRAY(g->arena, int64_t, p->out);
     for (int64_t o = 0; o < p->out; o++) at[o] = nearest(r, p, place(r, p, o));
     Value *v = even_view(g, x, p, at);
     return extrapolate(g, r, p, v ? v : b_gather(g, x, b_ints(g, (int)p->out, at), p->axis));
 }
 
-// W [out, in]: y = x W^T along the axis.
-static Value *matrix_axis(Graph *g, const AxisPlan *p, Value *x, const double *w) {
-    int last = x->type.rank - 1;
-    Value *m = b_swap(g, b_floats(g, x->type.dtype, 2, (Dim[]){ p->out, p->in }, w), 0, 1);
-    return b_swap(g, b_matmul(g, b_swap(g, x, p->axis, last), m), p->axis, last);
+// The nonzero weights of o, their places in *reads.
+static int64_t read_by(const Resize *r, const AxisPlan *p, int64_t o, Reads *reads) {
+    double x = place(r, p, o);
+    int64_t used = 0;
+    reads->first = reads->count = 0;
+    if (!outside(r, p, x)) weigh(r, p, x, reads);
+    for (int64_t i = 0; i < reads->count; i++) used += reads->weight[i] != 0;
+    return used;
 }
 
-// The weights of output coordinate o on the input coordinates.
-static void weigh_row(const Resize *r, const AxisPlan *p, int64_t o, double *row) {
-    double at = place(r, p, o);
-    memset(row, 0, sizeof *row * (size_t)p->in);
-    if (!outside(r, p, at)) weigh(r, p, at, row);
-}
+// The tables of all output coordinates, [taps, out] each. One that reads fewer inputs has its last again with the
+// weight 0, so that nothing else meets its sum.
+typedef struct Tables { int64_t taps; Tensor *at, *weight; } Tables;
 
-// Sum of at most MAX_TAPS gathers, each times a weight per output coordinate. NULL: an output reads more inputs.
-static Value *taps_axis(Graph *g, const Resize *r, const AxisPlan *p, Value *x) {
-    Arena *a = g->arena;
-    int64_t *at[MAX_TAPS];
-    double *weight[MAX_TAPS], *row = NEW_ARRAY(a, double, p->in);
-    int taps = 0;
+static bool tables_make(Graph *g, const Resize *r, const AxisPlan *p, DType d, Tables *t) {
+    double widest = fmin(2 * support(r, p), (double)p->in);
+    if (!table_allowed(g, p, (double)p->out * 2 * support(r, p))) return false;
+    Reads reads = { .weight = NEW_ARRAY(g->arena, double, (int64_t)widest) };
+    *t = (Tables){ 0 };
     for (int64_t o = 0; o < p->out; o++) {
-        int used = 0;
-        weigh_row(r, p, o, row);
-        for (int64_t i = 0; i < p->in; i++) {
-            if (row[i] == 0) continue;
-            if (used == MAX_TAPS) return NULL;
-            if (used == taps) {
-                at[taps] = NEW_ARRAY(a, int64_t, p->out);
-                weight[taps++] = NEW_ARRAY(a, double, p->out);
-            }
-            at[used][o] = i;
-            weight[used++][o] = row[i];
-        }
+        int64_t used = read_by(r, p, o, &reads);
+        if (used > t->taps) t->taps = used;
     }
-    Value *sum = taps ? NULL : b_filled(g, x->type.dtype, 0, x->type.rank, x->type.dim);
-    for (int k = 0; k < taps; k++) {
-        Value *wide = b_along(g, b_floats(g, x->type.dtype, 1, &p->out, weight[k]), x->type.rank, p->axis);
-        Value *term = b_binary(g, OP_Mul, b_gather(g, x, b_ints(g, (int)p->out, at[k]), p->axis), wide);
+    t->at = tensor_new(g->arena, type_make(DT_I64, 2, (Dim[]){ t->taps, p->out }));
+    t->weight = tensor_new(g->arena, type_make(d, 2, (Dim[]){ t->taps, p->out }));
+    for (int64_t o = 0; o < p->out; o++) {
+        int64_t used = read_by(r, p, o, &reads), k = 0, last = 0;
+        for (int64_t i = 0; i < reads.count; i++) {
+            if (reads.weight[i] == 0) continue;
+            last = reads.first + i;
+            tensor_set_i(t->at, k * p->out + o, last);
+            tensor_set_f(t->weight, k++ * p->out + o, reads.weight[i]);
+        }
+        for (k = used; k < t->taps; k++) tensor_set_i(t->at, k * p->out + o, last);
+    }
+    return true;
+}
+
+static Value *table_row(Graph *g, const Tensor *table, int64_t k) {
+    Tensor *row = tensor_new(g->arena, type_make(table->type.dtype, 1, &table->type.dim[1]));
+    size_t bytes = (size_t)type_bytes(&row->type);
+    memcpy(row->data, (const char *)table->data + (size_t)k * bytes, bytes);
+    return graph_const(g, row, NULL);
+}
+
+static Value *sum_of_gathers(Graph *g, const AxisPlan *p, const Tables *t, Value *x) {
+    Value *sum = t->taps ? NULL : b_filled(g, x->type.dtype, 0, x->type.rank, x->type.dim);
+    for (int64_t k = 0; k < t->taps; k++) {
+        Value *wide = b_along(g, table_row(g, t->weight, k), x->type.rank, p->axis);
+        Value *term = b_binary(g, OP_Mul, b_gather(g, x, table_row(g, t->at, k), p->axis), wide);
         sum = k ? b_binary(g, OP_Add, sum, term) : term;
     }
     return sum;
 }
 
+// x [.., in, ..] -> [.., taps, out, ..], summed over taps.
+static Value *sum_of_one_gather(Graph *g, const AxisPlan *p, const Tables *t, Value *x) {
+    Dim dims[MAX_RANK];
+    Value *all = b_gather(g, x, graph_const(g, t->at, NULL), p->axis);
+    if (!all) return NULL;
+    for (int i = 0; i < all->type.rank; i++) dims[i] = 1;
+    dims[p->axis] = t->taps;
+    dims[p->axis + 1] = p->out;
+    Value *weight = b_reshape(g, graph_const(g, t->weight, NULL), all->type.rank, dims);
+    return b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, all, weight), 1, (int64_t[]){ p->axis }, false);
+}
+
 static Value *filtered_axis(Graph *g, const Resize *r, const AxisPlan *p, Value *x) {
-    bool too_large = p->in * p->out > MAX_WEIGHED || (r->antialias && p->scale < 1.0 / MAX_SUPPORT);
-    int errors = diag_errors();
-    Value *v = too_large ? NULL : taps_axis(g, r, p, x);
-    if (diag_errors() > errors) return NULL;
-    if (!v && (too_large || p->in * p->out > MAX_MATRIX)) {
-        diag_error_as(EXIT_LIMIT, g->loc, "resizing %lld to %lld elements is too large for a constant matrix",
-            (long long)p->in, (long long)p->out);
-        return NULL;
-    }
-    if (!v) {
-        double *w = NEW_ARRAY(g->arena, double, p->in * p->out);
-        for (int64_t o = 0; o < p->out; o++) weigh_row(r, p, o, w + o * p->in);
-        v = matrix_axis(g, p, x, w);
-    }
-    return extrapolate(g, r, p, v);
+    Tables t;
+    if (!tables_make(g, r, p, x->type.dtype, &t)) return NULL;
+    return extrapolate(g, r, p, t.taps > MAX_TAPS ? sum_of_one_gather(g, p, &t, x) : sum_of_gathers(g, p, &t, x));
 }
 
 Value *b_resize(Graph *g, const Resize *r, Value *x) {
@@ -232,11 +261,6 @@ Value *b_resize(Graph *g, const Resize *r, Value *x) {
         const AxisPlan *p = &r->axes[i];
         if (p->in == p->out && p->scale == 1 && !is(r->coordinates, "tf_crop_and_resize")) continue;
         if (p->in == 0 || p->out == 0) return graph_fail(g, "axis %d: an empty axis cannot be resized", p->axis);
-        if (p->out < 0 || p->out > MAX_OUT) {
-            diag_error_as(EXIT_LIMIT, g->loc, "axis %d: %lld elements are more than the %d of a resized axis", p->axis,
-                (long long)p->out, MAX_OUT);
-            return NULL;
-        }
         x = r->mode == RESIZE_NEAREST ? nearest_axis(g, r, p, x) : filtered_axis(g, r, p, x);
     }
     return b_cast(g, x, d);

@@ -31,10 +31,17 @@ static int64_t work_of(const Node *n) {
     return work > INT64_MAX ? INT64_MAX : (int64_t)work;
 }
 
-static bool affordable(const Node *n) {
-    Folding *f = graph_root(n->graph)->folding;
+bool graph_spend(Graph *g, int64_t work) {
+    Folding *f = graph_root(g)->folding;
     int64_t more = f->given > INT64_MAX / 2 / WORK_PER_BYTE ? INT64_MAX / 2 : f->given * WORK_PER_BYTE;
-    if (graph_root(n->graph)->evaluated || work_of(n) <= FREE_WORK + more - f->spent) return true;
+    if (!graph_root(g)->evaluated && work > FREE_WORK + more - f->spent) return false;
+    f->spent += work;
+    return true;
+}
+
+static bool affordable(const Node *n) {
+    if (graph_spend(n->graph, work_of(n))) return true;
+    Folding *f = graph_root(n->graph)->folding;
     if (!f->said)
         diag_warn(n->loc, "computing what is constant takes too much from here on; the program computes the rest");
     f->said = true;
@@ -82,7 +89,6 @@ static bool eval_composite(const Node *n, Tensor *const *in, Tensor **out) {
 static bool node_fold(Node *n) {
     Arena *a = n->graph->arena;
     if (!affordable(n)) return false;
-    graph_root(n->graph)->folding->spent += work_of(n);
     Tensor **in = NEW_ARRAY(a, Tensor *, n->n_in), **out = NEW_ARRAY(a, Tensor *, n->n_out);
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i]) continue;

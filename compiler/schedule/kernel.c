@@ -273,6 +273,20 @@ static bool hoists(const Kernel *k, const Expr *e) {
     return true;
 }
 
+// Do the axes that it depends on have more points than it has elements? A gather, or a channel's group (i / 10), asks
+// for the same element again and again, which is free only where it is a sum of one. Sizes of the run are left out on
+// both sides.
+static bool more_points(const Kernel *k, const Type *t, const Expr *e) {
+    int64_t elements = 1, steps = 1;
+    for (int i = 0; i < t->rank; i++)
+        if (dim_is_const(t->dim[i])) elements *= t->dim[i];
+    for (int i = 0; i < k->axes.n; i++)
+        if ((e->axes_used >> i & 1) && dim_is_const(k->axes.at[i].size) && k->axes.at[i].size > 1)
+            elements /= k->axes.at[i].size;
+    for (int i = 0; i < e->n_axes; i++) steps *= k->axes.at[e->axes[i]].extent;
+    return elements < 1 && steps > 1;
+}
+
 // Was the same reduction lowered at another index too? Two readers of one row share it; readers of different rows
 // would repeat it.
 static bool computed_before(const Fusion *f, int at) {
@@ -296,9 +310,12 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
     lower_axes(&l, k, t, idx);
     bool computed = f->root->def && f->root->graph == f->plan->graph && f->inside[f->root->def->mark];
     Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
-    for (int i = 0; i < f->reduces.n && !f->violation; i++)
-        if (f->reduces.at[i].value != f->root && (!hoists(k, f->reduces.at[i].expr) || computed_before(f, i)))
-            f->violation = f->reduces.at[i].value;
+    for (int i = 0; i < f->reduces.n && !f->violation; i++) {
+        Value *v = f->reduces.at[i].value;
+        const Expr *reduce = f->reduces.at[i].expr;
+        if (v != f->root && (!hoists(k, reduce) || more_points(k, &v->type, reduce) || computed_before(f, i)))
+            f->violation = v;
+    }
     if (f->violation) return NULL;
     for (int i = 0; i < t->rank; i++)
         dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], lower_dim(&l, concat_at)) : idx[i];

@@ -146,8 +146,14 @@ def large():
     for random in ("RandomNormal", "RandomUniform"):
         refused(random, graph([w.node(random, [], ["y"], shape=[side, side])], [], [("y", w.FLOAT, None)]))
     scales = constant("s", [1e6, 1e6], dtype=w.FLOAT)
-    refused("Resize", one("Resize", ["x", "", "s"], ["y"], constants=[scales]), says="more than")
-    refused("Upsample", one("Upsample", ["x", "s"], ["y"], opset=9, constants=[scales]), says="more than")
+    refused("Resize", one("Resize", ["x", "", "s"], ["y"], constants=[scales]), says="too many for a constant")
+    refused("Upsample", one("Upsample", ["x", "s"], ["y"], opset=9, constants=[scales]),
+            says="too many for a constant")
+    several = constant("n", [1500, 1500, 1500, 1500])
+    refused("resized_axes", one("Resize", ["x", "", "", "n"], ["y"], (6000, 6000, 6000, 6000), opset=19, antialias=1,
+                                mode="cubic", constants=[several]))
+    refused("resized_wide", one("Resize", ["x", "", "s"], ["y"], (1, 10**7), opset=19, antialias=1, mode="linear",
+                                constants=[constant("s", [1.0, 1e-3], dtype=w.FLOAT)]), says="too many for a constant")
     refused("Range", one("Range", ["a", "b", "c"], ["y"], constants=[
         constant("a", 0, []), constant("b", long, []), constant("c", 1, [])]))
     refused("OneHot", one("OneHot", ["x", "d", "v"], ["y"], dtype=w.INT64, constants=[
