@@ -25,7 +25,7 @@ static void print_alone_call(CFile *g, const KernelText *t, int number) {
     int n;
     const Symbol *symbols = graph_symbols(graph_root(g->plan->graph), &n);
     for (int i = 0; i < k->sizes.n; i++) text_printf(c, "INT64_C(%lld), ", (long long)symbols[k->sizes.at[i]].hi);
-    if (t->y_pixel) text_printf(c, "%lld, ", (long long)t->y_pixel);
+    for (int i = 0; i < t->numbers.n; i++) text_printf(c, "%lld, ", (long long)t->numbers.at[i].value);
     text_printf(c, "scratch);\n}\n\n");
 }
 

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// MIN_ARGUMENT: loops this long are vector code without their length; the fewer steps of shorter ones are unrolled
-enum { MIN_ARGUMENT = 33 };
+// MIN_ARGUMENT: loops this long are vector code without their length; the fewer steps of shorter ones are unrolled.
+// MIN_HOLE: templates unroll what they have to.
+enum { MIN_ARGUMENT = 33, MIN_HOLE = 16 };
 enum { KEY_AXES = 4 };                                  // of a query in attention: b0, b1, b2, m
 
 const char *c_size(const CFile *g, const Kernel *k, int i) {
@@ -100,11 +101,16 @@ static void return_key(void *ctx, Text *out, const Store *s, const char *index, 
 // Equal ones are one argument: that steps are the same lets the C compiler share addresses.
 static const char *c_number(void *ctx, int64_t value) {
     KernelText *k = ctx;
-    int i = 0;
-    if (value < MIN_ARGUMENT) return number_text(k->file->arena, value);
-    while (i < k->numbers.n && k->numbers.at[i] != value) i++;
-    if (i == k->numbers.n) VEC_PUSH(k->file->arena, k->numbers, value);
-    return arena_printf(k->file->arena, "n%d", i);
+    Arena *a = k->file->arena;
+    int i = k->hole_numbers;
+    if (value < MIN_ARGUMENT) return number_text(a, value);
+    while (i < k->numbers.n && k->numbers.at[i].value != value) i++;
+    if (i == k->numbers.n) {
+        const char *name = arena_printf(a, k->prefix ? "burn_n%d" : "n%d", i - k->hole_numbers);
+        VEC_PUSH(a, k->numbers, ((Number){ .value = value, .name = name }));
+    }
+    k->numbers.at[i].used = true;
+    return k->numbers.at[i].name;
 }
 
 static Dialect c_dialect(KernelText *k) {
@@ -113,6 +119,7 @@ static Dialect c_dialect(KernelText *k) {
         .constant = "const ",
         .graph = k->file->plan->graph,
         .lanes = true,
+        .number = k->file->numbers ? c_number : NULL,
         .type = spell_c.type,
         .language = &spell_c,
         .load = c_load,
@@ -130,7 +137,7 @@ static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     }
     for (int i = 0; i < k->kernel->sizes.n; i++)
         text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
-    for (int i = 0; i < k->numbers.n; i++) text_printf(out, ", ptrdiff_t n%d", i);
+    for (int i = 0; i < k->numbers.n; i++) text_printf(out, ", ptrdiff_t %s", k->numbers.at[i].name);
 }
 
 // The range of the part: whole lines of memory where the axis runs along them.
@@ -179,7 +186,6 @@ static void loop_kernel(CFile *g, KernelText *t) {
     Text body;
     text_init(&body, g->arena);
     Dialect d = c_dialect(t);
-    if (g->numbers) d.number = c_number;
     if (k->parts > 1) {
         print_share(g, &body, k);
         d.first = "first";
@@ -206,6 +212,17 @@ static bool uses_param(const KernelText *t, const Expr *e, const Param *p, bool 
     return uses_param(t, e->a[0], p, seen) || uses_param(t, e->a[1], p, seen) || uses_param(t, e->a[2], p, seen);
 }
 
+static void clear_used(KernelText *t) { for (int i = 0; i < t->numbers.n; i++) t->numbers.at[i].used = false; }
+
+// The numbers that what was printed since clear_used() has, as parameters and as arguments.
+static void used_numbers(const KernelText *t, Text *params, Text *args) {
+    for (int i = 0; i < t->numbers.n; i++) {
+        if (!t->numbers.at[i].used) continue;
+        text_printf(params, ", ptrdiff_t %s", t->numbers.at[i].name);
+        text_printf(args, ", %s", t->numbers.at[i].name);
+    }
+}
+
 // An expression of the accumulator as an inline function of it and the element's coordinates; returns what goes into
 // the hole's text.
 static const char *inline_function(
@@ -216,9 +233,14 @@ static const char *inline_function(
     one.stores.at = &store;
     one.stores.n = 1;
     one.n_parallel = n_axes;
-    Text call;
+    Text call, body;
+    clear_used(t);
     if (e->op == E_Acc) return "acc";
     text_init(&call, g->arena);
+    text_init(&body, g->arena);
+    Dialect d = c_dialect(t);
+    d.store = return_store;
+    loops_print(g->arena, &body, &one, &d, n_axes, 1);
     text_printf(&call, "%s_%s(acc", t->name, suffix);
     text_printf(&g->c, "static inline %s %s_%s(%s acc", spell_c_storage(store.value->type.dtype), t->name, suffix,
         spell_c.type(k->anchor->out[0]->type.dtype));
@@ -237,17 +259,14 @@ static const char *inline_function(
             text_printf(&g->c, ", ptrdiff_t i%d", i);
             text_printf(&call, ", %s", axes[i]);
         }
-    text_printf(&g->c, ")\n{\n");
-    Dialect d = c_dialect(t);
-    d.store = return_store;
-    loops_print(g->arena, &g->c, &one, &d, n_axes, 1);
-    text_printf(&g->c, "}\n\n");
+    used_numbers(t, &g->c, &call);
+    text_printf(&g->c, ")\n{\n%s}\n\n", body.at);
     text_printf(&call, ")");
     return call.at;
 }
 
-// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, or for a size d, as parameters
-// and as arguments.
+// What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, which has just been printed, or
+// for a size d, as parameters and as arguments.
 static int needed_holes(
     CFile *g, const KernelText *t, const Expr *e, Dim d, const char *params_hole, const char *args_hole, Hole *to) {
     const Kernel *k = t->kernel;
@@ -269,6 +288,7 @@ static int needed_holes(
         text_printf(&params, ", int64_t %s", c_size(g, k, i));
         text_printf(&args, ", %s", c_size(g, k, i));
     }
+    used_numbers(t, &params, &args);
     to[0] = (Hole){ params_hole, NULL, params.at };
     to[1] = (Hole){ args_hole, NULL, args.at };
     return 2;
@@ -280,23 +300,24 @@ static const char *key_function(CFile *g, KernelText *t, const char *suffix, Exp
     Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
     Kernel one = *k;
     Hole needed[2];
-    Text call;
+    Text call, body;
     one.stores.at = &store;
     one.stores.n = 1;
     one.n_parallel = KEY_AXES;
-    needed_holes(g, t, e, 0, "", "", needed);
     text_init(&call, g->arena);
+    text_init(&body, g->arena);
+    clear_used(t);
+    Dialect d = c_dialect(t);
+    d.store = return_key;
+    loops_print(g->arena, &body, &one, &d, KEY_AXES, 1);
+    needed_holes(g, t, e, 0, "", "", needed);
     text_printf(&call, "%s_%s(%s", t->name, suffix, axes[0]);
     text_printf(&g->c, "static inline int64_t %s_%s(ptrdiff_t i0", t->name, suffix);
     for (int i = 1; i < KEY_AXES; i++) {
         text_printf(&g->c, ", ptrdiff_t i%d", i);
         text_printf(&call, ", %s", axes[i]);
     }
-    text_printf(&g->c, "%s)\n{\n    (void)i0, (void)i1, (void)i2, (void)i3;\n", needed[0].text);
-    Dialect d = c_dialect(t);
-    d.store = return_key;
-    loops_print(g->arena, &g->c, &one, &d, KEY_AXES, 1);
-    text_printf(&g->c, "}\n\n");
+    text_printf(&g->c, "%s)\n{\n    (void)i0, (void)i1, (void)i2, (void)i3;\n%s}\n\n", needed[0].text, body.at);
     text_printf(&call, "%s)", needed[1].text);
     return call.at;
 }
@@ -327,10 +348,22 @@ static void template_params(CFile *g, KernelText *t) {
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
 
-static const char *hole_spelled(CFile *g, const KernelText *t, const HoleValue *h) {
+// An argument, under the hole's name. Equal ones are several: whether they are follows from the sizes alone.
+static const char *hole_argument(KernelText *t, const char *name, int64_t value) {
+    Arena *a = t->file->arena;
+    for (int i = 0; i < t->kernel->sizes.n; i++)
+        if (!strcmp(c_size(t->file, t->kernel, i), name)) name = arena_printf(a, "%s_", name);
+    VEC_PUSH(a, t->numbers, ((Number){ .value = value, .name = name }));
+    t->hole_numbers = t->numbers.n;
+    return name;
+}
+
+static const char *hole_spelled(CFile *g, KernelText *t, const HoleValue *h) {
     switch (h->kind) {
     case HOLE_NUMBER: return arena_printf(g->arena, "%lld", (long long)h->value);
-    case HOLE_SIZE: return spell_size_operand(g->arena, g->plan->graph, h->value);
+    case HOLE_SIZE:                                     // any expression, and so an argument
+        if (g->numbers && dim_is_const(h->value) && h->value >= MIN_HOLE) return hole_argument(t, h->name, h->value);
+        return spell_size_operand(g->arena, g->plan->graph, h->value);
     case HOLE_ELEMENT: return spell_c_storage((DType)h->value);
     case HOLE_TYPE: return spell_c.type((DType)h->value);
     case HOLE_LOAD: return spell_c_load(g->arena, (DType)h->value, h->params);
@@ -341,54 +374,56 @@ static const char *hole_spelled(CFile *g, const KernelText *t, const HoleValue *
     }
 }
 
-static int plain_holes(CFile *g, const KernelText *t, Hole *to) {
+// Of a convolution whose result is a part of a concatenation, the floats from one pixel to the next.
+static bool is_part_stride(const Kernel *k, const HoleValue *h) {
+    bool conv = k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE;
+    return conv && k->conv.y_pixel != k->conv.oc && !strcmp(h->name, "YC");
+}
+
+static int plain_holes(CFile *g, KernelText *t, Hole *to) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->holes.n; i++) {
         const HoleValue *h = &k->holes.at[i];
-        bool stride = t->y_pixel && !strcmp(h->name, "YC");
-        to[i] = (Hole){ h->name, h->params, stride ? "y_pixel" : hole_spelled(g, t, h) };
+        // in every file: parts of unequal concatenations share a function
+        const char *text = is_part_stride(k, h) ? hole_argument(t, "y_pixel", h->value) : hole_spelled(g, t, h);
+        to[i] = (Hole){ h->name, h->params, text };
     }
     return k->holes.n;
 }
 
-// From one pixel of a convolution's result to the next, where it is a part of a concatenation; else 0.
-static int64_t conv_stride(const Kernel *k) {
-    bool conv = k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE;
-    return conv && k->conv.y_pixel != k->conv.oc ? k->conv.y_pixel : 0;
+// A key of attention or its scores, and what the functions that call them need.
+static int attention_holes(CFile *g, KernelText *t, const char *const *axes, int n_axes, Hole *to) {
+    const Attention *s = &t->kernel->attention;
+    int n = 0;
+    to[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", inline_function(g, t, "score", s->score, axes, n_axes) };
+    n += needed_holes(g, t, s->score, 0, "SCORE_PARAMS", "SCORE_ARGS", to + n);
+    to[n++] = (Hole){ "FIRST", "b0, b1, b2, m", s->first ? key_function(g, t, "first", s->first, axes) : "0" };
+    to[n++] = (Hole){ "LAST", "b0, b1, b2, m", s->last ? key_function(g, t, "last", s->last, axes) : "INT64_MAX" };
+    return n;
 }
 
 static void template_kernel(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Expr *stored = k->stores.at[0].expr;
-    bool identity = stored->op == E_Acc;
     const char *axes[MAX_RANK];
     const int n_axes = words(g->arena, k->template->axes, axes);
+    const Dim row = k->kind == KERNEL_GEMM ? k->gemm.c_row : 0;
     Hole holes[MAX_HOLES];
-    int n = 0;
     Text params;
     template_params(g, t);
-    t->y_pixel = conv_stride(k);
+    int n = plain_holes(g, t, holes);
+    if (k->kind == KERNEL_ATTENTION) n += attention_holes(g, t, axes, n_axes, holes + n);
+    holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
+        inline_function(g, t, "epilogue", stored, axes, n_axes) };
+    for (int i = 0; i < t->hole_numbers; i++) t->numbers.at[i].used = !strncmp(t->numbers.at[i].name, "CM", 2);
+    n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
     text_init(&params, g->arena);
     text_printf(&params, "%s", t->n_params > t->first_shared || k->sizes.n ? ", " : "");
     print_params(g, t, &params, t->first_shared);
-    if (t->y_pixel) text_printf(&params, ", ptrdiff_t y_pixel");
-    holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "EPILOGUE_PARAMS", NULL, params.at };
-    const Dim row = k->kind == KERNEL_GEMM ? k->gemm.c_row : 0;
-    n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
+    holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "FINISH", NULL, arena_printf(g->arena, "%s_finish", t->name) };
-    holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, identity ? "1" : "0" };
-    if (k->kind == KERNEL_ATTENTION) {
-        n += needed_holes(g, t, k->attention.score, 0, "SCORE_PARAMS", "SCORE_ARGS", holes + n);
-        holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n",
-            inline_function(g, t, "score", k->attention.score, axes, n_axes) };
-        Expr *first = k->attention.first, *last = k->attention.last;
-        holes[n++] = (Hole){ "FIRST", "b0, b1, b2, m", first ? key_function(g, t, "first", first, axes) : "0" };
-        holes[n++] = (Hole){ "LAST", "b0, b1, b2, m", last ? key_function(g, t, "last", last, axes) : "INT64_MAX" };
-    }
-    holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
-        inline_function(g, t, "epilogue", stored, axes, n_axes) };
-    n += plain_holes(g, t, holes + n);
+    holes[n++] = (Hole){ "IDENTITY_EPILOGUE", NULL, stored->op == E_Acc ? "1" : "0" };
     template_fill(g->arena, &g->c, k->template->file, n, holes);
 }
 
@@ -407,6 +442,7 @@ static void call_kernel(CFile *g, KernelText *t) {
     text_init(&sizes, g->arena);
     text_printf(&sizes, "%s", "");
     for (int i = 0; i < k->sizes.n; i++) text_printf(&sizes, ", int64_t %s", c_size(g, k, i));
+    for (int i = 0; i < t->numbers.n; i++) text_printf(&sizes, ", ptrdiff_t %s", t->numbers.at[i].name);
     holes[n++] = (Hole){ "KERNEL", NULL, t->name };
     holes[n++] = (Hole){ "SIZES", NULL, sizes.at };
     template_fill(g->arena, &g->c, k->template->file, n, holes);

@@ -21,7 +21,7 @@ typedef struct CFile {
     // declarations; constants; kernels and run functions; what is there once whatever the targets
     Text h, data, c, ends;
     bool descriptor;                                    // some program has the generic `const burn_model`
-    // extents and steps of loops are arguments, so that many kernels share a function
+    // extents, and steps from element to element, are arguments, so that many kernels share a function
     bool numbers;
     bool threads;                                       // runs can go in parts: they take a `threads` pointer
     // constants come from a file: run functions take a `weights` pointer
@@ -30,6 +30,8 @@ typedef struct CFile {
 
 // at: element where the parameter begins
 typedef struct Param { Value *value; const char *name; bool written; Dim at; } Param;
+// used: in what has been printed since that was last set to false
+typedef struct Number { int64_t value; const char *name; bool used; } Number;
 typedef struct KernelText {
     CFile *file;
     const Kernel *kernel;
@@ -38,9 +40,8 @@ typedef struct KernelText {
     const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
     Param params[MAX_PARAMS];
     int n_params, first_shared;                         // the first parameters of a template are its own names
-    // a parameter after the sizes, so that parts of unequal concatenations share a function; 0: none
-    int64_t y_pixel;
-    VEC(int64_t) numbers;                               // n0, n1, ...: parameters after all these
+    VEC(Number) numbers;                                // parameters after the sizes,
+    int hole_numbers;                                   // first those that fill holes
 } KernelText;
 
 // variable of the kernel's i-th size, a parameter after its pointers

@@ -176,9 +176,8 @@ Arguments c_arguments(const RunText *r, const Kernel *k) {
     for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
     for (int j = 0; j < t->kernel->sizes.n; j++)
         add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->kernel->sizes.at[j] });
-    if (t->y_pixel) add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->y_pixel });
     for (int j = 0; j < t->numbers.n; j++)
-        add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->numbers.at[j] });
+        add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->numbers.at[j].value });
     if (k->string_bytes) add_word(r, &all, "&strings");
     if (k->template && (k->kind != KERNEL_CALL || k->scratch_bytes)) scratch_argument(r, k, &all);
     if (k->strips) strip_arguments(r, k, &all);

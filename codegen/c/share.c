@@ -9,8 +9,9 @@
 //   static void net_k3_conv(const float *restrict W, ...)      static void net_k8_conv(...)      both: static void
 //       @(const float *restrict $0, ...)
 //
-// In files of training the extents and steps of loops are arguments (CFile.numbers), so that the update of parameters
-// of all lengths is one function.
+// In files of training the extents and steps of loops, and the sizes and strides that templates take as expressions,
+// are arguments (CFile.numbers), so that the update of parameters of all lengths is one function, and products whose
+// tiles have the same edges are.
 //
 // One that many kernels call stays a function (BURN_APART): small ones the C compiler would copy to every call.
 #include "c.h"

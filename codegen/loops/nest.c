@@ -128,15 +128,23 @@ void loops_init(LoopPrinter *p, Arena *a, Text *out, const Kernel *k, const Dial
 }
 
 // ---------------------------------------------------------------- text
+static bool is_fixed(const Expr *e) { return e->op == E_Const && e->dtype == DT_INDEX; }
+
+// C compilers divide by constants with multiplications.
+static bool is_divisor(const Expr *e, int operand) {
+    return operand == 1 && (e->op == E_Div || e->op == E_Mod || e->op == E_FloorMod) && is_fixed(e->a[1]);
+}
+
 const char *loops_spell(LoopPrinter *p, Expr *e) {
     Text t;
     const char *operands[3] = { NULL, NULL, NULL };
     if (e->op == E_Axis) return p->axis_name[e->c.i];
     if (e->op == E_Acc) return "acc";                   // a template epilogue's parameter
-    if (e->op == E_Const && e->dtype == DT_INDEX && p->d->number) return p->d->number(p->d->ctx, e->c.i);
+    if (is_fixed(e) && p->d->number) return p->d->number(p->d->ctx, e->c.i);
     if (e->op == E_Size) return spell_size_operand(p->arena, e->graph, e->extent);
     if (e->op == E_Select && p->holds[e->a[0]->id]) return loops_operand(p, e->a[1]);
-    for (int i = 0; i < 3; i++) if (e->a[i]) operands[i] = loops_operand(p, e->a[i]);
+    for (int i = 0; i < 3; i++)
+        if (e->a[i]) operands[i] = is_divisor(e, i) ? number_text(p->arena, e->a[i]->c.i) : loops_operand(p, e->a[i]);
     text_init(&t, p->arena);
     if (e->op == E_Load && e->a[1] && p->holds[e->a[1]->id])
         text_printf(&t, "%s", p->d->load(p->d->ctx, e->value, operands[0]));

@@ -9,9 +9,9 @@
  *
  *   KERNEL            name of the function
  *   BATCH M N K       sizes, all >= 1
- *   M_FIXED N_FIXED   M and N again where they are constants, whose edges then are tiles of their own; else 0: the last
- *                     rows go in tiles of 4 and of 1, the last columns (PACK_B is 1 then) in whole tiles over the zeros
- *                     of the panels
+ *   M_FIXED N_FIXED   where M and N are constants, these modulo any tile's rows or columns, but not 0: their edges
+ *                     then are tiles of their own; else 0: the last rows go in tiles of 4 and of 1, the last columns
+ *                     (PACK_B is 1 then) in whole tiles over the zeros of the panels
  *   AB AM AK          strides of A in floats (AB 0: the same A for every b); one of AM, AK is 1 for speed, any value is
  *                     right
  *   B_PACKED          1: B is constant and the compiler packed it (pack_gemm_b): [b][ceil(N/NR)][K][NR], zeros past N;
@@ -110,13 +110,15 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                unsigned char *scratch)
 #endif
 {
-    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2,
-           BLOCK = (MC + ROWS - 1) / ROWS * ROWS };
+    enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2 };
     enum { COLUMNS_EDGE = N_FIXED % WIDTH,
            VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
 #if M_FIXED
     enum { ROWS_EDGE = M_FIXED % ROWS };
+#else
+    enum { ROWS_EDGE = 1 };
 #endif
+    const ptrdiff_t block = (MC + ROWS - 1) / ROWS * ROWS;
     float *const panels = (float *)(void *)scratch;
 #if PACK_A
     float *const rows = panels + (B_PACKED ? 0 : PACK_B == 1 ? KC * NC : PACK_B || N % PANEL ? KC * PANEL : 0);
@@ -164,11 +166,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                                     n1 - n < PANEL ? n1 - n : PANEL);
 #endif
 #if STRIP || PARTS
-                for (ptrdiff_t m0 = m_from; m0 < m_end; m0 += BLOCK) {
-                    const ptrdiff_t m1 = m0 + BLOCK < m_end ? m0 + BLOCK : m_end;
+                for (ptrdiff_t m0 = m_from; m0 < m_end; m0 += block) {
+                    const ptrdiff_t m1 = m0 + block < m_end ? m0 + block : m_end;
 #else
-                for (ptrdiff_t m0 = 0; m0 < M; m0 += BLOCK) {
-                    const ptrdiff_t m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
+                for (ptrdiff_t m0 = 0; m0 < M; m0 += block) {
+                    const ptrdiff_t m1 = m0 + block < M ? m0 + block : M;
 #endif
                     const float *row0 = A + b * AB + (m0 - a_at) * AM + k0 * AK;
 #if PACK_A
@@ -176,7 +178,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                     row0 = rows;
 #endif
                     for (ptrdiff_t n = n0; n < n1; n += WIDTH) {
-                        const int column_edge = n + WIDTH > N;
+                        const int column_edge = (!N_FIXED || COLUMNS_EDGE > 0) && n + WIDTH > N;
                         const ptrdiff_t columns = !column_edge ? WIDTH : N_FIXED ? COLUMNS_EDGE : N - n;
 #if B_PACKED
                         const float *const column = B + b * BB + (n / PANEL * K + k0) * PANEL + n % PANEL;
@@ -192,7 +194,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                         const ptrdiff_t bk = PACK_B || column_edge ? PANEL : BK;
 #endif
                         for (ptrdiff_t m = m0; m < m1; m += ROWS) {
-                            const int row_edge = m + ROWS > M, to_c = !column_edge && (IDENTITY_EPILOGUE || !last);
+                            const int row_edge = ROWS_EDGE > 0 && m + ROWS > M,
+                                      to_c = !column_edge && (IDENTITY_EPILOGUE || !last);
 #if M_FIXED
                             const ptrdiff_t count = row_edge ? ROWS_EDGE : ROWS;
 #else

@@ -20,7 +20,6 @@ void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
 }
 
-// A size or stride that may be symbolic.
 void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
 }
@@ -34,6 +33,10 @@ int64_t template_hole_value(const Kernel *k, const char *name) {
         if (!strcmp(k->holes.at[i].name, name)) return k->holes.at[i].value;
     bug("kernel has no hole %s", name);
 }
+
+int64_t template_whole_rows(int64_t mr) { return mr % 2 ? mr * ((mr + 1) / 2) : mr; }
+
+int64_t template_edge(int64_t size, int64_t unit) { return (size - 1) % unit + 1; }
 
 Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t bytes, const char *layout,
     void (*fill)(const Buffer *, void *)) {

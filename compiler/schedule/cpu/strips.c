@@ -44,15 +44,12 @@ static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // ---------------------------------------------------------------- what goes by rows
-// Products with 16 registers have tiles of half the rows, up: the C compiler's flags decide.
-static int64_t tile_rows(int64_t mr) { return mr % 2 ? mr * ((mr + 1) / 2) : mr; }
-
 static bool product_by_rows(Member *m) {
     const Contraction *s = &m->k->gemm;
     if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1)
         return false;
     if (!template_hole_value(m->k, "B_PACKED") || s->c_row != s->n) return false;
-    *m = (Member){ m->k, s->m, tile_rows(template_hole_value(m->k, "MR")), s->n, false, false };
+    *m = (Member){ m->k, s->m, template_whole_rows(template_hole_value(m->k, "MR")), s->n, false, false };
     return true;
 }
 

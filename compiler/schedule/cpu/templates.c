@@ -105,8 +105,8 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole_dim(a, k, "M", s->m);
     template_hole_dim(a, k, "N", s->n);
     template_hole_dim(a, k, "K", s->k);
-    template_hole(a, k, "M_FIXED", m_fixed ? s->m : 0);
-    template_hole(a, k, "N_FIXED", n_fixed ? s->n : 0);
+    template_hole(a, k, "M_FIXED", m_fixed ? template_edge(s->m, template_whole_rows(t.mr)) : 0);
+    template_hole(a, k, "N_FIXED", n_fixed ? template_edge(s->n, 16 * t.nv) : 0);
     template_hole_dim(a, k, "AB", s->a_batch);
     template_hole_dim(a, k, "AM", s->a_row);
     template_hole_dim(a, k, "AK", s->a_col);
@@ -117,9 +117,9 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole_dim(a, k, "CM", s->c_row);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "NV", t.nv);
-    template_hole(a, k, "KC", t.kc);
-    template_hole(a, k, "NC", t.nc);
-    template_hole(a, k, "MC", t.mc);
+    template_hole_dim(a, k, "KC", t.kc);
+    template_hole_dim(a, k, "NC", t.nc);
+    template_hole_dim(a, k, "MC", t.mc);
     size_t one = packed ? pack_gemm_b_floats((size_t)s->n, (size_t)s->k, 16 * (size_t)t.nv) : 0;
     template_hole_dim(a, k, "BB", !packed ? s->b_batch : s->b_batch ? (int64_t)one : 0);
     template_hole_dim(a, k, "BK", s->b_row);

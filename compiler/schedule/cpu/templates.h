@@ -8,10 +8,14 @@
 
 TileTarget template_target(const Options *o);
 void template_hole(Arena *a, Kernel *k, const char *name, int64_t value);
-// a size or stride that may be symbolic
+// a size or stride, which may be symbolic, or be given to the function as an argument
 void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d);
 void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v);         // prefix D, prefix H, prefix W
 int64_t template_hole_value(const Kernel *k, const char *name);
+int64_t template_whole_rows(int64_t mr);                // in whole tiles on machines of 32 and of 16 registers
+// The least size, above 0, that leaves the same edges as this one where it is cut into multiples of what divides
+// `unit`: kernels that differ in it alone are one text.
+int64_t template_edge(int64_t size, int64_t unit);
 Buffer *template_packed(
     Arena *a, Kernel *k, Value *v, size_t floats, const char *layout, void (*fill)(const Buffer *, void *));
 Buffer *template_packed_as(Arena *a, Kernel *k, Value *v, DType element, size_t bytes, const char *layout,
