@@ -14,7 +14,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "small")]
 import harness      # noqa: E402
-from cases import Model, numbers    # noqa: E402
+from small_model import Model, numbers  # noqa: E402
 from onnx_wire import DOUBLE, FLOAT, INT64, node, tensor    # noqa: E402
 from run import write   # noqa: E402
 

@@ -6,7 +6,7 @@ As cases.py: each function makes one Model. Sums of integers are exact, so the e
 """
 import random
 
-from cases import Model, nest
+from small_model import Model, nest
 from onnx_wire import FLOAT, INT8, INT32, UINT8, node, tensor
 
 RANGE = {UINT8: (0, 255), INT8: (-128, 127)}

@@ -6,7 +6,7 @@ and the largest among them."""
 import math
 from itertools import product
 
-from cases import Model, at, build, nest, numbers
+from small_model import Model, at, build, nest, numbers
 from onnx_wire import BOOL, FLOAT, INT64, node, tensor
 
 

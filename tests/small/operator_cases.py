@@ -8,7 +8,7 @@ import math
 import random
 from itertools import product
 
-from cases import Model, build, nest, numbers
+from small_model import Model, build, nest, numbers
 from onnx_wire import (BOOL, FLOAT, FLOAT6E2M3, FLOAT6E3M2, INT32, INT64, UINT8, graph, node, six_bits, tensor,
                        value_info)
 

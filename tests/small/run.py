@@ -11,11 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
-import byte_cases   # noqa: E402
 import cases        # noqa: E402
-import found_cases  # noqa: E402
-import operator_cases   # noqa: E402
-import string_cases # noqa: E402
 import harness      # noqa: E402
 import onnx_wire    # noqa: E402
 
@@ -41,8 +37,7 @@ def main():
     p.add_argument("--only-write", type=pathlib.Path, metavar="DIR", help="write the models there and stop")
     args = harness.parse(p)
     root = args.only_write or pathlib.Path(args.cache) / "small"
-    made = [(f.__name__, f()) for f in cases.ALL + string_cases.ALL + found_cases.ALL +
-            operator_cases.ALL + byte_cases.ALL]
+    made = [(f.__name__, f()) for f in cases.ALL]
     for name, m in made:
         write(root / name, m)
     if args.only_write:

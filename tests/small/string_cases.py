@@ -5,7 +5,7 @@ As cases.py: each function makes one Model. Text in several scripts, empty strin
 strings that it moves."""
 import re
 
-from cases import Model, nest
+from small_model import Model, nest
 from onnx_wire import BOOL, DOUBLE, FLOAT, INT64, STRING, UINT8, graph, node, tensor, value_info
 
 ML = "ai.onnx.ml"

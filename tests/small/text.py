@@ -13,11 +13,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
-import byte_cases   # noqa: E402
 import cases        # noqa: E402
-import found_cases  # noqa: E402
-import operator_cases   # noqa: E402
-import string_cases # noqa: E402
 
 OPTIONS = ("--target generic", "--target portable", "--target x86-64-v4 --threads 4",
            "--train --loss mse --optimizer adam", "--no-fuse")
@@ -66,8 +62,7 @@ def main():
     burncc = pathlib.Path(args.burncc).resolve()
     with tempfile.TemporaryDirectory() as made:
         models = sorted(args.models.rglob("*.onnx")) if args.models else []
-        small = cases.ALL + string_cases.ALL + found_cases.ALL + operator_cases.ALL + byte_cases.ALL
-        for f in () if args.models else small:
+        for f in () if args.models else cases.ALL:
             folder = pathlib.Path(made) / f.__name__
             folder.mkdir()
             m = f()
