@@ -35,6 +35,7 @@ struct Options {
     int64_t seed; bool seeded;                          // of parameters that begin as random numbers; --seed says it
     bool unseen;                                        // inspect: nobody looks at those numbers, so others will do
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
+    bool frozen_norm;                                   // batch normalization as in inference
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;

@@ -18,13 +18,21 @@ static void print_struct(CFile *g, Text *h, const char *type, const char *doc, i
 }
 
 void c_train_declare(CFile *g, const Training *t) {
-    print_struct(g, &g->h, "params",
-        "All that is trained. Gradients have the same type: one per worker, summed as the caller likes.", t->params.n,
-        t->params.at);
+    const char *doc = "All that is trained. Gradients have the same type: one per worker, summed as the caller likes.";
+    if (t->runs)
+        doc = arena_printf(g->arena,
+            "All that is trained, and the running statistics of batch normalization. Gradients have the same type: one "
+            "per\n * worker, summed as the caller likes; where the statistics are they have the batch's, and %s counts "
+            "the batches\n * of the sum (in parameters it means nothing).",
+            t->runs);
+    print_struct(g, &g->h, "params", doc, t->params.n, t->params.at);
     print_struct(g, &g->h, "state",
         "What the optimizer remembers between steps. All zero before the first: memset does it.", t->state.n,
         t->state.at);
 }
+
+// What a file has of the parameters, and what they begin with: all but the count of batches, which comes last.
+static int saved_params(const Training *t) { return t->params.n - (t->runs ? 1 : 0); }
 
 static void print_initial(CFile *g, const Training *t) {
     if (train_apart(t, g->options)) {
@@ -34,7 +42,7 @@ static void print_initial(CFile *g, const Training *t) {
             path_base(path_swap(g->arena, g->options->output, ".safetensors")), g->model);
         return;
     }
-    for (int i = 0; i < t->params.n; i++) {
+    for (int i = 0; i < saved_params(t); i++) {
         const Parameter *p = &t->params.at[i];
         Value v = { .type = p->type };
         Buffer b = { .place = PLACE_WEIGHT,
@@ -45,9 +53,10 @@ static void print_initial(CFile *g, const Training *t) {
         weights_print_array(&g->ends, &b, arena_printf(g->arena, "%s_initial_%s", g->model, p->field));
     }
     text_printf(&g->ends, "\nvoid %s_params_init(%s_params *params)\n{\n", g->model, g->model);
-    for (int i = 0; i < t->params.n; i++)
+    for (int i = 0; i < saved_params(t); i++)
         text_printf(&g->ends, "    memcpy(params->%s, %s_initial_%s, sizeof params->%s);\n", t->params.at[i].field,
             g->model, t->params.at[i].field, t->params.at[i].field);
+    if (t->runs) text_printf(&g->ends, "    params->%s[0] = 0.0f;\n", t->runs);
     text_printf(&g->ends, "}\n\n");
     text_printf(&g->h,
         "/* The model's own weights, the start of fine-tuning. */\nvoid %s_params_init(%s_params *params);\n\n",
@@ -101,7 +110,7 @@ static void print_io(CFile *g, const char *type, int n, const Parameter *at) {
 
 void c_train_define(CFile *g, const Training *t) {
     print_initial(g, t);
-    print_io(g, "params", t->params.n, t->params.at);
+    print_io(g, "params", saved_params(t), t->params.at);
     print_io(g, "state", t->state.n, t->state.at);
 }
 
@@ -112,7 +121,7 @@ static OutFile *write_initial(Arena *a, const Training *t, const char *path) {
     Text head;
     int64_t at = 0;
     text_init(&head, a);
-    for (int i = 0; i < t->params.n; i++) {
+    for (int i = 0; i < saved_params(t); i++) {
         const Parameter *p = &t->params.at[i];
         int64_t end = at + type_bytes(&p->type);
         text_printf(&head, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%lld,%lld]}", i ? "," : "{",
@@ -126,7 +135,7 @@ static OutFile *write_initial(Arena *a, const Training *t, const char *path) {
     OutFile *f = out_open(a, path);
     if (!f) return NULL;
     bool ok = out_write(f, length, sizeof length) && out_write(f, head.at, head.n);
-    for (int i = 0; i < t->params.n && ok; i++)
+    for (int i = 0; i < saved_params(t) && ok; i++)
         ok = out_write(f, t->params.at[i].initial->data, (size_t)type_bytes(&t->params.at[i].type));
     if (ok) return f;
     out_abandon(f);

@@ -376,11 +376,10 @@ Value *b_forest(Forest *f);                             // scores [N, targets]
 // means over the axes, which stay as 1; 1 / sqrt(mean((x - mean)^2) + epsilon); x - mean
 typedef struct Moments { Value *mean, *rstd, *centred; } Moments;
 Moments b_moments(Graph *g, Value *x, int count, const int64_t *axes, double epsilon);
-// parameters: scale, bias, mean, variance, [C] each
-Value *b_batch_norm(Graph *g, Value *x, Value *const parameters[4], double epsilon);
-// by the batch's own statistics; running[2]: mean and variance times momentum plus (1 - momentum) times now[2]
-Value *b_batch_norm_training(Graph *g, Value *x, Value *const parameters[4], double epsilon, double momentum,
-    Value **running, Value **now);
+// parameters: scale, bias, mean, variance, [C] each; momentum: what a step of training keeps of the latter two
+Value *b_batch_norm(Graph *g, Value *x, Value *const parameters[4], double epsilon, double momentum);
+// by the batch's own statistics; now[2]: its mean and its variance (the sum of squares over the count)
+Value *b_batch_norm_training(Graph *g, Value *x, Value *const parameters[2], double epsilon, Value **now);
 // the composites: over the axes from `axis` on; bias or NULL
 Value *b_layer_norm(Graph *g, Value *x, Value *scale, Value *bias, int axis, double epsilon);
 Value *b_rms_norm(Graph *g, Value *x, Value *scale, int axis, double epsilon);

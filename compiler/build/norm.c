@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Builders of normalisations.
 //
-// In: x, scale and bias. Out: BatchNorm and LayerNorm composites where they fit, else means and maps. Formula of all of
-// them: y = (x - mean) / sqrt(var + epsilon) * scale + bias; they differ in the axes of the mean and in the shape of
-// scale and bias.
+// In: x, scale and bias. Out: composites (BatchNorm, LayerNorm, ...) where they fit, else means and maps. Formula of
+// all of them: y = (x - mean) / sqrt(var + epsilon) * scale + bias; they differ in the axes of the mean and in the
+// shape of scale and bias.
 #include "build/build.h"
 
 // mean, x - mean and 1 / sqrt(mean((x - mean)^2) + epsilon), axes kept.
@@ -24,36 +24,27 @@ static Value *mean_of(Graph *g, Value *x, int count, const int64_t *axes) {
     return b_reduce(g, OP_ReduceMean, x, count, axes, true);
 }
 
-Value *b_batch_norm(Graph *g, Value *x, Value *const parameters[4], double epsilon) {
+Value *b_batch_norm(Graph *g, Value *x, Value *const parameters[4], double epsilon, double momentum) {
     Value *in[5] = { x };
     if (!x) return NULL;
     for (int i = 0; i < 4; i++)
-        if (!(in[1 + i] = b_cast(g, parameters[i], x->type.dtype))) return NULL;
+        if (!(in[1 + i] = i < 2 ? b_cast(g, parameters[i], x->type.dtype) : parameters[i])) return NULL;
     Node *node = graph_node(g, OP_BatchNorm, 5, in, 1);
     node_set_float(node, "epsilon", epsilon);
+    if ((float)momentum != 0.9f) node_set_float(node, "momentum", momentum);
     return b_finish(node);
 }
 
-Value *b_batch_norm_training(Graph *g, Value *x, Value *const parameters[4], double epsilon, double momentum,
-    Value **running, Value **now) {
-    int64_t axes[MAX_RANK] = { 0 };
-    int count = 1;
-    for (int i = 2; i < x->type.rank; i++) axes[count++] = i;
-    Moments m = b_moments(g, x, count, axes, epsilon);
-    if (!m.rstd) return NULL;
-    Dim channels = x->type.dim[1];
-    Value *var = mean_of(g, b_unary(g, OP_Square, m.centred), count, axes);
-    now[0] = b_reshape(g, m.mean, 1, &channels);
-    now[1] = b_reshape(g, var, 1, &channels);
-    for (int i = 0; i < 2; i++) {
-        Value *past = parameters[2 + i];
-        const char *text = arena_printf(g->arena, "x * %.17g + y * %.17g", momentum, 1 - momentum);
-        running[i] = B_MAP(g, text, "x y", past, b_cast(g, now[i], past->type.dtype));
-    }
-    Value *scale = b_along(g, parameters[0], x->type.rank, 1), *bias = b_along(g, parameters[1], x->type.rank, 1);
-    scale = b_cast(g, scale, x->type.dtype);
-    bias = b_cast(g, bias, x->type.dtype);
-    return B_MAP(g, "x * y * z + w", "x y z w", m.centred, m.rstd, scale, bias);
+Value *b_batch_norm_training(Graph *g, Value *x, Value *const parameters[2], double epsilon, Value **now) {
+    Value *in[3] = { x };
+    if (!x) return NULL;
+    for (int i = 0; i < 2; i++)
+        if (!(in[1 + i] = b_cast(g, parameters[i], x->type.dtype))) return NULL;
+    Node *node = graph_node(g, OP_BatchNormTraining, 3, in, 3);
+    node_set_float(node, "epsilon", epsilon);
+    if (!node_infer(node)) return NULL;
+    for (int i = 0; i < 2; i++) now[i] = node->out[1 + i];
+    return node->out[0];
 }
 
 Value *b_layer_norm(Graph *g, Value *x, Value *scale, Value *bias, int axis, double epsilon) {

@@ -138,6 +138,9 @@ const Option options[] = {
     { "loss", 0, "LOSS", COMPILE, "Training", loss_help, FIELD(TEXT, compile.loss) },
     { "optimizer", 0, "NAME", COMPILE, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
     { "schedule", 0, "NAME", COMPILE, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
+    { "frozen-norm", 0, NULL, COMPILE, "Training",
+        "batch normalization by its recorded statistics, which stay, and not by those of the batch",
+        FIELD(FLAG, compile.frozen_norm) },
     { "untie", 0, "WHICH", COMPILE, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes",

@@ -2,8 +2,9 @@
 // --train: which of a model's constants are parameters, and whose.
 //
 // In: an imported graph, whose float initializers are marked trainable. Out: inputs of the role ROLE_PARAM, and notes
-// of what a user may not expect. What batch normalization keeps as statistics is no parameter, even where the same
-// constant is one elsewhere.
+// of what a user may not expect. What batch normalization keeps as statistics is not trained, even where the same
+// constant is elsewhere: running statistics (mode.c) are parameters of another kind, each module's its own; with
+// --frozen-norm, and where they are in a body, they are constants.
 //
 // Exporters merge initializers that are equal: the layer normalizations of a new model, all ones, share one weight,
 // and trained so they stay one. --untie gives each module its own again. The idea: nodes tell their module by the path
@@ -13,6 +14,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "parameters.h"
 #include "build/build.h"
+#include "mode.h"
 
 #include <ctype.h>
 #include <regex.h>
@@ -22,18 +24,23 @@ enum { MOST_NOTES = 10, MOST_NAMES = 6 };
 
 typedef struct Use { Value *v; Node *n; int i; } Use;   // v is n's input i
 // values: in the order of their first uses
-typedef struct Uses { Arena *scratch; VEC(Use) at; VEC(Value *) values; } Uses;
+typedef struct Uses { Arena *scratch; bool frozen; VEC(Use) at; VEC(Value *) values; } Uses;
 typedef struct Which { bool all, merged; regex_t re; bool hit; } Which;     // of --untie
 
 // ---------------------------------------------------------------- uses
 
 static bool is_statistic(const Use *u) { return u->n->op == OP_BatchNorm && u->i >= 3; }
 
+static bool is_running(const Uses *all, const Use *u) {
+    return !all->frozen && is_statistic(u) && mode_runs(u->n);
+}
+
 static void find_uses(Uses *u, const Graph *model, const Graph *g) {    // g: the model or a body in it
     for (Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_in; i++) {
             Value *v = n->in[i];
-            if (!v || !v->data || !v->trainable || v->graph != model) continue;
+            bool takes = v && (v->trainable || is_running(u, &(Use){ v, n, i }));
+            if (!takes || !v->data || v->graph != model) continue;
             bool known = false;
             for (int k = 0; k < u->values.n && !known; k++) known = u->values.at[k] == v;
             if (!known) VEC_PUSH(u->scratch, u->values, v);
@@ -97,6 +104,7 @@ static const char *module_path(Arena *a, const char *name) {
 
 // What its module calls the parameter.
 static const char *role_in_module(const Use *u) {
+    if (is_statistic(u)) return u->i == 3 ? "running_mean" : "running_var";
     bool norm = u->n->op == OP_BatchNorm || u->n->op == OP_LayerNorm || u->n->op == OP_GroupNorm
         || u->n->op == OP_InstanceNorm;
     if (norm || u->n->op == OP_Conv) return u->i == 2 ? "bias" : "weight";
@@ -197,6 +205,50 @@ static bool untie_by_options(Uses *all, Graph *model, const Options *o) {
     return w.hit || w.all || w.merged;
 }
 
+// ---------------------------------------------------------------- running statistics
+// Is the value of u anything else, too, than this statistic of this module?
+static bool is_shared(const Uses *all, const Use *u) {
+    for (int i = 0; i < all->at.n; i++) {
+        const Use *w = &all->at.at[i];
+        if (w->v == u->v && (!is_statistic(w) || w->i != u->i || !same_scope(w->n, u->n))) return true;
+    }
+    return false;
+}
+
+// The statistic of u's module as a constant of its own.
+static void split_statistic(Uses *all, Graph *model, int at) {
+    const Use u = all->at.at[at];
+    Value *own = graph_const_again(model, u.v);
+    own->name = free_name(all, model->arena, own_name(model->arena, &u));
+    VEC_PUSH(all->scratch, all->values, own);
+    for (int k = at; k < all->at.n; k++) {
+        Use *x = &all->at.at[k];
+        if (x->v == u.v && is_running(all, x) && x->i == u.i && same_scope(x->n, u.n)) x->v = x->n->in[x->i] = own;
+    }
+}
+
+// Exporters merge them as they merge weights, but they are never the same number for long; all but the one that is
+// named after its module get a name that is. In a description (not trainable there) sharing is meant: one module,
+// called twice.
+static void split_statistics(Uses *all, Graph *model) {
+    bool *shared = NEW_ARRAY(all->scratch, bool, all->at.n + 1);
+    for (int i = 0; i < all->at.n; i++) {
+        const Use *u = &all->at.at[i];
+        shared[i] = is_running(all, u) && u->v->trainable && is_shared(all, u)
+            && strcmp(u->v->name ? u->v->name : "", own_name(model->arena, u));
+    }
+    for (int i = 0; i < all->at.n; i++)
+        if (shared[i] && all->at.at[i].v->trainable) split_statistic(all, model, i);
+}
+
+// What is left of it after a step: each of the nodes that share it takes its part.
+static double kept_of(const Uses *all, const Value *v) {
+    double keep = 1;
+    for (int i = 0; i < all->at.n; i++)
+        if (all->at.at[i].v == v) keep *= mode_momentum(all->at.at[i].n);
+    return keep;
+}
+
 // ---------------------------------------------------------------- notes
 
 static void list_name(Text *t, int i, const char *name) {
@@ -223,24 +275,23 @@ static void note_shared(const Uses *all, const Graph *model) {
     if (more) diag_note(&file, "%d more parameters are shared so", more);
 }
 
-static void note_norms(Arena *scratch, const Graph *model, const Graph *g, Text *names, int *n) {
+static void list_norms(const Graph *g, bool frozen, Text *names, int *n) {
     for (const Node *node = g->first; node; node = node->next) {
-        if (node->op == OP_BatchNorm) list_name(names, (*n)++, node_name(node));
-        for (int i = 0; i < node->n_bodies; i++) note_norms(scratch, model, node->bodies[i], names, n);
+        if (node->op == OP_BatchNorm && (frozen || !mode_runs(node))) list_name(names, (*n)++, node_name(node));
+        for (int i = 0; i < node->n_bodies; i++) list_norms(node->bodies[i], frozen, names, n);
     }
 }
 
-static void note_frozen(Arena *scratch, const Graph *model) {
+static void note_frozen(Arena *scratch, const Graph *model, bool frozen) {
     Loc file = { .file = model->file, .node = -1 };
     Text names;
     int n = 0;
     text_init(&names, scratch);
-    note_norms(scratch, model, model, &names, &n);
+    list_norms(model, frozen, &names, &n);
     if (n)
         diag_note(&file,
-            "batch normalization keeps its statistics, as in inference (%s); scale and shift are trained; a model "
-            "exported in training mode takes those of the batch",
-            names.at);
+            "batch normalization keeps its statistics, as in inference (%s); scale and shift are trained%s", names.at,
+            frozen ? "" : "; only constants outside of branches and loops can run with the batches");
     text_init(&names, scratch);
     for (int i = 0; i < model->passed_on.n; i++) {
         const Loc *loc = model->passed_on.at[i];
@@ -258,25 +309,35 @@ static bool field_taken(const Training *t, const char *field) {
     return false;
 }
 
-static void promote(Training *t, Graph *g, Value *v) {
-    const char *base = name_c(g->arena, v->name && *v->name ? v->name : "weight"), *field = base;
-    for (int i = 2; field_taken(t, field); i++) field = arena_printf(g->arena, "%s_%d", base, i);
-    VEC_PUSH(g->arena, t->params,
-        (Parameter){ .name = v->name ? v->name : field, .field = field, .type = v->type, .initial = v->data });
+// p with a field of its own
+static const char *add_parameter(Training *t, Arena *a, Parameter p) {
+    const char *base = name_c(a, p.name && *p.name ? p.name : "weight");
+    p.field = base;
+    for (int i = 2; field_taken(t, p.field); i++) p.field = arena_printf(a, "%s_%d", base, i);
+    p.name = p.name ? p.name : p.field;
+    VEC_PUSH(a, t->params, p);
+    return p.field;
+}
+
+// as: its kind
+static void promote(Training *t, Graph *g, Value *v, Parameter as) {
+    as.name = v->name;
+    as.type = v->type;
+    as.initial = v->data;
+    v->name = add_parameter(t, g->arena, as);
     v->data = NULL;
     v->is_input = true;
     v->trainable = false;
-    v->name = field;
     v->role = ROLE_PARAM;
     VEC_PUSH(g->arena, g->inputs, v);
 }
 
 // A parameter of 16 bits is kept in f32, for small steps would be lost in rounding, and rounded where it is used.
-static bool promote_small(Training *t, Graph *g, Value *v) {
+static bool promote_small(Training *t, Graph *g, Value *v, Parameter as) {
     Tensor *wide = tensor_new(g->arena, type_make(DT_F32, v->type.rank, v->type.dim));
     for (int64_t i = 0, n = type_count(&v->type); i < n; i++) tensor_set_f(wide, i, tensor_get_f(v->data, i));
     Value *own = graph_const(g, wide, v->name);
-    promote(t, g, own);
+    promote(t, g, own, as);
     v->trainable = false;
     g->cursor = g->first;
     Value *rounded = b_cast(g, own, v->type.dtype);
@@ -285,26 +346,41 @@ static bool promote_small(Training *t, Graph *g, Value *v) {
     return rounded;
 }
 
+static bool promote_all(Training *t, Graph *model, const Uses *all) {
+    bool ok = true, runs = false, trains = false;
+    for (int i = 0; i < all->at.n && ok; i++) {
+        const Use *u = &all->at.at[i];
+        Parameter as = { .kind = PARAMETER_TRAINED };
+        if (u->v->is_input || u->n->in[u->i] != u->v) continue;      // another use has made it one
+        if (is_running(all, u)) as = (Parameter){ .kind = PARAMETER_RUNNING, .keep = kept_of(all, u->v) };
+        else if (is_statistic(u) || !u->v->trainable) continue;
+        runs = runs || as.kind == PARAMETER_RUNNING;
+        trains = trains || as.kind == PARAMETER_TRAINED;
+        if (dtype_is_small_float(u->v->type.dtype)) ok = promote_small(t, model, u->v, as);
+        else promote(t, model, u->v, as);
+    }
+    if (runs)
+        t->runs = add_parameter(t, model->arena,
+            (Parameter){ .name = "batches", .type = type_make(DT_F32, 0, NULL), .kind = PARAMETER_BATCHES });
+    if (ok && !trains) diag_error(NULL, "the model has no float weights to train");
+    return ok && trains;
+}
+
 bool parameters_make(Training *t, Graph *model, const Options *o) {
     Arena *scratch = arena_new();
-    Uses all = { .scratch = scratch };
+    Uses all = { .scratch = scratch, .frozen = o->frozen_norm };
     find_uses(&all, model, model);
     bool ok = untie_by_options(&all, model, o);
     for (int i = 0; i < all.at.n && ok; i++) {
         Use *u = &all.at.at[i];
-        if (is_statistic(u)) u->n->in[u->i] = graph_const_again(model, u->v);
+        if (is_statistic(u) && !is_running(&all, u)) u->n->in[u->i] = graph_const_again(model, u->v);
     }
+    if (ok) split_statistics(&all, model);
     if (ok && !o->quiet) {
         note_shared(&all, model);
-        note_frozen(scratch, model);
+        note_frozen(scratch, model, o->frozen_norm);
     }
-    for (int i = 0; i < all.at.n && ok; i++) {
-        Value *v = all.at.at[i].v;
-        if (is_statistic(&all.at.at[i]) || !v->trainable) continue;
-        if (dtype_is_small_float(v->type.dtype)) ok = promote_small(t, model, v);
-        else promote(t, model, v);
-    }
-    if (ok && !t->params.n) diag_error(NULL, "the model has no float weights to train");
+    ok = ok && promote_all(t, model, &all);
     arena_free(scratch);
-    return ok && t->params.n;
+    return ok;
 }

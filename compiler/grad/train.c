@@ -6,11 +6,12 @@
 //   update    (params, grads, state, hyper-parameters) -> params, state        in place
 //
 // and with --schedule a fourth, learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
-// ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model. Losses, optimizers and schedules
-// are rows of losses.def, optimizers.def and schedules.def.
+// ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model in training mode (mode.c). Losses,
+// optimizers and schedules are rows of losses.def, optimizers.def and schedules.def.
 #include "train.h"
 #include "parameters.h"
 #include "build/build.h"
+#include "mode.h"
 #include "ops/formulas.h"
 
 #include <string.h>
@@ -50,21 +51,40 @@ static Value *target_input(Graph *g, const LossRow *loss, const Value *y) {
     return classes;
 }
 
+// The loss in place of the model's n outputs; those behind them stay.
+static void replace_outputs(Graph *g, int n, Value *loss) {
+    g->outputs.at[0] = loss;
+    g->output_names.at[0] = "loss";
+    for (int i = n; i < g->outputs.n; i++) {
+        g->outputs.at[1 + i - n] = g->outputs.at[i];
+        g->output_names.at[1 + i - n] = g->output_names.at[i];
+    }
+    g->outputs.n = g->output_names.n = 1 + g->outputs.n - n;
+}
+
+static bool is_trained(const Training *t, const Value *input) {
+    for (int i = 0; input->role == ROLE_PARAM && i < t->params.n; i++)
+        if (!strcmp(t->params.at[i].field, input->name)) return t->params.at[i].kind == PARAMETER_TRAINED;
+    return false;
+}
+
 // The loss of the model's first output behind the model, and a Gradient node by the parameters.
-static Graph *gradient_graph(Graph *model, const LossRow *loss) {
+static Graph *gradient_graph(const Training *t, Graph *model) {
+    const LossRow *loss = t->loss;
     Graph *g = graph_clone(model, "gradients");
+    int n_model = g->outputs.n;
+    if (!mode_train(t, g)) return NULL;
     Value *y = g->outputs.at[0];
     if (dtype_is_small_float(y->type.dtype)) y = b_cast(g, y, DT_F32);      // sums over the batch
     Value *target = target_input(g, loss, y);
     Value *l = b_op(g, loss->op, 2, (Value *[]){ y, target });
     if (!l) return NULL;
-    g->outputs.n = g->output_names.n = 0;
-    graph_output(g, l, "loss");
+    replace_outputs(g, n_model, l);
     Value **in = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
     int n = 0;
     in[n++] = l;
     for (int i = 0; i < g->inputs.n; i++)
-        if (g->inputs.at[i]->role == ROLE_PARAM) in[n++] = g->inputs.at[i];
+        if (is_trained(t, g->inputs.at[i])) in[n++] = g->inputs.at[i];
     Node *gradient = graph_node(g, OP_Gradient, n, in, n - 1);
     if (!node_infer(gradient)) return NULL;
     for (int i = 1; i < n; i++) role_output(g, gradient->out[i - 1], in[i]->name, ROLE_GRAD);
@@ -110,13 +130,24 @@ static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, con
     return true;
 }
 
+static bool update_running(Graph *g, const Parameter *p, Value *batches) {
+    Value *running = role_input(g, p->field, p->type, ROLE_PARAM), *sum = role_input(g, p->field, p->type, ROLE_GRAD);
+    Value *next = mode_run_on(g, p, running, sum, batches);
+    if (next) role_output(g, next, p->field, ROLE_PARAM);
+    return next != NULL;
+}
+
 static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
     Graph *g = graph_new(model->arena, "update", model->file);
     g->bound = true;                                    // --dim is about the model's sizes
     Value *hyper[MAX_OPERANDS];
     int n = hyper_inputs(g, row->hyper, hyper);
     for (int i = 0; i < t->params.n; i++)
-        if (!update_parameter(t, g, row, &t->params.at[i], n, hyper)) return NULL;
+        if (t->params.at[i].kind == PARAMETER_TRAINED && !update_parameter(t, g, row, &t->params.at[i], n, hyper))
+            return NULL;
+    Value *batches = t->runs ? role_input(g, t->runs, type_make(DT_F32, 0, NULL), ROLE_GRAD) : NULL;
+    for (int i = 0; i < t->params.n; i++)
+        if (t->params.at[i].kind == PARAMETER_RUNNING && !update_running(g, &t->params.at[i], batches)) return NULL;
     return g;
 }
 
@@ -181,12 +212,15 @@ bool train_graphs(Training *t, Graph *model) {
     Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
     ok = ok
-        && add_graph(t, gradient_graph(model, t->loss),
-            "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.");
+        && add_graph(t, gradient_graph(t, model),
+            t->runs ?
+                "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated. "
+                "The\n * statistics of the batch are where params has the running ones of batch normalization." :
+                "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.");
     ok = ok
         && add_graph(t, update_graph(t, model, optimizer),
-            arena_printf(a, "One step of %s: params and state change in place. Usual values: %s.", optimizer->name,
-                optimizer->hyper));
+            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", optimizer->name,
+                t->runs ? " Running statistics go on to those of the batches." : "", optimizer->hyper));
     ok = ok
         && (!schedule
             || add_graph(t, schedule_graph(model, schedule),

@@ -4,14 +4,27 @@
 #define BURNCC_TRAIN_H
 #include "options.h"
 
+typedef enum ParameterKind {
+    PARAMETER_TRAINED,
+    // a running statistic, not trained: its "gradient" is the batch's statistic, and a step leaves `keep` of it
+    PARAMETER_RUNNING,
+    PARAMETER_BATCHES                                   // of gradients: how many batches they are the sum of; not saved
+} ParameterKind;
 // name: the model's; field: of the generated struct
-typedef struct Parameter { const char *name, *field; Type type; Tensor *initial; } Parameter;
+typedef struct Parameter {
+    const char *name, *field;
+    Type type;
+    Tensor *initial;
+    ParameterKind kind;
+    double keep;
+} Parameter;
 // A program's graph, which has its name; roles: of the outputs, which passes may replace
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
 enum { MAX_TRAIN_GRAPHS = 4 };
 typedef struct Training {
     const struct LossRow *loss; const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
     VEC(Parameter) params;
+    const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     VEC(Parameter) state;                               // of the optimizer; zero at the start
     TrainGraph graphs[MAX_TRAIN_GRAPHS];
     int n_graphs;

@@ -273,11 +273,11 @@ static Expr *renumber(void *ctx, Expr *e) {
     return expr_arg(o->p, o->number[i], o->all[i]->type.dtype);
 }
 
-// A map of n's inputs, dy and n's output: where e computes the forward result again, that output is read instead, and
-// only the operands that are left are kept.
+// A map of n's inputs, dy and n's output: where e computes the forward result again, that output is read instead
+// (forward NULL: nowhere), and only the operands that are left are kept.
 static Value *gradient_map(Node *n, Expr *e, Expr *forward, Value *dy) {
     Graph *g = n->graph;
-    Operands o = { .result = forward->a[0] ? forward : NULL, .n_all = n->n_in + 2, .p = g->exprs };
+    Operands o = { .result = forward && forward->a[0] ? forward : NULL, .n_all = n->n_in + 2, .p = g->exprs };
     for (int i = 0; i < o.n_all; i++) {
         o.all[i] = i < n->n_in ? n->in[i] : i == n->n_in ? dy : n->out[0];
         o.number[i] = -1;
@@ -302,6 +302,28 @@ static Value *gradient_map(Node *n, Expr *e, Expr *forward, Value *dy) {
     return b_finish(m);
 }
 
+// Is the derivative d by input i, whose type is to, the same for all elements that are summed for the input: does it
+// read nothing that varies along an axis where the input is broadcast?
+static bool sums_first(const Node *n, const Expr *d, const Type *to) {
+    const Type *y = &n->out[0]->type;
+    ExprOrder order;
+    bool same = true, summed = false;
+    order_make(&order, d);
+    for (int axis = 0; axis < y->rank; axis++) {
+        int at = axis - y->rank + to->rank;
+        if ((at >= 0 && to->dim[at] != 1) || y->dim[axis] == 1) continue;
+        summed = true;
+        for (int k = 0; k < order.n && same; k++) {
+            if (order.at[k]->op != E_Arg) continue;
+            const Type *t = &n->in[order.at[k]->c.i]->type;
+            int j = axis - y->rank + t->rank;
+            same = j < 0 || t->dim[j] == 1;
+        }
+    }
+    order_free(&order);
+    return same && summed;
+}
+
 bool grad_map(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
     ExprPool *p = g->exprs;
@@ -316,10 +338,12 @@ bool grad_map(Node *n, Value *const *dout, Value **din) {
         if (!dtype_is_float(n->in[i]->type.dtype)) continue;
         Expr *d = expr_diff(p, e, i);
         if (const_is(d, 0)) continue;
+        const Type *to = &n->in[i]->type;
         Expr *product = expr_chain(p, d, dy);
-        Value *v = product == dy ? dout[0] : gradient_map(n, product, e, dout[0]);
-        if (!v) return false;
-        din[i] = b_cast(g, b_sum_to(g, v, &n->in[i]->type), n->in[i]->type.dtype);
+        bool first = sums_first(n, d, to);              // a factor of the whole sum, which others may want as well
+        Value *v = first ? b_sum_to(g, dout[0], to) : dout[0];
+        if (product != dy) v = gradient_map(n, product, first ? NULL : e, v);
+        din[i] = b_cast(g, b_sum_to(g, v, to), to->dtype);
         if (!din[i]) return false;
     }
     return true;

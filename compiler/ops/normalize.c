@@ -59,6 +59,44 @@ bool expand_batch_norm(Node *n, Value **out) {
     return expand_done(n, scaled(n, x, a, b), out);
 }
 
+bool shape_batch_norm_training(Node *n) {
+    const Type *t = &n->in[0]->type;
+    Dim channels = t->rank > 1 ? t->dim[1] : 1;
+    n->out[0]->type = *t;
+    for (int i = 1; i < 3; i++) n->out[i]->type = type_make(dtype_wide(t->dtype), 1, &channels);
+    return true;
+}
+
+static Value *still(Graph *g, Value *v) {
+    if (!v) return NULL;
+    Node *n = graph_node(g, OP_Identity, 1, &v, 1);
+    node_set_int(n, "stop_gradient", 1);
+    return b_finish(n);
+}
+
+// By mean and variance of the batch. Two things are hidden from differentiation, so that all that the gradient sums
+// over the batch is dy and dy * (x - mean), and what follows is dx = dy * a + (x - mean) * b + c with numbers per
+// channel: that the variance depends on the mean (sum(x - mean) is 0), and how r = 1 / sqrt(v) was come by. A step of
+// Newton's from it is r again, and by v that has the derivative -r^3 / 2, without another root and quotient.
+bool expand_batch_norm_training(Node *n, Value **out) {
+    Graph *g = n->graph;
+    int64_t axes[MAX_RANK] = { 0 };
+    int count = 1;
+    for (int i = 2; i < n->in[0]->type.rank; i++) axes[count++] = i;
+    Value *x = b_wide(g, n->in[0]), *scale = per_channel(n, n->in[1], x), *bias = per_channel(n, n->in[2], x);
+    Value *mean = b_mean(g, x, count, axes, true);
+    if (!scale || !bias || !mean) return false;
+    Value *square = B_MAP(g, "(x - y) * (x - y)", "x y", x, still(g, mean));
+    Value *var = b_mean(g, square, count, axes, true);
+    Value *v = b_binary(g, OP_Add, var, b_like(g, x, node_float(n, "epsilon", 1e-5)));
+    Value *r = B_MAP(g, "y * (1.5 - 0.5 * x * (y * y))", "x y", v, still(g, b_unary(g, OP_Rsqrt, v)));
+    Value *y = B_MAP(g, "(x - y) * z + w", "x y z w", x, mean, b_binary(g, OP_Mul, scale, r), bias);
+    const Type *t = &n->out[1]->type;
+    out[1] = b_reshape(g, mean, t->rank, t->dim);
+    out[2] = b_reshape(g, var, t->rank, t->dim);
+    return out[2] && expand_done(n, y, out);
+}
+
 static bool first_axis(Node *n, int *axis) {
     int rank = n->in[0]->type.rank;
     int64_t a = node_int(n, "axis", rank - 1);

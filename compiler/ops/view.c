@@ -21,8 +21,7 @@ bool eval_identity(const Node *n, Tensor *const *in, Tensor *const *out) {
 }
 
 bool grad_identity(Node *n, Value *const *dout, Value **din) {
-    (void)n;
-    din[0] = dout[0];
+    if (!node_int(n, "stop_gradient", 0)) din[0] = dout[0];
     return true;
 }
 

@@ -164,10 +164,9 @@ static Value *rule_broadcast(Graph *g, Node *n) {
 
 // ---- views
 
-// identity(x) -> x
+// identity(x) -> x, unless it is to stop a gradient
 static Value *rule_identity(Graph *g, Node *n) {
-    (void)g;
-    return n->in[0];
+    return node_int(n, "stop_gradient", 0) && has_gradient(g) ? NULL : n->in[0];
 }
 
 // reshape(reshape(x)) -> reshape(x),  reshape to x's own shape -> x

@@ -8,7 +8,9 @@
 // caller; the gradients function changes nothing but its outputs, so a batch is a sum of its results, and so would be
 // several threads' work.
 //
-//     burncc models/digits/digits.onnx --train --optimizer adam -o digits_train.c
+// Images come one at a time, which is no batch to take statistics of: normalization stays by the recorded ones.
+//
+//     burncc models/digits/digits.onnx --train --frozen-norm --optimizer adam -o digits_train.c
 //     cc -O3 -march=native -I . examples/train/finetune.c digits_train.c -lm -o finetune
 //     ./finetune models/digits/images/*.pgm
 #include <stdbool.h>

@@ -147,6 +147,12 @@ graph norm(%0 x: f32[4,2]) {
 }
 END
 status 0 "batch normalization" "$burncc" norm.txt --train --loss mse -o norm.c
+[ "$(fields norm.h)" = "a_weight a_bias a_running_mean a_running_var batches " ]
+result $? "statistics run, and are neither scale nor shift"
+silent 'keeps its statistics'
+status 2 "no norm to freeze" "$burncc" norm.txt --frozen-norm -o no.c
+says 'frozen-norm go with --train'
+status 0 "batch normalization by fixed statistics" "$burncc" norm.txt --train --frozen-norm --loss mse -o norm.c
 [ "$(fields norm.h)" = "a_weight a_bias " ]
 result $? "scale and shift are trained"
 says 'note: batch normalization keeps its statistics, as in inference \(/a/BatchNormalization\)'

@@ -121,6 +121,11 @@ def mean(values):
     return total(values) * (1 / len(values))
 
 
+def rsqrt(x):
+    y = x.v ** -0.5
+    return x.map(y, -0.5 * y ** 3)
+
+
 def pairs(rows, targets):
     return [(x, t) for row, line in zip(rows, targets) for x, t in zip(row, line)]
 
@@ -212,11 +217,14 @@ def nested(f, x):
 
 class Case:
     """name, loss, input and target shape, classes (0: targets are numbers), shapes of parameters by name, constants,
-    nodes, optimizers; run: the predictions."""
-    x_shape, y_shape, classes, constants, axes, runs = [4, 3], [4], 3, {}, [], RUNS
+    nodes, optimizers, options; run: the predictions. statistics: running ones by name, with their begin, which a run
+    in training mode replaces."""
+    x_shape, y_shape, classes, constants, axes, runs, options, statistics = [4, 3], [4], 3, {}, [], RUNS, [], {}
+    training = False
 
     def __init__(self):
         source = numbers(7)
+        self.running = dict(self.statistics)
         self.params = {k: filled(s, source, 0.6) for k, s in self.shapes.items()}
         self.batches = [(filled(self.x_shape, source),
                          nested(self.target, filled(self.y_shape, source))) for _ in range(STEPS)]
@@ -258,7 +266,7 @@ class L1(Mlp):
 
 class Conv(Case):
     """A convolution, batch normalization by fixed statistics, pooling."""
-    name, loss, classes, x_shape, y_shape = "conv", "mse", 0, [2, 1, 4, 6], [2, 2]
+    name, loss, classes, x_shape, y_shape, options = "conv", "mse", 0, [2, 1, 4, 6], [2, 2], ["--frozen-norm"]
     shapes = {"c.weight": [3, 1, 3, 3], "c.bias": [3], "n.weight": [3], "n.bias": [3], "l.weight": [2, 18],
               "l.bias": [2]}
     constants = {"n.mean": [0.25, -0.5, 0.125], "n.var": [0.5, 1.5, 0.75]}
@@ -280,6 +288,63 @@ class Conv(Case):
                     for plane in planes for y in range(2) for x in range(3)]
             rows.append(linear(flat, p["l.weight"], p["l.bias"]))
         return rows
+
+
+class Norm(Case):
+    """Batch normalization by the statistics of the batch, of images and of rows; the running ones, which come out of
+    the exporter as one initializer each, go on at every step, each node's on its own."""
+    name, loss, classes, x_shape, y_shape, momentum = "norm", "mse", 0, [3, 1, 4, 6], [3, 4], 0.75
+    shapes = {"c.weight": [4, 1, 3, 3], "n.weight": [4], "n.bias": [4], "l.weight": [4, 24], "m.weight": [4],
+              "m.bias": [4]}
+    constants = {"means": [0.25] * 4, "variances": [1.5] * 4}
+    runs = RUNS[:4]
+    statistics = {f"batchnormalization_{k}.running_{what}": v
+                  for k in "ry" for what, v in (("mean", [0.25] * 4), ("var", [1.5] * 4))}
+    mode = {}
+    kept = {"epsilon": 0.001, "momentum": momentum}
+
+    @property
+    def nodes(self):
+        norms = [wire.node("BatchNormalization", [x, f"{k}.weight", f"{k}.bias", "means", "variances"], [y],
+                           **self.kept, **self.mode) for k, x, y in ("ncr", "mly")]
+        return [wire.node("Conv", ["x", "c.weight"], ["c"], pads=[1, 1, 1, 1]), norms[0],
+                wire.node("Tanh", ["r"], ["u"]),
+                wire.node("MaxPool", ["u"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+                wire.node("Flatten", ["p"], ["f"]), wire.node("Gemm", ["f", "l.weight"], ["l"], transB=1), norms[1]]
+
+    def normalize(self, p, k, channels):
+        """Lists of numbers, by channel."""
+        mean_of, var_of = (f"batchnormalization_{'r' if k == 'n' else 'y'}.running_{what}" for what in ("mean", "var"))
+        done = []
+        for c, values in enumerate(channels):
+            centre, spread = Var(self.running[mean_of][c]), Var(self.running[var_of][c])
+            if self.training:
+                centre = mean(values)
+                spread = mean([(v - centre) * (v - centre) for v in values])
+                for name, now in (mean_of, centre.v), (var_of, spread.v * len(values) / (len(values) - 1)):
+                    last = self.running[name]
+                    went = last[c] * self.momentum + now * (1 - self.momentum)
+                    self.running[name] = last[:c] + [went] + last[c + 1:]
+            a = rsqrt(spread + in_f32(0.001)) * p[f"{k}.weight"][c]
+            done.append([(v - centre) * a + p[f"{k}.bias"][c] for v in values])
+        return done
+
+    def run(self, p, x):
+        images = [window(image, p["c.weight"], pad=1) for image in x]
+        by_channel = [[v for image in images for line in image[c] for v in line] for c in range(4)]
+        channels = self.normalize(p, "n", by_channel)
+        rows = []
+        for i in range(len(x)):
+            planes = [[channel[24 * i + 6 * y:24 * i + 6 * y + 6] for y in range(4)] for channel in channels]
+            flat = [tanh(largest([plane[2 * y + u][2 * x + v] for u in (0, 1) for v in (0, 1)]))
+                    for plane in planes for y in range(2) for x in range(3)]
+            rows.append(linear(flat, p["l.weight"], [0.0] * 4))
+        return [list(row) for row in zip(*self.normalize(p, "m", list(zip(*rows))))]
+
+
+class NormExported(Norm):
+    """The same, as it is exported in training mode."""
+    name, runs, mode = "norm_exported", RUNS[:1], {"training_mode": 1}
 
 
 class Point(Case):
@@ -351,14 +416,19 @@ class Lstm(Case):
 
 # ---------------------------------------------------------------- runs
 def step(case, values, x, y):
-    """Predictions, loss and gradients, flat by parameter."""
+    """Loss and gradients, flat by parameter."""
     Var.tape = []
     params = {k: nested(Var, v) for k, v in values.items()}
-    rows = case.run(params, nested(Var, x))
-    loss = LOSSES[case.loss](rows, y)
+    case.training = True
+    loss = LOSSES[case.loss](case.run(params, nested(Var, x)), y)
     backward(loss)
-    grads = {k: [v.grad for v in wire.flatten(p)[0]] for k, p in params.items()}
-    return wire.flatten(nested(lambda v: v.v, rows))[0], loss.v, grads
+    return loss.v, {k: [v.grad for v in wire.flatten(p)[0]] for k, p in params.items()}
+
+
+def predict(case, values, x):
+    case.training = False
+    rows = case.run({k: nested(Var, v) for k, v in values.items()}, nested(Var, x))
+    return wire.flatten(nested(lambda v: v.v, rows))[0]
 
 
 def shaped(flat, like):
@@ -367,15 +437,16 @@ def shaped(flat, like):
 
 
 def train(case, update, hyper):
-    values, losses = case.params, []
+    """Losses, and what is left in the end: parameters, statistics."""
+    values, losses, case.running = case.params, [], dict(case.statistics)
     state = {k: [[0.0] * 3 for _ in wire.flatten(v)[0]] for k, v in values.items()}
     for t, (x, y) in enumerate(case.batches, 1):
-        _, loss, grads = step(case, values, x, y)
+        loss, grads = step(case, values, x, y)
         losses.append(loss)
         for k, v in values.items():
             elements = zip(wire.flatten(v)[0], grads[k], state[k])
             values = {**values, k: shaped([update(p, g, s, t, **hyper) for p, g, s in elements], v)}
-    return losses, values
+    return losses, {**values, **case.running}
 
 
 def safetensors(path, tensors):
@@ -391,7 +462,8 @@ def safetensors(path, tensors):
 def write(case, folder):
     os.makedirs(folder, exist_ok=True)
     open(os.path.join(folder, "model.onnx"), "wb").write(case.model())
-    prediction, _, grads = step(case, case.params, *case.batches[0])
+    prediction = predict(case, case.params, case.batches[0][0])
+    grads = step(case, case.params, *case.batches[0])[1]
     tensors = {"eval_output": ("F32", prediction), **{f"grad.{k}": ("F32", v) for k, v in grads.items()}}
     for i, (x, y) in enumerate(case.batches):
         tensors[f"x{i}"] = ("F32", wire.flatten(x)[0])
@@ -401,11 +473,12 @@ def write(case, folder):
         losses, final = train(case, update, hyper)
         runs[update.__name__] = {"hyper": hyper, "losses": losses}
         tensors.update({f"final.{update.__name__}.{k}": ("F32", wire.flatten(v)[0]) for k, v in final.items()})
-    json.dump({"loss": case.loss, "runs": runs}, open(os.path.join(folder, "case.json"), "w"), indent=1)
+    about = {"loss": case.loss, "options": case.options, "runs": runs}
+    json.dump(about, open(os.path.join(folder, "case.json"), "w"), indent=1)
     safetensors(os.path.join(folder, "reference.safetensors"), tensors)
 
 
-CASES = [Mlp, Nll, L1, Conv, Point, Windows, Lstm]
+CASES = [Mlp, Nll, L1, Conv, Norm, NormExported, Point, Windows, Lstm]
 
 
 def write_all(folder):

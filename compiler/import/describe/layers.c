@@ -205,7 +205,8 @@ static Value *batch_norm(Graph *g, Value *x, const struct burn_norm *o, double e
     Value *mean = layer_buffer(o->name, "running_mean", type1(x->type.dtype, channels), 0),
           *variance = layer_buffer(o->name, "running_var", type1(x->type.dtype, channels), 1);
     if (!mean || !variance) return NULL;
-    return b_batch_norm(g, x, (Value *[]){ a.scale, a.bias, mean, variance }, eps);
+    double momentum = 1 - (o->momentum > 0 ? o->momentum : 0.1);        // PyTorch counts what is new
+    return b_batch_norm(g, x, (Value *[]){ a.scale, a.bias, mean, variance }, eps, momentum);
 }
 
 // Over the last `axes` axes.

@@ -166,6 +166,11 @@ int64_t onnx_largest_size(const OnnxNode *n) {
     return most;
 }
 
+bool onnx_trains_norms(const OnnxNode *n) {
+    const Options *o = n->import->options;
+    return o && o->train && !o->frozen_norm;
+}
+
 bool onnx_says_notes(const OnnxNode *n) { return n->import->options && !n->import->options->quiet; }
 
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name) {

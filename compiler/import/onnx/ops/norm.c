@@ -24,28 +24,42 @@ static Value *batch_norm_each(OnnxNode *n, Value *x, double epsilon) {
                NULL;
 }
 
-// The running statistics are not trained, though exporters may have merged them with a scale or shift that is. Of a
-// BatchNorm everybody knows which operands they are.
+// The running statistics are not trained, though exporters may have merged them with a scale or shift that is.
 static void keep_statistics(OnnxNode *n) {
-    bool known = (n->opset >= 9 || onnx_int(n, "spatial", 1)) && !is_training(n);
     for (int i = 3; i < 5; i++)
-        if (n->in[i]->trainable && (!known || n->in[i]->type.dtype != n->in[0]->type.dtype))
-            n->in[i] = graph_const_again(n->g, n->in[i]);
+        if (n->in[i]->trainable) n->in[i] = graph_const_again(n->g, n->in[i]);
+}
+
+// Of a node in training mode: y by the batch's statistics, the running ones times momentum plus (1 - momentum) times
+// the batch's and, before version 14, those.
+static Value *batch_norm_training(OnnxNode *n, Value *x, double epsilon, double momentum) {
+    Value *now[2], *y = b_batch_norm_training(n->g, x, n->in + 1, epsilon, now);
+    const char *text = arena_printf(n->g->arena, "x * %.17g + y * %.17g", momentum, 1 - momentum);
+    for (int i = 0; i < 2 && y; i++) {
+        Value *past = n->in[3 + i];
+        n->out[1 + i] = B_MAP(n->g, text, "x y", past, b_cast(n->g, now[i], past->type.dtype));
+        n->out[3 + i] = b_cast(n->g, now[i], x->type.dtype);
+    }
+    return y;
+}
+
+// --train turns BatchNorm to the batch's statistics by itself, where it has the running ones to keep.
+static bool trained_later(const OnnxNode *n) {
+    bool asked = false;
+    for (int i = 1; i < n->n_out; i++) asked = asked || n->asked[i];
+    return onnx_trains_norms(n) && !asked;
 }
 
 Value *onnx_batch_norm(OnnxNode *n) {
     if (!onnx_inputs(n, 5)) return NULL;
     Value *x = n->in[0];
-    double epsilon = onnx_float(n, "epsilon", 1e-5);
+    double epsilon = onnx_float(n, "epsilon", 1e-5), momentum = onnx_float(n, "momentum", 0.9);
     if (x->type.rank < 2) return onnx_fail(n, "the input must have at least 2 dimensions");
-    keep_statistics(n);
-    if (n->opset < 9 && !onnx_int(n, "spatial", 1)) return batch_norm_each(n, x, epsilon);
-    // outputs y, the running mean and variance and, before version 14, the batch's own
-    if (is_training(n))
-        return b_batch_norm_training(
-            n->g, x, n->in + 1, epsilon, onnx_float(n, "momentum", 0.9), n->out + 1, n->out + 3);
-    onnx_float(n, "momentum", 0.9);
-    return b_batch_norm(n->g, x, n->in + 1, epsilon);
+    bool each = n->opset < 9 && !onnx_int(n, "spatial", 1), now = is_training(n) && !trained_later(n);
+    // of a BatchNorm everybody knows which operands they are
+    if (each || now) keep_statistics(n);
+    if (each) return batch_norm_each(n, x, epsilon);
+    return now ? batch_norm_training(n, x, epsilon, momentum) : b_batch_norm(n->g, x, n->in + 1, epsilon, momentum);
 }
 
 // Outputs y, mean and 1 / sqrt(var + epsilon). stash_type says what the statistics are computed in.
