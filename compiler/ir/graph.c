@@ -248,9 +248,9 @@ static void rename_sizes(Cloner *c, Node *copy) {
     if (!c->renamed) return;
     for (size_t k = 0; k < COUNT(of_dims); k++) {
         int count;
-        Dim dims[MAX_RANK];
         const int64_t *old = node_ints(copy, of_dims[k], &count);
-        if (!old || count > MAX_RANK) continue;
+        if (!old) continue;
+        Dim *dims = NEW_ARRAY(c->scratch, Dim, count + 1);
         for (int i = 0; i < count; i++) dims[i] = dim_subst(copy->graph, old[i], renamed_symbol, c);
         node_set_ints(copy, of_dims[k], dims, count);
     }

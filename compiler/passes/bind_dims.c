@@ -95,8 +95,8 @@ static void bind_type(const Graph *g, Type *t) {
 static void bind_attr(Node *n, const char *name) {
     int count;
     const int64_t *old = node_ints(n, name, &count);
-    Dim dims[MAX_RANK];
-    if (!old || count > MAX_RANK) return;
+    if (!old) return;
+    Dim *dims = NEW_ARRAY(n->graph->arena, Dim, count + 1);
     for (int i = 0; i < count; i++) dims[i] = dim_bound(n->graph, old[i]);
     node_set_ints(n, name, dims, count);
 }
