@@ -81,6 +81,7 @@ const Backend backend_plan = {
     .extension = ".plan",
     .sizes = true,
     .training = true,
+    .kernels = "c",
     .claims = plan_claims,
     .plan = plan_loops,
     .write = plan_write,

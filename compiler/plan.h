@@ -181,8 +181,8 @@ struct Kernel {
         Convolution conv;                               // KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_PLANES
         Attention attention;
         // parameters in order, inputs first; fails: not 0: it returns an int, and where that is not 0 the run returns
-        // this
-        struct { VEC(Value *) args; int fails; } call;
+        // this; points: so many shares of equal work, 0: it is one
+        struct { VEC(Value *) args; int fails; Dim points; } call;
         // If and Loop hold plans of their own, whose workspace is `scratch`; packs: packed operands of their kernels
         struct { Plan **bodies; int n_bodies; VEC(Buffer *) packs; } region;
     };

@@ -449,8 +449,10 @@ static void call_kernel(CFile *g, KernelText *t) {
 }
 
 void c_kernel(CFile *g, KernelText *t) {
-    if (t->kernel->kind == KERNEL_CALL) call_kernel(g, t);
-    else if (t->kernel->template) template_kernel(g, t);
+    const Kernel *k = t->kernel;
+    if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) c_custom(g, t);
+    else if (k->kind == KERNEL_CALL) call_kernel(g, t);
+    else if (k->template) template_kernel(g, t);
     else loop_kernel(g, t);
     text_printf(&g->c, "\n");
 }

@@ -47,6 +47,7 @@ typedef struct KernelText {
 // variable of the kernel's i-th size, a parameter after its pointers
 const char *c_size(const CFile *g, const Kernel *k, int i);
 void c_kernel(CFile *g, KernelText *t);                   // prints the function and leaves its parameters in *t
+void c_custom(CFile *g, KernelText *t);                   // custom.c: the same of a Custom node's
 // is v, or what lies at the same bytes, the i-th parameter?
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left

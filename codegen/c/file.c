@@ -157,6 +157,7 @@ const Backend backend_c = {
     .channels_first = cpu_on_planes,
     .byte_products = true,
     .columns = true,
+    .kernels = "c",
     .claims = cpu_claims,
     .plan = cpu_plan,
     .write = c_write,

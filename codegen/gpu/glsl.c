@@ -12,6 +12,8 @@
 // then no thread may leave early, and those beyond the last point work on it and store nothing.
 #include "vulkan.h"
 
+#include "ops/custom.h"
+
 #include <string.h>
 
 enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128,          // threads of a workgroup; 128 is what every device has
@@ -170,6 +172,19 @@ static void check_expr(Check *c, const Expr *e) {
     for (int i = 0; i < 3; i++) check_expr(c, e->a[i]);
 }
 
+static bool indices_fit(const Layout *l, const Kernel *k) {             // they are ints
+    int64_t most = l->arena_bytes > l->weights_bytes ? l->arena_bytes : l->weights_bytes;
+    for (int i = 0; i < k->reads.n + k->writes.n; i++) {
+        const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
+        if (most / (int64_t)dtype_size(v->type.dtype) <= INT32_MAX) continue;
+        diag_error_as(EXIT_LIMIT, kernel_loc(k),
+            "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),
+            (long long)most);
+        return false;
+    }
+    return true;
+}
+
 static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
     Check c = { k, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), true };
     if (k->kind != KERNEL_LOOP) {
@@ -187,16 +202,7 @@ static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
             c.ok = false;
         }
     }
-    int64_t most = l->arena_bytes > l->weights_bytes ? l->arena_bytes : l->weights_bytes;
-    for (int i = 0; i < k->reads.n + k->writes.n && c.ok; i++) {        // indices are ints
-        const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
-        if (most / (int64_t)dtype_size(v->type.dtype) <= INT32_MAX) continue;
-        diag_error_as(EXIT_LIMIT, kernel_loc(k),
-            "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),
-            (long long)most);
-        c.ok = false;
-    }
-    return c.ok;
+    return c.ok && indices_fit(l, k);
 }
 
 // ---------------------------------------------------------------- the shader around the nest
@@ -254,10 +260,15 @@ static void print_axes(Text *out, const Kernel *k, int n) {
     }
 }
 
-static bool choose_groups(const Kernel *k, int outer, int team, Shader *s) {
-    s->points = 1;
+static int64_t points_of(const Kernel *k, int outer) {
+    int64_t points = 1;
     for (int i = 0; i < outer; i++)
-        if (__builtin_mul_overflow(s->points, k->axes.at[i].extent, &s->points)) s->points = INT64_MAX;
+        if (__builtin_mul_overflow(points, k->axes.at[i].extent, &points)) points = INT64_MAX;
+    return points;
+}
+
+static bool choose_groups(const Kernel *k, int64_t points, int team, Shader *s) {
+    s->points = points;
     if (s->points > INT32_MAX) {
         diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: more than 2^31 elements in one GPU kernel; use --target generic",
             kernel_op(k));
@@ -299,13 +310,70 @@ static void print_parts(const Printing *p, Text *out) {
                 p->parts[d] * TEAM_LOCAL_SIZE);
 }
 
+// ---------------------------------------------------------------- kernels of the model's own (ops/custom.c)
+static bool check_own(const Layout *l, const Kernel *k) {
+    for (int i = 0; i < k->call.args.n; i++) {
+        DType d = k->call.args.at[i]->type.dtype;
+        if (dtype_has_glsl(d) && dtype_size(d) >= 4) continue;
+        diag_error(kernel_loc(k), "kernels in GLSL take elements of 32 or 64 bits, and %s is one of %s", dtype_name(d),
+            k->call.args.at[i]->def == k->anchor ? "its results" : "its inputs");
+        return false;
+    }
+    return indices_fit(l, k);
+}
+
+// Its sizes and numbers are constants of their names.
+static void print_given(Text *out, const Node *n, const CustomParam *params) {
+    const Attr *numbers = node_attr(n, "numbers");
+    int count;
+    const Dim *sizes = node_ints(n, "sizes", &count);
+    for (int i = 0; i < count; i++) text_printf(out, "    const int %s = %lld;\n", params[i].name, (long long)sizes[i]);
+    for (int i = 0; numbers && i < numbers->n; i++)
+        text_printf(out, "    const float %s = float(%.17g);\n", params[count + i].name, numbers->floats[i]);
+}
+
+static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
+    const Node *n = k->anchor;
+    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k, .team = { 1, true } };
+    CustomParam params[MAX_CUSTOM_PARAMS];
+    Operand operands[MAX_CUSTOM_PARAMS];
+    Dim points = 1;
+    Text body, shader, text;
+    custom_points(n, &points);
+    custom_params(a, node_string(n, "glsl_params", ""), params);
+    if (!check_own(l, k) || !choose_groups(k, points, 1, out)) return false;
+    if (points == 0) return true;
+    text_init(&body, a);
+    text_init(&shader, a);
+    text_init(&text, a);
+    for (int i = 0; i < k->call.args.n; i++) {
+        Value *v = k->call.args.at[i];
+        operands[i].name = params[i].name;
+        operands[i].first = layout_region(l, v).at / (int64_t)dtype_size(v->type.dtype);
+        locate(&p, v, "0", v->def == n, &operands[i].view);
+    }
+    text_printf(&body, "void own(const int point) {\n");
+    print_given(&body, n, params + k->call.args.n);
+    text_printf(&body, "#line %lld\n%s\n}\n\nvoid main() {\n", (long long)node_int(n, "glsl_line", 1),
+        glsl_custom_text(a, node_string(n, "glsl", ""), k->call.args.n, operands));
+    print_thread(&p, &body, out, 0);
+    print_views(&p, &shader);
+    text_printf(&shader, "layout(local_size_x = %d) in;\n\n%s    own(int(point));\n}\n", LOCAL_SIZE, body.at);
+    text_printf(&text, "#version 450\n");
+    print_extensions(&p, &text, shader.at);
+    text_printf(&text, "%s", shader.at);
+    out->glsl = text.at;
+    return true;
+}
+
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
     Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
     Text body, guarded, shader, text;
+    if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) return own_kernel(a, o, l, k, out);
     if (!check_kernel(a, l, k)) return false;
     int outer = k->loop.spread;
     p.team = k->loop.team;
-    if (!choose_groups(k, outer, p.team.size, out)) return false;
+    if (!choose_groups(k, points_of(k, outer), p.team.size, out)) return false;
     if (out->points == 0) return true;
     text_init(&body, a);
     text_init(&guarded, a);

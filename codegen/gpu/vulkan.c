@@ -66,6 +66,28 @@ static void print_words(Text *out, const char *name, const SpirvModule *m) {
     text_printf(out, "\n};\n\n");
 }
 
+// What glslang says of a kernel. Of the model's own the line is that of its file, or counts in its text.
+static void tell_mistake(Arena *a, const Node *n, const char *log) {
+    static const char mark[] = "ERROR: 0:";
+    const char *at = strstr(log, mark);
+    const Loc *loc = n ? n->loc : NULL;
+    if (!n || n->op != OP_Custom || !at) {
+        diag_error(loc, "the GPU kernel does not compile; use --target generic\n%s", log);
+        return;
+    }
+    at += strlen(mark);
+    size_t number = strspn(at, "0123456789");
+    Loc there = *loc;
+    bool same = node_attr(n, "glsl_line") != NULL;
+    const char *line = same ? "" : arena_printf(a, ", line %.*s", (int)number, at);
+    if (same) {
+        there.line = (int)strtol(at, NULL, 10);
+        there.column = 0;
+    }
+    at += number + strspn(at + number, ": ");
+    diag_error(&there, "its kernel in GLSL%s: %s", line, arena_strndup(a, at, strcspn(at, "\n")));
+}
+
 // Compiles the shader and prints its words, unless an equal one is there already.
 static bool print_module(VkFile *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
     const Kernel *k = d->kernel;
@@ -75,8 +97,7 @@ static bool print_module(VkFile *g, const Plan *p, Dispatch *d, const char *pref
     d->words = arena_printf(g->arena, "%s_%s", prefix, k->name);
     if (!spirv_compile(d->shader.glsl, k->name, &module)) {
         const Node *n = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
-        diag_error(n ? n->loc : NULL, "the GPU kernel does not compile; use --target generic\n%s",
-            module.log ? module.log : "out of memory");
+        tell_mistake(g->arena, n, module.log ? module.log : "out of memory");
         spirv_free(&module);
         return false;
     }
@@ -260,6 +281,7 @@ const Backend backend_vulkan = {
     .source = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .spread_points = true,
+    .kernels = "glsl",
     .claims = gpu_claims,
     .plan = gpu_plan,
     .write = vulkan_write,

@@ -21,6 +21,10 @@ Region layout_region(const Layout *l, Value *v);        // aliases resolved
 // One dispatch: invocations beyond `points` do nothing.
 typedef struct Shader { const char *glsl; int64_t points; uint32_t groups[3]; } Shader;
 
+// custom.c: an operand of a model's own kernel: the view and the element of it that it begins with
+typedef struct Operand { const char *name, *view; int64_t first; } Operand;
+const char *glsl_custom_text(Arena *a, const char *text, int n, const Operand *operands);
+
 // glsl.c
 // false with a diagnostic at the kernel's node
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);

@@ -30,7 +30,8 @@ static int compare_counts(const void *x, const void *y) {
     return a->n != b->n ? (a->n < b->n ? 1 : -1) : strcmp(a->op, b->op);
 }
 
-// One of the file's nodes may have become several of ours, in a row; they share its number. Of a text each counts.
+// One of the file's nodes may have become several of ours, in a row; they share its number. Of a text each counts. What
+// a custom operation could be made of instead is no part of the model.
 static void count_nodes(Arena *a, Findings *f, const Graph *g) {
     int last = -1;
     for (const Node *n = g->first; n; n = n->next) {
@@ -39,7 +40,7 @@ static void count_nodes(Arena *a, Findings *f, const Graph *g) {
         last = numbered ? n->loc->node : -1;
         f->nodes += known;
         if (known) count_op(a, f, n->loc->op);
-        for (int i = 0; i < n->n_bodies; i++) count_nodes(a, f, n->bodies[i]);
+        for (int i = 0; i < n->n_bodies && n->op != OP_Custom; i++) count_nodes(a, f, n->bodies[i]);
     }
 }
 

@@ -465,7 +465,7 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
     n->loc = loc;
     if (!bodies(p, g, n)) return false;
     int wants = op == OP_If ? 2 : op == OP_Loop ? 1 : 0;
-    bool may = op == OP_Gradient && n->n_bodies == 1;
+    bool may = (op == OP_Gradient && n->n_bodies == 1) || op == OP_Custom;
     if (n->n_bodies != wants && !may) return fail(p, "%s has %d bodies, here are %d", w, wants, n->n_bodies);
     if (op == OP_Map && !n->expr) return fail(p, "a Map needs an expression");
     for (int i = 0; i < n_results; i++) {       // defined even when the shape rule fails, so that the rest can be read

@@ -77,6 +77,7 @@ Expr *expr_zero(ExprPool *p, DType d);
 Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *body);
 
 // ---- control flow
+bool body_eval(Graph *body, Tensor *const *out);        // all outputs of a body whose inputs are set (folded)
 // the number of iterations; false: known only at run time
 bool loop_trips(const Node *n, Dim *out);
 // Makes the marked values (by id below count) that a Loop's body captures into carried values that never change, so

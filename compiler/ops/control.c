@@ -138,13 +138,17 @@ static bool eval_body(Graph *body, int first, int count, Tensor **out) {
 
 static void copy_tensor(void *to, const Tensor *from) { memcpy(to, from->data, (size_t)type_bytes(&from->type)); }
 
-bool eval_if(const Node *n, Tensor *const *in, Tensor *const *out) {
-    Graph *body = n->bodies[tensor_get_i(in[0], 0) ? 0 : 1];
-    Tensor **result = NEW_ARRAY(n->graph->arena, Tensor *, n->n_out + 1);
-    bool ok = eval_body(body, 0, n->n_out, result);
-    for (int i = 0; ok && i < n->n_out; i++) copy_tensor(out[i]->data, result[i]);
+bool body_eval(Graph *body, Tensor *const *out) {
+    int n = body->outputs.n;
+    Tensor **result = NEW_ARRAY(body->arena, Tensor *, n + 1);
+    bool ok = eval_body(body, 0, n, result);
+    for (int i = 0; ok && i < n; i++) copy_tensor(out[i]->data, result[i]);
     forget(body);
     return ok;
+}
+
+bool eval_if(const Node *n, Tensor *const *in, Tensor *const *out) {
+    return body_eval(n->bodies[tensor_get_i(in[0], 0) ? 0 : 1], out);
 }
 
 // One iteration: state is the condition and the carried values, replaced by the next ones; scanned outputs go to

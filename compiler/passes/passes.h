@@ -32,6 +32,7 @@ bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every 
 // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
 bool keeps_sizes(const Options *o);
 void keep_values(Graph *g, Keep how);                   // keep.c: before the passes, where o->keep asks for it
+bool pass_custom(Graph *g, const Options *o);           // o: whose back end takes kernels in a language
 bool pass_expand(Graph *g, const Options *o);
 bool pass_expand_all(Graph *g);
 bool pass_gradient(Graph *g);

@@ -7,7 +7,8 @@
 //
 // To add an operation: its OP row in ops.def with `none` as lowering and the form CALL; the template (and its line in
 // templates/meson.build); a row here:
-//   op, file (and .parts = PARTS where its lines, OUTER * INNER of them, can be shared out: cpu/parts.c)
+//   op, file (NULL: it is no template; .parts = PARTS where its lines, OUTER * INNER of them, can be shared out:
+//            cpu/parts.c)
 //   wanted   per output, a hole that is 1 when anyone uses the output; the template then leaves out the parameter
 //            when it is 0. NULL: the template always writes it
 //   fails    not 0: the function returns an int, not 0 when it cannot go on, and the run then returns this: -5
@@ -20,6 +21,7 @@
 // where needs_scratch() was called. Sizes go into holes: a constant is a number that `#if` can test; one that is
 // known when the program runs is an expression over int64_t parameters, which the hole SIZES declares (so `#define
 // SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
+#include "ops/custom.h"
 #include "schedule.h"
 
 #include <string.h>
@@ -222,6 +224,15 @@ static void call_image_decode(Callee *c) {
     hole_size(c, "WIDTH", t->dim[1]);
 }
 
+// ---------------------------------------------------------------- the model's own (ops/custom.c)
+// A Custom node's text is codegen's matter.
+static void call_custom(Callee *c) {
+    int count;
+    const Dim *sizes = node_ints(c->n, "sizes", &count);
+    for (int i = 0; i < count; i++) kernel_sizes(c->a, c->k, c->g, sizes[i]);
+    if (custom_points(c->n, &c->k->call.points)) kernel_sizes(c->a, c->k, c->g, c->k->call.points);
+}
+
 typedef struct CallRow { Op op; Template text; const char *wanted[2]; int fails; void (*fill)(Callee *c); } CallRow;
 
 static const CallRow rows[] = {
@@ -240,6 +251,7 @@ static const CallRow rows[] = {
     { OP_NGrams, { .file = "c/ngrams.c" }, { NULL }, 0, call_ngrams },
     { OP_ImageSize, { .file = "c/image_size.c" }, { NULL }, -6, call_image_size },
     { OP_ImageDecode, { .file = "c/image_decode.c" }, { NULL }, -6, call_image_decode },
+    { OP_Custom, { .file = NULL }, { NULL }, 0, call_custom },
 };
 
 static const CallRow *row_of(Op op) {
@@ -257,7 +269,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
     k->exprs = expr_pool_new(a);
     k->anchor = n;
     if (row) {
-        k->template = &row->text;
+        k->template = row->text.file ? &row->text : NULL;
         k->call.fails = row->fails;
     }
     VEC_PUSH(a, k->nodes, n);

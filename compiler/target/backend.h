@@ -47,6 +47,8 @@ typedef struct Backend {
     bool columns;                                       // kernels store into columns of a larger value
     // threads share out the points of a kernel: a product inside another reduction has too few of its own
     bool spread_points;
+    // the language of the kernels that models bring along: the attribute of Custom that has them; NULL: it takes none
+    const char *kernels;
     // Does it take this composite whole? What it does not claim is expanded into primitives.
     bool (*claims)(const struct Node *n, const struct Options *o);
 

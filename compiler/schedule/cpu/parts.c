@@ -281,11 +281,13 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
 }
 
 // ---------------------------------------------------------------- called operations
-// Those that take lines one after the other (OUTER * INNER of them) go by lines.
-static void cut_lines(Arena *a, Graph *g, Kernel *k, const Options *o) {
-    Dim lines = dim_mul(g, hole_or(k, "OUTER", 1), hole_or(k, "INNER", 1));
+// Those that take lines one after the other (OUTER * INNER of them) go by lines, the model's own kernels by points. Of
+// these nothing is known: as if they did an operation with each element that they read or write, one by one.
+static void cut_call(Arena *a, Graph *g, Kernel *k, const Options *o) {
+    static const double own_rate = 4;                   // bytes a nanosecond
+    const Dim lines = k->call.points ? k->call.points : dim_mul(g, hole_or(k, "OUTER", 1), hole_or(k, "INNER", 1));
     int64_t units = dim_upper(g, lines);
-    double ns = k->flops / line_rate;
+    double ns = k->call.points ? (double)k->traffic / own_rate : k->flops / line_rate;
     int workers = parts_workers(o, ns, parts_unevenness(units, o->threads));
     if (workers < 2 || units < 2) return;
     k->workers = units < workers ? (int)units : workers;
@@ -301,8 +303,8 @@ void parts_plan(Plan *p) {
         Kernel *k = p->kernels.at[i];
         if (k->strips) continue;                        // strips.c cuts them
         if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
-        else if (k->kind == KERNEL_CALL && k->template && k->template->parts)
-            cut_lines(p->arena, p->graph, k, o);
+        else if (k->kind == KERNEL_CALL && (k->call.points || (k->template && k->template->parts)))
+            cut_call(p->arena, p->graph, k, o);
         else if (k->template && k->template->parts)
             cut_template(p->arena, p->graph, k, o);
     }
