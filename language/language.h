@@ -145,6 +145,23 @@ struct burn_pad {
     double value;                           // 0
     int end;
 };
+// Lists with their lengths: .sizes = SIZES(dim(x, 0), 3)
+struct burn_sizes { int n; const burn_dim *at; };
+struct burn_numbers { int n; const double *at; };
+// The text of a kernel, and where it is from: KERNEL, GLSL
+struct burn_kernel { const char *file, *name, *parameters, *text; };
+struct burn_custom {
+    void (*shape)(burn_value *const *x);    // says each result by result(); as the formula gives, or as the first input
+    void (*formula)(burn_value *const *x, burn_value **y);      // none
+    // from the inputs, results and the results' gradients: those of inputs, NULL where none flows
+    void (*gradient)(burn_value *const *x, burn_value *const *y, burn_value *const *dy, burn_value **dx);
+    struct burn_kernel kernel, glsl;        // none
+    struct burn_sizes sizes;                // given to the kernels behind the inputs and results
+    struct burn_numbers numbers;            // and then these
+    burn_dim points;                        // shares that can be computed in any order and at once; 0: one
+    burn_value **results;                   // where to put all results; the call gives the first
+    int end;
+};
 struct burn_found { burn_value *values, *indices; };        // of sort and topk
 
 struct burn_language {

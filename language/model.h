@@ -393,7 +393,32 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define transformer_decoder_layer(x, ...) BURN_TRANSFORMER("transformer_decoder_layer", x, __VA_ARGS__)
 #define positional_encoding(x) burn->call_positional(BURN_AT("positional_encoding"), x, 10000)
 
+// ---------------------------------------------------------------- operations of one's own
+// elementwise("x > 0 ? x : 0.1 * x", x): an expression of C over x, y, z (or a number), with its gradient
+#define elementwise(text, ...) \
+    burn->call_formula(BURN_AT("elementwise"), text, (int)(sizeof(BURN_EACH(__VA_ARGS__)) / sizeof(burn_arg)), \
+        BURN_EACH(__VA_ARGS__))
+// custom("prefix", (x), .kernel = prefix, .gradient = prefix_gradient): docs/custom.md
+#define custom(name, ...) BURN_CUSTOM(name, __VA_ARGS__, )
+// in a function .shape: one result more
+#define result(dtype, ...) BURN_RESULT(dtype, __VA_ARGS__, )
+#define result_like(x) burn->call_result_like(BURN_AT("result_like"), x)
+#define SIZES(...) { BURN_LIST(__VA_ARGS__) }
+#define NUMBERS(...) { (int)(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double)), (const double[]){ __VA_ARGS__ } }
+// A function of C that goes into the generated code as it stands here, and calls nothing but the C library:
+//   KERNEL(prefix, (const float *x, float *y, int64_t n), { for (int64_t i = 0; i < n; i++) ... })
+#define KERNEL(name, parameters, ...) \
+    static __attribute__((unused)) void burn_kernel_##name parameters __VA_ARGS__ \
+    static __attribute__((unused)) const struct burn_kernel name = { __FILE__, #name, #parameters, #__VA_ARGS__ };
+// The same for --target vulkan: run for each int point below .points
+//   GLSL(prefix_glsl, (x, y, n), { ... })
+#define GLSL(name, parameters, ...) \
+    static __attribute__((unused)) const struct burn_kernel name = { __FILE__, #name, #parameters, #__VA_ARGS__ };
+
 // ---------------------------------------------------------------- how it is done
+#define BURN_CUSTOM(name, inputs, ...) \
+    burn->call_custom(BURN_AT("custom"), name, BURN_TENSORS inputs, &(struct burn_custom){ __VA_ARGS__ .end = 0 })
+#define BURN_RESULT(dtype, ...) burn->call_result(BURN_AT("result"), dtype, BURN_LIST(__VA_ARGS__))
 #define BURN_AT(call) (&(const burn_place){ __FILE__, __LINE__, call })
 #define BURN_LIST(...) \
     (int)(sizeof((const burn_dim[]){ 0, __VA_ARGS__ }) / sizeof(burn_dim)) - 1, (const burn_dim[]){ 0, __VA_ARGS__ } + 1

@@ -39,6 +39,7 @@ NORETURN void child_end(void);
 // ---------------------------------------------------------------- session.c
 // Notes where the call stands: what is built next is of this place. name: of a layer, or NULL.
 Graph *here(const burn_place *at, const char *name);
+const char *source_text(const char *file);              // of a file of the description; "" where it cannot be read
 const char *full_name(const char *name);                // behind the scopes'
 const char *shown(const Graph *g, const Value *x);      // its type, for diagnostics
 // an element type of model.h, with sizes; false with a diagnostic
@@ -60,6 +61,11 @@ Value *shared_parameter(const char *name, const Type *t);
 bool sizes_in(int64_t packed, int n, int64_t otherwise, const char *what, int64_t *out);
 // tensors and numbers in one element type, as PyTorch promotes them; false: a mistake, or one before
 bool operands(Graph *g, int n, const burn_arg *args, Value **out);
+
+// ---------------------------------------------------------------- custom.c, kernel_text.c
+// Within a formula or a gradient of custom() there is no input, output, parameter or symbol: false with a diagnostic.
+bool of_model(const Graph *g, const char *what);
+const char *kernel_text(Arena *a, const char *source, const struct burn_kernel *k, int *line);
 
 // ---------------------------------------------------------------- settings.c
 bool settings_read(const char *path);                   // the file of --config; false with a diagnostic

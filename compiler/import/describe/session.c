@@ -17,7 +17,7 @@ Description *describing;
 
 // ---------------------------------------------------------------- places
 
-static const char *source_text(const char *file) {
+const char *source_text(const char *file) {
     const char *text = strmap_get(describing->sources, file);
     File f;
     if (text) return text;
@@ -207,6 +207,7 @@ bool type_in(Graph *g, int dtype, int rank, const burn_dim *dims, Type *out) {
 
 burn_dim language_symbol(const burn_place *at, const char *name, int64_t low, int64_t high) {
     Graph *g = here(at, NULL);
+    if (!of_model(g, "symbol")) return 1;
     if (!name_is_plain(name) || low < 0 || high < low) {
         graph_fail(g, "a symbol is called like a variable of C and lies within 0 <= low <= high: \"%s\", %lld..%lld",
             name, (long long)low, (long long)high);
@@ -249,7 +250,7 @@ burn_dim language_dim_of(const burn_place *at, burn_dim a, burn_dim b) {
 burn_value *language_input(const burn_place *at, const char *name, int dtype, int rank, const burn_dim *dims) {
     Graph *g = here(at, NULL);
     Type t;
-    if (!type_in(g, dtype, rank, dims, &t)) return NULL;
+    if (!of_model(g, "input") || !type_in(g, dtype, rank, dims, &t)) return NULL;
     for (int i = 0; i < g->inputs.n; i++)
         if (!strcmp(g->inputs.at[i]->name, name)) return graph_fail(g, "there is an input \"%s\" already", name);
     return graph_input(g, name, t);
@@ -259,7 +260,7 @@ void language_output(const burn_place *at, const char *name, burn_value *x) {
     Graph *g = here(at, NULL);
     for (int i = 0; i < g->outputs.n; i++)
         if (!strcmp(g->output_names.at[i], name)) graph_fail(g, "there is an output \"%s\" already", name);
-    if (x) graph_output(g, x, name);
+    if (of_model(g, "output") && x) graph_output(g, x, name);
 }
 
 // ---------------------------------------------------------------- parameters
@@ -284,6 +285,7 @@ static Draw drawn_from(burn_init init, Fan fan) {
 static Value *named(const char *name, Type t, const Draw *draw, bool trainable) {
     Description *d = describing;
     const Value *taken = strmap_get(d->parameters, name);
+    if (!of_model(d->g, "parameter")) return NULL;
     if (!*name) return graph_fail(d->g, "it has parameters and needs a name");
     if (taken && d->shared) return shared_parameter(name, &t);
     if (taken)
@@ -316,6 +318,7 @@ Value *layer_buffer(const char *layer, const char *name, Type t, double value) {
 Value *shared_parameter(const char *name, const Type *t) {
     Description *d = describing;
     Value *v = strmap_get(d->parameters, name);
+    if (!of_model(d->g, "parameter")) return NULL;
     if (!v) return graph_fail(d->g, "there is no parameter \"%s\" yet to share", name);
     if (type_equal(&v->type, t)) return v;
     return graph_fail(d->g, "the shared \"%s\" is %s, here %s is wanted", name, type_text(d->arena, d->g, &v->type),
