@@ -3,9 +3,10 @@
 """Training against reference runs: predictions, first-step gradients, ten losses and final weights per optimizer.
 
 usage: run.py BURNCC [FOLDER] [--case NAME]... [--cc CC] [--target T] [--blas openblas] [--apart]
-              [--bound 1e-5]
+              [--bound 1e-5] [--described]
 FOLDER holds cases (model.onnx, reference.safetensors, case.json) recorded with PyTorch; without it the cases are those
-of owned.py, all of them. Errors are relative to the largest value of each tensor. Needs the standard library only.
+of owned.py, all of them. --described: the models are those of described/, with the case's weights.safetensors. Errors
+are relative to the largest value of each tensor. Needs the standard library only.
 Prints TAP; skips everything when FOLDER is given and absent."""
 import argparse, array, json, os, struct, subprocess, sys, tempfile
 
@@ -66,6 +67,9 @@ def run_case(args, folder, optimizer, run, case):
         model, c = os.path.join(folder, "model.onnx"), os.path.join(tmp, "m.c")
         options = ["--loss", case["loss"], "--optimizer", optimizer, "--target", args.target] + case.get("options", [])
         options += (["--blas", args.blas] if args.blas else []) + (["--embed-limit", "0"] if args.apart else [])
+        if args.described:
+            model = os.path.join(HERE, "described", os.path.basename(folder) + ".c")
+            options += ["--weights", os.path.join(folder, "weights.safetensors"), "--strict"]
         subprocess.run([args.burncc, model, "--train", "--quiet", "--untie", "merged", *options, "-o", c], check=True)
         (xt, _, xsize), (yt, _, ysize) = CTYPE[ref["x0"][0]], CTYPE[ref["y0"][0]]
         hyper = {k: number(v) for k, v in run["hyper"].items()}
@@ -131,6 +135,7 @@ def main():
     p.add_argument("--target", default="generic")
     p.add_argument("--blas", help="the BLAS that products call")
     p.add_argument("--apart", action="store_true", help="initial weights in a file beside the C")
+    p.add_argument("--described", action="store_true", help="the models are described in C")
     p.add_argument("--bound", type=float, default=1e-5)
     args = p.parse_args()
     if args.folder and not os.path.isdir(args.folder):
@@ -146,4 +151,5 @@ def main():
         return run_cases(args, tmp, args.case or names)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
