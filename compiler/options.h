@@ -22,6 +22,8 @@ typedef struct SequenceOption {
 } SequenceOption;
 // What programs give besides the model's outputs; see passes/keep.c.
 typedef enum Keep { KEEP_OUTPUTS, KEEP_NODES, KEEP_ALONE } Keep;
+// What -o asks for: code, or the model itself in another format.
+typedef enum Written { WRITTEN_CODE, WRITTEN_ONNX, WRITTEN_SAFETENSORS } Written;
 struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default
@@ -34,6 +36,9 @@ struct Options {
     bool strict;                                        // every parameter has a tensor, every tensor a parameter
     int64_t seed; bool seeded;                          // of parameters that begin as random numbers; --seed says it
     bool unseen;                                        // inspect: nobody looks at those numbers, so others will do
+    Written written;                                    // by the suffix of output
+    int opset;                                          // --opset, of ONNX's operators; 0: not given
+    bool optimized;                                     // --optimized: behind CANON, not as imported
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     bool frozen_norm;                                   // batch normalization as in inference
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing

@@ -27,6 +27,7 @@ compiler/ops
 compiler/options.h
 compiler/import, compiler/grad
 compiler/passes                         # GRAD differentiates
+compiler/export                         # a graph as a file again
 compiler/schedule compiler/plan.h
 compiler/compile.c compiler/compile.h
 codegen/spell                           # text of expressions and sizes, whatever kernel they are of

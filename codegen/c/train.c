@@ -6,6 +6,9 @@
 // times as large, and most of what the C compiler reads.
 #include "c.h"
 
+#include "export/safetensors.h"
+#include "import/weights/weights.h"
+
 #include <string.h>
 
 static void print_struct(CFile *g, Text *h, const char *type, const char *doc, int n, const Parameter *at) {
@@ -63,36 +66,13 @@ static void print_initial(CFile *g, const Training *t) {
         g->model, g->model);
 }
 
-static const char *json_dtype(DType d) {
-    return d == DT_F64 ? "F64" : d == DT_F16 ? "F16" : d == DT_BF16 ? "BF16" : "F32";
-}
-
-static const char *json_name(Arena *a, const char *s) {
-    Text t;
-    text_init(&t, a);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') text_printf(&t, "\\%c", c);
-        else if (c < 32) text_printf(&t, "\\u%04x", c);
-        else text_append(&t, s, 1);
-    }
-    return t.n ? t.at : "";
-}
-
-static const char *json_shape(Arena *a, const Type *t) {
-    Text s;
-    text_init(&s, a);
-    for (int i = 0; i < t->rank; i++) text_printf(&s, "%s%lld", i ? "," : "[", (long long)t->dim[i]);
-    text_printf(&s, t->rank ? "]" : "[]");
-    return s.at;
-}
-
 static void print_fields(CFile *g, const char *type, int n, const Parameter *at) {
     text_printf(&g->ends, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
     for (int i = 0; i < n; i++)
         text_printf(&g->ends, "    {\"%s\", \"%s\", \"%s\", offsetof(%s_%s, %s), %lld},\n",
-            c_string(g->arena, json_name(g->arena, at[i].name)), json_dtype(at[i].type.dtype),
-            json_shape(g->arena, &at[i].type), g->model, type, at[i].field, (long long)type_bytes(&at[i].type));
+            c_string(g->arena, safetensors_name(g->arena, at[i].name)), safetensors_dtype(at[i].type.dtype),
+            safetensors_shape(g->arena, &at[i].type), g->model, type, at[i].field,
+            (long long)type_bytes(&at[i].type));
     text_printf(&g->ends, "};\n\n");
 }
 
@@ -114,37 +94,12 @@ void c_train_define(CFile *g, const Training *t) {
     print_io(g, "state", t->state.n, t->state.at);
 }
 
-// A header of JSON behind its length in eight bytes, and the tensors one after the other. Not committed yet; NULL with
-// a diagnostic.
-static OutFile *write_initial(Arena *a, const Training *t, const char *path) {
-    enum { UNIT = 8 };
-    Text head;
-    int64_t at = 0;
-    text_init(&head, a);
-    for (int i = 0; i < saved_params(t); i++) {
-        const Parameter *p = &t->params.at[i];
-        int64_t end = at + type_bytes(&p->type);
-        text_printf(&head, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%lld,%lld]}", i ? "," : "{",
-            json_name(a, p->name), json_dtype(p->type.dtype), json_shape(a, &p->type), (long long)at, (long long)end);
-        at = end;
-    }
-    text_append(&head, "}", 1);
-    while (head.n % UNIT) text_append(&head, " ", 1);
-    uint8_t length[UNIT];
-    for (int i = 0; i < UNIT; i++) length[i] = (uint8_t)((uint64_t)head.n >> (8 * i));
-    OutFile *f = out_open(a, path);
-    if (!f) return NULL;
-    bool ok = out_write(f, length, sizeof length) && out_write(f, head.at, head.n);
-    for (int i = 0; i < saved_params(t) && ok; i++)
-        ok = out_write(f, t->params.at[i].initial->data, (size_t)type_bytes(&t->params.at[i].type));
-    if (ok) return f;
-    out_abandon(f);
-    return NULL;
-}
-
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file) {
     *file = NULL;
     if (!t || !train_apart(t, o)) return true;
-    *file = write_initial(a, t, path_swap(a, o->output, ".safetensors"));
+    SafeTensor *tensors = NEW_ARRAY(a, SafeTensor, t->params.n + 1);
+    int n = saved_params(t);
+    for (int i = 0; i < n; i++) tensors[i] = (SafeTensor){ t->params.at[i].name, t->params.at[i].initial };
+    *file = safetensors_write(a, path_swap(a, o->output, ".safetensors"), n, tensors);
     return *file != NULL;
 }

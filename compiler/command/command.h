@@ -22,6 +22,8 @@ typedef struct CommandOptions {
     // verify; negative: tolerance.txt beside the data, else as compare.c has it
     double rtol, atol, ulp;
     int timeout;                                        // seconds that one run of generated code may take
+    // the first option given that says how code is made, which -o model.onnx makes none of; NULL: none
+    const char *of_code;
     // the command that runs programs for another processor; NULL: code is loaded into this process
     const char *runner;
 } CommandOptions;

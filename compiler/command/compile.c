@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The command `compile`, which stands for none: what is written of compiled programs (the files, --check, --report);
-// and the names of the stages that --dump takes.
+// The command `compile`, which stands for none: what is written of compiled programs (the files, --check, --report),
+// or of a model in another format; and the names of the stages that --dump takes.
 #include "command.h"
 
 #include "codegen/check.h"
+#include "export/onnx.h"
+#include "export/safetensors.h"
 #include "grad/train.h"
 
 #include <string.h>
@@ -81,8 +83,18 @@ int compile_report(Arena *a, const Programs *p) {
     return print_text(&t, EXIT_OK);
 }
 
+// The model as it was read, with the weights that it was given, in another format.
+static int export_model(Arena *a, const Options *o) {
+    Graph *g = import_graph(a, o);
+    if (!g) return diag_status();
+    if (o->written == WRITTEN_ONNX) export_onnx(a, o, g);
+    else export_safetensors(a, o, g);
+    return diag_status();
+}
+
 int command_compile(Arena *a, CommandOptions *c) {
     Options *o = &c->compile;
+    if (o->written) return export_model(a, o);
     bool stop = o->dump && !o->output;
     bool beside = o->output != NULL;
     if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);

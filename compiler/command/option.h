@@ -13,9 +13,11 @@ enum {
     INSPECT = 16,
     OPS = 32,
     TUNE = 64,
-    EVERY = 127,
+    EXPORT = 128,                                       // -o model.onnx, model.safetensors: `compile` without code
+    EVERY = 255,
     BUILDS = VERIFY | RUN | BENCH,
-    COMPILES = EVERY & ~OPS
+    MODELS = EVERY & ~OPS,                              // all that read a model
+    COMPILES = MODELS & ~EXPORT
 };
 
 enum { MAX_THREADS = 256 };                             // --threads
@@ -41,7 +43,7 @@ const char *nearest_command(const char *word);
 
 // options_set.c
 SetFn set_dim, set_target, set_embed_limit, set_string_bytes, set_threads, set_data, set_input, set_freeze,
-    set_sequence, set_absent, set_setting, set_map, set_seed, set_records, set_precision, set_blas;
+    set_sequence, set_absent, set_setting, set_map, set_seed, set_records, set_precision, set_blas, set_opset;
 bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *text);
 bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 

@@ -90,6 +90,7 @@ static bool parse_options(Arena *a, CommandOptions *o, const Command *c, bool ge
             const Option *option = option_of(value);
             if (prints(a, &o->compile, option, c, general)) return false;
             option_set(a, o, option, optarg);
+            if (!o->of_code && !(option->commands & EXPORT)) o->of_code = option->name;
         }
     }
     return !diag_errors();
@@ -107,6 +108,12 @@ static const char *file_stem(Arena *a, const char *path) {
     return arena_strndup(a, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
+// Is it the name of a file with this suffix?
+static bool has_suffix(const char *path, const char *suffix) {
+    const char *dot = strrchr(path, '.');
+    return dot && !strcmp(dot, suffix) && dot != path && dot[-1] != '/';
+}
+
 static bool records_of(Arena *a, const Options *o) {
     const char *machine = tune_machine(a, &o->machine);
     for (int i = 0; i < o->records->at.n; i++)
@@ -121,10 +128,18 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (!o->target && !set_target(a, all, "generic")) return false;
     if (o->dump && !dump_known(o, o->dump))
         return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));
-    const char *file = c->bit == COMPILE ? o->output : NULL, *dot = file ? strrchr(file, '.') : NULL;
+    const char *file = c->bit == COMPILE ? o->output : NULL;
     const Backend *b = o->machine.backend;
-    if (file && (!dot || strcmp(dot, b->extension) || dot == file || dot[-1] == '/'))
-        return usage_error("-o wants the name of a file such as model%s, not '%s'", b->extension, file);
+    if (file && has_suffix(file, ".onnx")) o->written = WRITTEN_ONNX;
+    if (file && has_suffix(file, ".safetensors")) o->written = WRITTEN_SAFETENSORS;
+    if (file && !o->written && !has_suffix(file, b->extension))
+        return usage_error("-o wants the name of a file such as model%s, model.onnx or model.safetensors, not '%s'",
+            b->extension, file);
+    if (o->embed_limit < 0) o->embed_limit = o->written == WRITTEN_ONNX ? INT32_MAX : 1 << 20;
+    if (o->written && all->of_code)
+        return usage_error("--%s says how code is made, but -o %s is no code", all->of_code, file);
+    if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX)
+        return usage_error("--opset and --optimized go with -o model.onnx");
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
     if ((o->loss || o->optimizer || o->schedule || o->untie || o->frozen_norm) && !o->train)
@@ -152,7 +167,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         argc--;
         argv++;
     } else c = &commands[0];
-    *o = (CommandOptions){ .compile = { .embed_limit = 1 << 20, .string_bytes = 256, .part_us = 12 },
+    *o = (CommandOptions){ .compile = { .embed_limit = -1, .string_bytes = 256, .part_us = 12 },
         .seconds = c->bit == TUNE ? 60 : 2,
         .rtol = -1,
         .atol = -1,

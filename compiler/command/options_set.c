@@ -3,6 +3,7 @@
 // status 2.
 #include "option.h"
 #include "codegen/codegen.h"
+#include "export/onnx.h"
 #include "schedule/cpu/tune.h"
 
 #include <ctype.h>
@@ -205,6 +206,16 @@ bool set_seed(Arena *a, CommandOptions *o, const char *text) {
     o->compile.seeded = true;
     if (!parse_int(text, text + strlen(text), &o->compile.seed) || o->compile.seed < 0)
         return usage_error("--seed wants a whole number, not '%s'", text);
+    return true;
+}
+
+bool set_opset(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    int64_t n;
+    if (!parse_int(text, text + strlen(text), &n) || n < EXPORT_OPSET_OLDEST || n > EXPORT_OPSET_NEWEST)
+        return usage_error("--opset wants a version of ONNX's operators from %d to %d, not '%s'", EXPORT_OPSET_OLDEST,
+            EXPORT_OPSET_NEWEST, text);
+    o->compile.opset = (int)n;
     return true;
 }
 

@@ -9,12 +9,14 @@ const Command commands[] = {
     { "compile", COMPILE, command_compile, "burncc MODEL [-o model.c] [options]",
         "Compiles an ONNX model, a model described in C, or the text of a graph (what --dump prints), into C: "
         "model.c, model.h, and\n"
-        "model.bin when the weights are large.",
+        "model.bin when the weights are large. -o model.onnx writes the model as ONNX, -o model.safetensors its "
+        "parameters.",
         "  burncc lenet.onnx -o lenet.c                     then: cc -O3 -march=native -c lenet.c\n"
         "  burncc bert.onnx -o bert.c --dim batch=4 --dim seq=128 --report\n"
         "  burncc bert.onnx -o bert.c --dim batch=1..8 --dim seq=1..512     one file for all these sizes\n"
         "  burncc lenet.onnx -o lenet.c --target portable   plain C99, for any compiler\n"
-        "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n" },
+        "  burncc lenet.onnx -o lenet.c --train --optimizer adam --dim batch=32\n"
+        "  burncc models/resnet.c --weights resnet18.pth -o resnet18.onnx\n" },
     { "verify", VERIFY, command_verify, "burncc verify MODEL [--data DIR]... [options]",
         "Builds the model with $CC, runs it on recorded inputs and compares: a line a data set, `pass max_abs=... "
         "max_rel=... ulp=...`\n"
@@ -77,14 +79,22 @@ static const char schedule_help[] = "adds NAME_learning_rate(step, ...):"
 #define SET(f) SPECIAL, 0, f
 
 const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | RUN | INSPECT | TUNE, "Output",
-        "the C file to write (default: MODEL.c here); run, inspect of weights: a folder for NAME.npy files; tune: "
+    { "output", 'o', "PATH", COMPILE | EXPORT | RUN | INSPECT | TUNE, "Output",
+        "the C file to write (default: MODEL.c here), or MODEL.onnx, MODEL.safetensors; "
+        "run, inspect of weights: a folder for NAME.npy files; tune: "
         "MODEL.records",
         FIELD(TEXT, compile.output) },
-    { "name", 0, "NAME", COMPILE, "Output", "prefix of the generated symbols (default: from the output's file name)",
+    { "opset", 0, "N", COMPILE | EXPORT, "Output",
+        "-o MODEL.onnx: the version of ONNX's operators, 13 to 28 (default 21)", SET(set_opset) },
+    { "optimized", 0, NULL, COMPILE | EXPORT, "Output",
+        "-o MODEL.onnx: folded, simplified, and with the composites that are recognised; else as imported",
+        FIELD(FLAG, compile.optimized) },
+    { "name", 0, "NAME", COMPILE | EXPORT, "Output",
+        "prefix of the generated symbols (default: from the output's file name)",
         FIELD(TEXT, compile.name) },
-    { "embed-limit", 0, "BYTES", COMPILE | BUILDS, "Output",
-        "weights up to this size become C arrays, larger ones a .bin file, .safetensors of --train (default 1M)",
+    { "embed-limit", 0, "BYTES", COMPILE | BUILDS | EXPORT, "Output",
+        "weights up to this size become C arrays, larger ones a .bin file, .safetensors of --train (default 1M), "
+        ".onnx.data (2G)",
         SET(set_embed_limit) },
     { "string-bytes", 0, "N", COMPILE | BUILDS, "Output",
         "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
@@ -98,26 +108,26 @@ const Option options[] = {
         FIELD(TEXT, compile.dump) },
     { "target", 0, "TARGET", COMPILES, "Code",
         "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
-    { "dim", 0, "NAME=V|LO..HI", COMPILES, "Code",
+    { "dim", 0, "NAME=V|LO..HI", MODELS, "Code",
         "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
-    { "sequence", 0, "NAME=N|LO..HI", COMPILES, "Code",
+    { "sequence", 0, "NAME=N|LO..HI", MODELS, "Code",
         "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
-    { "absent", 0, "NAME", COMPILES, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
-    { "freeze", 0, "NAME=FILE", COMPILES, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
-    { "set", 0, "NAME=VALUE", COMPILES, "Code", "a setting of a model described in C", SET(set_setting) },
-    { "config", 0, "FILE", COMPILES, "Code", "settings of a model described in C as JSON; --set wins over it. "
+    { "absent", 0, "NAME", MODELS, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
+    { "freeze", 0, "NAME=FILE", MODELS, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
+    { "set", 0, "NAME=VALUE", MODELS, "Code", "a setting of a model described in C", SET(set_setting) },
+    { "config", 0, "FILE", MODELS, "Code", "settings of a model described in C as JSON; --set wins over it. "
         "-o model.c writes model.config.json, which has all of them",
         FIELD(TEXT, compile.config) },
-    { "weights", 0, "FILE", COMPILES, "Weights",
+    { "weights", 0, "FILE", MODELS, "Weights",
         "parameters take the tensors of their names from this .safetensors, .pt, .pth or .npz",
         FIELD(TEXT, compile.weights) },
-    { "weights-key", 0, "KEY", COMPILES, "Weights", "where a file of several dictionaries has the weights",
+    { "weights-key", 0, "KEY", MODELS, "Weights", "where a file of several dictionaries has the weights",
         FIELD(TEXT, compile.weights_key) },
-    { "map", 0, "RE=TO", COMPILES, "Weights", "rename the file's tensors: an extended regular expression, \\1 in TO",
+    { "map", 0, "RE=TO", MODELS, "Weights", "rename the file's tensors: an extended regular expression, \\1 in TO",
         SET(set_map) },
-    { "strict", 0, NULL, COMPILES, "Weights",
+    { "strict", 0, NULL, MODELS, "Weights",
         "every parameter has a tensor and every tensor a parameter, or it is an error", FIELD(FLAG, compile.strict) },
-    { "seed", 0, "N", COMPILES, "Weights", "of parameters that begin as random numbers (default 0)", SET(set_seed) },
+    { "seed", 0, "N", MODELS, "Weights", "of parameters that begin as random numbers (default 0)", SET(set_seed) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },

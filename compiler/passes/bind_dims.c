@@ -222,6 +222,16 @@ bool bind_required(Graph *g) {
     return true;
 }
 
+// Gives the sizes that the options name and leaves the others to whoever runs what becomes of the graph.
+bool bind_given(Graph *g, const Options *o) {
+    int n, errors = diag_errors();
+    Symbol *all = graph_symbols(g, &n);
+    pin_by_options(g, o);
+    for (int i = 0; i < n; i++) all[i].runtime = all[i].runtime || !all[i].pinned;
+    while (diag_errors() == errors && bind_graph(g) && pin_required(g)) {}
+    return diag_errors() == errors;
+}
+
 bool pass_bind_dims(Graph *g, const Options *o) {
     int n;
     graph_symbols(g, &n);

@@ -82,6 +82,8 @@ static bool run_phase(Graph *g, const Options *o, Phase phase, int errors, bool 
     return true;
 }
 
+bool passes_canon(Graph *g, const Options *o) { return run_phase(g, o, PHASE_CANON, diag_errors(), false); }
+
 bool passes_run(Graph *g, const Options *o) {
     int errors = diag_errors();
     double start = seconds();

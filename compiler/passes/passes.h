@@ -23,9 +23,11 @@ bool has_gradient(const Graph *g);                      // does anything in it w
 bool all_ints(const Node *n, const char *name, int64_t is);     // each number of the attribute, if there are any
 
 bool bind_required(Graph *g);                           // bind_dims.c
+bool bind_given(Graph *g, const Options *o);            // false: diagnostics
 typedef bool PassFn(Graph *g);                          // true: changed something
 typedef bool AskingPassFn(Graph *g, const Options *o);  // the same; asks what the back end wants
 bool passes_run(Graph *g, const Options *o);            // all phases; false: diagnostics
+bool passes_canon(Graph *g, const Options *o);          // CANON alone, sizes as they are
 // prints it if --dump asks for this stage
 void dump_graph(const Graph *g, const Options *o, const char *stage);
 bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every symbol, then re-infers

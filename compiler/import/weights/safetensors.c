@@ -29,16 +29,23 @@ static bool fail(const char *path, const char *name, const char *what) {
     return false;
 }
 
+static const struct { const char *name; DType dtype; } dtypes[] = {
+    { "F64", DT_F64 }, { "F32", DT_F32 }, { "F16", DT_F16 }, { "BF16", DT_BF16 }, { "I64", DT_I64 },
+    { "I32", DT_I32 }, { "I16", DT_I16 }, { "I8", DT_I8 }, { "U64", DT_U64 }, { "U32", DT_U32 }, { "U16", DT_U16 },
+    { "U8", DT_U8 }, { "BOOL", DT_BOOL }, { "F8_E4M3", DT_F8E4M3FN }, { "F8_E5M2", DT_F8E5M2 },
+    { "F8_E8M0", DT_F8E8M0 }, { "C64", DT_C64 },
+};
+
 static DType dtype_of(const char *s) {
-    static const struct { const char *name; DType dtype; } rows[] = {
-        { "F64", DT_F64 }, { "F32", DT_F32 }, { "F16", DT_F16 }, { "BF16", DT_BF16 }, { "I64", DT_I64 },
-        { "I32", DT_I32 }, { "I16", DT_I16 }, { "I8", DT_I8 }, { "U64", DT_U64 }, { "U32", DT_U32 }, { "U16", DT_U16 },
-        { "U8", DT_U8 }, { "BOOL", DT_BOOL }, { "F8_E4M3", DT_F8E4M3FN }, { "F8_E5M2", DT_F8E5M2 },
-        { "F8_E8M0", DT_F8E8M0 }, { "C64", DT_C64 },
-    };
-    for (size_t i = 0; s && i < COUNT(rows); i++)
-        if (!strcmp(s, rows[i].name)) return rows[i].dtype;
+    for (size_t i = 0; s && i < COUNT(dtypes); i++)
+        if (!strcmp(s, dtypes[i].name)) return dtypes[i].dtype;
     return DT_NONE;
+}
+
+const char *safetensors_dtype(DType d) {
+    for (size_t i = 0; i < COUNT(dtypes); i++)
+        if (d == dtypes[i].dtype) return dtypes[i].name;
+    return NULL;
 }
 
 static bool type_of(const char *path, const char *name, const json_t *entry, Type *t) {

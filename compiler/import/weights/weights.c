@@ -115,20 +115,34 @@ typedef struct Match {
     const char *strip, *add;                            // prefixes: that the file's names have and ours lack, and back
 } Match;
 
-static void collect(Match *m, StrMap *seen, Value *v) {
-    if (!v || v->def || v->is_input || !v->name || !*v->name || strmap_get(seen, v->name)) return;
+typedef struct Search { Arena *a; StrMap *seen; Parameters found; } Search;
+
+static void collect(Search *s, Value *v) {
+    if (!v || v->def || v->is_input || !v->name || !*v->name || strmap_get(s->seen, v->name)) return;
     if (!v->draw && !(v->data && (v->trainable || dtype_is_float(v->type.dtype)))) return;
-    strmap_put(seen, v->name, v);
-    VEC_PUSH(m->a, m->slots, (Slot){ .value = v });
+    strmap_put(s->seen, v->name, v);
+    VEC_PUSH(s->a, s->found.at, v);
 }
 
-static void collect_all(Match *m, StrMap *seen, const Graph *g) {
+static void collect_all(Search *s, const Graph *g) {
     for (Node *n = g->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++) collect(m, seen, n->in[i]);
-        for (int i = 0; i < n->n_bodies; i++) collect_all(m, seen, n->bodies[i]);
-        for (int i = 0; i < n->n_out; i++) n->out[i]->folded = NULL;    // of the weights that were there
+        for (int i = 0; i < n->n_in; i++) collect(s, n->in[i]);
+        for (int i = 0; i < n->n_bodies; i++) collect_all(s, n->bodies[i]);
     }
-    for (int i = 0; i < g->outputs.n; i++) collect(m, seen, g->outputs.at[i]);
+    for (int i = 0; i < g->outputs.n; i++) collect(s, g->outputs.at[i]);
+}
+
+Parameters weights_parameters(Arena *a, const Graph *g) {
+    Search s = { .a = a, .seen = strmap_new(a) };
+    collect_all(&s, g);
+    return s.found;
+}
+
+static void forget_computed(const Graph *g) {           // of the weights that were there
+    for (Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_bodies; i++) forget_computed(n->bodies[i]);
+        for (int i = 0; i < n->n_out; i++) n->out[i]->folded = NULL;
+    }
 }
 
 static const Weight *found(const Match *m, const char *name, const char *strip, const char *add) {
@@ -268,7 +282,9 @@ static bool give_all(Arena *a, Graph *g, const Options *o, Weights *w) {
     Match m = { .a = a, .w = w, .weights = strmap_new(a) };
     if (!rename_all(a, w, o)) return false;
     for (int i = 0; i < w->at.n; i++) strmap_put(m.weights, w->at.at[i].name, &w->at.at[i]);
-    collect_all(&m, strmap_new(a), g);
+    const Parameters parameters = weights_parameters(a, g);
+    for (int i = 0; i < parameters.at.n; i++) VEC_PUSH(a, m.slots, (Slot){ .value = parameters.at.at[i] });
+    forget_computed(g);
     find_prefix(&m);
     bool *used = NEW_ARRAY(a, bool, w->at.n + 1);
     int errors = diag_errors(), n = matches(&m, m.strip, m.add);

@@ -5,8 +5,8 @@
 //
 // The idea: a format is a row; which one reads a file is told by its content. Nothing in a file is executed, and sizes
 // are checked before they are used.
-#ifndef BURNCC_WEIGHTS_H
-#define BURNCC_WEIGHTS_H
+#ifndef BURNCC_IMPORT_WEIGHTS_H
+#define BURNCC_IMPORT_WEIGHTS_H
 #include "options.h"
 
 typedef struct Weight { const char *name; Tensor *tensor; } Weight;    // row-major, perhaps in the mapped file
@@ -33,4 +33,9 @@ void weights_close(Weights *w);                         // the files that its te
 // Parameters of g take the tensors of their names, o->weights says from which file; a note says how many, and warnings
 // (with --strict errors) which are left over on either side. False with diagnostics.
 bool weights_give(Arena *a, Graph *g, const Options *o);
+
+// What weights_give gives tensors to: constants with a name that are to be drawn, trained, or floats; each name once.
+typedef struct Parameters { VEC(Value *) at; } Parameters;
+Parameters weights_parameters(Arena *a, const Graph *g);
+const char *safetensors_dtype(DType d);                 // as .safetensors calls it; NULL: it has none
 #endif
