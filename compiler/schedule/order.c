@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define MAX_STEPS INT64_C(20000000)                     // looks at an operand: about a tenth of a second
+// of each move since the last that helped: few kernels have few orders
+#define IDLE_TRIALS 200
 // less is not worth another order than the reader of the model expects
 enum { GAIN_PERCENT = 3 };
 
@@ -225,13 +227,15 @@ static bool move(Order *o, int *order) {
 
 static Cost improve(Order *o, int *order, Cost cost, int64_t least) {
     int *trial = NEW_ARRAY(o->a, int, o->n + 1);
-    while (cost.peak > least && o->work < MAX_STEPS) {
+    const int64_t patience = IDLE_TRIALS * (int64_t)o->n * o->n;        // pairs of a kernel and a place
+    for (int64_t idle = 0; cost.peak > least && o->work < MAX_STEPS && idle < patience; idle++) {
         memcpy(trial, order, sizeof(int) * (size_t)o->n);
         bool moved = false;
         for (uint32_t i = 0, times = 1 + draw(o, 3); i < times; i++) moved |= move(o, trial);
         if (!moved) continue;
         Cost c = cost_of(o, trial);
         if (is_less(cost, c)) continue;
+        if (is_less(c, cost)) idle = 0;
         cost = c;
         memcpy(order, trial, sizeof(int) * (size_t)o->n);
     }
