@@ -4,12 +4,13 @@
 // their shapes.
 #include "c.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 // MIN_ARGUMENT: loops this long are vector code without their length; the fewer steps of shorter ones are unrolled.
-// MIN_HOLE: templates unroll what they have to.
-enum { MIN_ARGUMENT = 33, MIN_HOLE = 16 };
+// MIN_HOLE: templates unroll what they have to, and the C compiler sums over few terms.
+enum { MIN_ARGUMENT = 33, MIN_HOLE = 5 };
 enum { KEY_AXES = 4 };                                  // of a query in attention: b0, b1, b2, m
 
 const char *c_size(const CFile *g, const Kernel *k, int i) {
@@ -385,7 +386,7 @@ static int plain_holes(CFile *g, KernelText *t, Hole *to) {
     for (int i = 0; i < k->holes.n; i++) {
         const HoleValue *h = &k->holes.at[i];
         // in every file: parts of unequal concatenations share a function
-        const char *text = is_part_stride(k, h) ? hole_argument(t, "y_pixel", h->value) : hole_spelled(g, t, h);
+        const char *text = is_part_stride(k, h) ? hole_argument(t, h->name, h->value) : hole_spelled(g, t, h);
         to[i] = (Hole){ h->name, h->params, text };
     }
     return k->holes.n;
@@ -400,6 +401,28 @@ static int attention_holes(CFile *g, KernelText *t, const char *const *axes, int
     to[n++] = (Hole){ "FIRST", "b0, b1, b2, m", s->first ? key_function(g, t, "first", s->first, axes) : "0" };
     to[n++] = (Hole){ "LAST", "b0, b1, b2, m", s->last ? key_function(g, t, "last", s->last, axes) : "INT64_MAX" };
     return n;
+}
+
+static bool says_word(const char *s, const char *word) {
+    const size_t n = strlen(word);
+    for (const char *at = s; (at = strstr(at, word)); at += n)
+        if ((at == s || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) && !isalnum((unsigned char)at[n])
+            && at[n] != '_')
+            return true;
+    return false;
+}
+
+// Takes back the arguments of holes that this form of the template does not have.
+static void drop_unused(CFile *g, KernelText *t, int n, const Hole *holes) {
+    Text trial;
+    int kept = 0;
+    text_init(&trial, g->arena);
+    if (t->hole_numbers) template_fill(g->arena, &trial, t->kernel->template->file, n, holes);
+    for (int i = 0; i < t->numbers.n; i++)
+        if (i >= t->hole_numbers || says_word(trial.at, t->numbers.at[i].name))
+            t->numbers.at[kept++] = t->numbers.at[i];
+    t->hole_numbers -= t->numbers.n - kept;
+    t->numbers.n = kept;
 }
 
 static void template_kernel(CFile *g, KernelText *t) {
@@ -417,6 +440,7 @@ static void template_kernel(CFile *g, KernelText *t) {
         inline_function(g, t, "epilogue", stored, axes, n_axes) };
     for (int i = 0; i < t->hole_numbers; i++) t->numbers.at[i].used = !strncmp(t->numbers.at[i].name, "CM", 2);
     n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
+    drop_unused(g, t, n, holes);
     text_init(&params, g->arena);
     text_printf(&params, "%s", t->n_params > t->first_shared || k->sizes.n ? ", " : "");
     print_params(g, t, &params, t->first_shared);

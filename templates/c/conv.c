@@ -11,6 +11,7 @@
  *
  *   KERNEL              name of the function
  *   N G IC OC           batch, groups, input and output channels of one group
+ *   OC_EDGE             OC modulo NV*16, but not 0
  *   ID IH IW OD OH OW   input and output sizes (1-D and 2-D: leading sizes 1)
  *   KD KH KW            kernel;  SD SH SW strides;  DD DH DW dilations;  PD PH PW padding before
  *   XN XD XH XW XC      strides of X in floats, XC between channels
@@ -20,6 +21,7 @@
  *   IMAGE               1: through a padded image; 0: in place: XC is 1 and no column is read outside of X; nor is any
  *                       row, unless KD is 1 and neither MR nor MF exceeds OW
  *   PIXEL               floats from pixel to pixel of the image, >= IC
+ *   RUNS                1 where the KW pixels of a tap row lie side by side, else KW
  *   KB                  tap rows (of KD*KH) summed at a time, so that a panel's part stays in cache
  *   RC CC               output rows and columns in a chunk; a CC < OW wants RC 1 and MR, MF <= OW, and is taken in
  *                       whole tiles
@@ -43,6 +45,7 @@
 #define G 1
 #define IC 64
 #define OC 64
+#define OC_EDGE 32
 #define ID 1
 #define IH 56
 #define IW 56
@@ -72,6 +75,7 @@
 #define NV 2
 #define IMAGE 1
 #define PIXEL 64
+#define RUNS 1
 #define KB 3
 #define RC 8
 #define CC 56
@@ -96,22 +100,21 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, TILE = BURN_MANY_REGISTERS ? MR : MF,
            TALL = TILE > OW ? TILE / OW : 1 };
     enum { ALONG = TALL > 1 ? OW : TILE, COUNT = ALONG * TALL, COUNT_EDGE = TALL > 1 ? OH % TALL * OW : OW % TILE };
-    enum { VECTORS_EDGE = (OC % WIDTH + BURN_VF_LANES - 1) / BURN_VF_LANES, PANELS = (OC + WIDTH - 1) / WIDTH,
+    enum { COLUMNS_EDGE = OC_EDGE % WIDTH, VECTORS_EDGE = (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES,
            TAP_ROWS = KD * KH };
     enum { CUT = CC < OW, COLUMNS = CUT ? (CC > TILE ? CC / TILE * TILE : TILE) : OW,
            ACROSS = (OW + COLUMNS - 1) / COLUMNS };
-    enum { DOWN = (OH + TALL - 1) / TALL, CHUNK = CUT || RC < TALL ? 1 : RC / TALL, SUMS = KB < TAP_ROWS,
-           SKIP = KD == 1 && TALL == 1 };
+    enum { DOWN = (OH + TALL - 1) / TALL, SUMS = KB < TAP_ROWS, SKIP = KD == 1 && TALL == 1 };
+    const ptrdiff_t panels = (OC + WIDTH - 1) / WIDTH, most = CUT || RC < TALL ? 1 : RC / TALL;
     float *const sums = (float *)(void *)scratch;
 #if IMAGE
-    enum { IMAGE_WIDTH = (COLUMNS - 1) * SW + (KW - 1) * DW + 1, ROW = IMAGE_WIDTH * PIXEL };
-    enum { SLICE = ((CHUNK * TALL - 1) * SH + (KH - 1) * DH + 1) * ROW, RUNS = DW == 1 && PIXEL == IC ? 1 : KW };
-    float *const image = sums + (SUMS ? CHUNK * TALL * (COLUMNS + TILE) : TILE) * PANEL;
+    enum { IMAGE_WIDTH = (COLUMNS - 1) * SW + (KW - 1) * DW + 1 };
+    const ptrdiff_t row = IMAGE_WIDTH * PIXEL, slice = ((most * TALL - 1) * SH + (KH - 1) * DH + 1) * row;
+    float *const image = sums + (SUMS ? most * TALL * (COLUMNS + TILE) : TILE) * PANEL;
     const ptrdiff_t size[3] = {ID, IH, IW}, stride[3] = {XD, XH, XW};
-    const burn_taps taps = {KH, RUNS, KW / RUNS * IC, SLICE, DH * ROW, DW * PIXEL};
-    const ptrdiff_t beside = SW * PIXEL, below = SH * ROW;
+    const burn_taps taps = {KH, RUNS, KW / RUNS * IC, slice, DH * row, DW * PIXEL};
+    const ptrdiff_t beside = SW * PIXEL, below = SH * row;
 #else
-    enum { RUNS = DW == 1 && XW == IC ? 1 : KW };
     const burn_taps taps = {KH, RUNS, KW / RUNS * IC, DD * XD, DH * XH, DW * XW};
     const ptrdiff_t beside = SW * XW, below = SH * XH;
 #endif
@@ -120,31 +123,31 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #endif
 #if STRIP
     const ptrdiff_t first_unit = strip / OW * ACROSS, end_unit = strip_end / OW * ACROSS, first_panel = 0,
-        end_panel = G * PANELS;
+        end_panel = G * panels;
 #elif PARTS
     enum { DOWN_PARTS = PARTS / PART_PANELS };
     const ptrdiff_t down = part / PART_PANELS, across = part % PART_PANELS;
     const ptrdiff_t first_unit = units * down / DOWN_PARTS, end_unit = units * (down + 1) / DOWN_PARTS,
-        first_panel = (ptrdiff_t)(G * PANELS) * across / PART_PANELS,
-        end_panel = (ptrdiff_t)(G * PANELS) * (across + 1) / PART_PANELS;
+        first_panel = G * panels * across / PART_PANELS,
+        end_panel = G * panels * (across + 1) / PART_PANELS;
 #else
-    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = G * PANELS;
+    const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = G * panels;
 #endif
     for (ptrdiff_t unit = first_unit, chunk; unit < end_unit; unit += chunk) {
-        const ptrdiff_t slice = unit / (DOWN * ACROSS), n = slice / OD, od = slice % OD;
+        const ptrdiff_t n = unit / (DOWN * ACROSS) / OD, od = unit / (DOWN * ACROSS) % OD;
         const ptrdiff_t oh0 = unit / ACROSS % DOWN * TALL, ow0 = unit % ACROSS * COLUMNS;
         const ptrdiff_t columns = OW - ow0 < COLUMNS ? OW - ow0 : COLUMNS, left = DOWN - oh0 / TALL;
-        chunk = left < CHUNK ? left : CHUNK;
+        chunk = left < most ? left : most;
         chunk = end_unit - unit < chunk ? end_unit - unit : chunk;
         for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
-            const ptrdiff_t g = panel / PANELS, o = panel % PANELS * WIDTH;
+            const ptrdiff_t g = panel / panels, o = panel % panels * WIDTH;
             const float *const weights = W + ((g * ((OC + PANEL - 1) / PANEL) + o / PANEL) * TAP_ROWS * KW * IC) * PANEL
                 + o % PANEL;
-            const int edge = o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
+            const int edge = COLUMNS_EDGE > 0 && o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
             const float *const x = X + n * XN - x_at * XW + g * IC * XC;
 #if IMAGE
             if (panel == first_panel || o == 0)
-                burn_taps_image(image, SLICE, ROW, PIXEL, (columns - 1) * SW + (KW - 1) * DW + 1, x, size, stride, XC,
+                burn_taps_image(image, slice, row, PIXEL, (columns - 1) * SW + (KW - 1) * DW + 1, x, size, stride, XC,
                                 IC, od * SD - PD, DD, KD,
                                 oh0 * SH - PH, (chunk * TALL - 1) * SH + (KH - 1) * DH + 1, ow0 * SW - PW);
             const float *const corner = image;
@@ -175,7 +178,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                         for (int i = 0; i < count && !direct && t1 == TAP_ROWS; i++)
                             if (edge) {
                                 BURN_LOOP
-                                for (ptrdiff_t j = 0; j < OC % WIDTH; j++)
+                                for (ptrdiff_t j = 0; j < COLUMNS_EDGE; j++)
                                     y[i * YC + j] = EPILOGUE(tile[i * WIDTH + j], n, (p + i), (g * OC + o + j));
                             } else {
                                 BURN_LOOP

@@ -17,7 +17,9 @@ int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) 
     return w.preferred ? (winograd_points(&l.conv, w.tile) - taps) * l.conv.ic * l.conv.oc * (int64_t)sizeof(float) : 0;
 }
 
-static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l) {
+// `hole`: of channels and strides, template_hole_dim where the template takes any expressions for them
+static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l,
+    void (*hole)(Arena *a, Kernel *k, const char *name, int64_t value)) {
     const ConvShape *s = &l->conv;
     template_hole_dim(a, k, "N", k->conv.batch);
     template_hole3(a, k, "I", s->in);
@@ -26,13 +28,15 @@ static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l) {
     template_hole3(a, k, "S", s->stride);
     template_hole3(a, k, "D", s->dilation);
     template_hole3(a, k, "P", s->pad);
-    template_hole3(a, k, "X", (int64_t[]){ l->xd, l->xh, l->xw });
+    hole(a, k, "XD", l->xd);
+    hole(a, k, "XH", l->xh);
+    hole(a, k, "XW", l->xw);
     template_hole_dim(a, k, "XN", k->conv.x_batch);
-    template_hole(a, k, "XC", l->xc);
-    template_hole(a, k, "YC", l->yc);
+    hole(a, k, "XC", l->xc);
+    hole(a, k, "YC", l->yc);
     template_hole(a, k, "G", s->groups);
-    template_hole(a, k, "IC", s->ic);
-    template_hole(a, k, "OC", s->oc);
+    hole(a, k, "IC", s->ic);
+    hole(a, k, "OC", s->oc);
 }
 
 static size_t taps_of(const Convolution *c) { return (size_t)(c->kernel[0] * c->kernel[1] * c->kernel[2]); }
@@ -54,14 +58,17 @@ static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout 
     if (r && !(tune_parse(&tune_direct, r->choice, &t) && direct_fits(&l, &t))) return false;
     k->choice = tune_text(a, &tune_direct, &t);
     k->template = &template_conv;
-    hole_shape(a, k, &l);
+    hole_shape(a, k, &l, template_hole_dim);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
     template_hole(a, k, "NV", t.nv);
     template_hole(a, k, "IMAGE", t.image);
-    template_hole(a, k, "PIXEL", t.pixel);
+    template_hole_dim(a, k, "PIXEL", t.pixel);
+    bool dense = l.conv.dilation[2] == 1 && (t.image ? t.pixel : l.xw) == l.conv.ic;
+    template_hole(a, k, "RUNS", dense ? 1 : l.conv.kernel[2]);
+    template_hole(a, k, "OC_EDGE", template_edge(l.conv.oc, 16 * t.nv));
     template_hole(a, k, "KB", t.kb);
-    template_hole(a, k, "RC", t.rc);
+    template_hole_dim(a, k, "RC", t.rc);
     template_hole(a, k, "CC", t.cc);
     k->scratch_bytes = (int64_t)conv_scratch_bytes(&l, &t);
     Convolution *c = &k->conv;
@@ -81,7 +88,7 @@ static bool plan_taps(Arena *a, Kernel *k, const Options *o, const ConvLayout *l
     if (r ? !(tune_parse(&tune_taps, r->choice, &t) && taps_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_taps, &t);
     k->template = &template_conv_taps;
-    hole_shape(a, k, l);
+    hole_shape(a, k, l, template_hole);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
     template_hole(a, k, "NV", t.nv);
@@ -119,7 +126,7 @@ static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayou
     if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_winograd, &t);
     k->template = &template_winograd;
-    hole_shape(a, k, l);
+    hole_shape(a, k, l, template_hole);
     template_hole(a, k, "TH", t.tile.h);
     template_hole(a, k, "TW", t.tile.w);
     template_hole(a, k, "MR", t.mr);
@@ -148,7 +155,7 @@ static bool plan_depthwise(Arena *a, Kernel *k, const Options *o, const ConvLayo
     if (r && !(tune_parse(&tune_depthwise, r->choice, &t) && depthwise_fits(l, &t))) return false;
     k->choice = tune_text(a, &tune_depthwise, &t);
     k->template = &template_conv_dw;
-    hole_shape(a, k, l);
+    hole_shape(a, k, l, template_hole);
     template_hole(a, k, "MULT", l->conv.oc);
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
@@ -169,7 +176,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvPlanesTiles t = conv_planes_tiles(&l.conv, &target);
     k->choice = tune_text(a, &tune_planes, &t);
     k->template = &template_conv_planes;
-    hole_shape(a, k, &l);
+    hole_shape(a, k, &l, template_hole);
     template_hole(a, k, "MULT", l.conv.oc);
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
