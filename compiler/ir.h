@@ -193,10 +193,11 @@ typedef enum DrawKind {
     DRAW_UNIFORM,                                       // from of[0] to of[1]
     DRAW_NORMAL,                                        // mean, deviation
     DRAW_TRUNCATED,                                     // the same within two deviations of the mean
+    DRAW_PADDED,                                        // as DRAW_NORMAL, but row of[2] is 0
     DRAW_ORTHOGONAL,                                    // rows [first, rest] or columns are orthogonal, of length of[0]
     DRAW_COUNT
 } DrawKind;
-typedef struct Draw { DrawKind kind; double of[2]; } Draw;
+typedef struct Draw { DrawKind kind; double of[3]; } Draw;
 
 struct Value {
     int id;                                             // unique in the graph; printed %id

@@ -60,6 +60,7 @@ struct burn_conv {
     const char *padding_mode;               // "zeros"; "reflect", "replicate", "circular"
     int64_t groups;                         // 1
     int bias;                               // YES
+    burn_value *offset, *mask;              // of deform_conv2d
     burn_init init, bias_init;              // uniform within 1 / sqrt(channels of a group * kernel)
     int end;
 };
@@ -82,6 +83,21 @@ struct burn_embedding {
     const char *name;
     burn_dim count, features;
     burn_init init;                         // normal(0, 1)
+    int64_t padding_idx;                    // none; this row begins as 0
+    int end;
+};
+struct burn_response {
+    int64_t size;
+    double alpha, beta, k;                  // 1e-4, 0.75, 1
+    int end;
+};
+struct burn_stft {
+    int64_t n_fft, hop;                     // hop: n_fft / 4
+    burn_value *window;                     // of up to n_fft elements; ones
+    int center;                             // YES: frames lie around their places, the ends are reflected
+    int onesided;                           // YES
+    int normalized;                         // NO; YES: by 1 / sqrt(n_fft)
+    int64_t length;                         // of istft: of the result; as long as the frames reach
     int end;
 };
 struct burn_sdpa {
@@ -112,7 +128,7 @@ struct burn_recurrent {
 struct burn_resize {
     int64_t size;                           // hw(64, 64), or
     double scale;                           // the factor of all axes
-    const char *mode;                       // "nearest"; "bilinear", "bicubic"
+    const char *mode;                       // "nearest"; "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"
     int align_corners;                      // NO
     int end;
 };
@@ -123,8 +139,21 @@ struct burn_sample {
     int end;
 };
 struct burn_loss {
-    const char *reduction;                  // "mean"; "sum", "none"
-    burn_value *weight;                     // cross_entropy, nll_loss: of each class; 1
+    burn_value *third;                      // of losses of three tensors
+    const char *reduction;                  // "mean"; "sum", "none"; kl_div: also "batchmean"
+    burn_value *weight;                     // of each class; of binary_cross_entropy: of each element; 1
+    int64_t ignore_index;                   // of cross_entropy, nll_loss: -100
+    double label_smoothing;                 // of cross_entropy: 0
+    burn_value *pos_weight;                 // of binary_cross_entropy_with_logits: of the ones; 1
+    double beta, delta;                     // of smooth_l1_loss, huber_loss: 1
+    double margin;                          // 1; margin_ranking_loss, cosine_embedding_loss: 0
+    double p;                               // lp_loss, triplet_margin_loss: 2; multi_margin_loss: 1
+    double eps;                             // gaussian_nll_loss, triplet_margin_loss: 1e-6; poisson_nll_loss: 1e-8
+    int full;                               // NO; YES: gaussian_nll_loss, poisson_nll_loss with their constant terms
+    int log_input, log_target;              // poisson_nll_loss: YES; kl_div: NO
+    int swap;                               // of triplet_margin_loss: NO
+    int64_t blank;                          // of ctc_loss: 0
+    int zero_infinity;                      // of ctc_loss: NO
     int end;
 };
 struct burn_transformer {
@@ -162,7 +191,8 @@ struct burn_custom {
     burn_value **results;                   // where to put all results; the call gives the first
     int end;
 };
-struct burn_found { burn_value *values, *indices; };        // of sort and topk
+struct burn_found { burn_value *values, *indices; };        // of sort, topk, ...
+struct burn_located { burn_value *values, *count; };        // of argwhere, ...
 
 struct burn_language {
     int version;

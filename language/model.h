@@ -38,6 +38,7 @@ typedef burn_init Init;
 
 enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16 };       // element types
 enum { YES = 1, NO = 2 };                   // of options where 0 is the default
+#define ZERO (INT64_MIN + 1)                // a number that is 0, where 0 is the default: .ignore_index = ZERO
 #define SAME INT64_MIN                      // .padding = SAME: as many outputs as inputs (divided by the stride)
 
 // ---------------------------------------------------------------- what a description is made of
@@ -127,7 +128,35 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define full(dtype, value, ...) burn->call_full(BURN_AT("full"), dtype, value, BURN_LIST(__VA_ARGS__))
 #define zeros(dtype, ...) full(dtype, 0, __VA_ARGS__)
 #define ones(dtype, ...) full(dtype, 1, __VA_ARGS__)
+#define zeros_like(x) burn->call_like(BURN_AT("zeros_like"), x, 0)
+#define ones_like(x) burn->call_like(BURN_AT("ones_like"), x, 1)
+#define full_like(x, value) burn->call_like(BURN_AT("full_like"), x, value)
 #define arange(dtype, end) burn->call_arange(BURN_AT("arange"), dtype, end)      // 0, 1, ... end - 1
+// start, start + step, ... before end
+#define arange_step(dtype, start, end, step) burn->call_steps(BURN_AT("arange_step"), dtype, start, end, step)
+#define linspace(dtype, start, end, n) burn->call_linspace(BURN_AT("linspace"), dtype, start, end, n)
+#define eye(dtype, n) burn->call_eye(BURN_AT("eye"), dtype, n)
+// bools: column <= row + diagonal, column >= row + diagonal, column == row + diagonal
+#define tril_mask(rows, columns, diagonal) burn->call_mask(BURN_AT("tril_mask"), rows, columns, diagonal)
+#define triu_mask(rows, columns, diagonal) burn->call_mask(BURN_AT("triu_mask"), rows, columns, diagonal)
+#define diag_mask(rows, columns, diagonal) burn->call_mask(BURN_AT("diag_mask"), rows, columns, diagonal)
+// grid `which` of lists: [size of a, size of b, ...], in which each varies along its own axis
+#define meshgrid(which, ...) burn->call_meshgrid(BURN_AT("meshgrid"), which, BURN_TENSORS(__VA_ARGS__))
+// all their combinations as rows, the last varies fastest
+#define cartesian_prod(...) burn->call_meshgrid(BURN_AT("cartesian_prod"), 0, BURN_TENSORS(__VA_ARGS__))
+// windows of F32 over a period of n
+#define hann_window(n) burn->call_window(BURN_AT("hann_window"), n)
+#define hamming_window(n) burn->call_window(BURN_AT("hamming_window"), n)
+#define blackman_window(n) burn->call_window(BURN_AT("blackman_window"), n)
+// drawn from --seed and the place among such calls: the same at each run
+#define rand(dtype, ...) BURN_DRAWN("rand", dtype, 0, 1, __VA_ARGS__)                    // uniform, 0 to below 1
+#define rand_uniform(dtype, low, high, ...) BURN_DRAWN("rand_uniform", dtype, low, high, __VA_ARGS__)
+#define randn(dtype, ...) BURN_DRAWN("randn", dtype, 0, 1, __VA_ARGS__)
+#define rand_normal(dtype, mean, deviation, ...) BURN_DRAWN("rand_normal", dtype, mean, deviation, __VA_ARGS__)
+#define randint(dtype, low, high, ...) BURN_DRAWN("randint", dtype, low, high, __VA_ARGS__)      // below high
+#define bernoulli(p) burn->call_chance(BURN_AT("bernoulli"), p, 1)                      // 1 with probability p
+// rows of probabilities: numbers of classes, with replacement
+#define multinomial(p, samples) burn->call_chance(BURN_AT("multinomial"), p, samples)
 
 // ---------------------------------------------------------------- elements
 // Operands are tensors, broadcast against each other as numpy does, or numbers.
@@ -195,12 +224,16 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define floor(x) BURN_MATH("floor", floor, x)
 #define ceil(x) BURN_MATH("ceil", ceil, x)
 #define round(x) BURN_MATH("round", rint, x)            // halves to even, as PyTorch's
+#define deg2rad(x) BURN_MAP("deg2rad", x)
+#define rad2deg(x) BURN_MAP("rad2deg", x)
 #define is_nan(x) BURN_MAP("is_nan", x)
 #define is_inf(x) BURN_MAP("is_inf", x)
 #define is_finite(x) BURN_MAP("is_finite", x)
+#define is_close(x, y) BURN_MAP("is_close", x, y)        // within 1e-8 + 1e-5 |y|
+#define all_close(x, y) all(is_close(x, y))
 #define cast(x, dtype) burn->call_cast(BURN_AT("cast"), x, dtype)
 
-// activations
+// activations; numbers at the end may be left out
 #define relu(x) BURN_MAP("relu", x)
 #define relu6(x) BURN_MAP("relu6", x)
 #define sigmoid(x) BURN_MAP("sigmoid", x)
@@ -209,21 +242,24 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define gelu_tanh(x) BURN_MAP("gelu_tanh", x)           // approximate="tanh"
 #define quick_gelu(x) BURN_MAP("quick_gelu", x)         // x sigmoid(1.702 x)
 #define mish(x) BURN_MAP("mish", x)
-#define softplus(x) BURN_MAP("softplus", x)
+#define softplus(...) BURN_MAP("softplus", __VA_ARGS__)           // x, beta
 #define softsign(x) BURN_MAP("softsign", x)
 #define log_sigmoid(x) BURN_MAP("log_sigmoid", x)
-#define hardtanh(x) BURN_MAP("hardtanh", x)
+#define hardtanh(...) BURN_MAP("hardtanh", __VA_ARGS__)           // x, least, most
 #define hardsigmoid(x) BURN_MAP("hardsigmoid", x)
 #define hardswish(x) BURN_MAP("hardswish", x)
 #define tanhshrink(x) BURN_MAP("tanhshrink", x)
 #define selu(x) BURN_MAP("selu", x)
-#define elu(x, alpha) BURN_MAP("elu", x, alpha)
-#define celu(x, alpha) BURN_MAP("celu", x, alpha)
-#define leaky_relu(x, slope) BURN_MAP("leaky_relu", x, slope)
+#define elu(...) BURN_MAP("elu", __VA_ARGS__)                         // x, alpha
+#define celu(...) BURN_MAP("celu", __VA_ARGS__)                       // x, alpha
+#define leaky_relu(...) BURN_MAP("leaky_relu", __VA_ARGS__)           // x, slope
 #define prelu(x, weight) BURN_MAP("prelu", x, weight)
-#define hardshrink(x, lambda) BURN_MAP("hardshrink", x, lambda)
-#define softshrink(x, lambda) BURN_MAP("softshrink", x, lambda)
+#define hardshrink(...) BURN_MAP("hardshrink", __VA_ARGS__)           // x, lambda
+#define softshrink(...) BURN_MAP("softshrink", __VA_ARGS__)           // x, lambda
 #define threshold(x, at_most, value) BURN_MAP("threshold", x, at_most, value)
+#define thresholded_relu(...) BURN_MAP("thresholded_relu", __VA_ARGS__)       // x, alpha
+#define shrink(...) BURN_MAP("shrink", __VA_ARGS__)                   // x, lambda, bias
+#define rrelu(...) BURN_MAP("rrelu", __VA_ARGS__)                     // x, lower, upper: their mean is the slope
 
 // ---------------------------------------------------------------- shapes
 #define reshape(x, ...) burn->call_reshape(BURN_AT("reshape"), x, BURN_LIST(__VA_ARGS__))        // -1: what is left
@@ -232,59 +268,96 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define flatten_range(x, from, to) burn->call_flatten(BURN_AT("flatten_range"), x, from, to)
 #define permute(x, ...) burn->call_permute(BURN_AT("permute"), x, BURN_INTS(__VA_ARGS__))
 #define transpose(x, a, b) burn->call_transpose(BURN_AT("transpose"), x, a, b)
-#define squeeze(x, axis) burn->call_squeeze(BURN_AT("squeeze"), x, axis)
-#define unsqueeze(x, axis) burn->call_unsqueeze(BURN_AT("unsqueeze"), x, axis)
+#define squeeze(x, ...) burn->call_squeeze(BURN_AT("squeeze"), x, BURN_INTS(__VA_ARGS__))
+#define movedim(x, from, to) burn->call_movedim(BURN_AT("movedim"), x, from, to)
+#define unsqueeze(x, ...) burn->call_unsqueeze(BURN_AT("unsqueeze"), x, BURN_INTS(__VA_ARGS__))
 #define narrow(x, axis, start, length) burn->call_narrow(BURN_AT("narrow"), x, axis, start, length)
 // elements start, start + step, ... before end, which count from the end if negative; INT64_MAX: to the end
 #define slice(x, axis, start, end, step) burn->call_slice(BURN_AT("slice"), x, axis, start, end, step)
 #define select(x, axis, index) burn->call_chosen(BURN_AT("select"), x, axis, index)      // without the axis
+// x with such a part replaced: by a tensor, or by a number
+#define slice_scatter(x, from, axis, start, end, step) \
+    burn->call_replace(BURN_AT("slice_scatter"), x, axis, start, end, step, BURN_ARG(from))
+#define select_scatter(x, from, axis, index) \
+    burn->call_replace(BURN_AT("select_scatter"), x, axis, index, 0, 1, BURN_ARG(from))
+// part `which` (0, 1, ...) of so many, of parts of this size, of parts of these sizes
 #define chunk(x, parts, axis, which) burn->call_chunk(BURN_AT("chunk"), x, parts, axis, which)
+#define split(x, size, axis, which) burn->call_chunk(BURN_AT("split"), x, size, axis, which)
+#define split_sizes(x, axis, which, ...) \
+    burn->call_split(BURN_AT("split_sizes"), x, axis, which, BURN_LIST(__VA_ARGS__))
+// parts of this size, every `step` elements, with what they hold along a new last axis
+#define unfold_axis(x, axis, size, step) burn->call_frames(BURN_AT("unfold_axis"), x, axis, size, step)
 #define cat(axis, ...) burn->call_cat(BURN_AT("cat"), axis, BURN_TENSORS(__VA_ARGS__))
 #define stack(axis, ...) burn->call_cat(BURN_AT("stack"), axis, BURN_TENSORS(__VA_ARGS__))
 #define cat_list(axis, n, list) burn->call_cat(BURN_AT("cat"), axis, n, list)
 #define stack_list(axis, n, list) burn->call_cat(BURN_AT("stack"), axis, n, list)
 #define flip(x, ...) burn->call_flip(BURN_AT("flip"), x, BURN_INTS(__VA_ARGS__))
 #define repeat(x, ...) burn->call_repeat(BURN_AT("repeat"), x, BURN_INTS(__VA_ARGS__))   // so often along each axis
+#define tile(x, ...) burn->call_repeat(BURN_AT("tile"), x, BURN_INTS(__VA_ARGS__))       // along the last axes
+#define repeat_interleave(x, times, axis) burn->call_interleave(BURN_AT("repeat_interleave"), x, times, axis)
 // pad(x, .pads = { 1, 1 }): before and behind the last axis
 #define pad(x, ...) burn->call_pad(BURN_AT("pad"), x, &(struct burn_pad){ __VA_ARGS__, .end = 0 })
 #define tril(x, diagonal) burn->call_triangle(BURN_AT("tril"), x, diagonal)
 #define triu(x, diagonal) burn->call_triangle(BURN_AT("triu"), x, diagonal)
 
 // ---------------------------------------------------------------- along axes
-// over these axes; sum_all(x) and so on: over all. _keep: the axes stay, of size 1
-#define sum(x, ...) BURN_REDUCE("sum", x, false, __VA_ARGS__)
-#define mean(x, ...) BURN_REDUCE("mean", x, false, __VA_ARGS__)
-#define prod(x, ...) BURN_REDUCE("prod", x, false, __VA_ARGS__)
-#define amax(x, ...) BURN_REDUCE("amax", x, false, __VA_ARGS__)
-#define amin(x, ...) BURN_REDUCE("amin", x, false, __VA_ARGS__)
-#define any(x, ...) BURN_REDUCE("any", x, false, __VA_ARGS__)
-#define all(x, ...) BURN_REDUCE("all", x, false, __VA_ARGS__)
-#define var(x, ...) BURN_REDUCE("var", x, false, __VA_ARGS__)               // unbiased, as PyTorch's
-#define logsumexp(x, ...) BURN_REDUCE("logsumexp", x, false, __VA_ARGS__)
-#define norm(x, ...) BURN_REDUCE("norm", x, false, __VA_ARGS__)             // the Euclidean length
-#define sum_keep(x, ...) BURN_REDUCE("sum", x, true, __VA_ARGS__)
-#define mean_keep(x, ...) BURN_REDUCE("mean", x, true, __VA_ARGS__)
-#define amax_keep(x, ...) BURN_REDUCE("amax", x, true, __VA_ARGS__)
-#define amin_keep(x, ...) BURN_REDUCE("amin", x, true, __VA_ARGS__)
-#define var_keep(x, ...) BURN_REDUCE("var", x, true, __VA_ARGS__)
-#define norm_keep(x, ...) BURN_REDUCE("norm", x, true, __VA_ARGS__)
-#define sum_all(x) burn->call_reduce(BURN_AT("sum"), x, false, 0, NULL)
-#define mean_all(x) burn->call_reduce(BURN_AT("mean"), x, false, 0, NULL)
+// over these axes; without any, over all. _keep: the axes stay, of size 1
+#define sum(...) BURN_REDUCE("sum", false, __VA_ARGS__, )
+#define mean(...) BURN_REDUCE("mean", false, __VA_ARGS__, )
+#define prod(...) BURN_REDUCE("prod", false, __VA_ARGS__, )
+#define amax(...) BURN_REDUCE("amax", false, __VA_ARGS__, )
+#define amin(...) BURN_REDUCE("amin", false, __VA_ARGS__, )
+#define any(...) BURN_REDUCE("any", false, __VA_ARGS__, )
+#define all(...) BURN_REDUCE("all", false, __VA_ARGS__, )
+#define var(...) BURN_REDUCE("var", false, __VA_ARGS__, )               // unbiased, as PyTorch's
+#define var_biased(...) BURN_REDUCE("var_biased", false, __VA_ARGS__, ) // divided by n, not n - 1
+#define std(...) BURN_REDUCE("std", false, __VA_ARGS__, )
+#define logsumexp(...) BURN_REDUCE("logsumexp", false, __VA_ARGS__, )
+#define norm(...) BURN_REDUCE("norm", false, __VA_ARGS__, )             // the Euclidean length
+#define sum_keep(...) BURN_REDUCE("sum", true, __VA_ARGS__, )
+#define mean_keep(...) BURN_REDUCE("mean", true, __VA_ARGS__, )
+#define prod_keep(...) BURN_REDUCE("prod", true, __VA_ARGS__, )
+#define amax_keep(...) BURN_REDUCE("amax", true, __VA_ARGS__, )
+#define amin_keep(...) BURN_REDUCE("amin", true, __VA_ARGS__, )
+#define var_keep(...) BURN_REDUCE("var", true, __VA_ARGS__, )
+#define var_biased_keep(...) BURN_REDUCE("var_biased", true, __VA_ARGS__, )
+#define std_keep(...) BURN_REDUCE("std", true, __VA_ARGS__, )
+#define norm_keep(...) BURN_REDUCE("norm", true, __VA_ARGS__, )
+// (sum of |x|^p)^(1/p) over these axes; p 0: how many are not 0; INFINITY, -INFINITY: the largest, the least
+#define vector_norm(x, ...) BURN_LP("vector_norm", x, false, __VA_ARGS__, )
+#define vector_norm_keep(x, ...) BURN_LP("vector_norm", x, true, __VA_ARGS__, )
+#define normalize(x, p, axis) burn->call_normalized(BURN_AT("normalize"), x, p, axis)    // over that, or 1e-12
+#define pairwise_distance(x, y, p) burn->call_distance(BURN_AT("pairwise_distance"), x, y, p)    // of rows; + 1e-6
+#define cdist(x, y, p) burn->call_distance(BURN_AT("cdist"), x, y, p)         // of each row of x and each of y
 #define argmax(x, axis) burn->call_along(BURN_AT("argmax"), x, axis)
 #define argmin(x, axis) burn->call_along(BURN_AT("argmin"), x, axis)
 #define softmax(x, axis) burn->call_along(BURN_AT("softmax"), x, axis)
 #define log_softmax(x, axis) burn->call_along(BURN_AT("log_softmax"), x, axis)
 #define softmin(x, axis) burn->call_along(BURN_AT("softmin"), x, axis)
+#define quiet_softmax(x, axis) burn->call_along(BURN_AT("quiet_softmax"), x, axis)       // exp(x) / (1 + their sum)
+// the first half along the axis times sigmoid, relu, gelu, silu of the second
 #define glu(x, axis) burn->call_along(BURN_AT("glu"), x, axis)
+#define reglu(x, axis) burn->call_along(BURN_AT("reglu"), x, axis)
+#define geglu(x, axis) burn->call_along(BURN_AT("geglu"), x, axis)
+#define swiglu(x, axis) burn->call_along(BURN_AT("swiglu"), x, axis)
 #define cumsum(x, axis) burn->call_along(BURN_AT("cumsum"), x, axis)
 #define cumprod(x, axis) burn->call_along(BURN_AT("cumprod"), x, axis)
 #define sort(x, axis, descending) burn->call_topk(BURN_AT("sort"), x, -1, axis, descending)
 #define topk(x, k, axis) burn->call_topk(BURN_AT("topk"), x, k, axis, true)      // .values and .indices
+#define topk_smallest(x, k, axis) burn->call_topk(BURN_AT("topk_smallest"), x, k, axis, false)
+#define argtopk(x, k, axis) topk(x, k, axis).indices
+// these give .values and .indices as well; median: the lower one of two
+#define max_with_indices(x, axis) burn->call_found(BURN_AT("max_with_indices"), x, axis)
+#define min_with_indices(x, axis) burn->call_found(BURN_AT("min_with_indices"), x, axis)
+#define median(x, axis) burn->call_found(BURN_AT("median"), x, axis)
+#define cummax(x, axis) burn->call_found(BURN_AT("cummax"), x, axis)
+#define cummin(x, axis) burn->call_found(BURN_AT("cummin"), x, axis)
 #define gather(x, axis, index) burn->call_gather(BURN_AT("gather"), x, axis, index)
 #define index_select(x, axis, index) burn->call_gather(BURN_AT("index_select"), x, axis, index)
+#define take(x, index) burn->call_take(BURN_AT("take"), x, index)              // of x as one list
 #define one_hot(x, classes) burn->call_one_hot(BURN_AT("one_hot"), x, classes)
+#define one_hot_fill(x, classes, on, off) where(one_hot(x, classes), on, off)
 #define argsort(x, axis, descending) sort(x, axis, descending).indices
-#define std(x, ...) BURN_MAP("sqrt", var(x, __VA_ARGS__))
 // x with the elements of from at places along axis that the index says; from: a tensor like the index, or a number
 #define scatter(x, axis, index, from) BURN_SCATTER("scatter", x, axis, index, from, "none")
 #define scatter_add(x, axis, index, from) BURN_SCATTER("scatter_add", x, axis, index, from, "sum")
@@ -292,6 +365,7 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define scatter_reduce(x, axis, index, from, how) BURN_SCATTER("scatter_reduce", x, axis, index, from, how)
 #define index_add(x, axis, index, from) burn->call_index_put(BURN_AT("index_add"), x, axis, index, from)
 #define index_copy(x, axis, index, from) burn->call_index_put(BURN_AT("index_copy"), x, axis, index, from)
+#define index_fill(x, axis, index, value) burn->call_index_fill(BURN_AT("index_fill"), x, axis, index, value)
 // index [..., k]: places in the first k axes, as ONNX's
 #define gather_nd(x, index) burn->call_gather_nd(BURN_AT("gather_nd"), x, index)
 #define scatter_nd(x, index, from) burn->call_scatter_nd(BURN_AT("scatter_nd"), x, index, from, "none")
@@ -299,29 +373,60 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define roll(x, shift, axis) burn->call_roll(BURN_AT("roll"), x, shift, axis)
 #define diagonal(x, offset) burn->call_diagonal(BURN_AT("diagonal"), x, offset)            // of the last two axes
 #define diag_embed(x) burn->call_diag_embed(BURN_AT("diag_embed"), x)
-#define eye(dtype, n) burn->call_eye(BURN_AT("eye"), dtype, n)
-#define linspace(dtype, start, end, n) burn->call_linspace(BURN_AT("linspace"), dtype, start, end, n)
+// How many are found is known when the program runs: lists as long as they can get, 0 behind what was found, and
+// the number, I64[1]: .values and .count
+#define argwhere(x) burn->call_located(BURN_AT("argwhere"), x)                 // rows of places, as nonzero gives them
+#define masked_select(x, mask) burn->call_masked(BURN_AT("masked_select"), x, mask)
+// boxes [n, 4] of x1, y1, x2, y2: those that overlap no better one by more, best first
+#define nms(boxes, scores, overlap) burn->call_suppress(BURN_AT("nms"), boxes, scores, overlap)
+
+// ---------------------------------------------------------------- signals
 // complex numbers are pairs along a last axis; length 0: that of x, or what it can only have come from
 #define rfft(x, axis, length) burn->call_fourier(BURN_AT("rfft"), x, axis, length)
 #define irfft(x, axis, length) burn->call_fourier(BURN_AT("irfft"), x, axis, length)
-#define cosine_similarity(x, y, axis) burn->call_cosine(BURN_AT("cosine_similarity"), x, y, axis)
-#define cross(x, y, axis) burn->call_cross(BURN_AT("cross"), x, y, axis)
+#define fft(x, axis, length) burn->call_fourier(BURN_AT("fft"), x, axis, length)
+#define ifft(x, axis, length) burn->call_fourier(BURN_AT("ifft"), x, axis, length)
+// stft(x, n_fft, .hop = 128): [batch, samples] -> [batch, n_fft / 2 + 1, frames, 2]; istft goes back
+#define stft(x, ...) burn->call_stft(BURN_AT("stft"), x, &(struct burn_stft){ __VA_ARGS__, .end = 0 })
+#define istft(x, ...) burn->call_stft(BURN_AT("istft"), x, &(struct burn_stft){ __VA_ARGS__, .end = 0 })
 
-// losses: mse_loss(x, target, .reduction = "sum")
+// ---------------------------------------------------------------- losses
+// mse_loss(x, target, .reduction = "sum")
 #define cross_entropy(x, ...) BURN_LOSS("cross_entropy", x, __VA_ARGS__, )      // scores and numbers of classes
 #define nll_loss(x, ...) BURN_LOSS("nll_loss", x, __VA_ARGS__, )
+#define multi_margin_loss(x, ...) BURN_LOSS("multi_margin_loss", x, __VA_ARGS__, )
 #define mse_loss(x, ...) BURN_LOSS("mse_loss", x, __VA_ARGS__, )
 #define l1_loss(x, ...) BURN_LOSS("l1_loss", x, __VA_ARGS__, )
+#define lp_loss(x, ...) BURN_LOSS("lp_loss", x, __VA_ARGS__, )                  // |x - target|^p
 #define smooth_l1_loss(x, ...) BURN_LOSS("smooth_l1_loss", x, __VA_ARGS__, )
+#define huber_loss(x, ...) BURN_LOSS("huber_loss", x, __VA_ARGS__, )
 #define binary_cross_entropy(x, ...) BURN_LOSS("binary_cross_entropy", x, __VA_ARGS__, )
 #define binary_cross_entropy_with_logits(x, ...) BURN_LOSS("binary_cross_entropy_with_logits", x, __VA_ARGS__, )
 #define kl_div(x, ...) BURN_LOSS("kl_div", x, __VA_ARGS__, )
 #define poisson_nll_loss(x, ...) BURN_LOSS("poisson_nll_loss", x, __VA_ARGS__, )
 #define soft_margin_loss(x, ...) BURN_LOSS("soft_margin_loss", x, __VA_ARGS__, )
+#define hinge_embedding_loss(x, ...) BURN_LOSS("hinge_embedding_loss", x, __VA_ARGS__, )
+#define gaussian_nll_loss(x, target, ...) BURN_LOSS3("gaussian_nll_loss", x, target, __VA_ARGS__, )  // and variances
+#define margin_ranking_loss(x, y, ...) BURN_LOSS3("margin_ranking_loss", x, y, __VA_ARGS__, )        // and 1 or -1
+#define cosine_embedding_loss(x, y, ...) BURN_LOSS3("cosine_embedding_loss", x, y, __VA_ARGS__, )    // and 1 or -1
+// anchors, positives, negatives: rows
+#define triplet_margin_loss(x, y, ...) BURN_LOSS3("triplet_margin_loss", x, y, __VA_ARGS__, )
+// log-probabilities [time, batch, classes], targets [batch, length], how many of both count: [batch]
+#define ctc_loss(x, target, times, lengths, ...) \
+    burn->call_ctc(BURN_AT("ctc_loss"), x, target, times, lengths, &(struct burn_loss){ __VA_ARGS__ })
+// of feature maps [batch, channels, ...]: [batch, channels, channels], divided by channels * places
+#define gram_matrix(x) burn->call_gram(BURN_AT("gram_matrix"), x)
 
 // ---------------------------------------------------------------- products
 #define outer(x, y) BURN_MAP("mul", unsqueeze(x, -1), y)
 #define matmul(x, y) burn->call_matmul(BURN_AT("matmul"), x, y)
+#define dot(x, y) burn->call_matrix(BURN_AT("dot"), x, y)
+#define trace(x) burn->call_matrix(BURN_AT("trace"), x, NULL)                  // of the last two axes, as all of these
+#define det(x) burn->call_matrix(BURN_AT("det"), x, NULL)
+#define inverse(x) burn->call_matrix(BURN_AT("inverse"), x, NULL)
+#define cov(x) burn->call_matrix(BURN_AT("cov"), x, NULL)                      // of rows, divided by columns - 1
+#define cross(x, y, axis) burn->call_cross(BURN_AT("cross"), x, y, axis)
+#define cosine_similarity(x, y, axis) burn->call_cosine(BURN_AT("cosine_similarity"), x, y, axis)
 #define einsum(equation, ...) burn->call_einsum(BURN_AT("einsum"), equation, BURN_TENSORS(__VA_ARGS__))
 
 // ---------------------------------------------------------------- layers
@@ -334,6 +439,8 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define conv_transpose1d(x, ...) BURN_CONV("conv_transpose1d", x, __VA_ARGS__)
 #define conv_transpose2d(x, ...) BURN_CONV("conv_transpose2d", x, __VA_ARGS__)
 #define conv_transpose3d(x, ...) BURN_CONV("conv_transpose3d", x, __VA_ARGS__)
+// deform_conv2d(x, offset, "conv", channels, kernel, .mask = m): offset [batch, 2 * taps * groups, height, width]
+#define deform_conv2d(x, offset_, ...) BURN_CONV("deform_conv2d", x, __VA_ARGS__, .offset = offset_)
 // max_pool2d(x, kernel, .stride = 1)
 #define max_pool1d(x, ...) BURN_POOL("max_pool1d", x, __VA_ARGS__)
 #define max_pool2d(x, ...) BURN_POOL("max_pool2d", x, __VA_ARGS__)
@@ -345,13 +452,18 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define adaptive_avg_pool1d(x, size) burn->call_adaptive(BURN_AT("adaptive_avg_pool1d"), x, size)
 #define adaptive_avg_pool2d(x, size) burn->call_adaptive(BURN_AT("adaptive_avg_pool2d"), x, size)
 #define adaptive_avg_pool3d(x, size) burn->call_adaptive(BURN_AT("adaptive_avg_pool3d"), x, size)
+#define adaptive_max_pool1d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool1d"), x, size)
 #define adaptive_max_pool2d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool2d"), x, size)
+#define adaptive_max_pool3d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool3d"), x, size)
 // batch_norm(x, "bn1"): over channels (axis 1); its running statistics are buffers
 #define batch_norm(x, ...) BURN_NORM("batch_norm", x, __VA_ARGS__)
 #define layer_norm(x, ...) BURN_NORM("layer_norm", x, __VA_ARGS__)
 #define rms_norm(x, ...) BURN_NORM("rms_norm", x, __VA_ARGS__)
 #define instance_norm(x, ...) BURN_NORM("instance_norm", x, __VA_ARGS__)
 #define group_norm(x, ...) BURN_NORM("group_norm", x, __VA_ARGS__)        // group_norm(x, "gn", groups)
+// local_response_norm(x, size): over so many channels around each
+#define local_response_norm(x, ...) \
+    burn->call_response(BURN_AT("local_response_norm"), x, &(struct burn_response){ __VA_ARGS__, .end = 0 })
 #define dropout(x, p) burn->call_dropout(BURN_AT("dropout"), x, p)
 // embedding(ids, "emb", count, features)
 #define embedding(x, ...) \
@@ -374,6 +486,12 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define lstm(x, ...) BURN_RECURRENT("lstm", x, __VA_ARGS__)
 #define gru(x, ...) BURN_RECURRENT("gru", x, __VA_ARGS__)
 #define rnn(x, ...) BURN_RECURRENT("rnn", x, __VA_ARGS__)
+// round(x / scale) + zero in integers of dtype, and back; scale, zero: numbers, or tensors of one number for each
+// element of axis
+#define quantize(x, scale, zero, dtype, axis) \
+    burn->call_quantize(BURN_AT("quantize"), x, BURN_ARG(scale), BURN_ARG(zero), dtype, axis)
+#define dequantize(x, scale, zero, axis) \
+    burn->call_quantize(BURN_AT("dequantize"), x, BURN_ARG(scale), BURN_ARG(zero), F32, axis)
 // interpolate(x, .scale = 2, .mode = "bilinear")
 #define interpolate(x, ...) burn->call_resize(BURN_AT("interpolate"), x, &(struct burn_resize){ __VA_ARGS__, .end = 0 })
 #define pixel_shuffle(x, factor) burn->call_shuffle(BURN_AT("pixel_shuffle"), x, factor)
@@ -423,9 +541,12 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define BURN_LIST(...) \
     (int)(sizeof((const burn_dim[]){ 0, __VA_ARGS__ }) / sizeof(burn_dim)) - 1, (const burn_dim[]){ 0, __VA_ARGS__ } + 1
 #define BURN_INPUT(at, name, dtype, ...) burn->call_input(at, name, dtype, BURN_LIST(__VA_ARGS__))
-#define BURN_INTS(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ }
+#define BURN_INTS(...) \
+    (int)(sizeof((int64_t[]){ 0, __VA_ARGS__ }) / sizeof(int64_t)) - 1, (const int64_t[]){ 0, __VA_ARGS__ } + 1
 #define BURN_TENSORS(...) (int)(sizeof((Tensor[]){ __VA_ARGS__ }) / sizeof(Tensor)), (Tensor[]){ __VA_ARGS__ }
-#define BURN_REDUCE(call, x, keep, ...) burn->call_reduce(BURN_AT(call), x, keep, BURN_INTS(__VA_ARGS__))
+#define BURN_REDUCE(call, keep, x, ...) burn->call_reduce(BURN_AT(call), x, keep, BURN_INTS(__VA_ARGS__))
+#define BURN_LP(call, x, keep, p, ...) burn->call_length(BURN_AT(call), x, p, keep, BURN_INTS(__VA_ARGS__))
+#define BURN_DRAWN(call, dtype, a, b, ...) burn->call_drawn(BURN_AT(call), dtype, a, b, BURN_LIST(__VA_ARGS__))
 #define BURN_CONV(call, x, ...) burn->call_conv(BURN_AT(call), x, &(struct burn_conv){ __VA_ARGS__, .end = 0 })
 #define BURN_POOL(call, x, ...) burn->call_pool(BURN_AT(call), x, &(struct burn_pool){ __VA_ARGS__, .end = 0 })
 #define BURN_NORM(call, x, ...) burn->call_normalize(BURN_AT(call), x, &(struct burn_norm){ __VA_ARGS__, .end = 0 })
@@ -435,6 +556,8 @@ static inline __attribute__((unused)) void burn_own(int *once) {
     burn->call_grid_sample(BURN_AT("grid_sample"), x, grid, &(struct burn_sample){ __VA_ARGS__ .end = 0 })
 #define BURN_LOSS(call, x, target, ...) \
     burn->call_loss(BURN_AT(call), x, target, &(struct burn_loss){ __VA_ARGS__ .end = 0 })
+#define BURN_LOSS3(call, x, y, target, ...) \
+    burn->call_loss(BURN_AT(call), x, y, &(struct burn_loss){ .third = target, __VA_ARGS__ .end = 0 })
 #define BURN_SCATTER(call, x, axis, index, from, how) \
     burn->call_scatter(BURN_AT(call), x, axis, index, BURN_ARG(from), how)
 #define BURN_RECURRENT(call, x, ...) \

@@ -400,8 +400,15 @@ Value *b_mean_variance_norm(Graph *g, Value *x, int count, const int64_t *axes);
 Value *b_local_response_norm(Graph *g, Value *x, int64_t size, double alpha, double beta, double bias);
 
 // ---------------------------------------------------------------- build/loss.c
-// weight: of each class, or NULL; reduction "none", "sum", "mean"
-typedef struct ClassLoss { Value *weight; bool ignores; int64_t ignored; const char *reduction; } ClassLoss;
+// weight: of each class, or NULL; reduction "none", "sum", "mean"; smoothing: the share of the target that all classes
+// have alike
+typedef struct ClassLoss {
+    Value *weight;
+    bool ignores;
+    int64_t ignored;
+    const char *reduction;
+    double smoothing;
+} ClassLoss;
 // log-probabilities [N, C, ...], targets [N, ...]
 Value *b_nll_loss(Graph *g, Value *x, Value *target, const ClassLoss *o);
 

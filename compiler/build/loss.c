@@ -23,6 +23,15 @@ static bool target_weights(Graph *g, Value *target, const ClassLoss *o, DType d,
     return *out != NULL;
 }
 
+// With a share s for all classes: (1 - s) loss - s / C sum of w[c] x[c], but for what is ignored.
+static Value *smoothed(Graph *g, Value *loss, Value *x, Value *ignored, const ClassLoss *o) {
+    int64_t axes[1] = { 1 };
+    Value *weighed = o->weight ? b_binary(g, OP_Mul, x, b_along(g, o->weight, x->type.rank, 1)) : x;
+    Value *all = weighed ? b_reduce(g, OP_ReduceMean, weighed, 1, axes, false) : NULL;
+    if (ignored && all) all = b_where(g, ignored, b_like(g, all, 0), all);
+    return B_MAP(g, arena_printf(g->arena, "%.17g * x - %.17g * y", 1 - o->smoothing, o->smoothing), "x y", loss, all);
+}
+
 Value *b_nll_loss(Graph *g, Value *x, Value *target, const ClassLoss *o) {
     if (x->type.rank < 2 || target->type.rank != x->type.rank - 1)
         return graph_fail(g, "wants scores [N, C, ...] and targets [N, ...]");
@@ -36,6 +45,7 @@ Value *b_nll_loss(Graph *g, Value *x, Value *target, const ClassLoss *o) {
     if (!picked || !target_weights(g, target, o, x->type.dtype, &w)) return NULL;
     if (ignored) w = b_where(g, ignored, b_like(g, w, 0), w);
     Value *loss = w ? B_MAP(g, "0 - x * y", "x y", picked, w) : b_unary(g, OP_Neg, picked);
+    if (o->smoothing > 0) loss = smoothed(g, loss, x, ignored, o);
     if (!strcmp(o->reduction, "none")) return loss;
     Value *sum = sum_all(g, loss);
     if (!strcmp(o->reduction, "sum") || !sum) return sum;

@@ -9,8 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const draw_names[DRAW_COUNT] = { "fill", "uniform", "normal", "truncated", "orthogonal" };
-static const int draw_numbers[DRAW_COUNT] = { 1, 2, 2, 2, 1 };
+static const char *const draw_names[DRAW_COUNT] = { "fill", "uniform", "normal", "truncated", "padded",
+    "orthogonal" };
+static const int draw_numbers[DRAW_COUNT] = { 1, 2, 2, 2, 3, 1 };
 
 const char *draw_name(DrawKind k) { return draw_names[k]; }
 int draw_count(DrawKind k) { return draw_numbers[k]; }
@@ -95,7 +96,7 @@ static void draw_orthogonal(Tensor *t, uint64_t key, double gain) {
 Tensor *draw_tensor(Arena *a, Type type, const Draw *d, const char *name, uint64_t seed) {
     Tensor *t = tensor_new(a, type);
     uint64_t key = key_of(name ? name : "", seed);
-    int64_t n = type_count(&type);
+    int64_t n = type_count(&type), row = type.rank ? n / max64(type.dim[0], 1) : 1;
     if (d->kind == DRAW_ORTHOGONAL) draw_orthogonal(t, key, d->of[0]);
     for (int64_t i = 0; i < n && d->kind != DRAW_ORTHOGONAL; i++) {
         double v = d->of[0];
@@ -103,6 +104,7 @@ Tensor *draw_tensor(Arena *a, Type type, const Draw *d, const char *name, uint64
         case DRAW_UNIFORM: v += (d->of[1] - d->of[0]) * uniform(key, (uint64_t)i); break;
         case DRAW_NORMAL: v += d->of[1] * normal(key, (uint64_t)i); break;
         case DRAW_TRUNCATED: v += d->of[1] * truncated(key, (uint64_t)i); break;
+        case DRAW_PADDED: v = (double)(i / row) == d->of[2] ? 0 : v + d->of[1] * normal(key, (uint64_t)i); break;
         default: break;
         }
         tensor_set_f(t, i, v);

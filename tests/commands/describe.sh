@@ -123,6 +123,81 @@ mistake() { # WHAT PLACE TEXT: the only diagnostic
 }
 x='Tensor x = input("x", F32, 2, 3, 8, 8);'
 
+# Calls, each wrong by itself, in one description: CALL | TEXT, of which every line has its own diagnostic.
+all_wrong() {
+    { printf '%s\nTensor row = input("row", F32, 5), ids = input("ids", I64, 4);\n' "$x"; cat rows |
+        sed 's/ *| .*//; s/^/(void)(/; s/$/);/'; } | body
+    status 1 "mistakes" "$burncc" m.c -o m_out.c
+    local line=6
+    while IFS= read -r row; do
+        says "^m\.c:$line:[0-9]+: .*error: ${row##* | }"
+        line=$((line + 1))
+    done <rows
+    [ "$(grep -c 'error:' err)" = "$(wc -l <rows)" ]
+    result $? "a diagnostic each"
+}
+cat >rows <<'END'
+squeeze(x, 1) | axis 1 of f32\[2,3,8,8\] has not the size 1
+squeeze(x, 0, 0) | axis 0 is named twice
+unsqueeze(x, 0, 0) | there is no place 0 between the axes of
+movedim(x, 4, 0) | there is no axis 4 in
+chunk(x, 0, 1, 0) | axis 1 of f32\[2,3,8,8\] has no part 0 of 0
+split(x, 2, 1, 2) | axis 1 of f32\[2,3,8,8\] has no part 2 of 2 elements each
+split_sizes(x, 1, 0, 1, 1) | the sizes add up to 2
+split_sizes(x, 1, 2, 1, 2) | there is no part 2 of 2
+slice_scatter(x, row, 1, 0, 1, 1) | f32\[5\] does not fit in f32\[2,3,8,8\]
+slice_scatter(x, x, 1, 0, 2, 1) | .* has not the sizes of the part
+slice_scatter(x, 1, 1, 0, 2, 0) | the step is 0
+select_scatter(x, 1, 1, 3) | there is no element 3 in axis 1
+unfold_axis(x, 1, 4, 1) | axis 1 of f32\[2,3,8,8\] has no parts of 4 every 1
+tile(x, 0) | a tensor is repeated 0 times
+repeat_interleave(x, 0, 1) | a tensor is repeated 0 times
+arange_step(F32, 0, 1, -1) | from 0 to 1 in steps of -1 there are no numbers
+tril_mask(-3, 4, 0) | the number of rows is -3
+meshgrid(2, row, row) | there is no grid 2 of 2
+meshgrid(0, row, x) | f32\[2,3,8,8\] is no list
+cartesian_prod(row, ids) | f32\[5\] and i64\[4\] are of two types
+hann_window(0) | a window of 0 numbers
+rand(I64, 3) | wants floats, such as F32; whole numbers: randint
+randint(I64, 3, 3, 4) | there is nothing to draw from 3, 3
+bernoulli(ids) | wants probabilities, not i64\[4\]
+multinomial(row, 3) | wants rows of probabilities
+vector_norm(x, NAN, 1) | the order is not a number
+vector_norm(x, 2, 1, 1) | axis 1 is named twice
+normalize(x, 2, 4) | there is no axis 4
+cdist(x, row, 2) | wants rows of floats, not f32\[2,3,8,8\] and f32\[5\]
+median(x, 4).values | there is no axis 4
+geglu(x, 1) | axis 1 of f32\[2,3,8,8\] has no halves
+take(x, row) | the indices are f32\[5\], not integers
+index_fill(x, 1, x, 0) | the indices are a list, not
+nms(x, row, 0.5).values | wants boxes \[n, 4\] and scores \[n\]
+masked_select(row, gt(x, 0)).values | a mask bool\[2,3,8,8\] does not fit f32\[5\]
+stft(x, 16) | wants \[batch, samples\], not f32\[2,3,8,8\]
+stft(unsqueeze(row, 0), 16) | f32\[1,5\] is too short to be reflected by 8
+stft(unsqueeze(row, 0), 4, 5) | frames of 4 every 5
+stft(unsqueeze(row, 0), 4, .window = row) | the window is a list of up to 4 numbers, not f32\[5\]
+istft(x, 16) | wants \[batch, bins, frames, 2\]
+fft(x, 1, 0) | wants pairs along the last axis
+dot(x, row) | wants two lists
+trace(row) | f32\[5\] is no matrix
+det(narrow(x, 2, 0, 3)) | wants square matrices
+cov(ids) | i64\[4\] is no matrix
+cov(stack(0, ids, ids)) | wants floats, not i64\[2,4\]
+gram_matrix(row) | wants \[batch, channels, ...\]
+deform_conv2d(x, x, "dc", 4, 3) | wants offsets \[batch, 18 \* groups
+local_response_norm(row, 3) | wants \[batch, channels, ...\] and a size
+quantize(ids, 1, 0, I8, 0) | turns floats into integers, not i64\[4\] into i8
+dequantize(x, 1, 0, 0) | turns integers into floats
+interpolate(x, .scale = 2, .mode = "area") | there is no mode "area"
+embedding(ids, "e", 10, 4, .padding_idx = 10) | there is no row 10 of 10
+multi_margin_loss(x, ids) | wants scores \[batch, classes\] and a list
+cross_entropy(x, ids, .label_smoothing = 2) | a label smoothing of 2
+mse_loss(x, x, .reduction = "batchmean") | there is no reduction "batchmean"
+ctc_loss(x, ids, ids, ids) | wants log-probabilities
+elu(x, row) | alpha is a number, not a tensor
+END
+all_wrong
+
 body <<END
 $x
 output("y", linear(x, "fc", 10, .share = "emb.weight"));
@@ -246,7 +321,7 @@ END
 mistake "a reduction that there is not" 5:13 'there is no reduction "mean"; there are sum, prod, amin, amax'
 body <<END
 $x
-output("y", cross_entropy(x, x));
+output("y", nll_loss(x, x));
 END
 mistake "classes that are floats" 5:13 'wants scores .* not f32\[2,3,8,8\] and f32\[2,3,8,8\]'
 body <<END

@@ -48,6 +48,10 @@ def arithmetic():
             ("logical_not(gt(x, 0))", ~(x > 0)), ("neg(x)", -x), ("sign(x)", np.sign(x)), ("square(x)", x * x),
             ("reciprocal(p)", 1 / p), ("rsqrt(p)", p ** -0.5), ("absolute(x)", abs(x)), ("fabs(x)", abs(x)),
             ("is_nan(div(sub(x, x), 0))", np.ones_like(x, bool)), ("is_inf(div(p, 0))", np.ones_like(x, bool)),
+            ("is_close(x, mul(x, 1.000001))", np.ones_like(x, bool)), ("is_close(x, add(x, 0.001))",
+             abs(0.001) <= 1e-8 + 1e-5 * abs(x + 0.001)), ("is_close(x, div(p, 0))", np.zeros_like(x, bool)),
+            ("all_close(x, x)", np.bool_(True)), ("all_close(x, y)", np.bool_(False)),
+            ("deg2rad(x)", np.deg2rad(x)), ("rad2deg(x)", np.rad2deg(x)),
             ("is_finite(x)", np.ones_like(x, bool)), ("is_finite(div(p, 0))", np.zeros_like(x, bool)),
             ("mul(x, exp(0.5) + pow(2, 3))", x * (math.exp(0.5) + 8))):
         c.gives(text, want)
@@ -93,7 +97,17 @@ def activations():
             ("leaky_relu(x, 0.1)", np.where(x > 0, x, 0.1 * x)), ("prelu(x, slope)", np.where(x > 0, x, slope * x)),
             ("hardshrink(x, 0.5)", np.where(abs(x) > 0.5, x, 0)),
             ("softshrink(x, 0.5)", np.sign(x) * np.maximum(abs(x) - 0.5, 0)),
-            ("threshold(x, 0.1, 20)", np.where(x > 0.1, x, 20.0))):
+            ("threshold(x, 0.1, 20)", np.where(x > 0.1, x, 20.0)),
+            ("elu(x)", np.where(x > 0, x, np.expm1(below))), ("celu(x)", np.where(x > 0, x, np.expm1(below))),
+            ("leaky_relu(x)", np.where(x > 0, x, 0.01 * x)), ("hardshrink(x)", np.where(abs(x) > 0.5, x, 0)),
+            ("softshrink(x)", np.sign(x) * np.maximum(abs(x) - 0.5, 0)), ("softplus(x, 3)", softplus(3 * x) / 3),
+            ("hardtanh(x, -2, 0.5)", np.clip(x, -2, 0.5)), ("hardtanh(x, -2)", np.clip(x, -2, 1)),
+            ("thresholded_relu(x)", np.where(x > 1, x, 0)),
+            ("thresholded_relu(x, 0.25)", np.where(x > 0.25, x, 0)),
+            ("shrink(x)", np.sign(x) * np.where(abs(x) > 0.5, abs(x), 0)),
+            ("shrink(x, 0.3, 0.2)", np.where(x > 0.3, x - 0.2, np.where(x < -0.3, x + 0.2, 0))),
+            ("rrelu(x)", np.where(x > 0, x, x * (1 / 8 + 1 / 3) / 2)),
+            ("rrelu(x, 0.1, 0.3)", np.where(x > 0, x, 0.2 * x))):
         c.gives(text, want)
     return c
 

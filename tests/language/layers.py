@@ -71,6 +71,8 @@ def resize(x, sizes, mode, align=False, scale=0):
             at = o * (n - 1) / max(out - 1, 1) if align else (o + 0.5) * ratio - 0.5
             if mode == "nearest":
                 w[o, min(int(o * ratio), n - 1)] = 1
+            elif mode == "exact":
+                w[o, min(int((o + 0.5) * ratio), n - 1)] = 1
             elif mode == "linear":
                 at = max(at, 0)
                 low = min(int(at), n - 1)
@@ -149,6 +151,8 @@ def pools():
     low = -np.inf
     count = pool(np.ones_like(x), 3, 2, np.sum, 1)
     for text, want in (
+            ("adaptive_max_pool1d(s, 4)", adaptive(s, (4,), np.max)),
+            ("adaptive_max_pool3d(v, dhw(2, 3, 2))", adaptive(v, (2, 3, 2), np.max)),
             ("max_pool1d(s, 3)", pool(s, 3, 3, np.max)), ("max_pool2d(x, 2)", pool(x, 2, 2, np.max)),
             ("max_pool2d(x, 3, .stride = 2, .padding = 1)", pool(x, 3, 2, np.max, 1, low)),
             ("max_pool2d(x, 3, .stride = 2, .ceil = YES)", pool(x, 3, 2, np.max, 0, low, 1, True)[:, :, :4, :4]),
@@ -196,6 +200,10 @@ def norms():
     grouped = normalised(x.reshape(3, 2, -1), 2, 1e-5).reshape(x.shape)
     c.gives('group_norm(x, "gn", 2)', grouped * channels(w, x) + channels(b, x))
     c.gives('group_norm(x, "", 2, .affine = NO)', grouped)
+    around = [np.maximum(0, i - 1) for i in range(4)], [min(4, i + 2) for i in range(4)]
+    squares = np.stack([(x[:, a:b] ** 2).sum(1) for a, b in zip(*around)], 1)
+    c.gives("local_response_norm(x, 3)", x / (1 + 1e-4 / 3 * squares) ** 0.75)
+    c.gives("local_response_norm(x, 3, .alpha = 0.1, .beta = 0.5, .k = 2)", x / np.sqrt(2 + 0.1 / 3 * squares))
     return c
 
 
@@ -207,6 +215,8 @@ def images():
     for text, want in (
             ("interpolate(x, .scale = 2)", resize(x, (8, 12), "nearest")),
             ("interpolate(x, .size = hw(3, 7))", resize(x, (3, 7), "nearest")),
+            ('interpolate(x, .size = hw(3, 7), .mode = "nearest-exact")', resize(x, (3, 7), "exact")),
+            ('interpolate(s, .scale = 2, .mode = "nearest-exact")', resize(s, (10,), "exact")),
             ("interpolate(s, .size = 8)", resize(s, (8,), "nearest")),
             ('interpolate(s, .size = 8, .mode = "linear")', resize(s, (8,), "linear")),
             ('interpolate(x, .scale = 2, .mode = "bilinear")', resize(x, (8, 12), "linear")),

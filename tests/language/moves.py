@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Calls that move elements, make them from nothing, or work along axes; products; sizes that are symbols."""
+import math
+
 import numpy as np
 from case import Case
 
@@ -7,6 +9,12 @@ from case import Case
 def softmax(x, axis):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
+
+
+def placed(x, from_, at):
+    y = x.copy()
+    y[at] = from_
+    return y
 
 
 def shapes():
@@ -41,6 +49,23 @@ def shapes():
             ("pad(x, .pads = { 2, 1 }, .mode = \"circular\")", np.pad(x, ((0, 0), (0, 0), (2, 1)), mode="wrap")),
             ("tril(x, 0)", np.tril(x)), ("tril(x, -1)", np.tril(x, -1)), ("triu(x, 1)", np.triu(x, 1)),
             ("add(x, constant(F32, table + 1, 4))", x + np.arange(2, 6)), ("add(x, full(F32, 2.5, 3, 1))", x + 2.5),
+            ("squeeze(unsqueeze(x, 0, -2), 0, 3)", x), ("unsqueeze(x, 0, -1)", x[None, ..., None]),
+            ("movedim(x, 0, -1)", np.moveaxis(x, 0, -1)), ("movedim(x, 2, 0)", np.moveaxis(x, 2, 0)),
+            ("chunk(x, 3, 2, 1)", x[..., 2:4]), ("chunk(x, 3, -1, 0)", x[..., :2]),
+            ("split(x, 3, 2, 0)", x[..., :3]), ("split(x, 3, 2, 1)", x[..., 3:]),
+            ("split_sizes(x, 2, 1, 1, 2, 1)", x[..., 1:3]), ("split_sizes(x, -2, 0, 2, 1)", x[:, :2]),
+            ("tile(x, 2)", np.tile(x, 2)), ("tile(x, 2, 1, 1, 2)", np.tile(x, (2, 1, 1, 2))),
+            ("repeat_interleave(x, 3, 1)", np.repeat(x, 3, 1)),
+            ("slice_scatter(x, narrow(y, 2, 0, 2), 2, 1, 3, 1)", placed(x, y[..., :2], np.s_[..., 1:3])),
+            ("slice_scatter(x, narrow(y, 2, 0, 2), 2, 0, INT64_MAX, 2)", placed(x, y[..., :2], np.s_[..., ::2])),
+            ("slice_scatter(x, narrow(y, 1, 0, 2), 1, 0, 3, 2)", placed(x, y[:, :2], np.s_[:, ::2])),
+            ("slice_scatter(x, 7, -1, -3, -1, 1)", placed(x, 7, np.s_[..., -3:-1])),
+            ("select_scatter(x, select(y, 1, 0), 1, -1)", placed(x, y[:, 0], np.s_[:, -1])),
+            ("select_scatter(x, 0.5, 2, 1)", placed(x, 0.5, np.s_[..., 1])),
+            ("unfold_axis(x, 2, 2, 1)", np.stack((x[..., :3], x[..., 1:]), -1)),
+            ("unfold_axis(x, 1, 2, 1)", np.stack((x[:, :2], x[:, 1:]), -1)),
+            ("unfold_axis(x, -1, 2, 2)", x.reshape(2, 3, 2, 2)),
+            ("zeros_like(x)", 0 * x), ("ones_like(row)", np.ones((1, 4))), ("full_like(x, 2.5)", 0 * x + 2.5),
             ("zeros(I64, 2, 2)", np.zeros((2, 2), np.int64)), ("ones(F32, 3)", np.ones(3)),
             ("arange(I64, 5)", np.arange(5)), ("arange(F32, 3)", np.arange(3.0))):
         c.gives(text, want)
@@ -61,10 +86,44 @@ def reductions():
         c.gives(f"{call}_keep(x, 1)", of(x, axis=1, keepdims=True))
     c.gives("var_keep(x, 1)", x.var(axis=1, ddof=1, keepdims=True))
     c.gives("norm_keep(x, 1)", np.sqrt((x * x).sum(axis=1, keepdims=True)))
-    c.gives("sum_all(x)", x.sum())
-    c.gives("mean_all(x)", x.mean())
+    for text, want in (
+            ("sum(x)", x.sum()), ("mean(x)", x.mean()), ("amax(x)", x.max()), ("any(gt(x, 100))", np.bool_(False)),
+            ("var(x)", x.var(ddof=1)), ("var_biased(x, 0)", x.var(0)),
+            ("std_keep(x, 0)", x.std(0, ddof=1, keepdims=True)),
+            ("prod_keep(x, 0)", x.prod(0, keepdims=True)), ("norm(x)", np.sqrt((x * x).sum()))):
+        c.gives(text, want)
     c.gives("any(gt(x, 1), 0)", (x > 1).any(0))
     c.gives("all(x, 0)", x.all(0))
+    for p, of in (("0", lambda v: (v != 0).sum(1)), ("1", lambda v: abs(v).sum(1)),
+                  ("2", lambda v: np.sqrt((v * v).sum(1))), ("3", lambda v: (abs(v) ** 3).sum(1) ** (1 / 3)),
+                  ("INFINITY", lambda v: abs(v).max(1)), ("-INFINITY", lambda v: abs(v).min(1))):
+        c.gives(f"vector_norm(relu(x), {p}, 1)", of(np.maximum(x, 0)).astype(np.float64))
+    c.gives("vector_norm(x, 1)", abs(x).sum())
+    c.gives("vector_norm_keep(x, 1, 0, 2)", abs(x).sum((0, 2), keepdims=True))
+    c.gives("normalize(x, 2, -1)", x / np.sqrt((x * x).sum(-1, keepdims=True)))
+    c.gives("normalize(mul(x, 0), 1, 0)", 0 * x)
+    for axis in (1, -1):
+        sigmoids = 1 / (1 + np.exp(-np.split(x[:, :, :4], 2, axis)[1]))
+        order = np.argsort(x, axis)
+        highest = np.maximum.accumulate(x, axis)
+        place = np.indices(x.shape)[axis]
+        for text, want in (
+                ("median(x, {}).values", np.sort(x, axis).take((x.shape[axis] - 1) // 2, axis)),
+                ("median(x, {}).indices", order.take((x.shape[axis] - 1) // 2, axis)),
+                ("max_with_indices(x, {}).values", x.max(axis)),
+                ("max_with_indices(x, {}).indices", x.argmax(axis)),
+                ("min_with_indices(x, {}).values", x.min(axis)),
+                ("min_with_indices(x, {}).indices", x.argmin(axis)), ("cummax(x, {}).values", highest),
+                ("cummax(x, {}).indices", np.maximum.accumulate(np.where(x == highest, place, 0), axis)),
+                ("cummin(x, {}).values", np.minimum.accumulate(x, axis)),
+                ("quiet_softmax(x, {})", np.exp(x) / (1 + np.exp(x).sum(axis, keepdims=True))),
+                ("topk_smallest(x, 2, {}).values", np.sort(x, axis).take([0, 1], axis)),
+                ("argtopk(x, 3, {})", np.argsort(-x, axis).take([0, 1, 2], axis))):
+            c.gives(text.format(axis), want)
+        a, b = np.split(x[:, :, :4], 2, axis)
+        for text, want in (("reglu", a * np.maximum(b, 0)), ("swiglu", a * b * sigmoids),
+                           ("geglu", a * b * (1 + np.vectorize(math.erf)(b / math.sqrt(2))) / 2)):
+            c.gives(f"{text}(narrow(x, 2, 0, 4), {axis})", want)
     for axis in (1, -1):
         halves = np.split(x[:, :, :4], 2, axis)
         for text, want in (
@@ -90,6 +149,11 @@ def indices():
     c.gives("index_select(x, 0, few)", x[few])
     c.gives("index_select(x, -1, few)", x[:, few])
     c.gives("one_hot(few, 5)", np.eye(5, dtype=np.int64)[few])
+    c.gives("one_hot_fill(few, 4, 0.5, -1)", np.where(np.eye(4)[few], 0.5, -1))
+    c.gives("take(x, i)", x.reshape(-1)[i])
+    filled = x.copy()
+    filled[:, [3, 0]] = 9
+    c.gives("index_fill(x, 1, few, 9)", filled)
     return c
 
 
@@ -99,7 +163,13 @@ def products():
     w, v = c.drawn("w", 4, 6), c.drawn("v", 4)
     for text, want in (
             ("matmul(a, b)", a @ b), ("matmul(a, w)", a @ w), ("matmul(a, v)", a @ v), ("matmul(v, w)", v @ w),
-            ("matmul(v, v)", v @ v), ("einsum(\"bij,bjk->bki\", a, b)", np.einsum("bij,bjk->bki", a, b)),
+            ("matmul(v, v)", v @ v), ("dot(v, v)", v @ v), ("trace(a)", np.trace(a, axis1=1, axis2=2)),
+            ("det(narrow(w, 1, 0, 4))", np.linalg.det(w[:, :4])), ("cov(w)", np.cov(w)),
+            ("inverse(add(narrow(w, 1, 0, 4), mul(eye(F32, 4), 3)))", np.linalg.inv(w[:, :4] + 3 * np.eye(4))),
+            ("pairwise_distance(a, select(a, 0, 1), 2)", np.sqrt(((a - a[1] + 1e-6) ** 2).sum(-1))),
+            ("cdist(a, transpose(b, 1, 2), 1)", abs(a[:, :, None] - b.swapaxes(1, 2)[:, None]).sum(-1)),
+            ("gram_matrix(a)", a @ a.swapaxes(1, 2) / 12),
+            ("einsum(\"bij,bjk->bki\", a, b)", np.einsum("bij,bjk->bki", a, b)),
             ("einsum(\"bij,j->bi\", a, v)", a @ v)):
         c.gives(text, want)
     return c
@@ -121,7 +191,11 @@ def symbols():
             ("var(x, 1)", x.var(1, ddof=1)), ("softmax(x, 1)", softmax(x, 1)), ("tril(transpose(x, 0, 2), 0)",
                 np.tril(x.swapaxes(0, 2))), ("pad(x, .pads = { 0, 0, 1, 0 })", np.pad(x, ((0, 0), (1, 0), (0, 0)))),
             ("matmul(x, transpose(x, 1, 2))", x @ x.swapaxes(1, 2)), ("argmax(x, 1)", x.argmax(1)),
-            ("cumsum(x, 1)", x.cumsum(1))):
+            ("cumsum(x, 1)", x.cumsum(1)), ("cummax(x, 1).values", np.maximum.accumulate(x, 1)),
+            ("median(x, 1).values", np.sort(x, 1)[:, 2]), ("repeat_interleave(x, 2, 0)", np.repeat(x, 2, 0)),
+            ("unfold_axis(x, 1, 2, 1)", np.stack((x[:, :-1], x[:, 1:]), -1)),
+            ("tril_mask(n, t, 1)", np.tri(3, 5, 1, bool)), ("split_sizes(x, 1, 1, dim_sub(t, 2), 2)", x[:, -2:]),
+            ("quiet_softmax(x, 1)", np.exp(x) / (1 + np.exp(x).sum(1, keepdims=True)))):
         c.gives(text, want)
     return c
 

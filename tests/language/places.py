@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Calls that put or take elements at computed places, losses, transformer layers."""
+import itertools
+
 import numpy as np
 from case import Case
 from elements import gelu, softplus
@@ -73,6 +75,20 @@ def sampled(x, grid):
     return y
 
 
+def deformed(x, offset, k):
+    """What taps of a kernel of k see, moved by the offsets: [n, c, taps, h, w]; zeros outside."""
+    n, ch, h, w = x.shape
+    y = np.zeros((n, ch, k * k, *offset.shape[2:]))
+    for b, t, i, j in np.ndindex(n, k * k, *offset.shape[2:]):
+        at = i + t // k + offset[b, 2 * t, i, j], j + t % k + offset[b, 2 * t + 1, i, j]
+        low = [int(np.floor(v)) for v in at]
+        for r, q in np.ndindex(2, 2):
+            row, col = low[0] + r, low[1] + q
+            if 0 <= row < h and 0 <= col < w:
+                y[b, :, t, i, j] += (1 - abs(at[0] - row)) * (1 - abs(at[1] - col)) * x[b, :, row, col]
+    return y
+
+
 def patches():
     c = Case("patches")
     x, grid = c.drawn("x", 2, 3, 5, 6), c.drawn("grid", 2, 4, 3, 2, scale=0.6)
@@ -90,6 +106,14 @@ def patches():
     base = np.stack(np.broadcast_arrays((2 * np.arange(3) + 1) / 3 - 1, ((2 * np.arange(4) + 1) / 4 - 1)[:, None],
                                         1.0), -1)
     c.gives("affine_grid(theta, hw(4, 3))", np.einsum("hwk,nok->nhwo", base, theta))
+    w, b = c.parameter("dc.weight", 4, 3, 2, 2), c.parameter("dc.bias", 4)
+    offset, seen = c.drawn("offset", 2, 8, 4, 5, scale=0.7), c.drawn("seen", 2, 4, 4, 5)
+    taps = deformed(x, offset, 2)
+    c.gives('deform_conv2d(x, offset, "dc", 4, 2)', np.einsum("nctij,oct->noij", taps, w.reshape(4, 3, 4))
+            + b[:, None, None])
+    w = c.parameter("dm.weight", 4, 3, 2, 2)
+    c.gives('deform_conv2d(x, offset, "dm", 4, 2, .mask = seen, .bias = NO)',
+            np.einsum("nctij,oct->noij", taps * seen[:, None], w.reshape(4, 3, 4)))
     for mode, numpy in (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")):
         w = c.parameter(f"{mode}.weight", 2, 3, 3, 3)
         c.gives(f'conv2d(x, "{mode}", 2, 3, .padding = 1, .padding_mode = "{mode}", .bias = NO)',
@@ -103,6 +127,7 @@ def losses():
     p, t = c.given("p", p), c.given("t", np.array([1, 4, -100, 0]))
     weight = c.given("weight", np.linspace(0.5, 1.5, 5).astype(np.float32))
     z = c.given("z", (c.random.random((4, 5)) > 0.5).astype(np.float32))
+    c.line("int64_t signs[4] = { 1, -1, 1, -1 };")
     logs, kept = np.log(softmax(x, 1)), np.array([0, 1, 3])
     picked = -logs[kept, t[kept]]
     apart = abs(x - y)
@@ -118,6 +143,94 @@ def losses():
             ("poisson_nll_loss(x, p)", (np.exp(x) - p * x).mean()),
             ("soft_margin_loss(x, y)", softplus(-x * y).mean())):
         c.gives(text, want)
+    even, own = -logs[kept].mean(1), weight[t[kept]]
+    smooth = 0.8 * picked + 0.2 * even
+    soft = softmax(y, 1)
+    for text, want in (
+            ("cross_entropy(x, t, .label_smoothing = 0.2)", smooth.mean()),
+            ('cross_entropy(x, t, .label_smoothing = 0.2, .reduction = "none")',
+             np.array([smooth[0], smooth[1], 0, smooth[2]])),
+            ("cross_entropy(x, t, .label_smoothing = 0.2, .weight = weight)",
+             (0.8 * picked * own - 0.2 * (logs[kept] * weight).mean(1)).sum() / own.sum()),
+            ("cross_entropy(x, relu(t), .ignore_index = 4)", -logs[[0, 2, 3], [1, 0, 0]].mean()),
+            ("cross_entropy(x, relu(t), .ignore_index = ZERO)", -logs[[0, 1], [1, 4]].mean()),
+            ("cross_entropy(x, softmax(y, 1))", -(soft * logs).sum(1).mean()),
+            ("cross_entropy(x, softmax(y, 1), .label_smoothing = 0.1, .weight = weight)",
+             -((0.9 * soft + 0.02) * logs * weight).sum(1).mean()),
+            ("lp_loss(x, y, .p = 3)", (apart ** 3).mean()), ("lp_loss(x, y)", (apart ** 2).mean()),
+            ("smooth_l1_loss(x, y, .beta = 0.5)", np.where(apart < 0.5, apart ** 2, apart - 0.25).mean()),
+            ("huber_loss(x, y, .delta = 0.5)", np.where(apart < 0.5, apart ** 2 / 2, apart / 2 - 0.125).mean()),
+            ("binary_cross_entropy(p, z, .weight = weight)",
+             -((z * np.log(p) + (1 - z) * np.log(1 - p)) * weight).mean()),
+            ("binary_cross_entropy_with_logits(x, z, .pos_weight = weight)",
+             (weight * z * softplus(-x) + (1 - z) * softplus(x)).mean()),
+            ('kl_div(log_softmax(x, 1), p, .reduction = "batchmean")', (p * (np.log(p) - logs)).sum() / 4),
+            ("kl_div(log_softmax(x, 1), log_softmax(y, 1), .log_target = YES)",
+             (soft * (np.log(soft) - logs)).mean()),
+            ("poisson_nll_loss(x, mul(p, 4), .full = YES)",
+             (np.exp(x) - 4 * p * x + np.where(4 * p > 1, 4 * p * np.log(4 * p) - 4 * p
+                                               + 0.5 * np.log(8 * np.pi * p), 0)).mean()),
+            ("poisson_nll_loss(p, z, .log_input = NO)", (p - z * np.log(p + 1e-8)).mean()),
+            ("hinge_embedding_loss(x, sub(mul(z, 2), 1), .margin = 0.5)",
+             np.where(z > 0.5, x, np.maximum(0.5 - x, 0)).mean()),
+            ("gaussian_nll_loss(x, y, p)", (0.5 * (np.log(p) + (x - y) ** 2 / p)).mean()),
+            ("gaussian_nll_loss(x, y, p, .full = YES, .eps = 0.5)",
+             (0.5 * (np.log(np.maximum(p, 0.5)) + (x - y) ** 2 / np.maximum(p, 0.5) + np.log(2 * np.pi))).mean()),
+            ("margin_ranking_loss(x, y, sub(mul(z, 2), 1), .margin = 0.1)",
+             np.maximum(0, -(2 * z - 1) * (x - y) + 0.1).mean()),
+            ('cosine_embedding_loss(x, y, constant(I64, signs, 4), .margin = 0.1, .reduction = "none")',
+             np.where(np.array([1, -1, 1, -1]) > 0, 1 - cosine(x, y), np.maximum(cosine(x, y) - 0.1, 0))),
+            ("triplet_margin_loss(x, y, p)", np.maximum(far(x, y) - far(x, p) + 1, 0).mean()),
+            ("triplet_margin_loss(x, y, p, .margin = 2, .p = 1, .swap = YES)",
+             np.maximum(far(x, y, 1) - np.minimum(far(x, p, 1), far(y, p, 1)) + 2, 0).mean()),
+            ("multi_margin_loss(x, relu(t))", margins(x, t.clip(0), 1).mean()),
+            ('multi_margin_loss(x, relu(t), .p = 2, .weight = weight, .reduction = "sum")',
+             (margins(x, t.clip(0), 2) * weight[t.clip(0)]).sum())):
+        c.gives(text, want)
+    return c
+
+
+def cosine(x, y):
+    return (x * y).sum(-1) / np.linalg.norm(x, axis=-1) / np.linalg.norm(y, axis=-1)
+
+
+def far(x, y, p=2):
+    return (abs(x - y + 1e-6) ** p).sum(-1) ** (1 / p)
+
+
+def margins(x, t, p):
+    rows = np.arange(len(x))
+    over = np.maximum(0, 1 - x[rows, t][:, None] + x) ** p
+    over[rows, t] = 0
+    return over.mean(1)
+
+
+def aligned(logs, target, blank=0):
+    """Minus the logarithm of the sum over all paths of one sequence, each tried."""
+    total = 0.0
+    for path in itertools.product(range(logs.shape[1]), repeat=len(logs)):
+        kept = [k for i, k in enumerate(path) if k != blank and (i == 0 or path[i - 1] != k)]
+        if kept == list(target):
+            total += np.exp(sum(row[k] for row, k in zip(logs, path)))
+    return -np.log(total) if total else np.inf
+
+
+def alignments():
+    c = Case("alignments")
+    x = c.drawn("x", 5, 4, 3)
+    logs = np.log(softmax(x, 2))
+    targets = c.given("targets", np.array([[1, 2], [2, 2], [1, 0], [2, 2]]))
+    times, lengths = c.given("times", np.array([5, 4, 3, 2])), c.given("lengths", np.array([2, 2, 1, 2]))
+    each = np.array([aligned(logs[:n, i], targets[i, :k]) for i, (n, k) in enumerate(zip(times, lengths))])
+    finite = np.where(np.isfinite(each), each, 0)
+    none = np.array([aligned(logs[:n, i], []) for i, n in enumerate(times)])
+    ends = [aligned(logs[:n, i], [0], 2) for i, n in enumerate(times)]
+    for text, want in (
+            ('targets, times, lengths, .reduction = "none"', each),
+            ("targets, times, lengths, .zero_infinity = YES", (finite / lengths).mean()),
+            ('targets, times, mul(lengths, 0), .reduction = "none"', none),
+            ('zeros(I64, 4, 1), times, ones(I64, 4), .blank = 2, .reduction = "sum"', sum(ends))):
+        c.gives(f"ctc_loss(log_softmax(x, 2), {text})", want)
     return c
 
 
@@ -151,4 +264,4 @@ def transformers():
     return c
 
 
-ALL = [scattered, patches, losses, transformers]
+ALL = [scattered, patches, losses, alignments, transformers]

@@ -29,9 +29,10 @@ import layers       # noqa: E402
 import moves        # noqa: E402
 import places       # noqa: E402
 import sequences    # noqa: E402
+import tables       # noqa: E402
 
 NAMES = {"float32": "F32", "float64": "F64", "float16": "F16", "int64": "I64", "int32": "I32", "uint8": "U8",
-    "bool": "BOOL"}
+    "int8": "I8", "bool": "BOOL"}
 SAFE = {"float32": "F32", "float64": "F64"}
 count = failures = 0
 
@@ -83,7 +84,7 @@ def compare(case, text, want, bound, path):
     got = got.astype(np.float64)
     finite = np.isfinite(want)
     same = np.array_equal(got[~finite], want[~finite], equal_nan=True)
-    away = np.max(np.abs(got - want)[finite], initial=0) / max(np.max(np.abs(want[finite]), initial=0), 1e-3)
+    away = np.max(np.abs(got[finite] - want[finite]), initial=0) / max(np.max(np.abs(want[finite]), initial=0), 1e-3)
     return result(same and away <= bound, what, f"off by {away:.2e} of the largest\ngot {got}\nwant {want}")
 
 
@@ -113,7 +114,7 @@ def run_case(case, burncc, work):
 def main():
     burncc = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as work:
-        for make in elements.ALL + moves.ALL + layers.ALL + sequences.ALL + places.ALL + initial.ALL:
+        for make in elements.ALL + moves.ALL + layers.ALL + sequences.ALL + places.ALL + tables.ALL + initial.ALL:
             case = make()
             if len(sys.argv) == 2 or case.name in sys.argv[2:]:
                 run_case(case, burncc, pathlib.Path(work))

@@ -81,6 +81,9 @@ static const Case cases[] = {
     { "%0: f64[4,3]", "%1 = CumSum(%0) {axis=0, reverse=1}", "%1", NULL },
     { "", "%0 = const i64[4] {1,2,3,4}\n %1 = CumSum(%0) {axis=0, exclusive=1}", "%1", "0 1 3 6" },
     { "%0: f32[3,5]", "%1 = CumProd(%0) {axis=1, exclusive=1}", "%1", NULL },
+    { "%0: f32[4,3]", "%1 = CumMax(%0) {axis=0}\n %2 = CumMin(%0) {axis=1, reverse=1}", "%1, %2", NULL },
+    { "", "%0 = const i64[5] {1,3,2,4,0}\n %1 = CumMax(%0) {axis=0}\n %2 = CumMin(%0) {axis=0}", "%1, %2",
+        "1 3 3 4 4 1 1 1 1 0" },
     // ---- windows
     { "%0: f64[2,3,9]", "%1 = WindowSum(%0) {kernel=[3], strides=[2], pads=[1,0]}", "%1", NULL },
     { "%0: f64[1,2,7,8]", "%1 = WindowSum(%0) {kernel=[2,3], strides=[1,2], dilations=[2,1], pads=[1,2,0,1]}", "%1",

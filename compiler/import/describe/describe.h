@@ -26,6 +26,7 @@ typedef struct Description {
     VEC(SetOption) settings;                            // that it has asked for, and what it took, as JSON
     VEC(SetOption) file_settings;                       // what --config says
     VEC(Dim) symbols;                                   // what burn_dims below 0 stand for
+    int64_t draws;                                      // random tensors so far
     Progress *progress;
 } Description;
 
@@ -52,15 +53,25 @@ bool dims_in(int n, const burn_dim *d, const char *what, Dim *out);
 bool number_in(burn_dim d, const char *what, int64_t *out);         // the same of what cannot be a symbol
 bool axis_in(const Value *x, int64_t axis, int *out);   // from the end if negative; false with a diagnostic
 bool yes(int option);                                   // of options that are YES by default
+double given(double number, double otherwise);          // of numbers of which 0 means the default, and ZERO 0
 // Its full name is taken: a diagnostic. share: a full name to take instead, or NULL. fan: of init.
 typedef struct Fan { int64_t in, out; } Fan;
 Value *layer_parameter(const char *layer, const char *name, Type t, burn_init init, Fan fan);
+void begin_padded(Value *w, int64_t row);               // a parameter of normal numbers begins with a row of zeros
 Value *layer_buffer(const char *layer, const char *name, Type t, double value);
 Value *shared_parameter(const char *name, const Type *t);
 // numbers for each of n axes from one number or hw(...); 0: `otherwise`
 bool sizes_in(int64_t packed, int n, int64_t otherwise, const char *what, int64_t *out);
+// Each once or not at all, `seen` marks them; false with a diagnostic.
+bool axes_in(const Value *x, int n, const int64_t *axes, bool *seen, int *out);
 // tensors and numbers in one element type, as PyTorch promotes them; false: a mistake, or one before
 bool operands(Graph *g, int n, const burn_arg *args, Value **out);
+
+// bools [rows, columns]: column = row + diagonal, or '<' and '>': or less, or more (tables.c)
+Value *diagonal_mask(Graph *g, Dim rows, Dim columns, char which, int64_t diagonal);
+
+// (sum of |x|^p)^(1/p) over axes (measures.c)
+Value *length_over(Graph *g, Value *x, double p, int n, const int64_t *axes, bool keep);
 
 // ---------------------------------------------------------------- custom.c, kernel_text.c
 // Within a formula or a gradient of custom() there is no input, output, parameter or symbol: false with a diagnostic.

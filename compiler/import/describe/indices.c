@@ -63,6 +63,18 @@ burn_value *language_index_put(
     return b_move_axes(g, made, 0, 1, i);
 }
 
+burn_value *language_index_fill(
+    const burn_place *at, burn_value *x, int64_t axis, burn_value *index, double value) {
+    Graph *g = here(at, NULL);
+    Dim dims[MAX_RANK];
+    int i;
+    if (!x || !index || !axis_in(x, axis, &i)) return NULL;
+    if (index->type.rank != 1) return graph_fail(g, "the indices are a list, not %s", shown(g, index));
+    memcpy(dims, x->type.dim, sizeof dims);
+    dims[i] = index->type.dim[0];
+    return language_index_put(at, x, axis, index, b_filled(g, x->type.dtype, value, x->type.rank, dims));
+}
+
 burn_value *language_roll(const burn_place *at, burn_value *x, int64_t shift, int64_t axis) {
     Graph *g = here(at, NULL);
     int i;
@@ -102,38 +114,14 @@ burn_value *language_diagonal(const burn_place *at, burn_value *x, int64_t offse
     return b_slice(g, x, starts, steps, dims);
 }
 
-static Value *identity(Graph *g, Dim n) {
-    Dim square[2] = { n, n };
-    Value *row = b_iota(g, 2, square, 0, DT_I64), *column = b_iota(g, 2, square, 1, DT_I64);
-    return b_binary(g, OP_Equal, row, column);
-}
-
-burn_value *language_eye(const burn_place *at, int dtype, burn_dim n) {
-    Graph *g = here(at, NULL);
-    Dim d;
-    if (!dtype_in(g, dtype)) return NULL;
-    return dim_in(n, "the size", &d) ? b_cast(g, identity(g, d), (DType)dtype) : NULL;
-}
-
 burn_value *language_diag_embed(const burn_place *at, burn_value *x) {
     Graph *g = here(at, NULL);
     if (!x) return NULL;
     int rank = x->type.rank;
     if (rank < 1 || rank == MAX_RANK) return graph_fail(g, "%s is no list", shown(g, x));
-    Value *is = identity(g, x->type.dim[rank - 1]), *column = b_insert(g, x, rank);
+    Value *is = diagonal_mask(g, x->type.dim[rank - 1], x->type.dim[rank - 1], '=', 0);
+    Value *column = b_insert(g, x, rank);
     return b_where(g, is, column, b_like(g, x, 0));
-}
-
-burn_value *language_linspace(const burn_place *at, int dtype, double start, double end, int64_t n) {
-    Graph *g = here(at, NULL);
-    DType d = (DType)dtype;
-    if (dtype <= DT_NONE || dtype >= DT_INDEX || !dtype_is_float(d)) return graph_fail(g, "wants floats, such as F32");
-    if (n < 1) return graph_fail(g, "%lld numbers", (long long)n);
-    double *list = NEW_ARRAY(g->arena, double, n);
-    for (int64_t i = 0; i < n; i++)                     // from the nearer end, so that both are exact
-        list[i] = 2 * i < n ? start + (end - start) / (double)max64(n - 1, 1) * (double)i :
-                              end - (end - start) / (double)max64(n - 1, 1) * (double)(n - 1 - i);
-    return b_floats(g, d, 1, &n, list);
 }
 
 // ---------------------------------------------------------------- images
@@ -205,22 +193,4 @@ burn_value *language_affine_grid(const burn_place *at, burn_value *theta, int64_
     if (theta->type.rank != 3 || theta->type.dim[1] != k || theta->type.dim[2] != k + 1)
         return graph_fail(g, "wants matrices [batch, 2, 3] or [batch, 3, 4], not %s", shown(g, theta));
     return sizes_in(size, k, 1, "the size", to) ? b_affine_grid(g, theta, k, to, align) : NULL;
-}
-
-// Complex numbers are pairs along a last axis: rfft x real -> [..., n / 2 + 1, ..., 2], irfft back.
-burn_value *language_fourier(const burn_place *at, burn_value *x, int64_t axis, int64_t length) {
-    Graph *g = here(at, NULL);
-    bool inverse = at->call[0] == 'i';
-    int i;
-    if (!x) return NULL;
-    if (!dtype_is_float(x->type.dtype)) return graph_fail(g, "wants floats, not %s", shown(g, x));
-    if (!inverse) x = b_insert(g, x, x->type.rank);
-    else if (x->type.rank < 2 || x->type.dim[x->type.rank - 1] != 2)
-        return graph_fail(g, "wants pairs along the last axis, not %s", shown(g, x));
-    if (!x || !axis_in(x, axis < 0 ? axis - 1 : axis, &i) || !b_static(g, x, at->call)) return NULL;
-    if (i == x->type.rank - 1) return graph_fail(g, "the last axis is that of the pairs");
-    int64_t n = length ? length : inverse ? 2 * (x->type.dim[i] - 1) : x->type.dim[i];
-    if (n < 1) return graph_fail(g, "a length of %lld", (long long)n);
-    Value *y = b_fourier(g, x, i, n, inverse, true);
-    return inverse && y ? b_remove(g, y, y->type.rank - 1) : y;
 }

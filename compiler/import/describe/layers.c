@@ -56,13 +56,30 @@ burn_value *language_embedding(const burn_place *at, burn_value *x, const struct
             g, "wants numbers of rows and features: embedding(ids, \"%s\", 1000, 64)", o->name ? o->name : "emb");
     burn_init init = o->init.kind ? o->init : (burn_init){ BURN_INIT_NORMAL, 0, 1 };
     Type t = type_make(DT_F32, 2, (Dim[]){ count, features });
-    return b_gather(g, layer_parameter(o->name, "weight", t, init, (Fan){ features, count }), x, 0);
+    int64_t padding = (int64_t)given((double)o->padding_idx, -1);
+    if (padding < -1 || padding >= count)
+        return graph_fail(g, "there is no row %lld of %lld", (long long)padding, (long long)count);
+    Value *w = layer_parameter(o->name, "weight", t, init, (Fan){ features, count });
+    if (padding >= 0) begin_padded(w, padding);
+    return b_gather(g, w, x, 0);
 }
 
 // ---------------------------------------------------------------- convolutions
 
 // Spatial axes that the call's name says: conv2d
 static int spatial(const burn_place *at) { return at->call[strlen(at->call) - 2] - '0'; }
+
+// As torchvision's: a place and a mask for each tap, offset groups are what the offset's channels say.
+static Value *deformed(Graph *g, Value *x, Value *weight, const struct burn_conv *o, const Window *w, int64_t groups) {
+    Sampler s;
+    int64_t taps = 2 * w->kernel[0] * w->kernel[1];
+    if (!weight || !o->offset || !b_sampler(g, &s, x)) return NULL;
+    if (o->offset->type.rank != 4 || !dim_is_const(o->offset->type.dim[1]) || o->offset->type.dim[1] % taps)
+        return graph_fail(g, "wants offsets [batch, %lld * groups, height, width], not %s", (long long)taps,
+            shown(g, o->offset));
+    DeformConv d = { .window = *w, .groups = groups, .offset_groups = o->offset->type.dim[1] / taps, .mask = o->mask };
+    return b_deform_conv(g, &s, x, weight, o->offset, &d);
+}
 
 static bool is_image(Graph *g, const Value *x, int space) {
     if (x->type.rank == space + 2) return is_float(g, x);
@@ -121,8 +138,9 @@ burn_value *language_conv(const burn_place *at, burn_value *x, const struct burn
     for (int i = 0; i < w.rank; i++) taps *= t.dim[2 + i] = w.kernel[i];
     Fan fan = { t.dim[1] * taps, t.dim[0] * taps };
     Value *weight = layer_parameter(o->name, "weight", t, usual(o->init, fan.in), fan);
-    Value *y =
-        transposed ? b_convolve_transposed(g, x, weight, &w, extra, groups) : b_convolve(g, x, weight, &w, groups);
+    Value *y = transposed        ? b_convolve_transposed(g, x, weight, &w, extra, groups) :
+        at->call[0] == 'd' ? deformed(g, x, weight, o, &w, groups) :
+                                   b_convolve(g, x, weight, &w, groups);
     if (!y || !yes(o->bias)) return y;
     return plus_bias(g, y, layer_parameter(o->name, "bias", type1(t.dtype, out), usual(o->bias_init, fan.in), fan), 1);
 }
@@ -245,6 +263,16 @@ burn_value *language_normalize(const burn_place *at, burn_value *x, const struct
     return kind == 'b' ? batch_norm(g, x, o, eps) : channel_norm(g, x, o, kind == 'g', eps);
 }
 
+burn_value *language_response(const burn_place *at, burn_value *x, const struct burn_response *o) {
+    Graph *g = here(at, NULL);
+    if (!x || !is_float(g, x)) return NULL;
+    if (x->type.rank < 3 || o->size < 1)
+        return graph_fail(g, "wants [batch, channels, ...] and a size, not %s and %lld", shown(g, x),
+            (long long)o->size);
+    return b_local_response_norm(
+        g, x, o->size, given(o->alpha, 1e-4), given(o->beta, 0.75), given(o->k, 1));
+}
+
 burn_value *language_dropout(const burn_place *at, burn_value *x, double p) {
     Graph *g = here(at, NULL);
     if (p < 0 || p > 1) return graph_fail(g, "%g is no probability", p);
@@ -253,22 +281,33 @@ burn_value *language_dropout(const burn_place *at, burn_value *x, double p) {
 
 // ---------------------------------------------------------------- images
 
+// unless the corners are aligned
+static const struct { const char *name; Resize how; } resizes[] = {
+    { "nearest", { .mode = RESIZE_NEAREST, .rounding = "floor", .coordinates = "asymmetric" } },
+    { "nearest-exact", { .mode = RESIZE_NEAREST, .rounding = "round_prefer_ceil", .coordinates = "half_pixel" } },
+    { "linear", { .mode = RESIZE_LINEAR, .rounding = "floor", .coordinates = "pytorch_half_pixel" } },
+    { "bilinear", { .mode = RESIZE_LINEAR, .rounding = "floor", .coordinates = "pytorch_half_pixel" } },
+    { "trilinear", { .mode = RESIZE_LINEAR, .rounding = "floor", .coordinates = "pytorch_half_pixel" } },
+    { "bicubic", { .mode = RESIZE_CUBIC, .rounding = "floor", .coordinates = "pytorch_half_pixel", .cubic_a = -0.75 } },
+};
+
 burn_value *language_resize(const burn_place *at, burn_value *x, const struct burn_resize *o) {
     Graph *g = here(at, NULL);
-    const char *mode = o->mode ? o->mode : "nearest";
-    bool nearest = !strcmp(mode, "nearest"), linear = strstr(mode, "linear") != NULL, cubic = !strcmp(mode, "bicubic");
+    size_t row = 0;
     int64_t size[MAX_RANK];
     if (!x) return NULL;
     int space = x->type.rank - 2;
     if (space < 1 || !is_image(g, x, space)) return NULL;
     for (int i = 2; i < x->type.rank; i++)
         if (!number_in(dim_out(x->type.dim[i]), "a size of the image", &size[i])) return NULL;
-    if (!nearest && !linear && !cubic)
-        return graph_fail(g, "there is no mode \"%s\"; there are nearest, bilinear, bicubic", mode);
+    while (o->mode && row < COUNT(resizes) && strcmp(resizes[row].name, o->mode)) row++;
+    if (row == COUNT(resizes))
+        return graph_fail(g, "there is no mode \"%s\"; there are nearest, nearest-exact, linear, bilinear, trilinear, "
+            "bicubic", o->mode);
     if ((o->size != 0) == (o->scale > 0)) return graph_fail(g, "wants .size or .scale");
-    Resize r = { .mode = nearest ? RESIZE_NEAREST : cubic ? RESIZE_CUBIC : RESIZE_LINEAR, .rounding = "floor",
-        .coordinates = nearest ? "asymmetric" : o->align_corners == 1 ? "align_corners" : "pytorch_half_pixel",
-        .cubic_a = -0.75, .count = space };
+    Resize r = resizes[row].how;
+    if (o->align_corners == 1 && r.mode != RESIZE_NEAREST) r.coordinates = "align_corners";
+    r.count = space;
     if (o->size && !sizes_in(o->size, space, 0, "the size", size)) return NULL;
     for (int i = 0; i < space; i++) {
         bool ok = o->size ? resize_to_size(g, x, &r.axes[i], 2 + i, size[i]) :
@@ -285,4 +324,28 @@ burn_value *language_shuffle(const burn_place *at, burn_value *x, int64_t factor
     if (!x || !is_image(g, x, 2)) return NULL;
     if (factor < 1) return graph_fail(g, "the factor is %lld", (long long)factor);
     return back ? b_space_to_depth(g, x, factor, true) : b_depth_to_space(g, x, factor, true);
+}
+
+// ---------------------------------------------------------------- integers with a scale
+
+// Operands as they are; numbers become scalars.
+static Value *scale_of(Graph *g, const Value *x, burn_arg arg, int axis) {
+    if (arg.is_number) return b_scalar(g, DT_F32, arg.number);
+    return arg.tensor ? b_spread(g, b_cast(g, arg.tensor, DT_F32), x, axis, 0) : NULL;
+}
+
+burn_value *language_quantize(
+    const burn_place *at, burn_value *x, burn_arg scale, burn_arg zero, int dtype, int64_t axis) {
+    Graph *g = here(at, NULL);
+    bool back = at->call[0] == 'd';
+    int i;
+    if (!x || !axis_in(x, axis, &i) || !dtype_in(g, dtype)) return NULL;
+    DType d = (DType)dtype;
+    if (back ? !dtype_is_int(x->type.dtype) : !dtype_is_float(x->type.dtype) || !dtype_is_int(d))
+        return graph_fail(g, "turns %s, not %s into %s", back ? "integers into floats" : "floats into integers",
+            shown(g, x), dtype_name(d));
+    Value *by = scale_of(g, x, scale, i), *at_zero = scale_of(g, x, zero, i);
+    if (!by || !at_zero) return NULL;
+    if (!back) return b_round_to(g, b_binary(g, OP_Div, x, by), at_zero, d, true);
+    return B_MAP(g, "(x - y) * z", "x y z", b_cast(g, x, DT_F32), at_zero, by);
 }

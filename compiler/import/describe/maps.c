@@ -10,7 +10,7 @@
 
 // operands: of bools; floats, which integers become; the first is a bool; anything
 typedef enum Operands { ANY, BOOLS, FLOATS, CHOICE } Operands;
-// op OP_Map: expression over x, y, z; attribute: what the numbers behind the tensors are, in order
+// op OP_Map, or more than one operand: expression over x, y, z; attribute: what the number behind the tensor is
 typedef struct MapCall { const char *name; Operands operands; Op op; const char *expression, *attribute; } MapCall;
 
 static const MapCall calls[] = {
@@ -89,10 +89,10 @@ static const MapCall calls[] = {
     { "gelu_tanh", FLOATS, OP_GeluTanh, NULL, NULL },
     { "quick_gelu", FLOATS, OP_Map, "x * sigmoid(1.702 * x)", NULL },
     { "mish", FLOATS, OP_Mish, NULL, NULL },
-    { "softplus", FLOATS, OP_Softplus, NULL, NULL },
+    { "softplus", FLOATS, OP_Softplus, "softplus(x * y) / y", NULL },
     { "softsign", FLOATS, OP_Softsign, NULL, NULL },
     { "log_sigmoid", FLOATS, OP_Map, "-softplus(-x)", NULL },
-    { "hardtanh", FLOATS, OP_Map, "min(max(x, -1), 1)", NULL },
+    { "hardtanh", FLOATS, OP_Map, "min(max(x, y), z)", NULL },
     { "hardsigmoid", FLOATS, OP_Map, "max(min(x * 0.16666666666666666 + 0.5, 1), 0)", NULL },
     { "hardswish", FLOATS, OP_HardSwish, NULL, NULL },
     { "tanhshrink", FLOATS, OP_Map, "x - tanh(x)", NULL },
@@ -104,6 +104,25 @@ static const MapCall calls[] = {
     { "hardshrink", FLOATS, OP_Shrink, NULL, "lambd" },
     { "softshrink", FLOATS, OP_Map, "x > y ? x - y : x < -y ? x + y : 0", NULL },
     { "threshold", ANY, OP_Map, "x > y ? x : z", NULL },
+    { "thresholded_relu", FLOATS, OP_ThresholdedRelu, NULL, "alpha" },
+    { "shrink", FLOATS, OP_Map, "x < -y ? x + z : x > y ? x - z : 0", NULL },
+    { "rrelu", FLOATS, OP_Map, "x < 0 ? x * ((y + z) / 2) : x", NULL },
+    { "deg2rad", FLOATS, OP_Map, "0.017453292519943296 * x", NULL },
+    { "rad2deg", FLOATS, OP_Map, "57.295779513082321 * x", NULL },
+    { "is_close", FLOATS, OP_Map, "x == y || (y - y == 0 && abs(x - y) <= 0.00000001 + 0.00001 * abs(y))", NULL },
+};
+
+// Numbers behind the one tensor that a call can leave out.
+static const struct { const char *name; int count; double number[2]; } otherwise[] = {
+    { "hardtanh", 2, { -1, 1 } },
+    { "elu", 1, { 1 } },
+    { "celu", 1, { 1 } },
+    { "leaky_relu", 1, { 0.01 } },
+    { "hardshrink", 1, { 0.5 } },
+    { "softshrink", 1, { 0.5 } },
+    { "thresholded_relu", 1, { 1 } },
+    { "shrink", 2, { 0.5, 0 } },
+    { "rrelu", 2, { 0.125, 0.33333333333333333 } },
 };
 
 // ---------------------------------------------------------------- element types
@@ -173,15 +192,20 @@ static Value *with_attribute(Graph *g, const MapCall *call, Value *x, const burn
     return b_finish(n);
 }
 
-burn_value *language_map(const burn_place *at, int n, const burn_arg *args) {
+burn_value *language_map(const burn_place *at, int given, const burn_arg *args) {
     const MapCall *call = calls;
+    burn_arg all[3] = { 0 };
     Value *in[3];
+    int n = given;
     Graph *g = here(at, NULL);
     while (strcmp(call->name, at->call)) call++;
-    int tensors = call->attribute ? 1 : n;
-    if (!typed_operands(g, call->operands, tensors, args, in)) return NULL;
-    if (call->attribute) return with_attribute(g, call, in[0], &args[1]);
-    if (call->op == OP_Map) return b_map(g, call->expression, "x y z", n, in);
+    for (int i = 0; i < given; i++) all[i] = args[i];
+    for (size_t k = 0; k < COUNT(otherwise); k++)
+        for (; !strcmp(otherwise[k].name, call->name) && n <= otherwise[k].count; n++)
+            all[n] = (burn_arg){ NULL, otherwise[k].number[n - 1], true };
+    if (!typed_operands(g, call->operands, call->attribute ? 1 : n, all, in)) return NULL;
+    if (call->attribute) return with_attribute(g, call, in[0], &all[1]);
+    if (call->op == OP_Map || (call->expression && n > 1)) return b_map(g, call->expression, "x y z", n, in);
     return b_op(g, in[0]->type.dtype == DT_BOOL ? of_bools(call->op) : call->op, n, in);
 }
 

@@ -173,7 +173,23 @@ bool axis_in(const Value *x, int64_t axis, int *out) {
     return false;
 }
 
+bool axes_in(const Value *x, int n, const int64_t *axes, bool *seen, int *out) {
+    memset(seen, 0, sizeof *seen * MAX_RANK);
+    if (n > x->type.rank) return graph_fail(describing->g, "%d axes of %s", n, shown(describing->g, x));
+    for (int i = 0; i < n; i++) {
+        if (!axis_in(x, axes[i], &out[i])) return false;
+        if (seen[out[i]]) return graph_fail(describing->g, "axis %lld is named twice", (long long)axes[i]);
+        seen[out[i]] = true;
+    }
+    return true;
+}
+
 bool yes(int option) { return option != 2; }
+
+double given(double number, double otherwise) {
+    const double zero = (double)(INT64_MIN + 1);        // model.h's ZERO, as a double has it
+    return number == 0 ? otherwise : number == zero ? 0 : number;
+}
 
 bool sizes_in(int64_t packed, int n, int64_t otherwise, const char *what, int64_t *out) {
     const int64_t pair = INT64_C(1) << 61, triple = INT64_C(1) << 60, mask = (1 << 20) - 1;
@@ -307,6 +323,13 @@ Value *layer_parameter(const char *layer, const char *name, Type t, burn_init in
     Draw draw = drawn_from(init, fan);
     if (!layer || !*layer) return graph_fail(describing->g, "a layer needs a name");
     return named(parameter_name(layer, name), t, &draw, dtype_is_float(t.dtype));
+}
+
+// A parameter that layers share has begun already.
+void begin_padded(Value *w, int64_t row) {
+    if (!w || !w->draw || w->draw->kind != DRAW_NORMAL) return;
+    Draw padded = { DRAW_PADDED, { w->draw->of[0], w->draw->of[1], (double)row } };
+    w->draw = arena_copy(describing->arena, &padded, sizeof padded);
 }
 
 Value *layer_buffer(const char *layer, const char *name, Type t, double value) {

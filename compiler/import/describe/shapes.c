@@ -1,37 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Calls that move elements, make tensors from nothing, and work along axes.
+// Calls that move elements: views, parts, and what is put together from parts.
 //
 // In: tensors, axes that may count from the end, sizes that may be symbols. Out: one value, built by build/.
 #include "import/describe/describe.h"
 
-#include <math.h>
 #include <string.h>
-
-// ---------------------------------------------------------------- tensors from nothing
-
-burn_value *language_constant(
-    const burn_place *at, int dtype, const void *data, int rank, const burn_dim *dims) {
-    Graph *g = here(at, NULL);
-    Type t;
-    if (!type_in(g, dtype, rank, dims, &t)) return NULL;
-    if (!type_is_static(&t) || t.dtype == DT_STRING)
-        return graph_fail(g, "a constant has numbers for sizes and elements");
-    Tensor *made = tensor_new(g->arena, t);
-    if (type_count(&t)) memcpy(made->data, data, (size_t)type_bytes(&t));
-    return graph_const(g, made, NULL);
-}
-
-burn_value *language_full(const burn_place *at, int dtype, double value, int rank, const burn_dim *dims) {
-    Graph *g = here(at, NULL);
-    Type t;
-    return type_in(g, dtype, rank, dims, &t) ? b_full(g, &t, value) : NULL;
-}
-
-burn_value *language_arange(const burn_place *at, int dtype, burn_dim end) {
-    Graph *g = here(at, NULL);
-    Type t;
-    return type_in(g, dtype, 1, &end, &t) ? b_iota(g, 1, t.dim, 0, t.dtype) : NULL;
-}
 
 // ---------------------------------------------------------------- views
 
@@ -88,18 +61,6 @@ burn_value *language_flatten(const burn_place *at, burn_value *x, int64_t from, 
     return b_reshape(g, x, n, d);
 }
 
-// Each once or not at all; false with a diagnostic.
-static bool axes_in(const Value *x, int n, const int64_t *axes, bool *seen, int *out) {
-    memset(seen, 0, sizeof *seen * MAX_RANK);
-    if (n > x->type.rank) return graph_fail(describing->g, "%d axes of %s", n, shown(describing->g, x));
-    for (int i = 0; i < n; i++) {
-        if (!axis_in(x, axes[i], &out[i])) return false;
-        if (seen[out[i]]) return graph_fail(describing->g, "axis %lld is named twice", (long long)axes[i]);
-        seen[out[i]] = true;
-    }
-    return true;
-}
-
 burn_value *language_permute(const burn_place *at, burn_value *x, int n, const int64_t *axes) {
     Graph *g = here(at, NULL);
     int perm[MAX_RANK];
@@ -115,12 +76,17 @@ burn_value *language_transpose(const burn_place *at, burn_value *x, int64_t a, i
     return x && axis_in(x, a, &i) && axis_in(x, b, &k) ? b_swap(g, x, i, k) : NULL;
 }
 
-burn_value *language_squeeze(const burn_place *at, burn_value *x, int64_t axis) {
+burn_value *language_squeeze(const burn_place *at, burn_value *x, int n, const int64_t *axes) {
     Graph *g = here(at, NULL);
-    int i;
-    if (!x || !axis_in(x, axis, &i)) return NULL;
-    if (x->type.dim[i] != 1) return graph_fail(g, "axis %lld of %s has not the size 1", (long long)axis, shown(g, x));
-    return b_remove(g, x, i);
+    int list[MAX_RANK], rank = 0;
+    bool seen[MAX_RANK];
+    Dim d[MAX_RANK];
+    if (!x || !axes_in(x, n, axes, seen, list)) return NULL;
+    for (int i = 0; i < x->type.rank; i++) {
+        if (!seen[i]) d[rank++] = x->type.dim[i];
+        else if (x->type.dim[i] != 1) return graph_fail(g, "axis %d of %s has not the size 1", i, shown(g, x));
+    }
+    return n ? b_reshape(g, x, rank, d) : graph_fail(g, "wants an axis: squeeze(x, 0)");
 }
 
 // A new axis of size 1, which may count from the end of those that there will be.
@@ -132,9 +98,28 @@ static Value *inserted(Graph *g, Value *x, int64_t axis) {
                                       b_insert(g, x, (int)i);
 }
 
-burn_value *language_unsqueeze(const burn_place *at, burn_value *x, int64_t axis) {
+// Axes of what there will be, in any order.
+burn_value *language_unsqueeze(const burn_place *at, burn_value *x, int n, const int64_t *axes) {
     Graph *g = here(at, NULL);
-    return x ? inserted(g, x, axis) : NULL;
+    bool added[MAX_RANK] = { false };
+    if (!x) return NULL;
+    int rank = x->type.rank + n;
+    if (n < 1 || rank > MAX_RANK) return graph_fail(g, "%d axes more for %s", n, shown(g, x));
+    for (int i = 0; i < n; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank || added[axis])
+            return graph_fail(g, "there is no place %lld between the axes of %s", (long long)axes[i], shown(g, x));
+        added[axis] = true;
+    }
+    for (int i = 0; i < rank; i++)
+        if (added[i]) x = b_insert(g, x, i);
+    return x;
+}
+
+burn_value *language_movedim(const burn_place *at, burn_value *x, int64_t from, int64_t to) {
+    Graph *g = here(at, NULL);
+    int i, k;
+    return x && axis_in(x, from, &i) && axis_in(x, to, &k) ? b_move_axes(g, x, i, 1, k) : NULL;
 }
 
 burn_value *language_narrow(const burn_place *at, burn_value *x, int64_t axis, burn_dim start, burn_dim length) {
@@ -148,6 +133,14 @@ burn_value *language_narrow(const burn_place *at, burn_value *x, int64_t axis, b
         return graph_fail(g, "%lld elements from %lld on are not in axis %lld of %s", (long long)size, (long long)from,
             (long long)axis, shown(g, x));
     return b_part(g, x, i, from, size);
+}
+
+// Elements start, start + step, ... before end of an axis of known size, which count from its end if negative.
+typedef struct Range { int64_t start, step, count; } Range;
+static Range range_in(int64_t size, int64_t start, int64_t end, int64_t step) {
+    int64_t from = start < 0 ? max64(start + size, 0) : min64(start, size),
+            to = end < 0 ? max64(end + size, 0) : min64(end, size);
+    return (Range){ from, step, to > from ? ceil_div(to - from, step) : 0 };
 }
 
 burn_value *language_slice(
@@ -165,15 +158,72 @@ burn_value *language_slice(
         Value *part = b_part(g, x, i, from, dim_sub(g, to, from));
         return step == 1 ? part : graph_fail(g, "a step of %lld wants an axis of known size", (long long)step);
     }
-    int64_t from = start < 0 ? max64(start + size, 0) : min64(start, size),
-            to = end < 0 ? max64(end + size, 0) : min64(end, size);
+    Range r = range_in(size, start, end, step);
     for (int k = 0; k < x->type.rank; k++) {
         steps[k] = k == i ? step : 1;
         sizes[k] = x->type.dim[k];
     }
-    starts[i] = from;
-    sizes[i] = to > from ? ceil_div(to - from, step) : 0;
+    starts[i] = r.start;
+    sizes[i] = r.count;
     return b_slice(g, x, starts, steps, sizes);
+}
+
+// The elements of `from` spread out to their places along the axis, zeros between them.
+static Value *spread(Graph *g, const Value *x, Value *from, int axis, Range r) {
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
+    if (from->type.rank != x->type.rank) return graph_fail(g, "%s does not fit in %s", shown(g, from), shown(g, x));
+    for (int i = 0; i < x->type.rank; i++) {
+        Dim wanted = i == axis ? r.count : x->type.dim[i];
+        if (!dim_equal(g, from->type.dim[i], wanted))
+            return graph_fail(
+                g, "%s has not the sizes of the part of %s that it replaces", shown(g, from), shown(g, x));
+    }
+    lo[axis] = r.start;
+    between[axis] = r.step - 1;
+    hi[axis] = x->type.dim[axis] - r.start - (r.count - 1) * r.step - 1;
+    return b_pad(g, b_cast(g, from, x->type.dtype), lo, hi, between, NULL);
+}
+
+// slice_scatter: x with a slice replaced; select_scatter: with one element of the axis
+burn_value *language_replace(const burn_place *at, burn_value *x, int64_t axis, int64_t start, int64_t end,
+    int64_t step, burn_arg from) {
+    Graph *g = here(at, NULL);
+    bool one = !strcmp(at->call, "select_scatter");
+    int i;
+    int64_t size;
+    if (!x || (!from.is_number && !from.tensor) || !axis_in(x, axis, &i)
+        || !number_in(dim_out(x->type.dim[i]), "the size of the axis", &size))
+        return NULL;
+    if (one && (start < -size || start >= size))
+        return graph_fail(g, "there is no element %lld in axis %lld of %s", (long long)start, (long long)axis,
+            shown(g, x));
+    if (step < 1) return graph_fail(g, "the step is %lld", (long long)step);
+    start = one && start < 0 ? start + size : start;
+    Range r = range_in(size, start, one ? start + 1 : end, step);
+    if (!r.count) return x;
+    Value *put = from.is_number ? b_like(g, x, from.number) : one ? b_insert(g, from.tensor, i) : from.tensor;
+    if (!from.is_number && put) put = spread(g, x, put, i, r);
+    const char *inside = arena_printf(g->arena, "x >= %lld && x < %lld && (x - %lld) %% %lld == 0", (long long)r.start,
+        (long long)(r.start + r.count * step), (long long)r.start, (long long)step);
+    Dim along[1] = { size };
+    Value *place = b_iota(g, 1, along, 0, DT_I64), *which = B_MAP(g, inside, "x", place);
+    return put && which ? b_where(g, b_along(g, which, x->type.rank, i), put, x) : NULL;
+}
+
+// Parts of this size, every `step` elements: the elements at i * step + k.
+burn_value *language_frames(const burn_place *at, burn_value *x, int64_t axis, int64_t size, int64_t step) {
+    Graph *g = here(at, NULL);
+    int i;
+    if (!x || !axis_in(x, axis, &i)) return NULL;
+    Dim whole = x->type.dim[i];
+    if (size < 1 || step < 1 || (dim_is_const(whole) && whole < size))
+        return graph_fail(g, "axis %lld of %s has no parts of %lld every %lld", (long long)axis, shown(g, x),
+            (long long)size, (long long)step);
+    Dim count = dim_add(g, dim_div(g, dim_sub(g, whole, size), step), 1), shape[2] = { count, size };
+    Value *frame = b_iota(g, 2, shape, 0, DT_I64), *within = b_iota(g, 2, shape, 1, DT_I64);
+    Value *place = B_MAP(g, arena_printf(g->arena, "x * %lld + y", (long long)step), "x y", frame, within);
+    Value *y = b_gather(g, x, place, i);
+    return y ? b_move_axes(g, y, i + 1, 1, y->type.rank - 1) : NULL;
 }
 
 burn_value *language_chosen(const burn_place *at, burn_value *x, int64_t axis, int64_t index) {
@@ -187,15 +237,35 @@ burn_value *language_chosen(const burn_place *at, burn_value *x, int64_t axis, i
     return b_remove(g, b_part(g, x, i, from, 1), i);
 }
 
-burn_value *language_chunk(const burn_place *at, burn_value *x, int64_t parts, int64_t axis, int64_t which) {
+// chunk: so many parts; split: parts of this size. The last one may be smaller.
+burn_value *language_chunk(const burn_place *at, burn_value *x, int64_t count, int64_t axis, int64_t which) {
     Graph *g = here(at, NULL);
     int i;
+    int64_t size;
+    if (!x || !axis_in(x, axis, &i) || !number_in(dim_out(x->type.dim[i]), "the size of the axis", &size)) return NULL;
+    int64_t part = count < 1 ? 0 : at->call[0] == 'c' ? max64(ceil_div(size, count), 1) : count, from = which * part;
+    if (part < 1 || which < 0 || (which && from >= size))
+        return graph_fail(g, "axis %lld of %s has no part %lld of %lld%s", (long long)axis, shown(g, x),
+            (long long)which, (long long)count, at->call[0] == 'c' ? "" : " elements each");
+    return b_part(g, x, i, from, min64(part, size - from));
+}
+
+burn_value *language_split(
+    const burn_place *at, burn_value *x, int64_t axis, int64_t which, int n, const burn_dim *sizes) {
+    Graph *g = here(at, NULL);
+    int i;
+    Dim start = 0, end = 0, size;
     if (!x || !axis_in(x, axis, &i)) return NULL;
-    Dim size = x->type.dim[i];
-    if (parts < 1 || which < 0 || which >= parts || !dim_is_const(size) || size % parts)
-        return graph_fail(g, "axis %lld of %s has no part %lld of %lld equal ones", (long long)axis, shown(g, x),
-            (long long)which, (long long)parts);
-    return b_part(g, x, i, which * (size / parts), size / parts);
+    if (which < 0 || which >= n) return graph_fail(g, "there is no part %lld of %d", (long long)which, n);
+    for (int k = 0; k < n; k++) {
+        if (!dim_in(sizes[k], "a size", &size)) return NULL;
+        if (k == which) start = end;
+        end = dim_add(g, end, size);
+    }
+    if (!dim_equal(g, end, x->type.dim[i]))
+        return graph_fail(g, "the sizes add up to %s, axis %lld of %s has others", dim_text(g->arena, g, end),
+            (long long)axis, shown(g, x));
+    return dim_in(sizes[which], "a size", &size) ? b_part(g, x, i, start, size) : NULL;
 }
 
 burn_value *language_cat(const burn_place *at, int64_t axis, int n, burn_value *const *x) {
@@ -218,16 +288,35 @@ burn_value *language_flip(const burn_place *at, burn_value *x, int n, const int6
     return x && axes_in(x, n, axes, seen, list) ? b_flip(g, x, seen) : NULL;
 }
 
+// repeat names all axes, tile the last ones.
 burn_value *language_repeat(const burn_place *at, burn_value *x, int n, const int64_t *times) {
     Graph *g = here(at, NULL);
     if (!x) return NULL;
-    if (n < x->type.rank || n > MAX_RANK) return graph_fail(g, "%d numbers for the axes of %s", n, shown(g, x));
+    int skipped = at->call[0] == 't' && n < x->type.rank ? x->type.rank - n : 0;
+    if (n + skipped < x->type.rank || n > MAX_RANK)
+        return graph_fail(g, "%d numbers for the axes of %s", n, shown(g, x));
     while (x && x->type.rank < n) x = b_insert(g, x, 0);
     for (int i = 0; i < n; i++) {
         if (times[i] < 1) return graph_fail(g, "a tensor is repeated %lld times", (long long)times[i]);
-        if (times[i] > 1) x = b_repeat(g, x, i, times[i]);
+        if (times[i] > 1) x = b_repeat(g, x, skipped + i, times[i]);
     }
     return x;
+}
+
+// Each element so often, side by side.
+burn_value *language_interleave(const burn_place *at, burn_value *x, int64_t times, int64_t axis) {
+    Graph *g = here(at, NULL);
+    int i;
+    Dim wide[MAX_RANK + 1], merged[MAX_RANK];
+    if (!x || !axis_in(x, axis, &i)) return NULL;
+    if (times < 1) return graph_fail(g, "a tensor is repeated %lld times", (long long)times);
+    if (x->type.rank == MAX_RANK) return graph_fail(g, "%s has too many axes", shown(g, x));
+    Value *y = b_insert(g, x, i + 1);
+    memcpy(wide, y->type.dim, sizeof *wide * (size_t)y->type.rank);
+    memcpy(merged, x->type.dim, sizeof merged);
+    wide[i + 1] = times;
+    merged[i] = dim_mul(g, merged[i], times);
+    return b_reshape(g, b_expand(g, y, y->type.rank, wide), x->type.rank, merged);
 }
 
 burn_value *language_pad(const burn_place *at, burn_value *x, const struct burn_pad *o) {
@@ -256,126 +345,4 @@ burn_value *language_triangle(const burn_place *at, burn_value *x, int64_t diago
     if (x->type.rank < 2) return graph_fail(g, "%s is no matrix", shown(g, x));
     Value *k = diagonal ? b_scalar(g, DT_I64, (double)diagonal) : NULL;
     return b_triangle(g, x, k, !strcmp(at->call, "triu"));
-}
-
-// ---------------------------------------------------------------- along axes
-
-static Value *variance(Graph *g, Value *x, int n, const int64_t *axes, bool keep) {
-    Value *mean = b_mean(g, x, n, axes, true), *centred = b_binary(g, OP_Sub, x, mean);
-    Value *square = b_unary(g, OP_Square, centred), *total = b_reduce(g, OP_ReduceSum, square, n, axes, keep);
-    Value *count = total ? b_count(g, x, n, axes, x->type.dtype) : NULL;
-    Value *less = B_MAP(g, "x - 1", "x", count);
-    return b_binary(g, OP_Div, total, less);
-}
-
-burn_value *language_reduce(const burn_place *at, burn_value *x, bool keep, int n, const int64_t *axes) {
-    static const struct { const char *name; Op op; bool floats, bools;
-    } rows[] = {
-        { "sum", OP_ReduceSum, false, false },
-        { "mean", OP_ReduceMean, true, false },
-        { "prod", OP_ReduceProd, false, false },
-        { "amax", OP_ReduceMax, false, false },
-        { "amin", OP_ReduceMin, false, false },
-        { "any", OP_ReduceMax, false, true },
-        { "all", OP_ReduceMin, false, true },
-        { "logsumexp", OP_ReduceLogSumExp, true, false },
-        { "norm", OP_ReduceL2, true, false },
-        { "var", OP_NONE, true, false },
-    };
-    Graph *g = here(at, NULL);
-    size_t row = 0;
-    int list[MAX_RANK];
-    bool seen[MAX_RANK];
-    int64_t all[MAX_RANK], count = 0;
-    if (!x || !axes_in(x, n, axes, seen, list)) return NULL;
-    for (int i = 0; i < x->type.rank; i++)
-        if (!n || seen[i]) all[count++] = i;
-    while (strcmp(rows[row].name, at->call)) row++;
-    DType d = x->type.dtype;
-    if (rows[row].floats && !dtype_is_float(d)) x = b_cast(g, x, DT_F32);
-    if (rows[row].bools && d != DT_BOOL) x = B_MAP(g, "x != 0", "x", x);
-    bool adds = rows[row].op == OP_ReduceSum || rows[row].op == OP_ReduceProd;
-    if (!rows[row].bools && !dtype_is_float(d) && (adds || d == DT_BOOL)) x = b_cast(g, x, DT_I64);     // as PyTorch's
-    if (rows[row].op == OP_NONE) return variance(g, x, (int)count, all, keep);
-    return b_reduce(g, rows[row].op, x, (int)count, all, keep);
-}
-
-// ArgMax, CumSum, ...: the operation along the axis, which goes if it is reduced
-static Value *along(Graph *g, Op op, Value *x, int axis) {
-    Node *n = graph_node(g, op, 1, &x, 1);
-    node_set_int(n, "axis", axis);
-    if (op == OP_ArgMax || op == OP_ArgMin) node_set_int(n, "keepdims", 0);
-    return b_finish(n);
-}
-
-static Value *gated(Graph *g, Value *x, int axis) {     // the first half times the sigmoid of the second
-    Dim size = x->type.dim[axis];
-    if (!dim_is_const(size) || size % 2) return graph_fail(g, "axis %d of %s has no halves", axis, shown(g, x));
-    Value *a = b_part(g, x, axis, 0, size / 2), *b = b_part(g, x, axis, size / 2, size / 2);
-    return B_MAP(g, "x * sigmoid(y)", "x y", a, b);
-}
-
-burn_value *language_along(const burn_place *at, burn_value *x, int64_t axis) {
-    Graph *g = here(at, NULL);
-    const char *call = at->call;
-    int i;
-    if (!x || !axis_in(x, axis, &i)) return NULL;
-    bool floats = strncmp(call, "arg", 3) && strncmp(call, "cum", 3);
-    if (!dtype_is_float(x->type.dtype) && strncmp(call, "arg", 3)) x = b_cast(g, x, floats ? DT_F32 : DT_I64);
-    if (!strcmp(call, "softmax")) return b_softmax(g, x, i);
-    if (!strcmp(call, "softmin")) return b_softmax(g, b_unary(g, OP_Neg, x), i);
-    if (!strcmp(call, "log_softmax")) return along(g, OP_LogSoftmax, x, i);
-    if (!strcmp(call, "glu")) return gated(g, x, i);
-    if (!strcmp(call, "cumsum")) return along(g, OP_CumSum, x, i);
-    if (!strcmp(call, "cumprod")) return along(g, OP_CumProd, x, i);
-    return along(g, !strcmp(call, "argmax") ? OP_ArgMax : OP_ArgMin, x, i);
-}
-
-struct burn_found language_topk(const burn_place *at, burn_value *x, int64_t k, int64_t axis, bool largest) {
-    Graph *g = here(at, NULL);
-    struct burn_found none = { NULL, NULL }, found;
-    int i;
-    if (!x || !axis_in(x, axis, &i)) return none;
-    Dim size = x->type.dim[i];
-    if (k >= 0 && dim_is_const(size) && k > size) {
-        graph_fail(g, "%lld of axis %lld of %s", (long long)k, (long long)axis, shown(g, x));
-        return none;
-    }
-    bool known = k >= 0 && dim_is_const(size);          // the first k alone are worth less than a whole sort
-    Node *n = b_sort(g, x, i, largest, known ? k : size);
-    if (!n) return none;
-    found = (struct burn_found){ n->out[0], n->out[1] };
-    if (k >= 0 && !known) found.values = b_part(g, n->out[0], i, 0, k);
-    if (k >= 0 && !known) found.indices = b_part(g, n->out[1], i, 0, k);
-    return found;
-}
-
-burn_value *language_gather(const burn_place *at, burn_value *x, int64_t axis, burn_value *index) {
-    Graph *g = here(at, NULL);
-    int i;
-    if (!x || !index || !axis_in(x, axis, &i)) return NULL;
-    if (!dtype_is_int(index->type.dtype)) return graph_fail(g, "the indices are %s, not integers", shown(g, index));
-    return !strcmp(at->call, "gather") ? b_gather_elements(g, x, index, i) : b_gather(g, x, index, i);
-}
-
-burn_value *language_one_hot(const burn_place *at, burn_value *x, int64_t classes) {
-    Graph *g = here(at, NULL);
-    if (!x) return NULL;
-    if (classes < 1 || !dtype_is_int(x->type.dtype)) return graph_fail(g, "wants integers and a number of classes");
-    Dim d = classes;
-    Value *place = b_iota(g, 1, &d, 0, x->type.dtype), *each = b_insert(g, x, x->type.rank);
-    Value *same = b_binary(g, OP_Equal, each, place);
-    return b_cast(g, same, DT_I64);
-}
-
-burn_value *language_matmul(const burn_place *at, burn_value *x, burn_value *y) {
-    Graph *g = here(at, NULL);
-    return b_matmul(g, x, y);
-}
-
-burn_value *language_einsum(const burn_place *at, const char *equation, int n, burn_value *const *x) {
-    Graph *g = here(at, NULL);
-    for (int i = 0; i < n; i++)
-        if (!x[i]) return NULL;
-    return b_einsum(g, equation, n, x);
 }
