@@ -362,7 +362,7 @@ $x
 for (;;) x = relu(x);
 END
 status 3 "a loop that never ends" "$burncc" m.c -o m_out.c
-says '^m.c:5.*\(relu\): error: the description makes more than 2000000 values'
+says '^m.c:5.*\(relu\): error: the description makes more than 500000 values'
 body <<END
 $x
 exit(7);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_VALUES = 2000000 };
+enum { MAX_VALUES = 500000 };
 
 Description *describing;
 
