@@ -81,7 +81,8 @@ static void choose_temps(LoopPrinter *p) {
     }
     for (int i = 0; i < p->k->stores.n; i++) {
         const Store *s = &p->k->stores.at[i];
-        if (p->scope_of[s->expr->id] != p->last_parallel) p->deeper[s->expr->id] = true;
+        // of several stores one may write where another one's operands lie
+        if (p->scope_of[s->expr->id] != p->last_parallel || p->k->stores.n > 1) p->deeper[s->expr->id] = true;
     }
     int *nesting = NEW_ARRAY(p->arena, int, expr_count(p->k->exprs) + 1);
     for (int i = 0; i < p->exprs.n; i++) {

@@ -20,6 +20,7 @@ typedef struct Fuser {
     Node **nodes; int n_nodes;                          // topological; Node.mark is the position here
     VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
     const Node *root;                                   // of the kernel being grown
+    int *group;                                         // by value id: outputs.c; 0: none
     bool *needed;                                       // by value id: some kernel loads it, it must be stored
     bool *scores;                                       // `inside` of an attention's scores
     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
@@ -36,60 +37,13 @@ static OpForm form_of(const Node *n) { return op_table[n->op].form; }
 
 static bool is_pull(const Node *n) { return op_table[n->op].lower != lower_none && form_of(n) != FORM_CONCAT; }
 
-static double expr_cost(const Expr *e) {
-    double c = 0;
-    for (int i = 0; i < 3; i++) if (e->a[i]) c += expr_cost(e->a[i]);
-    switch (e->op) {
-    case E_Const: case E_Arg: case E_Cast: return c;
-    case E_Add:
-    case E_Sub:
-    case E_Mul:
-    case E_Min:
-    case E_Max:
-    case E_Neg:
-    case E_Abs:
-    case E_Select:
-    case E_Lt:
-    case E_Le:
-    case E_Eq: return c + 1;
-    case E_Div: case E_Sqrt: return c + 4;
-    default: return c + 12;
-    }
-}
-
-// Rough scalar operations per element of a map; 1 for views.
-static double op_cost(const Node *n) {
-    if (op_is_view(n->op) || form_of(n) == FORM_PAD || n->op == OP_Cast || n->op == OP_Gather) return 1;
-    if (op_has_expr(n->op)) {
-        const Expr *e = node_expr(n);
-        return e->id > 200 ? 200 : expr_cost(e);
-    }
-    return 20;
-}
-
-// How often the op reads each element of its input: windows, plain convolutions.
-static int64_t op_rereads(const Node *n) {
-    switch (form_of(n)) {
-    case FORM_WINDOW: {
-        int count = 0, sc = 0;
-        int64_t reads = 1;
-        const int64_t *k = node_ints(n, "kernel", &count), *s = node_ints(n, "strides", &sc);
-        for (int i = 0; i < count; i++) reads *= (k[i] + (i < sc ? s[i] : 1) - 1) / (i < sc ? s[i] : 1);
-        return reads;
-    }
-    case FORM_CONTRACT: case FORM_SCAN: return 1 << 20;
-    case FORM_GATHER: return 2;
-    default: return n->op == OP_Softmax ? 4 : 1;        // in the maximum, twice in the sum, and in the quotient
-    }
-}
-
 // How often the kernel would compute the value if its producer joined, given its users inside.
 static int64_t reads_of(const Fuser *f, const Value *v, const int64_t *reads) {
     const Users *u = (const Users *)&f->users[v->id];
     int64_t total = 0;
     for (int i = 0; i < u->n; i++)
         for (int j = 0; u->at[i] && j < u->at[i]->n_in; j++)
-            if (u->at[i]->in[j] == v) total += reads[u->at[i]->mark] * op_rereads(u->at[i]);
+            if (u->at[i]->in[j] == v) total += reads[u->at[i]->mark] * node_rereads(u->at[i]);
     return total;
 }
 
@@ -150,11 +104,13 @@ static bool users_summed(const Fuser *f, const Value *v) {
     return false;
 }
 
-static bool may_join(const Fuser *f, const Value *v, const Value *root, const int64_t *reads, const Options *o) {
+static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const int64_t *reads, const Options *o) {
     const Node *n = v->def;
+    const Value *root = fu->root;
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
     if (op_is_view(n->op)) return true;
     if (o->no_fuse || !users_inside(f, v)) return false;
+    if (fu->n_also && users_pointwise(f, v, root)) return true;     // all stores share it
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v, reads);
     // a contraction is to have all threads for points of its own
@@ -163,7 +119,7 @@ static bool may_join(const Fuser *f, const Value *v, const Value *root, const in
     // read at one index per row, computed once per row: kernel_loop checks it
     if (op_is_row_reduce(n->op)) return true;
     if (op_is_reduce(n->op)) return r <= 3;
-    return r <= 1 || (double)(r - 1) * op_cost(n) <= 40;
+    return r <= 1 || (double)(r - 1) * node_cost(n) <= 40;
 }
 
 // Grows the set from the root's node: positions below it in descending order, so that all users of a node are decided
@@ -182,12 +138,17 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     reads[root] = 1;
     fu->anchor = is_anchor(fu->root->def, o) ? fu->root : NULL;
     seen[root] = true;
+    for (int i = 0; i < fu->n_also; i++) {
+        int at = fu->also[i]->def->mark;
+        f->inside[at] = f->pointwise[at] = seen[at] = true;
+        reads[at] = 1;
+    }
     for (int at = root; at >= 0; at--) {
         if (!seen[at]) continue;
         Node *n = f->nodes[at];
-        if (at != root) {
+        if (!f->inside[at]) {
             Value *v = n->out[0];
-            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu->root, reads, o)) continue;
+            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu, reads, o)) continue;
             if (is_anchor(n, o)) {
                 bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || node_of_bytes(n));
                 // templates of floats store what they sum: the epilogue ends in the anchor's dtype
@@ -310,6 +271,37 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     }
 }
 
+static bool read_elsewhere(const Fuser *f, const Value *v) {
+    const Users *u = (const Users *)&f->users[v->id];
+    for (int i = 0; i < u->n; i++)
+        if (u->at[i] && !f->inside[u->at[i]->mark]) return true;
+    return false;
+}
+
+// One kernel for all outputs of root's group, which it is the last of, where the last of them is due: nobody else reads
+// them. false: that is not so, or they read too much; the group is no more.
+static bool fuse_group(Fuser *f, Value *root) {
+    Fusion fu = { .plan = f->plan, .root = root, .inside = f->inside };
+    const Graph *g = f->plan->graph;
+    int group = f->group[root->id];
+    memset(f->cut, 0, sizeof(bool) * (size_t)f->n_nodes);
+    for (int i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i] != root && f->group[g->outputs.at[i]->id] == group)
+            fu.also[fu.n_also++] = g->outputs.at[i];
+    grow(f, &fu, f->plan->options);
+    bool alone = !read_elsewhere(f, root);
+    f->group[root->id] = 0;
+    for (int i = 0; i < fu.n_also; i++) {
+        alone = alone && !read_elsewhere(f, fu.also[i]);
+        f->group[fu.also[i]->id] = 0;
+    }
+    Kernel *k = alone ? kernel_loop(f->arena, &fu, NULL, 0, 0) : NULL;
+    if (!k || k->reads.n > MAX_READS) return false;
+    for (int i = 0; i < fu.n_also; i++) f->needed[fu.also[i]->id] = false;
+    found(f, k);
+    return true;
+}
+
 // A part whose elements lie in one run of the result is computed in its place: its buffer is a window of the
 // concatenation's.
 static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_bytes) {
@@ -379,7 +371,7 @@ static void fuse_call(Fuser *f, Node *n) {
 
 static void fuse_node(Fuser *f, Node *n) {
     Value *v = n->out[0];
-    if (share_bytes(f, n)) return;
+    if (share_bytes(f, n) || (f->group[v->id] && fuse_group(f, v))) return;
     OpForm form = form_of(n);
     if (form == FORM_CONCAT) fuse_concat(f, v);
     else if (form == FORM_SCATTER) fuse_scatter(f, n);
@@ -473,6 +465,7 @@ bool fuse_graph(Plan *p) {
     int errors = diag_errors();
     collect(&f, p->graph);
     mark_epilogues(&f, p->options);
+    f.group = outputs_together(p);
     concat_homes(p, (const ConcatUsers *)f.users);
     for (int at = f.n_nodes - 1; at >= 0; at--) {
         Node *n = f.nodes[at];

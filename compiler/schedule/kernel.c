@@ -321,6 +321,10 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
         dst[i] = into && i == concat_axis ? expr_binary(k->exprs, E_Add, idx[i], lower_dim(&l, concat_at)) : idx[i];
     Value *to = into ? into : f->root;
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = lower_flat(&l, &to->type, dst), .expr = e });
+    for (int i = 0; i < f->n_also; i++)
+        VEC_PUSH(a, k->stores, (Store){ .value = f->also[i],
+            .index = k->stores.at[0].index,
+            .expr = lower_root(&l, f->also[i], idx) });
     collapse(a, f->plan->graph, k);
     split_shuffle(a, f->plan->graph, k);
     kernel_finish(a, k, f);

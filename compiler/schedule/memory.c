@@ -50,7 +50,7 @@ Buffer *buffer_owner(Buffer *b, int64_t *offset) {
 // An output that is a field of the same struct as an input is that input, updated in place.
 static Buffer *same_field(const Plan *p, const Value *v, const char *name) {
     const Graph *g = p->graph;
-    for (int i = 0; v->role && i < g->inputs.n; i++)
+    for (int i = 0; v->role && name && i < g->inputs.n; i++)
         if (g->inputs.at[i]->role == v->role && !strcmp(g->inputs.at[i]->name, name))
             return plan_value(p, g->inputs.at[i]).buffer;
     return NULL;

@@ -6,10 +6,13 @@
 
 typedef struct ReduceUse { Value *value; Expr *expr; } ReduceUse;
 
+enum { MAX_TOGETHER = 8 };                              // outputs that one kernel stores
+
 // A kernel being grown from its root towards the inputs. `inside` says which nodes are computed within it.
 typedef struct Fusion {
     const Plan *plan;
     Value *root;                                        // what the kernel stores
+    Value *also[MAX_TOGETHER]; int n_also;              // and other values of its shape (outputs.c)
     // a contraction or convolution in the middle whose accumulator is E_Acc; or NULL
     Value *anchor;
     Expr *anchor_flat;                                  // flat index of the accumulator's element at the kernel's axes
@@ -74,6 +77,14 @@ void attention_keys(const Graph *g, Kernel *kernel, Expr *key, Dim count);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once
+
+// recompute.c: rough scalar operations per element of a map, 1 for views; how often the operation reads each element of
+// its input (windows, plain convolutions)
+double node_cost(const Node *n);
+int64_t node_rereads(const Node *n);
+
+// outputs.c: by value id, the number of the group of outputs that it belongs to; 0: none
+int *outputs_together(const Plan *p);
 
 // concat.c: concatenations that are columns of larger ones
 typedef VEC(Node *) ConcatUsers;                        // of a value; NULL: a graph output or a body
