@@ -182,6 +182,42 @@ def adagrad(p, g, s, t, lr, eps):
     return p - lr * g / (math.sqrt(s[0]) + eps)
 
 
+def dampened_momentum(p, g, s, t, lr, momentum, dampening, weight_decay):
+    g += weight_decay * p
+    s[0] = momentum * s[0] + (1 - dampening) * g if t > 1 else g
+    return p - lr * s[0]
+
+
+def amsgrad(p, g, s, t, lr, betas, eps, weight_decay):
+    moments(g + weight_decay * p, s, t, betas)
+    s[2] = max(s[2], s[1])
+    return p - lr * s[0] / (1 - betas[0] ** t) / (math.sqrt(s[2] / (1 - betas[1] ** t)) + eps)
+
+
+def uncentered_rmsprop(p, g, s, t, lr, alpha, eps, momentum, weight_decay):
+    g += weight_decay * p
+    s[0] = alpha * s[0] + (1 - alpha) * g * g
+    s[1] = momentum * s[1] + g / (math.sqrt(s[0]) + eps)
+    return p - lr * s[1]
+
+
+def decayed_adagrad(p, g, s, t, lr, lr_decay, eps, weight_decay):
+    g += weight_decay * p
+    s[0] += g * g
+    return p - lr / (1 + (t - 1) * lr_decay) * g / (math.sqrt(s[0]) + eps)
+
+
+def adan(p, g, s, t, lr, betas, eps, weight_decay):
+    """Algorithm 1 of the paper, without restarts; s: m, v, n, the gradient before."""
+    change = g - s[3] if t > 1 else 0.0
+    s[0] = betas[0] * s[0] + (1 - betas[0]) * g
+    s[1] = betas[1] * s[1] + (1 - betas[1]) * change
+    s[2] = betas[2] * s[2] + (1 - betas[2]) * (g + betas[1] * change) ** 2
+    s[3] = g
+    m, v, n = (x / (1 - b ** t) for x, b in zip(s, betas))
+    return (p - lr / (math.sqrt(n) + eps) * (m + betas[1] * v)) / (1 + lr * weight_decay)
+
+
 RUNS = [
     (sgd, {"lr": 0.1}),
     (momentum, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}),
@@ -190,6 +226,13 @@ RUNS = [
     (adamw, {"lr": 0.01, "betas": [0.9, 0.99], "eps": 1e-4, "weight_decay": 0.1}),
     (rmsprop, {"lr": 0.01, "alpha": 0.9, "eps": 1e-2, "momentum": 0.5}),
     (adagrad, {"lr": 0.05, "eps": 1e-4}),
+]
+MORE_RUNS = [
+    (dampened_momentum, {"lr": 0.05, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.01}),
+    (amsgrad, {"lr": 0.01, "betas": [0.9, 0.5], "eps": 1e-4, "weight_decay": 0.01}),
+    (uncentered_rmsprop, {"lr": 0.01, "alpha": 0.9, "eps": 1e-2, "momentum": 0.5, "weight_decay": 0.01}),
+    (decayed_adagrad, {"lr": 0.05, "lr_decay": 0.1, "eps": 1e-4, "weight_decay": 0.01}),
+    (adan, {"lr": 0.01, "betas": [0.9, 0.8, 0.95], "eps": 1e-4, "weight_decay": 0.1}),
 ]
 
 
@@ -240,7 +283,7 @@ class Case:
 
 class Mlp(Case):
     """Two layers."""
-    name, loss = "mlp", "cross_entropy"
+    name, loss, runs = "mlp", "cross_entropy", RUNS + MORE_RUNS
     shapes = {"a.weight": [5, 3], "a.bias": [5], "b.weight": [3, 5], "b.bias": [3]}
     nodes = [wire.node("Gemm", ["x", "a.weight", "a.bias"], ["a"], transB=1), wire.node("Tanh", ["a"], ["h"]),
              wire.node("Gemm", ["h", "b.weight", "b.bias"], ["y"], transB=1)]
@@ -439,7 +482,7 @@ def shaped(flat, like):
 def train(case, update, hyper):
     """Losses, and what is left in the end: parameters, statistics."""
     values, losses, case.running = case.params, [], dict(case.statistics)
-    state = {k: [[0.0] * 3 for _ in wire.flatten(v)[0]] for k, v in values.items()}
+    state = {k: [[0.0] * 4 for _ in wire.flatten(v)[0]] for k, v in values.items()}
     for t, (x, y) in enumerate(case.batches, 1):
         loss, grads = step(case, values, x, y)
         losses.append(loss)

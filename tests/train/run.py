@@ -23,6 +23,14 @@ HYPER = {
     "adamw": "NAME(_update)({h[lr]}f, {h[betas][0]}f, {h[betas][1]}f, {h[eps]}f, {h[weight_decay]}f, t, p, g, s)",
     "rmsprop": "NAME(_update)({h[lr]}f, {h[alpha]}f, {h[eps]}f, {h[momentum]}f, p, g, s)",
     "adagrad": "NAME(_update)({h[lr]}f, {h[eps]}f, p, g, s)",
+    "dampened_momentum":
+        "NAME(_update)({h[lr]}f, {h[momentum]}f, {h[dampening]}f, {h[weight_decay]}f, t, p, g, s)",
+    "amsgrad": "NAME(_update)({h[lr]}f, {h[betas][0]}f, {h[betas][1]}f, {h[eps]}f, {h[weight_decay]}f, t, p, g, s)",
+    "uncentered_rmsprop":
+        "NAME(_update)({h[lr]}f, {h[alpha]}f, {h[eps]}f, {h[momentum]}f, {h[weight_decay]}f, p, g, s)",
+    "decayed_adagrad": "NAME(_update)({h[lr]}f, {h[lr_decay]}f, {h[eps]}f, {h[weight_decay]}f, t, p, g, s)",
+    "adan": "NAME(_update)({h[lr]}f, {h[betas][0]}f, {h[betas][1]}f, {h[betas][2]}f, {h[eps]}f, {h[weight_decay]}f,"
+            " t, p, g, s)",
 }
 CTYPE = {"F32": ("float", "f", 4), "I64": ("int64_t", "q", 8)}
 
