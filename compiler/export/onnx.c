@@ -63,6 +63,31 @@ static void claim_ends(Put *p) {
 
 // ---------------------------------------------------------------- graphs
 
+static void use(StrMap *used, const OnnxNodeDef *n) {
+    for (int i = 0; i < n->n_in; i++) strmap_put(used, n->in[i], used);
+    for (int i = 0; i < n->n_attrs; i++) {
+        const OnnxGraphDef *body = n->attrs[i].graph;
+        for (int k = 0; body && k < body->n_nodes; k++) use(used, &body->nodes[k]);
+    }
+}
+
+// An operator may take what was written for operands of its operands: nodes whose results nobody has go.
+static void sweep(Put *p, const ModelEnd *outputs) {
+    StrMap *used = strmap_new(p->x->arena);
+    int kept = p->nodes.n;
+    for (int i = 0; i < p->g->outputs.n; i++) strmap_put(used, outputs[i].name, used);
+    for (int i = p->nodes.n - 1; i >= 0; i--) {
+        const OnnxNodeDef n = p->nodes.at[i];
+        bool live = false;
+        for (int k = 0; k < n.n_out; k++) live = live || strmap_get(used, n.out[k]);
+        if (!live) continue;
+        use(used, &n);
+        p->nodes.at[--kept] = n;
+    }
+    p->nodes.at += kept;
+    p->nodes.n -= kept;
+}
+
 static OnnxGraphDef *finish(Put *p, const ModelEnd *inputs, const ModelEnd *outputs) {
     OnnxGraphDef *def = NEW(p->x->arena, OnnxGraphDef);
     *def = (OnnxGraphDef){ .name = p->g->name && *p->g->name ? p->g->name : "graph",
@@ -84,7 +109,10 @@ static OnnxGraphDef *write_graph(Put *p) {
     ModelEnd *inputs = NEW_ARRAY(x->arena, ModelEnd, g->inputs.n + 1);
     for (int i = 0; i < g->inputs.n; i++) inputs[i] = end_of(x, g->inputs.at[i], put_name(p, g->inputs.at[i]));
     for (Node *n = g->first; n; n = n->next) ok &= put_operation(p, n);
-    return ok ? finish(p, inputs, write_outputs(p, !p->outer)) : NULL;
+    if (!ok) return NULL;
+    const ModelEnd *outputs = write_outputs(p, !p->outer);
+    sweep(p, outputs);
+    return finish(p, inputs, outputs);
 }
 
 OnnxGraphDef *put_body(Put *p, Graph *body) {

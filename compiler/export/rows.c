@@ -18,7 +18,6 @@
 // ---------------------------------------------------------------- what a row says of a node
 
 static bool fits_always(const Node *n, int opset) { return (void)n, (void)opset, true; }
-static bool fits_softmax(const Node *n, int opset) { return (void)opset, node_int(n, "empty", 0) == EMPTY_NAN; }
 static bool fits_recurrent(const Node *n, int opset) { return (void)opset, !node_int(n, "layout", 0); }
 
 static bool fits_where(const Node *n, int opset) { return (void)opset, n->out[0]->type.dtype != DT_BOOL; }
@@ -41,7 +40,7 @@ static bool fits_scatter(const Node *n, int opset) {
     return !strcmp(how, "none") || opset >= (how[0] == 'm' && how[1] != 'u' ? 18 : 16);
 }
 
-static bool fits_window(const Node *n, int opset) { return (void)opset, !node_int(n, "channels_last", 0); }
+bool fits_window(const Node *n, int opset) { return (void)opset, !node_int(n, "channels_last", 0); }
 
 static bool fits_average(const Node *n, int opset) {
     int count;

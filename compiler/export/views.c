@@ -4,8 +4,21 @@
 // In: a node. Out: ONNX's, with constants for what is known. The idea: a symbolic size is said without arithmetic where
 // ONNX has a word for it: 0 for the input's own, -1 for what is left, a number from the end.
 #include "export/rows.h"
+#include "ir/expr.h"
 
 #include <string.h>
+
+// Our casts of floats end at the ends of an integer's range, ONNX's anywhere; a cast that is ONNX's own has the
+// attribute and is left as it is. Of 32 bits and more the ends are no floats.
+static const char *clamped(Put *p, const Node *n, const char *x) {
+    DType from = n->in[0]->type.dtype, to = n->out[0]->type.dtype;
+    int64_t lo, hi;
+    if (node_attr(n, "saturate") || !dtype_is_float(from) || !dtype_is_int(to) || dtype_size(to) > 2) return x;
+    if (from == DT_F16 && dtype_size(to) == 2) return x;
+    int_bounds(to, &lo, &hi);
+    const char *least = put_number(p, from, (double)lo), *most = put_number(p, from, (double)hi);
+    return put_op(p, NULL, "Clip", NAMES(x, least, most), NO_ATTRS);
+}
 
 bool write_cast(Put *p, Node *n, const Row *row) {
     OnnxAttr attrs[MAX_ATTRS];
@@ -13,7 +26,7 @@ bool write_cast(Put *p, Node *n, const Row *row) {
     int count = row_attrs(n, row, 0, attrs);
     if (p->x->opset >= 19 && put_dtype_since(to) == 19 && !node_int(n, "saturate", 1))
         attrs[count++] = attr_int("saturate", 0);
-    const char *x = put_value(p, n->in[0]);
+    const char *x = clamped(p, n, put_value(p, n->in[0]));
     put_op(p, put_name(p, n->out[0]), row->op, NAMES(x), count, attrs);
     return true;
 }

@@ -9,6 +9,7 @@
 // result from now on, or NULL. What it builds stands before the node, so the walk goes on behind it; the walk is
 // repeated until nothing changes.
 #include "passes.h"
+#include "ir/expr.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -133,8 +134,22 @@ static bool is_lossless(DType from, DType to) {
 
 // cast<T>(x: T) -> x,  cast<C>(cast<B>(x)) -> cast<C>(x) when B holds every value of x's type. The outer cast keeps
 // its attributes.
+// x of min(max(x, lo), hi) where these are the ends of an integer's range, or beyond: casts end there by themselves.
+static Value *clamped(const Node *n) {
+    DType to = n->out[0]->type.dtype;
+    int64_t lo, hi;
+    double a, b;
+    Node *upper = made_by(n->in[0], OP_Min), *lower = upper ? made_by(upper->in[0], OP_Max) : NULL;
+    if (!lower || !dtype_is_float(n->in[0]->type.dtype) || !int_bounds(to, &lo, &hi) || dtype_size(to) > 2) return NULL;
+    if (!const_splat(lower->in[1], &a) || !const_splat(upper->in[1], &b)) return NULL;
+    bool free = a <= (double)lo && b >= (double)hi && same_type(lower->in[0], n->in[0]);
+    return free ? lower->in[0] : NULL;
+}
+
 static Value *rule_cast(Graph *g, Node *n) {
     if (same_type(n->in[0], n->out[0])) return n->in[0];
+    Value *x = clamped(n);
+    if (x) return b_cast(g, x, n->out[0]->type.dtype);
     Node *inner = made_by(n->in[0], OP_Cast);
     if (!inner || !is_lossless(inner->in[0]->type.dtype, inner->out[0]->type.dtype)) return NULL;
     if (same_type(inner->in[0], n->out[0])) return inner->in[0];
