@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import recorded
 from torch_refs import Case
 
 # ---------------------------------------------------------------- networks
@@ -218,8 +219,12 @@ class Yolox(nn.Module):
 # ---------------------------------------------------------------- what they are given
 
 
+def filled(name, shape):
+    return torch.frombuffer(bytearray(recorded.given_reals(name, shape)), dtype=torch.float32).reshape(shape)
+
+
 def real(name, *shape):
-    return lambda g: {name: torch.randn(*shape, generator=g)}
+    return lambda g: {name: filled(name, shape)}
 
 
 def words(vocabulary, batch, length, pad=None):
@@ -273,7 +278,7 @@ def vision():
         return lambda: make(weights=None, **more)
     return {
         "mlp": Case(lambda: ops.MLP(784, [128, 128, 10]), "mlp", "", real("x", 3, 784), ["logits"]),
-        "resnet 34": Case(of(tv.resnet34), "resnet", "depth=34 size=64", image, ["logits"]),
+        "resnet 18": Case(of(tv.resnet18), "resnet", "depth=18 size=64", image, ["logits"]),
         "densenet 121": Case(of(tv.densenet121), "densenet", "depth=121 size=64", image, ["logits"]),
         "squeezenet": Case(of(tv.squeezenet1_1), "squeezenet", "size=64", image, ["logits"]),
         "mobilenet_v2": Case(of(tv.mobilenet_v2), "mobilenet_v2", "size=64", image, ["logits"]),
@@ -297,7 +302,7 @@ def hugging():
     given = words(311, 2, 41)
 
     def speech_inputs(g):
-        return {"mel": torch.randn(1, 20, 60, generator=g), "tokens": torch.randint(0, 311, (1, 13), generator=g)}
+        return {"mel": filled("mel", (1, 20, 60)), "tokens": torch.randint(0, 311, (1, 13), generator=g)}
     whisper = hf.WhisperConfig(
         vocab_size=311, num_mel_bins=20, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
         decoder_attention_heads=4, d_model=64, encoder_ffn_dim=256, decoder_ffn_dim=256, max_source_positions=30,

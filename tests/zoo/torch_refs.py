@@ -3,14 +3,17 @@
 """The zoo, models/*.c, against the networks themselves in PyTorch: torchvision's, Hugging Face's, and for those that
 have no package the ones of networks.py.
 
-usage: torch_refs.py BURNCC [NAME]... [--target T]
+usage: torch_refs.py BURNCC [NAME]... [--target T] [--record]
 
-For each: the network is built with drawn parameters (batch norms' statistics too), its state_dict is saved as its
-library saves it, `burncc run --weights FILE --strict` loads that into the description, and every output must be within
-1e-4 of the largest element. Sizes are reduced where the arithmetic stays the same. Prints TAP; skips what torch,
+For each: the network is built with the parameters of recorded.py, its state_dict is saved as its library saves it,
+`burncc run --weights FILE --strict` loads that into the description, and every output must be within 1e-4 of the
+largest element. --record writes recorded.json of them. Sizes are reduced where the arithmetic stays the same.
+Prints TAP; skips what torch,
 torchvision or transformers would have to be there for."""
 import argparse
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,26 +21,20 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness      # noqa: E402
+import recorded     # noqa: E402
 
-BOUND = 1e-4
 
-
-def draw(torch, module, seed=3):
-    """Parameters and statistics that leave nothing without effect: norms of neither 1 nor 0, no bias of 0, embeddings
-    so small that an epsilon shows."""
-    g = torch.Generator().manual_seed(seed)
+def draw(torch, case):
+    """The network with the parameters and statistics of recorded.py, by the description's names."""
+    module = case.make()
+    kept = module.state_dict()
     for name, p in list(module.named_parameters()) + list(module.named_buffers()):
-        if not p.dtype.is_floating_point or name.endswith("inv_freq"):
+        if name not in kept or not p.dtype.is_floating_point:
             continue
-        noise = torch.randn(p.shape, generator=g)
-        if name.endswith("running_var"):
-            value = 0.5 + noise.abs()
-        elif p.dim() > 1:
-            table = any(word in name for word in ("embed", "shared", "wte", "wpe"))
-            value = noise * (0.03 if table else 1.4 * p[0].numel()**-0.5)
-        else:
-            value = 0.1 * noise + (1 if "norm" in name.lower() and "weight" in name else 0)
-        p.data.copy_(value)
+        for rename in case.maps:
+            name = re.sub(*rename.split("=", 1), name)
+        data = recorded.parameter(name, p.shape)
+        p.data.copy_(torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(p.shape))
     return module.eval()
 
 
@@ -75,9 +72,9 @@ def save(torch, module, folder):
 
 
 def check(torch, burncc, case, target):
-    """The largest difference, as a share of the largest element, over all outputs."""
+    """The largest difference, as a share of the largest element, over all outputs, and what recorded.py needs."""
     import numpy as np
-    module = draw(torch, case.make())
+    module = draw(torch, case)
     given = case.inputs(torch.Generator().manual_seed(5))
     with torch.no_grad():
         want = (case.call or (lambda m, x: m(*x.values())))(module, given)
@@ -85,18 +82,22 @@ def check(torch, burncc, case, target):
     with tempfile.TemporaryDirectory(prefix="burncc-refs-") as tmp:
         folder = pathlib.Path(tmp)
         got = run(burncc, case, folder, save(torch, module, folder), {k: v.numpy() for k, v in given.items()}, target)
-    worst = 0.0
+    worst, outputs = 0.0, {}
     for name, w in zip(case.outputs, want, strict=True):
-        if got[name].shape != w.shape or not np.isfinite(w).all():
-            return np.inf
-        worst = max(worst, float(np.abs(got[name] - w).max() / np.abs(w).max()))
-    return worst
+        same = got[name].shape == w.shape and np.isfinite(w).all()
+        largest = float(np.abs(w).max())
+        worst = max(worst, float(np.abs(got[name] - w).max() / largest) if same else np.inf)
+        outputs[name] = {"shape": list(w.shape), "largest": float(f"{largest:.7g}"),
+            "values": [float(f"{v:.7g}") for v in recorded.samples(w.ravel().tolist())]}
+    given = {k: {"shape": list(v.shape)} if v.dtype.is_floating_point else v.tolist() for k, v in given.items()}
+    return worst, {"model": case.model, "settings": case.settings, "given": given, "outputs": outputs}
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("burncc"), p.add_argument("names", nargs="*")
     p.add_argument("--target", default="generic")
+    p.add_argument("--record", action="store_true", help="write recorded.json")
     args = p.parse_args()
     try:
         import torch
@@ -106,19 +107,22 @@ def main():
         return 0
     torch.set_num_threads(1)
     cases = {n: c for n, c in networks.cases().items() if not args.names or n in args.names}
-    bad = 0
+    bad, known = 0, {}
     for i, (name, case) in enumerate(cases.items(), 1):
         if isinstance(case, str):
             print(f"ok {i} - {name} # SKIP {case}")
             continue
         try:
-            differ = check(torch, args.burncc, case, args.target)
-            said, ok = f"{differ:.1e} of the largest", differ <= BOUND
+            differ, known[name] = check(torch, args.burncc, case, args.target)
+            said, ok = f"{differ:.1e} of the largest", differ <= recorded.BOUND
         except subprocess.CalledProcessError as e:
             said, ok = e.stderr.strip().replace("\n", "; "), False
         bad += not ok
         print(f"{'ok' if ok else 'not ok'} {i} - {name}: {said}", flush=True)
     print(f"1..{len(cases)}")
+    if args.record:
+        lines = [f"{json.dumps(name)}: {json.dumps(case)}" for name, case in known.items()]
+        (HERE / "recorded.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 1 if bad else 0
 
 
