@@ -145,6 +145,7 @@ static bool prepare(Graph *g, const Options *o) {
     if (o->dims.n && !bind_given(g, o)) return false;
     if (o->optimized && !passes_canon(g, o)) return false;
     if (o->optimized) pass_dce(g);
+    pass_custom(g, o);                                  // ONNX has operators and no kernels
     pass_expand(g, o);
     return diag_errors() == errors;
 }

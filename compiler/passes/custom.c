@@ -24,8 +24,11 @@ static void choose(Choice *c, Node *n) {
     if (c->differentiates) return;
     n->n_bodies = 0;
     if (c->language && node_string(n, c->language, NULL)) return;
-    diag_error(n->loc, "it has neither a kernel in %s nor a formula for this target; give it one of them",
-        c->language && !strcmp(c->language, "glsl") ? "GLSL" : "C");
+    if (!c->language)
+        diag_error(n->loc, "it has no formula, and nothing else can be said of it here; give it .formula");
+    else
+        diag_error(n->loc, "it has neither a kernel in %s nor a formula for this target; give it one of them",
+            !strcmp(c->language, "glsl") ? "GLSL" : "C");
 }
 
 static void custom_graph(Choice *c, Graph *g) {

@@ -161,6 +161,13 @@ status 0 "verify" "$burncc" verify formula.c --data data --trace
 status 0 "a formula that is another" "$burncc" verify formula.c --data data --trace --set factor=3
 says 'node line 7 "twice" \(custom\) is wrong alone: element 3: 8, evaluator.s 12'
 
+# ---- ONNX has the formulas
+status 0 "export" "$burncc" formula.c -o formula.onnx
+status 0 "what was exported" "$burncc" verify formula.onnx --data data
+status 1 "a kernel alone" "$burncc" own.c -o own.onnx
+says '"recur" \(custom\): error: it has no formula, and nothing else can be said of it here; give it .formula$'
+absent own.onnx
+
 # ---- training: gradients are those of the language's own operations
 train() { # NAME OPTIONS
     local name=$1
