@@ -41,7 +41,10 @@ void op_ints_or(const Node *n, const char *name, int count, int64_t otherwise, i
 bool op_numeric(Node *n, const Value *v) {
     DClass c = dtype_class(v->type.dtype);
     if (c == CLASS_FLOAT || c == CLASS_INT || c == CLASS_UINT) return true;
-    diag_error(n->loc, "wants numbers, not %s%s", value_type_text(v), c == CLASS_BOOL ? "; cast it" : "");
+    diag_error(n->loc, "wants %snumbers, not %s%s", c == CLASS_COMPLEX ? "real " : "", value_type_text(v),
+        c == CLASS_BOOL        ? "; cast it" :
+            c == CLASS_COMPLEX ? "; give real and imaginary parts as tensors of their own" :
+                                 "");
     return false;
 }
 

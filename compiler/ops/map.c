@@ -372,7 +372,8 @@ bool shape_cast(Node *n) {
     if (n->in[0]->type.dtype != DT_BOOL && !op_numeric(n, n->in[0])) return false;
     DClass class = to > DT_NONE && to < DT_INDEX ? dtype_class(to) : CLASS_NONE;
     if (class == CLASS_NONE || class == CLASS_STRING || class == CLASS_COMPLEX) {
-        diag_error(n->loc, "no casts to %s", to > DT_NONE && to < DT_INDEX ? dtype_name(to) : "an unknown type");
+        diag_error(n->loc, "no casts to %s%s", to > DT_NONE && to < DT_INDEX ? dtype_name(to) : "an unknown type",
+            class == CLASS_COMPLEX ? "; give real and imaginary parts as tensors of their own" : "");
         return false;
     }
     n->out[0]->type = n->in[0]->type;

@@ -299,6 +299,8 @@ static const struct { const char *inputs, *body, *says;
     { "%0: f32[3], %1: i64[2], %2: f32[3]", "%3 = ScatterElements(%0, %1, %2) {axis=0}",
         "must have the shape of the indices" },
     { "%0: bool[3]", "%1 = ReduceSum(%0)", "wants numbers, not bool[3]; cast it" },
+    { "%0: c64[3]", "%1 = ReduceSum(%0)",
+        "wants real numbers, not c64[3]; give real and imaginary parts as tensors of their own" },
     { "", "%0 = RandomUniform() {shape=[3], dtype=i32}", "random numbers are" },
 };
 
