@@ -16,7 +16,8 @@ enum { MAX_INSIDE = 256, MAX_READS = 48 };
 
 typedef struct Fuser {
     Plan *plan;
-    Arena *arena;
+    Arena *arena;                                       // the plan's, for its kernels
+    Arena *scratch;                                     // for what is below
     Node **nodes; int n_nodes;                          // topological; Node.mark is the position here
     VEC(Node *) *users;                                 // by value id; a graph output counts as a NULL user
     const Node *root;                                   // of the kernel being grown
@@ -25,6 +26,8 @@ typedef struct Fuser {
     bool *scores;                                       // `inside` of an attention's scores
     // by node position, for the kernel being grown; pointwise: element i meets element i of the root
     bool *inside, *cut, *pointwise;
+    bool *seen;                                         // somebody inside reads it
+    int64_t *reads;                                     // how often the kernel computes it
     // by node position: a reduction, or inside one of the kernel being grown
     bool *summed;
     // by node position: maps that an anchor before them could take as its epilogue; of any type
@@ -38,12 +41,12 @@ static OpForm form_of(const Node *n) { return op_table[n->op].form; }
 static bool is_pull(const Node *n) { return op_table[n->op].lower != lower_none && form_of(n) != FORM_CONCAT; }
 
 // How often the kernel would compute the value if its producer joined, given its users inside.
-static int64_t reads_of(const Fuser *f, const Value *v, const int64_t *reads) {
+static int64_t reads_of(const Fuser *f, const Value *v) {
     const Users *u = (const Users *)&f->users[v->id];
     int64_t total = 0;
     for (int i = 0; i < u->n; i++)
         for (int j = 0; u->at[i] && j < u->at[i]->n_in; j++)
-            if (u->at[i]->in[j] == v) total += reads[u->at[i]->mark] * node_rereads(u->at[i]);
+            if (u->at[i]->in[j] == v) total += f->reads[u->at[i]->mark] * node_rereads(u->at[i]);
     return total;
 }
 
@@ -104,7 +107,7 @@ static bool users_summed(const Fuser *f, const Value *v) {
     return false;
 }
 
-static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const int64_t *reads, const Options *o) {
+static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Options *o) {
     const Node *n = v->def;
     const Value *root = fu->root;
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
@@ -112,7 +115,7 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const int
     if (o->no_fuse || !users_inside(f, v)) return false;
     if (fu->n_also && users_pointwise(f, v, root)) return true;     // all stores share it
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
-    int64_t r = reads_of(f, v, reads);
+    int64_t r = reads_of(f, v);
     // a contraction is to have all threads for points of its own
     bool spread = o->machine.backend->spread_points;
     if (spread && form_of(n) == FORM_CONTRACT && users_summed(f, v)) return false;
@@ -125,38 +128,38 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const int
 // Grows the set from the root's node: positions below it in descending order, so that all users of a node are decided
 // before it.
 static void grow(Fuser *f, Fusion *fu, const Options *o) {
-    int64_t *reads = NEW_ARRAY(f->arena, int64_t, f->n_nodes);
-    bool *seen = NEW_ARRAY(f->arena, bool, f->n_nodes);
     int root = fu->root->def->mark, count = 1;
     f->root = fu->root->def;
     memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->pointwise, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->summed, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->seen, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->reads, 0, sizeof(int64_t) * (size_t)f->n_nodes);
     f->inside[root] = true;
     f->pointwise[root] = is_pointwise(fu->root->def);
     f->summed[root] = op_is_reduce(fu->root->def->op);
-    reads[root] = 1;
+    f->reads[root] = 1;
     fu->anchor = is_anchor(fu->root->def, o) ? fu->root : NULL;
-    seen[root] = true;
+    f->seen[root] = true;
     for (int i = 0; i < fu->n_also; i++) {
         int at = fu->also[i]->def->mark;
-        f->inside[at] = f->pointwise[at] = seen[at] = true;
-        reads[at] = 1;
+        f->inside[at] = f->pointwise[at] = f->seen[at] = true;
+        f->reads[at] = 1;
     }
     for (int at = root; at >= 0; at--) {
-        if (!seen[at]) continue;
+        if (!f->seen[at]) continue;
         Node *n = f->nodes[at];
         if (!f->inside[at]) {
             Value *v = n->out[0];
-            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu, reads, o)) continue;
+            if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu, o)) continue;
             if (is_anchor(n, o)) {
                 bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || node_of_bytes(n));
                 // templates of floats store what they sum: the epilogue ends in the anchor's dtype
                 if (!fu->anchor && fits) fu->anchor = v;
                 continue;
             }
-            reads[at] = reads_of(f, v, reads);
-            if (reads[at] < 1) reads[at] = 1;
+            f->reads[at] = reads_of(f, v);
+            if (f->reads[at] < 1) f->reads[at] = 1;
             f->inside[at] = true;
             f->pointwise[at] = users_inside(f, v) && users_pointwise(f, v, fu->root);
             f->summed[at] = op_is_reduce(n->op) || users_summed(f, v);
@@ -165,7 +168,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
         if (is_anchor(n, o)) continue;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->plan->graph)
-                seen[n->in[i]->def->mark] = true;
+                f->seen[n->in[i]->def->mark] = true;
     }
 }
 
@@ -174,7 +177,7 @@ static void need(Fuser *f, Value *v) {
 }
 
 static void found(Fuser *f, Kernel *k) {
-    VEC_PUSH(f->arena, f->found, k);
+    VEC_PUSH(f->scratch, f->found, k);
     for (int i = 0; i < k->reads.n; i++) need(f, k->reads.at[i]);
 }
 
@@ -364,7 +367,7 @@ static void fuse_region(Fuser *f, Node *n) {
 }
 
 static void fuse_call(Fuser *f, Node *n) {
-    bool *wanted = NEW_ARRAY(f->arena, bool, n->n_out);
+    bool *wanted = NEW_ARRAY(f->scratch, bool, n->n_out);
     for (int i = 0; i < n->n_out; i++) wanted[i] = n->out[i] && f->needed[n->out[i]->id];
     found(f, kernel_call(f->plan, n, wanted));
 }
@@ -386,7 +389,7 @@ static void fuse_node(Fuser *f, Node *n) {
 
 static void capture_value(Fuser *f, Value *v) {
     if (!v || v->graph != f->plan->graph) return;
-    VEC_PUSH(f->arena, f->users[v->id], NULL);
+    VEC_PUSH(f->scratch, f->users[v->id], NULL);
 }
 
 static void capture(Fuser *f, Graph *body) {
@@ -399,17 +402,19 @@ static void capture(Fuser *f, Graph *body) {
 
 static void collect(Fuser *f, Graph *g) {
     for (Node *n = g->first; n; n = n->next) f->n_nodes++;
-    f->nodes = NEW_ARRAY(f->arena, Node *, f->n_nodes + 1);
+    f->nodes = NEW_ARRAY(f->scratch, Node *, f->n_nodes + 1);
     int values = graph_root(g)->value_count + 1;        // a body may use newer values of the graphs around it
-    f->users = arena_alloc(f->arena, sizeof(Users) * (size_t)values);
-    f->needed = NEW_ARRAY(f->arena, bool, values);
-    f->inside = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
-    f->scores = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
-    f->cut = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
-    f->pointwise = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
-    f->summed = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
-    f->epilogue = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
-    f->retyped = NEW_ARRAY(f->arena, bool, f->n_nodes + 1);
+    f->users = arena_alloc(f->scratch, sizeof(Users) * (size_t)values);
+    f->needed = NEW_ARRAY(f->scratch, bool, values);
+    f->inside = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->scores = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->cut = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->pointwise = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->seen = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->reads = NEW_ARRAY(f->scratch, int64_t, f->n_nodes + 1);
+    f->summed = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->epilogue = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->retyped = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     int at = 0;
     for (Node *n = g->first; n; n = n->next) {
         n->mark = at;
@@ -417,7 +422,7 @@ static void collect(Fuser *f, Graph *g) {
         for (int i = 0; i < n->n_in; i++) {
             bool twice = false;                         // x*x: one user, counted once; reads_of counts the operands
             for (int j = 0; j < i; j++) twice = twice || n->in[j] == n->in[i];
-            if (n->in[i] && !twice && n->in[i]->graph == g) VEC_PUSH(f->arena, f->users[n->in[i]->id], n);
+            if (n->in[i] && !twice && n->in[i]->graph == g) VEC_PUSH(f->scratch, f->users[n->in[i]->id], n);
         }
     }
     for (Node *n = g->first; n; n = n->next)            // what a body captures is stored before the region runs
@@ -427,7 +432,7 @@ static void collect(Fuser *f, Graph *g) {
     for (int i = 0; i < n_symbols; i++) capture_value(f, symbols[i].from);      // what a size is read from is stored
     for (int i = 0; i < g->outputs.n; i++) {
         Value *v = g->outputs.at[i];
-        if (v->graph == g) VEC_PUSH(f->arena, f->users[v->id], NULL);
+        if (v->graph == g) VEC_PUSH(f->scratch, f->users[v->id], NULL);
         need(f, v);
     }
 }
@@ -461,7 +466,7 @@ static void find_constant_sizes(Fuser *f) {
 }
 
 bool fuse_graph(Plan *p) {
-    Fuser f = { .plan = p, .arena = p->arena };
+    Fuser f = { .plan = p, .arena = p->arena, .scratch = arena_new() };
     int errors = diag_errors();
     collect(&f, p->graph);
     mark_epilogues(&f, p->options);
@@ -479,5 +484,6 @@ bool fuse_graph(Plan *p) {
     for (int i = 0; i < p->graph->inputs.n; i++) find_sizes(&f, p->graph->inputs.at[i]);
     find_constant_sizes(&f);
     for (int i = f.found.n - 1; i >= 0; i--) VEC_PUSH(p->arena, p->kernels, f.found.at[i]);
+    arena_free(f.scratch);
     return diag_errors() == errors;
 }
