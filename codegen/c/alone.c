@@ -48,6 +48,7 @@ bool codegen_alone(
     text_init(&table, a);
     for (int i = 0; i < n; i++) {
         KernelText t = { .file = &g, .kernel = kernels[i], .name = arena_printf(a, "k%d", i) };
+        t.params = NEW_ARRAY(a, Param, MAX_PARAMS);
         print_origin(a, &g.c, p->graph, t.kernel);
         c_kernel(&g, &t);
         print_alone_call(&g, &t, i);

@@ -28,9 +28,9 @@ typedef struct CFile {
     bool external;
 } CFile;
 
-// at: element where the parameter begins
+// at: element where the parameter begins; name: while the kernel is printed
 typedef struct Param { Value *value; const char *name; bool written; Dim at; } Param;
-// used: in what has been printed since that was last set to false
+// name: while the kernel is printed; used: in what has been printed since that was last set to false
 typedef struct Number { int64_t value; const char *name; bool used; } Number;
 typedef struct KernelText {
     CFile *file;
@@ -38,10 +38,11 @@ typedef struct KernelText {
     const char *name;                                   // of its own
     const char *function;                               // the C function, perhaps another kernel's
     const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
-    Param params[MAX_PARAMS];
+    Param *params;                                      // room for MAX_PARAMS while it is printed
     int n_params, first_shared;                         // the first parameters of a template are its own names
     VEC(Number) numbers;                                // parameters after the sizes,
     int hole_numbers;                                   // first those that fill holes
+    const int *sizes; int n_sizes;                      // of the kernel, when it has been printed
 } KernelText;
 
 // variable of the kernel's i-th size, a parameter after its pointers
@@ -52,7 +53,7 @@ void c_custom(CFile *g, KernelText *t);                   // custom.c: the same 
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
 void c_take_offsets(CFile *g, KernelText *t);
-// share.c: the functions of a file, those of the same text once
+// share.c: the functions of a file, those of the same text once; of *t stays what its calls take
 Functions *c_functions_new(CFile *g);
 void c_functions_add(Functions *f, CFile *g, KernelText *t);
 void c_functions_print(Functions *f, CFile *g);            // those that have been added since the last time

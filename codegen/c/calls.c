@@ -174,8 +174,7 @@ Arguments c_arguments(const RunText *r, const Kernel *k) {
     const KernelText *t = k->text;
     Arguments all = { 0 };
     for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
-    for (int j = 0; j < t->kernel->sizes.n; j++)
-        add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->kernel->sizes.at[j] });
+    for (int j = 0; j < t->n_sizes; j++) add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->sizes[j] });
     for (int j = 0; j < t->numbers.n; j++)
         add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->numbers.at[j].value });
     if (k->string_bytes) add_word(r, &all, "&strings");

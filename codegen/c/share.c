@@ -69,23 +69,42 @@ Functions *c_functions_new(CFile *g) {
     return f;
 }
 
+// What calls take of the text of kernel k, out of the memory that it was printed in.
+static void keep(Arena *a, KernelText *t, const Kernel *k) {
+    t->params = arena_copy(a, t->params, sizeof *t->params * (size_t)t->n_params);
+    t->numbers.at = arena_copy(a, t->numbers.at, sizeof *t->numbers.at * (size_t)t->numbers.n);
+    t->numbers.cap = t->numbers.n;
+    t->n_sizes = t->kernel->sizes.n;
+    t->sizes = arena_copy(a, t->kernel->sizes.at, sizeof *t->sizes * (size_t)t->n_sizes);
+    t->kernel = k;
+}
+
+// Printing a kernel takes ten times the memory of its text, and most texts are there already: all that is gone with
+// `own`.
 void c_functions_add(Functions *f, CFile *g, KernelText *t) {
+    Arena *own = arena_new(), *arena = g->arena;
+    const Kernel *k = t->kernel;
     Text whole = g->c;
-    text_init(&g->c, f->scratch);
+    g->arena = own;
+    text_init(&g->c, own);
+    t->params = NEW_ARRAY(own, Param, MAX_PARAMS);
     c_kernel(g, t);
-    const char *text = g->c.at, *key = canonical(f->scratch, t, text);
+    const char *text = g->c.at, *key = canonical(own, t, text);
     g->c = whole;
+    g->arena = arena;
     Function *one = strmap_get(f->known, key);
     if (!one) {
         one = NEW(f->scratch, Function);
-        *one = (Function){ .name = t->name, .text = text };
+        *one = (Function){ .name = t->name, .text = arena_strdup(f->scratch, text) };
         text_init(&one->origins, f->scratch);
         strmap_put(f->known, key, one);
         VEC_PUSH(f->scratch, f->list, one);
     }
-    print_origin(f->scratch, &one->origins, g->plan->graph, t->kernel);
+    print_origin(own, &one->origins, g->plan->graph, k);
     one->calls++;
     t->function = one->name;
+    keep(arena, t, k);
+    arena_free(own);
 }
 
 // Where the definition of the function begins, after those of its helpers.
