@@ -264,7 +264,6 @@ struct Graph {
     bool evaluated;                                     // of the outermost graph: value_const computes all it can
     // of the outermost graph: constants that graph_release may free, unless a clone has them too
     VEC(Tensor *) large; bool shared;
-    VEC(const Loc *) passed_on;                         // of the outermost graph: dropout that is not in it
     Folding *folding;                                   // of the outermost graph and its clones: see value_const
     // of the outermost graph: those of its model's ends that are no plain tensor
     VEC(Bundle) bundles;

@@ -40,6 +40,7 @@ struct Options {
     int opset;                                          // --opset, of ONNX's operators; 0: not given
     bool optimized;                                     // --optimized: behind CANON, not as imported
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
+    bool no_dropout;                                    // dropout passes its input on, as in inference
     bool frozen_norm;                                   // batch normalization as in inference
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them

@@ -455,7 +455,7 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define adaptive_max_pool1d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool1d"), x, size)
 #define adaptive_max_pool2d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool2d"), x, size)
 #define adaptive_max_pool3d(x, size) burn->call_adaptive(BURN_AT("adaptive_max_pool3d"), x, size)
-// batch_norm(x, "bn1"): over channels (axis 1); its running statistics are buffers
+// batch_norm(x, "bn1"): over channels (axis 1); its running statistics are buffers, which training updates by .momentum
 #define batch_norm(x, ...) BURN_NORM("batch_norm", x, __VA_ARGS__)
 #define layer_norm(x, ...) BURN_NORM("layer_norm", x, __VA_ARGS__)
 #define rms_norm(x, ...) BURN_NORM("rms_norm", x, __VA_ARGS__)
@@ -464,6 +464,7 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 // local_response_norm(x, size): over so many channels around each
 #define local_response_norm(x, ...) \
     burn->call_response(BURN_AT("local_response_norm"), x, &(struct burn_response){ __VA_ARGS__, .end = 0 })
+// in training each element is 0 with probability p, and the others grow by 1 / (1 - p)
 #define dropout(x, p) burn->call_dropout(BURN_AT("dropout"), x, p)
 // embedding(ids, "emb", count, features)
 #define embedding(x, ...) \

@@ -420,7 +420,10 @@ Value *b_bernoulli(Graph *g, Value *p, DType d, int64_t seed);              // 1
 // classes drawn for each row of unnormalised log-probabilities [b, c]: [b, samples]
 Value *b_multinomial(Graph *g, Value *x, int64_t samples, DType d, int64_t seed);
 // kept elements grow by 1 / (1 - ratio), so the expectation stays; mask: which were kept
-Value *b_dropout(Graph *g, Value *x, double ratio, int64_t seed, DType mask_type, Value **mask);
+// step: an integer scalar, of which the mask is another function each; NULL: always the same
+typedef struct Drop { double ratio; int64_t seed; Value *step; } Drop;
+Value *b_dropout(Graph *g, Value *x, const Drop *o, DType mask_type, Value **mask);
+Value *b_dropout_trained(Graph *g, Value *x, double ratio);          // the composite: drops in training alone
 // the same where the program is told the ratio, and whether anything is dropped
 Value *b_dropout_run(
     Graph *g, Value *x, Value *ratio, Value *training, int64_t seed, DType mask_type, Value **mask);

@@ -5,13 +5,16 @@
 // Muller: sqrt(-2 log u1) cos(2 pi u2).
 #include "build/build.h"
 
-Value *b_uniform(Graph *g, const Type *shape, int64_t seed) {
-    Node *node = graph_node(g, OP_RandomUniform, 0, NULL, 1);
+// step: mixed into the seed, or NULL
+static Value *uniform(Graph *g, const Type *shape, int64_t seed, Value *step) {
+    Node *node = graph_node(g, OP_RandomUniform, step ? 1 : 0, &step, 1);
     node_set_ints(node, "shape", shape->dim, shape->rank);
     node_set_int(node, "dtype", DT_F32);
     node_set_int(node, "seed", seed);
     return b_finish(node);
 }
+
+Value *b_uniform(Graph *g, const Type *shape, int64_t seed) { return uniform(g, shape, seed, NULL); }
 
 Value *b_random_uniform(Graph *g, const Type *t, int64_t seed, double low, double high) {
     const char *text = arena_printf(g->arena, "x * %.17g + %.17g", high - low, low);
@@ -53,12 +56,19 @@ Value *b_multinomial(Graph *g, Value *x, int64_t samples, DType d, int64_t seed)
 
 // ---------------------------------------------------------------- dropout
 
-Value *b_dropout(Graph *g, Value *x, double ratio, int64_t seed, DType mask_type, Value **mask) {
-    Value *u = b_uniform(g, &x->type, seed);
-    Value *kept = u ? b_binary(g, OP_GreaterOrEqual, u, b_like(g, u, ratio)) : NULL;
+Value *b_dropout(Graph *g, Value *x, const Drop *o, DType mask_type, Value **mask) {
+    double factor = o->ratio < 1 ? 1 / (1 - o->ratio) : 0;
+    Value *u = uniform(g, &x->type, o->seed, o->step);
+    Value *kept = u ? b_binary(g, OP_GreaterOrEqual, u, b_like(g, u, o->ratio)) : NULL;
     *mask = b_cast(g, kept, mask_type);
-    Value *grown = b_binary(g, OP_Mul, x, b_like(g, x, 1 / (1 - ratio)));
-    return b_where(g, kept, grown, b_like(g, x, 0));
+    return b_where(g, kept, b_binary(g, OP_Mul, x, b_like(g, x, factor)), b_like(g, x, 0));
+}
+
+Value *b_dropout_trained(Graph *g, Value *x, double ratio) {
+    if (!x) return NULL;
+    Node *n = graph_node(g, OP_Dropout, 1, &x, 1);
+    node_set_float(n, "ratio", ratio);
+    return b_finish(n);
 }
 
 Value *b_dropout_run(

@@ -142,8 +142,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         return usage_error("--opset and --optimized go with -o model.onnx");
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
-    if ((o->loss || o->optimizer || o->schedule || o->untie || o->frozen_norm) && !o->train)
-        return usage_error("--loss, --optimizer, --schedule, --untie and --frozen-norm go with --train");
+    if ((o->loss || o->optimizer || o->schedule || o->untie || o->frozen_norm || o->no_dropout) && !o->train)
+        return usage_error("--loss, --optimizer, --schedule, --untie, --frozen-norm and --no-dropout go with --train");
     const char *runner = getenv("BURNCC_RUNNER");
     if (!all->runner && runner && *runner) all->runner = runner;
     if (o->records && o->machine.n_parts)

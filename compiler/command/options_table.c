@@ -127,7 +127,8 @@ const Option options[] = {
         SET(set_map) },
     { "strict", 0, NULL, MODELS, "Weights",
         "every parameter has a tensor and every tensor a parameter, or it is an error", FIELD(FLAG, compile.strict) },
-    { "seed", 0, "N", MODELS, "Weights", "of parameters that begin as random numbers (default 0)", SET(set_seed) },
+    { "seed", 0, "N", MODELS, "Weights",
+        "of parameters that begin as random numbers, and of dropout in training (default 0)", SET(set_seed) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },
@@ -151,6 +152,7 @@ const Option options[] = {
     { "frozen-norm", 0, NULL, COMPILE, "Training",
         "batch normalization by its recorded statistics, which stay, and not by those of the batch",
         FIELD(FLAG, compile.frozen_norm) },
+    { "no-dropout", 0, NULL, COMPILE, "Training", "dropout passes its input on", FIELD(FLAG, compile.no_dropout) },
     { "untie", 0, "WHICH", COMPILE, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes",

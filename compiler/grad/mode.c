@@ -10,6 +10,10 @@
 //
 // with the batches that a sum of gradients is of as a field of its own, `batches`, so that means serve as well as sums.
 // As PyTorch has it, the variance is over count in the normalization, and over count - 1 in the running statistic.
+//
+// Dropout drops: the mask is a function of --seed, of the node's number among its like and of an argument, `step`, so
+// that nothing is remembered between calls (ops/random.c has the generator). The scheduler stores it as bytes between
+// forward and backward: to compute it twice would be some 20 operations an element.
 #include "mode.h"
 #include "build/build.h"
 
@@ -60,8 +64,6 @@ static Value *unbiased(Graph *g, Value *var, Value *x) {
 
 static bool train_norm(Graph *g, Node *n, Turns *turns) {
     Value *now[2];
-    g->cursor = n;
-    g->loc = n->loc;
     Value *y = b_batch_norm_training(g, n->in[0], n->in + 1, node_float(n, "epsilon", 1e-5), now);
     bool ok = y && take_turn(g, turns, statistic_of(n, 3), now[0], mode_momentum(n))
         && take_turn(g, turns, statistic_of(n, 4), unbiased(g, now[1], n->in[0]), mode_momentum(n));
@@ -71,17 +73,37 @@ static bool train_norm(Graph *g, Node *n, Turns *turns) {
     return true;
 }
 
+// ---------------------------------------------------------------- dropout
+static bool train_dropout(Training *t, Graph *g, Node *n) {
+    if (!t->step) {
+        t->step = graph_input(g, "step", type_make(DT_I64, 0, NULL));
+        t->step->role = ROLE_VALUE;
+    }
+    Node *drop = graph_node(g, OP_Dropout, 2, (Value *[]){ n->in[0], t->step }, 1);
+    node_set_float(drop, "ratio", node_float(n, "ratio", 0.5));
+    node_set_int(drop, "seed", (int64_t)((uint64_t)t->seed << 32 | (uint64_t)t->n_drops++));
+    Value *y = b_finish(drop);
+    if (!y) return false;
+    graph_replace(g, n->out[0], y);
+    graph_remove(g, n);
+    return true;
+}
+
+// ---------------------------------------------------------------- the graph
 static void output_statistic(Graph *g, Value *v, const char *field) {
     v->role = ROLE_GRAD;
     graph_output(g, v, field);
 }
 
-bool mode_train(const Training *t, Graph *g) {
+bool mode_train(Training *t, Graph *g) {
     Turns turns = { 0 };
     bool ok = true;
     for (Node *n = g->first, *next; n; n = next) {
         next = n->next;
+        g->cursor = n;
+        g->loc = n->loc;
         if (t->runs && mode_runs(n)) ok = train_norm(g, n, &turns) && ok;
+        else if (t->drops && n->op == OP_Dropout) ok = train_dropout(t, g, n) && ok;
     }
     g->cursor = NULL;
     g->loc = NULL;

@@ -275,31 +275,28 @@ static void note_shared(const Uses *all, const Graph *model) {
     if (more) diag_note(&file, "%d more parameters are shared so", more);
 }
 
-static void list_norms(const Graph *g, bool frozen, Text *names, int *n) {
+// Nodes of this operation that stay as in inference: all, or those in bodies and whose statistics cannot run.
+static void list_still(const Graph *g, Op op, bool all, Text *names, int *n) {
     for (const Node *node = g->first; node; node = node->next) {
-        if (node->op == OP_BatchNorm && (frozen || !mode_runs(node))) list_name(names, (*n)++, node_name(node));
-        for (int i = 0; i < node->n_bodies; i++) list_norms(node->bodies[i], frozen, names, n);
+        bool turns = op == OP_BatchNorm ? mode_runs(node) : !g->parent;
+        if (node->op == op && (all || !turns)) list_name(names, (*n)++, node_name(node));
+        for (int i = 0; i < node->n_bodies; i++) list_still(node->bodies[i], op, all, names, n);
     }
 }
 
-static void note_frozen(Arena *scratch, const Graph *model, bool frozen) {
+static void note_still(Arena *scratch, const Graph *model, const Options *o) {
     Loc file = { .file = model->file, .node = -1 };
-    Text names;
-    int n = 0;
-    text_init(&names, scratch);
-    list_norms(model, frozen, &names, &n);
-    if (n)
+    Text norms, drops;
+    int n_norms = 0, n_drops = 0;
+    text_init(&norms, scratch);
+    text_init(&drops, scratch);
+    list_still(model, OP_BatchNorm, o->frozen_norm, &norms, &n_norms);
+    list_still(model, OP_Dropout, o->no_dropout, &drops, &n_drops);
+    if (n_norms)
         diag_note(&file,
-            "batch normalization keeps its statistics, as in inference (%s); scale and shift are trained%s", names.at,
-            frozen ? "" : "; only constants outside of branches and loops can run with the batches");
-    text_init(&names, scratch);
-    for (int i = 0; i < model->passed_on.n; i++) {
-        const Loc *loc = model->passed_on.at[i];
-        list_name(&names, i, loc && loc->name ? loc->name : "");
-    }
-    if (model->passed_on.n)
-        diag_note(&file, "dropout passes its input on, as in inference (%s); a model exported in training mode drops",
-            names.at);
+            "batch normalization keeps its statistics, as in inference (%s); scale and shift are trained%s", norms.at,
+            o->frozen_norm ? "" : "; only constants outside of branches and loops can run with the batches");
+    if (n_drops) diag_note(&file, "dropout passes its input on, as in inference (%s)", drops.at);
 }
 
 // ---------------------------------------------------------------- parameters
@@ -378,7 +375,7 @@ bool parameters_make(Training *t, Graph *model, const Options *o) {
     if (ok) split_statistics(&all, model);
     if (ok && !o->quiet) {
         note_shared(&all, model);
-        note_frozen(scratch, model, o->frozen_norm);
+        note_still(scratch, model, o);
     }
     ok = ok && promote_all(t, model, &all);
     arena_free(scratch);

@@ -69,14 +69,16 @@ static bool is_trained(const Training *t, const Value *input) {
 }
 
 // The loss of the model's first output behind the model, and a Gradient node by the parameters.
-static Graph *gradient_graph(const Training *t, Graph *model) {
+static Graph *gradient_graph(Training *t, Graph *model) {
     const LossRow *loss = t->loss;
     Graph *g = graph_clone(model, "gradients");
     int n_model = g->outputs.n;
-    if (!mode_train(t, g)) return NULL;
     Value *y = g->outputs.at[0];
-    if (dtype_is_small_float(y->type.dtype)) y = b_cast(g, y, DT_F32);      // sums over the batch
+    bool small = dtype_is_small_float(y->type.dtype);
+    if (small) y = b_cast(g, y, DT_F32);                // sums over the batch
     Value *target = target_input(g, loss, y);
+    if (!mode_train(t, g)) return NULL;
+    if (!small) y = g->outputs.at[0];
     Value *l = b_op(g, loss->op, 2, (Value *[]){ y, target });
     if (!l) return NULL;
     replace_outputs(g, n_model, l);
@@ -199,6 +201,8 @@ static bool find_rows(const Options *o, Training *t) {
 
 Training *train_parameters(Graph *model, const Options *o) {
     Training *t = NEW(model->arena, Training);
+    t->drops = !o->no_dropout;
+    t->seed = o->seed;
     if (!find_rows(o, t)) return NULL;
     if (model->outputs.n > 1)
         diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
@@ -206,17 +210,20 @@ Training *train_parameters(Graph *model, const Options *o) {
     return parameters_make(t, model, o) ? t : NULL;
 }
 
+static const char *gradients_doc(const Training *t, Arena *a) {
+    return arena_printf(a,
+        "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.%s%s",
+        t->runs ? " The\n * statistics of the batch are where params has the running ones of batch normalization." : "",
+        t->step ? "\n * The masks of dropout are a function of step: those of equal numbers are equal." : "");
+}
+
 bool train_graphs(Training *t, Graph *model) {
     const OptimizerRow *optimizer = t->optimizer;
     const ScheduleRow *schedule = t->schedule;
     Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
-    ok = ok
-        && add_graph(t, gradient_graph(t, model),
-            t->runs ?
-                "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated. "
-                "The\n * statistics of the batch are where params has the running ones of batch normalization." :
-                "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.");
+    Graph *gradients = ok ? gradient_graph(t, model) : NULL;
+    ok = ok && add_graph(t, gradients, gradients_doc(t, a));
     ok = ok
         && add_graph(t, update_graph(t, model, optimizer),
             arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", optimizer->name,

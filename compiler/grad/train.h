@@ -25,6 +25,8 @@ typedef struct Training {
     const struct LossRow *loss; const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
     VEC(Parameter) params;
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
+    bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped
+    int n_drops; Value *step;                           // places where; the input with a step's number, or NULL
     VEC(Parameter) state;                               // of the optimizer; zero at the start
     TrainGraph graphs[MAX_TRAIN_GRAPHS];
     int n_graphs;

@@ -314,3 +314,10 @@ bool expand_conv_transpose(Node *n, Value **out) {
     Value *w = b_conv_backward_weight(g, n->in[1], group);
     return expand_done(n, b_conv_padded(g, n->in[0], w, lo, hi, interior, ones, geo.dilation, group), out);
 }
+
+// ---------------------------------------------------------------- Dropout
+bool expand_dropout(Node *n, Value **out) {
+    Drop o = { node_float(n, "ratio", 0.5), node_int(n, "seed", 0), n->n_in > 1 ? n->in[1] : NULL };
+    Value *mask, *x = n->in[0];
+    return expand_done(n, o.step ? b_dropout(n->graph, x, &o, DT_BOOL, &mask) : x, out);
+}

@@ -184,6 +184,12 @@ static Value *rule_identity(Graph *g, Node *n) {
     return node_int(n, "stop_gradient", 0) && has_gradient(g) ? NULL : n->in[0];
 }
 
+// dropout(x) -> x, unless it is told a step
+static Value *rule_dropout(Graph *g, Node *n) {
+    (void)g;
+    return n->n_in > 1 ? NULL : n->in[0];
+}
+
 // reshape(reshape(x)) -> reshape(x),  reshape to x's own shape -> x
 static Value *rule_reshape(Graph *g, Node *n) {
     const Type *t = &n->out[0]->type;
@@ -339,6 +345,7 @@ static const Rule rules[] = {
     { OP_Where, rule_where },
     { OP_Cast, rule_cast },
     { OP_Identity, rule_identity },
+    { OP_Dropout, rule_dropout },
     { OP_Reshape, rule_reshape },
     { OP_Transpose, rule_transpose },
     { OP_Expand, rule_expand },

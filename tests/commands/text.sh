@@ -151,11 +151,39 @@ status 0 "batch normalization" "$burncc" norm.txt --train --loss mse -o norm.c
 result $? "statistics run, and are neither scale nor shift"
 silent 'keeps its statistics'
 status 2 "no norm to freeze" "$burncc" norm.txt --frozen-norm -o no.c
-says 'frozen-norm go with --train'
+says 'frozen-norm and --no-dropout go with --train'
 status 0 "batch normalization by fixed statistics" "$burncc" norm.txt --train --frozen-norm --loss mse -o norm.c
 [ "$(fields norm.h)" = "a_weight a_bias " ]
 result $? "scale and shift are trained"
 says 'note: batch normalization keeps its statistics, as in inference \(/a/BatchNormalization\)'
+
+# Dropout has masks of steps, where nothing says otherwise.
+cat >drop.txt <<'END'
+graph drop(%0 x: f32[4,3]) {
+  %1 w = const trainable f32[3,2] {0.5, -0.25, 0.75, 1, -0.5, 0.125}
+  %2 = Dropout(%0) {ratio=0.5}   ; node 0 "drop"
+  %3 = MatMul(%2, %1)
+  return %3 y
+}
+END
+status 0 "dropout" "$burncc" drop.txt --train --loss mse -o drop.c
+grep -q 'drop_gradients(.*int64_t step, float loss' drop.h && ! grep -q 'drop_predict(.*step' drop.h
+result $? "the gradients are told a step, predictions are not"
+sed -n '/^static void drop_predict/,/^}/p' drop.c | grep -q Dropout
+[ $? -ne 0 ]
+result $? "predictions drop nothing"
+cat >drop_model.c <<'END'
+#include <burncc/model.h>
+MODEL(drop) { output("y", linear(dropout(input("x", F32, 4, 3), 0.5), "l", 2)); }
+END
+status 0 "a description that drops" "$burncc" drop_model.c --train --loss mse -o drop.c
+grep -q 'drop_gradients(.*int64_t step, float loss' drop.h
+result $? "its gradients are told a step"
+status 0 "a description that drops nothing" "$burncc" drop_model.c --train --no-dropout --loss mse -o drop.c
+grep -q 'int64_t step' drop.h
+[ $? -ne 0 ]
+result $? "its gradients are told none"
+says 'note: dropout passes its input on, as in inference'
 
 # Parameters of 16 bits are kept in f32: the same loss and gradients as those of f32 but for the rounding of values.
 cat >single.txt <<'END'

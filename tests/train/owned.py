@@ -261,9 +261,9 @@ def nested(f, x):
 class Case:
     """name, loss, input and target shape, classes (0: targets are numbers), shapes of parameters by name, constants,
     nodes, optimizers, options; run: the predictions. statistics: running ones by name, with their begin, which a run
-    in training mode replaces."""
+    in training mode replaces. drops: by the step's number, which is in `at`."""
     x_shape, y_shape, classes, constants, axes, runs, options, statistics = [4, 3], [4], 3, {}, [], RUNS, [], {}
-    training = False
+    training, drops, at = False, False, 0
 
     def __init__(self):
         source = numbers(7)
@@ -301,6 +301,36 @@ class Nll(Mlp):
 
     def run(self, p, x):
         return [log_softmax(row) for row in super().run(p, x)]
+
+
+def mix(x):
+    """32 bits to 32 bits, as compiler/ops/random.c has it."""
+    for shift, factor in (17, 0xed5ad4bb), (11, 0xac4c1b51), (15, 0x31848bab), (14, 1):
+        x = (x ^ x >> shift) * factor & 0xffffffff
+    return x
+
+
+class Dropped(Mlp):
+    """Dropout of the inputs and of the hidden values, by masks that depend on seed, node, step and place."""
+    name, runs, drops, options = "dropped", RUNS[:4], True, ["--seed", "5"]
+    nodes = [wire.node("Dropout", ["x", "half"], ["u"]),
+             wire.node("Gemm", ["u", "a.weight", "a.bias"], ["a"], transB=1), wire.node("Tanh", ["a"], ["h"]),
+             wire.node("Dropout", ["h", "third"], ["v"]),
+             wire.node("Gemm", ["v", "b.weight", "b.bias"], ["y"], transB=1)]
+    axes = [wire.tensor("half", wire.FLOAT, 0.5), wire.tensor("third", wire.FLOAT, 0.3)]
+
+    def drop(self, rows, node, ratio):
+        if not self.training:
+            return rows
+        k0 = mix(node + 0x9e3779b9 & 0xffffffff)
+        key = mix(5 ^ k0) ^ mix(self.at + k0 & 0xffffffff)
+        width = len(rows[0])
+        return [[x * (1 / (1 - ratio) if (mix(mix(width * i + j + k0 & 0xffffffff) ^ key) >> 8) / 2**24 >= ratio else 0)
+                 for j, x in enumerate(row)] for i, row in enumerate(rows)]
+
+    def run(self, p, x):
+        hidden = [[tanh(v) for v in linear(row, p["a.weight"], p["a.bias"])] for row in self.drop(x, 0, 0.5)]
+        return [linear(row, p["b.weight"], p["b.bias"]) for row in self.drop(hidden, 1, in_f32(0.3))]
 
 
 class L1(Mlp):
@@ -484,6 +514,7 @@ def train(case, update, hyper):
     values, losses, case.running = case.params, [], dict(case.statistics)
     state = {k: [[0.0] * 4 for _ in wire.flatten(v)[0]] for k, v in values.items()}
     for t, (x, y) in enumerate(case.batches, 1):
+        case.at = t
         loss, grads = step(case, values, x, y)
         losses.append(loss)
         for k, v in values.items():
@@ -506,6 +537,7 @@ def write(case, folder):
     os.makedirs(folder, exist_ok=True)
     open(os.path.join(folder, "model.onnx"), "wb").write(case.model())
     prediction = predict(case, case.params, case.batches[0][0])
+    case.at = 1
     grads = step(case, case.params, *case.batches[0])[1]
     tensors = {"eval_output": ("F32", prediction), **{f"grad.{k}": ("F32", v) for k, v in grads.items()}}
     for i, (x, y) in enumerate(case.batches):
@@ -516,12 +548,12 @@ def write(case, folder):
         losses, final = train(case, update, hyper)
         runs[update.__name__] = {"hyper": hyper, "losses": losses}
         tensors.update({f"final.{update.__name__}.{k}": ("F32", wire.flatten(v)[0]) for k, v in final.items()})
-    about = {"loss": case.loss, "options": case.options, "runs": runs}
+    about = {"loss": case.loss, "options": case.options, "drops": case.drops, "runs": runs}
     json.dump(about, open(os.path.join(folder, "case.json"), "w"), indent=1)
     safetensors(os.path.join(folder, "reference.safetensors"), tensors)
 
 
-CASES = [Mlp, Nll, L1, Conv, Norm, NormExported, Point, Windows, Lstm]
+CASES = [Mlp, Dropped, Nll, L1, Conv, Norm, NormExported, Point, Windows, Lstm]
 
 
 def write_all(folder):

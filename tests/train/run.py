@@ -86,6 +86,8 @@ def run_case(args, folder, optimizer, run, case):
             "Y_COUNT": len(ref["y0"][2]) // ysize, "OUT_COUNT": len(ref["eval_output"][2]) // 4,
             "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + HYPER[optimizer].format(h=hyper) + ")"
         }
+        if case.get("drops"):
+            define["DROPS"] = 1
         if args.apart:
             define["INITIAL"] = f'"{tmp}/m.safetensors"'
         here = os.path.dirname(os.path.abspath(__file__))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
-// front; with -DINITIAL="file" where the initial weights stand in one. In: a folder of raw little-endian files x0..x9,
-// y0..y9. Out: the first step's gradients and the final parameters as .safetensors, the predictions on x0 as raw
-// floats, and a line per step with its loss.
+// front; with -DINITIAL="file" where the initial weights stand in one, -DDROPS where gradients are told the step.
+// In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as
+// .safetensors, the predictions on x0 as raw floats, and a line per step with its loss.
 #include MODEL_HEADER
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,12 @@
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 #define NAME(suffix) PASTE(MODEL, suffix)
+
+#ifdef DROPS
+#define STEP(i) , i
+#else
+#define STEP(i)
+#endif
 
 static void fail(const char *what) {
     fprintf(stderr, "%s failed\n", what);
@@ -50,7 +56,7 @@ int main(int argc, char **argv) {
             FILE *f = fopen(path, "wb");
             if (!f || fwrite(out, 1, sizeof out, f) != sizeof out || fclose(f)) fail(path);
         }
-        if (NAME(_gradients)(&work, x, &params, y, loss, &grads)) fail("gradients");
+        if (NAME(_gradients)(&work, x, &params, y STEP(i + 1), loss, &grads)) fail("gradients");
         snprintf(path, sizeof path, "%s/gradients.safetensors", argv[2]);
         if (i == 0 && NAME(_params_save)(&grads, path)) fail(path);
         if (UPDATE(&params, &grads, &state, (float)(i + 1))) fail("update");

@@ -199,6 +199,8 @@ static const Case cases[] = {
         "%5 = BatchNorm(%0, %1, %2, %3, %4) {epsilon=0.001}", "%5", NULL },
     { "%0: f64[2,3,4], %1: f64[3], %2: f64[3]", "%3, %4, %5 = BatchNormTraining(%0, %1, %2) {epsilon=0.001}",
         "%3, %4, %5", NULL },
+    { "%0: f64[3,5]", "%1 = const i64[] {7}\n %2 = Dropout(%0, %1) {ratio=0.5, seed=3}\n %3 = Dropout(%0) {ratio=0.5}",
+        "%2, %3", NULL },
     { "%0: f64[2,3,4], %1: f64[3,4], %2: f64[3,4]", "%3 = LayerNorm(%0, %1, %2) {axis=1, epsilon=0.01}", "%3", NULL },
     { "%0: f64[3,4], %1: f64[4]", "%2 = LayerNorm(%0, %1) {axis=1}", "%2", NULL },
     { "%0: f64[3,4], %1: f64[4]", "%2 = RMSNorm(%0, %1) {axis=1}", "%2", NULL },

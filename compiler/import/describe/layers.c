@@ -275,8 +275,9 @@ burn_value *language_response(const burn_place *at, burn_value *x, const struct 
 
 burn_value *language_dropout(const burn_place *at, burn_value *x, double p) {
     Graph *g = here(at, NULL);
-    if (p < 0 || p > 1) return graph_fail(g, "%g is no probability", p);
-    return x;
+    if (!(p >= 0 && p <= 1)) return graph_fail(g, "%g is no probability", p);
+    if (!x || p == 0 || !describing->options->train) return x;
+    return is_float(g, x) ? b_dropout_trained(g, x, p) : NULL;
 }
 
 // ---------------------------------------------------------------- images

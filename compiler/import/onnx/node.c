@@ -171,6 +171,8 @@ bool onnx_trains_norms(const OnnxNode *n) {
     return o && o->train && !o->frozen_norm;
 }
 
+bool onnx_trains_dropout(const OnnxNode *n) { return n->import->options && n->import->options->train; }
+
 bool onnx_says_notes(const OnnxNode *n) { return n->import->options && !n->import->options->quiet; }
 
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name) {

@@ -137,6 +137,7 @@ const char *onnx_string(const OnnxNode *n, const char *name, const char *otherwi
 const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent
 // does --train give batch normalizations the batch's statistics?
 bool onnx_trains_norms(const OnnxNode *n);
+bool onnx_trains_dropout(const OnnxNode *n);            // may it drop what this node passes on?
 Value *onnx_fail(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);    // diagnostic at the node; returns NULL
 void onnx_note(const OnnxNode *n, const char *fmt, ...) PRINTF_LIKE(2, 3);      // unless --quiet
 Value *onnx_input(OnnxNode *n, int i);                  // NULL with a diagnostic when absent

@@ -227,16 +227,17 @@ Value *onnx_dropout(OnnxNode *n) {
                     &n->out[1]);
             training = tensor_get_i(t, 0) != 0;
         }
-        if (training && onnx_optional(n, 1)) {
+        if ((training || onnx_trains_dropout(n)) && onnx_optional(n, 1)) {
             Tensor *t = onnx_const_number(n, 1, "the ratio");
             if (!t) return NULL;
             ratio = tensor_get_f(t, 0);
         }
     }
+    bool asked = n->n_out > 1 && n->asked[1];
+    if (onnx_trains_dropout(n) && ratio > 0 && !asked) return b_dropout_trained(n->g, x, ratio);
     if (!training || ratio == 0) {
-        if (ratio > 0) VEC_PUSH(n->g->arena, graph_root(n->g)->passed_on, n->g->loc);
-        n->out[1] = n->n_out > 1 && n->asked[1] ? b_filled(n->g, mask_type, 1, x->type.rank, x->type.dim) : NULL;
+        n->out[1] = asked ? b_filled(n->g, mask_type, 1, x->type.rank, x->type.dim) : NULL;
         return x;
     }
-    return b_dropout(n->g, x, ratio, seed, mask_type, &n->out[1]);
+    return b_dropout(n->g, x, &(Drop){ ratio, seed, NULL }, mask_type, &n->out[1]);
 }
