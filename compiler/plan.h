@@ -197,6 +197,7 @@ static inline int kernel_bodies(const Kernel *k) { return k->kind == KERNEL_REGI
 
 struct Plan {
     Arena *arena;
+    Arena *scratch;                                     // fuse.c: what building the kernels of a node wants
     Graph *graph;
     const Plan *parent;                                 // of a region's body
     ValuePlans *values;

@@ -53,7 +53,7 @@ const char *expr_rule_wants(EOp op) {
 ExprPool *expr_pool_new(Arena *a) {
     ExprPool *p = NEW(a, ExprPool);
     p->arena = a;
-    p->mask = 255;
+    p->mask = 31;
     p->table = NEW_ARRAY(a, Expr *, p->mask + 1);
     return p;
 }

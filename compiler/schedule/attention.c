@@ -121,7 +121,7 @@ static bool lower_score(Build *b) {
     Fusion *f = b->score;
     Lower l;
     Expr *idx[MAX_RANK], *keys = expr_size(b->k->exprs, b->g, b->size[KEY]);
-    lower_init(&l, b->a, b->k->exprs, b->k, f);
+    lower_init(&l, b->a, b->k, f);
     f->anchor_flat = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, row(b), keys), b->axis[KEY]);
     lower_unflat(&l, &f->root->type, f->anchor_flat, idx);
     b->k->attention.score = lower_root(&l, f->root, idx);
@@ -159,7 +159,7 @@ static bool lower_result(Build *b, Expr *const *batch, Operand *o) {
     const Type *t = &f->anchor->type;
     Lower l;
     Expr *at[MAX_RANK], *idx[MAX_RANK];
-    lower_init(&l, b->a, b->k->exprs, b->k, f);
+    lower_init(&l, b->a, b->k, f);
     memcpy(at, batch, sizeof(Expr *) * (size_t)(t->rank - 2));
     at[t->rank - 2] = b->axis[QUERY];
     at[t->rank - 1] = b->axis[DEPTH];
@@ -227,7 +227,7 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     b.size[INNER] = ts->dim[ts->rank - 1];
     if (!batch_axes(&b, t, group, batch)) return NULL;
     b.k->n_parallel = PARALLEL;
-    lower_init(&b.l, a, b.k->exprs, b.k, score);
+    lower_init(&b.l, a, b.k, score);
     if (!batch_of(&b, tv, t, batch, idx)) return NULL;
     idx[tv->rank - 2] = b.axis[KEY];
     idx[tv->rank - 1] = b.axis[DEPTH];

@@ -196,7 +196,7 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     Fusion score = { .plan = f->plan, .inside = f->scores };
     bool *inside = f->inside, alone = true;
     if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32
-        || !softmax_before(f->arena, epilogue->anchor->def, &s))
+        || !softmax_before(f->plan->scratch, epilogue->anchor->def, &s))
         return NULL;
     memset(f->scores, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int i = 0; i < s.nodes.n; i++) f->scores[s.nodes.at[i]->mark] = true;
@@ -479,7 +479,11 @@ bool fuse_graph(Plan *p) {
         for (int i = 0; i < n->n_out; i++)
             wanted = wanted
                 || (n->out[i] && f.needed[n->out[i]->id] && type_count_upper(p->graph, &n->out[i]->type) > 0);
-        if (wanted) fuse_node(&f, n);
+        if (!wanted) continue;
+        p->scratch = arena_new();
+        fuse_node(&f, n);
+        arena_free(p->scratch);
+        p->scratch = NULL;
     }
     for (int i = 0; i < p->graph->inputs.n; i++) find_sizes(&f, p->graph->inputs.at[i]);
     find_constant_sizes(&f);

@@ -76,9 +76,10 @@ static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
 
 void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     for (int i = 0; i < k->axes.n; i++) kernel_sizes(a, k, f->plan->graph, k->axes.at[i].size);
-    Survey w = {
-        .arena = a, .kernel = k, .graph = f->plan->graph, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1)
-    };
+    Survey w = { .arena = a,
+        .kernel = k,
+        .graph = f->plan->graph,
+        .seen = NEW_ARRAY(f->plan->scratch, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
         survey(&w, k->stores.at[i].expr, true);
         survey(&w, k->stores.at[i].index, false);
@@ -132,14 +133,15 @@ static Expr *rename_axis(void *ctx, Expr *e) {
     return e->c.i == r->b ? expr_axis_size(r->pool, r->graph, r->b, r->size) : NULL;
 }
 
-static bool try_merge(Arena *a, Graph *g, Kernel *k, int outer, int inner) {
+static bool try_merge(const Plan *p, Kernel *k, int outer, int inner) {
+    Graph *g = p->graph;
     if (k->axes.at[outer].extent > 0 && k->axes.at[inner].extent > INT64_MAX / k->axes.at[outer].extent) return false;
     Merge m = { .kernel = k,
         .graph = g,
         .a = outer,
         .b = inner,
         .ok = true,
-        .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+        .seen = NEW_ARRAY(p->scratch, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n && m.ok; i++) {
         Store *s = &k->stores.at[i];
         m.ok = walks_as_one(s->index, &m) && !uses(s->guard, &m);
@@ -186,11 +188,11 @@ static bool always_together(const Expr *e, bool *seen, int outer, int inner) {
 }
 
 // Axes of a reduction whose elements follow each other in memory are one: a longer sum, which goes in lanes.
-static void collapse_reductions(Arena *a, Graph *g, Kernel *k) {
+static void collapse_reductions(const Plan *p, Kernel *k) {
     for (int skip = 0;;) {
         int outer = -1, inner = -1, count = 0;
-        bool together = true, *seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1),
-             *again = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1);
+        bool together = true, *seen = NEW_ARRAY(p->scratch, bool, expr_count(k->exprs) + 1),
+             *again = NEW_ARRAY(p->scratch, bool, expr_count(k->exprs) + 1);
         for (int i = 0; i < k->stores.n && outer < 0; i++)
             next_pair(k->stores.at[i].expr, seen, skip, &count, &outer, &inner);
         if (outer < 0) return;
@@ -198,18 +200,18 @@ static void collapse_reductions(Arena *a, Graph *g, Kernel *k) {
             together = together && always_together(k->stores.at[i].expr, again, outer, inner);
         // before: a reduction of what does not depend on its axes keeps both
         bool merged = k->axes.at[outer].size == 1;
-        if (merged || !together || !try_merge(a, g, k, outer, inner)) skip++;
+        if (merged || !together || !try_merge(p, k, outer, inner)) skip++;
     }
 }
 
-static void collapse(Arena *a, Graph *g, Kernel *k) {
+static void collapse(const Plan *p, Kernel *k) {
     int outer = -1;
     for (int i = 0; i < k->n_parallel; i++) {
         if (k->axes.at[i].extent == 1) continue;
-        if (outer >= 0) try_merge(a, g, k, outer, i);
+        if (outer >= 0) try_merge(p, k, outer, i);
         outer = i;
     }
-    collapse_reductions(a, g, k);
+    collapse_reductions(p, k);
 }
 
 // ---------------------------------------------------------------- shuffles
@@ -240,24 +242,24 @@ static Expr *split_axis(void *ctx, Expr *e) {
 
 // A shuffle, y[i] = x[i % m * n + i / m], becomes two loops, y[i m + j] = x[j n + i]: no division, and short inner
 // ones become vector code.
-static void split_shuffle(Arena *a, Graph *g, Kernel *k) {
+static void split_shuffle(Arena *a, const Plan *p, Kernel *k) {
     int last = k->n_parallel - 1;
     while (last >= 0 && k->axes.at[last].size == 1) last--;
     if (last < 0 || k->n_parallel != k->axes.n || k->axes.n >= 60 || k->stores.n != 1 || k->stores.at[0].guard
         || !dim_is_const(k->axes.at[last].size))
         return;
     Store *s = &k->stores.at[0];
-    Digits d = { .kernel = k, .axis = last, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    Digits d = { .kernel = k, .axis = last, .seen = NEW_ARRAY(p->scratch, bool, expr_count(k->exprs) + 1) };
     find_digits(&d, s->expr);
     int64_t extent = k->axes.at[last].extent;
     if (d.whole || d.m < 2 || d.m >= extent || extent % d.m) return;
-    Split split = { k->exprs, g, last, k->axes.n, d.m, extent };
+    Split split = { k->exprs, p->graph, last, k->axes.n, d.m, extent };
     s->index = expr_map_leaves(k->exprs, s->index, split_axis, &split);
     s->expr = expr_map_leaves(k->exprs, s->expr, split_axis, &split);
     k->axes.at[last].extent = k->axes.at[last].size = extent / d.m;
     VEC_PUSH(a, k->axes, (Axis){ .extent = d.m, .size = d.m });
     k->n_parallel++;
-    collapse(a, g, k);
+    collapse(p, k);
 }
 
 // ---------------------------------------------------------------- loop kernels
@@ -306,7 +308,7 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
     Lower l;
     Expr *idx[MAX_RANK], *dst[MAX_RANK];
     Type *t = &f->root->type;
-    lower_init(&l, a, k->exprs, k, f);
+    lower_init(&l, a, k, f);
     lower_axes(&l, k, t, idx);
     bool computed = f->root->def && f->root->graph == f->plan->graph && f->inside[f->root->def->mark];
     Expr *e = computed ? lower_root(&l, f->root, idx) : lower_load(&l, f->root, idx);
@@ -325,8 +327,8 @@ Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, Dim conca
         VEC_PUSH(a, k->stores, (Store){ .value = f->also[i],
             .index = k->stores.at[0].index,
             .expr = lower_root(&l, f->also[i], idx) });
-    collapse(a, f->plan->graph, k);
-    split_shuffle(a, f->plan->graph, k);
+    collapse(f->plan, k);
+    split_shuffle(a, f->plan, k);
     kernel_finish(a, k, f);
     if (into) VEC_PUSH(a, k->nodes, into->def);
     return k;
@@ -343,7 +345,7 @@ void kernel_store_into(Kernel *k, Value *into, Dim at) {
 bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
     Lower l;
     Expr *idx[MAX_RANK], *flat = expr_index(k->exprs, 0);
-    lower_init(&l, a, k->exprs, k, f);
+    lower_init(&l, a, k, f);
     for (int i = 0; i < 3; i++) {
         VEC_PUSH(a, k->axes, (Axis){ .extent = dim_upper(f->plan->graph, extent[i]), .size = extent[i] });
         Expr *axis = extent[i] == 1 ? expr_index(k->exprs, 0) : expr_axis_size(k->exprs, f->plan->graph, i, extent[i]);
@@ -362,7 +364,7 @@ bool kernel_epilogue(Arena *a, Kernel *k, Fusion *f, const Dim *extent) {
 Expr *operand_index(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Value **base) {
     Fusion f = { .plan = p, .root = v, .views_only = true };
     Lower l;
-    lower_init(&l, p->arena, axes->exprs, axes, &f);
+    lower_init(&l, p->arena, axes, &f);
     Expr *e = lower_load(&l, v, idx);
     // constants are packed from their beginning
     bool constant = e->op == E_Load && e->value->data,
@@ -381,7 +383,7 @@ bool operand_through_views(const Plan *p, Kernel *axes, Value *v, Expr *const *i
 bool operand_direct(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Operand *out) {
     Fusion f = { .plan = p, .root = v };
     Lower l;
-    lower_init(&l, p->arena, axes->exprs, axes, &f);
+    lower_init(&l, p->arena, axes, &f);
     Expr *at = lower_stored(&l, v, idx, &out->value);
     return expr_affine_sizes(at, v->graph, axes->axes.n, out->coef, &out->offset);
 }
@@ -423,7 +425,7 @@ static Type right_type(const Node *n) {
 }
 
 static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s, Operand *x, Operand *y) {
-    Arena *a = p->arena;
+    Arena *a = p->scratch;
     Graph *g = p->graph;
     const Type *tx = &n->in[0]->type, right = right_type(n), *ty = &right;
     int rx = tx->rank, ry = ty->rank, nb = (rx > ry ? rx : ry) - 2;
@@ -500,12 +502,12 @@ static Kernel *copy_kernel(const Plan *p, Value *from, Value *to) {
     Fusion f = { .plan = p, .root = from };
     Lower l;
     Expr *idx[MAX_RANK];
-    lower_init(&l, a, k->exprs, k, &f);
+    lower_init(&l, a, k, &f);
     lower_axes(&l, k, &from->type, idx);
     Expr *flat = lower_flat(&l, &from->type, idx);
     Expr *e = expr_load(k->exprs, from, flat, NULL, NULL);
     VEC_PUSH(a, k->stores, (Store){ .value = to, .index = flat, .expr = e });
-    collapse(a, p->graph, k);
+    collapse(p, k);
     return k;
 }
 
@@ -527,7 +529,7 @@ void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     Lower l;
     Expr *idx[MAX_RANK], *dst[MAX_RANK], *ok = NULL;
     ReduceOp op = reduce_of_scatter(node_string(n, "reduction", "none"));
-    lower_init(&l, a, k->exprs, k, &f);
+    lower_init(&l, a, k, &f);
     lower_axes(&l, k, &updates->type, idx);
     if (n->op == OP_ScatterElements) {
         int axis = (int)node_int(n, "axis", 0);

@@ -38,7 +38,7 @@ Convolution kernel_conv_shape(const Node *n) {
 
 // Where the input's elements lie: through its views, if that takes no more than constant strides.
 static Operand conv_input(const Plan *p, const Node *n, Convolution *c) {
-    Arena *a = p->arena;
+    Arena *a = p->scratch;
     Graph *g = p->graph;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Operand at;
@@ -66,7 +66,7 @@ static Operand conv_input(const Plan *p, const Node *n, Convolution *c) {
 // Where the elements of weights that are no constants lie: [group, channel of the result][channel of the input][taps].
 // Filters that run backwards have negative strides.
 static Value *conv_weights(const Plan *p, const Node *n, Convolution *c) {
-    Arena *a = p->arena;
+    Arena *a = p->scratch;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Value *w = n->in[1], *base;
     Expr *axis[MAX_RANK + 1];

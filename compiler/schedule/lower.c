@@ -11,7 +11,7 @@
 
 typedef struct Memo { Value *value; Expr *guard; Expr *idx[MAX_RANK]; Expr *result; } Memo;
 typedef struct State {
-    Arena *arena;
+    Arena *arena, *scratch;                             // of the kernel's axes; the plan's
     Fusion *fusion;
     Kernel *kernel;                                     // whose axes grow
     Memo *memo; int memo_cap, memo_n;
@@ -41,7 +41,7 @@ static void memo_grow(State *s) {
     int cap = s->memo_cap;
     Memo *old = s->memo;
     s->memo_cap = cap ? cap * 2 : 64;
-    s->memo = NEW_ARRAY(s->arena, Memo, s->memo_cap);
+    s->memo = NEW_ARRAY(s->scratch, Memo, s->memo_cap);
     for (int i = 0; i < cap; i++)
         if (old[i].value) *memo_slot(s, old[i].value, old[i].guard, old[i].idx) = old[i];
 }
@@ -83,7 +83,7 @@ static bool lowers_in_place(const State *s, const Value *v) {
 
 static void shared(Lower *l, Value *v, Expr *e) {
     State *s = l->state;
-    VEC_PUSH(s->arena, s->fusion->reduces, (ReduceUse){ v, e });
+    VEC_PUSH(s->scratch, s->fusion->reduces, (ReduceUse){ v, e });
 }
 
 static Expr *lower_inside(Lower *l, Value *v, Expr *const *idx) {
@@ -155,10 +155,10 @@ static Expr *new_axis(Lower *l, Dim extent, bool reduce) {
     return expr_axis_size(l->p, l->graph, k->axes.n - 1, extent);
 }
 
-void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f) {
-    State *s = NEW(a, State);
-    *s = (State){ .arena = a, .fusion = f, .kernel = k };
-    *l = (Lower){ .p = p,
+void lower_init(Lower *l, Arena *a, Kernel *k, Fusion *f) {
+    State *s = NEW(f->plan->scratch, State);
+    *s = (State){ .arena = a, .scratch = f->plan->scratch, .fusion = f, .kernel = k };
+    *l = (Lower){ .p = k->exprs,
         .graph = f->plan->graph,
         .load = load_or_inline,
         .axis = new_axis,

@@ -23,7 +23,7 @@ typedef struct Fusion {
 } Fusion;
 
 // lower.c
-void lower_init(Lower *l, Arena *a, ExprPool *p, Kernel *k, Fusion *f);
+void lower_init(Lower *l, Arena *a, Kernel *k, Fusion *f);      // a: of k's axes
 Expr *lower_root(Lower *l, Value *v, Expr *const *idx); // element of the root itself
 // flat index of an element of v in the value that holds it
 Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where);

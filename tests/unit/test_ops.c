@@ -551,13 +551,13 @@ typedef struct Lowered { Node *n; Value *v; Kernel k; Expr *idx[MAX_RANK], *e; }
 static void lower_output(const Run *r, Node *n, int out, Lowered *to) {
     Value *v = n->out[out];
     ValuePlans none = { 0 };
-    const Plan p = { .arena = r->arena, .graph = r->g, .values = &none };
+    const Plan p = { .arena = r->arena, .scratch = r->arena, .graph = r->g, .values = &none };
     Fusion f = { .plan = &p, .root = v, .inside = NEW_ARRAY(r->arena, bool, 2) };
     Lower l;
     *to = (Lowered){ .n = n, .v = v, .k = { .exprs = expr_pool_new(r->arena) } };
     for (Node *m = r->g->first; m; m = m->next) m->mark = m == n;
     f.inside[1] = true;
-    lower_init(&l, r->arena, to->k.exprs, &to->k, &f);
+    lower_init(&l, r->arena, &to->k, &f);
     for (int i = 0; i < v->type.rank; i++) to->idx[i] = lower_axis(&l, v->type.dim[i], false);
     to->e = lower_root(&l, v, to->idx);
     assert_non_null(to->e);
