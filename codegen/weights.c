@@ -96,12 +96,13 @@ static uint64_t checksum(uint64_t h, const void *p, size_t n) {
     return h;
 }
 
-static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
+// from: the file's bytes before it, and after it
+static bool for_each(const Plan *p, OutFile *f, uint64_t *sum, int64_t *from) {
     bool ok = true;
-    int64_t at = 0;
+    int64_t at = *from;
     for (int i = 0; i < p->buffers.n && ok; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (!weights_in_file(b)) continue;
+        if (!weights_in_file(b) || b->same) continue;
         void *owned;
         const void *data = weight_bytes(b, &owned);
         if (at != b->offset) bug("weights are not in the order of their offsets");
@@ -116,7 +117,70 @@ static bool for_each(const Plan *p, OutFile *f, uint64_t *sum) {
         at += (int64_t)(whole + (rest ? 64 : 0));
         free(owned);
     }
+    *from = at;
     return ok;
+}
+
+// ---------------------------------------------------------------- what several functions have
+// Where weights of one hash stand: chains through `next`.
+typedef struct Known { Buffer *buffer; int function, next; uint64_t hash; } Known;
+typedef struct Sharing { Known *known; int n, *heads, slots; } Sharing;
+
+static uint64_t hash_bytes(const void *p, size_t n) {
+    uint64_t h = checksum(n, p, n), rest = 0;
+    memcpy(&rest, (const char *)p + n / 8 * 8, n % 8);
+    return (h ^ rest) * WEIGHTS_PRIME;
+}
+
+// One of another function with the same bytes, which are `data`; NULL: there is none.
+static Buffer *find_same(const Sharing *s, const Buffer *b, int function, uint64_t hash, const void *data) {
+    for (int i = s->heads[hash % (uint64_t)s->slots]; i >= 0; i = s->known[i].next) {
+        const Known *k = &s->known[i];
+        if (k->hash != hash || k->function == function || k->buffer->bytes != b->bytes
+            || k->buffer->element != b->element)
+            continue;
+        void *owned;
+        const void *other = weight_bytes(k->buffer, &owned);
+        bool same = other == data || !memcmp(other, data, (size_t)b->bytes);
+        free(owned);
+        if (same) return k->buffer;
+    }
+    return NULL;
+}
+
+static void share(Sharing *s, Buffer *b, int function) {
+    void *owned;
+    const void *data = weight_bytes(b, &owned);
+    uint64_t hash = hash_bytes(data, (size_t)b->bytes);
+    b->same = find_same(s, b, function, hash, data);
+    free(owned);
+    if (b->same) {
+        b->offset = b->same->offset;
+        return;
+    }
+    int *head = &s->heads[hash % (uint64_t)s->slots];
+    s->known[s->n] = (Known){ b, function, *head, hash };
+    *head = s->n++;
+}
+
+int64_t weights_share(int n, const Program *programs) {
+    Arena *scratch = arena_new();
+    Sharing s = { .slots = 1 };
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++) s.slots += programs[i].plan->buffers.n;
+    s.known = NEW_ARRAY(scratch, Known, s.slots);
+    s.heads = NEW_ARRAY(scratch, int, s.slots);
+    for (int i = 0; i < s.slots; i++) s.heads[i] = -1;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < programs[i].plan->buffers.n; j++) {
+            Buffer *b = programs[i].plan->buffers.at[j];
+            if (!weights_in_file(b)) continue;
+            b->offset = bytes;
+            share(&s, b, i);
+            if (!b->same) bytes += (b->bytes + 63) / 64 * 64;
+        }
+    arena_free(scratch);
+    return bytes;
 }
 
 // The same sum in C99, for the generated file.
@@ -153,16 +217,21 @@ void weights_print_words(Text *out, const Plan *p, const char *name) {
 
 // The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller
 // commits the file.
-OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum) {
-    uint64_t size = (uint64_t)p->weight_bytes;
+OutFile *weights_write_file(
+    Arena *a, int n, const Program *programs, int64_t bytes, const char *path, uint64_t *sum) {
+    uint64_t size = (uint64_t)bytes;
+    int64_t at = 0;
     *sum = WEIGHTS_SEED;
-    for_each(p, NULL, sum);
+    for (int i = 0; i < n; i++) for_each(programs[i].plan, NULL, sum, &at);
     OutFile *f = out_open(a, path);
     if (!f) return NULL;
     char header[WEIGHTS_HEADER] = "burnw1";
     memcpy(header + 8, &size, 8);
     memcpy(header + 16, sum, 8);
-    if (out_write(f, header, sizeof header) && for_each(p, f, NULL)) return f;
+    bool ok = out_write(f, header, sizeof header);
+    at = 0;
+    for (int i = 0; i < n; i++) ok = ok && for_each(programs[i].plan, f, NULL, &at);
+    if (ok) return f;
     out_abandon(f);
     return NULL;
 }

@@ -14,6 +14,10 @@ void weights_print_words(Text *out, const Plan *p, const char *name);
 void weights_print_array(Text *out, const Buffer *b, const char *name);
 // is it a constant of the file? Strings never are: their elements are addresses
 bool weights_in_file(const Buffer *b);
+// Those of several functions that have the same bytes become one (Buffer.same), the others follow one another in one
+// file: their bytes in all.
+int64_t weights_share(int n, const Program *programs);
 // not committed yet; NULL with diag
-OutFile *weights_write_file(Arena *a, const Plan *p, const char *path, uint64_t *sum);
+OutFile *weights_write_file(
+    Arena *a, int n, const Program *programs, int64_t bytes, const char *path, uint64_t *sum);
 #endif

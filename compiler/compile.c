@@ -35,7 +35,18 @@ static Plan *planned(Arena *a, const Options *o, Graph *g, const TrainGraph *t) 
     return p && dump_plan(a, o, p) ? p : NULL;
 }
 
+static bool has_state(const Graph *g) {
+    bool has = false;
+    for (int i = 0; i < g->inputs.n; i++) has = has || g->inputs.at[i]->role == ROLE_STATE;
+    return has;
+}
+
 static bool training_programs(Arena *a, const Options *o, Graph *model, Programs *p) {
+    if (has_state(model) || model->functions.n) {
+        diag_error(&(Loc){ .file = model->file, .node = -1 },
+            "--train wants a model of one function without a state; --function NAME chooses one of several");
+        return false;
+    }
     Training *t = train_parameters(model, o);
     if (!t) return false;
     pass_bind_dims(model, o);                           // once, with its notes, and not for each program
@@ -45,19 +56,51 @@ static bool training_programs(Arena *a, const Options *o, Graph *model, Programs
         const char *name = arena_printf(a, "%s_%s", o->name, one->graph->name);
         Plan *plan = planned(a, o, one->graph, one);
         if (!plan) return false;
-        p->at[p->n] = (Program){ .name = name, .name_of_workspace = name, .doc = one->doc, .plan = plan };
+        p->at[p->n] = (Program){ .name = name, .name_of_workspace = name, .prefix = name,
+            .doc = one->doc, .plan = plan };
     }
     return true;
+}
+
+// A program for each function; they have the constants in common.
+static bool function_programs(Arena *a, const Options *o, Graph *model, Programs *p) {
+    Loc file = { .file = model->file, .node = -1 };
+    if (model->functions.n > MAX_PROGRAMS) {
+        diag_error_as(EXIT_LIMIT, &file, "%d functions; a model may have %d", model->functions.n, MAX_PROGRAMS);
+        return false;
+    }
+    for (; p->n < model->functions.n; p->n++) {
+        const char *function = model->functions.at[p->n].name, *name = arena_printf(a, "%s_%s", o->name, function);
+        Graph *g = graph_function(model, p->n);
+        Plan *plan = g ? planned(a, o, g, NULL) : NULL;
+        if (!plan) return false;
+        p->at[p->n] = (Program){ .name = name, .name_of_workspace = o->name, .prefix = name, .function = function,
+            .plan = plan, .descriptor = true };
+    }
+    return true;
+}
+
+static bool states_fit(const Options *o, const Graph *model) {
+    bool several = model->functions.n > 0;
+    if ((!several && !has_state(model)) || o->machine.backend->states) return true;
+    diag_error(&(Loc){ .file = model->file, .node = -1 },
+        "the model has %s: this is for programs in C, not for --target %s",
+        several ? "several functions" : "a state", o->target);
+    return false;
 }
 
 Programs *compile_graph(Arena *a, const Options *o, const Model *m, Graph *model) {
     Programs *p = NEW(a, Programs);
     p->settings = m->settings;
     if (o->train) return training_programs(a, o, model, p) ? p : NULL;
+    if (!states_fit(o, model)) return NULL;
+    if (model->functions.n) return function_programs(a, o, model, p) ? p : NULL;
     Plan *plan = planned(a, o, model, NULL);
     if (!plan) return NULL;
     const char *name = arena_printf(a, "%s_run", o->name);
-    p->at[p->n++] = (Program){ .name = name, .name_of_workspace = o->name, .plan = plan, .descriptor = true };
+    p->at[p->n++] = (Program){
+        .name = name, .name_of_workspace = o->name, .prefix = o->name, .plan = plan, .descriptor = true
+    };
     return p;
 }
 

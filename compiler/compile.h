@@ -7,7 +7,7 @@
 struct Training;
 struct Model;
 
-enum { MAX_PROGRAMS = 4 };
+enum { MAX_PROGRAMS = 16 };
 typedef struct Programs {
     int n;
     Program at[MAX_PROGRAMS];

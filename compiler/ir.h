@@ -241,6 +241,9 @@ typedef struct Bundle {
     int n; const char *const *names;                    // of a sequence name_0, name_1, ...; stacked: name
 } Bundle;
 
+// One of several functions of a model, in the order of the graph's inputs and outputs: how many of each are its own.
+typedef struct GraphFunction { const char *name; int inputs, outputs; } GraphFunction;
+
 // What computing constants has taken, and what the file brought along (ir/constant.c).
 typedef struct Folding { int64_t given, spent; bool said; } Folding;
 
@@ -267,6 +270,7 @@ struct Graph {
     Folding *folding;                                   // of the outermost graph and its clones: see value_const
     // of the outermost graph: those of its model's ends that are no plain tensor
     VEC(Bundle) bundles;
+    VEC(GraphFunction) functions;                       // of a model; none: it is one function
 };
 
 // A diagnostic at g->loc; returns NULL, for builders.
@@ -299,6 +303,9 @@ void graph_replace(Graph *g, Value *old, Value *with);  // every use, outputs an
 int *graph_use_counts(const Graph *g, Arena *scratch);  // by value id; an output counts as a use
 const Bundle *graph_bundle(const Graph *g, const char *name, bool output);  // NULL when this end is a plain tensor
 Graph *graph_clone(Graph *g, const char *name);
+// ir/function.c: the graph of one function alone; NULL with a diagnostic: it uses what another one is given
+Graph *graph_function(Graph *g, int which);
+const char *graph_functions(Arena *a, const Graph *g);  // their names, for diagnostics
 // copies a body's nodes before to's cursor
 void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs);
 void node_set_int(Node *n, const char *name, int64_t v);

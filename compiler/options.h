@@ -30,6 +30,7 @@ struct Options {
     VEC(DimOption) dims;
     Keep keep;                                          // verify --trace; else KEEP_OUTPUTS
     VEC(SetOption) settings;                            // --set: of a model described in C
+    const char *function;                               // --function: of several; NULL: all, or the only one
     const char *config;                                 // --config: a JSON file of them; NULL: none
     const char *weights, *weights_key;                  // --weights: a file of them; NULL: none
     VEC(SetOption) maps;                                // --map: a regular expression and what it becomes

@@ -25,6 +25,8 @@ struct Buffer {
     DType element;                                      // the value's, or of what fill makes
     // PLACE_WEIGHT: what the bytes are, for comments: "row-major", "panels of 32 columns"
     const char *layout;
+    const Buffer *same;                                 // PLACE_WEIGHT: another function's, of the same bytes, or NULL
+    const char *array;                                  // codegen's own: what it is called
     int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
     const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
     int id;
@@ -214,7 +216,8 @@ struct Plan {
 // A program is one entry point of the generated file; a file may hold several (inference; loss and gradients; update).
 typedef struct Program {
     const char *name;                                   // of the function: lenet_run
-    const char *name_of_workspace;                      // prefix of its workspace type and its kernels: lenet
+    const char *name_of_workspace, *prefix;             // prefixes of its workspace's type, and of its kernels: lenet
+    const char *function;                               // of several of a model, which share much; NULL: none of them
     const char *doc;                                    // what it does, for the header; NULL: one inference
     Plan *plan;
     bool descriptor;                                    // give it the generic `const burn_model`

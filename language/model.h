@@ -83,6 +83,21 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define input(name, ...) BURN_INPUT(BURN_AT("input"), name, __VA_ARGS__, )
 #define output(name, x) burn->call_output(BURN_AT("output"), name, x)
 
+// One of several functions of a model, which share parameters and states: function("step") { ... }
+#define function(name) \
+    for (int burn_once __attribute__((cleanup(burn_return))) = (burn->call_function(BURN_AT("function"), name), 1); \
+        burn_once; burn_once = 0)
+static inline __attribute__((unused)) void burn_return(int *once) {
+    (void)once;
+    burn->call_function_end();
+}
+// What the caller keeps from one run to the next, zero at first: state("h", F32, 1, 64) is what it was,
+#define state(name, ...) BURN_STATE(BURN_AT("state"), name, __VA_ARGS__, )
+// and this what it becomes, which it gives.
+#define state_set(x, to) burn->call_state_set(BURN_AT("state_set"), x, to)
+// All rows so far of a cache: x's stand behind the `past` ones that it has, along an axis with room for `capacity`.
+#define cached(x, name, axis, capacity, past) burn->call_cached(BURN_AT("cached"), x, name, axis, capacity, past)
+
 // A setting of the model with its default, which --set NAME=VALUE or --config FILE.json replaces.
 #define config(name, otherwise) \
     _Generic((otherwise), char *: burn_config_word, const char *: burn_config_word, float: burn_config_number, \
@@ -100,6 +115,8 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define dim_sub(a, b) burn->call_dim_of(BURN_AT("dim_sub"), a, b)
 #define dim_mul(a, b) burn->call_dim_of(BURN_AT("dim_mul"), a, b)
 #define dim_div(a, b) burn->call_dim_of(BURN_AT("dim_div"), a, b)    // rounded down
+// a size that is the one element of a tensor of I64, within these bounds: size_of(input("past", I64), 0, 1023)
+#define size_of(x, low, high) burn->call_size_of(BURN_AT("size_of"), x, low, high)
 // a height and a width, or a depth too, where one number would be for all axes: .kernel = hw(1, 7)
 #define hw(h, w) (BURN_SIZES | (int64_t)(h) << 20 | (int64_t)(w))
 #define dhw(d, h, w) (BURN_SIZES | INT64_C(1) << 60 | (int64_t)(d) << 40 | (int64_t)(h) << 20 | (int64_t)(w))
@@ -272,6 +289,8 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define movedim(x, from, to) burn->call_movedim(BURN_AT("movedim"), x, from, to)
 #define unsqueeze(x, ...) burn->call_unsqueeze(BURN_AT("unsqueeze"), x, BURN_INTS(__VA_ARGS__))
 #define narrow(x, axis, start, length) burn->call_narrow(BURN_AT("narrow"), x, axis, start, length)
+// x with a part in the place of as many of its elements along the axis, from start on
+#define paste(x, part, axis, start) burn->call_paste(BURN_AT("paste"), x, part, axis, start)
 // elements start, start + step, ... before end, which count from the end if negative; INT64_MAX: to the end
 #define slice(x, axis, start, end, step) burn->call_slice(BURN_AT("slice"), x, axis, start, end, step)
 #define select(x, axis, index) burn->call_chosen(BURN_AT("select"), x, axis, index)      // without the axis
@@ -542,6 +561,7 @@ static inline __attribute__((unused)) void burn_own(int *once) {
 #define BURN_LIST(...) \
     (int)(sizeof((const burn_dim[]){ 0, __VA_ARGS__ }) / sizeof(burn_dim)) - 1, (const burn_dim[]){ 0, __VA_ARGS__ } + 1
 #define BURN_INPUT(at, name, dtype, ...) burn->call_input(at, name, dtype, BURN_LIST(__VA_ARGS__))
+#define BURN_STATE(at, name, dtype, ...) burn->call_state(at, name, dtype, BURN_LIST(__VA_ARGS__))
 #define BURN_INTS(...) \
     (int)(sizeof((int64_t[]){ 0, __VA_ARGS__ }) / sizeof(int64_t)) - 1, (const int64_t[]){ 0, __VA_ARGS__ } + 1
 #define BURN_TENSORS(...) (int)(sizeof((Tensor[]){ __VA_ARGS__ }) / sizeof(Tensor)), (Tensor[]){ __VA_ARGS__ }

@@ -26,6 +26,8 @@ typedef struct CFile {
     bool threads;                                       // runs can go in parts: they take a `threads` pointer
     // constants come from a file: run functions take a `weights` pointer
     bool external;
+    int64_t weight_bytes;                               // of all programs
+    bool state;                                         // the model has one: run functions take a `state` pointer
 } CFile;
 
 // at: element where the parameter begins; name: while the kernel is printed
@@ -60,6 +62,10 @@ void c_functions_print(Functions *f, CFile *g);            // those that have be
 void c_functions_free(Functions *f);
 // file.c: what this code calls: the vector prelude, files of templates/, functions of expressions that are not above
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code);
+// state.c: the struct of the model's state, before the programs that name it; what is told of several functions
+void c_state_declare(CFile *g);
+void c_functions_declare(CFile *g);
+int64_t c_work_bytes(const CFile *g, const Program *p);   // of its workspace, which functions have in common
 void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(CFile *g, const Training *t);         // initial values, saving and loading
 // the initial values that do not stand in the C file, not committed yet; *file NULL: they do; false with diag

@@ -30,6 +30,7 @@ static Address address_of(const RunText *r, Buffer *at, const Value *v, const ch
     case PLACE_WEIGHT:
         a.base = !r->g->external || b->value->type.dtype == DT_STRING ? BASE_STATIC : BASE_CONSTANTS;
         a.index = b->id;
+        a.array = b->array;
         a.offset += b->offset;
         return a;
     default:
@@ -49,7 +50,7 @@ static const char *base_text(RunText *r, const Address *a, bool framed) {
     Arena *arena = r->g->arena;
     const char *frame = framed ? "frame->" : "";
     r->uses[a->base] = true;
-    if (a->base == BASE_STATIC) return arena_printf(arena, "%s_w%d", r->s->program->name, a->index);
+    if (a->base == BASE_STATIC) return a->array;
     if (a->base == BASE_WORK) return arena_printf(arena, "%swork", frame);
     if (a->base == BASE_CONSTANTS) return arena_printf(arena, "%sconstants", frame);
     const char *at = (a->base == BASE_INPUT ? &r->s->in : &r->s->outs)->at[a->index];

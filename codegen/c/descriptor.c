@@ -112,16 +112,36 @@ static void print_arguments(CFile *g, Text *out, const Signature *s) {
     if (g->external) text_printf(out, ", weights");
     for (int i = 0; i < s->sizes.n; i++)
         text_printf(out, ", %s", spell_symbol(out->arena, c_symbol(gr, s->sizes.at[i])));
-    for (int i = 0; i < gr->inputs.n; i++)
-        text_printf(out, ", (const %s *)inputs[%d].data", spell_c_storage(gr->inputs.at[i]->type.dtype), i);
+    bool state = false;
+    for (int i = 0; i < gr->inputs.n; i++) {
+        if (gr->inputs.at[i]->role != ROLE_STATE)
+            text_printf(out, ", (const %s *)inputs[%d].data", spell_c_storage(gr->inputs.at[i]->type.dtype), i);
+        else if (!state) text_printf(out, ", &space->state");
+        state = state || gr->inputs.at[i]->role == ROLE_STATE;
+    }
     for (int i = 0; i < gr->outputs.n; i++) {
+        if (gr->outputs.at[i]->role == ROLE_STATE) continue;
         text_printf(out, ", (%s *)outputs[%d].data", spell_c_storage(gr->outputs.at[i]->type.dtype), i);
         if (c_is_measured(gr, &gr->outputs.at[i]->type)) text_printf(out, ", shape%d", i);
     }
     if (g->threads) text_printf(out, ", threads");
 }
 
+// The state of this run lies behind its workspace: it comes from the inputs, and goes to the outputs.
+static void print_state(CFile *g, Text *out, const Graph *gr, bool outputs) {
+    for (int i = 0; i < (outputs ? gr->outputs.n : gr->inputs.n); i++) {
+        const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
+        if (v->role != ROLE_STATE) continue;
+        const char *field = name_c(g->arena, outputs ? gr->output_names.at[i] : v->name);
+        long long bytes = (long long)type_bytes(&v->type);
+        if (outputs)
+            text_printf(out, "    if (!code) memcpy(outputs[%d].data, space->state.%s, %lld);\n", i, field, bytes);
+        else text_printf(out, "    memcpy(space->state.%s, inputs[%d].data, %lld);\n", field, i, bytes);
+    }
+}
+
 static void print_results(CFile *g, Text *out, const Graph *gr) {
+    print_state(g, out, gr, true);
     for (int i = 0; i < gr->outputs.n; i++) {
         const Type *t = &gr->outputs.at[i]->type;
         bool measured = c_is_measured(gr, t);
@@ -153,10 +173,17 @@ void c_descriptor(CFile *g, const Signature *s) {
     print_infos(g, &list[INFOS], s, true);
     print_generic_checks(g, &list[CHECKS], s);
     print_shapes(&list[SHAPES], gr);
+    bool state = c_struct_seen(gr, gr->outputs.n, true, ROLE_STATE);
+    if (state)
+        text_printf(&list[SHAPES], "    %s_space *const space = (%s_space *)workspace;\n"
+            "    if (!space) return -1; /* BURN_EINVAL */\n", p->name, p->name);
+    print_state(g, &list[SHAPES], gr, false);
     print_arguments(g, &list[ARGUMENTS], s);
     print_results(g, &list[RESULTS], gr);
-    skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 14,
-        (Hole[]){ { "MODEL", NULL, g->model },
+    skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 16,
+        (Hole[]){ { "MODEL", NULL, p->function ? p->name : g->model },
+            { "STATE", NULL, g->model },
+            { "HAS_STATE", NULL, state ? "1" : "0" },
             { "RUN", NULL, p->name },
             { "SPACE", NULL, p->name_of_workspace },
             { "INFOS", NULL, list[INFOS].at },
@@ -168,6 +195,6 @@ void c_descriptor(CFile *g, const Signature *s) {
             { "N_OUTPUTS", NULL, number_text(a, gr->outputs.n) },
             { "INPUTS", NULL, table_or_null(a, p, gr->inputs.n, "inputs") },
             { "OUTPUTS", NULL, table_or_null(a, p, gr->outputs.n, "outputs") },
-            { "N_WEIGHTS", NULL, number_text(a, g->external ? p->plan->weight_bytes + WEIGHTS_HEADER : 0) },
+            { "N_WEIGHTS", NULL, number_text(a, g->external ? g->weight_bytes + WEIGHTS_HEADER : 0) },
             { "N_THREADS", NULL, number_text(a, g->threads ? g->options->threads : 0) } });
 }

@@ -21,8 +21,8 @@ static void print_blas(const CFile *g, Text *out) {
         g->options->blas);
 }
 
-static void print_header(CFile *g, Text *h, int64_t weight_bytes) {
-    const int64_t bytes = g->external ? weight_bytes + WEIGHTS_HEADER : 0;
+static void print_header(CFile *g, Text *h) {
+    const int64_t bytes = g->external ? g->weight_bytes + WEIGHTS_HEADER : 0;
     print_banner(h, g->options);
     print_blas(g, h);
     skeleton_fill(g->arena, h, "skeleton/model.h", 9,
@@ -34,7 +34,7 @@ static void print_header(CFile *g, Text *h, int64_t weight_bytes) {
             { "PROGRAMS", NULL, g->h.n ? g->h.at : "" },
             { "N_WEIGHTS", NULL, number_text(g->arena, bytes) },
             { "HAS_SIZE", NULL, "1" },
-            { "HAS_MODEL", NULL, flag(g->descriptor) } });
+            { "HAS_MODEL", NULL, flag(g->descriptor && !g->programs->function) } });
 }
 
 // A file of templates/ that has no holes, without its opening comment and without what it includes of templates/.
@@ -87,7 +87,7 @@ static void print_head(const CFile *g, Text *out, const char *header) {
             { "HAS_ALIGNED", NULL, flag(says(&g->data, "BURN_ALIGNED")) } });
 }
 
-static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, int64_t weight_bytes) {
+static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     Text before, code;
     text_init(&before, g->arena);
     text_init(&code, g->arena);
@@ -95,7 +95,7 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum, in
     if (g->options->machine.n_parts) c_prelude(g, &before, NULL, &g->ends);
     c_prelude(g, &code, &before, &g->c);
     if (!g->options->machine.n_parts) c_prelude(g, &code, &code, &g->ends);
-    if (g->external) weights_print_check(&before, g->model, sum, weight_bytes);
+    if (g->external) weights_print_check(&before, g->model, sum, g->weight_bytes);
     text_append(&before, g->data.at ? g->data.at : "", g->data.n);
     text_append(&code, g->c.at, g->c.n);
     print_banner(c, g->options);
@@ -122,23 +122,26 @@ static bool c_write(
     text_init(&g.ends, a);
     text_init(&out[0], a);
     text_init(&out[1], a);
-    int64_t weight_bytes = programs[0].plan->weight_bytes;
+    g.weight_bytes = programs->function ? weights_share(n, programs) : programs->plan->weight_bytes;
     g.threads = o->threads > 1;
     g.numbers = training != NULL;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
-    g.external = n == 1 && weight_bytes > o->embed_limit;
+    g.external = !training && g.weight_bytes > o->embed_limit;
     if (training) c_train_declare(&g, training);
+    else c_state_declare(&g);
     g.functions = c_functions_new(&g);
     for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
     c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
+    if (programs->function) c_functions_declare(&g);
     if (diag_errors()) return false;
     OutFile *bin;
     if (!c_train_initial(a, o, training, &bin)) return false;
-    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum)))
+    if (g.external && !(bin = weights_write_file(a, n, programs, g.weight_bytes,
+        path_swap(a, o->output, ".bin"), &sum)))
         return false;
-    print_header(&g, &out[0], weight_bytes);
-    print_source(&g, &out[1], paths[0], sum, weight_bytes);
+    print_header(&g, &out[0]);
+    print_source(&g, &out[1], paths[0], sum);
     return files_write(a, out, paths, 2, bin);
 }
 
@@ -147,6 +150,7 @@ const Backend backend_c = {
     .extension = ".c",
     .sizes = true,
     .training = true,
+    .states = true,
     .threads = true,
     .blas = true,
     .choices = true,

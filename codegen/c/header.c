@@ -75,6 +75,9 @@ static const char *ends_text(CFile *g, const Signature *s) {
         text_printf(&t, " *   size     %s: %s, %lld to %lld\n", spell_symbol(t.arena, size), size->name,
             (long long)size->lo, (long long)size->hi);
     }
+    if (g->state && c_struct_seen(gr, gr->outputs.n, true, ROLE_STATE))
+        text_printf(&t, " *   state    %s what is kept between runs\n",
+            c_struct_written(gr, ROLE_STATE) ? "reads and updates" : "reads");
     bundles_comment(&t, gr, s->in.name, s->outs.name);
     return t.n ? t.at : "";
 }
@@ -83,7 +86,8 @@ void c_declare(CFile *g, const Signature *s) {
     Arena *a = g->arena;
     const Program *p = s->program;
     const Plan *plan = p->plan;
-    const int64_t bytes = plan->work_bytes ? plan->work_bytes + c_workspace_slack(plan) : 1;
+    const int64_t bytes = p->function && p != g->programs ? 0 : c_work_bytes(g, p);
+    const char *kept = plan->strings ? ",\n * but for the strings that outputs point to" : "";
     Text signature;
     text_init(&signature, a);
     c_signature_print(g, &signature, s, p->name);
@@ -91,7 +95,7 @@ void c_declare(CFile *g, const Signature *s) {
         (Hole[]){ { "MODEL", NULL, g->model },
             { "SPACE", NULL, p->name_of_workspace },
             { "N_BYTES", NULL, number_text(a, c_has_workspace(p) ? bytes : 0) },
-            { "KEPT", NULL, plan->strings ? ",\n * but for the strings that outputs point to" : "" },
+            { "KEPT", NULL, p->function ? "a run of\n * any function" : kept },
             { "DOC", NULL, p->doc ? p->doc : "One inference. Tensors are dense and row-major." },
             { "ENDS", NULL, ends_text(g, s) },
             { "HAS_WEIGHTS", NULL, g->external ? "1" : "0" },

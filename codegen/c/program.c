@@ -11,7 +11,7 @@ static void print_kernels(CFile *g, const Program *p, Plan *plan, Functions *f) 
         g->plan = plan;
         if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES) continue;
         KernelText *t = NEW(g->arena, KernelText);
-        const char *name = arena_printf(g->arena, "%s_%s", p->name_of_workspace, k->name);
+        const char *name = arena_printf(g->arena, "%s_%s", p->prefix, k->name);
         *t = (KernelText){ .file = g, .kernel = k, .name = name };
         k->text = t;
         c_functions_add(f, g, t);
@@ -24,14 +24,16 @@ void c_program(CFile *g, const Program *p) {
     const Signature s = c_signature(g, p);
     g->plan = plan;
     for (int i = 0; i < plan->buffers.n; i++) {
-        const Buffer *b = plan->buffers.at[i];
-        if (b->place != PLACE_WEIGHT || (g->external && weights_in_file(b))) continue;
+        Buffer *b = plan->buffers.at[i];
+        if (b->place != PLACE_WEIGHT) continue;
+        b->array = b->same ? b->same->array : arena_printf(g->arena, "%s_w%d", p->name, b->id);
+        if (b->same || (g->external && weights_in_file(b))) continue;
         text_printf(&g->data, "/* ");
         c_comment(&g->data, b->value->name ? b->value->name : "constant");
         text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
         if (b->bytes >= 64 && (g->options->machine.vectors || g->options->machine.n_parts))
             text_printf(&g->data, "BURN_ALIGNED ");
-        weights_print_array(&g->data, b, arena_printf(g->arena, "%s_w%d", p->name, b->id));
+        weights_print_array(&g->data, b, b->array);
         text_printf(&g->data, "\n");
     }
     print_kernels(g, p, plan, g->functions);

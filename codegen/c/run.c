@@ -158,6 +158,19 @@ static void print_shapes(RunText *r) {
     }
 }
 
+// States that were computed beside their old values.
+static void print_states(RunText *r) {
+    const Plan *p = r->s->program->plan;
+    const Graph *g = r->s->graph;
+    for (int i = 0; i < g->outputs.n; i++) {
+        Value *v = g->outputs.at[i];
+        int64_t at;
+        if (v->role != ROLE_STATE || buffer_owner(plan_value(p, v).buffer, &at)->place != PLACE_WORK) continue;
+        text_printf(&r->body, "    memcpy(%s, %s, %lld);\n", r->s->outs.at[i], c_value_place(r, v),
+            (long long)type_bytes(&v->type));
+    }
+}
+
 static void print_steps(RunText *r, const Plan *plan, int depth) {
     bool *checked = NEW_ARRAY(r->g->arena, bool, plan->graph->required.n + 1);
     print_required(r, plan->graph, checked, depth);
@@ -248,6 +261,7 @@ void c_run(CFile *g, const Signature *s) {
     for (int i = 0; i < s->sizes.n; i++) r.known[s->sizes.at[i]] = true;
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
+    print_states(&r);
     if (r.tables.n) text_append(&g->c, r.tables.at, r.tables.n);
     if (r.tasks.n) {
         text_printf(&g->c, "/* What the parts of a run see of it. */\ntypedef struct %s_frame {\n%s} %s_frame;\n\n",

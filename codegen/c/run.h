@@ -11,6 +11,7 @@ typedef struct Address {
     const Value *value;                                 // that this is; NULL: scratch memory
     const char *type;                                   // of the elements; NULL: bytes
     int64_t offset, strings;
+    const char *array;                                  // BASE_STATIC: its name
 } Address;
 typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD } ArgumentKind;
 typedef struct Argument {

@@ -145,7 +145,7 @@ void c_targets(CFile *g, Text *out, const char *header, const Text *before, cons
     c.kernel_prefix = c.run_prefix + g->n;
     for (int i = 0; i < g->n; i++) {
         c.run_prefix[i] = arena_printf(g->arena, "%s_", g->programs[i].name);
-        c.kernel_prefix[i] = arena_printf(g->arena, "%s_k", g->programs[i].name_of_workspace);
+        c.kernel_prefix[i] = arena_printf(g->arena, "%s_k", g->programs[i].prefix);
     }
     const char *const once[] = { g->h.at, before->at, library.at, g->ends.at,
         burn_types(g->arena, "burn-model-types") };

@@ -215,7 +215,7 @@ static bool vulkan_program(VkFile *g, const Program *p) {
     bool ok = n >= 0;
     for (int i = 0; i < n; i++) {
         diag_progress("kernel %d of %d", i + 1, n);
-        if (!print_module(g, plan, &d[i], p->name_of_workspace, modules)) ok = false;
+        if (!print_module(g, plan, &d[i], p->prefix, modules)) ok = false;
     }
     if (!ok) return false;
     const char *name = p->descriptor ? g->model : p->name;
@@ -265,7 +265,7 @@ static bool vulkan_write(
     for (int i = 0; i < n; i++) ok = vulkan_program(&g, &programs[i]) && ok;
     if (!ok || diag_errors()) return false;
     OutFile *bin = NULL;
-    if (g.external && !(bin = weights_write_file(a, programs[0].plan, path_swap(a, o->output, ".bin"), &sum)))
+    if (g.external && !(bin = weights_write_file(a, 1, programs, weight_bytes, path_swap(a, o->output, ".bin"), &sum)))
         return false;
     print_header(&g, &out[0], weight_bytes);
     print_banner(&out[1], o);

@@ -201,6 +201,14 @@ Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates,
     return b_finish(n);
 }
 
+Value *b_slice_scatter(Graph *g, Value *x, Value *part, int axis, Dim start) {
+    if (!x || !part) return NULL;
+    Node *n = graph_node(g, OP_SliceScatter, 2, (Value *[]){ x, part }, 1);
+    node_set_int(n, "axis", axis);
+    node_set_ints(n, "starts", &start, 1);
+    return b_finish(n);
+}
+
 // ---- constants
 
 Value *b_scalar(Graph *g, DType d, double v) {

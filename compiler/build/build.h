@@ -44,6 +44,8 @@ Value *b_gather(Graph *g, Value *x, Value *indices, int axis);
 Value *b_gather_elements(Graph *g, Value *x, Value *indices, int axis);
 // reduction: "none", "add", "mul", "min", "max"
 Value *b_scatter_elements(Graph *g, Value *data, Value *indices, Value *updates, int axis, const char *reduction);
+// x with part in the place of as many of its elements along axis, from start on
+Value *b_slice_scatter(Graph *g, Value *x, Value *part, int axis, Dim start);
 Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const char *reduction);
 Value *b_scalar(Graph *g, DType d, double v);           // rank 0 constant
 Value *b_like(Graph *g, const Value *x, double v);      // rank 0 constant of x's dtype

@@ -214,6 +214,9 @@ Graph *inputs_read(Arena *a, CommandOptions *c, bool all, Inputs *out) {
         }
         out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type);
     }
+    for (int j = 0; j < n; j++)                         // a state begins as zero
+        if (!out->at[j] && signature->inputs.at[j]->role == ROLE_STATE)
+            out->at[j] = tensor_new(a, signature->inputs.at[j]->type);
     return diag_errors() ? NULL : signature;
 }
 

@@ -12,9 +12,23 @@ typedef struct Findings {
     VEC(OpCount) ops;                                   // most frequent first
     int nodes;
     int64_t parameters, parameter_bytes;
-    const Plan *plan;                                   // NULL: not supported
-    double multiply_adds, flops;
+    const Programs *programs;                           // one for each function; NULL: not supported
 } Findings;
+typedef struct Cost { double multiply_adds, flops; } Cost;
+
+// Which of the graph's inputs and outputs are of a function.
+typedef struct Part { const char *name; int input, inputs, output, outputs; } Part;
+
+static Part part_of(const Graph *g, int function) {
+    Part p = { .inputs = g->inputs.n, .outputs = g->outputs.n };
+    for (int i = 0; i <= function && i < g->functions.n; i++) {
+        const GraphFunction *f = &g->functions.at[i];
+        p = (Part){ f->name, i ? p.input + p.inputs : 0, f->inputs, i ? p.output + p.outputs : 0, f->outputs };
+    }
+    return p;
+}
+
+static int parts_of(const Graph *g) { return g->functions.n ? g->functions.n : 1; }
 
 static void count_op(Arena *a, Findings *f, const char *op) {
     for (int i = 0; i < f->ops.n; i++)
@@ -67,28 +81,48 @@ static double multiply_adds(const Node *n) {
     return (double)type_count_upper(n->graph, &n->out[0]->type) * (double)info->work(n);
 }
 
-static void add_costs(Findings *f, const Plan *p) {
+static void add_costs(Cost *c, const Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
-        f->flops += k->flops;
+        c->flops += k->flops;
         for (int j = 0; j < k->nodes.n; j++)
-            f->multiply_adds += multiply_adds(k->nodes.at[j]);
-        for (int j = 0; j < kernel_bodies(k); j++) add_costs(f, k->region.bodies[j]);
+            c->multiply_adds += multiply_adds(k->nodes.at[j]);
+        for (int j = 0; j < kernel_bodies(k); j++) add_costs(c, k->region.bodies[j]);
     }
 }
 
 // ---------------------------------------------------------------- printing
 
-static void print_values(Text *t, Arena *a, const Graph *g, bool outputs) {
-    int n = outputs ? g->outputs.n : g->inputs.n;
-    for (int i = 0; i < n; i++) {
-        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+static void print_values(Text *t, Arena *a, const Graph *g, const Part *p, bool outputs) {
+    for (int i = 0; i < (outputs ? p->outputs : p->inputs); i++) {
+        const int at = i + (outputs ? p->output : p->input);
+        const Value *v = outputs ? g->outputs.at[at] : g->inputs.at[at];
         text_printf(t, "%-12s %s: %s\n",
             i           ? "" :
                 outputs ? "outputs" :
                           "inputs",
-            text_name(a, outputs ? g->output_names.at[i] : v->name), type_text(a, g, &v->type));
+            text_name(a, outputs ? g->output_names.at[at] : v->name), type_text(a, g, &v->type));
     }
+}
+
+static void print_ends(Text *t, Arena *a, const Graph *g) {
+    for (int i = 0; i < parts_of(g); i++) {
+        const Part p = part_of(g, i);
+        if (p.name) text_printf(t, "%-12s %s\n", "function", p.name);
+        print_values(t, a, g, &p, false);
+        print_values(t, a, g, &p, true);
+    }
+}
+
+static void print_cost(Text *t, Arena *a, const Program *p) {
+    Cost c = { 0 };
+    add_costs(&c, p->plan);
+    if (p->function) text_printf(t, "%-12s %s\n", "function", p->function);
+    text_printf(t, "%-12s %s multiply-adds, %s operations in all, %d kernels\n", "work",
+        text_count(a, c.multiply_adds), text_count(a, c.flops), p->plan->kernels.n);
+    text_printf(t, "%-12s workspace %s (%lld bytes; lower bound %lld), weights %s\n", "memory",
+        text_bytes(a, p->plan->work_bytes), (long long)p->plan->work_bytes, (long long)p->plan->live_bytes,
+        text_bytes(a, p->plan->weight_bytes));
 }
 
 static void print_people(Text *t, Arena *a, const Model *m, Graph *g, const Findings *f) {
@@ -98,8 +132,7 @@ static void print_people(Text *t, Arena *a, const Model *m, Graph *g, const Find
     for (int i = 0; i < m->n_facts; i++)
         text_printf(t, "%s%s %lld", i ? ", " : "", m->facts[i].label, (long long)m->facts[i].value);
     text_printf(t, "\n");
-    print_values(t, a, g, false);
-    print_values(t, a, g, true);
+    print_ends(t, a, g);
     for (int i = 0; i < symbols; i++) {
         text_printf(t, "%-12s %s", i ? "" : "symbols", text_name(a, symbol[i].name));
         if (symbol[i].pinned) text_printf(t, " = %lld", (long long)symbol[i].hi);
@@ -110,25 +143,43 @@ static void print_people(Text *t, Arena *a, const Model *m, Graph *g, const Find
         text_printf(t, "%s %s %d", i ? "," : "", text_name(a, f->ops.at[i].op), f->ops.at[i].n);
     text_printf(
         t, "\n%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters), text_bytes(a, f->parameter_bytes));
-    if (f->plan) {
-        text_printf(t, "%-12s %s multiply-adds, %s operations in all, %d kernels\n", "work",
-            text_count(a, f->multiply_adds), text_count(a, f->flops), f->plan->kernels.n);
-        text_printf(t, "%-12s workspace %s (%lld bytes; lower bound %lld), weights %s\n", "memory",
-            text_bytes(a, f->plan->work_bytes), (long long)f->plan->work_bytes, (long long)f->plan->live_bytes,
-            text_bytes(a, f->plan->weight_bytes));
-    }
-    text_printf(t, "%-12s %s\n", "support", f->plan ? "all of it" : "not as it stands, see above");
+    for (int i = 0; f->programs && i < f->programs->n; i++) print_cost(t, a, &f->programs->at[i]);
+    text_printf(t, "%-12s %s\n", "support", f->programs ? "all of it" : "not as it stands, see above");
 }
 
-static void json_values(Text *t, Arena *a, const Graph *g, bool outputs) {
+static void json_values(Text *t, Arena *a, const Graph *g, const Part *p, bool outputs) {
     text_printf(t, "\"%s\":[", outputs ? "outputs" : "inputs");
-    for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
-        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
+    for (int i = 0; i < (outputs ? p->outputs : p->inputs); i++) {
+        const int at = i + (outputs ? p->output : p->input);
+        const Value *v = outputs ? g->outputs.at[at] : g->inputs.at[at];
         text_printf(t, "%s{\"name\":", i ? "," : "");
-        json_string(t, outputs ? g->output_names.at[i] : v->name);
+        json_string(t, outputs ? g->output_names.at[at] : v->name);
         text_printf(t, ",");
         json_type(t, a, g, &v->type);
         text_printf(t, "}");
+    }
+    text_printf(t, "],");
+}
+
+static void json_cost(Text *t, const Plan *p) {
+    Cost c = { 0 };
+    add_costs(&c, p);
+    text_printf(t,
+        "\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,"
+        "\"workspace_bound\":%lld,\"weights_bytes\":%lld",
+        c.multiply_adds, c.flops, p->kernels.n, (long long)p->work_bytes, (long long)p->live_bytes,
+        (long long)p->weight_bytes);
+}
+
+static void json_functions(Text *t, Arena *a, const Graph *g, const Programs *programs) {
+    text_printf(t, "\"functions\":[");
+    for (int i = 0; i < g->functions.n; i++) {
+        const Part p = part_of(g, i);
+        text_printf(t, "%s{", i ? "," : "");
+        json_values(t, a, g, &p, false);
+        json_values(t, a, g, &p, true);
+        if (programs) json_cost(t, programs->at[i].plan);
+        text_printf(t, "%s\"name\":\"%s\"}", programs ? "," : "", p.name);
     }
     text_printf(t, "],");
 }
@@ -140,8 +191,10 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
     json_string(t, m->file);
     text_printf(t, ",");
     for (int i = 0; i < m->n_facts; i++) text_printf(t, "\"%s\":%lld,", m->facts[i].key, (long long)m->facts[i].value);
-    json_values(t, a, g, false);
-    json_values(t, a, g, true);
+    const Part all = { .inputs = g->inputs.n, .outputs = g->outputs.n };
+    if (g->functions.n) json_functions(t, a, g, f->programs);
+    else json_values(t, a, g, &all, false);
+    if (!g->functions.n) json_values(t, a, g, &all, true);
     text_printf(t, "\"symbols\":[");
     for (int i = 0; i < symbols; i++) {
         if (i) text_printf(t, ",");
@@ -154,13 +207,11 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
         text_printf(t, ":%d", f->ops.at[i].n);
     }
     text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld,\"supported\":%s", (long long)f->parameters,
-        (long long)f->parameter_bytes, f->plan ? "true" : "false");
-    if (f->plan)
-        text_printf(t,
-            ",\"multiply_adds\":%.17g,\"flops\":%.17g,\"kernels\":%d,\"workspace_bytes\":%lld,"
-            "\"workspace_bound\":%lld,\"weights_bytes\":%lld",
-            f->multiply_adds, f->flops, f->plan->kernels.n, (long long)f->plan->work_bytes,
-            (long long)f->plan->live_bytes, (long long)f->plan->weight_bytes);
+        (long long)f->parameter_bytes, f->programs ? "true" : "false");
+    if (f->programs && !g->functions.n) {
+        text_printf(t, ",");
+        json_cost(t, f->programs->at[0].plan);
+    }
     text_printf(t, "}\n");
 }
 
@@ -178,13 +229,11 @@ int command_inspect(Arena *a, CommandOptions *c) {
     count_nodes(a, &f, g);
     count_parameters(a, &f, g, strmap_new(a));
     if (f.ops.n) qsort(f.ops.at, (size_t)f.ops.n, sizeof *f.ops.at, compare_counts);
-    Programs *programs = compile_graph(a, o, m, graph_clone(g, NULL));     // passes change the graph
-    f.plan = programs ? programs->at[0].plan : NULL;
-    if (f.plan) add_costs(&f, f.plan);
+    f.programs = compile_graph(a, o, m, graph_clone(g, NULL));             // passes change the graph
     Text t;
     text_init(&t, a);
     if (c->json) print_json(&t, a, m, g, &f);
     else print_people(&t, a, m, g, &f);
-    if (f.plan && c->report) plan_report(f.plan, &t);
+    for (int i = 0; f.programs && c->report && i < f.programs->n; i++) plan_report(f.programs->at[i].plan, &t);
     return print_text(&t, diag_status());
 }

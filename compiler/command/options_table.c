@@ -118,6 +118,9 @@ const Option options[] = {
     { "config", 0, "FILE", MODELS, "Code", "settings of a model described in C as JSON; --set wins over it. "
         "-o model.c writes model.config.json, which has all of them",
         FIELD(TEXT, compile.config) },
+    { "function", 0, "NAME", COMPILES, "Code",
+        "one of the functions of a model described in C, as a model of its own (compile: all of them without it)",
+        FIELD(TEXT, compile.function) },
     { "weights", 0, "FILE", MODELS, "Weights",
         "parameters take the tensors of their names from this .safetensors, .pt, .pth or .npz",
         FIELD(TEXT, compile.weights) },

@@ -13,6 +13,7 @@ const FrontEnd *const *front_ends(int *n) {
 // Options that this format has no use for.
 static bool options_fit(const FrontEnd *f, const Options *o) {
     const char *option = f->has_settings ? NULL : o->settings.n ? "--set" : o->config ? "--config" : NULL;
+    if (!option && !f->draws && o->function) option = "--function";
     if (!option && !f->draws && !o->train && o->seeded) option = "--seed";
     Loc file = { .file = o->model, .node = -1 };
     if (option) diag_error_as(EXIT_USAGE, &file, "%s is for models described in C; this is %s", option, f->name);

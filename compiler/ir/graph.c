@@ -280,8 +280,8 @@ static void clone_sizes(Cloner *c, const Value *old, Value *v, Graph *to) {
 static Value *clone_value(Cloner *c, Graph *to, Value *v) {
     if (!v) return NULL;
     if (c->to[v->id]) return c->to[v->id];
-    if (!v->data || c->share) return v;
-    Value *copy = graph_const(to, v->data, v->name);
+    if ((!v->data && !v->draw) || c->share) return v;
+    Value *copy = v->draw ? graph_drawn(to, v->name, v->type, v->draw) : graph_const(to, v->data, v->name);
     copy->role = v->role;
     copy->trainable = v->trainable;
     return c->to[v->id] = copy;
@@ -345,6 +345,7 @@ Graph *graph_clone(Graph *g, const char *name) {
         to->bound = g->bound;
         to->dims = dims_clone(g->arena, g);
         for (int i = 0; i < g->bundles.n; i++) VEC_PUSH(g->arena, to->bundles, g->bundles.at[i]);
+        for (int i = 0; i < g->functions.n; i++) VEC_PUSH(g->arena, to->functions, g->functions.at[i]);
         for (int i = 0; i < g->symbols.n; i++) VEC_PUSH(g->arena, to->symbols, g->symbols.at[i]);
         for (int i = 0; i < g->required.n; i++) VEC_PUSH(g->arena, to->required, g->required.at[i]);
     }

@@ -599,6 +599,29 @@ static bool bundle(Parser *p, Graph *g) {
     return true;
 }
 
+// Behind `function`: a name, how many inputs and how many outputs are its own.
+static bool function(Parser *p, Graph *g) {
+    int64_t inputs, outputs;
+    const char *called = name(p);
+    if (!called || !integer(p, &inputs) || !integer(p, &outputs) || inputs < 0 || outputs < 0 || inputs > MAX_ID
+        || outputs > MAX_ID)
+        return fail(p, "expected NAME INPUTS OUTPUTS");
+    VEC_PUSH(p->a, g->functions, (GraphFunction){ called, (int)inputs, (int)outputs });
+    return true;
+}
+
+// Every input and output is some function's.
+static bool functions_fit(Parser *p, const Graph *g) {
+    int64_t inputs = 0, outputs = 0;
+    for (int i = 0; i < g->functions.n; i++) {
+        inputs += g->functions.at[i].inputs;
+        outputs += g->functions.at[i].outputs;
+    }
+    if (!g->functions.n || (inputs == g->inputs.n && outputs == g->outputs.n)) return true;
+    return fail(p, "the functions have %lld inputs and %lld outputs, the graph %d and %d", (long long)inputs,
+        (long long)outputs, g->inputs.n, g->outputs.n);
+}
+
 static bool returns(Parser *p, Graph *g) {
     lines(p);
     while (*p->at == '%') {
@@ -632,6 +655,7 @@ static bool body_of(Parser *p, Graph *g) {      // from the inputs' parenthesis 
         bool ok = *p->at == '%'                ? definition(p, g) :
             take(p, "dim")                     ? symbol(p, g) :
             !g->parent && take(p, "bundle")    ? bundle(p, g) :
+            !g->parent && take(p, "function")  ? function(p, g) :
                                                  fail(p, "expected a line of a graph at `%.12s`", p->at);
         if (!ok) return false;
     }
@@ -660,7 +684,7 @@ Graph *graph_parse(Arena *a, const char *text, const char *file) {
     if (!body_of(&p, g)) return NULL;
     lines(&p);
     if (*p.at && !take(&p, "data")) fail(&p, "text after the graph");
-    if (!bind_measured(&p, g)) return NULL;
+    if (!bind_measured(&p, g) || !functions_fit(&p, g)) return NULL;
     g->value_count = p.n_values;                // the ids of the text replaced those given on the way
     return diag_errors() == errors ? g : NULL;
 }

@@ -270,6 +270,16 @@ static void bundles_print(GraphWriter *p, const Graph *g) {
     }
 }
 
+// `function prefill 2 1`: how many inputs and outputs are its own
+static void functions_print(GraphWriter *p, const Graph *g) {
+    for (int i = 0; i < g->functions.n; i++) {
+        const GraphFunction *f = &g->functions.at[i];
+        text_printf(p->out, "%*sfunction ", p->indent, "");
+        name_print(p->out, f->name);
+        text_printf(p->out, " %d %d\n", f->inputs, f->outputs);
+    }
+}
+
 static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword) {
     text_printf(p->out, "%s ", keyword);
     name_print(p->out, g->name);
@@ -283,6 +293,7 @@ static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword) 
     if (!g->parent) {
         symbols_print(p, g);
         bundles_print(p, g);
+        functions_print(p, g);
     }
     for (const Node *n = g->first; n; n = n->next) node_print(p, g, n);
     for (int i = 0; i < g->outputs.n; i++) constant_print(p, g, g->outputs.at[i]);

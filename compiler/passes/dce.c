@@ -95,7 +95,7 @@ static bool sweep(Graph *g, bool *live) {
     return changed;
 }
 
-// Sizes that some type mentions are measured.
+// Sizes that some type or start of a part mentions are measured.
 static void keep_measured(const Graph *g, bool *live) {
     Graph *root = graph_root(g);
     for (const Node *n = g->first; n; n = n->next) {
@@ -104,6 +104,11 @@ static void keep_measured(const Graph *g, bool *live) {
             for (int s = 0; s < root->symbols.n; s++)
                 if (root->symbols.at[s].from && type_uses(g, &n->out[i]->type, s))
                     live[root->symbols.at[s].from->id] = true;
+        int count = 0;
+        const int64_t *starts = node_ints(n, "starts", &count);
+        for (int i = 0; i < count; i++)
+            for (int s = 0; s < root->symbols.n; s++)
+                if (root->symbols.at[s].from && dim_uses(g, starts[i], s)) live[root->symbols.at[s].from->id] = true;
     }
 }
 

@@ -338,8 +338,23 @@ static void fuse_concat(Fuser *f, Value *v) {
     }
 }
 
+// The part is computed where it goes, over what lies there.
+static void fuse_slice_scatter(Fuser *f, Node *n) {
+    const Graph *g = f->plan->graph;
+    Value *v = n->out[0];
+    const Buffer *placed = plan_value(f->plan, v).buffer;         // over its data's
+    int axis = (int)node_int(n, "axis", 0), count;
+    if (type_count_upper(g, &n->in[1]->type) > 0) fuse_root(f, n->in[1], v, axis, node_ints(n, "starts", &count)[0]);
+    if (placed) need(f, n->in[0]);
+    else found(f, kernel_copy(f->plan, n));
+}
+
 static void fuse_scatter(Fuser *f, Node *n) {
     Kernel *copy, *scatter;
+    if (n->op == OP_SliceScatter) {
+        fuse_slice_scatter(f, n);
+        return;
+    }
     kernel_scatter(f->plan, n, &copy, &scatter);
     found(f, scatter);
     found(f, copy);
@@ -472,6 +487,7 @@ bool fuse_graph(Plan *p) {
     mark_epilogues(&f, p->options);
     f.group = outputs_together(p);
     concat_homes(p, (const ConcatUsers *)f.users);
+    state_homes(p, (const ConcatUsers *)f.users);
     for (int at = f.n_nodes - 1; at >= 0; at--) {
         Node *n = f.nodes[at];
         bool wanted = false;

@@ -521,9 +521,18 @@ static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, Expr *size, Exp
     return expr_select(p, in, i, zero);                 // no address is computed from an index that is outside
 }
 
+// The copy of the data that a scatter begins with.
+Kernel *kernel_copy(const Plan *p, Node *n) {
+    Kernel *k = copy_kernel(p, n->in[0], n->out[0]);
+    Fusion none = { .plan = p, .root = n->out[0] };
+    kernel_finish(p->arena, k, &none);
+    VEC_PUSH(p->arena, k->nodes, n);
+    return k;
+}
+
 void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     Arena *a = p->arena;
-    Value *data = n->in[0], *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
+    Value *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Fusion f = { .plan = p, .root = updates };
     Lower l;
@@ -552,11 +561,9 @@ void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;
     VEC_PUSH(a, k->stores,
         (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = op });
-    *copy = copy_kernel(p, data, out);
+    *copy = kernel_copy(p, n);
     *scatter = k;
     Fusion none = { .plan = p, .root = out };
-    for (Kernel **each = (Kernel *[]){ *copy, k, NULL }; *each; each++) {
-        kernel_finish(a, *each, &none);
-        VEC_PUSH(a, (*each)->nodes, n);
-    }
+    kernel_finish(a, k, &none);
+    VEC_PUSH(a, k->nodes, n);
 }

@@ -47,13 +47,25 @@ Buffer *buffer_owner(Buffer *b, int64_t *offset) {
     return b;
 }
 
-// An output that is a field of the same struct as an input is that input, updated in place.
-static Buffer *same_field(const Plan *p, const Value *v, const char *name) {
+// An output that is a field of the same struct as an input: the input.
+static Value *same_field(const Plan *p, const Value *v, const char *name) {
     const Graph *g = p->graph;
     for (int i = 0; v->role && name && i < g->inputs.n; i++)
-        if (g->inputs.at[i]->role == v->role && !strcmp(g->inputs.at[i]->name, name))
-            return plan_value(p, g->inputs.at[i]).buffer;
+        if (g->inputs.at[i]->role == v->role && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i];
     return NULL;
+}
+
+// It is updated in place, or computed in the workspace, and copied when nobody reads the old one any more. What an
+// optimizer's step stores it has read element by element.
+static void place_field(const Plan *p, Value *from, Value *to) {
+    Buffer *b = buffer_of(p, to);
+    if (b->place == PLACE_ALIAS) return;
+    if (!p->options->train && to->role == ROLE_STATE && !state_in_place(p, from, to)) {
+        b->place = PLACE_WORK;
+        return;
+    }
+    b->place = PLACE_ALIAS;
+    b->alias = plan_value(p, from).buffer;
 }
 
 static void place_ends(Plan *p) {
@@ -65,11 +77,11 @@ static void place_ends(Plan *p) {
         b->index = i;
     }
     for (int i = 0; i < g->outputs.n; i++) {
-        Buffer *b = buffer_of(p, g->outputs.at[i]),
-               *field = same_field(p, g->outputs.at[i], g->output_names.at[i]);
-        b->place = field ? PLACE_ALIAS : PLACE_OUTPUT;
+        Buffer *b = buffer_of(p, g->outputs.at[i]);
+        Value *field = same_field(p, g->outputs.at[i], g->output_names.at[i]);
         b->index = i;
-        b->alias = field;
+        if (field) place_field(p, field, g->outputs.at[i]);
+        else b->place = PLACE_OUTPUT;
     }
 }
 
@@ -118,6 +130,11 @@ static void lifetimes(Plan *p) {
         if (!k->scratch) k->scratch = NEW(p->arena, Buffer);
         *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
         touch_both(p, k->scratch, at);
+    }
+    // states that are copied to their places last
+    for (int i = 0; !p->parent && i < p->graph->outputs.n; i++) {
+        Buffer *b = buffer_of(p, p->graph->outputs.at[i]);
+        if (b->place == PLACE_WORK) touch(p, b, p->kernels.n);
     }
     // alive through the whole body
     for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {

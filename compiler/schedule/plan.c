@@ -22,6 +22,15 @@ static void own_outputs(Graph *g) {
     }
 }
 
+// Outputs that have the name of a state are its new value: passes may have made another value of it.
+static void mark_states(Graph *g) {
+    for (int i = 0; i < g->outputs.n; i++)
+        for (int j = 0; j < g->inputs.n; j++)
+            if (g->inputs.at[j]->role == ROLE_STATE && g->output_names.at[i]
+                && !strcmp(g->inputs.at[j]->name, g->output_names.at[i]))
+                g->outputs.at[i]->role = ROLE_STATE;
+}
+
 // ---------------------------------------------------------------- the steps of planning
 static bool check_inputs(const Graph *g) {
     for (int i = 0; i < g->inputs.n; i++) {
@@ -82,6 +91,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     *p = (Plan){ .arena = g->arena, .graph = g, .values = NEW(g->arena, ValuePlans), .options = o };
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
+    mark_states(g);
     if (!o->machine.backend->plan(p)) return NULL;
     name_kernels(p, "k");
     return p;

@@ -50,6 +50,7 @@ void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
 // the result goes into `into`, whose last axis is longer, from `at` on: rows of more elements
 void kernel_store_into(Kernel *k, Value *into, Dim at);
 Convolution kernel_conv_shape(const Node *n);            // kernel_conv.c
+Kernel *kernel_copy(const Plan *p, Node *n);
 void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter);
 
 // what is planned for values: plan.c
@@ -89,6 +90,11 @@ int *outputs_together(const Plan *p);
 // concat.c: concatenations that are columns of larger ones
 typedef VEC(Node *) ConcatUsers;                        // of a value; NULL: a graph output or a body
 void concat_homes(Plan *p, const ConcatUsers *users);   // users: by value id
+
+// state.c: states that are updated where they lie
+void state_homes(Plan *p, const ConcatUsers *users);
+// may the result `to` be stored where input `from` is, whose bytes nobody wants afterwards?
+bool state_in_place(const Plan *p, const Value *from, const Value *to);
 
 // nest.c: how many parallel axes lie outside every hoisted reduction: those whose points can be shared out without
 // repeating one

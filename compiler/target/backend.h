@@ -30,6 +30,7 @@ typedef struct Backend {
     // ---- what a program can have
     bool sizes;                                         // that only the running program knows
     bool training;                                      // --train
+    bool states;                                        // several functions, and what the caller keeps between runs
     bool threads;                                       // --threads
     bool blas;                                          // --blas
     bool choices;                                       // kernels that `burncc tune` measures and records choose for

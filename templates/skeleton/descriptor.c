@@ -2,6 +2,7 @@
 /* The generic descriptor: a run over arrays of tensors, and the struct that has it with names and shapes.
  *
  *   MODEL RUN SPACE    prefix of the model's names; the run function; prefix of the workspace's type
+ *   STATE HAS_STATE    prefix of the state's type; it has a state, for which the workspace has room
  *   INFOS              tables of the inputs and outputs, whose names INPUTS and OUTPUTS are, or null pointers
  *   CHECKS             of the tensors, and the sizes that follow from them
  *   SHAPES ARGUMENTS   room for the shapes that the run finds out; what it is given after the workspace
@@ -12,8 +13,11 @@
 #include "../../runtime/burn.h"
 typedef union SPACE_workspace { double align; } SPACE_workspace;
 int lenet_run(SPACE_workspace *ws);
+typedef struct STATE_state { float h; } STATE_state;
 // holes
 #define MODEL lenet
+#define STATE lenet
+#define HAS_STATE 1
 #define RUN lenet_run
 #define SPACE lenet
 #define INFOS
@@ -29,6 +33,12 @@ int lenet_run(SPACE_workspace *ws);
 #define N_THREADS 0
 // end holes
 INFOS
+#if HAS_STATE
+typedef struct RUN_space {
+    SPACE_workspace workspace;
+    STATE_state state;
+} RUN_space;
+#endif
 #if N_THREADS
 static int RUN_generic_threads(const burn_threads *threads, void *workspace, const void *weights,
                                const burn_tensor *inputs, const burn_tensor *outputs)
@@ -41,7 +51,11 @@ static int RUN_generic(void *workspace, const void *weights, const burn_tensor *
 #endif
 CHECKS
 SHAPES
+#if HAS_STATE
+    const int code = RUN(&space->workspace ARGUMENTS);
+#else
     const int code = RUN((SPACE_workspace *)workspace ARGUMENTS);
+#endif
 RESULTS
     return code;
 }
@@ -54,7 +68,11 @@ static int RUN_generic(void *workspace, const void *weights, const burn_tensor *
 #endif
 const burn_model MODEL_model = {
     "MODEL", N_INPUTS, N_OUTPUTS, INPUTS, OUTPUTS,
+#if HAS_STATE
+    sizeof(RUN_space), N_WEIGHTS, RUN_generic
+#else
     sizeof(SPACE_workspace), N_WEIGHTS, RUN_generic
+#endif
 };
 #if N_THREADS
 const burn_threaded_model MODEL_threaded = {&MODEL_model, N_THREADS, RUN_generic_threads};

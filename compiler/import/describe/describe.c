@@ -101,7 +101,7 @@ static void describe_in_child(Arena *a, const Model *m, const Options *o, const 
     describe(&language_table);
     Graph *g = describing->g;
     if (diag_errors()) return;
-    if (!g->outputs.n) diag_error(&file, "the model has no output: output(\"name\", x)");
+    functions_check(m->file);
     settings_check();
     if (diag_errors()) return;
     Text t;
@@ -123,7 +123,7 @@ void child_end(void) {
 static NORETURN void child(Arena *a, const Model *m, const Options *o, const char *object, int out,
     Progress *progress) {
     Description d = { .arena = a, .options = o, .parameters = strmap_new(a), .sources = strmap_new(a),
-        .progress = progress };
+        .part = { .parameters = strmap_new(a) }, .progress = progress };
     describing = &d;
     dup2(STDERR_FILENO, STDOUT_FILENO);                 // what a description prints is no result of burncc
     describe_in_child(a, m, o, object, out);
@@ -213,7 +213,7 @@ static Graph *described(Arena *a, Model *m, const Options *o) {
 static bool open_description(Arena *a, const File *f, const Options *o, Model *m) {
     (void)f;                                            // the compiler opens it by its name
     Graph *g = described(a, m, o);
-    return g && text_model(a, g, m);
+    return g && text_model(a, g, o, m);
 }
 
 const FrontEnd c_front_end = {

@@ -15,6 +15,17 @@
 // Shared with the parent: where the description is, and how many mistakes it has told.
 typedef struct Progress { int line, errors, status; char call[64], file[256]; } Progress;
 
+// What of the graph belongs to the function that is described, or to one before: values from first to before end.
+typedef struct FunctionPart {
+    const char *name;
+    const Loc *loc;
+    int first, end;                                     // ids
+    int inputs, outputs;                                // there were so many before it
+    const Node *before;                                 // the last node before it
+    StrMap *parameters;                                 // that it has named
+} FunctionPart;
+typedef struct DeclaredState { const char *name, *field; Type type; const Loc *loc; bool set; } DeclaredState;
+
 typedef struct Description {
     Arena *arena;
     const Options *options;
@@ -27,6 +38,9 @@ typedef struct Description {
     VEC(SetOption) file_settings;                       // what --config says
     VEC(Dim) symbols;                                   // what burn_dims below 0 stand for
     int64_t draws;                                      // random tensors so far
+    FunctionPart part;                                  // that is described; without functions: all, and no name
+    VEC(FunctionPart) functions;                        // those before
+    VEC(DeclaredState) states;                          // of all functions
     Progress *progress;
 } Description;
 
@@ -77,6 +91,10 @@ Value *length_over(Graph *g, Value *x, double p, int n, const int64_t *axes, boo
 // Within a formula or a gradient of custom() there is no input, output, parameter or symbol: false with a diagnostic.
 bool of_model(const Graph *g, const char *what);
 const char *kernel_text(Arena *a, const char *source, const struct burn_kernel *k, int *line);
+
+// ---------------------------------------------------------------- functions.c
+bool end_inside(Graph *g, const char *what);            // may an input or output stand here? false with a diagnostic
+void functions_check(const char *file);                 // what is to be told when all is described
 
 // ---------------------------------------------------------------- settings.c
 bool settings_read(const char *path);                   // the file of --config; false with a diagnostic

@@ -247,6 +247,17 @@ int language_rank(const burn_place *at, burn_value *x) {
     return x ? x->type.rank : 0;
 }
 
+burn_dim language_size_of(const burn_place *at, burn_value *x, int64_t low, int64_t high) {
+    Graph *g = here(at, NULL);
+    if (!x) return 1;
+    if (x->type.dtype != DT_I64 || !type_is_static(&x->type) || type_count(&x->type) != 1)
+        return graph_fail(g, "wants one number of I64, not %s", shown(g, x)), 1;
+    if (low < 0 || high < low || high > INT32_MAX)
+        return graph_fail(g, "a size lies within 0 <= low <= high: %lld..%lld", (long long)low, (long long)high), 1;
+    const char *name = x->name ? arena_printf(g->arena, "%s_size", name_c(g->arena, x->name)) : "size";
+    return dim_out(dim_measured(g, name, low, high, x, 0));
+}
+
 burn_dim language_dim_of(const burn_place *at, burn_dim a, burn_dim b) {
     Graph *g = here(at, NULL);
     Dim x, y, z;
@@ -266,17 +277,18 @@ burn_dim language_dim_of(const burn_place *at, burn_dim a, burn_dim b) {
 burn_value *language_input(const burn_place *at, const char *name, int dtype, int rank, const burn_dim *dims) {
     Graph *g = here(at, NULL);
     Type t;
-    if (!of_model(g, "input") || !type_in(g, dtype, rank, dims, &t)) return NULL;
-    for (int i = 0; i < g->inputs.n; i++)
+    if (!of_model(g, "input") || !type_in(g, dtype, rank, dims, &t) || !end_inside(g, "an input")) return NULL;
+    for (int i = describing->part.inputs; i < g->inputs.n; i++)
         if (!strcmp(g->inputs.at[i]->name, name)) return graph_fail(g, "there is an input \"%s\" already", name);
     return graph_input(g, name, t);
 }
 
 void language_output(const burn_place *at, const char *name, burn_value *x) {
     Graph *g = here(at, NULL);
-    for (int i = 0; i < g->outputs.n; i++)
+    if (!of_model(g, "output") || !end_inside(g, "an output")) return;
+    for (int i = describing->part.outputs; i < g->outputs.n; i++)
         if (!strcmp(g->output_names.at[i], name)) graph_fail(g, "there is an output \"%s\" already", name);
-    if (of_model(g, "output") && x) graph_output(g, x, name);
+    if (x) graph_output(g, x, name);
 }
 
 // ---------------------------------------------------------------- parameters
@@ -300,12 +312,14 @@ static Draw drawn_from(burn_init init, Fan fan) {
 
 static Value *named(const char *name, Type t, const Draw *draw, bool trainable) {
     Description *d = describing;
-    const Value *taken = strmap_get(d->parameters, name);
+    const Value *before = strmap_get(d->parameters, name), *taken = strmap_get(d->part.parameters, name);
     if (!of_model(d->g, "parameter")) return NULL;
     if (!*name) return graph_fail(d->g, "it has parameters and needs a name");
     if (taken && d->shared) return shared_parameter(name, &t);
     if (taken)
         return graph_fail(d->g, "there is a parameter \"%s\" already; use another name, a scope, or shared()", name);
+    strmap_put(d->part.parameters, name, d);
+    if (before) return shared_parameter(name, &t);      // of another function
     if (!type_is_static(&t))
         return graph_fail(d->g, "parameter \"%s\" would be %s: its sizes must be numbers", name,
             type_text(d->arena, d->g, &t));

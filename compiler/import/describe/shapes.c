@@ -135,6 +135,14 @@ burn_value *language_narrow(const burn_place *at, burn_value *x, int64_t axis, b
     return b_part(g, x, i, from, size);
 }
 
+burn_value *language_paste(const burn_place *at, burn_value *x, burn_value *part, int64_t axis, burn_dim start) {
+    Graph *g = here(at, NULL);
+    int i;
+    Dim from;
+    if (!x || !part || !axis_in(x, axis, &i) || !dim_in(start, "the start", &from)) return NULL;
+    return b_slice_scatter(g, x, b_cast(g, part, x->type.dtype), i, from);
+}
+
 // Elements start, start + step, ... before end of an axis of known size, which count from its end if negative.
 typedef struct Range { int64_t start, step, count; } Range;
 static Range range_in(int64_t size, int64_t start, int64_t end, int64_t step) {

@@ -72,8 +72,20 @@ static void name_ends(Graph *g) {
             g->output_names.at[i] = g->outputs.n > 1 ? arena_printf(g->arena, "output_%d", i) : "output";
 }
 
-bool text_model(Arena *a, Graph *g, Model *m) {
+// The function that --function names, else all of them; NULL with a diagnostic.
+static Graph *chosen(Arena *a, Graph *g, const Options *o) {
+    Loc file = { .file = g->file, .node = -1 };
+    if (!o->function) return g;
+    for (int i = 0; i < g->functions.n; i++)
+        if (!strcmp(g->functions.at[i].name, o->function)) return graph_function(g, i);
+    diag_error_as(EXIT_USAGE, &file, "--function %s: the model has %s%s", o->function,
+        g->functions.n ? "the functions " : "no functions", g->functions.n ? graph_functions(a, g) : "");
+    return NULL;
+}
+
+bool text_model(Arena *a, Graph *g, const Options *o, Model *m) {
     Loc file = { .file = m->file, .node = -1 };
+    if (!(g = chosen(a, g, o))) return false;
     if (!g->outputs.n) diag_error(&file, "the graph has no outputs");
     name_ends(g);
     m->inputs = ends(a, g, false, &m->n_inputs);
@@ -91,7 +103,7 @@ static bool open_text(Arena *a, const File *f, const Options *o, Model *m) {
         return false;
     }
     Graph *g = graph_parse(a, text, m->file);
-    return g && text_model(a, g, m);
+    return g && text_model(a, g, o, m);
 }
 
 static const Bundle *input_bundle(const Graph *g, const char *option, const char *name, const Loc *file) {
@@ -118,8 +130,12 @@ static bool options_fit(const Graph *g, const Options *o) {
 }
 
 Graph *text_inputs(Arena *a, const Model *m, const Options *o) {
-    (void)a;
     Graph *g = (Graph *)(uintptr_t)m->source;
+    if (g->functions.n) {
+        diag_error_as(EXIT_USAGE, &(Loc){ .file = m->file, .node = -1 },
+            "the model has the functions %s; choose one with --function", graph_functions(a, g));
+        return NULL;
+    }
     return options_fit(g, o) ? g : NULL;
 }
 

@@ -4,7 +4,7 @@
 #define BURNCC_TEXT_H
 #include "import/import.h"
 
-bool text_model(Arena *a, Graph *g, Model *m);          // its ends; false with diagnostics
+bool text_model(Arena *a, Graph *g, const Options *o, Model *m);          // its ends; false with diagnostics
 // of such a model, as FrontEnd has them
 Graph *text_graph(Arena *a, const Model *m, const Options *o);
 Graph *text_inputs(Arena *a, const Model *m, const Options *o);
