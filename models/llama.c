@@ -57,7 +57,8 @@ MODEL(llama)
 {
     int room = config("cache", 0);
     if (!room) {
-        logits(symbol("batch"), symbol("length"), (Past){ 0, 0 });
+        Dim length = symbol("length"), batch = symbol("batch");
+        logits(batch, length, (Past){ 0, 0 });
         return;
     }
     function("prefill") logits(1, symbol_within("length", 1, room), (Past){ 0, room });

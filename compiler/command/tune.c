@@ -247,6 +247,9 @@ int command_tune(Arena *a, CommandOptions *c) {
     records_init(&t.records, a);
     if (!access(o->output, F_OK) && !records_read(&t.records, a, o->output)) return diag_status();
     Programs *programs = compile_programs(a, o);
+    if (programs && programs->at[0].function)
+        diag_error_as(EXIT_USAGE, NULL, "tune: the model has several functions; choose one with --function");
+    if (diag_errors()) return diag_status();
     Plan *p = programs ? programs->at[0].plan : NULL;
     if (!usable(o, p)) return diag_status();
     collect(&t, p);

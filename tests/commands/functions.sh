@@ -31,9 +31,10 @@ generates() { # MODEL VOCABULARY SETTINGS...
     done
 }
 generates llama 96 --set layers=2 --set width=64 --set heads=4 --set kv_heads=2 --set inner=128 --set vocabulary=96
+generates gpt2 96 --set layers=2 --set width=64 --set heads=4 --set vocabulary=96 --set positions=32
 ! sed -n '/^int step_step/,/^}/p' step.c | grep -q memcpy
 result $? "no cache is copied"
-grep -q 'self_attn_k + 16 \* n_past_size, ' step.c
+grep -q 'attn_k + 16 \* n_past_size, ' step.c
 result $? "a step writes its own rows"
 status 0 "a large one" "$burncc" "$root/models/llama.c" -o big.c --target native --dim length=1..32 --set cache=32 \
     --set layers=1 --set width=64 --set heads=4 --set kv_heads=2 --set inner=96 --set vocabulary=96 --embed-limit 0
@@ -73,6 +74,8 @@ status 0 "and as a file" "$burncc" run m.c --function twice --input x=x.txt --in
 says '^  11 22$'
 status 0 "bench" "$burncc" bench m.c --function twice --seconds 0.01
 says 'median_ms='
+status 2 "tune" "$burncc" tune m.c --seconds 0.1
+says 'tune: the model has several functions; choose one with --function'
 status 0 "inspect" "$burncc" inspect m.c
 says '^function +twice$'
 says '^function +read$'
