@@ -156,10 +156,16 @@ static bool loads_only_at(const Same *s, const Expr *e) {
     return loads_only_at(s, e->a[0]) && loads_only_at(s, e->a[1]) && loads_only_at(s, e->a[2]);
 }
 
+// Several stores (outputs.c) follow the loads of all, and one of them may go over v.
 bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
-    if (k->kind != KERNEL_LOOP || k->stores.n != 1 || v->type.dtype != k->stores.at[0].value->type.dtype) return false;
+    if (k->kind != KERNEL_LOOP || !k->stores.n) return false;
     Same same = { v, k->stores.at[0].index, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
-    return loads_only_at(&same, k->stores.at[0].expr);
+    for (int i = 0; i < k->stores.n; i++) {
+        const Store *s = &k->stores.at[i];
+        bool fits = s->index == same.index && s->value->type.dtype == v->type.dtype;
+        if (!fits || !loads_only_at(&same, s->expr)) return false;
+    }
+    return true;
 }
 
 static void try_in_place(Plan *p, Kernel *k, int at) {
