@@ -269,7 +269,7 @@ static void run_plan(Case *c, Graph *g) {
     text_init(&plan, c->a);
     text_init(&dump, c->a);
     Plan *p = plan_make(g, &c->options);
-    Program program = { .name = "net_run", .name_of_workspace = "net", .plan = p, .descriptor = true };
+    Program program = { .name = "net_run", .name_of_workspace = "net", .prefix = "net", .plan = p, .descriptor = true };
     if (!p) return;
     plan_print(p, &plan);
     found(c, "plan:", plan.at);

@@ -79,7 +79,7 @@ static const char *write_for(Graph *g, const Machine *m) {
         assert_true(b->dump(a, o, p, &out));
         return out.at;
     }
-    Program program = { .name = "g_run", .name_of_workspace = "g", .plan = p, .descriptor = true };
+    Program program = { .name = "g_run", .name_of_workspace = "g", .prefix = "g", .plan = p, .descriptor = true };
     assert_true(b->write(a, o, "g", 1, &program, NULL));
     append_file(a, &out, o->output);
     if (b->source) append_file(a, &out, arena_printf(a, "%s/g.h", folder));
