@@ -62,6 +62,24 @@ static bool users_inside(const Fuser *f, const Value *v) {
     return u->n > 0;
 }
 
+// Is the value computed from where its element stands alone, in few operations? Every kernel that reads it computes it
+// again: that costs no memory traffic, and shows a mask of positions to attention_keys.c.
+static bool spends(const Fuser *f, const Value *v, double *left) {
+    const Node *n = v->def;
+    if (v->data) return type_size(f->plan->graph, &v->type) == 1;
+    if (!n || v->graph != f->plan->graph) return false;
+    if (n->op == OP_Iota) return true;
+    *left -= node_cost(n);
+    if (*left < 0 || !is_pull(n) || (!op_is_map(n->op) && !op_is_view(n->op))) return false;
+    for (int i = 0; i < n->n_in; i++) if (n->in[i] && !spends(f, n->in[i], left)) return false;
+    return true;
+}
+
+static bool is_of_index(const Fuser *f, const Value *v) {
+    double left = 8;
+    return spends(f, v, &left);
+}
+
 static bool is_pointwise(const Node *n) { return op_is_map(n->op) || form_of(n) == FORM_RESHAPE; }
 
 static bool same_size(const Fuser *f, const Value *x, const Value *y) {
@@ -112,7 +130,7 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Opt
     const Value *root = fu->root;
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
     if (op_is_view(n->op)) return true;
-    if (o->no_fuse || !users_inside(f, v)) return false;
+    if (o->no_fuse || (!users_inside(f, v) && !is_of_index(f, v))) return false;
     if (fu->n_also && users_pointwise(f, v, root)) return true;     // all stores share it
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v);
