@@ -6,7 +6,8 @@
 // its rows. The score is whatever expression of the first product lowers at the element it was computed at: scales,
 // masks, biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering their
 // elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the
-// heads' axis is split in two until all strides are affine. Blocks and holes: cpu/templates_attention.c.
+// heads' axis, or the rows where the heads that share are stacked, is split in two until all strides are affine. Blocks
+// and holes: cpu/templates_attention.c.
 #include "schedule.h"
 
 #include <string.h>
@@ -34,6 +35,9 @@ bool softmax_before(Arena *a, const Node *product, Softmax *s) {
 }
 
 // ---------------------------------------------------------------- building
+// The heads' axis in groups of `group`, or the rows as those of `rows` heads.
+typedef struct Split { int64_t group, rows; } Split;
+
 typedef struct Build {
     Arena *a;
     Graph *g;
@@ -42,7 +46,7 @@ typedef struct Build {
     Fusion *epilogue, *score;
     // operands that no strides reach through their views are stored first
     bool stored;
-    Expr *axis[AXES];
+    Expr *axis[AXES], *line;                            // line: the row of the second product
     Dim size[AXES];
 } Build;
 
@@ -57,9 +61,10 @@ static Expr *row(const Build *b) {
     return flat;
 }
 
-// Coordinates of the second product along its batch axes, the last of which may be b1 * B2 + b2; false: too many of
-// them.
-static bool batch_axes(Build *b, const Type *t, int64_t group, Expr **idx) {
+// Coordinates of the second product along its batch axes, the last of which may be b1 * B2 + b2, and of its rows, which
+// may be those of several heads; false: too many of them.
+static bool batch_axes(Build *b, const Type *t, Split by, Expr **idx) {
+    const int64_t group = by.group;
     int used = B0, last = -1;
     for (int i = 0; i < t->rank - 2; i++) if (t->dim[i] != 1) last = i;
     for (int i = 0; i <= QUERY; i++) b->size[i] = 1;
@@ -70,7 +75,10 @@ static bool batch_axes(Build *b, const Type *t, int64_t group, Expr **idx) {
         b->size[used++] = split ? t->dim[i] / group : t->dim[i];
         if (split) b->size[used++] = group;
     }
-    b->size[QUERY] = t->dim[t->rank - 2];
+    if (by.rows > 1 && used > B2) return false;
+    if (by.rows > 1) b->size[used] = by.rows;
+    b->size[QUERY] = dim_div(b->g, t->dim[t->rank - 2], by.rows);
+    const int heads = used;
     for (int i = 0; i < AXES; i++) {
         VEC_PUSH(b->a, b->k->axes,
             (Axis){ .extent = dim_upper(b->g, b->size[i]), .size = b->size[i], .reduce = i >= PARALLEL });
@@ -84,6 +92,10 @@ static bool batch_axes(Build *b, const Type *t, int64_t group, Expr **idx) {
             idx[i] = expr_binary(b->k->exprs, E_Add,
                 expr_binary(b->k->exprs, E_Mul, idx[i], expr_index(b->k->exprs, group)), b->axis[used++]);
     }
+    b->line = b->axis[QUERY];
+    if (by.rows == 1) return true;
+    Expr *of_head = expr_size(b->k->exprs, b->g, b->size[QUERY]);
+    b->line = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, b->axis[heads], of_head), b->line);
     return true;
 }
 
@@ -161,7 +173,7 @@ static bool lower_result(Build *b, Expr *const *batch, Operand *o) {
     Expr *at[MAX_RANK], *idx[MAX_RANK];
     lower_init(&l, b->a, b->k, f);
     memcpy(at, batch, sizeof(Expr *) * (size_t)(t->rank - 2));
-    at[t->rank - 2] = b->axis[QUERY];
+    at[t->rank - 2] = b->line;
     at[t->rank - 1] = b->axis[DEPTH];
     f->anchor_flat = lower_flat(&l, t, at);
     if (!follow(b, &l, f->root, at, idx)) return false;
@@ -209,8 +221,7 @@ static double count_of(const Build *b, int axes) {
     return n;
 }
 
-// With the heads' axis split into groups of `group`.
-static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int64_t group, bool stored) {
+static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, Split by, bool stored) {
     const Node *n = epilogue->anchor->def;
     const Type *t = &n->out[0]->type, *tp = &n->in[0]->type, *tv = &n->in[1]->type,
                *ts = &score->anchor->def->in[0]->type;
@@ -225,7 +236,7 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     b.size[DEPTH] = t->dim[t->rank - 1];
     b.size[KEY] = tp->dim[tp->rank - 1];
     b.size[INNER] = ts->dim[ts->rank - 1];
-    if (!batch_axes(&b, t, group, batch)) return NULL;
+    if (!batch_axes(&b, t, by, batch)) return NULL;
     b.k->n_parallel = PARALLEL;
     lower_init(&b.l, a, b.k, score);
     if (!batch_of(&b, tv, t, batch, idx)) return NULL;
@@ -250,8 +261,21 @@ static void mark_nodes(const Softmax *s, Fusion *epilogue, const Fusion *score, 
     epilogue->inside[score->anchor->def->mark] = true;
 }
 
+// The split after `by`, into what surely divides; false: that was the last.
+static bool next_split(Graph *g, const Type *t, Split *by) {
+    enum { MOST = 64 };
+    const Dim heads = t->rank > 2 ? t->dim[t->rank - 3] : 1, rows = t->dim[t->rank - 2];
+    if (by->rows == 1) {
+        while (dim_is_const(heads) && ++by->group <= MOST && by->group <= heads)
+            if (heads % by->group == 0) return true;
+        by->group = 1;
+    }
+    while (++by->rows <= MOST && by->rows <= dim_upper(g, rows))
+        if (dim_equal(g, dim_mul(g, dim_div(g, rows, by->rows), by->rows), rows)) return true;
+    return false;
+}
+
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes) {
-    enum { MAX_GROUP = 64 };
     const Type *t = &epilogue->anchor->type, *first = &score->anchor->type, *tp = &epilogue->anchor->def->in[0]->type;
     const Dim keys = tp->dim[tp->rank - 1];
     Graph *g = epilogue->plan->graph;
@@ -262,18 +286,18 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
         || !dim_is_const(score->anchor->def->in[0]->type.dim[first->rank - 1]))
         return NULL;
     if (memcmp(t->dim, tp->dim, sizeof(Dim) * (size_t)(t->rank - 1))) return NULL;
-    Dim heads = t->rank > 2 ? t->dim[t->rank - 3] : 1;
-    for (int stored = 0; stored < 2; stored++)
-        for (int64_t group = 1; group <= MAX_GROUP && group <= dim_upper(g, heads); group++) {
-            if (group > 1 && (!dim_is_const(heads) || heads % group)) continue;
+    for (int stored = 0; stored < 2; stored++) {
+        Split by = { 1, 1 };
+        do {
             score->violation = epilogue->violation = NULL;
             score->reduces.n = epilogue->reduces.n = 0;
-            Kernel *k = try_build(a, s, epilogue, score, group, stored);
+            Kernel *k = try_build(a, s, epilogue, score, by, stored);
             if (epilogue->violation) return NULL;
             if (!k) continue;
             mark_nodes(s, epilogue, score, n_nodes);
             kernel_finish(a, k, epilogue);
             return k;
-        }
+        } while (next_split(g, t, &by));
+    }
     return NULL;
 }
