@@ -17,7 +17,7 @@ typedef struct STATE_state { float h; } STATE_state;
 // holes
 #define MODEL lenet
 #define STATE lenet
-#define HAS_STATE 1
+#define HAS_STATE 0
 #define RUN lenet_run
 #define SPACE lenet
 #define INFOS
