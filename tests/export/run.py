@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Models out as ONNX and back (round.py): the zoo in small, the small models, and trained ones where they are.
+"""Models out as ONNX and back (round.py): the zoo in small, the small models, and with BURNCC_TEST_ALL trained ones
+where they are.
 
 In: the interpreter that --python names has numpy, onnx and onnxruntime. Out: a state per model, compared with
 status.txt, which says why where something is missing."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -51,7 +53,8 @@ def main():
     subprocess.run([sys.executable, str(HERE.parent / "small/run.py"), "--only-write", str(root)], check=True)
     models = [("zoo", n, zoo_case(args, n)) for n in sorted(ZOO)]
     models.append(("zoo", "digits", [args.burncc, str(harness.ROOT / "models/digits/digits.onnx")]))
-    for family, folder in (("small", root), ("trained", harness.shared("models"))):
+    trained = [("trained", harness.shared("models"))] if os.environ.get("BURNCC_TEST_ALL") else []
+    for family, folder in [("small", root), *trained]:
         models += [(family, m.parent.name, [args.burncc, str(m)]) for m in sorted(folder.glob("*/model.onnx"))]
     cases = [harness.Case(f"{family}/{name}:{what}", f"{family} {what}",
                           [args.python, str(HERE / "round.py"), what, *command])
