@@ -129,7 +129,8 @@ static void compile_code(Arena *a, Options *o, Graph *g) {
     o->embed_limit = 1 << 16;
     Plan *plan = plan_make(g, o);
     if (!plan) return;
-    Program program = { .name = "out_run", .name_of_workspace = "out", .plan = plan, .descriptor = true };
+    Program program = { .name = "out_run", .name_of_workspace = "out", .prefix = "out", .plan = plan,
+        .descriptor = true };
     o->machine.backend->write(a, o, "out", 1, &program, NULL);
 }
 
