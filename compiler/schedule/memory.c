@@ -47,11 +47,9 @@ Buffer *buffer_owner(Buffer *b, int64_t *offset) {
     return b;
 }
 
-// An output that is a field of the same struct as an input: the input.
-static Value *same_field(const Plan *p, const Value *v, const char *name) {
-    const Graph *g = p->graph;
-    for (int i = 0; v->role && name && i < g->inputs.n; i++)
-        if (g->inputs.at[i]->role == v->role && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i];
+Value *field_input(const Graph *g, Role role, const char *name) {
+    for (int i = 0; role && name && i < g->inputs.n; i++)
+        if (g->inputs.at[i]->role == role && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i];
     return NULL;
 }
 
@@ -78,7 +76,7 @@ static void place_ends(Plan *p) {
     }
     for (int i = 0; i < g->outputs.n; i++) {
         Buffer *b = buffer_of(p, g->outputs.at[i]);
-        Value *field = same_field(p, g->outputs.at[i], g->output_names.at[i]);
+        Value *field = field_input(g, g->outputs.at[i]->role, g->output_names.at[i]);
         b->index = i;
         if (field) place_field(p, field, g->outputs.at[i]);
         else b->place = PLACE_OUTPUT;

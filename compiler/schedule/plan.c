@@ -25,10 +25,7 @@ static void own_outputs(Graph *g) {
 // Outputs that have the name of a state are its new value: passes may have made another value of it.
 static void mark_states(Graph *g) {
     for (int i = 0; i < g->outputs.n; i++)
-        for (int j = 0; j < g->inputs.n; j++)
-            if (g->inputs.at[j]->role == ROLE_STATE && g->output_names.at[i]
-                && !strcmp(g->inputs.at[j]->name, g->output_names.at[i]))
-                g->outputs.at[i]->role = ROLE_STATE;
+        if (field_input(g, ROLE_STATE, g->output_names.at[i])) g->outputs.at[i]->role = ROLE_STATE;
 }
 
 // ---------------------------------------------------------------- the steps of planning

@@ -57,6 +57,8 @@ void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter);
 void plan_set_buffer(const Plan *p, const Value *v, Buffer *b);
 void plan_set_home(const Plan *p, const Value *v, Value *home, Dim at);
 Buffer *buffer_of(const Plan *p, Value *v);             // memory.c: the value's buffer, made on first use
+// the input that is the field of this name in the struct of this role, which an output may update; NULL: there is none
+Value *field_input(const Graph *g, Role role, const char *name);
 // its buffer is a window of `of`'s from this byte on
 void buffer_within(const Plan *p, Value *v, Value *of, int64_t offset);
 

@@ -7,20 +7,10 @@
 // its kernel if the old one is read no later and element by element (state_in_place), else run.c copies it there last.
 #include "schedule.h"
 
-#include <string.h>
-
-static Value *state_of(const Graph *g, int output) {
-    const Value *v = g->outputs.at[output];
-    for (int i = 0; v->role == ROLE_STATE && g->output_names.at[output] && i < g->inputs.n; i++)
-        if (g->inputs.at[i]->role == v->role && !strcmp(g->inputs.at[i]->name, g->output_names.at[output]))
-            return g->inputs.at[i];
-    return NULL;
-}
-
 void state_homes(Plan *p, const ConcatUsers *users) {
     const Graph *g = p->graph;
     for (int i = 0; i < g->outputs.n && !p->parent; i++) {
-        Value *state = state_of(g, i), *v = g->outputs.at[i];
+        Value *v = g->outputs.at[i], *state = field_input(g, ROLE_STATE, g->output_names.at[i]);
         while (state && v != state && v->def && v->def->op == OP_SliceScatter && users[v->def->in[0]->id].n == 1)
             v = v->def->in[0];
         if (!state || v != state) continue;
