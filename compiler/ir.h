@@ -72,6 +72,7 @@ typedef int64_t Dim;                                    // >= 0: a constant; < 0
 typedef struct Type { DType dtype; int rank; Dim dim[MAX_RANK]; } Type;
 Type type_make(DType d, int rank, const Dim *dims);
 bool type_equal(const Type *a, const Type *b);
+bool type_same_shape(const Type *a, const Type *b);
 bool type_is_static(const Type *t);                     // no symbolic dimension
 int64_t type_count(const Type *t);                      // elements; bug() when symbolic
 int64_t type_bytes(const Type *t);

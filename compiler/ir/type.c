@@ -67,12 +67,14 @@ Type type_make(DType d, int rank, const Dim *dims) {
     return t;
 }
 
-bool type_equal(const Type *a, const Type *b) {
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+bool type_same_shape(const Type *a, const Type *b) {
+    if (a->rank != b->rank) return false;
     for (int i = 0; i < a->rank; i++)
         if (a->dim[i] != b->dim[i]) return false;
     return true;
 }
+
+bool type_equal(const Type *a, const Type *b) { return a->dtype == b->dtype && type_same_shape(a, b); }
 
 bool type_is_static(const Type *t) {
     for (int i = 0; i < t->rank; i++)

@@ -30,12 +30,6 @@ static bool is_map_of_inputs(Together *t, const Value *v, int depth) {
     return ok;
 }
 
-static bool same_shape(const Type *a, const Type *b) {
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-    return same;
-}
-
 static int members(const Together *t, int group) {
     const Graph *g = t->plan->graph;
     int n = 0;
@@ -46,7 +40,7 @@ static int members(const Together *t, int group) {
 static void unite(Together *t, Value *a, Value *b) {
     const Graph *g = t->plan->graph;
     int to = t->group[a->id], from = t->group[b->id];
-    if (to == from || !same_shape(&a->type, &b->type) || members(t, to) + members(t, from) > MAX_TOGETHER) return;
+    if (to == from || !type_same_shape(&a->type, &b->type) || members(t, to) + members(t, from) > MAX_TOGETHER) return;
     for (int i = 0; i < g->outputs.n; i++)
         if (t->group[g->outputs.at[i]->id] == from) t->group[g->outputs.at[i]->id] = to;
 }

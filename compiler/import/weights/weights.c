@@ -182,12 +182,6 @@ static void find_prefix(Match *m) {
 
 // ---------------------------------------------------------------- giving
 
-static bool same_shape(const Type *a, const Type *b) {
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-    return same;
-}
-
 static Tensor *converted(Arena *a, const Tensor *t, const Type *to) {
     Tensor *out = tensor_new(a, *to);
     int64_t n = type_count(to);
@@ -269,7 +263,7 @@ static void fill_slots(Match *m, Graph *g, const Options *o, bool *used) {
         s->weight = found(m, s->value->name, m->strip, m->add);
         if (!s->weight) continue;
         used[s->weight - m->w->at.at] = true;
-        if (same_shape(&s->value->type, &s->weight->tensor->type)) {
+        if (type_same_shape(&s->value->type, &s->weight->tensor->type)) {
             give(g, s);
             continue;
         }
