@@ -183,6 +183,7 @@ typedef enum Role {
     ROLE_GRAD,                                          // of that of their gradients,
     ROLE_STATE,                                         // of the optimizer's state
     ROLE_VALUE,                                         // a number passed by value
+    ROLE_LOSS,                                          // an array of its own, whose number has to be finite
     ROLE_COUNT
 } Role;
 const char *role_name(Role r);                          // in text, after @: "param"

@@ -30,7 +30,8 @@ enum {
     BURN_ELIMIT = -5,  /* more than the device or a stated bound allows */
     BURN_EFORMAT = -6, /* a file is not what it should be: wrong magic, checksum or model */
     BURN_ENODEV = -7,  /* no such device */
-    BURN_ERANGE = -8   /* a number that makes no sense there: a class that the model has not, a step before the first */
+    BURN_ERANGE = -8,  /* a number that makes no sense there: a class that the model has not, a step before the first */
+    BURN_ENAN = -9     /* a loss is infinite or not a number */
 };
 
 /* Element types, with the numbers of ONNX's TensorProto.DataType. BOOL is one byte, 0 or 1; elements of the

@@ -68,6 +68,7 @@ void c_functions_declare(CFile *g);
 int64_t c_work_bytes(const CFile *g, const Program *p);   // of its workspace, which functions have in common
 void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(CFile *g, const Training *t);         // initial values, saving and loading
+void c_gradients(CFile *g, const Training *t);            // gradients.c: their sums
 // the initial values that do not stand in the C file, not committed yet; *file NULL: they do; false with diag
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file);
 void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program

@@ -133,6 +133,7 @@ static bool c_write(
     for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
     c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
+    if (training) c_gradients(&g, training);
     if (programs->function) c_functions_declare(&g);
     if (diag_errors()) return false;
     OutFile *bin;

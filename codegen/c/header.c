@@ -35,8 +35,20 @@ static const char *ranges_text(Arena *a, const Graph *g) {
     return "";
 }
 
+// What BURN_ENAN means here.
+static const char *loss_text(Arena *a, const Signature *s) {
+    const Graph *g = s->graph;
+    for (int i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->role == ROLE_LOSS)
+            return arena_printf(a,
+                ", -9 (BURN_ENAN) when\n * %s is infinite or not a number; everything is written all the same",
+                s->outs.name[i]);
+    return "";
+}
+
 // What BURN_ELIMIT and BURN_EFORMAT mean here.
-static const char *limits_text(Arena *a, const Plan *plan) {
+static const char *limits_text(Arena *a, const Signature *s) {
+    const Plan *plan = s->program->plan;
     const char *image = reads_formats(plan) ?
         ", -6 (BURN_EFORMAT) when\n"
         " * an image is damaged, not of this size or of no known format (runtime/image.c decodes it)" :
@@ -52,7 +64,7 @@ static const char *limits_text(Arena *a, const Plan *plan) {
     const char *limits = *sizes || *strings ?
         arena_printf(a, ", -5 (BURN_ELIMIT) when\n * %s%s%s", sizes, *sizes && *strings ? " or " : "", strings) :
         "";
-    return arena_printf(a, "%s%s%s%s", limits, ranges_text(a, plan->graph), image, older);
+    return arena_printf(a, "%s%s%s%s%s", limits, ranges_text(a, plan->graph), loss_text(a, s), image, older);
 }
 
 // A line for each input, output and size, as they lie in the comment over the run function.
@@ -63,7 +75,7 @@ static const char *ends_text(CFile *g, const Signature *s) {
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
-            if (v->role) continue;
+            if (v->role && v->role != ROLE_LOSS) continue;
             text_printf(&t, " *   %-8s %s: %s\n", side ? "writes" : "reads", (side ? &s->outs : &s->in)->name[i],
                 type_text(g->arena, gr, &v->type));
             if (side && c_is_measured(gr, &v->type))
@@ -100,7 +112,7 @@ void c_declare(CFile *g, const Signature *s) {
             { "ENDS", NULL, ends_text(g, s) },
             { "HAS_WEIGHTS", NULL, g->external ? "1" : "0" },
             { "N_THREADS", NULL, number_text(a, g->threads ? g->options->threads : 0) },
-            { "LIMITS", NULL, limits_text(a, plan) },
+            { "LIMITS", NULL, limits_text(a, s) },
             { "SIGNATURE", NULL, signature.at } });
     text_printf(&g->h, "\n");
 }

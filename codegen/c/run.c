@@ -226,6 +226,20 @@ static void print_checks(CFile *g, const Signature *s) {
         if (gr->inputs.at[i]->range) print_range(g, gr->inputs.at[i], s->in.name[i]);
 }
 
+// A loss has to be finite. The bits tell, for compilers may take any float to be finite (-ffast-math).
+static void print_losses(CFile *g, const Signature *s) {
+    const Graph *gr = s->graph;
+    for (int i = 0; i < gr->outputs.n; i++) {
+        const Value *v = gr->outputs.at[i];
+        if (v->role != ROLE_LOSS) continue;
+        const bool wide = v->type.dtype == DT_F64;
+        text_printf(&g->c, "    uint%d_t burn_bits;\n    memcpy(&burn_bits, %s, %d);\n", wide ? 64 : 32, s->outs.at[i],
+            wide ? 8 : 4);
+        text_printf(&g->c, "    if (%s) return -9; /* BURN_ENAN */\n",
+            wide ? "(burn_bits >> 52 & 2047) == 2047" : "(burn_bits >> 23 & 255) == 255");
+    }
+}
+
 static void print_copy_call(CFile *g, const Signature *s, const Target *t) {
     text_printf(&g->ends, "return %s_on%s(", s->program->name, c_target_suffix(g->arena, t));
     c_signature_parameters(g, &g->ends, s, false);
@@ -285,6 +299,7 @@ void c_run(CFile *g, const Signature *s) {
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
     else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
+    print_losses(g, s);
     text_printf(&g->c, "    return 0;\n}\n\n");
     if (several) print_choice(g, s);
 }

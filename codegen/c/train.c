@@ -55,7 +55,8 @@ static void print_initial(CFile *g, const Training *t) {
             .element = p->type.dtype };
         weights_print_array(&g->ends, &b, arena_printf(g->arena, "%s_initial_%s", g->model, p->field));
     }
-    text_printf(&g->ends, "\nvoid %s_params_init(%s_params *params)\n{\n", g->model, g->model);
+    text_printf(&g->ends, "\nvoid %s_params_init(%s_params *params)\n{\n    if (!params) return;\n", g->model,
+        g->model);
     for (int i = 0; i < saved_params(t); i++)
         text_printf(&g->ends, "    memcpy(params->%s, %s_initial_%s, sizeof params->%s);\n", t->params.at[i].field,
             g->model, t->params.at[i].field, t->params.at[i].field);

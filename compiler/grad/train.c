@@ -82,6 +82,7 @@ static Graph *gradient_graph(Training *t, Graph *model) {
     Value *l = b_op(g, loss->op, 2, (Value *[]){ y, target });
     if (!l) return NULL;
     replace_outputs(g, n_model, l);
+    l->role = ROLE_LOSS;
     Value **in = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
     int n = 0;
     in[n++] = l;

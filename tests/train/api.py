@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a training loop in C meets: sums of gradients, refused arguments.
+
+usage: api.py BURNCC [--cc CC]
+Each check is a C program in api/ over the generated code of a tiny model of owned.py: it says what is wrong and fails.
+Needs the standard library only. Prints TAP."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import owned        # noqa: E402
+
+FLAGS = "-std=c99 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
+
+
+def built(args, folder, case, program, options=()):
+    """The program of api/, built in `folder` over the generated code m.c of a case."""
+    owned.write(case(), folder)
+    subprocess.run([args.burncc, "-q", folder / "model.onnx", "--train", *options, "-o", folder / "m.c"], check=True)
+    subprocess.run([*args.cc.split(), *FLAGS, "-I", folder, HERE / "api" / program, folder / "m.c", "-lm", "-o",
+                    folder / "check"], check=True)
+    return folder / "check"
+
+
+def ran(command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"exit {done.returncode}: {(done.stdout + done.stderr).strip()}"
+
+
+def sums(args, folder):
+    return ran([built(args, folder, owned.Mlp, "sums.c")])
+
+
+CHECKS = {
+    "sums of gradients, refused arguments": sums,
+}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("burncc"), p.add_argument("--cc", default=os.environ.get("CC", "cc"))
+    args = p.parse_args()
+    bad = 0
+    for i, (name, check) in enumerate(CHECKS.items(), 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                said = check(args, pathlib.Path(folder))
+            except subprocess.CalledProcessError as e:
+                said = str(e)
+        bad += bool(said)
+        print(f"{'not ok' if said else 'ok'} {i} - {name}{': ' + said if said else ''}", flush=True)
+    print(f"1..{len(CHECKS)}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
