@@ -16,7 +16,7 @@ static uint64_t random_bits(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-// Floats from -1 to 1; integers 0 or 1, which are valid indices nearly everywhere.
+// Floats from -1 to 1; integers 0 or 1, which are valid indices nearly everywhere, or what the program says it takes.
 // Sizes at their upper bounds.
 Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
     Type largest = input->type;
@@ -25,6 +25,8 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
     Tensor *t = tensor_new(a, largest);
     int64_t n = type_count(type);
     DClass class = dtype_class(type->dtype);
+    bool bounded = input->range && input->range->hi < INT64_MAX;
+    uint64_t values = bounded ? (uint64_t)(input->range->hi - input->range->lo) + 1 : 0;
     for (int64_t i = 0; i < n; i++) {
         uint64_t bits = random_bits(state);
         double v = (double)(bits >> 11) * 0x1p-52 - 1;
@@ -32,6 +34,7 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
         else if (class == CLASS_STRING) ((const char **)t->data)[i] = "";
         else if (type->dtype == DT_C64) ((float *)t->data)[2 * i] = (float)v;
         else if (type->dtype == DT_C128) ((double *)t->data)[2 * i] = v;
+        else if (values) tensor_set_i(t, i, input->range->lo + (int64_t)(bits % values));
         else tensor_set_i(t, i, (int64_t)(bits >> 63));
     }
     return t;
@@ -63,6 +66,7 @@ static void print_timing(Arena *a, const CommandOptions *c, const Built *b, cons
 
 int command_bench(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
+    if (o->train) return bench_training(a, c);
     Inputs in;
     const Graph *signature = inputs_read(a, c, false, &in);
     if (!signature) return diag_status();

@@ -52,6 +52,11 @@ static bool bind_dims(Arena *a, Options *o, const Graph *signature, const Inputs
     return true;
 }
 
+Options *inputs_bind(Arena *a, const Options *o, const Graph *signature, const Inputs *in) {
+    Options *bound = arena_copy(a, o, sizeof *o);
+    return bind_dims(a, bound, signature, in) ? bound : NULL;
+}
+
 static bool may_freeze(const Tensor *t, Freeze how) {
     if (how == FREEZE_NONE || !t || t->type.rank > 1 || type_count(&t->type) > FREEZE_COUNT) return false;
     return how == FREEZE_ALL || dtype_is_int(t->type.dtype) || t->type.dtype == DT_BOOL;
@@ -136,8 +141,8 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
 Built *build_for_inputs(
     BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen) {
     bool compiled;
-    Options *bound = arena_copy(cache->arena, o, sizeof *o);
-    if (!bind_dims(cache->arena, bound, signature, in)) return NULL;
+    Options *bound = inputs_bind(cache->arena, o, signature, in);
+    if (!bound) return NULL;
     // what helped the last time
     Freeze how = cache->frozen.n && *cache->frozen.at[cache->frozen.n - 1] ? FREEZE_INTS : FREEZE_NONE;
     for (int n = -1; how < FREEZE_END; how++) {

@@ -119,6 +119,8 @@ typedef struct BuildCache {
 // them ("" when none). NULL with diagnostics.
 Built *build_for_inputs(
     BuildCache *cache, const Options *o, const Graph *signature, const Inputs *in, const char **frozen);
+// The options, with the symbolic dimensions at the sizes of these inputs; NULL with diagnostics.
+Options *inputs_bind(Arena *a, const Options *o, const Graph *signature, const Inputs *in);
 // those that the built model still has, in its order
 Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
 void build_cache_free(BuildCache *cache);
@@ -151,6 +153,24 @@ typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
 // Many runs, for about `seconds`.
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
+
+// Memory that a child shares; NULL: there is none. And any code in a child: what it returns is 0, or an error's number.
+void *sandbox_memory(size_t bytes);
+void sandbox_release(void *p, size_t bytes);
+const char *sandbox_call(Arena *a, int (*call)(void *), void *argument, int timeout);
+
+// ---------------------------------------------------------------- module.c, bench_train.c: training code
+typedef struct Module {
+    Arena *arena;                                       // its own: the compilation
+    Programs *programs;
+    const struct burncc_module *code;                   // templates/module.h
+    const char *initial;                                // the file of initial weights, if code wants one
+    const char *dir;                                    // as of Built
+    void *library;
+} Module;
+Module *module_build(const Options *o);                 // the stages, then $CC; NULL with diagnostics
+void module_free(Module *m);
+int bench_training(Arena *a, CommandOptions *c);        // the exit status
 
 // ---------------------------------------------------------------- trace.c: verify --trace
 // outputs: the model's, as the evaluator computes them, or NULL; why: what the table lacks, or NULL

@@ -17,7 +17,8 @@ enum {
     EVERY = 255,
     BUILDS = VERIFY | RUN | BENCH,
     MODELS = EVERY & ~OPS,                              // all that read a model
-    COMPILES = MODELS & ~EXPORT
+    COMPILES = MODELS & ~EXPORT,
+    TRAINS = COMPILE | BENCH
 };
 
 enum { MAX_THREADS = 256 };                             // --threads

@@ -36,8 +36,10 @@ const Command commands[] = {
         "  burncc run bert.onnx --input ids=ids.npy --input mask=mask.txt --output out/\n" },
     { "bench", BENCH, command_bench, "burncc bench MODEL [--seconds S] [options]",
         "Builds the model with $CC and times it on random inputs: `median_ms=... min_ms=... gflops=... "
-        "workspace_bytes=...`.",
+        "workspace_bytes=...`.\n"
+        "--train times a training step: `median_ms=... gradients_ms=... update_ms=...`.",
         "  burncc bench resnet.onnx --target native --seconds 5\n"
+        "  burncc bench resnet.onnx --train --optimizer adam --threads 2 --dim batch=8\n"
         "  burncc bench resnet.onnx --json\n" },
     { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
         "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all "
@@ -147,16 +149,16 @@ const Option options[] = {
         "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from",
         FIELD(FLAG, compile.no_fuse) },
-    { "train", 0, NULL, COMPILE, "Training",
+    { "train", 0, NULL, TRAINS, "Training",
         "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, compile.train) },
-    { "loss", 0, "LOSS", COMPILE, "Training", loss_help, FIELD(TEXT, compile.loss) },
-    { "optimizer", 0, "NAME", COMPILE, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
-    { "schedule", 0, "NAME", COMPILE, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
-    { "frozen-norm", 0, NULL, COMPILE, "Training",
+    { "loss", 0, "LOSS", TRAINS, "Training", loss_help, FIELD(TEXT, compile.loss) },
+    { "optimizer", 0, "NAME", TRAINS, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
+    { "schedule", 0, "NAME", TRAINS, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
+    { "frozen-norm", 0, NULL, TRAINS, "Training",
         "batch normalization by its recorded statistics, which stay, and not by those of the batch",
         FIELD(FLAG, compile.frozen_norm) },
-    { "no-dropout", 0, NULL, COMPILE, "Training", "dropout passes its input on", FIELD(FLAG, compile.no_dropout) },
-    { "untie", 0, "WHICH", COMPILE, "Training",
+    { "no-dropout", 0, NULL, TRAINS, "Training", "dropout passes its input on", FIELD(FLAG, compile.no_dropout) },
+    { "untie", 0, "WHICH", TRAINS, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes",
         FIELD(TEXT, compile.untie) },

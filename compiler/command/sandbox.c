@@ -215,10 +215,14 @@ static int child_cpu(Job *j) {
     return code;
 }
 
-NORETURN static void child(Job *j, int timeout) {
+static void child_begin(int timeout) {
     for (int i = 1; i < 32; i++) signal(i, SIG_DFL);
-    margins_forbid(j);
     alarm((unsigned)timeout);
+}
+
+NORETURN static void child(Job *j, int timeout) {
+    child_begin(timeout);
+    margins_forbid(j);
     int code = j->built->gpu ? child_gpu(j) : child_cpu(j);
     if (!code && j->seconds <= 0) code = keep_strings(j);
     j->shared->code = code;
@@ -228,12 +232,18 @@ NORETURN static void child(Job *j, int timeout) {
 
 // ---------------------------------------------------------------- in the parent
 
-static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
+// How the child ended; NULL: by itself.
+static const char *child_end(Arena *a, pid_t pid, int timeout) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return "the child process is lost";
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return arena_printf(a, "no end after %d s", timeout);
-    if (WIFSIGNALED(status)) return arena_printf(a, "crashed: %s", strsignal(WTERMSIG(status)));
+    return WIFSIGNALED(status) ? arena_printf(a, "crashed: %s", strsignal(WTERMSIG(status))) : NULL;
+}
+
+static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
+    const char *why = child_end(a, pid, timeout);
+    if (why) return why;
     if (!j->shared->done) return "the child process ended early";
     if (j->shared->code)
         return arena_printf(a, "run returned %d%s%s", j->shared->code, *j->shared->why ? ": " : "", j->shared->why);
@@ -361,5 +371,35 @@ const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seco
         *out = (Timing){ .median_ms = j.shared->ms[n / 2], .min_ms = j.shared->ms[0], .runs = j.shared->runs };
     }
     job_close(&j);
+    return why;
+}
+
+// ---------------------------------------------------------------- anything else
+
+void *sandbox_memory(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void sandbox_release(void *p, size_t bytes) {
+    if (p) munmap(p, bytes);
+}
+
+const char *sandbox_call(Arena *a, int (*call)(void *), void *argument, int timeout) {
+    Shared *shared = sandbox_memory(sizeof *shared);
+    if (!shared) return "not enough memory";
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_begin(timeout);
+        shared->code = call(argument);
+        shared->done = true;
+        _exit(0);
+    }
+    const char *why = pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) :
+                                child_end(a, pid, timeout);
+    if (!why && !shared->done) why = "the child process ended early";
+    else if (!why && shared->code) why = arena_printf(a, "run returned %d", shared->code);
+    sandbox_release(shared, sizeof *shared);
     return why;
 }

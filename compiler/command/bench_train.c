@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc bench --train: builds the training code and times a step, gradients and update. In: --input files, or random
+// values; targets that the loss takes. Out: one line,
+//   median_ms=1.9 min_ms=1.88 gradients_ms=1.7 update_ms=0.2 gflops=33.1 workspace_bytes=65536 params_bytes=4096
+//       state_bytes=8192 runs=1050
+// with the medians of a step and of its two calls. The learning rate is 0, so that steps are alike however many there
+// are; other hyper-parameters have their usual values.
+#define _DEFAULT_SOURCE
+#include "command.h"
+
+#include "grad/train.h"
+#include "build/build.h"
+#include "ops/formulas.h"
+#include "runtime/threads.h"
+#include "templates/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_SAMPLES = 100000, ALIGNMENT = 64 };
+static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
+static const uint64_t seed = 0x6275726e63630a31;
+
+typedef struct Sample { float gradients, update; } Sample;
+typedef struct Samples { int64_t runs; int n; Sample at[MOST_SAMPLES]; } Samples;
+
+// What one program is called with.
+typedef struct Step { const burncc_program *program; burncc_call call; } Step;
+typedef struct Job {
+    const Module *module;
+    const Options *options;
+    Step gradients, update;
+    double seconds;
+    float *count;                                       // the update's argument `step`; NULL: it takes none
+    Samples *samples;                                   // shared with the child
+} Job;
+
+// ---------------------------------------------------------------- in the child
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Of random numbers no loss need be finite, and what is computed is the same.
+static int run_many(const Step *s, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        int code = s->program->run(&s->call);
+        if (code && code != BURN_ENAN) return code;
+    }
+    return 0;
+}
+
+static int sample(const Job *j, int64_t inner, Sample *s) {
+    double start = now();
+    int code = run_many(&j->gradients, inner);
+    double middle = now();
+    if (j->count) *j->count += 1;
+    if (!code) code = run_many(&j->update, inner);
+    *s = (Sample){ (float)(1e3 * (middle - start) / (double)inner), (float)(1e3 * (now() - middle) / (double)inner) };
+    return code;
+}
+
+static int measure(Job *j) {
+    Samples *all = j->samples;
+    Sample s;
+    int64_t warm = 0;
+    double start = now(), once;
+    do {
+        int code = sample(j, 1, &s);
+        if (code) return code;
+        once = (now() - start) / (double)++warm;
+    } while (now() - start < j->seconds * warmup_share);
+    int64_t inner = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
+    double end = now() + j->seconds;
+    do {
+        int code = sample(j, inner, &all->at[all->n++]);
+        if (code) return code;
+        all->runs += inner;
+    } while (now() < end && all->n < MOST_SAMPLES);
+    return 0;
+}
+
+static void *zeroed(size_t bytes) {
+    size_t whole = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    void *p = aligned_alloc(ALIGNMENT, whole);
+    return p ? memset(p, 0, whole) : NULL;
+}
+
+static int child(void *argument) {
+    Job *j = argument;
+    const burncc_module *m = j->module->code;
+    burn_threads threads = { NULL, NULL };
+    void *params = zeroed(m->params_bytes), *grads = zeroed(m->params_bytes), *state = zeroed(m->state_bytes);
+    Step *const steps[] = { &j->gradients, &j->update };
+    if (!params || !grads || !state) return BURN_ENOMEM;
+    int code = m->begin(params, j->module->initial);
+    if (!code && j->options->threads > 1) code = burn_threads_open(&threads, j->options->threads, 0);
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        burncc_call *c = &steps[i]->call;
+        c->params = params;
+        c->grads = grads;
+        c->state = state;
+        c->threads = &threads;
+        if (!(c->work = zeroed(steps[i]->program->work_bytes))) return BURN_ENOMEM;
+    }
+    if (!code) code = measure(j);
+    burn_threads_close(&threads);
+    return code;
+}
+
+// ---------------------------------------------------------------- what programs are given
+
+// Usual values of an optimizer's hyper-parameters, but for the learning rate.
+static float usual(Arena *a, const Training *t, const char *name) {
+    const char *list = t->optimizer->hyper, *word;
+    double value;
+    while (row_word(a, &list, &word, &value))
+        if (!strcmp(word, name) && strcmp(name, "learning_rate")) return (float)value;
+    return 0;
+}
+
+static void *value_for(Arena *a, const Training *t, const Value *v, const Tensor *given, uint64_t *random) {
+    if (given) return given->data;
+    if (v->role != ROLE_VALUE) return tensor_random(a, v, random)->data;
+    Tensor *number = tensor_new(a, v->type);
+    tensor_set_f(number, 0, usual(a, t, v->name));
+    return number->data;
+}
+
+static Step step_of(Arena *a, const Module *m, const char *name, const Graph *signature, const Inputs *in) {
+    const Programs *p = m->programs;
+    uint64_t random = seed;
+    for (int i = 0; i < p->n; i++) {
+        const Graph *g = p->at[i].plan->graph;
+        if (strcmp(m->code->programs[i].name, name)) continue;
+        Step s = { .program = &m->code->programs[i] };
+        s.call.in = NEW_ARRAY(a, void *, g->inputs.n + 1);
+        s.call.out = NEW_ARRAY(a, void *, g->outputs.n + 1);
+        for (int k = 0; k < g->inputs.n; k++) {
+            const Value *v = g->inputs.at[k];
+            const Tensor *given = NULL;
+            for (int n = 0; n < in->n; n++)
+                if (v->role == ROLE_NONE && !strcmp(signature->inputs.at[n]->name, v->name)) given = in->at[n];
+            if (v->role == ROLE_NONE || v->role == ROLE_VALUE)
+                s.call.in[k] = value_for(a, p->training, v, given, &random);
+        }
+        for (int k = 0; k < g->outputs.n; k++) {
+            const Value *v = g->outputs.at[k];
+            if (v->role == ROLE_NONE) s.call.out[k] = arena_alloc(a, (size_t)type_bytes_upper(g, &v->type) + 1);
+        }
+        return s;
+    }
+    bug("the training code has no program %s", name);
+}
+
+// The update's counter of steps, if it takes one.
+static float *counter(const Module *m, const Step *update) {
+    const Graph *g = m->programs->at[update->program - m->code->programs].plan->graph;
+    for (int i = 0; i < g->inputs.n; i++)
+        if (g->inputs.at[i]->role == ROLE_VALUE && !strcmp(g->inputs.at[i]->name, "step")) return update->call.in[i];
+    return NULL;
+}
+
+// ---------------------------------------------------------------- the report
+
+static int compare_floats(const void *x, const void *y) {
+    float a = *(const float *)x, b = *(const float *)y;
+    return (a > b) - (a < b);
+}
+
+typedef enum Which { STEP, GRADIENTS, UPDATE } Which;
+
+static float *sorted(Arena *a, const Samples *s, Which which) {
+    float *ms = NEW_ARRAY(a, float, s->n);
+    for (int i = 0; i < s->n; i++)
+        ms[i] = (which == UPDATE ? 0 : s->at[i].gradients) + (which == GRADIENTS ? 0 : s->at[i].update);
+    qsort(ms, (size_t)s->n, sizeof *ms, compare_floats);
+    return ms;
+}
+
+static void print_report(Arena *a, const CommandOptions *c, const Job *j) {
+    const Samples *s = j->samples;
+    const float *step = sorted(a, s, STEP);
+    double flops = 0, median = step[s->n / 2], gradients = sorted(a, s, GRADIENTS)[s->n / 2],
+           update = sorted(a, s, UPDATE)[s->n / 2];
+    const burncc_module *m = j->module->code;
+    size_t state = j->module->programs->training->state.n ? m->state_bytes : 0;     // no struct is empty
+    size_t work = j->gradients.program->work_bytes;
+    if (j->update.program->work_bytes > work) work = j->update.program->work_bytes;
+    for (int i = 0; i < m->program_count; i++) {
+        const Plan *p = j->module->programs->at[i].plan;
+        bool timed = &m->programs[i] == j->gradients.program || &m->programs[i] == j->update.program;
+        for (int k = 0; timed && k < p->kernels.n; k++) flops += p->kernels.at[k]->flops;
+    }
+    Text t;
+    text_init(&t, a);
+    if (c->json) {
+        text_printf(&t, "{\"model\":");
+        json_string(&t, c->compile.model);
+        text_printf(&t,
+            ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gradients_ms\":%.6g,\"update_ms\":%.6g,"
+            "\"gflops\":%.6g,\"flops\":%.17g,\"workspace_bytes\":%zu,\"params_bytes\":%zu,\"state_bytes\":%zu,"
+            "\"runs\":%lld}\n",
+            c->compile.target, median, (double)*step, gradients, update, median > 0 ? flops / median * 1e-6 : 0, flops,
+            work, m->params_bytes, state, (long long)s->runs);
+    } else {
+        text_printf(&t,
+            "median_ms=%.5g min_ms=%.5g gradients_ms=%.5g update_ms=%.5g gflops=%.4g workspace_bytes=%zu "
+            "params_bytes=%zu state_bytes=%zu runs=%lld\n",
+            median, (double)*step, gradients, update, median > 0 ? flops / median * 1e-6 : 0, work, m->params_bytes,
+            state, (long long)s->runs);
+    }
+    print_text(&t, 0);
+}
+
+static void time_steps(Arena *a, CommandOptions *c, const Module *m, const Graph *signature, const Inputs *in) {
+    Job j = { .module = m, .options = &c->compile, .seconds = c->seconds > 1e-3 ? c->seconds : 1e-3 };
+    j.gradients = step_of(a, m, "gradients", signature, in);
+    j.update = step_of(a, m, "update", signature, in);
+    j.count = counter(m, &j.update);
+    j.samples = sandbox_memory(sizeof *j.samples);
+    if (!c->compile.quiet) diag_progress("timing for %.3g s", c->seconds);
+    const char *why = j.samples ? sandbox_call(a, child, &j, c->timeout + (int)(2 * c->seconds)) : "not enough memory";
+    if (why) diag_error(NULL, "the training code failed: %s", why);
+    else print_report(a, c, &j);
+    sandbox_release(j.samples, sizeof *j.samples);
+}
+
+int bench_training(Arena *a, CommandOptions *c) {
+    if (c->runner) {
+        diag_error_as(EXIT_USAGE, NULL, "--train is timed on this machine alone, without --runner");
+        return diag_status();
+    }
+    Inputs in;
+    const Graph *signature = inputs_read(a, c, false, &in);
+    const Options *o = signature ? inputs_bind(a, &c->compile, signature, &in) : NULL;
+    Module *m = o ? module_build(o) : NULL;
+    if (!m) return diag_status();
+    time_steps(a, c, m, signature, &in);
+    module_free(m);
+    return diag_status();
+}
