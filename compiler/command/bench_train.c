@@ -149,7 +149,8 @@ static Step step_of(Arena *a, const Module *m, const char *name, const Graph *si
         }
         for (int k = 0; k < g->outputs.n; k++) {
             const Value *v = g->outputs.at[k];
-            if (v->role == ROLE_NONE) s.call.out[k] = arena_alloc(a, (size_t)type_bytes_upper(g, &v->type) + 1);
+            bool apart = v->role == ROLE_NONE || v->role == ROLE_LOSS;
+            if (apart) s.call.out[k] = arena_alloc(a, (size_t)type_bytes_upper(g, &v->type) + 1);
         }
         return s;
     }

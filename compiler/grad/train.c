@@ -2,10 +2,11 @@
 // --train: an imported model becomes programs over structs that the caller owns.
 //
 //   predict   (params, inputs) -> outputs
+//   evaluate  (params, inputs, target) -> loss, outputs
 //   gradients (params, inputs, target) -> loss, grads
 //   update    (params, grads, state, hyper-parameters) -> params, state        in place
 //
-// and with --schedule a fourth, learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
+// and with --schedule learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
 // ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model in training mode (mode.c). Losses,
 // optimizers and schedules are rows of losses.def, optimizers.def and schedules.def.
 #include "train.h"
@@ -66,6 +67,26 @@ static bool is_trained(const Training *t, const Value *input) {
     for (int i = 0; input->role == ROLE_PARAM && i < t->params.n; i++)
         if (!strcmp(t->params.at[i].field, input->name)) return t->params.at[i].kind == PARAMETER_TRAINED;
     return false;
+}
+
+// The loss beside the model's outputs, as it computes them in inference.
+static Graph *evaluation_graph(const Training *t, Graph *model) {
+    const LossRow *loss = t->loss;
+    Graph *g = graph_clone(model, "evaluate");
+    int n = g->outputs.n;
+    Value *y = g->outputs.at[0];
+    if (dtype_is_small_float(y->type.dtype)) y = b_cast(g, y, DT_F32);
+    Value *target = target_input(g, loss, y), *l = target ? b_op(g, loss->op, 2, (Value *[]){ y, target }) : NULL;
+    if (!l) return NULL;
+    l->role = ROLE_LOSS;
+    graph_output(g, l, "loss");
+    for (int i = n; i > 0; i--) {                       // first, as of the gradients
+        g->outputs.at[i] = g->outputs.at[i - 1];
+        g->output_names.at[i] = g->output_names.at[i - 1];
+    }
+    g->outputs.at[0] = l;
+    g->output_names.at[0] = "loss";
+    return g;
 }
 
 // The loss of the model's first output behind the model, and a Gradient node by the parameters.
@@ -223,6 +244,9 @@ bool train_graphs(Training *t, Graph *model) {
     const ScheduleRow *schedule = t->schedule;
     Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
+    ok = ok
+        && add_graph(t, evaluation_graph(t, model),
+            "Loss of one batch and the model's outputs, computed as in predict: nothing is dropped or trained.");
     Graph *gradients = ok ? gradient_graph(t, model) : NULL;
     ok = ok && add_graph(t, gradients, gradients_doc(t, a));
     ok = ok

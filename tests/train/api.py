@@ -19,12 +19,12 @@ import owned        # noqa: E402
 FLAGS = "-std=c99 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
 
 
-def built(args, folder, case, program, options=()):
+def built(args, folder, case, program, options=(), defines=()):
     """The program of api/, built in `folder` over the generated code m.c of a case."""
     owned.write(case(), folder)
     subprocess.run([args.burncc, "-q", folder / "model.onnx", "--train", *options, "-o", folder / "m.c"], check=True)
-    subprocess.run([*args.cc.split(), *FLAGS, "-I", folder, HERE / "api" / program, folder / "m.c", "-lm", "-o",
-                    folder / "check"], check=True)
+    subprocess.run([*args.cc.split(), *FLAGS, *defines, "-I", folder, HERE / "api" / program, folder / "m.c", "-lm",
+                    "-o", folder / "check"], check=True)
     return folder / "check"
 
 
@@ -37,7 +37,16 @@ def sums(args, folder):
     return ran([built(args, folder, owned.Mlp, "sums.c")])
 
 
+def evaluation(args, folder):
+    """By running statistics, without dropout, of losses of classes and of numbers."""
+    cases = [(owned.Mlp, ["-DSAME"]), (owned.Dropped, ["-DDROPS"]), (owned.Norm, ["-DNUMBERS"])]
+    return " ".join(filter(None, (
+        ran([built(args, folder, case, "evaluate.c", ["--loss", case.loss, *case.options, *options], defines)])
+        for case, defines in cases for options in ([], ["--target", "portable"]))))
+
+
 CHECKS = {
+    "evaluation": evaluation,
     "sums of gradients, refused arguments": sums,
 }
 
