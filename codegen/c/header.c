@@ -41,8 +41,9 @@ static const char *loss_text(Arena *a, const Signature *s) {
     for (int i = 0; i < g->outputs.n; i++)
         if (g->outputs.at[i]->role == ROLE_LOSS)
             return arena_printf(a,
-                ", -9 (BURN_ENAN) when\n * %s is infinite or not a number; everything is written all the same",
-                s->outs.name[i]);
+                ", -9 (BURN_ENAN) when\n * %s is infinite or not a number; %s",
+                s->outs.name[i],
+                c_struct_written(g, ROLE_PARAM) ? "then nothing is updated" : "everything is written all the same");
     return "";
 }
 

@@ -171,6 +171,27 @@ static void print_states(RunText *r) {
     }
 }
 
+// A loss has to be finite. The bits tell, for compilers may take any float to be finite (-ffast-math).
+static void print_losses(const Signature *s, Text *out) {
+    const Graph *gr = s->graph;
+    for (int i = 0; i < gr->outputs.n; i++) {
+        const Value *v = gr->outputs.at[i];
+        if (v->role != ROLE_LOSS) continue;
+        const bool wide = v->type.dtype == DT_F64;
+        text_printf(out, "    uint%d_t burn_bits;\n    memcpy(&burn_bits, %s, %d);\n", wide ? 64 : 32, s->outs.at[i],
+            wide ? 8 : 4);
+        text_printf(out, "    if (%s) return -9; /* BURN_ENAN */\n",
+            wide ? "(burn_bits >> 52 & 2047) == 2047" : "(burn_bits >> 23 & 255) == 255");
+    }
+}
+
+// Before parameters are updated.
+static bool decides(const Plan *p, const Kernel *k) {
+    for (int i = 0; i < k->writes.n; i++)
+        if (k->writes.at[i]->role == ROLE_LOSS) return c_struct_written(p->graph, ROLE_PARAM);
+    return false;
+}
+
 static void print_steps(RunText *r, const Plan *plan, int depth) {
     bool *checked = NEW_ARRAY(r->g->arena, bool, plan->graph->required.n + 1);
     print_required(r, plan->graph, checked, depth);
@@ -188,6 +209,7 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
         if (k->kind != KERNEL_REGION) c_call(r, k, depth);
         else if (k->anchor->op == OP_If) print_if(r, k, depth);
         else print_loop(r, k, depth);
+        if (decides(plan, k)) print_losses(r->s, &r->body);
     }
 }
 
@@ -224,20 +246,6 @@ static void print_checks(CFile *g, const Signature *s) {
     }
     for (int i = 0; i < gr->inputs.n; i++)
         if (gr->inputs.at[i]->range) print_range(g, gr->inputs.at[i], s->in.name[i]);
-}
-
-// A loss has to be finite. The bits tell, for compilers may take any float to be finite (-ffast-math).
-static void print_losses(CFile *g, const Signature *s) {
-    const Graph *gr = s->graph;
-    for (int i = 0; i < gr->outputs.n; i++) {
-        const Value *v = gr->outputs.at[i];
-        if (v->role != ROLE_LOSS) continue;
-        const bool wide = v->type.dtype == DT_F64;
-        text_printf(&g->c, "    uint%d_t burn_bits;\n    memcpy(&burn_bits, %s, %d);\n", wide ? 64 : 32, s->outs.at[i],
-            wide ? 8 : 4);
-        text_printf(&g->c, "    if (%s) return -9; /* BURN_ENAN */\n",
-            wide ? "(burn_bits >> 52 & 2047) == 2047" : "(burn_bits >> 23 & 255) == 255");
-    }
 }
 
 static void print_copy_call(CFile *g, const Signature *s, const Target *t) {
@@ -299,7 +307,7 @@ void c_run(CFile *g, const Signature *s) {
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
     else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
-    print_losses(g, s);
+    if (!c_struct_written(s->graph, ROLE_PARAM)) print_losses(s, &g->c);
     text_printf(&g->c, "    return 0;\n}\n\n");
     if (several) print_choice(g, s);
 }

@@ -5,6 +5,8 @@
 //   evaluate  (params, inputs, target) -> loss, outputs
 //   gradients (params, inputs, target) -> loss, grads
 //   update    (params, grads, state, hyper-parameters) -> params, state        in place
+//   train_step (params, inputs, target, hyper-parameters, state) -> loss, params, state
+//              both in one, in place: each gradient is gone before the next ones are made (step.c)
 //
 // and with --schedule learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
 // ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model in training mode (mode.c). Losses,
@@ -14,18 +16,17 @@
 #include "build/build.h"
 #include "mode.h"
 #include "ops/formulas.h"
+#include "step.h"
 
 #include <string.h>
 
-enum { MAX_OPERANDS = 16 };                             // of an optimizer's row
-
-static Value *role_input(Graph *g, const char *name, Type type, Role role) {
+Value *train_input(Graph *g, const char *name, Type type, Role role) {
     Value *v = graph_input(g, name, type);
     v->role = role;
     return v;
 }
 
-static void role_output(Graph *g, Value *v, const char *name, Role role) {
+void train_output(Graph *g, Value *v, const char *name, Role role) {
     v->role = role;
     graph_output(g, v, name);
 }
@@ -111,53 +112,73 @@ static Graph *gradient_graph(Training *t, Graph *model) {
         if (is_trained(t, g->inputs.at[i])) in[n++] = g->inputs.at[i];
     Node *gradient = graph_node(g, OP_Gradient, n, in, n - 1);
     if (!node_infer(gradient)) return NULL;
-    for (int i = 1; i < n; i++) role_output(g, gradient->out[i - 1], in[i]->name, ROLE_GRAD);
+    for (int i = 1; i < n; i++) train_output(g, gradient->out[i - 1], in[i]->name, ROLE_GRAD);
     return g;
 }
 
 // ---------------------------------------------------------------- optimizer step
-// The hyper-parameters of a row as inputs that are passed by value.
-static int hyper_inputs(Graph *g, const char *list, Value **in) {
+static Value *value_input(const Graph *g, const char *name) {
+    for (int i = 0; i < g->inputs.n; i++)
+        if (g->inputs.at[i]->role == ROLE_VALUE && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i];
+    return NULL;
+}
+
+int train_hyper(Graph *g, const char *list, Value **in) {
     const char *name;
     double usual;
     int n = 0;
     while (row_word(g->arena, &list, &name, &usual)) {
-        in[n] = role_input(g, name, type_make(DT_F32, 0, NULL), ROLE_VALUE);
+        Value *there = value_input(g, name), *v = there;    // dropout's step is an integer
+        if (!v) v = train_input(g, name, type_make(DT_F32, 0, NULL), ROLE_VALUE);
         // from 1 where powers of it divide, else from 0
-        if (!strcmp(name, "step")) in[n]->range = in_range(g, (int64_t)usual, INT64_MAX);
-        n++;
+        if (!strcmp(name, "step")) v->range = in_range(g, (int64_t)usual, INT64_MAX);
+        in[n++] = there ? b_cast(g, v, DT_F32) : v;
     }
     return n;
 }
 
-// One node: the row's operation on this parameter; what it gives has the names of the structs' fields.
-static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, const Parameter *p, int n_hyper,
-    Value *const *hyper) {
+bool train_update(Graph *g, const OptimizerRow *row, const Update *u, int n_hyper, Value *const *hyper) {
     Arena *a = g->arena;
-    const char *list = row->state, *name, *fields[MAX_OPERANDS] = { p->field };
+    const char *list = row->state, *name, *fields[MAX_OPERANDS] = { u->of->field };
     double usual;
     int n = 2, n_out = 1;
-    Value *in[MAX_OPERANDS] = { role_input(g, p->field, p->type, ROLE_PARAM),
-        role_input(g, p->field, p->type, ROLE_GRAD) };
+    Value *in[MAX_OPERANDS] = { u->param, u->gradient };
     while (row_word(a, &list, &name, &usual)) {
-        const char *field = fields[n_out++] = arena_printf(a, "%s_%s", p->field, name);
-        VEC_PUSH(a, t->state, (Parameter){ .name = field, .field = field, .type = p->type });
-        in[n++] = role_input(g, field, p->type, ROLE_STATE);
+        const char *field = fields[n_out++] = arena_printf(a, "%s_%s", u->of->field, name);
+        in[n++] = train_input(g, field, u->of->type, ROLE_STATE);
     }
     for (int i = 0; i < n_hyper; i++) in[n++] = hyper[i];
     Node *step = graph_node(g, row->op, n, in, n_out);
     if (!node_infer(step)) return false;
     for (int i = 0; i < n_out; i++) {
         step->out[i]->name = fields[i];
-        role_output(g, step->out[i], fields[i], i ? ROLE_STATE : ROLE_PARAM);
+        train_output(g, step->out[i], fields[i], i ? ROLE_STATE : ROLE_PARAM);
     }
     return true;
 }
 
+// The optimizer's state of a parameter as fields of its struct.
+static void add_state(Training *t, Arena *a, const OptimizerRow *row, const Parameter *p) {
+    const char *list = row->state, *name;
+    double usual;
+    while (row_word(a, &list, &name, &usual)) {
+        const char *field = arena_printf(a, "%s_%s", p->field, name);
+        VEC_PUSH(a, t->state, (Parameter){ .name = field, .field = field, .type = p->type });
+    }
+}
+
+static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, const Parameter *p, int n_hyper,
+    Value *const *hyper) {
+    add_state(t, g->arena, row, p);
+    Update u = { .of = p, .param = train_input(g, p->field, p->type, ROLE_PARAM) };
+    u.gradient = train_input(g, p->field, p->type, ROLE_GRAD);
+    return train_update(g, row, &u, n_hyper, hyper);
+}
+
 static bool update_running(Graph *g, const Parameter *p, Value *batches) {
-    Value *running = role_input(g, p->field, p->type, ROLE_PARAM), *sum = role_input(g, p->field, p->type, ROLE_GRAD);
+    Value *running = train_input(g, p->field, p->type, ROLE_PARAM), *sum = train_input(g, p->field, p->type, ROLE_GRAD);
     Value *next = mode_run_on(g, p, running, sum, batches);
-    if (next) role_output(g, next, p->field, ROLE_PARAM);
+    if (next) train_output(g, next, p->field, ROLE_PARAM);
     return next != NULL;
 }
 
@@ -165,11 +186,11 @@ static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
     Graph *g = graph_new(model->arena, "update", model->file);
     g->bound = true;                                    // --dim is about the model's sizes
     Value *hyper[MAX_OPERANDS];
-    int n = hyper_inputs(g, row->hyper, hyper);
+    int n = train_hyper(g, row->hyper, hyper);
     for (int i = 0; i < t->params.n; i++)
         if (t->params.at[i].kind == PARAMETER_TRAINED && !update_parameter(t, g, row, &t->params.at[i], n, hyper))
             return NULL;
-    Value *batches = t->runs ? role_input(g, t->runs, type_make(DT_F32, 0, NULL), ROLE_GRAD) : NULL;
+    Value *batches = t->runs ? train_input(g, t->runs, type_make(DT_F32, 0, NULL), ROLE_GRAD) : NULL;
     for (int i = 0; i < t->params.n; i++)
         if (t->params.at[i].kind == PARAMETER_RUNNING && !update_running(g, &t->params.at[i], batches)) return NULL;
     return g;
@@ -179,8 +200,8 @@ static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
 static Graph *schedule_graph(Graph *model, const ScheduleRow *row) {
     Graph *g = graph_new(model->arena, "learning_rate", model->file);
     g->bound = true;
-    Value *in[MAX_OPERANDS] = { role_input(g, "step", type_make(DT_F32, 0, NULL), ROLE_VALUE) };
-    int n = 1 + hyper_inputs(g, row->hyper, in + 1);
+    Value *in[MAX_OPERANDS] = { train_input(g, "step", type_make(DT_F32, 0, NULL), ROLE_VALUE) };
+    int n = 1 + train_hyper(g, row->hyper, in + 1);
     Formula f = { .g = g };
     for (int i = 0; i < n; i++) formula_let(&f, in[i]->name, in[i], 0);
     if (!formula_run(&f, row->assignments)) return NULL;
@@ -253,6 +274,12 @@ bool train_graphs(Training *t, Graph *model) {
         && add_graph(t, update_graph(t, model, optimizer),
             arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", optimizer->name,
                 t->runs ? " Running statistics go on to those of the batches." : "", optimizer->hyper));
+    ok = ok
+        && add_graph(t, step_graph(t, gradients),
+            arena_printf(a,
+                "The same as gradients and then update, without a struct of gradients: each is used up when it is "
+                "made.\n * params and state change in place. Usual values: %s.",
+                optimizer->hyper));
     ok = ok
         && (!schedule
             || add_graph(t, schedule_graph(model, schedule),

@@ -20,7 +20,7 @@ typedef struct Parameter {
 } Parameter;
 // A program's graph, which has its name; roles: of the outputs, which passes may replace
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
-enum { MAX_TRAIN_GRAPHS = 5 };
+enum { MAX_TRAIN_GRAPHS = 6 };
 typedef struct Training {
     const struct LossRow *loss; const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
     VEC(Parameter) params;

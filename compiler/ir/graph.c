@@ -319,6 +319,7 @@ static void clone_nodes(Cloner *c, const Graph *from, Graph *to) {
     for (int i = 0; i < from->inputs.n; i++) {
         Value *old = from->inputs.at[i], *v = graph_input(to, old->name, old->type);
         v->role = old->role;
+        v->range = old->range;
         c->to[old->id] = v;
         clone_sizes(c, old, v, to);
     }

@@ -179,8 +179,9 @@ static Value *rule_broadcast(Graph *g, Node *n) {
 
 // ---- views
 
-// identity(x) -> x, unless it is to stop a gradient
+// identity(x) -> x, unless it is to stop a gradient or fusion
 static Value *rule_identity(Graph *g, Node *n) {
+    if (node_int(n, "stored", 0)) return NULL;
     return node_int(n, "stop_gradient", 0) && has_gradient(g) ? NULL : n->in[0];
 }
 

@@ -38,6 +38,8 @@ typedef ConcatUsers Users;
 
 static OpForm form_of(const Node *n) { return op_table[n->op].form; }
 
+bool node_is_stored(const Node *n) { return n->op == OP_Identity && node_int(n, "stored", 0); }
+
 static bool is_pull(const Node *n) { return op_table[n->op].lower != lower_none && form_of(n) != FORM_CONCAT; }
 
 // How often the kernel would compute the value if its producer joined, given its users inside.
@@ -129,6 +131,7 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Opt
     const Node *n = v->def;
     const Value *root = fu->root;
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
+    if (node_is_stored(n)) return false;
     if (op_is_view(n->op)) return true;
     if (o->no_fuse || (!users_inside(f, v) && !is_of_index(f, v))) return false;
     if (fu->n_also && users_pointwise(f, v, root)) return true;     // all stores share it
@@ -386,7 +389,7 @@ static bool share_bytes(Fuser *f, Node *n) {
         return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == v) return false;
-    bool stored = from->is_input
+    bool stored = from->is_input || node_is_stored(n)
         || (from->def && (f->needed[from->id] || !is_pull(from->def) || ((Users *)&f->users[from->id])->n > 1));
     if (!stored) return false;
     buffer_within(f->plan, v, from, 0);

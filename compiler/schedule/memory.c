@@ -66,8 +66,8 @@ static void place_field(const Plan *p, Value *from, Value *to) {
     b->alias = plan_value(p, from).buffer;
 }
 
-static void place_ends(Plan *p) {
-    Graph *g = p->graph;
+void memory_ends(Plan *p) {
+    const Graph *g = p->graph;
     if (p->parent) return;                              // a body's ends are buffers of its own workspace
     for (int i = 0; i < g->inputs.n; i++) {
         Buffer *b = buffer_of(p, g->inputs.at[i]);
@@ -256,7 +256,7 @@ static void place_strings(Plan *p) {
 }
 
 bool memory_plan(Plan *p) {
-    place_ends(p);
+    memory_ends(p);
     lifetimes(p);
     place_strings(p);
     carry_in_place(p);

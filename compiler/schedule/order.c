@@ -84,6 +84,19 @@ static void follow(Order *o, int n) {
 
 typedef VEC(bool) Flags;
 
+// Fields change once the loss is known, which may forbid it.
+static void wait_for_loss(Order *o, const Plan *p, Step *s, const Kernel *k, Flags *in_work) {
+    bool updates = false, workspace;
+    for (int i = 0; i < k->writes.n; i++)
+        updates |= k->writes.at[i]->role == ROLE_PARAM || k->writes.at[i]->role == ROLE_STATE;
+    for (int i = 0; updates && i < p->graph->outputs.n; i++) {
+        if (p->graph->outputs.at[i]->role != ROLE_LOSS) continue;
+        int b = number(o, p, p->graph->outputs.at[i], &workspace);
+        if (b == in_work->n) VEC_PUSH(o->a, *in_work, workspace);
+        use(o, s, b, false);
+    }
+}
+
 static void read_kernel(Order *o, const Plan *p, Step *s, const Kernel *k, Flags *in_work) {
     bool workspace;
     s->scratch += k->scratch_bytes + (kernel_packs(k) ? k->packed->bytes : 0);
@@ -96,6 +109,7 @@ static void read_kernel(Order *o, const Plan *p, Step *s, const Kernel *k, Flags
         use(o, s, b, write);
         if (!write && workspace && kernel_in_place(o->a, k, v)) VEC_PUSH(o->a, s->reuse, b);
     }
+    wait_for_loss(o, p, s, k, in_work);
 }
 
 static void read_plan(Order *o, const Plan *p) {
@@ -242,11 +256,12 @@ static Cost improve(Order *o, int *order, Cost cost, int64_t least) {
     return cost;
 }
 
-// Sizes that are measured, strings and inputs that are updated have an order of their own.
+// Sizes that are measured, strings and states that are updated have an order of their own. Fields that training updates
+// lie where they are read, so that an update waits for the last reader.
 static bool may_order(const Plan *p) {
     if (p->parent || p->kernels.n < 3) return false;
     for (int i = 0; i < p->graph->inputs.n; i++)
-        if (p->graph->inputs.at[i]->role) return false;
+        if (p->graph->inputs.at[i]->role && !p->options->train) return false;
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         if (k->kind == KERNEL_SIZES || k->kind == KERNEL_REGION || k->string_bytes || kernel_fails(k)) return false;
@@ -256,6 +271,7 @@ static bool may_order(const Plan *p) {
 
 void order_plan(Plan *p) {
     if (!may_order(p)) return;
+    memory_ends(p);
     Order o = { .a = arena_new(), .random = 1 };
     for (int i = 0; i < p->kernels.n; o.n++) i += p->kernels.at[i]->strips ? p->kernels.at[i]->strips->n : 1;
     o.steps = arena_alloc(o.a, sizeof(Step) * (size_t)o.n);

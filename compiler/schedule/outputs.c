@@ -4,7 +4,8 @@
 // (Adam).
 //
 // In: a graph of primitives. Out: by value the number of its group. A group's outputs have one shape, are maps of the
-// graph's inputs and of nothing else, and hang together by a value of that size which several of them read.
+// graph's inputs, of gradients that are stored, and of nothing else, and hang together by a value of that size which
+// several of them read.
 #include "schedule.h"
 
 enum { MAX_DEPTH = 100 };
@@ -22,6 +23,7 @@ static bool is_map_or_view(const Node *n) { return n->n_out == 1 && (op_is_map(n
 // Does v come from the graph's inputs by maps and views alone, and few of them?
 static bool is_map_of_inputs(Together *t, const Value *v, int depth) {
     if (v->data || v->is_input) return v->graph == t->plan->graph;
+    if (v->def && node_is_stored(v->def)) return true;
     if (t->seen[v->id]) return !t->refused[v->id];
     t->seen[v->id] = true;
     bool ok = v->def && v->graph == t->plan->graph && is_map_or_view(v->def) && depth < MAX_DEPTH;
@@ -54,7 +56,7 @@ static void meet(Together *t, Value *output, Value *v) {
         return;
     }
     t->reader[v->id] = output;
-    for (int i = 0; v->def && i < v->def->n_in; i++)
+    for (int i = 0; v->def && !node_is_stored(v->def) && i < v->def->n_in; i++)
         if (v->def->in[i]) meet(t, output, v->def->in[i]);
 }
 

@@ -111,7 +111,8 @@ Plan *plan_body(const Plan *outer, Graph *body);        // plan.c: a plan inside
 bool blas_takes_doubles(const Node *n, const Options *o);
 bool blas_can(const Graph *g, const Contraction *s);     // are its strides and sizes such that a BLAS can be called?
 
-// fuse.c, memory.c
+// fuse.c
+bool node_is_stored(const Node *n);                     // does the graph say that its value is, whatever would fuse?
 bool fuse_graph(Plan *p);
 // blocks, packed weights and scratch of template kernels (templates.c)
 bool templates_plan(Plan *p);
@@ -125,6 +126,8 @@ double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int work
 double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven);
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
+// memory.c: where inputs and outputs lie, fields that are updated in the struct that they came in
+void memory_ends(Plan *p);
 bool memory_plan(Plan *p);
 // may a loop kernel store its result over v, which it reads for the last time?
 bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);

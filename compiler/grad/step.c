@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Gradients and the optimizer's step in one program, so that the gradients are never all there.
+//
+// In: the graph of the gradients. Out: a copy in which each gradient, instead of an output, is the operand of its
+// parameter's update. A gradient is stored all the same (Identity with stored=1): then the kernels are those of the
+// separate programs, so are the bits, and the file has each function once. What makes it worth it is the order of the
+// kernels (schedule/order.c): an update comes as soon as nobody reads the old parameter any more.
+#include "step.h"
+
+#include "build/build.h"
+#include "mode.h"
+#include "ops/formulas.h"
+
+#include <string.h>
+
+static const Parameter *parameter_of(const Training *t, const char *field) {
+    for (int i = 0; i < t->params.n; i++)
+        if (!strcmp(t->params.at[i].field, field)) return &t->params.at[i];
+    bug("no parameter is called %s", field);
+}
+
+static Value *stored(Graph *g, Value *v) {
+    Node *n = graph_node(g, OP_Identity, 1, &v, 1);
+    node_set_int(n, "stored", 1);
+    return node_infer(n) ? n->out[0] : NULL;
+}
+
+static bool run_on(Graph *g, const Parameter *p, Value *running, Value *statistic) {
+    Value *next = mode_run_on(g, p, running, statistic, b_scalar(g, DT_F32, 1));
+    if (next) train_output(g, next, p->field, ROLE_PARAM);
+    return next != NULL;
+}
+
+static Value *param_input(const Graph *g, const char *field) {
+    for (int i = 0; i < g->inputs.n; i++)
+        if (g->inputs.at[i]->role == ROLE_PARAM && !strcmp(g->inputs.at[i]->name, field)) return g->inputs.at[i];
+    bug("the gradients read no parameter %s", field);
+}
+
+Graph *step_graph(Training *t, Graph *gradients) {
+    Graph *g = graph_clone(gradients, "train_step");
+    Value *hyper[MAX_OPERANDS];
+    const int n = gradients->outputs.n, n_hyper = train_hyper(g, t->optimizer->hyper, hyper);
+    Value *const *made = arena_copy(g->arena, g->outputs.at, sizeof *made * (size_t)n);
+    bool ok = true;
+    g->outputs.n = g->output_names.n = 0;
+    for (int i = 0; i < n && ok; i++) {
+        const char *name = gradients->output_names.at[i];
+        const Parameter *p = made[i]->role == ROLE_GRAD ? parameter_of(t, name) : NULL;
+        if (!p) {
+            graph_output(g, made[i], name);
+            continue;
+        }
+        made[i]->role = ROLE_NONE;
+        if (p->kind == PARAMETER_BATCHES) continue;
+        Update u = { p, param_input(g, name), stored(g, made[i]) };
+        if (!u.gradient) return NULL;
+        ok = p->kind == PARAMETER_RUNNING ? run_on(g, p, u.param, u.gradient) :
+                                            train_update(g, t->optimizer, &u, n_hyper, hyper);
+    }
+    return ok ? g : NULL;
+}

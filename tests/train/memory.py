@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Memory of training: NAME_train_step does what gradients and update do, bit by bit, and needs no gradients' struct.
+
+usage: memory.py BURNCC [--case NAME]... [--cc CC] [--target T]
+The models are those of owned.py. A program that is written here runs both ways for three steps and compares loss,
+parameters and state. Needs the standard library only. Prints TAP."""
+import argparse, json, os, re, subprocess, sys, tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+import owned        # noqa: E402
+
+MAIN = """#include "m.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static m_gradients_workspace work;
+static m_train_step_workspace both;
+static m_params params, grads, one;
+static m_state state, own;
+%(arrays)s
+
+int main(void)
+{
+    float loss[1], loss_of_step[1];
+    m_params_init(&params);
+    m_params_init(&one);
+    for (int step = 1; step <= 3; step++) {
+%(fill)s
+        if (m_gradients(%(gradients)s)) return 2;
+        if (m_update(%(update)s)) return 3;
+        if (m_train_step(%(train_step)s)) return 4;
+        if (memcmp(loss, loss_of_step, sizeof loss)) return puts("loss differs"), 1;
+        if (memcmp(&state, &own, sizeof own)) return puts("state differs"), 1;
+        if (memcmp(&params, &one, %(params)s)) return puts("parameters differ"), 1;
+    }
+    int step = 4;
+    (void)step;
+%(spoil)s
+    if (m_gradients(%(gradients)s) != -9) return 0; /* BURN_ENAN */
+    if (m_train_step(%(train_step)s) != -9) return puts("a loss that is no number passes"), 1;
+    if (memcmp(&state, &own, sizeof own)) return puts("state changes without a loss"), 1;
+    if (memcmp(&params, &one, %(params)s)) return puts("parameters change without a loss"), 1;
+    return 0;
+}
+"""
+NUMBERS = {"learning_rate": "0.01f", "beta1": "0.9f", "beta2": "0.999f", "epsilon": "1e-8f", "weight_decay": "0.01f",
+           "momentum": "0.9f", "alpha": "0.99f", "step": "step"}
+
+
+def parameters(header, function):
+    """What the function is given: type, name, and the elements of arrays."""
+    text = re.search(rf"^int {function}\((.*?)\);", header, re.M | re.S).group(1)
+    for one in re.split(r",\s*", text):
+        yield re.match(r"(?:const )?(\w+) ?(\*?)(\w+)(?:\[([^\]]*)\])?$", one).groups()
+
+
+def arguments(header, function, own):
+    structs = {"ws": "&both" if function == "m_train_step" else "&work", "grads": "&grads",
+               "params": "&one" if own else "&params", "state": "&own" if own else "&state",
+               "loss": "loss_of_step" if own else "loss"}
+    given = []
+    for kind, pointer, name, elements in parameters(header, function):
+        if name in structs:
+            given.append(structs[name])
+        elif elements:
+            given.append("in_" + name)
+        else:
+            given.append("(float)step" if name == "step" and kind == "float" else NUMBERS[name])
+    return ", ".join(given)
+
+
+def inputs(header):
+    """Arrays of the data, what fills them anew for each step, and what makes a loss that is no number."""
+    arrays, fill, spoil = [], [], []
+    for kind, _, name, elements in parameters(header, "m_gradients"):
+        if not elements or name == "loss":
+            continue
+        count = f"(int)(sizeof in_{name} / sizeof *in_{name})"
+        arrays.append(f"static {kind} in_{name}[{elements}];")
+        if kind == "float":
+            spoil.append(f"    for (int i = 0; i < {count}; i++) in_{name}[i] = NAN;")
+        value = f"(float)((i * 7919 + step * 104729) % 2003) / 1001.5f - 1.0f" if kind == "float" else "(i + step) % 2"
+        fill.append(f"        for (int i = 0; i < {count}; i++) in_{name}[i] = {value};")
+    return "\n".join(arrays), "\n".join(fill), "\n".join(spoil)
+
+
+def program(header):
+    arrays, fill, spoil = inputs(header)
+    # the count of batches is no parameter
+    count = re.search(r"float (\w+)\[1\];[^\n]*\n} m_params;", header)
+    batches = count and "batches" in count.group(1)
+    return MAIN % {
+        "arrays": arrays, "fill": fill, "spoil": spoil, "gradients": arguments(header, "m_gradients", False),
+        "update": arguments(header, "m_update", False), "train_step": arguments(header, "m_train_step", True),
+        "params": f"offsetof(m_params, {count.group(1)})" if batches else "sizeof params"}
+
+
+def build(args, tmp, model, options):
+    c = os.path.join(tmp, "m.c")
+    subprocess.run([args.burncc, model, "--train", "--quiet", "--target", args.target, *options, "-o", c], check=True)
+    open(os.path.join(tmp, "main.c"), "w").write(program(open(os.path.join(tmp, "m.h")).read()))
+    flags = "-std=c99 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
+    subprocess.run([args.cc, *flags, "-I", tmp, os.path.join(tmp, "main.c"), c, "-lm", "-o", os.path.join(tmp, "both")],
+                   check=True)
+    done = subprocess.run([os.path.join(tmp, "both")], capture_output=True, text=True)
+    return done.returncode == 0, done.stdout.strip() or f"exit {done.returncode}"
+
+
+def cases(args, folder):
+    for name in owned.write_all(folder):
+        where = os.path.join(folder, name)
+        case = json.load(open(os.path.join(where, "case.json")))
+        if not args.case or name in args.case:
+            yield name, os.path.join(where, "model.onnx"), ["--loss", case["loss"], *case.get("options", [])]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("burncc"), p.add_argument("--case", action="append")
+    p.add_argument("--cc", default=os.environ.get("CC", "cc")), p.add_argument("--target", default="generic")
+    args = p.parse_args()
+    count = bad = 0
+    with tempfile.TemporaryDirectory() as tmp:
+        for name, model, options in cases(args, tmp):
+            for optimizer in ("sgd", "adam"):
+                count += 1
+                ok, text = build(args, tmp, model, [*options, "--optimizer", optimizer])
+                bad += not ok
+                line = f"{count} - {name} {optimizer}: one step is both"
+                print(f"ok {line}" if ok else f"not ok {line}: {text}", flush=True)
+    print(f"1..{count}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
