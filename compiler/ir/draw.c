@@ -49,18 +49,62 @@ static double uniform(uint64_t key, uint64_t at) {      // above 0, below 1
     return ((double)(bits >> 11) + 0.5) * 0x1p-53;
 }
 
-static double normal(uint64_t key, uint64_t at) {       // Box and Muller: a pair from two uniform numbers
-    double r = sqrt(-2 * log(uniform(key, at & ~UINT64_C(1)))),
-           turn = 6.283185307179586476925 * uniform(key, at | 1);
-    return r * (at & 1 ? sin(turn) : cos(turn));
+// Taylor's series in x, which is a square; no term waits for the one before it.
+static inline double series(const double c[8], double x) {
+    double square = x * x, low = c[0] + c[1] * x + (c[2] + c[3] * x) * square,
+           high = c[4] + c[5] * x + (c[6] + c[7] * x) * square;
+    return low + high * (square * square);
 }
 
-// Normal, but drawn again beyond two deviations.
-static double truncated(uint64_t key, uint64_t at) {
-    double v;
-    uint64_t again = 0;
-    do v = normal(mixed(key + again), at);
-    while (fabs(v) > 2 && again++ < 64);
+// Box and Muller: normal numbers at..at + 2 * PAIRS - 1, a pair from two uniform ones. Pairs are in loops of their own
+// for what is bits and what is arithmetic, which then goes several at a time. The logarithm is 2 artanh((m - 1) /
+// (m + 1)) of the mantissa and some ln 2; cosine and sine are of up to an eighth of a turn, the rest by symmetry. They
+// are no library's: those differ from machine to machine in the last bits.
+enum { PAIRS = 32 };
+
+static void normals(uint64_t key, uint64_t at, double out[2 * PAIRS]) {
+    static const double artanh[8] = { 1, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15 };
+    static const double cosines[8] = { 1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800,
+        1.0 / 479001600, -1.0 / 87178291200 };
+    static const double sines[8] = { 1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
+        1.0 / 6227020800, -1.0 / 1307674368000 };
+    const int64_t root = INT64_C(0x3fe6a09e667f3bcd);   // the bits of sqrt(1/2), from which a mantissa counts
+    double exponent[PAIRS], mantissa[PAIRS], turn[PAIRS], square[PAIRS], c[PAIRS], s[PAIRS];
+    int quarter[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        double u = uniform(key, at + 2 * (uint64_t)i);
+        int64_t bits, whole;
+        memcpy(&bits, &u, sizeof bits);
+        whole = (bits - root) >> 52;
+        bits -= whole * (INT64_C(1) << 52);
+        memcpy(&mantissa[i], &bits, sizeof bits);
+        exponent[i] = (double)whole;
+        turn[i] = 4 * uniform(key, at + 2 * (uint64_t)i + 1);
+        quarter[i] = (int)(turn[i] + 0.5);
+        turn[i] -= quarter[i];
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        double m = (mantissa[i] - 1) / (mantissa[i] + 1), a = turn[i] * 1.57079632679489661923;
+        square[i] = exponent[i] * 0.693147180559945309417 + 2 * m * series(artanh, m * m);
+        c[i] = series(cosines, a * a);
+        s[i] = a * series(sines, a * a);
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        const double r = sqrt(-2 * square[i]), ways[4] = { c[i], -s[i], -c[i], s[i] };
+        out[2 * i] = r * ways[quarter[i] & 3];
+        out[2 * i + 1] = r * ways[(quarter[i] + 3) & 3];
+    }
+}
+
+static double normal(uint64_t key, uint64_t at) {
+    double some[2 * PAIRS];
+    normals(key, at & ~UINT64_C(1), some);
+    return some[at & 1];
+}
+
+// Normal, but drawn again beyond two deviations; v is the first draw, of mixed(key).
+static double truncated(uint64_t key, uint64_t at, double v) {
+    for (uint64_t again = 1; fabs(v) > 2 && again <= 64; again++) v = normal(mixed(key + again), at);
     return v;
 }
 
@@ -85,8 +129,8 @@ static void draw_orthogonal(Tensor *t, uint64_t key, double gain) {
     bool turned = rows > columns;
     int64_t count = turned ? columns : rows, size = turned ? rows : columns;
     Arena *scratch = arena_new();
-    double *m = NEW_ARRAY(scratch, double, n + 1);
-    for (int64_t i = 0; i < n; i++) m[i] = normal(key, (uint64_t)i);
+    double *m = NEW_ARRAY(scratch, double, n + 2 * PAIRS);
+    for (int64_t i = 0; i < n; i += 2 * PAIRS) normals(key, (uint64_t)i, m + i);
     orthonormal(m, count, size);
     for (int64_t i = 0; i < n; i++)
         tensor_set_f(t, i, gain * m[turned ? i % columns * size + i / columns : i]);
@@ -98,13 +142,17 @@ Tensor *draw_tensor(Arena *a, Type type, const Draw *d, const char *name, uint64
     uint64_t key = key_of(name ? name : "", seed);
     int64_t n = type_count(&type), row = type.rank ? n / max64(type.dim[0], 1) : 1;
     if (d->kind == DRAW_ORTHOGONAL) draw_orthogonal(t, key, d->of[0]);
+    bool pairs = d->kind == DRAW_NORMAL || d->kind == DRAW_TRUNCATED || d->kind == DRAW_PADDED;
+    double drawn[2 * PAIRS];
     for (int64_t i = 0; i < n && d->kind != DRAW_ORTHOGONAL; i++) {
         double v = d->of[0];
+        int64_t at = i % (2 * PAIRS);
+        if (pairs && at == 0) normals(d->kind == DRAW_TRUNCATED ? mixed(key) : key, (uint64_t)i, drawn);
         switch (d->kind) {
         case DRAW_UNIFORM: v += (d->of[1] - d->of[0]) * uniform(key, (uint64_t)i); break;
-        case DRAW_NORMAL: v += d->of[1] * normal(key, (uint64_t)i); break;
-        case DRAW_TRUNCATED: v += d->of[1] * truncated(key, (uint64_t)i); break;
-        case DRAW_PADDED: v = (double)(i / row) == d->of[2] ? 0 : v + d->of[1] * normal(key, (uint64_t)i); break;
+        case DRAW_NORMAL: v += d->of[1] * drawn[at]; break;
+        case DRAW_TRUNCATED: v += d->of[1] * truncated(key, (uint64_t)i, drawn[at]); break;
+        case DRAW_PADDED: v = (double)(i / row) == d->of[2] ? 0 : v + d->of[1] * drawn[at]; break;
         default: break;
         }
         tensor_set_f(t, i, v);
