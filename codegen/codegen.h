@@ -63,7 +63,7 @@ void print_banner(Text *t, const Options *o);
 // the nodes a kernel comes from and their shapes, as a comment
 void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k);
 // and commits `extra` (NULL: none)
-bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, OutFile *extra);
+bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, int n_more, OutFile *const *more);
 
 // template.c: fills the holes of an embedded template (see any file in templates/c); all its holes, or some
 // params: "acc, n, c, p" for function-like holes, else NULL

@@ -118,10 +118,15 @@ void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k) {
     text_printf(out, " */\n");
 }
 
-bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, OutFile *extra) {
-    OutFile *files[4] = { extra };
-    int open = 1;
+bool files_write(Arena *a, const Text *texts, const char *const *paths, int n, int n_more,
+    OutFile *const *more) {
+    OutFile *files[4] = { NULL };
+    int open = 0;
     bool ok = true;
+    while (open < n_more) {
+        files[open] = more[open];
+        open++;
+    }
     for (int i = 0; i < n && ok; i++) {
         files[open] = out_open(a, paths[i]);
         ok = files[open] != NULL;

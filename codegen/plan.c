@@ -73,7 +73,7 @@ static bool plan_write(
         text_printf(&out, "%s%s: ", i ? "\n" : "", programs[i].name);
         print_plan(programs[i].plan, &out);
     }
-    return files_write(a, &out, &o->output, 1, NULL);
+    return files_write(a, &out, &o->output, 1, 0, NULL);
 }
 
 const Backend backend_plan = {

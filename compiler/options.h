@@ -43,6 +43,8 @@ struct Options {
     bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
     bool no_dropout;                                    // dropout passes its input on, as in inference
     bool frozen_norm;                                   // batch normalization as in inference
+    const char *train_only; int train_last;             // selections of parameters (grad/select.c); NULL, 0: all
+    VEC(const char *) frozen_params;                    // --freeze without a file: selections of what stays
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;

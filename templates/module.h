@@ -10,11 +10,11 @@
 
 /* What a call is given. The structs are of the module's sizes; `in` and `out` have a pointer for each input and output
  * of the program's graph, of which those of fields of structs are not looked at; numbers that are passed by value are
- * pointed at too. `threads`: a burn_threads, or null. */
+ * pointed at too. `weights`: the file of constants, if there is one. `threads`: a burn_threads, or null. */
 typedef struct burncc_call {
     void *work, *params, *grads, *state;
     void **in, **out;
-    const void *threads;
+    const void *weights, *threads;
 } burncc_call;
 
 typedef struct burncc_program {

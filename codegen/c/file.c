@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Assembles and writes the generated files: model.c, model.h and, when the constants are large, model.bin;
-// of a training program model.safetensors, when the parameters are.
+// of a training program model.safetensors, too, when the parameters are.
 // Nothing is written before everything is known to be right; each file appears whole or not at all.
 #include "c.h"
 
@@ -109,7 +109,7 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
 }
 
-// Writes o->output (.c), its .h, and .bin or .safetensors when weights are large.
+// Writes o->output (.c), its .h, and .bin and .safetensors when weights are large.
 static bool c_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
     CFile g = { .arena = a, .options = o, .model = model, .n = n, .programs = programs };
@@ -122,11 +122,11 @@ static bool c_write(
     text_init(&g.ends, a);
     text_init(&out[0], a);
     text_init(&out[1], a);
-    g.weight_bytes = programs->function ? weights_share(n, programs) : programs->plan->weight_bytes;
+    g.weight_bytes = programs->function || training ? weights_share(n, programs) : programs->plan->weight_bytes;
     g.threads = o->threads > 1;
     g.numbers = training != NULL;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
-    g.external = !training && g.weight_bytes > o->embed_limit;
+    g.external = g.weight_bytes > o->embed_limit;
     if (training) c_train_declare(&g, training);
     else c_state_declare(&g);
     g.functions = c_functions_new(&g);
@@ -136,14 +136,16 @@ static bool c_write(
     if (training) c_gradients(&g, training);
     if (programs->function) c_functions_declare(&g);
     if (diag_errors()) return false;
-    OutFile *bin;
-    if (!c_train_initial(a, o, training, &bin)) return false;
-    if (g.external && !(bin = weights_write_file(a, n, programs, g.weight_bytes,
-        path_swap(a, o->output, ".bin"), &sum)))
+    OutFile *more[2] = { NULL };                        // parameters' initial values, constants
+    if (!c_train_initial(a, o, training, &more[0])) return false;
+    if (g.external && !(more[1] = weights_write_file(a, n, programs, g.weight_bytes,
+        path_swap(a, o->output, ".bin"), &sum))) {
+        if (more[0]) out_abandon(more[0]);
         return false;
+    }
     print_header(&g, &out[0]);
     print_source(&g, &out[1], paths[0], sum);
-    return files_write(a, out, paths, 2, bin);
+    return files_write(a, out, paths, 2, 2, more);
 }
 
 const Backend backend_c = {

@@ -111,7 +111,7 @@ void c_declare(CFile *g, const Signature *s) {
             { "KEPT", NULL, p->function ? "a run of\n * any function" : kept },
             { "DOC", NULL, p->doc ? p->doc : "One inference. Tensors are dense and row-major." },
             { "ENDS", NULL, ends_text(g, s) },
-            { "HAS_WEIGHTS", NULL, g->external ? "1" : "0" },
+            { "HAS_WEIGHTS", NULL, c_takes_weights(g, p) ? "1" : "0" },
             { "N_THREADS", NULL, number_text(a, g->threads ? g->options->threads : 0) },
             { "LIMITS", NULL, limits_text(a, s) },
             { "SIGNATURE", NULL, signature.at } });

@@ -41,6 +41,7 @@ static void print_call(CFile *g, Text *out, const Program *p) {
         if (c_struct_param(r) && c_struct_seen(s.graph, s.graph->outputs.n, true, r))
             text_printf(out, "    %s_%s *const %s = c->%s;\n", g->model, c_struct_type(r), c_struct_param(r),
                 c_struct_param(r));
+    if (c_takes_weights(g, p)) text_printf(out, "    const void *const weights = c->weights;\n");
     if (g->threads) text_printf(out, "    const burn_threads *const threads = c->threads;\n");
     print_sizes(out, &s);
     text_printf(out, "    return %s(", p->name);
@@ -63,6 +64,7 @@ static void print_fields(Text *out, const char *model, const Training *t) {
 
 void codegen_module(Arena *a, const Options *o, int n, const Program *programs, const Training *t, Text *out) {
     CFile g = { .arena = a, .options = o, .model = o->name, .n = n, .programs = programs, .threads = o->threads > 1 };
+    g.external = weights_share(n, programs) > o->embed_limit;
     text_printf(out, "%s", template_text("module.h"));
     for (int i = 0; i < n; i++) print_call(&g, out, &programs[i]);
     print_begin(out, o->name, train_apart(t, o));

@@ -168,6 +168,13 @@ static void print_ends(
 // Every model that a descriptor drives has a workspace; other programs only if they need one.
 bool c_has_workspace(const Program *p) { return p->descriptor || p->plan->work_bytes > 0; }
 
+// So with the file of constants: programs of training that have none in it are not given it.
+bool c_takes_weights(const CFile *g, const Program *p) {
+    bool has = p->descriptor;
+    for (int i = 0; i < p->plan->buffers.n; i++) has = has || weights_in_file(p->plan->buffers.at[i]);
+    return g->external && has;
+}
+
 // Bytes by which the run moves its memory up to a cache line, for vectors wider than the 16 bytes that malloc aligns
 // to: one that crosses a line is two accesses. Other targets take the workspace as it comes.
 int64_t c_workspace_slack(const Plan *plan) {
@@ -180,7 +187,7 @@ void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed)
     if (c_has_workspace(p))
         text_printf(
             out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
-    if (g->external) text_printf(out, "%s%sweights", next(&sep), typed ? "const void *" : "");
+    if (c_takes_weights(g, p)) text_printf(out, "%s%sweights", next(&sep), typed ? "const void *" : "");
     for (int i = 0; i < s->sizes.n; i++)
         text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "",
             spell_symbol(out->arena, c_symbol(s->graph, s->sizes.at[i])));

@@ -272,7 +272,7 @@ static bool vulkan_write(
     text_printf(&out[1], "#include \"%s\"\n\n%s", path_base(paths[0]), g.external ? "#include <string.h>\n\n" : "");
     if (g.external) weights_print_check(&out[1], model, sum, weight_bytes);
     text_append(&out[1], g.c.at, g.c.n);
-    return files_write(a, out, paths, 2, bin);
+    return files_write(a, out, paths, 2, 1, &bin);
 }
 
 const Backend backend_vulkan = {

@@ -103,6 +103,7 @@ static int child(void *argument) {
         c->params = params;
         c->grads = grads;
         c->state = state;
+        c->weights = j->module->weights.data;
         c->threads = &threads;
         if (!(c->work = zeroed(steps[i]->program->work_bytes))) return BURN_ENOMEM;
     }

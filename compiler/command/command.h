@@ -165,6 +165,7 @@ typedef struct Module {
     Programs *programs;
     const struct burncc_module *code;                   // templates/module.h
     const char *initial;                                // the file of initial weights, if code wants one
+    File weights;                                       // the file of constants, if there is one
     const char *dir;                                    // as of Built
     void *library;
 } Module;

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     Text t;
@@ -34,8 +35,10 @@ static bool build(Module *m, Options *o) {
     const char *wrapper = arena_printf(a, "%s/wrapper-.c", m->dir), *object = arena_printf(a, "%s/wrapper-.so", m->dir);
     o->output = arena_printf(a, "%s/%s.c", m->dir, o->name);
     m->initial = arena_printf(a, "%s/%s.safetensors", m->dir, o->name);
-    return compile_write(a, o, m->programs) && write_wrapper(m, o, wrapper) && build_object(a, o, NULL, wrapper, object)
-        && load(m, object);
+    if (!compile_write(a, o, m->programs)) return false;
+    const char *constants = arena_printf(a, "%s/%s.bin", m->dir, o->name);
+    if (!access(constants, F_OK) && !file_map(&m->weights, constants)) return false;
+    return write_wrapper(m, o, wrapper) && build_object(a, o, NULL, wrapper, object) && load(m, object);
 }
 
 Module *module_build(const Options *o) {
@@ -49,6 +52,7 @@ Module *module_build(const Options *o) {
 
 void module_free(Module *m) {
     if (m->library) dlclose(m->library);
+    file_unmap(&m->weights);
     folder_remove(m->dir);
     arena_free(m->arena);
 }

@@ -121,6 +121,20 @@ static bool records_of(Arena *a, const Options *o) {
     return false;
 }
 
+// An option that is given and says how --train does.
+static const char *learning_option(const Options *o) {
+    return o->loss         ? "loss" :
+        o->optimizer       ? "optimizer" :
+        o->schedule        ? "schedule" :
+        o->untie           ? "untie" :
+        o->train_only      ? "train-only" :
+        o->train_last      ? "train-last" :
+        o->frozen_params.n ? "freeze without =FILE" :
+        o->frozen_norm     ? "frozen-norm" :
+        o->no_dropout      ? "no-dropout" :
+                             NULL;
+}
+
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
@@ -142,8 +156,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         return usage_error("--opset and --optimized go with -o model.onnx");
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
-    if ((o->loss || o->optimizer || o->schedule || o->untie || o->frozen_norm || o->no_dropout) && !o->train)
-        return usage_error("--loss, --optimizer, --schedule, --untie, --frozen-norm and --no-dropout go with --train");
+    const char *trains = o->train ? NULL : learning_option(o);
+    if (trains) return usage_error("--%s goes with --train", trains);
     const char *runner = getenv("BURNCC_RUNNER");
     if (!all->runner && runner && *runner) all->runner = runner;
     if (o->records && o->machine.n_parts)

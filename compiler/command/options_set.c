@@ -114,7 +114,12 @@ bool set_input(Arena *a, CommandOptions *o, const char *text) {
 
 bool set_freeze(Arena *a, CommandOptions *o, const char *text) {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1]) return usage_error("--freeze wants NAME=FILE, not '%s'", text);
+    if (!equals && *text) {
+        VEC_PUSH(a, o->compile.frozen_params, text);
+        return true;
+    }
+    if (!equals || equals == text || !equals[1])
+        return usage_error("--freeze wants NAME=FILE, or with --train what is not to learn, not '%s'", text);
     Tensor *t = tensor_read(a, NULL, equals + 1, NULL);
     if (!t) return false;
     VEC_PUSH(a, o->compile.frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });

@@ -115,7 +115,10 @@ const Option options[] = {
     { "sequence", 0, "NAME=N|LO..HI", MODELS, "Code",
         "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", MODELS, "Code", "compile for an optional input that holds nothing", SET(set_absent) },
-    { "freeze", 0, "NAME=FILE", MODELS, "Code", "make an input a constant of the value in FILE", SET(set_freeze) },
+    { "freeze", 0, "NAME=FILE | WHAT", MODELS, "Code",
+        "make an input a constant of the value in FILE; with --train, and without a file, parameters that do not learn "
+        "(as --train-only names them)",
+        SET(set_freeze) },
     { "set", 0, "NAME=VALUE", MODELS, "Code", "a setting of a model described in C", SET(set_setting) },
     { "config", 0, "FILE", MODELS, "Code", "settings of a model described in C as JSON; --set wins over it. "
         "-o model.c writes model.config.json, which has all of them",
@@ -158,6 +161,12 @@ const Option options[] = {
         "batch normalization by its recorded statistics, which stay, and not by those of the batch",
         FIELD(FLAG, compile.frozen_norm) },
     { "no-dropout", 0, NULL, TRAINS, "Training", "dropout passes its input on", FIELD(FLAG, compile.no_dropout) },
+    { "train-only", 0, "WHAT", TRAINS, "Training",
+        "what learns, with commas: biases, norms, regular expressions on names of parameters or nodes; the rest are "
+        "constants, statistics of batch normalization too",
+        FIELD(TEXT, compile.train_only) },
+    { "train-last", 0, "K", TRAINS, "Training", "the last K layers with weights learn, and what is behind them",
+        FIELD(COUNTED, compile.train_last) },
     { "untie", 0, "WHICH", TRAINS, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes",

@@ -32,6 +32,11 @@ bool mode_runs(const Node *n) {
     return constant;
 }
 
+// Are both of its statistics parameters by now?
+static bool is_running(const Node *n) {
+    return n->op == OP_BatchNorm && statistic_of(n, 3)->role == ROLE_PARAM && statistic_of(n, 4)->role == ROLE_PARAM;
+}
+
 double mode_momentum(const Node *n) { return node_float(n, "momentum", 0.9); }
 
 // ---------------------------------------------------------------- batch normalization
@@ -102,7 +107,7 @@ bool mode_train(Training *t, Graph *g) {
         next = n->next;
         g->cursor = n;
         g->loc = n->loc;
-        if (t->runs && mode_runs(n)) ok = train_norm(g, n, &turns) && ok;
+        if (is_running(n)) ok = train_norm(g, n, &turns) && ok;
         else if (t->drops && n->op == OP_Dropout) ok = train_dropout(t, g, n) && ok;
     }
     g->cursor = NULL;

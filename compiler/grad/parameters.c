@@ -15,106 +15,19 @@
 #include "parameters.h"
 #include "build/build.h"
 #include "mode.h"
+#include "select.h"
+#include "uses.h"
 
-#include <ctype.h>
 #include <regex.h>
 #include <string.h>
 
 enum { MOST_NOTES = 10, MOST_NAMES = 6 };
 
-typedef struct Use { Value *v; Node *n; int i; } Use;   // v is n's input i
-// values: in the order of their first uses
-typedef struct Uses { Arena *scratch; bool frozen; VEC(Use) at; VEC(Value *) values; } Uses;
 typedef struct Which { bool all, merged; regex_t re; bool hit; } Which;     // of --untie
-
-// ---------------------------------------------------------------- uses
-
-static bool is_statistic(const Use *u) { return u->n->op == OP_BatchNorm && u->i >= 3; }
-
-static bool is_running(const Uses *all, const Use *u) {
-    return !all->frozen && is_statistic(u) && mode_runs(u->n);
-}
-
-static void find_uses(Uses *u, const Graph *model, const Graph *g) {    // g: the model or a body in it
-    for (Node *n = g->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++) {
-            Value *v = n->in[i];
-            bool takes = v && (v->trainable || is_running(u, &(Use){ v, n, i }));
-            if (!takes || !v->data || v->graph != model) continue;
-            bool known = false;
-            for (int k = 0; k < u->values.n && !known; k++) known = u->values.at[k] == v;
-            if (!known) VEC_PUSH(u->scratch, u->values, v);
-            VEC_PUSH(u->scratch, u->at, (Use){ v, n, i });
-        }
-        for (int i = 0; i < n->n_bodies; i++) find_uses(u, model, n->bodies[i]);
-    }
-}
-
-static const char *node_name(const Node *n) { return n->loc && n->loc->name ? n->loc->name : ""; }
-
-// The path of a node's module: its name without the last part; a name that is no path stands for itself.
-static size_t scope_length(const char *name) {
-    const char *slash = strrchr(name, '/');
-    return slash ? (size_t)(slash - name) : strlen(name);
-}
-
-static bool same_scope(const Node *n, const Node *m) {
-    const char *a = node_name(n), *b = node_name(m);
-    if (!*a || !*b) return n == m || (n->loc && n->loc == m->loc);
-    size_t length = scope_length(a);
-    return length == scope_length(b) && !strncmp(a, b, length);
-}
-
-// Is u the first use of its value in its module?
-static bool opens_module(const Uses *all, const Use *u) {
-    if (is_statistic(u)) return false;
-    for (const Use *w = all->at.at; w < u; w++)
-        if (w->v == u->v && !is_statistic(w) && same_scope(w->n, u->n)) return false;
-    return true;
-}
-
-static int count_modules(const Uses *all, const Value *v) {
-    int n = 0;
-    for (int i = 0; i < all->at.n; i++) n += all->at.at[i].v == v && opens_module(all, &all->at.at[i]);
-    return n;
-}
 
 static bool is_one_number(const Tensor *t) {
     size_t size = dtype_size(t->type.dtype), bytes = (size_t)type_bytes(&t->type);
     return bytes > size && !memcmp(t->data, (const char *)t->data + size, bytes - size);
-}
-
-// ---------------------------------------------------------------- names
-
-// "/layers/layers.0/norm/LayerNormalization": layers.0.norm. A container that is called (Sequential) is there twice.
-static const char *module_path(Arena *a, const char *name) {
-    size_t end = scope_length(name);
-    Text t;
-    text_init(&t, a);
-    text_append(&t, "", 0);
-    for (size_t at = 0; at < end;) {
-        size_t n = strcspn(name + at, "/"), next = at + n + 1;
-        n = n < end - at ? n : end - at;
-        bool again = next + n < end && !strncmp(name + next, name + at, n) && name[next + n] == '.';
-        if (n && !again) text_printf(&t, "%s%.*s", t.n ? "." : "", (int)n, name + at);
-        at = next;
-    }
-    return t.at;
-}
-
-// What its module calls the parameter.
-static const char *role_in_module(const Use *u) {
-    if (is_statistic(u)) return u->i == 3 ? "running_mean" : "running_var";
-    bool norm = u->n->op == OP_BatchNorm || u->n->op == OP_LayerNorm || u->n->op == OP_GroupNorm
-        || u->n->op == OP_InstanceNorm;
-    if (norm || u->n->op == OP_Conv) return u->i == 2 ? "bias" : "weight";
-    const char *dot = u->v->name ? strrchr(u->v->name, '.') : NULL;
-    return dot && (isalpha((unsigned char)dot[1]) || dot[1] == '_') ? dot + 1 : u->n->op == OP_Add ? "bias" : "weight";
-}
-
-static const char *own_name(Arena *a, const Use *u) {
-    const char *path = module_path(a, node_name(u->n));
-    return *path ? arena_printf(a, "%s.%s", path, role_in_module(u)) : role_in_module(u);
 }
 
 static const char *free_name(const Uses *all, Arena *a, const char *name) {
@@ -138,7 +51,8 @@ static bool selects(const Which *w, const Uses *all, const Use *u) {
     if (matches(w, u->v->name)) return true;
     for (int i = 0; i < all->at.n; i++) {
         const Use *x = &all->at.at[i];
-        if (x->v == u->v && !is_statistic(x) && same_scope(x->n, u->n) && matches(w, node_name(x->n))) return true;
+        bool same = x->v == u->v && !use_is_statistic(x) && same_module(x->n, u->n);
+        if (same && matches(w, node_label(x->n))) return true;
     }
     return false;
 }
@@ -148,8 +62,8 @@ static const Use *owner_of(const Uses *all, Arena *a, const Value *v) {
     const Use *first = NULL;
     for (int i = 0; i < all->at.n; i++) {
         const Use *u = &all->at.at[i];
-        if (u->v != v || !opens_module(all, u)) continue;
-        if (v->name && !strcmp(own_name(a, u), v->name)) return u;
+        if (u->v != v || !use_opens_module(all, u)) continue;
+        if (v->name && !strcmp(use_own_name(a, u), v->name)) return u;
         first = first ? first : u;
     }
     return first;
@@ -159,12 +73,12 @@ static const Use *owner_of(const Uses *all, Arena *a, const Value *v) {
 static Value *split(Uses *all, Graph *model, const Use *u) {
     const Node *of = u->n;
     Value *old = u->v, *own = graph_const_again(model, old);
-    own->name = free_name(all, model->arena, own_name(model->arena, u));
+    own->name = free_name(all, model->arena, use_own_name(model->arena, u));
     own->trainable = true;
     VEC_PUSH(all->scratch, all->values, own);
     for (int i = 0; i < all->at.n; i++) {
         Use *x = &all->at.at[i];
-        if (x->v == old && !is_statistic(x) && same_scope(x->n, of)) x->v = x->n->in[x->i] = own;
+        if (x->v == old && !use_is_statistic(x) && same_module(x->n, of)) x->v = x->n->in[x->i] = own;
     }
     return own;
 }
@@ -172,13 +86,13 @@ static Value *split(Uses *all, Graph *model, const Use *u) {
 static void untie(Uses *all, Graph *model, Which *w) {
     for (int k = 0, n = all->values.n; k < n; k++) {
         const Value *v = all->values.at[k];
-        if (count_modules(all, v) < 2) continue;
+        if (uses_modules(all, v) < 2) continue;
         const Node *owner = owner_of(all, model->arena, v)->n;
         for (int i = 0; i < all->at.n; i++) {
             Use *u = &all->at.at[i];
-            if (u->v != v || is_statistic(u) || !selects(w, all, u)) continue;
+            if (u->v != v || use_is_statistic(u) || !selects(w, all, u)) continue;
             w->hit = true;
-            if (!same_scope(u->n, owner)) split(all, model, u);
+            if (!same_module(u->n, owner)) split(all, model, u);
         }
     }
 }
@@ -210,7 +124,7 @@ static bool untie_by_options(Uses *all, Graph *model, const Options *o) {
 static bool is_shared(const Uses *all, const Use *u) {
     for (int i = 0; i < all->at.n; i++) {
         const Use *w = &all->at.at[i];
-        if (w->v == u->v && (!is_statistic(w) || w->i != u->i || !same_scope(w->n, u->n))) return true;
+        if (w->v == u->v && (!use_is_statistic(w) || w->i != u->i || !same_module(w->n, u->n))) return true;
     }
     return false;
 }
@@ -219,11 +133,12 @@ static bool is_shared(const Uses *all, const Use *u) {
 static void split_statistic(Uses *all, Graph *model, int at) {
     const Use u = all->at.at[at];
     Value *own = graph_const_again(model, u.v);
-    own->name = free_name(all, model->arena, own_name(model->arena, &u));
+    own->name = free_name(all, model->arena, use_own_name(model->arena, &u));
     VEC_PUSH(all->scratch, all->values, own);
     for (int k = at; k < all->at.n; k++) {
         Use *x = &all->at.at[k];
-        if (x->v == u.v && is_running(all, x) && x->i == u.i && same_scope(x->n, u.n)) x->v = x->n->in[x->i] = own;
+        bool same = x->v == u.v && x->i == u.i && same_module(x->n, u.n);
+        if (same && use_is_running(all, x)) x->v = x->n->in[x->i] = own;
     }
 }
 
@@ -234,18 +149,27 @@ static void split_statistics(Uses *all, Graph *model) {
     bool *shared = NEW_ARRAY(all->scratch, bool, all->at.n + 1);
     for (int i = 0; i < all->at.n; i++) {
         const Use *u = &all->at.at[i];
-        shared[i] = is_running(all, u) && u->v->trainable && is_shared(all, u)
-            && strcmp(u->v->name ? u->v->name : "", own_name(model->arena, u));
+        shared[i] = use_is_running(all, u) && u->v->trainable && is_shared(all, u)
+            && strcmp(u->v->name ? u->v->name : "", use_own_name(model->arena, u));
     }
     for (int i = 0; i < all->at.n; i++)
         if (shared[i] && all->at.at[i].v->trainable) split_statistic(all, model, i);
+}
+
+// Statistics that do not run are constants, whatever else trains their number.
+static void part_still(Uses *all, Graph *model) {
+    for (int i = 0; i < all->at.n; i++) {
+        Use *u = &all->at.at[i];
+        bool shared = use_is_statistic(u) && !use_is_running(all, u) && u->n->in[u->i] == u->v;
+        if (shared) u->n->in[u->i] = graph_const_again(model, u->v);
+    }
 }
 
 // What is left of it after a step: each of the nodes that share it takes its part.
 static double kept_of(const Uses *all, const Value *v) {
     double keep = 1;
     for (int i = 0; i < all->at.n; i++)
-        if (all->at.at[i].v == v) keep *= mode_momentum(all->at.at[i].n);
+        if (all->at.at[i].v == v && use_is_running(all, &all->at.at[i])) keep *= mode_momentum(all->at.at[i].n);
     return keep;
 }
 
@@ -261,13 +185,13 @@ static void note_shared(const Uses *all, const Graph *model) {
     int said = 0, more = 0;
     for (int k = 0; k < all->values.n; k++) {
         const Value *v = all->values.at[k];
-        if (count_modules(all, v) < 2) continue;
+        if (!v->trainable || uses_modules(all, v) < 2) continue;
         if (said++ >= MOST_NOTES && ++more) continue;
         Text t;
         text_init(&t, all->scratch);
         for (int i = 0, n = 0; i < all->at.n; i++)
-            if (all->at.at[i].v == v && opens_module(all, &all->at.at[i]))
-                list_name(&t, n++, node_name(all->at.at[i].n));
+            if (all->at.at[i].v == v && use_opens_module(all, &all->at.at[i]))
+                list_name(&t, n++, node_label(all->at.at[i].n));
         diag_note(&file, "parameter %s is one of several nodes (%s), trained as one; %s", v->name ? v->name : "", t.at,
             is_one_number(v->data) ? "exporters merge equal ones: --untie merged gives each its own" :
                                      "--untie NAME gives each its own");
@@ -275,11 +199,19 @@ static void note_shared(const Uses *all, const Graph *model) {
     if (more) diag_note(&file, "%d more parameters are shared so", more);
 }
 
-// Nodes of this operation that stay as in inference: all, or those in bodies and whose statistics cannot run.
+static bool learns(const Node *n) {
+    for (int i = 1; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->trainable) return true;
+    return false;
+}
+
+// Nodes of this operation that stay as in inference: all, or those in bodies and whose statistics cannot run; of batch
+// normalizations those that learn.
 static void list_still(const Graph *g, Op op, bool all, Text *names, int *n) {
     for (const Node *node = g->first; node; node = node->next) {
         bool turns = op == OP_BatchNorm ? mode_runs(node) : !g->parent;
-        if (node->op == op && (all || !turns)) list_name(names, (*n)++, node_name(node));
+        bool still = node->op == op && (all || !turns) && (op != OP_BatchNorm || learns(node));
+        if (still) list_name(names, (*n)++, node_label(node));
         for (int i = 0; i < node->n_bodies; i++) list_still(node->bodies[i], op, all, names, n);
     }
 }
@@ -349,8 +281,8 @@ static bool promote_all(Training *t, Graph *model, const Uses *all) {
         const Use *u = &all->at.at[i];
         Parameter as = { .kind = PARAMETER_TRAINED };
         if (u->v->is_input || u->n->in[u->i] != u->v) continue;      // another use has made it one
-        if (is_running(all, u)) as = (Parameter){ .kind = PARAMETER_RUNNING, .keep = kept_of(all, u->v) };
-        else if (is_statistic(u) || !u->v->trainable) continue;
+        if (use_is_running(all, u)) as = (Parameter){ .kind = PARAMETER_RUNNING, .keep = kept_of(all, u->v) };
+        else if (use_is_statistic(u) || !u->v->trainable) continue;
         runs = runs || as.kind == PARAMETER_RUNNING;
         trains = trains || as.kind == PARAMETER_TRAINED;
         if (dtype_is_small_float(u->v->type.dtype)) ok = promote_small(t, model, u->v, as);
@@ -366,13 +298,12 @@ static bool promote_all(Training *t, Graph *model, const Uses *all) {
 bool parameters_make(Training *t, Graph *model, const Options *o) {
     Arena *scratch = arena_new();
     Uses all = { .scratch = scratch, .frozen = o->frozen_norm };
-    find_uses(&all, model, model);
+    uses_find(&all, model, model);
     bool ok = untie_by_options(&all, model, o);
-    for (int i = 0; i < all.at.n && ok; i++) {
-        Use *u = &all.at.at[i];
-        if (is_statistic(u) && !is_running(&all, u)) u->n->in[u->i] = graph_const_again(model, u->v);
-    }
+    if (ok) part_still(&all, model);
     if (ok) split_statistics(&all, model);
+    ok = ok && select_learning(&all, model, o);
+    if (ok) part_still(&all, model);
     if (ok && !o->quiet) {
         note_shared(&all, model);
         note_still(scratch, model, o);

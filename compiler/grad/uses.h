@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Which nodes use which parameters; see uses.c.
+#ifndef BURNCC_USES_H
+#define BURNCC_USES_H
+#include "ir.h"
+
+// v is n's input i. stays: a running statistic that is not to run.
+typedef struct Use { Value *v; Node *n; int i; bool stays; } Use;
+// at: of the model and its bodies, in their order; values: in the order of their first uses; places: for each of at
+// where it meets what is computed (select.c)
+typedef struct Uses { Arena *scratch; bool frozen; VEC(Use) at; VEC(Value *) values; const Use *places; } Uses;
+
+void uses_find(Uses *u, const Graph *model, const Graph *g);    // appends; g: the model or a body in it
+bool use_is_statistic(const Use *u);                    // of a batch normalization: its mean or variance
+bool use_is_running(const Uses *all, const Use *u);     // one that a step of training moves
+const char *node_label(const Node *n);                  // its name in the model, or ""
+bool same_module(const Node *n, const Node *m);
+bool use_opens_module(const Uses *all, const Use *u);   // the first use of its value in its module?
+int uses_modules(const Uses *all, const Value *v);      // how many modules use it
+const char *module_path(Arena *a, const char *name);    // of a node's name: "layers.0.norm"
+const char *use_own_name(Arena *a, const Use *u);       // as PyTorch would call the parameter: "layers.0.norm.weight"
+#endif
