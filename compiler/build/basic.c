@@ -146,6 +146,15 @@ Value *b_concat(Graph *g, int axis, int n, Value *const *in) {
 
 // ---- reductions, contractions, gathers
 
+Value *b_cumulate(Graph *g, Op op, Value *x, int axis, bool exclusive, bool reverse) {
+    if (!x) return NULL;
+    Node *n = graph_node(g, op, 1, &x, 1);
+    node_set_int(n, "axis", axis);
+    node_set_int(n, "exclusive", exclusive);
+    node_set_int(n, "reverse", reverse);
+    return b_finish(n);
+}
+
 Value *b_reduce(Graph *g, Op op, Value *x, int n_axes, const int64_t *axes, bool keep) {
     if (!x || n_axes == 0) return x;            // over no axes every element is its own sum, product, extreme and mean
     Node *n = graph_node(g, op, 1, &x, 1);

@@ -36,6 +36,7 @@ Value *b_pad(Graph *g, Value *x, const int64_t *lo, const int64_t *hi, const int
     Value *fill /* scalar, NULL: 0 */);
 Value *b_concat(Graph *g, int axis, int n, Value *const *in);
 Value *b_reduce(Graph *g, Op op, Value *x, int n_axes, const int64_t *axes, bool keep);
+Value *b_cumulate(Graph *g, Op op, Value *x, int axis, bool exclusive, bool reverse);       // CumSum, CumProd, ...
 // sum / count of primitives, where a gradient or an expansion cannot use ReduceMean
 Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep);
 Value *b_softmax(Graph *g, Value *x, int axis);

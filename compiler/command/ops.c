@@ -41,7 +41,7 @@ static const char *versions_text(Arena *a, const Support *rows, int n, int lates
 
 static const char *gradient_text(const OpInfo *info) {
     if (info->kind == KIND_COMPOSITE) return "derived";
-    return info->grad == grad_none ? "no" : "yes";
+    return info->grad == grad_none ? "no" : info->grad == grad_zero ? "zero" : "yes";
 }
 
 // How an operation gets its kernel: within others' (an element expression), one of its own, or through the operations

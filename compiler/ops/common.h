@@ -80,9 +80,9 @@ Expr *expr_accumulate(Lower *l, ReduceOp op, int n_axes, const int *axes, Expr *
 bool body_eval(Graph *body, Tensor *const *out);        // all outputs of a body whose inputs are set (folded)
 // the number of iterations; false: known only at run time
 bool loop_trips(const Node *n, Dim *out);
-// Makes the marked values (by id below count) that a Loop's body captures into carried values that never change, so
-// that they are operands.
-void loop_lift(Node *n, const bool *marked, int count);
+// Makes the marked values (by id below count) that the bodies of an If or a Loop capture into operands, of a Loop as
+// carried values that never change. How many operands the node has when it has been differentiated: an If none of them.
+int control_lift(Node *n, const bool *marked, int count);
 // a result more of the node at place `at`, and the body's output for it
 Value *loop_add_result(Node *n, int at, Value *output);
 

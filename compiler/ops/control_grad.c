@@ -6,8 +6,8 @@
 //   forward   c[t+1], s[t] = body(t, c[t])
 //   backward  dc[t] = dc[t+1] * dbody_c/dc + ds[t] * dbody_s/dc        for t = T-1 .. 0
 //
-// What the body captures becomes a carried value that never changes (loop_lift), whose adjoint therefore adds up over
-// the iterations. Where it is only multiplied by (x v) or gathered from (v[i]), as a recurrent layer's weights and
+// What the body captures becomes a carried value that never changes (control_lift), whose adjoint therefore adds up
+// over the iterations. Where it is only multiplied by (x v) or gathered from (v[i]), as a recurrent layer's weights and
 // its projected input are, that sum is taken after the loop: the adjoints of the products are stacked, and dv is one
 // product X^T dU, or one scatter.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Reductions over axes: ReduceSum/Prod/Max/Min, ArgMax/ArgMin, and the running CumSum/CumProd.
+// Reductions over axes: ReduceSum/Prod/Max/Min, ArgMax/ArgMin, and the running CumSum/CumProd/CumMax/CumMin.
 //
 // The evaluator accumulates floats in double and integers modulo 2^64. Lowered, a reduction is E_Reduce over new loop
 // axes; f16 and bf16 sums run in f32. A missing attribute axes means all of them, an empty one none. keepdims
@@ -100,14 +100,6 @@ bool grad_reduce_sum(Node *n, Value *const *dout, Value **din) {
     return din[0] != NULL;
 }
 
-static Value *running_product(Graph *g, Value *x, int axis, bool reverse) {
-    Node *c = graph_node(g, OP_CumProd, 1, &x, 1);
-    node_set_int(c, "axis", axis);
-    node_set_int(c, "exclusive", 1);
-    node_set_int(c, "reverse", reverse);
-    return b_finish(c);
-}
-
 // dy/dx_i is the product of all others: the products before and after i, which is right where elements are 0, too.
 bool grad_reduce_prod(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
@@ -135,7 +127,8 @@ bool grad_reduce_prod(Node *n, Value *const *dout, Value **din) {
     flat[kept] = total;
     Value *rows = b_reshape(g, front, kept + 1, flat);
     if (!rows) return false;
-    Value *before = running_product(g, rows, kept, false), *after = running_product(g, rows, kept, true);
+    Value *before = b_cumulate(g, OP_CumProd, rows, kept, true, false),
+          *after = b_cumulate(g, OP_CumProd, rows, kept, true, true);
     Value *others = b_reshape(g, b_binary(g, OP_Mul, before, after), rank, front->type.dim);
     Value *dy = spread(n, dout[0]);
     din[0] = b_binary(g, OP_Mul, dy, b_transpose(g, others, inverse));
@@ -239,7 +232,7 @@ Expr *lower_arg(Lower *l, Node *n, int out, Expr *const *idx) {
     return body ? expr_cast(l->p, expr_reduce(l->p, op, 1, &number, body, k), DT_I64) : NULL;
 }
 
-// ---------------------------------------------------------------- CumSum, CumProd
+// ---------------------------------------------------------------- CumSum, CumProd, CumMax, CumMin
 bool shape_cumulate(Node *n) {
     int axis;
     if (!op_numeric(n, n->in[0]) || !op_axis(n, n->in[0]->type.rank, &axis)) return false;
@@ -266,15 +259,6 @@ bool eval_cumulate(const Node *n, Tensor *const *in, Tensor *const *out) {
         }
     }
     return true;
-}
-
-bool grad_cumsum(Node *n, Value *const *dout, Value **din) {
-    Node *c = graph_node(n->graph, OP_CumSum, 1, dout, 1);
-    node_set_int(c, "axis", node_int(n, "axis", 0));
-    node_set_int(c, "exclusive", node_int(n, "exclusive", 0));
-    node_set_int(c, "reverse", !node_int(n, "reverse", 0));
-    din[0] = c->out[0];
-    return node_infer(c);
 }
 
 // y_i = sum of x_k over k <= i: quadratic in the axis, but parallel over everything; a back end may claim the whole

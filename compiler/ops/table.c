@@ -111,6 +111,11 @@ bool grad_none(Node *n, Value *const *dout, Value **din) {
     return false;
 }
 
+bool grad_zero(Node *n, Value *const *dout, Value **din) {
+    (void)n, (void)dout, (void)din;
+    return true;
+}
+
 bool eval_none(const Node *n, Tensor *const *in, Tensor *const *out) {
     (void)in, (void)out;
     diag_error(n->loc, "%s is not evaluated at compile time", op_table[n->op].name);

@@ -20,8 +20,10 @@ bool eval_identity(const Node *n, Tensor *const *in, Tensor *const *out) {
     return true;
 }
 
+// What comes to nothing in a gradient need not do so in the gradient of that: stopped once, it flows from then on.
 bool grad_identity(Node *n, Value *const *dout, Value **din) {
-    if (!node_int(n, "stop_gradient", 0)) din[0] = dout[0];
+    if (node_int(n, "stop_gradient", 0)) node_set_int(n, "stop_gradient", 0);
+    else din[0] = dout[0];
     return true;
 }
 

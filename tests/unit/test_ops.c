@@ -4,7 +4,7 @@
 //   - each node's lowering, interpreted element by element, must give what its evaluator gives, with no load outside
 //       its tensor;
 //   - where inputs are f64, gradients must agree with central differences, and the backward nodes pass the lowering
-//       check as well.
+//       check as well; so must the gradients of a weighted sum of these gradients.
 //   - a sized case has symbolic dimensions: its lowerings, made before the sizes are known, must give what the
 //       evaluator gives with them.
 // Input names choose the random values: pos (0.5..1.5), below5 (-5..4), anything else -1..1 or small integers.
@@ -12,6 +12,7 @@
 #include "grad/grad.h"
 #include "ir/expr.h"
 #include "ops/common.h"
+#include "ops/table.h"
 #include "passes/passes.h"
 #include "schedule/schedule.h"
 
@@ -81,7 +82,15 @@ static const Case cases[] = {
     { "%0: f64[4,3]", "%1 = CumSum(%0) {axis=0, reverse=1}", "%1", NULL },
     { "", "%0 = const i64[4] {1,2,3,4}\n %1 = CumSum(%0) {axis=0, exclusive=1}", "%1", "0 1 3 6" },
     { "%0: f32[3,5]", "%1 = CumProd(%0) {axis=1, exclusive=1}", "%1", NULL },
+    { "%0: f64[3,5]", "%1 = CumProd(%0) {axis=1}", "%1", NULL },
+    { "%0: f64[7,2]", "%1 = CumProd(%0) {axis=0, exclusive=1, reverse=1}", "%1", NULL },
+    { "%0: f64[2,1,2]", "%1 = CumProd(%0) {axis=1, reverse=1}\n %2 = CumMax(%1) {axis=1}", "%2", NULL },
+    { "%0: f64[6]", "%1 = const f64[6] {1,0,2,3,0,1}\n %2 = Mul(%0, %1)\n %3 = CumProd(%2) {axis=0}", "%3", NULL },
     { "%0: f32[4,3]", "%1 = CumMax(%0) {axis=0}\n %2 = CumMin(%0) {axis=1, reverse=1}", "%1, %2", NULL },
+    { "%0: f64[3,8]", "%1 = CumMax(%0) {axis=1}\n %2 = CumMax(%0) {axis=0, reverse=1}", "%1, %2", NULL },
+    { "%0: f64[3,6]", "%1 = Slice(%0) {starts=[0,1], steps=[1,1], sizes=[3,5]}\n %2 = CumMin(%1) {axis=1, reverse=1}\n"
+                      " %3 = CumMin(%0) {axis=1, exclusive=1}\n"
+                      " %4 = Slice(%3) {starts=[0,1], steps=[1,1], sizes=[3,5]}", "%2, %4", NULL },
     { "", "%0 = const i64[5] {1,3,2,4,0}\n %1 = CumMax(%0) {axis=0}\n %2 = CumMin(%0) {axis=0}", "%1, %2",
         "1 3 3 4 4 1 1 1 1 0" },
     // ---- windows
@@ -151,6 +160,7 @@ static const Case cases[] = {
         "%0 = const i32[3] fill 1\n %1 = const i64[4] {0,0,2,9}\n %2 = const i32[4] {2,3,4,5}\n"
         "%3 = ScatterElements(%0, %1, %2) {axis=0, reduction=\"add\"}",
         "%3", "6 1 5" },
+    { "%0: f64[2,5], %1: f64[2,2]", "%2 = SliceScatter(%0, %1) {axis=1, starts=[2]}\n %3 = Sin(%2)", "%3", NULL },
     // ---- order, random numbers
     { "%0: f64[3,7,2]", "%1, %2 = Sort(%0) {axis=1}", "%1, %2", NULL },
     { "", "%0 = const i32[5] {3,1,2,1,3}\n %1, %2 = Sort(%0) {axis=0, largest=1}", "%1, %2", "3 3 2 1 1 0 4 2 1 3" },
@@ -188,6 +198,7 @@ static const Case cases[] = {
     { "", "%0 = const f32[1,3] {1,2,4}\n %1 = const u8[2,2,1] {33,3,240,8}\n %2 = const f32[2,2] {1,0.5,2,1}\n"
           " %3 = MatMulBits(%0, %1, %2) {bits=4, block=2, k=3}", "%3", "-29 12" },
     { "", "%0 = const f32[2,3] {1,7,7,4,2,3}\n %1 = Hardmax(%0) {axis=1}", "%1", "0 1 0 1 0 0" },
+    { "%0: f64[2,3]", "%1 = Hardmax(%0) {axis=1}\n %2 = Mul(%0, %1)", "%2", NULL },
     { "%0: f64[3,5]", "%1 = ReduceMean(%0) {axes=[1], keepdims=0}", "%1", NULL },
     { "%0 pos: f64[3,5]", "%1 = ReduceL1(%0) {axes=[1]}", "%1", NULL },
     { "%0: f64[3,5]", "%1 = ReduceL2(%0) {axes=[0], keepdims=0}", "%1", NULL },
@@ -279,6 +290,27 @@ static const Case cases[] = {
         "%8, %9", NULL },
     { "%0: f64[1,2,3], %1: f64[1,2,3], %2: f64[1,2,2]", "%8, %9 = RNN(%0, %1, %2) {activations=\"Elu\"}", "%8, %9",
         NULL },
+    // ---- an operation of the model's own, by its formula and its gradient
+    { "%0: f64[3]",
+        "%1 = Custom(%0) {dtypes=[11], ranks=[1], shape=[3]} body formula(%2: f64[3]) {\n %3 = Sin(%2)\n return %3\n }"
+        " body gradient(%4: f64[3], %5: f64[3], %6: f64[3]) {\n %7 = Map(%4, %6) {expr=\"cos(x) * y\"}\n"
+        " return %7 \"0\"\n }",
+        "%1", NULL },
+    // ---- choices: either branch; what one of them has no use for; a branch that is what it captures; one in another
+    { "%0: f64[3], %1: f64[3], %2: bool[]",
+        "%3, %4 = If(%2) body yes() {\n %5 = Mul(%0, %1)\n %6 = Sin(%0)\n return %5, %6\n } body no() {\n"
+        " %7 = Exp(%0)\n return %7, %0\n }\n %8 = Mul(%3, %1)", "%8, %4", NULL },
+    { "%0: f64[3], %1: f64[3]",
+        "%2 = ReduceSum(%0) {keepdims=0}\n %3 = const f64[] {100}\n %4 = Less(%2, %3)\n"
+        " %20 = If(%4) body yes() {\n %5 = Greater(%2, %3)\n"
+        " %6 = If(%5) body a() {\n return %1\n } body b() {\n %7 = Mul(%0, %1)\n %8 = Tanh(%7)\n return %8\n }\n"
+        " %9 = Mul(%6, %6)\n return %9\n } body no() {\n %10 = Exp(%0)\n return %10\n }", "%20", NULL },
+    { "%0: f64[3], %1: f64[3]",
+        "%20, %21 = Loop(_, _, %0) {trips=[4]} body step(%2: i64[], %3: bool[], %4: f64[3]) {\n"
+        " %5 = const bool[] {1}\n %6 = const i64[] {2}\n %7 = Less(%2, %6)\n"
+        " %8 = If(%7) body yes() {\n %9 = Mul(%4, %1)\n return %9\n } body no() {\n %10 = Sin(%4)\n"
+        " %11 = Add(%10, %0)\n return %11\n }\n return %5, %8, %4\n }",
+        "%20, %21", NULL },
 };
 
 // What a wrong graph says
@@ -474,7 +506,7 @@ static void run_graph(Run *r, const Value *until) {
         }
         if (n->n_bodies) show(r, true);
         if (op_table[n->op].kind == KIND_COMPOSITE) eval_composite(r, n, in, out);
-        else assert_true(op_table[n->op].eval(n, in, out));
+        else if (!op_table[n->op].eval(n, in, out)) fail_msg("%s is not evaluated", op_table[n->op].name);
         if (n->n_bodies) show(r, false);
         if (until && until->def == n) return;
     }
@@ -635,15 +667,13 @@ static void check_gradient(Run *r, const Value *loss, const Value *x, const Valu
     }
 }
 
-static void check_gradients(Run *r) {
-    Value *wrt[8];
-    int n = 0;
-    for (int i = 0; i < r->g->inputs.n; i++)
-        if (r->g->inputs.at[i]->type.dtype == DT_F64) wrt[n++] = r->g->inputs.at[i];
-    Value *loss = make_loss(r->g);
-    if (!n || !loss) return;
+// The loss by the inputs, then the sum of these gradients, weighted.
+static void check_order(Run *r, Value *loss, int n, Value *const *wrt, bool again) {
     Value *const *grads = graph_gradient(r->g, loss, n, wrt);
     assert_non_null(grads);
+    r->g->outputs.n = r->g->output_names.n = 0;
+    for (int i = 0; i < n; i++) graph_output(r->g, grads[i], NULL);
+    Value *next = again ? make_loss(r->g) : NULL;
     Tensor **more = NEW_ARRAY(r->arena, Tensor *, r->g->value_count);
     for (int i = 0; i < r->g->inputs.n; i++) more[r->g->inputs.at[i]->id] = r->at[r->g->inputs.at[i]->id];
     r->at = more;
@@ -653,6 +683,38 @@ static void check_gradients(Run *r) {
         check_gradient(r, loss, wrt[i], grads[i]);
         run_graph(r, NULL);
     }
+    if (again) check_order(r, next, n, wrt, false);
+}
+
+static bool differentiated[OP_COUNT];                   // by a case
+
+static void mark_differentiated(const Graph *g) {
+    for (const Node *n = g->first; n; n = n->next) {
+        differentiated[n->op] = true;
+        for (int i = 0; i < n->n_bodies; i++) mark_differentiated(n->bodies[i]);
+    }
+}
+
+// Where the op table says that no gradient flows, no float goes in or none comes out.
+static void check_zero(const Graph *g) {
+    for (const Node *n = g->first; n; n = n->next) {
+        bool in = false, out = false;
+        for (int i = 0; i < n->n_in; i++) in = in || (n->in[i] && dtype_is_float(n->in[i]->type.dtype));
+        for (int i = 0; i < n->n_out; i++) out = out || dtype_is_float(n->out[i]->type.dtype);
+        if (op_table[n->op].kind == KIND_PRIMITIVE && op_table[n->op].grad == grad_zero && in && out)
+            fail_msg("a gradient may flow through %s", op_table[n->op].name);
+    }
+}
+
+static void check_gradients(Run *r) {
+    Value *wrt[8];
+    int n = 0;
+    for (int i = 0; i < r->g->inputs.n; i++)
+        if (r->g->inputs.at[i]->type.dtype == DT_F64) wrt[n++] = r->g->inputs.at[i];
+    Value *loss = make_loss(r->g);
+    if (!n || !loss) return;
+    mark_differentiated(r->g);
+    check_order(r, loss, n, wrt, true);
 }
 
 // ---------------------------------------------------------------- the cases
@@ -700,6 +762,10 @@ static void test_case(void **state) {
     Arena *a = arena_new();
     Run r = { .arena = a, .g = make_graph(a, c->inputs, c->body, c->result) };
     assert_non_null(r.g);
+    r.g->evaluated = true;
+    check_zero(r.g);
+    for (int i = 0; i < r.g->inputs.n; i++)
+        if (r.g->inputs.at[i]->type.dtype == DT_F64) mark_differentiated(r.g);
     pass_expand(r.g, NULL);
     assert_int_equal(diag_errors(), 0);
     r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
@@ -793,13 +859,82 @@ static void test_random_quality(void **state) {
     arena_free(a);
 }
 
+// ---------------------------------------------------------------- which gradients there are
+// Numbers that every function is smooth at and has a value for.
+static double smooth_number(const char *op) {
+    double u = random_number("pos", true);              // 0.5..1.5
+    return !strcmp(op, "Acosh") ? 1 + u : !strcmp(op, "FMod") || !strcmp(op, "Mod") ? 3 * u : 0.1 + 0.5 * u;
+}
+
+// A map of operands of its expression's types, twice: of positive numbers, and of negative ones where it has values.
+static void check_map(Op op, int n_in, bool negative) {
+    Arena *a = arena_new();
+    Run r = { .arena = a, .g = graph_new(a, "map", NULL) };
+    Value *in[4];
+    for (int i = 0; i < n_in; i++)
+        in[i] = graph_input(r.g, NULL, type_make(op == OP_Where && !i ? DT_BOOL : DT_F64, 1, (Dim[]){ 3 }));
+    Node *n = graph_node(r.g, op, n_in, in, 1);
+    assert_true(node_infer(n));
+    graph_output(r.g, n->out[0], NULL);
+    r.at = NEW_ARRAY(a, Tensor *, r.g->value_count);
+    for (int i = 0; i < n_in; i++) {
+        Tensor *t = r.at[in[i]->id] = tensor_new(a, in[i]->type);
+        for (int64_t k = 0; k < 3; k++) {
+            double x = smooth_number(op_table[op].name);
+            element_set(t, k, t->type.dtype == DT_BOOL ? (Scalar){ .i = k == 1 } : (Scalar){ .f = negative ? -x : x });
+        }
+    }
+    run_graph(&r, NULL);
+    if (n->out[0]->type.dtype != DT_F64 || isfinite(tensor_get_f(tensor_of(&r, n->out[0]), 0))) check_gradients(&r);
+    differentiated[op] = true;
+    arena_free(a);
+}
+
+static bool of_integers(Op op) {                        // they take no floats
+    const char *name = op_table[op].name;
+    return !strncmp(name, "Bitwise", 7) || !strncmp(name, "Shift", 5) || op == OP_And || op == OP_Or || op == OP_Xor
+        || op == OP_Not;
+}
+
+static bool is_row(Op op) {                              // of formulas: tests/train/ has them
+    static const Op rows[] = {
+#define LOSS(name, ...) OP_##name,
+#include "losses.def"
+#undef LOSS
+#define OPTIMIZER(name, ...) OP_##name,
+#include "optimizers.def"
+#undef OPTIMIZER
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i] == op) return true;
+    return false;
+}
+
+// Every operation has a gradient that a case above compares with central differences, or none to flow.
+static void test_gradients(void **state) {
+    (void)state;
+    int counts[3] = { 0 };
+    for (int op = 1; op < OP_COUNT; op++) {
+        const OpInfo *info = &op_table[op];
+        if (info->kind == KIND_MAP && !of_integers((Op)op))
+            for (int negative = 0; negative < 2; negative++) check_map((Op)op, info->in_min, negative);
+        bool maps_integers = info->kind == KIND_MAP && of_integers((Op)op);
+        if (op == OP_Gradient || maps_integers || is_row((Op)op)) continue;
+        if (info->kind == KIND_PRIMITIVE && info->grad == grad_zero) counts[1]++;
+        else if (info->kind == KIND_PRIMITIVE && info->grad == grad_none) fail_msg("%s has no gradient", info->name);
+        else if (!differentiated[op]) fail_msg("no case differentiates %s", info->name);
+        else counts[info->kind == KIND_COMPOSITE ? 2 : 0]++;
+    }
+    printf("%d gradients, %d of composites, %d zero\n", counts[0], counts[2], counts[1]);
+}
+
 // What the loss does not depend on gets zeros; an operation without gradient is named.
 static void test_reverse(void **state) {
     (void)state;
     Arena *a = arena_new();
     Text said;
     Graph *g = make_graph(a, "%0: f32[2], %1: f32[3]",
-        "%2 = ReduceSum(%0)\n %3 = ReduceSum(%2) {keepdims=0}\n %4 = CumProd(%0) {axis=0}\n %5 = ReduceSum(%4)",
+        "%2 = ReduceSum(%0)\n %3 = ReduceSum(%2) {keepdims=0}\n %4 = Gradient(%3, %0)\n %5 = ReduceSum(%4)",
         "%3, %5");
     Value *const *grads = graph_gradient(g, g->outputs.at[0], 2, g->inputs.at);
     assert_non_null(grads);
@@ -811,7 +946,7 @@ static void test_reverse(void **state) {
     assert_null(graph_gradient(g, g->inputs.at[0], 1, g->inputs.at));
     diag_capture(NULL);
     diag_reset();
-    assert_non_null(strstr(said.at, "CumProd has no gradient"));
+    assert_non_null(strstr(said.at, "Gradient has no gradient"));
     assert_non_null(strstr(said.at, "the loss must be one float, it is f32[2]"));
     arena_free(a);
 }
@@ -875,7 +1010,7 @@ int main(void) {
         cmocka_unit_test(test_reverse),
         cmocka_unit_test(test_symbols),
     };
-    static struct CMUnitTest tests[COUNT(listed) + COUNT(cases) + COUNT(sized)];
+    static struct CMUnitTest tests[COUNT(listed) + COUNT(cases) + COUNT(sized) + 1];
     memcpy(tests, listed, sizeof listed);
     for (size_t i = 0; i < COUNT(cases); i++)
         tests[COUNT(listed) + i] = (struct CMUnitTest){
@@ -885,5 +1020,6 @@ int main(void) {
         tests[COUNT(listed) + COUNT(cases) + i] = (struct CMUnitTest){
             .name = sized[i].body, .test_func = test_sized, .initial_state = (void *)(uintptr_t)&sized[i]
         };
+    tests[COUNT(tests) - 1] = (struct CMUnitTest)cmocka_unit_test(test_gradients);       // behind all cases
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

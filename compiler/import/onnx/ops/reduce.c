@@ -109,11 +109,8 @@ Value *onnx_cumulate(OnnxNode *n) {
     } else if (t.rank != 1 || onnx_knows(n, 1)) {
         if (!onnx_ints_input(n, 1, "the axis", &given, &count, 1) || !onnx_axis(n, given, t.rank, &axis)) return NULL;
     }
-    Node *node = graph_node(n->g, !strcmp(n->def->op, "CumSum") ? OP_CumSum : OP_CumProd, 1, &x, 1);
-    node_set_int(node, "axis", axis);
-    node_set_int(node, "exclusive", onnx_int(n, "exclusive", 0));
-    node_set_int(node, "reverse", onnx_int(n, "reverse", 0));
-    x = b_finish(node);
+    Op op = !strcmp(n->def->op, "CumSum") ? OP_CumSum : OP_CumProd;
+    x = b_cumulate(n->g, op, x, axis, onnx_int(n, "exclusive", 0) != 0, onnx_int(n, "reverse", 0) != 0);
     return run ? b_reshape(n->g, x, t.rank, t.dim) : x;
 }
 

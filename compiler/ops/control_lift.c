@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Values that a loop's body captures become carried values that never change, so that they have adjoints like any
-// other (control_grad.c); and results that a loop gets besides its own.
+// What the bodies of a node to be differentiated capture becomes operands of the node, so that gradients come to it as
+// to any other: of a Loop as carried values that never change (control_grad.c), of an If as values behind its
+// condition, which it does not read itself (if_grad.c). And results that a loop gets besides its own.
 #include "common.h"
 
 typedef VEC(Value *) Values;
@@ -35,19 +36,26 @@ Value *loop_add_result(Node *n, int at, Value *output) {
     return node_add_output(n, at);
 }
 
-void loop_lift(Node *n, const bool *marked, int count) {
-    Graph *g = n->graph, *body = n->bodies[0];
+// v, an operand of the loop from now on, as a carried value.
+static void carry(Node *loop, Value *v) {
+    Graph *body = loop->bodies[0];
+    Value *inside = graph_input(body, v->name, v->type);
+    graph_replace(body, v, inside);
+    loop_add_result(loop, loop->n_in - 2, inside)->type = v->type;
+}
+
+int control_lift(Node *n, const bool *marked, int count) {
     Arena *scratch = arena_new();
     Values found = { 0 };
-    captures(body, marked, count, scratch, &found);
-    Value **in = NEW_ARRAY(g->arena, Value *, n->n_in + found.n);
+    int before = n->n_in;
+    for (int i = 0; i < n->n_bodies; i++) captures(n->bodies[i], marked, count, scratch, &found);
+    Value **in = NEW_ARRAY(n->graph->arena, Value *, n->n_in + found.n);
     for (int i = 0; i < n->n_in; i++) in[i] = n->in[i];
     for (int i = 0; i < found.n; i++) {
-        Value *v = found.at[i], *inside = graph_input(body, v->name, v->type);
-        graph_replace(body, v, inside);
-        loop_add_result(n, n->n_in - 2, inside)->type = v->type;
-        in[n->n_in++] = v;
+        if (n->op == OP_Loop) carry(n, found.at[i]);
+        in[n->n_in++] = found.at[i];
     }
     n->in = in;
     arena_free(scratch);
+    return n->op == OP_Loop ? n->n_in : before;
 }
