@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-from run import error, floats, read_safetensors
-
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from run import error, floats, read_safetensors     # noqa: E402
+from tap import Tap, skip_all                       # noqa: E402
 
 
 def write_npy(path, dtype, shape, raw):
@@ -48,19 +49,16 @@ def main():
     files = [(case, weights) for case in sorted(HERE.glob("described/*.c"))
              for weights in sorted((args.folder / case.stem).glob("weights*"))]
     if not files:
-        print(f"1..0 # SKIP no recorded runs at {args.folder}")
-        return 0
-    bad = 0
-    for i, (model, weights) in enumerate(files, 1):
+        return skip_all(f"no recorded runs at {args.folder}")
+    tap = Tap()
+    for model, weights in files:
         try:
             differ = difference(args, weights.parent, weights)
             said, ok = f"{differ:.1e}", differ <= args.bound
         except subprocess.CalledProcessError as e:
             said, ok = e.stderr.strip().replace("\n", "; "), False
-        bad += not ok
-        print(f"{'ok' if ok else 'not ok'} {i} - {model.stem} {weights.name}: {said}", flush=True)
-    print(f"1..{len(files)}")
-    return 1 if bad else 0
+        tap.check(f"{model.stem} {weights.name}: {said}", ok)
+    return tap.end()
 
 
 if __name__ == "__main__":

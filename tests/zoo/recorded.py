@@ -20,6 +20,9 @@ import tempfile
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from tap import Tap     # noqa: E402
+
 MODELS = HERE.parent.parent / "models"
 BOUND = 1e-4
 SAMPLES = 12        # elements recorded of an output
@@ -141,8 +144,8 @@ def main():
     os.environ.setdefault("BURNCC_CFLAGS", "-O1")
     cases = json.loads((HERE / "recorded.json").read_text())
     cases = {n: c for n, c in cases.items() if not args.names or n in args.names}
-    bad = 0
-    for i, (name, case) in enumerate(cases.items(), 1):
+    tap = Tap()
+    for name, case in cases.items():
         with tempfile.TemporaryDirectory(prefix="burncc-zoo-") as tmp:
             case["folder"] = pathlib.Path(tmp)
             try:
@@ -150,10 +153,8 @@ def main():
                 said, ok = f"{differ:.1e} of the largest", differ <= BOUND
             except subprocess.CalledProcessError as e:
                 said, ok = e.stderr.strip().replace("\n", "; "), False
-        bad += not ok
-        print(f"{'ok' if ok else 'not ok'} {i} - {name}: {said}", flush=True)
-    print(f"1..{len(cases)}")
-    return 1 if bad else 0
+        tap.check(f"{name}: {said}", ok)
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness      # noqa: E402
 import recorded     # noqa: E402
+from tap import Tap, skip_all   # noqa: E402
 
 
 def draw(torch, case):
@@ -103,27 +104,24 @@ def main():
         import torch
         import networks
     except ImportError as missing:
-        print(f"1..0 # SKIP {missing}")
-        return 0
+        return skip_all(missing)
     torch.set_num_threads(1)
     cases = {n: c for n, c in networks.cases().items() if not args.names or n in args.names}
-    bad, known = 0, {}
-    for i, (name, case) in enumerate(cases.items(), 1):
+    tap, known = Tap(), {}
+    for name, case in cases.items():
         if isinstance(case, str):
-            print(f"ok {i} - {name} # SKIP {case}")
+            tap.skip(name, case)
             continue
         try:
             differ, known[name] = check(torch, args.burncc, case, args.target)
             said, ok = f"{differ:.1e} of the largest", differ <= recorded.BOUND
         except subprocess.CalledProcessError as e:
             said, ok = e.stderr.strip().replace("\n", "; "), False
-        bad += not ok
-        print(f"{'ok' if ok else 'not ok'} {i} - {name}: {said}", flush=True)
-    print(f"1..{len(cases)}")
+        tap.check(f"{name}: {said}", ok)
     if args.record:
         lines = [f"{json.dumps(name)}: {json.dumps(case)}" for name, case in known.items()]
         (HERE / "recorded.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    return 1 if bad else 0
+    return tap.end()
 
 
 if __name__ == "__main__":
