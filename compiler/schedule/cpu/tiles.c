@@ -9,6 +9,8 @@
 
 const TileTarget TILE_GENERIC = {0, 0, 0, 32 << 10, 512 << 10, 8 << 20};
 
+enum { WAYS = 8 }; /* of L1: as many rows may share its sets */
+
 /* n split into parts of at most `most`, as even as multiples of `unit` allow. */
 static int64_t part_of(int64_t n, int64_t most, int64_t unit)
 {
@@ -42,14 +44,17 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     const TileChoice tile = tile_choose_halves(target, gemm_work, s);
     GemmTiles t = {.mr = tile.many, .nv = tile.nv};
     const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10,
-                  l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+                  l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, l3 = (int64_t)target->l3;
     t.kc = part_of(s->k, depth_limit(target), 1);
     t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
     const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && s->m >= 2 * t.mr
         && tile_min(s->m, LONG) * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
     if (pass)
         t.pack_b = 2;
-    t.nc = t.pack_b == 1 ? part_of(s->n, l2 / 2 / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
+    t.pack_a = s->n > 2 * nr && (s->ak != 1 || (s->am % 1024 == 0 && t.mr > WAYS)) && s->m > 1;
+    /* rows that are copied are so for each block: it is wide, of the L3 */
+    const int64_t near = t.pack_a ? tile_max(l2 / 2, l3 / 4) : l2 / 2;
+    t.nc = t.pack_b == 1 ? part_of(s->n, near / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
     if (pass)
         t.mc = s->m;
     else if (t.kc * t.nc * 4 <= l2 / 2) /* B stays near: rows of A are read, and rows of C written, once and whole */
@@ -57,7 +62,6 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     else
         t.mc = part_of(s->m, l2 / 2 / (t.kc * 4), t.mr);
     t.mc = tile_min(tile_ceil(t.mc, t.mr), tile_ceil(s->m, t.mr)) * t.mr;
-    t.pack_a = s->n > 2 * nr && (s->ak != 1 || s->am % 1024 == 0) && s->m > 1;
     return t;
 }
 
