@@ -30,6 +30,8 @@ typedef struct Dialect {
     const char *(*load_if)(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise);
     // a statement without its end of line
     void (*store)(void *ctx, Text *out, const Store *s, const char *index, const char *value);
+    // a statement before a loop that stores at `index`: the line of memory is wanted; NULL: none
+    void (*touch)(void *ctx, Text *out, const Store *s, const char *index);
     // where an element lies; NULL: f16 has no instructions of its own, that turn a row of it into floats and back
     const char *(*address)(void *ctx, Value *v, const char *index);
     const char *store_if;                               // condition over every store; NULL: none

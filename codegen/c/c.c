@@ -86,6 +86,10 @@ static void c_store(void *ctx, Text *out, const Store *s, const char *index, con
     text_printf(out, "%s = %s;", at, spell_c_store(k->file->arena, d, text_bare(k->file->arena, value)));
 }
 
+static void c_touch(void *ctx, Text *out, const Store *s, const char *index) {
+    text_printf(out, "BURN_PREFETCH(&%s);", c_element(ctx, s->value, index));
+}
+
 static void return_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const KernelText *k = ctx;
     (void)index;
@@ -126,6 +130,7 @@ static Dialect c_dialect(KernelText *k) {
         .load = c_load,
         .address = k->file->options->machine.vectors ? c_address : NULL,
         .store = c_store,
+        .touch = c_touch,
         .ctx = k };
 }
 

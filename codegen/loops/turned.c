@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Where memory is read along one axis and written along the other, blocks of 16 x 16 are turned on the way, so that
-// both sides go in lines.
+// both sides go in lines. As many rows are too many for the processor to see where each goes on: it is told.
 //
 //   for (i0b = 0; i0b < 64; i0b += 16)
 //       for (i1b = 0; i1b < 3136; i1b += 16) {
 //           float x0[256];
 //           { const ptrdiff_t i0 = i0b, i1 = i1b; burn_turn(x0, &x[i1 * 64 + i0], 64, 16, 16); }
-//           for (i0 ..) for (i1 ..) y[i0 * 3136 + i1] = x0[(i0 - i0b) * 16 + i1 - i1b];
+//           for (i0 ..) {
+//               { const ptrdiff_t i1 = i1b + 16; BURN_PREFETCH(&y[i0 * 3136 + i1]); }
+//               for (i1 ..) y[i0 * 3136 + i1] = x0[(i0 - i0b) * 16 + i1 - i1b];
+//           }
 //       }
 #include "loops.h"
 
@@ -51,6 +54,24 @@ static void open_blocks(LoopPrinter *p, int axis, int depth) {
     text_printf(p->out, "const %s %sn = %s - %sb < %d ? %s - %sb : %d;\n", it, i, extent, i, TURN, extent, i, TURN);
 }
 
+// The lines that the next block along `axis` writes.
+static void touch_next(LoopPrinter *p, int axis, int depth) {
+    const char *i = p->axis_name[axis];
+    if (!p->d->touch) return;
+    loops_line(p, depth);
+    text_printf(p->out, "{\n");
+    loops_line(p, depth + 1);
+    text_printf(p->out, "const %s %s = %sb + %d;\n", p->d->index_type, i, i, TURN);
+    for (int k = 0; k < p->k->stores.n; k++) {
+        const Store *s = &p->k->stores.at[k];
+        loops_demand(p, s->index, depth + 1);
+        loops_line(p, depth + 1);
+        p->d->touch(p->d->ctx, p->out, s, loops_operand(p, s->index));
+        text_printf(p->out, "\n");
+    }
+    loops_close_fresh(p, depth);
+}
+
 bool turned_emit(LoopPrinter *p, int scope, int depth) {
     int below = scope_below(p, scope),
         axis[2] = { p->scopes.at[scope].axis, below < 0 ? -1 : p->scopes.at[below].axis };
@@ -83,6 +104,7 @@ bool turned_emit(LoopPrinter *p, int scope, int depth) {
         const char *x = p->axis_name[axis[k]];
         loops_line(p, depth + 2 + k);
         text_printf(p->out, "for (%s %s = %sb; %s < %sb + %sn; %s++) {\n", it, x, x, x, x, x, x);
+        if (k == 0) touch_next(p, axis[1], depth + 3);
     }
     for (int k = 0; k < p->k->stores.n; k++) {
         loops_demand(p, p->k->stores.at[k].index, depth + 4);
