@@ -214,8 +214,8 @@ struct Value {
     Graph *graph;
     bool is_input;
     Role role;
-    // of an input: the program checks that its elements are lo..hi; NULL: it takes any
-    const struct Allowed { int64_t lo, hi; } *range;
+    // of an input: the program checks that its elements are lo..hi, or `ignored`; NULL: it takes any
+    const struct Allowed { int64_t lo, hi; bool ignores; int64_t ignored; } *range;
     bool trainable;                                     // a constant that --train turns into a parameter
     const Draw *draw;                                   // a constant without data yet: where they come from
 };

@@ -40,7 +40,9 @@ struct Options {
     Written written;                                    // by the suffix of output
     int opset;                                          // --opset, of ONNX's operators; 0: not given
     bool optimized;                                     // --optimized: behind CANON, not as imported
-    bool train; const char *loss, *optimizer, *schedule;        // --train; NULL: the first row, no schedule
+    bool train; const char *optimizer, *schedule;       // --train; NULL: the first row, no schedule
+    VEC(const char *) losses;                           // --loss, which are summed; none: the first row
+    int64_t class_axis; bool has_class_axis;            // --class-axis
     bool no_dropout;                                    // dropout passes its input on, as in inference
     bool frozen_norm;                                   // batch normalization as in inference
     const char *train_only; int train_last;             // selections of parameters (grad/select.c); NULL, 0: all

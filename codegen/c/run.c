@@ -220,8 +220,10 @@ static void print_range(CFile *g, const Value *v, const char *name) {
         return;
     }
     text_printf(&g->c, "    for (int64_t burn_i = 0; burn_i < %lld; burn_i++)\n", (long long)type_count(&v->type));
-    text_printf(&g->c, "        if (%s[burn_i] < %lld || %s[burn_i] > %lld) return -8; /* BURN_ERANGE */\n", name,
-        (long long)r->lo, name, (long long)r->hi);
+    const char *other = "";
+    if (r->ignores) other = arena_printf(g->arena, " && %s[burn_i] != %lld", name, (long long)r->ignored);
+    text_printf(&g->c, "        if (%s%s[burn_i] < %lld || %s[burn_i] > %lld%s%s) return -8; /* BURN_ERANGE */\n",
+        *other ? "(" : "", name, (long long)r->lo, name, (long long)r->hi, *other ? ")" : "", other);
 }
 
 static void print_checks(CFile *g, const Signature *s) {

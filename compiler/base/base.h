@@ -114,4 +114,11 @@ char **argv_end(Arena *a, Argv *v);                     // for execvp
 // runs it to its end, its standard output going where errors go: its exit status, 128 and more: a signal ended it
 enum { PROCESS_NONE = 127 };                            // there is no such program
 int process_run(Arena *a, Argv *v);
+
+// ---------------------------------------------------------------- base/spec.c: name(key=value, ...)
+typedef struct Spec Spec;
+typedef struct SpecArg { const char *key; const Spec *value; } SpecArg;     // key NULL: none stands there
+struct Spec { const char *word; VEC(SpecArg) args; };
+// moves *text behind it and the blanks that follow; NULL where it is none
+const Spec *spec_parse(Arena *a, const char **text);
 #endif

@@ -177,6 +177,16 @@ Value *b_softmax(Graph *g, Value *x, int axis) {
 
 Value *b_matmul(Graph *g, Value *x, Value *y) { return b_binary(g, OP_MatMul, x, y); }
 
+Value *b_gram(Graph *g, Value *x) {
+    if (!x) return NULL;
+    if (x->type.rank < 3) return graph_fail(g, "Gram matrices are of [batch, channels, ...]");
+    Dim flat[3] = { x->type.dim[0], x->type.dim[1], type_product(g, &x->type, 2, x->type.rank) };
+    Value *v = b_reshape(g, x, 3, flat), *turned = v ? b_swap(g, v, 1, 2) : NULL;
+    Value *product = turned ? b_matmul(g, v, turned) : NULL;
+    Value *count = product ? b_count(g, v, 2, (int64_t[]){ 1, 2 }, v->type.dtype) : NULL;
+    return count ? b_binary(g, OP_Div, product, count) : NULL;
+}
+
 Value *b_gather(Graph *g, Value *x, Value *indices, int axis) {
     if (!x || !indices) return NULL;
     Node *n = graph_node(g, OP_Gather, 2, (Value *[]){ x, indices }, 1);

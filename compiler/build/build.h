@@ -40,6 +40,8 @@ Value *b_cumulate(Graph *g, Op op, Value *x, int axis, bool exclusive, bool reve
 // sum / count of primitives, where a gradient or an expansion cannot use ReduceMean
 Value *b_mean(Graph *g, Value *x, int n_axes, const int64_t *axes, bool keep);
 Value *b_softmax(Graph *g, Value *x, int axis);
+// [batch, channels, ...] -> [batch, channels, channels]: products of the channels, divided by channels * places
+Value *b_gram(Graph *g, Value *x);
 Value *b_matmul(Graph *g, Value *x, Value *y);
 Value *b_gather(Graph *g, Value *x, Value *indices, int axis);
 Value *b_gather_elements(Graph *g, Value *x, Value *indices, int axis);
@@ -107,11 +109,13 @@ Node *b_loop(Graph *g, Graph *body, Value *trips, int carried, Value *const *fro
 // ---------------------------------------------------------------- build/formula.c: assignments over values
 // value NULL: the number
 typedef struct Meaning { const char *name; Value *value; double number; } Meaning;
-typedef struct Formula { Graph *g; VEC(Meaning) at; } Formula;
+// axis: of functions along one
+typedef struct Formula { Graph *g; int axis; VEC(Meaning) at; } Formula;
 
 void formula_let(Formula *f, const char *name, Value *value, double number);
 bool formula_run(Formula *f, const char *assignments);  // false: a diagnostic
 Value *formula_value(const Formula *f, const char *name);
+bool formula_has(const Formula *f, const char *name);
 
 // The words of "name name=0.5 ...": moves *list past the next one, whose number is 0 where none stands; false at the
 // end.
@@ -401,19 +405,6 @@ Value *b_lp_norm(Graph *g, Value *x, int axis, int64_t p);                  // x
 Value *b_mean_variance_norm(Graph *g, Value *x, int count, const int64_t *axes);    // 1e-9 keeps the deviation from 0
 // across channels: x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
 Value *b_local_response_norm(Graph *g, Value *x, int64_t size, double alpha, double beta, double bias);
-
-// ---------------------------------------------------------------- build/loss.c
-// weight: of each class, or NULL; reduction "none", "sum", "mean"; smoothing: the share of the target that all classes
-// have alike
-typedef struct ClassLoss {
-    Value *weight;
-    bool ignores;
-    int64_t ignored;
-    const char *reduction;
-    double smoothing;
-} ClassLoss;
-// log-probabilities [N, C, ...], targets [N, ...]
-Value *b_nll_loss(Graph *g, Value *x, Value *target, const ClassLoss *o);
 
 // ---------------------------------------------------------------- build/random.c: functions of a seed
 Value *b_uniform(Graph *g, const Type *shape, int64_t seed);                // f32 from 0 to below 1

@@ -2,7 +2,13 @@
 // The language of losses.def and optimizers.def: assignments `name = expression; ...` that run in order.
 //
 // In: what names stand for, values or numbers. Out: a map for each assignment, of the values that it mentions.
-// Numbers go into the map's text, so that what depends on them alone (1 - beta) is computed in double.
+// Numbers go into the map's text, so that what depends on them alone (1 - beta) is computed in double. An assignment
+// may also be one function of an expression, of more than an element of it:
+//
+//   sum(e)          along the formula's axis, which stays as 1
+//   log_softmax(e)  along that axis
+//   gram(e)         [batch, channels, ...] as [batch, channels, places], times its transpose, divided by channels *
+//                   places
 #include "build/build.h"
 
 #include <ctype.h>
@@ -27,6 +33,12 @@ void formula_let(Formula *f, const char *name, Value *value, double number) {
             return;
         }
     VEC_PUSH(f->g->arena, f->at, now);
+}
+
+bool formula_has(const Formula *f, const char *name) {
+    bool has = false;
+    for (int i = 0; i < f->at.n; i++) has = has || !strcmp(f->at.at[i].name, name);
+    return has;
 }
 
 Value *formula_value(const Formula *f, const char *name) {
@@ -66,12 +78,43 @@ static Value *computed(const Formula *f, const char *text) {
     return b_map(f->g, whole.at, names.at, n, in);
 }
 
+// ---------------------------------------------------------------- functions of whole tensors
+
+static Value *sum_along(const Formula *f, Value *x) {
+    return b_reduce(f->g, OP_ReduceSum, x, 1, (int64_t[]){ f->axis }, true);
+}
+
+static Value *log_softmax_along(const Formula *f, Value *x) {
+    Node *n = graph_node(f->g, OP_LogSoftmax, 1, &x, 1);
+    node_set_int(n, "axis", f->axis);
+    return b_finish(n);
+}
+
+static Value *gram_of(const Formula *f, Value *x) { return b_gram(f->g, x); }
+
+static const struct { const char *name; Value *(*of)(const Formula *f, Value *x); } functions[] = {
+    { "sum(", sum_along },
+    { "log_softmax(", log_softmax_along },
+    { "gram(", gram_of },
+};
+
+static Value *assigned(const Formula *f, const char *text) {
+    text += strspn(text, " ");
+    for (size_t i = 0; i < COUNT(functions); i++) {
+        size_t n = strlen(functions[i].name), end = strlen(text);
+        if (strncmp(text, functions[i].name, n) || text[end - 1] != ')') continue;
+        Value *x = computed(f, arena_strndup(f->g->arena, text + n, end - n - 1));
+        return x ? functions[i].of(f, x) : NULL;
+    }
+    return computed(f, text);
+}
+
 bool formula_run(Formula *f, const char *steps) {
     Arena *a = f->g->arena;
     for (const char *s = steps; *s;) {
         s += strspn(s, " ");
         size_t name = strcspn(s, " ="), expression = strcspn(s, "=") + 1, end = strcspn(s, ";");
-        Value *v = computed(f, arena_strndup(a, s + expression, end - expression));
+        Value *v = assigned(f, arena_strndup(a, s + expression, end - expression));
         if (!v) return false;
         formula_let(f, arena_strndup(a, s, name), v, 0);
         s += end + (s[end] == ';');

@@ -123,7 +123,8 @@ static bool records_of(Arena *a, const Options *o) {
 
 // An option that is given and says how --train does.
 static const char *learning_option(const Options *o) {
-    return o->loss         ? "loss" :
+    return o->losses.n     ? "loss" :
+        o->has_class_axis  ? "class-axis" :
         o->optimizer       ? "optimizer" :
         o->schedule        ? "schedule" :
         o->untie           ? "untie" :

@@ -102,6 +102,19 @@ bool set_threads(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_loss(Arena *a, CommandOptions *o, const char *text) {
+    VEC_PUSH(a, o->compile.losses, text);
+    return true;
+}
+
+bool set_class_axis(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    char *end;
+    o->compile.class_axis = strtol(text, &end, 10);
+    o->compile.has_class_axis = end != text && !*end;
+    return o->compile.has_class_axis || usage_error("--class-axis wants an axis such as 1 or -1, not '%s'", text);
+}
+
 bool set_data(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->data, text);
     return true;

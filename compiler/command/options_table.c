@@ -63,7 +63,10 @@ const Command commands[] = {
 };
 
 #define LOSS(op, name, ...) " " #name
-static const char loss_help[] = "of the model's first output; the first is the default:"
+static const char loss_help[] =
+    "what is trained for, [OUTPUT=]NAME(option=value, ...)*FACTOR, or output:NAME for one that the model computes; "
+    "repeatable: they are summed. Options are reduction=mean|sum|batchmean, weight=[...]|FILE and ignore_index=N where "
+    "targets are classes, and those of docs/training.md. The first is the default:"
 #include "losses.def"
     ;
 #undef LOSS
@@ -154,7 +157,10 @@ const Option options[] = {
         FIELD(FLAG, compile.no_fuse) },
     { "train", 0, NULL, TRAINS, "Training",
         "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, compile.train) },
-    { "loss", 0, "LOSS", TRAINS, "Training", loss_help, FIELD(TEXT, compile.loss) },
+    { "loss", 0, "LOSS", TRAINS, "Training", loss_help, SET(set_loss) },
+    { "class-axis", 0, "N", TRAINS, "Training",
+        "the axis of the classes in an output of several: the last without it, 1 as PyTorch has images",
+        SET(set_class_axis) },
     { "optimizer", 0, "NAME", TRAINS, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
     { "schedule", 0, "NAME", TRAINS, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
     { "frozen-norm", 0, NULL, TRAINS, "Training",

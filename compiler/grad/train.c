@@ -33,26 +33,11 @@ void train_output(Graph *g, Value *v, const char *name, Role role) {
 
 static const struct Allowed *in_range(Graph *g, int64_t lo, int64_t hi) {
     struct Allowed *r = NEW(g->arena, struct Allowed);
-    *r = (struct Allowed){ lo, hi };
+    *r = (struct Allowed){ .lo = lo, .hi = hi };
     return r;
 }
 
 // ---------------------------------------------------------------- loss and gradients
-// The targets that the loss wants for predictions y: one number per element, or one class per row.
-static Value *target_input(Graph *g, const LossRow *loss, const Value *y) {
-    Type target = y->type;
-    if (y->type.rank < 1 || !dtype_is_float(y->type.dtype)) {
-        diag_error(y->def ? y->def->loc : NULL,
-            "--loss %s wants float outputs [..., classes], the model's first output is %s", loss->name,
-            type_text(g->arena, g, &y->type));
-        return NULL;
-    }
-    if (!loss->classes) return graph_input(g, "target", target);
-    Value *classes = graph_input(g, "target", type_make(DT_I64, target.rank - 1, target.dim));
-    classes->range = in_range(g, 0, y->type.dim[target.rank - 1] - 1);
-    return classes;
-}
-
 // The loss in place of the model's n outputs; those behind them stay.
 static void replace_outputs(Graph *g, int n, Value *loss) {
     g->outputs.at[0] = loss;
@@ -71,13 +56,10 @@ static bool is_trained(const Training *t, const Value *input) {
 }
 
 // The loss beside the model's outputs, as it computes them in inference.
-static Graph *evaluation_graph(const Training *t, Graph *model) {
-    const LossRow *loss = t->loss;
+static Graph *evaluation_graph(Training *t, Graph *model) {
     Graph *g = graph_clone(model, "evaluate");
     int n = g->outputs.n;
-    Value *y = g->outputs.at[0];
-    if (dtype_is_small_float(y->type.dtype)) y = b_cast(g, y, DT_F32);
-    Value *target = target_input(g, loss, y), *l = target ? b_op(g, loss->op, 2, (Value *[]){ y, target }) : NULL;
+    Value *l = losses_targets(&t->losses, g) ? losses_sum(&t->losses, g) : NULL;
     if (!l) return NULL;
     l->role = ROLE_LOSS;
     graph_output(g, l, "loss");
@@ -90,18 +72,11 @@ static Graph *evaluation_graph(const Training *t, Graph *model) {
     return g;
 }
 
-// The loss of the model's first output behind the model, and a Gradient node by the parameters.
+// The loss behind the model, and a Gradient node by the parameters.
 static Graph *gradient_graph(Training *t, Graph *model) {
-    const LossRow *loss = t->loss;
     Graph *g = graph_clone(model, "gradients");
     int n_model = g->outputs.n;
-    Value *y = g->outputs.at[0];
-    bool small = dtype_is_small_float(y->type.dtype);
-    if (small) y = b_cast(g, y, DT_F32);                // sums over the batch
-    Value *target = target_input(g, loss, y);
-    if (!mode_train(t, g)) return NULL;
-    if (!small) y = g->outputs.at[0];
-    Value *l = b_op(g, loss->op, 2, (Value *[]){ y, target });
+    Value *l = losses_targets(&t->losses, g) && mode_train(t, g) ? losses_sum(&t->losses, g) : NULL;
     if (!l) return NULL;
     replace_outputs(g, n_model, l);
     l->role = ROLE_LOSS;
@@ -228,34 +203,28 @@ void train_ends(const TrainGraph *t) {
 }
 
 static bool find_rows(const Options *o, Training *t) {
-    t->loss = loss_find(o->loss ? o->loss : "cross_entropy");
     t->optimizer = optimizer_find(o->optimizer ? o->optimizer : "sgd");
     t->schedule = o->schedule ? schedule_find(o->schedule) : NULL;
-    if (!t->loss)
-        diag_error_as(EXIT_USAGE, NULL, "--loss: no loss is called '%s'; there are%s", o->loss, loss_names);
     if (!t->optimizer)
         diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are%s", o->optimizer,
             optimizer_names);
     if (o->schedule && !t->schedule)
         diag_error_as(EXIT_USAGE, NULL, "--schedule: no schedule is called '%s'; there are%s", o->schedule,
             schedule_names);
-    return t->loss && t->optimizer && (!o->schedule || t->schedule);
+    return t->optimizer && (!o->schedule || t->schedule);
 }
 
 Training *train_parameters(Graph *model, const Options *o) {
     Training *t = NEW(model->arena, Training);
     t->drops = !o->no_dropout;
     t->seed = o->seed;
-    if (!find_rows(o, t)) return NULL;
-    if (model->outputs.n > 1)
-        diag_note(NULL, "the loss is computed on the first of %d outputs, \"%s\"", model->outputs.n,
-            model->output_names.at[0]);
+    if (!losses_read(&t->losses, model, o) || !find_rows(o, t)) return NULL;
     return parameters_make(t, model, o) ? t : NULL;
 }
 
-static const char *gradients_doc(const Training *t, Arena *a) {
-    return arena_printf(a,
-        "Loss of one batch (the mean over its items) and the gradients of all parameters; nothing is updated.%s%s",
+static const char *gradients_doc(const Training *t, const Graph *g) {
+    return arena_printf(g->arena,
+        "Loss of one batch and the gradients of all parameters; nothing is updated.%s%s%s", losses_doc(&t->losses, g),
         t->runs ? " The\n * statistics of the batch are where params has the running ones of batch normalization." : "",
         t->step ? "\n * The masks of dropout are a function of step: those of equal numbers are equal." : "");
 }
@@ -269,7 +238,7 @@ bool train_graphs(Training *t, Graph *model) {
         && add_graph(t, evaluation_graph(t, model),
             "Loss of one batch and the model's outputs, computed as in predict: nothing is dropped or trained.");
     Graph *gradients = ok ? gradient_graph(t, model) : NULL;
-    ok = ok && add_graph(t, gradients, gradients_doc(t, a));
+    ok = gradients && add_graph(t, gradients, gradients_doc(t, gradients));
     ok = ok
         && add_graph(t, update_graph(t, model, optimizer),
             arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", optimizer->name,

@@ -2,6 +2,7 @@
 // Training graphs made from a model; see train.c.
 #ifndef BURNCC_TRAIN_H
 #define BURNCC_TRAIN_H
+#include "loss.h"
 #include "options.h"
 
 typedef enum ParameterKind {
@@ -22,7 +23,8 @@ typedef struct Parameter {
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
 enum { MAX_TRAIN_GRAPHS = 6 };
 typedef struct Training {
-    const struct LossRow *loss; const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
+    LossTerms losses;
+    const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
     VEC(Parameter) params;
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped

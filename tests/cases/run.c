@@ -77,7 +77,7 @@ static bool take_word(const char **s, const char *word) {
 static void read_training(Case *c, const char *line) {
     size_t n = strcspn(line, " ");
     c->options.train = true;
-    c->options.loss = arena_strndup(c->a, line, n);
+    VEC_PUSH(c->a, c->options.losses, arena_strndup(c->a, line, n));
     c->options.optimizer = line + n + strspn(line + n, " ");
 }
 

@@ -64,10 +64,7 @@ burn_value *language_gram(const burn_place *at, burn_value *x) {
     if (!x) return NULL;
     if (x->type.rank < 3 || !dtype_is_float(x->type.dtype))
         return graph_fail(g, "wants [batch, channels, ...], not %s", shown(g, x));
-    Dim flat[3] = { x->type.dim[0], x->type.dim[1], type_product(g, &x->type, 2, x->type.rank) };
-    Value *v = b_reshape(g, x, 3, flat), *product = v ? b_matmul(g, v, b_swap(g, v, 1, 2)) : NULL;
-    Value *count = v ? b_count(g, v, 2, (int64_t[]){ 1, 2 }, v->type.dtype) : NULL;
-    return product && count ? b_binary(g, OP_Div, product, count) : NULL;
+    return b_gram(g, x);
 }
 
 // ---------------------------------------------------------------- lengths

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ONNX's losses.
 //
-// In: an OnnxNode. Out: what build/loss.c makes of its inputs and attributes.
+// In: an OnnxNode. Out: what build/loss.c makes of its inputs and attributes by the row of losses.def.
+#include "build/loss.h"
 #include "import/onnx/onnx.h"
 
-static ClassLoss attributes(OnnxNode *n) {
-    return (ClassLoss){ .weight = onnx_optional(n, 2),
+static Value *loss_of_classes(OnnxNode *n, const char *row, Value *x) {
+    LossOptions o = { .axis = 1,
+        .weight = onnx_optional(n, 2),
         .ignores = onnx_has(n, "ignore_index"),
         .ignored = onnx_int(n, "ignore_index", 0),
         .reduction = onnx_string(n, "reduction", "mean") };
+    Value *in[2] = { x, n->in[1] };
+    return b_loss(n->g, loss_find(row), in, &o);
 }
 
-Value *onnx_nll_loss(OnnxNode *n) {
-    ClassLoss o = attributes(n);
-    return onnx_inputs(n, 2) ? b_nll_loss(n->g, n->in[0], n->in[1], &o) : NULL;
-}
+Value *onnx_nll_loss(OnnxNode *n) { return onnx_inputs(n, 2) ? loss_of_classes(n, "nll", n->in[0]) : NULL; }
 
 // Outputs the loss and the log-probabilities.
 Value *onnx_cross_entropy(OnnxNode *n) {
@@ -25,6 +26,5 @@ Value *onnx_cross_entropy(OnnxNode *n) {
     Value *log_prob = b_finish(node);
     if (!log_prob) return NULL;
     n->out[1] = log_prob;
-    ClassLoss o = attributes(n);
-    return b_nll_loss(n->g, log_prob, n->in[1], &o);
+    return loss_of_classes(n, "nll", log_prob);
 }
