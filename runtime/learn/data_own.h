@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the sources and transforms of datasets (data_*.c) share. */
+#ifndef BURN_DATA_OWN_H
+#define BURN_DATA_OWN_H
+
+#include "data.h"
+
+/* Writes the message; gives back `error`. */
+int data_said(burn_said *said, int error, const char *format, ...);
+/* A whole file, of gzip unpacked where zlib is there, with a zero byte behind it; NULL with a message. The caller
+ * frees it. */
+uint8_t *data_read(const char *path, size_t *bytes, burn_said *said);
+/* Makes a dataset of `own`, with the fields of `like` (or none); frees `own` by `end` when it cannot. */
+int data_make(const burn_dataset *like, int64_t count, void *own,
+              int (*get)(const burn_dataset *, int64_t, uint64_t, void *const *, burn_said *),
+              void (*end)(burn_dataset *), burn_dataset **data, burn_said *said);
+
+/* Random numbers from a state that counts up: SplitMix64 (Steele, Lea, Flood 2014). */
+uint64_t data_random(uint64_t *state);
+/* Below n, without bias worth telling (n / 2^64). */
+int64_t data_below(uint64_t *state, int64_t n);
+double data_uniform(uint64_t *state);                  /* in [0, 1) */
+/* The numbers from 0 to n - 1 in an order by seed; NULL without memory. */
+int64_t *data_order(int64_t n, uint64_t seed);
+
+#endif
