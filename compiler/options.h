@@ -32,7 +32,8 @@ struct Options {
     VEC(SetOption) settings;                            // --set: of a model described in C
     const char *function;                               // --function: of several; NULL: all, or the only one
     const char *config;                                 // --config: a JSON file of them; NULL: none
-    const char *weights, *weights_key;                  // --weights: a file of them; NULL: none
+    int replace_head;                                   // classes of a new last layer; 0: it stays
+    VEC(const char *) weights; const char *weights_key; // --weights: files of them
     VEC(SetOption) maps;                                // --map: a regular expression and what it becomes
     bool strict;                                        // every parameter has a tensor, every tensor a parameter
     int64_t seed; bool seeded;                          // of parameters that begin as random numbers; --seed says it

@@ -237,6 +237,12 @@ bool set_opset(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_weights(Arena *a, CommandOptions *o, const char *text) {
+    if (!*text) return usage_error("--weights wants a value");
+    VEC_PUSH(a, o->compile.weights, text);
+    return true;
+}
+
 bool set_absent(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->compile.absent, text);
     return true;

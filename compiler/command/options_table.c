@@ -130,8 +130,9 @@ const Option options[] = {
         "one of the functions of a model described in C, as a model of its own (compile: all of them without it)",
         FIELD(TEXT, compile.function) },
     { "weights", 0, "FILE", MODELS, "Weights",
-        "parameters take the tensors of their names from this .safetensors, .pt, .pth or .npz",
-        FIELD(TEXT, compile.weights) },
+        "parameters take the tensors of their names from this .safetensors, .pt, .pth or .npz; repeatable, the last "
+        "wins",
+        SET(set_weights) },
     { "weights-key", 0, "KEY", MODELS, "Weights", "where a file of several dictionaries has the weights",
         FIELD(TEXT, compile.weights_key) },
     { "map", 0, "RE=TO", MODELS, "Weights", "rename the file's tensors: an extended regular expression, \\1 in TO",
@@ -140,6 +141,10 @@ const Option options[] = {
         "every parameter has a tensor and every tensor a parameter, or it is an error", FIELD(FLAG, compile.strict) },
     { "seed", 0, "N", MODELS, "Weights",
         "of parameters that begin as random numbers, and of dropout in training (default 0)", SET(set_seed) },
+    { "replace-head", 0, "N", MODELS, "Weights",
+        "a new last layer of N classes in the place of the model's: numbers from --weights, else random by --seed, "
+        "as PyTorch begins a layer",
+        FIELD(COUNTED, compile.replace_head) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },

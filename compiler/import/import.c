@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The door: picks the front end by what a file holds. In: a path. Out: a Model, from it a Graph.
 #include "import/import.h"
+#include "import/head.h"
 #include "import/weights/weights.h"
 
 static const FrontEnd *const formats[] = { &text_front_end, &c_front_end, &onnx_front_end };
@@ -14,7 +15,7 @@ const FrontEnd *const *front_ends(int *n) {
 static bool options_fit(const FrontEnd *f, const Options *o) {
     const char *option = f->has_settings ? NULL : o->settings.n ? "--set" : o->config ? "--config" : NULL;
     if (!option && !f->draws && o->function) option = "--function";
-    if (!option && !f->draws && !o->train && o->seeded) option = "--seed";
+    if (!option && !f->draws && !o->train && !o->replace_head && o->seeded) option = "--seed";
     Loc file = { .file = o->model, .node = -1 };
     if (option) diag_error_as(EXIT_USAGE, &file, "%s is for models described in C; this is %s", option, f->name);
     return !option;
@@ -38,7 +39,7 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = m->format->graph(a, m, o);
     if (m->damaged || diag_errors() != errors || !g) return NULL;
-    if (!weights_give(a, g, o)) return NULL;
+    if (!head_replace(g, o) || !weights_give(a, g, o)) return NULL;
     if (o && o->unseen) graph_draw_unseen(g);
     else graph_draw(g, o ? (uint64_t)o->seed : 0);
     return g;

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What learns: --train-only, --train-last, --freeze. The models are those of owned.py; what a run with a selection must
-give is computed there in double precision, with the parameters left out that it leaves out.
+"""What learns: --train-only, --train-last, --freeze, --replace-head. The models are those of owned.py; what a run with
+a selection must give is computed there in double precision, with the parameters left out that it leaves out.
 
 usage: learn.py BURNCC [--cc CC] [--target T]
 Needs the standard library only. Prints TAP."""
 import argparse
+import json
+import math
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,7 +28,31 @@ class StillNorm(owned.Norm):
     name, training = "norm", property(lambda self: False, lambda self, on: None)
 
 
+class Wide(owned.Mlp):
+    """The MLP with another head: the model has three classes, training is by five."""
+    name, classes = "wide", 5
+    shapes = {**owned.Mlp.shapes, "b.weight": [5, 5], "b.bias": [5]}
+
+    def model(self):
+        return owned.Mlp().model()
+
+
 # ---------------------------------------------------------------- references
+def write_weights(path, params):
+    """With their shapes, as a file of weights has them."""
+    head, data = {}, b""
+    for name, v in params.items():
+        raw = struct.pack(f"<{len(wire.flatten(v)[0])}f", *wire.flatten(v)[0])
+        head[name] = {"dtype": "F32", "shape": shape(v), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(head).encode()
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def shape(v):
+    return [len(v)] + shape(v[0]) if isinstance(v, list) else []
+
+
 class Selected:
     """A case of which only some parameters learn."""
 
@@ -72,7 +99,9 @@ class Selected:
             runs[update.__name__] = {"hyper": hyper, "losses": losses}
             tensors.update({f"final.{update.__name__}.{k}": ("F32", wire.flatten(v)[0]) for k, v in final.items()})
         owned.safetensors(os.path.join(folder, "reference.safetensors"), tensors)
-        return {"loss": case.loss, "options": case.options + self.options, "drops": case.drops, "runs": runs}
+        write_weights(os.path.join(folder, "weights.safetensors"), case.params)
+        options = [o.replace("FOLDER", folder) for o in case.options + self.options]
+        return {"loss": case.loss, "options": options, "drops": case.drops, "runs": runs}
 
 
 CASES = [
@@ -91,6 +120,8 @@ CASES = [
     Selected(owned.Windows, "g.weight", ["--train-only", "^g[.]"]),
     Selected(owned.Lstm, "r.w r.r r.b", ["--freeze", "^l[.]"]),
     Selected(owned.Lstm, "r.b l.bias", ["--train-only", "biases"]),
+    Selected(Wide, "b.weight b.bias", ["--replace-head", "5", "--weights", "FOLDER/weights.safetensors",
+                                       "--train-last", "1"]),
 ]
 
 
@@ -143,6 +174,72 @@ def check_cases(args, tap):
     tap(room < 0.7 * most, f"workspace {room} of {most}")
 
 
+# ---------------------------------------------------------------- heads
+def named(path):
+    return {k: (tuple(s), list(run.floats(raw))) for k, (_, s, raw) in run.read_safetensors(path).items()}
+
+
+def end_model(nodes, params):
+    """A model of one output y behind these nodes."""
+    tensors = [wire.tensor(k, wire.FLOAT, v) for k, v in params.items()]
+    return wire.model(wire.graph(nodes, [wire.value_info("x", wire.FLOAT, [2, 3, 4, 4])],
+                                 [wire.value_info("y", wire.FLOAT, None)], tensors))
+
+
+def conv_head():
+    """A convolution by one point, a normalization and pooling: the head's classes go through all of them."""
+    source = owned.numbers(3)
+    params = {"c.weight": owned.filled([6, 3, 1, 1], source), "c.bias": owned.filled([6], source),
+              "n.weight": owned.filled([6], source), "n.bias": owned.filled([6], source),
+              "n.mean": owned.filled([6], source), "n.var": [1.5] * 6}
+    return end_model([wire.node("Conv", ["x", "c.weight", "c.bias"], ["c"]),
+                      wire.node("BatchNormalization", ["c", "n.weight", "n.bias", "n.mean", "n.var"], ["n"]),
+                      wire.node("Relu", ["n"], ["r"]), wire.node("GlobalAveragePool", ["r"], ["p"]),
+                      wire.node("Flatten", ["p"], ["f"]), wire.node("Softmax", ["f"], ["y"])], params)
+
+
+def no_head():
+    source = owned.numbers(3)
+    return end_model([wire.node("Conv", ["x", "c.weight"], ["c"]), wire.node("Add", ["c", "x"], ["s"]),
+                      wire.node("Sigmoid", ["s"], ["y"])], {"c.weight": owned.filled([3, 3, 1, 1], source)})
+
+
+def check_heads(args, tap):
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+
+        def burncc(*options, check=True):
+            return subprocess.run([args.burncc, *options], check=check, capture_output=True, text=True)
+
+        (tmp / "conv.onnx").write_bytes(conv_head())
+        (tmp / "mlp.onnx").write_bytes(owned.Mlp().model())
+        (tmp / "none.onnx").write_bytes(no_head())
+        said = burncc(tmp / "conv.onnx", "--replace-head", "4", "-o", tmp / "conv.safetensors").stderr
+        got, kept = named(tmp / "conv.safetensors"), 1 / math.sqrt(3)
+        tap(got["c.weight"][0] == (4, 3, 1, 1) and all(abs(v) <= kept for v in got["c.weight"][1])
+            and len(set(got["c.weight"][1])) == 12 and got["n.weight"][1] == [1.0] * 4
+            and got["n.mean"][1] == [0.0] * 4 and got["n.var"][1] == [1.0] * 4,
+            "a head of a convolution and a normalization", str(got))
+        tap("6 classes become 4: c.weight f32[4,3,1,1], c.bias f32[4], n.weight f32[4]" in said, "it is named", said)
+        seeds = []
+        for seed in "0", "0", "1":
+            burncc(tmp / "mlp.onnx", "--replace-head", "7", "--seed", seed, "-o", tmp / "m.safetensors")
+            seeds.append(named(tmp / "m.safetensors"))
+        was = owned.Mlp().params
+        tap(seeds[0] == seeds[1] != seeds[2] and seeds[0]["a.weight"][1] == wire.flatten(was["a.weight"])[0]
+            and seeds[0]["b.weight"][0] == (7, 5) and max(map(abs, seeds[0]["b.bias"][1])) <= 1 / math.sqrt(5),
+            "random by the seed, the rest as it was", str(seeds))
+        burncc(tmp / "mlp.onnx", "--replace-head", "7", "--weights", tmp / "m.safetensors", "--strict",
+               "-o", tmp / "back.onnx")
+        burncc(tmp / "back.onnx", "-o", tmp / "again.safetensors")
+        tap(named(tmp / "again.safetensors") == seeds[2], "trained weights go back into a model")
+        said = burncc(tmp / "mlp.onnx", "--replace-head", "7", "--weights", tmp / "m.safetensors", "-o", tmp / "m.c")
+        tap("y[4*7]" in (tmp / "m.h").read_text(), "and into code of seven classes", said.stderr)
+        said = burncc(tmp / "none.onnx", "--replace-head", "7", "-o", tmp / "no.c", check=False)
+        words = '"y" comes from this Add; wanted is a linear layer'
+        tap(said.returncode == 1 and words in said.stderr, "no head", said.stderr)
+
+
 # ---------------------------------------------------------------- what is said
 SAID = [
     (owned.Mlp, ["--train-only", "b.weigth"], 2, "matches no parameter and none of their nodes; there is b.weight"),
@@ -177,6 +274,7 @@ def main():
         print(f"{'ok' if ok else 'not ok'} {count} - {name}" + ("" if ok else f": {why.strip()}"), flush=True)
 
     check_cases(args, tap)
+    check_heads(args, tap)
     check_said(args, tap)
     print(f"1..{count}")
     return 1 if bad else 0

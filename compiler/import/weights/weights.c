@@ -7,6 +7,7 @@
 // into the graph's arena only if their type or order differs.
 #define _POSIX_C_SOURCE 200809L
 #include "import/weights/weights.h"
+#include "import/head.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -106,7 +107,8 @@ static bool rename_all(Arena *a, Weights *w, const Options *o) {
 
 // ---------------------------------------------------------------- what finds what
 
-typedef struct Slot { Value *value; const Weight *weight; } Slot;
+// weight: of the file at hand; given: by that or one before it
+typedef struct Slot { Value *value; const Weight *weight; bool given; } Slot;
 typedef struct Match {
     Arena *a;
     const Weights *w;
@@ -232,7 +234,7 @@ static void report_missing(const Match *m, const Options *o, const bool *used) {
     text_init(&t, m->a);
     for (int i = 0; i < m->slots.n; i++) {
         const Slot *s = &m->slots.at[i];
-        if (s->weight || n++ >= SHOWN) continue;
+        if (s->given || n++ >= SHOWN) continue;
         const char *near = nearest_weight(m, used, s->value->name);
         text_printf(&t, "%s \"%s\"", n > 1 ? "," : "", s->value->name);
         if (near) text_printf(&t, " (there is \"%s\")", near);
@@ -262,44 +264,52 @@ static void fill_slots(Match *m, Graph *g, const Options *o, bool *used) {
         Slot *s = &m->slots.at[i];
         s->weight = found(m, s->value->name, m->strip, m->add);
         if (!s->weight) continue;
-        used[s->weight - m->w->at.at] = true;
+        used[s->weight - m->w->at.at] = s->given = true;
         if (type_same_shape(&s->value->type, &s->weight->tensor->type)) {
             give(g, s);
             continue;
         }
+        if (head_resized(&s->weight->tensor->type, &s->value->type, o)) continue;
         complain(o, arena_printf(m->a, "%s: \"%s\" is %s, the model's \"%s\" is %s", m->w->file, s->weight->name,
             type_text(m->a, g, &s->weight->tensor->type), s->value->name, type_text(m->a, g, &s->value->type)));
     }
 }
 
-static bool give_all(Arena *a, Graph *g, const Options *o, Weights *w) {
-    Match m = { .a = a, .w = w, .weights = strmap_new(a) };
+// last: no other file follows, so what lacks a tensor is missing
+static bool give_all(Match *m, Graph *g, const Options *o, Weights *w, bool last) {
+    Arena *a = m->a;
+    m->w = w;
+    m->weights = strmap_new(a);
     if (!rename_all(a, w, o)) return false;
-    for (int i = 0; i < w->at.n; i++) strmap_put(m.weights, w->at.at[i].name, &w->at.at[i]);
-    const Parameters parameters = weights_parameters(a, g);
-    for (int i = 0; i < parameters.at.n; i++) VEC_PUSH(a, m.slots, (Slot){ .value = parameters.at.at[i] });
-    forget_computed(g);
-    find_prefix(&m);
+    for (int i = 0; i < w->at.n; i++) strmap_put(m->weights, w->at.at[i].name, &w->at.at[i]);
+    find_prefix(m);
     bool *used = NEW_ARRAY(a, bool, w->at.n + 1);
-    int errors = diag_errors(), n = matches(&m, m.strip, m.add);
+    int errors = diag_errors(), n = matches(m, m->strip, m->add);
     Loc file = { .file = w->file, .node = -1 };
-    fill_slots(&m, g, o, used);
-    report_missing(&m, o, used);
-    report_unused(&m, o, used);
+    fill_slots(m, g, o, used);
+    if (last) report_missing(m, o, used);
+    report_unused(m, o, used);
     if (!n)
         diag_error(&file,
             "no tensor has the name of a parameter%s%s%s; `burncc inspect` lists the tensors, --map renames them",
-            m.slots.n ? ", such as \"" : "", m.slots.n ? m.slots.at[0].value->name : "", m.slots.n ? "\"" : "");
+            m->slots.n ? ", such as \"" : "", m->slots.n ? m->slots.at[0].value->name : "", m->slots.n ? "\"" : "");
     else if (!o->quiet)
-        diag_note(&file, "%d of the model's %d parameters%s%s%s", n, m.slots.n, *m.strip || *m.add ? "; prefix \"" : "",
-            *m.strip ? m.strip : m.add, *m.strip || *m.add ? "\"" : "");
+        diag_note(&file, "%d of the model's %d parameters%s%s%s", n, m->slots.n,
+            *m->strip || *m->add ? "; prefix \"" : "", *m->strip ? m->strip : m->add, *m->strip || *m->add ? "\"" : "");
     return diag_errors() == errors;
 }
 
 bool weights_give(Arena *a, Graph *g, const Options *o) {
-    if (!o || !o->weights) return true;
-    Weights *w = weights_open(a, o->weights, o->weights_key);
-    bool ok = w && give_all(a, g, o, w);
-    if (w) weights_close(w);
+    if (!o || !o->weights.n) return true;
+    Match m = { .a = a };
+    const Parameters parameters = weights_parameters(a, g);
+    for (int i = 0; i < parameters.at.n; i++) VEC_PUSH(a, m.slots, (Slot){ .value = parameters.at.at[i] });
+    forget_computed(g);
+    bool ok = true;
+    for (int i = 0; i < o->weights.n && ok; i++) {
+        Weights *w = weights_open(a, o->weights.at[i], o->weights_key);
+        ok = w && give_all(&m, g, o, w, i + 1 == o->weights.n);
+        if (w) weights_close(w);
+    }
     return ok;
 }

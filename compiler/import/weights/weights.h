@@ -30,8 +30,8 @@ Weights *weights_open(Arena *a, const char *path, const char *key);     // NULL 
 Weights *weights_read(Arena *a, const char *path, const File *f, const char *key);      // f is its now
 void weights_close(Weights *w);                         // the files that its tensors lie in
 
-// Parameters of g take the tensors of their names, o->weights says from which file; a note says how many, and warnings
-// (with --strict errors) which are left over on either side. False with diagnostics.
+// Parameters of g take the tensors of their names, o->weights says from which files, a later one before an earlier; a
+// note says how many, and warnings (with --strict errors) which are left over on either side. False with diagnostics.
 bool weights_give(Arena *a, Graph *g, const Options *o);
 
 // What weights_give gives tensors to: constants with a name that are to be drawn, trained, or floats; each name once.
