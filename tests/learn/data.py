@@ -149,7 +149,7 @@ def check_files(tap, d, folder):
     (folder / "less").write_bytes(struct.pack(">HBBI", 0, 8, 1, 6) + labels[:6])
     tap.check("idx refuses other labels", *refused(
         lambda: d.made("burn_data_idx", str(folder / "i").encode(), str(folder / "less").encode()), EFORMAT,
-            "6 labels"))
+        "6 labels"))
     for classes, heads in ((10, [(3,), (9,)]), (100, [(19, 99), (0, 7)])):
         rows = [draw.randbytes(3072) for _ in heads]
         (folder / "c").write_bytes(b"".join(bytes(h) + r for h, r in zip(heads, rows)))
@@ -181,36 +181,35 @@ def check_csv(tap, d, folder):
 
     data = read(TABLE, ignore="name")
     target = data.contents.fields[1]
-    tap.check("csv: classes in order", [target.classes[k] for k in range(target.class_count)] == [b"ant", b"cat",
-              b"dog"])
+    names = [target.classes[k] for k in range(target.class_count)]
+    tap.check("csv: classes in order", names == [b"ant", b"cat", b"dog"], names)
     rows = [((1.5, 0, 1, 2), (1,)), ((2.5, 1, 0, 4), (2,)), ((2.5, 0, 1, 5), (1,)), ((3.5, 0, 1, 9), (0,))]
     tap.check("csv: numbers, words, means for what is missing", d.items(data) == rows, d.items(data))
-    tap.check("csv: without rows that lack a value", d.items(read(TABLE, file=folder / "u", ignore="name",
-              drop_missing=1))
-              == [((1.5, 1, 2), (1,)), ((3.5, 1, 9), (0,))])
+    whole = d.items(read(TABLE, file=folder / "u", ignore="name", drop_missing=1))
+    tap.check("csv: without rows that lack a value", whole == [((1.5, 1, 2), (1,)), ((3.5, 1, 9), (0,))], whole)
     scaled = [item[0][0] for item in d.items(read(TABLE, file=folder / "u", ignore="name", scale=1))]
     tap.check("csv: mean 0, variance 1", abs(sum(scaled)) < 1e-6 and abs(sum(x * x for x in scaled) / 3 - 1) < 1e-6,
               scaled)
     later = read("name,size,\"colour, kind\",weight,kind\ne,7,green,1,dog\n", file=folder / "u", ignore="name",
-        like=data)
+                 like=data)
     tap.check("csv: like another", d.items(later) == [((7, 0, 0, 1), (2,))], d.items(later))
     numbers = read("1;2;10\n3;4;9\n5;6;10\n", file=folder / "u", no_header=1)
-    tap.check("csv: without a header, of semicolons", d.items(numbers) == [((1, 2), (10,)), ((3, 4), (9,)), ((5, 6),
-              (10,))])
+    rows = [((1, 2), (10,)), ((3, 4), (9,)), ((5, 6), (10,))]
+    tap.check("csv: without a header, of semicolons", d.items(numbers) == rows)
     numbers = read("1;2;10\n3;4;9\n5;6;10\n", file=folder / "u", no_header=1, classify=1, target="2")
     tap.check("csv: numbers as classes", [i[1] for i in d.items(numbers)] == [(1,), (0,), (1,)])
     for text, how, code, part in (
             ("a,b\n1,2\n3\n", {}, EFORMAT, "line 3 has 1 cells, the first one 2"), ("", {}, EFORMAT, "is empty"),
             ("a,b\n1,2\n", {"target": "c"}, EINVAL, "no column 'c' to predict; the first is 'a', the last 'b'"),
-            (TABLE.replace("dog", "cow"), {"like": data, "ignore": "name"}, EFORMAT, "line 3,
-             column 'kind': 'cow' is no class"),
+            (TABLE.replace("dog", "cow"), {"like": data, "ignore": "name"}, EFORMAT,
+             "line 3, column 'kind': 'cow' is no class"),
             (TABLE.replace("2.5", "big"), {"like": data, "ignore": "name"}, EFORMAT, "'big' is no number"),
             (TABLE.replace("size", "mass"), {"like": data, "ignore": "name"}, EFORMAT, "column 1 is 'mass'"),
             ("a,b\n", {"like": data}, EFORMAT, "has 2 columns, the table before 5")):
         tap.check(f"csv refuses: {part}", *refused(lambda: read(text, file=folder / "u", **how), code, part))
     draw = random.Random(4)
-    cells = [[draw.choice(["x", 'say "hi"', "a,b", "two\nlines", "", "é"]) for _ in range(3)] + [str(draw.randrange(3))]
-             for _ in range(200)]
+    some = ["x", 'say "hi"', "a,b", "two\nlines", "", "é"]
+    cells = [[draw.choice(some) for _ in range(3)] + [str(draw.randrange(3))] for _ in range(200)]
     with open(path, "w", newline="") as f:
         csv.writer(f).writerows([["p", "q", "r", "y"]] + cells)
     words = [sorted({row[c] for row in cells}, key=str.encode) for c in range(3)]
