@@ -76,7 +76,9 @@ static const char optimizer_help[] = "what updates the parameters; the first is 
     ;
 #undef OPTIMIZER
 #define SCHEDULE(name, ...) " " #name
-static const char schedule_help[] = "adds NAME_learning_rate(step, ...):"
+static const char schedule_help[] =
+    "adds NAME_learning_rate(step, ...). NAME(parameter=value, ...), or of several product(S, S), mean(S, S), "
+    "sum(S, S), sequential(S, S; STEP). NAME is one of"
 #include "schedules.def"
     ;
 #undef SCHEDULE
@@ -167,7 +169,7 @@ const Option options[] = {
         "the axis of the classes in an output of several: the last without it, 1 as PyTorch has images",
         SET(set_class_axis) },
     { "optimizer", 0, "NAME", TRAINS, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
-    { "schedule", 0, "NAME", TRAINS, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
+    { "schedule", 0, "SCHEDULE", TRAINS, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
     { "frozen-norm", 0, NULL, TRAINS, "Training",
         "batch normalization by its recorded statistics, which stay, and not by those of the batch",
         FIELD(FLAG, compile.frozen_norm) },

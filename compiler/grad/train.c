@@ -16,6 +16,7 @@
 #include "build/build.h"
 #include "mode.h"
 #include "ops/formulas.h"
+#include "schedule.h"
 #include "step.h"
 
 #include <string.h>
@@ -171,19 +172,6 @@ static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
     return g;
 }
 
-// ---------------------------------------------------------------- the learning rate
-static Graph *schedule_graph(Graph *model, const ScheduleRow *row) {
-    Graph *g = graph_new(model->arena, "learning_rate", model->file);
-    g->bound = true;
-    Value *in[MAX_OPERANDS] = { train_input(g, "step", type_make(DT_F32, 0, NULL), ROLE_VALUE) };
-    int n = 1 + train_hyper(g, row->hyper, in + 1);
-    Formula f = { .g = g };
-    for (int i = 0; i < n; i++) formula_let(&f, in[i]->name, in[i], 0);
-    if (!formula_run(&f, row->assignments)) return NULL;
-    graph_output(g, formula_value(&f, "rate"), "rate");
-    return g;
-}
-
 // ---------------------------------------------------------------- the graphs
 static bool add_graph(Training *t, Graph *g, const char *doc) {
     if (!g) return false;
@@ -202,23 +190,20 @@ void train_ends(const TrainGraph *t) {
     }
 }
 
-static bool find_rows(const Options *o, Training *t) {
+static bool find_rows(const Options *o, Training *t, Arena *a) {
     t->optimizer = optimizer_find(o->optimizer ? o->optimizer : "sgd");
-    t->schedule = o->schedule ? schedule_find(o->schedule) : NULL;
     if (!t->optimizer)
         diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are%s", o->optimizer,
             optimizer_names);
-    if (o->schedule && !t->schedule)
-        diag_error_as(EXIT_USAGE, NULL, "--schedule: no schedule is called '%s'; there are%s", o->schedule,
-            schedule_names);
-    return t->optimizer && (!o->schedule || t->schedule);
+    return t->optimizer && (!o->schedule || schedule_read(a, o->schedule, &t->schedule));
 }
 
 Training *train_parameters(Graph *model, const Options *o) {
     Training *t = NEW(model->arena, Training);
     t->drops = !o->no_dropout;
     t->seed = o->seed;
-    if (!losses_read(&t->losses, model, o) || !find_rows(o, t)) return NULL;
+    t->schedule_text = o->schedule;
+    if (!losses_read(&t->losses, model, o) || !find_rows(o, t, model->arena)) return NULL;
     return parameters_make(t, model, o) ? t : NULL;
 }
 
@@ -231,7 +216,6 @@ static const char *gradients_doc(const Training *t, const Graph *g) {
 
 bool train_graphs(Training *t, Graph *model) {
     const OptimizerRow *optimizer = t->optimizer;
-    const ScheduleRow *schedule = t->schedule;
     Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
     ok = ok
@@ -249,13 +233,12 @@ bool train_graphs(Training *t, Graph *model) {
                 "The same as gradients and then update, without a struct of gradients: each is used up when it is "
                 "made.\n * params and state change in place. Usual values: %s.",
                 optimizer->hyper));
-    ok = ok
-        && (!schedule
-            || add_graph(t, schedule_graph(model, schedule),
-                arena_printf(a,
-                    "The learning rate of a step, which counts from 0, by the schedule %s. Usual values: %s.",
-                    schedule->name, schedule->hyper)));
-    return ok;
+    const char *usual;
+    Graph *schedule = ok && t->schedule ? schedule_graph(model, t->schedule, &usual) : NULL;
+    if (!ok || !t->schedule) return ok;
+    return add_graph(t, schedule,
+        arena_printf(a, "The learning rate of a step, which counts from 0, by the schedule %s.%s%s%s", t->schedule_text,
+            *usual ? " Usual values: " : "", usual, *usual ? "." : ""));
 }
 
 bool train_apart(const Training *t, const Options *o) {

@@ -24,7 +24,8 @@ typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainG
 enum { MAX_TRAIN_GRAPHS = 6 };
 typedef struct Training {
     LossTerms losses;
-    const struct OptimizerRow *optimizer; const struct ScheduleRow *schedule;
+    const struct OptimizerRow *optimizer;
+    const Spec *schedule; const char *schedule_text;    // NULL: none
     VEC(Parameter) params;
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped
