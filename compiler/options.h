@@ -49,6 +49,7 @@ struct Options {
     const char *train_only; int train_last;             // selections of parameters (grad/select.c); NULL, 0: all
     VEC(const char *) frozen_params;                    // --freeze without a file: selections of what stays
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
+    int64_t train_memory;                               // workspace of a training program; 0: what it takes
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;
     int64_t string_bytes;                               // room for each string that the program makes; they share it

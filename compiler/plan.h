@@ -12,6 +12,7 @@ typedef struct Kernel Kernel;
 // ---------------------------------------------------------------- schedule/: Graph -> Plan
 typedef struct Buffer Buffer;
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
+typedef struct Gap { int first, last; } Gap;
 struct Buffer {
     Place place;
     int index;                                          // which input, output
@@ -28,10 +29,18 @@ struct Buffer {
     const Buffer *same;                                 // PLACE_WEIGHT: another function's, of the same bytes, or NULL
     const char *array;                                  // codegen's own: what it is called
     int first, last;                                    // lifetime in kernel numbers (PLACE_WORK)
+    // when nobody wants its bytes meanwhile, for it is made again behind each
+    VEC(Gap) gaps;
+    bool over;                                          // PLACE_ALIAS: stored over an operand that dies there
     const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
     int id;
 };
 
+static inline bool buffer_alive(const Buffer *b, int at) {
+    bool alive = b->first <= at && at <= b->last;
+    for (int i = 0; i < b->gaps.n; i++) alive = alive && !(b->gaps.at[i].first <= at && at <= b->gaps.at[i].last);
+    return alive;
+}
 // memory.c: the buffer whose bytes these are, and where in it they start
 Buffer *buffer_owner(Buffer *b, int64_t *offset);
 
@@ -171,6 +180,7 @@ struct Kernel {
     // where this size is less, the caller does them all: too little to hand out; 0: never
     Dim part_size; int64_t part_least;
     Strips *strips;                                     // those it is a member of, or NULL
+    int runs;                                           // how often the plan has it; 0: once
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
     double flops; int64_t traffic;                      // for reports: operations, bytes read and written once
     const void *text;                                   // codegen's own
@@ -210,6 +220,8 @@ struct Plan {
     int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
     int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
     int64_t saved_bytes;                                // by the order of the kernels
+    // --train-memory: kernels that run again, and their share of the time of all others, as the schedule reckons
+    int runs_again; double again_share;
     int64_t weight_bytes;
     const Options *options;
 };
@@ -233,6 +245,7 @@ bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
+bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 void plan_report(const Plan *p, Text *out);             // --report
 void plan_print(const Plan *p, Text *out);              // --dump schedule
 #endif

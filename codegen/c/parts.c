@@ -31,8 +31,10 @@ static void print_parts(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     const Arguments arguments = c_arguments(r, k);
     c_arguments_frame(r, &arguments, depth);
-    begin_task(r, t->name, has_own(&arguments));
-    text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, c_arguments_text(r, &arguments, true));
+    if (!r->ran) {
+        begin_task(r, t->name, has_own(&arguments));
+        text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, c_arguments_text(r, &arguments, true));
+    }
     c_line(r, depth);
     const char *threads = "threads";
     if (k->part_least > 0)
@@ -89,20 +91,24 @@ static void print_strip_loop(RunText *r, Text *out, const Strips *s, int depth, 
     text_printf(out, "%s}\n", indent);
 }
 
-void c_strips(RunText *r, const Strips *s, int depth) {
-    CFile *g = r->g;
-    const char *name = ((const KernelText *)s->member[0]->text)->name;
-    print_table(r, s, name);
-    if (s->parts == 1) {
-        print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]));
-        return;
-    }
+static void print_strip_task(RunText *r, const Strips *s, const char *name) {
     begin_task(r, name, true);
     text_printf(&r->tasks, "    static const int first[] = {");
     for (int i = 0; i <= s->parts; i++) text_printf(&r->tasks, "%s%d", i ? ", " : "", s->part[i]);
     text_printf(&r->tasks, "};\n");
     print_strip_loop(r, &r->tasks, s, 1, "first[part] + 1", "first[part + 1]");
     text_printf(&r->tasks, "}\n\n");
+}
+
+void c_strips(RunText *r, const Strips *s, int depth) {
+    CFile *g = r->g;
+    const char *name = ((const KernelText *)s->member[0]->text)->name;
+    if (!r->ran) print_table(r, s, name);
+    if (s->parts == 1) {
+        print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]));
+        return;
+    }
+    if (!r->ran) print_strip_task(r, s, name);
     c_line(r, depth);
     text_printf(&r->body, "burn_parts(threads, %d, %d, %s_part, &frame);\n", s->workers, s->parts, name);
 }

@@ -9,7 +9,7 @@ static void print_kernels(CFile *g, const Program *p, Plan *plan, Functions *f) 
         Kernel *k = plan->kernels.at[i];
         for (int j = 0; j < kernel_bodies(k); j++) print_kernels(g, p, k->region.bodies[j], f);
         g->plan = plan;
-        if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES) continue;
+        if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES || plan_ran(plan, i)) continue;
         KernelText *t = NEW(g->arena, KernelText);
         const char *name = arena_printf(g->arena, "%s_%s", p->prefix, k->name);
         *t = (KernelText){ .file = g, .kernel = k, .name = name };

@@ -202,6 +202,7 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
             print_required(r, plan->graph, checked, depth);
             continue;
         }
+        r->ran = plan_ran(plan, i);
         if (k->strips) {
             if (k == k->strips->member[0]) c_strips(r, k->strips, depth);
             continue;

@@ -30,6 +30,7 @@ typedef struct RunText {
     Text tables;                                        // how far strips go
     // functions that compute a part; fields of the frame that they get, and what sets them
     Text tasks, fields, settings;
+    bool ran;                                           // what is called has been before: its task is there
     VEC(const char *) framed;                           // those fields' names
     bool uses[BASE_COUNT];                              // bases that some address is counted from
     int loops;

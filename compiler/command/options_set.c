@@ -64,18 +64,27 @@ bool set_target(Arena *a, CommandOptions *o, const char *text) {
     return usage_error("unknown target '%s'; the targets are %s", text, names.at);
 }
 
-bool set_embed_limit(Arena *a, CommandOptions *o, const char *text) {
-    (void)a;
+static bool set_bytes(int64_t *to, const char *option, const char *text) {
     const char *end = text + strlen(text), *unit = end > text && strchr("kKmMgG", end[-1]) ? end - 1 : end;
     int64_t n;
     if (!parse_int(text, unit, &n) || n > INT64_MAX >> 30)
-        return usage_error("--embed-limit wants a number of bytes such as 65536, 64K or 4M, not '%s'", text);
+        return usage_error("%s wants a number of bytes such as 65536, 64K or 4M, not '%s'", option, text);
     int shift = unit == end                  ? 0 :
         tolower((unsigned char)*unit) == 'k' ? 10 :
         tolower((unsigned char)*unit) == 'm' ? 20 :
                                                30;
-    o->compile.embed_limit = n << shift;
+    *to = n << shift;
     return true;
+}
+
+bool set_embed_limit(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    return set_bytes(&o->compile.embed_limit, "--embed-limit", text);
+}
+
+bool set_train_memory(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    return set_bytes(&o->compile.train_memory, "--train-memory", text);
 }
 
 bool set_string_bytes(Arena *a, CommandOptions *o, const char *text) {

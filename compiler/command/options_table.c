@@ -184,6 +184,9 @@ const Option options[] = {
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes",
         FIELD(TEXT, compile.untie) },
+    { "train-memory", 0, "BYTES", TRAINS, "Training",
+        "the workspace of gradients and of train_step: values are computed again rather than kept until they fit; 256K",
+        SET(set_train_memory) },
     { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
         SET(set_data) },
     { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",

@@ -83,7 +83,8 @@ void memory_ends(Plan *p) {
     }
 }
 
-static void touch(Plan *p, Buffer *b, int at) {
+// fresh: nothing of what it held before is wanted
+static void touch(Plan *p, Buffer *b, int at, bool fresh) {
     int64_t offset;
     b = buffer_owner(b, &offset);
     // the outermost plan's
@@ -94,6 +95,7 @@ static void touch(Plan *p, Buffer *b, int at) {
             b->id = p->buffers.n - 1;
             b->first = at;
         }
+        if (fresh && at > b->last + 1) VEC_PUSH(p->arena, b->gaps, ((Gap){ b->last + 1, at - 1 }));
         if (at < b->first) b->first = at;
         if (at > b->last) b->last = at;
     }
@@ -105,9 +107,9 @@ static bool packed_away(const Kernel *k, const Value *v) {
 }
 
 // Members of strips take turns: what one of them uses is alive from the first to the last of them.
-static void touch_both(Plan *p, Buffer *b, const int *at) {
-    touch(p, b, at[0]);
-    touch(p, b, at[1]);
+static void touch_both(Plan *p, Buffer *b, const int *at, bool fresh) {
+    touch(p, b, at[0], fresh);
+    touch(p, b, at[1], false);
 }
 
 static void lifetimes(Plan *p) {
@@ -118,21 +120,23 @@ static void lifetimes(Plan *p) {
             at[0] = i;
             at[1] = k->strips ? i + k->strips->n - 1 : i;
         }
+        const bool ran = plan_ran(p, i);
         for (int j = 0; j < k->reads.n; j++)
-            if (!packed_away(k, k->reads.at[j])) touch_both(p, buffer_of(p, k->reads.at[j]), at);
-        for (int j = 0; j < k->writes.n; j++) touch_both(p, buffer_of(p, k->writes.at[j]), at);
-        if (k->packed) touch_both(p, k->packed, at);
+            if (!packed_away(k, k->reads.at[j])) touch_both(p, buffer_of(p, k->reads.at[j]), at, false);
+        for (int j = 0; j < k->writes.n; j++) touch_both(p, buffer_of(p, k->writes.at[j]), at, ran);
+        if (k->packed) touch_both(p, k->packed, at, kernel_packs(k) && ran);
         for (int j = 0; k->kind == KERNEL_REGION && j < k->region.packs.n; j++)
-            touch_both(p, k->region.packs.at[j], at);
+            touch_both(p, k->region.packs.at[j], at, false);
         if (!k->scratch_bytes) continue;
         if (!k->scratch) k->scratch = NEW(p->arena, Buffer);
-        *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
-        touch_both(p, k->scratch, at);
+        if (!ran)
+            *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
+        touch_both(p, k->scratch, at, ran);
     }
     // states that are copied to their places last
     for (int i = 0; !p->parent && i < p->graph->outputs.n; i++) {
         Buffer *b = buffer_of(p, p->graph->outputs.at[i]);
-        if (b->place == PLACE_WORK) touch(p, b, p->kernels.n);
+        if (b->place == PLACE_WORK) touch(p, b, p->kernels.n, false);
     }
     // alive through the whole body
     for (int i = 0; p->parent && i < p->graph->inputs.n + p->graph->outputs.n; i++) {
@@ -140,8 +144,8 @@ static void lifetimes(Plan *p) {
         Value *v = out ? p->graph->outputs.at[i - p->graph->inputs.n] : p->graph->inputs.at[i];
         if (v->data) continue;                          // the region reads it, or sets zeros
         Buffer *b = buffer_of(p, v);
-        touch(p, b, p->kernels.n);
-        if (!out) touch(p, b, 0);
+        touch(p, b, p->kernels.n, false);
+        if (!out) touch(p, b, 0, false);
     }
 }
 
@@ -167,7 +171,7 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
 }
 
 static void try_in_place(Plan *p, Kernel *k, int at) {
-    if (k->kind != KERNEL_LOOP || k->stores.n != 1) return;
+    if (k->kind != KERNEL_LOOP || k->stores.n != 1 || k->runs > 1) return;
     const Store *s = &k->stores.at[0];
     Buffer *out = plan_value(p, s->value).buffer;
     if (out->place != PLACE_WORK || out->first != at) return;
@@ -177,6 +181,7 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
         if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || !kernel_in_place(p->arena, k, v))
             continue;
         out->place = PLACE_ALIAS;
+        out->over = true;
         out->alias = in;
         out->offset = 0;
         in->last = out->last;
@@ -255,7 +260,27 @@ static void place_strings(Plan *p) {
     VEC_PUSH(p->arena, p->buffers, p->strings);
 }
 
+// Before planning once more: what has been found out about the workspace.
+static void forget(Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++)
+        for (int j = 0; j < p->kernels.at[i]->writes.n; j++) {
+            Buffer *b = plan_value(p, p->kernels.at[i]->writes.at[j]).buffer;
+            if (!b || !b->over) continue;
+            b->place = PLACE_WORK;
+            b->over = false;
+        }
+    for (int i = 0; i < p->buffers.n; i++) {
+        Buffer *b = p->buffers.at[i];
+        b->first = INT32_MAX;
+        b->last = -1;
+        b->gaps.n = 0;
+    }
+    p->buffers.n = 0;
+    p->weight_bytes = 0;
+}
+
 bool memory_plan(Plan *p) {
+    forget(p);
     memory_ends(p);
     lifetimes(p);
     place_strings(p);

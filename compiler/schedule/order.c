@@ -6,7 +6,7 @@
 // written before it is read and read before it is overwritten. Two orders compete: the model's, and one that always
 // takes the ready kernel that leaves the fewest bytes alive; the better one is improved by moving single kernels for
 // a fixed number of steps, with random numbers that are always the same.
-#include "schedule.h"
+#include "steps.h"
 
 #include <string.h>
 
@@ -16,20 +16,10 @@
 // less is not worth another order than the reader of the model expects
 enum { GAIN_PERCENT = 3 };
 
-typedef struct Access { int buffer; bool write; } Access;
-typedef struct Step {
-    // the first of its kernels, and how many: members of strips stay together
-    int kernel, kernels;
-    VEC(Access) uses;
-    VEC(int) reuse;                                     // buffers that its result may take the bytes of
-    // steps that come before and after it, by number in the model's order
-    VEC(int) before, after;
-    int64_t scratch;
-} Step;
 typedef struct Order {
     Arena *a;
-    Step *steps; int n;
-    VEC(Buffer *) buffers;                              // of the workspace; the first is none
+    const Steps *of;
+    Step *steps; int n;                                 // those of `of`
     int *first, *last;                                  // by buffer: positions
     int64_t *live;                                      // by position: bytes that come, or go after it
     int *place;                                         // by step: its position
@@ -47,26 +37,6 @@ static uint32_t draw(Order *o, int below) {
 }
 
 // ---------------------------------------------------------------- what the kernels use
-static int number(Order *o, const Plan *p, Value *v, bool *workspace) {
-    int64_t offset;
-    Buffer *b = buffer_owner(buffer_of(p, v), &offset);
-    *workspace = b->place == PLACE_WORK && !b->value->is_input;
-    for (int i = 0; i < p->graph->outputs.n; i++) *workspace = *workspace && p->graph->outputs.at[i] != b->value;
-    for (int i = 1; i < o->buffers.n; i++)
-        if (o->buffers.at[i] == b) return i;
-    VEC_PUSH(o->a, o->buffers, b);
-    return o->buffers.n - 1;
-}
-
-static void use(Order *o, Step *s, int buffer, bool write) {
-    for (int i = 0; i < s->uses.n; i++)
-        if (s->uses.at[i].buffer == buffer) {
-            s->uses.at[i].write |= write;
-            return;
-        }
-    VEC_PUSH(o->a, s->uses, (Access){ buffer, write });
-}
-
 static void follow(Order *o, int n) {
     Step *s = &o->steps[n];
     for (int i = 0; i < n; i++) {
@@ -82,53 +52,8 @@ static void follow(Order *o, int n) {
     }
 }
 
-typedef VEC(bool) Flags;
-
-// Fields change once the loss is known, which may forbid it.
-static void wait_for_loss(Order *o, const Plan *p, Step *s, const Kernel *k, Flags *in_work) {
-    bool updates = false, workspace;
-    for (int i = 0; i < k->writes.n; i++)
-        updates |= k->writes.at[i]->role == ROLE_PARAM || k->writes.at[i]->role == ROLE_STATE;
-    for (int i = 0; updates && i < p->graph->outputs.n; i++) {
-        if (p->graph->outputs.at[i]->role != ROLE_LOSS) continue;
-        int b = number(o, p, p->graph->outputs.at[i], &workspace);
-        if (b == in_work->n) VEC_PUSH(o->a, *in_work, workspace);
-        use(o, s, b, false);
-    }
-}
-
-static void read_kernel(Order *o, const Plan *p, Step *s, const Kernel *k, Flags *in_work) {
-    bool workspace;
-    s->scratch += k->scratch_bytes + (kernel_packs(k) ? k->packed->bytes : 0);
-    for (int j = 0; j < k->reads.n + k->writes.n; j++) {
-        bool write = j >= k->reads.n;
-        Value *v = write ? k->writes.at[j - k->reads.n] : k->reads.at[j];
-        if (v->data) continue;
-        int b = number(o, p, v, &workspace);
-        if (b == in_work->n) VEC_PUSH(o->a, *in_work, workspace);
-        use(o, s, b, write);
-        if (!write && workspace && kernel_in_place(o->a, k, v)) VEC_PUSH(o->a, s->reuse, b);
-    }
-    wait_for_loss(o, p, s, k, in_work);
-}
-
-static void read_plan(Order *o, const Plan *p) {
-    Flags in_work = { 0 };
-    VEC_PUSH(o->a, o->buffers, NULL);
-    VEC_PUSH(o->a, in_work, false);
-    for (int i = 0, next = 0; i < o->n; i++, next += o->steps[i - 1].kernels) {
-        Step *s = &o->steps[i];
-        s->kernel = next;
-        s->kernels = p->kernels.at[next]->strips ? p->kernels.at[next]->strips->n : 1;
-        for (int m = 0; m < s->kernels; m++) read_kernel(o, p, s, p->kernels.at[next + m], &in_work);
-        follow(o, i);
-    }
-    for (int i = 1; i < o->buffers.n; i++)
-        if (!in_work.at[i]) o->buffers.at[i] = NULL;        // an order, but no bytes
-}
-
 // ---------------------------------------------------------------- what an order costs
-static int64_t bytes_of(const Order *o, int buffer) { return o->buffers.at[buffer] ? o->buffers.at[buffer]->bytes : 0; }
+static int64_t bytes_of(const Order *o, int buffer) { return steps_bytes(o->of, buffer); }
 
 static int64_t reused(const Order *o, const Step *s, int at) {
     for (int i = 0; i < s->reuse.n; i++) {
@@ -145,7 +70,7 @@ static int64_t reused(const Order *o, const Step *s, int at) {
 static Cost cost_of(Order *o, const int *order) {
     Cost c = { 0 };
     int64_t alive = 0;
-    for (int i = 0; i < o->buffers.n; i++) o->first[i] = -1;
+    for (int i = 0; i < o->of->buffers.n; i++) o->first[i] = -1;
     memset(o->live, 0, sizeof(int64_t) * (size_t)(o->n + 1));
     for (int at = 0; at < o->n; at++) {
         const Step *s = &o->steps[order[at]];
@@ -156,12 +81,12 @@ static Cost cost_of(Order *o, const int *order) {
         }
         o->work += s->uses.n + 4;
     }
-    for (int i = 1; i < o->buffers.n; i++) {
+    for (int i = 1; i < o->of->buffers.n; i++) {
         if (o->first[i] < 0) continue;
         o->live[o->first[i]] += bytes_of(o, i);
         o->live[o->last[i] + 1] -= bytes_of(o, i);
     }
-    o->work += o->buffers.n;
+    o->work += o->of->buffers.n;
     for (int at = 0; at < o->n; at++) {
         const Step *s = &o->steps[order[at]];
         alive += o->live[at];
@@ -188,8 +113,8 @@ static int64_t least_peak(const Order *o) {
 // ---------------------------------------------------------------- the search
 // Always the ready kernel after which the fewest bytes are alive, of equals the model's first.
 static void take_least(Order *o, int *order) {
-    int *waits = NEW_ARRAY(o->a, int, o->n + 1), *users = NEW_ARRAY(o->a, int, o->buffers.n + 1);
-    bool *made = NEW_ARRAY(o->a, bool, o->buffers.n + 1);
+    int *waits = NEW_ARRAY(o->a, int, o->n + 1), *users = NEW_ARRAY(o->a, int, o->of->buffers.n + 1);
+    bool *made = NEW_ARRAY(o->a, bool, o->of->buffers.n + 1);
     for (int i = 0; i < o->n; i++) {
         waits[i] = o->steps[i].before.n;
         for (int j = 0; j < o->steps[i].uses.n; j++) users[o->steps[i].uses.at[j].buffer]++;
@@ -273,11 +198,12 @@ void order_plan(Plan *p) {
     if (!may_order(p)) return;
     memory_ends(p);
     Order o = { .a = arena_new(), .random = 1 };
-    for (int i = 0; i < p->kernels.n; o.n++) i += p->kernels.at[i]->strips ? p->kernels.at[i]->strips->n : 1;
-    o.steps = arena_alloc(o.a, sizeof(Step) * (size_t)o.n);
-    read_plan(&o, p);
-    o.first = NEW_ARRAY(o.a, int, o.buffers.n + 1);
-    o.last = NEW_ARRAY(o.a, int, o.buffers.n + 1);
+    o.of = steps_read(o.a, p);
+    o.steps = o.of->at;
+    o.n = o.of->n;
+    for (int i = 0; i < o.n; i++) follow(&o, i);
+    o.first = NEW_ARRAY(o.a, int, o.of->buffers.n + 1);
+    o.last = NEW_ARRAY(o.a, int, o.of->buffers.n + 1);
     o.live = NEW_ARRAY(o.a, int64_t, o.n + 2);
     o.place = NEW_ARRAY(o.a, int, o.n + 1);
     int *order = NEW_ARRAY(o.a, int, o.n + 1), *other = NEW_ARRAY(o.a, int, o.n + 1);

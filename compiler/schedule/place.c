@@ -18,6 +18,7 @@ enum { ALIGN = 64 };                                    // bytes; one AVX-512 ve
 typedef struct Item {
     int64_t bytes, offset;
     int first, last;
+    const Buffer *of;
     int *meets, n_meets;                                // items that are alive together with it, somewhen
     int64_t crowd;                                      // most bytes alive in its lifetime
     bool there;                                         // put down already
@@ -91,17 +92,24 @@ static int64_t sequence_key(const Item *x, int kind) {
     }
 }
 
+static bool at_once(const Item *x, const Item *y) {
+    int from = x->first > y->first ? x->first : y->first, to = x->last < y->last ? x->last : y->last;
+    if (!x->of->gaps.n && !y->of->gaps.n) return from <= to;
+    while (from <= to && !(buffer_alive(x->of, from) && buffer_alive(y->of, from))) from++;
+    return from <= to;
+}
+
 static void meet(Arena *a, Placing *s, const int64_t *live) {
     for (int i = 0; i < s->n; i++) {
         Item *x = &s->items[i];
         for (int j = 0; j < s->n; j++)
-            x->n_meets += j != i && s->items[j].first <= x->last && x->first <= s->items[j].last;
+            x->n_meets += j != i && at_once(x, &s->items[j]);
         x->meets = NEW_ARRAY(a, int, x->n_meets + 1);
         x->n_meets = 0;
         for (int j = 0; j < s->n; j++)
-            if (j != i && s->items[j].first <= x->last && x->first <= s->items[j].last) x->meets[x->n_meets++] = j;
+            if (j != i && at_once(x, &s->items[j])) x->meets[x->n_meets++] = j;
         for (int at = x->first; at <= x->last; at++)
-            if (live[at] > x->crowd) x->crowd = live[at];
+            if (live[at] > x->crowd && buffer_alive(x->of, at)) x->crowd = live[at];
     }
 }
 
@@ -148,7 +156,7 @@ int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
     *bound = 0;
     for (int i = 0; i < n; i++) {
         s.items[i] = (Item){
-            .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last
+            .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last, .of = buffers[i]
         };
         if (buffers[i]->last >= moments) moments = buffers[i]->last + 1;
     }
@@ -156,6 +164,7 @@ int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
     Keyed *sorted = NEW_ARRAY(a, Keyed, n + 1);
     for (int i = 0; i < n; i++)
         for (int at = s.items[i].first; at <= s.items[i].last; at++) {
+            if (!buffer_alive(buffers[i], at)) continue;
             live[at] += s.items[i].bytes;
             if (live[at] > *bound) *bound = live[at];
         }

@@ -3,6 +3,7 @@
 // --dump schedule prints every kernel's loops and expressions, --report says where the bytes and the operations go.
 #include "schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // An output that is an input, a constant, or an output already needs a copy of its own. A region copies its bodies'
@@ -55,12 +56,29 @@ static bool check_types(const Graph *g, const Options *o) {
     return true;
 }
 
+bool graph_trains(const Graph *g) {
+    bool loss = false, writes = false;
+    for (int i = 0; i < g->outputs.n; i++) {
+        loss |= g->outputs.at[i]->role == ROLE_LOSS;
+        writes |= g->outputs.at[i]->role == ROLE_GRAD || g->outputs.at[i]->role == ROLE_PARAM;
+    }
+    return loss && writes;
+}
+
+bool plan_ran(const Plan *p, int at) {
+    const Kernel *k = p->kernels.at[at];
+    for (int i = 0; i < at && k->runs > 1; i++)
+        if (p->kernels.at[i] == k) return true;
+    return false;
+}
+
 // A kernel is called after the node that gives its result, with its number: `k7_layer1_conv1`.
 static void name_kernels(Plan *p, const char *prefix) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         const Node *last = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
         const Node *n = k->anchor ? k->anchor : last;
+        if (plan_ran(p, i)) continue;
         const char *from = n && n->loc && n->loc->name && *n->loc->name ? n->loc->name :
             n                                                           ? op_table[n->op].name :
                                                                           "copy";
@@ -168,21 +186,55 @@ static void human(Text *out, double bytes) {
     text_printf(out, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
 }
 
+typedef struct Kept { const Buffer *buffer; const Kernel *maker; } Kept;
+
+static int by_bytes(const void *x, const void *y) {
+    const Buffer *a = ((const Kept *)x)->buffer, *b = ((const Kept *)y)->buffer;
+    return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->id - b->id;
+}
+
+static int64_t alive_bytes(const Plan *p, int at) {
+    int64_t live = 0;
+    for (int j = 0; j < p->buffers.n; j++) {
+        const Buffer *b = p->buffers.at[j];
+        if (b->place == PLACE_WORK && buffer_alive(b, at)) live += b->bytes;
+    }
+    return live;
+}
+
+// --train-memory: what is there at the worst moment, and what is computed again.
+static void report_kept(const Plan *p, Text *out) {
+    enum { SHOWN = 20 };
+    int worst = 0, n = 0;
+    Kept *kept = NEW_ARRAY(out->arena, Kept, p->buffers.n + 1);
+    for (int i = 1; i < p->kernels.n; i++)
+        if (alive_bytes(p, i) > alive_bytes(p, worst)) worst = i;
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->place == PLACE_WORK && buffer_alive(b, worst)) kept[n++] = (Kept){ b, p->kernels.at[b->first] };
+    }
+    qsort(kept, (size_t)n, sizeof *kept, by_bytes);
+    text_printf(out, "%d kernels run again, %.1f %% more work; at %s are kept\n", p->runs_again,
+        100 * p->again_share, p->kernels.at[worst]->name);
+    for (int i = 0; i < n && i < SHOWN; i++)
+        text_printf(out, "  %12lld %s of %s\n", (long long)kept[i].buffer->bytes,
+            kept[i].buffer->value ? type_text(out->arena, p->graph, &kept[i].buffer->value->type) : "scratch memory",
+            kept[i].maker->name);
+    if (n > SHOWN) text_printf(out, "  and %d more\n", n - SHOWN);
+}
+
 void plan_report(const Plan *p, Text *out) {
     double flops = 0;
     int64_t traffic = 0;
     text_printf(out, "%-44s %-9s %12s %12s %12s  fused\n", "kernel", "kind", "operations", "traffic", "live bytes");
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
-        int64_t live = 0;
-        for (int j = 0; j < p->buffers.n; j++) {
-            const Buffer *b = p->buffers.at[j];
-            if (b->place == PLACE_WORK && b->first <= i && i <= b->last) live += b->bytes;
-        }
+        int64_t live = alive_bytes(p, i);
         text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops,
             (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
         print_parts(k, out);
+        if (plan_ran(p, i)) text_printf(out, ", again");
         if (k->choice) text_printf(out, ", %s%s", k->choice, k->tuned ? " (from records)" : "");
         text_printf(out, "\n");
         flops += k->flops;
@@ -199,4 +251,5 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
     if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
     text_printf(out, "\n");
+    if (p->options->train_memory && graph_trains(p->graph)) report_kept(p, out);
 }

@@ -53,7 +53,9 @@ Convolution kernel_conv_shape(const Node *n);            // kernel_conv.c
 Kernel *kernel_copy(const Plan *p, Node *n);
 void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter);
 
-// what is planned for values: plan.c
+// plan.c
+bool graph_trains(const Graph *g);                       // is it a program that goes forward and back?
+// what is planned for values
 void plan_set_buffer(const Plan *p, const Value *v, Buffer *b);
 void plan_set_home(const Plan *p, const Value *v, Value *home, Dim at);
 Buffer *buffer_of(const Plan *p, Value *v);             // memory.c: the value's buffer, made on first use
@@ -125,6 +127,8 @@ int parts_workers(const Options *o, double ns, double uneven);
 double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int workers);
 double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven);
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
+// checkpoint.c: memory_plan within a workspace of so many bytes, by kernels that run again; false with diagnostics
+bool checkpoint_plan(Plan *p, int64_t budget);
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 // memory.c: where inputs and outputs lie, fields that are updated in the struct that they came in
 void memory_ends(Plan *p);

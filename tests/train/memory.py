@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Memory of training: NAME_train_step does what gradients and update do, bit by bit, and needs no gradients' struct.
+"""Memory of training: NAME_train_step does what gradients and update do, bit by bit, and needs no gradients' struct;
+and both do so in the least workspace that --train-memory gets them to.
 
 usage: memory.py BURNCC [--case NAME]... [--cc CC] [--target T]
-The models are those of owned.py. A program that is written here runs both ways for three steps and compares loss,
-parameters and state. Needs the standard library only. Prints TAP."""
+The models are those of owned.py and two that are described in C. A program that is written here runs both ways for
+three steps and compares loss, parameters and state. Needs the standard library only. Prints TAP."""
 import argparse, json, os, re, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,8 +26,8 @@ static m_state state, own;
 int main(void)
 {
     float loss[1], loss_of_step[1];
-    m_params_init(&params);
-    m_params_init(&one);
+    if (%(init)s) return 5;
+    memcpy(&one, &params, sizeof one);
     for (int step = 1; step <= 3; step++) {
 %(fill)s
         if (m_gradients(%(gradients)s)) return 2;
@@ -36,6 +37,9 @@ int main(void)
         if (memcmp(&state, &own, sizeof own)) return puts("state differs"), 1;
         if (memcmp(&params, &one, %(params)s)) return puts("parameters differ"), 1;
     }
+    unsigned long long sum = 0;
+    for (size_t i = 0; i < %(params)s; i++) sum = sum * 1099511628211u + ((const unsigned char *)&params)[i];
+    printf("%%llx\\n", sum);
     int step = 4;
     (void)step;
 %(spoil)s
@@ -46,6 +50,9 @@ int main(void)
     return 0;
 }
 """
+DESCRIBED = {"mlp": "--set layers=12 --set width=32 --set features=16 --dim batch=64".split(),
+             "lenet": "--dim batch=8".split()}
+START, APART = "(m_params_init(&params), 0)", 'm_params_load(&params, "m.safetensors")'
 NUMBERS = {"learning_rate": "0.01f", "beta1": "0.9f", "beta2": "0.999f", "epsilon": "1e-8f", "weight_decay": "0.01f",
            "momentum": "0.9f", "alpha": "0.99f", "step": "step"}
 
@@ -93,20 +100,59 @@ def program(header):
     count = re.search(r"float (\w+)\[1\];[^\n]*\n} m_params;", header)
     batches = count and "batches" in count.group(1)
     return MAIN % {
+        "init": START if "m_params_init" in header else APART,
         "arrays": arrays, "fill": fill, "spoil": spoil, "gradients": arguments(header, "m_gradients", False),
         "update": arguments(header, "m_update", False), "train_step": arguments(header, "m_train_step", True),
         "params": f"offsetof(m_params, {count.group(1)})" if batches else "sizeof params"}
 
 
-def build(args, tmp, model, options):
+def compiled(args, tmp, model, options):
+    """What burncc says where it fails."""
+    command = [args.burncc, model, "--train", "--quiet", "--target", args.target, *options, "-o", f"{tmp}/m.c"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+def run(args, tmp):
     c = os.path.join(tmp, "m.c")
-    subprocess.run([args.burncc, model, "--train", "--quiet", "--target", args.target, *options, "-o", c], check=True)
     open(os.path.join(tmp, "main.c"), "w").write(program(open(os.path.join(tmp, "m.h")).read()))
     flags = "-std=c99 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
     subprocess.run([args.cc, *flags, "-I", tmp, os.path.join(tmp, "main.c"), c, "-lm", "-o", os.path.join(tmp, "both")],
                    check=True)
-    done = subprocess.run([os.path.join(tmp, "both")], capture_output=True, text=True)
+    done = subprocess.run([os.path.join(tmp, "both")], capture_output=True, text=True, cwd=tmp)
     return done.returncode == 0, done.stdout.strip() or f"exit {done.returncode}"
+
+
+def workspaces(tmp):
+    text = open(os.path.join(tmp, "m.h")).read()
+    return max(int(n) for n in re.findall(r"bytes\[(\d+)\];\n} m_(?:gradients|train_step)_workspace;", text))
+
+
+def least(args, tmp, model, options):
+    """Compiled for the least memory that burncc says will do: None, or what is wrong."""
+    budget = 1
+    for _ in range(4):
+        says = compiled(args, tmp, model, [*options, "--train-memory", str(budget)])
+        if not says:
+            return None if workspaces(tmp) <= budget + 63 else f"{workspaces(tmp)} bytes, not {budget}"
+        needs = re.search(r"needs a workspace of (\d+) bytes", says)
+        if not needs or int(needs.group(1)) <= budget:
+            return says
+        budget = int(needs.group(1))
+    return "what it says does not do"
+
+
+def compare(args, tmp, model, options):
+    """Unlimited, then in little memory: what is wrong, or None; how much less."""
+    wrong = compiled(args, tmp, model, options)
+    if wrong:
+        return wrong, 0
+    before, (ok, free) = workspaces(tmp), run(args, tmp)
+    wrong = free if not ok else least(args, tmp, model, options)
+    if wrong:
+        return wrong, 0
+    ok, little = run(args, tmp)
+    return (None if little == free else f"{little} in little memory, not {free}"), 1 - workspaces(tmp) / before
 
 
 def cases(args, folder):
@@ -115,6 +161,10 @@ def cases(args, folder):
         case = json.load(open(os.path.join(where, "case.json")))
         if not args.case or name in args.case:
             yield name, os.path.join(where, "model.onnx"), ["--loss", case["loss"], *case.get("options", [])]
+    models = os.path.join(HERE, "..", "..", "models")
+    for name, options in DESCRIBED.items():
+        if not args.case or name in args.case:
+            yield name + ".c", os.path.join(models, name + ".c"), options
 
 
 def main():
@@ -127,10 +177,10 @@ def main():
         for name, model, options in cases(args, tmp):
             for optimizer in ("sgd", "adam"):
                 count += 1
-                ok, text = build(args, tmp, model, [*options, "--optimizer", optimizer])
-                bad += not ok
-                line = f"{count} - {name} {optimizer}: one step is both"
-                print(f"ok {line}" if ok else f"not ok {line}: {text}", flush=True)
+                wrong, less = compare(args, tmp, model, [*options, "--optimizer", optimizer])
+                bad += wrong is not None
+                line = f"{count} - {name} {optimizer}: one step is both, and in {100 * less:.0f} % less memory"
+                print(f"not ok {line}: {wrong}" if wrong else f"ok {line}", flush=True)
     print(f"1..{count}")
     return 1 if bad else 0
 

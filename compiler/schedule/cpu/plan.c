@@ -2,7 +2,7 @@
 // Planning for processors: the steps from a graph of primitives to kernels in order, with everything's place.
 //
 // Template kernels get their blocks and packed weights; kernels that follow one another may go strip by strip;
-// --threads cuts kernels into parts.
+// --threads cuts kernels into parts; --train-memory lets some run twice.
 #include "schedule/schedule.h"
 
 bool cpu_plan(Plan *p) {
@@ -10,5 +10,6 @@ bool cpu_plan(Plan *p) {
     if (!p->parent) strips_plan(p);
     order_plan(p);
     parts_plan(p);
-    return memory_plan(p);
+    const int64_t budget = p->options->train_memory;
+    return budget && graph_trains(p->graph) && !p->parent ? checkpoint_plan(p, budget) : memory_plan(p);
 }

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// --train-memory: what is kept from where it is made until it is read, and what is made again, so that a training
+// program fits into a workspace of so many bytes.
+//
+// In: a plan with its kernels in order. Out: the plan with some kernels in the list more than once, and its buffers
+// placed. A value that a kernel makes again lies where it lay before, and between its last reader and the second run
+// its bytes serve others; the kernel, its code and its operands are the same, so the results have the same bits.
+//
+// Greedy: at the worst moment, of all values that wait there for a later reader, the one is made again just before it
+// whose absence removes most bytes above the budget, summed over all moments, for the time that it costs. What its
+// kernel reads and nobody has any more is made again too, or kept longer, whichever is better. The search counts its
+// steps, not the time, so the same input gives the same code.
+#include "steps.h"
+
+#include <string.h>
+
+#define MAX_WORK INT64_C(400000000)                     // looks at an operand: one or two seconds
+enum {
+    TRIED = 16,                                         // candidates that are measured, the most promising
+    MOST_AGAIN = 48,                                    // steps that one value takes with it
+    MOST_PLACINGS = 8, GAPS = 200,                      // what no buffer fits into is about this part
+    SMALL = 64,                                         // what is less than this part of what is too much stays
+    FACTOR = 8,                                         // an operand so much smaller than the value is kept
+    LENGTH = 4                                          // most runs, by kernels
+};
+// operations and bytes that a core does in a nanosecond, and what a call costs (as strips.c has them)
+static const double template_rate = 100, loop_rate = 10, byte_rate = 20, call_ns = 30;
+
+typedef struct Span { int buffer, first, last; } Span;  // from where it is made to where it is read last
+// over: bytes above the target, summed over the moments; at: the worst one
+typedef struct Cost { int64_t peak; double over; int at; } Cost;
+typedef VEC(int) Sequence;                              // steps in the order in which they run
+typedef struct Candidate { int buffer, before; double score; } Candidate;
+
+typedef struct Search {
+    Arena *a;
+    const Steps *s;
+    int64_t target, work;
+    double *ns;                                         // by step
+    bool *may_again;                                    // by step
+    int *maker;                                         // by buffer: the step that alone writes it; -1: not one
+    int *first_write, *last_write;                      // by buffer: the steps; -1: none
+    // of the sequence that was measured last
+    VEC(Span) spans;
+    VEC(int) span_of;                                   // by use, in order
+    int *open;                                          // by buffer
+    int *times;                                         // by step
+    int64_t *now;                                       // by moment: bytes
+    int64_t *change;
+    int *previous, *next;                               // by buffer: uses around the worst moment
+} Search;
+
+// ---------------------------------------------------------------- what may run again
+static double kernel_ns(const Kernel *k) {
+    double compute = k->flops / (k->template ? template_rate : loop_rate), memory = (double)k->traffic / byte_rate;
+    return (compute > memory ? compute : memory) + call_ns;
+}
+
+static bool kernel_may_again(const Kernel *k) {
+    if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES || k->string_bytes || kernel_fails(k)) return false;
+    for (int i = 0; i < k->stores.n; i++)
+        if (k->stores.at[i].op != RED_NONE) return false;
+    return true;
+}
+
+static void read_steps(Search *c, const Plan *p) {
+    const Steps *s = c->s;
+    for (int b = 0; b < s->buffers.n; b++) c->maker[b] = c->first_write[b] = c->last_write[b] = -1;
+    for (int i = 0; i < s->n; i++)
+        for (int j = 0; j < s->at[i].uses.n; j++) {
+            const Access *u = &s->at[i].uses.at[j];
+            if (!u->write) continue;
+            c->maker[u->buffer] = c->first_write[u->buffer] < 0 ? i : -1;
+            if (c->first_write[u->buffer] < 0) c->first_write[u->buffer] = i;
+            c->last_write[u->buffer] = i;
+        }
+    for (int i = 0; i < s->n; i++) {
+        c->may_again[i] = true;
+        for (int m = 0; m < s->at[i].kernels; m++) {
+            const Kernel *k = p->kernels.at[s->at[i].kernel + m];
+            c->may_again[i] = c->may_again[i] && kernel_may_again(k);
+            c->ns[i] += kernel_ns(k);
+        }
+        for (int j = 0; j < s->at[i].uses.n; j++) {
+            const Access *u = &s->at[i].uses.at[j];
+            if (u->write && (!s->in_work.at[u->buffer] || c->maker[u->buffer] != i)) c->may_again[i] = false;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- what a sequence needs
+static int span_at(const Search *c, const Step *s, int use, int buffer) {
+    for (int j = 0; j < s->uses.n; j++)
+        if (s->uses.at[j].buffer == buffer) return c->span_of.at[use + j];
+    return -1;
+}
+
+// Bytes that the step's result takes over from an operand (memory.c does it for what runs once).
+static int64_t reused(const Search *c, int step, int at, int use) {
+    const Step *s = &c->s->at[step];
+    for (int i = 0; i < s->reuse.n && c->times[step] == 1; i++) {
+        const Span *in = &c->spans.at[span_at(c, s, use, s->reuse.at[i])];
+        bool dies = in->last == at && in == &c->spans.at[c->open[in->buffer]];
+        for (int j = 0; dies && j < s->uses.n; j++) {
+            const Span *out = &c->spans.at[c->span_of.at[use + j]];
+            int64_t bytes = steps_bytes(c->s, out->buffer);
+            if (s->uses.at[j].write && out->first == at && bytes == steps_bytes(c->s, in->buffer)) return bytes;
+        }
+    }
+    return 0;
+}
+
+static void find_spans(Search *c, const Sequence *q) {
+    c->spans.n = c->span_of.n = 0;
+    for (int b = 0; b < c->s->buffers.n; b++) c->open[b] = -1;
+    memset(c->times, 0, sizeof(int) * (size_t)c->s->n);
+    for (int at = 0; at < q->n; at++) {
+        const Step *s = &c->s->at[q->at[at]];
+        c->times[q->at[at]]++;
+        c->work += s->uses.n + 4;
+        for (int j = 0; j < s->uses.n; j++) {
+            const Access *u = &s->uses.at[j];
+            int *open = &c->open[u->buffer];
+            if (*open < 0 || (u->write && c->maker[u->buffer] >= 0)) {
+                *open = c->spans.n;
+                VEC_PUSH(c->a, c->spans, ((Span){ u->buffer, at, at }));
+            }
+            c->spans.at[*open].last = at;
+            VEC_PUSH(c->a, c->span_of, *open);
+        }
+    }
+}
+
+static Cost measure(Search *c, const Sequence *q) {
+    Cost cost = { 0 };
+    find_spans(c, q);
+    memset(c->change, 0, sizeof(int64_t) * (size_t)(q->n + 1));
+    for (int i = 0; i < c->spans.n; i++) {
+        int64_t bytes = steps_bytes(c->s, c->spans.at[i].buffer);
+        c->change[c->spans.at[i].first] += bytes;
+        c->change[c->spans.at[i].last + 1] -= bytes;
+    }
+    int64_t alive = 0;
+    for (int at = 0, use = 0; at < q->n; use += c->s->at[q->at[at++]].uses.n) {
+        alive += c->change[at];
+        int64_t now = c->now[at] = alive + c->s->at[q->at[at]].scratch - reused(c, q->at[at], at, use);
+        if (now > c->target) cost.over += (double)(now - c->target);
+        if (now <= cost.peak) continue;
+        cost.peak = now;
+        cost.at = at;
+    }
+    return cost;
+}
+
+// ---------------------------------------------------------------- one value less
+// Is what `reader` reads of the buffer there, as it was, before the moment?
+static bool may_read(const Search *c, const Sequence *q, int reader, int buffer, int before) {
+    if (c->last_write[buffer] < 0 || c->maker[buffer] == reader) return true;
+    if (c->maker[buffer] < 0 && reader < c->last_write[buffer] && reader > c->first_write[buffer]) return false;
+    bool after = reader > c->last_write[buffer];        // it reads what has been written, or what has not been yet
+    for (int at = 0; at < q->n; at++)
+        if (q->at[at] == (after ? c->last_write[buffer] : c->first_write[buffer])) return (at < before) == after;
+    return false;
+}
+
+static bool is_alive(const Search *c, int buffer, int before) {
+    for (int i = 0; i < c->spans.n; i++) {
+        const Span *s = &c->spans.at[i];
+        if (s->buffer == buffer && s->first < before && s->last >= before) return true;
+    }
+    return false;
+}
+
+// Steps that have to run before the moment so that the step's results are there, itself last; false: it cannot be.
+// keep: operands are kept rather than made again.
+static bool collect(Search *c, const Sequence *q, int step, int before, bool keep, Sequence *again) {
+    const Step *s = &c->s->at[step];
+    int64_t size = 0;
+    if (!c->may_again[step] || again->n >= MOST_AGAIN) return false;
+    for (int j = 0; j < s->uses.n; j++) size += s->uses.at[j].write ? steps_bytes(c->s, s->uses.at[j].buffer) : 0;
+    for (int j = 0; j < s->uses.n; j++) {
+        int b = s->uses.at[j].buffer, maker = c->maker[b];
+        bool there = s->uses.at[j].write || !c->s->in_work.at[b];
+        if (!may_read(c, q, step, b, before)) return false;
+        if (there || is_alive(c, b, before)) continue;
+        for (int i = 0; i < again->n; i++) there = there || again->at[i] == maker;
+        if (there || keep || maker < 0 || !c->may_again[maker] || steps_bytes(c->s, b) * FACTOR <= size) continue;
+        if (!collect(c, q, maker, before, keep, again)) return false;
+    }
+    VEC_PUSH(c->a, *again, step);
+    return true;
+}
+
+static void insert(Search *c, const Sequence *q, int before, const Sequence *more, Sequence *to) {
+    to->n = 0;
+    for (int i = 0; i < before; i++) VEC_PUSH(c->a, *to, q->at[i]);
+    for (int i = 0; i < more->n; i++) VEC_PUSH(c->a, *to, more->at[i]);
+    for (int i = before; i < q->n; i++) VEC_PUSH(c->a, *to, q->at[i]);
+}
+
+static void uses_around(Search *c, const Sequence *q, int moment) {
+    for (int b = 0; b < c->s->buffers.n; b++) c->previous[b] = c->next[b] = -1;
+    for (int at = 0; at <= moment; at++)
+        for (int j = 0; j < c->s->at[q->at[at]].uses.n; j++) c->previous[c->s->at[q->at[at]].uses.at[j].buffer] = at;
+    for (int at = q->n - 1; at > moment; at--)
+        for (int j = 0; j < c->s->at[q->at[at]].uses.n; j++) c->next[c->s->at[q->at[at]].uses.at[j].buffer] = at;
+}
+
+// Values that wait over the worst moment, the most promising first.
+static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate *best) {
+    int n = 0;
+    double *over = NEW_ARRAY(c->a, double, q->n + 1), *count = NEW_ARRAY(c->a, double, q->n + 1);
+    for (int at = 0; at < q->n; at++) {
+        bool above = c->now[at] > c->target;
+        over[at + 1] = over[at] + (above ? (double)(c->now[at] - c->target) : 0);
+        count[at + 1] = count[at] + above;
+    }
+    uses_around(c, q, cost->at);
+    for (int i = 0; i < c->spans.n; i++) {
+        const Span *s = &c->spans.at[i];
+        int b = s->buffer, maker = c->maker[b];
+        if (s->first >= cost->at || s->last <= cost->at || c->previous[b] == cost->at) continue;
+        if (maker < 0 || !c->may_again[maker] || steps_bytes(c->s, b) * SMALL < cost->peak - c->target) continue;
+        int from = c->previous[b] + 1, to = c->next[b];
+        double bytes = (double)steps_bytes(c->s, b) * (count[to] - count[from]), most = over[to] - over[from];
+        Candidate one = { b, to, (bytes < most ? bytes : most) / c->ns[maker] };
+        int at = n < TRIED ? n++ : TRIED;
+        for (; at > 0 && best[at - 1].score < one.score; at--)
+            if (at < TRIED) best[at] = best[at - 1];
+        if (at < TRIED) best[at] = one;
+    }
+    return n;
+}
+
+static double time_of(const Search *c, const Sequence *steps) {
+    double ns = 0;
+    for (int i = 0; i < steps->n; i++) ns += c->ns[steps->at[i]];
+    return ns;
+}
+
+// The best change of the sequence; false: none helps.
+static bool improve(Search *c, Sequence *q, Cost *cost) {
+    Candidate best[TRIED + 1];
+    Sequence chosen = { 0 }, trial = { 0 };
+    double most = 0;
+    Cost before = *cost;
+    const int n = candidates(c, q, cost, best);
+    VEC(Sequence) lists = { 0 };
+    VEC(int) where = { 0 };
+    for (int i = 0; i < 2 * n; i++) {                   // all before anything else is measured
+        Sequence again = { 0 };
+        if (!collect(c, q, c->maker[best[i / 2].buffer], best[i / 2].before, i % 2, &again)) continue;
+        VEC_PUSH(c->a, lists, again);
+        VEC_PUSH(c->a, where, best[i / 2].before);
+    }
+    for (int i = 0; i < lists.n; i++) {
+        insert(c, q, where.at[i], &lists.at[i], &trial);
+        const Cost then = measure(c, &trial);
+        double gain = (before.over - then.over) / time_of(c, &lists.at[i]);
+        if (then.over >= before.over || gain <= most) continue;
+        Sequence old = chosen;
+        chosen = trial;
+        trial = old;
+        most = gain;
+        *cost = then;
+    }
+    if (most > 0) *q = chosen;
+    return most > 0;
+}
+
+// Runs that turn out not to be needed.
+static void trim(Search *c, Sequence *q) {
+    Sequence trial = { 0 };
+    bool *seen = NEW_ARRAY(c->a, bool, c->s->n);
+    for (int at = 0; at < q->n; at++) {
+        bool again = seen[q->at[at]];
+        seen[q->at[at]] = true;
+        if (!again) continue;
+        trial.n = 0;
+        for (int i = 0; i < q->n; i++)
+            if (i != at) VEC_PUSH(c->a, trial, q->at[i]);
+        if (measure(c, &trial).peak > c->target) continue;
+        Sequence old = *q;
+        *q = trial;
+        trial = old;
+        at--;
+    }
+}
+
+// ---------------------------------------------------------------- the plan
+static void set_kernels(Plan *p, const Search *c, Kernel *const *kernels, const Sequence *q) {
+    double all = 0, again = 0;
+    bool *seen = NEW_ARRAY(c->a, bool, c->s->n);
+    p->kernels.n = p->runs_again = 0;
+    for (int i = 0; i < q->n; i++) {
+        const Step *s = &c->s->at[q->at[i]];
+        bool twice = seen[q->at[i]];
+        seen[q->at[i]] = true;
+        *(twice ? &again : &all) += c->ns[q->at[i]];
+        for (int m = 0; m < s->kernels; m++) {
+            Kernel *k = kernels[s->kernel + m];
+            k->runs = twice ? k->runs + 1 : 1;
+            VEC_PUSH(p->arena, p->kernels, k);
+            p->runs_again += twice;
+        }
+    }
+    p->again_share = all > 0 ? again / all : 0;
+}
+
+static Search *search_new(Arena *a, const Plan *p) {
+    Search *c = NEW(a, Search);
+    *c = (Search){ .a = a, .s = steps_read(a, p) };
+    const int n = c->s->n, buffers = c->s->buffers.n;
+    c->ns = NEW_ARRAY(a, double, n + 1);
+    c->may_again = NEW_ARRAY(a, bool, n + 1);
+    c->times = NEW_ARRAY(a, int, n + 1);
+    c->maker = NEW_ARRAY(a, int, buffers);
+    c->first_write = NEW_ARRAY(a, int, buffers);
+    c->last_write = NEW_ARRAY(a, int, buffers);
+    c->open = NEW_ARRAY(a, int, buffers);
+    c->previous = NEW_ARRAY(a, int, buffers);
+    c->next = NEW_ARRAY(a, int, buffers);
+    c->now = NEW_ARRAY(a, int64_t, LENGTH * n + MOST_AGAIN + 2);
+    c->change = NEW_ARRAY(a, int64_t, LENGTH * n + MOST_AGAIN + 2);
+    read_steps(c, p);
+    return c;
+}
+
+// The order of runs comes in and goes out; false: more than the target is alive all the same.
+static bool search(Search *c, Sequence *q) {
+    Cost cost = measure(c, q);
+    while (cost.peak > c->target && c->work < MAX_WORK && q->n < LENGTH * c->s->n) {
+        if (!improve(c, q, &cost)) break;
+        cost = measure(c, q);
+    }
+    if (cost.peak > c->target) return false;
+    trim(c, q);
+    return true;
+}
+
+// Plans the memory with a workspace of at most so many bytes, if it can; what it comes to, -1 with diagnostics.
+static int64_t reach(Search *c, Plan *p, Kernel *const *kernels, int64_t budget) {
+    Sequence q = { 0 };
+    for (int i = 0; i < c->s->n; i++) VEC_PUSH(c->a, q, i);
+    c->target = budget;
+    c->work = 0;
+    for (int tries = 0; tries < MOST_PLACINGS; tries++) {
+        bool found = search(c, &q);
+        set_kernels(p, c, kernels, &q);
+        if (!memory_plan(p)) return -1;
+        if (!found || p->work_bytes <= budget) break;
+        c->target -= p->work_bytes - budget + budget / GAPS;
+    }
+    return p->work_bytes;
+}
+
+bool checkpoint_plan(Plan *p, int64_t budget) {
+    Arena *a = arena_new();
+    Search *c = search_new(a, p);
+    Kernel *const *kernels = arena_copy(a, p->kernels.at, sizeof *kernels * (size_t)p->kernels.n);
+    int64_t least = reach(c, p, kernels, budget);
+    bool fits = least >= 0 && least <= budget;
+    for (int tries = 0; !fits && least >= 0 && tries < MOST_PLACINGS; tries++) {        // what can be asked for?
+        int64_t then = reach(c, p, kernels, least);
+        if (then <= least) break;
+        least = then;
+    }
+    if (!fits && least >= 0)
+        diag_error_as(EXIT_LIMIT, NULL,
+            "--train-memory: %s needs a workspace of %lld bytes, not %lld; smaller batches, fewer parameters that "
+            "learn and --frozen-norm need less",
+            p->graph->name, (long long)least, (long long)budget);
+    arena_free(a);
+    return fits;
+}
