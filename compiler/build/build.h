@@ -148,6 +148,14 @@ Value *b_conv_padded(Graph *g, Value *x, Value *w, const int64_t *lo, const int6
     const int64_t *strides, const int64_t *dilations, int64_t group);
 // [g*a, b, k...] -> [g*b, a, flipped k...]: the weight of the convolution that runs backwards
 Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group);
+// A convolution of images of these spatial sizes; pad: before the first pixel.
+typedef struct ConvBack {
+    int spatial;
+    Dim size[MAX_RANK];
+    int64_t stride[MAX_RANK], dilation[MAX_RANK], pad[MAX_RANK], group;
+} ConvBack;
+// the gradient of its input from that of its result, of fixed sizes
+Value *b_conv_back(Graph *g, const ConvBack *c, Value *dy, Value *w);
 // columns [n, c * taps, places] back to an image [n, c, size...]: overlapping elements add up
 Value *b_col2im(Graph *g, Value *x, const int64_t *size, const Window *w);
 // the same where sizes are symbolic; dims: those of the image, then those of the block

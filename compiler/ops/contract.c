@@ -380,18 +380,14 @@ bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
 // ---------------------------------------------------------------- Conv: gradient
 
 static Value *conv_input_gradient(Node *n, Value *dy, const Geometry *geo) {
-    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
-    int64_t lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK], ones[MAX_RANK], group = node_int(n, "group", 1);
-    // dx[i] = sum over k' of w[K-1-k'] * spread dy[i + dilation * k']
+    ConvBack c = { .spatial = geo->spatial, .group = node_int(n, "group", 1) };
     for (int i = 0; i < geo->spatial; i++) {
-        int64_t reach = geo->dilation[i] * (geo->kernel[i] - 1);
-        interior[i] = geo->stride[i] - 1;
-        ones[i] = 1;
-        lo[i] = reach - geo->lo[i];
-        hi[i] = x->dim[2 + i] + reach - lo[i] - ((y->dim[2 + i] - 1) * geo->stride[i] + 1);
+        c.size[i] = n->in[0]->type.dim[2 + i];
+        c.stride[i] = geo->stride[i];
+        c.dilation[i] = geo->dilation[i];
+        c.pad[i] = geo->lo[i];
     }
-    Value *w = b_conv_backward_weight(n->graph, n->in[1], group);
-    return b_conv_padded(n->graph, dy, w, lo, hi, interior, ones, geo->dilation, group);
+    return b_conv_back(n->graph, &c, dy, n->in[1]);
 }
 
 static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {

@@ -464,6 +464,30 @@ class Windows(Case):
         return rows
 
 
+class Strides(Case):
+    """Strides longer than the window, shorter, in groups and of each channel alone, over odd sizes."""
+    name, loss, classes, x_shape, y_shape, runs = "strides", "mse", 0, [2, 2, 14, 12], [2, 2], RUNS[:1]
+    shapes = {"a.weight": [18, 2, 3, 3], "b.weight": [18, 1, 3, 3], "c.weight": [6, 18, 2, 2], "d.weight": [4, 3, 3, 3],
+              "l.weight": [2, 4], "l.bias": [2]}
+    nodes = [wire.node("Conv", ["x", "a.weight"], ["a"]), wire.node("Tanh", ["a"], ["b"]),
+             wire.node("Conv", ["b", "b.weight"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2], group=18),
+             wire.node("Tanh", ["c"], ["d"]), wire.node("Conv", ["d", "c.weight"], ["e"], strides=[3, 3]),
+             wire.node("Tanh", ["e"], ["f"]),
+             wire.node("Conv", ["f", "d.weight"], ["g"], pads=[1, 1, 1, 1], strides=[2, 2], group=2),
+             wire.node("Flatten", ["g"], ["h"]), wire.node("Gemm", ["h", "l.weight", "l.bias"], ["y"], transB=1)]
+
+    def run(self, p, x):
+        rows = []
+        for image in x:
+            image = nested(tanh, window(image, p["a.weight"]))
+            image = nested(tanh, window(image, p["b.weight"], pad=1, stride=2, group=18))
+            image = nested(tanh, window(image, p["c.weight"], stride=3))
+            image = window(image, p["d.weight"], stride=2, pad=1, group=2)
+            flat = [v for plane in image for line in plane for v in line]
+            rows.append(linear(flat, p["l.weight"], p["l.bias"]))
+        return rows
+
+
 class Lstm(Case):
     """A recurrent layer's last state."""
     name, loss, classes, x_shape, y_shape = "lstm", "binary_cross_entropy", 0, [3, 2, 3], [2, 2]
@@ -553,7 +577,7 @@ def write(case, folder):
     safetensors(os.path.join(folder, "reference.safetensors"), tensors)
 
 
-CASES = [Mlp, Dropped, Nll, L1, Conv, Norm, NormExported, Point, Windows, Lstm]
+CASES = [Mlp, Dropped, Nll, L1, Conv, Norm, NormExported, Point, Windows, Strides, Lstm]
 
 
 def write_all(folder):
