@@ -6,31 +6,25 @@
 // with the medians of a step and of its two calls. The learning rate is 0, so that steps are alike however many there
 // are; other hyper-parameters have their usual values.
 #define _DEFAULT_SOURCE
-#include "command.h"
+#include "module.h"
 
 #include "grad/train.h"
-#include "build/build.h"
-#include "ops/formulas.h"
 #include "runtime/threads.h"
-#include "templates/module.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { MOST_SAMPLES = 100000, ALIGNMENT = 64 };
+enum { MOST_SAMPLES = 100000 };
 static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
-static const uint64_t seed = 0x6275726e63630a31;
 
 typedef struct Sample { float gradients, update; } Sample;
 typedef struct Samples { int64_t runs; int n; Sample at[MOST_SAMPLES]; } Samples;
 
-// What one program is called with.
-typedef struct Step { const burncc_program *program; burncc_call call; } Step;
 typedef struct Job {
     const Module *module;
     const Options *options;
-    Step gradients, update;
+    ModuleCall gradients, update;
     double seconds;
     float *count;                                       // the update's argument `step`; NULL: it takes none
     Samples *samples;                                   // shared with the child
@@ -45,7 +39,7 @@ static double now(void) {
 }
 
 // Of random numbers no loss need be finite, and what is computed is the same.
-static int run_many(const Step *s, int64_t n) {
+static int run_many(const ModuleCall *s, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         int code = s->program->run(&s->call);
         if (code && code != BURN_ENAN) return code;
@@ -83,18 +77,13 @@ static int measure(Job *j) {
     return 0;
 }
 
-static void *zeroed(size_t bytes) {
-    size_t whole = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-    void *p = aligned_alloc(ALIGNMENT, whole);
-    return p ? memset(p, 0, whole) : NULL;
-}
-
 static int child(void *argument) {
     Job *j = argument;
     const burncc_module *m = j->module->code;
     burn_threads threads = { NULL, NULL };
-    void *params = zeroed(m->params_bytes), *grads = zeroed(m->params_bytes), *state = zeroed(m->state_bytes);
-    Step *const steps[] = { &j->gradients, &j->update };
+    void *params = module_memory(m->params_bytes), *grads = module_memory(m->params_bytes);
+    void *state = module_memory(m->state_bytes);
+    ModuleCall *const steps[] = { &j->gradients, &j->update };
     if (!params || !grads || !state) return BURN_ENOMEM;
     int code = m->begin(params, j->module->initial);
     if (!code && j->options->threads > 1) code = burn_threads_open(&threads, j->options->threads, 0);
@@ -103,9 +92,8 @@ static int child(void *argument) {
         c->params = params;
         c->grads = grads;
         c->state = state;
-        c->weights = j->module->weights.data;
         c->threads = &threads;
-        if (!(c->work = zeroed(steps[i]->program->work_bytes))) return BURN_ENOMEM;
+        if (!(c->work = module_memory(steps[i]->program->work_bytes))) return BURN_ENOMEM;
     }
     if (!code) code = measure(j);
     burn_threads_close(&threads);
@@ -114,52 +102,8 @@ static int child(void *argument) {
 
 // ---------------------------------------------------------------- what programs are given
 
-// Usual values of an optimizer's hyper-parameters, but for the learning rate.
-static float usual(Arena *a, const Training *t, const char *name) {
-    const char *list = t->optimizer->hyper, *word;
-    double value;
-    while (row_word(a, &list, &word, &value))
-        if (!strcmp(word, name) && strcmp(name, "learning_rate")) return (float)value;
-    return 0;
-}
-
-static void *value_for(Arena *a, const Training *t, const Value *v, const Tensor *given, uint64_t *random) {
-    if (given) return given->data;
-    if (v->role != ROLE_VALUE) return tensor_random(a, v, random)->data;
-    Tensor *number = tensor_new(a, v->type);
-    tensor_set_f(number, 0, usual(a, t, v->name));
-    return number->data;
-}
-
-static Step step_of(Arena *a, const Module *m, const char *name, const Graph *signature, const Inputs *in) {
-    const Programs *p = m->programs;
-    uint64_t random = seed;
-    for (int i = 0; i < p->n; i++) {
-        const Graph *g = p->at[i].plan->graph;
-        if (strcmp(m->code->programs[i].name, name)) continue;
-        Step s = { .program = &m->code->programs[i] };
-        s.call.in = NEW_ARRAY(a, void *, g->inputs.n + 1);
-        s.call.out = NEW_ARRAY(a, void *, g->outputs.n + 1);
-        for (int k = 0; k < g->inputs.n; k++) {
-            const Value *v = g->inputs.at[k];
-            const Tensor *given = NULL;
-            for (int n = 0; n < in->n; n++)
-                if (v->role == ROLE_NONE && !strcmp(signature->inputs.at[n]->name, v->name)) given = in->at[n];
-            if (v->role == ROLE_NONE || v->role == ROLE_VALUE)
-                s.call.in[k] = value_for(a, p->training, v, given, &random);
-        }
-        for (int k = 0; k < g->outputs.n; k++) {
-            const Value *v = g->outputs.at[k];
-            bool apart = v->role == ROLE_NONE || v->role == ROLE_LOSS;
-            if (apart) s.call.out[k] = arena_alloc(a, (size_t)type_bytes_upper(g, &v->type) + 1);
-        }
-        return s;
-    }
-    bug("the training code has no program %s", name);
-}
-
 // The update's counter of steps, if it takes one.
-static float *counter(const Module *m, const Step *update) {
+static float *counter(const Module *m, const ModuleCall *update) {
     const Graph *g = m->programs->at[update->program - m->code->programs].plan->graph;
     for (int i = 0; i < g->inputs.n; i++)
         if (g->inputs.at[i]->role == ROLE_VALUE && !strcmp(g->inputs.at[i]->name, "step")) return update->call.in[i];
@@ -220,8 +164,8 @@ static void print_report(Arena *a, const CommandOptions *c, const Job *j) {
 
 static void time_steps(Arena *a, CommandOptions *c, const Module *m, const Graph *signature, const Inputs *in) {
     Job j = { .module = m, .options = &c->compile, .seconds = c->seconds > 1e-3 ? c->seconds : 1e-3 };
-    j.gradients = step_of(a, m, "gradients", signature, in);
-    j.update = step_of(a, m, "update", signature, in);
+    j.gradients = module_call(a, m, "gradients", signature, in);
+    j.update = module_call(a, m, "update", signature, in);
     j.count = counter(m, &j.update);
     j.samples = sandbox_memory(sizeof *j.samples);
     if (!c->compile.quiet) diag_progress("timing for %.3g s", c->seconds);

@@ -179,9 +179,8 @@ static bool runs_somewhere(const Options *o, const char *runner, const Graph *g)
     return false;
 }
 
-static bool build(Built *b, Options *o, bool *compiled) {
+static bool build(Built *b, Options *o, Programs *programs, bool *compiled) {
     Arena *a = b->arena;
-    Programs *programs = compile_programs(a, o);
     if (!programs) return false;
     b->plan = programs->at[0].plan;
     if (!runs_somewhere(o, b->runner, b->plan->graph) || !(b->dir = folder_make())) return false;
@@ -198,15 +197,28 @@ static bool build(Built *b, Options *o, bool *compiled) {
     return load_weights(b, stem, !access(arena_printf(a, "%s.bin", stem), R_OK));
 }
 
-Built *build_model(const Options *o, const char *runner, bool *compiled) {
-    *compiled = false;
-    Arena *a = arena_new();
+static Built *built_new(Arena *a, Options *own, const char *runner) {
     Built *b = NEW(a, Built);
     b->arena = a;
     b->runner = runner;
-    Options *own = arena_copy(a, o, sizeof *o);          // the plan points at it
     b->options = own;
-    if (build(b, own, compiled)) return b;
+    return b;
+}
+
+Built *build_model(const Options *o, const char *runner, bool *compiled) {
+    *compiled = false;
+    Arena *a = arena_new();
+    Options *own = arena_copy(a, o, sizeof *o);          // the plan points at it
+    Built *b = built_new(a, own, runner);
+    if (build(b, own, compile_programs(a, own), compiled)) return b;
+    build_free(b);
+    return NULL;
+}
+
+Built *build_program(Arena *a, Options *o, Programs *p) {
+    Built *b = built_new(a, o, NULL);
+    bool compiled;
+    if (build(b, o, p, &compiled)) return b;
     build_free(b);
     return NULL;
 }

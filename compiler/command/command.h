@@ -14,7 +14,8 @@
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
-    bool trace;                                         // verify
+    bool trace, gradients;                              // verify
+    int elements;                                       // verify --gradients: of each parameter; 0: as time allows
     bool json, markdown;                                // what results are printed as
     VEC(const char *) data;                             // verify: folders
     VEC(const char *) inputs;                           // run, bench: NAME=FILE
@@ -100,6 +101,8 @@ typedef struct Built {
 // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
 // runner: as in CommandOptions
 Built *build_model(const Options *o, const char *runner, bool *compiled);
+// the same of a program that is planned, for these options, in this arena, which goes with it
+Built *build_program(Arena *a, Options *o, Programs *p);
 void build_free(Built *b);
 // $CC as for the target; false with diagnostics
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object);
@@ -159,19 +162,11 @@ void *sandbox_memory(size_t bytes);
 void sandbox_release(void *p, size_t bytes);
 const char *sandbox_call(Arena *a, int (*call)(void *), void *argument, int timeout);
 
-// ---------------------------------------------------------------- module.c, bench_train.c: training code
-typedef struct Module {
-    Arena *arena;                                       // its own: the compilation
-    Programs *programs;
-    const struct burncc_module *code;                   // templates/module.h
-    const char *initial;                                // the file of initial weights, if code wants one
-    File weights;                                       // the file of constants, if there is one
-    const char *dir;                                    // as of Built
-    void *library;
-} Module;
-Module *module_build(const Options *o);                 // the stages, then $CC; NULL with diagnostics
-void module_free(Module *m);
+// ---------------------------------------------------------------- bench_train.c
 int bench_training(Arena *a, CommandOptions *c);        // the exit status
+
+// ---------------------------------------------------------------- verify_gradients.c, differences.c
+int verify_gradients(Arena *a, CommandOptions *c);      // the exit status
 
 // ---------------------------------------------------------------- trace.c: verify --trace
 // outputs: the model's, as the evaluator computes them, or NULL; why: what the table lacks, or NULL

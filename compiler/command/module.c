@@ -2,14 +2,19 @@
 // Training code in this process: the stages, then $CC into a shared object, then dlopen. In: Options with --train. Out:
 // the programs with their plans, and a table by which any of them is called (templates/module.h).
 #define _DEFAULT_SOURCE
-#include "command.h"
+#include "module.h"
 
+#include "build/build.h"
 #include "codegen/module.h"
-#include "templates/module.h"
+#include "grad/train.h"
+#include "ops/formulas.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static const uint64_t seed = 0x6275726e63630a31;
 
 static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     Text t;
@@ -42,6 +47,11 @@ static bool build(Module *m, Options *o) {
 }
 
 Module *module_build(const Options *o) {
+    const char *arch = o->machine.arch;
+    if (arch && strcmp(arch, target_host())) {
+        diag_error_as(EXIT_USAGE, NULL, "training code for %s cannot be loaded here", arch);
+        return NULL;
+    }
     Arena *a = arena_new();
     Module *m = NEW(a, Module);
     m->arena = a;
@@ -55,4 +65,58 @@ void module_free(Module *m) {
     file_unmap(&m->weights);
     folder_remove(m->dir);
     arena_free(m->arena);
+}
+
+// ---------------------------------------------------------------- what programs are given
+
+void *module_memory(size_t bytes) {
+    enum { ALIGNMENT = 64 };
+    size_t whole = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    void *p = aligned_alloc(ALIGNMENT, whole);
+    return p ? memset(p, 0, whole) : NULL;
+}
+
+// Usual values of an optimizer's hyper-parameters, but for the learning rate.
+static float usual(Arena *a, const Training *t, const char *name) {
+    const char *list = t->optimizer->hyper, *word;
+    double value;
+    while (row_word(a, &list, &word, &value))
+        if (!strcmp(word, name) && strcmp(name, "learning_rate")) return (float)value;
+    return 0;
+}
+
+static void *value_for(Arena *a, const Training *t, const Value *v, const Tensor *given, uint64_t *random) {
+    if (given) return given->data;
+    if (v->role != ROLE_VALUE) return tensor_random(a, v, random)->data;
+    Tensor *number = tensor_new(a, v->type);
+    tensor_set_f(number, 0, usual(a, t, v->name));
+    return number->data;
+}
+
+ModuleCall module_call(Arena *a, const Module *m, const char *name, const Graph *signature, const Inputs *in) {
+    const Programs *p = m->programs;
+    uint64_t random = seed;
+    for (int i = 0; i < p->n; i++) {
+        const Graph *g = p->at[i].plan->graph;
+        if (strcmp(m->code->programs[i].name, name)) continue;
+        ModuleCall s = { .program = &m->code->programs[i], .graph = g };
+        s.call.weights = m->weights.data;
+        s.call.in = NEW_ARRAY(a, void *, g->inputs.n + 1);
+        s.call.out = NEW_ARRAY(a, void *, g->outputs.n + 1);
+        for (int k = 0; k < g->inputs.n; k++) {
+            const Value *v = g->inputs.at[k];
+            const Tensor *given = NULL;
+            for (int n = 0; n < in->n; n++)
+                if (v->role == ROLE_NONE && !strcmp(signature->inputs.at[n]->name, v->name)) given = in->at[n];
+            if (v->role == ROLE_NONE || v->role == ROLE_VALUE)
+                s.call.in[k] = value_for(a, p->training, v, given, &random);
+        }
+        for (int k = 0; k < g->outputs.n; k++) {
+            const Value *v = g->outputs.at[k];
+            bool apart = v->role == ROLE_NONE || v->role == ROLE_LOSS;
+            if (apart) s.call.out[k] = arena_alloc(a, (size_t)type_bytes_upper(g, &v->type) + 1);
+        }
+        return s;
+    }
+    bug("the training code has no program %s", name);
 }

@@ -18,7 +18,7 @@ enum {
     BUILDS = VERIFY | RUN | BENCH,
     MODELS = EVERY & ~OPS,                              // all that read a model
     COMPILES = MODELS & ~EXPORT,
-    TRAINS = COMPILE | BENCH
+    TRAINS = COMPILE | BENCH | VERIFY
 };
 
 enum { MAX_THREADS = 256 };                             // --threads

@@ -140,6 +140,10 @@ static const char *learning_option(const Options *o) {
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
     if (c->bit == OPS) return all->json && all->markdown ? usage_error("--json or --markdown, not both") : true;
+    if (c->bit == VERIFY && o->train && !all->gradients) return usage_error("verify --train wants --gradients");
+    if (all->elements && !all->gradients) return usage_error("--elements goes with --gradients");
+    if (all->gradients && all->trace) return usage_error("--gradients or --trace, not both");
+    o->train = o->train || all->gradients;
     if (!o->target && !set_target(a, all, "generic")) return false;
     if (o->dump && !dump_known(o, o->dump))
         return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));

@@ -24,10 +24,13 @@ const Command commands[] = {
         "beside the\n"
         "model or in --data. A file tolerance.txt (`rtol atol`) beside the data is obeyed. Exit status 0 only if all "
         "pass.\n"
-        "--trace says from which node on a difference grows.",
+        "--trace says from which node on a difference grows. --gradients checks training instead: a line a parameter, "
+        "then\n"
+        "`pass gradients=... worst=...`.",
         "  burncc verify lenet.onnx\n"
         "  burncc verify lenet.onnx --data recorded/ --rtol 1e-4 --atol 1e-6\n"
-        "  burncc verify lenet.onnx --data recorded/test_data_set_0 --trace\n" },
+        "  burncc verify lenet.onnx --data recorded/test_data_set_0 --trace\n"
+        "  burncc verify lenet.onnx --gradients --loss mse --dim batch=4\n" },
     { "run", RUN, command_run, "burncc run MODEL [--input NAME=FILE]... [--output DIR]",
         "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text "
         "(numbers). Outputs: a\n"
@@ -189,8 +192,8 @@ const Option options[] = {
         SET(set_train_memory) },
     { "data", 0, "DIR", VERIFY, "Data", "a data set, or a folder of test_data_set_N folders; repeatable",
         SET(set_data) },
-    { "input", 0, "NAME=FILE", RUN | BENCH, "Data", "the value of an input; repeatable (bench: random without it)",
-        SET(set_input) },
+    { "input", 0, "NAME=FILE", BUILDS, "Data",
+        "the value of an input; repeatable (bench, verify --gradients: random without it)", SET(set_input) },
     { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
     { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7, or --ulp if that is more)",
         FIELD(REAL, atol) },
@@ -201,6 +204,12 @@ const Option options[] = {
     { "trace", 0, NULL, VERIFY, "Data",
         "a table before each line: every node's value against the evaluator's, and the first bad node",
         FIELD(FLAG, trace) },
+    { "gradients", 0, NULL, VERIFY, "Data",
+        "no data sets: the gradients of --train against differences of the loss, which is computed in double precision",
+        FIELD(FLAG, gradients) },
+    { "elements", 0, "N", VERIFY, "Data",
+        "--gradients: so many elements of each parameter (default: up to 32, as many as 20 s allow)",
+        FIELD(COUNTED, elements) },
     { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
     { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)",
         FIELD(COUNTED, timeout) },

@@ -232,6 +232,7 @@ static void print_set(const CommandOptions *c, Arena *a, const char *set, const 
 
 int command_verify(Arena *a, CommandOptions *c) {
     Paths sets = { 0 };
+    if (c->gradients) return verify_gradients(a, c);
     if (!all_sets(a, c, &sets)) return diag_status();
     const Model *model = model_open(a, &c->compile);
     for (int i = 0; i < sets.n && !model; i++)

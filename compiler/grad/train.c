@@ -73,17 +73,23 @@ static Graph *evaluation_graph(Training *t, Graph *model) {
     return g;
 }
 
-// The loss behind the model, and a Gradient node by the parameters.
-static Graph *gradient_graph(Training *t, Graph *model) {
-    Graph *g = graph_clone(model, "gradients");
+Graph *train_loss(Training *t, Graph *model, const char *name) {
+    Graph *g = graph_clone(model, name);
     int n_model = g->outputs.n;
     Value *l = losses_targets(&t->losses, g) && mode_train(t, g) ? losses_sum(&t->losses, g) : NULL;
     if (!l) return NULL;
     replace_outputs(g, n_model, l);
     l->role = ROLE_LOSS;
+    return g;
+}
+
+// The loss, and a Gradient node by the parameters.
+static Graph *gradient_graph(Training *t, Graph *model) {
+    Graph *g = train_loss(t, model, "gradients");
+    if (!g) return NULL;
     Value **in = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
     int n = 0;
-    in[n++] = l;
+    in[n++] = g->outputs.at[0];
     for (int i = 0; i < g->inputs.n; i++)
         if (is_trained(t, g->inputs.at[i])) in[n++] = g->inputs.at[i];
     Node *gradient = graph_node(g, OP_Gradient, n, in, n - 1);

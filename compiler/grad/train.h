@@ -37,6 +37,12 @@ typedef struct Training {
 
 // Makes parameters of the weights of the imported graph; NULL with diagnostics.
 Training *train_parameters(Graph *model, const Options *o);
+// The loss of the model's first output behind a copy of the model in training mode, in place of its outputs; behind it
+// statistics of the batch. NULL with diagnostics.
+Graph *train_loss(Training *t, Graph *model, const char *name);
+// widen.c: every float of the graph becomes f64, so that it computes in double precision; false with diagnostics: some
+// operation takes none.
+bool graph_widen(Graph *g);
 // Adds the graphs of the programs, whose sizes are the model's; false with diagnostics.
 bool train_graphs(Training *t, Graph *model);
 // Do the parameters' initial values go into a file of their own?

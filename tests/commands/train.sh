@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What commands say of training code: bench --train.
+# What commands say of training code: bench --train, verify --gradients.
 source "$(dirname "$0")/tap.sh"
 lenet=$here/../../models/lenet.c
 
@@ -26,4 +26,39 @@ status 2 "another machine" "$burncc" bench scores.onnx $bench --runner qemu-aarc
 says '\-\-train is timed on this machine alone'
 status 2 "a loss without training" "$burncc" bench scores.onnx --loss mse
 status 1 "nothing to train" "$burncc" bench pair.onnx $bench
+
+summary="^pass gradients=[1-9][0-9]* worst=$number rounding=$number parameter=[a-z0-9_]+ kinks=0 parameters=[1-9][0-9]*"
+for options in "" "--dim batch=4 --threads 2" "--target portable --loss mse" "--no-fuse --embed-limit 8" \
+    "--input image=image.npy --loss l1" "--rtol 1e-5 --elements 3"; do
+    status 0 "gradients $options" "$burncc" verify scores.onnx --gradients --quiet $options
+    says "$summary"'$'
+done
+status 0 "gradients of a described model" "$burncc" verify $lenet --gradients --quiet --elements 2 --dim batch=2 --json
+python3 -c 'import json
+o = json.load(open("out"))
+assert o["pass"] and o["gradients"] == 20 and o["parameters"] == 10 and o["worst"] < 1e-4 and not o["missed"]'
+result $? "it is JSON"
+cat >detached.txt <<'END'
+graph detached(%0 x: f32[2,3]) {
+  %1 w = const trainable f32[3,2] {0.5, -0.25, 1, 0.125, 0.75, -1}
+  %2 v = const trainable f32[2] {0, 0.5}
+  %3: f32[2,2] = MatMul(%0, %1)
+  %4: f32[2,2] = Identity(%3) {stop_gradient=1}
+  %5: f32[2] = Abs(%2)
+  %6: f32[2,2] = Mul(%3, %5)
+  %7: f32[2,2] = Add(%6, %4)
+  return %7 y
+}
+END
+status 1 "a gradient that is none, and a kink" "$burncc" verify detached.txt --gradients --loss mse
+says '^v  f32\[2\]  2 elements, 1 at kinks, worst'
+says '^FAIL w \[[0-2],[01]\]: .*, by differences .*; error .* 0.001 are allowed; line 4 gradients=7 '
+says ' kinks=1 parameters=2$'
+sed -i 's/stop_gradient=1/stop_gradient=0/' detached.txt
+status 0 "the same undetached" "$burncc" verify detached.txt --gradients --loss mse
+status 2 "training without --gradients" "$burncc" verify scores.onnx --train
+says 'verify --train wants --gradients'
+status 2 "elements without --gradients" "$burncc" verify scores.onnx --elements 3
+status 2 "gradients elsewhere" "$burncc" verify scores.onnx --gradients --runner qemu-aarch64
+status 1 "no gradients" "$burncc" verify pair.onnx --gradients
 finish
