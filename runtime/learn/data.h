@@ -89,6 +89,35 @@ typedef struct burn_csv {
  * number; cells may be in double quotes; empty ones, "?", "NA" and "NaN" are missing. `how`: NULL for all zeros. */
 int burn_data_csv(const char *path, const burn_csv *how, burn_dataset **data, burn_said *said);
 
+typedef enum burn_fit { BURN_STRETCH, BURN_CROP } burn_fit;   /* CROP: the largest part of that shape, its middle */
+typedef struct burn_images {
+    int64_t height, width;            /* what images become; 0: as the first one is */
+    int gray;                         /* 1: one channel; 0: red, green, blue */
+    burn_fit fit;
+    float mean[3], deviation[3];      /* a pixel from 0 to 1 becomes (pixel - mean) / deviation; 0 is 1 */
+    /* Drawn anew each time that an item is got: */
+    int flip;                         /* 1: half of them mirrored, left to right */
+    double least_area;                /* a part of at least this share of the image, 3:4 to 4:3; 0: all of it */
+    double jitter;                    /* brightness, contrast and saturation times 1 - jitter to 1 + jitter */
+    const burn_dataset *like;         /* the classes of this dataset, of a folder before */
+} burn_images;
+/* A folder of folders of images: "image" f32 [3, h, w], "label" of the folders' names in order. Without folders in
+ * it: "image" alone. Files whose names begin with a dot are left out; formats are those of burn_image_decode. */
+int burn_data_images(const char *folder, const burn_images *how, burn_dataset **data, burn_said *said);
+/* The file of item i of such a dataset, or of selections of one; NULL for others. */
+const char *burn_data_path(const burn_dataset *data, int64_t i);
+
+typedef enum burn_tokens { BURN_BYTES, BURN_CHARACTERS, BURN_WORDS } burn_tokens;
+typedef struct burn_text {
+    burn_tokens tokens;               /* CHARACTERS are code points; WORDS: letters and digits, else one by one */
+    int64_t length;                   /* of an item, in tokens */
+    int64_t step;                     /* between the starts of items; 0: length */
+    const burn_dataset *like;         /* the tokens of this dataset; others become its token 0 */
+} burn_text;
+/* A text as windows: "tokens" i64 [length] and "next" i64 [length], those one further. classes of both: the tokens,
+ * sorted (bytes: 256, without names; words: 0 is "", of words not seen before). */
+int burn_data_text(const char *path, const burn_text *how, burn_dataset **data, burn_said *said);
+
 /* ---- datasets of datasets */
 
 /* Items by their numbers in `of`, copied. The next four are such selections. */

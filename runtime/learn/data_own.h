@@ -15,6 +15,9 @@ int data_make(const burn_dataset *like, int64_t count, void *own,
               int (*get)(const burn_dataset *, int64_t, uint64_t, void *const *, burn_said *),
               void (*end)(burn_dataset *), burn_dataset **data, burn_said *said);
 
+/* The dataset, and the number in it, that item i of a dataset of datasets is of; NULL of a source. */
+const burn_dataset *data_source(const burn_dataset *data, int64_t i, int64_t *at);
+
 /* Random numbers from a state that counts up: SplitMix64 (Steele, Lea, Flood 2014). */
 uint64_t data_random(uint64_t *state);
 /* Below n, without bias worth telling (n / 2^64). */

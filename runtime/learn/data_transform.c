@@ -260,3 +260,19 @@ int burn_data_map(burn_dataset *of, int field_count, const burn_field *fields, b
     for (int f = 0; f < of->field_count; f++) m->bytes += lines(of->fields[f].bytes);
     return data_make(&model, of->count, m, mapped_get, mapped_end, data, said);
 }
+
+const burn_dataset *data_source(const burn_dataset *data, int64_t i, int64_t *at)
+{
+    *at = i;
+    if (data->get == mapped_get) return ((const Mapped *)data->own)->of;
+    if (data->get == chosen_get) {
+        const Chosen *c = data->own;
+        *at = c->items[i];
+        return c->of;
+    }
+    if (data->get != joined_get) return NULL;
+    const Joined *j = data->own;
+    int k = 0;
+    while (*at >= j->of[k]->count) *at -= j->of[k++]->count;
+    return j->of[k];
+}

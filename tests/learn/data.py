@@ -51,6 +51,17 @@ class Csv(ctypes.Structure):
                 ("classify", ctypes.c_int), ("like", ctypes.POINTER(Dataset))]
 
 
+class Images(ctypes.Structure):
+    _fields_ = [("height", ctypes.c_int64), ("width", ctypes.c_int64), ("gray", ctypes.c_int), ("fit", ctypes.c_int),
+                ("mean", ctypes.c_float * 3), ("deviation", ctypes.c_float * 3), ("flip", ctypes.c_int),
+                ("least_area", ctypes.c_double), ("jitter", ctypes.c_double), ("like", ctypes.POINTER(Dataset))]
+
+
+class Text(ctypes.Structure):
+    _fields_ = [("tokens", ctypes.c_int), ("length", ctypes.c_int64), ("step", ctypes.c_int64),
+                ("like", ctypes.POINTER(Dataset))]
+
+
 class Loading(ctypes.Structure):
     _fields_ = [("batch", ctypes.c_int64), ("shuffle", ctypes.c_int), ("seed", ctypes.c_uint64),
                 ("workers", ctypes.c_int), ("ahead", ctypes.c_int), ("drop_last", ctypes.c_int),
@@ -68,6 +79,7 @@ class Data:
     def __init__(self, path):
         self.c, self.said = ctypes.CDLL(path), Said()
         self.c.burn_field_of.restype = Field
+        self.c.burn_data_path.restype = ctypes.c_char_p
         self.c.burn_loader_batches.restype = ctypes.c_int64
         self.c.burn_loader_skipped.restype = ctypes.c_int64
 
@@ -217,6 +229,113 @@ def check_csv(tap, d, folder):
     tap.check("csv: as Python's csv writes it", d.items(d.made("burn_data_csv", str(path).encode(), None)) == wanted)
 
 
+def resampled(row, start, length, n):
+    """n numbers of a stretch of a row, by triangles."""
+    scale, out = length / n, []
+    for k in range(n):
+        centre, wide = start + (k + 0.5) * scale, max(scale, 1)
+        weights = [max(0, 1 - abs(i + 0.5 - centre) / wide) for i in range(len(row))]
+        out.append(sum(w * x for w, x in zip(weights, row)) / sum(weights))
+    return out
+
+
+def resized(image, h, w, part):
+    """[h][w] of the part (top, left, height, width) of an image of lists."""
+    rows = [resampled(row, part[1], part[3], w) for row in image]
+    columns = [resampled([row[x] for row in rows], part[0], part[2], h) for x in range(w)]
+    return [columns[x][y] for y in range(h) for x in range(w)]
+
+
+def near(a, b, tolerance=1e-6):
+    return len(a) == len(b) and all(abs(x - y) <= tolerance for x, y in zip(a, b))
+
+
+def check_folder(tap, d, folder):
+    draw, images = random.Random(2), {}
+    for name, (h, w) in {"b/1.ppm": (6, 9), "a/2.ppm": (9, 6), "a/1.ppm": (4, 4), "c/x.ppm": (6, 9)}.items():
+        path = folder / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raw = draw.randbytes(3 * h * w)
+        path.write_bytes(f"P6 {w} {h} 255\n".encode() + raw)
+        images[name] = [[[raw[3 * (y * w + x) + c] / 255 for x in range(w)] for y in range(h)] for c in range(3)]
+    (folder / "tree" / "a" / ".hidden").write_bytes(b"x")
+
+    def read(where="tree", **how):
+        return d.made("burn_data_images", str(folder / where).encode(), ctypes.byref(Images(**how)))
+
+    data = read(height=5, width=7)
+    field = data.contents.fields[1]
+    order = ["a/1.ppm", "a/2.ppm", "b/1.ppm", "c/x.ppm"]
+    tap.check("images: folders are classes", [field.classes[k] for k in range(field.class_count)] == [b"a", b"b", b"c"]
+              and [i[1] for i in d.items(data)] == [(0,), (0,), (1,), (2,)])
+    whole = [[p for c in images[n] for p in resized(c, 5, 7, (0, 0, len(c), len(c[0])))] for n in order]
+    tap.check("images: stretched", all(near(i[0], w) for i, w in zip(d.items(data), whole)))
+    crops = {"a/1.ppm": (0.5, 0, 3, 4), "a/2.ppm": (2.25, 0, 4.5, 6), "b/1.ppm": (0, 0.5, 6, 8)}
+    small = read(height=3, width=4, fit=1)
+    wanted = [[p for c in images[n] for p in resized(c, 3, 4, crops[n])] for n in order[:3]]
+    tap.check("images: their middle", all(near(i[0], w) for i, w in zip(d.items(small), wanted)))
+    plain = read(height=6, width=9, mean=(0.5, 0.25, 0), deviation=(2, 0, 0.5))
+    wanted = [(x - m) / s for c, m, s in zip(images["b/1.ppm"], (0.5, 0.25, 0), (2, 1, 0.5)) for row in c for x in row]
+    tap.check("images: mean and deviation", near(d.item(plain, 2)[0], wanted))
+    gray = d.item(read(gray=1), 0)[0]
+    wanted = [0.299 * r + 0.587 * g + 0.114 * b for rows in zip(*images["a/1.ppm"]) for r, g, b in zip(*rows)]
+    tap.check("images: gray, of the first one's size", near(gray, wanted, 0.5 / 255 + 1e-6))
+    flipped = read(height=5, width=7, flip=1)
+    mirrored = [x for k in range(0, len(whole[1]), 7) for x in reversed(whole[1][k:k + 7])]
+    seen = [near(d.item(flipped, 1, s)[0], mirrored) - near(d.item(flipped, 1, s)[0], whole[1]) for s in range(200)]
+    tap.check("images: half are mirrored", set(seen) == {1, -1} and 70 < seen.count(1) < 130, seen.count(1))
+    drawn = read(height=5, width=7, flip=1, least_area=0.3, jitter=0.4)
+    same = [d.item(drawn, 2, s)[0] for s in (1, 1, 2)]
+    inside = all(0 <= x <= 1 for s in range(20) for x in d.item(drawn, 2, s)[0])
+    tap.check("images: what is drawn follows from the seed", same[0] == same[1] != same[2] and inside)
+    means = [sum(x) / len(x) for x in (d.item(read(height=5, width=7, jitter=0.4), 2, s)[0] for s in range(100))]
+    middle = sum(whole[2]) / len(whole[2])
+    about = abs(sum(means) / 100 - middle) < 0.06 and max(means) - min(means) > 0.2
+    tap.check("images: jitter is about the image", about, (middle, min(means), max(means)))
+    (folder / "other" / "c").mkdir(parents=True)
+    (folder / "other" / "c" / "1.ppm").write_bytes((folder / "tree" / "c" / "x.ppm").read_bytes())
+    tap.check("images: like another", [i[1] for i in d.items(read("other", height=5, width=7, like=data))] == [(2,)])
+    tap.check("images: without classes", len(d.item(read("other/c", height=5, width=7), 0)) == 1)
+    backward = d.made("burn_data_select", data, ctypes.c_int64(2), (ctypes.c_int64 * 2)(3, 0))
+    tap.check("images: their files", d.c.burn_data_path(backward, ctypes.c_int64(1)).decode().endswith("tree/a/1.ppm"))
+    (folder / "other" / "c" / "0.png").write_bytes(b"\x89PNG no")
+    tap.check("images: a bad one is named", *refused(
+        lambda: d.item(read("other", height=5, width=7), 0), EFORMAT, "other/c/0.png: is no image that can be decoded"))
+    (folder / "other" / "z").mkdir()
+    for where, how, code, part in (("none", {}, EIO, "is no folder"), ("other/z", {}, EFORMAT, "has no images"),
+                                   ("other", {"like": data}, EFORMAT, "'z' is no class of the folder before")):
+        tap.check(f"images refuses: {part}", *refused(lambda: read(where, **how), code, part))
+
+
+def check_text(tap, d, folder):
+    text = "Ein Tag, zwei Tage; fünf\nJahre! Ein Jahr"
+    (folder / "text").write_text(text)
+
+    def read(tokens, length, file="text", **how):
+        return d.made("burn_data_text", str(folder / file).encode(), ctypes.byref(Text(tokens, length, **how)))
+
+    def names(data):
+        return [data.contents.fields[0].classes[k].decode() for k in range(data.contents.fields[0].class_count)]
+
+    raw = tuple(text.encode())
+    tap.check("text: bytes", d.items(read(0, 10)) == [(raw[i:i + 10], raw[i + 1:i + 11]) for i in (0, 10, 20, 30)])
+    tap.check("text: as many as fit", [len(d.items(read(0, n))) for n in (41, 40, 21, 20)] == [0, 1, 1, 2])
+    characters = read(1, 4, step=1)
+    letters = names(characters)
+    tap.check("text: code points", letters == sorted(set(text), key=str.encode), letters)
+    back = "".join(letters[i[0][0]] for i in d.items(characters))
+    tap.check("text: one further each", back == text[:-4] and letters[d.item(characters, 3)[1][3]] == text[7], back)
+    words = read(2, 3)
+    wanted = ["", "\n", " ", "!", ",", ";", "Ein", "Jahr", "Jahre", "Tag", "Tage", "fünf", "zwei"]
+    tap.check("text: words", names(words) == wanted and d.item(words, 0) == ((6, 2, 9), (2, 9, 4)), names(words))
+    (folder / "more").write_text("Ein neues Jahr!")
+    later = read(2, 5, file="more", like=words)
+    tap.check("text: like another", d.items(later) == [((6, 2, 0, 2, 7), (2, 0, 2, 7, 3))], d.items(later))
+    (folder / "zero").write_bytes(b"ab\0c")
+    tap.check("text refuses zeros", *refused(lambda: read(1, 1, file="zero"), EFORMAT, "byte 2 is 0"))
+    tap.check("text refuses other tokens", *refused(lambda: read(1, 1, like=words), EINVAL, "no text of such tokens"))
+
+
 def check_transforms(tap, d):
     n = ctypes.c_int64
     ten = d.numbers(10)
@@ -332,6 +451,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="burncc-data-") as folder:
         check_files(tap, d, pathlib.Path(folder))
         check_csv(tap, d, pathlib.Path(folder))
+        check_folder(tap, d, pathlib.Path(folder))
+        check_text(tap, d, pathlib.Path(folder))
     ten, twice, keep = check_transforms(tap, d)
     check_loader(tap, d, ten, twice)
     tap.check("item numbers are checked", *refused(lambda: d.item(ten, 10), ERANGE,
