@@ -58,7 +58,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
         print_part(out, "c/vec.h");
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" },
-        { "burn_bf16_round(", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
+        { "burn_bf16_tile", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
         { "burn_decimal(", "c/decimal.h" }, { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" },
         { "burn_turn(", "c/turn.h" }, { "burn_pack_conv(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" },
         { "burn_params_", "c/params.h" }, { "burn_pack_conv(", "c/pack.h" }, { "burn_keep(", "c/strips.h" } };

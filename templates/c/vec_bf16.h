@@ -11,6 +11,18 @@
  */
 #ifndef BURN_VEC_BF16_H
 #define BURN_VEC_BF16_H
+#include <stdint.h>
+#include <string.h>
+
+/* The bits of x rounded to bfloat16, whose place is the upper half. */
+BURN_INLINE uint32_t burn_bf16_near(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    const uint32_t near = u + 0x7fff + (u >> 16 & 1), nan = u | 0x400000; /* ties to even; a NaN stays one */
+    return ((u & 0x7fffffff) > 0x7f800000 ? nan : near) & 0xffff0000;
+}
+
 #if !defined(BURN_PORTABLE) && defined(__AVX512BF16__)
 #include <immintrin.h>
 
@@ -49,6 +61,30 @@ BURN_INLINE void burn_bf16_words(uint32_t *to, const float *from, ptrdiff_t coun
 }
 #endif
 
+/* Rounds to pairs along k: word (k/2, j), at to[k/2*panel + j], is from[k*row + j*column] and what follows it along k;
+ * zeros past `depth` and from column `width` to `panel`. */
+BURN_INLINE void burn_bf16_panel(uint32_t *to, ptrdiff_t panel, const float *from, ptrdiff_t row, ptrdiff_t column,
+                                 ptrdiff_t depth, ptrdiff_t width)
+{
+    enum { BLOCK = 32 }; /* a line of pairs */
+    ptrdiff_t k0 = 0;
+    if (column == 1 && width == panel)
+        for (; k0 + 2 <= depth; k0 += 2)
+            for (ptrdiff_t j = 0; j < panel; j++)
+                to[k0 / 2 * panel + j] = burn_bf16_near(from[k0 * row + j]) >> 16
+                    | burn_bf16_near(from[(k0 + 1) * row + j]);
+    for (; k0 < depth; k0 += BLOCK) {
+        const ptrdiff_t count = depth - k0 < BLOCK ? depth - k0 : BLOCK;
+        uint32_t near[BLOCK] = {0};
+        for (ptrdiff_t j = 0; j < panel; j++) {
+            for (ptrdiff_t k = 0; k < count; k++)
+                near[k] = j < width ? burn_bf16_near(from[(k0 + k) * row + j * column]) : 0;
+            for (ptrdiff_t k = 0; k < count; k += 2)
+                to[(k0 + k) / 2 * panel + j] = near[k] >> 16 | near[k + 1];
+        }
+    }
+}
+
 #if defined(BURN_BF16_ADD)
 typedef uint32_t burn_bf16; /* of a row: a pair */
 #define BURN_BF16_PITCH(depth) (((depth) + 15) / 16 * 8)
@@ -63,11 +99,29 @@ BURN_INLINE void burn_bf16_round(burn_bf16 *to, const float *from, ptrdiff_t dep
         burn_bf16_words(to + k / 2, from + k, depth - k);
 }
 
-/* c[i*cm + j] = the sum over `pairs` pairs of row i of a, from a + i*am on, times column j of b, for i < rows and
- * j < vectors * BURN_VF_LANES; the words of a column lie bk apart. rows and vectors are constants where this is
- * inlined, as in burn_tile. */
+/* Rounds the rows of a block for tiles of `rows`: row i begins at to + i*BURN_BF16_PITCH(depth); where they are the
+ * columns of a matrix (am is 1), those of a tile lie side by side. Zeros up to whole tiles. */
+BURN_INLINE void burn_bf16_rows(burn_bf16 *to, ptrdiff_t rows, const float *from, ptrdiff_t am, ptrdiff_t ak,
+                                ptrdiff_t count, ptrdiff_t depth)
+{
+    const ptrdiff_t pitch = BURN_BF16_PITCH(depth);
+    for (ptrdiff_t i0 = 0; i0 < count; i0 += rows) {
+        const ptrdiff_t left = count - i0 < rows ? count - i0 : rows;
+        if (am == 1)
+            burn_bf16_panel(to + i0 * pitch, rows, from + i0, ak, 1, depth, left);
+        for (ptrdiff_t i = i0; i < i0 + rows && am != 1; i++)
+            if (i < count && ak == 1)
+                burn_bf16_round(to + i * pitch, from + i * am, depth);
+            else
+                burn_bf16_panel(to + i * pitch, 1, from + i * am, ak, 1, depth, i < count);
+    }
+}
+
+/* c[i*cm + j] = the sum over `pairs` pairs of row i of a, which begins at a + i*am and goes on in steps of ak, times
+ * column j of b, for i < rows and j < vectors * BURN_VF_LANES; the words of a column lie bk apart. rows and vectors are
+ * constants where this is inlined, as in burn_tile. */
 BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am,
-                                const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
+                                ptrdiff_t ak, const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     burn_bf16_sum sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
     BURN_UNROLL
@@ -83,7 +137,7 @@ BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const bu
             column[v] = BURN_BF16_LOAD(b + k * bk + v * BURN_VF_LANES);
         BURN_UNROLL
         for (int i = 0; i < rows; i++) {
-            const burn_bf16_pairs row = BURN_BF16_SPLAT(a[i * am + k]);
+            const burn_bf16_pairs row = BURN_BF16_SPLAT(a[i * am + k * ak]);
             BURN_UNROLL
             for (int v = 0; v < vectors; v++)
                 sum[i][v] = BURN_BF16_ADD(sum[i][v], row, column[v]);
@@ -104,21 +158,30 @@ typedef float burn_bf16;
 BURN_INLINE void burn_bf16_round(burn_bf16 *to, const float *from, ptrdiff_t depth)
 {
     for (ptrdiff_t k = 0; k < depth; k++) {
-        uint32_t u;
-        memcpy(&u, from + k, sizeof u);
-        const uint32_t near = u + 0x7fff + (u >> 16 & 1), nan = u | 0x400000; /* ties to even; a NaN stays one */
-        u = ((u & 0x7fffffff) > 0x7f800000 ? nan : near) & 0xffff0000;
+        const uint32_t u = burn_bf16_near(from[k]);
         memcpy(to + k, &u, sizeof u);
     }
     if (depth % 2 > 0)
         to[depth] = 0.0f;
 }
 
+BURN_INLINE void burn_bf16_rows(burn_bf16 *to, ptrdiff_t rows, const float *from, ptrdiff_t am, ptrdiff_t ak,
+                                ptrdiff_t count, ptrdiff_t depth)
+{
+    const ptrdiff_t pitch = BURN_BF16_PITCH(depth), line = am == 1 ? 1 : pitch, step = am == 1 ? rows : 1;
+    for (ptrdiff_t i0 = 0; i0 < count; i0 += rows)
+        for (ptrdiff_t i = 0; i < rows; i++)
+            for (ptrdiff_t k = 0; k < pitch; k++) {
+                const uint32_t u = i0 + i < count && k < depth ? burn_bf16_near(from[(i0 + i) * am + k * ak]) : 0;
+                memcpy(to + i0 * pitch + i * line + k * step, &u, sizeof u);
+            }
+}
+
 #if !defined(BURN_PORTABLE)
 typedef uint32_t burn_bf16_memory __attribute__((vector_size(4 * BURN_VF_LANES), aligned(4), may_alias));
 
 BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am,
-                                const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
+                                ptrdiff_t ak, const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     BURN_CONTRACT
     burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
@@ -142,7 +205,7 @@ BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const bu
             }
             BURN_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float s = a[i * am + 2 * k + half];
+                const float s = a[i * am + (2 * k + half) * ak];
                 BURN_UNROLL
                 for (int v = 0; v < vectors; v++)
                     sum[i][v] += s * column[v];
@@ -159,13 +222,13 @@ BURN_INLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const bu
 
 #else
 BURN_OUTLINE void burn_bf16_tile(int rows, int vectors, ptrdiff_t pairs, const burn_bf16 *a, ptrdiff_t am,
-                                 const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
+                                 ptrdiff_t ak, const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     for (int v = 0; v < vectors * BURN_VF_LANES; v += BURN_VF_LANES)
         for (int i = 0; i < rows; i++) {
             float sum[BURN_VF_LANES] = {0};
             for (ptrdiff_t k = 0; k < pairs; k++) {
-                const float first = a[i * am + 2 * k], second = a[i * am + 2 * k + 1];
+                const float first = a[i * am + 2 * k * ak], second = a[i * am + (2 * k + 1) * ak];
                 uint32_t low[BURN_VF_LANES], high[BURN_VF_LANES];
                 float x[BURN_VF_LANES], y[BURN_VF_LANES];
                 for (int j = 0; j < BURN_VF_LANES; j++) {
@@ -188,13 +251,13 @@ BURN_INLINE void burn_bf16_tile_at(int rows, int max_vectors, int vectors, ptrdi
                                    ptrdiff_t am, const uint32_t *b, ptrdiff_t bk, float *c, ptrdiff_t cm)
 {
     if (vectors >= max_vectors)
-        burn_bf16_tile(rows, max_vectors, pairs, a, am, b, bk, c, cm);
+        burn_bf16_tile(rows, max_vectors, pairs, a, am, 1, b, bk, c, cm);
     else if (vectors == 1)
-        burn_bf16_tile(rows, 1, pairs, a, am, b, bk, c, cm);
+        burn_bf16_tile(rows, 1, pairs, a, am, 1, b, bk, c, cm);
     else if (vectors == 2 && max_vectors > 2)
-        burn_bf16_tile(rows, 2, pairs, a, am, b, bk, c, cm);
+        burn_bf16_tile(rows, 2, pairs, a, am, 1, b, bk, c, cm);
     else if (max_vectors > 3)
-        burn_bf16_tile(rows, 3, pairs, a, am, b, bk, c, cm);
+        burn_bf16_tile(rows, 3, pairs, a, am, 1, b, bk, c, cm);
 }
 
 #if !defined(BURN_PORTABLE) && defined(__AVX512BF16__) && defined(__AMX_BF16__) && defined(__x86_64__) \

@@ -85,7 +85,9 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 }
 
 static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_blas(a, g, k, o) || plan_gemv(a, g, k, o)) return;
+    if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_pairs(a, g, k, o) || plan_blas(a, g, k, o)
+        || plan_gemv(a, g, k, o))
+        return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool packed = template_packs(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);

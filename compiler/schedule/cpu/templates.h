@@ -42,6 +42,8 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);
+// --train --precision bf16; false: the kernel is none.
+bool plan_pairs(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // --blas; false: the kernel is ours.
 bool plan_blas(Arena *a, const Graph *g, Kernel *k, const Options *o);
 #endif
