@@ -149,6 +149,92 @@ typedef struct burn_threaded_model {
 #endif
 /* burn-threads-types end */
 
+/* A model that learns: what a program compiled with --train describes itself with, so that one learner drives any. The
+ * same rule: generated C repeats the text between the markers. */
+/* burn-training-types begin */
+#ifndef BURN_TRAINING_TYPES
+#define BURN_TRAINING_TYPES
+
+struct burn_threads; /* BURN_THREADS_TYPES; known where a program takes threads */
+
+/* What training makes of a field of the parameters. */
+typedef enum burn_role {
+    BURN_TRAINED = 0, /* the step changes it by its gradient */
+    BURN_RUNNING = 1, /* a running statistic: where it is, gradients have the batch's, which the step mixes in */
+    BURN_BATCHES = 2  /* of gradients: how many batches they are the sum of; in parameters it means nothing */
+} burn_role;
+
+/* A tensor in a struct of parameters or of an optimizer's state. */
+typedef struct burn_part {
+    burn_tensor_info tensor; /* its name is that in files */
+    size_t offset;           /* in the struct */
+    burn_role role;
+} burn_part;
+
+/* A number that a step is given, and what it usually is. */
+typedef struct burn_hyper {
+    const char *name;
+    double usual;
+} burn_hyper;
+
+/* Constant data in the generated file. The structs are the caller's: params_bytes of parameters, as many of
+ * gradients, and state_bytes of what the optimizer remembers, zero before the first step; each aligned to 8. What does
+ * not learn is no parameter. `work`: the function's bytes of scratch memory, aligned to 8, whose content means nothing
+ * before and after. `weights`: weights_bytes, aligned to 64, the content of the file of constants. No struct or tensor
+ * may overlap what a function writes, but for those that it changes. Any number of threads may be in these functions at
+ * once, each with work and outputs of its own; parameters and gradients are then only read. They return 0 or a negative
+ * BURN_E... code, as the functions of the generated header that they call. Pointers to functions that a program has not
+ * are null. */
+typedef struct burn_training {
+    int version; /* 1; what later versions have besides comes behind what this one has */
+    const char *name;
+    const char *loss, *optimizer, *schedule; /* as the options name them, losses as a sum; NULL: no schedule */
+    size_t params_bytes, state_bytes;
+    size_t weights_bytes; /* 0: what does not learn is part of the program, and functions take NULL for weights */
+    int param_count, state_count;
+    const burn_part *params, *state;
+    int input_count, target_count, output_count;
+    const burn_tensor_info *inputs; /* input_count of the model's, then target_count of the loss's */
+    const burn_tensor_info *outputs;
+    int hyper_count, schedule_count;
+    const burn_hyper *hypers;          /* what an update is given, in this order; one is called learning_rate */
+    const burn_hyper *schedule_hypers; /* and what learning_rate is given */
+    int takes_step; /* gradients are a function of a step's number, too: something drops out */
+    int parts;      /* more threads than this do not help; 0: it knows of none, and takes NULL */
+    /* The model as it is used. inputs: input_count buffers; of models whose sizes the run says, with their shapes. */
+    size_t predict_bytes;
+    int (*predict)(const struct burn_threads *threads, void *work, const void *weights, const burn_tensor *inputs,
+        const void *params, const burn_tensor *outputs);
+    /* The same with its loss. inputs: the targets come behind the model's. */
+    size_t evaluate_bytes;
+    int (*evaluate)(const struct burn_threads *threads, void *work, const void *weights, const burn_tensor *inputs,
+        const void *params, double *loss, const burn_tensor *outputs);
+    /* The loss of a batch as it is trained, and the gradients. BURN_ENAN: they are there, but the loss is none. */
+    size_t gradients_bytes;
+    int (*gradients)(const struct burn_threads *threads, void *work, const void *weights, const burn_tensor *inputs,
+        const void *params, int64_t step, double *loss, void *grads);
+    /* One step. hypers: hyper_count numbers, of which `step` counts from 1. */
+    size_t update_bytes;
+    int (*update)(const struct burn_threads *threads, void *work, const void *weights, const float *hypers,
+        void *params, const void *grads, void *state);
+    /* Both. step: what dropout and the hyper-parameter of that name are, where something drops out. */
+    size_t train_step_bytes;
+    int (*train_step)(const struct burn_threads *threads, void *work, const void *weights, const burn_tensor *inputs,
+        int64_t step, const float *hypers, void *params, void *state, double *loss);
+    int (*learning_rate)(float step, const float *schedule_hypers, float *rate); /* step: from 0 */
+    int (*grads_zero)(void *sum);
+    int (*grads_add)(void *sum, const void *grads);
+    int (*grads_scale)(void *sum, float factor);
+    int (*params_init)(void *params); /* NULL: the file beside the code has them, and params_load reads it */
+    int (*params_save)(const void *params, const char *path);
+    int (*params_load)(void *params, const char *path);
+    int (*state_save)(const void *state, const char *path); /* NULL, too, where an optimizer remembers nothing */
+    int (*state_load)(void *state, const char *path);
+} burn_training;
+
+#endif
+/* burn-training-types end */
+
 /* A model as GPU kernels. The same rule: generated C may repeat the text between the markers. */
 /* burn-vk-types begin */
 #ifndef BURN_VK_TYPES

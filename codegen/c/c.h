@@ -23,6 +23,7 @@ typedef struct CFile {
     bool descriptor;                                    // some program has the generic `const burn_model`
     // extents, and steps from element to element, are arguments, so that many kernels share a function
     bool numbers;
+    bool training;                                      // programs over structs of parameters: --train
     bool threads;                                       // runs can go in parts: they take a `threads` pointer
     // constants come from a file: run functions take a `weights` pointer
     bool external;
@@ -69,6 +70,7 @@ int64_t c_work_bytes(const CFile *g, const Program *p);   // of its workspace, w
 void c_train_declare(CFile *g, const Training *t);        // structs, before the programs that name them
 void c_train_define(CFile *g, const Training *t);         // initial values, saving and loading
 void c_gradients(CFile *g, const Training *t);            // gradients.c: their sums
+void c_training(CFile *g, const Training *t);             // training.c: the generic descriptor
 // the initial values that do not stand in the C file, not committed yet; *file NULL: they do; false with diag
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file);
 void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program

@@ -25,11 +25,13 @@ static void print_header(CFile *g, Text *h) {
     const int64_t bytes = g->external ? g->weight_bytes + WEIGHTS_HEADER : 0;
     print_banner(h, g->options);
     print_blas(g, h);
-    skeleton_fill(g->arena, h, "skeleton/model.h", 9,
+    skeleton_fill(g->arena, h, "skeleton/model.h", 11,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "GUARD", NULL, text_upper(g->arena, g->model) },
             { "TYPES", NULL, burn_types(g->arena, "burn-model-types") },
             { "HAS_THREADS", NULL, flag(g->threads) },
+            { "HAS_TRAINING", NULL, flag(g->training) },
+            { "TRAINING_TYPES", NULL, g->training ? burn_types(g->arena, "burn-training-types") : "" },
             { "THREAD_TYPES", NULL, burn_types(g->arena, "burn-threads-types") },
             { "PROGRAMS", NULL, g->h.n ? g->h.at : "" },
             { "N_WEIGHTS", NULL, number_text(g->arena, bytes) },
@@ -128,7 +130,7 @@ static bool c_write(
     text_init(&out[1], a);
     g.weight_bytes = programs->function || training ? weights_share(n, programs) : programs->plan->weight_bytes;
     g.threads = o->threads > 1;
-    g.numbers = training != NULL;
+    g.numbers = g.training = training != NULL;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = g.weight_bytes > o->embed_limit;
     if (training) c_train_declare(&g, training);
@@ -138,6 +140,7 @@ static bool c_write(
     c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
     if (training) c_gradients(&g, training);
+    if (training) c_training(&g, training);
     if (programs->function) c_functions_declare(&g);
     if (diag_errors()) return false;
     OutFile *more[2] = { NULL };                        // parameters' initial values, constants

@@ -14,6 +14,10 @@ typedef struct Signature {
     Sizes sizes;                                        // that are parameters
 } Signature;
 
+// What a generic descriptor takes as an array of tensors: which inputs, or outputs, and the table of their infos; NULL:
+// it takes no such array.
+typedef struct Tensors { int n; int *at; const char *infos; } Tensors;
+
 Signature c_signature(CFile *g, const Program *p);
 void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name);    // int name(...)
 // typed: as parameters, else as the arguments of a call
@@ -40,4 +44,9 @@ int64_t c_workspace_slack(const Plan *plan);            // bytes
 void c_declare(CFile *g, const Signature *s);             // header.c
 void c_run(CFile *g, const Signature *s);                 // run.c
 void c_descriptor(CFile *g, const Signature *s);          // descriptor.c
+// The same file's, for training's: the table of infos; the checks of such tensors, and the sizes that follow; what is
+// told of the outputs' shapes, where `code` is what the run has returned.
+void c_tensor_infos(CFile *g, Text *out, const Graph *gr, const Tensors *t, bool outputs);
+void c_tensor_checks(CFile *g, Text *out, const Signature *s, const Tensors *in, const Tensors *outs);
+void c_tensor_shapes(CFile *g, Text *out, const Graph *gr, const Tensors *outs);
 #endif

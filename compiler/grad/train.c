@@ -239,12 +239,11 @@ bool train_graphs(Training *t, Graph *model) {
                 "The same as gradients and then update, without a struct of gradients: each is used up when it is "
                 "made.\n * params and state change in place. Usual values: %s.",
                 optimizer->hyper));
-    const char *usual;
-    Graph *schedule = ok && t->schedule ? schedule_graph(model, t->schedule, &usual) : NULL;
+    Graph *schedule = ok && t->schedule ? schedule_graph(model, t->schedule, &t->schedule_usual) : NULL;
     if (!ok || !t->schedule) return ok;
     return add_graph(t, schedule,
         arena_printf(a, "The learning rate of a step, which counts from 0, by the schedule %s.%s%s%s", t->schedule_text,
-            *usual ? " Usual values: " : "", usual, *usual ? "." : ""));
+            *t->schedule_usual ? " Usual values: " : "", t->schedule_usual, *t->schedule_usual ? "." : ""));
 }
 
 bool train_apart(const Training *t, const Options *o) {

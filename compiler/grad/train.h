@@ -26,6 +26,7 @@ typedef struct Training {
     LossTerms losses;
     const struct OptimizerRow *optimizer;
     const Spec *schedule; const char *schedule_text;    // NULL: none
+    const char *schedule_usual;                         // the arguments of learning_rate and their usual values
     VEC(Parameter) params;
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped

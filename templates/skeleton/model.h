@@ -3,6 +3,7 @@
  *
  *   MODEL GUARD   prefix of all names, and the same in capitals
  *   TYPES         of runtime/burn.h, word for word;  THREAD_TYPES: those of threads, where HAS_THREADS
+ *   TRAINING_TYPES: those of training, where HAS_TRAINING
  *   PROGRAMS      what each program declares (program.h)
  *   N_WEIGHTS     bytes of the weights' file; 0: there is none.  HAS_SIZE: they are a macro too
  *   HAS_MODEL     there is a generic descriptor
@@ -14,6 +15,8 @@
 #define TYPES
 #define HAS_THREADS 1
 #define THREAD_TYPES
+#define HAS_TRAINING 1
+#define TRAINING_TYPES
 #define PROGRAMS
 #define N_WEIGHTS 64
 #define HAS_SIZE 1
@@ -28,6 +31,10 @@ TYPES
 THREAD_TYPES
 
 #endif
+#if HAS_TRAINING
+TRAINING_TYPES
+
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -40,6 +47,11 @@ PROGRAMS
 #define GUARD_WEIGHTS_BYTES N_WEIGHTS
 #endif
 int MODEL_weights_check(const void *weights, size_t size);
+
+#endif
+#if HAS_TRAINING
+/* What all of this is, for programs that train any model. */
+extern const burn_training MODEL_training;
 
 #endif
 #if HAS_MODEL

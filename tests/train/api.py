@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a training loop in C meets: sums of gradients, refused arguments.
+"""What a training loop in C meets: the descriptor, sums of gradients, refused arguments.
 
 usage: api.py BURNCC [--cc CC]
 Each check is a C program in api/ over the generated code of a tiny model of owned.py: it says what is wrong and fails.
@@ -28,6 +28,19 @@ def built(args, folder, case, program, options=(), defines=()):
     return folder / "check"
 
 
+def linked(args, folder, modules, program, flags=()):
+    """The program of api/ over several modules: names, cases and options."""
+    files = []
+    for name, case, options in modules:
+        owned.write(case(), folder)
+        files.append(folder / f"{name}.c")
+        subprocess.run([args.burncc, "-q", folder / "model.onnx", "--train", "--name", name, *options, "-o", files[-1]],
+                       check=True)
+    subprocess.run([*args.cc.split(), *FLAGS, *flags, "-I", folder, HERE / "api" / program, *files, "-lm", "-o",
+                    folder / "check"], check=True)
+    return folder / "check"
+
+
 def ran(command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     return "" if done.returncode == 0 else f"exit {done.returncode}: {(done.stdout + done.stderr).strip()}"
@@ -45,7 +58,16 @@ def evaluation(args, folder):
         for case, defines in cases for options in ([], ["--target", "portable"]))))
 
 
+def learner(args, folder):
+    mlp = ["--optimizer", "adam", "--schedule", "cosine"]
+    return " ".join(filter(None, (
+        ran([linked(args, folder, [("mlp", owned.Dropped, [*mlp, *options]),
+                                   ("norm", owned.Norm, ["--loss", "mse", *options])], "learner.c", flags)])
+        for options, flags in (([], []), (["--target", "portable"], []), (["--threads", "2"], ["-DTHREADS"])))))
+
+
 CHECKS = {
+    "one learner, any module": learner,
     "evaluation": evaluation,
     "sums of gradients, refused arguments": sums,
 }
