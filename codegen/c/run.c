@@ -214,13 +214,14 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
     }
 }
 
-static void print_range(CFile *g, const Value *v, const char *name) {
+static void print_range(CFile *g, const Graph *gr, const Value *v, const char *name) {
     const struct Allowed *r = v->range;
     if (v->role == ROLE_VALUE) {
         text_printf(&g->c, "    if (!(%s >= %lld)) return -8; /* BURN_ERANGE */\n", name, (long long)r->lo);
         return;
     }
-    text_printf(&g->c, "    for (int64_t burn_i = 0; burn_i < %lld; burn_i++)\n", (long long)type_count(&v->type));
+    text_printf(&g->c, "    for (int64_t burn_i = 0; burn_i < %s; burn_i++)\n",
+        spell_size(g->arena, gr, type_size(graph_root(gr), &v->type)));
     const char *other = "";
     if (r->ignores) other = arena_printf(g->arena, " && %s[burn_i] != %lld", name, (long long)r->ignored);
     text_printf(&g->c, "        if (%s%s[burn_i] < %lld || %s[burn_i] > %lld%s%s) return -8; /* BURN_ERANGE */\n",
@@ -248,7 +249,7 @@ static void print_checks(CFile *g, const Signature *s) {
         c_bounds_print(&g->c, c_symbol(gr, s->sizes.at[i]));
     }
     for (int i = 0; i < gr->inputs.n; i++)
-        if (gr->inputs.at[i]->range) print_range(g, gr->inputs.at[i], s->in.name[i]);
+        if (gr->inputs.at[i]->range) print_range(g, gr, gr->inputs.at[i], s->in.name[i]);
 }
 
 static void print_copy_call(CFile *g, const Signature *s, const Target *t) {

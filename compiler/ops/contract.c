@@ -390,10 +390,16 @@ static Value *conv_input_gradient(Node *n, Value *dy, const Geometry *geo) {
     return b_conv_back(n->graph, &c, dy, n->in[1]);
 }
 
-static Value *conv_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
+// Kernels have fixed sizes, and here the batch is part of one: a batch whose size the run says goes in with images of
+// zeros up to the largest.
+static Value *fixed_batch(Graph *g, Value *x) {
+    Dim n = x->type.dim[0];
+    return dim_is_const(n) ? x : b_take(g, x, 0, NULL, NULL, dim_upper(graph_root(g), n));
+}
+
+static Value *conv_weight_gradient(Node *n, Value *x, Value *dy, const Geometry *geo) {
     Graph *g = n->graph;
-    Value *x = n->in[0];
-    const Type *tx = &x->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
+    const Type *tx = &x->type, *w = &n->in[1]->type, *y = &dy->type;
     int64_t hi[MAX_RANK], zero[MAX_RANK] = { 0 }, group = node_int(n, "group", 1);
     int swap[MAX_RANK];
     for (int i = 0; i < tx->rank; i++) swap[i] = i < 2 ? 1 - i : i;
@@ -464,10 +470,9 @@ static bool is_depthwise(const Node *n) {
 }
 
 // One more spatial axis, the batch: x and dy as one image [1,c,n,...], and dw = conv(x, dy) of each channel alone.
-static Value *depthwise_weight_gradient(Node *n, Value *dy, const Geometry *geo) {
+static Value *depthwise_weight_gradient(Node *n, Value *x, Value *dy, const Geometry *geo) {
     Graph *g = n->graph;
-    Value *x = n->in[0];
-    const Type *tx = &x->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
+    const Type *tx = &x->type, *w = &n->in[1]->type, *y = &dy->type;
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, zero[MAX_RANK] = { 0 }, strides[MAX_RANK] = { 1 },
             dilations[MAX_RANK] = { 1 };
     int swap[MAX_RANK];
@@ -490,12 +495,14 @@ static Value *depthwise_weight_gradient(Node *n, Value *dy, const Geometry *geo)
 bool grad_conv(Node *n, Value *const *dout, Value **din) {
     const Type *x = &n->in[0]->type;
     if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
-    for (int i = 0; i < x->rank; i++)
+    for (int i = 1; i < x->rank; i++)
         if (!op_static(n, x->dim[i], "the input of a convolution that is differentiated")) return false;
     Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
     if (is_point(n, &geo)) return point_gradients(n, dout[0], &geo, din);
     din[0] = conv_input_gradient(n, dout[0], &geo);
-    din[1] = is_depthwise(n) ? depthwise_weight_gradient(n, dout[0], &geo) : conv_weight_gradient(n, dout[0], &geo);
+    Value *all = fixed_batch(n->graph, n->in[0]), *dy = fixed_batch(n->graph, dout[0]);
+    if (!all || !dy) return false;
+    din[1] = is_depthwise(n) ? depthwise_weight_gradient(n, all, dy, &geo) : conv_weight_gradient(n, all, dy, &geo);
     return din[0] && din[1];
 }
 

@@ -30,7 +30,7 @@ static void pin(Symbol *s, int64_t size) {
     s->pinned = true;
 }
 
-bool keeps_sizes(const Options *o) { return !o->train && o->machine.backend->sizes; }
+bool keeps_sizes(const Options *o) { return o->machine.backend->sizes; }
 
 static void pin_by_options(Graph *g, const Options *o) {
     int n;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a training loop in C meets: the descriptor, sums of gradients, refused arguments.
+"""What a training loop in C meets: the descriptor, sizes that the run says, sums of gradients, refused arguments.
 
 usage: api.py BURNCC [--cc CC]
 Each check is a C program in api/ over the generated code of a tiny model of owned.py: it says what is wrong and fails.
@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import onnx_wire as wire        # noqa: E402
 import owned        # noqa: E402
 
 FLAGS = "-std=c99 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
@@ -66,7 +67,77 @@ def learner(args, folder):
         for options, flags in (([], []), (["--target", "portable"], []), (["--threads", "2"], ["-DTHREADS"])))))
 
 
+class Attention(owned.Case):
+    """A block of a transformer over rows of any length: attention, layer normalization, a layer each."""
+    x_shape, loss, options = [2, 5, 6], "cross_entropy", ["--class-axis", "-1"]
+    shapes = {"q.weight": [6, 6], "k.weight": [6, 6], "v.weight": [6, 6], "n.weight": [6], "n.bias": [6],
+              "l.weight": [6, 3], "l.bias": [3]}
+    nodes = [*(wire.node("MatMul", ["x", f"{k}.weight"], [k]) for k in "qkv"),
+             wire.node("Transpose", ["k"], ["t"], perm=[0, 2, 1]), wire.node("MatMul", ["q", "t"], ["s"]),
+             wire.node("Softmax", ["s"], ["p"], axis=-1), wire.node("MatMul", ["p", "v"], ["a"]),
+             wire.node("Add", ["a", "x"], ["r"]),
+             wire.node("LayerNormalization", ["r", "n.weight", "n.bias"], ["n"], axis=-1),
+             wire.node("MatMul", ["n", "l.weight"], ["l"]), wire.node("Add", ["l", "l.bias"], ["y"])]
+
+
+class Open:
+    """A case whose input has names for sizes: {axis: name}."""
+
+    def __init__(self, case, names):
+        self.case, self.names = case, names
+
+    def write(self, folder):
+        case = self.case()
+        shape = [self.names.get(i, d) for i, d in enumerate(case.x_shape)]
+        tensors = [wire.tensor(k, wire.FLOAT, v) for k, v in {**case.params, **case.constants}.items()] + case.axes
+        graph = wire.graph(case.nodes, [wire.value_info("x", wire.FLOAT, shape)],
+                           [wire.value_info("y", wire.FLOAT, None)], tensors)
+        (folder / "model.onnx").write_bytes(wire.model(graph))
+
+
+BATCHES = [{"batch": n} for n in (1, 3, 8)]
+OPEN = [        # case, the axes that are open, their bounds, the sizes that are tried
+    (owned.Mlp, {0: "batch"}, ["batch=1..8"], BATCHES),
+    (owned.Dropped, {0: "batch"}, ["batch=1..8"], BATCHES),
+    (owned.L1, {0: "batch"}, ["batch=1..8"], BATCHES),
+    (owned.Norm, {0: "batch"}, ["batch=2..8"], [{"batch": n} for n in (2, 5, 8)]),
+    (owned.Windows, {0: "batch"}, ["batch=1..8"], BATCHES),
+    (owned.Point, {0: "batch"}, ["batch=1..8"], BATCHES),
+    (owned.Lstm, {1: "batch"}, ["batch=1..8"], BATCHES),
+    (Attention, {0: "batch", 1: "length"}, ["batch=1..4", "length=1..40"],
+     [{"batch": 1, "length": 1}, {"batch": 3, "length": 17}, {"batch": 4, "length": 40}]),
+]
+
+
+def built_sizes(args, folder, number, case, options, flags):
+    """The check of one row of OPEN."""
+    of, axes, bounds, sizes = case
+    modules = [("open", [f"--dim={b}" for b in bounds])]
+    modules += [(f"fixed{i}", [f"--dim={k}={v}" for k, v in size.items()]) for i, size in enumerate(sizes)]
+    folder = folder / str(number)
+    folder.mkdir()
+    Open(of, axes).write(folder)
+    for name, dims in modules:
+        subprocess.run([args.burncc, "-q", folder / "model.onnx", "--train", "--loss", of.loss, "--name", name, *dims,
+                        *of.options, *options, "-o", folder / f"{name}.c"], check=True)
+    (folder / "all.h").write_text("".join(f'#include "{name}.h"\n' for name, _ in modules))
+    fixed = ",".join(f"&{name}_training" for name, _ in modules[1:])
+    subprocess.run([*args.cc.split(), *FLAGS, *flags, f"-DFIXED={fixed}", '-DHEADERS="all.h"', "-DBOUND=2e-6", "-I",
+                    folder, HERE / "api" / "sizes.c", *(folder / f"{name}.c" for name, _ in modules), "-lm", "-o",
+                    folder / "check"], check=True)
+    return folder / "check"
+
+
+def sizes(*options):
+    """Modules whose sizes the run says have the numbers of those of fixed sizes."""
+    return lambda args, folder: " ".join(filter(None, (
+        ran([built_sizes(args, folder, i, case, options, [])]) for i, case in enumerate(OPEN))))
+
+
 CHECKS = {
+    "sizes of the run": sizes(),
+    "sizes of the run, portable, momentum": sizes("--target", "portable", "--optimizer", "momentum"),
+    "sizes of the run, threads, adam": sizes("--threads", "2", "--optimizer", "adam"),
     "one learner, any module": learner,
     "evaluation": evaluation,
     "sums of gradients, refused arguments": sums,
