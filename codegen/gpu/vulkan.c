@@ -231,11 +231,12 @@ static bool vulkan_program(VkFile *g, const Program *p) {
 // ---------------------------------------------------------------- files
 static void print_header(VkFile *g, Text *h, int64_t weight_bytes) {
     print_banner(h, g->options);
-    skeleton_fill(g->arena, h, "skeleton/model.h", 8,
+    skeleton_fill(g->arena, h, "skeleton/model.h", 9,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "GUARD", NULL, text_upper(g->arena, g->model) },
             { "TYPES", NULL, burn_types(g->arena, "burn-vk-types") },
             { "HAS_THREADS", NULL, "0" },
+            { "HAS_TRAINING", NULL, "0" },
             { "PROGRAMS", NULL, g->h.at },
             { "N_WEIGHTS", NULL, number_text(g->arena, g->external ? weight_bytes + WEIGHTS_HEADER : 0) },
             { "HAS_SIZE", NULL, "0" },
