@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// MobileNetV2 (Sandler et al. 2018) of width 1 as torchvision has it.
+// MobileNetV2 (Sandler et al. 2018) as torchvision has it; for microcontrollers: --set width=0.35 --set size=96.
 #include <burncc/model.h>
 
 // Convolution "0", batch norm "1", and ReLU6.
@@ -21,6 +21,14 @@ static Tensor inverted_residual(Tensor x, int channels, int stride, int expand)
     return stride == 1 && in == channels ? add(x, y) : y;
 }
 
+// So many channels at this width, a multiple of 8 that is not below nine tenths of them.
+static int scaled(int channels, double width)
+{
+    int some = (int)(channels * width + 4) / 8 * 8;
+    if (some < 8) some = 8;
+    return some < 0.9 * channels * width ? some + 8 : some;
+}
+
 MODEL(mobilenet_v2)
 {
     static const struct { int expand, channels, blocks, stride; } stages[] = {
@@ -28,13 +36,15 @@ MODEL(mobilenet_v2)
         { 6, 320, 1, 1 },
     };
     int size = config("size", 224), module = 1;
+    double width = config("width", 1.0);
     Tensor x = input("image", F32, symbol("batch"), 3, size, size);
-    scope("features.0") x = unit(x, 32, 3, 2, 1);
+    scope("features.0") x = unit(x, scaled(32, width), 3, 2, 1);
     for (int s = 0; s < 7; s++)
         for (int i = 0; i < stages[s].blocks; i++)
             scope("features.%d.conv", module++)
-                x = inverted_residual(x, stages[s].channels, i == 0 ? stages[s].stride : 1, stages[s].expand);
-    scope("features.18") x = unit(x, 1280, 1, 1, 1);
+                x = inverted_residual(x, scaled(stages[s].channels, width), i == 0 ? stages[s].stride : 1,
+                    stages[s].expand);
+    scope("features.18") x = unit(x, scaled(1280, width > 1 ? width : 1), 1, 1, 1);
     x = dropout(flatten(adaptive_avg_pool2d(x, 1), 1), 0.2);
     output("logits", linear(x, "classifier.1", config("classes", 1000)));
 }

@@ -22,10 +22,14 @@ static m_train_step_workspace both;
 static m_params params, grads, one;
 static m_state state, own;
 %(arrays)s
+static double constants[%(constants)d / 8 + 8];
 
 int main(void)
 {
     float loss[1], loss_of_step[1];
+    FILE *file = fopen("m.bin", "rb");
+    const void *weights = (const void *)(((uintptr_t)constants + 63) / 64 * 64);
+    if (file && (!fread((void *)(uintptr_t)weights, 1, %(constants)d + 1, file) || fclose(file))) return 6;
     if (%(init)s) return 5;
     memcpy(&one, &params, sizeof one);
     for (int step = 1; step <= 3; step++) {
@@ -51,7 +55,10 @@ int main(void)
 }
 """
 DESCRIBED = {"mlp": "--set layers=12 --set width=32 --set features=16 --dim batch=64".split(),
-             "lenet": "--dim batch=8".split()}
+             "lenet": "--dim batch=8".split(),
+             "mobilenet_v2": "--set width=0.35 --set size=96 --set classes=10 --frozen-norm --no-dropout "
+                             r"--train-only features\.1[67]\.,classifier".split()}
+ENOUGH = {"mobilenet_v2": 256 << 10}    # bytes that have to do
 START, APART = "(m_params_init(&params), 0)", 'm_params_load(&params, "m.safetensors")'
 NUMBERS = {"learning_rate": "0.01f", "beta1": "0.9f", "beta2": "0.999f", "epsilon": "1e-8f", "weight_decay": "0.01f",
            "momentum": "0.9f", "alpha": "0.99f", "step": "step"}
@@ -70,7 +77,9 @@ def arguments(header, function, own):
                "loss": "loss_of_step" if own else "loss"}
     given = []
     for kind, pointer, name, elements in parameters(header, function):
-        if name in structs:
+        if name == "weights":
+            given.append(name)
+        elif name in structs:
             given.append(structs[name])
         elif elements:
             given.append("in_" + name)
@@ -94,13 +103,13 @@ def inputs(header):
     return "\n".join(arrays), "\n".join(fill), "\n".join(spoil)
 
 
-def program(header):
+def program(header, constants):
     arrays, fill, spoil = inputs(header)
     # the count of batches is no parameter
     count = re.search(r"float (\w+)\[1\];[^\n]*\n} m_params;", header)
     batches = count and "batches" in count.group(1)
     return MAIN % {
-        "init": START if "m_params_init" in header else APART,
+        "constants": constants, "init": START if "m_params_init" in header else APART,
         "arrays": arrays, "fill": fill, "spoil": spoil, "gradients": arguments(header, "m_gradients", False),
         "update": arguments(header, "m_update", False), "train_step": arguments(header, "m_train_step", True),
         "params": f"offsetof(m_params, {count.group(1)})" if batches else "sizeof params"}
@@ -115,7 +124,9 @@ def compiled(args, tmp, model, options):
 
 def run(args, tmp):
     c = os.path.join(tmp, "m.c")
-    open(os.path.join(tmp, "main.c"), "w").write(program(open(os.path.join(tmp, "m.h")).read()))
+    constants = os.path.join(tmp, "m.bin")
+    main_c = program(open(f"{tmp}/m.h").read(), os.path.getsize(constants) if os.path.exists(constants) else 0)
+    open(os.path.join(tmp, "main.c"), "w").write(main_c)
     flags = "-std=c99 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
     subprocess.run([args.cc, *flags, "-I", tmp, os.path.join(tmp, "main.c"), c, "-lm", "-o", os.path.join(tmp, "both")],
                    check=True)
@@ -131,7 +142,7 @@ def workspaces(tmp):
 def least(args, tmp, model, options):
     """Compiled for the least memory that burncc says will do: None, or what is wrong."""
     budget = 1
-    for _ in range(4):
+    for _ in range(8):              # smaller kernels for less memory need less, so it may be more than it says
         says = compiled(args, tmp, model, [*options, "--train-memory", str(budget)])
         if not says:
             return None if workspaces(tmp) <= budget + 63 else f"{workspaces(tmp)} bytes, not {budget}"
@@ -142,7 +153,7 @@ def least(args, tmp, model, options):
     return "what it says does not do"
 
 
-def compare(args, tmp, model, options):
+def compare(args, tmp, model, options, enough):
     """Unlimited, then in little memory: what is wrong, or None; how much less."""
     wrong = compiled(args, tmp, model, options)
     if wrong:
@@ -152,6 +163,8 @@ def compare(args, tmp, model, options):
     if wrong:
         return wrong, 0
     ok, little = run(args, tmp)
+    if enough and workspaces(tmp) > enough:
+        return f"{workspaces(tmp)} bytes, not {enough}", 0
     return (None if little == free else f"{little} in little memory, not {free}"), 1 - workspaces(tmp) / before
 
 
@@ -177,7 +190,8 @@ def main():
         for name, model, options in cases(args, tmp):
             for optimizer in ("sgd", "adam"):
                 count += 1
-                wrong, less = compare(args, tmp, model, [*options, "--optimizer", optimizer])
+                wrong, less = compare(args, tmp, model, [*options, "--optimizer", optimizer],
+                                      ENOUGH.get(name.split(".")[0]))
                 bad += wrong is not None
                 line = f"{count} - {name} {optimizer}: one step is both, and in {100 * less:.0f} % less memory"
                 print(f"not ok {line}: {wrong}" if wrong else f"ok {line}", flush=True)

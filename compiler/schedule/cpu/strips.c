@@ -199,12 +199,19 @@ static void walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
 static int64_t buffer_bytes(const Trial *t, int i) { return round_up(t->most[i] * t->m[i].width * 4, SCRATCH_ALIGN); }
 
 // ---------------------------------------------------------------- what it gains
+// Where memory is short: what a byte between two kernels is worth.
+static double byte_price(const Trial *t, double bytes) {
+    double budget = (double)t->p->options->train_memory;
+    return bytes > budget / 8 && budget > 0 ? 1 : 0;
+}
+
 static double saved_ns(const Trial *t) {
     double ns = 0;
     for (int i = 0; i + 1 < t->n; i++) {
         double bytes = (double)(t->m[i].total * t->m[i].width * 4) / t->parts;
         if (t->steps > t->parts && bytes > (double)t->p->options->machine.l2 / 4)
             ns += 2 * bytes * (1 / far_rate - 1 / near_rate);
+        ns += bytes * byte_price(t, bytes);
         if (t->parts > 1) ns += barrier_ns;
     }
     return ns;
@@ -222,6 +229,9 @@ static double paid_ns(const Trial *t) {
     for (int i = 0; i + 1 < t->n; i++) bytes += (double)buffer_bytes(t, i);
     for (int i = 0; i < t->n; i++) weights += t->m[i].planes ? 0 : (double)t->m[i].k->packed->bytes;
     if (bytes > l2 / 2) return 1e30;
+    double price = 0;
+    for (int i = 0; i + 1 < t->n; i++)
+        price += (double)buffer_bytes(t, i) * byte_price(t, (double)(t->m[i].total * t->m[i].width * 4));
     double cut = 0;
     for (int i = 0; t->parts > 1 && i < t->n; i++) {
         const Kernel *k = t->m[i].k;
@@ -229,7 +239,7 @@ static double paid_ns(const Trial *t) {
             - parts_best_ns(t->p->graph, k, t->p->options, t->parts);
     }
     double steps = (double)t->steps / t->parts - 1, reads = weights / (weights + bytes > l2 ? far_rate : near_rate);
-    return cut + steps * (reads + call_ns * t->n) + 2 * (double)t->moved / t->parts / near_rate
+    return price + cut + steps * (reads + call_ns * t->n) + 2 * (double)t->moved / t->parts / near_rate
         + t->again / t->parts / compute_rate;
 }
 

@@ -101,6 +101,7 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
         t = recorded;
         k->tuned = true;
     } else if (r) tune_refuse(k, r);
+    if (o->train_memory) gemm_within(&shape, o->train_memory / 8, &t);
     k->choice = tune_text(a, &tune_gemm, &t);
     k->template = &template_gemm;
     template_hole_dim(a, k, "BATCH", s->batch);

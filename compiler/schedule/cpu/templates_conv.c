@@ -56,6 +56,7 @@ static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout 
     int64_t merge = whole->conv.groups / l.conv.groups;
     ConvTiles t = conv_tiles(&l, &target);
     if (r && !(tune_parse(&tune_direct, r->choice, &t) && direct_fits(&l, &t))) return false;
+    if (o->train_memory) conv_within(&l, o->train_memory / 8, &t);
     k->choice = tune_text(a, &tune_direct, &t);
     k->template = &template_conv;
     hole_shape(a, k, &l, template_hole_dim);

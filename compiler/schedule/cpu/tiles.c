@@ -82,3 +82,18 @@ size_t gemm_scratch_bytes(const GemmShape *s, const GemmTiles *t)
     const int64_t b = s->b_packed ? 0 : t->pack_b == 1 ? t->kc * t->nc : t->pack_b || s->n % nr ? t->kc * nr : 0;
     return (size_t)(4 * (b + (t->pack_a ? (t->mc + t->mr % 2 * t->mr) * (t->kc + 16) : 0)));
 }
+
+void gemm_within(const GemmShape *s, int64_t bytes, GemmTiles *t)
+{
+    while ((int64_t)gemm_scratch_bytes(s, t) > bytes) {
+        const int64_t nr = PANEL * t->nv;
+        if (t->pack_b == 1 && t->nc > nr)
+            t->nc = tile_ceil(t->nc / 2, nr) * nr;
+        else if (t->pack_a && t->mc > t->mr)
+            t->mc = tile_ceil(t->mc / 2, t->mr) * t->mr;
+        else if (t->nv > 1)
+            t->nv--;
+        else
+            return;
+    }
+}

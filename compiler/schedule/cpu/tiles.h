@@ -28,6 +28,9 @@ typedef struct GemmTiles {
 } GemmTiles;
 
 GemmTiles gemm_tiles(const GemmShape *shape, const TileTarget *target);
+/* Smaller blocks, of the same sums in the same order, until copies of operands take no more than so many bytes, or as
+ * few as they can. */
+void gemm_within(const GemmShape *shape, int64_t bytes, GemmTiles *tiles);
 size_t gemm_scratch_bytes(const GemmShape *shape, const GemmTiles *tiles);
 
 /* Index 0, 1, 2 = d, h, w. ic and oc are of one group. */
@@ -52,6 +55,8 @@ typedef struct ConvTiles {
 } ConvTiles;
 
 ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target);
+/* Smaller chunks, of the same sums in the same order, that copy no more than so many bytes, or as few as they can. */
+void conv_within(const ConvLayout *shape, int64_t bytes, ConvTiles *tiles);
 size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *tiles);
 
 /* conv_taps.c: two-dimensional, one group, channels last; weights packed by pack_conv_w with nr = 16*nv. cost: as

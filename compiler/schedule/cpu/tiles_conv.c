@@ -52,6 +52,13 @@ static int64_t image_floats(const ConvShape *s, int64_t rows, int64_t columns, i
         * extent(columns, s->stride[2], s->kernel[2], s->dilation[2]) * pixel;
 }
 
+/* Rows that chunks are made of: where tiles are longer than a row, as many as make whole ones. */
+static int64_t chunk_unit(const ConvShape *s, const ConvTiles *t)
+{
+    const int64_t ow = s->out[2];
+    return t->mr > ow || t->mf > ow ? common_multiple(tile_max(t->mr / ow, 1), tile_max(t->mf / ow, 1)) : 1;
+}
+
 ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
@@ -68,7 +75,7 @@ ConvTiles conv_tiles(const ConvLayout *shape, const TileTarget *target)
     const int64_t panel = run * PANEL * t.nv * 4; /* bytes of a tap row's */
     t.kb = tile_max(1, tile_min(tap_rows, l2 / 2 / panel));
     t.kb = tile_ceil(tap_rows, tile_ceil(tap_rows, t.kb));
-    const int64_t unit = tall ? common_multiple(tile_max(t.mr / ow, 1), tile_max(t.mf / ow, 1)) : 1,
+    const int64_t unit = chunk_unit(s, &t),
                   room = tile_max(l2 / 2 - t.kb * panel, l2 / 4) / 4;
     t.rc = unit;
     while (t.rc < oh && image_floats(s, t.rc + unit, ow, t.pixel) <= room)
@@ -93,6 +100,13 @@ size_t conv_scratch_bytes(const ConvLayout *shape, const ConvTiles *t)
                   columns = t->cc < ow ? tile_max(t->cc, most) : ow;
     const int64_t sums = t->kb < s->kernel[0] * s->kernel[1] ? rows * (columns + most) : most;
     return (size_t)(4 * (sums * PANEL * t->nv + (t->image ? image_floats(s, rows, columns, t->pixel) : 0)));
+}
+
+void conv_within(const ConvLayout *shape, int64_t bytes, ConvTiles *t)
+{
+    const int64_t unit = chunk_unit(&shape->conv, t);
+    while (t->rc > unit && (int64_t)conv_scratch_bytes(shape, t) > bytes)
+        t->rc = tile_ceil(t->rc / 2, unit) * unit;
 }
 
 int64_t conv_merge(int64_t groups, int64_t oc)
