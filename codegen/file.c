@@ -103,9 +103,12 @@ void print_origin(Arena *a, Text *out, const Graph *g, const Kernel *k) {
         if (i) text_printf(out, "\n   ");
         text_printf(out, "%s", op_table[n->op].name);
         if (n->loc && n->loc->name && *n->loc->name) {
-            text_printf(out, " \"");
+            text_printf(out, n->loc->backward ? ", backward of \"" : " \"");
             c_comment(out, n->loc->name);
             text_printf(out, "\"");
+        } else if (n->loc && n->loc->backward && n->loc->op) {
+            text_printf(out, ", backward of ");
+            c_comment(out, n->loc->op);
         }
         for (int j = 0; j < n->n_in && j < 4; j++)
             if (n->in[j]) {

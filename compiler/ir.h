@@ -181,6 +181,7 @@ typedef enum Role {
     ROLE_NONE,
     ROLE_PARAM,                                         // a field of the struct of parameters,
     ROLE_GRAD,                                          // of that of their gradients,
+    ROLE_TANGENT,                                       // of that of the directions they move in,
     ROLE_STATE,                                         // of the optimizer's state
     ROLE_VALUE,                                         // a number passed by value
     ROLE_LOSS,                                          // an array of its own, whose number has to be finite

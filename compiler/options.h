@@ -46,6 +46,8 @@ struct Options {
     int64_t class_axis; bool has_class_axis;            // --class-axis
     bool no_dropout;                                    // dropout passes its input on, as in inference
     bool frozen_norm;                                   // batch normalization as in inference
+    const char *input_gradients;                        // inputs, with commas, or all; NULL: none
+    bool jvp;                                           // forward mode as a program
     const char *train_only; int train_last;             // selections of parameters (grad/select.c); NULL, 0: all
     VEC(const char *) frozen_params;                    // --freeze without a file: selections of what stays
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing

@@ -12,7 +12,7 @@
  * of the program's graph, of which those of fields of structs are not looked at; numbers that are passed by value are
  * pointed at too. `weights`: the file of constants, if there is one. `threads`: a burn_threads, or null. */
 typedef struct burncc_call {
-    void *work, *params, *grads, *state;
+    void *work, *params, *grads, *tangents, *state;
     void **in, **out;
     const void *weights, *threads;
 } burncc_call;

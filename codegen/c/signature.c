@@ -9,6 +9,7 @@
 static const struct { const char *param, *type; } structs[ROLE_COUNT] = {
     [ROLE_PARAM] = { "params", "params" },
     [ROLE_GRAD] = { "grads", "params" },
+    [ROLE_TANGENT] = { "tangents", "params" },
     [ROLE_STATE] = { "state", "state" },
 };
 const char *c_struct_param(Role r) { return structs[r].param; }

@@ -78,6 +78,7 @@ struct Loc {
     const char *name, *op;
     const Loc *next;
     int line, column;                                   // in a text, from 1; 0: not known
+    bool backward;                                      // of what differentiates the node that it names
 };
 // the model's mistake: recorded, status EXIT_INVALID
 void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -128,6 +128,8 @@ static const char *learning_option(const Options *o) {
         o->optimizer       ? "optimizer" :
         o->schedule        ? "schedule" :
         o->untie           ? "untie" :
+        o->input_gradients ? "input-gradients" :
+        o->jvp             ? "jvp" :
         o->train_only      ? "train-only" :
         o->train_last      ? "train-last" :
         o->frozen_params.n ? "freeze without =FILE" :

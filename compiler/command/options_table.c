@@ -183,6 +183,12 @@ const Option options[] = {
         FIELD(TEXT, compile.train_only) },
     { "train-last", 0, "K", TRAINS, "Training", "the last K layers with weights learn, and what is behind them",
         FIELD(COUNTED, compile.train_last) },
+    { "input-gradients", 0, "NAMES", TRAINS, "Training",
+        "NAME_gradients also gives the gradients by these inputs, with commas, or by all",
+        FIELD(TEXT, compile.input_gradients) },
+    { "jvp", 0, NULL, TRAINS, "Training",
+        "adds NAME_jvp: how the outputs move when inputs and parameters move in given directions",
+        FIELD(FLAG, compile.jvp) },
     { "untie", 0, "WHICH", TRAINS, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes",

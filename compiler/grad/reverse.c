@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Reverse-mode differentiation, graph to graph. In: a scalar loss and the values it is differentiated by (inputs,
-// constants that are parameters, or anything between). Out: one gradient of equal type each, as nodes appended to the
-// graph.
+// Differentiation, graph to graph, backward and at the end of this file forward. In: a scalar loss and the values it is
+// differentiated by (inputs, constants that are parameters, or anything between). Out: one gradient of equal type each,
+// as nodes appended to the graph.
 //
 // Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the
 // gradients of its outputs into those of its inputs, and contributions to one value add up. Composites have to be
 // expanded before. What the loss does not reach gets zeros.
 #include "ops/common.h"
+
+#include "grad/grad.h"
 
 typedef struct Reverse {
     Graph *g;
@@ -60,6 +62,14 @@ static bool contribute(Reverse *r, const Node *n, Value *v, Value *d) {
 
 static Value *gradient_of(const Reverse *r, const Value *v) { return v->id < r->count ? r->grad[v->id] : NULL; }
 
+// The place of what differentiates a node.
+static const Loc *backward_of(Arena *a, const Loc *loc) {
+    if (!loc || loc->backward) return loc;
+    Loc *own = arena_copy(a, loc, sizeof *loc);
+    own->backward = true;
+    return own;
+}
+
 // The gradients of n's inputs from those of its outputs; nothing to do when no output has one.
 static bool reverse_node(Reverse *r, Node *n) {
     bool reached = false;
@@ -70,7 +80,7 @@ static bool reverse_node(Reverse *r, Node *n) {
     for (int i = 0; i < n->n_out; i++) dout[i] = gradient_of(r, n->out[i]);
     if (op_table[n->op].kind == KIND_COMPOSITE)
         bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
-    r->g->loc = n->loc;
+    r->g->loc = backward_of(r->g->arena, n->loc);
     if (!op_table[n->op].grad(n, dout, din)) return false;
     for (int i = 0; i < n->n_in; i++)
         if (!contribute(r, n, n->in[i], din[i])) return false;
@@ -135,4 +145,14 @@ Value *const *graph_gradient(Graph *g, Value *loss, int n, Value *const *wrt) {
     if (!check_request(g, loss, n, wrt)) return NULL;
     Value *one = filled(g, loss, 1);
     return one ? graph_pullback(g, 1, &loss, &one, n, wrt) : NULL;
+}
+
+// The gradients u -> J^T u are linear in u, whatever u is; the gradient of v . J^T u by u is J v. Of the first graph
+// nothing is left but what J reads of the model's values: the rest is dead.
+Value *const *graph_tangent(Graph *g, int n_y, Value *const *y, int n, Value *const *x, Value *const *v) {
+    Value **u = NEW_ARRAY(g->arena, Value *, n_y + 1);
+    for (int i = 0; i < n_y; i++)
+        if (!(u[i] = filled(g, y[i], 1))) return NULL;
+    Value *const *d = graph_pullback(g, n_y, y, u, n, x);
+    return d ? graph_pullback(g, n, d, v, n_y, u) : NULL;
 }

@@ -12,6 +12,7 @@ typedef struct Update { const Parameter *of; Value *param, *gradient; } Update;
 // train.c
 Value *train_input(Graph *g, const char *name, Type type, Role role);
 void train_output(Graph *g, Value *v, const char *name, Role role);
+bool train_is_trained(const Training *t, const Value *input);
 // The hyper-parameters of a row as inputs that are passed by value; how many.
 int train_hyper(Graph *g, const char *list, Value **in);
 // One node: the row's operation on this parameter; what it gives has the names of the structs' fields.

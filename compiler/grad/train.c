@@ -8,14 +8,15 @@
 //   train_step (params, inputs, target, hyper-parameters, state) -> loss, params, state
 //              both in one, in place: each gradient is gone before the next ones are made (step.c)
 //
-// and with --schedule learning_rate (step, parameters) -> rate. Weights turn into inputs of the role
-// ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model in training mode (mode.c). Losses,
-// optimizers and schedules are rows of losses.def, optimizers.def and schedules.def.
+// and with --schedule learning_rate (step, parameters) -> rate; request.c has more. Weights turn into inputs of the
+// role ROLE_PARAM (parameters.c); the gradients are those of a loss appended to the model in training mode (mode.c).
+// Losses, optimizers and schedules are rows of losses.def, optimizers.def and schedules.def.
 #include "train.h"
 #include "parameters.h"
 #include "build/build.h"
 #include "mode.h"
 #include "ops/formulas.h"
+#include "request.h"
 #include "schedule.h"
 #include "step.h"
 
@@ -50,7 +51,7 @@ static void replace_outputs(Graph *g, int n, Value *loss) {
     g->outputs.n = g->output_names.n = 1 + g->outputs.n - n;
 }
 
-static bool is_trained(const Training *t, const Value *input) {
+bool train_is_trained(const Training *t, const Value *input) {
     for (int i = 0; input->role == ROLE_PARAM && i < t->params.n; i++)
         if (!strcmp(t->params.at[i].field, input->name)) return t->params.at[i].kind == PARAMETER_TRAINED;
     return false;
@@ -90,11 +91,15 @@ static Graph *gradient_graph(Training *t, Graph *model) {
     Value **in = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
     int n = 0;
     in[n++] = g->outputs.at[0];
-    for (int i = 0; i < g->inputs.n; i++)
-        if (is_trained(t, g->inputs.at[i])) in[n++] = g->inputs.at[i];
+    for (int i = 0; i < model->inputs.n; i++)
+        if (train_is_trained(t, g->inputs.at[i]) || request_takes(t, g->inputs.at[i])) in[n++] = g->inputs.at[i];
     Node *gradient = graph_node(g, OP_Gradient, n, in, n - 1);
     if (!node_infer(gradient)) return NULL;
-    for (int i = 1; i < n; i++) train_output(g, gradient->out[i - 1], in[i]->name, ROLE_GRAD);
+    for (int i = 1; i < n; i++) {
+        bool asked = !in[i]->role;
+        const char *name = asked ? request_gradient_name(g->arena, in[i]) : in[i]->name;
+        train_output(g, gradient->out[i - 1], name, asked ? ROLE_NONE : ROLE_GRAD);
+    }
     return g;
 }
 
@@ -208,6 +213,7 @@ Training *train_parameters(Graph *model, const Options *o) {
     Training *t = NEW(model->arena, Training);
     t->drops = !o->no_dropout;
     t->seed = o->seed;
+    if (!request_check(t, model, o)) return NULL;
     t->schedule_text = o->schedule;
     if (!losses_read(&t->losses, model, o) || !find_rows(o, t, model->arena)) return NULL;
     return parameters_make(t, model, o) ? t : NULL;
@@ -224,6 +230,11 @@ bool train_graphs(Training *t, Graph *model) {
     const OptimizerRow *optimizer = t->optimizer;
     Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
+    ok = ok
+        && (!t->jvp
+            || add_graph(t, jvp_graph(t, model),
+                "The model's outputs as in predict, and how they move as inputs and parameters move along their\n"
+                " * tangents."));
     ok = ok
         && add_graph(t, evaluation_graph(t, model),
             "Loss of one batch and the model's outputs, computed as in predict: nothing is dropped or trained.");

@@ -21,7 +21,7 @@ typedef struct Parameter {
 } Parameter;
 // A program's graph, which has its name; roles: of the outputs, which passes may replace
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
-enum { MAX_TRAIN_GRAPHS = 6 };
+enum { MAX_TRAIN_GRAPHS = 7 };
 typedef struct Training {
     LossTerms losses;
     const struct OptimizerRow *optimizer;
@@ -31,6 +31,7 @@ typedef struct Training {
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped
     int n_drops; Value *step;                           // places where; the input with a step's number, or NULL
+    const char *input_gradients; bool jvp;              // of options.h
     VEC(Parameter) state;                               // of the optimizer; zero at the start
     TrainGraph graphs[MAX_TRAIN_GRAPHS];
     int n_graphs;

@@ -51,7 +51,7 @@ void *graph_fail(const Graph *g, const char *fmt, ...) {
 
 // ---- values
 
-static const char *const role_names[ROLE_COUNT] = { "", "param", "grad", "state", "value", "loss" };
+static const char *const role_names[ROLE_COUNT] = { "", "param", "grad", "tangent", "state", "value", "loss" };
 
 const char *role_name(Role r) { return role_names[r]; }
 

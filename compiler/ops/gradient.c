@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Gradient: what is to be differentiated. The pass of that name replaces it before a back end sees it, so that it has a
-// shape and nothing else: each result has the type of the operand that it is the gradient by.
+// Gradient and Tangent: what is to be differentiated. The pass gradient replaces them before a back end sees them, so
+// that they have shapes and nothing else: of Gradient each result has the type of the operand that it is the gradient
+// by, of Tangent the type of the operand that it is the derivative of.
 #include "common.h"
 #include "table.h"
 
@@ -22,6 +23,24 @@ bool shape_gradient(Node *n) {
         }
         n->out[i]->type = x->type;
     }
+    return true;
+}
+
+bool shape_tangent(Node *n) {
+    int moved = (n->n_in - n->n_out) / 2;
+    if (moved < 1 || n->n_in != n->n_out + 2 * moved) {
+        diag_error(n->loc, "Tangent of %d inputs and %d outputs: wants results, what moves, and each one's direction",
+            n->n_in, n->n_out);
+        return false;
+    }
+    for (int i = 0; i < n->n_out + moved; i++) {
+        const Value *v = n->in[i], *direction = i < n->n_out ? v : n->in[i + moved];
+        if (dtype_is_float(v->type.dtype) && type_equal(&v->type, &direction->type)) continue;
+        diag_error(n->loc, "Tangent of %s by %s: wants floats, and a direction of the type of what moves",
+            value_type_text(v), value_type_text(direction));
+        return false;
+    }
+    for (int i = 0; i < n->n_out; i++) n->out[i]->type = n->in[i]->type;
     return true;
 }
 

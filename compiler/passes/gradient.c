@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Gradient nodes are replaced by the backward graph. Contract: nothing that they differentiate holds a composite;
-// afterwards no node is a Gradient, or there are diagnostics.
+// Gradient nodes are replaced by the backward graph, Tangent nodes by what carries a direction forward. Contract:
+// nothing that they differentiate holds a composite; afterwards no node is either, or there are diagnostics.
 //
 //   before   %1: f32[] = ...(%0)
 //            %2: f32[4] = Gradient(%1, %0)
@@ -29,17 +29,25 @@ static Value *const *of_body(Rewrite *r, Node *n) {
     return out;
 }
 
+static Value *const *derivatives(Rewrite *r, Node *n) {
+    int moved = (n->n_in - n->n_out) / 2;
+    Value **in = n->in;
+    if (n->op == OP_Tangent)
+        return graph_tangent(n->graph, n->n_out, in, moved, in + n->n_out, in + n->n_out + moved);
+    return n->n_bodies ? of_body(r, n) : graph_gradient(n->graph, in[0], n->n_out, in + 1);
+}
+
 static void replace_graph(Rewrite *r, Graph *g) {
     for (Node *n = g->first, *next; n; n = next) {
         next = n->next;
         rewrite_operands(r, n);
-        if (n->op != OP_Gradient) {
+        if (n->op != OP_Gradient && n->op != OP_Tangent) {
             for (int i = 0; i < n->n_bodies; i++) replace_graph(r, n->bodies[i]);
             continue;
         }
         g->cursor = n;
         g->loc = n->loc;
-        Value *const *d = n->n_bodies ? of_body(r, n) : graph_gradient(g, n->in[0], n->n_out, n->in + 1);
+        Value *const *d = derivatives(r, n);
         g->cursor = NULL;
         if (!d) continue;
         for (int i = 0; i < n->n_out; i++) rewrite_set(r, n->out[i], d[i]);

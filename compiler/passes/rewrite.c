@@ -50,7 +50,7 @@ bool const_splat(const Value *v, double *number) {
 
 bool has_gradient(const Graph *g) {
     for (const Node *n = g->first; n; n = n->next) {
-        if (n->op == OP_Gradient) return true;
+        if (n->op == OP_Gradient || n->op == OP_Tangent) return true;
         for (int i = 0; i < n->n_bodies; i++)
             if (has_gradient(n->bodies[i])) return true;
     }

@@ -119,7 +119,9 @@ static void check_merge(Merge *m, const Expr *e) {
     }
     if (e->op == E_Load) {
         m->ok = walks_as_one(e->a[0], m) && !uses(e->a[1], m);
-        if (m->ok && e->a[2]) check_merge(m, e->a[2]);
+        // an index or a guard may hold a reduction over the axes, which does not count as a use
+        if (!uses(e->a[0], m)) check_merge(m, e->a[0]);
+        for (int i = 1; i < 3; i++) if (e->a[i]) check_merge(m, e->a[i]);
         return;
     }
     for (int i = 0; i < 3; i++) if (e->a[i]) check_merge(m, e->a[i]);

@@ -4,7 +4,7 @@
 //   - each node's lowering, interpreted element by element, must give what its evaluator gives, with no load outside
 //       its tensor;
 //   - where inputs are f64, gradients must agree with central differences, and the backward nodes pass the lowering
-//       check as well; so must the gradients of a weighted sum of these gradients.
+//       check as well; so must the gradients of a weighted sum of these gradients, and tangents of the outputs.
 //   - a sized case has symbolic dimensions: its lowerings, made before the sizes are known, must give what the
 //       evaluator gives with them.
 // Input names choose the random values: pos (0.5..1.5), below5 (-5..4), anything else -1..1 or small integers.
@@ -667,6 +667,25 @@ static void check_gradient(Run *r, const Value *loss, const Value *x, const Valu
     }
 }
 
+// Room for the values that have come since.
+static void extend(Run *r) {
+    Tensor **more = NEW_ARRAY(r->arena, Tensor *, r->g->value_count);
+    for (int i = 0; i < r->g->inputs.n; i++) more[r->g->inputs.at[i]->id] = r->at[r->g->inputs.at[i]->id];
+    r->at = more;
+}
+
+static void move(Run *r, const Value *x, const Tensor *direction, double by) {
+    Tensor *t = r->at[x->id];
+    for (int64_t k = 0; k < type_count(&t->type); k++)
+        tensor_set_f(t, k, tensor_get_f(t, k) + by * tensor_get_f(direction, k));
+}
+
+static Tensor *copy_of(const Run *r, const Value *v) {
+    Tensor *t = tensor_new(r->arena, v->type);
+    memcpy(t->data, tensor_of(r, v)->data, (size_t)type_bytes(&t->type));
+    return t;
+}
+
 // The loss by the inputs, then the sum of these gradients, weighted.
 static void check_order(Run *r, Value *loss, int n, Value *const *wrt, bool again) {
     Value *const *grads = graph_gradient(r->g, loss, n, wrt);
@@ -674,9 +693,7 @@ static void check_order(Run *r, Value *loss, int n, Value *const *wrt, bool agai
     r->g->outputs.n = r->g->output_names.n = 0;
     for (int i = 0; i < n; i++) graph_output(r->g, grads[i], NULL);
     Value *next = again ? make_loss(r->g) : NULL;
-    Tensor **more = NEW_ARRAY(r->arena, Tensor *, r->g->value_count);
-    for (int i = 0; i < r->g->inputs.n; i++) more[r->g->inputs.at[i]->id] = r->at[r->g->inputs.at[i]->id];
-    r->at = more;
+    extend(r);
     run_graph(r, NULL);
     check_lowerings(r);
     for (int i = 0; i < n; i++) {
@@ -684,6 +701,38 @@ static void check_order(Run *r, Value *loss, int n, Value *const *wrt, bool agai
         run_graph(r, NULL);
     }
     if (again) check_order(r, next, n, wrt, false);
+}
+
+// How the outputs move along a direction, forward mode: the slope of each element.
+static void check_tangents(Run *r, int n, Value *const *x) {
+    Value *y[8], *v[8];
+    int n_y = 0;
+    const double h = 1e-5;
+    for (int i = 0; i < r->g->outputs.n; i++)
+        if (r->g->outputs.at[i]->type.dtype == DT_F64) y[n_y++] = r->g->outputs.at[i];
+    for (int i = 0; i < n; i++) {
+        Tensor *t = tensor_new(r->g->arena, x[i]->type);
+        for (int64_t k = 0; k < type_count(&t->type); k++) tensor_set_f(t, k, random_number("", true));
+        v[i] = graph_const(r->g, t, NULL);
+    }
+    Value *const *tangent = graph_tangent(r->g, n_y, y, n, x, v);
+    assert_non_null(tangent);
+    extend(r);
+    Tensor *side[2][8];
+    for (int s = 0; s < 2; s++) {
+        for (int i = 0; i < n; i++) move(r, x[i], v[i]->data, s ? -2 * h : h);
+        run_graph(r, NULL);
+        for (int i = 0; i < n_y; i++) side[s][i] = copy_of(r, y[i]);
+    }
+    for (int i = 0; i < n; i++) move(r, x[i], v[i]->data, h);
+    run_graph(r, NULL);
+    for (int i = 0; i < n_y; i++)
+        for (int64_t k = 0; k < type_count(&y[i]->type); k++) {
+            double slope = (tensor_get_f(side[0][i], k) - tensor_get_f(side[1][i], k)) / (2 * h),
+                   got = tensor_get_f(tensor_of(r, tangent[i]), k);
+            if (isfinite(slope) && !(fabs(got - slope) <= 1e-6 * (1 + fabs(slope))))
+                fail_msg("element %lld of %%%d moves by %g, the slope is %g", (long long)k, y[i]->id, got, slope);
+        }
 }
 
 static bool differentiated[OP_COUNT];                   // by a case
@@ -714,6 +763,7 @@ static void check_gradients(Run *r) {
     Value *loss = make_loss(r->g);
     if (!n || !loss) return;
     mark_differentiated(r->g);
+    check_tangents(r, n, wrt);
     check_order(r, loss, n, wrt, true);
 }
 
@@ -919,7 +969,7 @@ static void test_gradients(void **state) {
         if (info->kind == KIND_MAP && !of_integers((Op)op))
             for (int negative = 0; negative < 2; negative++) check_map((Op)op, info->in_min, negative);
         bool maps_integers = info->kind == KIND_MAP && of_integers((Op)op);
-        if (op == OP_Gradient || maps_integers || is_row((Op)op)) continue;
+        if (op == OP_Gradient || op == OP_Tangent || maps_integers || is_row((Op)op)) continue;
         if (info->kind == KIND_PRIMITIVE && info->grad == grad_zero) counts[1]++;
         else if (info->kind == KIND_PRIMITIVE && info->grad == grad_none) fail_msg("%s has no gradient", info->name);
         else if (!differentiated[op]) fail_msg("no case differentiates %s", info->name);
