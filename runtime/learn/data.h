@@ -43,6 +43,7 @@ struct burn_dataset {
     /* Item i, 0 <= i < count: fields[f].bytes at to[f]. After an error the buffers hold nothing of use. */
     int (*get)(const burn_dataset *data, int64_t i, uint64_t seed, void *const *to, burn_said *said);
     void (*end)(burn_dataset *data);  /* frees what is behind `own`; may be NULL */
+    const char *(*path)(const burn_dataset *data, int64_t i);   /* the file that item i is of; NULL: none of its own */
     void *own;
     int holds;
 };
@@ -51,6 +52,8 @@ struct burn_dataset {
 int burn_data_get(const burn_dataset *data, int64_t i, uint64_t seed, void *const *to, burn_said *said);
 burn_dataset *burn_data_keep(burn_dataset *data);
 void burn_data_close(burn_dataset *data);
+/* The file that item i comes from, also through selections; NULL where there is none. */
+const char *burn_data_path(const burn_dataset *data, int64_t i);
 /* The field of that name, or -1. */
 int burn_data_field(const burn_dataset *data, const char *name);
 /* A field of `rank` dimensions; bytes follow. */
@@ -104,8 +107,16 @@ typedef struct burn_images {
 /* A folder of folders of images: "image" f32 [3, h, w], "label" of the folders' names in order. Without folders in
  * it: "image" alone. Files whose names begin with a dot are left out; formats are those of burn_image_decode. */
 int burn_data_images(const char *folder, const burn_images *how, burn_dataset **data, burn_said *said);
-/* The file of item i of such a dataset, or of selections of one; NULL for others. */
-const char *burn_data_path(const burn_dataset *data, int64_t i);
+typedef struct burn_sounds {
+    int64_t rate, samples;            /* what sounds become: a second's samples, all samples; 0: as the first one */
+    int64_t window, hop, mels;        /* mels > 0: log-mel spectra of windows of so many samples, every hop samples */
+    const burn_dataset *like;         /* the classes of this dataset */
+} burn_sounds;
+/* A folder of folders of WAV files (PCM of 8 to 32 bits, floats), labelled as images are: channels are averaged,
+ * other rates resampled, short ones padded with zeros behind, long ones cut. "sound" f32 [samples], from -1 to 1; or
+ * "mel" f32 [mels, 1 + (samples - window) / hop], log(max(p, 1e-10)) of the powers p of a Hann window in triangles
+ * that are even on the mel scale, 2595 log10(1 + f / 700), from 0 to rate / 2. */
+int burn_data_sounds(const char *folder, const burn_sounds *how, burn_dataset **data, burn_said *said);
 
 typedef enum burn_tokens { BURN_BYTES, BURN_CHARACTERS, BURN_WORDS } burn_tokens;
 typedef struct burn_text {

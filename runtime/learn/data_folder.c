@@ -7,142 +7,20 @@
 #include "data_own.h"
 #include "image.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct Folder {
-    int holds;
-    struct Folder *like;                                   /* whose classes they are; or NULL */
     burn_images how;
-    int64_t count, room;
-    char **paths;
-    int64_t *labels;
-    int class_count;
-    char **classes;
+    DataTree *tree;
 } Folder;
-
-static void folder_free(Folder *f)
-{
-    if (!f || --f->holds) return;
-    folder_free(f->like);
-    for (int64_t i = 0; i < f->count; i++) free(f->paths[i]);
-    for (int k = 0; k < f->class_count; k++) free(f->classes[k]);
-    free(f->paths);
-    free(f->labels);
-    free(f->classes);
-    free(f);
-}
 
 static void folder_end(burn_dataset *data)
 {
-    folder_free(data->own);
-}
-
-/* ---- what is there */
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static char *join_path(const char *folder, const char *name)
-{
-    size_t a = strlen(folder), b = strlen(name);
-    char *path = malloc(a + b + 2);
-    if (!path) return NULL;
-    memcpy(path, folder, a);
-    path[a] = '/';
-    memcpy(path + a + 1, name, b + 1);
-    return path;
-}
-
-static void names_free(char **names, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) free(names[i]);
-    free(names);
-}
-
-/* The names in a folder that are folders, or files, in order; their number, or an error. */
-static int64_t list(const char *folder, int folders, char ***names, burn_said *said)
-{
-    DIR *d = opendir(folder);
-    int64_t n = 0, room = 0;
-    *names = NULL;
-    if (!d) return data_said(said, BURN_EIO, "%s: is no folder that can be read", folder);
-    for (struct dirent *e; (e = readdir(d));) {
-        struct stat st;
-        char *path = e->d_name[0] == '.' ? NULL : join_path(folder, e->d_name);
-        int wanted = path && !stat(path, &st) && (folders ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
-        free(path);
-        if (!wanted) continue;
-        char **more = n < room ? *names : realloc(*names, (size_t)(room = 2 * n + 16) * sizeof *more);
-        if (more) *names = more;
-        char *name = more ? malloc(strlen(e->d_name) + 1) : NULL;
-        if (!name) {
-            closedir(d);
-            names_free(*names, n);
-            return data_said(said, BURN_ENOMEM, "no memory");
-        }
-        (*names)[n++] = strcpy(name, e->d_name);
-    }
-    closedir(d);
-    if (n) qsort(*names, (size_t)n, sizeof **names, by_name);
-    return n;
-}
-
-/* The files of a folder, all of one label. */
-static int add_files(Folder *f, const char *folder, int64_t label, burn_said *said)
-{
-    char **names;
-    int64_t n = list(folder, 0, &names, said);
-    if (n < 0) return (int)n;
-    int error = BURN_OK;
-    for (int64_t i = 0; i < n && !error; i++) {
-        if (f->count == f->room) {
-            int64_t room = 2 * f->room + 256;
-            char **paths = realloc(f->paths, (size_t)room * sizeof *paths);
-            if (paths) f->paths = paths;
-            int64_t *labels = realloc(f->labels, (size_t)room * sizeof *labels);
-            if (labels) f->labels = labels;
-            if (paths && labels) f->room = room;
-        }
-        char *path = f->count < f->room ? join_path(folder, names[i]) : NULL;
-        if (!path) error = data_said(said, BURN_ENOMEM, "no memory");
-        if (!path) break;
-        f->labels[f->count] = label;
-        f->paths[f->count++] = path;
-    }
-    names_free(names, n);
-    return error;
-}
-
-/* The place of a class among those of the folder before, or -1. */
-static int64_t class_of(const Folder *like, const char *name)
-{
-    for (int k = 0; k < like->class_count; k++)
-        if (!strcmp(like->classes[k], name)) return k;
-    return -1;
-}
-
-static int add_folders(Folder *f, const char *folder, burn_said *said)
-{
-    int64_t n = list(folder, 1, &f->classes, said);
-    if (n < 0) return (int)n;
-    f->class_count = (int)n;
-    int error = n ? BURN_OK : add_files(f, folder, 0, said);
-    for (int k = 0; k < f->class_count && !error; k++) {
-        int64_t label = f->like ? class_of(f->like, f->classes[k]) : k;
-        if (label < 0)
-            return data_said(said, BURN_EFORMAT, "%s: '%s' is no class of the folder before", folder, f->classes[k]);
-        char *path = join_path(folder, f->classes[k]);
-        error = path ? add_files(f, path, label, said) : data_said(said, BURN_ENOMEM, "no memory");
-        free(path);
-    }
-    if (!error && !f->count) error = data_said(said, BURN_EFORMAT, "%s: has no images", folder);
-    return error;
+    Folder *f = data->own;
+    data_tree_close(f->tree);
+    free(f);
 }
 
 /* ---- an image */
@@ -265,7 +143,7 @@ static int folder_get(const burn_dataset *data, int64_t i, uint64_t seed, void *
     const burn_images *how = &f->how;
     int64_t c = how->gray ? 1 : 3, h = how->height, w = how->width, size[2];
     int error;
-    uint8_t *pixels = decode(f, f->paths[i], size, &error, said);
+    uint8_t *pixels = decode(f, f->tree->paths[i], size, &error, said);
     if (!pixels) return error;
     float *rows = malloc((size_t)(c * size[0] * w) * sizeof *rows), *image = to[0];
     double *weight = malloc((size_t)((size[0] > size[1] ? size[0] : size[1]) + 4) * sizeof *weight);
@@ -280,7 +158,7 @@ static int folder_get(const burn_dataset *data, int64_t i, uint64_t seed, void *
             float deviation = how->deviation[k / (h * w)];
             image[k] = (image[k] - how->mean[k / (h * w)]) / (deviation > 0 ? deviation : 1);
         }
-        if (data->field_count > 1) *(int64_t *)to[1] = f->labels[i];
+        if (data->field_count > 1) *(int64_t *)to[1] = f->tree->labels[i];
     } else {
         error = data_said(said, BURN_ENOMEM, "no memory");
     }
@@ -290,40 +168,32 @@ static int folder_get(const burn_dataset *data, int64_t i, uint64_t seed, void *
     return error;
 }
 
-const char *burn_data_path(const burn_dataset *data, int64_t i)
+static const char *folder_path(const burn_dataset *data, int64_t i)
 {
-    for (int64_t at; data && i >= 0 && i < data->count; i = at) {
-        if (data->get == folder_get) return ((const Folder *)data->own)->paths[i];
-        data = data_source(data, i, &at);
-    }
-    return NULL;
+    return ((const Folder *)data->own)->tree->paths[i];
 }
 
 int burn_data_images(const char *path, const burn_images *how, burn_dataset **data, burn_said *said)
 {
+    int error;
     if (!path || !how || how->height < 0 || how->width < 0) return BURN_EINVAL;
     if (how->like && how->like->get != folder_get) return data_said(said, BURN_EINVAL, "like: is no folder of images");
-    Folder *f = calloc(1, sizeof *f), *like = how->like ? how->like->own : NULL;
-    if (!f) return data_said(said, BURN_ENOMEM, "no memory");
-    if (like && like->like) like = like->like;
-    f->holds = 1;
-    f->how = *how;
-    f->like = like;
-    if (like) like->holds++;
-    int error = add_folders(f, path, said);
-    if (!error && (!how->height || !how->width)) {
+    DataTree *tree = data_tree_open(path, how->like ? ((Folder *)how->like->own)->tree : NULL, &error, said);
+    if (!tree) return error;
+    Folder *f = malloc(sizeof *f);
+    if (!f) return data_tree_close(tree), data_said(said, BURN_ENOMEM, "no memory");
+    *f = (Folder){ *how, tree };
+    burn_dataset model = { .field_count = 1, .own = f };
+    if (!how->height || !how->width) {
         int64_t size[2];
-        free(decode(f, f->paths[0], size, &error, said));
+        free(decode(f, tree->paths[0], size, &error, said));
+        if (error) return folder_end(&model), error;
         f->how.height = how->height ? how->height : size[0];
         f->how.width = how->width ? how->width : size[1];
     }
-    if (error) return folder_free(f), error;
-    int labelled = f->class_count > 0;
-    burn_dataset model = { .field_count = 1 + labelled };
-    model.fields[0] = burn_field_of("image", BURN_FLOAT, 3,
-                                    (int64_t[]){ how->gray ? 1 : 3, f->how.height, f->how.width });
-    model.fields[1] = burn_field_of("label", BURN_INT64, 0, NULL);
-    model.fields[1].class_count = like ? like->class_count : f->class_count;
-    model.fields[1].classes = (const char *const *)(like ? like->classes : f->classes);
-    return data_make(&model, f->count, f, folder_get, folder_end, data, said);
+    int64_t shape[3] = { how->gray ? 1 : 3, f->how.height, f->how.width };
+    model.fields[0] = burn_field_of("image", BURN_FLOAT, 3, shape);
+    model.path = folder_path;
+    data_tree_fields(tree, &model);
+    return data_make(&model, tree->count, f, folder_get, folder_end, data, said);
 }

@@ -15,8 +15,21 @@ int data_make(const burn_dataset *like, int64_t count, void *own,
               int (*get)(const burn_dataset *, int64_t, uint64_t, void *const *, burn_said *),
               void (*end)(burn_dataset *), burn_dataset **data, burn_said *said);
 
-/* The dataset, and the number in it, that item i of a dataset of datasets is of; NULL of a source. */
-const burn_dataset *data_source(const burn_dataset *data, int64_t i, int64_t *at);
+/* The files of a folder of classes. */
+typedef struct DataTree {
+    int holds;
+    struct DataTree *like;                                 /* whose classes the labels are; or NULL: its own */
+    int64_t count, room;
+    char **paths;
+    int64_t *labels;
+    int class_count;
+    char **classes;
+} DataTree;
+/* like: may be NULL. NULL with *error and a message. */
+DataTree *data_tree_open(const char *folder, DataTree *like, int *error, burn_said *said);
+void data_tree_close(DataTree *t);
+/* Adds the field "label" where the folder has classes. */
+void data_tree_fields(const DataTree *t, burn_dataset *model);
 
 /* Random numbers from a state that counts up: SplitMix64 (Steele, Lea, Flood 2014). */
 uint64_t data_random(uint64_t *state);

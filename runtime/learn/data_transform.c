@@ -200,6 +200,7 @@ int burn_data_windows(burn_dataset *of, int64_t size, int64_t step, burn_dataset
 {
     if (!of || size < 1 || step < 1) return BURN_EINVAL;
     burn_dataset model = *of;
+    model.path = NULL;
     for (int f = 0; f < of->field_count; f++) {
         burn_field *field = &model.fields[f];
         if (field->rank == BURN_FIELD_RANK)
@@ -261,18 +262,25 @@ int burn_data_map(burn_dataset *of, int field_count, const burn_field *fields, b
     return data_make(&model, of->count, m, mapped_get, mapped_end, data, said);
 }
 
-const burn_dataset *data_source(const burn_dataset *data, int64_t i, int64_t *at)
+/* The dataset that item *i is of, and *i its number there; NULL of a source. */
+static const burn_dataset *source_of(const burn_dataset *data, int64_t *i)
 {
-    *at = i;
     if (data->get == mapped_get) return ((const Mapped *)data->own)->of;
     if (data->get == chosen_get) {
         const Chosen *c = data->own;
-        *at = c->items[i];
+        *i = c->items[*i];
         return c->of;
     }
     if (data->get != joined_get) return NULL;
     const Joined *j = data->own;
     int k = 0;
-    while (*at >= j->of[k]->count) *at -= j->of[k++]->count;
+    while (*i >= j->of[k]->count) *i -= j->of[k++]->count;
     return j->of[k];
+}
+
+const char *burn_data_path(const burn_dataset *data, int64_t i)
+{
+    if (!data || i < 0 || i >= data->count) return NULL;
+    for (const burn_dataset *of; (of = source_of(data, &i));) data = of;
+    return data->path ? data->path(data, i) : NULL;
 }

@@ -5,10 +5,12 @@
 # usage: data.py LIBRARY    LIBRARY: runtime/learn as a shared library
 #
 # In: nothing. Out: TAP. Needs the standard library only.
+import cmath
 import collections
 import csv
 import ctypes
 import gzip
+import math
 import pathlib
 import random
 import struct
@@ -40,7 +42,8 @@ class Dataset(ctypes.Structure):
 Get = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Dataset), ctypes.c_int64, ctypes.c_uint64,
                        ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(Said))
 Dataset._fields_ = [("count", ctypes.c_int64), ("field_count", ctypes.c_int), ("fields", Field * 16), ("get", Get),
-                    ("end", ctypes.c_void_p), ("own", ctypes.c_void_p), ("holds", ctypes.c_int)]
+                    ("end", ctypes.c_void_p), ("path", ctypes.c_void_p), ("own", ctypes.c_void_p),
+                    ("holds", ctypes.c_int)]
 Map = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_void_p),
                        ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(Said))
 
@@ -55,6 +58,11 @@ class Images(ctypes.Structure):
     _fields_ = [("height", ctypes.c_int64), ("width", ctypes.c_int64), ("gray", ctypes.c_int), ("fit", ctypes.c_int),
                 ("mean", ctypes.c_float * 3), ("deviation", ctypes.c_float * 3), ("flip", ctypes.c_int),
                 ("least_area", ctypes.c_double), ("jitter", ctypes.c_double), ("like", ctypes.POINTER(Dataset))]
+
+
+class Sounds(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int64) for n in ("rate", "samples", "window", "hop", "mels")] + [
+        ("like", ctypes.POINTER(Dataset))]
 
 
 class Text(ctypes.Structure):
@@ -302,9 +310,71 @@ def check_folder(tap, d, folder):
     tap.check("images: a bad one is named", *refused(
         lambda: d.item(read("other", height=5, width=7), 0), EFORMAT, "other/c/0.png: is no image that can be decoded"))
     (folder / "other" / "z").mkdir()
-    for where, how, code, part in (("none", {}, EIO, "is no folder"), ("other/z", {}, EFORMAT, "has no images"),
+    for where, how, code, part in (("none", {}, EIO, "is no folder"), ("other/z", {}, EFORMAT, "has no files"),
                                    ("other", {"like": data}, EFORMAT, "'z' is no class of the folder before")):
         tap.check(f"images refuses: {part}", *refused(lambda: read(where, **how), code, part))
+
+
+def wav(rate, channels, kind, frames, extensible=False):
+    """kind: bits of integers, or "f"; frames: tuples of channels."""
+    bits = 32 if kind == "f" else kind
+    code = 3 if kind == "f" else 1
+    head = struct.pack("<HHIIHH", 0xfffe if extensible else code, channels, rate, rate * channels * bits // 8,
+                       channels * bits // 8, bits)
+    if extensible:
+        head += struct.pack("<HHIH14s", 22, bits, 0, code, b"")
+    raw = b"".join(struct.pack("<f", x) if kind == "f" else
+                   bytes([round(x * 127) + 128]) if bits == 8 else
+                   round(x * (2**(bits - 1) - 1)).to_bytes(bits // 8, "little", signed=True)
+                   for frame in frames for x in frame)
+    chunks = b"fmt " + struct.pack("<I", len(head)) + head + b"note\1\0\0\0x\0"
+    chunks += b"data" + struct.pack("<I", len(raw)) + raw
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def check_sounds(tap, d, folder):
+    draw = random.Random(8)
+    noise = [draw.uniform(-0.9, 0.9) for _ in range(300)]
+    for k, kind in enumerate((8, 16, 24, 32, "f")):
+        path = folder / "sounds" / f"k{k}" / "a.wav"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(wav(8000, 2, kind, [(x, -0.5 * x) for x in noise], extensible=kind in (24, "f")))
+
+    def read(where="sounds", **how):
+        return d.made("burn_data_sounds", str(folder / where).encode(), ctypes.byref(Sounds(**how)))
+
+    sounds = d.items(read())
+    for i, tolerance in enumerate((1 / 128, 1e-4, 1e-6, 1e-7, 1e-7)):
+        tap.check(f"sounds: kind {i}", sounds[i][1] == (i,) and near(sounds[i][0], [x / 4 for x in noise], tolerance))
+    longer, shorter = d.item(read(samples=310), 4)[0], d.item(read(samples=100), 4)[0]
+    tap.check("sounds: padded and cut", longer == sounds[4][0] + (0,) * 10 and shorter == sounds[4][0][:100])
+    tone = folder / "tone" / "t.wav"
+    tone.parent.mkdir()
+    for rate, to in ((8000, 16000), (16000, 8000), (11025, 16000)):
+        tone.write_bytes(wav(rate, 1, "f", [(math.sin(2 * math.pi * 440 * i / rate),) for i in range(2000)]))
+        got = d.item(read("tone", rate=to), 0)[0]
+        wanted = [math.sin(2 * math.pi * 440 * i / to) for i in range(len(got))]
+        error = max(abs(a - b) for a, b in list(zip(got, wanted))[50:-50])
+        tap.check(f"sounds: {rate} to {to}", error < 1e-3 and abs(len(got) - 2000 * to / rate) < 1, error)
+    n, hop, mels, rate = 64, 24, 5, 8000
+    mel = read(window=n, hop=hop, mels=mels)
+    tap.check("sounds: shape of spectra", list(mel.contents.fields[0].shape[:2]) == [5, 10])
+    hann = [0.5 - 0.5 * math.cos(2 * math.pi * i / n) for i in range(n)]
+    frames = [[abs(sum(hann[i] * sounds[4][0][t * hop + i] * cmath.exp(-2j * math.pi * b * i / n) for i in range(n)))**2
+               for b in range(n // 2 + 1)] for t in range(10)]
+    scale = [700 * (10**(2595 * math.log10(1 + rate / 2 / 700) * m / (mels + 1) / 2595) - 1) for m in range(mels + 2)]
+    wanted = [math.log(sum(max(0, min((b * rate / n - scale[m]) / (scale[m + 1] - scale[m]),
+                                      (scale[m + 2] - b * rate / n) / (scale[m + 2] - scale[m + 1]))) * p
+                           for b, p in enumerate(frames[t]))) for m in range(mels) for t in range(10)]
+    tap.check("sounds: log-mel", near(d.item(mel, 4)[0], wanted, 1e-4))
+    good = tone.read_bytes()
+    for name, raw in (("no RIFF", b"ID3" + good), ("a chunk too long", good[:16] + b"\xff" * 4 + good[20:]),
+                      ("12 bits", good[:34] + b"\x0c\0" + good[36:]), ("empty", b""), ("no data", good[:40])):
+        tone.write_bytes(raw)
+        tap.check(f"sounds refuses a file: {name}",
+                  *refused(lambda: read("tone"), EFORMAT, "tone/t.wav: is no WAV file"))
+    tap.check("sounds refuses windows that do not fit",
+              *refused(lambda: read(window=400, hop=10, mels=4), EINVAL, "a window of 400 samples, every 10, of 300"))
 
 
 def check_text(tap, d, folder):
@@ -452,6 +522,7 @@ def main():
         check_files(tap, d, pathlib.Path(folder))
         check_csv(tap, d, pathlib.Path(folder))
         check_folder(tap, d, pathlib.Path(folder))
+        check_sounds(tap, d, pathlib.Path(folder))
         check_text(tap, d, pathlib.Path(folder))
     ten, twice, keep = check_transforms(tap, d)
     check_loader(tap, d, ten, twice)
