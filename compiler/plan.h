@@ -247,5 +247,7 @@ bool gpu_claims(const Node *n, const Options *o);       // products of few rows 
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 void plan_report(const Plan *p, Text *out);             // --report
+// the worst moment for memory: what is there, the largest `shown`, and what is computed again for --train-memory
+void plan_kept(const Plan *p, Text *out, int shown);
 void plan_print(const Plan *p, Text *out);              // --dump schedule
 #endif

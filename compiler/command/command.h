@@ -54,6 +54,10 @@ const char *dump_names(Arena *a, const Options *o);     // all of them
 bool weights_file(const char *path);                    // does it hold weights alone? false with or without diagnostics
 int inspect_weights(Arena *a, const CommandOptions *c); // the exit status
 
+// ---------------------------------------------------------------- inspect_train.c: of the model as imported
+void inspect_training(Text *t, Arena *a, const Options *o, Graph *model, const Programs *p);
+void inspect_training_json(Text *t, Arena *a, const Options *o, Graph *model, const Programs *p);
+
 // ---------------------------------------------------------------- output.c: text for people and for machines
 void json_string(Text *t, const char *s);               // quoted and escaped; invalid UTF-8 becomes U+FFFD
 void json_number(Text *t, double v);                    // null when not finite

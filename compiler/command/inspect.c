@@ -118,6 +118,7 @@ static void print_cost(Text *t, Arena *a, const Program *p) {
     Cost c = { 0 };
     add_costs(&c, p->plan);
     if (p->function) text_printf(t, "%-12s %s\n", "function", p->function);
+    if (p->plan->options->train) text_printf(t, "%-12s %s\n", "program", p->plan->graph->name);
     text_printf(t, "%-12s %s multiply-adds, %s operations in all, %d kernels\n", "work",
         text_count(a, c.multiply_adds), text_count(a, c.flops), p->plan->kernels.n);
     text_printf(t, "%-12s workspace %s (%lld bytes; lower bound %lld), weights %s\n", "memory",
@@ -125,7 +126,7 @@ static void print_cost(Text *t, Arena *a, const Program *p) {
         text_bytes(a, p->plan->weight_bytes));
 }
 
-static void print_people(Text *t, Arena *a, const Model *m, Graph *g, const Findings *f) {
+static void print_people(Text *t, Arena *a, const Options *o, const Model *m, Graph *g, const Findings *f) {
     int symbols;
     const Symbol *symbol = graph_symbols(g, &symbols);
     text_printf(t, "%-12s %s\n%-12s %s", "model", text_name(a, m->file), "format", m->n_facts ? "" : m->format->name);
@@ -144,6 +145,7 @@ static void print_people(Text *t, Arena *a, const Model *m, Graph *g, const Find
     text_printf(
         t, "\n%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters), text_bytes(a, f->parameter_bytes));
     for (int i = 0; f->programs && i < f->programs->n; i++) print_cost(t, a, &f->programs->at[i]);
+    if (f->programs && f->programs->training) inspect_training(t, a, o, g, f->programs);
     text_printf(t, "%-12s %s\n", "support", f->programs ? "all of it" : "not as it stands, see above");
 }
 
@@ -184,7 +186,7 @@ static void json_functions(Text *t, Arena *a, const Graph *g, const Programs *pr
     text_printf(t, "],");
 }
 
-static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findings *f) {
+static void print_json(Text *t, Arena *a, const Options *o, const Model *m, Graph *g, const Findings *f) {
     int symbols;
     const Symbol *symbol = graph_symbols(g, &symbols);
     text_printf(t, "{\"model\":");
@@ -208,7 +210,8 @@ static void print_json(Text *t, Arena *a, const Model *m, Graph *g, const Findin
     }
     text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld,\"supported\":%s", (long long)f->parameters,
         (long long)f->parameter_bytes, f->programs ? "true" : "false");
-    if (f->programs && !g->functions.n) {
+    if (f->programs && f->programs->training) inspect_training_json(t, a, o, g, f->programs);
+    else if (f->programs && !g->functions.n) {
         text_printf(t, ",");
         json_cost(t, f->programs->at[0].plan);
     }
@@ -232,8 +235,8 @@ int command_inspect(Arena *a, CommandOptions *c) {
     f.programs = compile_graph(a, o, m, graph_clone(g, NULL));             // passes change the graph
     Text t;
     text_init(&t, a);
-    if (c->json) print_json(&t, a, m, g, &f);
-    else print_people(&t, a, m, g, &f);
+    if (c->json) print_json(&t, a, o, m, g, &f);
+    else print_people(&t, a, o, m, g, &f);
     for (int i = 0; f.programs && c->report && i < f.programs->n; i++) plan_report(f.programs->at[i].plan, &t);
     return print_text(&t, diag_status());
 }

@@ -18,7 +18,7 @@ enum {
     BUILDS = VERIFY | RUN | BENCH,
     MODELS = EVERY & ~OPS,                              // all that read a model
     COMPILES = MODELS & ~EXPORT,
-    TRAINS = COMPILE | BENCH | VERIFY
+    TRAINS = COMPILE | BENCH | VERIFY | INSPECT
 };
 
 enum { MAX_THREADS = 256 };                             // --threads

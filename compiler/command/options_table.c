@@ -46,8 +46,10 @@ const Command commands[] = {
         "  burncc bench resnet.onnx --json\n" },
     { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
         "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all "
-        "is supported.",
-        "  burncc inspect bert.onnx --dim seq=128\n" },
+        "is supported.\n"
+        "--train: what learns, and the memory of each program of training.",
+        "  burncc inspect bert.onnx --dim seq=128\n"
+        "  burncc inspect lenet.onnx --train --optimizer adam --train-last 2\n" },
     { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
         "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and "
         "writes what is fastest\n"

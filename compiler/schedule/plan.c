@@ -202,9 +202,7 @@ static int64_t alive_bytes(const Plan *p, int at) {
     return live;
 }
 
-// --train-memory: what is there at the worst moment, and what is computed again.
-static void report_kept(const Plan *p, Text *out) {
-    enum { SHOWN = 20 };
+void plan_kept(const Plan *p, Text *out, int shown) {
     int worst = 0, n = 0;
     Kept *kept = NEW_ARRAY(out->arena, Kept, p->buffers.n + 1);
     for (int i = 1; i < p->kernels.n; i++)
@@ -214,13 +212,14 @@ static void report_kept(const Plan *p, Text *out) {
         if (b->place == PLACE_WORK && buffer_alive(b, worst)) kept[n++] = (Kept){ b, p->kernels.at[b->first] };
     }
     qsort(kept, (size_t)n, sizeof *kept, by_bytes);
-    text_printf(out, "%d kernels run again, %.1f %% more work; at %s are kept\n", p->runs_again,
-        100 * p->again_share, p->kernels.at[worst]->name);
-    for (int i = 0; i < n && i < SHOWN; i++)
+    if (p->options->train_memory)
+        text_printf(out, "%d kernels run again, %.1f %% more work; ", p->runs_again, 100 * p->again_share);
+    text_printf(out, "at %s are kept\n", p->kernels.at[worst]->name);
+    for (int i = 0; i < n && i < shown; i++)
         text_printf(out, "  %12lld %s of %s\n", (long long)kept[i].buffer->bytes,
             kept[i].buffer->value ? type_text(out->arena, p->graph, &kept[i].buffer->value->type) : "scratch memory",
             kept[i].maker->name);
-    if (n > SHOWN) text_printf(out, "  and %d more\n", n - SHOWN);
+    if (n > shown) text_printf(out, "  and %d more\n", n - shown);
 }
 
 void plan_report(const Plan *p, Text *out) {
@@ -251,5 +250,5 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
     if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
     text_printf(out, "\n");
-    if (p->options->train_memory && graph_trains(p->graph)) report_kept(p, out);
+    if (p->options->train_memory && graph_trains(p->graph)) plan_kept(p, out, 20);
 }

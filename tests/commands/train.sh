@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What commands say of training code: bench --train, verify --gradients.
+# What commands say of training code: bench --train, verify --gradients, inspect --train.
 source "$(dirname "$0")/tap.sh"
 lenet=$here/../../models/lenet.c
 
@@ -61,4 +61,27 @@ says 'verify --train wants --gradients'
 status 2 "elements without --gradients" "$burncc" verify scores.onnx --elements 3
 status 2 "gradients elsewhere" "$burncc" verify scores.onnx --gradients --runner qemu-aarch64
 status 1 "no gradients" "$burncc" verify pair.onnx --gradients
+
+digits=$here/../../models/digits/digits.onnx
+status 0 "what learns" "$burncc" inspect $digits --train --optimizer adam
+says '^learns +8 parameters, 35.6 KiB; running statistics 192 B; 0 frozen'
+says '^  bn1.mean +running  f32\[8\]  bn1$'
+says '^structs +parameters 35.8 KiB, gradients 35.8 KiB, optimizer.s state 71.3 KiB$'
+says '^program +gradients$'
+says '^memory +at the worst moment of gradients, at .* are kept$'
+says '^ +25088 f32\[1,28,28,8\] of .*_conv1$'
+status 0 "what is not chosen" "$burncc" inspect $digits --train --train-only fc --target portable
+says '^learns +2 parameters, .*; 10 frozen'
+says '^  conv1.weight +frozen +f32\[8,1,3,3\], not chosen to learn  conv1$'
+status 0 "what stays" "$burncc" inspect $digits --train --frozen-norm
+says '^  bn2.var +frozen +f32\[16\], --frozen-norm  bn2$'
+status 0 "with a budget" "$burncc" inspect $lenet --train --dim batch=8 --train-memory 640K
+says 'worst moment of gradients, .* run again, .* at .* are kept'
+status 0 "what learns, for machines" "$burncc" inspect $digits --train --optimizer adam --train-only fc --json
+python3 -c 'import json
+o = json.load(open("out"))
+kinds = [p["kind"] for p in o["learns"]]
+assert kinds.count("trained") == 2 and kinds.count("frozen") == 10 and o["state_bytes"] == 2 * o["params_bytes"]
+assert {"gradients", "update", "evaluate"} <= {p["name"] for p in o["programs"]}'
+result $? "it is JSON"
 finish
