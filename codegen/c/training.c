@@ -92,7 +92,7 @@ static int hyper_at(Arena *a, const char *list, const char *name) {
 // Numbers are elements of the array, but for a step that is an argument of its own: dropout's, a schedule's.
 static const char *number_name(CFile *g, const Training *t, const Call *call, const Value *v) {
     const bool rate = call == &calls[LEARNING_RATE];
-    const int at = hyper_at(g->arena, rate ? t->schedule_usual : t->optimizer->hyper, v->name);
+    const int at = hyper_at(g->arena, rate ? t->schedule_usual : optimizer_usual(t, g->arena), v->name);
     return v->type.dtype == DT_I64 || (rate && at < 0) ? "step" : arena_printf(g->arena, "hypers[%d]", at);
 }
 
@@ -208,7 +208,7 @@ void c_training(CFile *g, const Training *t) {
               n_out = tensors_of(g, predict, true).n;
     print_parts(g, "params", t->params.n, t->params.at);
     print_parts(g, "state", t->state.n, t->state.at);
-    const int n_hypers = print_hypers(g, "update", t->optimizer->hyper),
+    const int n_hypers = print_hypers(g, "update", optimizer_usual(t, g->arena)),
               n_schedule = print_hypers(g, "schedule", t->schedule ? t->schedule_usual : NULL);
     print_tables(g, gradients, predict);
     for (int i = 0; i < CALLS; i++) print_call(g, t, &calls[i]);

@@ -9,6 +9,7 @@
 //   log_softmax(e)  along that axis
 //   gram(e)         [batch, channels, ...] as [batch, channels, places], times its transpose, divided by channels *
 //                   places
+//   orthogonal(e)   a matrix whose singular values are near 1: five steps of Newton and Schulz
 #include "build/build.h"
 
 #include <ctype.h>
@@ -92,10 +93,27 @@ static Value *log_softmax_along(const Formula *f, Value *x) {
 
 static Value *gram_of(const Formula *f, Value *x) { return b_gram(f->g, x); }
 
+// X = M / |M|, as wide as high at least; then five times A = X X^T, X = 3.4445 X + (2.0315 A A - 4.775 A) X, whose
+// coefficients are Muon's (Jordan et al. 2024).
+static Value *orthogonal_to(const Formula *f, Value *m) {
+    Graph *g = f->g;
+    bool tall = m->type.rank == 2 && m->type.dim[0] > m->type.dim[1];
+    if (m->type.rank != 2) return graph_fail(g, "no matrix is orthogonal of rank %d", m->type.rank);
+    Value *square = B_MAP(g, "x * x", "x", m), *sum = b_reduce(g, OP_ReduceSum, square, 2, (int64_t[]){ 0, 1 }, false);
+    Value *x = B_MAP(g, "x / max(sqrt(y), 0.0000001)", "x y", tall ? b_swap(g, m, 0, 1) : m, sum);
+    for (int i = 0; i < 5 && x; i++) {
+        Value *a = b_matmul(g, x, b_swap(g, x, 0, 1)), *aa = b_matmul(g, a, a);
+        Value *b = B_MAP(g, "2.0315 * x - 4.775 * y", "x y", aa, a), *bx = b_matmul(g, b, x);
+        x = B_MAP(g, "3.4445 * x + y", "x y", x, bx);
+    }
+    return x && tall ? b_swap(g, x, 0, 1) : x;
+}
+
 static const struct { const char *name; Value *(*of)(const Formula *f, Value *x); } functions[] = {
     { "sum(", sum_along },
     { "log_softmax(", log_softmax_along },
     { "gram(", gram_of },
+    { "orthogonal(", orthogonal_to },
 };
 
 static Value *assigned(const Formula *f, const char *text) {

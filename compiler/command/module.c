@@ -78,7 +78,7 @@ void *module_memory(size_t bytes) {
 
 // Usual values of an optimizer's hyper-parameters, but for the learning rate.
 static float usual(Arena *a, const Training *t, const char *name) {
-    const char *list = t->optimizer->hyper, *word;
+    const char *list = optimizer_usual(t, a), *word;
     double value;
     while (row_word(a, &list, &word, &value))
         if (!strcmp(word, name) && strcmp(name, "learning_rate")) return (float)value;

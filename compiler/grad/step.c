@@ -39,8 +39,9 @@ static Value *param_input(const Graph *g, const char *field) {
 
 Graph *step_graph(Training *t, Graph *gradients) {
     Graph *g = graph_clone(gradients, "train_step");
-    Value *hyper[MAX_OPERANDS];
-    const int n = gradients->outputs.n, n_hyper = train_hyper(g, t->optimizer->hyper, hyper);
+    Hyper hyper;
+    const int n = gradients->outputs.n;
+    optimizer_hyper(t, g, &hyper);
     Value *const *made = arena_copy(g->arena, g->outputs.at, sizeof *made * (size_t)n);
     bool ok = true;
     g->outputs.n = g->output_names.n = 0;
@@ -56,7 +57,7 @@ Graph *step_graph(Training *t, Graph *gradients) {
         Update u = { p, param_input(g, name), stored(g, made[i]) };
         if (!u.gradient) return NULL;
         ok = p->kind == PARAMETER_RUNNING ? run_on(g, p, u.param, u.gradient) :
-                                            train_update(g, t->optimizer, &u, n_hyper, hyper);
+                                            optimizer_update(t, g, &u, &hyper);
     }
     return ok ? g : NULL;
 }

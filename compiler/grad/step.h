@@ -13,10 +13,16 @@ typedef struct Update { const Parameter *of; Value *param, *gradient; } Update;
 Value *train_input(Graph *g, const char *name, Type type, Role role);
 void train_output(Graph *g, Value *v, const char *name, Role role);
 bool train_is_trained(const Training *t, const Value *input);
-// The hyper-parameters of a row as inputs that are passed by value; how many.
-int train_hyper(Graph *g, const char *list, Value **in);
+
+// optimizer.c
+// The hyper-parameters as inputs that are passed by value, NULL where a number is given: of the row, and of that for
+// what is no matrix.
+typedef struct Hyper { int n[2]; Value *in[2][MAX_OPERANDS]; } Hyper;
+bool optimizer_read(Training *t, Arena *a, const char *text);              // text NULL: the first row
+void optimizer_hyper(const Training *t, Graph *g, Hyper *h);
 // One node: the row's operation on this parameter; what it gives has the names of the structs' fields.
-bool train_update(Graph *g, const struct OptimizerRow *row, const Update *u, int n_hyper, Value *const *hyper);
+bool optimizer_update(const Training *t, Graph *g, const Update *u, const Hyper *h);
+void optimizer_state(Training *t, Arena *a, const Parameter *p);           // adds the fields of its struct
 
 // step.c: NULL with diagnostics
 Graph *step_graph(Training *t, Graph *gradients);

@@ -33,12 +33,6 @@ void train_output(Graph *g, Value *v, const char *name, Role role) {
     graph_output(g, v, name);
 }
 
-static const struct Allowed *in_range(Graph *g, int64_t lo, int64_t hi) {
-    struct Allowed *r = NEW(g->arena, struct Allowed);
-    *r = (struct Allowed){ .lo = lo, .hi = hi };
-    return r;
-}
-
 // ---------------------------------------------------------------- loss and gradients
 // The loss in place of the model's n outputs; those behind them stay.
 static void replace_outputs(Graph *g, int n, Value *loss) {
@@ -104,62 +98,11 @@ static Graph *gradient_graph(Training *t, Graph *model) {
 }
 
 // ---------------------------------------------------------------- optimizer step
-static Value *value_input(const Graph *g, const char *name) {
-    for (int i = 0; i < g->inputs.n; i++)
-        if (g->inputs.at[i]->role == ROLE_VALUE && !strcmp(g->inputs.at[i]->name, name)) return g->inputs.at[i];
-    return NULL;
-}
-
-int train_hyper(Graph *g, const char *list, Value **in) {
-    const char *name;
-    double usual;
-    int n = 0;
-    while (row_word(g->arena, &list, &name, &usual)) {
-        Value *there = value_input(g, name), *v = there;    // dropout's step is an integer
-        if (!v) v = train_input(g, name, type_make(DT_F32, 0, NULL), ROLE_VALUE);
-        // from 1 where powers of it divide, else from 0
-        if (!strcmp(name, "step")) v->range = in_range(g, (int64_t)usual, INT64_MAX);
-        in[n++] = there ? b_cast(g, v, DT_F32) : v;
-    }
-    return n;
-}
-
-bool train_update(Graph *g, const OptimizerRow *row, const Update *u, int n_hyper, Value *const *hyper) {
-    Arena *a = g->arena;
-    const char *list = row->state, *name, *fields[MAX_OPERANDS] = { u->of->field };
-    double usual;
-    int n = 2, n_out = 1;
-    Value *in[MAX_OPERANDS] = { u->param, u->gradient };
-    while (row_word(a, &list, &name, &usual)) {
-        const char *field = fields[n_out++] = arena_printf(a, "%s_%s", u->of->field, name);
-        in[n++] = train_input(g, field, u->of->type, ROLE_STATE);
-    }
-    for (int i = 0; i < n_hyper; i++) in[n++] = hyper[i];
-    Node *step = graph_node(g, row->op, n, in, n_out);
-    if (!node_infer(step)) return false;
-    for (int i = 0; i < n_out; i++) {
-        step->out[i]->name = fields[i];
-        train_output(g, step->out[i], fields[i], i ? ROLE_STATE : ROLE_PARAM);
-    }
-    return true;
-}
-
-// The optimizer's state of a parameter as fields of its struct.
-static void add_state(Training *t, Arena *a, const OptimizerRow *row, const Parameter *p) {
-    const char *list = row->state, *name;
-    double usual;
-    while (row_word(a, &list, &name, &usual)) {
-        const char *field = arena_printf(a, "%s_%s", p->field, name);
-        VEC_PUSH(a, t->state, (Parameter){ .name = field, .field = field, .type = p->type });
-    }
-}
-
-static bool update_parameter(Training *t, Graph *g, const OptimizerRow *row, const Parameter *p, int n_hyper,
-    Value *const *hyper) {
-    add_state(t, g->arena, row, p);
+static bool update_parameter(Training *t, Graph *g, const Parameter *p, const Hyper *hyper) {
+    optimizer_state(t, g->arena, p);
     Update u = { .of = p, .param = train_input(g, p->field, p->type, ROLE_PARAM) };
     u.gradient = train_input(g, p->field, p->type, ROLE_GRAD);
-    return train_update(g, row, &u, n_hyper, hyper);
+    return optimizer_update(t, g, &u, hyper);
 }
 
 static bool update_running(Graph *g, const Parameter *p, Value *batches) {
@@ -169,13 +112,13 @@ static bool update_running(Graph *g, const Parameter *p, Value *batches) {
     return next != NULL;
 }
 
-static Graph *update_graph(Training *t, Graph *model, const OptimizerRow *row) {
+static Graph *update_graph(Training *t, Graph *model) {
     Graph *g = graph_new(model->arena, "update", model->file);
     g->bound = true;                                    // --dim is about the model's sizes
-    Value *hyper[MAX_OPERANDS];
-    int n = train_hyper(g, row->hyper, hyper);
+    Hyper hyper;
+    optimizer_hyper(t, g, &hyper);
     for (int i = 0; i < t->params.n; i++)
-        if (t->params.at[i].kind == PARAMETER_TRAINED && !update_parameter(t, g, row, &t->params.at[i], n, hyper))
+        if (t->params.at[i].kind == PARAMETER_TRAINED && !update_parameter(t, g, &t->params.at[i], &hyper))
             return NULL;
     Value *batches = t->runs ? train_input(g, t->runs, type_make(DT_F32, 0, NULL), ROLE_GRAD) : NULL;
     for (int i = 0; i < t->params.n; i++)
@@ -201,21 +144,14 @@ void train_ends(const TrainGraph *t) {
     }
 }
 
-static bool find_rows(const Options *o, Training *t, Arena *a) {
-    t->optimizer = optimizer_find(o->optimizer ? o->optimizer : "sgd");
-    if (!t->optimizer)
-        diag_error_as(EXIT_USAGE, NULL, "--optimizer: no optimizer is called '%s'; there are%s", o->optimizer,
-            optimizer_names);
-    return t->optimizer && (!o->schedule || schedule_read(a, o->schedule, &t->schedule));
-}
-
 Training *train_parameters(Graph *model, const Options *o) {
     Training *t = NEW(model->arena, Training);
     t->drops = !o->no_dropout;
     t->seed = o->seed;
     if (!request_check(t, model, o)) return NULL;
     t->schedule_text = o->schedule;
-    if (!losses_read(&t->losses, model, o) || !find_rows(o, t, model->arena)) return NULL;
+    if (!losses_read(&t->losses, model, o) || !optimizer_read(t, model->arena, o->optimizer)) return NULL;
+    if (o->schedule && !schedule_read(model->arena, o->schedule, &t->schedule)) return NULL;
     return parameters_make(t, model, o) ? t : NULL;
 }
 
@@ -227,7 +163,6 @@ static const char *gradients_doc(const Training *t, const Graph *g) {
 }
 
 bool train_graphs(Training *t, Graph *model) {
-    const OptimizerRow *optimizer = t->optimizer;
     Arena *a = model->arena;
     bool ok = add_graph(t, graph_clone(model, "predict"), "The model with the caller's parameters.");
     ok = ok
@@ -241,15 +176,15 @@ bool train_graphs(Training *t, Graph *model) {
     Graph *gradients = ok ? gradient_graph(t, model) : NULL;
     ok = gradients && add_graph(t, gradients, gradients_doc(t, gradients));
     ok = ok
-        && add_graph(t, update_graph(t, model, optimizer),
-            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", optimizer->name,
-                t->runs ? " Running statistics go on to those of the batches." : "", optimizer->hyper));
+        && add_graph(t, update_graph(t, model),
+            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", t->optimizer->name,
+                t->runs ? " Running statistics go on to those of the batches." : "", optimizer_usual(t, a)));
     ok = ok
         && add_graph(t, step_graph(t, gradients),
             arena_printf(a,
                 "The same as gradients and then update, without a struct of gradients: each is used up when it is "
                 "made.\n * params and state change in place. Usual values: %s.",
-                optimizer->hyper));
+                optimizer_usual(t, a)));
     Graph *schedule = ok && t->schedule ? schedule_graph(model, t->schedule, &t->schedule_usual) : NULL;
     if (!ok || !t->schedule) return ok;
     return add_graph(t, schedule,

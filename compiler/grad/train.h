@@ -24,7 +24,7 @@ typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainG
 enum { MAX_TRAIN_GRAPHS = 7 };
 typedef struct Training {
     LossTerms losses;
-    const struct OptimizerRow *optimizer;
+    const struct OptimizerRow *optimizer; const Spec *optimizer_spec;       // spec: numbers that are given
     const Spec *schedule; const char *schedule_text;    // NULL: none
     const char *schedule_usual;                         // the arguments of learning_rate and their usual values
     VEC(Parameter) params;
@@ -47,6 +47,8 @@ Graph *train_loss(Training *t, Graph *model, const char *name);
 bool graph_widen(Graph *g);
 // Adds the graphs of the programs, whose sizes are the model's; false with diagnostics.
 bool train_graphs(Training *t, Graph *model);
+// "name=usual ...": the optimizer's hyper-parameters that are arguments; optimizer.c
+const char *optimizer_usual(const Training *t, Arena *a);
 // Do the parameters' initial values go into a file of their own?
 bool train_apart(const Training *t, const Options *o);
 // Behind the passes: outputs have their roles again, gradients each a value of its own (parameters may share one).

@@ -5,10 +5,17 @@
 #include "table.h"
 #include "formulas.h"
 
+#include <math.h>
 #include <string.h>
 
 static const OptimizerRow optimizers[] = {
-#define OPTIMIZER(op, name, state, hyper, steps) { #name, OP_##op, state, hyper, steps },
+#define OPTIMIZER(op, name, state, hyper, options, steps) { #name, OP_##op, state, hyper, options, steps },
+#include "optimizers.def"
+#undef OPTIMIZER
+};
+static const struct { Op op, other; } others[] = {
+#define OPTIMIZER(...)
+#define OTHERS(op, other) { OP_##op, OP_##other },
 #include "optimizers.def"
 #undef OPTIMIZER
 };
@@ -39,6 +46,12 @@ const OptimizerRow *optimizer_of(Op op) {
     for (size_t i = 0; i < COUNT(optimizers); i++)
         if (optimizers[i].op == op) return &optimizers[i];
     bug("%s is no row of optimizers.def", op_table[op].name);
+}
+
+const OptimizerRow *optimizer_others(const OptimizerRow *row) {
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (others[i].op == row->op) return optimizer_of(others[i].other);
+    return NULL;
 }
 
 const ScheduleRow *schedule_find(const char *name) {
@@ -79,8 +92,19 @@ bool shape_update(Node *n) {
         diag_error(n->loc, "input %d is %s, it must be a number", i, value_type_text(n->in[i]));
         return false;
     }
+    const Type *p = &n->in[0]->type;
+    if (optimizer_others(row) && (p->rank != 2 || !type_is_static(p))) {
+        diag_error(n->loc, "%s is for matrices, not %s", op_table[n->op].name, value_type_text(n->in[0]));
+        return false;
+    }
     for (int i = 0; i < n->n_out; i++) n->out[i]->type = n->in[i ? i + 1 : 0]->type;
     return true;
+}
+
+static void let_sizes(Formula *f, const Type *t) {
+    double rows = (double)t->dim[0], columns = (double)t->dim[1];
+    formula_let(f, "larger", NULL, sqrt(fmax(rows, columns)));
+    formula_let(f, "tall", NULL, sqrt(fmax(1, rows / columns)));
 }
 
 bool expand_update(Node *n, Value **out) {
@@ -97,6 +121,9 @@ bool expand_update(Node *n, Value **out) {
         Value *given = i < n->n_in ? n->in[i] : NULL;
         formula_let(&f, name, b_cast(n->graph, given, n->in[0]->type.dtype), node_float(n, name, usual));
     }
+    for (list = row->options; row_word(a, &list, &name, &usual);)
+        formula_let(&f, name, NULL, node_float(n, name, usual));
+    if (optimizer_others(row)) let_sizes(&f, &n->in[0]->type);
     if (!formula_run(&f, row->steps)) return false;
     out[0] = formula_value(&f, "p");
     list = row->state;
