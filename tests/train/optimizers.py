@@ -199,6 +199,37 @@ def run(args, folder, options, numbers, step):
     return worst <= BOUND, f"max_rel={worst:.1e}"
 
 
+# What PyTorch 2.15 does in double precision: LBFGS(lr=1, history_size=3, line_search_fn="strong_wolfe"), three steps on
+# Rosenbrock's function from -1.2 1 0.5 -0.3 2 0.1. Evaluations, loss before the step, first and last number after it.
+LBFGS = [[23, 1968.2, -0.857024827293, 0.0132396016703], [48, 5.11591511724833, -0.984316283831, 0.75783946745],
+         [59, 3.9754986187656, -0.986587801765, 0.807921526039]]
+
+
+def lbfgs(args, folder, defines):
+    runtime = HERE.parent.parent / "runtime"
+    subprocess.run([*args.cc.split(), *FLAGS, *defines, "-I", folder, "-I", runtime, HERE / "lbfgs.c",
+                    runtime / "lbfgs.c", *folder.glob("m.c"), "-lm", "-o", folder / "lbfgs"], check=True)
+    out = subprocess.run([folder / "lbfgs"], check=True, capture_output=True, text=True).stdout
+    return [[float(v) for v in line.split()] for line in out.splitlines()]
+
+
+def lbfgs_in_double(args, folder):
+    got = lbfgs(args, folder, ["-DBURN_LBFGS_REAL=double"])
+    worst = max(abs(a - b) / max(abs(b), 1) for row, want in zip(got, LBFGS, strict=True) for a, b in zip(row, want))
+    return worst <= 1e-8, f"max_rel={worst:.1e}"
+
+
+def lbfgs_of_a_model(args, folder):
+    """The parameters' sums are added to x: one number is fitted, whose best is the mean of target - x."""
+    (folder / "m.onnx").write_bytes(model({k: [0.125] * math.prod(s) for k, s in SHAPES.items()}))
+    subprocess.run([args.burncc, "-q", folder / "m.onnx", "--train", "--loss", "mse", "-o", folder / "m.c"], check=True)
+    got = lbfgs(args, folder, ["-DMODEL"])
+    x, target = [1, -2, 3, 0.5, 0, 2], [0, 1, -1, 2, 0.25, 1]
+    apart = [b - a for a, b in zip(x, target)]
+    best = sum((v - sum(apart) / 6) ** 2 for v in apart) / 6
+    return abs(got[-1][1] - best) <= 1e-5 * best, f"loss {got[0][1]} -> {got[-1][1]}, best {best:.6g}"
+
+
 def refused(args, folder, text, reason):
     (folder / "m.onnx").write_bytes(model({k: [0.0] * math.prod(s) for k, s in SHAPES.items()}))
     done = subprocess.run([args.burncc, "-q", folder / "m.onnx", "--train", "--loss", "mse", "--optimizer", text, "-o",
@@ -213,6 +244,8 @@ def main():
     checks = [(name, lambda folder, c=(name, *rest): run(args, folder, [c[0]], *c[1:])) for name, *rest in CASES]
     checks += [(f"{name}, portable", lambda folder, c=(name, *rest): run(args, folder, [c[0], "--target", "portable"],
                                                                          *c[1:])) for name, *rest in CASES[7:9]]
+    checks += [("lbfgs, in double precision, as PyTorch", lambda folder: lbfgs_in_double(args, folder)),
+               ("lbfgs of generated code", lambda folder: lbfgs_of_a_model(args, folder))]
     checks += [(f"{text} is refused", lambda folder, x=(text, why): refused(args, folder, *x))
                for text, why in REFUSED.items()]
     bad = 0
