@@ -226,10 +226,11 @@ typedef struct burn_training {
     int (*grads_add)(void *sum, const void *grads);
     int (*grads_scale)(void *sum, float factor);
     int (*params_init)(void *params); /* NULL: the file beside the code has them, and params_load reads it */
+    /* Null where the code is compiled with -DBURN_NO_FILES. step: how many are done. */
     int (*params_save)(const void *params, const char *path);
     int (*params_load)(void *params, const char *path);
-    int (*state_save)(const void *state, const char *path); /* NULL, too, where an optimizer remembers nothing */
-    int (*state_load)(void *state, const char *path);
+    int (*checkpoint_save)(const void *params, const void *state, int64_t step, const char *path);
+    int (*checkpoint_load)(void *params, void *state, int64_t *step, const char *path);
 } burn_training;
 
 #endif

@@ -67,32 +67,35 @@ static void print_initial(CFile *g, const Training *t) {
         g->model, g->model);
 }
 
-static void print_fields(CFile *g, const char *type, int n, const Parameter *at) {
-    text_printf(&g->ends, "static const burn_field %s_%s_fields[] = {\n", g->model, type);
+static void print_fields(CFile *g, const char *prefix, const char *type, int base, int n, const Parameter *at) {
     for (int i = 0; i < n; i++)
-        text_printf(&g->ends, "    {\"%s\", \"%s\", \"%s\", offsetof(%s_%s, %s), %lld},\n",
+        text_printf(&g->ends, "    {\"%s%s\", \"%s\", \"%s\", %d, offsetof(%s_%s, %s), %lld},\n", prefix,
             c_string(g->arena, safetensors_name(g->arena, at[i].name)), safetensors_dtype(at[i].type.dtype),
-            safetensors_shape(g->arena, &at[i].type), g->model, type, at[i].field,
+            safetensors_shape(g->arena, &at[i].type), base, g->model, type, at[i].field,
             (long long)type_bytes(&at[i].type));
-    text_printf(&g->ends, "};\n\n");
 }
 
-static void print_io(CFile *g, const char *type, int n, const Parameter *at) {
-    if (!n) return;
-    print_fields(g, type, n, at);
-    const Hole holes[] = {
-        { "MODEL", NULL, g->model }, { "TYPE", NULL, type }, { "N_FIELDS", NULL, number_text(g->arena, n) }
-    };
-    skeleton_fill(g->arena, &g->ends, "skeleton/fields.c", 3, holes);
-    text_printf(&g->ends, "\n");
-    skeleton_fill(g->arena, &g->h, "skeleton/fields.h", 3, holes);
+static void print_io(CFile *g, const Training *t) {
+    Arena *a = g->arena;
+    const int n = saved_params(t);
+    text_printf(&g->ends, "#ifndef BURN_NO_FILES\nstatic const burn_field %s_fields[] = {\n", g->model);
+    print_fields(g, "", "params", 0, n, t->params.at);
+    print_fields(g, "optimizer.", "state", 1, t->state.n, t->state.at);
+    text_printf(&g->ends, "    {\"optimizer.step\", \"I64\", \"[]\", 2, 0, 8},\n};\n\n");
+    skeleton_fill(a, &g->ends, "skeleton/fields.c", 4,
+        (Hole[]){ { "MODEL", NULL, g->model },
+            { "N_PARAMS", NULL, number_text(a, n) },
+            { "N_STATE", NULL, number_text(a, t->state.n) },
+            { "N_FIELDS", NULL, number_text(a, n + t->state.n + 1) } });
+    text_printf(&g->ends, "#endif\n\n");
+    skeleton_fill(a, &g->h, "skeleton/fields.h", 2,
+        (Hole[]){ { "MODEL", NULL, g->model }, { "HAS_STATE", NULL, t->state.n ? "1" : "0" } });
     text_printf(&g->h, "\n");
 }
 
 void c_train_define(CFile *g, const Training *t) {
     print_initial(g, t);
-    print_io(g, "params", saved_params(t), t->params.at);
-    print_io(g, "state", t->state.n, t->state.at);
+    print_io(g, t);
 }
 
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file) {

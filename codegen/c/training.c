@@ -215,7 +215,7 @@ void c_training(CFile *g, const Training *t) {
     Text programs;
     text_init(&programs, a);
     for (int i = 0; i < CALLS; i++) print_program(g, &programs, &calls[i]);
-    skeleton_fill(a, &g->ends, "skeleton/training.c", 23,
+    skeleton_fill(a, &g->ends, "skeleton/training.c", 22,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "LOSS", NULL, loss_text(a, t) },
             { "OPTIMIZER", NULL, t->optimizer->name },
@@ -237,6 +237,5 @@ void c_training(CFile *g, const Training *t) {
             { "TAKES_STEP", NULL, t->step ? "1" : "0" },
             { "N_PARTS", NULL, number_text(a, g->threads ? g->options->threads : 0) },
             { "PROGRAMS", NULL, programs.at },
-            { "HAS_INIT", NULL, train_apart(t, g->options) ? "0" : "1" },
-            { "HAS_STATE", NULL, t->state.n ? "1" : "0" } });
+            { "HAS_INIT", NULL, train_apart(t, g->options) ? "0" : "1" } });
 }

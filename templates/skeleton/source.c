@@ -2,12 +2,14 @@
 /* The head of a generated C file: what its code asks of the C compiler and its library.
  *
  *   HEADER       the file's header, "lenet.h"
+ *   HAS_FILES    it writes files, and wants to know when they are on the disk
  *   HAS_BLAS     it calls a BLAS
  *   HAS_VECTORS  it has loops that want the widest vectors that the compiler's flags name
  *   HAS_FUSED HAS_APART HAS_LANES HAS_ALIGNED  which of the macros below it mentions
  */
 // holes
 #define HEADER <stddef.h>
+#define HAS_FILES 1
 #define HAS_BLAS 0
 #define HAS_VECTORS 1
 #define HAS_FUSED 1
@@ -15,6 +17,11 @@
 #define HAS_LANES 1
 #define HAS_ALIGNED 1
 // end holes
+#if HAS_FILES
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L /* fsync */
+#endif
+#endif
 #include HEADER
 
 #include <math.h>

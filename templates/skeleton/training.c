@@ -7,7 +7,7 @@
  *   PROGRAMS                     of each program bytes of its workspace, and the function or NULL
  *   N_X and a table for each     what it tells of; NULL where there are none
  *   TAKES_STEP N_PARTS           gradients take a step; parts of a run, 0: it knows of no threads
- *   HAS_INIT HAS_STATE           there are initial values, and a state that can be saved
+ *   HAS_INIT                     there are initial values
  */
 #include "../../runtime/burn.h"
 #include <string.h>
@@ -19,8 +19,8 @@ int MODEL_grads_scale(MODEL_params *sum, float factor);
 void MODEL_params_init(MODEL_params *params);
 int MODEL_params_save(const MODEL_params *params, const char *path);
 int MODEL_params_load(MODEL_params *params, const char *path);
-int MODEL_state_save(const MODEL_state *state, const char *path);
-int MODEL_state_load(MODEL_state *state, const char *path);
+int MODEL_checkpoint_save(const MODEL_params *params, const MODEL_state *state, int64_t step, const char *path);
+int MODEL_checkpoint_load(MODEL_params *params, MODEL_state *state, int64_t *step, const char *path);
 // holes
 #define MODEL lenet
 #define LOSS mse
@@ -44,7 +44,6 @@ int MODEL_state_load(MODEL_state *state, const char *path);
 #define N_WEIGHTS 0
 #define PROGRAMS
 #define HAS_INIT 1
-#define HAS_STATE 1
 // end holes
 static int MODEL_zero_generic(void *sum) { return MODEL_grads_zero((MODEL_params *)sum); }
 
@@ -64,6 +63,7 @@ static int MODEL_init_generic(void *params)
 }
 
 #endif
+#ifndef BURN_NO_FILES
 static int MODEL_save_generic(const void *params, const char *path)
 {
     return MODEL_params_save((const MODEL_params *)params, path);
@@ -74,15 +74,14 @@ static int MODEL_load_generic(void *params, const char *path)
     return MODEL_params_load((MODEL_params *)params, path);
 }
 
-#if HAS_STATE
-static int MODEL_state_save_generic(const void *state, const char *path)
+static int MODEL_checkpoint_save_generic(const void *params, const void *state, int64_t step, const char *path)
 {
-    return MODEL_state_save((const MODEL_state *)state, path);
+    return MODEL_checkpoint_save((const MODEL_params *)params, (const MODEL_state *)state, step, path);
 }
 
-static int MODEL_state_load_generic(void *state, const char *path)
+static int MODEL_checkpoint_load_generic(void *params, void *state, int64_t *step, const char *path)
 {
-    return MODEL_state_load((MODEL_state *)state, path);
+    return MODEL_checkpoint_load((MODEL_params *)params, (MODEL_state *)state, step, path);
 }
 
 #endif
@@ -119,12 +118,14 @@ PROGRAMS
 #else
     NULL,
 #endif
+#ifndef BURN_NO_FILES
     MODEL_save_generic,
     MODEL_load_generic,
-#if HAS_STATE
-    MODEL_state_save_generic,
-    MODEL_state_load_generic,
+    MODEL_checkpoint_save_generic,
+    MODEL_checkpoint_load_generic,
 #else
+    NULL,
+    NULL,
     NULL,
     NULL,
 #endif

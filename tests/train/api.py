@@ -6,6 +6,7 @@ usage: api.py BURNCC [--cc CC]
 Each check is a C program in api/ over the generated code of a tiny model of owned.py: it says what is wrong and fails.
 Needs the standard library only. Prints TAP."""
 import argparse
+import json
 import os
 import pathlib
 import subprocess
@@ -64,7 +65,8 @@ def learner(args, folder):
     return " ".join(filter(None, (
         ran([linked(args, folder, [("mlp", owned.Dropped, [*mlp, *options]),
                                    ("norm", owned.Norm, ["--loss", "mse", *options])], "learner.c", flags)])
-        for options, flags in (([], []), (["--target", "portable"], []), (["--threads", "2"], ["-DTHREADS"])))))
+        for options, flags in (([], []), (["--target", "portable"], ["-DBURN_NO_FILES"]),
+                               (["--threads", "2"], ["-DTHREADS"])))))
 
 
 class Attention(owned.Case):
@@ -134,7 +136,21 @@ def sizes(*options):
         ran([built_sizes(args, folder, i, case, options, [])]) for i, case in enumerate(OPEN))))
 
 
+def files(args, folder):
+    """Also as safetensors has them elsewhere: the header is JSON, offsets are in order and end with the file."""
+    said = ran([built(args, folder, owned.Mlp, "files.c", ["--optimizer", "adam"]), folder])
+    data = (folder / "checkpoint.safetensors").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    head = json.loads(data[8:8 + length])
+    ends = [v["data_offsets"] for k, v in head.items() if k != "__metadata__"]
+    whole = [0] + [at for end in ends for at in end] + [len(data) - 8 - length]
+    bad = whole[::2] != whole[1::2] or length % 8 or head["optimizer.step"] != {
+        "dtype": "I64", "shape": [], "data_offsets": ends[-1]}
+    return said or ("header" if bad else "")
+
+
 CHECKS = {
+    "files: damaged, and killed while saving": files,
     "sizes of the run": sizes(),
     "sizes of the run, portable, momentum": sizes("--target", "portable", "--optimizer", "momentum"),
     "sizes of the run, threads, adam": sizes("--threads", "2", "--optimizer", "adam"),

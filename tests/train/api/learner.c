@@ -207,7 +207,7 @@ static void check_tables(void)
     CHECK(mlp_training.input_count == 1 && mlp_training.target_count == 1 && mlp_training.output_count == 1);
     mean = part(&norm_training, "batchnormalization_r.running_mean");
     CHECK(mean->role == BURN_RUNNING && part(&norm_training, "batches")->role == BURN_BATCHES);
-    CHECK(!norm_training.state_count && !norm_training.state_save && !norm_training.learning_rate);
+    CHECK(!norm_training.state_count && !norm_training.learning_rate);
     CHECK(!strcmp(norm_training.inputs[1].name, "target") && norm_training.inputs[1].bytes == 48);
 #ifdef THREADS
     CHECK(mlp_training.parts == 2 && norm_training.parts == 2);
