@@ -138,7 +138,8 @@ Value *b_max_roi_pool(Graph *g, Value *x, Value *rois, const int64_t *bins, doub
 // taps * outputs].
 static Value *deformed(Graph *g, Value *offset, const Window *w, int axis, const Dim *out, Dim images) {
     Dim shape[4] = { w->kernel[0], w->kernel[1], out[0], out[1] };
-    Value *tap = b_iota(g, 4, shape, axis, DT_F32), *place = b_iota(g, 4, shape, 2 + axis, DT_F32);
+    const DType d = dtype_wide(offset->type.dtype);
+    Value *tap = b_iota(g, 4, shape, axis, d), *place = b_iota(g, 4, shape, 2 + axis, d);
     const char *text = arena_printf(g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis],
         (long long)w->pads[axis], (long long)w->dilations[axis]);
     int64_t taps = w->kernel[0] * w->kernel[1];
@@ -146,7 +147,7 @@ static Value *deformed(Graph *g, Value *offset, const Window *w, int axis, const
     Value *regular = b_reshape(g, B_MAP(g, text, "x y", tap, place), 2, (Dim[]){ 1, all });
     Value *v = b_reshape(g, offset, 4, (Dim[]){ images, taps, 2, places });
     v = b_reshape(g, b_part(g, v, 2, axis, 1), 2, (Dim[]){ images, all });
-    return b_binary(g, OP_Add, b_cast(g, v, DT_F32), regular);
+    return b_binary(g, OP_Add, b_cast(g, v, d), regular);
 }
 
 Value *b_deform_conv(Graph *g, Sampler *s, Value *x, Value *weight, Value *offset, const DeformConv *o) {

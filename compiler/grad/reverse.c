@@ -75,16 +75,17 @@ static bool reverse_node(Reverse *r, Node *n) {
     bool reached = false;
     for (int i = 0; i < n->n_out; i++) reached = reached || gradient_of(r, n->out[i]);
     if (!reached || !node_depends(r, n)) return true;
-    int n_in = n->op == OP_If || n->op == OP_Loop ? control_lift(n, r->depends, r->count) : n->n_in;
+    const int n_in = n->op == OP_If || n->op == OP_Loop ? control_lift(n, r->depends, r->count) : n->n_in,
+              operands = n->n_in;
     Value **dout = NEW_ARRAY(r->scratch, Value *, n->n_out + 1), **din = NEW_ARRAY(r->scratch, Value *, n->n_in + 1);
     for (int i = 0; i < n->n_out; i++) dout[i] = gradient_of(r, n->out[i]);
     if (op_table[n->op].kind == KIND_COMPOSITE)
         bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
     r->g->loc = backward_of(r->g->arena, n->loc);
     if (!op_table[n->op].grad(n, dout, din)) return false;
-    for (int i = 0; i < n->n_in; i++)
+    for (int i = 0; i < operands; i++)
         if (!contribute(r, n, n->in[i], din[i])) return false;
-    n->n_in = n_in;
+    if (n_in < operands) n->n_in = n_in;
     return true;
 }
 

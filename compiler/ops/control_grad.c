@@ -11,6 +11,9 @@
 // its projected input are, that sum is taken after the loop: the adjoints of the products are stacked, and dv is one
 // product X^T dU, or one scatter.
 //
+// A loop that a condition may end earlier also counts its iterations, in a carried value; the backward one runs as
+// often.
+//
 // The bodies are differentiated as every graph is, so this column of the op table calls grad/, which calls the columns:
 // the recursion over bodies is the one call up from ops/.
 #include "common.h"
@@ -25,7 +28,8 @@ typedef struct Leaf { int carried; Node *node; Value *du, *other; } Leaf;
 typedef struct Back {
     Node *n;                                            // the forward loop
     Graph *g, *body;                                    // around it; the backward body
-    Dim trips;
+    Dim trips;                                          // or the most of them:
+    Value *count;                                       // how many there were; NULL: all
     int carried, scanned;                               // of the forward loop as the loss sees it
     Value **stack;                                      // by carried value: all it was; NULL: unchanging
     bool *summed;                                       // by carried value: its adjoint is summed after the loop
@@ -80,9 +84,9 @@ static void prepare(Back *b, Value *const *dout) {
     for (int i = 0; i < b->carried; i++) {
         Value *v = forward->inputs.at[2 + i];
         bool is_float = dtype_is_float(v->type.dtype), same = forward->outputs.at[1 + i] == v;
-        b->summed[i] = same && is_float && !dout[i] && only_leaves(forward, v);
+        b->summed[i] = same && is_float && !dout[i] && !b->count && only_leaves(forward, v);
         b->slot[i] = is_float && !b->summed[i] ? b->n_adjoints++ : -1;
-        if (same) continue;
+        if (same || (b->count && i == b->carried - 1)) continue;
         Type t = { .dtype = v->type.dtype, .rank = v->type.rank + 1, .dim = { b->trips } };
         for (int k = 0; k < v->type.rank; k++) t.dim[k + 1] = v->type.dim[k];
         b->stack[i] = loop_add_result(b->n, b->n->n_out, v);
@@ -92,11 +96,17 @@ static void prepare(Back *b, Value *const *dout) {
 
 static Value *scalar_i64(Graph *g, int64_t v) { return b_reshape(g, b_ints(g, 1, &v), 0, NULL); }
 
+// The last iteration's time.
+static Value *last_time(Graph *g, const Back *b) {
+    return b->count ? B_MAP(g, "x - 1", "x", b->count) : scalar_i64(g, b->trips - 1);
+}
+
 // Computes the iteration again inside the backward body, at time T-1 - iteration.
 static Value *compute_again(Back *b, Value *iteration) {
     const Graph *forward = b->n->bodies[0];
     const Type *t = &forward->inputs.at[0]->type;
-    Value *time = b_binary(b->body, OP_Sub, scalar_i64(b->body, b->trips - 1), iteration);
+    Value *last = last_time(b->body, b), *time = b_binary(b->body, OP_Sub, last, iteration);
+    if (!time) return NULL;
     b->args = NEW_ARRAY(b->g->arena, Value *, 2 + b->carried);
     b->results = NEW_ARRAY(b->g->arena, Value *, forward->outputs.n);
     b->args[0] = b_reshape(b->body, time, t->rank, t->dim);
@@ -141,7 +151,8 @@ static bool build_body(Back *b, Value *const *dout) {
     for (int i = 0; i < b->leaves.n; i++) wrt[n_wrt++] = b->leaves.at[i].node->out[0];
     Value *const *d = graph_pullback(body, n_y, y, dy, n_wrt, wrt);
     if (!d) return false;
-    graph_output(body, b_scalar(body, DT_BOOL, 1), "condition");
+    Value *go = b->count ? b_binary(body, OP_Less, iteration, last_time(body, b)) : b_scalar(body, DT_BOOL, 1);
+    graph_output(body, go, "condition");
     for (int i = 0; i < n_wrt; i++) graph_output(body, d[i], NULL);
     for (int i = 0; i < b->leaves.n; i++) {
         const Node *leaf = b->leaves.at[i].node;
@@ -157,11 +168,13 @@ static Node *build_loop(Back *b, Value *const *dout) {
         if (b->slot[i] < 0) continue;
         in[2 + b->slot[i]] = dout[i] ? dout[i] : b_full(g, &b->n->in[2 + i]->type, 0);
     }
+    if (b->count) in[1] = B_MAP(g, "x > 0", "x", b->count);
     Node *loop = graph_node(g, OP_Loop, 2 + b->n_adjoints, in, b->n_adjoints + 2 * b->leaves.n);
     loop->bodies = NEW_ARRAY(g->arena, Graph *, 1);
     loop->bodies[0] = b->body;
     loop->n_bodies = 1;
     node_set_ints(loop, "trips", &b->trips, 1);
+    if (b->count) node_set_int(loop, "early", 1);
     if (!node_infer(loop)) return NULL;
     for (int i = 0; i < b->leaves.n; i++) {
         b->leaves.at[i].du = loop->out[b->n_adjoints + i];
@@ -196,10 +209,47 @@ static Value *sum_gathered(Graph *g, const Leaf *l, const Type *v) {
     return b_move_axes(g, b_scatter_nd(g, b_full(g, &moved, 0), at, l->du, "add"), 0, 1, axis);
 }
 
+// The most iterations of a loop that may end earlier; -1: nobody knows
+static Dim most_trips(const Node *n) {
+    int count;
+    const int64_t *given = node_ints(n, "trips", &count);
+    const Tensor *trips = n->in[0] && !given ? value_const(n->in[0]) : NULL;
+    return given ? *given : trips ? tensor_get_i(trips, 0) : -1;
+}
+
+// A carried value more, behind the others: how many iterations there were. What the loop stacks has room for the most.
+static bool count_iterations(Back *b) {
+    Node *n = b->n;
+    Graph *body = n->bodies[0];
+    const Type t = type_make(DT_I64, 0, NULL);
+    graph_input(body, "count", t);
+    Value *iteration = b_reshape(body, body->inputs.at[0], 0, NULL), *next = B_MAP(body, "x + 1", "x", iteration);
+    Value **in = NEW_ARRAY(b->g->arena, Value *, n->n_in + 1);
+    if (!next) return false;
+    for (int i = 0; i < n->n_in; i++) in[i] = n->in[i];
+    b->count = loop_add_result(n, b->carried, next);
+    b->count->type = t;
+    in[n->n_in++] = b_scalar(b->g, DT_I64, 0);
+    n->in = in;
+    n->in[0] = NULL;
+    node_set_ints(n, "trips", &b->trips, 1);
+    node_set_int(n, "early", 1);
+    b->carried++;
+    return in[n->n_in - 1] != NULL;
+}
+
 bool grad_loop(Node *n, Value *const *dout, Value **din) {
     Back b = { .n = n, .g = n->graph, .carried = n->n_in - 2, .scanned = n->n_out - (n->n_in - 2) };
-    if (!loop_trips(n, &b.trips) || !dim_is_const(b.trips)) {
-        diag_error(n->loc, "Loop over a number of iterations known only at run time has no gradient");
+    if (!loop_trips(n, &b.trips)) {
+        b.trips = most_trips(n);
+        Value **more = NEW_ARRAY(b.g->arena, Value *, n->n_out + 1);
+        for (int i = 0; i < n->n_out; i++) more[i + (i >= b.carried)] = dout[i];
+        dout = more;
+        if (b.trips >= 0 && !count_iterations(&b)) return false;
+    }
+    if (b.trips < 0 || !dim_is_const(b.trips)) {
+        diag_error(n->loc,
+            "a loop of which nobody knows how often it runs at most has no gradient; give it a trip count");
         return false;
     }
     prepare(&b, dout);

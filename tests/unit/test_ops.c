@@ -290,6 +290,20 @@ static const Case cases[] = {
         "%8, %9", NULL },
     { "%0: f64[1,2,3], %1: f64[1,2,3], %2: f64[1,2,2]", "%8, %9 = RNN(%0, %1, %2) {activations=\"Elu\"}", "%8, %9",
         NULL },
+    // ---- loops that a condition ends: bounded by what is stacked, by the count; one that ends at once
+    { "%0: f64[3], %1: f64[3]",
+        "%20, %21 = Loop(_, _, %0) {trips=[6], early=1} body step(%2: i64[], %3: bool[], %4: f64[3]) {\n"
+        " %5 = const i64[] {2}\n %6 = Less(%2, %5)\n %7 = Mul(%4, %1)\n %8 = Sin(%7)\n return %6, %8, %7\n }\n"
+        " %22 = Slice(%21) {starts=[0,0], steps=[1,1], sizes=[3,3]}", "%20, %22", NULL },
+    { "%0: f64[3], %1: f64[3,3]",
+        "%2 = const i64[] {5}\n %3 = const f64[] {-100}\n"
+        " %20 = Loop(%2, _, %0) body step(%4: i64[], %5: bool[], %6: f64[3]) {\n"
+        " %7 = MatMul(%6, %1)\n %8 = Tanh(%7)\n %9 = ReduceSum(%8) {keepdims=0}\n %10 = Greater(%9, %3)\n"
+        " return %10, %8\n }\n", "%20", NULL },
+    { "%0: f64[3], %1: bool[]",
+        "%2 = Not(%1)\n %3 = And(%1, %2)\n %4 = const i64[] {5}\n"
+        " %20 = Loop(%4, %3, %0) body step(%5: i64[], %6: bool[], %7: f64[3]) {\n"
+        " %8 = Mul(%7, %0)\n return %6, %8\n }\n", "%20", NULL },
     // ---- an operation of the model's own, by its formula and its gradient
     { "%0: f64[3]",
         "%1 = Custom(%0) {dtypes=[11], ranks=[1], shape=[3]} body formula(%2: f64[3]) {\n %3 = Sin(%2)\n return %3\n }"

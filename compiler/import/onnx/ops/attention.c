@@ -88,12 +88,12 @@ Value *onnx_swiglu(OnnxNode *n) {
 
 // ---------------------------------------------------------------- linear attention
 
-// [b, t, heads] or [b, t, heads * d] -> [b, heads, t, 1 or d] in f32.
+// [b, t, heads] or [b, t, heads * d] -> [b, heads, t, 1 or d], as wide as the queries.
 static Value *gate_heads(OnnxNode *n, int input, int64_t heads) {
     Value *x = onnx_optional(n, input);
     if (!x) return NULL;
     bool shared = x->type.rank == 3 && x->type.dim[2] == 1;
-    return b_split_heads(n->g, b_cast(n->g, x, DT_F32), shared ? 1 : heads);
+    return b_split_heads(n->g, b_cast(n->g, x, dtype_wide(n->in[0]->type.dtype)), shared ? 1 : heads);
 }
 
 Value *onnx_linear_attention(OnnxNode *n) {
@@ -102,16 +102,17 @@ Value *onnx_linear_attention(OnnxNode *n) {
     const char *rule = onnx_string(n, "update_rule", "gated_delta");
     bool gated = !strncmp(rule, "gated", 5), delta = strstr(rule, "delta") != NULL;
     onnx_int(n, "chunk_size", 64);
-    LinearAttention l = { .q = b_split_heads(n->g, b_cast(n->g, n->in[0], DT_F32), heads),
-        .k = b_split_heads(n->g, b_cast(n->g, n->in[1], DT_F32), key_heads),
-        .v = b_split_heads(n->g, b_cast(n->g, n->in[2], DT_F32), key_heads) };
+    const DType wide = dtype_wide(n->in[0]->type.dtype);
+    LinearAttention l = { .q = b_split_heads(n->g, b_cast(n->g, n->in[0], wide), heads),
+        .k = b_split_heads(n->g, b_cast(n->g, n->in[1], wide), key_heads),
+        .v = b_split_heads(n->g, b_cast(n->g, n->in[2], wide), key_heads) };
     if (!l.q || !l.k || !l.v || !b_static(n->g, l.q, "LinearAttention")) return NULL;
     if (gated && !(l.decay = gate_heads(n, 4, key_heads)))
         return onnx_fail(n, "update rule \"%s\" wants a decay", rule);
     if (delta && !(l.beta = gate_heads(n, 5, key_heads))) return onnx_fail(n, "update rule \"%s\" wants a beta", rule);
     Dim shape[4] = { l.k->type.dim[0], l.k->type.dim[1], l.k->type.dim[3], l.v->type.dim[3] };
     Value *past = onnx_optional(n, 3);
-    l.state = past ? b_cast(n->g, past, DT_F32) : b_filled(n->g, DT_F32, 0, 4, shape);
+    l.state = past ? b_cast(n->g, past, wide) : b_filled(n->g, wide, 0, 4, shape);
     l.scale = onnx_float(n, "scale", 0);
     if (l.scale == 0) l.scale = 1 / sqrt((double)l.q->type.dim[3]);
     Value *y = b_linear_attention(n->g, &l);
