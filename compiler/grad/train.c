@@ -139,9 +139,11 @@ void train_ends(const TrainGraph *t) {
     Graph *g = t->graph;
     for (int i = 0; i < g->outputs.n; i++) {
         Value *v = g->outputs.at[i];
+        g->cursor = v->def ? v->def->next : NULL;       // gradients are done with where they are made
         if (t->roles[i] == ROLE_GRAD) v = g->outputs.at[i] = b_unary(g, OP_Identity, v);
         v->role = t->roles[i];
     }
+    g->cursor = NULL;
 }
 
 Training *train_parameters(Graph *model, const Options *o) {

@@ -12,11 +12,12 @@
 // steps, not the time, so the same input gives the same code.
 #include "steps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_WORK INT64_C(400000000)                     // looks at an operand: one or two seconds
 enum {
-    TRIED = 16,                                         // candidates that are measured, the most promising
+    TRIED = 32,                                         // changes that are measured, the most promising
     MOST_AGAIN = 48,                                    // steps that one value takes with it
     MOST_PLACINGS = 8, GAPS = 200,                      // what no buffer fits into is about this part
     SMALL = 64,                                         // what is less than this part of what is too much stays
@@ -206,6 +207,11 @@ static void uses_around(Search *c, const Sequence *q, int moment) {
         for (int j = 0; j < c->s->at[q->at[at]].uses.n; j++) c->next[c->s->at[q->at[at]].uses.at[j].buffer] = at;
 }
 
+static int by_score(const void *x, const void *y) {
+    const Candidate *a = x, *b = y;
+    return a->score != b->score ? (a->score < b->score ? 1 : -1) : a->buffer - b->buffer;
+}
+
 // Values that wait over the worst moment, the most promising first.
 static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate *best) {
     int n = 0;
@@ -223,12 +229,9 @@ static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate 
         if (maker < 0 || !c->may_again[maker] || steps_bytes(c->s, b) * SMALL < cost->peak - c->target) continue;
         int from = c->previous[b] + 1, to = c->next[b];
         double bytes = (double)steps_bytes(c->s, b) * (count[to] - count[from]), most = over[to] - over[from];
-        Candidate one = { b, to, (bytes < most ? bytes : most) / c->ns[maker] };
-        int at = n < TRIED ? n++ : TRIED;
-        for (; at > 0 && best[at - 1].score < one.score; at--)
-            if (at < TRIED) best[at] = best[at - 1];
-        if (at < TRIED) best[at] = one;
+        best[n++] = (Candidate){ b, to, (bytes < most ? bytes : most) / c->ns[maker] };
     }
+    qsort(best, (size_t)n, sizeof *best, by_score);
     return n;
 }
 
@@ -240,14 +243,14 @@ static double time_of(const Search *c, const Sequence *steps) {
 
 // The best change of the sequence; false: none helps.
 static bool improve(Search *c, Sequence *q, Cost *cost) {
-    Candidate best[TRIED + 1];
+    Candidate *best = NEW_ARRAY(c->a, Candidate, c->spans.n + 1);
     Sequence chosen = { 0 }, trial = { 0 };
     double most = 0;
     Cost before = *cost;
     const int n = candidates(c, q, cost, best);
     VEC(Sequence) lists = { 0 };
     VEC(int) where = { 0 };
-    for (int i = 0; i < 2 * n; i++) {                   // all before anything else is measured
+    for (int i = 0; i < 2 * n && lists.n < TRIED; i++) {        // all before anything else is measured
         Sequence again = { 0 };
         if (!collect(c, q, c->maker[best[i / 2].buffer], best[i / 2].before, i % 2, &again)) continue;
         VEC_PUSH(c->a, lists, again);
