@@ -111,6 +111,12 @@ static void take_names(
             s->outs.name[i] = "value";
             text_printf(out, "    %s value[1];\n", spell_c_storage(gr->outputs.at[i]->type.dtype));
         }
+    for (int i = 0; i < gr->outputs.n; i++) {           // gradients by inputs: the call has no place for them
+        const Value *v = gr->outputs.at[i];
+        if (v->role == ROLE_NONE && (call == &calls[GRADIENTS] || call == &calls[TRAIN_STEP]))
+            text_printf(out, "    %s %s[%lld];\n", spell_c_storage(v->type.dtype), s->outs.name[i],
+                (long long)type_count_upper(gr, &v->type));
+    }
     for (int i = 0; i < outs->n; i++) {
         const int at = outs->at[i];
         const Type *y = &gr->outputs.at[at]->type;
