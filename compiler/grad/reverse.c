@@ -10,6 +10,9 @@
 
 #include "grad/grad.h"
 
+#include <math.h>
+#include <string.h>
+
 typedef struct Reverse {
     Graph *g;
     Arena *scratch;
@@ -50,13 +53,28 @@ static void mark_dependent(Reverse *r, int n, Value *const *wrt) {
     }
 }
 
+static bool is_zeros(const Value *v) {
+    const Value *one = v->def && v->def->op == OP_Expand ? v->def->in[0] : v;
+    return one->data && type_count(&one->type) == 1 && fpclassify(tensor_get_f(one->data, 0)) == FP_ZERO;
+}
+
+// Rows that were picked by an index are added to what there is: no zeros, which they would be added to first.
+static Value *sum_of(Graph *g, Value *old, Value *d) {
+    Node *n = d->def;
+    if (!n || op_table[n->op].form != FORM_SCATTER || strcmp(node_string(n, "reduction", "none"), "add")
+        || !is_zeros(n->in[0]))
+        return b_binary(g, OP_Add, old, d);
+    n->in[0] = old;
+    return d;
+}
+
 static bool contribute(Reverse *r, const Node *n, Value *v, Value *d) {
     if (!d || !depends(r, v)) return true;
     if (d->type.dtype != v->type.dtype || d->type.rank != v->type.rank)
         bug("gradient of %s has type %s for an input of type %s", op_table[n->op].name,
             type_text(r->scratch, r->g, &d->type), type_text(r->scratch, r->g, &v->type));
     Value *old = r->grad[v->id];
-    r->grad[v->id] = old ? b_binary(r->g, OP_Add, old, d) : d;
+    r->grad[v->id] = old ? sum_of(r->g, old, d) : d;
     return r->grad[v->id] != NULL;
 }
 

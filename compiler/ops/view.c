@@ -127,7 +127,15 @@ bool eval_transpose(const Node *n, Tensor *const *in, Tensor *const *out) {
 bool grad_transpose(Node *n, Value *const *dout, Value **din) {
     int rank = 0, inverse[MAX_RANK];
     const int64_t *perm = node_ints(n, "perm", &rank);
+    const Node *product = dout[0]->def;
     for (int i = 0; i < rank; i++) inverse[perm[i]] = i;
+    // (A B)' is B' A', which is computed as it lies: the gradient of a weight [out, in]
+    if (product && product->op == OP_MatMul && rank == 2 && perm[0] == 1 && product->in[0]->type.rank == 2
+        && product->in[1]->type.rank == 2) {
+        Value *left = b_swap(n->graph, product->in[1], 0, 1), *right = b_swap(n->graph, product->in[0], 0, 1);
+        din[0] = b_binary(n->graph, OP_MatMul, left, right);
+        return din[0] != NULL;
+    }
     din[0] = b_transpose(n->graph, dout[0], inverse);
     return din[0] != NULL;
 }

@@ -334,7 +334,7 @@ static bool place_part(Fuser *f, Value *whole, Value *part, Dim outer, Dim at_by
         return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
         if (f->plan->graph->outputs.at[i] == part) return false;
-    if (!is_pull(part->def) && part->def->op != OP_Concat) return false;
+    if (!is_pull(part->def) && part->def->op != OP_Concat && form_of(part->def) != FORM_SCATTER) return false;
     buffer_within(f->plan, part, whole, at_bytes);
     need(f, part);
     return true;
@@ -370,15 +370,22 @@ static void fuse_slice_scatter(Fuser *f, Node *n) {
     else found(f, kernel_copy(f->plan, n));
 }
 
+static bool is_read_once(const Fuser *f, const Value *v) { return ((const Users *)&f->users[v->id])->n == 1; }
+
+// What nobody else reads is computed where it is scattered into; else it is copied there.
 static void fuse_scatter(Fuser *f, Node *n) {
-    Kernel *copy, *scatter;
     if (n->op == OP_SliceScatter) {
         fuse_slice_scatter(f, n);
         return;
     }
-    kernel_scatter(f->plan, n, &copy, &scatter);
-    found(f, scatter);
-    found(f, copy);
+    found(f, kernel_scatter(f->plan, n));
+    if (!is_read_once(f, n->in[0]) || !place_part(f, n->out[0], n->in[0], 1, 0)) found(f, kernel_copy(f->plan, n));
+}
+
+// An output, or what is kept, that only repeats what was scattered: that is made in its place.
+static bool place_repeated(Fuser *f, Node *n) {
+    return n->op == OP_Identity && n->in[0]->def && form_of(n->in[0]->def) == FORM_SCATTER
+        && is_read_once(f, n->in[0]) && place_part(f, n->out[0], n->in[0], 1, 0);
 }
 
 // A reshape of something that is stored anyway is another name for the same bytes.
@@ -410,7 +417,7 @@ static void fuse_call(Fuser *f, Node *n) {
 
 static void fuse_node(Fuser *f, Node *n) {
     Value *v = n->out[0];
-    if (share_bytes(f, n) || (f->group[v->id] && fuse_group(f, v))) return;
+    if (share_bytes(f, n) || place_repeated(f, n) || (f->group[v->id] && fuse_group(f, v))) return;
     OpForm form = form_of(n);
     if (form == FORM_CONCAT) fuse_concat(f, v);
     else if (form == FORM_SCATTER) fuse_scatter(f, n);

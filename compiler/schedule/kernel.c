@@ -532,7 +532,7 @@ Kernel *kernel_copy(const Plan *p, Node *n) {
     return k;
 }
 
-void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
+Kernel *kernel_scatter(const Plan *p, Node *n) {
     Arena *a = p->arena;
     Value *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
     Kernel *k = kernel_new(a, KERNEL_LOOP);
@@ -563,9 +563,8 @@ void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter) {
     for (int i = 0; i < k->n_parallel; i++) k->axes.at[i].reduce = true;
     VEC_PUSH(a, k->stores,
         (Store){ .value = out, .index = lower_flat(&l, &out->type, dst), .guard = ok, .expr = e, .op = op });
-    *copy = kernel_copy(p, n);
-    *scatter = k;
     Fusion none = { .plan = p, .root = out };
     kernel_finish(a, k, &none);
     VEC_PUSH(a, k->nodes, n);
+    return k;
 }

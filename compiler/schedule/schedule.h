@@ -51,7 +51,7 @@ void kernel_operands(Arena *a, Kernel *k, Value *x, Value *y);
 void kernel_store_into(Kernel *k, Value *into, Dim at);
 Convolution kernel_conv_shape(const Node *n);            // kernel_conv.c
 Kernel *kernel_copy(const Plan *p, Node *n);
-void kernel_scatter(const Plan *p, Node *n, Kernel **copy, Kernel **scatter);
+Kernel *kernel_scatter(const Plan *p, Node *n);              // adds to, or replaces, what is there
 
 // plan.c
 bool graph_trains(const Graph *g);                       // is it a program that goes forward and back?
