@@ -136,6 +136,22 @@ def sizes(*options):
         ran([built_sizes(args, folder, i, case, options, [])]) for i, case in enumerate(OPEN))))
 
 
+def threads(args, folder):
+    """Everything that can goes in parts, of convolutions, batch normalization, a recurrent layer, attention."""
+    runtime = HERE.parent.parent / "runtime"
+    flags = ["-pthread", "-I", runtime, runtime / "threads.c"]
+    said = []
+    for case, loss in (owned.Windows, "mse"), (owned.Norm, "mse"), (owned.Lstm, "mse"), (Attention, "mse"):
+        Open(case, {}).write(folder)
+        subprocess.run([args.burncc, "-q", folder / "model.onnx", "--train", "--loss", loss, "--threads", "4:0",
+                        "--optimizer", "momentum", "-o", folder / "m.c"], check=True)
+        parts = (folder / "m.c").read_text().count("burn_parts(threads")
+        subprocess.run([*args.cc.split(), "-std=c11", "-O2", "-I", folder, *flags, HERE / "api" / "threads.c",
+                        folder / "m.c", "-lm", "-o", folder / "check"], check=True)
+        said.append(ran([folder / "check"]) or ("" if parts > 4 else f"{case.__name__}: {parts} kernels go in parts"))
+    return " ".join(filter(None, said))
+
+
 def files(args, folder):
     """Also as safetensors has them elsewhere: the header is JSON, offsets are in order and end with the file."""
     said = ran([built(args, folder, owned.Mlp, "files.c", ["--optimizer", "adam"]), folder])
@@ -150,6 +166,7 @@ def files(args, folder):
 
 
 CHECKS = {
+    "the same bits on any number of threads": threads,
     "files: damaged, and killed while saving": files,
     "sizes of the run": sizes(),
     "sizes of the run, portable, momentum": sizes("--target", "portable", "--optimizer", "momentum"),
