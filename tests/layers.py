@@ -25,7 +25,8 @@ compiler/target
 compiler/build                          # makes nodes; expansions and gradients, columns of the op table, use it
 compiler/ops
 compiler/options.h
-compiler/import, compiler/grad
+compiler/grad
+compiler/import                         # names that training saves parameters by
 compiler/passes                         # GRAD differentiates
 compiler/export                         # a graph as a file again
 compiler/schedule compiler/plan.h

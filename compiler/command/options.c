@@ -127,7 +127,7 @@ static const char *learning_option(const Options *o) {
         o->has_class_axis  ? "class-axis" :
         o->optimizer       ? "optimizer" :
         o->schedule        ? "schedule" :
-        o->untie           ? "untie" :
+        o->untie && !o->weights.n ? "untie without --weights" :
         o->input_gradients ? "input-gradients" :
         o->jvp             ? "jvp" :
         o->train_only      ? "train-only" :

@@ -191,9 +191,10 @@ const Option options[] = {
     { "jvp", 0, NULL, TRAINS, "Training",
         "adds NAME_jvp: how the outputs move when inputs and parameters move in given directions",
         FIELD(FLAG, compile.jvp) },
-    { "untie", 0, "WHICH", TRAINS, "Training",
+    { "untie", 0, "WHICH", TRAINS | EXPORT, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
-        "exporters merge), all, or a regular expression on names of parameters or nodes",
+        "exporters merge), all, or a regular expression on names of parameters or nodes; with --weights, of what was "
+        "trained so",
         FIELD(TEXT, compile.untie) },
     { "train-memory", 0, "BYTES", TRAINS, "Training",
         "the workspace of gradients and of train_step: values are computed again rather than kept until they fit; 256K",

@@ -295,11 +295,22 @@ static bool promote_all(Training *t, Graph *model, const Uses *all) {
     return ok && trains;
 }
 
-bool parameters_make(Training *t, Graph *model, const Options *o) {
+bool parameters_part(Graph *model, const Options *o) {
     Arena *scratch = arena_new();
     Uses all = { .scratch = scratch, .frozen = o->frozen_norm };
     uses_find(&all, model, model);
     bool ok = untie_by_options(&all, model, o);
+    if (ok) part_still(&all, model);
+    if (ok) split_statistics(&all, model);
+    arena_free(scratch);
+    return ok;
+}
+
+bool parameters_make(Training *t, Graph *model, const Options *o) {
+    Arena *scratch = arena_new();
+    Uses all = { .scratch = scratch, .frozen = o->frozen_norm };
+    uses_find(&all, model, model);
+    bool ok = o->weights.n || untie_by_options(&all, model, o);          // for a file it has been done
     if (ok) part_still(&all, model);
     if (ok) split_statistics(&all, model);
     ok = ok && select_learning(&all, model, o);

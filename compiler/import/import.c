@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The door: picks the front end by what a file holds. In: a path. Out: a Model, from it a Graph.
 #include "import/import.h"
+#include "grad/parameters.h"
 #include "import/head.h"
 #include "import/weights/weights.h"
 
@@ -39,6 +40,7 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = m->format->graph(a, m, o);
     if (m->damaged || diag_errors() != errors || !g) return NULL;
+    if (o && o->weights.n && (o->untie || o->train) && !parameters_part(g, o)) return NULL;
     if (!head_replace(g, o) || !weights_give(a, g, o)) return NULL;
     if (o && o->unseen) graph_draw_unseen(g);
     else graph_draw(g, o ? (uint64_t)o->seed : 0);

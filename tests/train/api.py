@@ -82,6 +82,17 @@ class Attention(owned.Case):
              wire.node("MatMul", ["n", "l.weight"], ["l"]), wire.node("Add", ["l", "l.bias"], ["y"])]
 
 
+class Merged(owned.Case):
+    """Two layer normalizations that an exporter gave one scale and one shift."""
+    x_shape, loss = [4, 6], "mse"
+    shapes = {"a.weight": [6, 6], "b.weight": [6, 3]}
+    constants = {"ones": [1.0] * 6, "zeros": [0.0] * 6}
+    nodes = [wire.node("LayerNormalization", ["x", "ones", "zeros"], ["n"]),
+             wire.node("MatMul", ["n", "a.weight"], ["a"]), wire.node("Tanh", ["a"], ["t"]),
+             wire.node("LayerNormalization", ["t", "ones", "zeros"], ["m"]),
+             wire.node("MatMul", ["m", "b.weight"], ["y"])]
+
+
 class Open:
     """A case whose input has names for sizes: {axis: name}."""
 
@@ -165,7 +176,27 @@ def files(args, folder):
     return said or ("header" if bad else "")
 
 
+def back(args, folder):
+    """What was trained, in inference: code, a model, code of that; weights of one's own, merged, of statistics."""
+    said, c, flags = [], folder / "inf.c", [*FLAGS, "-I", folder, HERE / "api" / "back.c", folder / "m.c"]
+    for case, untie in (owned.Norm, []), (owned.Norm, ["--untie", "merged"]), (Merged, ["--untie", "merged"]):
+        Open(case, {}).write(folder)
+        model, trained = folder / "model.onnx", folder / "trained.safetensors"
+        again = [model, "--weights", trained, "--strict", "--untie", "merged"]
+        subprocess.run([args.burncc, "-q", model, "--train", "--loss", "mse", *untie, "-o", folder / "m.c"], check=True)
+        subprocess.run([*args.cc.split(), *flags, "-lm", "-o", folder / "check"], check=True)
+        said.append(ran([folder / "check", trained]))
+        subprocess.run([args.burncc, "-q", *again, "-o", folder / "new.onnx"], check=True)
+        subprocess.run([args.burncc, "-q", *again, "--train", "--loss", "mse", "-o", folder / "m.c"], check=True)
+        for source in again, [folder / "new.onnx"]:
+            subprocess.run([args.burncc, "-q", *source, "-o", c], check=True)
+            subprocess.run([*args.cc.split(), "-DAFTER", *flags, c, "-lm", "-o", folder / "check"], check=True)
+            said.append(ran([folder / "check", trained]))
+    return " ".join(filter(None, said))
+
+
 CHECKS = {
+    "trained parameters back in inference": back,
     "the same bits on any number of threads": threads,
     "files: damaged, and killed while saving": files,
     "sizes of the run": sizes(),
