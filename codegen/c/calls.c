@@ -6,6 +6,7 @@
 //   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(work + 0), (float *)(void *)(work + 6272));
 //   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), part);
 #include "run.h"
+#include "schedule/cpu/templates.h"
 
 void c_line(RunText *r, int depth) { for (int i = 0; i < depth; i++) text_printf(&r->body, "    "); }
 
@@ -166,7 +167,15 @@ void c_pack(RunText *r, const Kernel *k, int depth) {
     from.offset += c->w_at * (int64_t)sizeof(float);
     const char *place = address_text(r, &to, false), *weights = address_text(r, &from, false);
     c_line(r, depth);
-    text_printf(&r->body, "burn_pack_conv(%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s);\n", place, weights,
+    if (k->template == &template_winograd) {
+        const int64_t size[] = { template_hole_value(k, "TH") + c->kernel[1] - 1,
+            template_hole_value(k, "TW") + c->kernel[2] - 1 };
+        text_printf(&r->body, "burn_pack_w_winograd(%s, %s, %lld, %lld, %lld, %s, %s, %s);\n", place, weights,
+            (long long)oc, (long long)ic, (long long)c->w_panel, numbers(r, 3, c->kernel), numbers(r, 2, size),
+            numbers(r, COUNT(stride), stride));
+        return;
+    }
+    text_printf(&r->body, "burn_pack_w_conv(%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s);\n", place, weights,
         (long long)(single ? 1 : c->groups), (long long)c->w_merge, (long long)(single ? c->groups : oc), (long long)ic,
         (long long)c->w_panel, numbers(r, 3, c->kernel), numbers(r, COUNT(stride), stride));
 }

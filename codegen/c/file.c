@@ -55,15 +55,17 @@ static void print_part(Text *c, const char *file) {
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     if (!code->at) return;
     if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
-        || strstr(code->at, "burn_turn(") || strstr(code->at, "burn_pack_conv(")) {
+        || strstr(code->at, "burn_turn(") || strstr(code->at, "burn_pack_w_")) {
         if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         print_part(out, "c/vec.h");
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" },
         { "burn_bf16_tile", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
         { "burn_decimal(", "c/decimal.h" }, { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" },
-        { "burn_turn(", "c/turn.h" }, { "burn_pack_conv(", "c/turn.h" }, { "burn_wino_", "c/winograd.h" },
-        { "burn_params_", "c/params.h" }, { "burn_pack_conv(", "c/pack.h" }, { "burn_keep(", "c/strips.h" } };
+        { "burn_turn(", "c/turn.h" }, { "burn_pack_w_", "c/turn.h" }, { "burn_wino_", "c/winograd.h" },
+        { "burn_params_", "c/params.h" }, { "burn_pack_w_", "c/pack_taps.h" }, { "burn_pack_w_conv(", "c/pack.h" },
+        { "burn_pack_w_winograd(", "c/winograd_g.h" }, { "burn_pack_w_winograd(", "c/pack_winograd.h" },
+        { "burn_keep(", "c/strips.h" } };
     const char *printed = "";
     for (size_t i = 0; i < COUNT(parts); i++) {
         if (!strstr(code->at, parts[i][0]) || !strcmp(printed, parts[i][1])) continue;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Turns blocks of a matrix. Copied once, whole, into a generated file with a loop that reads along one axis and writes
  * along another, or that packs weights. */
+#ifndef BURN_TURN_H
+#define BURN_TURN_H
 #include "vec.h"
 
 #if !defined(BURN_PORTABLE) && defined(__has_builtin)
@@ -49,3 +51,4 @@ BURN_INLINE void burn_turn(float *restrict to, const float *restrict from, ptrdi
         for (ptrdiff_t i = i0; i < rows; i++)
             to[i * 16 + j] = from[j * step + i];
 }
+#endif

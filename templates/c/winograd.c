@@ -18,7 +18,7 @@
  *   XN XH XW          strides of X in floats; channels are neighbours.   YC: floats of Y from pixel to pixel
  *   KH KW TH TW       window and tile
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
- *   TB                tiles in a block
+ *   TB                tiles in a block;  TOGETHER: images, of N, whose tiles go on from one to the next
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
  *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c, with tiles for rows
  *
@@ -57,6 +57,7 @@
 #define MF 6
 #define NV 2
 #define TB 56
+#define TOGETHER 1
 #define VP 64
 #define PARTS 0
 #define PART_PANELS 1
@@ -74,14 +75,14 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 {
     enum { SIZE_H = TH + KH - 1, SIZE_W = TW + KW - 1, POINTS = SIZE_H * SIZE_W, PANEL = NV * 16,
            WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MF };
-    enum { PANELS = (OC + PANEL - 1) / PANEL, ACROSS = (OW + TW - 1) / TW, TILES = (OH + TH - 1) / TH * ACROSS,
-           TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
+    enum { PANELS = (OC + PANEL - 1) / PANEL, ACROSS = (OW + TW - 1) / TW, IMAGE = (OH + TH - 1) / TH * ACROSS,
+           TILES = TOGETHER * IMAGE, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
     enum { V_STEP = BLOCK * ROWS * VP + 16, M_STEP = BLOCK * ROWS * PANEL + 16 };
     float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16,
         *const out = half + POINTS * 16;
     float *const m = out + TH * TW * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
     memset(zeros, 0, IC * sizeof *zeros);
-    const ptrdiff_t units = (ptrdiff_t)N * TEAMS; /* a team is as many tiles as a register tile has rows */
+    const ptrdiff_t units = (ptrdiff_t)(N / TOGETHER) * TEAMS; /* a team is as many tiles as a register tile has rows */
 #if PARTS
     enum { DOWN_PARTS = PARTS / PART_PANELS };
     const ptrdiff_t down = part / PART_PANELS, across = part % PART_PANELS;
@@ -92,14 +93,15 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const ptrdiff_t first_unit = 0, end_unit = units, first_panel = 0, end_panel = PANELS;
 #endif
     for (ptrdiff_t unit = first_unit, block; unit < end_unit; unit += block) {
-        const ptrdiff_t n = unit / TEAMS, team = unit % TEAMS, t0 = team * ROWS;
+        const ptrdiff_t n0 = unit / TEAMS * TOGETHER, team = unit % TEAMS, t0 = team * ROWS;
         block = TEAMS - team < BLOCK ? TEAMS - team : BLOCK;
         block = end_unit - unit < block ? end_unit - unit : block;
         const ptrdiff_t t1 = t0 + block * ROWS < TILES ? t0 + block * ROWS : TILES;
         for (ptrdiff_t t = t0; t < t1 && first_panel < end_panel; t++) {
             const float *pixel[POINTS];
+            const ptrdiff_t n = n0 + t / IMAGE, down = t % IMAGE / ACROSS * TH - PH, left = t % ACROSS * TW - PW;
             for (ptrdiff_t i = 0; i < POINTS; i++) {
-                const ptrdiff_t y = t / ACROSS * TH - PH + i / SIZE_W, x = t % ACROSS * TW - PW + i % SIZE_W;
+                const ptrdiff_t y = down + i / SIZE_W, x = left + i % SIZE_W;
                 pixel[i] = y >= 0 && y < IH && x >= 0 && x < IW ? X + n * XN + y * XH + x * XW : zeros;
             }
             burn_wino_in(SIZE_H, SIZE_W, v + (t - t0) * VP, V_STEP, pixel, IC, half);
@@ -115,7 +117,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                                      t < ROWS * (PANEL / 16) ? w + (IC * PANEL) + t / ROWS * (IC * 16) : w);
                 }
             for (ptrdiff_t t = t0; t < t1; t++) {
-                const ptrdiff_t oh = t / ACROSS * TH, ow = t % ACROSS * TW;
+                const ptrdiff_t n = n0 + t / IMAGE, oh = t % IMAGE / ACROSS * TH, ow = t % ACROSS * TW;
                 for (ptrdiff_t j = 0; j < PANEL; j += 16)
                     burn_wino_out(SIZE_H, SIZE_W, TH, TW, out + j, PANEL, m + (t - t0) * PANEL + j, M_STEP, half);
                 for (ptrdiff_t r = 0; r < TH && oh + r < OH; r++)

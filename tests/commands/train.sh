@@ -56,6 +56,22 @@ says '^FAIL w \[[0-2],[01]\]: .*, by differences .*; error .* 0.001 are allowed;
 says ' kinks=1 parameters=2$'
 sed -i 's/stop_gradient=1/stop_gradient=0/' detached.txt
 status 0 "the same undetached" "$burncc" verify detached.txt --gradients --loss mse
+# tiles of Winograd's algorithm, forwards and backwards, go on from one image to the next
+cat >tiles.c <<'END'
+#include <burncc/model.h>
+
+MODEL(tiles)
+{
+    Tensor x = input("image", F32, symbol("batch"), 3, 14, 13);
+    x = tanh(conv2d(x, "a", 16, 1));
+    x = tanh(conv2d(x, "b", 16, 3, .padding = 1));
+    output("y", flatten(adaptive_avg_pool2d(conv2d(x, "c", 4, 1), 2), 1));
+}
+END
+status 0 "gradients by Winograd's algorithm" "$burncc" verify tiles.c --gradients --loss mse --dim batch=3
+"$burncc" tiles.c --train --loss mse --dim batch=3 -o tiles_train.c
+[ "$(grep -c '^    burn_pack_w_winograd(' tiles_train.c)" -ge 2 ]
+result $? "it is taken"
 status 2 "training without --gradients" "$burncc" verify scores.onnx --train
 says 'verify --train wants --gradients'
 status 2 "elements without --gradients" "$burncc" verify scores.onnx --elements 3

@@ -3,7 +3,9 @@
 // where the model has them, the other way round, and with every second tap.
 #include "schedule/cpu/pack.h"
 #include "../../templates/c/pack.h"
+#include "../../templates/c/pack_winograd.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -61,7 +63,7 @@ static void test_conv(void **unused) {
         size_t bytes = pack_conv_w_floats(groups, oc, ic, taps, merge, nr) * sizeof(float);
         float *want = malloc(bytes), *got = malloc(bytes);
         pack_conv_w(one, groups, oc, ic, taps, merge, nr, want);
-        burn_pack_conv(got, from + w.at, w.groups, (ptrdiff_t)merge, w.oc, w.ic, (ptrdiff_t)nr,
+        burn_pack_w_conv(got, from + w.at, w.groups, (ptrdiff_t)merge, w.oc, w.ic, (ptrdiff_t)nr,
             (ptrdiff_t[]){ 1, w.kernel[1], w.kernel[2] }, w.stride);
         assert_memory_equal(got, want, bytes);
         free(from);
@@ -71,7 +73,33 @@ static void test_conv(void **unused) {
     }
 }
 
+// The compiler sums in double, so the last bits differ.
+static void test_winograd(void **unused) {
+    (void)unused;
+    for (int trial = 0; trial < 200; trial++) {
+        Weights w = any_weights(trial % 3);
+        const int64_t *k = w.kernel, size[] = { k[1] == 1 ? 1 : draw(k[1] / 3 + 2, 4) * 2,
+            k[2] == 1 ? 1 : draw(k[2] / 3 + 2, 4) * 2 };
+        WinogradForm form = { (size_t)(size[0] - k[1] + 1), (size_t)(size[1] - k[2] + 1), (size_t)k[1], (size_t)k[2] };
+        size_t oc = (size_t)w.oc, ic = (size_t)w.ic, nr = 16 * (size_t)draw(1, 4), room = 15 * 70 * 40 * 16;
+        float *from = malloc(room * sizeof *from);
+        for (size_t i = 0; i < room; i++) from[i] = (float)draw(-9999, 9999) / 9999;
+        w.groups = 1;
+        float *one = in_order(&w, from);
+        size_t n = pack_winograd_w_floats(oc, ic, &form, nr);
+        float *want = malloc(n * sizeof *want), *got = malloc(n * sizeof *got);
+        pack_winograd_w(one, oc, ic, &form, nr, want);
+        burn_pack_w_winograd(got, from + w.at, w.oc, w.ic, (ptrdiff_t)nr, (ptrdiff_t[]){ 1, k[1], k[2] },
+            (ptrdiff_t[]){ size[0], size[1] }, w.stride);
+        for (size_t i = 0; i < n; i++) assert_true(fabsf(got[i] - want[i]) < 2e-6f);
+        free(from);
+        free(one);
+        free(want);
+        free(got);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_conv) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_conv), cmocka_unit_test(test_winograd) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* In: constant weights in their model's order. Out: the same numbers in panels, so that a kernel reads them once, in a
  * straight line, at any vector width. Padding is zeros, so kernels may compute whole panels and store less. */
 #include "pack.h"
+#include "../../../templates/c/winograd_g.h"
 
 size_t pack_gemm_b_floats(size_t n, size_t k, size_t nr)
 {
@@ -64,29 +65,13 @@ size_t pack_winograd_w_floats(size_t oc, size_t ic, const WinogradForm *f, size_
     return (f->th + f->kh - 1) * (f->tw + f->kw - 1) * pack_gemm_b_floats(oc, ic, nr);
 }
 
-/* g[j][k] = p^k / (the product of p - q over the other points q), p the j-th point (templates/c/winograd.h); the
- * last row, infinity's, takes the last tap. */
-static void winograd_g(size_t size, size_t taps, double g[8][8])
-{
-    static const double point[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
-    for (size_t j = 0; j + 1 < size; j++) {
-        double power = 1;
-        for (size_t l = 0; l + 1 < size; l++)
-            power /= l == j ? 1 : point[j] - point[l];
-        for (size_t k = 0; k < taps; k++, power *= point[j])
-            g[j][k] = power;
-    }
-    for (size_t k = 0; k < taps; k++)
-        g[size - 1][k] = k + 1 == taps;
-}
-
 /* In double, so that the transform adds one rounding and no more. */
 void pack_winograd_w(const float *src, size_t oc, size_t ic, const WinogradForm *f, size_t nr, float *dst)
 {
     const size_t size_h = f->th + f->kh - 1, size_w = f->tw + f->kw - 1, taps = f->kh * f->kw;
     double down[8][8], across[8][8], g[64];
-    winograd_g(size_h, f->kh, down);
-    winograd_g(size_w, f->kw, across);
+    burn_winograd_g(size_h, f->kh, down);
+    burn_winograd_g(size_w, f->kw, across);
     for (size_t o0 = 0; o0 < oc; o0 += nr)
         for (size_t p = 0; p < size_h * size_w; p++) {
             for (size_t t = 0; t < taps; t++)

@@ -118,10 +118,9 @@ static void fill_winograd(const Buffer *b, void *to) {
         b->value->data->data, (size_t)c->oc, (size_t)c->ic, &f, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
-// Fewer products. Portable code has no vectors that its transforms could count on; transforms of weights that are no
-// constants would be done in every run.
+// Fewer products. Portable code has no vectors that its transforms could count on.
 static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
-    if (!o->machine.vectors || !k->operand[1]->data) return false;
+    if (!o->machine.vectors || (!k->operand[1]->data && !l->images)) return false;
     TileTarget target = template_target(o);
     WinogradTiles t = winograd_tiles(l, &target);
     if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
@@ -135,6 +134,9 @@ static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayou
     template_hole(a, k, "NV", t.nv);
     template_hole(a, k, "TB", t.tb);
     template_hole(a, k, "VP", t.vp);
+    template_hole(a, k, "TOGETHER", l->images ? l->images : 1);
+    k->conv.w_merge = 1;
+    k->conv.w_panel = 16 * t.nv;
     k->scratch_bytes = (int64_t)winograd_scratch_bytes(l, &t);
     WinogradForm f = winograd_form(k);
     size_t floats = pack_winograd_w_floats((size_t)k->conv.oc, (size_t)k->conv.ic, &f, 16 * (size_t)t.nv);
@@ -194,6 +196,7 @@ static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     const char *kind = k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv";
+    if (!k->operand[1]->data && dim_is_const(k->conv.batch)) l.images = k->conv.batch;
     Record *r = k->operand[1]->data ? tune_record(a, k, o, template_layout_signature(a, &l, kind)) : NULL;
     k->tuned = r && plan_by(a, k, o, &l, r);
     if (k->tuned) return;

@@ -40,11 +40,13 @@ typedef struct ConvShape {
 
 /* A convolution with the channels last, and where it lies (tiles_conv.c). Strides of X in floats, yc of Y from
  * pixel to pixel; parts: how many threads share the work, 0 or 1: none; price: half-cycles that 1024 bytes of
- * weights cost besides the work with them. groups, ic and oc are those after conv_merge. */
+ * weights cost besides the work with them; images: 0 where the compiler packs the weights, else they are packed in
+ * every run, for so many images. groups, ic and oc are those after conv_merge. */
 typedef struct ConvLayout {
     ConvShape conv;
     int64_t xn, xd, xh, xw, xc, yc;
     int parts, price;
+    int64_t images;
 } ConvLayout;
 
 /* Holes of conv.c by these names in capitals; weights packed by pack_conv_w with nr = 16*nv. cost: estimate,

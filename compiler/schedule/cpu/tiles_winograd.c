@@ -10,7 +10,10 @@
 
 enum {
     LINE = 6, /* half-cycles between two cache lines of weights from L2 */
-    AGAIN = 8 /* bytes a half-cycle of weights from beyond it, after the first pass */
+    AGAIN = 8, /* bytes a half-cycle of weights from beyond it, after the first pass */
+    /* weights that each run packs: half-cycles for 16 filters' transform, a 1024 bytes written within L2, and beyond */
+    TRANSFORM = 640, PACKED = 256, PACKED_FAR = 768,
+    LEARNING = 6 /* largest size where weights are learnt: gradients would carry the errors of larger ones on */
 };
 
 int winograd_forms(const ConvShape *s, WinogradTile form[9])
@@ -45,8 +48,16 @@ static int64_t product_cost(const TileMachine *t, int64_t r, int64_t v, int64_t 
     return r == 0 ? 0 : tile_max(tile_cost(t, r, v, depth), LINE * tile_ceil(v * t->lanes, PANEL) * depth);
 }
 
+/* Half-cycles to pack `bytes` of weights, where that is no constant's. */
+static int64_t packing_cost(const ConvLayout *l, const TileTarget *target, int64_t bytes)
+{
+    const int64_t l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
+    return l->images ? bytes / 1024 * (bytes > l2 * 3 / 4 ? PACKED_FAR : PACKED) : 0;
+}
+
 typedef struct WinogradWork {
     const ConvShape *conv;
+    int64_t images;
     WinogradTile tile;
 } WinogradWork;
 
@@ -54,7 +65,8 @@ static int64_t winograd_work(const void *shape, const TileMachine *t, int64_t r,
 {
     const WinogradWork *w = shape;
     const ConvShape *s = w->conv;
-    const int64_t tiles = winograd_count(s, w->tile), panels = tile_ceil(s->oc, PANEL * v) * (PANEL / t->lanes);
+    const int64_t tiles = w->images * winograd_count(s, w->tile),
+                  panels = tile_ceil(s->oc, PANEL * v) * (PANEL / t->lanes);
     return r > tiles ? TILE_NONE : panels * winograd_points(s, w->tile)
             * (tiles / r * product_cost(t, r, v, s->ic) + product_cost(t, tiles % r, v, s->ic));
 }
@@ -62,9 +74,10 @@ static int64_t winograd_work(const void *shape, const TileMachine *t, int64_t r,
 static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTarget *target)
 {
     const ConvShape *s = &l->conv;
-    const int64_t tiles = winograd_count(s, w->tile), points = winograd_points(s, w->tile),
-                  l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, wide = 16 / (target->lanes ? target->lanes : 16);
-    const TileChoice tile = tile_choose(target, winograd_work, &(WinogradWork){s, w->tile});
+    const int64_t images = l->images ? l->images : 1, tiles = images * winograd_count(s, w->tile),
+                  points = winograd_points(s, w->tile), l2 = target->l2 ? (int64_t)target->l2 : 512 << 10,
+                  wide = 16 / (target->lanes ? target->lanes : 16);
+    const TileChoice tile = tile_choose(target, winograd_work, &(WinogradWork){s, images, w->tile});
     w->mr = tile.many;
     w->mf = tile.few;
     w->nv = tile.nv;
@@ -77,7 +90,8 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t transforms = tiles * wide
         * (tile_ceil(s->ic, 16) * points * (3 * passes + 1)
             + tile_ceil(s->oc, 16) * (points * 2 * passes + pixels * 4));
-    return tile.cost + transforms + weights / 1024 * l->price
+    return tile.cost + transforms + weights / 1024 * l->price + packing_cost(l, target, weights)
+        + (l->images ? tile_ceil(s->oc, 16) * s->ic * TRANSFORM : 0)
         + (weights > l2 * 3 / 4 ? (l->price ? blocks - 1 : blocks) * weights / AGAIN : 0);
 }
 
@@ -103,7 +117,9 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
     const int64_t weights = s->kernel[1] * s->kernel[2] * s->ic * s->oc * 4,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
     const TapTiles taps = conv_taps_tiles(shape, target);
-    const int64_t plain = tile_min(conv_tiles(shape, target).cost, taps.preferred ? taps.cost : INT64_MAX)
+    const int64_t plain = (shape->images ? shape->images : 1)
+            * tile_min(conv_tiles(shape, target).cost, taps.preferred ? taps.cost : INT64_MAX)
+        + packing_cost(shape, target, weights)
         + (shape->price      ? weights / 1024 * shape->price :
                 weights > l2 ? weights / AGAIN :
                                0);
@@ -112,6 +128,8 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
     int64_t best_cost = INT64_MAX;
     for (int i = 0, n = fits ? winograd_forms(s, form) : 0; i < n; i++) {
         int64_t cost;
+        if (shape->images && tile_max(form[i].h + s->kernel[1], form[i].w + s->kernel[2]) > LEARNING + 1)
+            continue;
         const WinogradTiles w = winograd_by(shape, target, form[i], &cost);
         cost += winograd_points(s, form[i]) == 64 ? cost / 10 : 0; /* its larger errors want a reason */
         if (cost < best_cost) {

@@ -185,7 +185,7 @@ static void winograd(const char *name, ConvShape c, int kind, int variant)
     const WinogradTiles t = winograd_of(&s, &target, variant);
     define_layout(&s);
     define("TH", t.tile.h), define("TW", t.tile.w), define("MR", t.mr), define("MF", t.mf), define("NV", t.nv),
-        define("TB", t.tb), define("VP", t.vp);
+        define("TB", t.tb), define("VP", t.vp), define("TOGETHER", c.n);
     epilogue(kind, "acc, n, p, c", "c", "(n * (OH * OW) + p) * OC + c");
     include_shared(name, "winograd", kind, s.parts);
     fprintf(stderr, "%s: tile %d %d mr %d mf %d nv %d tb %d vp %d scratch %zu\n", name, (int)t.tile.h,
