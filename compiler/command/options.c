@@ -132,6 +132,9 @@ static const char *learning_option(const Options *o) {
         o->jvp             ? "jvp" :
         o->train_only      ? "train-only" :
         o->train_last      ? "train-last" :
+        o->clip_value      ? "clip-value" :
+        o->clip_norm       ? "clip-norm" :
+        o->groups.n        ? "group" :
         o->frozen_params.n ? "freeze without =FILE" :
         o->frozen_norm     ? "frozen-norm" :
         o->no_dropout      ? "no-dropout" :

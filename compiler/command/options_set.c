@@ -252,6 +252,11 @@ bool set_weights(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_group(Arena *a, CommandOptions *o, const char *text) {
+    VEC_PUSH(a, o->compile.groups, text);
+    return true;
+}
+
 bool set_absent(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->compile.absent, text);
     return true;

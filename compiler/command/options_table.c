@@ -191,6 +191,16 @@ const Option options[] = {
     { "jvp", 0, NULL, TRAINS, "Training",
         "adds NAME_jvp: how the outputs move when inputs and parameters move in given directions",
         FIELD(FLAG, compile.jvp) },
+    { "clip-value", 0, NULL, TRAINS, "Training",
+        "updates take clip_value, and each gradient is cut to what is between -clip_value and clip_value",
+        FIELD(FLAG, compile.clip_value) },
+    { "clip-norm", 0, NULL, TRAINS, "Training",
+        "updates take clip_norm, and gradients are scaled down to that norm, of all as one vector",
+        FIELD(FLAG, compile.clip_norm) },
+    { "group", 0, "WHAT:NAME=V", TRAINS, "Training",
+        "parameters (as --train-only names them) whose hyper-parameters are V, or NAME*V: the caller's times V; "
+        "with commas, repeatable",
+        SET(set_group) },
     { "untie", 0, "WHICH", TRAINS | EXPORT, "Training",
         "each module gets its own of a parameter that several share: merged (those of one number throughout, which "
         "exporters merge), all, or a regular expression on names of parameters or nodes; with --weights, of what was "

@@ -54,6 +54,12 @@ static bool known(const Training *t, Arena *a, const SpecArg *arg) {
     return false;
 }
 
+bool optimizer_has(const Training *t, Arena *a, const char *name) {
+    for (int k = 0; k < 2 && row_at(t, k); k++)
+        if (lists(t, a, k, row_at(t, k)->hyper, name)) return true;
+    return false;
+}
+
 bool optimizer_read(Training *t, Arena *a, const char *text) {
     const char *s = text ? text : "sgd";
     const Spec *spec = t->optimizer_spec = spec_parse(a, &s);
@@ -108,6 +114,8 @@ void optimizer_hyper(const Training *t, Graph *g, Hyper *h) {
             h->in[k][h->n[k]++] = constant ? NULL : hyper_input(g, full, usual);
         }
     }
+    if (t->clip_value) h->clip_value = hyper_input(g, "clip_value", 1);
+    if (t->clip_norm) h->clip_norm = hyper_input(g, "clip_norm", 1);
 }
 
 static void set_given(const Training *t, Node *step, int k, const char *list) {
@@ -127,7 +135,12 @@ bool optimizer_update(const Training *t, Graph *g, const Update *u, const Hyper 
         const char *field = fields[n_out++] = arena_printf(a, "%s_%s", u->of->field, name);
         in[n++] = train_input(g, field, u->of->type, ROLE_STATE);
     }
-    for (int i = 0; i < h->n[k]; i++) in[n++] = h->in[k][i];
+    list = row->hyper;
+    for (double number; row_word(a, &list, &name, &number); n++) {
+        const char *full = called(t, a, k, name);
+        given(t, full, &number);
+        in[n] = group_value(t, g, u->of, full, h->in[k][n - 1 - n_out], number);
+    }
     Node *step = graph_node(g, row->op, n, in, n_out);
     set_given(t, step, k, row->hyper);
     set_given(t, step, k, row->options);
@@ -160,5 +173,7 @@ const char *optimizer_usual(const Training *t, Arena *a) {
             text_printf(&text, "%s%s=%.9g", text.n ? " " : "", full, usual);
         }
     }
+    if (t->clip_value) text_printf(&text, "%sclip_value=1", text.n ? " " : "");
+    if (t->clip_norm) text_printf(&text, "%sclip_norm=1", text.n ? " " : "");
     return text.at;
 }

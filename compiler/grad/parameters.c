@@ -16,6 +16,7 @@
 #include "build/build.h"
 #include "mode.h"
 #include "select.h"
+#include "step.h"
 #include "uses.h"
 
 #include <regex.h>
@@ -279,7 +280,7 @@ static bool promote_all(Training *t, Graph *model, const Uses *all) {
     bool ok = true, runs = false, trains = false;
     for (int i = 0; i < all->at.n && ok; i++) {
         const Use *u = &all->at.at[i];
-        Parameter as = { .kind = PARAMETER_TRAINED };
+        Parameter as = { .kind = PARAMETER_TRAINED, .group = all->groups[i] };
         if (u->v->is_input || u->n->in[u->i] != u->v) continue;      // another use has made it one
         if (use_is_running(all, u)) as = (Parameter){ .kind = PARAMETER_RUNNING, .keep = kept_of(all, u->v) };
         else if (use_is_statistic(u) || !u->v->trainable) continue;
@@ -313,7 +314,8 @@ bool parameters_make(Training *t, Graph *model, const Options *o) {
     bool ok = o->weights.n || untie_by_options(&all, model, o);          // for a file it has been done
     if (ok) part_still(&all, model);
     if (ok) split_statistics(&all, model);
-    ok = ok && select_learning(&all, model, o);
+    all.places = select_places(&all, model);
+    ok = ok && select_learning(&all, model, o) && groups_find(t, &all);
     if (ok) part_still(&all, model);
     if (ok && !o->quiet) {
         note_shared(&all, model);

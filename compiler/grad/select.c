@@ -78,7 +78,7 @@ static bool reader_of(Use *u) {
 }
 
 // The uses as they are behind what only transposes, cuts or joins parameters.
-static const Use *places_of(const Uses *all, Graph *model) {
+const Use *select_places(const Uses *all, Graph *model) {
     Use *places = NEW_ARRAY(all->scratch, Use, all->at.n + 1);
     bool *fixed = NEW_ARRAY(all->scratch, bool, model->value_count + 1);
     number_nodes(model, 0);
@@ -156,6 +156,7 @@ static const char *item_end(const char *s) {
 }
 
 bool select_uses(const Uses *all, const char *option, const char *text, bool *marks) {
+    bool found = false;                                 // a word alone may mean nothing: a model without norms
     for (const char *s = text, *end;; s = end + 1) {
         end = item_end(s);
         Item item;
@@ -168,9 +169,10 @@ bool select_uses(const Uses *all, const char *option, const char *text, bool *ma
             any = any || hit;
         }
         if (!item.means) regfree(&item.re);
-        if (!any) report_none(all, option, one);
-        if (!any) return false;
-        if (!*end) return true;
+        found = found || any;
+        bool vain = !any && (!item.means || (!found && !*end));
+        if (vain) report_none(all, option, one);
+        if (vain || !*end) return !vain;
     }
 }
 
@@ -215,8 +217,7 @@ static bool mark_last(const Uses *all, int count, bool *marks) {
 
 // ---------------------------------------------------------------- what learns
 
-// Uses of one parameter are one: any of them is enough.
-static void share(const Uses *all, bool *marks) {
+void select_share(const Uses *all, bool *marks) {
     const bool *given = arena_copy(all->scratch, marks, (size_t)(all->at.n + 1) * sizeof(bool));
     for (int i = 0; i < all->at.n; i++)
         for (int k = 0; k < all->at.n && !marks[i]; k++) {
@@ -277,18 +278,17 @@ bool select_learning(Uses *all, Graph *model, const Options *o) {
     if (!o->train_only && !o->train_last && !o->frozen_params.n) return true;
     int n = all->at.n;
     bool *learns = NEW_ARRAY(all->scratch, bool, n + 1), *marks = NEW_ARRAY(all->scratch, bool, n + 1);
-    all->places = places_of(all, model);
     int *before = NEW_ARRAY(all->scratch, int, all->values.n + 1), n_before = trained_values(all, before);
     int *left = NEW_ARRAY(all->scratch, int, all->values.n + 1);
     for (int i = 0; i < n; i++) learns[i] = !o->train_only;
     if (o->train_only && !select_uses(all, "--train-only", o->train_only, learns)) return false;
     if (o->train_last && !mark_last(all, o->train_last, marks)) return false;
     for (int i = 0; i < n && o->train_last; i++) learns[i] = learns[i] && marks[i];
-    share(all, learns);
+    select_share(all, learns);
     memset(marks, 0, (size_t)n * sizeof(bool));
     for (int k = 0; k < o->frozen_params.n; k++)
         if (!select_uses(all, "--freeze", o->frozen_params.at[k], marks)) return false;
-    share(all, marks);
+    select_share(all, marks);
     for (int i = 0; i < n; i++) learns[i] = learns[i] && !marks[i];
     pair(all, learns);
     leave(all, learns);

@@ -9,5 +9,8 @@
 // stay; a note says what learns. False with diagnostics.
 bool select_learning(Uses *all, Graph *model, const Options *o);
 // marks[i]: does text, of that option, mean use i? False with diagnostics: no regular expression, or it meets nothing.
+// all->places has to be there.
 bool select_uses(const Uses *all, const char *option, const char *text, bool *marks);
+void select_share(const Uses *all, bool *marks);        // uses of one parameter are one: any of them is enough
+const Use *select_places(const Uses *all, Graph *model);
 #endif

@@ -40,7 +40,9 @@ static Value *param_input(const Graph *g, const char *field) {
 Graph *step_graph(Training *t, Graph *gradients) {
     Graph *g = graph_clone(gradients, "train_step");
     Hyper hyper;
+    int n_updates = 0;
     const int n = gradients->outputs.n;
+    Update *updates = NEW_ARRAY(g->arena, Update, n + 1);
     optimizer_hyper(t, g, &hyper);
     Value *const *made = arena_copy(g->arena, g->outputs.at, sizeof *made * (size_t)n);
     bool ok = true;
@@ -56,8 +58,8 @@ Graph *step_graph(Training *t, Graph *gradients) {
         if (p->kind == PARAMETER_BATCHES) continue;
         Update u = { p, param_input(g, name), stored(g, made[i]) };
         if (!u.gradient) return NULL;
-        ok = p->kind == PARAMETER_RUNNING ? run_on(g, p, u.param, u.gradient) :
-                                            optimizer_update(t, g, &u, &hyper);
+        if (p->kind == PARAMETER_RUNNING) ok = run_on(g, p, u.param, u.gradient);
+        else updates[n_updates++] = u;
     }
-    return ok ? g : NULL;
+    return ok && train_updates(t, g, &hyper, n_updates, updates) ? g : NULL;
 }

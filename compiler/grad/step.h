@@ -3,6 +3,7 @@
 #ifndef BURNCC_STEP_H
 #define BURNCC_STEP_H
 #include "train.h"
+#include "uses.h"
 
 enum { MAX_OPERANDS = 16 };                             // of an optimizer's row
 
@@ -17,12 +18,22 @@ bool train_is_trained(const Training *t, const Value *input);
 // optimizer.c
 // The hyper-parameters as inputs that are passed by value, NULL where a number is given: of the row, and of that for
 // what is no matrix.
-typedef struct Hyper { int n[2]; Value *in[2][MAX_OPERANDS]; } Hyper;
+// Of clipping, NULL where there is none.
+typedef struct Hyper { int n[2]; Value *in[2][MAX_OPERANDS], *clip_value, *clip_norm; } Hyper;
 bool optimizer_read(Training *t, Arena *a, const char *text);              // text NULL: the first row
 void optimizer_hyper(const Training *t, Graph *g, Hyper *h);
 // One node: the row's operation on this parameter; what it gives has the names of the structs' fields.
 bool optimizer_update(const Training *t, Graph *g, const Update *u, const Hyper *h);
+bool optimizer_has(const Training *t, Arena *a, const char *name);         // a hyper-parameter, but `step`
 void optimizer_state(Training *t, Arena *a, const Parameter *p);           // adds the fields of its struct
+
+// update.c: those of n parameters, with clipping and groups; false with diagnostics
+bool train_updates(const Training *t, Graph *g, const Hyper *h, int n, Update *u);
+bool groups_read(Training *t, Arena *a, const Options *o);      // --group: fills t->groups
+bool groups_find(const Training *t, Uses *all);                 // fills all->groups; false with diagnostics
+const char *groups_doc(const Training *t, Arena *a);            // "" or a sentence on a line of its own
+// The hyper-parameter `name` of p: v, or the number where v is NULL, unless p's group has its own. NULL: it is the number.
+Value *group_value(const Training *t, Graph *g, const Parameter *p, const char *name, Value *v, double number);
 
 // step.c: NULL with diagnostics
 Graph *step_graph(Training *t, Graph *gradients);

@@ -98,13 +98,6 @@ static Graph *gradient_graph(Training *t, Graph *model) {
 }
 
 // ---------------------------------------------------------------- optimizer step
-static bool update_parameter(Training *t, Graph *g, const Parameter *p, const Hyper *hyper) {
-    optimizer_state(t, g->arena, p);
-    Update u = { .of = p, .param = train_input(g, p->field, p->type, ROLE_PARAM) };
-    u.gradient = train_input(g, p->field, p->type, ROLE_GRAD);
-    return optimizer_update(t, g, &u, hyper);
-}
-
 static bool update_running(Graph *g, const Parameter *p, Value *batches) {
     Value *running = train_input(g, p->field, p->type, ROLE_PARAM), *sum = train_input(g, p->field, p->type, ROLE_GRAD);
     Value *next = mode_run_on(g, p, running, sum, batches);
@@ -117,9 +110,17 @@ static Graph *update_graph(Training *t, Graph *model) {
     g->bound = true;                                    // --dim is about the model's sizes
     Hyper hyper;
     optimizer_hyper(t, g, &hyper);
-    for (int i = 0; i < t->params.n; i++)
-        if (t->params.at[i].kind == PARAMETER_TRAINED && !update_parameter(t, g, &t->params.at[i], &hyper))
-            return NULL;
+    Update *u = NEW_ARRAY(g->arena, Update, t->params.n + 1);
+    int n = 0;
+    for (int i = 0; i < t->params.n; i++) {
+        const Parameter *p = &t->params.at[i];
+        if (p->kind != PARAMETER_TRAINED) continue;
+        optimizer_state(t, g->arena, p);
+        u[n].of = p;
+        u[n].param = train_input(g, p->field, p->type, ROLE_PARAM);
+        u[n++].gradient = train_input(g, p->field, p->type, ROLE_GRAD);
+    }
+    if (!train_updates(t, g, &hyper, n, u)) return NULL;
     Value *batches = t->runs ? train_input(g, t->runs, type_make(DT_F32, 0, NULL), ROLE_GRAD) : NULL;
     for (int i = 0; i < t->params.n; i++)
         if (t->params.at[i].kind == PARAMETER_RUNNING && !update_running(g, &t->params.at[i], batches)) return NULL;
@@ -152,7 +153,10 @@ Training *train_parameters(Graph *model, const Options *o) {
     t->seed = o->seed;
     if (!request_check(t, model, o)) return NULL;
     t->schedule_text = o->schedule;
+    t->clip_value = o->clip_value;
+    t->clip_norm = o->clip_norm;
     if (!losses_read(&t->losses, model, o) || !optimizer_read(t, model->arena, o->optimizer)) return NULL;
+    if (!groups_read(t, model->arena, o)) return NULL;
     if (o->schedule && !schedule_read(model->arena, o->schedule, &t->schedule)) return NULL;
     return parameters_make(t, model, o) ? t : NULL;
 }
@@ -179,8 +183,9 @@ bool train_graphs(Training *t, Graph *model) {
     ok = gradients && add_graph(t, gradients, gradients_doc(t, gradients));
     ok = ok
         && add_graph(t, update_graph(t, model),
-            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.", t->optimizer->name,
-                t->runs ? " Running statistics go on to those of the batches." : "", optimizer_usual(t, a)));
+            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.%s", t->optimizer->name,
+                t->runs ? " Running statistics go on to those of the batches." : "", optimizer_usual(t, a),
+                groups_doc(t, a)));
     ok = ok
         && add_graph(t, step_graph(t, gradients),
             arena_printf(a,

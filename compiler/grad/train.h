@@ -18,7 +18,11 @@ typedef struct Parameter {
     Tensor *initial;
     ParameterKind kind;
     double keep;
+    int group;                                          // of Training.groups, from 1; 0: none
 } Parameter;
+// --group: hyper-parameters that its parameters have for themselves, or the caller's times a factor
+typedef struct GroupSetting { const char *name; double number; bool factor; } GroupSetting;
+typedef struct Group { const char *text, *what; VEC(GroupSetting) settings; } Group;
 // A program's graph, which has its name; roles: of the outputs, which passes may replace
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
 enum { MAX_TRAIN_GRAPHS = 7 };
@@ -27,6 +31,8 @@ typedef struct Training {
     const struct OptimizerRow *optimizer; const Spec *optimizer_spec;       // spec: numbers that are given
     const Spec *schedule; const char *schedule_text;    // NULL: none
     const char *schedule_usual;                         // the arguments of learning_rate and their usual values
+    bool clip_value, clip_norm;                         // of gradients, by hyper-parameters of these names
+    VEC(Group) groups;
     VEC(Parameter) params;
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped

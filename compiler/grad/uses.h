@@ -7,8 +7,13 @@
 // v is n's input i. stays: a running statistic that is not to run.
 typedef struct Use { Value *v; Node *n; int i; bool stays; } Use;
 // at: of the model and its bodies, in their order; values: in the order of their first uses; places: for each of at
-// where it meets what is computed (select.c)
-typedef struct Uses { Arena *scratch; bool frozen; VEC(Use) at; VEC(Value *) values; const Use *places; } Uses;
+// where it meets what is computed (select.c); groups: and the one of --group that it is of, from 1 (update.c)
+typedef struct Uses {
+    Arena *scratch;
+    bool frozen;
+    VEC(Use) at; VEC(Value *) values;
+    const Use *places; const int *groups;
+} Uses;
 
 void uses_find(Uses *u, const Graph *model, const Graph *g);    // appends; g: the model or a body in it
 bool use_is_statistic(const Use *u);                    // of a batch normalization: its mean or variance

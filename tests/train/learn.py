@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What learns: --train-only, --train-last, --freeze, --replace-head. The models are those of owned.py; what a run with
+"""What learns: --train-only, --train-last, --freeze, --replace-head, and how:
+--clip-value, --clip-norm, --group. The models are those of owned.py; what a run with
 a selection must give is computed there in double precision, with the parameters left out that it leaves out.
 
 usage: learn.py BURNCC [--cc CC] [--target T]
@@ -56,8 +57,26 @@ def shape(v):
 class Selected:
     """A case of which only some parameters learn."""
 
-    def __init__(self, case, learns, options, runs=owned.RUNS[:2]):
+    def __init__(self, case, learns, options, runs=owned.RUNS[:2], clip_value=None, clip_norm=None, groups={}):
         self.case, self.learns, self.options, self.runs = case(), learns.split(), options, runs
+        self.clip_value, self.clip_norm, self.groups = clip_value, clip_norm, groups
+
+    def clipped(self, grads):
+        """As torch.nn.utils.clip_grad_value_ and then clip_grad_norm_ have it."""
+        grads = {k: grads[k] for k in self.learns}
+        if self.clip_value:
+            grads = {k: [min(max(g, -self.clip_value), self.clip_value) for g in v] for k, v in grads.items()}
+        if self.clip_norm:
+            norm = math.sqrt(math.fsum(g * g for v in grads.values() for g in v))
+            grads = {k: [g * min(1, self.clip_norm / (norm + 1e-6)) for g in v] for k, v in grads.items()}
+        return grads
+
+    def hyper(self, name, hyper):
+        """Of a parameter's group: numbers, or factors after "*"."""
+        own = dict(hyper)
+        for k, v in self.groups.get(name, {}).items():
+            own[k] = own[k] * float(v[1:]) if isinstance(v, str) else v
+        return own
 
     @property
     def name(self):
@@ -76,9 +95,10 @@ class Selected:
             case.at = t
             loss, grads = owned.step(case, values, x, y)
             losses.append(loss)
+            grads = self.clipped(grads)
             for k in self.learns:
-                elements = zip(wire.flatten(values[k])[0], grads[k], state[k])
-                values = {**values, k: owned.shaped([update(p, g, s, t, **hyper) for p, g, s in elements], values[k])}
+                elements, own = zip(wire.flatten(values[k])[0], grads[k], state[k]), self.hyper(k, hyper)
+                values = {**values, k: owned.shaped([update(p, g, s, t, **own) for p, g, s in elements], values[k])}
         return losses, {**{k: values[k] for k in self.learns}, **({} if isinstance(case, StillNorm) else case.running)}
 
     def write(self, folder):
@@ -101,9 +121,11 @@ class Selected:
         owned.safetensors(os.path.join(folder, "reference.safetensors"), tensors)
         write_weights(os.path.join(folder, "weights.safetensors"), case.params)
         options = [o.replace("FOLDER", folder) for o in case.options + self.options]
-        return {"loss": case.loss, "options": options, "drops": case.drops, "runs": runs}
+        clips = [c for c in (self.clip_value, self.clip_norm) if c]
+        return {"loss": case.loss, "options": options, "drops": case.drops, "runs": runs, "more": clips}
 
 
+EVERY = "a.weight a.bias b.weight b.bias"
 CASES = [
     Selected(owned.Mlp, "b.weight b.bias", ["--train-only", "^b[.]"], owned.RUNS),
     Selected(owned.Mlp, "a.bias b.bias", ["--train-only", "biases"]),
@@ -122,6 +144,18 @@ CASES = [
     Selected(owned.Lstm, "r.b l.bias", ["--train-only", "biases"]),
     Selected(Wide, "b.weight b.bias", ["--replace-head", "5", "--weights", "FOLDER/weights.safetensors",
                                        "--train-last", "1"]),
+    Selected(owned.Mlp, EVERY, ["--clip-value"], owned.RUNS[:4], clip_value=0.05),
+    Selected(owned.Mlp, EVERY, ["--clip-norm"], owned.RUNS[:4], clip_norm=0.2),
+    Selected(owned.Mlp, EVERY, ["--clip-norm"], owned.RUNS[:1], clip_norm=20.0),
+    Selected(owned.Mlp, EVERY, ["--clip-value", "--clip-norm"], owned.RUNS[:4], clip_value=0.1, clip_norm=0.2),
+    Selected(owned.Norm, "c.weight n.weight n.bias l.weight m.weight m.bias", ["--clip-norm"], clip_norm=0.1),
+    Selected(owned.Mlp, EVERY, ["--group", "biases,norms:weight_decay=0"], owned.RUNS[1:5],
+             groups={"a.bias": {"weight_decay": 0}, "b.bias": {"weight_decay": 0}}),
+    Selected(owned.Mlp, EVERY, ["--group", "^b[.]bias:learning_rate=0.25,weight_decay=0.5",
+                                "--group", "^b[.]:learning_rate*0.1"], owned.RUNS[1:5],
+             groups={"b.bias": {"lr": 0.25, "weight_decay": 0.5}, "b.weight": {"lr": "*0.1"}}),
+    Selected(owned.Mlp, "a.weight b.weight", ["--freeze", "biases", "--clip-norm", "--group", "^a:learning_rate*0.5"],
+             clip_norm=0.2, groups={"a.weight": {"lr": "*0.5"}}),
 ]
 
 
@@ -155,16 +189,20 @@ def check_cases(args, tap):
             folder = os.path.join(tmp, "case")
             about = case.write(folder)
             model = os.path.join(folder, "model.onnx")
-            text, said = generate(args, tmp, model, about["options"] + ["--loss", about["loss"]])
+            how = ["--loss", about["loss"], "--optimizer", next(iter(about["runs"]))]
+            text, said = generate(args, tmp, model, about["options"] + how)
             wanted = {f.replace(".", "_") for f in case.fields()}
             if text is None or set(fields(text)) != wanted:
                 tap(False, case.name, said.stderr if text is None else f"{sorted(fields(text))}, not {sorted(wanted)}")
                 continue
             still = ["--frozen-norm"] if isinstance(case.case, StillNorm) else []
-            whole, _ = generate(args, tmp, model, case.case.options + still + ["--loss", about["loss"]])
+            whole, _ = generate(args, tmp, model, case.case.options + still + how)
             (less, room), (all_of, most) = size(text), size(whole)
-            rooms.append((room, most))
-            tap(less < all_of, f"{case.name}: kernels {less} of {all_of}, workspace {room} of {most}")
+            for word in [o[2:].replace("-", "_") for o in case.options if o.startswith("--clip")]:
+                tap(f'{{"{word}", ' in text, f"{case.name}: the descriptor has {word}")
+            if len(case.learns) < len(case.case.shapes):
+                rooms.append((room, most))
+                tap(less < all_of, f"{case.name}: kernels {less} of {all_of}, workspace {room} of {most}")
             for optimizer, of in about["runs"].items():
                 errors = run.run_case(args, folder, optimizer, of, about)
                 tap(max(errors.values()) <= 1e-5, f"{case.name} {optimizer}",
@@ -247,6 +285,9 @@ SAID = [
     (owned.Mlp, ["--train-last", "3"], 2, "--train-last 3: the model has 2 layers with weights"),
     (owned.Mlp, ["--freeze", "."], 2, "leave no parameter that learns"),
     (owned.Mlp, ["--train-last", "1"], 0, "note: 2 of 4 parameters learn (18 of 38 numbers): b.weight, b.bias"),
+    (owned.Mlp, ["--group", "b:decay=1"], 2, "--optimizer sgd has learning_rate=0.01"),
+    (owned.Mlp, ["--group", "b:learning_rate="], 2, "--group wants WHAT:name=NUMBER or name*FACTOR"),
+    (owned.Mlp, ["--group", "weights:learning_rate=1"], 2, "--group weights: matches no parameter"),
 ]
 
 

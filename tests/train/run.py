@@ -81,11 +81,15 @@ def run_case(args, folder, optimizer, run, case):
         subprocess.run([args.burncc, model, "--train", "--quiet", "--untie", "merged", *options, "-o", c], check=True)
         (xt, _, xsize), (yt, _, ysize) = CTYPE[ref["x0"][0]], CTYPE[ref["y0"][0]]
         hyper = {k: number(v) for k, v in run["hyper"].items()}
+        call = HYPER[optimizer].replace("p, g", "".join(f"{v}f, " for v in case.get("more", [])) + "p, g")
         define = {
             "MODEL": "m", "MODEL_HEADER": '"m.h"', "X_TYPE": xt, "X_COUNT": len(ref["x0"][2]) // xsize, "Y_TYPE": yt,
             "Y_COUNT": len(ref["y0"][2]) // ysize, "OUT_COUNT": len(ref["eval_output"][2]) // 4,
-            "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + HYPER[optimizer].format(h=hyper) + ")"
+            "UPDATE(p,g,s,t)": "((void)(s),(void)(t)," + call.format(h=hyper) + ")"
         }
+        if "m_update_workspace" in open(os.path.join(tmp, "m.h")).read():
+            define["UPDATE_WORK"] = 1
+            define["UPDATE(p,g,s,t)"] = define["UPDATE(p,g,s,t)"].replace("_update)(", "_update)(&update_work, ")
         if case.get("drops"):
             define["DROPS"] = 1
         if args.apart:

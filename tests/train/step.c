@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
-// front; with -DINITIAL="file" where the initial weights stand in one, -DDROPS where gradients are told the step.
+// front; with -DINITIAL="file" where the initial weights stand in one, -DDROPS where gradients are told the step,
+// -DUPDATE_WORK where an update has a workspace.
 // In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as
 // .safetensors, the predictions on x0 as raw floats, and a line per step with its loss.
 #include MODEL_HEADER
@@ -34,6 +35,9 @@ static void read_file(const char *folder, char kind, int i, void *to, size_t byt
 int main(int argc, char **argv) {
     static NAME(_predict_workspace) predict;
     static NAME(_gradients_workspace) work;
+#ifdef UPDATE_WORK
+    static NAME(_update_workspace) update_work;
+#endif
     static NAME(_params) params, grads, loaded;
     static NAME(_state) state;
     static X_TYPE x[X_COUNT];
