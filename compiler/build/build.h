@@ -55,6 +55,11 @@ Value *b_like(Graph *g, const Value *x, double v);      // rank 0 constant of x'
 Value *b_ints(Graph *g, int n, const int64_t *v);       // i64[n] constant
 Value *b_floats(Graph *g, DType d, int rank, const int64_t *dims, const double *v);     // a constant
 
+// ---------------------------------------------------------------- build/module.c: modules, by names of nodes
+const char *node_label(const Node *n);                  // its name in the model, or ""
+bool same_module(const Node *n, const Node *m);
+const char *module_path(Arena *a, const char *name);    // of a node's name: "layers.0.norm"
+
 // ---------------------------------------------------------------- build/shape.c: views by axis, tensors of one rule
 Value *b_along(Graph *g, Value *v, int rank, int axis); // [C] -> [1,..,C,..,1]
 Value *b_insert(Graph *g, Value *v, int axis);          // a dimension of size 1 before axis

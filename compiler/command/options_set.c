@@ -257,6 +257,20 @@ bool set_group(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_lora(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    const char *colon = strchr(text, ':');
+    int64_t rank;
+    char *end = NULL;
+    bool ok = parse_int(text, colon ? colon : text + strlen(text), &rank) && rank >= 1 && rank <= INT32_MAX;
+    double alpha = colon ? strtod(colon + 1, &end) : ok ? (double)rank : 0;
+    if (!ok || (colon && (end == colon + 1 || *end || !(alpha > 0) || alpha > 1e9)))
+        return usage_error("--lora wants a rank, or RANK:ALPHA, not '%s'", text);
+    o->compile.lora_rank = (int)rank;
+    o->compile.lora_alpha = alpha;
+    return true;
+}
+
 bool set_absent(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->compile.absent, text);
     return true;

@@ -152,6 +152,12 @@ const Option options[] = {
         "a new last layer of N classes in the place of the model's: numbers from --weights, else random by --seed, "
         "as PyTorch begins a layer",
         FIELD(COUNTED, compile.replace_head) },
+    { "lora", 0, "R[:ALPHA]", MODELS, "Weights",
+        "matrices of rank R beside linear layers, times ALPHA / R (default 1): with --train they and a new head learn, "
+        "else they are merged into the weights",
+        SET(set_lora) },
+    { "lora-on", 0, "RE", MODELS, "Weights", "which layers, by names of their nodes or weights; all without it",
+        FIELD(TEXT, compile.lora_on) },
     { "threads", 0, "N[:US]", COMPILE | BUILDS, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },

@@ -298,7 +298,7 @@ static bool promote_all(Training *t, Graph *model, const Uses *all) {
 
 bool parameters_part(Graph *model, const Options *o) {
     Arena *scratch = arena_new();
-    Uses all = { .scratch = scratch, .frozen = o->frozen_norm };
+    Uses all = { .scratch = scratch, .frozen = o->frozen_norm || o->lora_rank };
     uses_find(&all, model, model);
     bool ok = untie_by_options(&all, model, o);
     if (ok) part_still(&all, model);
@@ -309,7 +309,7 @@ bool parameters_part(Graph *model, const Options *o) {
 
 bool parameters_make(Training *t, Graph *model, const Options *o) {
     Arena *scratch = arena_new();
-    Uses all = { .scratch = scratch, .frozen = o->frozen_norm };
+    Uses all = { .scratch = scratch, .frozen = o->frozen_norm || o->lora_rank };
     uses_find(&all, model, model);
     bool ok = o->weights.n || untie_by_options(&all, model, o);          // for a file it has been done
     if (ok) part_still(&all, model);

@@ -32,7 +32,8 @@ bool train_updates(const Training *t, Graph *g, const Hyper *h, int n, Update *u
 bool groups_read(Training *t, Arena *a, const Options *o);      // --group: fills t->groups
 bool groups_find(const Training *t, Uses *all);                 // fills all->groups; false with diagnostics
 const char *groups_doc(const Training *t, Arena *a);            // "" or a sentence on a line of its own
-// The hyper-parameter `name` of p: v, or the number where v is NULL, unless p's group has its own. NULL: it is the number.
+// The hyper-parameter `name` of p: v, or the number where v is NULL, unless p's group has its own. NULL: it is the
+// number.
 Value *group_value(const Training *t, Graph *g, const Parameter *p, const char *name, Value *v, double number);
 
 // step.c: NULL with diagnostics

@@ -183,9 +183,9 @@ bool train_graphs(Training *t, Graph *model) {
     ok = gradients && add_graph(t, gradients, gradients_doc(t, gradients));
     ok = ok
         && add_graph(t, update_graph(t, model),
-            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.%s", t->optimizer->name,
-                t->runs ? " Running statistics go on to those of the batches." : "", optimizer_usual(t, a),
-                groups_doc(t, a)));
+            arena_printf(a, "One step of %s: params and state change in place.%s Usual values: %s.%s",
+                t->optimizer->name, t->runs ? " Running statistics go on to those of the batches." : "",
+                optimizer_usual(t, a), groups_doc(t, a)));
     ok = ok
         && add_graph(t, step_graph(t, gradients),
             arena_printf(a,

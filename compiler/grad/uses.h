@@ -18,10 +18,7 @@ typedef struct Uses {
 void uses_find(Uses *u, const Graph *model, const Graph *g);    // appends; g: the model or a body in it
 bool use_is_statistic(const Use *u);                    // of a batch normalization: its mean or variance
 bool use_is_running(const Uses *all, const Use *u);     // one that a step of training moves
-const char *node_label(const Node *n);                  // its name in the model, or ""
-bool same_module(const Node *n, const Node *m);
 bool use_opens_module(const Uses *all, const Use *u);   // the first use of its value in its module?
 int uses_modules(const Uses *all, const Value *v);      // how many modules use it
-const char *module_path(Arena *a, const char *name);    // of a node's name: "layers.0.norm"
 const char *use_own_name(Arena *a, const Use *u);       // as PyTorch would call the parameter: "layers.0.norm.weight"
 #endif

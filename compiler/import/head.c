@@ -27,8 +27,7 @@ typedef struct Head {
 
 // ---------------------------------------------------------------- finding it
 
-// The constant that v is, perhaps turned, reshaped or cast; NULL: it is none.
-static Value *constant_of(Value *v) {
+Value *head_constant(Value *v) {
     while (v && v->def && (v->def->op == OP_Transpose || v->def->op == OP_Reshape || v->def->op == OP_Cast))
         v = v->def->in[0];
     return v && !v->def && !v->is_input && (v->data || v->draw) ? v : NULL;
@@ -45,15 +44,15 @@ static Value *along(const Node *n) {
     default: break;
     }
     if (is_sum_or_product(n->op)) {
-        Value *a = constant_of(n->in[0]), *b = constant_of(n->in[1]);
+        Value *a = head_constant(n->in[0]), *b = head_constant(n->in[1]);
         return b && !a ? n->in[0] : a && !b ? n->in[1] : NULL;
     }
     return op_is_map(n->op) && n->n_in == 1 ? n->in[0] : NULL;
 }
 
 static bool is_layer(const Node *n) {
-    if (n->op == OP_MatMul) return n->in[1]->type.rank == 2 && constant_of(n->in[1]);
-    return n->op == OP_Conv && node_int(n, "group", 1) == 1 && constant_of(n->in[1]);
+    if (n->op == OP_MatMul) return n->in[1]->type.rank == 2 && head_constant(n->in[1]);
+    return n->op == OP_Conv && node_int(n, "group", 1) == 1 && head_constant(n->in[1]);
 }
 
 static bool find(Head *h) {
@@ -161,7 +160,7 @@ static void drop(Graph *g, const Value *v) {
 }
 
 static bool renew(Head *h, Node *n, int i, int axis, const Draw *d) {
-    Value *v = n->in[i], *root = constant_of(v);
+    Value *v = n->in[i], *root = head_constant(v);
     if (!root || axis < 0 || axis >= v->type.rank || v->type.dim[axis] != h->old) return true;      // none by class
     if (!dtype_is_float(root->type.dtype))
         return graph_fail(h->g, "--replace-head: its weights \"%s\" are %s; wanted are floats",
@@ -194,7 +193,7 @@ static bool renew_operands(Head *h, Node *n, int axis) {
     bool sum = n->op == OP_Add || n->op == OP_Sub, bias = sum && !h->biased;
     const Draw d = bias ? (Draw){ DRAW_UNIFORM, { -h->bound, h->bound } } : (Draw){ DRAW_FILL, { sum ? 0 : 1 } };
     h->biased = true;
-    int i = constant_of(n->in[0]) ? 0 : 1;
+    int i = head_constant(n->in[0]) ? 0 : 1;
     return renew(h, n, i, axis - (n->out[0]->type.rank - n->in[i]->type.rank), &d);
 }
 
@@ -239,13 +238,15 @@ static bool replace(Head *h) {
     return infer_behind(h, layer);
 }
 
-bool head_replace(Graph *g, const Options *o) {
+bool head_replace(Graph *g, const Options *o, const Node **layer) {
+    *layer = NULL;
     if (!o || !o->replace_head) return true;
     Head h = { .g = g, .classes = o->replace_head };
     text_init(&h.made, g->arena);
     bool ok = find(&h) && replace(&h);
     g->cursor = NULL;
     g->loc = NULL;
+    if (ok) *layer = h.path.at[h.path.n - 1];
     if (ok && !o->quiet)
         diag_note(h.path.at[h.path.n - 1]->loc, "the head: %lld classes become %lld: %s", (long long)h.old,
             (long long)h.classes, h.made.at);

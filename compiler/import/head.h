@@ -4,7 +4,9 @@
 #define BURNCC_HEAD_H
 #include "options.h"
 
-bool head_replace(Graph *g, const Options *o);          // o->replace_head classes; 0: as it is. False with diagnostics
+// o->replace_head classes; 0: as it is. *layer: the new layer, or NULL. False with diagnostics
+bool head_replace(Graph *g, const Options *o, const Node **layer);
+Value *head_constant(Value *v);                         // that v is, perhaps turned, reshaped or cast; NULL: none
 // is `to` as --replace-head makes it of a parameter of type `from`?
 bool head_resized(const Type *from, const Type *to, const Options *o);
 #endif

@@ -3,6 +3,7 @@
 #include "import/import.h"
 #include "grad/parameters.h"
 #include "import/head.h"
+#include "import/lora.h"
 #include "import/weights/weights.h"
 
 static const FrontEnd *const formats[] = { &text_front_end, &c_front_end, &onnx_front_end };
@@ -16,7 +17,7 @@ const FrontEnd *const *front_ends(int *n) {
 static bool options_fit(const FrontEnd *f, const Options *o) {
     const char *option = f->has_settings ? NULL : o->settings.n ? "--set" : o->config ? "--config" : NULL;
     if (!option && !f->draws && o->function) option = "--function";
-    if (!option && !f->draws && !o->train && !o->replace_head && o->seeded) option = "--seed";
+    if (!option && !f->draws && !o->train && !o->replace_head && !o->lora_rank && o->seeded) option = "--seed";
     Loc file = { .file = o->model, .node = -1 };
     if (option) diag_error_as(EXIT_USAGE, &file, "%s is for models described in C; this is %s", option, f->name);
     return !option;
@@ -40,11 +41,14 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     int errors = diag_errors();
     Graph *g = m->format->graph(a, m, o);
     if (m->damaged || diag_errors() != errors || !g) return NULL;
+    const Node *head;
+    Lora lora = { 0 };
     if (o && o->weights.n && (o->untie || o->train) && !parameters_part(g, o)) return NULL;
-    if (!head_replace(g, o) || !weights_give(a, g, o)) return NULL;
+    lora_freeze(g, o);
+    if (!head_replace(g, o, &head) || !lora_add(&lora, g, o, head) || !weights_give(a, g, o)) return NULL;
     if (o && o->unseen) graph_draw_unseen(g);
     else graph_draw(g, o ? (uint64_t)o->seed : 0);
-    return g;
+    return lora_merge(&lora, g, o) ? g : NULL;
 }
 
 Graph *import_graph(Arena *a, const Options *o) {

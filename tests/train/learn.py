@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What learns: --train-only, --train-last, --freeze, --replace-head, and how:
---clip-value, --clip-norm, --group. The models are those of owned.py; what a run with
+--clip-value, --clip-norm, --group, --lora. The models are those of owned.py; what a run with
 a selection must give is computed there in double precision, with the parameters left out that it leaves out.
 
 usage: learn.py BURNCC [--cc CC] [--target T]
@@ -36,6 +36,41 @@ class Wide(owned.Mlp):
 
     def model(self):
         return owned.Mlp().model()
+
+
+def adapters(*layers):
+    """Of (module, in, out), with rank 2."""
+    return {f"base_model.model.{m}.lora_{k}.weight": s for m, i, o in layers for k, s in (("A", [2, i]), ("B", [o, 2]))}
+
+
+class Lora(owned.Mlp):
+    """The MLP with matrices of rank 2 beside its layers, twice what they give."""
+    name = "lora"
+    shapes = {**owned.Mlp.shapes, **adapters(("a", 3, 5), ("b", 5, 3))}
+
+    def model(self):
+        return owned.Mlp().model()
+
+    def layer(self, p, name, row):
+        low, high = (p.get(f"base_model.model.{name}.lora_{k}.weight") for k in "AB")
+        wide = owned.linear(row, p[f"{name}.weight"], p[f"{name}.bias"])
+        if not low:
+            return wide
+        return [y + owned.total(u * w for u, w in zip(owned.linear(row, low, [0.0] * 2), line)) * 2.0
+                for y, line in zip(wide, high)]
+
+    def run(self, p, x):
+        return [self.layer(p, "b", [owned.tanh(v) for v in self.layer(p, "a", row)]) for row in x]
+
+
+class LoraOfOne(Lora):
+    shapes = {**owned.Mlp.shapes, **adapters(("b", 5, 3))}
+
+
+class LoraOfWide(Lora):
+    """Beside the first layer, before a new head."""
+    classes = 5
+    shapes = {**Wide.shapes, **adapters(("a", 3, 5))}
 
 
 # ---------------------------------------------------------------- references
@@ -125,6 +160,7 @@ class Selected:
         return {"loss": case.loss, "options": options, "drops": case.drops, "runs": runs, "more": clips}
 
 
+GIVEN = ["--weights", "FOLDER/weights.safetensors"]
 EVERY = "a.weight a.bias b.weight b.bias"
 CASES = [
     Selected(owned.Mlp, "b.weight b.bias", ["--train-only", "^b[.]"], owned.RUNS),
@@ -156,6 +192,13 @@ CASES = [
              groups={"b.bias": {"lr": 0.25, "weight_decay": 0.5}, "b.weight": {"lr": "*0.1"}}),
     Selected(owned.Mlp, "a.weight b.weight", ["--freeze", "biases", "--clip-norm", "--group", "^a:learning_rate*0.5"],
              clip_norm=0.2, groups={"a.weight": {"lr": "*0.5"}}),
+    Selected(Lora, " ".join(adapters(("a", 3, 5), ("b", 5, 3))), ["--lora", "2:4", *GIVEN], owned.RUNS[:5]),
+    Selected(LoraOfOne, " ".join(adapters(("b", 5, 3))), ["--lora", "2:4", "--lora-on", "^b[.]", *GIVEN]),
+    Selected(LoraOfWide, "b.weight b.bias " + " ".join(adapters(("a", 3, 5))),
+             ["--lora", "2:4", "--replace-head", "5", *GIVEN, "--clip-norm"], clip_norm=0.5),
+    Selected(owned.Mlp, "b.weight b.bias", ["--train-last", "1", "--target", "portable"]),
+    Selected(Lora, " ".join(adapters(("a", 3, 5), ("b", 5, 3))), ["--lora", "2:4", *GIVEN, "--target", "portable"]),
+    Selected(owned.Conv, "c.bias n.bias l.bias", ["--train-only", "biases", "--untie", "all", "--target", "portable"]),
 ]
 
 
@@ -200,7 +243,7 @@ def check_cases(args, tap):
             (less, room), (all_of, most) = size(text), size(whole)
             for word in [o[2:].replace("-", "_") for o in case.options if o.startswith("--clip")]:
                 tap(f'{{"{word}", ' in text, f"{case.name}: the descriptor has {word}")
-            if len(case.learns) < len(case.case.shapes):
+            if len(case.learns) < len(case.case.shapes) and "--lora" not in case.options:
                 rooms.append((room, most))
                 tap(less < all_of, f"{case.name}: kernels {less} of {all_of}, workspace {room} of {most}")
             for optimizer, of in about["runs"].items():
@@ -278,6 +321,27 @@ def check_heads(args, tap):
         tap(said.returncode == 1 and words in said.stderr, "no head", said.stderr)
 
 
+def check_merging(args, tap):
+    """Adapters go back into the weights beside which they were trained."""
+    case = Lora()
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        (tmp / "mlp.onnx").write_bytes(case.model())
+        write_weights(tmp / "adapter.safetensors", {k: v for k, v in case.params.items() if "lora" in k})
+        given = [args.burncc, tmp / "mlp.onnx", "--lora", "2:4", "--weights", tmp / "adapter.safetensors", "--quiet"]
+        for out in "merged.onnx", "merged.safetensors":
+            subprocess.run([*given, "-o", tmp / out], check=True, capture_output=True)
+        subprocess.run([args.burncc, tmp / "merged.onnx", "-o", tmp / "again.safetensors"], check=True)
+        got, off = named(tmp / "merged.safetensors"), 0
+        for name in "ab":
+            low, high = (case.params[f"base_model.model.{name}.lora_{k}.weight"] for k in "AB")
+            want = [w + 2 * math.fsum(h * row[i] for h, row in zip(high[o], low))
+                    for o, line in enumerate(case.params[f"{name}.weight"]) for i, w in enumerate(line)]
+            off = max(off, *(abs(x - y) for x, y in zip(got[f"{name}.weight"][1], want)))
+        tap(off < 1e-6 and sorted(got) == sorted(owned.Mlp.shapes), "adapters are merged", f"{off} {sorted(got)}")
+        tap(named(tmp / "again.safetensors") == got, "and leave nothing in the ONNX model but the weights")
+
+
 # ---------------------------------------------------------------- what is said
 SAID = [
     (owned.Mlp, ["--train-only", "b.weigth"], 2, "matches no parameter and none of their nodes; there is b.weight"),
@@ -285,6 +349,8 @@ SAID = [
     (owned.Mlp, ["--train-last", "3"], 2, "--train-last 3: the model has 2 layers with weights"),
     (owned.Mlp, ["--freeze", "."], 2, "leave no parameter that learns"),
     (owned.Mlp, ["--train-last", "1"], 0, "note: 2 of 4 parameters learn (18 of 38 numbers): b.weight, b.bias"),
+    (owned.Mlp, ["--lora", "0"], 2, "--lora wants a rank, or RANK:ALPHA, not '0'"),
+    (owned.Mlp, ["--lora", "2", "--lora-on", "c"], 2, "--lora: no linear layer of constant weights matches c"),
     (owned.Mlp, ["--group", "b:decay=1"], 2, "--optimizer sgd has learning_rate=0.01"),
     (owned.Mlp, ["--group", "b:learning_rate="], 2, "--group wants WHAT:name=NUMBER or name*FACTOR"),
     (owned.Mlp, ["--group", "weights:learning_rate=1"], 2, "--group weights: matches no parameter"),
@@ -316,6 +382,7 @@ def main():
 
     check_cases(args, tap)
     check_heads(args, tap)
+    check_merging(args, tap)
     check_said(args, tap)
     print(f"1..{count}")
     return 1 if bad else 0
