@@ -408,7 +408,7 @@ static int attention_holes(CFile *g, KernelText *t, const char *const *axes, int
     return n;
 }
 
-static bool says_word(const char *s, const char *word) {
+bool c_says_word(const char *s, const char *word) {
     const size_t n = strlen(word);
     for (const char *at = s; (at = strstr(at, word)); at += n)
         if ((at == s || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) && !isalnum((unsigned char)at[n])
@@ -424,7 +424,7 @@ static void drop_unused(CFile *g, KernelText *t, int n, const Hole *holes) {
     text_init(&trial, g->arena);
     if (t->hole_numbers) template_fill(g->arena, &trial, t->kernel->template->file, n, holes);
     for (int i = 0; i < t->numbers.n; i++)
-        if (i >= t->hole_numbers || says_word(trial.at, t->numbers.at[i].name))
+        if (i >= t->hole_numbers || c_says_word(trial.at, t->numbers.at[i].name))
             t->numbers.at[kept++] = t->numbers.at[i];
     t->hole_numbers -= t->numbers.n - kept;
     t->numbers.n = kept;

@@ -81,4 +81,7 @@ void c_targets(CFile *g, Text *out, const char *header, const Text *before, cons
 const char *c_target_suffix(Arena *a, const Target *t);
 // an expression: does the processor have what the target asks for?
 const char *c_target_test(Arena *a, const Target *t);
+
+// Is it a word of the text?
+bool c_says_word(const char *text, const char *word);
 #endif

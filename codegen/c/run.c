@@ -252,6 +252,16 @@ static void print_checks(CFile *g, const Signature *s) {
         if (gr->inputs.at[i]->range) print_range(g, gr, gr->inputs.at[i], s->in.name[i]);
 }
 
+// Hyper-parameters that no update reads, as where only biases learn and they are others' than the optimizer's own.
+static void print_unread(CFile *g, const Signature *s, const RunText *r) {
+    for (int i = 0; i < s->graph->inputs.n; i++) {
+        const char *name = s->in.name[i];
+        if (s->graph->inputs.at[i]->role != ROLE_VALUE || s->graph->inputs.at[i]->range) continue;
+        if (r->body.n && c_says_word(r->body.at, name)) continue;
+        if (!(r->settings.n && c_says_word(r->settings.at, name))) text_printf(&g->c, "    (void)%s;\n", name);
+    }
+}
+
 static void print_copy_call(CFile *g, const Signature *s, const Target *t) {
     text_printf(&g->ends, "return %s_on%s(", s->program->name, c_target_suffix(g->arena, t));
     c_signature_parameters(g, &g->ends, s, false);
@@ -310,6 +320,7 @@ void c_run(CFile *g, const Signature *s) {
             WEIGHTS_HEADER);
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
     else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
+    print_unread(g, s, &r);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     if (!c_struct_written(s->graph, ROLE_PARAM)) print_losses(s, &g->c);
     text_printf(&g->c, "    return 0;\n}\n\n");

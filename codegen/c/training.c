@@ -165,6 +165,8 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
     take_names(g, out, t, &s, &in, &outs, call);
     if (rate) s.outs.name[0] = "rate";
     if (rate && g->threads) text_printf(out, "    const burn_threads *const threads = NULL;\n");
+    if (rate && c_has_workspace(p))
+        text_printf(out, "    %s_workspace scratch, *const ws = &scratch;\n", p->name_of_workspace);
     print_unuseds(g, out, call, &s);
     text_printf(out, "    const int code = %s(", p->name);
     c_signature_parameters(g, out, &s, false);

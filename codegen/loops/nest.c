@@ -186,11 +186,14 @@ const char *loops_size(const LoopPrinter *p, Dim size) {
 const char *loops_extent(const LoopPrinter *p, int axis) { return loops_size(p, p->k->axes.at[axis].size); }
 
 void loops_open(LoopPrinter *p, int axis, int depth) {
-    const char *i = p->axis_name[axis], *it = p->d->index_type, *extent = loops_extent(p, axis);
+    const char *i = p->axis_name[axis], *it = p->d->index_type;
     loops_line(p, depth);
-    if (loops_is_ranged(p, axis))
+    if (loops_is_ranged(p, axis)) {
         text_printf(p->out, "for (%s %s = %s; %s < %s; %s++) {\n", it, i, p->d->first, i, p->d->last, i);
-    else if (p->shared[axis])
+        return;
+    }
+    const char *extent = loops_extent(p, axis);     // an argument, where numbers are
+    if (p->shared[axis])
         text_printf(p->out, "for (%s %s = rank; %s < %s; %s += %d) {\n", it, i, i, extent, i, p->d->team);
     else text_printf(p->out, "for (%s %s = 0; %s < %s; %s++) {\n", it, i, i, extent, i);
 }

@@ -68,6 +68,7 @@ Value *b_part(Graph *g, Value *v, int axis, Dim start, Dim size);           // s
 // elements start, start + step, ... along axis; start NULL: 0, step NULL: 1; those outside read 0
 Value *b_take(Graph *g, Value *x, int axis, Value *start, Value *step, Dim size);
 Value *b_swap(Graph *g, Value *v, int a, int b);        // transposes two axes
+Value *b_stored(Graph *g, Value *v);                    // v in memory, whoever reads it
 // axes from..from+count-1 become to..to+count-1
 Value *b_move_axes(Graph *g, Value *x, int from, int count, int to);
 Value *b_channels_last(Graph *g, Value *x);             // [n, c, space...] -> [n, space..., c]

@@ -106,7 +106,8 @@ static Value *orthogonal_to(const Formula *f, Value *m) {
         Value *b = B_MAP(g, "2.0315 * x - 4.775 * y", "x y", aa, a), *bx = b_matmul(g, b, x);
         x = B_MAP(g, "3.4445 * x + y", "x y", x, bx);
     }
-    return x && tall ? b_swap(g, x, 0, 1) : x;
+    if (x && tall) x = b_swap(g, x, 0, 1);
+    return x ? b_stored(g, x) : NULL;           // no product writes a parameter over what its epilogue reads
 }
 
 static const struct { const char *name; Value *(*of)(const Formula *f, Value *x); } functions[] = {

@@ -74,6 +74,12 @@ Value *b_stack(Graph *g, int axis, int count, Value *const *items) {
     return b_concat(g, axis, count, parts);
 }
 
+Value *b_stored(Graph *g, Value *v) {
+    Node *n = graph_node(g, OP_Identity, 1, &v, 1);
+    node_set_int(n, "stored", 1);
+    return b_finish(n);
+}
+
 Value *b_swap(Graph *g, Value *v, int a, int b) {
     if (!v) return NULL;
     int perm[MAX_RANK];

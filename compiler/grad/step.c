@@ -19,12 +19,6 @@ static const Parameter *parameter_of(const Training *t, const char *field) {
     bug("no parameter is called %s", field);
 }
 
-static Value *stored(Graph *g, Value *v) {
-    Node *n = graph_node(g, OP_Identity, 1, &v, 1);
-    node_set_int(n, "stored", 1);
-    return node_infer(n) ? n->out[0] : NULL;
-}
-
 static bool run_on(Graph *g, const Parameter *p, Value *running, Value *statistic) {
     Value *next = mode_run_on(g, p, running, statistic, b_scalar(g, DT_F32, 1));
     if (next) train_output(g, next, p->field, ROLE_PARAM);
@@ -56,7 +50,7 @@ Graph *step_graph(Training *t, Graph *gradients) {
         }
         made[i]->role = ROLE_NONE;
         if (p->kind == PARAMETER_BATCHES) continue;
-        Update u = { p, param_input(g, name), stored(g, made[i]) };
+        Update u = { p, param_input(g, name), b_stored(g, made[i]) };
         if (!u.gradient) return NULL;
         if (p->kind == PARAMETER_RUNNING) ok = run_on(g, p, u.param, u.gradient);
         else updates[n_updates++] = u;
