@@ -42,7 +42,7 @@ int MODEL_checkpoint_load(MODEL_params *params, MODEL_state *state, int64_t *ste
 #define TAKES_STEP 0
 #define N_PARTS 0
 #define N_WEIGHTS 0
-#define PROGRAMS
+#define PROGRAMS 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL,
 #define HAS_INIT 1
 // end holes
 static int MODEL_zero_generic(void *sum) { return MODEL_grads_zero((MODEL_params *)sum); }

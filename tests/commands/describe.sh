@@ -192,7 +192,7 @@ interpolate(x, .scale = 2, .mode = "area") | there is no mode "area"
 embedding(ids, "e", 10, 4, .padding_idx = 10) | there is no row 10 of 10
 multi_margin_loss(x, ids) | wants scores \[batch, classes\] and a list
 cross_entropy(x, ids, .label_smoothing = 2) | a label smoothing of 2
-mse_loss(x, x, .reduction = "batchmean") | there is no reduction "batchmean"
+mse_loss(x, x, .reduction = "median") | there is no reduction "median"
 ctc_loss(x, ids, ids, ids) | wants log-probabilities
 elu(x, row) | alpha is a number, not a tensor
 END

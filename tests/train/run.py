@@ -92,6 +92,10 @@ def run_case(args, folder, optimizer, run, case):
             define["UPDATE(p,g,s,t)"] = define["UPDATE(p,g,s,t)"].replace("_update)(", "_update)(&update_work, ")
         if case.get("drops"):
             define["DROPS"] = 1
+        header = open(os.path.join(tmp, "m.h")).read()
+        for program in ("predict", "gradients"):
+            if f"int m_{program}(m_{program}_workspace *ws, const void *weights" in header:
+                define[f"{program.upper()}_WEIGHTS"], define["WEIGHTS"] = "weights,", f'"{tmp}/m.bin"'
         if args.apart:
             define["INITIAL"] = f'"{tmp}/m.safetensors"'
         here = os.path.dirname(os.path.abspath(__file__))

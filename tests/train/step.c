@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
 // front; with -DINITIAL="file" where the initial weights stand in one, -DDROPS where gradients are told the step,
-// -DUPDATE_WORK where an update has a workspace.
+// -DUPDATE_WORK where an update has a workspace; -DWEIGHTS="file" with -DPREDICT_WEIGHTS=weights, or
+// -DGRADIENTS_WEIGHTS=weights, where constants stand in one.
 // In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as
 // .safetensors, the predictions on x0 as raw floats, and a line per step with its loss.
 #include MODEL_HEADER
@@ -13,6 +14,12 @@
 #define PASTE(a, b) PASTE_(a, b)
 #define NAME(suffix) PASTE(MODEL, suffix)
 
+#ifndef PREDICT_WEIGHTS
+#define PREDICT_WEIGHTS
+#endif
+#ifndef GRADIENTS_WEIGHTS
+#define GRADIENTS_WEIGHTS
+#endif
 #ifdef DROPS
 #define STEP(i) , i
 #else
@@ -46,6 +53,13 @@ int main(int argc, char **argv) {
     char path[4096];
     if (argc != 3) fail("usage: step IN OUT");
     memset(&state, 0, sizeof state);
+#ifdef WEIGHTS
+    static union { double aligned[8]; unsigned char bytes[1 << 16]; } room;     // constants of small models
+    unsigned char *weights = room.bytes + (64 - (size_t)room.bytes % 64) % 64;
+    FILE *constants = fopen(WEIGHTS, "rb");
+    if (!constants || !fread(weights, 1, sizeof room - 64, constants)) fail(WEIGHTS);
+    fclose(constants);
+#endif
 #ifdef INITIAL
     if (NAME(_params_load)(&params, INITIAL)) fail("load of the initial weights");
 #else
@@ -55,12 +69,12 @@ int main(int argc, char **argv) {
         read_file(argv[1], 'x', i, x, sizeof x);
         read_file(argv[1], 'y', i, y, sizeof y);
         if (i == 0) {
-            if (NAME(_predict)(&predict, x, &params, out)) fail("predict");
+            if (NAME(_predict)(&predict, PREDICT_WEIGHTS x, &params, out)) fail("predict");
             snprintf(path, sizeof path, "%s/eval_output", argv[2]);
             FILE *f = fopen(path, "wb");
             if (!f || fwrite(out, 1, sizeof out, f) != sizeof out || fclose(f)) fail(path);
         }
-        if (NAME(_gradients)(&work, x, &params, y STEP(i + 1), loss, &grads)) fail("gradients");
+        if (NAME(_gradients)(&work, GRADIENTS_WEIGHTS x, &params, y STEP(i + 1), loss, &grads)) fail("gradients");
         snprintf(path, sizeof path, "%s/gradients.safetensors", argv[2]);
         if (i == 0 && NAME(_params_save)(&grads, path)) fail(path);
         if (UPDATE(&params, &grads, &state, (float)(i + 1))) fail("update");

@@ -13,7 +13,7 @@ enum {
     AGAIN = 8, /* bytes a half-cycle of weights from beyond it, after the first pass */
     /* weights that each run packs: half-cycles for 16 filters' transform, a 1024 bytes written within L2, and beyond */
     TRANSFORM = 640, PACKED = 256, PACKED_FAR = 768,
-    LEARNING = 6 /* largest size where weights are learnt: gradients would carry the errors of larger ones on */
+    LEARNING = 4 /* largest size where weights are learnt: gradients would carry the errors of larger ones on */
 };
 
 int winograd_forms(const ConvShape *s, WinogradTile form[9])
