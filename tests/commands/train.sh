@@ -62,9 +62,9 @@ cat >tiles.c <<'END'
 
 MODEL(tiles)
 {
-    Tensor x = input("image", F32, symbol("batch"), 3, 14, 13);
-    x = tanh(conv2d(x, "a", 16, 1));
-    x = tanh(conv2d(x, "b", 16, 3, .padding = 1));
+    Tensor x = input("image", F32, symbol("batch"), 3, 28, 27);
+    x = tanh(conv2d(x, "a", 32, 1));
+    x = tanh(conv2d(x, "b", 32, 3, .padding = 1));
     output("y", flatten(adaptive_avg_pool2d(conv2d(x, "c", 4, 1), 2), 1));
 }
 END
