@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The Test Anything Protocol for programs that check one thing after another: a line each as it is done, the count at
 the end."""
+import pathlib
+import subprocess
+import tempfile
 
 
 class Tap:
@@ -28,3 +31,17 @@ class Tap:
 def skip_all(why):
     print(f"1..0 # SKIP {why}")
     return 0
+
+
+def run_checks(checks):
+    """Checks (name, function of a folder that is gone afterwards, which gives (whether it holds, what was seen)); the
+    exit status."""
+    tap = Tap()
+    for name, check in checks:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                ok, said = check(pathlib.Path(folder))
+            except subprocess.CalledProcessError as e:
+                ok, said = False, f"{e} {e.stderr or ''}"
+        tap.check(f"{name}: {said}", ok)
+    return tap.end()

@@ -16,12 +16,12 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import onnx_wire as wire        # noqa: E402
+from tap import run_checks      # noqa: E402
 
 BOUND = 1e-5
 FLAGS = "-std=c99 -O1 -Wall -Wextra -Wconversion -Wshadow -Werror -pedantic".split()
@@ -409,17 +409,7 @@ def main():
     checks += [(f"{loss} is refused", lambda folder, x=(loss, reason): refused(args, folder, *x))
                for loss, reason in REFUSED]
     checks = [c for c in checks if re.search(args.only or "", c[0])]
-    bad = 0
-    for i, (name, check) in enumerate(checks, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                ok, said = check(pathlib.Path(folder))
-            except subprocess.CalledProcessError as e:
-                ok, said = False, f"{e} {e.stderr or ''}"
-        bad += not ok
-        print(f"{'ok' if ok else 'not ok'} {i} - {name}: {said}", flush=True)
-    print(f"1..{len(checks)}")
-    return 1 if bad else 0
+    return run_checks(checks)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import onnx_wire as wire        # noqa: E402
+from tap import run_checks      # noqa: E402
 
 STEPS, BOUND = 5, 1e-6
 SHAPES = {"tall": [6, 3], "wide": [3, 7], "row": [7], "kernel": [2, 3, 1, 2]}
@@ -248,17 +248,7 @@ def main():
                ("lbfgs of generated code", lambda folder: lbfgs_of_a_model(args, folder))]
     checks += [(f"{text} is refused", lambda folder, x=(text, why): refused(args, folder, *x))
                for text, why in REFUSED.items()]
-    bad = 0
-    for i, (name, check) in enumerate(checks, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                ok, said = check(pathlib.Path(folder))
-            except subprocess.CalledProcessError as e:
-                ok, said = False, f"{e} {e.stderr or ''}"
-        bad += not ok
-        print(f"{'ok' if ok else 'not ok'} {i} - {name}: {said}", flush=True)
-    print(f"1..{len(checks)}")
-    return 1 if bad else 0
+    return run_checks(checks)
 
 
 if __name__ == "__main__":

@@ -3,20 +3,13 @@
 // -DPOOL: on two threads; -DBATCH=N: the size that the run says; -DPARAMS="m.safetensors", -DWEIGHTS="m.bin": they are
 // there. Out: the losses of the steps, then that of evaluate.
 #include "m.h"
+#include "api/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef POOL
 #include "threads.h"
 #endif
-
-#define CHECK(holds) \
-    do { \
-        if (!(holds)) { \
-            printf("line %d: %s\n", __LINE__, #holds); \
-            exit(1); \
-        } \
-    } while (0)
 
 enum { STEPS = 4, MOST = 32, RANK = 8 };
 static const burn_training *const t = &m_training;
@@ -48,7 +41,7 @@ static burn_tensor tensor(const burn_tensor_info *info, int64_t shape[RANK])
     return made;
 }
 
-static void *room(size_t bytes)
+static void *aligned_room(size_t bytes)
 {
     void *p = aligned_alloc(64, (bytes + 64) / 64 * 64);
     CHECK(p);
@@ -67,14 +60,15 @@ int main(void)
     CHECK(!burn_threads_open(&pool, 2, 0));
     threads = &pool;
 #endif
-    void *weights = t->weights_bytes ? room(t->weights_bytes) : NULL;
+    void *weights = t->weights_bytes ? aligned_room(t->weights_bytes) : NULL;
 #ifdef WEIGHTS
     FILE *file = fopen(WEIGHTS, "rb");
     CHECK(file && fread(weights, 1, t->weights_bytes, file) == t->weights_bytes && !fclose(file));
 #endif
-    void *params = room(t->params_bytes), *grads = room(t->params_bytes), *state = room(t->state_bytes);
+    void *params = aligned_room(t->params_bytes), *grads = aligned_room(t->params_bytes);
+    void *state = aligned_room(t->state_bytes);
     size_t work = t->gradients_bytes > t->update_bytes ? t->gradients_bytes : t->update_bytes;
-    void *scratch = room(work > t->evaluate_bytes ? work : t->evaluate_bytes);
+    void *scratch = aligned_room(work > t->evaluate_bytes ? work : t->evaluate_bytes);
     for (int i = 0; i < t->input_count + t->target_count; i++) in[i] = tensor(&t->inputs[i], shapes[i]);
     for (int i = 0; i < t->output_count; i++) out[i] = tensor(&t->outputs[i], shapes[MOST + i]);
 #ifdef PARAMS

@@ -5,27 +5,13 @@
 #ifdef AFTER
 #include "inf.h"
 #endif
+#include "check.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(holds) \
-    do { \
-        if (!(holds)) { \
-            printf("line %d: %s\n", __LINE__, #holds); \
-            exit(1); \
-        } \
-    } while (0)
-
 enum { MOST = 8, STEPS = 5 };
-
-static void *room(size_t bytes)
-{
-    void *p = calloc(1, bytes ? bytes : 1);
-    CHECK(p);
-    return p;
-}
 
 int main(int argc, char **argv)
 {

@@ -3,6 +3,7 @@
 // each of its system calls while it saves. Built by api.py over a model m with adam. Argument: a folder.
 #define _DEFAULT_SOURCE 1
 #include "m.h"
+#include "check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
-
-#define CHECK(holds) \
-    do { \
-        if (!(holds)) { \
-            printf("line %d: %s\n", __LINE__, #holds); \
-            exit(1); \
-        } \
-    } while (0)
 
 static m_params params, got;
 static m_state state, got_state;

@@ -4,18 +4,11 @@
 // by api.py; -DTHREADS: the modules know of threads.
 #include "mlp.h"
 #include "norm.h"
+#include "check.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(holds) \
-    do { \
-        if (!(holds)) { \
-            printf("line %d: %s\n", __LINE__, #holds); \
-            exit(1); \
-        } \
-    } while (0)
 
 #ifdef THREADS
 #define NO_THREADS , NULL
@@ -48,13 +41,6 @@ typedef struct Learner {
     burn_tensor in[MOST], out[MOST];
     double loss;
 } Learner;
-
-static void *room(size_t bytes)
-{
-    void *p = calloc(1, bytes ? bytes : 1);
-    CHECK(p);
-    return p;
-}
 
 static void start(Learner *l, const burn_training *t)
 {

@@ -3,26 +3,12 @@
 // by api.py with runtime/threads.c over a module m of four parts.
 #include "m.h"
 #include "threads.h"
+#include "check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(holds) \
-    do { \
-        if (!(holds)) { \
-            printf("line %d: %s\n", __LINE__, #holds); \
-            exit(1); \
-        } \
-    } while (0)
-
 enum { MOST = 8, STEPS = 10 };
-
-static void *room(size_t bytes)
-{
-    void *p = calloc(1, bytes ? bytes : 1);
-    CHECK(p);
-    return p;
-}
 
 static void learn(const burn_threads *threads, void *grads, void *params)
 {
