@@ -78,7 +78,7 @@ static void print_fields(CFile *g, const char *prefix, const char *type, int bas
 static void print_io(CFile *g, const Training *t) {
     Arena *a = g->arena;
     const int n = saved_params(t);
-    text_printf(&g->ends, "#ifndef BURN_NO_FILES\nstatic const burn_field %s_fields[] = {\n", g->model);
+    text_printf(&g->ends, "#ifndef BURN_NO_FILES\nstatic const burn_saved %s_fields[] = {\n", g->model);
     print_fields(g, "", "params", 0, n, t->params.at);
     print_fields(g, "optimizer.", "state", 1, t->state.n, t->state.at);
     text_printf(&g->ends, "    {\"optimizer.step\", \"I64\", \"[]\", 2, 0, 8},\n};\n\n");

@@ -27,11 +27,11 @@
 #include <unistd.h>
 #endif
 
-typedef struct burn_field {
+typedef struct burn_saved {
     const char *name, *dtype, *shape; /* JSON text: conv1.weight, F32, [8,1,3,3] */
     int base;                         /* which of the structs */
     size_t offset, bytes;             /* in the struct; a multiple of 4 */
-} burn_field;
+} burn_saved;
 
 /* What the header begins with, up to the number; with it and the two characters that close it, 48 characters. */
 #define BURN_SUM "{\"__metadata__\":{\"burn_sum1\":\""
@@ -66,7 +66,7 @@ static void burn_put(burn_writer *w, const char *text)
 }
 
 /* The header behind the sum. */
-static void burn_put_fields(burn_writer *w, const burn_field *fields, int n)
+static void burn_put_fields(burn_writer *w, const burn_saved *fields, int n)
 {
     char text[96];
     size_t at = 0;
@@ -100,7 +100,7 @@ static int burn_sync_folder(char *path)
 #endif
 }
 
-static int burn_write(FILE *f, const void *const *bases, const burn_field *fields, int n)
+static int burn_write(FILE *f, const void *const *bases, const burn_saved *fields, int n)
 {
     burn_writer all = {NULL, 0, 0, {0}}, w = {f, 0, 0, {0}};
     char text[BURN_SUMMED + 1];
@@ -121,7 +121,7 @@ static int burn_write(FILE *f, const void *const *bases, const burn_field *field
     return bad;
 }
 
-static int burn_params_save(const char *path, const void *const *bases, const burn_field *fields, int n)
+static int burn_params_save(const char *path, const void *const *bases, const burn_saved *fields, int n)
 {
     char temporary[4096];
     if (!path || strlen(path) + 5 > sizeof temporary) return -1; /* BURN_EINVAL */
@@ -150,7 +150,7 @@ static int burn_next(FILE *f, uint64_t *left)
 }
 
 /* The rest of a string after its opening quote, as it stands (escapes are kept); false at the end or past `size`. */
-static int burn_text(FILE *f, uint64_t *left, char *to, size_t size)
+static int burn_quoted(FILE *f, uint64_t *left, char *to, size_t size)
 {
     for (size_t n = 0; *left; n++) {
         int c = getc(f);
@@ -196,7 +196,7 @@ static int burn_bracket(FILE *f, uint64_t *left, int open, char *to, size_t size
 
 /* Matches one entry with the struct's fields and notes where its data is; -1: no such field or wrong type, which only a
  * field minds. */
-static void burn_entry(const char *name, const char *value, const burn_field *fields, int n, uint64_t *at)
+static void burn_entry(const char *name, const char *value, const burn_saved *fields, int n, uint64_t *at)
 {
     for (int i = 0; i < n; i++) {
         char want[512];
@@ -242,7 +242,7 @@ static long burn_check(FILE *f)
 }
 
 /* Where the fields' data is, behind the header; at: room for n offsets. */
-static int burn_read_header(FILE *f, const burn_field *fields, int n, uint64_t *at, uint64_t *length)
+static int burn_read_header(FILE *f, const burn_saved *fields, int n, uint64_t *at, uint64_t *length)
 {
     char name[512], value[1024];
     unsigned char size[8];
@@ -253,7 +253,7 @@ static int burn_read_header(FILE *f, const burn_field *fields, int n, uint64_t *
     left = *length;
     if (*length > 1u << 30 || burn_next(f, &left) != '{') return 0;
     for (int c = burn_next(f, &left); left && c == '"'; c = burn_next(f, &left)) {
-        if (!burn_text(f, &left, name, sizeof name) || burn_next(f, &left) != ':') return 0;
+        if (!burn_quoted(f, &left, name, sizeof name) || burn_next(f, &left) != ':') return 0;
         if (burn_next(f, &left) != '{' || !burn_bracket(f, &left, '{', value, sizeof value)) return 0;
         burn_entry(name, value, fields, n, at);
         c = burn_next(f, &left);
@@ -263,7 +263,7 @@ static int burn_read_header(FILE *f, const burn_field *fields, int n, uint64_t *
     return 0;
 }
 
-static int burn_params_load(const char *path, void *const *bases, const burn_field *fields, int n, uint64_t *at)
+static int burn_params_load(const char *path, void *const *bases, const burn_saved *fields, int n, uint64_t *at)
 {
     uint64_t length = 0;
     int code = -6; /* BURN_EFORMAT */

@@ -9,7 +9,7 @@
 #include "../c/params.h"
 typedef struct MODEL_params { float w; } MODEL_params;
 typedef struct MODEL_state { float w; } MODEL_state;
-static const burn_field MODEL_fields[3];
+static const burn_saved MODEL_fields[3];
 // holes
 #define MODEL lenet
 #define N_PARAMS 1

@@ -136,6 +136,14 @@ for header in *_portable.h *_generic.h; do printf '#include "%s"\n' $header >>al
 printf '#include "burn.h"\nint none(void);\nint none(void) { return 0; }\n' >>all.c
 sed '/none/d' all.c | cat - all.c >twice.c
 for cc in $compilers; do status 0 "all headers twice, $cc" $cc $warnings -I"$runtime" -I. -c twice.c -o object.o; done
+# Training code in one file with the headers of all that it may be used with: no name is of both.
+for header in "$runtime"/*.h "$runtime"/learn/*.h; do
+    case $header in */*_own.h | */*_family.h) ;; *) echo "#include \"${header#"$runtime"/}\"" ;; esac
+done >headers.c
+echo '#include "train_generic.c"' | cat - headers.c >beside.c
+for cc in $compilers; do
+    status 0 "training code beside the library's headers, $cc" $cc $warnings -I"$runtime" -I. -c beside.c -o object.o
+done
 for cc in $compilers; do
     status 0 "typed functions, $cc" $cc $warnings -O1 -I"$runtime" \
         -I. "$tests/generated/nulls.c" digits_portable.c matmul_bias_portable.c -lm -o nulls
