@@ -76,6 +76,14 @@ int burn_data_idx(const char *images, const char *labels, burn_dataset **data, b
  * fine one of 100, "coarse" one of 20. */
 int burn_data_cifar(int classes, int n, const char *const *paths, burn_dataset **data, burn_said *said);
 
+/* What a column of a table was found to be. */
+typedef struct burn_column {
+    const char *name;
+    int is_target;
+    double mean, scale;               /* of numbers: (x - mean) * scale */
+    int word_count;                   /* 0: it is of numbers */
+    const char *const *words;         /* in order */
+} burn_column;
 typedef struct burn_csv {
     char separator;                   /* 0: the one of , ; tab that the first line has most of */
     int no_header;                    /* columns are then named "0", "1" ... */
@@ -86,11 +94,15 @@ typedef struct burn_csv {
     int scale;                        /* 1: columns of numbers are brought to mean 0 and variance 1 */
     int classify;                     /* 1: a target of numbers is one of classes */
     const burn_dataset *like;         /* columns, classes, means and scales of this dataset, of a file before */
+    int column_count;                 /* or of these columns, in this order and by their names: the file may have */
+    const burn_column *columns;       /* others, and need not have the target's, of which there is then no field */
 } burn_csv;
 /* A table: "features" f32 [k], columns of numbers as one each, of words as one for each word (1 where it is that), in
  * the file's order; "target" i64 of the classes, sorted by name, or f32. A column is of words where a cell is no
  * number; cells may be in double quotes; empty ones, "?", "NA" and "NaN" are missing. `how`: NULL for all zeros. */
 int burn_data_csv(const char *path, const burn_csv *how, burn_dataset **data, burn_said *said);
+/* The columns of such a table that are not left out, at most `room` of them; their number. They are the table's. */
+int burn_csv_columns(const burn_dataset *table, int room, burn_column *columns);
 
 typedef enum burn_fit { BURN_STRETCH, BURN_CROP } burn_fit;   /* CROP: the largest part of that shape, its middle */
 typedef struct burn_images {

@@ -3,7 +3,7 @@
  *
  * The file is cut once into cells, which stay in the text as it was read; the columns are then looked at as a whole:
  * of numbers or of words, their means, their words in order. What a column was found to be is a Column, and a dataset
- * that is `like` another takes its columns. */
+ * that is `like` another, or of columns that are given, takes those. */
 #include "data_own.h"
 
 #include <ctype.h>
@@ -31,6 +31,7 @@ typedef struct Table {
     char **cells;                                          /* [rows][columns] */
     int64_t *line;                                         /* of a row in the file, from 1 */
     Column *of;
+    int64_t *at;                                           /* of the columns that it is by: the file's; -1: none */
     char (*numbers)[24];                                   /* of columns, names where there is no header */
     int64_t features;
     int scales;
@@ -44,6 +45,7 @@ static void table_free(Table *t)
     if (!t || --t->holds) return;
     for (int64_t c = 0; t->of && c < t->columns; c++) free(t->of[c].words);
     free(t->of);
+    free(t->at);
     free(t->numbers);
     free(t->cells);
     free(t->line);
@@ -245,7 +247,7 @@ static int name_columns(Table *t, const char *path, const burn_csv *how, burn_sa
         column->is_left_out = is_listed(how->ignore, column->name);
         found += column->is_target && !column->is_left_out;
     }
-    if (!found)
+    if (!found && !how->columns)
         return data_said(said, BURN_EINVAL, "%s: has no column '%s' to predict; the first is '%s', the last '%s'", path,
                          how->target ? how->target : "(last)", t->of[0].name, t->of[t->columns - 1].name);
     if (!how->no_header) {
@@ -286,10 +288,11 @@ static int put_rows(const Table *t, const Table *by, const char *path, Rows *row
                     burn_said *said)
 {
     for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t k = 0; k < t->columns; k++) {
+        for (int64_t k = 0; k < by->columns; k++) {
             const Column *c = &by->of[k];
-            const char *cell = t->cells[r * t->columns + k];
-            if (!c->is_left_out && !put_cell(by, c, cell, rows->features + r * by->features,
+            if (c->is_left_out || t->at[k] < 0) continue;
+            const char *cell = t->cells[r * t->columns + t->at[k]];
+            if (!put_cell(by, c, cell, rows->features + r * by->features,
                                              (uint8_t *)rows->target + (size_t)r * target_bytes))
                 return data_said(said, BURN_EFORMAT, "%s: line %lld, column '%s': '%s' is no %s", path,
                                  (long long)t->line[r], c->name, cell,
@@ -318,7 +321,85 @@ static int rows_get(const burn_dataset *data, int64_t i, uint64_t seed, void *co
     (void)seed;
     (void)said;
     memcpy(to[0], rows->features + i * rows->table->features, data->fields[0].bytes);
-    memcpy(to[1], (const uint8_t *)rows->target + (size_t)i * data->fields[1].bytes, data->fields[1].bytes);
+    if (data->field_count > 1)
+        memcpy(to[1], (const uint8_t *)rows->target + (size_t)i * data->fields[1].bytes, data->fields[1].bytes);
+    return BURN_OK;
+}
+
+/* ---- columns of a table before */
+
+/* A column's name and words, copied: one block, in which the texts lie behind the pointers to the words. */
+static int copy_column(Column *c, const burn_column *from)
+{
+    size_t bytes = strlen(from->name) + 1;
+    for (int k = 0; k < from->word_count; k++) bytes += strlen(from->words[k]) + 1;
+    c->words = malloc((size_t)from->word_count * sizeof *c->words + bytes);
+    if (!c->words) return 0;
+    char *to = (char *)(c->words + from->word_count);
+    c->name = strcpy(to, from->name);
+    for (int k = 0; k < from->word_count; k++) {
+        to += strlen(to) + 1;
+        c->words[k] = strcpy(to, from->words[k]);
+    }
+    return 1;
+}
+
+/* A table of columns that are given; NULL without memory. */
+static Table *table_of(const burn_csv *how)
+{
+    Table *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->holds = 1;
+    t->scales = how->scale;
+    t->columns = how->column_count;
+    t->of = calloc((size_t)t->columns + 1, sizeof *t->of);
+    for (int64_t k = 0; t->of && k < t->columns; k++) {
+        const burn_column *from = &how->columns[k];
+        Column *c = &t->of[k];
+        *c = (Column){ .kind = from->word_count ? WORDS : NUMBERS, .is_target = from->is_target, .place = t->features,
+                       .mean = from->mean, .scale = from->scale, .word_count = from->word_count };
+        if (!copy_column(c, from)) return table_free(t), NULL;
+        if (!c->is_target) t->features += c->word_count ? c->word_count : 1;
+    }
+    if (t->of) return t;
+    table_free(t);
+    return NULL;
+}
+
+int burn_csv_columns(const burn_dataset *table, int room, burn_column *columns)
+{
+    if (table->get != rows_get) return 0;
+    const Table *t = ((const Rows *)table->own)->table;
+    int n = 0;
+    for (int64_t k = 0; k < t->columns; k++) {
+        const Column *c = &t->of[k];
+        if (c->is_left_out) continue;
+        if (n < room)
+            columns[n] = (burn_column){ c->name, c->is_target, c->mean, c->scale, c->word_count, c->words };
+        n++;
+    }
+    return n;
+}
+
+/* Which of the file's columns are the ones that it is by: all, in order, of a table before; of columns that are given
+ * those of their names. */
+static int match_columns(Table *t, const Table *by, const char *path, int by_name, burn_said *said)
+{
+    t->at = malloc((size_t)(by->columns + 1) * sizeof *t->at);
+    if (!t->at) return data_said(said, BURN_ENOMEM, "no memory");
+    if (!by_name && by->columns != t->columns)
+        return data_said(said, BURN_EFORMAT, "%s: has %lld columns, the table before %lld", path, (long long)t->columns,
+                         (long long)by->columns);
+    for (int64_t k = 0; k < by->columns; k++) {
+        t->at[k] = by_name ? -1 : k;
+        for (int64_t c = 0; by_name && c < t->columns; c++)
+            if (!strcmp(t->of[c].name, by->of[k].name)) t->at[k] = c;
+        if (t->at[k] < 0 && !by->of[k].is_target)
+            return data_said(said, BURN_EFORMAT, "%s: has no column '%s'", path, by->of[k].name);
+        if (t->at[k] >= 0 && strcmp(t->of[t->at[k]].name, by->of[k].name))
+            return data_said(said, BURN_EFORMAT, "%s: column %lld is '%s', in the table before '%s'", path,
+                             (long long)k, t->of[k].name, by->of[k].name);
+    }
     return BURN_OK;
 }
 
@@ -332,13 +413,11 @@ static int read_table(Table *t, const char *path, const burn_csv *how, const Tab
     int error = cut_table(t, path, how->separator ? how->separator : find_separator(t->text), said);
     if (!error) error = name_columns(t, path, how, said);
     if (error) return error;
-    if (like && like->columns != t->columns)
-        return data_said(said, BURN_EFORMAT, "%s: has %lld columns, the table before %lld", path, (long long)t->columns,
-                         (long long)like->columns);
-    for (int64_t c = 0; c < t->columns && like; c++)
-        if (strcmp(t->of[c].name, like->of[c].name))
-            return data_said(said, BURN_EFORMAT, "%s: column %lld is '%s', in the table before '%s'", path,
-                             (long long)c, t->of[c].name, like->of[c].name);
+    if ((error = match_columns(t, like ? like : t, path, how->columns != NULL, said))) return error;
+    if (how->columns)                                      /* what a row may lack is told by the columns */
+        for (int64_t c = 0; c < t->columns; c++) t->of[c].is_left_out = 1;
+    for (int64_t k = 0; how->columns && k < like->columns; k++)
+        if (t->at[k] >= 0) t->of[t->at[k]].is_left_out = 0, t->of[t->at[k]].is_target = like->of[k].is_target;
     drop_rows(t, how->drop_missing);
     for (int64_t c = 0; c < t->columns && !like; c++) {
         Column *column = &t->of[c];
@@ -356,20 +435,24 @@ int burn_data_csv(const char *path, const burn_csv *asked, burn_dataset **data, 
     static const burn_csv usual;
     const burn_csv *how = asked ? asked : &usual;
     if (how->like && how->like->get != rows_get) return data_said(said, BURN_EINVAL, "like: is no table");
-    Table *like = how->like ? ((Rows *)how->like->own)->table : NULL, *t = calloc(1, sizeof *t), *by = like ? like : t;
+    Table *like = how->like ? ((Rows *)how->like->own)->table : how->columns ? table_of(how) : NULL;
+    Table *t = calloc(1, sizeof *t), *by = like ? like : t;
     Rows *rows = calloc(1, sizeof *rows);
-    if (!t || !rows) return free(t), free(rows), data_said(said, BURN_ENOMEM, "no memory");
+    if (how->like) like->holds++;
+    if (!t || !rows || (how->columns && !like))
+        return free(t), free(rows), table_free(like), data_said(said, BURN_ENOMEM, "no memory");
     t->holds = 1;
     int error = read_table(t, path, how, like, said);
-    burn_dataset model = { .field_count = 2 };
+    burn_dataset model = { .field_count = 1 };
     const Column *target = NULL;
-    for (int64_t c = 0; c < t->columns && !error; c++)
-        if (by->of[c].is_target && !by->of[c].is_left_out) target = &by->of[c];
+    for (int64_t k = 0; k < by->columns && !error; k++)
+        if (by->of[k].is_target && !by->of[k].is_left_out && t->at[k] >= 0) target = &by->of[k];
     if (!error) {
         model.fields[0] = burn_field_of("features", BURN_FLOAT, 1, &by->features);
-        model.fields[1] = burn_field_of("target", target->kind == WORDS ? BURN_INT64 : BURN_FLOAT, 0, NULL);
-        model.fields[1].class_count = target->word_count;
-        model.fields[1].classes = target->words;
+        model.fields[1] = burn_field_of("target", target && target->kind == WORDS ? BURN_INT64 : BURN_FLOAT, 0, NULL);
+        model.field_count += target != NULL;
+        model.fields[1].class_count = target ? target->word_count : 0;
+        model.fields[1].classes = target ? target->words : NULL;
         rows->features = calloc((size_t)(t->rows * by->features) + 1, sizeof *rows->features);
         rows->target = calloc((size_t)t->rows + 1, 8);
         if (!rows->features || !rows->target) error = data_said(said, BURN_ENOMEM, "no memory");
@@ -377,7 +460,6 @@ int burn_data_csv(const char *path, const burn_csv *asked, burn_dataset **data, 
     if (!error) error = put_rows(t, by, path, rows, model.fields[1].bytes, said);
     int64_t count = t->rows;
     rows->table = by;
-    by->holds += by == like;
     if (like) table_free(t);
     if (error) return rows_free(rows), error;
     return data_make(&model, count, rows, rows_get, rows_end, data, said);

@@ -177,8 +177,7 @@ int burn_data_images(const char *path, const burn_images *how, burn_dataset **da
 {
     int error;
     if (!path || !how || how->height < 0 || how->width < 0) return BURN_EINVAL;
-    if (how->like && how->like->get != folder_get) return data_said(said, BURN_EINVAL, "like: is no folder of images");
-    DataTree *tree = data_tree_open(path, how->like ? ((Folder *)how->like->own)->tree : NULL, &error, said);
+    DataTree *tree = data_tree_open(path, how->like, &error, said);
     if (!tree) return error;
     Folder *f = malloc(sizeof *f);
     if (!f) return data_tree_close(tree), data_said(said, BURN_ENOMEM, "no memory");

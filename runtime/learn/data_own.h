@@ -15,10 +15,9 @@ int data_make(const burn_dataset *like, int64_t count, void *own,
               int (*get)(const burn_dataset *, int64_t, uint64_t, void *const *, burn_said *),
               void (*end)(burn_dataset *), burn_dataset **data, burn_said *said);
 
-/* The files of a folder of classes. */
+/* The files of a folder of classes, or one file. */
 typedef struct DataTree {
-    int holds;
-    struct DataTree *like;                                 /* whose classes the labels are; or NULL: its own */
+    burn_dataset *like;                                    /* kept: its field "label" has the classes; or NULL */
     int64_t count, room;
     char **paths;
     int64_t *labels;
@@ -26,10 +25,12 @@ typedef struct DataTree {
     char **classes;
 } DataTree;
 /* like: may be NULL. NULL with *error and a message. */
-DataTree *data_tree_open(const char *folder, DataTree *like, int *error, burn_said *said);
+DataTree *data_tree_open(const char *path, const burn_dataset *like, int *error, burn_said *said);
 void data_tree_close(DataTree *t);
 /* Adds the field "label" where the folder has classes. */
 void data_tree_fields(const DataTree *t, burn_dataset *model);
+/* The field `f` of classes with names that data before had; NULL: it has none. */
+const burn_field *data_classes(const burn_dataset *like, int f);
 
 /* Random numbers from a state that counts up: SplitMix64 (Steele, Lea, Flood 2014). */
 uint64_t data_random(uint64_t *state);

@@ -232,11 +232,10 @@ int burn_data_sounds(const char *folder, const burn_sounds *how, burn_dataset **
 {
     int error;
     if (!folder || !how || how->rate < 0 || how->samples < 0 || how->mels < 0) return BURN_EINVAL;
-    if (how->like && how->like->get != sounds_get) return data_said(said, BURN_EINVAL, "like: is no folder of sounds");
     Sounds *s = calloc(1, sizeof *s);
     if (!s) return data_said(said, BURN_ENOMEM, "no memory");
     s->how = *how;
-    s->tree = data_tree_open(folder, how->like ? ((Sounds *)how->like->own)->tree : NULL, &error, said);
+    s->tree = data_tree_open(folder, how->like, &error, said);
     if (s->tree && (!how->rate || !how->samples)) error = usual_sizes(s->tree->paths[0], &s->how, said);
     int fits = !how->mels || (how->hop > 0 && how->window > 1 && how->window <= s->how.samples);
     if (!error && !fits)

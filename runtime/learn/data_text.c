@@ -10,8 +10,7 @@
 
 typedef struct Piece { const char *at; size_t bytes; } Piece;
 typedef struct Text {
-    int holds;
-    struct Text *like;                                     /* whose tokens they are; or NULL */
+    burn_dataset *like;                                    /* kept: its first field's classes are the tokens; or NULL */
     burn_text how;
     char *text, *names;
     int64_t count, *tokens;
@@ -21,12 +20,12 @@ typedef struct Text {
 
 static void text_free(Text *t)
 {
-    if (!t || --t->holds) return;
-    text_free(t->like);
+    if (!t) return;
     free(t->text);
     free(t->names);
     free(t->tokens);
-    free(t->classes);
+    if (!t->like) free(t->classes);
+    burn_data_close(t->like);
     free(t);
 }
 
@@ -98,12 +97,12 @@ static int name_tokens(Text *t, const Piece *pieces, size_t bytes)
 }
 
 /* The token of a piece: its place among the sorted classes, 0 where it is none. */
-static int64_t token_of(const Text *vocabulary, Piece p)
+static int64_t token_of(int class_count, const char *const *classes, Piece p)
 {
-    int low = 0, high = vocabulary->class_count;
+    int low = 0, high = class_count;
     while (low < high) {
         int at = (low + high) / 2;
-        Piece here = { vocabulary->classes[at], strlen(vocabulary->classes[at]) };
+        Piece here = { classes[at], strlen(classes[at]) };
         int order = by_bytes(&here, &p);
         if (!order) return at;
         if (order < 0) low = at + 1;
@@ -122,9 +121,13 @@ static int read_tokens(Text *t, const char *path, burn_said *said)
     Piece *pieces = cut(t->text, bytes, t->how.tokens, &t->count);
     t->tokens = pieces ? malloc((size_t)(t->count + 1) * sizeof *t->tokens) : NULL;
     int ok = t->tokens && (t->how.tokens == BURN_BYTES || t->like || name_tokens(t, pieces, bytes));
-    const Text *vocabulary = t->like ? t->like : t;
+    if (ok && t->like) {
+        t->class_count = t->like->fields[0].class_count;
+        t->classes = (const char **)(uintptr_t)t->like->fields[0].classes;
+    }
     for (int64_t i = 0; ok && i < t->count; i++)
-        t->tokens[i] = t->how.tokens == BURN_BYTES ? (unsigned char)*pieces[i].at : token_of(vocabulary, pieces[i]);
+        t->tokens[i] = t->how.tokens == BURN_BYTES ? (unsigned char)*pieces[i].at
+                                                   : token_of(t->class_count, t->classes, pieces[i]);
     free(pieces);
     return ok ? BURN_OK : data_said(said, BURN_ENOMEM, "no memory");
 }
@@ -141,22 +144,22 @@ static int text_get(const burn_dataset *data, int64_t i, uint64_t seed, void *co
 int burn_data_text(const char *path, const burn_text *how, burn_dataset **data, burn_said *said)
 {
     if (!path || !how || how->length < 1 || how->step < 0) return BURN_EINVAL;
-    Text *like = how->like && how->like->get == text_get ? how->like->own : NULL, *t = calloc(1, sizeof *t);
+    const burn_dataset *like = how->like;
+    int other = like && like->get == text_get && ((const Text *)like->own)->how.tokens != how->tokens;
+    if (other || (like && how->tokens != BURN_BYTES && !data_classes(like, 0)))
+        return data_said(said, BURN_EINVAL, "like: is no text of such tokens");
+    Text *t = calloc(1, sizeof *t);
     if (!t) return data_said(said, BURN_ENOMEM, "no memory");
-    if (like && like->like) like = like->like;
-    t->holds = 1;
     t->how = *how;
     if (!t->how.step) t->how.step = how->length;
-    t->like = like;
-    if (like) like->holds++;
-    int error = how->like && (!like || like->how.tokens != how->tokens)
-                    ? data_said(said, BURN_EINVAL, "like: is no text of such tokens") : read_tokens(t, path, said);
+    if (like) t->like = burn_data_keep((burn_dataset *)(uintptr_t)like);
+    int error = read_tokens(t, path, said);
     if (error) return text_free(t), error;
     burn_dataset model = { .field_count = 2 };
     for (int f = 0; f < 2; f++) {
         model.fields[f] = burn_field_of(f ? "next" : "tokens", BURN_INT64, 1, &how->length);
-        model.fields[f].class_count = how->tokens == BURN_BYTES ? 256 : (like ? like : t)->class_count;
-        model.fields[f].classes = (like ? like : t)->classes;
+        model.fields[f].class_count = how->tokens == BURN_BYTES ? 256 : t->class_count;
+        model.fields[f].classes = t->classes;
     }
     int64_t count = t->count > how->length ? (t->count - 1 - how->length) / t->how.step + 1 : 0;
     return data_make(&model, count, t, text_get, text_end, data, said);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Folders as classes. In: FOLDER/CLASS/FILE, or FOLDER/FILE. Out: the files' paths and labels, in order of names. */
+/* Folders as classes. In: FOLDER/CLASS/FILE, FOLDER/FILE, or a file. Out: the files' paths and labels, in order of names. */
 #include "data_own.h"
 
 #include <dirent.h>
@@ -9,8 +9,8 @@
 
 void data_tree_close(DataTree *t)
 {
-    if (!t || --t->holds) return;
-    data_tree_close(t->like);
+    if (!t) return;
+    burn_data_close(t->like);
     for (int64_t i = 0; i < t->count; i++) free(t->paths[i]);
     for (int k = 0; k < t->class_count; k++) free(t->classes[k]);
     free(t->paths);
@@ -70,6 +70,22 @@ static int64_t list(const char *folder, int folders, char ***names, burn_said *s
     return n;
 }
 
+static int add_file(DataTree *t, char *path, int64_t label, burn_said *said)
+{
+    if (t->count == t->room) {
+        int64_t room = 2 * t->room + 256;
+        char **paths = realloc(t->paths, (size_t)room * sizeof *paths);
+        if (paths) t->paths = paths;
+        int64_t *labels = realloc(t->labels, (size_t)room * sizeof *labels);
+        if (labels) t->labels = labels;
+        if (paths && labels) t->room = room;
+    }
+    if (!path || t->count == t->room) return free(path), data_said(said, BURN_ENOMEM, "no memory");
+    t->labels[t->count] = label;
+    t->paths[t->count++] = path;
+    return BURN_OK;
+}
+
 /* The files of a folder, all of one label. */
 static int add_files(DataTree *t, const char *folder, int64_t label, burn_said *said)
 {
@@ -77,30 +93,26 @@ static int add_files(DataTree *t, const char *folder, int64_t label, burn_said *
     int64_t n = list(folder, 0, &names, said);
     if (n < 0) return (int)n;
     int error = BURN_OK;
-    for (int64_t i = 0; i < n && !error; i++) {
-        if (t->count == t->room) {
-            int64_t room = 2 * t->room + 256;
-            char **paths = realloc(t->paths, (size_t)room * sizeof *paths);
-            if (paths) t->paths = paths;
-            int64_t *labels = realloc(t->labels, (size_t)room * sizeof *labels);
-            if (labels) t->labels = labels;
-            if (paths && labels) t->room = room;
-        }
-        char *path = t->count < t->room ? join_path(folder, names[i]) : NULL;
-        if (!path) error = data_said(said, BURN_ENOMEM, "no memory");
-        if (!path) break;
-        t->labels[t->count] = label;
-        t->paths[t->count++] = path;
-    }
+    for (int64_t i = 0; i < n && !error; i++) error = add_file(t, join_path(folder, names[i]), label, said);
     names_free(names, n);
     return error;
 }
 
-/* The place of a class among those of the folder before, or -1. */
-static int64_t class_of(const DataTree *like, const char *name)
+const burn_field *data_classes(const burn_dataset *like, int f)
 {
-    for (int k = 0; k < like->class_count; k++)
-        if (!strcmp(like->classes[k], name)) return k;
+    return f >= 0 && f < like->field_count && like->fields[f].classes ? &like->fields[f] : NULL;
+}
+
+static const burn_field *label_of(const burn_dataset *like)
+{
+    return data_classes(like, burn_data_field(like, "label"));
+}
+
+/* The place of a class among those of the data before, or -1. */
+static int64_t class_of(const burn_field *label, const char *name)
+{
+    for (int k = 0; k < label->class_count; k++)
+        if (!strcmp(label->classes[k], name)) return k;
     return -1;
 }
 
@@ -111,7 +123,7 @@ static int add_folders(DataTree *t, const char *folder, burn_said *said)
     t->class_count = (int)n;
     int error = n ? BURN_OK : add_files(t, folder, 0, said);
     for (int k = 0; k < t->class_count && !error; k++) {
-        int64_t label = t->like ? class_of(t->like, t->classes[k]) : k;
+        int64_t label = t->like ? class_of(label_of(t->like), t->classes[k]) : k;
         if (label < 0)
             return data_said(said, BURN_EFORMAT, "%s: '%s' is no class of the folder before", folder, t->classes[k]);
         char *path = join_path(folder, t->classes[k]);
@@ -122,14 +134,17 @@ static int add_folders(DataTree *t, const char *folder, burn_said *said)
     return error;
 }
 
-DataTree *data_tree_open(const char *folder, DataTree *like, int *error, burn_said *said)
+DataTree *data_tree_open(const char *path, const burn_dataset *like, int *error, burn_said *said)
 {
+    struct stat st;
+    if (like && !label_of(like)) return *error = data_said(said, BURN_EINVAL, "like: has no names of classes"), NULL;
     DataTree *t = calloc(1, sizeof *t);
     if (!t) return *error = data_said(said, BURN_ENOMEM, "no memory"), NULL;
-    t->holds = 1;
-    t->like = like && like->like ? like->like : like;
-    if (t->like) t->like->holds++;
-    *error = add_folders(t, folder, said);
+    if (like) t->like = burn_data_keep((burn_dataset *)(uintptr_t)like);
+    if (!stat(path, &st) && S_ISREG(st.st_mode)) {
+        char *own = malloc(strlen(path) + 1);
+        *error = add_file(t, own ? strcpy(own, path) : NULL, 0, said);
+    } else *error = add_folders(t, path, said);
     if (!*error) return t;
     data_tree_close(t);
     return NULL;
@@ -137,10 +152,9 @@ DataTree *data_tree_open(const char *folder, DataTree *like, int *error, burn_sa
 
 void data_tree_fields(const DataTree *t, burn_dataset *model)
 {
-    const DataTree *named = t->like ? t->like : t;
     if (!t->class_count) return;
     burn_field *field = &model->fields[model->field_count++];
     *field = burn_field_of("label", BURN_INT64, 0, NULL);
-    field->class_count = named->class_count;
-    field->classes = (const char *const *)named->classes;
+    field->class_count = t->like ? label_of(t->like)->class_count : t->class_count;
+    field->classes = t->like ? label_of(t->like)->classes : (const char *const *)t->classes;
 }

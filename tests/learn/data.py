@@ -48,10 +48,16 @@ Map = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.PO
                        ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(Said))
 
 
+class Column(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("is_target", ctypes.c_int), ("mean", ctypes.c_double),
+                ("scale", ctypes.c_double), ("word_count", ctypes.c_int), ("words", ctypes.POINTER(ctypes.c_char_p))]
+
+
 class Csv(ctypes.Structure):
     _fields_ = [("separator", ctypes.c_char), ("no_header", ctypes.c_int), ("target", ctypes.c_char_p),
                 ("ignore", ctypes.c_char_p), ("drop_missing", ctypes.c_int), ("scale", ctypes.c_int),
-                ("classify", ctypes.c_int), ("like", ctypes.POINTER(Dataset))]
+                ("classify", ctypes.c_int), ("like", ctypes.POINTER(Dataset)), ("column_count", ctypes.c_int),
+                ("columns", ctypes.POINTER(Column))]
 
 
 class Images(ctypes.Structure):
@@ -213,6 +219,17 @@ def check_csv(tap, d, folder):
     later = read("name,size,\"colour, kind\",weight,kind\ne,7,green,1,dog\n", file=folder / "u", ignore="name",
                  like=data)
     tap.check("csv: like another", d.items(later) == [((7, 0, 0, 1), (2,))], d.items(later))
+    columns = (Column * 9)()
+    count = d.c.burn_csv_columns(data, 9, columns)
+    found = [(c.name, c.is_target, c.word_count) for c in columns[:count]]
+    tap.check("csv: its columns", [c[1:] for c in found] == [(0, 0), (0, 2), (0, 0), (1, 3)], found)
+    by_name = {"column_count": count, "columns": columns}
+    later = read("kind,weight,extra,\"colour, kind\",size\ndog,1,?,green,7\n", file=folder / "u", **by_name)
+    tap.check("csv: columns by name", d.items(later) == [((7, 0, 0, 1), (2,))], d.items(later))
+    later = read("weight,\"colour, kind\",size\n1,green,7\n", file=folder / "u", **by_name)
+    tap.check("csv: without what is predicted", d.items(later) == [((7, 0, 0, 1),)], d.items(later))
+    tap.check("csv refuses: a column that lacks", *refused(
+        lambda: read("kind,size\ndog,7\n", file=folder / "u", **by_name), EFORMAT, "has no column 'colour, kind'"))
     numbers = read("1;2;10\n3;4;9\n5;6;10\n", file=folder / "u", no_header=1)
     rows = [((1, 2), (10,)), ((3, 4), (9,)), ((5, 6), (10,))]
     tap.check("csv: without a header, of semicolons", d.items(numbers) == rows)
@@ -303,6 +320,7 @@ def check_folder(tap, d, folder):
     (folder / "other" / "c").mkdir(parents=True)
     (folder / "other" / "c" / "1.ppm").write_bytes((folder / "tree" / "c" / "x.ppm").read_bytes())
     tap.check("images: like another", [i[1] for i in d.items(read("other", height=5, width=7, like=data))] == [(2,)])
+    tap.check("images: one file", len(d.item(read("other/c/1.ppm", height=5, width=7), 0)) == 1)
     tap.check("images: without classes", len(d.item(read("other/c", height=5, width=7), 0)) == 1)
     backward = d.made("burn_data_select", data, ctypes.c_int64(2), (ctypes.c_int64 * 2)(3, 0))
     tap.check("images: their files", d.c.burn_data_path(backward, ctypes.c_int64(1)).decode().endswith("tree/a/1.ppm"))
