@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Folders as classes. In: FOLDER/CLASS/FILE, FOLDER/FILE, or a file. Out: the files' paths and labels, in order of names. */
+/* Folders as classes. In: FOLDER/CLASS/FILE, FOLDER/FILE, or a file. Out: the files' paths and labels, in order of
+ * names. */
 #include "data_own.h"
 
 #include <dirent.h>
