@@ -235,6 +235,7 @@ typedef struct Program {
     bool descriptor;                                    // give it the generic `const burn_model`
 } Program;
 
+const char *kernel_kind(const Kernel *k);               // "loop", "conv", ...
 Plan *plan_make(Graph *g, const Options *o);            // by o->machine.backend->plan; NULL with diagnostics
 // What the rows of back ends say, for processors and for GPUs
 bool cpu_plan(Plan *p);

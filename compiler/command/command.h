@@ -14,6 +14,7 @@
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
+    bool dot; const char *stage;                        // inspect: a picture, of the model behind this stage
     bool trace, gradients;                              // verify
     int elements;                                       // verify --gradients: of each parameter; 0: as time allows
     bool json, markdown;                                // what results are printed as

@@ -2,7 +2,7 @@
 // burncc inspect: what a model is and what it would cost. In: a model. Out: inputs, outputs, symbolic dimensions,
 // operators as the file has them, parameters, and, if the model can be compiled as it stands, multiply-adds and
 // memory. Status 0 only if it can.
-#include "command.h"
+#include "picture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +218,26 @@ static void print_json(Text *t, Arena *a, const Options *o, const Model *m, Grap
     text_printf(t, "}\n");
 }
 
+// On standard output, or in a file that appears whole.
+static bool write_text(Arena *a, const char *path, const Text *t) {
+    if (!path) return print_text(t, 0) == 0;
+    OutFile *out = out_open(a, path);
+    return out && out_write(out, t->at, t->n) && out_commit(out);
+}
+
+// What is drawn of a model that cannot be compiled is the graph as it was imported.
+static int inspect_dot(Arena *a, const CommandOptions *c, const Model *m, Graph *g) {
+    const Stage stage = c->stage ? (Stage)stage_find(c->stage) : STAGE_IMPORT;
+    const Programs *programs = stage != STAGE_IMPORT ? compile_graph(a, &c->compile, m, g) : NULL;
+    if (stage != STAGE_IMPORT && !programs) return diag_status();
+    const Pictures p = pictures_of(a, stage, g, programs);
+    Text t;
+    text_init(&t, a);
+    dot_print(&t, c->compile.name, &p);
+    write_text(a, c->compile.output, &t);
+    return diag_status();
+}
+
 int command_inspect(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
     c->compile.unseen = true;
@@ -225,9 +245,10 @@ int command_inspect(Arena *a, CommandOptions *c) {
     if (diag_errors()) return diag_status();
     const Model *m = model_open(a, o);
     Graph *g = m ? model_graph(a, m, o) : NULL;
-    if (g && o->output)
+    if (g && o->output && !c->dot)
         diag_error_as(EXIT_USAGE, NULL, "inspect: --output writes the tensors of a file of weights, not a model's");
     if (!g || diag_errors()) return diag_status();
+    if (c->dot) return inspect_dot(a, c, m, g);
     Findings f = { 0 };
     count_nodes(a, &f, g);
     count_parameters(a, &f, g, strmap_new(a));

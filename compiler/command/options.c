@@ -5,6 +5,7 @@
 // A mistake is a diagnostic with status 2; --help and --version print to standard output and leave nothing to do.
 #define _POSIX_C_SOURCE 200809L
 #include "option.h"
+#include "picture.h"
 #include "schedule/cpu/tune.h"
 
 #include <ctype.h>
@@ -145,6 +146,9 @@ static const char *learning_option(const Options *o) {
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
     if (c->bit == OPS) return all->json && all->markdown ? usage_error("--json or --markdown, not both") : true;
+    if (all->stage && stage_find(all->stage) < 0)
+        return usage_error("--stage: there are import, passes and kernels, not '%s'", all->stage);
+    if (all->stage && !all->dot) return usage_error("--stage goes with --dot");
     if (c->bit == VERIFY && o->train && !all->gradients) return usage_error("verify --train wants --gradients");
     if (all->elements && !all->gradients) return usage_error("--elements goes with --gradients");
     if (all->gradients && all->trace) return usage_error("--gradients or --trace, not both");

@@ -49,6 +49,7 @@ const Command commands[] = {
         "is supported.\n"
         "--train: what learns, and the memory of each program of training.",
         "  burncc inspect bert.onnx --dim seq=128\n"
+        "  burncc inspect lenet.onnx --dot --stage kernels | dot -Tsvg -o lenet.svg\n"
         "  burncc inspect lenet.onnx --train --optimizer adam --train-last 2\n" },
     { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
         "Measures other algorithms and blocks for the model's kernels on this machine, for about S seconds, and "
@@ -93,8 +94,8 @@ static const char schedule_help[] =
 const Option options[] = {
     { "output", 'o', "PATH", COMPILE | EXPORT | RUN | INSPECT | TUNE, "Output",
         "the C file to write (default: MODEL.c here), or MODEL.onnx, MODEL.safetensors; "
-        "run, inspect of weights: a folder for NAME.npy files; tune: "
-        "MODEL.records",
+        "run, inspect of weights: a folder for NAME.npy files; inspect --dot: its file; "
+        "tune: MODEL.records",
         FIELD(TEXT, compile.output) },
     { "opset", 0, "N", COMPILE | EXPORT, "Output",
         "-o MODEL.onnx: the version of ONNX's operators, 13 to 28 (default 21)", SET(set_opset) },
@@ -240,6 +241,10 @@ const Option options[] = {
         FIELD(COUNTED, timeout) },
     { "runner", 0, "COMMAND", BUILDS, "Running",
         "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
+    { "dot", 0, NULL, INSPECT, "Reporting",
+        "the graph for Graphviz, on standard output or in -o FILE: operators, names, shapes", FIELD(FLAG, dot) },
+    { "stage", 0, "STAGE", INSPECT, "Reporting",
+        "--dot: the graph as of import (default), behind the passes, or as kernels", FIELD(TEXT, stage) },
     { "json", 0, NULL, BUILDS | INSPECT | OPS, "Reporting", "results as JSON on standard output", FIELD(FLAG, json) },
     { "markdown", 0, NULL, OPS, "Reporting", "the table as Markdown", FIELD(FLAG, markdown) },
     { "quiet", 'q', NULL, EVERY, "Reporting", "no progress", FIELD(FLAG, compile.quiet) },

@@ -183,7 +183,7 @@ static void attr_print(GraphWriter *p, const Graph *g, const Attr *a) {
 
 static void attrs_print(GraphWriter *p, const Graph *g, const Node *n) {
     if (!n->n_attrs && !n->expr) return;
-    text_append(p->out, " {", 2);
+    text_append(p->out, "{", 1);
     if (n->expr) {
         Text e;
         text_init(&e, p->scratch);
@@ -227,7 +227,7 @@ static void node_print(GraphWriter *p, const Graph *g, const Node *n) {
         if (n->in[i]) text_printf(p->out, "%%%d", n->in[i]->id);
         else text_append(p->out, "_", 1);
     }
-    text_append(p->out, ")", 1);
+    text_append(p->out, n->n_attrs || n->expr ? ") " : ")", n->n_attrs || n->expr ? 2 : 1);
     attrs_print(p, g, n);
     loc_print(p, n);
     text_append(p->out, "\n", 1);
@@ -314,6 +314,13 @@ static void print(const Graph *g, Text *out, bool full) {
     p.blocks = blocks_new(p.scratch);
     graph_print_in(&p, g, g->parent ? "body" : "graph");
     if (full) blocks_print(p.blocks, out);
+    arena_free(p.scratch);
+}
+
+void node_print_attrs(const Node *n, Text *out) {
+    GraphWriter p = { .out = out, .scratch = arena_new() };
+    p.blocks = blocks_new(p.scratch);
+    attrs_print(&p, n->graph, n);
     arena_free(p.scratch);
 }
 

@@ -116,6 +116,8 @@ Plan *plan_make(Graph *g, const Options *o) {
 static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "region", "call",
     "sizes" };
 
+const char *kernel_kind(const Kernel *k) { return kind_names[k->kind]; }
+
 static void print_parts(const Kernel *k, Text *out) {
     const Strips *s = k->strips;
     if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
@@ -152,7 +154,7 @@ static void print_call(const Plan *p, const Kernel *k, Text *out) {
 }
 
 static void print_kernel(const Plan *p, const Kernel *k, Text *out) {
-    text_printf(out, "  %s %s [", kind_names[k->kind], k->name);
+    text_printf(out, "  %s %s [", kernel_kind(k), k->name);
     for (int j = 0; j < k->axes.n; j++)
         text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "",
             dim_text(out->arena, p->graph, k->axes.at[j].size));
@@ -229,7 +231,7 @@ void plan_report(const Plan *p, Text *out) {
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         int64_t live = alive_bytes(p, i);
-        text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kind_names[k->kind], k->flops,
+        text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kernel_kind(k), k->flops,
             (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
         print_parts(k, out);
