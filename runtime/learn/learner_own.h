@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the parts of the learner (learner*.c) share: its state, and what each part does. */
+#ifndef BURN_LEARNER_OWN_H
+#define BURN_LEARNER_OWN_H
+
+#include "learner.h"
+
+/* Where a tensor of the module comes from. */
+typedef struct Feed {
+    int field;                             /* of the dataset */
+    burn_dtype from;                       /* the field's type */
+    int64_t elements;                      /* of an item */
+    size_t bytes;                          /* of an item, as the module has it */
+    int64_t *shape;                        /* of the tensor; shape[0] is the batch's unless items have no axis for it */
+} Feed;
+
+/* A dataset as the module takes it: a Feed for each input, then each target. */
+typedef struct Feeds {
+    burn_dataset *data;
+    Feed *of;
+} Feeds;
+
+/* What one batch is computed in. */
+typedef struct Lane {
+    int64_t items, rows;                   /* there are, and the module computes */
+    int64_t number, of_step;               /* of the batch in its epoch and in its step, from 0 */
+    burn_tensor *in;                       /* inputs, then targets: into the loader's memory, or the rooms */
+    int64_t *shapes;                       /* MOST_RANK each */
+    void **rooms;
+    void *work, *grads;
+    double loss;
+    int error;
+} Lane;
+enum { MOST_RANK = BURN_FIELD_RANK + 2 };
+
+/* The figures of a split. */
+typedef struct Figures {
+    int count;
+    burn_figure *of;                       /* the loss first */
+    burn_metric **metrics;                 /* beside them; NULL for the loss and the learning rate */
+    double loss_sum, loss_items;           /* of the epoch so far */
+    double asked, took;                    /* when metrics were last asked for their values, and how long it took */
+} Figures;
+
+/* The configuration as texts. */
+enum { SETTINGS = 40, SETTING_BYTES = 64 };
+typedef struct Settings {
+    int count, own_count;
+    char texts[SETTINGS][SETTING_BYTES];
+    const char *(*pairs)[2];
+} Settings;
+
+/* Time of a split: of this epoch, and of all batches that this process computed. */
+typedef struct Pace {
+    double began, last, waited;            /* of the epoch; last: when a batch was done */
+    int64_t items, skipped_before;
+    double seconds;                        /* of all */
+    int64_t batches;
+} Pace;
+
+struct burn_learner {
+    burn_learning how;                     /* with what 0 stands for put in */
+    const burn_training *t;
+    int end_count;                         /* inputs and targets */
+    int64_t least, most;                   /* items that the module computes at once */
+    Feeds feeds[2];                        /* these by burn_split */
+    burn_loader *loaders[2];
+    Figures figures[2];
+    Pace pace[2];
+    float *hypers, *schedule;
+    void *params, *state, *sum;
+    int lane_count;
+    Lane *lanes;
+    burn_tensor *out;                      /* predictions of a batch */
+    int64_t *out_shapes;                   /* MOST_RANK each */
+    void *seen_predicted, *seen_target;    /* of an observation, where the module's types are others */
+    int64_t epoch, step, batch;            /* done; batch: of this split of this epoch */
+    double began;
+    burn_wish wish;                        /* the strongest since it was last obeyed */
+    Settings settings;
+    burn_said reason;
+};
+
+/* ---- learner_feed.c: from fields to tensors */
+/* Finds the field of each tensor. Keeps nothing. */
+int feeds_open(const burn_learner *l, Feeds *feeds, burn_dataset *data, burn_said *said);
+void feeds_close(const burn_learner *l, Feeds *feeds);
+/* The batch sizes of the module, by the items of a dataset. */
+int feeds_sizes(burn_learner *l, const Feeds *feeds, burn_said *said);
+int lane_open(const burn_learner *l, Lane *lane, int gradients);
+void lane_close(const burn_learner *l, Lane *lane);
+/* The batch as the module takes it. What is missing to its least size are copies of the first `turn` items, in turn.
+ * copied: all of it is brought to the lane's own memory. */
+void lane_fill(const burn_learner *l, const Feeds *feeds, const burn_batch *batch, int64_t turn, int copied,
+               Lane *lane);
+/* What is known of a batch that was evaluated into l->out. */
+void lane_observe(burn_learner *l, const Feeds *feeds, const Lane *lane, burn_observation *seen, int64_t *shape);
+/* As numbers of another type. */
+void convert(burn_dtype from, burn_dtype to, int64_t count, const void *source, void *target);
+size_t dtype_bytes(burn_dtype dtype);
+
+/* ---- learner_figures.c */
+int figures_open(burn_learner *l, burn_split split, burn_said *said);
+void figures_close(Figures *f);
+/* Before an epoch. */
+int figures_begin(Figures *f);
+/* A batch: its loss counts `items` times. */
+int figures_add(Figures *f, const burn_observation *seen, burn_said *said);
+/* Brings the means of metrics up to date, or, unless `surely`, leaves them where that took long of late. */
+void figures_ask(Figures *f, int surely);
+/* At the end of an epoch: the best ones. */
+void figures_rank(Figures *f, int64_t epoch);
+
+/* ---- learner_step.c */
+int hypers_open(burn_learner *l, burn_said *said);
+/* One step over the next batches of the epoch, of which there is one. */
+int learner_step(burn_learner *l, burn_said *said);
+/* Evaluates a batch and adds it to the figures; is_told: watchers see it. */
+int learner_look(burn_learner *l, const Feeds *feeds, const burn_batch *batch, Figures *f, int is_told,
+                 burn_said *said);
+/* As burn_loader_next, with the time that it takes. */
+int learner_next(burn_learner *l, burn_split split, burn_batch *batch, burn_said *said);
+
+/* ---- learner_run.c: what is told */
+double learner_clock(void);
+/* A batch of so many items is done. */
+void learner_told(burn_learner *l, burn_split split, int64_t items);
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What changes parameters: a step over `accumulate` batches; and what only looks: the pass over the validation data.
+ *
+ * A step of one batch is the module's train_step. One of several sums gradients: lanes compute as many batches at once
+ * as there are lanes, then their gradients are added in the order of the batches, each times its share of a full
+ * batch, so that neither lanes nor threads change a bit. */
+#include "data_own.h"
+#include "learner_own.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float *usual(const burn_learner *l, int count, const burn_hyper *hypers)
+{
+    float *values = calloc((size_t)count + 1, sizeof *values);
+    for (int i = 0; values && i < count; i++) {
+        values[i] = (float)hypers[i].usual;
+        for (int k = 0; k < l->how.hyper_count; k++)
+            if (!strcmp(l->how.hyper_names[k], hypers[i].name)) values[i] = (float)l->how.hyper_values[k];
+    }
+    return values;
+}
+
+static int is_hyper(const burn_training *t, const char *name)
+{
+    for (int i = 0; i < t->hyper_count; i++)
+        if (!strcmp(t->hypers[i].name, name)) return strcmp(name, "step") != 0;
+    for (int i = 0; i < t->schedule_count; i++)
+        if (!strcmp(t->schedule_hypers[i].name, name)) return 1;
+    return 0;
+}
+
+int hypers_open(burn_learner *l, burn_said *said)
+{
+    const burn_training *t = l->t;
+    for (int k = 0; k < l->how.hyper_count; k++) {
+        if (is_hyper(t, l->how.hyper_names[k])) continue;
+        char names[300] = "";
+        for (int i = 0; i < t->hyper_count + t->schedule_count; i++) {
+            const char *name = i < t->hyper_count ? t->hypers[i].name : t->schedule_hypers[i - t->hyper_count].name;
+            if (strlen(names) + strlen(name) + 2 > sizeof names || !strcmp(name, "step")) continue;
+            strcat(strcat(names, " "), name);
+        }
+        return data_said(said, BURN_EINVAL, "%s takes no '%s'; it takes%s", t->optimizer, l->how.hyper_names[k], names);
+    }
+    l->hypers = usual(l, t->hyper_count, t->hypers);
+    l->schedule = usual(l, t->schedule_count, t->schedule_hypers);
+    return l->hypers && l->schedule ? BURN_OK : data_said(said, BURN_ENOMEM, "no memory");
+}
+
+/* The hyper-parameters of the next step; its learning rate into *rate. */
+static int set_hypers(burn_learner *l, double *rate, burn_said *said)
+{
+    const burn_training *t = l->t;
+    float scheduled;
+    int error = t->learning_rate ? t->learning_rate((float)l->step, l->schedule, &scheduled) : BURN_OK;
+    if (error) return data_said(said, error, "the schedule has no learning rate for step %lld", (long long)l->step);
+    for (int i = 0; i < t->hyper_count; i++) {
+        if (!strcmp(t->hypers[i].name, "step")) l->hypers[i] = (float)(t->hypers[i].usual + (double)l->step);
+        if (strcmp(t->hypers[i].name, "learning_rate")) continue;
+        if (t->learning_rate) l->hypers[i] = scheduled;
+        *rate = (double)l->hypers[i];
+    }
+    return BURN_OK;
+}
+
+int learner_next(burn_learner *l, burn_split split, burn_batch *batch, burn_said *said)
+{
+    double before = learner_clock();
+    int got = burn_loader_next(l->loaders[split], batch, said);
+    l->pace[split].waited += learner_clock() - before;
+    return got;
+}
+
+static int say_failed(const burn_learner *l, burn_split split, const Lane *lane, burn_said *said)
+{
+    const char *why = lane->error == BURN_ENAN ? "the loss is infinite or not a number"
+        : lane->error == BURN_ERANGE ? "a target is no class that the model has" : "the module refuses it";
+    return data_said(said, lane->error, "%s, epoch %lld, batch %lld of %s: %s", l->t->name, (long long)l->epoch + 1,
+                     (long long)lane->number + 1, split == BURN_TRAINING ? "training" : "validation", why);
+}
+
+/* ---- training */
+
+static void compute_gradients(void *learner, int at)
+{
+    const burn_learner *l = learner;
+    Lane *lane = &l->lanes[at];
+    int64_t drops = l->step * l->how.accumulate + lane->of_step + 1;
+    if (lane->items)
+        lane->error = l->t->gradients(l->lane_count > 1 ? NULL : l->how.threads, lane->work, l->how.weights, lane->in,
+                                      l->params, drops, &lane->loss, lane->grads);
+}
+
+static int64_t batches_left(const burn_learner *l)
+{
+    return burn_loader_batches(l->loaders[BURN_TRAINING]) - l->batch;
+}
+
+/* Gets a batch into each of the first lanes: those of the step from `from` on. */
+static int fill_lanes(burn_learner *l, int count, int64_t from, burn_said *said)
+{
+    for (int i = 0; i < count; i++) {
+        Lane *lane = &l->lanes[i];
+        burn_batch batch;
+        int got = learner_next(l, BURN_TRAINING, &batch, said);
+        if (got < 0) return got;
+        lane->number = batch.number;
+        lane->of_step = from + i;
+        lane_fill(l, &l->feeds[BURN_TRAINING], &batch, batch.items, l->lane_count > 1, lane);
+    }
+    return BURN_OK;
+}
+
+/* A batch is computed: figures, watchers. */
+static int count_batch(burn_learner *l, const Lane *lane, double rate, burn_said *said)
+{
+    burn_observation seen = { .items = lane->items, .loss = lane->loss, .learning_rate = rate };
+    if (lane->items && lane->error) return say_failed(l, BURN_TRAINING, lane, said);
+    int error = lane->items ? figures_add(&l->figures[BURN_TRAINING], &seen, said) : BURN_OK;
+    l->batch++;
+    if (!error) learner_told(l, BURN_TRAINING, lane->items);
+    return error;
+}
+
+/* Adds its gradients to the sum, times its share of a full batch. */
+static void add_gradients(burn_learner *l, Lane *lane, double *shares)
+{
+    double share = (double)lane->items / (double)l->how.batch;
+    if (l->how.accumulate == 1 || !lane->items) return;
+    if (lane->items < l->how.batch) l->t->grads_scale(lane->grads, (float)share);
+    if (*shares > 0) l->t->grads_add(l->sum, lane->grads);
+    else memcpy(l->sum, lane->grads, l->t->params_bytes);
+    *shares += share;
+}
+
+/* By gradients and an update. */
+static int step_apart(burn_learner *l, double rate, burn_said *said)
+{
+    int64_t most = l->how.accumulate < batches_left(l) ? l->how.accumulate : batches_left(l), items = 0;
+    double shares = 0;
+    for (int64_t from = 0; from < most;) {
+        int count = most - from < l->lane_count ? (int)(most - from) : l->lane_count;
+        int error = fill_lanes(l, count, from, said);
+        if (error) return error;
+        if (count > 1) l->how.threads->run(l->how.threads->pool, count, compute_gradients, l);
+        else compute_gradients(l, 0);
+        for (int i = 0; i < count; i++) {
+            if ((error = count_batch(l, &l->lanes[i], rate, said))) return error;
+            add_gradients(l, &l->lanes[i], &shares);
+            items += l->lanes[i].items;
+        }
+        from += count;
+    }
+    if (!items) return BURN_OK;                           /* nothing but bad ones */
+    if (shares != 1 && l->how.accumulate > 1) l->t->grads_scale(l->sum, (float)(1 / shares));
+    int error = l->t->update(l->how.threads, l->lanes[0].work, l->how.weights, l->hypers, l->params,
+                             l->how.accumulate > 1 ? l->sum : l->lanes[0].grads, l->state);
+    if (error) return data_said(said, error, "%s: the update refuses step %lld", l->t->name, (long long)l->step + 1);
+    l->step++;
+    return BURN_OK;
+}
+
+/* By train_step. */
+static int step_together(burn_learner *l, double rate, burn_said *said)
+{
+    Lane *lane = &l->lanes[0];
+    int error = fill_lanes(l, 1, 0, said);
+    if (error) return error;
+    if (lane->items)
+        lane->error = l->t->train_step(l->how.threads, lane->work, l->how.weights, lane->in, l->step + 1, l->hypers,
+                                       l->params, l->state, &lane->loss);
+    l->step += lane->items && !lane->error;
+    return count_batch(l, lane, rate, said);
+}
+
+int learner_step(burn_learner *l, burn_said *said)
+{
+    double rate = NAN;
+    int error = set_hypers(l, &rate, said);
+    if (error) return error;
+    return l->how.accumulate == 1 && l->t->train_step ? step_together(l, rate, said) : step_apart(l, rate, said);
+}
+
+/* ---- validation */
+
+static int evaluate(burn_learner *l, const Feeds *feeds, const burn_batch *batch, burn_said *said)
+{
+    Lane *lane = &l->lanes[0];
+    lane->number = batch->number;
+    lane_fill(l, feeds, batch, 1, 0, lane);
+    lane->error = l->t->evaluate(l->how.threads, lane->work, l->how.weights, lane->in, l->params, &lane->loss, l->out);
+    return lane->error ? say_failed(l, BURN_VALIDATION, lane, said) : BURN_OK;
+}
+
+/* Evaluates a batch. Where its room is filled with copies of its first item, what they add to the mean is taken out:
+ * so many times that item's loss. */
+static int evaluate_items(burn_learner *l, const Feeds *feeds, const burn_batch *batch, burn_said *said)
+{
+    Lane *lane = &l->lanes[0];
+    burn_batch first = *batch;
+    double alone = 0;
+    first.items = 1;
+    int is_short = batch->items < l->least, error = is_short ? evaluate(l, feeds, &first, said) : BURN_OK;
+    if (error) return error;
+    alone = lane->loss;
+    error = evaluate(l, feeds, batch, said);
+    double rows = (double)lane->rows, items = (double)lane->items;
+    if (!error && is_short) lane->loss = (lane->loss * rows - alone * (rows - items)) / items;
+    return error;
+}
+
+int learner_look(burn_learner *l, const Feeds *feeds, const burn_batch *batch, Figures *f, int is_told,
+                 burn_said *said)
+{
+    burn_observation seen;
+    int64_t shape[MOST_RANK + 1];
+    int error = batch->items ? evaluate_items(l, feeds, batch, said) : BURN_OK;
+    if (error || !batch->items) return error;
+    lane_observe(l, feeds, &l->lanes[0], &seen, shape);
+    error = figures_add(f, &seen, said);
+    const burn_seen told = { batch, batch->number * l->how.batch, &seen };
+    for (int i = 0; i < l->how.watcher_count && is_told && !error; i++)
+        if (l->how.watchers[i].seen) l->how.watchers[i].seen(l->how.watchers[i].own, &told);
+    return error;
+}
