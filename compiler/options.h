@@ -56,6 +56,7 @@ struct Options {
     int64_t train_memory;                               // workspace of a training program; 0: what it takes
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     bool no_fuse, fast_math, quiet;
+    bool profile;                                       // marks around kernels' calls (templates/profile.h)
     int64_t string_bytes;                               // room for each string that the program makes; they share it
     // weights up to this many bytes become C arrays; larger go to .bin
     int64_t embed_limit;

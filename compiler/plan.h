@@ -151,6 +151,7 @@ typedef struct Template {
 struct Kernel {
     KernelKind kind;
     const char *name;                                   // C identifier, from the nodes' names
+    int number;                                         // among those of the program, of bodies too
     VEC(Node *) nodes;                                  // where it comes from, for comments and reports
     ExprPool *exprs;
     VEC(Axis) axes;                                     // parallel axes first, in nest order; n_parallel of them
@@ -214,6 +215,7 @@ struct Plan {
     const Plan *parent;                                 // of a region's body
     ValuePlans *values;
     VEC(Kernel *) kernels;                              // in execution order
+    int numbered;                                       // of the outermost plan: how many kernels have a number
     VEC(Buffer *) buffers;
     // the pool where strings are made, of the outermost plan; NULL: none are
     Buffer *strings;

@@ -2,6 +2,15 @@
 // How a program calls its kernels: one after the other, in parts that --threads share out, or strip by strip.
 #include "run.h"
 
+// ---------------------------------------------------------------- marks
+static const char run_track[] = C_RUN_TRACK, worker_track[] = "1 + worker";
+
+void c_mark(const RunText *r, Text *out, int depth, const char *track, const Kernel *k) {
+    if (!r->g->options->profile) return;
+    if (k) text_printf(out, "%*sburncc_begin(%s, %d);\n", 4 * depth, "", track, k->number);
+    else text_printf(out, "%*sburncc_end(%s);\n", 4 * depth, "", track);
+}
+
 // ---------------------------------------------------------------- parts
 // A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
 //
@@ -33,7 +42,10 @@ static void print_parts(RunText *r, const Kernel *k, int depth) {
     c_arguments_frame(r, &arguments, depth);
     if (!r->ran) {
         begin_task(r, t->name, has_own(&arguments));
-        text_printf(&r->tasks, "    %s(%s);\n}\n\n", t->function, c_arguments_text(r, &arguments, true));
+        c_mark(r, &r->tasks, 1, worker_track, k);
+        text_printf(&r->tasks, "    %s(%s);\n", t->function, c_arguments_text(r, &arguments, true));
+        c_mark(r, &r->tasks, 1, worker_track, NULL);
+        text_printf(&r->tasks, "}\n\n");
     }
     c_line(r, depth);
     const char *threads = "threads";
@@ -85,8 +97,10 @@ static void print_strip_loop(RunText *r, Text *out, const Strips *s, int depth, 
     for (int i = 0; i < s->n; i++) {
         const Arguments arguments = c_arguments(r, s->member[i]);
         if (task) c_arguments_frame(r, &arguments, depth);
+        c_mark(r, out, depth + 1, task ? worker_track : run_track, s->member[i]);
         text_printf(out, "%s    %s(%s);\n", indent, ((const KernelText *)s->member[i]->text)->function,
             c_arguments_text(r, &arguments, task));
+        c_mark(r, out, depth + 1, task ? worker_track : run_track, NULL);
     }
     text_printf(out, "%s}\n", indent);
 }
@@ -109,11 +123,13 @@ void c_strips(RunText *r, const Strips *s, int depth) {
         return;
     }
     if (!r->ran) print_strip_task(r, s, name);
+    c_mark(r, &r->body, depth, run_track, s->member[0]);
     c_line(r, depth);
     text_printf(&r->body, "burn_parts(threads, %d, %d, %s_part, &frame);\n", s->workers, s->parts, name);
+    c_mark(r, &r->body, depth, run_track, NULL);
 }
 
-void c_call(RunText *r, const Kernel *k, int depth) {
+static void print_call(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     if (kernel_packs(k)) c_pack(r, k, depth);
     if (k->parts > 1) {
@@ -127,4 +143,10 @@ void c_call(RunText *r, const Kernel *k, int depth) {
     if (fails)
         text_printf(&r->body, ")) return %d; /* BURN_%s */\n", fails, fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");
+}
+
+void c_call(RunText *r, const Kernel *k, int depth) {
+    c_mark(r, &r->body, depth, run_track, k);
+    print_call(r, k, depth);
+    c_mark(r, &r->body, depth, run_track, NULL);
 }

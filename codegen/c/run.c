@@ -112,6 +112,13 @@ static void print_loop(RunText *r, const Kernel *k, int depth) {
     for (int i = 0; i < carried; i++) copy(r, depth, n->out[i], "", b->inputs.at[2 + i]);
 }
 
+static void print_region(RunText *r, const Kernel *k, int depth) {
+    c_mark(r, &r->body, depth, C_RUN_TRACK, k);
+    if (k->anchor->op == OP_If) print_if(r, k, depth);
+    else print_loop(r, k, depth);
+    c_mark(r, &r->body, depth, C_RUN_TRACK, NULL);
+}
+
 static bool is_known(const RunText *r, const Graph *root, Dim d) {
     for (int i = 0; i < root->symbols.n; i++)
         if (!r->known[i] && dim_uses(root, d, i)) return false;
@@ -207,9 +214,8 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
             if (k == k->strips->member[0]) c_strips(r, k->strips, depth);
             continue;
         }
-        if (k->kind != KERNEL_REGION) c_call(r, k, depth);
-        else if (k->anchor->op == OP_If) print_if(r, k, depth);
-        else print_loop(r, k, depth);
+        if (k->kind == KERNEL_REGION) print_region(r, k, depth);
+        else c_call(r, k, depth);
         if (decides(plan, k)) print_losses(r->s, &r->body);
     }
 }

@@ -49,6 +49,9 @@ void c_arguments_frame(RunText *r, const Arguments *all, int depth);
 
 // parts.c
 void c_line(RunText *r, int depth);                         // begins one of the run function
+#define C_RUN_TRACK "0"
+// of `burncc bench --profile`: the kernel's time begins, or (k NULL) ends, on a track: an expression
+void c_mark(const RunText *r, Text *out, int depth, const char *track, const Kernel *k);
 void c_call(RunText *r, const Kernel *k, int depth);        // the call of a kernel, whole or in parts
 void c_strips(RunText *r, const Strips *s, int depth);      // the loop over the steps of kernels that go strip by strip
 #endif

@@ -2,7 +2,7 @@
 // burncc bench: builds the model and times it. In: --input files, or random values from a fixed seed. Out: one line,
 //   median_ms=0.118 min_ms=0.117 gflops=33.1 workspace_bytes=65536 weights_bytes=0 runs=16900
 // where gflops are the plan's operations (a multiply-add counts as two) over the median.
-#include "command.h"
+#include "profile.h"
 
 #include <string.h>
 
@@ -64,9 +64,33 @@ static void print_timing(Arena *a, const CommandOptions *c, const Built *b, cons
     print_text(&out, 0);
 }
 
+Inputs inputs_random(Arena *a, const Built *b, const Graph *signature, const Inputs *in) {
+    Inputs bound = inputs_select(a, b, signature, in);
+    uint64_t state = seed;
+    for (int i = 0; i < bound.n; i++)
+        if (!bound.at[i]) bound.at[i] = tensor_random(a, b->plan->graph->inputs.at[i], &state);
+    return bound;
+}
+
+static int bench_profile(Arena *a, CommandOptions *c) {
+    BuildCache marked = { .arena = a };
+    const Profile *p = profile_take(a, c, &marked);
+    Text table, trace;
+    text_init(&table, a);
+    text_init(&trace, a);
+    if (p && c->json) profile_json(&table, c, p);
+    else if (p) profile_print(&table, a, p);
+    if (p && c->compile.output) profile_trace(&trace, c->compile.model, p);
+    if (p) print_text(&table, 0);
+    if (p && c->compile.output) text_write(a, c->compile.output, &trace);
+    build_cache_free(&marked);
+    return diag_status();
+}
+
 int command_bench(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
     if (o->train) return bench_training(a, c);
+    if (c->profile) return bench_profile(a, c);
     Inputs in;
     const Graph *signature = inputs_read(a, c, false, &in);
     if (!signature) return diag_status();
@@ -75,10 +99,7 @@ int command_bench(Arena *a, CommandOptions *c) {
     Built *b = build_for_inputs(&cache, o, signature, &in, &frozen);
     if (!b) return diag_status();
     if (*frozen) diag_note(NULL, "shapes depend on the values of %s; compiled for these values", frozen);
-    Inputs bound = inputs_select(a, b, signature, &in);
-    uint64_t state = seed;
-    for (int i = 0; i < bound.n; i++)
-        if (!bound.at[i]) bound.at[i] = tensor_random(a, b->plan->graph->inputs.at[i], &state);
+    Inputs bound = inputs_random(a, b, signature, &in);
     if (!o->quiet) diag_progress("timing for %.3g s", c->seconds);
     Timing timing;
     const char *why = sandbox_time(a, b, &bound, c->seconds, c->timeout, &timing);

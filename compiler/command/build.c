@@ -144,6 +144,14 @@ static bool write_program(Arena *a, const Options *o, const char *path, const ch
     return out && out_write(out, text, strlen(text)) && out_commit(out);
 }
 
+int profile_tracks(const Options *o) { return 1 + (o->threads > 1 ? o->threads : 0); }
+
+const char *profile_marks(Arena *a, const Options *o, int kernels) {
+    if (!o->profile) return "";
+    return arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#define BURNCC_KERNELS %d\n#define BURNCC_TRACKS %d\n%s\n",
+        kernels + 1, profile_tracks(o), template_text("profile.h"));
+}
+
 // A second source file includes the generated one and exports its descriptor, which may be static, under a fixed name.
 // With --runner it is a program instead.
 static bool write_wrapper(const Built *b, const Options *o, const char *path, const char *generated) {
@@ -159,7 +167,8 @@ static bool write_wrapper(const Built *b, const Options *o, const char *path, co
             o->name) :
         "";
     const char *text = arena_printf(a,
-        "#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s%s", generated,
+        "%s#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s%s",
+        profile_marks(a, o, b->plan->numbered), generated,
         type, what, type, what, o->name, what, threaded, decodes_images(g) ? image_calls : "");
     OutFile *out = out_open(a, path);
     return out && out_write(out, text, strlen(text)) && out_commit(out);

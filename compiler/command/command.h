@@ -15,6 +15,7 @@ typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
     bool dot; const char *stage;                        // inspect: a picture, of the model behind this stage
+    bool profile;                                       // bench
     bool trace, gradients;                              // verify
     int elements;                                       // verify --gradients: of each parameter; 0: as time allows
     bool json, markdown;                                // what results are printed as
@@ -67,6 +68,7 @@ const char *text_name(Arena *a, const char *s);         // a name of the model's
 const char *text_bytes(Arena *a, int64_t bytes);        // 12.3 MiB
 const char *text_count(Arena *a, double n);             // 12.3 M
 int print_text(const Text *t, int status);              // to standard output; returns status
+bool text_write(Arena *a, const char *path, const Text *t);     // a file that appears whole; false with diagnostics
 // flushes standard output: status, or EXIT_IO with a diagnostic if a write failed
 int output_finish(int status);
 
@@ -109,6 +111,9 @@ Built *build_model(const Options *o, const char *runner, bool *compiled);
 // the same of a program that is planned, for these options, in this arena, which goes with it
 Built *build_program(Arena *a, Options *o, Programs *p);
 void build_free(Built *b);
+// what stands before generated code with marks (Options.profile), whose kernels are so many; "" for other code
+const char *profile_marks(Arena *a, const Options *o, int kernels);
+int profile_tracks(const Options *o);
 // $CC as for the target; false with diagnostics
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object);
 
@@ -131,6 +136,8 @@ Built *build_for_inputs(
 Options *inputs_bind(Arena *a, const Options *o, const Graph *signature, const Inputs *in);
 // those that the built model still has, in its order
 Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
+// the same, with random values for those that are not given: bench.c
+Inputs inputs_random(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
 void build_cache_free(BuildCache *cache);
 // The bytes of an output for these inputs, or the most that it can have.
 size_t output_bytes(Graph *g, const Inputs *in, const Type *output);
@@ -161,6 +168,9 @@ typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
 // Many runs, for about `seconds`.
 const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out);
+// the same here and not through a runner; in the child ran(argument) follows each run but those that warm up
+const char *sandbox_watch(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout,
+    void (*ran)(void *argument), void *argument, Timing *out);
 
 // Memory that a child shares; NULL: there is none. And any code in a child: what it returns is 0, or an error's number.
 void *sandbox_memory(size_t bytes);

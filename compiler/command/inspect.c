@@ -218,13 +218,6 @@ static void print_json(Text *t, Arena *a, const Options *o, const Model *m, Grap
     text_printf(t, "}\n");
 }
 
-// On standard output, or in a file that appears whole.
-static bool write_text(Arena *a, const char *path, const Text *t) {
-    if (!path) return print_text(t, 0) == 0;
-    OutFile *out = out_open(a, path);
-    return out && out_write(out, t->at, t->n) && out_commit(out);
-}
-
 // What is drawn of a model that cannot be compiled is the graph as it was imported.
 static int inspect_dot(Arena *a, const CommandOptions *c, const Model *m, Graph *g) {
     const Stage stage = c->stage ? (Stage)stage_find(c->stage) : STAGE_IMPORT;
@@ -234,7 +227,8 @@ static int inspect_dot(Arena *a, const CommandOptions *c, const Model *m, Graph 
     Text t;
     text_init(&t, a);
     dot_print(&t, c->compile.name, &p);
-    write_text(a, c->compile.output, &t);
+    if (c->compile.output) text_write(a, c->compile.output, &t);
+    else print_text(&t, 0);
     return diag_status();
 }
 

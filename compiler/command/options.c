@@ -148,6 +148,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (c->bit == OPS) return all->json && all->markdown ? usage_error("--json or --markdown, not both") : true;
     if (all->stage && stage_find(all->stage) < 0)
         return usage_error("--stage: there are import, passes and kernels, not '%s'", all->stage);
+    if (c->bit == BENCH && o->output && !all->profile) return usage_error("bench: --output goes with --profile");
+    if (all->profile && o->train) return usage_error("--profile times inference, not --train");
     if (all->stage && !all->dot) return usage_error("--stage goes with --dot");
     if (c->bit == VERIFY && o->train && !all->gradients) return usage_error("verify --train wants --gradients");
     if (all->elements && !all->gradients) return usage_error("--elements goes with --gradients");
@@ -178,6 +180,9 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
     else if (o->records && !records_of(a, o))
         diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
+    if (all->profile && (all->runner || b->descriptor != DESCRIPTOR_MODEL))
+        return usage_error(
+            "--profile times programs in C on this machine, without --runner and --target %s", o->target);
     if (c->bit & BUILDS && b->descriptor == DESCRIPTOR_NONE)
         return usage_error("what is written for --target %s does not run", o->target);
     const char *lacks = o->train && !b->training ? "train" :

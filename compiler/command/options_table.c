@@ -43,7 +43,8 @@ const Command commands[] = {
         "--train times a training step: `median_ms=... gradients_ms=... update_ms=...`.",
         "  burncc bench resnet.onnx --target native --seconds 5\n"
         "  burncc bench resnet.onnx --train --optimizer adam --threads 2 --dim batch=8\n"
-        "  burncc bench resnet.onnx --json\n" },
+        "  burncc bench resnet.onnx --json\n"
+        "  burncc bench resnet.onnx --profile -o trace.json\n" },
     { "inspect", INSPECT, command_inspect, "burncc inspect MODEL [options]",
         "Prints inputs, outputs, symbolic dimensions, operators, parameters, multiply-adds, memory, and whether all "
         "is supported.\n"
@@ -92,9 +93,10 @@ static const char schedule_help[] =
 #define SET(f) SPECIAL, 0, f
 
 const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | EXPORT | RUN | INSPECT | TUNE, "Output",
+    { "output", 'o', "PATH", COMPILE | EXPORT | RUN | BENCH | INSPECT | TUNE, "Output",
         "the C file to write (default: MODEL.c here), or MODEL.onnx, MODEL.safetensors; "
-        "run, inspect of weights: a folder for NAME.npy files; inspect --dot: its file; "
+        "run, inspect of weights: a folder for NAME.npy files; inspect --dot: its file; bench "
+        "--profile: the trace; "
         "tune: MODEL.records",
         FIELD(TEXT, compile.output) },
     { "opset", 0, "N", COMPILE | EXPORT, "Output",
@@ -236,6 +238,9 @@ const Option options[] = {
     { "elements", 0, "N", VERIFY, "Data",
         "--gradients: so many elements of each parameter (default: up to 32, as many as 20 s allow)",
         FIELD(COUNTED, elements) },
+    { "profile", 0, NULL, BENCH, "Running",
+        "the time of each kernel beside what the machine can do, as a table; -o trace.json: the fastest run for "
+        "chrome://tracing and Perfetto", FIELD(FLAG, profile) },
     { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
     { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)",
         FIELD(COUNTED, timeout) },

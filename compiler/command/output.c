@@ -75,6 +75,11 @@ int print_text(const Text *t, int status) {
     return status;
 }
 
+bool text_write(Arena *a, const char *path, const Text *t) {
+    OutFile *out = out_open(a, path);
+    return out && out_write(out, t->at, t->n) && out_commit(out);
+}
+
 int output_finish(int status) {
     errno = 0;
     bool failed = ferror(stdout) != 0;

@@ -39,6 +39,7 @@ typedef struct Job {
     int n_in, n_out;
     Shared *shared;
     double seconds;                                     // 0: one run, else measure
+    void (*ran)(void *); void *argument;                // after each run that is timed; NULL: nothing
     burn_tensor *in_args, *out_args;
     int64_t (*out_shapes)[MAX_RANK];                    // what the run says of its outputs; shared with the child
     // strings of the outputs, shared too: their elements become places in it, for addresses are the child's
@@ -112,7 +113,8 @@ static int measure(Job *j, RunFn *run, void *session) {
         if (code) return code;
         once = (now() - start) / (double)++warm;
     } while (now() - start < j->seconds * warmup_share);
-    int64_t inner = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
+    int64_t inner = once < sample_seconds && !j->ran ? (int64_t)(sample_seconds / once) + 1 : 1;
+    if (j->ran) j->ran(j->argument);
     double from = now(), end = from + j->seconds;
     do {
         for (int64_t i = 0; i < inner; i++) {
@@ -122,6 +124,7 @@ static int measure(Job *j, RunFn *run, void *session) {
         double to = now();
         s->ms[s->samples++] = (float)(1e3 * (to - from) / (double)inner);
         s->runs += inner;
+        if (j->ran) j->ran(j->argument);
         from = now();
     } while (from < end && s->samples < MAX_SAMPLES);
     return 0;
@@ -359,9 +362,9 @@ static const char *remote_time(Arena *a, const Built *b, const Inputs *in, doubl
     return NULL;
 }
 
-const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
-    if (b->program) return remote_time(a, b, in, seconds, timeout, out);
-    Job j = { .built = b, .seconds = seconds > 1e-3 ? seconds : 1e-3 };
+const char *sandbox_watch(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout,
+    void (*ran)(void *argument), void *argument, Timing *out) {
+    Job j = { .built = b, .seconds = seconds > 1e-3 ? seconds : 1e-3, .ran = ran, .argument = argument };
     const char *why = job_open(a, &j, in) ?
         job_run(a, &j, timeout + (int)(2 * seconds)) :
         "not enough memory for the buffers; lower upper bounds (--dim NAME=LO..HI) make them smaller";
@@ -372,6 +375,11 @@ const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seco
     }
     job_close(&j);
     return why;
+}
+
+const char *sandbox_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
+    if (b->program) return remote_time(a, b, in, seconds, timeout, out);
+    return sandbox_watch(a, b, in, seconds, timeout, NULL, NULL, out);
 }
 
 // ---------------------------------------------------------------- anything else

@@ -73,7 +73,7 @@ bool plan_ran(const Plan *p, int at) {
 }
 
 // A kernel is called after the node that gives its result, with its number: `k7_layer1_conv1`.
-static void name_kernels(Plan *p, const char *prefix) {
+static void name_kernels(Plan *p, const char *prefix, int *numbered) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         const Node *last = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
@@ -83,9 +83,10 @@ static void name_kernels(Plan *p, const char *prefix) {
             n                                                           ? op_table[n->op].name :
                                                                           "copy";
         if (strlen(from) > 48) from += strlen(from) - 48;
+        k->number = (*numbered)++;
         k->name = arena_printf(p->arena, "%s%d_%s", prefix, i, name_c(p->arena, from));
         for (int j = 0; j < kernel_bodies(k); j++)
-            name_kernels(k->region.bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j));
+            name_kernels(k->region.bodies[j], arena_printf(p->arena, "%s%d_%d_", prefix, i, j), numbered);
     }
 }
 
@@ -108,7 +109,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     own_outputs(g);
     mark_states(g);
     if (!o->machine.backend->plan(p)) return NULL;
-    name_kernels(p, "k");
+    name_kernels(p, "k", &p->numbered);
     return p;
 }
 
