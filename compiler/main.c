@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
     CommandOptions *o = NEW(a, CommandOptions);
     const Command *command = options_parse(a, o, argc, argv);
     int status = command ? command->run(a, o) : diag_status();
+    progress_stage(NULL);
     status = output_finish(status);
     arena_free(a);
     return status;

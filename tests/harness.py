@@ -37,7 +37,7 @@ BROKEN = re.compile(
 LATE = re.compile(r"FAIL no end after")
 NOTE = re.compile(r" (frozen|note)=(.+)")
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
-UNBUILT = re.compile(r"FAIL the (model|recorded data) ")
+UNBUILT = re.compile(r"FAIL (not built: |the (model|recorded data) )")
 
 Case = collections.namedtuple("Case", "name family command")
 Result = collections.namedtuple("Result", "name family state reason seconds")

@@ -214,7 +214,7 @@ static bool vulkan_program(VkFile *g, const Program *p) {
     int n = make_shaders(g->arena, g->options, &l, plan, d);
     bool ok = n >= 0;
     for (int i = 0; i < n; i++) {
-        diag_progress("kernel %d of %d", i + 1, n);
+        progress_stage("%s: shader %d of %d", p->name, i + 1, n);
         if (!print_module(g, plan, &d[i], p->prefix, modules)) ok = false;
     }
     if (!ok) return false;

@@ -83,17 +83,36 @@ struct Loc {
 // the model's mistake: recorded, status EXIT_INVALID
 void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void diag_warn(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+// What --silence calls warnings, with '-' for '_'.
+#define WARNINGS(W) \
+    W(attribute) W(categories) W(folding) W(ir_version) W(map) W(output_type) W(records) W(tolerance) W(tuning) \
+    W(weights)
+#define WARN_NAME(name) WARN_##name,
+typedef enum Warning { WARNINGS(WARN_NAME) WARNING_COUNT } Warning;
+// the line says how to silence it; one that was said before is not said again, of notes too
+void diag_warn(Warning w, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void diag_note(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void diag_quiet(void);                                  // no notes from here on
+bool diag_silence(const char *name);                    // no warnings of this name, or `all`; false: no such name
+const char *diag_warnings(void);                        // their names
 void diag_passed_on(int errors, int status);            // what another process has printed
 int diag_errors(void);                                  // how many errors so far
 int diag_status(void);                                  // exit status of the first error, EXIT_OK if none
+const char *diag_first(void);                           // its line, "" if none
+void diag_replay(const Text *captured);                 // prints what was captured
 void diag_reset(void);                                  // for tests
 void diag_capture(Text *into);                          // tests: collect instead of printing; NULL: print again
 typedef struct DiagHold { int errors, status; Text *capture; } DiagHold;
 DiagHold diag_hold(Text *into);                         // a trial begins: what it says goes into `into`
 bool diag_release(DiagHold h);                          // it ends: its errors are forgotten; true: there were none
-void diag_progress(const char *fmt, ...) PRINTF_LIKE(1, 2);          // a line on stderr when it is a terminal
+
+// ---------------------------------------------------------------- base/progress.c: what is being done
+void progress_start(bool quiet, bool verbose);          // once; without it there is none
+// begins, and ends what began last; NULL: nothing begins
+void progress_stage(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void progress_line(const char *fmt, ...) PRINTF_LIKE(1, 2);          // stays, on a terminal
+void progress_hide(void);                               // before anything else is printed to a terminal
+
 // ---------------------------------------------------------------- base/file.c
 typedef struct File { const uint8_t *data; size_t size; void *map; } File;
 bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)

@@ -100,7 +100,7 @@ int command_bench(Arena *a, CommandOptions *c) {
     if (!b) return diag_status();
     if (*frozen) diag_note(NULL, "shapes depend on the values of %s; compiled for these values", frozen);
     Inputs bound = inputs_random(a, b, signature, &in);
-    if (!o->quiet) diag_progress("timing for %.3g s", c->seconds);
+    progress_stage("timing for %.3g s", c->seconds);
     Timing timing;
     const char *why = sandbox_time(a, b, &bound, c->seconds, c->timeout, &timing);
     if (why) diag_error(NULL, "the model's code failed: %s", why);

@@ -168,7 +168,7 @@ static void time_steps(Arena *a, CommandOptions *c, const Module *m, const Graph
     j.update = module_call(a, m, "update", signature, in);
     j.count = counter(m, &j.update);
     j.samples = sandbox_memory(sizeof *j.samples);
-    if (!c->compile.quiet) diag_progress("timing for %.3g s", c->seconds);
+    progress_stage("timing for %.3g s", c->seconds);
     const char *why = j.samples ? sandbox_call(a, child, &j, c->timeout + (int)(2 * c->seconds)) : "not enough memory";
     if (why) diag_error(NULL, "the training code failed: %s", why);
     else print_report(a, c, &j);

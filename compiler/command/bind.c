@@ -109,14 +109,13 @@ static void sequences_key(Arena *a, const Options *o, Text *key) {
     for (int i = 0; i < o->absent.n; i++) text_printf(key, "-%s ", o->absent.at[i]);
 }
 
-// One attempt, from the cache if it is there; `quiet` keeps its diagnostics to itself. *compiled: the stages went well.
+// One attempt, from the cache if it is there; what it says goes into `said`. *compiled: the stages went well.
 static Built *attempt(BuildCache *cache, const Options *bound, const Graph *signature, const Inputs *in, Freeze how,
-    bool quiet, bool *compiled, const char **frozen) {
+    Text *said, bool *compiled, const char **frozen) {
     Arena *a = cache->arena;
     Options *own = arena_copy(a, bound, sizeof *bound);
-    Text key, diagnostics;
+    Text key;
     text_init(&key, a);
-    text_init(&diagnostics, a);
     *compiled = false;
     for (int i = 0; i < own->dims.n; i++)
         text_printf(&key, "%s=%lld..%lld ", own->dims.at[i].name, (long long)own->dims.at[i].lo,
@@ -128,9 +127,9 @@ static Built *attempt(BuildCache *cache, const Options *bound, const Graph *sign
     const char *text = key.n ? key.at : "";
     for (int i = 0; i < cache->keys.n; i++)
         if (strcmp(cache->keys.at[i], text) == 0) return cache->built.at[i];
-    if (quiet) diag_capture(&diagnostics);
+    diag_capture(said);
     Built *b = build_model(own, cache->runner, compiled);
-    if (quiet) diag_capture(NULL);
+    diag_capture(NULL);
     if (!b) return NULL;
     VEC_PUSH(a, cache->built, b);
     VEC_PUSH(a, cache->keys, text);
@@ -150,14 +149,14 @@ Built *build_for_inputs(
         if (freezable == n) continue;                   // nothing more than the last time
         n = freezable;
         bool last = how == FREEZE_ALL || count_freezable(in, FREEZE_ALL) == n;
-        Built *b = attempt(cache, bound, signature, in, how, !last, &compiled, frozen);
+        Text said;
+        text_init(&said, cache->arena);
+        Built *b = attempt(cache, bound, signature, in, how, last ? NULL : &said, &compiled, frozen);
         if (b) return b;
-        if (last) break;
+        bool of_shapes = !compiled && diag_status() == EXIT_INVALID;     // not of $CC, a folder, the disk
+        if (!of_shapes) diag_replay(&said);
+        if (last || !of_shapes) break;
         diag_reset();
-        if (compiled) {                                 // $CC failed: say so
-            attempt(cache, bound, signature, in, how, false, &compiled, frozen);
-            break;
-        }
     }
     *frozen = "";
     return NULL;

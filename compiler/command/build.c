@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,30 @@ static const char *target_flags(Arena *a, const Options *o, const char *runner) 
     return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
 }
 
+// Is there less room beside this file than a compiler may want? It has removed by now what did not fit.
+static bool disk_full(Arena *a, const char *file) {
+    enum { LEAST = 4 << 20 };
+    struct statvfs disk;
+    const char *folder = arena_strndup(a, file, (size_t)(strrchr(file, '/') - file));
+    return !statvfs(folder, &disk) && disk.f_bavail < LEAST / disk.f_frsize;
+}
+
+// Does the command do without the model what a C compiler does? Then the model's code is at fault. The words are those
+// that failed, with an empty file in the place of `source`.
+static bool compiles(Arena *a, const Argv *failed, const char *source) {
+    const char *empty = arena_printf(a, "%s.empty.c", source), *object = arena_printf(a, "%s.o", empty);
+    static const char nothing[] = "int burncc_nothing;\n";
+    Argv argv = { 0 };
+    for (int i = 0; i < failed->n; i++)
+        VEC_PUSH(a, argv, !strcmp(failed->at[i], source) ? empty : failed->at[i]);
+    VEC_PUSH(a, argv, "-c");
+    VEC_PUSH(a, argv, "-o");
+    VEC_PUSH(a, argv, object);
+    OutFile *out = out_open(a, empty);
+    return out && out_write(out, nothing, strlen(nothing)) && out_commit(out) && !process_run(a, &argv)
+        && !access(object, F_OK);
+}
+
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object) {
     const char *cc = getenv("CC");
     Argv argv = { 0 };
@@ -44,10 +69,18 @@ bool build_object(Arena *a, const Options *o, const char *runner, const char *so
     VEC_PUSH(a, argv, source);
     VEC_PUSH(a, argv, "-lm");
     if (o->blas) VEC_PUSH(a, argv, arena_printf(a, "-l%s", o->blas));
+    progress_stage("%s: %s compiles it", o->name, argv.at[0]);
     int status = process_run(a, &argv);
-    if (!status) return true;
-    if (status == PROCESS_NONE)
-        diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", argv.at[0]);
+    bool made = !status && !access(object, F_OK);
+    if (made) return true;
+    if (status == PROCESS_NONE) diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", argv.at[0]);
+    else if (disk_full(a, object))
+        diag_error_as(EXIT_IO, NULL,
+            "the C compiler '%s' fails, and the disk of the temporary folder is full; set TMPDIR", argv.at[0]);
+    else if (!compiles(a, &argv, source))
+        diag_error_as(EXIT_IO, NULL,
+            "the C compiler '%s' compiles not even an empty file (status %d); set CC or BURNCC_CFLAGS", argv.at[0],
+            status);
     else
         diag_error(NULL, "the C compiler '%s' rejects the generated code%s", argv.at[0],
             o->blas ? "; does it find cblas.h and -lopenblas (libopenblas-dev)?" : "");

@@ -52,6 +52,7 @@ static const char *sibling(Arena *a, const char *file, const char *suffix) {
 }
 
 bool compile_write(Arena *a, const Options *o, Programs *p) {
+    progress_stage("writing %s", o->output);
     return o->machine.backend->write(a, o, o->name, p->n, p->at, p->training);
 }
 

@@ -139,16 +139,11 @@ static void set_largest(const Work *w) {
 // Elements of all parameters in turns, so that what time allows is spread over them.
 static void take_all(Work *w) {
     const Differences *d = w->d;
-    double said = now();
     for (int round = 0; round < d->rounds; round++)
         for (int i = 0; i < d->n; i++) {
             DiffParameter *p = &d->at[i];
             if (!p->trained || p->input < 0 || round >= type_count(&p->type)) continue;
             if (now() - w->start > d->seconds && (round || now() - w->start > 4 * d->seconds)) return;
-            if (!d->options->quiet && now() - said > 5) {
-                diag_progress("element %d of parameter %d of %d", round + 1, i + 1, d->n);
-                said = now();
-            }
             take(w, p, i, round);
         }
 }

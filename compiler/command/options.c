@@ -211,6 +211,8 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         return NULL;
     }
     if (!parse_options(a, o, c, general, argc, argv)) return NULL;
+    if (o->compile.quiet) diag_quiet();
+    progress_start(o->compile.quiet, o->verbose);
     int operands = argc - optind;
     if (c->bit == OPS) {
         if (operands) usage_error("`burncc ops` takes no model");

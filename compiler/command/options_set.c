@@ -276,6 +276,12 @@ bool set_absent(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_silence(Arena *a, CommandOptions *o, const char *text) {
+    (void)a, (void)o;
+    return diag_silence(text)
+        || usage_error("--silence: no warning is called '%s'; there are %s", text, diag_warnings());
+}
+
 bool set_precision(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     if (strcmp(text, "bf16") && strcmp(text, "f32"))

@@ -71,6 +71,7 @@ const char *text_count(Arena *a, double n) {
 }
 
 int print_text(const Text *t, int status) {
+    progress_stage(NULL);
     if (t->n) fwrite(t->at, 1, t->n, stdout);
     return status;
 }

@@ -189,7 +189,7 @@ static const Built *built_for(
         diag_note(NULL, "shapes depend on the values of %s; compiled for these values", frozen);
     *bound = inputs_random(cache->arena, b, signature, in);
     const double share = o->profile ? 1 - plain_share : plain_share;
-    if (!c->compile.quiet) diag_progress("timing for %.3g s", c->seconds * share);
+    progress_stage("timing for %.3g s", c->seconds * share);
     return b;
 }
 

@@ -116,7 +116,7 @@ static bool measure(Arena *a, const Tuner *t, const Case *c, const Choices *choi
         diag_error_as(EXIT_IO, NULL, "cannot load the compiled kernels: %s", dlerror());
     if (library) contest.functions = (AloneFn *const *)dlsym(library, "burncc_alone");
     if (contest.functions && (why = contest_run(a, &contest, measured)))
-        diag_warn(NULL, "%s: cannot be measured: %s", c->kernel->signature, why);
+        diag_warn(WARN_tuning, NULL, "%s: cannot be measured: %s", c->kernel->signature, why);
     for (int i = 0; i < contest.n && contest.functions && !why; i++) ms[at[i]] = measured[i];
     if (library) dlclose(library);
     folder_remove(folder);
@@ -193,9 +193,8 @@ static bool tune_case(Tuner *t, const Case *c, double share) {
         t->model_ms += model_ms * c->times;
         t->tuned_ms += best_ms * c->times;
         t->measured++;
-        if (!t->options->quiet)
-            diag_progress("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms,
-                100 * (best_ms / model_ms - 1), c->kernel->signature, best);
+        progress_line("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms,
+            100 * (best_ms / model_ms - 1), c->kernel->signature, best);
     }
     arena_free(a);
     return !diag_errors();
@@ -226,8 +225,8 @@ static void tune_all(Tuner *t, double seconds) {
     int known = 0, n = t->cases.n;
     for (int i = 0; i < n; i++)
         known += records_find(&t->records, t->arena, t->machine, t->cases.at[i].kernel->signature) != NULL;
-    if (known && !t->options->quiet)
-        diag_progress("%d of %d kernels have records in %s already", known, n, t->options->output);
+    if (known)
+        progress_line("%d of %d kernels have records in %s already", known, n, t->options->output);
     double start = now();
     int left = n - known;
     t->deadline = start + seconds;
@@ -235,7 +234,7 @@ static void tune_all(Tuner *t, double seconds) {
         const Case *c = &t->cases.at[i];
         if (records_find(&t->records, t->arena, t->machine, c->kernel->signature)) continue;
         double share = (t->deadline - now()) / left--;
-        if (!t->options->quiet) diag_progress("kernel %d of %d, %.0f s left", i + 1, n, t->deadline - now());
+        progress_stage("kernel %d of %d, %.0f s left", i + 1, n, t->deadline - now());
         if (!tune_case(t, c, share) || !write_records(t)) return;
     }
 }

@@ -149,7 +149,7 @@ const char *contest_run(Arena *a, const Contest *c, double *ms) {
     for (int i = 0; i < c->n && !why; i++) {
         ms[i] = o->wrong[i] ? HUGE_VAL : o->ms[i];
         if (o->wrong[i])
-            diag_warn(
+            diag_warn(WARN_tuning,
                 NULL, "%s as '%s' gives other results: not taken", c->kernels[i]->signature, c->kernels[i]->choice);
     }
     why = why ? arena_strdup(a, why) : NULL;

@@ -87,7 +87,7 @@ static Tolerance find_tolerance(Arena *a, const CommandOptions *c, const char *s
         double rtol, atol;
         if (fscanf(f, "%lf %lf", &rtol, &atol) == 2 && rtol >= 0 && atol >= 0)
             t = (Tolerance){ rtol, atol, 0, t.precision, t.against };
-        else diag_warn(NULL, "%s: wants two numbers, rtol and atol; ignored", candidates[i]);
+        else diag_warn(WARN_tolerance, NULL, "%s: wants two numbers, rtol and atol; ignored", candidates[i]);
         fclose(f);
         break;
     }
@@ -180,12 +180,13 @@ static Difference verify_set(Arena *a, BuildCache *cache, const CommandOptions *
     own->largest_size = largest_size(&want, own->largest_size);
     Built *b = build_for_inputs(cache, own, signature, &in, frozen);
     if (!b) {
-        failed.fault = "the model does not compile for these inputs";
+        failed.fault = arena_printf(a, "not built: %s", diag_first());
         return failed;
     }
     const Graph *g = b->plan->graph;
     Tensor **got = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
     Inputs bound = inputs_select(a, b, signature, &in);
+    progress_stage("%s: running", set);
     failed.fault = sandbox_run(a, b, &bound, got, c->timeout);
     Tolerance allowed = find_tolerance(a, c, set);
     Difference d = failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, allowed);

@@ -275,7 +275,7 @@ static bool verify(Arena *a, const CommandOptions *c, Differences *d, const Grap
     if (!d->at) diag_error(NULL, "not enough memory");
     else if ((d->loss = build_loss(d->options, d))) {
         loss_inputs(a, d);
-        if (!d->options->quiet) diag_progress("taking differences");
+        progress_stage("taking differences");
         const char *why = sandbox_call(a, differences_take, d, c->timeout);
         if (why) diag_error(NULL, "the training code failed: %s", why);
         else return print_report(a, c, d);

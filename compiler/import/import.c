@@ -2,6 +2,7 @@
 // The door: picks the front end by what a file holds. In: a path. Out: a Model, from it a Graph.
 #include "import/import.h"
 #include "grad/parameters.h"
+#include "import/foreign.h"
 #include "import/head.h"
 #include "import/lora.h"
 #include "import/weights/weights.h"
@@ -26,8 +27,11 @@ static bool options_fit(const FrontEnd *f, const Options *o) {
 Model *model_open(Arena *a, const Options *o) {
     File f;
     size_t format = 0;
+    progress_stage("reading %s", o->model);
     int errors = diag_errors();
-    if (!file_map(&f, o->model)) return NULL;
+    const char *folder = foreign_folder(a, o->model);
+    if (folder) diag_error_as(EXIT_IO, &(Loc){ .file = o->model, .node = -1 }, "no model: this is %s", folder);
+    if (folder || !file_map(&f, o->model)) return NULL;
     while (format + 1 < COUNT(formats) && !formats[format]->claims(&f)) format++;     // the last says what is wrong
     Model *m = NEW(a, Model);
     *m = (Model){ .format = formats[format], .file = arena_strdup(a, o->model) };

@@ -43,7 +43,8 @@ static bool affordable(const Node *n) {
     if (graph_spend(n->graph, work_of(n))) return true;
     Folding *f = graph_root(n->graph)->folding;
     if (!f->said)
-        diag_warn(n->loc, "computing what is constant takes too much from here on; the program computes the rest");
+        diag_warn(WARN_folding, n->loc,
+            "computing what is constant takes too much from here on; the program computes the rest");
     f->said = true;
     return false;
 }

@@ -4,23 +4,13 @@
 //
 // In: an imported graph. Out: the same graph over sizes that are bound, primitives and composites that the back end
 // claims; false after diagnostics.
-#define _POSIX_C_SOURCE 200809L
 #include "passes.h"
 
 #include <string.h>
-#include <time.h>
-
-#define SLOW_SECONDS 0.5                        // passes that take longer are worth a line of progress
 
 typedef enum Phase { PHASE_CANON, PHASE_GRAD, PHASE_LOWER } Phase;
 typedef struct PassRow { Phase phase; const char *name; PassFn *run; AskingPassFn *asks; bool runs; } PassRow;
 static const char *const phase_names[] = { "CANON", "GRAD", "LOWER" };
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void dump_graph(const Graph *g, const Options *o, const char *stage) {
     if (!o->dump || strcmp(o->dump, stage)) return;
@@ -32,12 +22,10 @@ void dump_graph(const Graph *g, const Options *o, const char *stage) {
     arena_free(scratch);
 }
 
-static bool pass_done(const Graph *g, const Options *o, const char *name, int errors, double start) {
+static bool pass_done(const Graph *g, const Options *o, const char *name, int errors) {
     if (diag_errors() > errors) return false;
     graph_validate(g, name);
     dump_graph(g, o, name);
-    if (!o->quiet && seconds() - start > SLOW_SECONDS)
-        diag_progress("%s: pass %s: %.1f s", g->file ? g->file : g->name, name, seconds() - start);
     return true;
 }
 
@@ -56,11 +44,11 @@ static void dump_place(const Options *o, const PassRow *row, int place, bool aga
 }
 
 static bool run_pass(Graph *g, const Options *o, const PassRow *row, int errors) {
-    double start = seconds();
+    progress_stage("%s: pass %s", g->name, row->name);
     g->cursor = NULL;
     if (row->asks) row->asks(g, o);
     else row->run(g);
-    if (!pass_done(g, o, row->name, errors, start)) return false;
+    if (!pass_done(g, o, row->name, errors)) return false;
     graph_release(g);
     return true;
 }
@@ -86,11 +74,10 @@ bool passes_canon(Graph *g, const Options *o) { return run_phase(g, o, PHASE_CAN
 
 bool passes_run(Graph *g, const Options *o) {
     int errors = diag_errors();
-    double start = seconds();
     const Loc *loc = g->loc;
     freeze(g);
     pass_bind_dims(g, o);
-    if (!pass_done(g, o, "bind_dims", errors, start)) return false;
+    if (!pass_done(g, o, "bind_dims", errors)) return false;
     if (!run_phase(g, o, PHASE_CANON, errors, false)) return false;
     dump_graph(g, o, "canon");
     if (has_gradient(g)) {

@@ -105,6 +105,7 @@ Plan *plan_body(const Plan *outer, Graph *body) {
 Plan *plan_make(Graph *g, const Options *o) {
     Plan *p = NEW(g->arena, Plan);
     *p = (Plan){ .arena = g->arena, .graph = g, .values = NEW(g->arena, ValuePlans), .options = o };
+    progress_stage("%s: planning", g->name);
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
     mark_states(g);

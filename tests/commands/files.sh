@@ -89,7 +89,7 @@ status 4 "no such model" "$burncc" missing.onnx -o bad.c
 says 'missing.onnx: error: cannot open'
 status 4 "a folder as model" "$burncc" . -o bad.c
 status 1 "cut model" "$burncc" cut.onnx -o bad.c
-says 'cut.onnx: error: not an ONNX file, or a damaged one'
+says 'cut.onnx: error: (not an ONNX file, or a damaged one|the file is cut short)'
 status 1 "text as model" "$burncc" text.onnx -o bad.c
 status 1 "unknown operators" "$burncc" unknown.onnx -o bad.c
 says 'Frobnicate'

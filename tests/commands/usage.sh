@@ -61,4 +61,46 @@ status 2 "unknown stage" "$burncc" scores.onnx --dump optimise
 says 'import.*fold.*schedule'
 status 2 "ops with a model" "$burncc" ops scores.onnx
 absent a.c a.h scores.c scores.h
+status 0 "what is done" "$burncc" scores.onnx -o quiet.c --dim batch=1 -v
+says '^burncc: +[0-9]+\.[0-9]{3} s  reading scores.onnx$'
+says '^burncc: +[0-9]+\.[0-9]{3} s  writing quiet.c$'
+status 0 "a note" "$burncc" scores.onnx -o quiet.c
+says 'note: dimension batch is taken as 1; --dim batch=N'
+status 0 "no note" "$burncc" scores.onnx -o quiet.c --quiet
+silent 'note:'
+status 0 "a note of training, once" "$burncc" scores.onnx --train -o quiet.c
+[ "$(grep -c 'dimension batch' err)" = 1 ]
+result $? "it is said once"
+status 0 "parameters" "$burncc" scores.onnx -o params.safetensors
+weights="--weights params.safetensors --map none=some"
+status 0 "a warning" "$burncc" scores.onnx -o quiet.c $weights
+says 'warning: --map none matches no tensor of params.safetensors \(--silence map\)$'
+status 0 "a warning silenced" "$burncc" scores.onnx -o quiet.c $weights --silence map
+silent 'warning:'
+status 0 "all warnings silenced" "$burncc" scores.onnx -o quiet.c $weights --silence all
+silent 'warning:'
+status 2 "no such warning" "$burncc" scores.onnx --silence maps
+says "no warning is called 'maps'; there are attribute, .*map, .*all$"
+
+CLICOLOR_FORCE=1 status 4 "colour" "$burncc" missing.onnx
+grep -qF $'\e[1mmissing.onnx: \e[31merror:\e[0m cannot open' err
+result $? "place and kind stand out"
+NO_COLOR=1 CLICOLOR_FORCE=1 status 4 "no colour" "$burncc" missing.onnx
+grep -q '^missing.onnx: error: cannot open' err
+result $? "nothing does"
+cat >terminal.py <<'END'
+import os, pty, re, sys
+seen = []
+def read(fd):
+    data = os.read(fd, 4096)
+    seen.append(data)
+    return data
+pty.spawn(sys.argv[1:], read, lambda fd: b"")
+sys.exit(not re.search(rb"\r\x1b\[Ktiming for 1.6 s [0-9]+s", b"".join(seen)))
+END
+digits=$here/../../models/digits/digits.onnx
+status 0 "progress on a terminal" python3 terminal.py "$burncc" bench "$digits" --seconds 1.6
+status 1 "none with --quiet" python3 terminal.py "$burncc" bench "$digits" --seconds 1.6 --quiet
+status 0 "none in a file" "$burncc" bench scores.onnx --dim batch=1 --seconds 1.6
+silent 'timing'
 finish

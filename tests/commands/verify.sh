@@ -53,8 +53,25 @@ says 'wasm32 code cannot be loaded here'
 
 CC=no-such-compiler status 4 "no compiler" "$burncc" verify scores.onnx
 says "cannot run the C compiler 'no-such-compiler'"
-CC=false status 1 "a compiler that fails" "$burncc" verify scores.onnx
-says "rejects the generated code"
+says "^FAIL not built: cannot run the C compiler 'no-such-compiler'; set CC data=test_data_set_0$"
+for cc in false true; do
+    CC=$cc status 4 "CC=$cc" "$burncc" verify scores.onnx
+    says "^FAIL not built: the C compiler '$cc' compiles not even an empty file"
+done
+BURNCC_CFLAGS=-Dfloat=+ status 1 "a compiler that rejects the model's code" "$burncc" verify scores.onnx
+says "^FAIL not built: the C compiler 'cc' rejects the generated code"
+TMPDIR=/nowhere status 4 "no place for temporary files" "$burncc" verify scores.onnx
+says '^FAIL not built: cannot make a temporary folder in /nowhere: No such file or directory'
+for room in 40k 400k; do                                # for the generated C; for what $CC makes of it
+    full='mount -t tmpfs -o size=$0 none disk && TMPDIR=$PWD/disk exec "$@"'
+    mkdir -p disk
+    if unshare -rm mount -t tmpfs none disk 2>err; then
+        status 4 "a disk of $room" unshare -rm sh -c "$full" $room "$burncc" bench large.onnx --embed-limit 1M
+        says 'error: .*(No space left on device|the disk of the temporary folder is full)'
+    else
+        echo "ok $((count += 1)) # SKIP no right to mount a small disk"
+    fi
+done
 
 # A compiler that puts the code in $EVIL in the place of the model's: whatever it does is one line.
 cat >evil-cc <<'END'

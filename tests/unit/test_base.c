@@ -104,7 +104,7 @@ static void test_diagnostics(void **state) {
     diag_capture(&t);
     diag_error(&(Loc){ .file = "resnet.onnx", .node = 17, .name = "layer1/conv1", .op = "Conv" },
         "weight wants %d input channels, input has %d", 64, 32);
-    diag_warn(&(Loc){ .file = "m.onnx", .node = -1 }, "old opset");
+    diag_warn(WARN_ir_version, &(Loc){ .file = "m.onnx", .node = -1 }, "old opset");
     diag_note(&(Loc){ .node = 3, .op = "Relu" }, "made here");
     diag_error_as(EXIT_LIMIT, &(Loc){ .file = "m.onnx", .node = -1, .name = "a\nb\033[0m" }, "too large");
     diag_error(&(Loc){ .file = "net.txt", .line = 4, .column = 8, .node = -1, .op = "Add" }, "shapes");
@@ -112,13 +112,14 @@ static void test_diagnostics(void **state) {
     diag_capture(NULL);
     assert_string_equal(t.at,
         "resnet.onnx: node 17 \"layer1/conv1\" (Conv): error: weight wants 64 input channels, input has 32\n"
-        "m.onnx: warning: old opset\n"
+        "m.onnx: warning: old opset (--silence ir-version)\n"
         "node 3 (Relu): note: made here\n"
         "m.onnx: \"a?b?[0m\": error: too large\n"
         "net.txt:4:8: (Add): error: shapes\n"
         "burncc: error: no place\n");
     assert_int_equal(diag_errors(), 4);
     assert_int_equal(diag_status(), EXIT_INVALID);
+    assert_memory_equal(diag_first(), "resnet.onnx: node 17", 20);
     diag_reset();
     assert_int_equal(diag_errors() + diag_status(), 0);
     arena_free(a);

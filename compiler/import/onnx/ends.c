@@ -258,8 +258,8 @@ void onnx_end_output(Graph *g, const OnnxModel *m, const ModelEnd *declared, Val
     DType dtype = items ? n ? items[0]->type.dtype : DT_NONE : v->type.dtype;
     bool is_map = !strcmp(declared->kind, "map");
     if (declared->dtype && dtype && !is_map && (DType)declared->dtype != dtype)
-        diag_warn(&file, "output \"%s\" is declared with another element type than the %s it has", declared->name,
-            dtype_name(dtype));
+        diag_warn(WARN_output_type, &file, "output \"%s\" is declared with another element type than the %s it has",
+            declared->name, dtype_name(dtype));
     if (items || (declared->optional && !is_map && !stack)) {
         const char **names = NEW_ARRAY(g->arena, const char *, n + 1);
         for (int k = 0; k < n; k++) names[k] = slot_name(g->arena, m, declared->name, k);

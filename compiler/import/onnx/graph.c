@@ -130,7 +130,8 @@ static void warn_unread(const OnnxNode *n) {
     for (int i = 0; i < n->def->n_attrs; i++) {
         bool known = n->read[i];
         for (size_t j = 0; j < COUNT(harmless) && !known; j++) known = !strcmp(harmless[j], n->def->attrs[i].name);
-        if (!known) diag_warn(n->loc, "attribute \"%s\" is not known and has no effect", n->def->attrs[i].name);
+        if (!known)
+            diag_warn(WARN_attribute, n->loc, "attribute \"%s\" is not known and has no effect", n->def->attrs[i].name);
     }
 }
 
@@ -268,7 +269,7 @@ static bool check_versions(const OnnxModel *m) {
         return false;
     }
     if (m->ir_version > ONNX_IR_LATEST)
-        diag_warn(&file, "IR version %lld is newer than %d, the newest known; reading it as that",
+        diag_warn(WARN_ir_version, &file, "IR version %lld is newer than %d, the newest known; reading it as that",
             (long long)m->ir_version, ONNX_IR_LATEST);
     if (!m->n_opsets && m->ir_version >= 3) {
         diag_error(&file, "the model imports no operator set");

@@ -7,6 +7,7 @@
 // so that a hostile file costs no more than an honest one.
 #include "onnx.h"
 #include "onnx.pb-c.h"
+#include "import/foreign.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -312,19 +313,24 @@ static OnnxModel *decode_model(Decoder *d, const Onnx__ModelProto *p) {
 
 // ---------------------------------------------------------------- the file
 
+static void no_model(const Decoder *d, const File *f, const char *why) {
+    const char *what = foreign_file(f);
+    diag_error(&d->file, "%s%s%s", why, what ? "; this is " : "", what ? what : "");
+}
+
 static OnnxModel *decode(Decoder *d, const File *f) {
-    if (!onnx_wire_check(f->data, f->size, &d->file)) return NULL;
+    if (!onnx_wire_check(f, &d->file)) return NULL;
     ProtobufCAllocator allocator = { budget_alloc, budget_free, d };
     Onnx__ModelProto *p = onnx__model_proto__unpack(&allocator, f->size, f->data);
     if (!p) {
         if (d->exhausted)
             diag_error_as(
                 EXIT_LIMIT, &d->file, "decoding the file would take far more memory than its %zu bytes", f->size);
-        else diag_error(&d->file, "not an ONNX file, or a damaged one");
+        else no_model(d, f, "not an ONNX file, or a damaged one");
         return NULL;
     }
     if (!p->graph) {
-        diag_error(&d->file, "not an ONNX model: it has no graph");
+        no_model(d, f, "not an ONNX model: it has no graph");
         return NULL;
     }
     return decode_model(d, p);

@@ -18,7 +18,7 @@
 
 // ---------------------------------------------------------------- wire.c
 // Bounds the nesting of messages without recursion, so that the decoder may recurse. False with a diagnostic.
-bool onnx_wire_check(const uint8_t *data, size_t size, const Loc *loc);
+bool onnx_wire_check(const File *f, const Loc *loc);
 
 // ---------------------------------------------------------------- tensor.c
 // A TensorProto's fields. At most one data field is used, chosen by dtype; external: a file beside the model.

@@ -6,6 +6,8 @@
 // enough: the walk is iterative and bounded.
 #include "onnx.h"
 
+#include "import/foreign.h"
+
 #define MAX_DEPTH 96            // messages inside messages; a graph in a graph costs three (graph, node, attribute)
 
 typedef enum Message {
@@ -80,14 +82,26 @@ static bool read_varint(const uint8_t *data, size_t end, size_t *at, uint64_t *o
     return false;
 }
 
-static bool broken(const Loc *loc, size_t at) {
-    diag_error(loc, "not an ONNX file, or a damaged one: byte %zu cannot be read as part of a message", at);
+static bool broken(const Loc *loc, const File *f, size_t at) {
+    const char *what = foreign_file(f);
+    if (what) diag_error(loc, "not an ONNX model: this is %s", what);
+    else diag_error(loc, "not an ONNX file, or a damaged one: byte %zu cannot be read as part of a message", at);
     return false;
 }
 
-bool onnx_wire_check(const uint8_t *data, size_t size, const Loc *loc) {
+// A message of the model's own that ends behind the file.
+static bool cut(const Loc *loc, const File *f, size_t at, uint64_t length) {
+    if (foreign_file(f)) return broken(loc, f, at);
+    diag_error(loc, "the file is cut short: it has %zu bytes of at least %llu; copy or load it again", f->size,
+        (unsigned long long)at + length);
+    return false;
+}
+
+bool onnx_wire_check(const File *f, const Loc *loc) {
     struct { size_t end; Message kind; } stack[MAX_DEPTH];
     int depth = 0;
+    const uint8_t *data = f->data;
+    const size_t size = f->size;
     stack[0].end = size;
     stack[0].kind = MODEL;
     for (size_t at = 0; at < size || depth;) {
@@ -97,20 +111,23 @@ bool onnx_wire_check(const uint8_t *data, size_t size, const Loc *loc) {
             continue;
         }
         uint64_t key, length;
-        if (!read_varint(data, end, &at, &key) || key >> 3 == 0 || key >> 32) return broken(loc, start);
+        if (!read_varint(data, end, &at, &key) || key >> 3 == 0 || key >> 32) return broken(loc, f, start);
         switch (key & 7) {
-        case 0: if (!read_varint(data, end, &at, &length)) return broken(loc, start); break;
+        case 0: if (!read_varint(data, end, &at, &length)) return broken(loc, f, start); break;
         case 1:
-            if (end - at < 8) return broken(loc, start);
+            if (end - at < 8) return broken(loc, f, start);
             at += 8;
             break;
         case 5:
-            if (end - at < 4) return broken(loc, start);
+            if (end - at < 4) return broken(loc, f, start);
             at += 4;
             break;
         case 2: {
-            if (!read_varint(data, end, &at, &length) || length > end - at) return broken(loc, start);
+            if (!read_varint(data, end, &at, &length)) return broken(loc, f, start);
             Message kind = nested(stack[depth].kind, key >> 3);
+            bool inside = length <= end - at;
+            if (!inside && !depth && kind != BYTES && length < UINT64_C(1) << 40) return cut(loc, f, at, length);
+            if (!inside) return broken(loc, f, start);
             if (kind == BYTES) {
                 at += (size_t)length;
                 break;
@@ -123,7 +140,7 @@ bool onnx_wire_check(const uint8_t *data, size_t size, const Loc *loc) {
             stack[depth].kind = kind;
             break;
         }
-        default: return broken(loc, start);
+        default: return broken(loc, f, start);
         }
     }
     return true;

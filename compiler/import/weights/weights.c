@@ -100,7 +100,7 @@ static bool rename_all(Arena *a, Weights *w, const Options *o) {
             n++;
         }
         regfree(&re);
-        if (!n) diag_warn(NULL, "--map %s matches no tensor of %s", o->maps.at[k].name, w->file);
+        if (!n) diag_warn(WARN_map, NULL, "--map %s matches no tensor of %s", o->maps.at[k].name, w->file);
     }
     return names_differ(a, w);
 }
@@ -225,7 +225,7 @@ static const char *nearest_weight(const Match *m, const bool *used, const char *
 
 static void complain(const Options *o, const char *text) {
     if (o->strict) diag_error(NULL, "%s", text);
-    else diag_warn(NULL, "%s", text);
+    else diag_warn(WARN_weights, NULL, "%s", text);
 }
 
 static void report_missing(const Match *m, const Options *o, const bool *used) {

@@ -185,7 +185,7 @@ Record *tune_record(Arena *a, Kernel *k, const Options *o, const char *signature
 void tune_refuse(const Kernel *k, Record *r) {
     Loc loc = { .file = r->place, .node = -1 };
     if (!r->refused)
-        diag_warn(
+        diag_warn(WARN_records,
             &loc, "'%s' does not fit %s any more, the cost model's choice stands%s", r->choice, k->signature, remedy);
     r->refused = true;
 }

@@ -111,7 +111,7 @@ Value *onnx_one_hot_encoder(OnnxNode *n) {
     if (text ? !strings || !strings->n : !count)
         return onnx_fail(n, "attribute \"%s\" is missing", text ? "cats_strings" : "cats_int64s");
     if (!onnx_int(n, "zeros", 1))
-        diag_warn(n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
+        diag_warn(WARN_categories, n->loc, "zeros = 0 asks for an error on unknown categories; they give zeros");
     Value *x = b_insert(n->g, text ? n->in[0] : b_cast(n->g, n->in[0], DT_I64), n->in[0]->type.rank);
     Value *all = text ? b_strings(n->g, strings->n, strings->strings) : b_ints(n->g, count, categories);
     return x ? b_cast(n->g, b_binary(n->g, OP_Equal, x, all), DT_F32) : NULL;
