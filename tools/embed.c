@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Turns files into C arrays, so that the compiler carries its templates and the runtime's text with it.
 //
-// In: embed OUTPUT NAME=PATH...   Out: a C file that defines `const char *template_text(const char *name)`, which
+// In: embed OUTPUT FUNCTION NAME=PATH...   Out: a C file that defines `const char *FUNCTION(const char *name)`, which
 // gives the text of the file called NAME (ended by 0), NULL for other names. Bytes are printed as numbers: string
 // literals have a length limit in C.
 #include <errno.h>
@@ -26,24 +26,24 @@ static void write_bytes(FILE *out, int number, const char *path) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 2) {
-        fputs("usage: embed OUTPUT NAME=PATH...\n", stderr);
+    if (argc < 3) {
+        fputs("usage: embed OUTPUT FUNCTION NAME=PATH...\n", stderr);
         return 2;
     }
     FILE *out = fopen(argv[1], "w");
     if (!out) stop(argv[1]);
-    fputs("#include \"base/base.h\"\n#include <string.h>\n", out);
-    for (int i = 2; i < argc; i++) {
+    fprintf(out, "#include <string.h>\nconst char *%s(const char *name);\n", argv[2]);
+    for (int i = 3; i < argc; i++) {
         char *path = strchr(argv[i], '=');
         if (!path) {
             fprintf(stderr, "embed: %s is not NAME=PATH\n", argv[i]);
             return 2;
         }
         *path++ = 0;
-        write_bytes(out, i - 2, path);
+        write_bytes(out, i - 3, path);
     }
-    fputs("const char *template_text(const char *name) {\n", out);
-    for (int i = 2; i < argc; i++) fprintf(out, "    if (!strcmp(name, \"%s\")) return file_%d;\n", argv[i], i - 2);
+    fprintf(out, "const char *%s(const char *name) {\n", argv[2]);
+    for (int i = 3; i < argc; i++) fprintf(out, "    if (!strcmp(name, \"%s\")) return file_%d;\n", argv[i], i - 3);
     fputs("    return NULL;\n}\n", out);
     if (fclose(out)) stop(argv[1]);
     return 0;

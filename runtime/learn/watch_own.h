@@ -69,6 +69,8 @@ FILE *watch_events_open(const char *folder);
 void watch_events_scalar(FILE *to, const char *tag, int64_t step, double value);
 /* A run that goes on at `step`: what stands for later steps in files before counts no more. */
 void watch_events_restart(FILE *to, int64_t step);
+/* The page of reports, "report": watch_page.html, which the build makes a function of. */
+const char *watch_page(const char *name);
 /* mkdir -p; 0 where that fails, with errno. */
 int watch_make_folder(const char *path);
 

@@ -71,6 +71,10 @@ def library(path):
     return c
 
 
+def log_sum(values):
+    return math.log(sum(math.exp(v) for v in values))
+
+
 class Run:
     """names: of metrics beside the loss, as burn_metric_open takes them. curve: (split, epoch, part of it) gives
     {name: number} of a batch; others are what the metrics say of scores drawn at random."""
@@ -86,6 +90,7 @@ class Run:
         self.random = random.Random(7)
         self.keep, self.best = [], {}
         self.stopped = False
+        self.losses = []                      # of the items of the split that was last
         self.metrics = [[self.metric(n) for n in names] for _ in range(2)]
         self.settings = settings
         self.name = name
@@ -128,7 +133,8 @@ class Run:
             best, at = self.best.get((split, name), (NAN, 0))
             if is_end and not (mean >= best if i == 0 else mean <= best) and not math.isnan(mean):
                 best, at = self.best[split, name] = mean, epoch
-            figures[i] = Figure(name.encode(), b"", LARGER if i else SMALLER, numbers.get(name, NAN), mean, best, at,
+            better = SMALLER if not i else NEITHER if name == "learning_rate" else LARGER
+            figures[i] = Figure(name.encode(), b"", better, numbers.get(name, NAN), mean, best, at,
                                 m if i else None)
         left = (self.epochs - epoch) * self.batches + self.batches - batch
         p = Progress(split, epoch, self.epochs, batch, self.batches, self.step, batch * self.items, 0,
@@ -142,7 +148,7 @@ class Run:
         skill = 3 * (epoch - 1 + batch / self.batches) / self.epochs
         scores = [r.gauss(0, 1) + skill * (k == w) for w in wanted for k in range(self.classes)]
         size = math.prod(self.image)
-        pixels = [(i % size) / size for i in range(size * self.items)]
+        pixels = [(i % size) / size for i in range(size * self.items)]       # each image the same
         c_scores, c_wanted = (ctypes.c_float * len(scores))(*scores), (Int * len(wanted))(*wanted)
         c_pixels, shape = (ctypes.c_float * len(pixels))(*pixels), (Int * 2)(self.items, self.classes)
         numbers = self.curve(split, epoch, batch / self.batches)
@@ -150,6 +156,9 @@ class Run:
         for m in self.metrics[split]:
             if m:
                 self.c.burn_metric_add(m, ctypes.byref(seen))
+        self.losses = self.losses if batch > 1 else []
+        self.losses += [log_sum(scores[i * self.classes:(i + 1) * self.classes]) - scores[i * self.classes + w]
+                        for i, w in enumerate(wanted)]
         if split:
             fields = (Pointer * 2)(ctypes.cast(c_pixels, Pointer), ctypes.cast(c_wanted, Pointer))
             b = Batch(epoch - 1, batch - 1, self.items, fields)
