@@ -75,6 +75,14 @@ void skeleton_fill(Arena *a, Text *out, const char *file, int n, const Hole *hol
 const char *number_text(Arena *a, int64_t n);           // a hole's text
 
 
+// c/file.c: the C functions that the kernels of programs are, each under the nodes that they come from; and the name of
+// a kernel's, once that has been called; NULL: it is none. training: as of Backend.write
+struct Training;
+typedef struct Listed { const char *name, *text; } Listed;
+typedef struct Listing { int n; Listed *at; } Listing;
+void codegen_listing(
+    Arena *a, const Options *o, int n, Program *programs, const struct Training *training, Listing *out);
+const char *codegen_function(const Kernel *k);
 // c/alone.c: forms of one template kernel, each a function burncc_alone[i](at, scratch), where at[j] is where
 // operand[j] begins
 enum { MAX_ALONE = 64 };

@@ -61,6 +61,7 @@ Functions *c_functions_new(CFile *g);
 void c_functions_add(Functions *f, CFile *g, KernelText *t);
 void c_functions_print(Functions *f, CFile *g);            // those that have been added since the last time
 void c_functions_free(Functions *f);
+Listing c_functions_list(const Functions *f, Arena *a);      // all, with their comments
 // file.c: what this code calls: the vector prelude, files of templates/, functions of expressions that are not above
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code);
 // state.c: the struct of the model's state, before the programs that name it; what is told of several functions

@@ -118,19 +118,14 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
 }
 
-// Writes o->output (.c), its .h, and .bin and .safetensors when weights are large.
-static bool c_write(
+// The file with all its programs; g.functions are still there.
+static CFile file_of(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
     CFile g = { .arena = a, .options = o, .model = model, .n = n, .programs = programs };
-    Text out[2];                                        // header, source
-    uint64_t sum = 0;
-    const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
     text_init(&g.c, a);
     text_init(&g.h, a);
     text_init(&g.data, a);
     text_init(&g.ends, a);
-    text_init(&out[0], a);
-    text_init(&out[1], a);
     g.weight_bytes = programs->function || training ? weights_share(n, programs) : programs->plan->weight_bytes;
     g.threads = o->threads > 1;
     g.numbers = g.training = training != NULL;
@@ -140,6 +135,26 @@ static bool c_write(
     else c_state_declare(&g);
     g.functions = c_functions_new(&g);
     for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
+    return g;
+}
+
+void codegen_listing(Arena *a, const Options *o, int n, Program *programs, const Training *training, Listing *out) {
+    CFile g = file_of(a, o, o->name, n, programs, training);
+    *out = c_functions_list(g.functions, a);
+    c_functions_free(g.functions);
+}
+
+const char *codegen_function(const Kernel *k) { return k->text ? ((const KernelText *)k->text)->function : NULL; }
+
+// Writes o->output (.c), its .h, and .bin and .safetensors when weights are large.
+static bool c_write(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
+    CFile g = file_of(a, o, model, n, programs, training);
+    Text out[2];                                        // header, source
+    uint64_t sum = 0;
+    const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
+    text_init(&out[0], a);
+    text_init(&out[1], a);
     c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
     if (training) c_gradients(&g, training);

@@ -129,4 +129,13 @@ void c_functions_print(Functions *f, CFile *g) {
     }
 }
 
+Listing c_functions_list(const Functions *f, Arena *a) {
+    Listing all = { f->list.n, NEW_ARRAY(a, Listed, f->list.n + 1) };
+    for (int i = 0; i < f->list.n; i++) {
+        const Function *one = f->list.at[i];
+        all.at[i] = (Listed){ arena_strdup(a, one->name), arena_printf(a, "%s%s", one->origins.at, one->text) };
+    }
+    return all;
+}
+
 void c_functions_free(Functions *f) { arena_free(f->scratch); }

@@ -14,6 +14,7 @@
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
+    const char *html;                                   // inspect: the page's file; NULL: none
     bool dot; const char *stage;                        // inspect: a picture, of the model behind this stage
     bool profile;                                       // bench
     bool trace, gradients;                              // verify

@@ -3,6 +3,7 @@
 // operators as the file has them, parameters, and, if the model can be compiled as it stands, multiply-adds and
 // memory. Status 0 only if it can.
 #include "picture.h"
+#include "profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -232,9 +233,34 @@ static int inspect_dot(Arena *a, const CommandOptions *c, const Model *m, Graph 
     return diag_status();
 }
 
+// The program of times: the only one, in C.
+static const Profile *times(Arena *a, CommandOptions *c, const Programs *programs, BuildCache *marked) {
+    if (programs->n == 1) return profile_take(a, c, marked);
+    diag_error_as(EXIT_USAGE, NULL, "--profile: the model has several functions; --function NAME chooses one");
+    return NULL;
+}
+
+static int inspect_html(Arena *a, CommandOptions *c, const Model *m, Graph *g) {
+    Graph *imported = graph_clone(g, NULL);                                // passes change the graph
+    Programs *programs = compile_graph(a, &c->compile, m, g);
+    if (!programs) return diag_status();
+    BuildCache marked = { .arena = a };
+    const Profile *profile = c->profile ? times(a, c, programs, &marked) : NULL;
+    Pictures stages[STAGE_COUNT];
+    for (int i = 0; i < STAGE_COUNT; i++) stages[i] = pictures_of(a, (Stage)i, imported, programs);
+    Text t;
+    text_init(&t, a);
+    if (!c->profile || profile) {
+        html_print(&t, a, c, stages, programs, profile);
+        text_write(a, c->html, &t);
+    }
+    build_cache_free(&marked);
+    return diag_status();
+}
+
 int command_inspect(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
-    c->compile.unseen = true;
+    c->compile.unseen = !c->profile;
     if (weights_file(o->model)) return inspect_weights(a, c);
     if (diag_errors()) return diag_status();
     const Model *m = model_open(a, o);
@@ -243,6 +269,7 @@ int command_inspect(Arena *a, CommandOptions *c) {
         diag_error_as(EXIT_USAGE, NULL, "inspect: --output writes the tensors of a file of weights, not a model's");
     if (!g || diag_errors()) return diag_status();
     if (c->dot) return inspect_dot(a, c, m, g);
+    if (c->html) return inspect_html(a, c, m, g);
     Findings f = { 0 };
     count_nodes(a, &f, g);
     count_parameters(a, &f, g, strmap_new(a));

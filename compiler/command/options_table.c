@@ -50,6 +50,7 @@ const Command commands[] = {
         "is supported.\n"
         "--train: what learns, and the memory of each program of training.",
         "  burncc inspect bert.onnx --dim seq=128\n"
+        "  burncc inspect lenet.onnx --html lenet.html --profile\n"
         "  burncc inspect lenet.onnx --dot --stage kernels | dot -Tsvg -o lenet.svg\n"
         "  burncc inspect lenet.onnx --train --optimizer adam --train-last 2\n" },
     { "tune", TUNE, command_tune, "burncc tune MODEL [--target T] [--seconds S] [-o FILE]",
@@ -238,16 +239,20 @@ const Option options[] = {
     { "elements", 0, "N", VERIFY, "Data",
         "--gradients: so many elements of each parameter (default: up to 32, as many as 20 s allow)",
         FIELD(COUNTED, elements) },
-    { "profile", 0, NULL, BENCH, "Running",
+    { "profile", 0, NULL, BENCH | INSPECT, "Running",
         "the time of each kernel beside what the machine can do, as a table; -o trace.json: the fastest run for "
         "chrome://tracing and Perfetto", FIELD(FLAG, profile) },
-    { "seconds", 0, "S", BENCH | TUNE, "Running", "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
+    { "seconds", 0, "S", BENCH | INSPECT | TUNE, "Running",
+        "time to measure for (default 2; tune: 60)", FIELD(REAL, seconds) },
     { "timeout", 0, "S", BUILDS, "Running", "give up on a run of generated code after this long (default 300)",
         FIELD(COUNTED, timeout) },
     { "runner", 0, "COMMAND", BUILDS, "Running",
         "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
     { "dot", 0, NULL, INSPECT, "Reporting",
         "the graph for Graphviz, on standard output or in -o FILE: operators, names, shapes", FIELD(FLAG, dot) },
+    { "html", 0, "FILE", INSPECT, "Reporting",
+        "a page to look at: graph, memory, kernels and their C, weights; with --profile their times",
+        FIELD(TEXT, html) },
     { "stage", 0, "STAGE", INSPECT, "Reporting",
         "--dot: the graph as of import (default), behind the passes, or as kernels", FIELD(TEXT, stage) },
     { "json", 0, NULL, BUILDS | INSPECT | OPS, "Reporting", "results as JSON on standard output", FIELD(FLAG, json) },

@@ -29,4 +29,9 @@ Pictures pictures_of(Arena *a, Stage stage, const Graph *imported, const Program
 
 // inspect_dot.c: for Graphviz
 void dot_print(Text *out, const char *title, const Pictures *p);
+
+// inspect_html.c: a page; stages: pictures of all; profile: NULL, or of the only program
+struct Profile;
+void html_print(Text *out, Arena *a, const CommandOptions *c, const Pictures stages[STAGE_COUNT], Programs *programs,
+    const struct Profile *profile);
 #endif
