@@ -180,6 +180,7 @@ typedef struct burn_loading {
 typedef struct burn_batch {
     int64_t epoch, number, items;     /* from 0; items: at most burn_loading.batch, the rest of the arrays is zeros */
     void *const *fields;              /* [batch, ...] each */
+    const int64_t *numbers;           /* of the items in the dataset */
 } burn_batch;
 
 typedef struct burn_loader burn_loader;

@@ -92,7 +92,7 @@ static int open_parts(burn_learner *l, burn_said *said)
         error = figures_open(l, (burn_split)s, said);
         if (!error && data[s]) error = open_split(l, (burn_split)s, data[s], said);
     }
-    return error;
+    return error ? error : keep_open(l, said);
 }
 
 int burn_learner_open(const burn_learning *how, burn_learner **learner, burn_said *said)
@@ -132,6 +132,7 @@ void burn_learner_close(burn_learner *l)
     free(l->sum);
     free(l->hypers);
     free(l->schedule);
+    keep_close(&l->keep);
     free(l->settings.pairs);
     free(l);
 }

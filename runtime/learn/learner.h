@@ -25,6 +25,12 @@
  * measured by a batch of that item alone: right for losses that are means over items, not where classes weigh
  * differently or some count as padding. Losses of epochs are means over items.
  *
+ * Checkpoints are pairs of files in ARTIFACTS/checkpoint: step-N.safetensors, parameters and the optimizer's state as
+ * the module writes them, and step-N.txt, what the learner must know besides to go on from there, with a sum. Both are
+ * written beside and renamed, the second after the first, so that a process may be killed at any time: a run resumed
+ * from the newest pair that is whole makes the same bits as one that was not stopped, also from the middle of an
+ * epoch. What is not finite is not written.
+ *
  * Functions return 0 or a BURN_E... code, with what is wrong in `said` (may be NULL): of data with the file and row,
  * of a loss that is no number (BURN_ENAN) with the first tensor that is none. A learner is for one thread. */
 #ifndef BURN_LEARNER_H
@@ -59,6 +65,16 @@ typedef struct burn_learning {
     const char *const *metrics;          /* as burn_metric_open takes them */
     int kind_count;
     const burn_metric_kind *const *kinds;   /* metrics of the caller's own */
+    const char *best_by;                 /* "valid loss", "valid accuracy", "train loss" ...; NULL: the loss of
+                                            validation, or without it of training */
+    int64_t patience;                    /* ends after so many epochs without a better one; 0: never */
+    double least_change;                 /* what an epoch must be better by, for that */
+    const char *artifacts;               /* a folder for checkpoints; NULL: nothing is kept */
+    int keep;                            /* the newest so many, besides the best; 0: 2 */
+    int64_t checkpoint_steps;            /* within an epoch every so many steps; 0: at ends of epochs */
+    int resume;                          /* 1: from the newest good checkpoint there, if there is one; 0: those of a
+                                            run before are removed */
+    int interrupts;                      /* 1: SIGINT and SIGTERM save and stop; a second one ends the process */
     int class_axis;                      /* of the first output: where its classes are; 0: the last */
     int watcher_count;
     const burn_watcher *watchers;        /* their close is the caller's */
@@ -72,6 +88,8 @@ int burn_learner_open(const burn_learning *how, burn_learner **learner, burn_sai
 int burn_learner_run(burn_learner *learner, burn_outcome *outcome, burn_said *said);
 /* The parameters as they are now. */
 const void *burn_learner_params(const burn_learner *learner);
+/* Those of the best epoch, into a struct of the module's; the present ones, before an epoch is done. */
+int burn_learner_best(burn_learner *learner, void *params, burn_said *said);
 /* The loss and the metrics over other data, with the parameters as they are now; watchers are not told. What *figures
  * points at is the learner's, until it is next called. */
 int burn_learner_evaluate(burn_learner *learner, burn_dataset *data, burn_progress *figures, burn_said *said);

@@ -216,8 +216,10 @@ int lane_open(const burn_learner *l, Lane *lane, int gradients)
     lane->shapes = calloc((size_t)(l->end_count + 1) * MOST_RANK, sizeof *lane->shapes);
     lane->rooms = calloc((size_t)l->end_count + 1, sizeof *lane->rooms);
     lane->work = aligned_alloc(64, (work + 64) & ~(size_t)63);
+    lane->numbers = calloc((size_t)l->how.batch, sizeof *lane->numbers);
     lane->grads = gradients ? calloc(1, t->params_bytes + 1) : NULL;
-    if (!lane->in || !lane->shapes || !lane->rooms || !lane->work || (gradients && !lane->grads)) return BURN_ENOMEM;
+    int ok = lane->numbers && lane->in && lane->shapes && lane->rooms && lane->work && (!gradients || lane->grads);
+    if (!ok) return BURN_ENOMEM;
     for (int i = 0; i < l->end_count; i++)
         if (!(lane->rooms[i] = calloc(1, t->inputs[i].bytes + 1))) return BURN_ENOMEM;
     return BURN_OK;
@@ -226,6 +228,7 @@ int lane_open(const burn_learner *l, Lane *lane, int gradients)
 void lane_close(const burn_learner *l, Lane *lane)
 {
     for (int i = 0; lane->rooms && i < l->end_count; i++) free(lane->rooms[i]);
+    free(lane->numbers);
     free(lane->in);
     free(lane->shapes);
     free(lane->rooms);
@@ -233,26 +236,67 @@ void lane_close(const burn_learner *l, Lane *lane)
     free(lane->grads);
 }
 
-void lane_fill(const burn_learner *l, const Feeds *feeds, const burn_batch *batch, int64_t turn, int copied,
-               Lane *lane)
+/* Gives the lane's tensors as many rows as the module wants at least: its items, then copies of the first in turn. */
+static void pad(const burn_learner *l, const Feeds *feeds, Lane *lane)
 {
-    lane->items = batch->items;
-    lane->rows = batch->items < l->least ? l->least : batch->items;
+    int64_t turn = lane->turn < lane->items ? lane->turn : lane->items;
+    lane->rows = lane->items < l->least ? l->least : lane->items;
     for (int i = 0; i < l->end_count; i++) {
         const burn_tensor_info *info = &l->t->inputs[i];
         const Feed *feed = &feeds->of[i];
-        void *field = batch->fields[feed->field];
         int64_t *shape = lane->shapes + i * MOST_RANK;
+        uint8_t *room = lane->rooms[i];
         memcpy(shape, feed->shape, (size_t)info->rank * sizeof *shape);
         if (info->rank && l->most > 1) shape[0] = lane->rows;
-        lane->in[i] = (burn_tensor){ field, (size_t)lane->rows * feed->bytes, info->least ? shape : NULL };
-        if (!copied && feed->from == info->dtype && lane->rows == lane->items) continue;
-        lane->in[i].data = lane->rooms[i];
-        convert(feed->from, info->dtype, lane->items * feed->elements, field, lane->rooms[i]);
+        if (lane->rows > lane->items && lane->in[i].data != room)
+            memcpy(room, lane->in[i].data, (size_t)lane->items * feed->bytes);
         for (int64_t k = lane->items; k < lane->rows; k++)
-            memcpy((uint8_t *)lane->rooms[i] + (size_t)k * feed->bytes,
-                   (uint8_t *)lane->rooms[i] + (size_t)(k % turn) * feed->bytes, feed->bytes);
+            memcpy(room + (size_t)k * feed->bytes, room + (size_t)(k % turn) * feed->bytes, feed->bytes);
+        void *data = lane->rows > lane->items ? room : lane->in[i].data;
+        lane->in[i] = (burn_tensor){ data, (size_t)lane->rows * feed->bytes, info->least ? shape : NULL };
     }
+}
+
+void lane_fill(const burn_learner *l, const Feeds *feeds, const burn_batch *batch, int64_t turn, int copied,
+               Lane *lane)
+{
+    lane->turn = turn;
+    lane->items = batch->items;
+    memcpy(lane->numbers, batch->numbers, (size_t)batch->items * sizeof *lane->numbers);
+    for (int i = 0; i < l->end_count; i++) {
+        const burn_tensor_info *info = &l->t->inputs[i];
+        const Feed *feed = &feeds->of[i];
+        int is_there = !copied && feed->from == info->dtype;
+        lane->in[i].data = is_there ? batch->fields[feed->field] : lane->rooms[i];
+        if (!is_there)
+            convert(feed->from, info->dtype, lane->items * feed->elements, batch->fields[feed->field], lane->rooms[i]);
+    }
+    if (lane->items) pad(l, feeds, lane);
+}
+
+void lane_alone(const burn_learner *l, const Feeds *feeds, const Lane *lane, int64_t k, Lane *one)
+{
+    one->items = one->turn = 1;
+    for (int i = 0; i < l->end_count; i++) {
+        size_t bytes = feeds->of[i].bytes;
+        one->in[i].data = one->rooms[i];
+        memcpy(one->rooms[i], (const uint8_t *)lane->in[i].data + (size_t)k * bytes, bytes);
+    }
+    pad(l, feeds, one);
+}
+
+void lane_take_out(const burn_learner *l, const Feeds *feeds, Lane *lane, int64_t k)
+{
+    size_t behind = (size_t)(--lane->items - k);
+    memmove(lane->numbers + k, lane->numbers + k + 1, behind * sizeof *lane->numbers);
+    for (int i = 0; i < l->end_count; i++) {
+        size_t bytes = feeds->of[i].bytes;
+        uint8_t *room = lane->rooms[i];
+        if (lane->in[i].data != room) memcpy(room, lane->in[i].data, ((size_t)lane->items + 1) * bytes);
+        memmove(room + (size_t)k * bytes, room + (size_t)(k + 1) * bytes, behind * bytes);
+        lane->in[i].data = room;
+    }
+    if (lane->items) pad(l, feeds, lane);
 }
 
 /* The tensor's first `count` numbers as `wanted`: where they are, or converted into `room`. */

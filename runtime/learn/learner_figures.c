@@ -72,6 +72,14 @@ int figures_begin(Figures *f)
     return BURN_OK;
 }
 
+void figures_go_on(Figures *f, double loss_sum, double loss_items, double learning_rate)
+{
+    f->loss_sum = loss_sum;
+    f->loss_items = loss_items;
+    f->of[0].mean = loss_sum / loss_items;
+    f->of[1].mean = learning_rate;
+}
+
 int figures_add(Figures *f, const burn_observation *seen, burn_said *said)
 {
     f->loss_sum += seen->loss * (double)seen->items;

@@ -23,7 +23,9 @@ typedef struct Feeds {
 /* What one batch is computed in. */
 typedef struct Lane {
     int64_t items, rows;                   /* there are, and the module computes */
+    int64_t turn;                          /* so many of the items are copied to make up for those missing */
     int64_t number, of_step;               /* of the batch in its epoch and in its step, from 0 */
+    int64_t *numbers;                      /* of the items in the dataset */
     burn_tensor *in;                       /* inputs, then targets: into the loader's memory, or the rooms */
     int64_t *shapes;                       /* MOST_RANK each */
     void **rooms;
@@ -42,6 +44,22 @@ typedef struct Figures {
     double asked, took;                    /* when metrics were last asked for their values, and how long it took */
 } Figures;
 
+/* What is kept of a run. */
+typedef struct Keep {
+    char *folder;                          /* of checkpoints; NULL: none */
+    const Figures *figures;                /* of the split that says which epoch is best, */
+    int figure;                            /* and which of them */
+    int64_t best_step;                     /* of the best epoch's checkpoint; 0: none */
+    void *best;                            /* or its parameters, where there is no folder */
+    double patient_value;                  /* what an epoch must be better than, and since which one */
+    int64_t patient_epoch;
+    int64_t saved[3];                      /* epoch, batch and step of the newest checkpoint; -1: none */
+    double half_loss, half_losses, half_rate;   /* of the epoch in whose middle it was resumed: the figures */
+    int64_t half_items, half_skipped;
+    burn_level note_level;                 /* what resuming has to say, once watchers are told of the beginning */
+    burn_said note;
+} Keep;
+
 /* The configuration as texts. */
 enum { SETTINGS = 40, SETTING_BYTES = 64 };
 typedef struct Settings {
@@ -53,7 +71,8 @@ typedef struct Settings {
 /* Time of a split: of this epoch, and of all batches that this process computed. */
 typedef struct Pace {
     double began, last, waited;            /* of the epoch; last: when a batch was done */
-    int64_t items, skipped_before;
+    int64_t items, skipped_before;         /* by the loader, in epochs before */
+    int64_t refused;                       /* items that the loss would not take, of this epoch */
     double seconds;                        /* of all */
     int64_t batches;
 } Pace;
@@ -74,9 +93,12 @@ struct burn_learner {
     burn_tensor *out;                      /* predictions of a batch */
     int64_t *out_shapes;                   /* MOST_RANK each */
     void *seen_predicted, *seen_target;    /* of an observation, where the module's types are others */
-    int64_t epoch, step, batch;            /* done; batch: of this split of this epoch */
+    int64_t epoch, step;                   /* done */
+    int64_t trained, batch;                /* batches of this epoch: of training; of this split */
     double began;
     burn_wish wish;                        /* the strongest since it was last obeyed */
+    Keep keep;
+    int64_t resumed_epoch;
     Settings settings;
     burn_said reason;
 };
@@ -89,7 +111,11 @@ void feeds_close(const burn_learner *l, Feeds *feeds);
 int feeds_sizes(burn_learner *l, const Feeds *feeds, burn_said *said);
 int lane_open(const burn_learner *l, Lane *lane, int gradients);
 void lane_close(const burn_learner *l, Lane *lane);
-/* The batch as the module takes it. What is missing to its least size are copies of the first `turn` items, in turn.
+/* Item k of a lane, with another's room. */
+void lane_alone(const burn_learner *l, const Feeds *feeds, const Lane *lane, int64_t k, Lane *one);
+/* The lane without its item k. */
+void lane_take_out(const burn_learner *l, const Feeds *feeds, Lane *lane, int64_t k);
+/* The batch as the module takes it. What is missing to its least size are copies of its first `turn` items, in turn.
  * copied: all of it is brought to the lane's own memory. */
 void lane_fill(const burn_learner *l, const Feeds *feeds, const burn_batch *batch, int64_t turn, int copied,
                Lane *lane);
@@ -104,12 +130,41 @@ int figures_open(burn_learner *l, burn_split split, burn_said *said);
 void figures_close(Figures *f);
 /* Before an epoch. */
 int figures_begin(Figures *f);
+/* In the middle of an epoch: with what came before it. */
+void figures_go_on(Figures *f, double loss_sum, double loss_items, double learning_rate);
 /* A batch: its loss counts `items` times. */
 int figures_add(Figures *f, const burn_observation *seen, burn_said *said);
 /* Brings the means of metrics up to date, or, unless `surely`, leaves them where that took long of late. */
 void figures_ask(Figures *f, int surely);
 /* At the end of an epoch: the best ones. */
 void figures_rank(Figures *f, int64_t epoch);
+
+/* ---- learner_check.c: what is wrong */
+/* Of a lane whose batch the module refused: says why, with the tensor or the item that it is about. Where items are
+ * to be skipped and it is about some of them, takes these out instead, and gives back 0. */
+int check_lane(burn_learner *l, const Feeds *feeds, burn_split split, Lane *lane, burn_said *said);
+/* Is there a number in parameters or state that is none? Then BURN_ENAN. */
+int check_finite(const burn_learner *l, burn_said *said);
+
+/* ---- learner_keep.c: checkpoints */
+int keep_open(burn_learner *l, burn_said *said);
+void keep_close(Keep *k);
+/* Before the first epoch: goes to where a checkpoint was made, or removes those that there are. */
+int keep_begin(burn_learner *l, burn_said *said);
+/* A checkpoint of now, unless there is one. */
+int keep_save(burn_learner *l, burn_said *said);
+/* After an epoch, whose figures are ranked. */
+int keep_epoch(burn_learner *l, burn_said *said);
+/* Has it not become better for so long that it is to stop? */
+int keep_is_over(const burn_learner *l);
+
+/* ---- learner_signal.c */
+typedef struct Signals { int count; void *before; } Signals;
+/* From here on SIGINT and SIGTERM are remembered; 0 without memory. */
+int signals_take(Signals *s);
+/* The one that came, or 0. */
+int signals_came(void);
+void signals_give_back(Signals *s);
 
 /* ---- learner_step.c */
 int hypers_open(burn_learner *l, burn_said *said);
@@ -123,6 +178,9 @@ int learner_next(burn_learner *l, burn_split split, burn_batch *batch, burn_said
 
 /* ---- learner_run.c: what is told */
 double learner_clock(void);
+/* Bad items of this epoch so far. */
+int64_t pace_skipped(const burn_learner *l, burn_split split);
+void learner_say(burn_learner *l, burn_level level, const char *format, ...);
 /* A batch of so many items is done. */
 void learner_told(burn_learner *l, burn_split split, int64_t items);
 #endif

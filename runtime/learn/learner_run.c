@@ -47,6 +47,12 @@ static double seconds_left(const burn_learner *l, burn_split split)
     return left;
 }
 
+int64_t pace_skipped(const burn_learner *l, burn_split split)
+{
+    const Pace *p = &l->pace[split];
+    return burn_loader_skipped(l->loaders[split]) - p->skipped_before + p->refused;
+}
+
 static burn_progress progress_of(const burn_learner *l, burn_split split)
 {
     const Pace *p = &l->pace[split];
@@ -55,7 +61,7 @@ static burn_progress progress_of(const burn_learner *l, burn_split split)
     return (burn_progress){
         .split = split, .epoch = l->epoch + 1, .epochs = l->how.epochs, .batch = l->batch,
         .batches = batches_of(l, split), .step = l->step, .items = p->items,
-        .skipped = l->loaders[split] ? burn_loader_skipped(l->loaders[split]) - p->skipped_before : 0,
+        .skipped = pace_skipped(l, split),
         .seconds = now - l->began, .seconds_left = seconds_left(l, split),
         .computing = took > 0 ? 1 - p->waited / took : 1, .figure_count = f->count, .figures = f->of };
 }
@@ -76,6 +82,7 @@ void learner_told(burn_learner *l, burn_split split, int64_t items)
         burn_wish wish = w->wish ? w->wish(w->own) : BURN_GO_ON;
         if (wish > l->wish) l->wish = wish;
     }
+    if (l->how.interrupts && signals_came() && l->wish < BURN_STOP) l->wish = BURN_STOP;
 }
 
 static void tell_epoch(burn_learner *l, burn_split split)
@@ -87,10 +94,15 @@ static void tell_epoch(burn_learner *l, burn_split split)
         if (l->how.watchers[i].epoch) l->how.watchers[i].epoch(l->how.watchers[i].own, &progress);
 }
 
-static void say(burn_learner *l, burn_level level, const char *text)
+void learner_say(burn_learner *l, burn_level level, const char *format, ...)
 {
+    burn_said said;
+    va_list a;
+    va_start(a, format);
+    vsnprintf(said.text, sizeof said.text, format, a);
+    va_end(a);
     for (int i = 0; i < l->how.watcher_count; i++)
-        if (l->how.watchers[i].say) l->how.watchers[i].say(l->how.watchers[i].own, level, text);
+        if (l->how.watchers[i].say) l->how.watchers[i].say(l->how.watchers[i].own, level, said.text);
 }
 
 static void set(Settings *s, const char *name, const char *format, ...)
@@ -151,7 +163,8 @@ static void tell_begin(burn_learner *l)
     const burn_task task = {
         .name = l->t->name, .epochs = how->epochs, .parameters = numbers_learnt(l->t),
         .train_items = how->train->count, .valid_items = how->valid ? how->valid->count : 0, .batch = how->batch,
-        .train = how->train, .valid = how->valid, .setting_count = l->settings.count,
+        .train = how->train, .valid = how->valid, .artifacts = how->artifacts, .resumed_epoch = l->resumed_epoch,
+        .setting_count = l->settings.count,
         .settings = (const char *const (*)[2])l->settings.pairs };
     for (int i = 0; i < how->watcher_count; i++)
         if (how->watchers[i].begin) how->watchers[i].begin(how->watchers[i].own, &task);
@@ -159,72 +172,124 @@ static void tell_begin(burn_learner *l)
 
 /* ---- epochs */
 
-static int begin_split(burn_learner *l, burn_split split, int64_t batch)
+static int begin_split(burn_learner *l, burn_split split)
 {
     Pace *p = &l->pace[split];
-    l->batch = batch;
     p->began = p->last = learner_clock();
     p->waited = 0;
-    p->items = 0;
+    p->items = p->refused = 0;
     p->skipped_before = burn_loader_skipped(l->loaders[split]);
     return figures_begin(&l->figures[split]);
 }
 
-/* Where the loader's last batch is taken: its end, so that the next is the first of the next epoch. */
+/* Puts back what an epoch in whose middle the learner was resumed had brought so far. */
+static void go_on(burn_learner *l)
+{
+    Keep *k = &l->keep;
+    figures_go_on(&l->figures[BURN_TRAINING], k->half_loss, k->half_losses, k->half_rate);
+    l->pace[BURN_TRAINING].items = k->half_items;
+    l->pace[BURN_TRAINING].refused = k->half_skipped;
+}
+
+/* Lets the loader end its epoch, so that the next batch is the first of the next one. */
 static int end_split(burn_learner *l, burn_split split, burn_said *said)
 {
     burn_batch none;
     int got = learner_next(l, split, &none, said);
-    if (!got) tell_epoch(l, split);
     return got < 0 ? got : BURN_OK;
+}
+
+static int is_stopped(const burn_learner *l)
+{
+    return l->wish >= BURN_STOP;
+}
+
+/* What is wished and due between two steps. */
+static int obey(burn_learner *l, int64_t step_before, burn_said *said)
+{
+    int64_t every = l->how.checkpoint_steps;
+    int is_due = l->wish == BURN_SAVE || l->wish == BURN_STOP
+        || (every && l->step != step_before && l->step % every == 0);
+    if (l->wish == BURN_SAVE) l->wish = BURN_GO_ON;
+    return is_due ? keep_save(l, said) : BURN_OK;
 }
 
 static int train(burn_learner *l, burn_said *said)
 {
-    int error = begin_split(l, BURN_TRAINING, 0);
-    while (!error && l->wish < BURN_STOP && l->batch < batches_of(l, BURN_TRAINING)) error = learner_step(l, said);
-    return error || l->wish >= BURN_STOP ? error : end_split(l, BURN_TRAINING, said);
+    int64_t batches = batches_of(l, BURN_TRAINING), from = l->trained;
+    int error = begin_split(l, BURN_TRAINING);
+    if (from) go_on(l);
+    l->batch = from;
+    while (!error && !is_stopped(l) && l->batch < batches) {
+        int64_t before = l->step;
+        error = learner_step(l, said);
+        if (!error) error = obey(l, before, said);
+    }
+    if (error || is_stopped(l)) return error;
+    if (from < batches) error = end_split(l, BURN_TRAINING, said);
+    if (!error) tell_epoch(l, BURN_TRAINING);
+    return error;
 }
 
 static int validate(burn_learner *l, burn_said *said)
 {
-    if (!l->how.valid) return BURN_OK;
-    int error = begin_split(l, BURN_VALIDATION, 0);
-    while (!error && l->wish < BURN_STOP && l->batch < batches_of(l, BURN_VALIDATION)) {
+    int error = begin_split(l, BURN_VALIDATION);
+    l->batch = 0;
+    while (!error && !is_stopped(l) && l->batch < batches_of(l, BURN_VALIDATION)) {
         burn_batch batch;
         int got = learner_next(l, BURN_VALIDATION, &batch, said);
-        error = got < 0 ? got : learner_look(l, &l->feeds[BURN_VALIDATION], &batch, &l->figures[BURN_VALIDATION], 1,
-                                             said);
+        if (got < 0) return got;
+        error = learner_look(l, &l->feeds[BURN_VALIDATION], &batch, &l->figures[BURN_VALIDATION], 1, said);
         l->batch++;
-        if (!error) learner_told(l, BURN_VALIDATION, batch.items);
+        if (!error) learner_told(l, BURN_VALIDATION, l->lanes[0].items);
+        if (!error) error = obey(l, l->step, said);
     }
-    return error || l->wish >= BURN_STOP ? error : end_split(l, BURN_VALIDATION, said);
+    if (error || is_stopped(l)) return error;
+    error = end_split(l, BURN_VALIDATION, said);
+    if (!error) tell_epoch(l, BURN_VALIDATION);
+    return error;
 }
 
-static int epochs(burn_learner *l, burn_said *said)
+static int learn(burn_learner *l, burn_said *said)
 {
-    while (l->epoch < l->how.epochs) {
-        int error = train(l, said);
-        if (!error && l->wish < BURN_STOP) error = validate(l, said);
-        if (error || l->wish >= BURN_STOP) return error;
+    int error = BURN_OK;
+    while (l->epoch < l->how.epochs && !keep_is_over(l)) {
+        error = train(l, said);
+        if (!error && !is_stopped(l) && l->how.valid) error = validate(l, said);
+        if (error || is_stopped(l)) return error;
         l->epoch++;
+        l->trained = 0;
+        if ((error = keep_epoch(l, said))) return error;
     }
     return BURN_OK;
 }
 
+/* Why it ended, where nothing went wrong. */
+static void say_why(burn_learner *l)
+{
+    const Keep *k = &l->keep;
+    if (is_stopped(l)) data_said(&l->reason, 0, l->how.interrupts && signals_came() ? "interrupted" : "stopped");
+    else if (l->epoch >= l->how.epochs) data_said(&l->reason, 0, "epochs done");
+    else data_said(&l->reason, 0, "stopped early: no better %s since epoch %lld", k->figures->of[k->figure].name,
+                   (long long)k->patient_epoch);
+}
+
 int burn_learner_run(burn_learner *l, burn_outcome *outcome, burn_said *said)
 {
+    Signals signals = { 0 };
     if (!l) return BURN_EINVAL;
     l->began = learner_clock();
-    int error = make_settings(l);
-    if (!error) {
-        tell_begin(l);
-        error = epochs(l, &l->reason);
-    } else data_said(&l->reason, error, "no memory");
-    if (!error) data_said(&l->reason, 0, l->wish >= BURN_STOP ? "stopped" : "epochs done");
-    else say(l, BURN_ERROR, l->reason.text);
-    const Figures *f = &l->figures[l->how.valid ? BURN_VALIDATION : BURN_TRAINING];
-    const burn_outcome end = { error, l->reason.text, l->epoch, f->of[0].best_epoch, l->step,
+    l->wish = BURN_GO_ON;
+    int error = !make_settings(l) && (!l->how.interrupts || signals_take(&signals)) ? BURN_OK
+        : data_said(&l->reason, BURN_ENOMEM, "no memory");
+    if (!error) error = keep_begin(l, &l->reason);
+    tell_begin(l);
+    if (*l->keep.note.text) learner_say(l, l->keep.note_level, "%s", l->keep.note.text);
+    if (!error) error = learn(l, &l->reason);
+    if (!error) say_why(l);
+    else learner_say(l, BURN_ERROR, "%s", l->reason.text);
+    if (signals.before) signals_give_back(&signals);
+    const burn_outcome end = { error, l->reason.text, l->epoch, l->keep.figures->of[l->keep.figure].best_epoch, l->step,
                                learner_clock() - l->began };
     for (int i = 0; i < l->how.watcher_count; i++)
         if (l->how.watchers[i].finish) l->how.watchers[i].finish(l->how.watchers[i].own, &end);

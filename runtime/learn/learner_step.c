@@ -73,14 +73,6 @@ int learner_next(burn_learner *l, burn_split split, burn_batch *batch, burn_said
     return got;
 }
 
-static int say_failed(const burn_learner *l, burn_split split, const Lane *lane, burn_said *said)
-{
-    const char *why = lane->error == BURN_ENAN ? "the loss is infinite or not a number"
-        : lane->error == BURN_ERANGE ? "a target is no class that the model has" : "the module refuses it";
-    return data_said(said, lane->error, "%s, epoch %lld, batch %lld of %s: %s", l->t->name, (long long)l->epoch + 1,
-                     (long long)lane->number + 1, split == BURN_TRAINING ? "training" : "validation", why);
-}
-
 /* ---- training */
 
 static void compute_gradients(void *learner, int at)
@@ -108,7 +100,7 @@ static int fill_lanes(burn_learner *l, int count, int64_t from, burn_said *said)
         if (got < 0) return got;
         lane->number = batch.number;
         lane->of_step = from + i;
-        lane_fill(l, &l->feeds[BURN_TRAINING], &batch, batch.items, l->lane_count > 1, lane);
+        lane_fill(l, &l->feeds[BURN_TRAINING], &batch, l->how.batch, l->lane_count > 1, lane);
     }
     return BURN_OK;
 }
@@ -117,9 +109,8 @@ static int fill_lanes(burn_learner *l, int count, int64_t from, burn_said *said)
 static int count_batch(burn_learner *l, const Lane *lane, double rate, burn_said *said)
 {
     burn_observation seen = { .items = lane->items, .loss = lane->loss, .learning_rate = rate };
-    if (lane->items && lane->error) return say_failed(l, BURN_TRAINING, lane, said);
     int error = lane->items ? figures_add(&l->figures[BURN_TRAINING], &seen, said) : BURN_OK;
-    l->batch++;
+    l->trained = ++l->batch;
     if (!error) learner_told(l, BURN_TRAINING, lane->items);
     return error;
 }
@@ -147,9 +138,14 @@ static int step_apart(burn_learner *l, double rate, burn_said *said)
         if (count > 1) l->how.threads->run(l->how.threads->pool, count, compute_gradients, l);
         else compute_gradients(l, 0);
         for (int i = 0; i < count; i++) {
-            if ((error = count_batch(l, &l->lanes[i], rate, said))) return error;
-            add_gradients(l, &l->lanes[i], &shares);
-            items += l->lanes[i].items;
+            Lane *lane = &l->lanes[i];
+            while (lane->items && lane->error) {
+                if ((error = check_lane(l, &l->feeds[BURN_TRAINING], BURN_TRAINING, lane, said))) return error;
+                compute_gradients(l, i);
+            }
+            if ((error = count_batch(l, lane, rate, said))) return error;
+            add_gradients(l, lane, &shares);
+            items += lane->items;
         }
         from += count;
     }
@@ -167,12 +163,14 @@ static int step_together(burn_learner *l, double rate, burn_said *said)
 {
     Lane *lane = &l->lanes[0];
     int error = fill_lanes(l, 1, 0, said);
-    if (error) return error;
-    if (lane->items)
+    while (!error && lane->items) {
         lane->error = l->t->train_step(l->how.threads, lane->work, l->how.weights, lane->in, l->step + 1, l->hypers,
                                        l->params, l->state, &lane->loss);
-    l->step += lane->items && !lane->error;
-    return count_batch(l, lane, rate, said);
+        l->step += !lane->error;
+        if (!lane->error) break;
+        error = check_lane(l, &l->feeds[BURN_TRAINING], BURN_TRAINING, lane, said);
+    }
+    return error ? error : count_batch(l, lane, rate, said);
 }
 
 int learner_step(burn_learner *l, burn_said *said)
@@ -185,42 +183,46 @@ int learner_step(burn_learner *l, burn_said *said)
 
 /* ---- validation */
 
-static int evaluate(burn_learner *l, const Feeds *feeds, const burn_batch *batch, burn_said *said)
+static int evaluate(burn_learner *l, const Lane *lane, double *loss)
 {
-    Lane *lane = &l->lanes[0];
-    lane->number = batch->number;
-    lane_fill(l, feeds, batch, 1, 0, lane);
-    lane->error = l->t->evaluate(l->how.threads, lane->work, l->how.weights, lane->in, l->params, &lane->loss, l->out);
-    return lane->error ? say_failed(l, BURN_VALIDATION, lane, said) : BURN_OK;
+    return l->t->evaluate(l->how.threads, l->lanes[0].work, l->how.weights, lane->in, l->params, loss, l->out);
 }
 
-/* Evaluates a batch. Where its room is filled with copies of its first item, what they add to the mean is taken out:
- * so many times that item's loss. */
-static int evaluate_items(burn_learner *l, const Feeds *feeds, const burn_batch *batch, burn_said *said)
+/* A batch that is filled with copies of its first item: what they add to the mean is taken out, so many times that
+ * item's loss. Predictions are as before. */
+static int lose_copies(burn_learner *l, const Feeds *feeds, Lane *lane)
 {
-    Lane *lane = &l->lanes[0];
-    burn_batch first = *batch;
-    double alone = 0;
-    first.items = 1;
-    int is_short = batch->items < l->least, error = is_short ? evaluate(l, feeds, &first, said) : BURN_OK;
-    if (error) return error;
-    alone = lane->loss;
-    error = evaluate(l, feeds, batch, said);
-    double rows = (double)lane->rows, items = (double)lane->items;
-    if (!error && is_short) lane->loss = (lane->loss * rows - alone * (rows - items)) / items;
+    Lane one = { 0 };
+    double alone, all, rows = (double)lane->rows, items = (double)lane->items;
+    int error = lane_open(l, &one, 0);
+    if (!error) lane_alone(l, feeds, lane, 0, &one);
+    if (!error) error = evaluate(l, &one, &alone);
+    if (!error) error = evaluate(l, lane, &all);
+    if (!error) lane->loss = (all * rows - alone * (rows - items)) / items;
+    lane_close(l, &one);
     return error;
 }
 
 int learner_look(burn_learner *l, const Feeds *feeds, const burn_batch *batch, Figures *f, int is_told,
                  burn_said *said)
 {
+    Lane *lane = &l->lanes[0];
     burn_observation seen;
     int64_t shape[MOST_RANK + 1];
-    int error = batch->items ? evaluate_items(l, feeds, batch, said) : BURN_OK;
-    if (error || !batch->items) return error;
-    lane_observe(l, feeds, &l->lanes[0], &seen, shape);
-    error = figures_add(f, &seen, said);
-    const burn_seen told = { batch, batch->number * l->how.batch, &seen };
+    lane->number = batch->number;
+    lane_fill(l, feeds, batch, 1, 0, lane);
+    while (lane->items && (lane->error = evaluate(l, lane, &lane->loss))) {
+        int error = check_lane(l, feeds, BURN_VALIDATION, lane, said);
+        if (error) return error;
+    }
+    if (!lane->items) return BURN_OK;
+    if (lane->rows > lane->items && lose_copies(l, feeds, lane)) return data_said(said, BURN_ENOMEM, "no memory");
+    lane_observe(l, feeds, lane, &seen, shape);
+    int error = figures_add(f, &seen, said);
+    burn_batch given = *batch;
+    given.items = lane->items;
+    given.numbers = lane->numbers;
+    const burn_seen told = { &given, lane->numbers[0], &seen };
     for (int i = 0; i < l->how.watcher_count && is_told && !error; i++)
         if (l->how.watchers[i].seen) l->how.watchers[i].seen(l->how.watchers[i].own, &told);
     return error;

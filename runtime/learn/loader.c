@@ -15,7 +15,7 @@ typedef enum SlotState { FREE, FILLING, FULL } SlotState;
 typedef struct Slot {
     SlotState state;
     int error;                                             /* of filling it */
-    int64_t items, skipped, *numbers;                      /* numbers: of the items that it is to have */
+    int64_t items, skipped, *numbers;                      /* numbers: of the items that it is to have, then has */
     void *fields[BURN_FIELDS];
     burn_said said;
 } Slot;
@@ -67,7 +67,7 @@ static void fill(const burn_loader *l, Slot *s, int64_t epoch, int64_t count)
         int error = d->get(d, s->numbers[i], data_random(&seed), to, &s->said);
         if (error && l->how.skip_bad) s->skipped++;
         else if (error) s->error = error;
-        else s->items++;
+        else s->numbers[s->items++] = s->numbers[i];
     }
     for (int f = 0; f < d->field_count; f++)
         memset((uint8_t *)s->fields[f] + (size_t)s->items * d->fields[f].bytes, 0,
@@ -214,7 +214,7 @@ int burn_loader_next(burn_loader *l, burn_batch *batch, burn_said *said)
     if (!l->worker_count) fill_next(l);
     while (s->state != FULL) pthread_cond_wait(&l->filled, &l->lock);
     int64_t at = l->from + l->taken++;
-    *batch = (burn_batch){ at / l->batches, at % l->batches, s->items, s->fields };
+    *batch = (burn_batch){ at / l->batches, at % l->batches, s->items, s->fields, s->numbers };
     l->holds_slot = 1;
     l->skipped += s->skipped;
     int error = s->error;

@@ -84,7 +84,7 @@ class Loading(ctypes.Structure):
 
 class Batch(ctypes.Structure):
     _fields_ = [("epoch", ctypes.c_int64), ("number", ctypes.c_int64), ("items", ctypes.c_int64),
-                ("fields", ctypes.POINTER(ctypes.c_void_p))]
+                ("fields", ctypes.POINTER(ctypes.c_void_p)), ("numbers", ctypes.POINTER(ctypes.c_int64))]
 
 
 class Data:

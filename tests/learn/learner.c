@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives runtime/learn/learner.h as it is told, or trains by the module's own calls: what learner.py compares. In:
-// KEY=NUMBER arguments, those of `keys`. Out: a line for each split of an epoch, one for the outcome, one with the sum
-// of the parameters' bits. Built with -DMODULE=name and its header in front.
+// KEY=NUMBER arguments, those of `keys`, and artifacts=FOLDER. Out: a line for each split of an epoch and for each
+// checkpoint, one for the outcome, sums of the bits of the parameters and of the best ones.
+// Built with -DMODULE=name and its header in front.
 #include MODULE_HEADER
 #include "learn/learner.h"
 #include "threads.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -17,7 +19,9 @@
 enum { WIDTH = 6, CLASSES = 3, MOST_BATCH = 64 };
 
 static const char *const keys[] = { "epochs", "batch", "accumulate", "at_once", "threads", "seed", "workers", "items",
-    "valid", "skip_bad", "bad_label", "broken", "plain", "stop_at", "learning_rate", "in_order", "metrics", "swap" };
+    "valid", "skip_bad", "bad_label", "broken", "plain", "stop_at", "learning_rate", "in_order", "metrics", "swap",
+    "resume", "keep", "checkpoint_steps", "interrupts", "patience", "least_change", "best_by", "no_number", "slow" };
+static const char *artifacts;
 static double values[sizeof keys / sizeof *keys];
 
 static double value(const char *key)
@@ -43,6 +47,7 @@ static int get(const burn_dataset *data, int64_t i, uint64_t seed, void *const *
     (void)seed;
     for (int k = 0; k < 4; k++) next(&state);
     for (int k = 0; k < WIDTH; k++) ((float *)to[swap])[k] = (float)(2 * next(&state) + (k % CLASSES == label));
+    if (i == (int64_t)value("no_number")) ((float *)to[swap])[2] = (float)NAN;
     *(int64_t *)to[!swap] = i == (int64_t)value("bad_label") ? 7 : label;
     if (i != (int64_t)value("broken")) return 0;
     snprintf(said->text, sizeof said->text, "points.txt: row %lld is broken", (long long)i);
@@ -66,7 +71,7 @@ static burn_dataset *points(int64_t count)
 }
 
 /* ---- what is printed */
-static void print_bits(const void *params)
+static void print_bits(const char *what, const void *params)
 {
     uint64_t sum = 14695981039346656037u;
     for (int i = 0; i < TRAINING.param_count; i++) {
@@ -74,7 +79,7 @@ static void print_bits(const void *params)
         const uint8_t *at = (const uint8_t *)params + p->offset;
         for (size_t k = 0; k < p->tensor.bytes && p->role != BURN_BATCHES; k++) sum = (sum ^ at[k]) * 1099511628211u;
     }
-    printf("bits %016llx\n", (unsigned long long)sum);
+    printf("%s %016llx\n", what, (unsigned long long)sum);
 }
 
 static void print_epoch(void *own, const burn_progress *p)
@@ -93,6 +98,9 @@ static void count_batch(void *own, const burn_progress *p)
 {
     (void)own;
     batches_told += p->split == BURN_TRAINING;
+    struct timespec pause = { 0, (long)(1e6 * value("slow")) };
+    while (nanosleep(&pause, &pause)) {
+    }
 }
 
 static burn_wish wish(void *own)
@@ -107,6 +115,12 @@ static void print_said(void *own, burn_level level, const char *text)
     printf("said %d %s\n", (int)level, text);
 }
 
+static void print_checkpoint(void *own, const char *path, int64_t epoch, int best)
+{
+    (void)own;
+    printf("checkpoint %s of epoch %lld%s\n", strrchr(path, '/') + 1, (long long)epoch, best ? ", best" : "");
+}
+
 /* ---- both ways to learn */
 static int by_learner(burn_dataset *train, burn_dataset *valid)
 {
@@ -116,13 +130,18 @@ static int by_learner(burn_dataset *train, burn_dataset *valid)
     burn_learner *learner;
     const char *const metrics[] = { "accuracy", "iteration_speed" }, *const names[] = { "learning_rate" };
     const double rate = value("learning_rate");
-    const burn_watcher watcher = { .epoch = print_epoch, .batch = count_batch, .wish = wish, .say = print_said };
+    const burn_watcher watcher = { .epoch = print_epoch, .batch = count_batch, .wish = wish, .say = print_said,
+                                   .checkpoint = print_checkpoint };
     if (value("threads") > 0 && burn_threads_open(&threads, (int)value("threads"), 0)) return 2;
     const burn_learning how = {
         .training = &TRAINING, .train = train, .valid = valid, .epochs = (int64_t)value("epochs"),
         .batch = (int64_t)value("batch"), .accumulate = (int64_t)value("accumulate"),
         .at_once = (int64_t)value("at_once"), .threads = threads.run ? &threads : NULL,
         .seed = (uint64_t)value("seed"), .workers = (int)value("workers"), .skip_bad = (int)value("skip_bad"),
+        .artifacts = artifacts, .resume = (int)value("resume"), .keep = (int)value("keep"),
+        .checkpoint_steps = (int64_t)value("checkpoint_steps"), .interrupts = (int)value("interrupts"),
+        .patience = (int64_t)value("patience"), .least_change = value("least_change"),
+        .best_by = value("best_by") > 1 ? "valid nothing" : value("best_by") > 0 ? "valid accuracy" : NULL,
         .in_order = (int)value("in_order"), .metric_count = (int)value("metrics"), .metrics = metrics,
         .hyper_count = rate > 0, .hyper_names = names, .hyper_values = &rate, .watcher_count = 1,
         .watchers = &watcher };
@@ -131,7 +150,11 @@ static int by_learner(burn_dataset *train, burn_dataset *valid)
     error = burn_learner_run(learner, &outcome, &said);
     printf("end %d epochs=%lld steps=%lld best=%lld: %s\n", outcome.error, (long long)outcome.epochs,
            (long long)outcome.steps, (long long)outcome.best_epoch, outcome.reason);
-    print_bits(burn_learner_params(learner));
+    print_bits("bits", burn_learner_params(learner));
+    void *best = malloc(TRAINING.params_bytes);
+    if (burn_learner_best(learner, best, &said)) printf("best: %s\n", said.text);
+    else print_bits("best", best);
+    free(best);
     burn_learner_close(learner);
     burn_threads_close(&threads);
     return error != 0;
@@ -178,15 +201,20 @@ static int plainly(burn_dataset *train)
         if (burn_loader_next(loader, &none, &said)) return 2;
         printf("train %d loss=%.17g\n", epoch, losses / items);
     }
-    print_bits(params);
+    print_bits("bits", params);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    memcpy(&values[10], (double[]){ -1, -1 }, 2 * sizeof(double));      // bad_label, broken: none
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        values[i] = strcmp(keys[i], "bad_label") && strcmp(keys[i], "broken") && strcmp(keys[i], "no_number") ? 0 : -1;
     for (int a = 1; a < argc; a++) {
         size_t i = 0, name = strcspn(argv[a], "=");
+        if (!strncmp(argv[a], "artifacts=", 10)) {
+            artifacts = argv[a] + 10;
+            continue;
+        }
         while (i < sizeof keys / sizeof *keys && (strlen(keys[i]) != name || strncmp(keys[i], argv[a], name))) i++;
         if (i == sizeof keys / sizeof *keys) return fprintf(stderr, "no key %s\n", argv[a]), 2;
         values[i] = atof(argv[a] + name + 1);
