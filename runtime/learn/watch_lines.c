@@ -77,13 +77,6 @@ static void add_bar(Text *t, const burn_progress *p)
     add(t, "]");
 }
 
-/* Cuts a line of UTF-8 to so many characters. */
-static void cut(char *text, int columns)
-{
-    while (*text && (((unsigned char)*text & 0xc0) == 0x80 || columns-- > 0)) text++;
-    *text = 0;
-}
-
 static void lines_batch(void *own, const burn_progress *p)
 {
     Lines *l = own;
@@ -107,7 +100,7 @@ static void lines_batch(void *own, const burn_progress *p)
     if (p->items > l->items_before && now > l->began)
         add(&t, "  %s items/s", watch_number((double)(p->items - l->items_before) / (now - l->began)).text);
     if (p->skipped) add(&t, "  %lld skipped", (long long)p->skipped);
-    if (columns) cut(t.text, columns - 1);
+    if (columns) watch_cut(t.text, columns - 1);
     clear_line(l);
     fprintf(l->to, columns ? "%s" : "%s\n", t.text);
     fflush(l->to);
@@ -156,28 +149,33 @@ static void lines_say(void *own, burn_level level, const char *text)
     fflush(l->to);
 }
 
-static void write_table(const Lines *l)
+static void write_row(FILE *to, const WatchCurve *c, int width)
 {
-    int name = 6, rows = 0;
-    for (int i = 0; i < l->history.count; i++) {
-        const WatchCurve *c = l->history.curves[i];
-        if (c->epoch_count && (int)strlen(c->name) > name) name = (int)strlen(c->name);
+    const WatchPoint *best = watch_curve_best(c);
+    fprintf(to, "| %s | %-*s | %-8s | %-8s | ", watch_split(c->split), width, c->name,
+            watch_number(c->epochs[0].y).text, watch_number(c->epochs[c->epoch_count - 1].y).text);
+    if (best) fprintf(to, "%-8s | %5.0f |\n", watch_number(best->y).text, best->x);
+    else fprintf(to, "-        |     - |\n");
+}
+
+void watch_summary(FILE *to, const WatchHistory *h, const char *name, const burn_outcome *outcome)
+{
+    int width = 6, rows = 0;
+    fprintf(to, "\n%s: %s after %lld epochs, %lld steps, %s\n", name ? name : "",
+            outcome->reason ? outcome->reason : "done", (long long)outcome->epochs, (long long)outcome->steps,
+            watch_time(outcome->seconds).text);
+    for (int i = 0; i < h->count; i++) {
+        const WatchCurve *c = h->curves[i];
+        if (c->epoch_count && (int)strlen(c->name) > width) width = (int)strlen(c->name);
         rows += c->epoch_count > 0;
     }
     if (!rows) return;
-    fprintf(l->to, "| Split | %-*s | First    | Last     | Best     | Epoch |\n", name, "Metric");
-    fprintf(l->to, "|-------|%.*s|----------|----------|----------|-------|\n", name + 2,
-            "----------------------------------------------------------------------------------------------------");
+    fprintf(to, "| Split | %-*s | First    | Last     | Best     | Epoch |\n|-------|", width, "Metric");
+    for (int i = 0; i < width + 2; i++) putc('-', to);
+    fputs("|----------|----------|----------|-------|\n", to);
     for (int split = BURN_TRAINING; split <= BURN_VALIDATION; split++)
-        for (int i = 0; i < l->history.count; i++) {
-            const WatchCurve *c = l->history.curves[i];
-            if ((int)c->split != split || !c->epoch_count) continue;
-            const WatchPoint *best = watch_curve_best(c);
-            fprintf(l->to, "| %s | %-*s | %-8s | %-8s | ", watch_split(c->split), name, c->name,
-                    watch_number(c->epochs[0].y).text, watch_number(c->epochs[c->epoch_count - 1].y).text);
-            if (best) fprintf(l->to, "%-8s | %5.0f |\n", watch_number(best->y).text, best->x);
-            else fprintf(l->to, "-        |     - |\n");
-        }
+        for (int i = 0; i < h->count; i++)
+            if ((int)h->curves[i]->split == split && h->curves[i]->epoch_count) write_row(to, h->curves[i], width);
 }
 
 static void lines_finish(void *own, const burn_outcome *outcome)
@@ -185,10 +183,7 @@ static void lines_finish(void *own, const burn_outcome *outcome)
     Lines *l = own;
     clear_line(l);
     if (l->quiet) return;
-    fprintf(l->to, "\n%s: %s after %lld epochs, %lld steps, %s\n", l->name ? l->name : "",
-            outcome->reason ? outcome->reason : "done", (long long)outcome->epochs, (long long)outcome->steps,
-            watch_time(outcome->seconds).text);
-    write_table(l);
+    watch_summary(l->to, &l->history, l->name, outcome);
     fflush(l->to);
 }
 

@@ -54,6 +54,10 @@ double watch_clock(void);                   /* seconds since some moment */
 /* Columns and rows of a terminal, 0 where it is none or TERM is "dumb". */
 int watch_terminal(FILE *to, int *rows);
 int watch_colours(void);                    /* NO_COLOR is not set */
+/* Cuts UTF-8 to so many characters; how many there are. */
+int watch_cut(char *text, int characters);
+/* How a run ended, and a table of its curves (watch_lines.c). name: may be NULL. */
+void watch_summary(FILE *to, const WatchHistory *h, const char *name, const burn_outcome *outcome);
 /* folder/train/epoch-3/NAME.log, "/" and " " in the name as "_"; the caller frees it. NULL without memory. */
 char *watch_log_path(const char *folder, burn_split split, int64_t epoch, const char *name);
 /* A field of a line of CSV, in double quotes where it must be; watch_csv_field reads one, unquoted in place. */

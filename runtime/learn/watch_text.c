@@ -62,6 +62,18 @@ int watch_colours(void)
     return !no || !*no;
 }
 
+int watch_cut(char *text, int characters)
+{
+    int n = 0;
+    for (; *text; text++) {
+        int is_first = ((unsigned char)*text & 0xc0) != 0x80;
+        if (is_first && n == characters) break;
+        n += is_first;
+    }
+    *text = 0;
+    return n;
+}
+
 char *watch_format(const char *format, ...)
 {
     va_list args, again;
