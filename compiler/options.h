@@ -32,6 +32,7 @@ struct Options {
     VEC(SetOption) settings;                            // --set: of a model described in C
     const char *function;                               // --function: of several; NULL: all, or the only one
     const char *config;                                 // --config: a JSON file of them; NULL: none
+    const char *depfile;                                // --depfile: what was read, as a rule of Make; NULL: none
     int lora_rank; double lora_alpha; const char *lora_on;      // rank 0: none (import/lora.c)
     int replace_head;                                   // classes of a new last layer; 0: it stays
     VEC(const char *) weights; const char *weights_key; // --weights: files of them

@@ -117,6 +117,12 @@ void progress_hide(void);                               // before anything else 
 typedef struct File { const uint8_t *data; size_t size; void *map; } File;
 bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)
 void file_unmap(File *f);
+// What this process has read, each path once: file_map says it, and whoever reads by other means; kept in `a`, and from
+// then on.
+typedef VEC(const char *) ReadFiles;
+void reads_keep(Arena *a);
+void reads_add(const char *path);
+const ReadFiles *reads_all(void);
 // written to a temporary beside the target, renamed by out_commit
 typedef struct OutFile OutFile;
 OutFile *out_open(Arena *a, const char *path);          // NULL with diag

@@ -20,6 +20,26 @@ static void io_error(const char *path, const char *what) {
     diag_error_as(EXIT_IO, &loc, "%s: %s", what, strerror(errno));
 }
 
+// ---------------------------------------------------------------- what was read
+
+static struct { Arena *arena; ReadFiles paths; } reads;
+
+void reads_keep(Arena *a) {
+    reads.arena = a;
+    reads.paths = (ReadFiles){ 0 };
+}
+
+void reads_add(const char *path) {
+    if (!reads.arena) return;
+    for (int i = 0; i < reads.paths.n; i++)
+        if (!strcmp(reads.paths.at[i], path)) return;
+    VEC_PUSH(reads.arena, reads.paths, arena_strdup(reads.arena, path));
+}
+
+const ReadFiles *reads_all(void) { return &reads.paths; }
+
+// ---------------------------------------------------------------- reading and writing
+
 bool file_map(File *f, const char *path) {
     static const uint8_t empty[1];
     *f = (File){ .data = empty };
@@ -44,6 +64,7 @@ bool file_map(File *f, const char *path) {
         }
     }
     close(fd);
+    if (ok) reads_add(path);
     return ok;
 }
 

@@ -31,6 +31,7 @@ typedef struct CommandOptions {
     const char *of_code;
     // the command that runs programs for another processor; NULL: code is loaded into this process
     const char *runner;
+    const char *shell;                                  // completions: whose
 } CommandOptions;
 typedef int CommandFn(Arena *a, CommandOptions *c);     // returns the exit status
 typedef struct Command {
@@ -43,7 +44,8 @@ typedef struct Command {
 const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv);
 void options_version(void);                             // version.c: prints the version and what is built in
 
-CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops;
+CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops,
+    command_manual, command_completions;
 
 // ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left
@@ -53,6 +55,9 @@ bool compile_check(Arena *a, const Options *o, const Programs *p);
 int compile_report(Arena *a, const Programs *p);
 bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
 const char *dump_names(Arena *a, const Options *o);     // all of them
+
+// ---------------------------------------------------------------- depfile.c
+bool depfile_write(Arena *a, const Options *o);         // --depfile, if it is given: o->output and all that was read
 
 // ---------------------------------------------------------------- inspect_weights.c
 bool weights_file(const char *path);                    // does it hold weights alone? false with or without diagnostics

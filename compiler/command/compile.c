@@ -90,6 +90,7 @@ static int export_model(Arena *a, const Options *o) {
     if (!g) return diag_status();
     if (o->written == WRITTEN_ONNX) export_onnx(a, o, g);
     else export_safetensors(a, o, g);
+    if (!diag_errors()) depfile_write(a, o);
     return diag_status();
 }
 
@@ -102,6 +103,6 @@ int command_compile(Arena *a, CommandOptions *c) {
     Programs *programs = compile_programs(a, o);
     if (!programs || stop) return diag_status();
     if (!beside) programs->settings = NULL;
-    if (!write_with_settings(a, o, programs, c->check)) return diag_status();
+    if (!write_with_settings(a, o, programs, c->check) || !depfile_write(a, o)) return diag_status();
     return c->report ? compile_report(a, programs) : EXIT_OK;
 }

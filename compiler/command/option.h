@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What the files of the command line share: its two tables (options_table.c), what sets an option's value
-// (options_set.c), and help (options_help.c). options.c parses.
+// (options_set.c), and what is printed of them: help (options_help.c), the manual page (manual.c), completions for
+// shells (completions.c). options.c parses.
 #ifndef BURNCC_OPTION_H
 #define BURNCC_OPTION_H
 #include "command.h"
@@ -14,9 +15,11 @@ enum {
     OPS = 32,
     TUNE = 64,
     EXPORT = 128,                                       // -o model.onnx, model.safetensors: `compile` without code
-    EVERY = 255,
+    MANUAL = 256,
+    COMPLETIONS = 512,
+    EVERY = 1023,
     BUILDS = VERIFY | RUN | BENCH,
-    MODELS = EVERY & ~OPS,                              // all that read a model
+    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS),     // all that read a model
     COMPILES = MODELS & ~EXPORT,
     TRAINS = COMPILE | BENCH | VERIFY | INSPECT
 };
@@ -34,11 +37,17 @@ typedef struct Option {
     Kind kind;
     size_t offset;                                      // of the field that FLAG, TEXT, COUNTED and REAL set
     SetFn *set;                                         // SPECIAL; NULL: options.c sees to it
+    const char *values;                                 // words with spaces between, which the argument is one of
 } Option;
+typedef struct Fact { const char *name, *text; } Fact;
 
 // options_table.c: the first is what `burncc MODEL` does; tables end with a row without name
 extern const Command commands[];
 extern const Option options[];
+extern const Fact environment[];                        // variables that are asked for
+extern const Fact exit_statuses[];
+// what an argument is one of, with spaces and commas between; NULL: no such list
+const char *option_values(Arena *a, const Options *o, const Option *option);
 const char *nearest_option(const char *word);           // NULL: none is near
 const char *nearest_command(const char *word);
 

@@ -145,7 +145,7 @@ static const char *learning_option(const Options *o) {
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
-    if (c->bit == OPS) return all->json && all->markdown ? usage_error("--json or --markdown, not both") : true;
+    if (!(c->bit & MODELS)) return all->json && all->markdown ? usage_error("--json or --markdown, not both") : true;
     if (all->stage && stage_find(all->stage) < 0)
         return usage_error("--stage: there are import, passes and kernels, not '%s'", all->stage);
     if (c->bit == BENCH && o->output && !all->profile) return usage_error("bench: --output goes with --profile");
@@ -170,6 +170,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         return usage_error("--%s says how code is made, but -o %s is no code", all->of_code, file);
     if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX)
         return usage_error("--opset and --optimized go with -o model.onnx");
+    if (o->depfile && o->dump && !file) return usage_error("--depfile is about a file; --dump without -o writes none");
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
     const char *trains = o->train ? NULL : learning_option(o);
@@ -208,7 +209,8 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         .atol = -1,
         .ulp = -1,
         .timeout = 300 };
-    if (argc < 2 && c->bit != OPS) {
+    reads_keep(a);                                      // options name files, too
+    if (argc < 2 && c->bit & MODELS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;
     }
@@ -216,8 +218,11 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
     if (o->compile.quiet) diag_quiet();
     progress_start(o->compile.quiet, o->verbose);
     int operands = argc - optind;
-    if (c->bit == OPS) {
-        if (operands) usage_error("`burncc ops` takes no model");
+    if (c->bit == COMPLETIONS) {
+        if (operands != 1) usage_error("usage: %s", c->usage);
+        else o->shell = argv[optind];
+    } else if (!(c->bit & MODELS)) {
+        if (operands) usage_error("`burncc %s` takes no model", c->name);
     } else if (!operands) {
         usage_error("no model; usage: %s", c->usage);
     } else if (operands > 1) {

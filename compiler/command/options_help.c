@@ -23,6 +23,11 @@ static void help_stages(Text *t, Arena *a, const Options *o) {
     text_printf(t, "\nStages of --dump: %s.\n", dump_names(a, o));
 }
 
+static void help_facts(Text *t, const char *title, const Fact *facts) {
+    text_printf(t, "\n%s:\n", title);
+    for (int i = 0; facts[i].name; i++) text_printf(t, "  %-26s %s\n", facts[i].name, facts[i].text);
+}
+
 void help_general(Text *t, Arena *a, const Options *o) {
     text_printf(t, "burncc: compiles neural networks into C that stands alone\n\nUsage:\n");
     for (int i = 0; commands[i].name; i++) text_printf(t, "  %s\n", commands[i].usage);
@@ -31,12 +36,8 @@ void help_general(Text *t, Arena *a, const Options *o) {
     help_stages(t, a, o);
     text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n",
         commands[0].examples);
-    text_printf(t,
-        "\nEnvironment: CC (the C compiler of verify, run and bench), BURNCC_CFLAGS (more flags for it), "
-        "BURNCC_RUNNER (where\n"
-        "--runner is not given), TMPDIR, BURN_VK_DEVICE (part of the GPU's name).\n"
-        "Exit status: 0 fine, 1 invalid model or failed comparison, 2 usage, 3 a limit, 4 input or output, 5 out of "
-        "memory.\n");
+    help_facts(t, "Environment", environment);
+    help_facts(t, "Exit status", exit_statuses);
 }
 
 void help_command(Text *t, Arena *a, const Options *o, const Command *c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The commands and the options, a row each; parsing, help and hints read them.
+// The commands and the options, a row each; parsing, help, hints, the manual page and shells read them.
 #include "option.h"
 
 #include <ctype.h>
@@ -67,10 +67,38 @@ const Command commands[] = {
         "  burncc resnet.onnx --target native --records resnet.records\n" },
     { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
         "Prints the support table: operators, versions, gradients, back ends.", "  burncc ops --markdown\n" },
+    { "manual", MANUAL, command_manual, "burncc manual",
+        "Prints the manual page: every command and option, as roff.", "  burncc manual | man -l -\n" },
+    { "completions", COMPLETIONS, command_completions, "burncc completions bash|zsh|fish",
+        "Prints what lets a shell complete commands, options and their values.",
+        "  burncc completions bash >~/.local/share/bash-completion/completions/burncc\n"
+        "  burncc completions fish >~/.config/fish/completions/burncc.fish\n" },
+    { 0 },
+};
+
+const Fact environment[] = {
+    { "CC", "the C compiler of verify, run, bench and tune (cc)" },
+    { "BURNCC_CFLAGS", "more flags for it" },
+    { "BURNCC_RUNNER", "the runner where --runner is not given" },
+    { "TMPDIR", "where they build (/tmp)" },
+    { "BURN_VK_DEVICE", "part of the GPU's name" },
+    { 0 },
+};
+
+const Fact exit_statuses[] = {
+    { "0", "fine" },
+    { "1", "the model is invalid or uses what is not supported, or a comparison failed" },
+    { "2", "usage" },
+    { "3", "a limit was passed" },
+    { "4", "input or output failed" },
+    { "5", "out of memory" },
     { 0 },
 };
 
 #define LOSS(op, name, ...) " " #name
+static const char losses[] =
+#include "losses.def"
+    ;
 static const char loss_help[] =
     "what is trained for, [OUTPUT=]NAME(option=value, ...)*FACTOR, or output:NAME for one that the model computes; "
     "repeatable: they are summed. Options are reduction=mean|sum|batchmean, weight=[...]|FILE and ignore_index=N where "
@@ -79,19 +107,26 @@ static const char loss_help[] =
     ;
 #undef LOSS
 #define OPTIMIZER(op, name, ...) " " #name
+static const char optimizers[] =
+#include "optimizers.def"
+    ;
 static const char optimizer_help[] = "what updates the parameters; the first is the default:"
 #include "optimizers.def"
     ;
 #undef OPTIMIZER
 #define SCHEDULE(name, ...) " " #name
+static const char schedules[] =
+#include "schedules.def"
+    ;
 static const char schedule_help[] =
     "adds NAME_learning_rate(step, ...). NAME(parameter=value, ...), or of several product(S, S), mean(S, S), "
     "sum(S, S), sequential(S, S; STEP). NAME is one of"
 #include "schedules.def"
     ;
 #undef SCHEDULE
-#define FIELD(kind, name) kind, offsetof(CommandOptions, name), NULL
-#define SET(f) SPECIAL, 0, f
+#define FIELD(kind, name) kind, offsetof(CommandOptions, name), NULL, NULL
+#define SET(f) SPECIAL, 0, f, NULL
+#define SET_ONE_OF(f, values) SPECIAL, 0, f, values
 
 const Option options[] = {
     { "output", 'o', "PATH", COMPILE | EXPORT | RUN | BENCH | INSPECT | TUNE, "Output",
@@ -105,6 +140,9 @@ const Option options[] = {
     { "optimized", 0, NULL, COMPILE | EXPORT, "Output",
         "-o MODEL.onnx: folded, simplified, and with the composites that are recognised; else as imported",
         FIELD(FLAG, compile.optimized) },
+    { "depfile", 0, "FILE", COMPILE | EXPORT, "Output",
+        "write what was read (model, its data and headers, weights, settings) as a rule for make, ninja and CMake",
+        FIELD(TEXT, compile.depfile) },
     { "name", 0, "NAME", COMPILE | EXPORT, "Output",
         "prefix of the generated symbols (default: from the output's file name)",
         FIELD(TEXT, compile.name) },
@@ -172,19 +210,22 @@ const Option options[] = {
     { "precision", 0, "TYPE", COMPILES, "Code",
         "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, "
         "faster; f32 (default)",
-        SET(set_precision) },
+        SET_ONE_OF(set_precision, "f32 bf16") },
     { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT, "Code",
-        "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas", SET(set_blas) },
+        "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas",
+        SET_ONE_OF(set_blas, "openblas") },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from",
         FIELD(FLAG, compile.no_fuse) },
     { "train", 0, NULL, TRAINS, "Training",
         "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, compile.train) },
-    { "loss", 0, "LOSS", TRAINS, "Training", loss_help, SET(set_loss) },
+    { "loss", 0, "LOSS", TRAINS, "Training", loss_help, SET_ONE_OF(set_loss, losses) },
     { "class-axis", 0, "N", TRAINS, "Training",
         "the axis of the classes in an output of several: the last without it, 1 as PyTorch has images",
         SET(set_class_axis) },
-    { "optimizer", 0, "NAME", TRAINS, "Training", optimizer_help, FIELD(TEXT, compile.optimizer) },
-    { "schedule", 0, "SCHEDULE", TRAINS, "Training", schedule_help, FIELD(TEXT, compile.schedule) },
+    { "optimizer", 0, "NAME", TRAINS, "Training", optimizer_help, TEXT,
+        offsetof(CommandOptions, compile.optimizer), NULL, optimizers },
+    { "schedule", 0, "SCHEDULE", TRAINS, "Training", schedule_help, TEXT,
+        offsetof(CommandOptions, compile.schedule), NULL, schedules },
     { "frozen-norm", 0, NULL, TRAINS, "Training",
         "batch normalization by its recorded statistics, which stay, and not by those of the batch",
         FIELD(FLAG, compile.frozen_norm) },
@@ -261,10 +302,20 @@ const Option options[] = {
     { "verbose", 'v', NULL, EVERY, "Reporting", "what is done, a line a stage with its time", FIELD(FLAG, verbose) },
     { "silence", 0, "WARNING", EVERY, "Reporting",
         "no warnings of this name, which stands behind each; all: none at all; repeatable", SET(set_silence) },
-    { "help", 'h', NULL, EVERY, "Reporting", "this text", SPECIAL, 0, NULL },
-    { "version", 'V', NULL, EVERY, "Reporting", "version, licence and what is built in", SPECIAL, 0, NULL },
+    { "help", 'h', NULL, EVERY, "Reporting", "this text", SET(NULL) },
+    { "version", 'V', NULL, EVERY, "Reporting", "version, licence and what is built in", SET(NULL) },
     { 0 },
 };
+
+const char *option_values(Arena *a, const Options *o, const Option *option) {
+    if (!strcmp(option->name, "dump")) return dump_names(a, o);
+    if (option->set != set_target) return option->values;
+    Text t;
+    text_init(&t, a);
+    for (int i = 0; target_at(i); i++) text_printf(&t, "%s ", target_at(i)->name);
+    text_printf(&t, "list");
+    return t.at;
+}
 
 // ---------------------------------------------------------------- nearest names
 

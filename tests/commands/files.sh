@@ -129,4 +129,34 @@ fi
 leftover=$(find . -name '*.tmp' | head -1)
 [ -z "$leftover" ]
 result $? "no temporary is left beside outputs"
+# ---------------------------------------------------------------- --depfile
+mkdir -p 'dep/some folder'
+cd dep || exit 1
+printf '#include <burncc/model.h>\n#include "some folder/width.h"\nMODEL(net) {\n%s\n}\n' \
+    '    output("y", linear(input("x", F32, 1, 999), "fc", config("width", WIDTH)));' >net.c
+echo '#define WIDTH 3' >'some folder/width.h'
+echo '{ "width": 3 }' >net.json
+printf '%s: \\\n  net.c \\\n  some\\ folder/width.h \\\n  net.json' out.c >want.d
+printf '\nnet.c:\nsome\\ folder/width.h:\nnet.json:\n' >>want.d
+status 0 "a description" "$burncc" net.c --config net.json -o out.c --depfile out.d
+cmp -s out.d want.d
+result $? "its rule names headers and settings"
+status 0 "its parameters" "$burncc" net.c -o 'w#$.safetensors' --depfile w.d
+says_file() {
+    grep -Fq -- "$2" "$1"
+    result $? "$1 has $2"
+}
+says_file w.d 'w\#$$.safetensors: \'
+status 0 "with weights" "$burncc" net.c --weights 'w#$.safetensors' -o net.onnx --depfile onnx.d --embed-limit 0
+says_file onnx.d 'net.onnx: \'
+says_file onnx.d '  w\#$$.safetensors'
+status 0 "a model with external data" "$burncc" net.onnx -o external.c --depfile external.d
+says_file external.d '  net.onnx.data'
+head -c 40 ../scores.onnx >bad.onnx
+status 2 "of nothing" "$burncc" net.onnx --dump passes --depfile none.d
+status 1 "a model that is wrong" "$burncc" bad.onnx -o none.c --depfile none.d
+status 4 "a rule that cannot be written" "$burncc" net.onnx -o other.c --depfile none/none.d
+absent none.d
+cd ..
+
 finish

@@ -8,7 +8,7 @@ says 'no model; usage: burncc MODEL'
 status 0 "help" "$burncc" --help
 says 'burncc verify MODEL'
 says 'Exit status'
-for command in compile verify run bench inspect tune ops; do
+for command in compile verify run bench inspect tune ops manual completions; do
     status 0 "$command --help" "$burncc" $command --help
     says "Usage: burncc"
 done
@@ -17,6 +17,20 @@ says '^burncc [0-9]+\.[0-9]+'
 says 'MIT OR Apache-2.0'
 says 'protobuf-c +[0-9]'
 says 'OpenBLAS +(no$|found .*generated code wants it with --blas alone)'
+
+status 0 "the manual page" "$burncc" manual
+says '^\.TH BURNCC 1 .*"burncc [0-9]'
+says '^\\fB\\-\\-rtol\\fR \\fIX\\fR$'
+silent '^[.'"'"'](pb|npy)'
+status 2 "a manual of something" "$burncc" manual verify
+for shell in bash zsh fish; do
+    status 0 "completions for $shell" "$burncc" completions $shell
+    says 'embed-limit'
+    says 'x86-64-v3'
+done
+status 2 "completions for nobody" "$burncc" completions
+status 2 "completions for another shell" "$burncc" completions tcsh
+says "there are completions for bash zsh fish, not for 'tcsh'"
 
 status 2 "unknown option" "$burncc" scores.onnx --tagret generic
 says "unknown option '--tagret'; did you mean --target\?"

@@ -56,8 +56,29 @@ static bool write_headers(Arena *a, const char *folder) {
            && write_file(a, folder, "language.def");
 }
 
+// The files of a rule that the C compiler wrote, without its targets and what lies in our own folder.
+static void note_headers(const char *rule, const char *folder) {
+    char word[4096];
+    size_t n = 0;
+    FILE *f = fopen(rule, "r");
+    for (int c = 0; f && c != EOF;) {
+        c = getc(f);
+        int next = c == '\\' || c == '$' ? getc(f) : 0;
+        bool escaped = c == '$' ? next == '$' : next == ' ' || next == '#';
+        if (next && !escaped) ungetc(next, f);
+        if (escaped) c = next;
+        bool ends = !escaped && (c == EOF || c == ' ' || c == '\n' || (c == '\\' && next == '\n'));
+        if (!ends && n + 1 < sizeof word) word[n++] = (char)c;
+        if (!ends || !n) continue;
+        word[n] = 0;
+        if (word[n - 1] != ':' && strncmp(word, folder, strlen(folder))) reads_add(word);
+        n = 0;
+    }
+    if (f) fclose(f);
+}
+
 static bool compile_description(Arena *a, const char *model, const char *folder, const char *object) {
-    const char *cc = getenv("CC");
+    const char *cc = getenv("CC"), *rule = arena_printf(a, "%s/rule", folder);
     Argv argv = { 0 };
     argv_add(a, &argv, cc && *cc ? cc : "cc");
     argv_add(a, &argv, "-std=gnu11 -O0 -g -fPIC -shared -Wall -Werror=implicit-function-declaration -x c -I");
@@ -65,8 +86,10 @@ static bool compile_description(Arena *a, const char *model, const char *folder,
     argv_add(a, &argv, "-o");
     VEC_PUSH(a, argv, object);
     VEC_PUSH(a, argv, model);
-    argv_add(a, &argv, "-lm");
+    argv_add(a, &argv, "-lm -MMD -MF");
+    VEC_PUSH(a, argv, rule);
     int status = process_run(a, &argv);
+    note_headers(rule, folder);
     Loc file = { .file = model, .node = -1 };
     if (status == PROCESS_NONE)
         diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s', which a description needs; set CC", argv.at[0]);
@@ -203,6 +226,7 @@ static Graph *described(Arena *a, Model *m, const Options *o) {
     bool ok = write_headers(a, folder) && compile_description(a, m->file, folder, object) && run(a, m, o, object, &t);
     folder_remove(folder);
     if (!ok) return NULL;
+    if (o->config) reads_add(o->config);                // the child did
     const char *graph = t.at + strlen(t.at) + 1;
     if (graph > t.at + 1) m->settings = t.at;
     return graph_parse(a, graph, m->file);

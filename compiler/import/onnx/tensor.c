@@ -164,6 +164,8 @@ static Mapped *map_inside(TensorReader *r, const char *location, const char *ten
     m = NEW(r->arena, Mapped);
     *m = (Mapped){ map, (size_t)st.st_size };
     strmap_put(r->files, location, m);
+    bool beside = !strcmp(r->base_dir, ".");
+    reads_add(beside ? location : arena_printf(r->arena, "%s/%s", r->base_dir, location));
     return m;
 }
 
