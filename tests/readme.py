@@ -30,7 +30,7 @@ README_LINES = 300
 TABLE = re.compile(r"(<!-- burncc ops --markdown: begin -->\n)(.*)(<!-- burncc ops --markdown: end -->)", re.S)
 CONSOLE = re.compile(r"^(?:<!-- (exact|varies) -->\n)?```console\n(.*?)^```", re.S | re.M)
 EXCERPT = re.compile(r"^<!-- excerpt: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
-WRITTEN = re.compile(r"^<!-- file: (\S+) -->\n```c\n(.*?)^```", re.S | re.M)
+WRITTEN = re.compile(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```", re.S | re.M)
 FENCED = re.compile(r"^```.*?^```\n", re.S | re.M)
 FOLDERS = "codegen|compiler|docs|examples|language|models|runtime|scripts|templates|tests|tools"
 count = failures = 0
@@ -241,6 +241,9 @@ def main():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *others]
     needs = {"vulkan|gpu": ("SPIR-V", "Vulkan"), "blas": ("OpenBLAS",)}
     skip = [words for words, parts in needs.items() if not has(burncc, *parts)]
+    tools = {"dot -T": "dot", "clang --target=|ld.lld|qemu-arm|node main": "ld.lld", "qemu-arm": "qemu-arm",
+             "node main": "node", "llvm-size|llvm-nm": "llvm-size"}
+    skip += [words for words, tool in tools.items() if not shutil.which(tool)]
     check_table(burncc)
     check_options(burncc)
     check_language()
