@@ -375,7 +375,7 @@ struct Expr {
     // E_Load: the tensor; a[0] flat element index, a[1] guard or NULL, a[2] result when the guard is false (NULL: 0)
     Value *value;
     // E_Reduce over these loop axes of a[0]; ARG*: result is a[1] (index) where a[0] is extreme
-    ReduceOp rop; int n_axes; int axes[MAX_RANK];
+    ReduceOp rop; int n_axes; signed char axes[MAX_RANK];
     int64_t lo, hi;                                     // DT_INDEX: inclusive range
     // bit i: depends on loop axis i (an E_Reduce's own axes taken out)
     uint64_t axes_used;
@@ -401,6 +401,8 @@ Scalar reduce_identity(ReduceOp op, DType d);
 Scalar reduce_combine(ReduceOp op, DType d, Scalar acc, Scalar x);
 
 ExprPool *expr_pool_new(Arena *a);
+// A new pool of what is behind the roots, which become its; NULL is none.
+ExprPool *expr_pool_keep(Arena *a, const ExprPool *from, int n, Expr **const *roots);
 int expr_count(const ExprPool *p);
 Expr *expr_const_f(ExprPool *p, DType d, double v);
 Expr *expr_const_i(ExprPool *p, DType d, int64_t v);

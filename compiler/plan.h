@@ -51,7 +51,7 @@ typedef struct ValuePlan {
     // it is the columns from home_at on of this value; NULL: its own
     Value *home; Dim home_at;
 } ValuePlan;
-typedef struct ValuePlans { VEC(ValuePlan) by_id; } ValuePlans;
+typedef struct ValuePlans { int n; ValuePlan *at; } ValuePlans;
 
 // size: exact, perhaps symbolic; extent: its upper bound
 typedef struct Axis { int64_t extent; bool reduce; Dim size; } Axis;

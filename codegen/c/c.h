@@ -74,6 +74,7 @@ void c_gradients(CFile *g, const Training *t);            // gradients.c: their 
 void c_training(CFile *g, const Training *t);             // training.c: the generic descriptor
 // the initial values that do not stand in the C file, not committed yet; *file NULL: they do; false with diag
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file);
+void c_train_release(CFile *g, const Training *t);        // their memory, when they have been written
 void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program
 // targets.c: a file for several targets. `before` stands once at its head, `code` (prelude, kernels, run functions)
 // once for each.

@@ -250,7 +250,7 @@ static bool mentions_end(const Arguments *all, Base base, const Value *v) {
 static void add_field(RunText *r, const char *type, const char *name, bool set) {
     for (int i = 0; i < r->framed.n; i++)
         if (!strcmp(r->framed.at[i], name)) return;
-    VEC_PUSH(r->g->arena, r->framed, name);
+    VEC_PUSH(r->fields.arena, r->framed, arena_strdup(r->fields.arena, name));
     text_printf(&r->fields, "    %s%s;\n", type, name);
     if (set) text_printf(&r->settings, "    frame.%s = %s;\n", name, name);
 }

@@ -118,7 +118,26 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
 }
 
-// The file with all its programs; g.functions are still there.
+static void abandon(OutFile *const more[2]) {
+    for (int i = 0; i < 2; i++) if (more[i]) out_abandon(more[i]);
+}
+
+// Files of values, not committed yet; sum: of the constants. They come first, so that memory of parameters is free for
+// the text.
+static bool write_values(CFile *g, const Training *training, OutFile *more[2], uint64_t *sum) {
+    Arena *a = g->arena;
+    const Options *o = g->options;
+    if (!c_train_initial(a, o, training, &more[0])) return false;
+    if (g->external && !(more[1] = weights_write_file(a, g->n, g->programs, g->weight_bytes,
+        path_swap(a, o->output, ".bin"), sum))) {
+        abandon(more);
+        return false;
+    }
+    if (more[0]) c_train_release(g, training);
+    return true;
+}
+
+// The file, and what is known of it before its programs are printed.
 static CFile file_of(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
     CFile g = { .arena = a, .options = o, .model = model, .n = n, .programs = programs };
@@ -131,15 +150,20 @@ static CFile file_of(
     g.numbers = g.training = training != NULL;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = g.weight_bytes > o->embed_limit;
-    if (training) c_train_declare(&g, training);
-    else c_state_declare(&g);
-    g.functions = c_functions_new(&g);
-    for (int i = 0; i < n; i++) c_program(&g, &programs[i]);
     return g;
+}
+
+// g->functions are then there.
+static void print_programs(CFile *g, const Training *training) {
+    if (training) c_train_declare(g, training);
+    else c_state_declare(g);
+    g->functions = c_functions_new(g);
+    for (int i = 0; i < g->n; i++) c_program(g, &g->programs[i]);
 }
 
 void codegen_listing(Arena *a, const Options *o, int n, Program *programs, const Training *training, Listing *out) {
     CFile g = file_of(a, o, o->name, n, programs, training);
+    print_programs(&g, training);
     *out = c_functions_list(g.functions, a);
     c_functions_free(g.functions);
 }
@@ -155,17 +179,16 @@ static bool c_write(
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
     text_init(&out[0], a);
     text_init(&out[1], a);
+    OutFile *more[2] = { NULL };                        // parameters' initial values, constants
+    if (!write_values(&g, training, more, &sum)) return false;
+    print_programs(&g, training);
     c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
     if (training) c_gradients(&g, training);
     if (training) c_training(&g, training);
     if (programs->function) c_functions_declare(&g);
-    if (diag_errors()) return false;
-    OutFile *more[2] = { NULL };                        // parameters' initial values, constants
-    if (!c_train_initial(a, o, training, &more[0])) return false;
-    if (g.external && !(more[1] = weights_write_file(a, n, programs, g.weight_bytes,
-        path_swap(a, o->output, ".bin"), &sum))) {
-        if (more[0]) out_abandon(more[0]);
+    if (diag_errors()) {
+        abandon(more);
         return false;
     }
     print_header(&g, &out[0]);

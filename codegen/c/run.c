@@ -199,6 +199,16 @@ static bool decides(const Plan *p, const Kernel *k) {
     return false;
 }
 
+// The words that it is made of take ten times its memory, and go with `own`.
+static void print_call(RunText *r, const Kernel *k, int depth) {
+    Arena *whole = r->g->arena, *own = arena_new();
+    r->g->arena = own;
+    if (k->strips) c_strips(r, k->strips, depth);
+    else c_call(r, k, depth);
+    r->g->arena = whole;
+    arena_free(own);
+}
+
 static void print_steps(RunText *r, const Plan *plan, int depth) {
     bool *checked = NEW_ARRAY(r->g->arena, bool, plan->graph->required.n + 1);
     print_required(r, plan->graph, checked, depth);
@@ -210,12 +220,9 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
             continue;
         }
         r->ran = plan_ran(plan, i);
-        if (k->strips) {
-            if (k == k->strips->member[0]) c_strips(r, k->strips, depth);
-            continue;
-        }
+        if (k->strips && k != k->strips->member[0]) continue;
         if (k->kind == KERNEL_REGION) print_region(r, k, depth);
-        else c_call(r, k, depth);
+        else print_call(r, k, depth);
         if (decides(plan, k)) print_losses(r->s, &r->body);
     }
 }

@@ -107,3 +107,24 @@ bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **fi
     *file = safetensors_write(a, path_swap(a, o->output, ".safetensors"), n, tensors);
     return *file != NULL;
 }
+
+// Is a constant of some program among these bytes?
+static bool is_constant(const CFile *g, const char *from, int64_t bytes) {
+    for (int i = 0; i < g->n; i++) {
+        const Plan *p = g->programs[i].plan;
+        for (int j = 0; j < p->buffers.n; j++) {
+            const Buffer *b = p->buffers.at[j];
+            const char *at[] = { b->data, b->value && b->value->data ? b->value->data->data : NULL };
+            for (int k = 0; b->place == PLACE_WEIGHT && k < 2; k++)
+                if (at[k] && (uintptr_t)at[k] - (uintptr_t)from < (uintptr_t)bytes) return true;
+        }
+    }
+    return false;
+}
+
+void c_train_release(CFile *g, const Training *t) {
+    for (int i = 0; i < saved_params(t); i++) {
+        const Tensor *initial = t->params.at[i].initial;
+        if (!is_constant(g, initial->data, type_bytes(&initial->type))) arena_release(g->arena, initial->data);
+    }
+}

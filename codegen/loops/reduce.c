@@ -130,7 +130,7 @@ static void emit_lanes(LoopPrinter *p, Expr *e, const char *acc, int depth) {
 
 // ---------------------------------------------------------------- teams
 // The axis of a chain worth sharing out: the longest, the innermost of equals.
-static int longest(const LoopPrinter *p, const int *axes, int n) {
+static int longest(const LoopPrinter *p, const signed char *axes, int n) {
     int best = axes[0];
     for (int i = 1; i < n; i++)
         if (p->k->axes.at[axes[i]].extent >= p->k->axes.at[best].extent) best = axes[i];
@@ -146,8 +146,9 @@ void loops_share(LoopPrinter *p) {
         const Expr *e = p->exprs.at[i];
         if (e->op == E_Reduce && is_teamwork(p, e)) p->shared[longest(p, e->axes, e->n_axes)] = true;
     }
-    int inner[64], n = 0;
-    for (int i = p->bound; i < p->last_parallel; i++) inner[n++] = i;
+    signed char inner[64];
+    int n = 0;
+    for (int i = p->bound; i < p->last_parallel; i++) inner[n++] = (signed char)i;
     if (n && p->d->team > 1) p->shared[longest(p, inner, n)] = true;
 }
 

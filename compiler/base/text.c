@@ -19,6 +19,7 @@ static void text_reserve(Text *t, size_t more) {
     while (cap - t->n <= more) cap *= 2;
     char *to = arena_alloc(t->arena, cap);
     memcpy(to, t->at, t->n + 1);
+    arena_release(t->arena, t->at);             // where it was large
     t->at = to;
     t->cap = cap;
 }

@@ -93,7 +93,7 @@ static bool same(const Expr *x, const Expr *y) {
         && (x->op != E_Axis || (x->hi == y->hi && x->extent == y->extent))
         && (x->op != E_Reduce
             || (x->rop == y->rop && x->n_axes == y->n_axes
-                && !memcmp(x->axes, y->axes, sizeof(int) * (size_t)x->n_axes)));
+                && !memcmp(x->axes, y->axes, (size_t)x->n_axes)));
 }
 
 static void grow(ExprPool *p) {
@@ -116,6 +116,19 @@ static void set_facts(Expr *e) {
     if (e->dtype == DT_INDEX) index_range(e);
 }
 
+// A node that is not there yet.
+static Expr *enter(ExprPool *p, const Expr *key) {
+    Expr *e = NEW(p->arena, Expr);
+    size_t at = (size_t)hash(key) & p->mask;
+    while (p->table[at]) at = (at + 1) & p->mask;
+    *e = *key;
+    e->id = p->all.n;
+    VEC_PUSH(p->arena, p->all, e);
+    p->table[at] = e;
+    if ((size_t)p->all.n * 2 > p->mask) grow(p);
+    return e;
+}
+
 static Expr *intern(ExprPool *p, Expr *key) {
     size_t at = (size_t)hash(key) & p->mask;
     for (; p->table[at]; at = (at + 1) & p->mask)
@@ -127,13 +140,36 @@ static Expr *intern(ExprPool *p, Expr *key) {
     bool maybe_none = key->op == E_Axis && key->extent;        // a loop that may not run at all stays one
     if (key->dtype == DT_INDEX && key->lo == key->hi && key->op != E_Const && !maybe_none)
         return expr_index(p, key->lo);
-    Expr *e = NEW(p->arena, Expr);
-    *e = *key;
-    e->id = p->all.n;
-    VEC_PUSH(p->arena, p->all, e);
-    p->table[at] = e;
-    if ((size_t)p->all.n * 2 > p->mask) grow(p);
-    return e;
+    return enter(p, key);
+}
+
+// ids stay in the same order
+ExprPool *expr_pool_keep(Arena *a, const ExprPool *from, int n, Expr **const *roots) {
+    Arena *scratch = arena_new();
+    int kept = 0;
+    Expr **now = NEW_ARRAY(scratch, Expr *, from->all.n + 1);
+    for (int i = 0; i < n; i++)
+        if (*roots[i]) now[(*roots[i])->id] = *roots[i];
+    for (int i = from->all.n - 1; i >= 0; i--)
+        for (int j = 0; now[i] && j < 3; j++)
+            if (now[i]->a[j]) now[now[i]->a[j]->id] = now[i]->a[j];
+    for (int i = 0; i < from->all.n; i++) kept += now[i] != NULL;
+    ExprPool *p = NEW(a, ExprPool);
+    *p = (ExprPool){ .arena = a, .graph = from->graph, .mask = 31, .all.cap = kept };
+    while ((size_t)kept * 2 > p->mask) p->mask = p->mask * 2 + 1;
+    p->table = NEW_ARRAY(a, Expr *, p->mask + 1);
+    p->all.at = NEW_ARRAY(a, Expr *, kept);
+    for (int i = 0; i < from->all.n; i++) {
+        if (!now[i]) continue;
+        Expr key = *now[i];
+        for (int j = 0; j < 3; j++)
+            if (key.a[j]) key.a[j] = now[key.a[j]->id];
+        now[i] = enter(p, &key);
+    }
+    for (int i = 0; i < n; i++)
+        if (*roots[i]) *roots[i] = now[(*roots[i])->id];
+    arena_free(scratch);
+    return p;
 }
 
 // ---- leaves
@@ -219,7 +255,7 @@ Expr *expr_reduce(ExprPool *p, ReduceOp op, int n_axes, const int *axes, Expr *b
         .n_axes = n_axes };
     for (int i = 0; i < n_axes; i++) {
         if (axes[i] < 0 || axes[i] >= 64) bug("loop axis %d", axes[i]);
-        key.axes[i] = axes[i];
+        key.axes[i] = (signed char)axes[i];
     }
     return intern(p, &key);
 }

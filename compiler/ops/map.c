@@ -33,8 +33,7 @@ static void bind(Bindings *b, const char *name, Expr *e) {
 }
 
 // Attributes are constants of the arguments' dtype: the node's value or the row's default.
-static void bind_attributes(Bindings *b, const Node *n, DType d) {
-    Arena *a = n->graph->arena;
+static void bind_attributes(Arena *a, Bindings *b, const Node *n, DType d) {
     const char *s = op_table[n->op].attrs, *name;
     while ((name = next_word(a, &s, '='))) {
         double otherwise = strtod(s + 1, NULL), v = node_float(n, name, otherwise);
@@ -54,12 +53,15 @@ static Expr *parse_row(const Node *n, const char **error) {
     const char *s = info->args, *name;
     Bindings b = { .n = 0 };
     DType d = DT_NONE;
-    for (int i = 0; i < n->n_in && (name = next_word(n->graph->arena, &s, ' ')); i++) {
+    Arena *scratch = arena_new();
+    for (int i = 0; i < n->n_in && (name = next_word(scratch, &s, ' ')); i++) {
         bind(&b, name, expr_arg(n->graph->exprs, i, n->in[i]->type.dtype));
         if (strcmp(name, "c") != 0) d = n->in[i]->type.dtype;
     }
-    bind_attributes(&b, n, d);
-    return expr_parse(n->graph->exprs, info->expr, b.n, b.name, b.bound, d, error);
+    bind_attributes(scratch, &b, n, d);
+    Expr *e = expr_parse(n->graph->exprs, info->expr, b.n, b.name, b.bound, d, error);
+    arena_free(scratch);
+    return e;
 }
 
 Expr *node_expr(const Node *n) {

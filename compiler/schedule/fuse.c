@@ -229,14 +229,14 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     if (alone) grow(f, &score, f->plan->options);
     f->inside = inside;
     return alone && score.anchor && score.anchor->def->op == OP_MatMul ?
-        kernel_attention(f->arena, &s, epilogue, &score, f->n_nodes) :
+        kernel_attention(f->plan->scratch, &s, epilogue, &score, f->n_nodes) :
         NULL;
 }
 
 static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, Dim at) {
-    if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->arena, fu, into, at);
+    if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->plan->scratch, fu, into, at);
     Kernel *k = into ? NULL : fuse_attention(f, fu);
-    return k || fu->violation ? k : kernel_gemm(f->arena, fu, into, at);
+    return k || fu->violation ? k : kernel_gemm(f->plan->scratch, fu, into, at);
 }
 
 // Can the anchor's kernel store rows that are pieces of the concatenation's? Its rows are then the root's.
@@ -281,10 +281,10 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         Kernel *k = NULL;
         if (fu.anchor && into && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
         else if (fu.anchor) k = fuse_anchor(f, &fu, into, at);
-        else k = kernel_loop(f->arena, &fu, into, axis, at);
+        else k = kernel_loop(f->plan->scratch, &fu, into, axis, at);
         Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
         if (k && !half) {
-            found(f, k);
+            found(f, kernel_keep(f->plan, k));
             return;
         }
         // a root that no epilogue can end in
@@ -319,10 +319,10 @@ static bool fuse_group(Fuser *f, Value *root) {
         alone = alone && !read_elsewhere(f, fu.also[i]);
         f->group[fu.also[i]->id] = 0;
     }
-    Kernel *k = alone ? kernel_loop(f->arena, &fu, NULL, 0, 0) : NULL;
+    Kernel *k = alone ? kernel_loop(f->plan->scratch, &fu, NULL, 0, 0) : NULL;
     if (!k || k->reads.n > MAX_READS) return false;
     for (int i = 0; i < fu.n_also; i++) f->needed[fu.also[i]->id] = false;
-    found(f, k);
+    found(f, kernel_keep(f->plan, k));
     return true;
 }
 
@@ -367,7 +367,7 @@ static void fuse_slice_scatter(Fuser *f, Node *n) {
     int axis = (int)node_int(n, "axis", 0), count;
     if (type_count_upper(g, &n->in[1]->type) > 0) fuse_root(f, n->in[1], v, axis, node_ints(n, "starts", &count)[0]);
     if (placed) need(f, n->in[0]);
-    else found(f, kernel_copy(f->plan, n));
+    else found(f, kernel_keep(f->plan, kernel_copy(f->plan, n)));
 }
 
 static bool is_read_once(const Fuser *f, const Value *v) { return ((const Users *)&f->users[v->id])->n == 1; }
@@ -378,8 +378,9 @@ static void fuse_scatter(Fuser *f, Node *n) {
         fuse_slice_scatter(f, n);
         return;
     }
-    found(f, kernel_scatter(f->plan, n));
-    if (!is_read_once(f, n->in[0]) || !place_part(f, n->out[0], n->in[0], 1, 0)) found(f, kernel_copy(f->plan, n));
+    found(f, kernel_keep(f->plan, kernel_scatter(f->plan, n)));
+    if (!is_read_once(f, n->in[0]) || !place_part(f, n->out[0], n->in[0], 1, 0))
+        found(f, kernel_keep(f->plan, kernel_copy(f->plan, n)));
 }
 
 // An output, or what is kept, that only repeats what was scattered: that is made in its place.

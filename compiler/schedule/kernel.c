@@ -17,6 +17,38 @@ Kernel *kernel_new(Arena *a, KernelKind kind) {
     return k;
 }
 
+static void keep_expressions(const Plan *p, Kernel *k) {
+    VEC(Expr **) roots = { 0 };
+    for (int i = 0; i < k->stores.n; i++) {
+        Store *s = &k->stores.at[i];
+        VEC_PUSH(p->scratch, roots, &s->index);
+        VEC_PUSH(p->scratch, roots, &s->guard);
+        VEC_PUSH(p->scratch, roots, &s->expr);
+    }
+    if (k->kind == KERNEL_ATTENTION) {
+        VEC_PUSH(p->scratch, roots, &k->attention.score);
+        VEC_PUSH(p->scratch, roots, &k->attention.first);
+        VEC_PUSH(p->scratch, roots, &k->attention.last);
+    }
+    k->exprs = expr_pool_keep(p->arena, k->exprs, roots.n, roots.at);
+}
+
+#define KEEP(a, v) ((v).at = arena_copy(a, (v).at, sizeof *(v).at * (size_t)(v).n), (v).cap = (v).n)
+
+Kernel *kernel_keep(const Plan *p, const Kernel *built) {
+    Arena *a = p->arena;
+    Kernel *k = arena_copy(a, built, sizeof *built);
+    KEEP(a, k->nodes);
+    KEEP(a, k->axes);
+    KEEP(a, k->stores);
+    KEEP(a, k->loads);
+    KEEP(a, k->reads);
+    KEEP(a, k->writes);
+    KEEP(a, k->sizes);
+    keep_expressions(p, k);
+    return k;
+}
+
 // ---------------------------------------------------------------- what a finished kernel reads
 typedef struct Survey { Arena *arena; Kernel *kernel; Graph *graph; bool *seen; double flops; } Survey;
 
@@ -499,7 +531,7 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
 // ---------------------------------------------------------------- scatter
 // A copy of the data, then a serial loop over the updates.
 static Kernel *copy_kernel(const Plan *p, Value *from, Value *to) {
-    Arena *a = p->arena;
+    Arena *a = p->scratch;
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Fusion f = { .plan = p, .root = from };
     Lower l;
@@ -527,13 +559,13 @@ static Expr *coordinate(ExprPool *p, Value *indices, Expr *flat, Expr *size, Exp
 Kernel *kernel_copy(const Plan *p, Node *n) {
     Kernel *k = copy_kernel(p, n->in[0], n->out[0]);
     Fusion none = { .plan = p, .root = n->out[0] };
-    kernel_finish(p->arena, k, &none);
-    VEC_PUSH(p->arena, k->nodes, n);
+    kernel_finish(p->scratch, k, &none);
+    VEC_PUSH(p->scratch, k->nodes, n);
     return k;
 }
 
 Kernel *kernel_scatter(const Plan *p, Node *n) {
-    Arena *a = p->arena;
+    Arena *a = p->scratch;
     Value *indices = n->in[1], *updates = n->in[2], *out = n->out[0];
     Kernel *k = kernel_new(a, KERNEL_LOOP);
     Fusion f = { .plan = p, .root = updates };

@@ -19,7 +19,8 @@ typedef struct Item {
     int64_t bytes, offset;
     int first, last;
     const Buffer *of;
-    int *meets, n_meets;                                // items that are alive together with it, somewhen
+    uint64_t *meets; int n_meets;                       // items that are alive together with it, somewhen: bit i % 64
+                                                        // of word i / 64; how many
     int64_t crowd;                                      // most bytes alive in its lifetime
     bool there;                                         // put down already
 } Item;
@@ -38,17 +39,34 @@ static uint32_t draw(Placing *s, int below) {
     return (uint32_t)((s->random >> 33) % (uint64_t)below);
 }
 
+// The first item from `from` on that x meets, or n.
+static int next_met(const Placing *s, const Item *x, int from) {
+    for (int i = from; i < s->n; i = (i / 64 + 1) * 64) {
+        uint64_t word = x->meets[i / 64] >> i % 64;
+        if (!word) continue;
+        for (; !(word & 1); word >>= 1) i++;
+        return i;
+    }
+    return s->n;
+}
+
+static int nth_met(const Placing *s, const Item *x, int n) {
+    int i = next_met(s, x, 0);
+    while (n-- > 0) i = next_met(s, x, i + 1);
+    return i;
+}
+
 // The lowest gap among those that are there and that x meets.
 static int64_t lowest_gap(Placing *s, const Item *x) {
     int n = 0;
     int64_t at = 0;
-    for (int i = 0; i < x->n_meets; i++) {
-        const Item *y = &s->items[x->meets[i]];
+    for (int i = next_met(s, x, 0); i < s->n; i = next_met(s, x, i + 1)) {
+        const Item *y = &s->items[i];
         if (!y->there) continue;
         int j = n++;
         for (; j > 0 && s->items[s->blockers[j - 1]].offset > y->offset; j--) s->blockers[j] = s->blockers[j - 1];
         s->steps += n - j;
-        s->blockers[j] = x->meets[i];
+        s->blockers[j] = i;
     }
     s->steps += x->n_meets;
     for (int i = 0; i < n; i++) {
@@ -102,12 +120,12 @@ static bool at_once(const Item *x, const Item *y) {
 static void meet(Arena *a, Placing *s, const int64_t *live) {
     for (int i = 0; i < s->n; i++) {
         Item *x = &s->items[i];
-        for (int j = 0; j < s->n; j++)
-            x->n_meets += j != i && at_once(x, &s->items[j]);
-        x->meets = NEW_ARRAY(a, int, x->n_meets + 1);
-        x->n_meets = 0;
-        for (int j = 0; j < s->n; j++)
-            if (j != i && at_once(x, &s->items[j])) x->meets[x->n_meets++] = j;
+        x->meets = NEW_ARRAY(a, uint64_t, s->n / 64 + 1);
+        for (int j = 0; j < s->n; j++) {
+            bool met = j != i && at_once(x, &s->items[j]);
+            x->meets[j / 64] |= (uint64_t)met << j % 64;
+            x->n_meets += met;
+        }
         for (int at = x->first; at <= x->last; at++)
             if (live[at] > x->crowd && buffer_alive(x->of, at)) x->crowd = live[at];
     }
@@ -128,8 +146,8 @@ static void change(Placing *s, const int64_t *offsets, int64_t end) {
         if (offsets[i] + s->items[i].bytes == end && draw(s, ++tops) == 0) top = i;
     const Item *x = &s->items[top];
     int a = top, b = top;
-    if (draw(s, 2)) a = x->meets[draw(s, x->n_meets)];
-    while (b == a) b = draw(s, 4) ? x->meets[draw(s, x->n_meets)] : (int)draw(s, s->n);
+    if (draw(s, 2)) a = nth_met(s, x, (int)draw(s, x->n_meets));
+    while (b == a) b = draw(s, 4) ? nth_met(s, x, (int)draw(s, x->n_meets)) : (int)draw(s, s->n);
     for (int i = 0; i < s->n; i++)
         if (s->order[i] == a) s->order[i] = b;
         else if (s->order[i] == b) s->order[i] = a;

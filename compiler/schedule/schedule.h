@@ -37,6 +37,9 @@ Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);          // kerne
 // element sum of coef[axis] * axis + offset of a stored value
 typedef struct Operand { Value *value; Dim coef[64], offset; } Operand;
 Kernel *kernel_new(Arena *a, KernelKind kind);
+// a kernel that was built in the plan's scratch memory as one of the plan's, with the expressions that it needs: a
+// fraction of those that building it made
+Kernel *kernel_keep(const Plan *p, const Kernel *built);
 void kernel_finish(Arena *a, Kernel *k, Fusion *f);      // what it reads, writes and costs, from its expressions
 // where element idx of v lies in the stored value that its views lead to; NULL: there is none
 Expr *operand_index(const Plan *p, Kernel *axes, Value *v, Expr *const *idx, Value **base);
