@@ -51,7 +51,8 @@ def main():
         run = subprocess.run([mkdocs, "build", "--quiet", "--strict", "-f", str(folder / "mkdocs.yml")],
                              capture_output=True, text=True)
         tap.check("HTML without a warning", run.returncode == 0, run.stderr[-800:])
-        missing = [path for path in own if not (folder / "html" / pathlib.Path(path).with_suffix(".html").name).exists()]
+        pages = {path: folder / "html" / pathlib.Path(path).with_suffix(".html").name for path in own}
+        missing = [path for path, page in pages.items() if not page.exists()]
         tap.check("a page of HTML for each", not missing, missing)
     return tap.end()
 

@@ -111,7 +111,10 @@ def stage(folder):
         "nav": navigation(book), "not_in_nav": "files/", "markdown_extensions": ["attr_list"],
         "theme": {"name": "mkdocs", "color_mode": "auto", "user_color_mode_toggle": True, "highlightjs": False,
                   "navigation_depth": 3},
-        "validation": {"nav": {"omitted_files": "warn", "not_found": "warn"}, "links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}},
+        "validation": {
+            "nav": {"omitted_files": "warn", "not_found": "warn"},
+            "links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"},
+        },
     }
     book.write()
     (folder / "mkdocs.yml").write_text(json.dumps(settings, indent=1), encoding="utf-8")    # JSON is YAML
