@@ -12,6 +12,7 @@ import random
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -244,6 +245,54 @@ def check_interrupts(tap, programs, folder):
               and run.bits == whole.bits and run.best == whole.best, run.text)
 
 
+def write_digits(folder, name, count, draw):
+    """MNIST's files of squares, one of ten places for each digit, among noise."""
+    labels, images = bytes(draw.randrange(10) for _ in range(count)), bytearray()
+    for digit in labels:
+        image = bytearray(draw.randrange(60) for _ in range(28 * 28))
+        for row in range(8):
+            at = 28 * (4 + 12 * (digit // 5) + row) + 5 * (digit % 5)
+            image[at:at + 6] = b"\xf0" * 6
+        images += image
+    (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">HBBIII", 0, 8, 3, count, 28, 28) + images)
+    (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">HBBI", 0, 8, 1, count) + labels)
+
+
+def check_examples(tap, args, folder):
+    """examples/train/lenet.c and loop.c as their first lines say, on digits that are easily learnt."""
+    digits, library, examples = folder / "digits", pathlib.Path(args.library).resolve(), ROOT / "examples" / "train"
+    digits.mkdir()
+    write_digits(digits, "train", 640, random.Random(1))
+    write_digits(digits, "t10k", 192, random.Random(2))
+
+    def run(name, *words, batch):
+        own = folder / f"example {name}"
+        own.mkdir(exist_ok=True)
+        if not (own / name).exists():
+            schedule = ["--schedule", "cosine"] if name == "lenet" else []
+            subprocess.run([args.burncc, "-q", ROOT / "models" / "lenet.c", "--train", "--optimizer", "adam",
+                            *schedule, "--dim", f"batch={batch}", "--target", "native", "-o", own / "lenet.c"],
+                           check=True)
+            subprocess.run([*args.cc.split(), *FLAGS, "-march=native", "-I", own, "-I", ROOT / "runtime",
+                            examples / f"{name}.c", own / "lenet.c", library, f"-Wl,-rpath,{library.parent}", "-lm",
+                            "-o", own / name], check=True)
+        done = subprocess.run([own / name, f"mnist:{digits}", *words], cwd=own, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    status, text = run("lenet", "4", batch="1..64")
+    accuracy = [float(x) for x in re.findall(r"accuracy ([\d.]+)", text)]
+    tap.check("examples/train/lenet.c", status == 0 and accuracy and accuracy[-1] > 0.9
+              and (folder / "example lenet" / "lenet.safetensors").exists(), text)
+    status, text = run("lenet", "5", batch="1..64")
+    tap.check("... goes on when it is called again", status == 0 and "goes on after step 40, 4 epochs done" in text
+              and "epochs done after 5 epochs, 50 steps" in text, text)
+    status, text = run("loop", batch="64")
+    accuracy = [float(x) for x in re.findall(r"accuracy ([\d.]+)", text)]
+    tap.check("examples/train/loop.c", status == 0 and len(accuracy) == 3 and accuracy[-1] > 0.9, text)
+    lines = {n: len((examples / f"{n}.c").read_text().splitlines()) for n in ("lenet", "loop")}
+    tap.check("under 60 lines, and under 40", lines["lenet"] < 60 and lines["loop"] < 40, lines)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("burncc")
@@ -259,6 +308,7 @@ def main():
         check_early(tap, programs)
         check_resuming(tap, programs, pathlib.Path(folder))
         check_interrupts(tap, programs, pathlib.Path(folder))
+        check_examples(tap, args, pathlib.Path(folder))
     return tap.end()
 
 
