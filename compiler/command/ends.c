@@ -87,7 +87,7 @@ bool recorded_read(
     while (!access(arena_printf(a, "%s/%s%d.pb", set, prefix, n), F_OK)) n++;
     *out = (Recorded){ n, NEW_ARRAY(a, EndData, n + 1) };
     for (int i = 0; i < n; i++)
-        if (!data_read(
+        if (!end_data_read(
                 a, arena_printf(a, "%s/%s%d.pb", set, prefix, i), i < n_declared ? &declared[i] : NULL, &out->at[i]))
             return false;
     return true;
@@ -171,7 +171,7 @@ static bool read_given(Arena *a, const CommandOptions *c, const ModelEnd *end, E
         if (!names(c->inputs.at[i], end->name)) continue;
         const char *path = c->inputs.at[i] + strlen(end->name) + 1;
         EndData data = { .n = 1, .at = NEW(a, Tensor *) };
-        bool ok = is_pb(path) ? data_read(a, path, end, &data) :
+        bool ok = is_pb(path) ? end_data_read(a, path, end, &data) :
                                 (data.at[0] = tensor_read(a, NULL, path, NULL)) != NULL;
         if (!ok) return false;
         for (int k = 0; k < data.n; k++) VEC_PUSH(a, items, data.at[k]);

@@ -226,7 +226,7 @@ static Tensor *tensor_convert(Arena *a, const char *path, Tensor *t, DType to) {
 
 static Tensor *pb_read(Arena *a, const char *path) {
     EndData data;
-    return data_read(a, path, NULL, &data) ? data.at[0] : NULL;
+    return end_data_read(a, path, NULL, &data) ? data.at[0] : NULL;
 }
 
 Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want) {

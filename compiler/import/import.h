@@ -64,5 +64,5 @@ Graph *import_graph(Arena *a, const Options *o);        // both, of o->model
 // elements of a sequence, or nothing. Recorded data has the form of ONNX's test data (.pb) for models of all formats;
 // import/onnx/ reads it.
 typedef struct EndData { const char *name; bool absent; int n; Tensor **at; } EndData;
-bool data_read(Arena *a, const char *path, const ModelEnd *declared, EndData *out);
+bool end_data_read(Arena *a, const char *path, const ModelEnd *declared, EndData *out);
 #endif

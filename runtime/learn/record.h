@@ -57,6 +57,7 @@ typedef struct burn_record {
     int version;                      /* of the format */
     const char *program;              /* the training's name; "" where the format has none */
     burn_dtype precision;
+    int of_burn;                      /* 1: written by Burn, with its names and layouts */
     int count;
     const burn_recorded *tensors;
 } burn_record;

@@ -103,6 +103,7 @@ static int decode(const uint8_t *data, size_t bytes, Record *r, burn_said *said)
     uint32_t length;
     struct cbor_load_result result;
     memcpy(&length, data + 6, sizeof length);
+    r->seen.of_burn = 1;
     r->seen.version = data[4] | data[5] << 8;
     if (r->seen.version != VERSION)
         return data_said(said, BURN_EFORMAT, "%s: it is of version %d; this library reads %d", r->where,

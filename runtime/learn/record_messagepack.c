@@ -205,6 +205,7 @@ static int fill_named(Record *r, const Object *o, burn_said *said)
 {
     char name[NAME] = "";
     const Object *item = member(o, "item"), *version = member(member(o, "metadata"), "version");
+    r->seen.of_burn = 1;
     if (!item || !is_text(version)) return record_bad(r, NULL, said, "it lacks Burn's metadata or item");
     return walk(r, item, name, 0, said);
 }

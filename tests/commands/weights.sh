@@ -41,4 +41,34 @@ for bad in bad_*.safetensors cut_*.safetensors escape.index.json; do
     [ "$got" = 1 ] && [ "$(grep -c 'error:' err)" = 1 ] && grep -q "^$bad\|^part" err
     result $? "$bad: one diagnostic"
 done
+
+# Records, and Burn's files, whose matrices of linear layers are [in, out].
+PYTHONPATH=$here/../learn python3 - <<'END' || { echo "Bail out! record_formats.py fails"; exit 1; }
+import struct
+import record_formats as formats
+f = lambda *x: struct.pack(f"<{len(x)}f", *x)
+weight, bias = f(1, 1.125, 1.25, 1.375, 1.5, 1.625), ("F32", [2], f(0.5, 0.625))
+record = formats.record([("fc.weight", "F32", [2, 3], weight), ("fc.bias", *bias)])
+other_way = "F32", [3, 2], f(1, 1.375, 1.125, 1.5, 1.25, 1.625)
+for ending, (_, write, _) in formats.FORMATS.items():
+    open(f"record{ending}", "wb").write(write(record))
+open("record.bin.gz", "wb").write(formats.packed(formats.binary_write(record)))
+open("bad.bin", "wb").write(formats.binary_write(record)[:-1])
+open("burn.mpk", "wb").write(formats.named_mpk({"fc": {"weight": formats.param(*other_way),
+                                                      "bias": formats.param(*bias)}}))
+open("burn.bpk", "wb").write(formats.burnpack([("fc.weight", *other_way), ("fc.bias", *bias)]))
+open("norm.bpk", "wb").write(formats.burnpack([("fc.gamma", *other_way), ("fc.beta", *bias)]))
+END
+for file in record.* burn.* norm.bpk; do
+    got=0
+    run --weights $file --strict >out 2>err || got=$?
+    lacks=$(grep -o "this build has no.*" err)
+    [ -n "$lacks" ] || { [ $got = 0 ] && grep -q "^  8\.75 11\.5$" out; }
+    result $? "$file${lacks:+ # SKIP $lacks}"
+done
+status 1 "a record that is damaged" run --weights bad.bin
+says 'bad.bin: .*its data ends too early'
+status 1 "a record has no keys" run --weights record.bin --weights-key x
+status 0 "inspect a record" "$burncc" inspect record.bin.gz
+says '^2 tensors of binary, 8 elements, 32 B'
 finish

@@ -139,7 +139,7 @@ static void compile_bytes(Arena *a, size_t size) {
     path_of(path, "model.onnx");
     if (stage == STAGE_TENSOR) {
         EndData data;
-        data_read(a, path, NULL, &data);
+        end_data_read(a, path, NULL, &data);
         return;
     }
     Options o = { .model = path,

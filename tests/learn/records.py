@@ -67,7 +67,8 @@ class Recorded(ctypes.Structure):
 
 class Record(ctypes.Structure):
     _fields_ = [("format", ctypes.c_char_p), ("version", ctypes.c_int), ("program", ctypes.c_char_p),
-                ("precision", ctypes.c_int), ("count", ctypes.c_int), ("tensors", ctypes.POINTER(Recorded))]
+                ("precision", ctypes.c_int), ("of_burn", ctypes.c_int),
+                ("count", ctypes.c_int), ("tensors", ctypes.POINTER(Recorded))]
 
 
 def info(name, dtype, shape):

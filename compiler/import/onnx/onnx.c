@@ -434,7 +434,7 @@ static bool read_data(Decoder *d, const File *f, bool optional, bool sequence, E
 }
 
 // A list of maps is recorded as the matrix of their values.
-bool data_read(Arena *a, const char *path, const ModelEnd *declared, EndData *out) {
+bool end_data_read(Arena *a, const char *path, const ModelEnd *declared, EndData *out) {
     File f;
     *out = (EndData){ .name = "" };
     if (!file_map(&f, path)) return false;

@@ -16,7 +16,7 @@
 enum { SHOWN = 6 };                                     // names in a list of them
 
 static const WeightFormat *const formats[] = { &safetensors_format, &safetensors_index_format,
-    &npz_format, &torch_zip_format, &torch_legacy_format, &torch_tar_format };
+    &npz_format, &torch_zip_format, &torch_legacy_format, &torch_tar_format, &record_format };
 
 bool weights_claimed(const File *f) {
     for (size_t i = 0; i < COUNT(formats); i++)
@@ -49,7 +49,8 @@ Weights *weights_read(Arena *a, const char *path, const File *f, const char *key
         return NULL;
     }
     Loc file = { .file = path, .node = -1 };
-    diag_error(&file, "this is no file of weights that is known (.safetensors or its .index.json, .pt, .pth, .npz)");
+    diag_error(&file, "this is no file of weights that is known (.safetensors or its .index.json, .pt, .pth, .npz, "
+                      "records, Burn's .mpk and .bpk)");
     weights_close(w);
     return NULL;
 }
@@ -202,6 +203,24 @@ static void give(Graph *g, Slot *s) {
     graph_fill(g, s->value, converted(g->arena, s->weight->tensor, &s->value->type));
 }
 
+// Is it the [out, in] of a linear layer, which its product reads turned around?
+static bool is_turned(const Graph *g, const Value *v) {
+    for (const Node *n = g->first; n; n = n->next)
+        if (n->op == OP_Transpose && n->in[0] == v && v->type.rank == 2) return true;
+    return false;
+}
+
+static Tensor *turned(Arena *a, const Tensor *t) {
+    const Type *from = &t->type;
+    const size_t one = dtype_size(from->dtype);
+    Tensor *out = tensor_new(a, (Type){ .dtype = from->dtype, .rank = 2, .dim = { from->dim[1], from->dim[0] } });
+    for (Dim i = 0; i < from->dim[0]; i++)
+        for (Dim k = 0; k < from->dim[1]; k++)
+            memcpy((char *)out->data + (size_t)(k * from->dim[0] + i) * one,
+                (const char *)t->data + (size_t)(i * from->dim[1] + k) * one, one);
+    return out;
+}
+
 // ---------------------------------------------------------------- the report
 
 static size_t distance(const char *a, const char *b) {  // characters that begin or end both alike, less is better
@@ -265,6 +284,10 @@ static void fill_slots(Match *m, Graph *g, const Options *o, bool *used) {
         s->weight = found(m, s->value->name, m->strip, m->add);
         if (!s->weight) continue;
         used[s->weight - m->w->at.at] = s->given = true;
+        if (m->w->in_out && s->weight->tensor->type.rank == 2 && is_turned(g, s->value)) {
+            const Weight other_way = { s->weight->name, turned(m->a, s->weight->tensor) };
+            s->weight = arena_copy(m->a, &other_way, sizeof other_way);
+        }
         if (type_same_shape(&s->value->type, &s->weight->tensor->type)) {
             give(g, s);
             continue;

@@ -13,6 +13,7 @@ typedef struct Weight { const char *name; Tensor *tensor; } Weight;    // row-ma
 typedef struct Weights {
     const char *file, *format;                          // format: for people, "safetensors"
     VEC(Weight) at;
+    bool in_out;                                        // matrices of linear layers are [in, out], those of others not
     VEC(File) maps;                                     // that tensors point into
 } Weights;
 
@@ -23,7 +24,8 @@ typedef struct WeightFormat {
     bool (*read)(Arena *a, const char *path, const File *f, const char *key, Weights *w);
 } WeightFormat;
 extern const WeightFormat safetensors_format, safetensors_index_format, npz_format,
-    torch_zip_format, torch_legacy_format, torch_tar_format;   // a zip archive that is no .npz goes to PyTorch's
+    torch_zip_format, torch_legacy_format, torch_tar_format,   // a zip archive that is no .npz goes to PyTorch's
+    record_format;                                      // takes safetensors too, which the first has taken
 
 bool weights_claimed(const File *f);                    // is it a file of weights?
 Weights *weights_open(Arena *a, const char *path, const char *key);     // NULL with diagnostics
