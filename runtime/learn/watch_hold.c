@@ -53,6 +53,13 @@ static void on_end(int number)
     raise(number);
 }
 
+int watch_hold_knows(int out)
+{
+    int error, is_known = setupterm(NULL, out, &error) == OK && tigetstr("cup");
+    if (is_known) del_curterm(cur_term);
+    return is_known;
+}
+
 int watch_hold_modes(int in)
 {
     if (held.is_held || tcgetattr(in, &held.modes)) return 0;
@@ -72,7 +79,7 @@ static void prepare(const char *capability)
 
 void watch_hold(int out)
 {
-    struct sigaction action = { .sa_handler = on_end };
+    struct sigaction action = { .sa_handler = on_end, .sa_flags = SA_RESTART };
     held.leave_bytes = 0;
     prepare("rmkx");                      /* keys as before, */
     prepare("sgr0");                      /* plain letters, */

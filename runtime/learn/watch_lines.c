@@ -64,7 +64,8 @@ static void add_figures(Text *t, const burn_progress *p)
     for (int i = 0; i < p->figure_count; i++) {
         const burn_figure *f = &p->figures[i];
         if (isnan(f->mean) && f->metric) continue;
-        add(t, "  %s %s%s", f->name, watch_number(f->mean).text, f->unit ? f->unit : "");
+        int has_unit = f->unit && *f->unit;
+        add(t, "  %s %s%s%s", f->name, watch_number(f->mean).text, has_unit ? " " : "", has_unit ? f->unit : "");
     }
 }
 
@@ -89,8 +90,9 @@ static void lines_batch(void *own, const burn_progress *p)
         l->began = now;
         l->items_before = p->items;
     }
+    if (l->quiet || now - l->written < REWRITTEN) return;
     int rows, columns = watch_terminal(l->to, &rows);
-    if (l->quiet || now - l->written < (columns ? REWRITTEN : REPEATED)) return;
+    if (!columns && now - l->written < REPEATED) return;
     Text t = { .used = 0 };
     add(&t, "epoch %lld/%lld %s", (long long)p->epoch, (long long)p->epochs, watch_split(p->split));
     if (columns >= 60) add_bar(&t, p);

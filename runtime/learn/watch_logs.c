@@ -145,18 +145,20 @@ static FILE *open_log(Logs *l, const burn_progress *p, const char *name, int64_t
     return to;
 }
 
-static void open_epoch(Logs *l, const burn_progress *p)
+/* before: batches that an earlier run logged. */
+static void open_epoch(Logs *l, const burn_progress *p, int64_t before)
 {
+    if (p->epoch == l->epoch && p->split == l->split && l->files) return;
     close_epoch(l);
     char *folder = watch_format("%s/%s/epoch-%lld", l->folder, watch_split(p->split), (long long)p->epoch);
     if (!folder || !watch_make_folder(folder)) fail(l, "metrics");
     free(folder);
     l->files = calloc((size_t)p->figure_count, sizeof *l->files);
     l->file_count = l->files ? p->figure_count : 0;
-    for (int i = 0; i < l->file_count; i++) l->files[i] = open_log(l, p, p->figures[i].name, p->batch - 1);
+    for (int i = 0; i < l->file_count; i++) l->files[i] = open_log(l, p, p->figures[i].name, before);
     l->epoch = p->epoch;
     l->split = p->split;
-    l->items = p->batch > 1 ? p->items - p->items / p->batch : 0;
+    l->items = p->batch > 0 ? p->items * before / p->batch : 0;
 }
 
 static void scalar(Logs *l, const burn_progress *p, const char *before, const char *name, double value)
@@ -180,7 +182,7 @@ static void logs_batch(void *own, const burn_progress *p)
 {
     Logs *l = own;
     if (!l->folder) return;
-    if (p->epoch != l->epoch || p->split != l->split || !l->files) open_epoch(l, p);
+    open_epoch(l, p, p->batch - 1);
     int64_t every = p->batches / EVENTS_OF_EPOCH + 1;
     for (int i = 0; i < p->figure_count && i < l->file_count; i++) {
         const burn_figure *f = &p->figures[i];
@@ -196,7 +198,7 @@ static void logs_epoch(void *own, const burn_progress *p)
 {
     Logs *l = own;
     if (!l->folder) return;
-    if (p->epoch != l->epoch || p->split != l->split || !l->files) open_epoch(l, p);
+    open_epoch(l, p, p->batch);          /* of which a run that goes on may do none */
     char *text = watch_format("epoch %lld/%lld %s:", (long long)p->epoch, (long long)p->epochs, watch_split(p->split));
     for (int i = 0; i < p->figure_count; i++) {
         const burn_figure *f = &p->figures[i];

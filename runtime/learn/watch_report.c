@@ -156,6 +156,7 @@ static void put_run(FILE *to, const Report *r)
     put_text(to, slash && slash[1] ? slash + 1 : r->folder);
     fputs(",\"state\":", to);
     put_text(to, r->state ? r->state : "learning");
+    fprintf(to, ",\"ended\":%s", r->state ? "true" : "false");
     fprintf(to, ",\"epoch\":%lld,\"epochs\":%lld,\"steps\":%lld,\"seconds\":%.3f,\n\"settings\":[", (long long)r->epoch,
             (long long)r->epochs, (long long)r->steps, r->seconds);
     for (int i = 0; i < r->setting_count; i++) {

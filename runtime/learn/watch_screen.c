@@ -47,8 +47,7 @@ typedef struct Screen {
 
 static int take_terminal(Screen *s)
 {
-    s->from = isatty(STDIN_FILENO) ? stdin : fopen("/dev/tty", "r");
-    if (!s->from || !watch_hold_modes(fileno(s->from))) return 0;
+    if (!watch_hold_modes(fileno(s->from))) return 0;
     s->locale = watch_copy(setlocale(LC_CTYPE, NULL));
     setlocale(LC_CTYPE, "");
     s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -424,7 +423,7 @@ static void screen_close(void *own)
 {
     Screen *s = own;
     give_terminal(s);
-    if (s->from && s->from != stdin) fclose(s->from);
+    if (s->from != stdin) fclose(s->from);
     for (int i = 0; i < s->said_count; i++) free(s->said[i]);
     free(s->said);
     free(s->levels);
@@ -437,10 +436,16 @@ static void screen_close(void *own)
 int burn_watch_screen(FILE *to, burn_watcher *watcher)
 {
     int rows;
-    if (!watch_terminal(to ? to : stderr, &rows)) return burn_watch_lines(to, 0, watcher);
+    to = to ? to : stderr;
+    FILE *from = isatty(STDIN_FILENO) ? stdin : fopen("/dev/tty", "r");
     Screen *s = calloc(1, sizeof *s);
-    if (!s) return BURN_ENOMEM;
-    s->to = to ? to : stderr;
+    if (!s || !from || !watch_terminal(to, &rows) || !watch_hold_knows(fileno(to))) {
+        if (from && from != stdin) fclose(from);
+        free(s);
+        return burn_watch_lines(to, 0, watcher);
+    }
+    s->to = to;
+    s->from = from;
     *watcher = (burn_watcher){ .own = s, .begin = screen_begin, .batch = screen_batch, .epoch = screen_epoch,
                                .checkpoint = screen_checkpoint, .say = screen_say, .wish = screen_wish,
                                .finish = screen_finish, .close = screen_close };

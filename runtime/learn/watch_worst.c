@@ -159,7 +159,7 @@ void worst_see(Worst *w, const burn_seen *seen)
     const burn_field *field = w->input < 0 ? NULL : &w->data->fields[w->input];
     for (int64_t i = 0; i < o->items; i++) {
         WorstItem item = o->classes ? class_item(o, &p, i) : value_item(o, i);
-        item.item = seen->first_item + i;
+        item.item = seen->batch->numbers ? seen->batch->numbers[i] : seen->first_item + i;
         const char *input = field ? (const char *)seen->batch->fields[w->input] + (size_t)i * field->bytes : NULL;
         keep(w, item, input, field ? field->bytes : 0);
     }

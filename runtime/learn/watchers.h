@@ -25,9 +25,9 @@ extern "C" {
  * set. quiet: warnings and errors alone. */
 int burn_watch_lines(FILE *to, int quiet, burn_watcher *watcher);
 
-/* A dashboard on the terminal `to`; burn_watch_lines where it is none, TERM is "dumb" or ncurses was not there when
- * this was built. From begin to finish it has the terminal, and handles the signals that end a process so that the
- * terminal is itself again: one at a time in a process. Messages of that time are repeated below the table. */
+/* A dashboard on the terminal `to`; burn_watch_lines where it is none, TERM is "dumb" or unknown, or ncurses was not
+ * there when this was built. From begin to finish it has the terminal, and handles the signals that end a process so
+ * that the terminal is itself again: one at a time in a process. Messages of that time are repeated below the table. */
 int burn_watch_screen(FILE *to, burn_watcher *watcher);
 
 /* In the folder of artifacts:

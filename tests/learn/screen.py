@@ -170,6 +170,10 @@ def check_kinds(t, library, folder):
         at.start(before="TERM=dumb", epochs=4)
         text = at.wait(lambda x: "status=0" in x)
         t.check("TERM=dumb: plain lines", "epoch 3/4" in text and "Stop" not in text and not plot_rows(text), text)
+        at.keys("clear", "Enter")
+        at.start(before="TERM=no-such-terminal", epochs=4)
+        text = at.wait(lambda x: "status=0" in x)
+        t.check("a terminal that nobody knows: lines", "epoch 3/4" in text and not plot_rows(text), text)
         program = [sys.executable, HERE / "watching.py", library, "screen", "--epochs", "2", "--pause", "0"]
         said = subprocess.run(program, capture_output=True, text=True).stderr
         t.check("no terminal: plain lines", "epoch 2/2  train" in said and "\033" not in said, said)

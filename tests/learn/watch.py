@@ -188,6 +188,9 @@ def check_logs(c, t):
         t.check("resume: the log goes on", log.count("fake: 44426 parameters") == 2 and "2 of them done before" in log)
         scalars, restarts = events(folder / "tensorboard" / "train")
         t.check("resume: events after the step count no more", restarts == [11], restarts)
+        Run(c, make(c, ["logs"]), epochs=3, resumed=2, start=4, curve=lambda s, e, x: {"loss": 9.0}, **how).go()
+        logs = [(folder / split / "epoch-3" / "loss.log").read_text() for split in ("train", "valid")]
+        t.check("resume: behind the last batch of an epoch", logs == ["3.25,5\n3.5,5\n50,5\n50,5\n", "9,5\n" * 4], logs)
         check_no_room(c, t, pathlib.Path(f))
 
 

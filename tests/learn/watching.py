@@ -36,7 +36,8 @@ Observation = structure(
     ("predicted", ctypes.POINTER(ctypes.c_float)), ("rank", ctypes.c_int), ("shape", ctypes.POINTER(Int)),
     ("class_axis", ctypes.c_int), ("classes", ctypes.POINTER(Int)), ("values", ctypes.POINTER(ctypes.c_float)),
     ("predicted_texts", ctypes.POINTER(Text)), ("texts", ctypes.POINTER(Text)))
-Batch = structure("Batch", ("epoch", Int), ("number", Int), ("items", Int), ("fields", ctypes.POINTER(Pointer)))
+Batch = structure("Batch", ("epoch", Int), ("number", Int), ("items", Int), ("fields", ctypes.POINTER(Pointer)),
+                  ("numbers", ctypes.POINTER(Int)))
 Figure = structure("Figure", ("name", Text), ("unit", Text), ("better", ctypes.c_int), ("now", Number),
                    ("mean", Number), ("best", Number), ("best_epoch", Int), ("metric", Pointer))
 Progress = structure(
@@ -161,8 +162,9 @@ class Run:
                         for i, w in enumerate(wanted)]
         if split:
             fields = (Pointer * 2)(ctypes.cast(c_pixels, Pointer), ctypes.cast(c_wanted, Pointer))
-            b = Batch(epoch - 1, batch - 1, self.items, fields)
-            told = Seen(ctypes.pointer(b), (batch - 1) * self.items, ctypes.pointer(seen))
+            first = (batch - 1) * self.items
+            b = Batch(epoch - 1, batch - 1, self.items, fields, (Int * self.items)(*range(first, first + self.items)))
+            told = Seen(ctypes.pointer(b), first, ctypes.pointer(seen))
             self.tell("seen", ctypes.byref(told))
         self.step += split == TRAINING
         self.tell("batch", ctypes.byref(self.progress(split, epoch, batch, numbers)))
@@ -182,7 +184,7 @@ class Run:
                     self.items * self.batches, self.items * self.batches if self.valid else 0, self.items, data,
                     data if self.valid else None, len(self.settings), pairs, self.resumed)
         self.tell("begin", ctypes.byref(task))
-        reason, epoch, wish = "epochs done", self.resumed, GO_ON
+        reason, epoch, wish, numbers = "epochs done", self.resumed, GO_ON, {}
         while epoch < self.epochs and wish < STOP:
             epoch += 1
             for split in (TRAINING, VALIDATION) if self.valid else (TRAINING,):
