@@ -11,6 +11,16 @@
 #include "import/import.h"
 
 // ---------------------------------------------------------------- options.c
+// fit; 0 and NULL: as usual
+struct FitOptions {
+    const char *valid; double split;                    // a source; the share of --data that stands in for it
+    int epochs, batch, patience, workers;
+    double lr;                                          // negative: as usual
+    VEC(SetOption) hypers;                              // numbers that updates and the schedule are given
+    const char *metrics, *artifacts;                    // with commas; a folder
+    bool resume, skip_bad;
+    int length; double temperature;                     // predict: of a text that goes on
+};
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
@@ -21,7 +31,7 @@ typedef struct CommandOptions {
     int elements;                                       // verify --gradients: of each parameter; 0: as time allows
     bool verbose;                                       // what is done, and how long it takes
     bool json, markdown;                                // what results are printed as
-    VEC(const char *) data;                             // verify: folders
+    VEC(const char *) data;                             // verify: folders; fit, evaluate: sources; predict: files too
     VEC(const char *) inputs;                           // run, bench: NAME=FILE
     double seconds;                                     // bench, tune
     // verify; negative: tolerance.txt beside the data, else as compare.c has it
@@ -32,6 +42,7 @@ typedef struct CommandOptions {
     // the command that runs programs for another processor; NULL: code is loaded into this process
     const char *runner;
     const char *shell;                                  // completions: whose
+    struct FitOptions fit;
 } CommandOptions;
 typedef int CommandFn(Arena *a, CommandOptions *c);     // returns the exit status
 typedef struct Command {
@@ -45,7 +56,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
 void options_version(void);                             // version.c: prints the version and what is built in
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops,
-    command_manual, command_completions;
+    command_manual, command_completions, command_fit, command_predict, command_evaluate;
 
 // ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left

@@ -21,6 +21,9 @@ static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     text_init(&t, m->arena);
     text_printf(&t, "#include \"%s.c\"\n", o->name);
     codegen_module(m->arena, o, m->programs->n, m->programs->at, m->programs->training, &t);
+    text_printf(&t,
+        "extern const burn_training *const burncc_learns;\nconst burn_training *const burncc_learns = &%s_training;\n",
+        o->name);
     OutFile *out = out_open(m->arena, path);
     return out && out_write(out, t.at, t.n) && out_commit(out);
 }
@@ -28,7 +31,9 @@ static bool write_wrapper(const Module *m, const Options *o, const char *path) {
 static bool load(Module *m, const char *object) {
     m->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     m->code = m->library ? dlsym(m->library, "burncc_training") : NULL;
-    if (m->code) return true;
+    const void *training = m->code ? dlsym(m->library, "burncc_learns") : NULL;
+    if (training) m->training = *(const burn_training *const *)training;
+    if (m->training) return true;
     const char *why = dlerror();
     diag_error_as(EXIT_IO, NULL, "cannot load the compiled training code: %s", why ? why : "its table is missing");
     return false;

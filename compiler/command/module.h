@@ -10,6 +10,7 @@ typedef struct Module {
     Arena *arena;                                       // its own: the compilation
     Programs *programs;
     const burncc_module *code;
+    const burn_training *training;                      // the same as any learner drives it
     const char *initial;                                // the file of initial weights, if code wants one
     File weights;                                       // the file of constants, if there is one
     const char *dir;                                    // as of Built

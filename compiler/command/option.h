@@ -17,17 +17,22 @@ enum {
     EXPORT = 128,                                       // -o model.onnx, model.safetensors: `compile` without code
     MANUAL = 256,
     COMPLETIONS = 512,
-    EVERY = 1023,
+    FIT = 1024,
+    PREDICT = 2048,
+    EVALUATE = 4096,
+    EVERY = 8191,
     BUILDS = VERIFY | RUN | BENCH,
     MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS),     // all that read a model
     COMPILES = MODELS & ~EXPORT,
-    TRAINS = COMPILE | BENCH | VERIFY | INSPECT
+    PROGRAMS = COMPILE | BENCH | VERIFY | INSPECT,      // of --train
+    TRAINS = PROGRAMS | FIT,
+    APPLIES = PREDICT | EVALUATE
 };
 
 enum { MAX_THREADS = 256 };                             // --threads
 
 typedef bool SetFn(Arena *a, CommandOptions *o, const char *text);      // false with a diagnostic
-typedef enum Kind { FLAG, TEXT, COUNTED, REAL, SPECIAL } Kind;
+typedef enum Kind { FLAG, TEXT, COUNTED, WHOLE, REAL, SPECIAL } Kind;   // COUNTED: from 1; WHOLE: from 0
 typedef struct Option {
     const char *name;
     char letter;                                        // 0: none
@@ -35,7 +40,7 @@ typedef struct Option {
     unsigned commands;
     const char *group, *help;
     Kind kind;
-    size_t offset;                                      // of the field that FLAG, TEXT, COUNTED and REAL set
+    size_t offset;                                      // of the field that kinds but SPECIAL set
     SetFn *set;                                         // SPECIAL; NULL: options.c sees to it
     const char *values;                                 // words with spaces between, which the argument is one of
 } Option;
@@ -54,7 +59,7 @@ const char *nearest_command(const char *word);
 // options_set.c
 SetFn set_dim, set_target, set_embed_limit, set_train_memory, set_string_bytes, set_threads, set_data, set_input,
     set_freeze, set_sequence, set_absent, set_weights, set_group, set_lora, set_setting, set_map, set_seed, set_records,
-    set_precision, set_loss, set_class_axis, set_blas, set_opset, set_silence;
+    set_precision, set_loss, set_class_axis, set_blas, set_opset, set_silence, set_hyper;
 bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *text);
 bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 
@@ -62,4 +67,5 @@ bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 void help_general(Text *t, Arena *a, const Options *o);
 void help_command(Text *t, Arena *a, const Options *o, const Command *c);
 void help_targets(Text *t);
+void help_sources(Text *t);
 #endif

@@ -151,6 +151,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (c->bit == BENCH && o->output && !all->profile) return usage_error("bench: --output goes with --profile");
     if (all->profile && o->train) return usage_error("--profile times inference, not --train");
     if (all->stage && !all->dot) return usage_error("--stage goes with --dot");
+    if (c->bit == FIT) o->train = true;
+    if (c->bit == FIT && all->data.n != 1) return usage_error("fit wants --data SOURCE, once; see `burncc fit --help`");
     if (c->bit == VERIFY && o->train && !all->gradients) return usage_error("verify --train wants --gradients");
     if (all->elements && !all->gradients) return usage_error("--elements goes with --gradients");
     if (all->gradients && all->trace) return usage_error("--gradients or --trace, not both");
@@ -208,7 +210,8 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         .rtol = -1,
         .atol = -1,
         .ulp = -1,
-        .timeout = 300 };
+        .timeout = 300,
+        .fit = { .split = 0.1, .lr = -1, .workers = 1, .temperature = 0.8 } };
     reads_keep(a);                                      // options name files, too
     if (argc < 2 && c->bit & MODELS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
@@ -225,6 +228,10 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         if (operands) usage_error("`burncc %s` takes no model", c->name);
     } else if (!operands) {
         usage_error("no model; usage: %s", c->usage);
+    } else if (c->bit & APPLIES) {
+        o->compile.model = argv[optind];
+        if (operands == 1) usage_error("no data; usage: %s", c->usage);
+        for (int i = optind + 1; i < argc; i++) VEC_PUSH(a, o->data, argv[i]);
     } else if (operands > 1) {
         bool word = general && !strpbrk(argv[optind], "./");    // `burncc verfy m.onnx`
         const char *near = word ? nearest_command(argv[optind]) : NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // --help of burncc and of each command, and --target list, from the tables.
 #include "option.h"
+#include "runtime/learn/source.h"
 
 #include <string.h>
 
@@ -44,7 +45,21 @@ void help_command(Text *t, Arena *a, const Options *o, const Command *c) {
     text_printf(t, "Usage: %s\n\n%s\n", c->usage, c->summary);
     help_options(t, c->bit);
     if (c->bit & (COMPILE | INSPECT)) help_stages(t, a, o);
+    if (c->bit & (FIT | APPLIES)) help_sources(t);
     text_printf(t, "\nExamples:\n%s", c->examples);
+}
+
+void help_sources(Text *t) {
+    burn_source_help kind;
+    text_printf(t,
+        "\nData: KIND:PATH,OPTION=VALUE,OPTION ..., or a path that says itself what it is. KIND is one of\n");
+    for (int i = 0; burn_source_kind(i, &kind); i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s:%s", kind.name, kind.path);
+        text_printf(t, "  %-18s %s\n", left, kind.what);
+        if (*kind.options) text_printf(t, "  %-18s   %s\n", "", kind.options);
+    }
+    text_printf(t, "Sizes that are left open are those of the model's input.\n");
 }
 
 void help_targets(Text *t) {

@@ -221,6 +221,16 @@ bool set_setting(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+bool set_hyper(Arena *a, CommandOptions *o, const char *text) {
+    const char *equals = strchr(text, '=');
+    char *end = NULL;
+    if (equals) strtod(equals + 1, &end);
+    if (!equals || equals == text || end == equals + 1 || *end)
+        return usage_error("--hyper wants NAME=NUMBER, not '%s'", text);
+    VEC_PUSH(a, o->fit.hypers, (SetOption){ arena_strndup(a, text, (size_t)(equals - text)), equals + 1 });
+    return true;
+}
+
 bool set_map(Arena *a, CommandOptions *o, const char *text) {
     const char *equals = strrchr(text, '=');
     if (!equals || equals == text) return usage_error("--map wants RE=TO, not '%s'", text);
@@ -311,8 +321,9 @@ static bool set_number(const Option *option, void *field, const char *text) {
         *(double *)field = v;
         return true;
     }
-    if (v < 1 || v > 1e6 || v != (double)(int)v)
-        return usage_error("--%s wants a whole number from 1, not '%s'", option->name, text);
+    int least = option->kind == COUNTED;
+    if (v < least || v > 1e6 || v != (double)(int)v)
+        return usage_error("--%s wants a whole number from %d, not '%s'", option->name, least, text);
     *(int *)field = (int)v;
     return true;
 }
@@ -325,7 +336,7 @@ bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *t
         if (!*text) return usage_error("--%s wants a value", option->name);
         *(const char **)field = text;
         return true;
-    case COUNTED: case REAL: return set_number(option, field, text);
+    case COUNTED: case WHOLE: case REAL: return set_number(option, field, text);
     default: return option->set(a, o, text);
     }
 }

@@ -35,7 +35,7 @@ static const SourceRow rows[] = {
     { { "csv", "FILE", "a table with a line of names; the last column is predicted",
         "target=COLUMN ignore=A/B scale drop classify no_header separator=C" }, NULL, ".csv .tsv", 0, source_csv },
     { { "text", "FILE", "a text, to predict each next token", "tokens=chars|bytes|words length=N step=N" },
-      NULL, ".txt", 0, source_text },
+      NULL, ".txt", 0, source_of_text },
 };
 enum { KINDS = sizeof rows / sizeof *rows };
 

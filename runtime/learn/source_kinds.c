@@ -174,7 +174,7 @@ int source_audio(SourceText *t, const burn_asked *asked, burn_source *source, bu
 
 /* ---- texts */
 
-int source_text(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
+int source_of_text(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
 {
     static const char *const names[] = { [BURN_BYTES] = "bytes", [BURN_CHARACTERS] = "chars", [BURN_WORDS] = "words" };
     enum { USUAL_LENGTH = 64 };

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc fit: from a model and data to a model that has learnt. In: --data, and the options of training. Out: in the
+// folder of --artifacts the best epoch as model.onnx, model.safetensors, model.c, model.h, and model.json, by which
+// `burncc predict` reads other data (fit_memory.c); on standard output
+//
+//   epochs=3 best_epoch=3 valid_loss=0.0412 valid_accuracy=0.9865 seconds=14.2
+//
+// The way: what the model takes (fit_model.c) says how the data is read, what the data has says the loss and the sizes
+// that the model leaves open; then the training code in this process (module.c), a learner over it (runtime/learn), and
+// the compiler once more for each file.
+#define _DEFAULT_SOURCE
+#include "fit.h"
+
+#include "runtime/learn/watchers.h"
+#include "runtime/threads.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { USUAL_BATCH = 32, USUAL_EPOCHS = 10, MOST_FIGURES = 40 };
+
+typedef struct Fit {
+    Arena *a;
+    CommandOptions *c;
+    Options *o;                                         // of the training code
+    FitModel model;
+    burn_source data, apart;                            // apart: of --valid
+    const burn_field *target;
+    FitMemory memory;
+    const char *metrics, *folder;
+    int64_t batch, accumulate;
+    Module *module;
+    void *params;                                       // at the start, then the best
+    burn_threads threads;
+} Fit;
+
+// ---------------------------------------------------------------- data
+
+static bool open_data(Fit *f) {
+    burn_said said = { "" };
+    burn_asked asked = f->model.asked;
+    const struct FitOptions *how = &f->c->fit;
+    if (fit_failed(burn_source_open(f->c->data.at[0], &asked, &f->data, &said), &said)) return false;
+    f->memory = fit_remember(f->a, &f->data);
+    if (how->valid) {
+        asked.column_count = f->memory.column_count;
+        asked.columns = asked.column_count ? f->memory.columns : NULL;
+        asked.like = f->data.train->fields[0].class_count || burn_data_field(f->data.train, "label") >= 0
+            ? f->data.train : NULL;
+        if (fit_failed(burn_source_open(how->valid, &asked, &f->apart, &said), &said)) return false;
+    } else if (!f->data.valid) {
+        if (fit_failed(burn_source_split(&f->data, how->split, (uint64_t)f->o->seed, &said), &said)) return false;
+    }
+    return (f->target = fit_target(&f->model, f->data.train)) != NULL;
+}
+
+// The model again, where the data says how large it is.
+static bool adapt(Fit *f) {
+    if (!fit_settings(f->a, &f->c->compile, &f->model, f->data.train)) return true;
+    f->o = arena_copy(f->a, &f->c->compile, sizeof f->c->compile);
+    return fit_model(f->a, f->o, &f->model);
+}
+
+static burn_dataset *valid_data(const Fit *f) {
+    return f->apart.train ? f->apart.valid ? f->apart.valid : f->apart.train : f->data.valid;
+}
+
+// How many items are computed at once, and how often before a step.
+static void choose_batch(Fit *f) {
+    int64_t wanted = f->c->fit.batch ? f->c->fit.batch : USUAL_BATCH, items = f->data.train->count;
+    if (wanted > items) wanted = items;
+    for (int i = 0; i < f->o->dims.n; i++)              // what --dim says of it
+        if (f->model.batch && !strcmp(f->o->dims.at[i].name, f->model.batch)) wanted = f->o->dims.at[i].hi;
+    f->batch = f->model.batch ? wanted : f->model.fixed;
+    f->accumulate = wanted > f->batch ? wanted / f->batch : 1;
+    if (f->accumulate > 1)
+        diag_note(NULL, "the model computes %lld item%s at a time; the gradients of %lld are summed for a step",
+            (long long)f->batch, f->batch == 1 ? "" : "s", (long long)(f->batch * f->accumulate));
+}
+
+// ---------------------------------------------------------------- the module
+
+static bool begin_params(Fit *f) {
+    const burn_training *t = f->module->training;
+    int error = 0;
+    f->params = module_memory(t->params_bytes);
+    if (!f->params) error = BURN_ENOMEM;
+    else if (t->params_init) error = t->params_init(f->params);
+    else error = t->params_load(f->params, f->module->initial);
+    if (error) diag_error_as(EXIT_MEMORY, NULL, "the initial parameters cannot be had");
+    return !error;
+}
+
+static bool build(Fit *f) {
+    if (!f->o->optimizer) f->o->optimizer = "adam";
+    fit_bind(f->a, f->o, &f->model, f->data.train, f->batch);
+    f->module = module_build(f->o);
+    if (!f->module || !begin_params(f)) return false;
+    return f->o->threads < 2 || !burn_threads_open(&f->threads, f->o->threads, 0)
+        || (diag_error(NULL, "%d threads cannot be had", f->o->threads), false);
+}
+
+// ---------------------------------------------------------------- who looks on: the best parameters are kept
+
+typedef struct Keeper {
+    Fit *f;
+    const burn_learner *learner;
+    bool has_valid;
+    double best;
+    int64_t epoch;                                      // the best one
+    int figure_count; burn_figure figures[MOST_FIGURES];        // of the best epoch
+} Keeper;
+
+static void keep_best(Keeper *k, const burn_progress *p) {
+    double loss = p->figures[0].mean;
+    if (isnan(loss) || (k->epoch && !(loss < k->best))) return;
+    k->best = loss;
+    k->epoch = p->epoch;
+    k->figure_count = p->figure_count < MOST_FIGURES ? p->figure_count : MOST_FIGURES;
+    memcpy(k->figures, p->figures, (size_t)k->figure_count * sizeof *p->figures);
+    memcpy(k->f->params, burn_learner_params(k->learner), k->f->module->training->params_bytes);
+}
+
+static void on_epoch(void *own, const burn_progress *p) {
+    Keeper *k = own;
+    if ((p->split == BURN_VALIDATION) == k->has_valid) keep_best(k, p);
+}
+
+// ---------------------------------------------------------------- learning
+
+typedef struct Hypers { int n; const char *names[32]; double values[32]; } Hypers;
+
+static void set_hyper_value(Hypers *h, const burn_hyper *known, int n, const char *name, double value) {
+    for (int i = 0; i < n && h->n < (int)COUNT(h->names); i++)
+        if (!strcmp(known[i].name, name)) {
+            h->names[h->n] = known[i].name;
+            h->values[h->n++] = value;
+            return;
+        }
+}
+
+// The optimizer's usual learning rate is the schedule's, too, whose steps are all there are; but noam's rate has
+// another meaning.
+static void choose_hypers(const Fit *f, Hypers *h, int64_t epochs) {
+    const burn_training *t = f->module->training;
+    int64_t batches = f->data.train->count / f->batch, steps = epochs * ((batches + f->accumulate - 1) / f->accumulate);
+    double rate = f->c->fit.lr;
+    for (int i = 0; i < t->hyper_count && rate < 0; i++)
+        if (!strcmp(t->hypers[i].name, "learning_rate")) rate = t->hypers[i].usual;
+    bool own = t->schedule && strstr(t->schedule, "noam") && f->c->fit.lr < 0;
+    if (f->c->fit.lr >= 0) set_hyper_value(h, t->hypers, t->hyper_count, "learning_rate", rate);
+    if (!own) set_hyper_value(h, t->schedule_hypers, t->schedule_count, "learning_rate", rate);
+    set_hyper_value(h, t->schedule_hypers, t->schedule_count, "steps", (double)steps);
+    for (int i = 0; i < f->c->fit.hypers.n && h->n < (int)COUNT(h->names); i++) {
+        h->names[h->n] = f->c->fit.hypers.at[i].name;   // the learner says what there is, and the last one counts
+        h->values[h->n++] = strtod(f->c->fit.hypers.at[i].value, NULL);
+    }
+}
+
+enum { WATCHERS = 3 };
+
+// Who looks on: *n of them, all but the first to be closed. Progress goes to standard error.
+static bool open_watchers(const Fit *f, Keeper *k, burn_watcher at[WATCHERS], int *n) {
+    at[(*n)++] = (burn_watcher){ .own = k, .epoch = on_epoch };
+    bool lines = !burn_watch_lines(stderr, f->o->quiet, &at[*n]);
+    *n += lines;
+    bool logs = lines && !burn_watch_logs(&at[1], &at[*n]);
+    *n += logs;
+    if (!logs) diag_error_as(EXIT_MEMORY, NULL, "not enough memory");
+    return logs;
+}
+
+static int print_line(const Fit *f, const Keeper *k, const burn_outcome *outcome) {
+    Text t;
+    text_init(&t, f->a);
+    text_printf(&t, "epochs=%lld best_epoch=%lld", (long long)outcome->epochs, (long long)k->epoch);
+    for (int i = 0; i < k->figure_count; i++)
+        text_printf(&t, " %s_%s=%.6g", k->has_valid ? "valid" : "train", k->figures[i].name, k->figures[i].mean);
+    text_printf(&t, " seconds=%.1f\n", outcome->seconds);
+    return print_text(&t, 0);
+}
+
+static bool run_learner(Keeper *k, const burn_learning *how, burn_outcome *outcome) {
+    burn_said said = { "" };
+    burn_learner *learner;
+    if (fit_failed(burn_learner_open(how, &learner, &said), &said)) return false;
+    k->learner = learner;
+    int error = burn_learner_run(learner, outcome, &said);
+    burn_learner_close(learner);
+    return !fit_failed(error, &said);
+}
+
+static bool learn(Fit *f) {
+    const struct FitOptions *how = &f->c->fit;
+    Hypers h = { 0 };
+    Words metrics = fit_words(f->a, f->metrics);
+    burn_watcher watchers[WATCHERS];
+    burn_learning l = { .training = f->module->training, .weights = f->module->weights.data, .params = f->params,
+        .train = f->data.train, .valid = valid_data(f), .epochs = how->epochs ? how->epochs : USUAL_EPOCHS,
+        .batch = f->batch, .accumulate = f->accumulate, .threads = f->threads.run ? &f->threads : NULL,
+        .seed = (uint64_t)f->o->seed, .workers = how->workers, .skip_bad = how->skip_bad,
+        .metric_count = metrics.n, .metrics = metrics.at, .class_axis = (int)f->o->class_axis, .watchers = watchers };
+    choose_hypers(f, &h, l.epochs);
+    l.hyper_count = h.n;
+    l.hyper_names = h.names;
+    l.hyper_values = h.values;
+    progress_stage(NULL);                               // the terminal is the watchers'
+    Keeper k = { .f = f, .has_valid = l.valid != NULL };
+    burn_outcome outcome = { 0 };
+    bool ok = open_watchers(f, &k, watchers, &l.watcher_count) && run_learner(&k, &l, &outcome);
+    for (int i = 1; i < l.watcher_count; i++) watchers[i].close(watchers[i].own);
+    return ok && !print_line(f, &k, &outcome);
+}
+
+// ---------------------------------------------------------------- what comes of it
+
+// The compiler once more, without training, with what was learnt over the weights that were given.
+static bool write_as(const Fit *f, const char *suffix, Written written, const char *learnt) {
+    CommandOptions *c = arena_copy(f->a, f->c, sizeof *f->c);
+    Options *o = &c->compile;
+    o->train = false;
+    o->written = written;
+    o->output = arena_printf(f->a, "%s/model%s", f->folder, suffix);
+    o->name = "model";
+    if (written == WRITTEN_ONNX) o->embed_limit = INT32_MAX;
+    if (!written) fit_bind(f->a, o, &f->model, f->data.train, 1);
+    const char **given = o->weights.at;
+    int n = o->weights.n;
+    o->weights.at = NULL;
+    o->weights.n = o->weights.cap = 0;
+    for (int i = 0; i < n; i++) VEC_PUSH(f->a, o->weights, given[i]);
+    VEC_PUSH(f->a, o->weights, learnt);
+    o->strict = false;
+    return command_compile(f->a, c) == EXIT_OK;
+}
+
+static bool write_results(Fit *f) {
+    const burn_training *t = f->module->training;
+    const char *learnt = arena_printf(f->a, "%s/learnt.safetensors", f->module->dir);
+    if (t->params_save(f->params, learnt)) {
+        diag_error_as(EXIT_IO, NULL, "%s cannot be written", learnt);
+        return false;
+    }
+    FitMemory m = f->memory;
+    progress_stage("writing %s", f->folder);
+    m.class_count = f->target->class_count;
+    m.logits = m.class_count > 0;
+    m.classes = f->target->classes;
+    m.binary = m.logits && f->model.classes == 1;
+    return write_as(f, ".safetensors", WRITTEN_SAFETENSORS, learnt) && write_as(f, ".onnx", WRITTEN_ONNX, learnt)
+        && write_as(f, f->o->machine.backend->extension, WRITTEN_CODE, learnt)
+        && fit_memory_write(f->a, arena_printf(f->a, "%s/model.json", f->folder), &m);
+}
+
+static bool make_folder(Fit *f) {
+    f->folder = f->c->fit.artifacts ? f->c->fit.artifacts : arena_printf(f->a, "%s-run", f->o->name);
+    if (!mkdir(f->folder, 0777) || errno == EEXIST) return true;
+    diag_error_as(EXIT_IO, NULL, "%s: the folder cannot be made: %s", f->folder, strerror(errno));
+    return false;
+}
+
+static void end(Fit *f) {
+    burn_threads_close(&f->threads);
+    if (f->module) module_free(f->module);
+    free(f->params);
+    burn_source_close(&f->data);
+    burn_source_close(&f->apart);
+}
+
+int command_fit(Arena *a, CommandOptions *c) {
+    Fit f = { .a = a, .c = c, .o = arena_copy(a, &c->compile, sizeof c->compile), .metrics = c->fit.metrics };
+    bool ok = fit_model(a, f.o, &f.model) && open_data(&f) && adapt(&f)
+        && fit_loss(a, f.o, &f.model, f.target, &f.metrics);
+    if (ok) choose_batch(&f);
+    ok = ok && make_folder(&f) && build(&f);
+    if (ok && learn(&f)) write_results(&f);
+    end(&f);
+    return diag_status();
+}

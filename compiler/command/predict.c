@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// burncc predict and evaluate: a model that `burncc fit` made, over other data. In: the model, what is remembered
+// beside it (fit_memory.c), files, folders or sources. Out: of predict a line an item, with tabs,
+//
+//   cat.jpg	cat	0.9931                 classes: the likeliest, its probability
+//   houses.csv:3	412.5                  numbers; items of one file are counted from 1
+//
+// or the text that goes on from a text; of evaluate one line, `items=... loss=... accuracy=... seconds=...`.
+//
+// Items go through the model one by one, in this process.
+#define _POSIX_C_SOURCE 200809L
+#include "fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { USUAL_LENGTH = 200 };
+
+typedef struct Predictor {
+    Arena *a;
+    const CommandOptions *c;
+    FitMemory memory;
+    FitModel model;
+    Built *built;
+    burn_tensor *in, *out;
+    int *field;                                         // of the data, for each input
+    void *work, **item;                                 // item: a buffer for each field
+    const Type *scores;                                 // of the first output
+    float *probability;                                 // of each class of the last axis
+} Predictor;
+
+// ---------------------------------------------------------------- opening
+
+static bool build(Predictor *p, const burn_dataset *data) {
+    Options *o = arena_copy(p->a, &p->c->compile, sizeof p->c->compile);
+    bool compiled;
+    fit_bind(p->a, o, &p->model, data, 1);
+    p->built = build_model(o, NULL, &compiled);
+    if (!p->built) return false;
+    const Graph *g = p->built->plan->graph;
+    const burn_model *m = p->built->model;
+    if (!m || g->outputs.n < 1 || g->outputs.at[0]->type.dtype != DT_F32) {
+        diag_error(NULL, "predictions are floats, computed on this processor");
+        return false;
+    }
+    p->in = NEW_ARRAY(p->a, burn_tensor, m->input_count + 1);
+    p->out = NEW_ARRAY(p->a, burn_tensor, m->output_count + 1);
+    p->field = NEW_ARRAY(p->a, int, m->input_count + 1);
+    p->work = module_memory(m->workspace_bytes);
+    for (int i = 0; i < m->input_count; i++)
+        p->in[i] = (burn_tensor){ arena_alloc(p->a, m->inputs[i].bytes + 1), m->inputs[i].bytes, NULL };
+    for (int i = 0; i < m->output_count; i++)
+        p->out[i] = (burn_tensor){ arena_alloc(p->a, m->outputs[i].bytes + 1), m->outputs[i].bytes, NULL };
+    p->scores = &g->outputs.at[0]->type;
+    p->probability = NEW_ARRAY(p->a, float, m->outputs[0].bytes / sizeof(float) + 2);
+    return true;
+}
+
+// The field of each input, and buffers for an item of this data.
+static bool fit_fields(Predictor *p, const burn_dataset *data) {
+    const burn_model *m = p->built->model;
+    p->item = NEW_ARRAY(p->a, void *, data->field_count + 1);
+    for (int f = 0; f < data->field_count; f++) p->item[f] = arena_alloc(p->a, data->fields[f].bytes + 8);
+    for (int i = 0; i < m->input_count; i++) {
+        int f = burn_data_field(data, m->inputs[i].name);
+        p->field[i] = f >= 0 ? f : i;
+        const burn_field *field = p->field[i] < data->field_count ? &data->fields[p->field[i]] : NULL;
+        bool fits = field && (field->dtype == m->inputs[i].dtype
+            ? field->bytes == m->inputs[i].bytes
+            : field->dtype == BURN_INT64 && m->inputs[i].dtype == BURN_INT32 && field->bytes == 2 * m->inputs[i].bytes);
+        if (fits) continue;
+        diag_error(NULL, "the model's input '%s' takes %zu bytes, an item of the data has %zu", m->inputs[i].name,
+            m->inputs[i].bytes, field ? field->bytes : 0);
+        return false;
+    }
+    return true;
+}
+
+static bool run_model(Predictor *p) {
+    int code = p->built->model->run(p->work, p->built->weights, p->in, p->out);
+    if (code) diag_error(NULL, "the model's code returned %d", code);
+    return !code;
+}
+
+// Item i through the model.
+static bool predict(Predictor *p, const burn_dataset *data, int64_t i) {
+    burn_said said = { "" };
+    int error = burn_data_get(data, i, 0, p->item, &said);
+    fit_failed(error, &said);
+    for (int k = 0; !error && k < p->built->model->input_count; k++) {
+        const burn_field *f = &data->fields[p->field[k]];
+        const int64_t *whole = p->item[p->field[k]];
+        if (f->dtype == p->built->model->inputs[k].dtype) memcpy(p->in[k].data, whole, f->bytes);
+        else for (size_t e = 0; e < f->bytes / 8; e++) ((int32_t *)p->in[k].data)[e] = (int32_t)whole[e];
+    }
+    return !error && run_model(p);
+}
+
+static int64_t class_count(const Predictor *p) {
+    if (p->memory.binary) return 2;
+    return p->scores->rank ? p->scores->dim[p->scores->rank - 1] : 1;
+}
+
+// Probabilities of a row of scores, which may be such already.
+static const float *probabilities(const Predictor *p, const float *x) {
+    int64_t n = class_count(p);
+    double sum = 0, least = x[0], most = x[0];
+    if (p->memory.binary) {
+        p->probability[1] = (float)(1 / (1 + exp(-(double)x[0])));
+        p->probability[0] = 1 - p->probability[1];
+        return p->probability;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+        least = fmin(least, x[i]);
+        most = fmax(most, x[i]);
+    }
+    if (least >= 0 && fabs(sum - 1) < 1e-3) return x;
+    sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += exp(x[i] - most);
+    for (int64_t i = 0; i < n; i++) p->probability[i] = (float)(exp(x[i] - most) / sum);
+    return p->probability;
+}
+
+static int64_t likeliest(const Predictor *p, const float *probability) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < class_count(p); i++)
+        if (probability[i] > probability[best]) best = i;
+    return best;
+}
+
+static const char *class_name(const Predictor *p, int64_t i) {
+    return p->memory.classes && i < p->memory.class_count ? p->memory.classes[i] :
+                                                              arena_printf(p->a, "%lld", (long long)i);
+}
+
+// ---------------------------------------------------------------- predict
+
+static const char *item_name(const Predictor *p, const char *given, const burn_dataset *data, int64_t i) {
+    const char *path = burn_data_path(data, i);
+    return path ? path : arena_printf(p->a, "%.*s:%lld", (int)strcspn(given, ","), given, (long long)i + 1);
+}
+
+static void print_item(const Predictor *p, Text *t, const char *name) {
+    const float *x = p->out[0].data;
+    int64_t n = (int64_t)(p->out[0].bytes / sizeof *x), classes = class_count(p);
+    bool json = p->c->json, whole = p->memory.logits && (p->memory.binary || n == classes);
+    if (json) text_printf(t, "{\"file\":");
+    if (json) json_string(t, name);
+    else text_printf(t, "%s", text_name(p->a, name));
+    if (whole) {
+        const float *probability = probabilities(p, x);
+        int64_t best = likeliest(p, probability);
+        if (json) text_printf(t, ",\"class\":");
+        if (json) json_string(t, class_name(p, best));
+        else text_printf(t, "\t%s", text_name(p->a, class_name(p, best)));
+        text_printf(t, json ? ",\"probability\":%.6g,\"probabilities\":[" : "\t%.4f\n", (double)probability[best]);
+        for (int64_t i = 0; i < classes && json; i++)
+            text_printf(t, "%s%.6g", i ? "," : "", (double)probability[i]);
+    } else {
+        if (json) text_printf(t, ",\"values\":[");
+        for (int64_t i = 0; i < n; i++)
+            text_printf(t, json ? "%s%.9g" : "%s%.6g", i ? json ? "," : " " : json ? "" : "\t", (double)x[i]);
+        if (!json) text_printf(t, "\n");
+    }
+    if (json) text_printf(t, "]}\n");
+}
+
+static burn_dataset *data_of(const burn_source *s) { return s->valid ? s->valid : s->train; }
+
+static bool predict_data(Predictor *p, const char *given, const burn_dataset *data) {
+    bool ok = (p->built || build(p, data)) && fit_fields(p, data);
+    for (int64_t i = 0; ok && i < data->count; i++) {
+        Text t;
+        text_init(&t, p->a);
+        ok = predict(p, data, i);
+        if (ok) print_item(p, &t, item_name(p, given, data, i));
+        ok = ok && !print_text(&t, 0);
+    }
+    return ok;
+}
+
+// ---------------------------------------------------------------- a text that goes on
+
+static double draw(uint64_t *state) {                   // SplitMix64
+    uint64_t x = *state += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+static int64_t next_token(const Predictor *p, const float *x, uint64_t *state) {
+    int64_t n = class_count(p), best = 0;
+    double heat = p->c->fit.temperature, sum = 0, most = x[0];
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
+    if (!(heat > 0)) return best;
+    most = x[best];
+    for (int64_t i = 0; i < n; i++) sum += exp((x[i] - most) / heat);
+    double at = draw(state) * sum;
+    for (int64_t i = 0; i < n; i++)
+        if ((at -= exp((x[i] - most) / heat)) < 0) return i;
+    return best;
+}
+
+static void print_token(const Predictor *p, Text *t, int64_t token) {
+    if (p->memory.classes) text_printf(t, "%s", class_name(p, token));
+    else text_append(t, (const char[]){ (char)token }, 1);
+}
+
+// The last tokens that the model has room for, the rest zeros behind them; its answer is at the last one.
+static bool continue_text(Predictor *p, const burn_dataset *tokens) {
+    uint64_t state = (uint64_t)p->c->compile.seed;
+    int64_t room = p->model.asked.shape[0], n = tokens->count;
+    int64_t more = p->c->fit.length ? p->c->fit.length : USUAL_LENGTH;
+    int64_t *all = NEW_ARRAY(p->a, int64_t, n + 1 + more), next = 0;
+    burn_said said = { "" };
+    Text t;
+    text_init(&t, p->a);
+    for (int64_t i = 0; i < n; i++)
+        if (burn_data_get(tokens, i, 0, (void *[]){ &all[i], &next }, &said)) return false;
+    if (n) all[n++] = next;
+    for (int64_t i = 0; i < n; i++) print_token(p, &t, all[i]);
+    for (int64_t made = 0; made < more; made++) {
+        int64_t from = n > room ? n - room : 0, count = n - from;
+        memset(p->in[0].data, 0, p->in[0].bytes);
+        for (int64_t i = 0; i < count; i++) {
+            if (p->built->model->inputs[0].dtype == BURN_INT32) ((int32_t *)p->in[0].data)[i] = (int32_t)all[from + i];
+            else ((int64_t *)p->in[0].data)[i] = all[from + i];
+        }
+        if (!run_model(p)) return false;
+        all[n] = next_token(p, (const float *)p->out[0].data + (count - 1) * class_count(p), &state);
+        print_token(p, &t, all[n++]);
+    }
+    text_printf(&t, "\n");
+    return !print_text(&t, 0);
+}
+
+// The file is read as single tokens.
+static bool predict_text(Predictor *p, const char *given) {
+    burn_source s;
+    FitMemory single = p->memory;
+    single.settings = arena_printf(p->a, "length=1,%s", p->memory.settings);
+    const char *length = strstr(p->memory.settings, "length=");
+    if (!p->model.asked.shape[0] && length) p->model.asked.shape[0] = strtol(length + 7, NULL, 10);
+    if (!fit_source(p->a, &single, &p->model.asked, given, &s)) return false;
+    burn_dataset whole = { .field_count = 1 };
+    whole.fields[0] = burn_field_of("tokens", BURN_INT64, 1, p->model.asked.shape);
+    bool ok = (p->built || build(p, &whole)) && continue_text(p, s.train);
+    burn_source_close(&s);
+    return ok;
+}
+
+// ---------------------------------------------------------------- evaluate
+
+typedef struct Measures { Words names; burn_metric **at; burn_metric *loss; } Measures;
+
+static bool open_measure(const char *name, burn_metric **metric) {
+    char why[400];
+    int error = burn_metric_open(name, metric, why, sizeof why);
+    if (error) diag_error_as(EXIT_USAGE, NULL, "--metrics: %s", error == BURN_EINVAL ? why : "not enough memory");
+    return !error;
+}
+
+// The loss is that of fit without --loss: of classes the logarithm of the perplexity, of numbers the mean square.
+static bool open_measures(Predictor *p, Measures *m, const burn_field *target) {
+    const char *usual = !target->class_count ? "mae" : p->memory.binary ? "accuracy(threshold=0)" : "accuracy";
+    m->names = fit_words(p->a, p->c->fit.metrics ? p->c->fit.metrics : usual);
+    m->at = NEW_ARRAY(p->a, burn_metric *, m->names.n + 1);
+    for (int i = 0; i < m->names.n; i++)
+        if (!open_measure(m->names.at[i], &m->at[i])) return false;
+    return p->memory.binary || open_measure(target->class_count ? "perplexity" : "mse", &m->loss);
+}
+
+static bool measure(Predictor *p, Measures *m, const burn_field *target, const void *wanted) {
+    burn_observation seen = { .items = 1, .predicted = p->out[0].data, .rank = p->scores->rank,
+        .shape = p->scores->dim };
+    float value = 0;
+    if (p->memory.binary && target->dtype == BURN_INT64) value = (float)*(const int64_t *)wanted;
+    if (p->memory.binary) seen.values = &value;
+    else if (target->dtype == BURN_INT64) seen.classes = wanted;
+    else seen.values = wanted;
+    int error = m->loss ? burn_metric_add(m->loss, &seen) : 0;
+    for (int i = 0; i < m->names.n && !error; i++) error = burn_metric_add(m->at[i], &seen);
+    if (error) diag_error(NULL, error == BURN_ERANGE ? "the data has a class that the model has not" :
+                                                       "a metric does not take what the model predicts");
+    return !error;
+}
+
+static void print_measures(const Predictor *p, const Measures *m, const burn_field *target, int64_t items,
+    double seconds) {
+    Text t;
+    text_init(&t, p->a);
+    double loss = m->loss ? burn_metric_value(m->loss) : NAN;
+    if (target->class_count) loss = log(loss);
+    bool json = p->c->json;
+    text_printf(&t, json ? "{\"items\":%lld" : "items=%lld", (long long)items);
+    if (m->loss) text_printf(&t, json ? ",\"loss\":%.6g" : " loss=%.6g", loss);
+    for (int i = 0; i < m->names.n; i++) {
+        text_printf(&t, json ? "," : " ");
+        if (json) json_string(&t, m->names.at[i]);
+        else text_printf(&t, "%s", m->names.at[i]);
+        text_printf(&t, json ? ":" : "=");
+        if (json) json_number(&t, burn_metric_value(m->at[i]));
+        else text_printf(&t, "%.6g", burn_metric_value(m->at[i]));
+    }
+    text_printf(&t, json ? ",\"seconds\":%.3f}\n" : " seconds=%.3f\n", seconds);
+    print_text(&t, 0);
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool evaluate_data(Predictor *p, const burn_dataset *data) {
+    const burn_field *target = fit_target(&p->model, data);
+    Measures m = { 0 };
+    bool ok = target && build(p, data) && fit_fields(p, data) && open_measures(p, &m, target);
+    double start = now();
+    for (int64_t i = 0; ok && i < data->count; i++)
+        ok = predict(p, data, i) && measure(p, &m, target, p->item[target - data->fields]);
+    if (ok) print_measures(p, &m, target, data->count, now() - start);
+    for (int i = 0; m.at && i < m.names.n; i++) burn_metric_close(m.at[i]);
+    burn_metric_close(m.loss);
+    return ok;
+}
+
+// ---------------------------------------------------------------- the commands
+
+static bool begin(Predictor *p, Arena *a, const CommandOptions *c) {
+    *p = (Predictor){ .a = a, .c = c };
+    return fit_memory_read(a, c->compile.model, &p->memory) && fit_model(a, &c->compile, &p->model);
+}
+
+static int end(const Predictor *p) {
+    if (p->built) build_free(p->built);
+    free(p->work);
+    return diag_status();
+}
+
+int command_predict(Arena *a, CommandOptions *c) {
+    Predictor p;
+    bool ok = begin(&p, a, c), text = ok && p.memory.kind && !strcmp(p.memory.kind, "text");
+    for (int i = 0; ok && i < c->data.n; i++) {
+        burn_source s;
+        if (text) {
+            ok = predict_text(&p, c->data.at[i]);
+        } else if ((ok = fit_source(a, &p.memory, &p.model.asked, c->data.at[i], &s))) {
+            ok = predict_data(&p, c->data.at[i], data_of(&s));
+            burn_source_close(&s);
+        }
+    }
+    return end(&p);
+}
+
+int command_evaluate(Arena *a, CommandOptions *c) {
+    Predictor p;
+    burn_source s;
+    if (c->data.n != 1) diag_error_as(EXIT_USAGE, NULL, "evaluate takes one source");
+    if (c->data.n == 1 && begin(&p, a, c) && fit_source(a, &p.memory, &p.model.asked, c->data.at[0], &s)) {
+        evaluate_data(&p, data_of(&s));
+        burn_source_close(&s);
+        end(&p);
+    }
+    return diag_status();
+}
