@@ -73,12 +73,13 @@ static bool plan_write(
         text_printf(&out, "%s%s: ", i ? "\n" : "", programs[i].name);
         print_plan(programs[i].plan, &out);
     }
-    return files_write(a, &out, &o->output, 1, 0, NULL);
+    return files_write(a, o->machine.backend->mark, &out, &o->output, 1, 0, NULL);
 }
 
 const Backend backend_plan = {
     .name = "plan",
     .extension = ".plan",
+    .mark = { ": plan ", true },
     .sizes = true,
     .training = true,
     .kernels = "c",

@@ -223,7 +223,7 @@ OutFile *weights_write_file(
     int64_t at = 0;
     *sum = WEIGHTS_SEED;
     for (int i = 0; i < n; i++) for_each(programs[i].plan, NULL, sum, &at);
-    OutFile *f = out_open(a, path);
+    OutFile *f = out_replace(a, path, (OutMark){ "burnw1", true });
     if (!f) return NULL;
     char header[WEIGHTS_HEADER] = "burnw1";
     memcpy(header + 8, &size, 8);

@@ -61,5 +61,5 @@ bool codegen_alone(
     text_append(&c, g.c.at, g.c.n);
     text_printf(&c, "extern void (*const burncc_alone[])(unsigned char *const *, unsigned char *);\n");
     text_printf(&c, "void (*const burncc_alone[])(unsigned char *const *, unsigned char *) = { %s };\n", table.at);
-    return files_write(a, &c, &path, 1, 0, NULL);
+    return files_write(a, (OutMark)BANNER_MARK, &c, &path, 1, 0, NULL);
 }

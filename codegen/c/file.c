@@ -2,7 +2,7 @@
 // Assembles and writes the generated files: model.c, model.h and, when the constants are large, model.bin;
 // of a training program model.safetensors, too, when the parameters are.
 // Nothing is written before everything is known to be right; each file appears whole or not at all.
-#include "c.h"
+#include "names.h"
 
 #include <string.h>
 
@@ -97,10 +97,12 @@ static void print_head(const CFile *g, Text *out, const char *header) {
 }
 
 static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
-    Text before, code;
+    Text head, before, code, end;
+    text_init(&head, g->arena);
     text_init(&before, g->arena);
     text_init(&code, g->arena);
-    print_head(g, &before, header);
+    text_init(&end, g->arena);
+    print_head(g, &head, header);
     if (g->options->machine.n_parts) c_prelude(g, &before, NULL, &g->ends);
     c_prelude(g, &code, &before, &g->c);
     if (!g->options->machine.n_parts) c_prelude(g, &code, &code, &g->ends);
@@ -110,12 +112,14 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     print_banner(c, g->options);
     print_blas(g, c);
     if (g->options->machine.n_parts) {
-        c_targets(g, c, header, &before, &code);
+        c_targets(g, c, header, &head, &before, &code);
         return;
     }
-    text_append(c, before.at, before.n);
-    text_append(c, code.at, code.n);
-    text_append(c, g->ends.at ? g->ends.at : "", g->ends.n);
+    const char *const texts[] = { head.at, before.at, code.at, g->ends.at };
+    text_append(c, head.at, head.n);
+    c_names_apart(g, COUNT(texts), texts, c, &end);
+    for (size_t i = 1; i < COUNT(texts); i++) text_append(c, texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0);
+    text_append(c, end.at ? end.at : "", end.n);
 }
 
 static void abandon(OutFile *const more[2]) {
@@ -193,12 +197,13 @@ static bool c_write(
     }
     print_header(&g, &out[0]);
     print_source(&g, &out[1], paths[0], sum);
-    return files_write(a, out, paths, 2, 2, more);
+    return files_write(a, o->machine.backend->mark, out, paths, 2, 2, more);
 }
 
 const Backend backend_c = {
     .name = "c",
     .extension = ".c",
+    .mark = BANNER_MARK,
     .sizes = true,
     .training = true,
     .states = true,

@@ -13,56 +13,20 @@
 //
 // Which names those are is read off the code: the prelude's (burn_), kernels' and run functions', unless what stands
 // once has them too.
-#include "c.h"
+#include "names.h"
 
 #include <ctype.h>
 #include <string.h>
 
-typedef struct Names { StrMap *known; VEC(const char *) list; } Names;
-
-static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-// What comes after a comment or a literal that begins at s; s itself when none does.
-static const char *skip_opaque(const char *s) {
-    if (s[0] == '/' && s[1] == '*') {
-        const char *end = strstr(s + 2, "*/");
-        return end ? end + 2 : s + strlen(s);
-    }
-    if (s[0] == '/' && s[1] == '/') return s + strcspn(s, "\n");
-    if (*s != '"' && *s != '\'') return s;
-    const char *end = s + 1;
-    while (*end && *end != *s) end += *end == '\\' && end[1] ? 2 : 1;
-    return *end ? end + 1 : end;
-}
-
-// Calls found() for every identifier of a C text outside comments and literals.
-static void each_name(const char *s, void (*found)(void *ctx, const char *name, size_t n), void *ctx) {
-    while (s && *s) {
-        const char *after = skip_opaque(s);
-        size_t n = 0;
-        while (is_letter(s[n])) n++;
-        if (after == s && n && !isdigit((unsigned char)*s)) found(ctx, s, n);
-        s = after > s ? after : s + (n ? n : 1);
-    }
-}
-
 typedef struct Collect {
     CFile *file;
     const char **run_prefix, **kernel_prefix;           // model_run_, model_k: of each program
-    Names shared, own, macros;
+    CNames shared, own, macros;
 } Collect;
-
-static bool add(Arena *a, Names *to, const char *name, size_t n) {
-    const char *copy = arena_strndup(a, name, n);
-    if (strmap_get(to->known, copy)) return false;
-    strmap_put(to->known, copy, to);
-    VEC_PUSH(a, to->list, copy);
-    return true;
-}
 
 static void found_shared(void *ctx, const char *name, size_t n) {
     Collect *c = ctx;
-    add(c->file->arena, &c->shared, name, n);
+    c_names_add(&c->shared, name, n);
 }
 
 static bool begins(const char *name, size_t n, const char *with) {
@@ -75,17 +39,7 @@ static void found_own(void *ctx, const char *name, size_t n) {
     for (int i = 0; i < c->file->n && !ours; i++)
         ours = begins(name, n, c->run_prefix[i]) || begins(name, n, c->kernel_prefix[i]);
     if (ours && !strmap_get(c->shared.known, arena_strndup(c->file->arena, name, n)))
-        add(c->file->arena, &c->own, name, n);
-}
-
-static void collect_macros(Collect *c, const char *code) {
-    static const char define[] = "#define ";
-    for (const char *s = code; (s = strstr(s, define));) {
-        s += sizeof define - 1;
-        size_t n = 0;
-        while (is_letter(s[n])) n++;
-        add(c->file->arena, &c->macros, s, n);
-    }
+        c_names_add(&c->own, name, n);
 }
 
 // Declarations of the C library's functions stand once: a region would give them its target.
@@ -104,7 +58,7 @@ static void lift_declarations(Arena *a, const Text *code, Text *once, Text *rest
 const char *c_target_suffix(Arena *a, const Target *t) {
     char *s = arena_printf(a, "_%s", t ? t->name : "any");
     for (char *c = s; *c; c++)
-        if (!is_letter(*c)) *c = '_';
+        if (!isalnum((unsigned char)*c)) *c = '_';
     return s;
 }
 
@@ -132,33 +86,41 @@ static void print_copy(CFile *g, Text *out, const char *file, const Target *t) {
     text_printf(out, "#if defined(__clang__)\n#pragma clang attribute pop\n#else\n#pragma GCC pop_options\n#endif\n\n");
 }
 
-void c_targets(CFile *g, Text *out, const char *header, const Text *before, const Text *code) {
+void c_targets(CFile *g, Text *out, const char *header, const Text *head, const Text *before,
+    const Text *code) {
     const Target *all = &g->options->machine;
     Text library, own;
     lift_declarations(g->arena, code, &library, &own);
     const char *file = path_base(path_swap(g->arena, header, ".c"));
-    Collect c = { .file = g,
-        .shared.known = strmap_new(g->arena),
-        .own.known = strmap_new(g->arena),
-        .macros.known = strmap_new(g->arena) };
+    Collect c = { .file = g };
+    c_names_init(&c.shared, g->arena);
+    c_names_init(&c.own, g->arena);
+    c_names_init(&c.macros, g->arena);
     c.run_prefix = NEW_ARRAY(g->arena, const char *, 2 * g->n);
     c.kernel_prefix = c.run_prefix + g->n;
     for (int i = 0; i < g->n; i++) {
         c.run_prefix[i] = arena_printf(g->arena, "%s_", g->programs[i].name);
         c.kernel_prefix[i] = arena_printf(g->arena, "%s_k", g->programs[i].prefix);
     }
-    const char *const once[] = { g->h.at, before->at, library.at, g->ends.at,
+    const char *const once[] = { g->h.at, head->at, before->at, library.at, g->ends.at,
         burn_types(g->arena, "burn-model-types") };
-    for (size_t i = 0; i < COUNT(once); i++) each_name(once[i], found_shared, &c);
-    each_name(own.at, found_own, &c);
-    collect_macros(&c, own.at);
+    for (size_t i = 0; i < COUNT(once); i++) c_names_each(once[i], found_shared, &c);
+    c_names_each(own.at, found_own, &c);
+    c_names_macros(&c.macros, own.at);
 
     text_printf(out,
         "/* The code of this file, after its #else, is compiled once for each of %s:\n"
         " * the file includes itself under its name %s. Compile it with -O3 and without -march. */\n",
         all->name, file);
+    const char *const around[] = { head->at, before->at, library.at, g->ends.at };
+    Text begin, end;
+    text_init(&begin, g->arena);
+    text_init(&end, g->arena);
+    c_names_apart(g, COUNT(around), around, &begin, &end);
     text_printf(out, "#if !defined(BURN_TARGET)\n");
-    text_append(out, before->at, before->n);
+    text_append(out, head->at, head->n);
+    text_append(out, begin.at ? begin.at : "", begin.n);
+    text_append(out, before->at ? before->at : "", before->n);
     text_append(out, library.at, library.n);
     text_printf(out,
         "\n#define BURN_NAME_JOIN(name, suffix) name##suffix\n"
@@ -169,9 +131,14 @@ void c_targets(CFile *g, Text *out, const char *header, const Text *before, cons
     text_printf(out, "#else\n#define BURN_SEVERAL 0\n#define BURN_TARGET %s\n#include \"%s\"\n#endif\n\n",
         c_target_suffix(g->arena, NULL), file);
     text_append(out, g->ends.at, g->ends.n);
+    text_append(out, end.at ? end.at : "", end.n);
+    text_printf(out, "#undef BURN_NAME_JOIN\n#undef BURN_NAME_WITH\n#undef BURN_NAME\n#undef BURN_SEVERAL\n");
     text_printf(out, "#else /* the code, for BURN_TARGET */\n");
-    for (int i = 0; i < c.own.list.n; i++)
-        text_printf(out, "#define %s BURN_NAME(%s)\n", c.own.list.at[i], c.own.list.at[i]);
+    for (int i = 0; i < c.own.list.n; i++) {
+        const char *name = c.own.list.at[i];
+        bool shared = !strncmp(name, "burn_", 5);       // by all generated files
+        text_printf(out, "#define %s BURN_NAME(%s%s%s)\n", name, shared ? g->model : "", shared ? "_" : "", name);
+    }
     text_printf(out, "\n");
     text_append(out, own.at, own.n);
     for (int i = 0; i < c.macros.list.n; i++) text_printf(out, "#undef %s\n", c.macros.list.at[i]);

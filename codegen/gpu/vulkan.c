@@ -273,12 +273,13 @@ static bool vulkan_write(
     text_printf(&out[1], "#include \"%s\"\n\n%s", path_base(paths[0]), g.external ? "#include <string.h>\n\n" : "");
     if (g.external) weights_print_check(&out[1], model, sum, weight_bytes);
     text_append(&out[1], g.c.at, g.c.n);
-    return files_write(a, out, paths, 2, 1, &bin);
+    return files_write(a, o->machine.backend->mark, out, paths, 2, 1, &bin);
 }
 
 const Backend backend_vulkan = {
     .name = "vulkan",
     .extension = ".c",
+    .mark = BANNER_MARK,
     .source = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .spread_points = true,

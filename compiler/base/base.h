@@ -126,6 +126,12 @@ const ReadFiles *reads_all(void);
 // written to a temporary beside the target, renamed by out_commit
 typedef struct OutFile OutFile;
 OutFile *out_open(Arena *a, const char *path);          // NULL with diag
+// What tells a file that was written here from somebody else's: it has this text near its beginning, or has it not.
+typedef struct OutMark { const char *text; bool has; } OutMark;
+// may the file be replaced? Not somebody else's, unless out_force() was called. False with diag.
+bool out_allowed(const char *path, OutMark ours);
+void out_force(void);
+OutFile *out_replace(Arena *a, const char *path, OutMark ours);      // out_open, where that is allowed
 bool out_write(OutFile *o, const void *p, size_t n);
 bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
 void out_abandon(OutFile *o);

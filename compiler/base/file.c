@@ -106,6 +106,35 @@ OutFile *out_open(Arena *a, const char *path) {
     return NULL;
 }
 
+static bool forced;
+
+void out_force(void) { forced = true; }
+
+static bool has_text(const char *bytes, size_t n, const char *text) {
+    size_t length = strlen(text);
+    for (size_t i = 0; i + length <= n; i++)
+        if (!memcmp(bytes + i, text, length)) return true;
+    return false;
+}
+
+bool out_allowed(const char *path, OutMark ours) {
+    enum { HEAD = 512 };
+    char head[HEAD];
+    struct stat st;
+    if (forced || stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size) return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0) close(fd);
+    if (n >= 0 && has_text(head, (size_t)n, ours.text) == ours.has) return true;
+    Loc loc = { .file = path, .node = -1 };
+    diag_error_as(EXIT_IO, &loc, "this file is there and burncc did not write it; choose another name, or --force");
+    return false;
+}
+
+OutFile *out_replace(Arena *a, const char *path, OutMark ours) {
+    return out_allowed(path, ours) ? out_open(a, path) : NULL;
+}
+
 static bool out_flush(OutFile *o) {
     for (size_t done = 0; done < o->n && !o->failed;) {
         ssize_t n = write(o->fd, o->buffer + done, o->n - done);

@@ -29,6 +29,7 @@ typedef struct CommandOptions {
     bool profile;                                       // bench
     bool trace, gradients;                              // verify
     int elements;                                       // verify --gradients: of each parameter; 0: as time allows
+    bool force;                                         // compile
     bool verbose;                                       // what is done, and how long it takes
     bool json, markdown;                                // what results are printed as
     VEC(const char *) data;                             // verify: folders; fit, evaluate: sources; predict: files too

@@ -94,12 +94,19 @@ static int export_model(Arena *a, const Options *o) {
     return diag_status();
 }
 
+static OutMark mark_of(const Options *o) {
+    return o->written == WRITTEN_ONNX      ? onnx_mark :
+        o->written == WRITTEN_SAFETENSORS ? safetensors_mark :
+                                            o->machine.backend->mark;
+}
+
 int command_compile(Arena *a, CommandOptions *c) {
     Options *o = &c->compile;
-    if (o->written) return export_model(a, o);
     bool stop = o->dump && !o->output;
     bool beside = o->output != NULL;
     if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);
+    if (beside && !out_allowed(o->output, mark_of(o))) return diag_status();    // before all the work
+    if (o->written) return export_model(a, o);
     Programs *programs = compile_programs(a, o);
     if (!programs || stop) return diag_status();
     if (!beside) programs->settings = NULL;

@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const Command *find_command(const char *name) {
     for (int i = 0; commands[i].name; i++)
@@ -142,6 +143,35 @@ static const char *learning_option(const Options *o) {
                              NULL;
 }
 
+// Would this file's header, found in its folder, be taken for one that generated code or a program includes?
+static bool takes_header(const char *stem) {
+    static const char *const known[] = { "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646",
+        "limits", "locale", "math", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef",
+        "stdint", "stdio", "stdlib", "stdnoreturn", "string", "strings", "tgmath", "threads", "time", "uchar", "wchar",
+        "wctype", "fcntl", "unistd", "pthread", "dirent", "endian", "features", "arm_neon", "cblas", "immintrin",
+        "burn" };
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (!strcasecmp(stem, known[i])) return true;
+    return false;
+}
+
+// The prefix of the generated symbols. file: what -o gives to code, else NULL.
+static bool name_symbols(Arena *a, Options *o, const Command *c, const char *file) {
+    const bool code = c->bit == COMPILE && !o->written;
+    if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
+    const char *stem = file_stem(a, file ? file : o->model);
+    if (code && o->machine.backend->source && takes_header(stem))
+        return usage_error("%s.h is a name of the C library's or the runtime's, which a model's header would hide; "
+            "-o NAME.c gives another", stem);
+    if (!o->name) o->name = name_c(a, stem);
+    bool runtimes = !strcmp(o->name, "burn") || !strncmp(o->name, "burn_", 5);
+    if (runtimes && code)
+        return usage_error(
+            "names that begin with burn_ are the runtime's; -o or --name gives another than '%s'", o->name);
+    if (runtimes) o->name = arena_printf(a, "model_%s", o->name);
+    return true;
+}
+
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
@@ -173,8 +203,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX)
         return usage_error("--opset and --optimized go with -o model.onnx");
     if (o->depfile && o->dump && !file) return usage_error("--depfile is about a file; --dump without -o writes none");
-    if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
-    if (!o->name) o->name = name_c(a, file_stem(a, file ? file : o->model));
+    if (!name_symbols(a, o, c, file)) return false;
     const char *trains = o->train ? NULL : learning_option(o);
     if (trains) return usage_error("--%s goes with --train", trains);
     const char *runner = getenv("BURNCC_RUNNER");
@@ -219,6 +248,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
     }
     if (!parse_options(a, o, c, general, argc, argv)) return NULL;
     if (o->compile.quiet) diag_quiet();
+    if (o->force) out_force();
     progress_start(o->compile.quiet, o->verbose);
     int operands = argc - optind;
     if (c->bit == COMPLETIONS) {

@@ -168,6 +168,8 @@ const Option options[] = {
     { "name", 0, "NAME", COMPILE | EXPORT, "Output",
         "prefix of the generated symbols (default: from the output's file name)",
         FIELD(TEXT, compile.name) },
+    { "force", 'f', NULL, COMPILE | EXPORT, "Output", "replace files that burncc did not write",
+        FIELD(FLAG, force) },
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS | EXPORT, "Output",
         "weights up to this size become C arrays, larger ones a .bin file, .safetensors of --train (default 1M), "
         ".onnx.data (2G)",

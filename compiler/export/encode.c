@@ -236,6 +236,8 @@ static bool commit(OutFile *outside, OutFile *file, bool ok) {
     return false;
 }
 
+const OutMark onnx_mark = { "\x12\x06" "burncc", true };       // the producer's name
+
 bool onnx_encode(Arena *a, const OnnxModel *m, const char *path, const char *beside, int64_t limit) {
     Encoder e = { .arena = a, .beside = beside, .ok = true };
     const Onnx__ModelProto *p = encode_model(&e, m);
@@ -243,7 +245,7 @@ bool onnx_encode(Arena *a, const OnnxModel *m, const char *path, const char *bes
         if (!(e.outside = out_open(a, beside))) return false;
         p = encode_model(&e, m);
     }
-    Sink sink = { .base = { sink_append }, .file = out_open(a, path) };
+    Sink sink = { .base = { sink_append }, .file = out_replace(a, path, onnx_mark) };
     sink.ok = e.ok && sink.file;
     if (sink.ok) onnx__model_proto__pack_to_buffer(p, &sink.base);
     return commit(e.outside, sink.file, sink.ok);

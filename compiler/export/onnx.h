@@ -10,6 +10,7 @@ enum {
     EXPORT_OPSET_NEWEST = ONNX_OPSET_LATEST
 };
 
+extern const OutMark onnx_mark;                         // of files that may be replaced
 // Writes o->output, and beside it the data of weights that o->embed_limit keeps out. Takes the graph apart where ONNX
 // has no word for a composite. False with diagnostics, and no file left.
 bool export_onnx(Arena *a, const Options *o, Graph *g);

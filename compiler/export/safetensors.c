@@ -38,6 +38,9 @@ static bool write_all(OutFile *f, const Text *head, int n, const SafeTensor *ten
     return ok;
 }
 
+// Other programs say there what they are.
+const OutMark safetensors_mark = { "\"__metadata__\"", false };
+
 OutFile *safetensors_write(Arena *a, const char *path, int n, const SafeTensor *tensors) {
     Text head;
     int64_t at = 0;
@@ -52,7 +55,7 @@ OutFile *safetensors_write(Arena *a, const char *path, int n, const SafeTensor *
     }
     text_printf(&head, n ? "}" : "{}");
     while (head.n % UNIT) text_append(&head, " ", 1);
-    OutFile *f = out_open(a, path);
+    OutFile *f = out_replace(a, path, safetensors_mark);
     if (!f || write_all(f, &head, n, tensors)) return f;
     out_abandon(f);
     return NULL;

@@ -26,6 +26,7 @@ typedef enum Descriptor {
 typedef struct Backend {
     const char *name;
     const char *extension;                              // of the file that it writes
+    OutMark mark;                                       // of such a file
 
     // ---- what a program can have
     bool sizes;                                         // that only the running program knows

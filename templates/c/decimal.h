@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BURN_DECIMAL_WORDS = 40 };               /* 10^345 and 64 bits more fit */
-typedef struct burn_decimal_int { uint32_t w[BURN_DECIMAL_WORDS]; } burn_decimal_int;
+enum { burn_decimal_words = 40 };               /* 10^345 and 64 bits more fit */
+typedef struct burn_decimal_int { uint32_t w[burn_decimal_words]; } burn_decimal_int;
 
 static void burn_decimal_scale(burn_decimal_int *x, uint32_t by, uint32_t plus)
 {
     uint64_t carry = plus;
-    for (int i = 0; i < BURN_DECIMAL_WORDS; i++) {
+    for (int i = 0; i < burn_decimal_words; i++) {
         carry += (uint64_t)x->w[i] * by;
         x->w[i] = (uint32_t)carry;
         carry >>= 32;
@@ -26,7 +26,7 @@ static void burn_decimal_power(burn_decimal_int *x, int tens)
 
 static int burn_decimal_compare(const burn_decimal_int *x, const burn_decimal_int *y)
 {
-    for (int i = BURN_DECIMAL_WORDS - 1; i >= 0; i--)
+    for (int i = burn_decimal_words - 1; i >= 0; i--)
         if (x->w[i] != y->w[i]) return x->w[i] < y->w[i] ? -1 : 1;
     return 0;
 }
@@ -34,7 +34,7 @@ static int burn_decimal_compare(const burn_decimal_int *x, const burn_decimal_in
 static void burn_decimal_subtract(burn_decimal_int *x, const burn_decimal_int *y)
 {
     uint64_t borrow = 0;
-    for (int i = 0; i < BURN_DECIMAL_WORDS; i++) {
+    for (int i = 0; i < burn_decimal_words; i++) {
         const uint64_t d = (uint64_t)x->w[i] - y->w[i] - borrow;
         x->w[i] = (uint32_t)d;
         borrow = d >> 63;
@@ -80,7 +80,7 @@ static double burn_decimal(uint64_t digits, int exponent, int more)
         burn_decimal_scale(&num, 2u, 0);
     }
     e -= 63;                                    /* the value is q * 2^(e-63) */
-    for (int i = 0; i < BURN_DECIMAL_WORDS; i++)
+    for (int i = 0; i < burn_decimal_words; i++)
         if (num.w[i]) q |= 1u;                  /* the bits that follow matter only as a whole */
     if (e > 1023) return burn_decimal_of_bits(UINT64_C(0x7ff0000000000000));
     if (e < -1022) keep = 53 - (-1022 - e);

@@ -35,7 +35,7 @@ typedef struct burn_saved {
 
 /* What the header begins with, up to the number; with it and the two characters that close it, 48 characters. */
 #define BURN_SUM "{\"__metadata__\":{\"burn_sum1\":\""
-enum { BURN_SUM_AT = 30, BURN_SUMMED = 48 };
+enum { burn_sum_at = 30, burn_summed = 48 };
 
 static uint64_t burn_sum(uint64_t sum, const void *at, size_t bytes)
 {
@@ -103,11 +103,11 @@ static int burn_sync_folder(char *path)
 static int burn_write(FILE *f, const void *const *bases, const burn_saved *fields, int n)
 {
     burn_writer all = {NULL, 0, 0, {0}}, w = {f, 0, 0, {0}};
-    char text[BURN_SUMMED + 1];
+    char text[burn_summed + 1];
     burn_put_fields(&all, fields, n);
     for (int i = 0; i < n; i++)
         all.sum = burn_sum(all.sum, (const char *)bases[fields[i].base] + fields[i].offset, fields[i].bytes);
-    uint64_t length = BURN_SUMMED + all.length;
+    uint64_t length = burn_summed + all.length;
     for (int i = 0; i < 8; i++) putc((int)(length >> (8 * i) & 255), f);
     snprintf(text, sizeof text, BURN_SUM "%08lx%08lx\"}", (unsigned long)(all.sum >> 32),
              (unsigned long)(all.sum & 0xffffffff));
@@ -216,8 +216,8 @@ static void burn_entry(const char *name, const char *value, const burn_saved *fi
 static int burn_has_sum(const char *text, uint64_t *sum)
 {
     *sum = 0;
-    if (memcmp(text, BURN_SUM, BURN_SUM_AT)) return 0;
-    for (int i = BURN_SUM_AT; i < BURN_SUM_AT + 16; i++) {
+    if (memcmp(text, BURN_SUM, burn_sum_at)) return 0;
+    for (int i = burn_sum_at; i < burn_sum_at + 16; i++) {
         static const char digits[] = "0123456789abcdef";
         const char *digit = memchr(digits, text[i], 16);
         if (!digit) return 0;
@@ -235,7 +235,7 @@ static long burn_check(FILE *f)
     if (fseek(f, 0, SEEK_END)) return -1;
     long size = ftell(f);
     if (size < 0 || fseek(f, 0, SEEK_SET)) return -1;
-    if (fread(text, 1, 8 + BURN_SUMMED, f) < 8 + BURN_SUMMED || !burn_has_sum(text + 8, &want))
+    if (fread(text, 1, 8 + burn_summed, f) < 8 + burn_summed || !burn_has_sum(text + 8, &want))
         return ferror(f) ? -1 : size;
     while ((n = fread(text, 1, sizeof text, f)) > 0) sum = burn_sum(sum, text, n);
     return ferror(f) ? -1 : sum == want && size % 4 == 0 ? size : 0;

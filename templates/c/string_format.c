@@ -72,7 +72,7 @@ static size_t WRITE(double v, char *to)
         int up = d[n] > 5, at = n;
         if (d[n] == 5) { /* half: up when anything follows or the digit is odd */
             for (int i = n + 1; i < 18; i++) up |= d[i] != 0;
-            for (int i = 0; i < BURN_DECIMAL_WORDS; i++) up |= num.w[i] != 0;
+            for (int i = 0; i < burn_decimal_words; i++) up |= num.w[i] != 0;
             up |= d[n - 1] & 1;
         }
         memcpy(r, d, sizeof r);

@@ -34,6 +34,10 @@
 #include <cblas.h>
 
 #endif
+#ifdef __cplusplus
+#define restrict __restrict
+#endif
+
 #if HAS_VECTORS
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("prefer-vector-width=512") /* gcc halves them by itself */

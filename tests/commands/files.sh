@@ -73,6 +73,34 @@ status 0 "the plan of a training step" "$burncc" scores.onnx --target plan --tra
 result $? "a plan for each of its programs"
 absent scores.c scores.h step.c
 
+for name in math string stdio Threads burn; do
+    status 2 "a header of this name" "$burncc" scores.onnx -o $name.c
+    says "^burncc: error: $name.h is a name of the C library's or the runtime's"
+    absent $name.c $name.h
+done
+status 2 "the runtime's names" "$burncc" scores.onnx -o burn_net.c
+says "names that begin with burn_ are the runtime's"
+status 2 "the runtime's names" "$burncc" scores.onnx -o net.c --name burn
+cp scores.onnx burn.onnx
+status 0 "a model of this name" "$burncc" run burn.onnx --input image=image.npy
+status 0 "a model of this name as ONNX" "$burncc" burn.onnx -o burn_two.onnx
+echo 'int mine;' >mine.c
+cp mine.c mine.h
+for file in mine.c mine.onnx lone.c weights.safetensors; do
+    stem=${file%.*}
+    [ $stem != lone ] || echo 'int mine;' >lone.h
+    [ $file = mine.onnx ] && cp scores.onnx $file
+    [ $stem != weights ] || printf '%s' '12345678{"__metadata__":{"format":"pt"}}' >$file
+    cp $file before 2>/dev/null || rm -f before
+    status 4 "$file is somebody's" "$burncc" scores.onnx -o $file
+    says "^($file|lone.h): error: this file is there and burncc did not write it; choose another name, or --force"
+    [ ! -e before ] && absent $file || cmp -s before $file
+    result $? "it is as it was"
+    status 0 "$file by force" "$burncc" scores.onnx -o $file --force
+    status 0 "$file again" "$burncc" scores.onnx -o $file
+done
+: >mine.c
+status 0 "an empty file" "$burncc" scores.onnx -o mine.c
 status 0 "layers" "$burncc" layers/layers.onnx -o layers.c
 calls=$(grep -oE '^    layers_k[0-9a-zA-Z_]+\(' layers.c)
 [ "$(wc -l <<<"$calls")" = 3 ] && [ "$(sort -u <<<"$calls" | wc -l)" = 1 ]

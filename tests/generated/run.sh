@@ -150,6 +150,19 @@ for cc in $compilers; do
     status 0 "null pointers" ./nulls
 done
 
+# All of them in one file, those for several targets too: what they have in common gets a name of each. Training code
+# comes first, as it asks the C library for POSIX. And inference is C++ as well.
+for source in train_*.c; do echo "#include \"$source\""; done >unity.c
+for source in *_portable.c *_generic.c vector.c; do
+    case $source in train_*) ;; *) echo "#include \"$source\"" ;; esac
+done | tee inference.c >>unity.c
+for cc in $compilers; do status 0 "all code in one file, $cc" $cc $warnings -O0 -c unity.c -o object.o; done
+for cc in g++ clang++; do
+    command -v $cc >/dev/null || continue
+    status 0 "inference in C++, $cc" $cc -std=c++11 -O0 -Wall -Wno-enum-compare -Werror \
+        -x c++ -c inference.c -o object.o
+done
+
 # No function calls itself, by any path; no stack frame of unknown size.
 if gcc -fcallgraph-info -c all.c -I"$runtime" -o object.o 2>/dev/null; then
     for source in *_portable.c; do
