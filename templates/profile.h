@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * The marks in generated code that `burncc bench --profile` times: burncc_begin and burncc_end around each kernel's
+ * The marks in generated code that `burncc bench --profile` times: burncc_mark and burncc_unmark around each kernel's
  * call. build.c puts this text before such code, with BURNCC_KERNELS, how many kernels there are, and BURNCC_TRACKS;
  * command/profile.c includes the types alone. Code that is compiled otherwise has no marks.
  *
@@ -42,7 +42,7 @@ static int64_t burncc_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void burncc_begin(int track, int kernel)
+static void burncc_mark(int track, int kernel)
 {
     burncc_track *const t = &burncc_tracks[track];
     if (!t->span) {
@@ -56,7 +56,7 @@ static void burncc_begin(int track, int kernel)
     t->open[t->depth - 1].begin = burncc_now();
 }
 
-static void burncc_end(int track)
+static void burncc_unmark(int track)
 {
     burncc_track *const t = &burncc_tracks[track];
     const int64_t now = burncc_now();

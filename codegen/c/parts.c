@@ -7,8 +7,8 @@ static const char run_track[] = C_RUN_TRACK, worker_track[] = "1 + worker";
 
 void c_mark(const RunText *r, Text *out, int depth, const char *track, const Kernel *k) {
     if (!r->g->options->profile) return;
-    if (k) text_printf(out, "%*sburncc_begin(%s, %d);\n", 4 * depth, "", track, k->number);
-    else text_printf(out, "%*sburncc_end(%s);\n", 4 * depth, "", track);
+    if (k) text_printf(out, "%*sburncc_mark(%s, %d);\n", 4 * depth, "", track, k->number);
+    else text_printf(out, "%*sburncc_unmark(%s);\n", 4 * depth, "", track);
 }
 
 // ---------------------------------------------------------------- parts

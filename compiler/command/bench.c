@@ -75,16 +75,9 @@ Inputs inputs_random(Arena *a, const Built *b, const Graph *signature, const Inp
 static int bench_profile(Arena *a, CommandOptions *c) {
     BuildCache marked = { .arena = a };
     const Profile *p = profile_take(a, c, &marked);
-    Text table, trace;
-    text_init(&table, a);
-    text_init(&trace, a);
-    if (p && c->json) profile_json(&table, c, p);
-    else if (p) profile_print(&table, a, p);
-    if (p && c->compile.output) profile_trace(&trace, c->compile.model, p);
-    if (p) print_text(&table, 0);
-    if (p && c->compile.output) text_write(a, c->compile.output, &trace);
+    int status = p ? profile_report(a, c, 1, &p) : diag_status();
     build_cache_free(&marked);
-    return diag_status();
+    return status;
 }
 
 int command_bench(Arena *a, CommandOptions *c) {

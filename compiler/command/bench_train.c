@@ -7,6 +7,7 @@
 // are; other hyper-parameters have their usual values.
 #define _DEFAULT_SOURCE
 #include "module.h"
+#include "profile.h"
 
 #include "grad/train.h"
 #include "runtime/threads.h"
@@ -19,7 +20,8 @@ enum { MOST_SAMPLES = 100000 };
 static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
 
 typedef struct Sample { float gradients, update; } Sample;
-typedef struct Samples { int64_t runs; int n; Sample at[MOST_SAMPLES]; } Samples;
+// marked: how many of gradients, and of update
+typedef struct Samples { int64_t runs; int n, marked[2]; Sample at[MOST_SAMPLES]; } Samples;
 
 typedef struct Job {
     const Module *module;
@@ -28,6 +30,7 @@ typedef struct Job {
     double seconds;
     float *count;                                       // the update's argument `step`; NULL: it takes none
     Samples *samples;                                   // shared with the child
+    Collector *runs[2];                                 // of gradients and update, with marks; NULL: they have none
 } Job;
 
 // ---------------------------------------------------------------- in the child
@@ -77,6 +80,28 @@ static int measure(Job *j) {
     return 0;
 }
 
+// One after the other, for marks tell kernels of one program from each other.
+static int measure_marked(Job *j) {
+    const ModuleCall *const calls[] = { &j->gradients, &j->update };
+    Samples *all = j->samples;
+    for (int i = 0; i < 2; i++) {
+        const double end = now() + j->seconds / 2;
+        all->n = 0;
+        do {
+            if (i && j->count) *j->count += 1;
+            const double from = now();
+            int code = run_many(calls[i], 1);
+            const float ms = (float)(1e3 * (now() - from));
+            if (code) return code;
+            profile_ran(j->runs[i]);
+            if (i) all->at[all->n++].update = ms;
+            else all->at[all->n++].gradients = ms;
+        } while (now() < end && all->n < MOST_SAMPLES);
+        all->marked[i] = all->n;
+    }
+    return 0;
+}
+
 static int child(void *argument) {
     Job *j = argument;
     const burncc_module *m = j->module->code;
@@ -95,7 +120,7 @@ static int child(void *argument) {
         c->threads = &threads;
         if (!(c->work = module_memory(steps[i]->program->work_bytes))) return BURN_ENOMEM;
     }
-    if (!code) code = measure(j);
+    if (!code) code = j->runs[0] ? measure_marked(j) : measure(j);
     burn_threads_close(&threads);
     return code;
 }
@@ -162,17 +187,89 @@ static void print_report(Arena *a, const CommandOptions *c, const Job *j) {
     print_text(&t, 0);
 }
 
-static void time_steps(Arena *a, CommandOptions *c, const Module *m, const Graph *signature, const Inputs *in) {
-    Job j = { .module = m, .options = &c->compile, .seconds = c->seconds > 1e-3 ? c->seconds : 1e-3 };
+static Job job_new(
+    Arena *a, const CommandOptions *c, const Module *m, const Graph *signature, const Inputs *in, double share) {
+    const double seconds = c->seconds * share;
+    Job j = { .module = m, .options = &c->compile, .seconds = seconds > 1e-3 ? seconds : 1e-3 };
     j.gradients = module_call(a, m, "gradients", signature, in);
     j.update = module_call(a, m, "update", signature, in);
     j.count = counter(m, &j.update);
     j.samples = sandbox_memory(sizeof *j.samples);
-    progress_stage("timing for %.3g s", c->seconds);
-    const char *why = j.samples ? sandbox_call(a, child, &j, c->timeout + (int)(2 * c->seconds)) : "not enough memory";
+    return j;
+}
+
+// false with a diagnostic
+static bool run_job(Arena *a, const CommandOptions *c, Job *j) {
+    progress_stage("timing for %.3g s", j->seconds);
+    const char *why = j->samples ? sandbox_call(a, child, j, c->timeout + (int)(2 * c->seconds)) : "not enough memory";
     if (why) diag_error(NULL, "the training code failed: %s", why);
-    else print_report(a, c, &j);
+    return !why;
+}
+
+static void time_steps(Arena *a, CommandOptions *c, const Module *m, const Graph *signature, const Inputs *in) {
+    Job j = job_new(a, c, m, signature, in, 1);
+    if (run_job(a, c, &j)) print_report(a, c, &j);
     sandbox_release(j.samples, sizeof *j.samples);
+}
+
+// ---------------------------------------------------------------- the time of each kernel
+
+static Timing timing_of(Arena *a, const Samples *s, Which which) {
+    const float *ms = sorted(a, s, which);
+    return (Timing){ .median_ms = ms[s->n / 2], .min_ms = ms[0], .runs = s->n };
+}
+
+static bool begin_runs(Arena *a, Job *j, const Options *o) {
+    const ModuleCall *const calls[] = { &j->gradients, &j->update };
+    for (int i = 0; i < 2; i++) {
+        const Plan *p = j->module->programs->at[calls[i]->program - j->module->code->programs].plan;
+        if (!(j->runs[i] = profile_begin(a, p, o, j->module->library))) return false;
+    }
+    return true;
+}
+
+// of code with marks, beside the times without; the exit status
+static int report_marked(Arena *a, const CommandOptions *c, Job *j, const Options *o, const Timing plain[2]) {
+    static const char *const names[] = { "gradients", "update" };
+    Profile *all[2];
+    Limits limits;
+    if (!begin_runs(a, j, o)) {
+        diag_error(NULL, "not enough memory");
+        return diag_status();
+    }
+    bool ok = run_job(a, c, j);
+    for (int i = 0; i < 2; i++) {
+        Profile *p = profile_end(a, j->runs[i]);
+        ok = ok && p;
+        if (!ok) continue;
+        j->samples->n = j->samples->marked[i];
+        p->program = names[i];
+        p->plain = plain[i];
+        p->marked = timing_of(a, j->samples, i ? UPDATE : GRADIENTS);
+        all[i] = p;
+    }
+    if (!ok || !limits_take(a, &c->compile, &limits)) return diag_status();
+    for (int i = 0; i < 2; i++) all[i]->limits = limits;
+    return profile_report(a, c, 2, (const Profile *const *)all);
+}
+
+static int profile_steps(Arena *a, CommandOptions *c, const Options *o, const Module *m, const Graph *signature,
+    const Inputs *in) {
+    Job plain = job_new(a, c, m, signature, in, PLAIN_SHARE);
+    const bool ok = run_job(a, c, &plain);
+    Timing timing[2];
+    for (int i = 0; ok && i < 2; i++) timing[i] = timing_of(a, plain.samples, i ? UPDATE : GRADIENTS);
+    sandbox_release(plain.samples, sizeof *plain.samples);
+    if (!ok) return diag_status();
+    Options *with = arena_copy(a, o, sizeof *with);
+    with->profile = true;
+    Module *marked = module_build(with);
+    if (!marked) return diag_status();
+    Job j = job_new(a, c, marked, signature, in, 1 - PLAIN_SHARE);
+    int status = report_marked(a, c, &j, with, timing);
+    sandbox_release(j.samples, sizeof *j.samples);
+    module_free(marked);
+    return status;
 }
 
 int bench_training(Arena *a, CommandOptions *c) {
@@ -185,7 +282,8 @@ int bench_training(Arena *a, CommandOptions *c) {
     const Options *o = signature ? inputs_bind(a, &c->compile, signature, &in) : NULL;
     Module *m = o ? module_build(o) : NULL;
     if (!m) return diag_status();
-    time_steps(a, c, m, signature, &in);
+    if (c->profile) profile_steps(a, c, o, m, signature, &in);
+    else time_steps(a, c, m, signature, &in);
     module_free(m);
     return diag_status();
 }

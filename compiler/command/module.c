@@ -19,7 +19,10 @@ static const uint64_t seed = 0x6275726e63630a31;
 static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     Text t;
     text_init(&t, m->arena);
-    text_printf(&t, "#include \"%s.c\"\n", o->name);
+    int kernels = 0;
+    for (int i = 0; i < m->programs->n; i++)
+        if (m->programs->at[i].plan->numbered > kernels) kernels = m->programs->at[i].plan->numbered;
+    text_printf(&t, "%s#include \"%s.c\"\n", profile_marks(m->arena, o, kernels), o->name);
     codegen_module(m->arena, o, m->programs->n, m->programs->at, m->programs->training, &t);
     text_printf(&t,
         "extern const burn_training *const burncc_learns;\nconst burn_training *const burncc_learns = &%s_training;\n",

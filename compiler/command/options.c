@@ -179,7 +179,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (all->stage && stage_find(all->stage) < 0)
         return usage_error("--stage: there are import, passes and kernels, not '%s'", all->stage);
     if (c->bit == BENCH && o->output && !all->profile) return usage_error("bench: --output goes with --profile");
-    if (all->profile && o->train) return usage_error("--profile times inference, not --train");
+    if (c->bit == INSPECT && all->profile && o->train) return usage_error("inspect: --profile times inference alone");
     if (all->stage && !all->dot) return usage_error("--stage goes with --dot");
     if (c->bit == FIT) o->train = true;
     if (c->bit == FIT && all->data.n != 1) return usage_error("fit wants --data SOURCE, once; see `burncc fit --help`");

@@ -12,11 +12,10 @@
 #include <string.h>
 
 enum { MOST_RUNS = 4000, MOST_BYTES = 256 << 20 };
-static const double plain_share = 0.4;                  // of the seconds: runs without marks
 
 // What the runs in the child leave. A row is a run: by kernel the milliseconds, then those of all workers.
 typedef struct Rows { int n; double fastest; int64_t spans[]; } Rows;
-typedef struct Collector {
+struct Collector {
     const Plan *plan;
     burncc_track *tracks;                               // of the loaded code
     int n_tracks, kernels, most;
@@ -24,7 +23,7 @@ typedef struct Collector {
     float *row;
     burncc_span *span;                                  // BURNCC_SPANS for each track, of the fastest run
     bool begun;                                         // what came before was to warm up
-} Collector;
+};
 
 // ---------------------------------------------------------------- in the child
 
@@ -86,7 +85,7 @@ static void forget(Collector *c) {
     }
 }
 
-static void collect(void *collector) {
+void profile_ran(void *collector) {
     Collector *c = collector;
     if (c->begun && c->rows->n < c->most) add_row(c);
     c->begun = true;
@@ -154,29 +153,44 @@ static Profile *digest(Arena *a, const Collector *c) {
 
 // ---------------------------------------------------------------- the runs
 
+static size_t row_bytes(const Collector *c) { return 2 * (size_t)(c->kernels + 1) * sizeof *c->row; }
+static size_t span_bytes(const Collector *c) { return (size_t)c->n_tracks * BURNCC_SPANS * sizeof *c->span; }
+static size_t head_bytes(const Collector *c) { return sizeof *c->rows + (size_t)c->n_tracks * sizeof(int64_t); }
+
+static void release(Collector *c) {
+    sandbox_release(c->rows, head_bytes(c));
+    sandbox_release(c->row, (size_t)c->most * row_bytes(c));
+    sandbox_release(c->span, span_bytes(c));
+}
+
+Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library) {
+    Collector *c = NEW(a, Collector);
+    *c = (Collector){ .plan = p, .kernels = p->numbered, .n_tracks = profile_tracks(o) };
+    if (!(c->tracks = dlsym(library, "burncc_tracks"))) bug("the marked code has no tracks");
+    c->most = (int)min64(MOST_RUNS, 1 + (int64_t)(MOST_BYTES / row_bytes(c)));
+    c->rows = sandbox_memory(head_bytes(c));
+    c->row = sandbox_memory((size_t)c->most * row_bytes(c));
+    c->span = sandbox_memory(span_bytes(c));
+    if (c->rows && c->row && c->span) return c;
+    release(c);
+    return NULL;
+}
+
+Profile *profile_end(Arena *a, Collector *c) {
+    Profile *p = c->rows->n ? digest(a, c) : NULL;
+    release(c);
+    return p;
+}
+
 static const char *time_marked(Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, Profile **out) {
-    Collector all = { .plan = b->plan, .kernels = b->plan->numbered, .n_tracks = profile_tracks(b->options) };
-    all.tracks = dlsym(b->library, "burncc_tracks");
-    if (!all.tracks) bug("the marked code has no tracks");
-    const size_t row = 2 * (size_t)(all.kernels + 1) * sizeof *all.row,
-                 spans = (size_t)all.n_tracks * BURNCC_SPANS * sizeof *all.span,
-                 head = sizeof *all.rows + (size_t)all.n_tracks * sizeof(int64_t);
-    all.most = (int)min64(MOST_RUNS, 1 + (int64_t)(MOST_BYTES / row));
-    all.rows = sandbox_memory(head);
-    all.row = sandbox_memory((size_t)all.most * row);
-    all.span = sandbox_memory(spans);
-    const char *why = "not enough memory";
-    Timing marked;
-    if (all.rows && all.row && all.span)
-        why = sandbox_watch(a, b, in, c->seconds * (1 - plain_share), c->timeout, collect, &all, &marked);
-    if (!why && !all.rows->n) why = "no run came to its end";
-    if (!why) {
-        *out = digest(a, &all);
-        (*out)->marked = marked;
-    }
-    sandbox_release(all.rows, head);
-    sandbox_release(all.row, (size_t)all.most * row);
-    sandbox_release(all.span, spans);
+    Timing marked = { 0 };
+    Collector *runs = profile_begin(a, b->plan, b->options, b->library);
+    if (!runs) return "not enough memory";
+    const double seconds = c->seconds * (1 - PLAIN_SHARE);
+    const char *why = sandbox_watch(a, b, in, seconds, c->timeout, profile_ran, runs, &marked);
+    *out = profile_end(a, runs);
+    if (!why && !*out) why = "no run came to its end";
+    if (!why) (*out)->marked = marked;
     return why;
 }
 
@@ -188,7 +202,7 @@ static const Built *built_for(
     if (*frozen && !o->profile)
         diag_note(NULL, "shapes depend on the values of %s; compiled for these values", frozen);
     *bound = inputs_random(cache->arena, b, signature, in);
-    const double share = o->profile ? 1 - plain_share : plain_share;
+    const double share = o->profile ? 1 - PLAIN_SHARE : PLAIN_SHARE;
     progress_stage("timing for %.3g s", c->seconds * share);
     return b;
 }
@@ -202,7 +216,7 @@ const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked) {
     const Graph *signature = inputs_read(a, c, false, &in);
     if (!signature) return NULL;
     const Built *b = built_for(c, &plain, &c->compile, signature, &in, &bound);
-    if (b) why = sandbox_time(a, b, &bound, c->seconds * plain_share, c->timeout, &timing);
+    if (b) why = sandbox_time(a, b, &bound, c->seconds * PLAIN_SHARE, c->timeout, &timing);
     build_cache_free(&plain);
     if (b && !why) {
         Options *with = arena_copy(a, &c->compile, sizeof *with);
@@ -216,91 +230,4 @@ const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked) {
     p->plain = timing;
     p->program = c->compile.name;
     return p;
-}
-
-// ---------------------------------------------------------------- for people and machines
-
-static double per_second(double n, double ms) { return ms > 0 ? n / ms * 1e-6 : 0; }      // in 10^9
-
-static void print_share(Text *t, double of, double limit) {
-    if (limit > 0) text_printf(t, " %6.1f %%", 100 * of / limit);
-    else text_printf(t, " %8s", "-");
-}
-
-static bool in_parts(const Profile *p) { return p->n_tracks > 1; }
-
-static void print_row(Text *t, Arena *a, const Profile *p, const KernelTime *k) {
-    enum { NAMES = 40 };
-    const double gflops = per_second(k->kernel->flops, k->ms), gbytes = per_second((double)k->kernel->traffic, k->ms);
-    size_t n = strlen(k->nodes), cut = n > NAMES ? NAMES - 3 : n;
-    while (cut < n && ((unsigned char)k->nodes[cut] & 0xc0) == 0x80) cut--;      // between two characters of UTF-8
-    const char *nodes = arena_printf(a, "%.*s%s", (int)cut, k->nodes, cut < n ? "..." : "");
-    text_printf(t, "%-32s %-40s %10.5f %6.1f %% %9.2f", k->kernel->name, nodes, k->ms,
-        p->ms > 0 ? 100 * k->ms / p->ms : 0, gflops);
-    print_share(t, gflops, p->limits.gflops);
-    text_printf(t, " %8.2f", gbytes);
-    print_share(t, gbytes, p->limits.gbytes);
-    if (in_parts(p) && k->busy_ms > 0) text_printf(t, " %7.2f", k->ms > 0 ? k->busy_ms / k->ms : 0);
-    text_printf(t, "\n");
-}
-
-void profile_print(Text *t, Arena *a, const Profile *p) {
-    text_printf(t, "%-32s %-40s %10s %8s %9s %8s %8s %8s%s\n", "kernel", "nodes", "ms", "share", "GFLOP/s", "of peak",
-        "GB/s", "of mem", in_parts(p) ? "    busy" : "");
-    for (int i = 0; i < p->n; i++)
-        if (p->at[i].kernel->kind != KERNEL_SIZES) print_row(t, a, p, &p->at[i]);
-    text_printf(t, "median_ms=%.5g kernels_ms=%.5g marked_ms=%.5g peak_gflops=%.4g memory_gbs=%.4g runs=%lld\n",
-        p->plain.median_ms, p->ms, p->marked.median_ms, p->limits.gflops, p->limits.gbytes, (long long)p->marked.runs);
-}
-
-void profile_json(Text *t, const CommandOptions *c, const Profile *p) {
-    text_printf(t, "{\"model\":");
-    json_string(t, c->compile.model);
-    text_printf(t,
-        ",\"target\":\"%s\",\"median_ms\":%.6g,\"kernels_ms\":%.6g,\"marked_ms\":%.6g,\"peak_gflops\":%.6g,"
-        "\"memory_gbs\":%.6g,\"runs\":%lld,\"kernels\":[",
-        c->compile.target, p->plain.median_ms, p->ms, p->marked.median_ms, p->limits.gflops, p->limits.gbytes,
-        (long long)p->marked.runs);
-    for (int i = 0; i < p->n; i++) {
-        const KernelTime *k = &p->at[i];
-        text_printf(t, "%s{\"kernel\":\"%s\",\"kind\":\"%s\",\"nodes\":", i ? "," : "", k->kernel->name,
-            kernel_kind(k->kernel));
-        json_string(t, k->nodes);
-        text_printf(t, ",\"ms\":%.6g,\"busy_ms\":%.6g,\"flops\":%.17g,\"bytes\":%lld}", k->ms, k->busy_ms,
-            k->kernel->flops, (long long)k->kernel->traffic);
-    }
-    text_printf(t, "]}\n");
-}
-
-// ---------------------------------------------------------------- Chrome's trace events
-
-static void trace_track(Text *t, const Profile *p, int track, int64_t zero) {
-    const char *name = track ? arena_printf(t->arena, "worker %d", track - 1) : "run";
-    text_printf(t, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track,
-        name);
-    for (int64_t i = 0; i < p->tracks[track].n; i++) {
-        const burncc_span *s = &p->tracks[track].span[i];
-        const KernelTime *k = &p->at[s->kernel];
-        text_printf(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,"
-            "\"args\":{\"nodes\":", track, k->kernel->name, kernel_kind(k->kernel), 1e-3 * (double)(s->begin - zero),
-            1e-3 * (double)(s->end - s->begin));
-        json_string(t, k->nodes);
-        text_printf(t, ",\"operations\":%.0f,\"bytes\":%lld,\"median_ms\":%.6g}}", k->kernel->flops,
-            (long long)k->kernel->traffic, k->ms);
-    }
-}
-
-void profile_trace(Text *t, const char *model, const Profile *p) {
-    int64_t zero = INT64_MAX, lost = 0;
-    for (int i = 0; i < p->n_tracks; i++) {
-        for (int64_t j = 0; j < p->tracks[i].n; j++) zero = min64(zero, p->tracks[i].span[j].begin);
-        lost += p->tracks[i].lost;
-    }
-    text_printf(t, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"left_out\":%lld},\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":", (long long)lost);
-    json_string(t, model);
-    text_printf(t, "}}");
-    for (int i = 0; i < p->n_tracks; i++)
-        if (p->tracks[i].n) trace_track(t, p, i, zero);
-    text_printf(t, "\n]}\n");
 }

@@ -6,6 +6,8 @@
 
 #include "templates/profile.h"
 
+#define PLAIN_SHARE 0.4                                 // of the seconds: runs without marks
+
 // What a machine can do at most, on so many threads: f32 multiply-adds (two operations each), reading memory
 typedef struct Limits { double gflops, gbytes; } Limits;
 bool limits_take(Arena *a, const Options *o, Limits *out);      // limits.c; false with diagnostics
@@ -25,9 +27,19 @@ typedef struct Profile {
     int n_tracks; ProfileTrack *tracks;                 // of the fastest run
     Limits limits;
 } Profile;
-// Builds the model twice, as it is and with marks, and times both; b: the marked one, whose plan the profile points at
-const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked);      // NULL with diagnostics
-void profile_print(Text *t, Arena *a, const Profile *p);
-void profile_json(Text *t, const CommandOptions *c, const Profile *p);
-void profile_trace(Text *t, const char *model, const Profile *p);  // Chrome's trace events
+// Builds the model twice, as it is and with marks, and times both. marked: keeps the second, at whose plan the profile
+// points; NULL with diagnostics
+const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked);
+// What runs of marked code leave (Options.profile): memory that a child shares; NULL: there is none
+typedef struct Collector Collector;
+Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library);
+void profile_ran(void *collector);                      // behind each run; what came before the first was to warm up
+Profile *profile_end(Arena *a, Collector *c);           // and releases it; NULL: there was no run
+
+// profile_print.c: of the programs of one model, a table each, an object or an array, Chrome's trace events
+void profile_print(Text *t, Arena *a, int n, const Profile *const *all);
+void profile_json(Text *t, const CommandOptions *c, int n, const Profile *const *all);
+void profile_trace(Text *t, const char *model, int n, const Profile *const *all);
+// all of these that the options ask for, on standard output and in -o; the exit status
+int profile_report(Arena *a, const CommandOptions *c, int n, const Profile *const *all);
 #endif

@@ -67,18 +67,19 @@ def trace(burncc, folder, model, *options):
     text = bench(burncc, model, "-o", str(path), *options)
     data = json.loads(path.read_text())
     events = [e for e in data["traceEvents"] if e["ph"] == "X"]
-    tracks = {e["tid"] for e in events}
+    tracks = {(e["pid"], e["tid"]) for e in events}
     tap.check("events have what the format wants", events and all(
-        isinstance(e["name"], str) and e["dur"] >= 0 and e["ts"] >= 0 and e["pid"] == 1 for e in events))
-    tap.check("every track has a name", tracks == {e["tid"] for e in data["traceEvents"] if e["name"] == "thread_name"})
-    tap.check("events of a track nest", all(nested([e for e in events if e["tid"] == t]) for t in tracks))
+        isinstance(e["name"], str) and e["dur"] >= 0 and e["ts"] >= 0 for e in events))
+    tap.check("every track has a name", tracks == {(e["pid"], e["tid"]) for e in data["traceEvents"]
+                                                   if e["name"] == "thread_name"})
+    tap.check("events of a track nest", all(nested([e for e in events if (e["pid"], e["tid"]) == t]) for t in tracks))
     return text, events, tracks
 
 
 def parallel(burncc, folder):
     model, options = str(ROOT / "models" / "lenet.c"), ("--threads", "2:1", "--dim", "batch=4")
     text, events, tracks = trace(burncc, folder, model, *options)
-    tap.check("a track for the run and for workers", 0 in tracks and len(tracks) > 1, tracks)
+    tap.check("a track for the run and for workers", (1, 0) in tracks and len(tracks) > 1, tracks)
     tap.check("every kernel has an event", {e["name"] for e in events} == set(kernels(burncc, model, *options)))
     tap.check("how busy workers are", "busy" in text.splitlines()[0])
 
@@ -96,9 +97,19 @@ def control(burncc, folder):
     tap.check("rows of both branches", len(re.findall(r"^k\d+_[01]_", text, re.M)) >= 2, text)
 
 
+def training(burncc, folder):
+    model, options = str(ROOT / "models" / "lenet.c"), ("--train", "--optimizer", "sgd", "--dim", "batch=2")
+    text, events, tracks = trace(burncc, folder, model, *options)
+    parts = text.split("\nprogram update\n")
+    tap.check("gradients and update, a table each", len(parts) == 2 and parts[0].startswith("program gradients\n") and
+              all(len(ROW.findall(part)) > 4 and "kernels_ms=" in part for part in parts), text)
+    tap.check("and a process each in the trace", {pid for pid, _ in tracks} == {1, 2}, tracks)
+    tap.check("every kernel has an event", len({(e["pid"], e["name"]) for e in events}) == len(ROW.findall(text)))
+
+
 def mistakes(burncc, folder):
     for words, says in ([DIGITS, "-o", "x.json"], "--output goes with --profile"), (
-            [DIGITS, "--profile", "--train"], "--train"), ([DIGITS, "--profile", "--target", "vulkan"], "vulkan"), (
+            [DIGITS, "--profile", "--target", "vulkan"], "vulkan"), (
             [DIGITS, "--profile", "--runner", "env"], "--runner"):
         run = subprocess.run([burncc, "bench", *words], capture_output=True, text=True)
         tap.check(f"{' '.join(words[1:])}: status 2", run.returncode == 2 and says in run.stderr, run.stderr)
@@ -113,6 +124,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         parallel(burncc, pathlib.Path(folder))
         control(burncc, pathlib.Path(folder))
+        training(burncc, pathlib.Path(folder))
         mistakes(burncc, pathlib.Path(folder))
     return tap.end()
 
