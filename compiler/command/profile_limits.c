@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What this machine can do at most, measured: templates/c/limits.c, compiled as the target's code is, on as many
-// threads at once as the runs have. In: options. Out: multiply-adds and bytes a second, of all threads together.
+// What this machine can do at most, measured: templates/c/limits.c, compiled as the target's code is (for this machine
+// where the code is there for several), on as many threads at once as the runs have. In: options. Out: multiply-adds
+// and bytes a second, of all threads together.
 #include "profile.h"
 
 #include "runtime/threads.h"
@@ -47,7 +48,9 @@ static bool write_source(Arena *a, const char *dir, const char *name, const char
     return out_write(out, head, strlen(head)) && out_write(out, text, strlen(text)) && out_commit(out);
 }
 
-bool limits_take(Arena *a, const Options *o, Limits *out) {
+bool limits_take(Arena *a, const Options *options, Limits *out) {
+    Options *o = arena_copy(a, options, sizeof *options);
+    if (o->machine.n_parts) o->machine.flags = "-O3 -march=native";
     Measure m = { .workers = o->threads > 1 ? (int)min64(o->threads, MOST_WORKERS) : 1,
         .bytes = o->machine.l3 * 4 > BUFFER_BYTES ? o->machine.l3 * 4 : BUFFER_BYTES };
     const char *dir = folder_make(), *object = arena_printf(a, "%s/limits.so", dir);

@@ -5,7 +5,7 @@ without an error.
 
 usage: html.py BURNCC
 In: the repository's models, one whose names are hostile, one of 1,000 nodes. Out: TAP. Chromium, headless, opens each
-page where it is installed; what is in the pages is asked of their text, without it."""
+page where it is installed, node runs its layout; what is in the pages is asked of their text, without either."""
 import json
 import os
 import pathlib
@@ -52,6 +52,18 @@ def opened(path, place=""):
     return run.stdout
 
 
+def laid_out(path):
+    """Where the page's own script puts boxes, asked of it in node."""
+    if not shutil.which("node"):
+        tap.skip(f"the layout of {path.name}", "node is not installed")
+        return
+    command = ["node", str(ROOT / "tests" / "look" / "layout.mjs"), str(ROOT / "templates" / "look" / "layout.js")]
+    run = subprocess.run([*command, str(path)], capture_output=True, text=True)
+    drawn = json.loads(run.stdout) if run.returncode == 0 else []
+    tap.check(f"the layout of {path.name}: no box over another, arrows lead down",
+              drawn and all(p["overlaps"] == p["up"] == 0 and p["ms"] < 5000 for p in drawn), run.stderr or drawn)
+
+
 def counted(document, what):
     found = re.search(rf'data-{what}="(\d+)"', document)
     return int(found[1]) if found else -1
@@ -60,6 +72,7 @@ def counted(document, what):
 def digits(burncc, folder):
     path = folder / "digits.html"
     text, data = page(burncc, path, DIGITS)
+    laid_out(path)
     program = data["programs"][0]
     plan = subprocess.run([burncc, DIGITS, "--dump", "schedule", "-q"], capture_output=True, text=True).stdout
     names = re.findall(r"^  \w+ (k\d+_\w+) \[", plan, re.M)
@@ -104,6 +117,7 @@ def hostile(burncc, folder):
     source, path = folder / "hostile.onnx", folder / "hostile.html"
     source.write_bytes(models.hostile())
     text, data = page(burncc, path, source)
+    laid_out(path)
     tap.check("no name ends an element", text.count("</script") == 2 and text.count("<script") == 2 and
               "<" not in DATA.search(text)[1])
     names = {box["name"] for picture in data["pictures"] for box in picture["boxes"]}
@@ -123,6 +137,7 @@ def large(burncc, folder):
     ends = [value_info("x0", FLOAT, [4, 4])], [value_info("x500", FLOAT, [4, 4])]
     source.write_bytes(model(graph(nodes, *ends)))
     page(burncc, path, source)
+    laid_out(path)
     document = opened(path, "#graph/0/add_x250")
     if document:
         tap.check("1,000 nodes", counted(document, "boxes") == 1002, counted(document, "boxes"))
