@@ -20,10 +20,17 @@ there() { # files below the prefix
     result "$([ -z "$missing" ]; echo $?)" "installed: $*${missing:+ (not there:$missing)}"
 }
 
+option() {
+    meson introspect "$build" --buildoptions |
+        python3 -c 'import json, sys; print({o["name"]: o["value"] for o in json.load(sys.stdin)}[sys.argv[1]])' "$1"
+}
+if [ "$(option pkgconfig.relocatable)" != True ]; then
+    echo "1..0 # SKIP this build was set up by hand, or long ago: meson configure -Dpkgconfig.relocatable=true"
+    exit
+fi
 status 0 "installing" env DESTDIR="$work/staged" meson install -C "$build" --no-rebuild --quiet
 prefix=$work/moved\ to
-mv "$work/staged$(meson introspect "$build" --buildoptions |
-    python3 -c 'import json, sys; print({o["name"]: o["value"] for o in json.load(sys.stdin)}["prefix"])')" "$prefix"
+mv "$work/staged$(option prefix)" "$prefix"
 libdir=$(dirname "$(dirname "$(cd "$prefix" && find . -name burncc.pc)")")
 export PATH=$prefix/bin:$PATH PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig CMAKE_PREFIX_PATH=$prefix
 
@@ -197,9 +204,12 @@ predicts meson-project/predict
 rebuilds "meson" "burncc'? -q" ninja -v -C meson-project
 if has bazel && [ -n "${BURNCC_TEST_ALL:-}" ]; then
     cp "$projects/predict.c" "$work/tree/models/digits/digits.onnx" "$projects/bazel"
-    status 0 "bazel" bash -c 'cd "$1" && bazel --output_user_root="$2" build --action_env=PATH :predict' - \
-        "$projects/bazel" "$work/bazel"
-    predicts "$projects/bazel/bazel-bin/predict"
+    (cd "$projects/bazel" && bazel --output_user_root="$work/bazel" build --action_env=PATH :predict) >out 2>err
+    if grep -q 'Error downloading' err; then skip "Bazel cannot fetch its own rules here" "bazel"
+    else
+        says 'Build completed successfully'
+        predicts "$projects/bazel/bazel-bin/predict"
+    fi
     (cd "$projects/bazel" && bazel --output_user_root="$work/bazel" shutdown) && chmod -R u+w "$work/bazel"
 else skip "no bazel here, or BURNCC_TEST_ALL is not set" "bazel"; fi
 finish

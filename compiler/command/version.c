@@ -20,6 +20,7 @@ void options_version(void) {
 #else
     printf("  Vulkan      no\n");
 #endif
+    printf("  jansson     " JANSSON_RELEASE "\n  libzip      " LIBZIP_RELEASE "\n");
     printf("  libclang    %s\n", clang ? clang : "no");
     printf("  images      " IMAGE_FORMATS "\n");
     printf("  OpenBLAS    %s\n",

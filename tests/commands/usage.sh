@@ -16,6 +16,8 @@ status 0 "version" "$burncc" --version
 says '^burncc [0-9]+\.[0-9]+'
 says 'MIT OR Apache-2.0'
 says 'protobuf-c +[0-9]'
+says 'jansson +[0-9]'
+says 'libzip +[0-9]'
 says 'OpenBLAS +(no$|found .*generated code wants it with --blas alone)'
 
 status 0 "the manual page" "$burncc" manual

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Models as libraries of C: burncc_model(name, model, options) makes NAME.c and NAME.h and compiles them.
+"""Models as libraries of C: burncc_model(name, model, options) makes NAME.c and NAME.h and compiles them. Programs
+include "PACKAGE/NAME.h", as Bazel has it.
 
 burncc is looked for on PATH (build with --action_env=PATH where it is not in /usr/bin). Bazel knows no depfiles: what
 else burncc reads of the model, such as external data and headers of a description, goes in `data`.
@@ -18,7 +19,6 @@ def burncc_model(name, model, options = [], data = [], copts = ["-O3"], **kwargs
         name = name,
         srcs = [name + ".c"],
         hdrs = [name + ".h"],
-        includes = ["."],
         copts = copts,
         linkopts = ["-lm"],
         **kwargs
