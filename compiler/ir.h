@@ -274,6 +274,7 @@ struct Graph {
     // of the outermost graph: those of its model's ends that are no plain tensor
     VEC(Bundle) bundles;
     VEC(GraphFunction) functions;                       // of a model; none: it is one function
+    VEC(const char *) metadata;                         // of the outermost graph: keys and values by turns
 };
 
 // A diagnostic at g->loc; returns NULL, for builders.

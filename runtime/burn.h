@@ -20,19 +20,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What functions return. */
+/* What functions return: BURN_OK or one of these. */
+#define BURN_ERRORS(E) \
+    E(BURN_EINVAL, -1, "a bad argument: a null pointer, a buffer too short, a malformed descriptor") \
+    E(BURN_ENOMEM, -2, "memory of the host or the device ran out") \
+    E(BURN_EIO, -3, "a file could not be read or written") \
+    E(BURN_EDEVICE, -4, "the device or its driver failed") \
+    E(BURN_ELIMIT, -5, "more than the device or a stated bound allows") \
+    E(BURN_EFORMAT, -6, "a file is not what it should be: wrong magic, checksum or model") \
+    E(BURN_ENODEV, -7, "no such device, or a processor without what the code was compiled for") \
+    E(BURN_ERANGE, -8, "a number that makes no sense there: a class that the model has not, a step before the first") \
+    E(BURN_ENAN, -9, "a loss is infinite or not a number") \
+    E(BURN_ETYPE, -10, "a tensor of another element type than the model's") \
+    E(BURN_ESHAPE, -11, "a tensor of another rank or of other dimensions than the model's")
+
 enum {
     BURN_OK = 0,
-    BURN_EINVAL = -1,  /* a bad argument: a null pointer, a wrong size, a malformed descriptor */
-    BURN_ENOMEM = -2,  /* host or device memory ran out */
-    BURN_EIO = -3,     /* a file could not be read or written */
-    BURN_EDEVICE = -4, /* the device or its driver failed */
-    BURN_ELIMIT = -5,  /* more than the device or a stated bound allows */
-    BURN_EFORMAT = -6, /* a file is not what it should be: wrong magic, checksum or model */
-    BURN_ENODEV = -7,  /* no such device */
-    BURN_ERANGE = -8,  /* a number that makes no sense there: a class that the model has not, a step before the first */
-    BURN_ENAN = -9     /* a loss is infinite or not a number */
+#define BURN_ERROR(name, number, text) name = number,
+    BURN_ERRORS(BURN_ERROR)
+#undef BURN_ERROR
 };
+
+static inline const char *burn_strerror(int code)
+{
+    switch (code) {
+    case BURN_OK: return "no error";
+#define BURN_ERROR(name, number, text) case name: return text;
+    BURN_ERRORS(BURN_ERROR)
+#undef BURN_ERROR
+    default: return "an unknown error";
+    }
+}
 
 /* Element types, with the numbers of ONNX's TensorProto.DataType. BOOL is one byte, 0 or 1; elements of the
  * types below a byte take one each, integers sign- or zero-extended. */
@@ -77,14 +95,30 @@ typedef const char *burn_string;
 typedef struct burn_complex64 { float re, im; } burn_complex64;
 typedef struct burn_complex128 { double re, im; } burn_complex128;
 
+/* Of an element in memory. */
+static inline size_t burn_element_bytes(burn_dtype dtype)
+{
+    switch (dtype) {
+    case BURN_STRING: return sizeof(burn_string);
+    case BURN_COMPLEX128: return 16;
+    case BURN_COMPLEX64: case BURN_DOUBLE: case BURN_INT64: case BURN_UINT64: return 8;
+    case BURN_FLOAT: case BURN_INT32: case BURN_UINT32: return 4;
+    case BURN_FLOAT16: case BURN_BFLOAT16: case BURN_INT16: case BURN_UINT16: return 2;
+    default: return 1;
+    }
+}
+
 /* A caller's buffer: `bytes` at `data`, aligned for its element type. The caller owns it; a model reads its inputs
  * and writes its outputs, and keeps neither pointer. `shape` matters where a model takes sizes at run time: of an
  * input, the dimensions of what lies at `data` (NULL: those of its info); of an output, where the run writes the
- * dimensions of its result (NULL: nowhere). */
+ * dimensions of its result (NULL: nowhere). `dtype` and `rank` are what the caller takes data and shape for, and are
+ * compared with the model's; BURN_UNDEFINED, which is 0: nothing is said, and nothing compared. */
 typedef struct burn_tensor {
     void *data;
     size_t bytes;
     int64_t *shape;
+    burn_dtype dtype;
+    int rank;
 } burn_tensor;
 
 /* One input or output of a model. */
@@ -95,23 +129,65 @@ typedef struct burn_tensor_info {
     const int64_t *shape; /* `rank` dimensions, outermost first, the largest allowed; may be NULL at rank 0 */
     size_t bytes;         /* of the whole tensor at that shape */
     const int64_t *least; /* the smallest dimensions allowed; NULL where all are fixed */
+    const char *const *dims; /* what dimensions are called: a size's name, a term of such names, or of what the run
+                                finds out; NULL for those that are fixed, and where all are */
 } burn_tensor_info;
 
-/* A model: constant data in the generated file, and one entry point. */
+/* Does a tensor's type, and of an input its shape, fit? BURN_OK, BURN_ETYPE, BURN_ESHAPE, BURN_ELIMIT. */
+static inline int burn_shape_check(const burn_tensor_info *info, const burn_tensor *t, int output)
+{
+    if (t->dtype != BURN_UNDEFINED && t->dtype != info->dtype) return BURN_ETYPE;
+    if (t->dtype != BURN_UNDEFINED && t->rank != info->rank) return BURN_ESHAPE;
+    for (int i = 0; !output && t->shape && i < info->rank; i++) {
+        const int64_t most = info->shape[i], least = info->least ? info->least[i] : most;
+        if (t->shape[i] < least || t->shape[i] > most) return least == most ? BURN_ESHAPE : BURN_ELIMIT;
+    }
+    return BURN_OK;
+}
+
+/* And is its buffer there? Of a tensor whose sizes are fixed it has to have its bytes, too. */
+static inline int burn_tensor_check(const burn_tensor_info *info, const burn_tensor *t, int output)
+{
+    const int code = burn_shape_check(info, t, output);
+    return code ? code : t->data && (info->least || t->bytes >= info->bytes) ? BURN_OK : BURN_EINVAL;
+}
+
+/* A size that the run is told by the shapes of its inputs. */
+typedef struct burn_size {
+    const char *name; /* as the model's file or --dim has it */
+    int64_t least, most;
+} burn_size;
+
+struct burn_threads; /* BURN_THREADS_TYPES; known where a program takes threads */
+
+/* A model: constant data in the generated file, and its entry points. They return BURN_OK or another code. */
 typedef struct burn_model {
+    int version; /* 1; what later versions have besides comes behind what this one has */
     const char *name;
-    int input_count;
-    int output_count;
-    const burn_tensor_info *inputs;
-    const burn_tensor_info *outputs;
+    int input_count, output_count;
+    const burn_tensor_info *inputs, *outputs;
     size_t workspace_bytes; /* scratch memory of one run; may be 0 */
     size_t weights_bytes;   /* 0: the weights are part of the program, and run() takes NULL for them */
-    /* One inference. `workspace`: workspace_bytes, aligned to 8; its content means nothing before and after, and
-     * each concurrent run needs its own. `weights`: weights_bytes, aligned to 64, only read. `inputs` and
-     * `outputs`: input_count and output_count buffers in the order above, each of at least the bytes that its
-     * shape takes (outputs whose sizes only the run finds out: its info's bytes); none may overlap an output. 0,
-     * or BURN_EINVAL for a null or short buffer, or another code; after an error the outputs hold nothing of use. */
-    int (*run)(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs);
+    /* Are these the weights that this code was made for? BURN_EINVAL: another size; BURN_EFORMAT: other content.
+     * NULL where weights_bytes is 0. */
+    int (*weights_check)(const void *weights, size_t bytes);
+    int parts; /* more threads than this do not help; 0: it knows of none, and takes NULL */
+    /* One inference. `threads`: what computes its parts; NULL: the calling thread. `workspace`: workspace_bytes,
+     * aligned to 8; its content means nothing before and after, and each concurrent run needs its own. `weights`:
+     * weights_bytes, aligned to 64, only read. `inputs` and `outputs`: input_count and output_count buffers in the
+     * order above, each of at least the bytes that its shape takes (outputs whose sizes only the run finds out: its
+     * info's bytes); none may overlap an output. BURN_EINVAL: a null, short or badly aligned buffer; BURN_ETYPE,
+     * BURN_ESHAPE, BURN_ELIMIT: a tensor is not as its info says; after an error the outputs hold nothing of use. */
+    int (*run)(const struct burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs,
+        const burn_tensor *outputs);
+    int size_count;
+    const burn_size *sizes; /* in the order in which the typed function takes them */
+    /* The dimensions that the outputs of a run will have, for inputs of these shapes: they go to the outputs' `shape`;
+     * those that only the run finds out are the largest that they can be. Data is not looked at, and may be NULL. The
+     * codes are run's. NULL where all sizes are fixed. */
+    int (*shapes)(const burn_tensor *inputs, const burn_tensor *outputs);
+    const char *const *metadata; /* what the model's file says of itself (its licence, say): keys and values by turns,
+                                    and NULL; NULL: nothing */
 } burn_model;
 
 #endif
@@ -136,16 +212,6 @@ typedef struct burn_threads {
     void (*run)(void *pool, int parts, void (*task)(void *argument, int part), void *argument);
 } burn_threads;
 
-/* A model whose runs are in parts. `model` is the same without threads: its run does all parts on the calling
- * thread. */
-typedef struct burn_threaded_model {
-    const burn_model *model;
-    int parts; /* more threads than this do not help */
-    /* As model->run, on `threads`; NULL: on the calling thread. */
-    int (*run)(const burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs,
-        const burn_tensor *outputs);
-} burn_threaded_model;
-
 #endif
 /* burn-threads-types end */
 
@@ -154,8 +220,6 @@ typedef struct burn_threaded_model {
 /* burn-training-types begin */
 #ifndef BURN_TRAINING_TYPES
 #define BURN_TRAINING_TYPES
-
-struct burn_threads; /* BURN_THREADS_TYPES; known where a program takes threads */
 
 /* What training makes of a field of the parameters. */
 typedef enum burn_role {
@@ -236,13 +300,10 @@ typedef struct burn_training {
 #endif
 /* burn-training-types end */
 
-/* A model as GPU kernels. The same rule: generated C may repeat the text between the markers. */
+/* A model as GPU kernels. The same rule: generated C repeats the text between the markers, behind that of a model. */
 /* burn-vk-types begin */
 #ifndef BURN_VK_TYPES
 #define BURN_VK_TYPES
-
-#include <stddef.h>
-#include <stdint.h>
 
 /* One dispatch. The module's entry point is `main`; it is SPIR-V 1.5 or older for Vulkan 1.2 and uses two storage
  * buffers of descriptor set 0 and nothing else: binding 0 is the arena, binding 1 the weights. Each may be declared
@@ -259,25 +320,28 @@ typedef struct burn_vk_kernel {
     uint32_t push_words;  /* at most 32 */
 } burn_vk_kernel;
 
-/* Where an input or output lies in the arena. */
+/* An input or output, all sizes fixed, and where it lies in the arena. */
 typedef struct burn_vk_io {
-    const char *name;
+    burn_tensor_info tensor;
     size_t offset;
-    size_t bytes;
 } burn_vk_io;
 
 /* A program; `kernels` in an order that respects their dependencies. */
 typedef struct burn_vk_program {
+    int version; /* 1; what later versions have besides comes behind what this one has */
     const char *name;
     const burn_vk_kernel *kernels;
     size_t kernel_count;
     /* inputs, outputs and everything between; undefined before the first run, kept from run to run */
     size_t arena_bytes;
     size_t weights_bytes; /* may be 0 */
+    /* Of the file of weights, as burn_model's; NULL where the weights are part of the program. */
+    int (*weights_check)(const void *weights, size_t bytes);
     const burn_vk_io *inputs;
     int input_count;
     const burn_vk_io *outputs;
     int output_count;
+    const char *const *metadata; /* as burn_model's */
 } burn_vk_program;
 
 #endif
@@ -313,9 +377,9 @@ const char *burn_vk_last_error(const burn_vk *vk);
  * BURN_ENOMEM, BURN_EDEVICE. *out is NULL after an error. */
 int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weights, burn_vk_session **out);
 
-/* One run: copies inputs[i] (inputs[i].bytes of the program) in, runs every kernel, waits, and copies outputs out.
- * The caller owns all buffers. BURN_EINVAL, BURN_EDEVICE. */
-int burn_vk_run(burn_vk_session *session, const void *const *inputs, void *const *outputs);
+/* One run: checks the tensors as a burn_model's run does and copies the inputs in, runs every kernel, waits, and copies
+ * the outputs out. The caller owns all buffers. The codes of a burn_model's run, BURN_EDEVICE. */
+int burn_vk_run(burn_vk_session *session, const burn_tensor *inputs, const burn_tensor *outputs);
 
 /* Frees a session; NULL is fine. All sessions of a device go before it. */
 void burn_vk_session_free(burn_vk_session *session);

@@ -371,7 +371,7 @@ static size_t staging_offset(const burn_vk_io *ios, int i)
 {
     size_t offset = 0;
     for (int k = 0; k < i; k++)
-        offset += (ios[k].bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN;
+        offset += (ios[k].tensor.bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN;
     return offset;
 }
 
@@ -509,7 +509,7 @@ static int session_record(burn_vk_session *s)
     if (s->upload.buffer != VK_NULL_HANDLE) {
         for (int i = 0; i < p->input_count; i++)
             command_copy(s->commands, &s->upload, staging_offset(p->inputs, i), &s->arena, p->inputs[i].offset,
-                         p->inputs[i].bytes);
+                         p->inputs[i].tensor.bytes);
         command_barrier(s->commands, transfer, compute | transfer);
     }
     vkCmdBindDescriptorSets(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &s->set, 0, NULL);
@@ -527,7 +527,7 @@ static int session_record(burn_vk_session *s)
         command_barrier(s->commands, compute | transfer, transfer);
         for (int i = 0; i < p->output_count; i++)
             command_copy(s->commands, &s->arena, p->outputs[i].offset, &s->readback, staging_offset(p->outputs, i),
-                         p->outputs[i].bytes);
+                         p->outputs[i].tensor.bytes);
     }
     command_barrier(s->commands, compute | transfer, VK_PIPELINE_STAGE_HOST_BIT);
     return vk_result(s->vk, vkEndCommandBuffer(s->commands), "vkEndCommandBuffer");
@@ -655,9 +655,9 @@ static int ios_check(burn_vk *vk, const burn_vk_program *p, const burn_vk_io *io
     if (count < 0 || (count > 0 && ios == NULL))
         return vk_fail(vk, BURN_EINVAL, "program without %ss", what);
     for (int i = 0; i < count; i++)
-        if (ios[i].bytes > p->arena_bytes || ios[i].offset > p->arena_bytes - ios[i].bytes)
+        if (ios[i].tensor.bytes > p->arena_bytes || ios[i].offset > p->arena_bytes - ios[i].tensor.bytes)
             return vk_fail(vk, BURN_EINVAL, "%s %d \"%s\" does not lie in the arena", what, i,
-                ios[i].name != NULL ? ios[i].name : "");
+                ios[i].tensor.name != NULL ? ios[i].tensor.name : "");
     return BURN_OK;
 }
 
@@ -687,6 +687,8 @@ static int kernel_check(burn_vk *vk, const burn_vk_program *p, size_t k)
 
 static int program_check(burn_vk *vk, const burn_vk_program *p)
 {
+    if (p->version < 1)
+        return vk_fail(vk, BURN_EINVAL, "a program of version %d", p->version);
     if (p->kernel_count > 0 && p->kernels == NULL)
         return vk_fail(vk, BURN_EINVAL, "program without kernels");
     size_t limit = vk->properties.limits.maxStorageBufferRange;
@@ -747,27 +749,41 @@ fail:
     return rc;
 }
 
-int burn_vk_run(burn_vk_session *s, const void *const *inputs, void *const *outputs)
+static int tensors_check(burn_vk *vk, const burn_vk_io *ios, const burn_tensor *tensors, int count, int output)
+{
+    for (int i = 0; i < count; i++) {
+        const int rc = tensors != NULL ? burn_tensor_check(&ios[i].tensor, &tensors[i], output) : BURN_EINVAL;
+        if (rc != BURN_OK && (tensors == NULL || ios[i].tensor.bytes > 0 || rc != BURN_EINVAL))
+            return vk_fail(vk, rc, "burn_vk_run: %s %d \"%s\": %s", output ? "output" : "input", i,
+                ios[i].tensor.name != NULL ? ios[i].tensor.name : "", burn_strerror(rc));
+    }
+    return BURN_OK;
+}
+
+static void give_shape(const burn_tensor_info *info, const burn_tensor *to)
+{
+    for (int d = 0; to->shape != NULL && d < info->rank; d++)
+        to->shape[d] = info->shape[d];
+}
+
+int burn_vk_run(burn_vk_session *s, const burn_tensor *inputs, const burn_tensor *outputs)
 {
     if (s == NULL)
         return BURN_EINVAL;
     const burn_vk_program *p = s->program;
-    if ((p->input_count > 0 && inputs == NULL) || (p->output_count > 0 && outputs == NULL))
-        return vk_fail(s->vk, BURN_EINVAL, "burn_vk_run: no inputs or no outputs");
-    for (int i = 0; i < p->input_count; i++)
-        if (inputs[i] == NULL && p->inputs[i].bytes > 0)
-            return vk_fail(s->vk, BURN_EINVAL, "burn_vk_run: input %d is null", i);
-    for (int i = 0; i < p->output_count; i++)
-        if (outputs[i] == NULL && p->outputs[i].bytes > 0)
-            return vk_fail(s->vk, BURN_EINVAL, "burn_vk_run: output %d is null", i);
+    int rc = tensors_check(s->vk, p->inputs, inputs, p->input_count, 0);
+    if (rc == BURN_OK)
+        rc = tensors_check(s->vk, p->outputs, outputs, p->output_count, 1);
+    if (rc != BURN_OK)
+        return rc;
 
     for (int i = 0; i < p->input_count; i++) {
         unsigned char *to = s->arena.map != NULL ? s->arena.map + p->inputs[i].offset
                                                  : s->upload.map + staging_offset(p->inputs, i);
-        if (p->inputs[i].bytes > 0)
-            memcpy(to, inputs[i], p->inputs[i].bytes);
+        if (p->inputs[i].tensor.bytes > 0)
+            memcpy(to, inputs[i].data, p->inputs[i].tensor.bytes);
     }
-    int rc = session_submit(s);
+    rc = session_submit(s);
     if (rc != BURN_OK)
         return rc;
     bool is_staged = s->readback.map != NULL;
@@ -785,8 +801,9 @@ int burn_vk_run(burn_vk_session *s, const void *const *inputs, void *const *outp
     for (int i = 0; i < p->output_count; i++) {
         const unsigned char *from = is_staged ? s->readback.map + staging_offset(p->outputs, i)
                                               : s->arena.map + p->outputs[i].offset;
-        if (p->outputs[i].bytes > 0)
-            memcpy(outputs[i], from, p->outputs[i].bytes);
+        if (p->outputs[i].tensor.bytes > 0)
+            memcpy(outputs[i].data, from, p->outputs[i].tensor.bytes);
+        give_shape(&p->outputs[i].tensor, &outputs[i]);
     }
     return BURN_OK;
 }

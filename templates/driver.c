@@ -103,12 +103,9 @@ static int64_t count_of(int rank, const int64_t *shape)
     return n;
 }
 
-/* Bytes of an element in a buffer. */
 static int64_t element_bytes(const burn_tensor_info *info)
 {
-    /* smaller types take one */
-    static const unsigned char bytes[] = {0, 4, 1, 1, 2, 2, 4, 8, sizeof(burn_string), 1, 2, 8, 4, 8, 8, 16, 2};
-    return (size_t)info->dtype < sizeof bytes ? bytes[info->dtype] : 1;
+    return (int64_t)burn_element_bytes(info->dtype);
 }
 
 static void take_input(const burn_tensor_info *info, Block *to, int64_t *shape)
@@ -156,7 +153,7 @@ typedef struct Job {
 static int run(Job *j)
 {
     j->runs++;
-    return MODEL.run(j->work, j->weights, j->tensors, j->tensors + MODEL.input_count);
+    return MODEL.run(NULL, j->work, j->weights, j->tensors, j->tensors + MODEL.input_count);
 }
 
 static double now(void)
@@ -217,6 +214,8 @@ int main(void)
         j.tensors[i].data = blocks[i].data;
         j.tensors[i].bytes = blocks[i].bytes;
         j.tensors[i].shape = shapes[i];
+        j.tensors[i].dtype = info->dtype;
+        j.tensors[i].rank = info->rank;
     }
     j.work = blocks[n].data;
     j.weights = MODEL.weights_bytes ? weights.data : NULL;

@@ -3,6 +3,7 @@
 #ifndef BURNCC_CODEGEN_C_SIGNATURE_H
 #define BURNCC_CODEGEN_C_SIGNATURE_H
 #include "c.h"
+#include "descriptor.h"
 
 // Inputs or outputs: the name of the parameter or the struct's field, and the expression for the first element.
 typedef struct EndNames { const char **name, **at; } EndNames;
@@ -35,7 +36,6 @@ const Symbol *c_symbol(const Graph *g, int i);
 void c_bounds_print(Text *out, const Symbol *s);        // the check that the size is within them
 bool c_is_measured(const Graph *g, const Type *t);      // by the program, which tells it through a parameter of its own
 const char *c_bytes(Arena *a, const Graph *g, const Type *t);           // expressions
-const char *c_most_bytes(Arena *a, const Graph *g, const Type *t);
 bool c_has_workspace(const Program *p);
 bool c_takes_weights(const CFile *g, const Program *p);
 int64_t c_workspace_slack(const Plan *plan);            // bytes
@@ -46,7 +46,7 @@ void c_run(CFile *g, const Signature *s);                 // run.c
 void c_descriptor(CFile *g, const Signature *s);          // descriptor.c
 // The same file's, for training's: the table of infos; the checks of such tensors, and the sizes that follow; what is
 // told of the outputs' shapes, where `code` is what the run has returned.
-void c_tensor_infos(CFile *g, Text *out, const Graph *gr, const Tensors *t, bool outputs);
-void c_tensor_checks(CFile *g, Text *out, const Signature *s, const Tensors *in, const Tensors *outs);
-void c_tensor_shapes(CFile *g, Text *out, const Graph *gr, const Tensors *outs);
+void c_tensor_infos(Text *out, const Graph *gr, const Tensors *t, bool outputs);
+void c_tensor_checks(Text *out, const Signature *s, const Tensors *in, const Tensors *outs);
+void c_tensor_shapes(Text *out, const Graph *gr, const Tensors *outs);
 #endif

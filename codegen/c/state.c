@@ -72,7 +72,6 @@ void c_functions_declare(CFile *g) {
     text_printf(&g->ends, "const burn_model *const %s_functions[] = {", g->model);
     for (int i = 0; i < g->n; i++) {
         text_printf(&g->h, "extern const burn_model %s_model;\n", g->programs[i].name);
-        if (g->threads) text_printf(&g->h, "extern const burn_threaded_model %s_threaded;\n", g->programs[i].name);
         text_printf(&g->ends, "&%s_model, ", g->programs[i].name);
     }
     text_printf(&g->h, "extern const burn_model *const %s_functions[%d];\n\n", g->model, g->n + 1);

@@ -19,18 +19,11 @@ static void print_parts(CFile *g, const char *type, int n, const Parameter *at) 
     Text rows, *out = &g->ends;
     text_init(&rows, g->arena);
     for (int i = 0; i < n; i++) {
-        const Type *t = &at[i].type;
-        const char *shape = "(const int64_t *)0";
-        if (t->rank) {
-            shape = arena_printf(g->arena, "%s_%s%d_shape", g->model, type, i);
-            text_printf(out, "static const int64_t %s[] = {", shape);
-            for (int j = 0; j < t->rank; j++) text_printf(out, "%s%lld", j ? ", " : "", (long long)t->dim[j]);
-            text_printf(out, "};\n");
-        }
-        text_printf(&rows, "    {{\"%s\", (burn_dtype)%d, %d, %s, %lld, (const int64_t *)0}, ",
-            c_string(g->arena, at[i].name), t->dtype, t->rank, shape, (long long)type_bytes(t));
+        text_printf(&rows, "    {");
+        c_tensor_info(out, &rows, g->programs[0].plan->graph, &at[i].type, at[i].name,
+            arena_printf(g->arena, "%s_%s%d", g->model, type, i));
         text_printf(
-            &rows, "offsetof(%s_%s, %s), %s},\n", g->model, type, at[i].field, burn_roles[at[i].kind]);
+            &rows, ", offsetof(%s_%s, %s), %s},\n", g->model, type, at[i].field, burn_roles[at[i].kind]);
     }
     if (n) text_printf(out, "static const burn_part %s_%s_parts[] = {\n%s};\n\n", g->model, type, rows.at);
 }
@@ -160,7 +153,7 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
     text_printf(out, "static int %s_generic(%s)\n{\n", p->name, call->parameters);
     if (strstr(call->parameters, "*inputs")) in = tensors_of(g, s.graph, false);
     if (strstr(call->parameters, "*outputs")) outs = tensors_of(g, s.graph, true);
-    if (in.n || outs.n) c_tensor_checks(g, out, &s, &in, &outs);
+    if (in.n || outs.n) c_tensor_checks(out, &s, &in, &outs);
     if (loss) text_printf(out, "    if (!loss) return -1; /* BURN_EINVAL */\n");
     take_names(g, out, t, &s, &in, &outs, call);
     if (rate) s.outs.name[0] = "rate";
@@ -172,15 +165,15 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
     c_signature_parameters(g, out, &s, false);
     text_printf(out, ");\n");
     if (loss) text_printf(out, "    if (!code || code == -9) *loss = (double)value[0]; /* BURN_ENAN */\n");
-    c_tensor_shapes(g, out, s.graph, &outs);
+    c_tensor_shapes(out, s.graph, &outs);
     text_printf(out, "    return code;\n}\n\n");
 }
 
 // ---------------------------------------------------------------- the descriptor
 static void print_tables(CFile *g, const Graph *in, const Graph *outs) {
     const Tensors i = tensors_of(g, in, false), o = tensors_of(g, outs, true);
-    c_tensor_infos(g, &g->ends, in, &i, false);
-    c_tensor_infos(g, &g->ends, outs, &o, true);
+    c_tensor_infos(&g->ends, in, &i, false);
+    c_tensor_infos(&g->ends, outs, &o, true);
     text_printf(&g->ends, "\n");
 }
 

@@ -7,6 +7,7 @@
 // kernels of one level touch no common bytes that either writes, so the runtime puts barriers between levels only.
 #include "vulkan.h"
 #include "spirv.h"
+#include "codegen/c/descriptor.h"
 #include "codegen/weights.h"
 
 #include <stdlib.h>
@@ -112,14 +113,17 @@ static void print_ios(VkFile *g, const Program *p, const Layout *l, bool outputs
     const Graph *gr = p->plan->graph;
     int n = outputs ? gr->outputs.n : gr->inputs.n;
     if (!n) return;
-    text_printf(&g->c, "static const burn_vk_io %s_%s[] = {\n", p->name, outputs ? "outputs" : "inputs");
+    Text rows;
+    text_init(&rows, g->arena);
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
-        const char *name = c_string(g->arena, outputs ? gr->output_names.at[i] : v->name);
-        text_printf(&g->c, "    {\"%s\", %lld, %lld},\n", name, (long long)(outputs ? l->output_at : l->input_at)[i],
-            (long long)type_bytes(&v->type));
+        text_printf(&rows, "    {");
+        c_tensor_info(&g->c, &rows, gr, &v->type, outputs ? gr->output_names.at[i] : v->name,
+            arena_printf(g->arena, "%s_%s%d", p->name, outputs ? "output" : "input", i));
+        text_printf(&rows, ", %lld},\n", (long long)(outputs ? l->output_at : l->input_at)[i]);
     }
-    text_printf(&g->c, "};\n");
+    text_printf(&g->c, "static const burn_vk_io %s_%s[] = {\n%s};\n", p->name, outputs ? "outputs" : "inputs",
+        rows.at);
 }
 
 static const char *array_or_null(VkFile *g, const Program *p, int n, const char *what, const char *type) {
@@ -136,11 +140,13 @@ static void print_program(VkFile *g, const Program *p, const Layout *l, const Di
     if (n) text_printf(&g->c, "};\n");
     print_ios(g, p, l, false);
     print_ios(g, p, l, true);
+    const char *metadata = c_metadata(&g->c, graph_root(gr), arena_printf(g->arena, "%s_metadata", p->name));
     text_printf(&g->c,
-        "const burn_vk_program %s_program = {\n    \"%s\", %s, %d, %lld, %lld,\n    %s, %d, %s, %d\n};\n", name, name,
-        array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n, (long long)l->arena_bytes, (long long)l->weights_bytes,
+        "const burn_vk_program %s_program = {\n    1, \"%s\", %s, %d, %lld, %lld, %s,\n    %s, %d, %s, %d, %s\n};\n",
+        name, name, array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n, (long long)l->arena_bytes,
+        (long long)l->weights_bytes, g->external ? arena_printf(g->arena, "%s_weights_check", g->model) : "NULL",
         array_or_null(g, p, gr->inputs.n, "inputs", "burn_vk_io"), gr->inputs.n,
-        array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n);
+        array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n, metadata);
 }
 
 static void declare(VkFile *g, const Program *p, const Layout *l, const char *name) {
@@ -234,7 +240,8 @@ static void print_header(VkFile *g, Text *h, int64_t weight_bytes) {
     skeleton_fill(g->arena, h, "skeleton/model.h", 9,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "GUARD", NULL, text_upper(g->arena, g->model) },
-            { "TYPES", NULL, burn_types(g->arena, "burn-vk-types") },
+            { "TYPES", NULL, arena_printf(g->arena, "%s\n%s", burn_types(g->arena, "burn-model-types"),
+                                   burn_types(g->arena, "burn-vk-types")) },
             { "HAS_THREADS", NULL, "0" },
             { "HAS_TRAINING", NULL, "0" },
             { "PROGRAMS", NULL, g->h.at },

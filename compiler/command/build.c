@@ -162,8 +162,6 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
         return embedded || load_weights(b, stem, b->gpu->weights_bytes);
     }
     b->model = descriptor;
-    const void *threaded = dlsym(b->library, "burncc_threaded");
-    if (threaded) b->threaded = *(const void *const *)threaded;
     if (!descriptor_agrees(b->model->inputs, b->model->input_count, g->inputs.at, g->inputs.n) ||
         !descriptor_agrees(b->model->outputs, b->model->output_count, g->outputs.at, g->outputs.n))
         bug("the descriptor disagrees with the plan");
@@ -193,16 +191,10 @@ static bool write_wrapper(const Built *b, const Options *o, const char *path, co
     if (b->runner) return write_program(a, o, path, generated);
     bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
-    const char *threaded = !gpu && o->threads > 1 ?
-        arena_printf(a,
-            "extern const burn_threaded_model *const burncc_threaded;\n"
-            "const burn_threaded_model *const burncc_threaded = &%s_threaded;\n",
-            o->name) :
-        "";
     const char *text = arena_printf(a,
-        "%s#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s%s",
+        "%s#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s",
         profile_marks(a, o, b->plan->numbered), generated,
-        type, what, type, what, o->name, what, threaded, decodes_images(g) ? image_calls : "");
+        type, what, type, what, o->name, what, decodes_images(g) ? image_calls : "");
     OutFile *out = out_open(a, path);
     return out && out_write(out, text, strlen(text)) && out_commit(out);
 }

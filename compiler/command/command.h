@@ -118,7 +118,6 @@ typedef struct Built {
     const char *dir;                                    // temporary, removed by build_free, at exit and on signals
     void *library;
     const burn_model *model;                            // NULL on the GPU and with a runner
-    const burn_threaded_model *threaded;                // of --threads, else NULL
     const burn_vk_program *gpu;                         // else NULL
     const char *program, *runner;                       // its path, and the command that runs it; else NULL
     const void *weights;

@@ -40,8 +40,8 @@ static double now(void) {
 
 static double evaluate(Work *w) {
     const Built *b = w->d->loss;
-    burn_tensor out = { w->loss, sizeof w->loss, NULL };
-    return b->model->run(w->work, b->weights, w->in, &out) ? NAN : w->loss[0];
+    burn_tensor out = { .data = w->loss, .bytes = sizeof w->loss };
+    return b->model->run(NULL, w->work, b->weights, w->in, &out) ? NAN : w->loss[0];
 }
 
 // ---------------------------------------------------------------- one element
@@ -222,7 +222,7 @@ static bool widen(Work *w) {
         for (int64_t k = 0; k < n; k++)
             wide[k] = is_wide(p) ? ((const double *)(const void *)at)[k] :
                                                 (double)((const float *)(const void *)at)[k];
-        w->in[p->input] = (burn_tensor){ wide, (size_t)n * sizeof *wide, NULL };
+        w->in[p->input] = (burn_tensor){ .data = wide, .bytes = (size_t)n * sizeof *wide };
     }
     return true;
 }

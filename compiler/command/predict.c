@@ -50,9 +50,11 @@ static bool build(Predictor *p, const burn_dataset *data) {
     p->field = NEW_ARRAY(p->a, int, m->input_count + 1);
     p->work = module_memory(m->workspace_bytes);
     for (int i = 0; i < m->input_count; i++)
-        p->in[i] = (burn_tensor){ arena_alloc(p->a, m->inputs[i].bytes + 1), m->inputs[i].bytes, NULL };
+        p->in[i] = (burn_tensor){
+            .data = arena_alloc(p->a, m->inputs[i].bytes + 1), .bytes = m->inputs[i].bytes };
     for (int i = 0; i < m->output_count; i++)
-        p->out[i] = (burn_tensor){ arena_alloc(p->a, m->outputs[i].bytes + 1), m->outputs[i].bytes, NULL };
+        p->out[i] = (burn_tensor){
+            .data = arena_alloc(p->a, m->outputs[i].bytes + 1), .bytes = m->outputs[i].bytes };
     p->scores = &g->outputs.at[0]->type;
     p->probability = NEW_ARRAY(p->a, float, m->outputs[0].bytes / sizeof(float) + 2);
     return true;
@@ -79,7 +81,7 @@ static bool fit_fields(Predictor *p, const burn_dataset *data) {
 }
 
 static bool run_model(Predictor *p) {
-    int code = p->built->model->run(p->work, p->built->weights, p->in, p->out);
+    int code = p->built->model->run(NULL, p->work, p->built->weights, p->in, p->out);
     if (code) diag_error(NULL, "the model's code returned %d", code);
     return !code;
 }

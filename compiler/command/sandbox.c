@@ -99,9 +99,7 @@ static double now(void) {
 typedef int RunFn(Job *j, void *session);
 
 static int run_cpu(Job *j, void *threads) {
-    if (j->built->threaded)
-        return j->built->threaded->run(threads, j->work.data, j->built->weights, j->in_args, j->out_args);
-    return j->built->model->run(j->work.data, j->built->weights, j->in_args, j->out_args);
+    return j->built->model->run(threads, j->work.data, j->built->weights, j->in_args, j->out_args);
 }
 
 static int measure(Job *j, RunFn *run, void *session) {
@@ -131,26 +129,18 @@ static int measure(Job *j, RunFn *run, void *session) {
 }
 
 #if HAVE_VULKAN
-typedef struct GpuArgs { burn_vk_session *session; const void **in; void **out; } GpuArgs;
-
 static int run_gpu(Job *j, void *session) {
-    (void)j;
-    const GpuArgs *args = session;
-    return burn_vk_run(args->session, args->in, args->out);
+    return burn_vk_run(session, j->in_args, j->out_args);
 }
 
 static int child_gpu(Job *j) {
     burn_vk *vk = NULL;
-    GpuArgs args = { NULL, calloc((size_t)j->n_in + 1, sizeof *args.in),
-        calloc((size_t)j->n_out + 1, sizeof *args.out) };
-    if (!args.in || !args.out) return BURN_ENOMEM;
-    for (int i = 0; i < j->n_in; i++) args.in[i] = j->in[i].data;
-    for (int i = 0; i < j->n_out; i++) args.out[i] = j->out[i].data;
+    burn_vk_session *session = NULL;
     int code = burn_vk_open(&vk, NULL);
-    if (!code) code = burn_vk_load(vk, j->built->gpu, j->built->weights, &args.session);
-    if (!code) code = j->seconds > 0 ? measure(j, run_gpu, &args) : run_gpu(j, &args);
+    if (!code) code = burn_vk_load(vk, j->built->gpu, j->built->weights, &session);
+    if (!code) code = j->seconds > 0 ? measure(j, run_gpu, session) : run_gpu(j, session);
     if (code) snprintf(j->shared->why, sizeof j->shared->why, "%s", vk ? burn_vk_last_error(vk) : "no Vulkan device");
-    burn_vk_session_free(args.session);
+    burn_vk_session_free(session);
     burn_vk_close(vk);
     return code;
 }
@@ -211,8 +201,9 @@ static void margins_forbid(const Job *j) {
 
 static int child_cpu(Job *j) {
     burn_threads threads = { NULL, NULL };
-    int code = j->built->threaded ? burn_threads_open(&threads, j->built->threaded->parts, 0) : 0;
-    if (code) snprintf(j->shared->why, sizeof j->shared->why, "cannot start %d threads", j->built->threaded->parts);
+    const int parts = j->built->model->parts;
+    int code = parts ? burn_threads_open(&threads, parts, 0) : 0;
+    if (code) snprintf(j->shared->why, sizeof j->shared->why, "cannot start %d threads", parts);
     if (!code) code = j->seconds > 0 ? measure(j, run_cpu, &threads) : run_cpu(j, &threads);
     burn_threads_close(&threads);
     return code;
@@ -257,6 +248,10 @@ static const char *outcome(Arena *a, const Job *j, pid_t pid, int timeout) {
     return region_intact(&j->work) ? NULL : "wrote outside the workspace";
 }
 
+static burn_tensor tensor_of(const Type *t, void *data, size_t bytes, int64_t *shape) {
+    return (burn_tensor){ data, bytes, shape, (burn_dtype)(int)t->dtype, t->rank };
+}
+
 static bool job_open(Arena *a, Job *j, const Inputs *in) {
     const Built *b = j->built;
     const Graph *g = b->plan->graph;
@@ -280,7 +275,7 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
         size_t bytes = (size_t)type_bytes(&in->at[i]->type);
         ok = region_open(&j->in[i], bytes, g->inputs.at[i]->name);
         if (ok && bytes) memcpy(j->in[i].data, in->at[i]->data, bytes);
-        if (ok) j->in_args[i] = (burn_tensor){ j->in[i].data, bytes, in->at[i]->type.dim };
+        if (ok) j->in_args[i] = tensor_of(&in->at[i]->type, j->in[i].data, bytes, in->at[i]->type.dim);
     }
     for (int i = 0; ok && i < j->n_out; i++) {
         const Type *t = &g->outputs.at[i]->type;
@@ -289,7 +284,7 @@ static bool job_open(Arena *a, Job *j, const Inputs *in) {
         if (!ok) break;
         if (t->dtype == DT_STRING) memset(j->out[i].data, 0, bytes);        // pointers
         else poison(j->out[i].data, j->out[i].data + bytes);
-        j->out_args[i] = (burn_tensor){ j->out[i].data, bytes, j->out_shapes[i] };
+        j->out_args[i] = tensor_of(t, j->out[i].data, bytes, j->out_shapes[i]);
     }
     return ok;
 }

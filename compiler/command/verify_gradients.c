@@ -100,7 +100,7 @@ static burn_tensor loss_input(Arena *a, const Value *v, const Type *of, const vo
         if (dtype_is_float(of->dtype)) tensor_set_f(t, i, tensor_get_f(&given, i));
         else tensor_set_i(t, i, tensor_get_i(&given, i));
     }
-    return (burn_tensor){ t->data, (size_t)type_bytes(&t->type), NULL };
+    return (burn_tensor){ .data = t->data, .bytes = (size_t)type_bytes(&t->type) };
 }
 
 static void loss_inputs(Arena *a, Differences *d) {

@@ -38,8 +38,8 @@ static double now_ms(void) {
 
 int main(int argc, char **argv) {
     float image[PIXELS], logits[CLASSES];
-    const void *inputs[] = {image};
-    void *outputs[] = {logits};
+    const burn_tensor inputs[] = {{.data = image, .bytes = sizeof image}},
+                      outputs[] = {{.data = logits, .bytes = sizeof logits}};
     burn_vk *device = NULL;
     burn_vk_session *session = NULL;
     if (argc != 2 || !read_image(argv[1], image))

@@ -59,7 +59,7 @@ static int open_memory(burn_learner *l, burn_said *said)
         && (!t->output_count || l->seen_predicted) && (!t->target_count || l->seen_target);
     for (int i = 0; ok && i < t->output_count; i++) {
         void *data = malloc(t->outputs[i].bytes + 1);
-        l->out[i] = (burn_tensor){ data, t->outputs[i].bytes, l->out_shapes + i * MOST_RANK };
+        l->out[i] = (burn_tensor){ .data = data, .bytes = t->outputs[i].bytes, .shape = l->out_shapes + i * MOST_RANK };
         ok = data && t->outputs[i].rank <= MOST_RANK;
     }
     for (int i = 0; ok && !error && i < l->lane_count; i++) error = lane_open(l, &l->lanes[i], apart);

@@ -253,7 +253,8 @@ static void pad(const burn_learner *l, const Feeds *feeds, Lane *lane)
         for (int64_t k = lane->items; k < lane->rows; k++)
             memcpy(room + (size_t)k * feed->bytes, room + (size_t)(k % turn) * feed->bytes, feed->bytes);
         void *data = lane->rows > lane->items ? room : lane->in[i].data;
-        lane->in[i] = (burn_tensor){ data, (size_t)lane->rows * feed->bytes, info->least ? shape : NULL };
+        lane->in[i] = (burn_tensor){
+            .data = data, .bytes = (size_t)lane->rows * feed->bytes, .shape = info->least ? shape : NULL };
     }
 }
 

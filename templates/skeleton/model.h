@@ -58,11 +58,6 @@ extern const burn_training MODEL_training;
 /* Names, shapes and one run function over arrays of tensors, for programs that drive any model. */
 extern const burn_model MODEL_model;
 
-#if HAS_THREADS
-/* The same for programs that bring threads. */
-extern const burn_threaded_model MODEL_threaded;
-
-#endif
 #endif
 #ifdef __cplusplus
 }

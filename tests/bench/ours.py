@@ -89,9 +89,9 @@ def helper(name, cache, extra=()):
 def link(folder, program, threads):
     """Static where the libraries allow it: a program that starts has nothing to look for. A model whose kernels are
     too small to be shared has
-    no threaded descriptor, and runs on one thread whatever was asked for."""
+    no parts, and runs on one thread whatever was asked for."""
     command = [*compiler(), "-O2", "-I", folder, HERE / "runner.c", folder / "model.o", "-o", program]
-    if "model_threaded" in (folder / "model.h").read_text():
+    if "BURN_THREADS_TYPES" in (folder / "model.h").read_text():
         command += [f"-DTHREADS={threads}", "-I", RUNTIME, RUNTIME / "threads.c"]
     libraries = [*re.findall(r"link with (-l\w+)", (folder / "model.h").read_text()), "-lm", "-pthread"]
     try:

@@ -24,12 +24,13 @@ static void *workspace;
 static const void *weights;
 
 #ifdef THREADS
-static burn_threads threads;
-
-static int worker_run(void) { return model_threaded.run(&threads, workspace, weights, in, out); }
+static burn_threads own;
+static const burn_threads *const threads = &own;
 #else
-static int worker_run(void) { return model_model.run(workspace, weights, in, out); }
+static const struct burn_threads *const threads = NULL;
 #endif
+
+static int worker_run(void) { return model_model.run(threads, workspace, weights, in, out); }
 
 static const void *weights_map(const char *program) {
     char path[4096];
@@ -62,14 +63,15 @@ int main(int argc, char **argv) {
     if (argc < 2) worker_fail(argv[0], "wants the folder of the inputs");
     if (m->input_count > MOST || m->output_count > MOST) worker_fail(argv[0], "too many inputs or outputs");
 #ifdef THREADS
-    if (burn_threads_open(&threads, THREADS, 0)) worker_fail(argv[0], "cannot start threads");
+    if (burn_threads_open(&own, THREADS, 0)) worker_fail(argv[0], "cannot start threads");
 #endif
     if (m->weights_bytes) weights = weights_map(argv[0]);
     workspace = worker_alloc(m->workspace_bytes);
     for (int i = 0; i < m->input_count; i++)
-        in[i] = (burn_tensor){ worker_load(argv[1], "in", i, m->inputs[i].bytes), m->inputs[i].bytes, NULL };
+        in[i] = (burn_tensor){ .data = worker_load(argv[1], "in", i, m->inputs[i].bytes), .bytes = m->inputs[i].bytes };
     for (int i = 0; i < m->output_count; i++)
-        out[i] = (burn_tensor){ worker_alloc(m->outputs[i].bytes), m->outputs[i].bytes, out_shape[i] };
+        out[i] = (burn_tensor){
+            .data = worker_alloc(m->outputs[i].bytes), .bytes = m->outputs[i].bytes, .shape = out_shape[i] };
     int64_t loaded = worker_now();
     if (worker_run()) worker_fail(argv[0], "the first run failed");
     int64_t ran = worker_now();

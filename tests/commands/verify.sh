@@ -81,10 +81,11 @@ for word; do case $word in *.c) source=$word ;; esac; done
     sed '$d' "$source"
     cat <<CODE
 #include <stdlib.h>
-static int evil(void *workspace, const void *weights, const burn_tensor *inputs, const burn_tensor *outputs)
+static int evil(const struct burn_threads *threads, void *workspace, const void *weights, const burn_tensor *inputs,
+    const burn_tensor *outputs)
 {
     volatile char *in = inputs[0].data, *out = outputs[0].data, *work = workspace;
-    (void)weights, (void)in, (void)out, (void)work;
+    (void)threads, (void)weights, (void)in, (void)out, (void)work;
     $EVIL;
     return 0;
 }
@@ -120,7 +121,7 @@ says '^first bad: none, and the model passes$'
 "$burncc" layers/layers.onnx --dump import | sed 's/;.*//' >layers/layers.txt
 status 0 "a trace of text" "$burncc" verify layers/layers.txt --trace
 says '^ *line [0-9]+  MatMul +p1 +f32.1,4. '
-EVIL='int code = layers_model.run(workspace, weights, inputs, outputs)'
+EVIL='int code = layers_model.run(threads, workspace, weights, inputs, outputs)'
 EVIL+='; if (layers_model.output_count > 1) ((float *)outputs[3].data)[1] += 1; return code'
 EVIL=$EVIL MODEL=layers CC=./evil-cc status 0 "a node that is wrong" "$burncc" verify layers/layers.onnx --trace
 says '^first bad: node 2 "matmul_p1" .MatMul. is wrong alone: element 1 .0,1.: [-0-9.]*, evaluator.s [-0-9.]* .1 of 4 '
@@ -128,7 +129,8 @@ says '^ +2  MatMul .*  bad$'
 EVIL=$EVIL MODEL=layers CC=./evil-cc status 0 "the same" "$burncc" verify layers/layers.onnx --trace --json
 python3 -c 'import json; t = json.load(open("out"))["trace"]; assert [r["alone"]["pass"] for r in t].index(False) == 2'
 result $? "its JSON has the rows"
-EVIL='int code = layers_model.run(workspace, weights, inputs, outputs); ((float *)outputs[0].data)[1] += 1; return code'
+EVIL='int code = layers_model.run(threads, workspace, weights, inputs, outputs)'
+EVIL+='; ((float *)outputs[0].data)[1] += 1; return code'
 EVIL=$EVIL MODEL=layers CC=./evil-cc status 1 "no node is wrong" "$burncc" verify layers/layers.onnx --trace
 says '^first bad: none, so it is what becomes of several nodes'
 status 1 "a wrong record" "$burncc" verify wrong/scores.onnx --data wrong/test_data_set_0 --trace

@@ -54,19 +54,19 @@ static void check_shapes(int set, void *ws, const burn_tensor *in, const burn_te
                           least = MODEL.inputs[i].least ? MODEL.inputs[i].least[d] : most;
             memcpy(shape, s->in[i], sizeof shape);
             shape[d] = most + 1;
-            if (MODEL.run(ws, NULL, changed, out) == 0) expect(0, -1, set, "a size above its bound in input", i);
+            if (MODEL.run(NULL, ws, NULL, changed, out) == 0) expect(0, -1, set, "a size above its bound in input", i);
             shape[d] = least - 1;
-            if (MODEL.run(ws, NULL, changed, out) == 0) expect(0, -1, set, "a size below its bound in input", i);
+            if (MODEL.run(NULL, ws, NULL, changed, out) == 0) expect(0, -1, set, "a size below its bound in input", i);
             shape[d] = s->in[i][d] == least ? most : least;
             if ((shared[i][d] || fixed[i][d]) && shape[d] != s->in[i][d])
-                expect(MODEL.run(ws, NULL, changed, out), -1, set, "sizes that disagree in input", i);
+                expect(MODEL.run(NULL, ws, NULL, changed, out), -11, set, "sizes that disagree in input", i);
         }
         changed[i] = in[i];
         changed[i].data = NULL;
-        expect(MODEL.run(ws, NULL, changed, out), -1, set, "no data in input", i);
+        expect(MODEL.run(NULL, ws, NULL, changed, out), -1, set, "no data in input", i);
         changed[i] = in[i];
         if (!changed[i].bytes--) continue;
-        expect(MODEL.run(ws, NULL, changed, out), -1, set, "short input", i);
+        expect(MODEL.run(NULL, ws, NULL, changed, out), -1, set, "short input", i);
     }
 }
 
@@ -88,6 +88,25 @@ static void check_sizes(int set, void *ws, void *const *in, void *const *out) {
     }
 }
 
+// What the descriptor tells of the outputs before a run: their shapes, or the largest where only the run finds out.
+static void check_told(int set, const burn_tensor *in) {
+    const Set *s = &sets[set];
+    int64_t shapes[OUTPUTS][RANK];
+    burn_tensor given[INPUTS], told[OUTPUTS];
+    memset(told, 0, sizeof told);
+    for (int i = 0; i < INPUTS; i++) given[i] = (burn_tensor){ .shape = in[i].shape };
+    for (int i = 0; i < OUTPUTS; i++) told[i].shape = shapes[i];
+    if (!MODEL.shapes) return;
+    expect(MODEL.shapes(given, told), 0, set, "the descriptor's shapes", 0);
+    for (int i = 0; i < OUTPUTS; i++)
+        for (int d = 0; d < MODEL.outputs[i].rank; d++) {
+            const int64_t dim = s->out[i][d], most = MODEL.outputs[i].shape[d];
+            if (measured[i] && (dim > shapes[i][d] || shapes[i][d] > most))
+                expect((long)shapes[i][d], (long)most, set, "what is told of output", i);
+            if (!measured[i]) expect((long)shapes[i][d], (long)dim, set, "the shape that is told of output", i);
+        }
+}
+
 static void run_set(int set) {
     const Set *s = &sets[set];
     burn_tensor in[INPUTS], out[OUTPUTS];
@@ -99,16 +118,17 @@ static void run_set(int set) {
     for (int i = 0; i < INPUTS; i++) {
         in_data[i] = exactly(s->in_bytes[i]);
         read_input(set, i, in_data[i]);
-        in[i] = (burn_tensor){ in_data[i], s->in_bytes[i], in_shapes[i] };
+        in[i] = (burn_tensor){ .data = in_data[i], .bytes = s->in_bytes[i], .shape = in_shapes[i] };
     }
     for (int i = 0; i < OUTPUTS; i++) {
         const size_t bytes = measured[i] || s->code ? MODEL.outputs[i].bytes : s->out_bytes[i];
-        out[i] = (burn_tensor){ exactly(bytes), bytes, out_shapes[i] };
+        out[i] = (burn_tensor){ .data = exactly(bytes), .bytes = bytes, .shape = out_shapes[i] };
         again[i] = exactly(bytes);
         memset(out[i].data, 0x11, bytes);
         memset(again[i], 0x22, bytes);
     }
-    expect(MODEL.run(ws, NULL, in, out), s->code, set, "the descriptor's run", 0);
+    expect(MODEL.run(NULL, ws, NULL, in, out), s->code, set, "the descriptor's run", 0);
+    if (!s->code) check_told(set, in);
     memset(ws, 0x5a, MODEL.workspace_bytes);
     expect(typed(ws, s->size, in_data, again, again_shapes), s->code, set, "the typed function", 0);
     for (int i = 0; i < OUTPUTS && !s->code; i++) {

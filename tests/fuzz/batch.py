@@ -56,8 +56,7 @@ class Batch:
                        for n in which) + "static const burn_model *const models[] = {" + ", ".join(
                            f"&g{n}_model" for n in which) + "};\n"
         if self.threads:
-            text += "#define THREADS 1\nstatic const burn_threaded_model *const threaded[] = {" + ", ".join(
-                f"&g{n}_threaded" for n in which) + "};\n"
+            text += "#define THREADS 1\n"
         (self.folder / "models.h").write_text(text)
         program = self.folder / "batch"
         flags = self.args.cflags.split() + (["-march=native"] if self.way.target == "native" else [])

@@ -78,18 +78,18 @@ static void reverse(void *pool, int parts, void (*task)(void *argument, int part
 }
 
 // Once more on these threads, in memory that holds nothing of the run before.
-static int again(const burn_threaded_model *m, const burn_threads *threads, Buffer *work, const burn_tensor *ins,
+static int again(const burn_model *m, const burn_threads *threads, Buffer *work, const burn_tensor *ins,
     const burn_tensor *outs, Buffer *out) {
     int different = 0;
     fill(work->at, work->bytes);
-    for (int i = 0; i < m->model->output_count; i++) {
+    for (int i = 0; i < m->output_count; i++) {
         out[i].copy = malloc(out[i].bytes + 1);
         if (!out[i].copy) return UNREADABLE;
         memcpy(out[i].copy, out[i].at, out[i].bytes);
         fill(out[i].at, out[i].bytes);
     }
     const int code = m->run(threads, work->at, NULL, ins, outs);
-    for (int i = 0; i < m->model->output_count; i++) {
+    for (int i = 0; i < m->output_count; i++) {
         different |= memcmp(out[i].at, out[i].copy, out[i].bytes) != 0;
         free(out[i].copy);
         out[i].copy = NULL;
@@ -98,7 +98,7 @@ static int again(const burn_threaded_model *m, const burn_threads *threads, Buff
 }
 
 static int on_threads(
-    const burn_threaded_model *m, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
+    const burn_model *m, Buffer *work, const burn_tensor *ins, const burn_tensor *outs, Buffer *out) {
     const burn_threads backwards = { NULL, reverse };
     burn_threads pool;
     int code = again(m, &backwards, work, ins, outs, out);
@@ -134,9 +134,9 @@ static int run(int n, const char *folder) {
         outs[i].shape = out[i].shape;
     }
     fclose(f);
-    int code = m->run(work.at, NULL, ins, outs);
+    int code = m->run(NULL, work.at, NULL, ins, outs);
 #ifdef THREADS
-    if (!code) code = -on_threads(threaded[n], &work, ins, outs, out);
+    if (!code) code = -on_threads(m, &work, ins, outs, out);
 #endif
     if (code) return -code;
     for (int i = 0; i < m->input_count; i++) if (!intact(&in[i])) return INPUT_CHANGED;

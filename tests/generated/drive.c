@@ -25,16 +25,6 @@ static void fail(const char *model, const char *what) {
     exit(1);
 }
 
-static size_t element_size(burn_dtype t) {
-    switch (t) {
-    case BURN_FLOAT: case BURN_INT32: case BURN_UINT32: return 4;
-    case BURN_INT64: case BURN_DOUBLE: return 8;
-    case BURN_INT8: case BURN_UINT8: case BURN_BOOL: return 1;
-    case BURN_STRING: return sizeof(burn_string);
-    default: return 2;
-    }
-}
-
 static uint32_t random_word(void) {                     // Numerical Recipes' linear congruence
     static uint32_t state = 1;
     state = state * 1664525u + 1013904223u;
@@ -50,7 +40,7 @@ static void fill(burn_tensor *t, burn_dtype dtype, int wild) {
     static const burn_string strings[] = { "", "a", "-1.5e3", "\303\237\316\243 \320\251", "zz",
         "12345678901234567890", "NaN", "\377\303" };
     unsigned char *to = t->data;
-    size_t size = element_size(dtype);
+    size_t size = burn_element_bytes(dtype);
     for (size_t i = 0; i < t->bytes / size; i++) {
         uint32_t w = random_word();
         int64_t n = wild ? integers[w % 12] : 1 + w % 8;
@@ -67,10 +57,10 @@ static void fill(burn_tensor *t, burn_dtype dtype, int wild) {
 }
 
 static burn_tensor allocate(unsigned char **block, const burn_tensor_info *info) {
-    size_t before = element_size(info->dtype);
+    size_t before = burn_element_bytes(info->dtype);
     *block = malloc(before + info->bytes);
     if (!*block) fail(info->name, "no memory");
-    return (burn_tensor){ *block + before, info->bytes };
+    return (burn_tensor){ *block + before, info->bytes, NULL, info->dtype, info->rank };
 }
 
 static void start(Run *r, const burn_model *m) {
@@ -105,17 +95,23 @@ static void expect(const burn_model *m, int got, int want, const char *what) {
 }
 
 static void check_arguments(const burn_model *m, Run *r) {
-    expect(m, m->run(NULL, r->weights, r->in, r->out), BURN_EINVAL, "null workspace");
-    expect(m, m->run(r->workspace, r->weights, NULL, r->out), BURN_EINVAL, "null inputs");
-    expect(m, m->run(r->workspace, r->weights, r->in, NULL), BURN_EINVAL, "null outputs");
-    if (r->weights) expect(m, m->run(r->workspace, NULL, r->in, r->out), BURN_EINVAL, "null weights");
+    expect(m, m->run(NULL, NULL, r->weights, r->in, r->out), BURN_EINVAL, "null workspace");
+    expect(m, m->run(NULL, r->workspace, r->weights, NULL, r->out), BURN_EINVAL, "null inputs");
+    expect(m, m->run(NULL, r->workspace, r->weights, r->in, NULL), BURN_EINVAL, "null outputs");
+    if (r->weights) expect(m, m->run(NULL, r->workspace, NULL, r->in, r->out), BURN_EINVAL, "null weights");
     for (int i = 0; i < m->input_count + m->output_count; i++) {
         burn_tensor *t = i < m->input_count ? &r->in[i] : &r->out[i - m->input_count], good = *t;
         t->data = NULL;
-        expect(m, m->run(r->workspace, r->weights, r->in, r->out), BURN_EINVAL, "null data");
+        expect(m, m->run(NULL, r->workspace, r->weights, r->in, r->out), BURN_EINVAL, "null data");
         *t = good;
         t->bytes--;
-        expect(m, m->run(r->workspace, r->weights, r->in, r->out), BURN_EINVAL, "short buffer");
+        expect(m, m->run(NULL, r->workspace, r->weights, r->in, r->out), BURN_EINVAL, "short buffer");
+        *t = good;
+        t->rank++;
+        expect(m, m->run(NULL, r->workspace, r->weights, r->in, r->out), BURN_ESHAPE, "another rank");
+        *t = good;
+        t->dtype = good.dtype == BURN_FLOAT ? BURN_INT32 : BURN_FLOAT;
+        expect(m, m->run(NULL, r->workspace, r->weights, r->in, r->out), BURN_ETYPE, "another element type");
         *t = good;
     }
 }
@@ -151,7 +147,7 @@ int main(void) {
     for (int round = 0; round < 4; round++) {
         int wild = round == 3;
         for (int i = 0; i < first->input_count; i++) fill(&want.in[i], first->inputs[i].dtype, wild);
-        expect(first, first->run(want.workspace, want.weights, want.in, want.out), BURN_OK, "good buffers");
+        expect(first, first->run(NULL, want.workspace, want.weights, want.in, want.out), BURN_OK, "good buffers");
         for (int k = 0; k < model_count; k++) {
             const burn_model *m = models[k];
             if (m->input_count != first->input_count || m->output_count != first->output_count)
@@ -159,7 +155,7 @@ int main(void) {
             start(&got, m);
             if (!round) check_arguments(m, &got);
             for (int i = 0; i < m->input_count; i++) memcpy(got.in[i].data, want.in[i].data, got.in[i].bytes);
-            expect(m, m->run(got.workspace, got.weights, got.in, got.out), BURN_OK, "good buffers");
+            expect(m, m->run(NULL, got.workspace, got.weights, got.in, got.out), BURN_OK, "good buffers");
             for (int i = 0; i < m->input_count; i++)
                 if (memcmp(got.in[i].data, want.in[i].data, got.in[i].bytes) != 0) fail(m->name, "changed an input");
             for (int i = 0; i < m->output_count && !wild; i++) compare(m, &got.out[i], &want.out[i], &m->outputs[i]);

@@ -183,8 +183,9 @@ static int plainly(burn_dataset *train)
                 double loss;
                 if (burn_loader_next(loader, &b, &said) != 1) return 2;
                 int64_t shapes[2][2] = { { b.items, WIDTH }, { b.items } };
-                const burn_tensor in[2] = { { b.fields[0], (size_t)b.items * WIDTH * 4, shapes[0] },
-                                            { b.fields[1], (size_t)b.items * 8, shapes[1] } };
+                const burn_tensor in[2] = {
+                    { b.fields[0], (size_t)b.items * WIDTH * 4, shapes[0], BURN_FLOAT, 2 },
+                    { b.fields[1], (size_t)b.items * 8, shapes[1], BURN_INT64, 1 } };
                 drops = step * accumulate + k + 1;
                 if (t->gradients(NULL, work, NULL, in, params, drops, &loss, grads)) return 2;
                 t->grads_add(sum, grads);

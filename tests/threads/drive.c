@@ -13,7 +13,7 @@
 #include <string.h>
 
 extern const burn_model PLAIN;
-extern const burn_threaded_model THREADED;
+extern const burn_model THREADED;
 
 enum { MOST = 32, ROUNDS = 3 };
 typedef struct Ends { burn_tensor in[MOST], out[MOST]; void *work; } Ends;
@@ -44,11 +44,11 @@ static Ends ends_new(const burn_model *m, size_t work_bytes)
     Ends e;
     memset(&e, 0, sizeof e);
     for (int i = 0; i < m->input_count; i++) {
-        e.in[i] = (burn_tensor){bytes_new(m->inputs[i].bytes), m->inputs[i].bytes, NULL};
+        e.in[i] = (burn_tensor){.data = bytes_new(m->inputs[i].bytes), .bytes = m->inputs[i].bytes};
         fill(&m->inputs[i], e.in[i].data);
     }
     for (int i = 0; i < m->output_count; i++)
-        e.out[i] = (burn_tensor){bytes_new(m->outputs[i].bytes), m->outputs[i].bytes, NULL};
+        e.out[i] = (burn_tensor){.data = bytes_new(m->outputs[i].bytes), .bytes = m->outputs[i].bytes};
     e.work = bytes_new(work_bytes);
     return e;
 }
@@ -125,7 +125,7 @@ typedef struct Caller { const burn_threads *threads; const void *weights; const 
 static void *call(void *argument)
 {
     const Caller *c = argument;
-    const burn_model *m = THREADED.model;
+    const burn_model *m = &THREADED;
     Ends e = ends_new(m, m->workspace_bytes);
     for (int i = 0; i < ROUNDS; i++) {
         for (int j = 0; j < m->output_count; j++)
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc && i < 3; i++)
         weights[i - 1] = weights_read(argv[i]);
     Ends want = ends_new(&PLAIN, PLAIN.workspace_bytes);
-    if (PLAIN.run(want.work, weights[0], want.in, want.out))
+    if (PLAIN.run(NULL, want.work, weights[0], want.in, want.out))
         return 3;
     int runs = 0;
     const burn_threads own = {NULL, reverse}, odd = {&runs, late}, broken = {NULL, NULL};

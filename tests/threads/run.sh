@@ -48,7 +48,7 @@ drive() { # name, compiler, flags...
     local name=$1 weights=
     shift
     [ ! -f plain_$name.bin ] || weights="plain_$name.bin parts_$name.bin"
-    "$@" -g -std=c11 -I"$runtime" -I. "-DPLAIN=plain_${name}_model" "-DTHREADED=parts_${name}_threaded" \
+    "$@" -g -std=c11 -I"$runtime" -I. "-DPLAIN=plain_${name}_model" "-DTHREADED=parts_${name}_model" \
         "$tests/threads/drive.c" plain_$name.c parts_$name.c \
         "$runtime/threads.c" -lm -pthread -o drive >out 2>err && ./drive $weights >out 2>err
     [ $? = 0 ] && [ ! -s err ]
@@ -71,7 +71,7 @@ for name in $models; do
         status 0 "$name, $kind, without warnings" $cc -std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror \
             -O1 -c ${kind}_$name.c -o object.o
     done
-    ! grep -Eq "burn_threads|burn_parts|ptrdiff_t part" plain_$name.c plain_$name.h
+    ! grep -Eq "burn_threads \{|burn_parts|ptrdiff_t part" plain_$name.c plain_$name.h
     result $? "$name: no threads where none are asked for"
     grep -q "burn_parts(threads, [234]" parts_$name.c
     result $? "$name: parts where they are asked for"

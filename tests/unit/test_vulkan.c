@@ -60,6 +60,27 @@ static burn_vk *open_or_skip(void)
     return vk;
 }
 
+static const int64_t bytes_256[] = { 256 };
+
+/* A vector of so many bytes; what they are only the kernels know. */
+static burn_vk_io io(const char *name, size_t offset, size_t bytes)
+{
+    return (burn_vk_io){ { .name = name, .dtype = BURN_FLOAT, .rank = bytes == 256, .shape = bytes_256,
+        .bytes = bytes }, offset };
+}
+
+static burn_tensor at(void *data, size_t bytes)
+{
+    return (burn_tensor){ .data = data, .bytes = bytes };
+}
+
+static burn_vk_program program_of(const char *name, const burn_vk_kernel *kernels, size_t n, size_t arena,
+    size_t weights, const burn_vk_io *inputs, int n_in, const burn_vk_io *outputs, int n_out)
+{
+    return (burn_vk_program){ .version = 1, .name = name, .kernels = kernels, .kernel_count = n, .arena_bytes = arena,
+        .weights_bytes = weights, .inputs = inputs, .input_count = n_in, .outputs = outputs, .output_count = n_out };
+}
+
 static void expect_ok(burn_vk *vk, int rc)
 {
     if (rc != BURN_OK)
@@ -83,13 +104,14 @@ static void check_levels(burn_vk *vk)
                                     "f[768u + x] = f[768u + x] + 0.5; }\n", "last");
     const burn_vk_kernel kernels[] = { kernel("add", &add, 2, 0), kernel("count", &count, 2, 0),
         kernel("last", &last, 2, 1) };
-    const burn_vk_io inputs[] = { { "a", 0, N * 4 }, { "b", 512, N * 4 } };
-    const burn_vk_io outputs[] = { { "d", 2048, N * 4 }, { "bits", 2560, N * 4 }, { "both", 3072, N * 4 },
-        { "a", 0, N * 4 } };
+    const burn_vk_io inputs[] = { io("a", 0, N * 4), io("b", 512, N * 4) };
+    const burn_vk_io outputs[] = { io("d", 2048, N * 4), io("bits", 2560, N * 4), io("both", 3072, N * 4),
+        io("a", 0, N * 4) };
     float weights[N];
     for (int i = 0; i < N; i++)
         weights[i] = 1.0f / (float)(i + 1);
-    const burn_vk_program program = { "levels", kernels, COUNT(kernels), 4096, sizeof weights, inputs, 2, outputs, 4 };
+    const burn_vk_program program = program_of("levels", kernels, COUNT(kernels), 4096, sizeof weights, inputs, 2,
+        outputs, 4);
     burn_vk_session *session;
     expect_ok(vk, burn_vk_load(vk, &program, weights, &session));
     for (int run = 0; run < 3; run++) {
@@ -99,7 +121,8 @@ static void check_levels(burn_vk *vk)
             a[i] = (float)(i - 50 + run);
             b[i] = 0.25f * (float)(i * run);
         }
-        expect_ok(vk, burn_vk_run(session, (const void *const[]){ a, b }, (void *const[]){ d, bits, both, again }));
+        expect_ok(vk, burn_vk_run(session, (burn_tensor[]){ at(a, N * 4), at(b, N * 4) },
+            (burn_tensor[]){ at(d, N * 4), at(bits, N * 4), at(both, N * 4), at(again, N * 4) }));
         for (int i = 0; i < N; i++) {
             float c = a[i] + b[i];
             int32_t c_bits;
@@ -139,15 +162,15 @@ static void test_staging(void **state)
     SpirvModule tail = compile(HEAD "void main() { uint x = gl_GlobalInvocationID.x;\n"
                                     "f[x] = w[x] + w[(16 << 20) / 4 - 32 + x]; }\n", "tail");
     const burn_vk_kernel kernels[] = { kernel("tail", &tail, 1, 0) };
-    const burn_vk_io output = { "y", 0, 256 };
-    const burn_vk_program program = { "tail", kernels, 1, 256, count * 4, NULL, 0, &output, 1 };
+    const burn_vk_io output = io("y", 0, 256);
+    const burn_vk_program program = program_of("tail", kernels, 1, 256, count * 4, NULL, 0, &output, 1);
     float *weights = malloc(count * 4), y[64];
     assert_non_null(weights);
     for (size_t i = 0; i < count; i++)
         weights[i] = (float)(i % 1021);
     burn_vk_session *session;
     expect_ok(vk, burn_vk_load(vk, &program, weights, &session));
-    expect_ok(vk, burn_vk_run(session, NULL, (void *const[]){ y }));
+    expect_ok(vk, burn_vk_run(session, NULL, (burn_tensor[]){ at(y, 256) }));
     for (size_t i = 0; i < 64; i++)
         assert_true(y[i] == weights[i] + weights[(16u << 20) / 4 - 32 + i]);
     free(weights);
@@ -177,14 +200,14 @@ static void test_push_and_groups(void **state)
         kernels[k].push = push[k];
         kernels[k].push_words = 3;
     }
-    const burn_vk_io io = { "x", 0, LENGTH * 4 };
-    const burn_vk_program program = { "steps", kernels, STEPS, 4096, 0, &io, 1, &io, 1 };
+    const burn_vk_io x_io = io("x", 0, LENGTH * 4);
+    const burn_vk_program program = program_of("steps", kernels, STEPS, 4096, 0, &x_io, 1, &x_io, 1);
     burn_vk_session *session;
     expect_ok(vk, burn_vk_load(vk, &program, NULL, &session));
     float x[LENGTH], y[LENGTH];
     for (int i = 0; i < LENGTH; i++)
         x[i] = (float)i;
-    expect_ok(vk, burn_vk_run(session, (const void *const[]){ x }, (void *const[]){ y }));
+    expect_ok(vk, burn_vk_run(session, (burn_tensor[]){ at(x, sizeof x) }, (burn_tensor[]){ at(y, sizeof y) }));
     for (int i = 0; i < LENGTH; i++) {
         float want = x[i];
         for (int k = 0; k < STEPS; k++)
@@ -205,15 +228,38 @@ static void expect_refusal(burn_vk *vk, const burn_vk_program *program, int code
         fail_msg("\"%s\" is not in \"%s\"", part, burn_vk_last_error(vk));
 }
 
+/* Of a program that copies 256 bytes: tensors that are not as it says. */
+static void check_tensors(burn_vk *vk, burn_vk_session *session, void *x, void *y)
+{
+    int64_t shape[3] = { 256, 0, 0 };
+    const burn_tensor from = { x, 256, shape, BURN_FLOAT, 1 }, to = { y, 256, shape + 1, BURN_FLOAT, 1 };
+    burn_tensor other = to;
+    assert_int_equal(burn_vk_run(session, NULL, &to), BURN_EINVAL);
+    assert_int_equal(burn_vk_run(session, (burn_tensor[]){ at(NULL, 256) }, &to), BURN_EINVAL);
+    assert_int_equal(burn_vk_run(session, (burn_tensor[]){ at(x, 255) }, &to), BURN_EINVAL);
+    assert_int_equal(burn_vk_run(session, &from, (burn_tensor[]){ at(NULL, 256) }), BURN_EINVAL);
+    other.dtype = BURN_INT32;
+    assert_int_equal(burn_vk_run(session, &from, &other), BURN_ETYPE);
+    other = from;
+    other.rank = 2;
+    assert_int_equal(burn_vk_run(session, &other, &to), BURN_ESHAPE);
+    assert_non_null(strstr(burn_vk_last_error(vk), "input 0 \"x\": a tensor of another rank"));
+    shape[0] = 255;
+    assert_int_equal(burn_vk_run(session, &from, &to), BURN_ESHAPE);
+    shape[0] = 256;
+    expect_ok(vk, burn_vk_run(session, &from, &to));
+    assert_int_equal(shape[1], 256);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
     burn_vk *vk = open_or_skip();
     SpirvModule copy = compile(
         HEAD "void main() { f[64 + gl_GlobalInvocationID.x] = f[gl_GlobalInvocationID.x]; }\n", "copy");
-    const burn_vk_io in = { "x", 0, 256 }, out = { "y", 256, 256 };
+    const burn_vk_io in = io("x", 0, 256), out = io("y", 256, 256);
     burn_vk_kernel kernels[2] = { kernel("one", &copy, 1, 0), kernel("two", &copy, 1, 1) };
-    const burn_vk_program good = { "copy", kernels, 2, 512, 0, &in, 1, &out, 1 };
+    const burn_vk_program good = program_of("copy", kernels, 2, 512, 0, &in, 1, &out, 1);
     burn_vk_program bad = good;
     bad.weights_bytes = 4;
     expect_refusal(vk, &bad, BURN_EINVAL, "weights");
@@ -225,6 +271,9 @@ static void test_refusals(void **state)
     bad = good;
     bad.inputs = NULL;
     expect_refusal(vk, &bad, BURN_EINVAL, "inputs");
+    bad = good;
+    bad.version = 0;
+    expect_refusal(vk, &bad, BURN_EINVAL, "version 0");
     kernels[0].level = 2;
     expect_refusal(vk, &good, BURN_EINVAL, "level 1, after one of level 2");
     kernels[0].level = 0;
@@ -244,10 +293,7 @@ static void test_refusals(void **state)
     burn_vk_session *session;
     expect_ok(vk, burn_vk_load(vk, &good, NULL, &session));
     char x[256] = "carried over", y[256];
-    assert_int_equal(burn_vk_run(session, NULL, (void *const[]){ y }), BURN_EINVAL);
-    assert_int_equal(burn_vk_run(session, (const void *const[]){ NULL }, (void *const[]){ y }), BURN_EINVAL);
-    assert_int_equal(burn_vk_run(session, (const void *const[]){ x }, (void *const[]){ NULL }), BURN_EINVAL);
-    expect_ok(vk, burn_vk_run(session, (const void *const[]){ x }, (void *const[]){ y }));
+    check_tensors(vk, session, x, y);
     assert_memory_equal(x, y, sizeof x);
     burn_vk_session_free(session);
     spirv_free(&copy);

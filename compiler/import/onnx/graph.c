@@ -321,6 +321,7 @@ Graph *onnx_build(Arena *a, const Model *model, const Options *o) {
     onnx_build_nodes(&im, &top, m->graph->n_nodes, m->graph->nodes);
     g->loc = NULL;
     add_outputs(&im, &top, m->graph);
+    for (int i = 0; i < m->metadata.n; i++) VEC_PUSH(a, g->metadata, m->metadata.at[i]);
     return g;
 }
 

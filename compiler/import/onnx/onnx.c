@@ -298,6 +298,23 @@ static OnnxFunction decode_function(Decoder *d, const Onnx__FunctionProto *p) {
     return f;
 }
 
+static void add_metadata(Decoder *d, OnnxModel *m, const char *key, const char *value) {
+    if (!*key || !*value) return;
+    VEC_PUSH(d->arena, m->metadata, key);
+    VEC_PUSH(d->arena, m->metadata, value);
+}
+
+static void decode_metadata(Decoder *d, const Onnx__ModelProto *p, OnnxModel *m) {
+    add_metadata(d, m, "producer_name", text(p->producer_name));
+    add_metadata(d, m, "producer_version", text(p->producer_version));
+    add_metadata(d, m, "domain", text(p->domain));
+    if (p->model_version)
+        add_metadata(d, m, "model_version", arena_printf(d->arena, "%lld", (long long)p->model_version));
+    add_metadata(d, m, "doc_string", text(p->doc_string));
+    for (size_t i = 0; i < p->n_metadata_props; i++)
+        add_metadata(d, m, text(p->metadata_props[i]->key), text(p->metadata_props[i]->value));
+}
+
 static OnnxModel *decode_model(Decoder *d, const Onnx__ModelProto *p) {
     OnnxModel *m = NEW(d->arena, OnnxModel);
     *m = (OnnxModel){ .file = d->file.file, .ir_version = p->ir_version };
@@ -308,6 +325,7 @@ static OnnxModel *decode_model(Decoder *d, const Onnx__ModelProto *p) {
     m->functions = functions;
     m->n_functions = (int)p->n_functions;
     m->graph = decode_graph(d, p->graph);
+    decode_metadata(d, p, m);
     return m;
 }
 

@@ -98,6 +98,7 @@ struct OnnxModel {
     int n_opsets, n_functions;
     const OnnxOpset *opsets; const OnnxFunction *functions;
     const OnnxGraphDef *graph;
+    VEC(const char *) metadata;                         // keys and values by turns
 };
 
 // without those that are initializers

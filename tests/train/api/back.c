@@ -21,8 +21,8 @@ int main(int argc, char **argv)
     burn_tensor in[MOST], out[2];
     CHECK(argc == 2 && !t->params_init(params));
     for (int i = 0; i < 2; i++) {
-        in[i] = (burn_tensor){room(t->inputs[i].bytes), t->inputs[i].bytes, NULL};
-        out[i] = (burn_tensor){room(t->outputs[0].bytes), t->outputs[0].bytes, NULL};
+        in[i] = (burn_tensor){.data = room(t->inputs[i].bytes), .bytes = t->inputs[i].bytes};
+        out[i] = (burn_tensor){.data = room(t->outputs[0].bytes), .bytes = t->outputs[0].bytes};
         for (size_t k = 0; k < in[i].bytes / 4; k++) ((float *)in[i].data)[k] = (float)((k * 37 + 11) % 64) / 32 - 1;
     }
 #ifdef AFTER

@@ -55,9 +55,9 @@ static void start(Learner *l, const burn_training *t)
     l->state = room(t->state_bytes);
     l->work = room(work);
     for (int i = 0; i < t->input_count + t->target_count; i++)
-        l->in[i] = (burn_tensor){room(t->inputs[i].bytes), t->inputs[i].bytes, NULL};
+        l->in[i] = (burn_tensor){.data = room(t->inputs[i].bytes), .bytes = t->inputs[i].bytes};
     for (int i = 0; i < t->output_count; i++)
-        l->out[i] = (burn_tensor){room(t->outputs[i].bytes), t->outputs[i].bytes, NULL};
+        l->out[i] = (burn_tensor){.data = room(t->outputs[i].bytes), .bytes = t->outputs[i].bytes};
     CHECK(t->version == 1 && t->params_init && !t->params_init(l->params));
     seed = 1;
 }

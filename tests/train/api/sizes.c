@@ -74,10 +74,10 @@ static Ends ends(const burn_training *fixed)
     for (int i = 0; i < fixed->input_count + fixed->target_count; i++, shapes += MOST) {
         const burn_tensor_info *info = &fixed->inputs[i];
         for (int j = 0; j < info->rank; j++) shapes[j] = info->shape[j];
-        e.in[i] = (burn_tensor){room(info->bytes), info->bytes, info->rank ? shapes : NULL};
+        e.in[i] = (burn_tensor){.data = room(info->bytes), .bytes = info->bytes, .shape = info->rank ? shapes : NULL};
     }
     for (int i = 0; i < fixed->output_count; i++)
-        e.out[i] = (burn_tensor){room(fixed->outputs[i].bytes), fixed->outputs[i].bytes, NULL};
+        e.out[i] = (burn_tensor){.data = room(fixed->outputs[i].bytes), .bytes = fixed->outputs[i].bytes};
     return e;
 }
 

@@ -20,7 +20,7 @@ static void learn(const burn_threads *threads, void *grads, void *params)
     unsigned seed = 1;
     CHECK(!t->params_init(params));
     for (int i = 0; i < t->hyper_count; i++) hypers[i] = (float)t->hypers[i].usual;
-    for (int i = 0; i < 2; i++) in[i] = (burn_tensor){room(t->inputs[i].bytes), t->inputs[i].bytes, NULL};
+    for (int i = 0; i < 2; i++) in[i] = (burn_tensor){.data = room(t->inputs[i].bytes), .bytes = t->inputs[i].bytes};
     for (int s = 0; s < STEPS; s++) {
         for (int i = 0; i < 2; i++)
             for (size_t k = 0; k < in[i].bytes / 4; k++) {
