@@ -104,6 +104,17 @@ int burn_data_csv(const char *path, const burn_csv *how, burn_dataset **data, bu
 /* The columns of such a table that are not left out, at most `room` of them; their number. They are the table's. */
 int burn_csv_columns(const burn_dataset *table, int room, burn_column *columns);
 
+/* The rows of an SQLite database: of a query (SELECT ...), or of the table or view of that name; NULL: the only one.
+ * Without blobs a table as burn_data_csv makes it. With blobs a field for each column: integers i64, reals f32, texts
+ * the numbers of classes; blobs u8 [bytes], or what the column's name says: "image:u8[1,28,28]". Elements become what
+ * those of arrays do. */
+int burn_data_sqlite(const char *path, const char *query, const burn_csv *how, burn_dataset **data, burn_said *said);
+/* Arrays by name as fields, of NumPy's .npz or of a record (record.h; .safetensors is one). Their first axes count the
+ * items. Floats become f32, integers i64, bytes in three or more axes f32 from 0 to 1. fields: "x,y" for these alone;
+ * NULL: all of the file. */
+int burn_data_npz(const char *path, const char *fields, burn_dataset **data, burn_said *said);
+int burn_data_record(const char *path, const char *fields, burn_dataset **data, burn_said *said);
+
 typedef enum burn_fit { BURN_STRETCH, BURN_CROP } burn_fit;   /* CROP: the largest part of that shape, its middle */
 typedef struct burn_images {
     int64_t height, width;            /* what images become; 0: as the first one is */
@@ -130,12 +141,14 @@ typedef struct burn_sounds {
  * that are even on the mel scale, 2595 log10(1 + f / 700), from 0 to rate / 2. */
 int burn_data_sounds(const char *folder, const burn_sounds *how, burn_dataset **data, burn_said *said);
 
-typedef enum burn_tokens { BURN_BYTES, BURN_CHARACTERS, BURN_WORDS } burn_tokens;
+typedef enum burn_tokens { BURN_BYTES, BURN_CHARACTERS, BURN_WORDS, BURN_PAIRS } burn_tokens;
 typedef struct burn_text {
-    burn_tokens tokens;               /* CHARACTERS are code points; WORDS: letters and digits, else one by one */
+    burn_tokens tokens;               /* CHARACTERS are code points; WORDS: letters and digits, else one by one; PAIRS:
+                                         those of a tokenizer (tokenizer.h) */
     int64_t length;                   /* of an item, in tokens */
     int64_t step;                     /* between the starts of items; 0: length */
     const burn_dataset *like;         /* the tokens of this dataset; others become its token 0 */
+    const char *tokenizer;            /* of PAIRS: the path of a tokenizer.json */
 } burn_text;
 /* A text as windows: "tokens" i64 [length] and "next" i64 [length], those one further. classes of both: the tokens,
  * sorted (bytes: 256, without names; words: 0 is "", of words not seen before). */

@@ -404,11 +404,8 @@ static int match_columns(Table *t, const Table *by, const char *path, int by_nam
 }
 
 /* Reads, cuts and looks; the columns are t's own or, of a dataset that is like one, that one's. */
-static int read_table(Table *t, const char *path, const burn_csv *how, const Table *like, burn_said *said)
+static int read_table(Table *t, const char *path, size_t bytes, const burn_csv *how, const Table *like, burn_said *said)
 {
-    size_t bytes;
-    t->text = (char *)data_read(path, &bytes, said);
-    if (!t->text) return BURN_EIO;
     if (strlen(t->text) != bytes) return data_said(said, BURN_EFORMAT, "%s: is no text", path);
     int error = cut_table(t, path, how->separator ? how->separator : find_separator(t->text), said);
     if (!error) error = name_columns(t, path, how, said);
@@ -430,19 +427,27 @@ static int read_table(Table *t, const char *path, const burn_csv *how, const Tab
     return BURN_OK;
 }
 
-int burn_data_csv(const char *path, const burn_csv *asked, burn_dataset **data, burn_said *said)
+int burn_data_csv(const char *path, const burn_csv *how, burn_dataset **data, burn_said *said)
+{
+    size_t bytes;
+    char *text = (char *)data_read(path, &bytes, said);
+    return text ? data_table(path, text, bytes, how, data, said) : BURN_EIO;
+}
+
+int data_table(const char *path, char *text, size_t bytes, const burn_csv *asked, burn_dataset **data, burn_said *said)
 {
     static const burn_csv usual;
     const burn_csv *how = asked ? asked : &usual;
-    if (how->like && how->like->get != rows_get) return data_said(said, BURN_EINVAL, "like: is no table");
+    if (how->like && how->like->get != rows_get) return free(text), data_said(said, BURN_EINVAL, "like: is no table");
     Table *like = how->like ? ((Rows *)how->like->own)->table : how->columns ? table_of(how) : NULL;
     Table *t = calloc(1, sizeof *t), *by = like ? like : t;
     Rows *rows = calloc(1, sizeof *rows);
     if (how->like) like->holds++;
     if (!t || !rows || (how->columns && !like))
-        return free(t), free(rows), table_free(like), data_said(said, BURN_ENOMEM, "no memory");
+        return free(text), free(t), free(rows), table_free(like), data_said(said, BURN_ENOMEM, "no memory");
     t->holds = 1;
-    int error = read_table(t, path, how, like, said);
+    t->text = text;
+    int error = read_table(t, path, bytes, how, like, said);
     burn_dataset model = { .field_count = 1 };
     const Column *target = NULL;
     for (int64_t k = 0; k < by->columns && !error; k++)

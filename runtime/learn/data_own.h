@@ -15,6 +15,25 @@ int data_make(const burn_dataset *like, int64_t count, void *own,
               int (*get)(const burn_dataset *, int64_t, uint64_t, void *const *, burn_said *),
               void (*end)(burn_dataset *), burn_dataset **data, burn_said *said);
 
+/* A table of the text of a CSV file, which it frees; path: for messages. */
+int data_table(const char *path, char *text, size_t bytes, const burn_csv *how, burn_dataset **data, burn_said *said);
+
+/* Arrays that become a dataset: begins with *arrays NULL; done makes the dataset, or frees it all after an error. */
+typedef struct DataArrays DataArrays;
+typedef struct DataArray {
+    const char *name;
+    burn_dtype dtype;
+    int rank;
+    const int64_t *shape;                                  /* the first axis counts the items */
+    const void *data;                                      /* copied */
+    size_t bytes;
+    /* Names of classes, in a block that the first begins; taken over where no error is given. NULL: none. */
+    char **words;
+    int word_count;
+} DataArray;
+int data_arrays_add(DataArrays **arrays, const char *path, const DataArray *one, burn_said *said);
+int data_arrays_done(DataArrays *arrays, const char *path, int error, burn_dataset **data, burn_said *said);
+
 /* The files of a folder of classes, or one file. */
 typedef struct DataTree {
     burn_dataset *like;                                    /* kept: its field "label" has the classes; or NULL */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Texts. In: a file of UTF-8. Out: windows of its tokens, bytes, code points or words, and the same one token on.
+/* Texts. In: a file of UTF-8. Out: windows of its tokens, bytes, code points, words or those of a
+ * tokenizer, and the same one token on.
  *
  * The text is cut into pieces once; the different pieces, sorted, are the vocabulary, and a piece's token is its place
  * there. Of words, token 0 is "", which stands for words that a text before had not. */
 #include "data_own.h"
+#include "tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@ typedef struct Text {
     int64_t count, *tokens;
     int class_count;
     const char **classes;
+    burn_tokenizer *tokenizer;                             /* of pairs: has the classes */
 } Text;
 
 static void text_free(Text *t)
@@ -24,7 +27,8 @@ static void text_free(Text *t)
     free(t->text);
     free(t->names);
     free(t->tokens);
-    if (!t->like) free(t->classes);
+    if (!t->like && !t->tokenizer) free(t->classes);
+    burn_tokenizer_close(t->tokenizer);
     burn_data_close(t->like);
     free(t);
 }
@@ -111,6 +115,15 @@ static int64_t token_of(int class_count, const char *const *classes, Piece p)
     return 0;
 }
 
+static int read_pairs(Text *t, size_t bytes, burn_said *said)
+{
+    if (!t->how.tokenizer) return data_said(said, BURN_EINVAL, "pairs: no tokenizer.json is given");
+    int error = burn_tokenizer_open(t->how.tokenizer, &t->tokenizer, said);
+    if (!error) error = burn_tokenizer_encode(t->tokenizer, t->text, bytes, &t->tokens, &t->count, said);
+    if (!error) t->classes = (const char **)(uintptr_t)burn_tokenizer_names(t->tokenizer, &t->class_count);
+    return error;
+}
+
 static int read_tokens(Text *t, const char *path, burn_said *said)
 {
     size_t bytes;
@@ -118,6 +131,7 @@ static int read_tokens(Text *t, const char *path, burn_said *said)
     if (!t->text) return BURN_EIO;
     if (t->how.tokens != BURN_BYTES && strlen(t->text) != bytes)
         return data_said(said, BURN_EFORMAT, "%s: is no text: byte %zu is 0", path, strlen(t->text));
+    if (t->how.tokens == BURN_PAIRS) return read_pairs(t, bytes, said);
     Piece *pieces = cut(t->text, bytes, t->how.tokens, &t->count);
     t->tokens = pieces ? malloc((size_t)(t->count + 1) * sizeof *t->tokens) : NULL;
     int ok = t->tokens && (t->how.tokens == BURN_BYTES || t->like || name_tokens(t, pieces, bytes));

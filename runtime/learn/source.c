@@ -34,7 +34,14 @@ static const SourceRow rows[] = {
       NULL, ".png .jpg .jpeg .bmp .pgm .ppm .pnm .webp .tif .tiff .jp2", 1, source_images },
     { { "csv", "FILE", "a table with a line of names; the last column is predicted",
         "target=COLUMN ignore=A/B scale drop classify no_header separator=C" }, NULL, ".csv .tsv", 0, source_csv },
-    { { "text", "FILE", "a text, to predict each next token", "tokens=chars|bytes|words length=N step=N" },
+    { { "sqlite", "FILE", "a table or view of a database, as csv is; with blobs a field for each column",
+        "table=NAME target=COLUMN ignore=A/B scale drop classify" }, NULL, ".sqlite .sqlite3 .db", 0, source_sqlite },
+    { { "npz", "FILE", "NumPy's arrays by name, a field each; the first axis counts the items", "fields=A/B" },
+      NULL, ".npz", 0, source_npz },
+    { { "safetensors", "FILE", "arrays as of npz, of this or any other format of records", "fields=A/B" },
+      NULL, ".safetensors", 0, source_safetensors },
+    { { "text", "FILE", "a text, to predict each next token",
+        "tokens=chars|bytes|words length=N step=N tokenizer=FILE" },
       NULL, ".txt", 0, source_of_text },
 };
 enum { KINDS = sizeof rows / sizeof *rows };

@@ -70,24 +70,85 @@ int source_cifar100(SourceText *t, const burn_asked *asked, burn_source *source,
 
 /* ---- tables */
 
-int source_csv(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
+/* The words of an option, with commas between; "" where it is not given. */
+static const char *take_names(const SourceText *t, const char *name, char names[SOURCE_PATH])
 {
-    const char *separator = source_option(t, "separator"), *ignore = source_option(t, "ignore");
-    char names[SOURCE_PATH] = "";
-    for (size_t i = 0; ignore && ignore[i] && i + 1 < sizeof names; i++) names[i] = ignore[i] == '/' ? ',' : ignore[i];
-    burn_csv how = { .target = source_option(t, "target"), .ignore = names, .like = asked->like,
-                     .column_count = asked->column_count, .columns = asked->columns };
-    if (separator && strcmp(separator, "tab") && strlen(separator) != 1) t->wrong = "separator";
-    else if (separator) how.separator = strcmp(separator, "tab") ? *separator : '\t';
-    how.no_header = source_flag(t, "no_header");
+    const char *value = source_option(t, name);
+    size_t n = 0;
+    for (; value && value[n] && n + 1 < SOURCE_PATH; n++) names[n] = value[n] == '/' ? ',' : value[n];
+    names[n] = 0;
+    return names;
+}
+
+/* What a table is asked for; `names` has what is left out. */
+static burn_csv take_table(SourceText *t, const burn_asked *asked, burn_source *source, char names[SOURCE_PATH])
+{
+    burn_csv how = { .target = source_option(t, "target"), .ignore = take_names(t, "ignore", names),
+                     .like = asked->like, .column_count = asked->column_count, .columns = asked->columns };
     how.drop_missing = source_flag(t, "drop");
     how.scale = source_flag(t, "scale");
     how.classify = source_flag(t, "classify");
-    if (t->wrong) return wrong_option(t, said);
     if (how.columns) how.like = NULL;
     for (int i = 0; i < t->count; i++)
         source_setting(source, *t->values[i] ? "%s=%s" : "%s", t->names[i], t->values[i]);
-    return burn_data_csv(t->path, &how, &source->train, said);
+    return how;
+}
+
+int source_csv(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
+{
+    const char *separator = source_option(t, "separator");
+    char names[SOURCE_PATH];
+    burn_csv how = take_table(t, asked, source, names);
+    if (separator && strcmp(separator, "tab") && strlen(separator) != 1) t->wrong = "separator";
+    else if (separator) how.separator = strcmp(separator, "tab") ? *separator : '\t';
+    how.no_header = source_flag(t, "no_header");
+    return t->wrong ? wrong_option(t, said) : burn_data_csv(t->path, &how, &source->train, said);
+}
+
+int source_sqlite(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
+{
+    char names[SOURCE_PATH];
+    const burn_csv how = take_table(t, asked, source, names);
+    if (t->wrong) return wrong_option(t, said);
+    return burn_data_sqlite(t->path, source_option(t, "table"), &how, &source->train, said);
+}
+
+/* ---- arrays */
+
+/* The first field takes the model's shape where only axes of size 1 are others: [28, 28] for [1, 28, 28]. */
+static int take_shape(int error, const burn_asked *asked, burn_dataset *data)
+{
+    size_t k = 0, n = 0;
+    burn_field *f = error ? NULL : &data->fields[0];
+    int64_t is[BURN_FIELD_RANK], wanted[BURN_FIELD_RANK];
+    if (!f || !asked->rank || f->dtype != BURN_FLOAT) return error;
+    for (int i = 0; i < f->rank; i++)
+        if (f->shape[i] != 1) is[k++] = f->shape[i];
+    for (int i = 0; i < asked->rank; i++)
+        if (asked->shape[i] != 1) wanted[n++] = asked->shape[i];
+    if (k != n || memcmp(is, wanted, k * sizeof *is)) return BURN_OK;
+    f->rank = asked->rank;
+    memcpy(f->shape, asked->shape, sizeof f->shape);
+    return BURN_OK;
+}
+
+static int open_arrays(int (*open)(const char *, const char *, burn_dataset **, burn_said *), SourceText *t,
+                       const burn_asked *asked, burn_source *source, burn_said *said)
+{
+    char names[SOURCE_PATH];
+    if (source_option(t, "fields")) source_setting(source, "fields=%s", source_option(t, "fields"));
+    const int error = open(t->path, take_names(t, "fields", names), &source->train, said);
+    return take_shape(error, asked, source->train);
+}
+
+int source_npz(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
+{
+    return open_arrays(burn_data_npz, t, asked, source, said);
+}
+
+int source_safetensors(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said)
+{
+    return open_arrays(burn_data_record, t, asked, source, said);
 }
 
 /* ---- folders */
@@ -179,8 +240,10 @@ int source_of_text(SourceText *t, const burn_asked *asked, burn_source *source, 
     static const char *const names[] = { [BURN_BYTES] = "bytes", [BURN_CHARACTERS] = "chars", [BURN_WORDS] = "words" };
     enum { USUAL_LENGTH = 64 };
     const char *tokens = source_option(t, "tokens");
-    burn_text how = { .tokens = BURN_CHARACTERS, .like = asked->like };
+    burn_text how = { .tokens = BURN_CHARACTERS, .like = asked->like, .tokenizer = source_option(t, "tokenizer") };
     int known = !tokens;
+    if (how.tokenizer) how.tokens = BURN_PAIRS;
+    if (how.tokenizer && tokens) t->wrong = "tokens";
     for (int k = BURN_BYTES; tokens && k <= BURN_WORDS; k++)
         if (!strcmp(names[k], tokens)) {
             how.tokens = (burn_tokens)k;
@@ -191,6 +254,7 @@ int source_of_text(SourceText *t, const burn_asked *asked, burn_source *source, 
     how.step = source_count(t, "step", 0);
     if (t->wrong) return wrong_option(t, said);
     source->in_order = 1 + (how.step ? (how.length - 1) / how.step : 0);
-    source_setting(source, "tokens=%s,length=%lld", names[how.tokens], (long long)how.length);
+    source_setting(source, "%s=%s,length=%lld", how.tokenizer ? "tokenizer" : "tokens",
+                   how.tokenizer ? how.tokenizer : names[how.tokens], (long long)how.length);
     return burn_data_text(t->path, &how, &source->train, said);
 }

@@ -28,7 +28,8 @@ int source_numbers(SourceText *t, const char *name, int n, double *numbers);
 void source_setting(burn_source *s, const char *format, ...);
 
 typedef int SourceOpen(SourceText *t, const burn_asked *asked, burn_source *source, burn_said *said);
-SourceOpen source_mnist, source_cifar10, source_cifar100, source_csv, source_images, source_audio, source_of_text;
+SourceOpen source_mnist, source_cifar10, source_cifar100, source_csv, source_images, source_audio, source_of_text,
+    source_sqlite, source_npz, source_safetensors;
 
 /* Is there such a file in the folder, or with .gz behind its name? Then its path is there. */
 enum { SOURCE_PATH = 1024 };

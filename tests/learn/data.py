@@ -73,7 +73,7 @@ class Sounds(ctypes.Structure):
 
 class Text(ctypes.Structure):
     _fields_ = [("tokens", ctypes.c_int), ("length", ctypes.c_int64), ("step", ctypes.c_int64),
-                ("like", ctypes.POINTER(Dataset))]
+                ("like", ctypes.POINTER(Dataset)), ("tokenizer", ctypes.c_char_p)]
 
 
 class Loading(ctypes.Structure):
@@ -549,4 +549,5 @@ def main():
     return tap.end()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
