@@ -224,7 +224,7 @@ const Option options[] = {
         SET(set_lora) },
     { "lora-on", 0, "RE", MODELS, "Weights", "which layers, by names of their nodes or weights; all without it",
         FIELD(TEXT, compile.lora_on) },
-    { "threads", 0, "N[:US]", COMPILE | BUILDS | FIT, "Code",
+    { "threads", 0, "N[:US]", COMPILE | BUILDS | INSPECT | FIT, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },
     { "records", 0, "FILE", COMPILE | BUILDS | INSPECT | FIT | APPLIES, "Code",
