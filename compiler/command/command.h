@@ -18,7 +18,7 @@ struct FitOptions {
     double lr;                                          // negative: as usual
     VEC(SetOption) hypers;                              // numbers that updates and the schedule are given
     const char *metrics, *artifacts;                    // with commas; a folder
-    bool resume, skip_bad;
+    bool resume, skip_bad, plain;
     int length; double temperature;                     // predict: of a text that goes on
 };
 typedef struct CommandOptions {
@@ -57,7 +57,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
 void options_version(void);                             // version.c: prints the version and what is built in
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops,
-    command_manual, command_completions, command_fit, command_predict, command_evaluate;
+    command_manual, command_completions, command_fit, command_predict, command_evaluate, command_report;
 
 // ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left

@@ -160,17 +160,20 @@ static void choose_hypers(const Fit *f, Hypers *h, int64_t epochs) {
     }
 }
 
-enum { WATCHERS = 3 };
+enum { WATCHERS = 4 };
 
 // Who looks on: *n of them, all but the first to be closed. Progress goes to standard error.
 static bool open_watchers(const Fit *f, Keeper *k, burn_watcher at[WATCHERS], int *n) {
     at[(*n)++] = (burn_watcher){ .own = k, .epoch = on_epoch };
-    bool lines = !burn_watch_lines(stderr, f->o->quiet, &at[*n]);
-    *n += lines;
-    bool logs = lines && !burn_watch_logs(&at[1], &at[*n]);
-    *n += logs;
-    if (!logs) diag_error_as(EXIT_MEMORY, NULL, "not enough memory");
-    return logs;
+    bool lines = f->o->quiet || f->c->fit.plain;
+    int error = lines ? burn_watch_lines(stderr, f->o->quiet, &at[1]) : burn_watch_screen(stderr, &at[1]);
+    *n += !error;
+    if (!error) error = burn_watch_logs(&at[1], &at[*n]);
+    *n += !error;
+    if (!error) error = burn_watch_report(&at[1], &at[*n]);
+    *n += !error;
+    if (error) diag_error_as(EXIT_MEMORY, NULL, "not enough memory");
+    return !error;
 }
 
 static int print_line(const Fit *f, const Keeper *k, const burn_outcome *outcome) {
@@ -202,7 +205,8 @@ static bool learn(Fit *f) {
         .train = f->data.train, .valid = valid_data(f), .epochs = how->epochs ? how->epochs : USUAL_EPOCHS,
         .batch = f->batch, .accumulate = f->accumulate, .threads = f->threads.run ? &f->threads : NULL,
         .seed = (uint64_t)f->o->seed, .workers = how->workers, .skip_bad = how->skip_bad,
-        .metric_count = metrics.n, .metrics = metrics.at, .class_axis = (int)f->o->class_axis, .watchers = watchers };
+        .metric_count = metrics.n, .metrics = metrics.at, .class_axis = (int)f->o->class_axis,
+        .artifacts = f->folder, .interrupts = 1, .watchers = watchers };
     choose_hypers(f, &h, l.epochs);
     l.hyper_count = h.n;
     l.hyper_names = h.names;

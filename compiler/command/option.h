@@ -20,9 +20,10 @@ enum {
     FIT = 1024,
     PREDICT = 2048,
     EVALUATE = 4096,
-    EVERY = 8191,
+    REPORT = 8192,
+    EVERY = 16383,
     BUILDS = VERIFY | RUN | BENCH,
-    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS),     // all that read a model
+    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS | REPORT),    // all that read a model
     COMPILES = MODELS & ~EXPORT,
     PROGRAMS = COMPILE | BENCH | VERIFY | INSPECT,      // of --train
     TRAINS = PROGRAMS | FIT,

@@ -87,6 +87,11 @@ const Command commands[] = {
         "Measures a model that `burncc fit` made on other data of the same kind: one line, `items=... loss=... "
         "accuracy=...`.",
         "  burncc evaluate pets/model.onnx more_photos --metrics accuracy,f_beta\n" },
+    { "report", REPORT, command_report, "burncc report DIR... [-o PAGE]",
+        "Puts the reports of several runs of `burncc fit` on one page, whose curves then have a colour for each run: "
+        "report.html of\n"
+        "folders of artifacts, or files.",
+        "  burncc report lenet-run wider-run -o runs.html\n" },
     { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
         "Prints the support table: operators, versions, gradients, back ends.", "  burncc ops --markdown\n" },
     { "manual", MANUAL, command_manual, "burncc manual",
@@ -151,7 +156,7 @@ static const char schedule_help[] =
 #define SET_ONE_OF(f, values) SPECIAL, 0, f, values
 
 const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | EXPORT | RUN | BENCH | INSPECT | TUNE, "Output",
+    { "output", 'o', "PATH", COMPILE | EXPORT | RUN | BENCH | INSPECT | TUNE | REPORT, "Output",
         "the C file to write (default: MODEL.c here), or MODEL.onnx, MODEL.safetensors; "
         "run, inspect of weights: a folder for NAME.npy files; inspect --dot: its file; bench "
         "--profile: the trace; "
@@ -308,6 +313,8 @@ const Option options[] = {
         "what is measured besides the loss, with commas (default accuracy, of numbers mae)", FIELD(TEXT, fit.metrics) },
     { "artifacts", 0, "DIR", FIT, "Learning", "where all that comes of it is kept (default NAME-run)",
         FIELD(TEXT, fit.artifacts) },
+    { "plain", 0, NULL, FIT, "Reporting", "lines on a terminal, too, where there is a dashboard without",
+        FIELD(FLAG, fit.plain) },
     { "length", 0, "N", PREDICT, "Data", "of a text: so many tokens more (default 200)", FIELD(COUNTED, fit.length) },
     { "temperature", 0, "X", PREDICT, "Data", "how freely they are drawn, by --seed (default 0.8); 0: the likeliest",
         FIELD(REAL, fit.temperature) },

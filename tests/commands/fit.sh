@@ -97,6 +97,10 @@ for file in model.onnx model.safetensors model.c model.h model.json; do
     [ -s animals/$file ]
     result $? "there is $file"
 done
+for file in train/epoch-12/loss.log valid/epoch-1/accuracy.log history.csv experiment.log report.html; do
+    [ -s animals/$file ]
+    result $? "there is $file"
+done
 printf 'legs,colour,size\n6,grey,1.1\n2,red,310\n' >new.csv
 status 0 "classes by name" "$burncc" predict animals/model.onnx new.csv --quiet
 says "^new.csv:1	ant	[01]\.[0-9]{4}\$"
@@ -122,6 +126,13 @@ status 0 "numbers" "$burncc" predict line/model.onnx new.csv
 says "^new.csv:1	1\.[0-9]+\$"
 status 0 "measured" "$burncc" evaluate line/model.onnx line.csv
 column mae 0 0.3
+status 0 "two runs on a page" "$burncc" report animals line/report.html -o runs.html
+[ "$(grep -c '<script class="run"' runs.html)" = 2 ]
+result $? "it has both"
+status 1 "no report" "$burncc" report line.csv
+says "line.csv: is no report of a run"
+status 4 "no folder" "$burncc" report nowhere
+status 2 "no run" "$burncc" report
 fit 0 "table.c --data two.csv --set features=2 --set classes=1 --artifacts two" "--epochs 20 --lr 0.03"
 column "valid_accuracy(threshold=0)" 0.85 1
 printf 'x,y\n0.5,-0.5\n-0.5,0.5\n' >new.csv

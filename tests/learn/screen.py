@@ -3,10 +3,10 @@
 # The dashboard (runtime/learn/watch_screen.c) in a terminal emulator, tmux: what it draws, keys, other sizes, and that
 # the terminal is itself again whatever ends the run.
 #
-# usage: screen.py LIBRARY    LIBRARY: runtime/learn as a shared library
+# usage: screen.py LIBRARY [BURNCC]    LIBRARY: runtime/learn as a shared library; BURNCC: its fit is driven, too
 #
-# In: runs that never were (watching.py), driven by keys. Out: TAP. Skipped without tmux, or where the library was built
-# without ncurses.
+# In: runs that never were (watching.py) and one that is, driven by keys. Out: TAP. Skipped without tmux, or where the
+# library was built without ncurses.
 import os
 import pathlib
 import re
@@ -179,6 +179,24 @@ def check_kinds(t, library, folder):
         t.check("no terminal: plain lines", "epoch 2/2  train" in said and "\033" not in said, said)
 
 
+def check_fit(t, burncc, folder):
+    """A learner's run, on a table of flowers."""
+    examples = HERE.parent.parent / "examples" / "train"
+    with Terminal(None, folder / "fit", BURNCC_CFLAGS="-O0") as at:
+        command = [burncc, "fit", examples / "table.c", "--data", f"csv:{examples}/iris.csv,scale",
+                   "--epochs", "1000000", "--artifacts", at.folder]
+        at.keys(" ".join(shlex.quote(str(p)) for p in command) + "; echo status=$?", "Enter")
+        text = at.wait(lambda x: plot_rows(x) >= 5 and "accuracy" in x)
+        t.check("burncc fit: the dashboard", plot_rows(text) >= 5 and re.search(r"^ accuracy +", text, re.M), text)
+        at.keys("C-c")
+        text = at.wait(lambda x: "status=" in x.split("$?")[-1])
+        kept = sorted(p.name for p in at.folder.iterdir())
+        ok, why = at.is_itself()
+        t.check("burncc fit: Ctrl-C saves, and the model of the best epoch is written", "status=0" in text
+                and re.search(r"^epochs=\d+ best_epoch=\d+ valid_loss", text, re.M) and "model.onnx" in kept
+                and list(at.folder.glob("checkpoint/*.safetensors")) and ok, (text, kept, why))
+
+
 def main():
     library = sys.argv[1]
     if not shutil.which("tmux"):
@@ -189,6 +207,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for check in (check_drawn, check_ends, check_kinds):
             check(t, library, pathlib.Path(folder))
+        if len(sys.argv) > 2:
+            check_fit(t, os.path.abspath(sys.argv[2]), pathlib.Path(folder))
     return t.end()
 
 
