@@ -141,12 +141,15 @@ static void keep(Worst *w, WorstItem item, const void *input, size_t bytes)
     w->count++;
 }
 
-/* The field whose classes are predicted: the last of that many. */
+/* The field whose classes are predicted: the last of that many; of fewer, where the model has room for more. */
 static int label_of(const burn_dataset *data, int64_t classes)
 {
     int label = -1;
-    for (int f = 0; f < data->field_count; f++)
-        if (data->fields[f].class_count == classes && data->fields[f].classes) label = f;
+    for (int f = 0; f < data->field_count; f++) {
+        const burn_field *field = &data->fields[f];
+        int before = label < 0 ? 0 : data->fields[label].class_count;
+        if (field->classes && field->class_count >= before && field->class_count <= classes) label = f;
+    }
     return label;
 }
 
@@ -167,7 +170,8 @@ void worst_see(Worst *w, const burn_seen *seen)
 
 const char *worst_class(const Worst *w, int64_t number)
 {
-    return w->label < 0 || number < 0 ? NULL : w->data->fields[w->label].classes[number];
+    int is_known = w->label >= 0 && number >= 0 && number < w->data->fields[w->label].class_count;
+    return is_known ? w->data->fields[w->label].classes[number] : NULL;
 }
 
 /* ---- what is shown of an item */

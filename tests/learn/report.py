@@ -100,6 +100,12 @@ def check_content(c, t, folder):
 
 
 def check_edges(c, t, folder):
+    run = Run(c, make(c, ["report"]), folder / "named", epochs=1, names=("accuracy",), classes=5)
+    run.class_names = 3
+    run.go()
+    (r,) = runs_of(folder / "named" / "report.html")
+    t.check("a model with room for more classes than there are", r["confusion"]["classes"]
+            == ["class 0", "class 1", "class 2", "3", "4"], r["confusion"]["classes"])
     Run(c, make(c, ["report"]), folder / "few", epochs=1, batches=1, names=(), valid=False).go()
     (r,) = runs_of(folder / "few" / "report.html")
     t.check("one epoch of one batch, no validation, no metrics", r["state"] == "epochs done" and not r["worst"]

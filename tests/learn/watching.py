@@ -95,6 +95,7 @@ class Run:
         self.metrics = [[self.metric(n) for n in names] for _ in range(2)]
         self.settings = settings
         self.name = name
+        self.class_names = classes            # of the data; the model may have room for more
         self.began = time.time()
 
     def metric(self, text):
@@ -105,8 +106,8 @@ class Run:
 
     def dataset(self):
         """Images and labels, numbers that no batch has to be of."""
-        names = (Text * self.classes)(*[f"class {i}".encode() for i in range(self.classes)])
-        label = Field(b"label", INT64, 0, (Int * 6)(), 8, self.classes, ctypes.cast(names, ctypes.POINTER(Text)))
+        names = (Text * self.class_names)(*[f"class {i}".encode() for i in range(self.class_names)])
+        label = Field(b"label", INT64, 0, (Int * 6)(), 8, self.class_names, ctypes.cast(names, ctypes.POINTER(Text)))
         size = math.prod(self.image)
         image = Field(b"image", FLOAT, len(self.image), (Int * 6)(*self.image), 4 * size, 0, None)
         count = self.items * self.batches
