@@ -96,7 +96,7 @@ static int measure_marked(Job *j) {
             profile_ran(j->runs[i]);
             if (i) all->at[all->n++].update = ms;
             else all->at[all->n++].gradients = ms;
-        } while (now() < end && all->n < MOST_SAMPLES);
+        } while ((now() < end || all->n < 2) && all->n < MOST_SAMPLES);      // the first is to warm up
         all->marked[i] = all->n;
     }
     return 0;
@@ -248,6 +248,7 @@ static int report_marked(Arena *a, const CommandOptions *c, Job *j, const Option
         p->marked = timing_of(a, j->samples, i ? UPDATE : GRADIENTS);
         all[i] = p;
     }
+    if (!ok && !diag_errors()) diag_error(NULL, "the training code failed: no run came to its end");
     if (!ok || !limits_take(a, &c->compile, &limits)) return diag_status();
     for (int i = 0; i < 2; i++) all[i]->limits = limits;
     return profile_report(a, c, 2, (const Profile *const *)all);
