@@ -54,6 +54,7 @@ void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bou
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h
 const char *path_base(const char *path);
 const char *text_upper(Arena *a, const char *s);
+const char *text_lower(Arena *a, const char *s);
 // of runtime/burn.h, between `/* block begin */` and `/* block end */`
 const char *burn_types(Arena *a, const char *block);
 void c_comment(Text *out, const char *s);               // text from a stranger inside a comment

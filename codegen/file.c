@@ -17,6 +17,12 @@ const char *path_base(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+const char *text_lower(Arena *a, const char *s) {
+    char *t = arena_strdup(a, s);
+    for (char *c = t; *c; c++) if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+    return t;
+}
+
 const char *text_upper(Arena *a, const char *s) {
     char *t = arena_strdup(a, s);
     for (char *c = t; *c; c++) if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');

@@ -44,6 +44,7 @@ typedef struct CommandOptions {
     const char *runner;
     const char *shell;                                  // completions: whose
     struct FitOptions fit;
+    const struct PackageKind *package;                  // --package; NULL: C files
 } CommandOptions;
 typedef int CommandFn(Arena *a, CommandOptions *c);     // returns the exit status
 typedef struct Command {
@@ -70,6 +71,12 @@ const char *dump_names(Arena *a, const Options *o);     // all of them
 
 // ---------------------------------------------------------------- depfile.c
 bool depfile_write(Arena *a, const Options *o);         // --depfile, if it is given: o->output and all that was read
+
+// ---------------------------------------------------------------- package.c
+const struct PackageKind *package_find(const char *name);       // NULL: there is none
+const char *package_names(Arena *a);
+const char *package_target(const struct PackageKind *k);        // which stands for no --target
+CommandFn command_package;                              // compile --package
 
 // ---------------------------------------------------------------- inspect_weights.c
 bool weights_file(const char *path);                    // does it hold weights alone? false with or without diagnostics

@@ -102,6 +102,7 @@ static OutMark mark_of(const Options *o) {
 
 int command_compile(Arena *a, CommandOptions *c) {
     Options *o = &c->compile;
+    if (c->package) return command_package(a, c);
     bool stop = o->dump && !o->output;
     bool beside = o->output != NULL;
     if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);

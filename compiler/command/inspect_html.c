@@ -89,10 +89,6 @@ static void put_kernel(const Page *p, const Kernel *k) {
         text_append(p->json, "]", 1);
     }
     text_printf(p->json, "]");
-    text_append(p->json, ",", 1);
-    put_string(p, "choice", k->choice);
-    text_printf(p->json, ",\"tuned\":%s,\"parts\":%d,\"strips\":%d", k->tuned ? "true" : "false",
-        k->parts > 1 ? k->parts : 1, k->strips ? k->strips->n : 0);
     if (p->profile) text_printf(p->json, ",\"ms\":%.6g", p->profile->at[k->number].ms);
     text_append(p->json, "}", 1);
 }

@@ -187,11 +187,13 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (all->elements && !all->gradients) return usage_error("--elements goes with --gradients");
     if (all->gradients && all->trace) return usage_error("--gradients or --trace, not both");
     o->train = o->train || all->gradients;
-    if (!o->target && !set_target(a, all, "generic")) return false;
+    if (!o->target && !set_target(a, all, all->package ? package_target(all->package) : "generic")) return false;
     if (o->dump && !dump_known(o, o->dump))
         return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));
-    const char *file = c->bit == COMPILE ? o->output : NULL;
     const Backend *b = o->machine.backend;
+    if (all->package && (o->train || all->check || o->dump || o->depfile || b->descriptor != DESCRIPTOR_MODEL))
+        return usage_error("--package is for inference in C, without --check, --dump and --depfile");
+    const char *file = c->bit == COMPILE && !all->package ? o->output : NULL;
     if (file && has_suffix(file, ".onnx")) o->written = WRITTEN_ONNX;
     if (file && has_suffix(file, ".safetensors")) o->written = WRITTEN_SAFETENSORS;
     if (file && !o->written && !has_suffix(file, b->extension))

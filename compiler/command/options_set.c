@@ -340,3 +340,8 @@ bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *t
     default: return option->set(a, o, text);
     }
 }
+
+bool set_package(Arena *a, CommandOptions *o, const char *text) {
+    o->package = package_find(text);
+    return o->package || usage_error("--package: there is no '%s'; there are %s", text, package_names(a));
+}

@@ -162,6 +162,10 @@ const Option options[] = {
         "--profile: the trace; "
         "tune: MODEL.records",
         FIELD(TEXT, compile.output) },
+    { "package", 0, "KIND", COMPILE, "Output",
+        "write a folder (-o DIR; default NAME-KIND) that another language builds and calls: npm (WebAssembly and typed "
+        "JavaScript, for node and browsers), cargo (a Rust crate)",
+        SET_ONE_OF(set_package, "npm cargo") },
     { "opset", 0, "N", COMPILE | EXPORT, "Output",
         "-o MODEL.onnx: the version of ONNX's operators, 13 to 28 (default 21)", SET(set_opset) },
     { "optimized", 0, NULL, COMPILE | EXPORT, "Output",
@@ -229,7 +233,7 @@ const Option options[] = {
         SET(set_lora) },
     { "lora-on", 0, "RE", MODELS, "Weights", "which layers, by names of their nodes or weights; all without it",
         FIELD(TEXT, compile.lora_on) },
-    { "threads", 0, "N[:US]", COMPILE | BUILDS | INSPECT | FIT, "Code",
+    { "threads", 0, "N[:US]", COMPILE | BUILDS | FIT, "Code",
         "runs can go in N parts, on threads that they are given; parts take at least US microseconds",
         SET(set_threads) },
     { "records", 0, "FILE", COMPILE | BUILDS | INSPECT | FIT | APPLIES, "Code",

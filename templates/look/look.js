@@ -56,8 +56,6 @@ function chooseKernel(kernel) {
   const code = kernel.code >= 0 ? data.code[kernel.code] : null;
   byId("details").replaceChildren(make("h2", {}, kernel.name),
     rows([["kind", kernel.kind], ["operations", countText(kernel.flops)], ["traffic", bytesText(kernel.bytes)],
-      ["form", kernel.choice + (kernel.tuned ? " (from records)" : "")],
-      ["parts", kernel.parts > 1 ? kernel.parts : ""], ["strips", kernel.strips ? `with ${kernel.strips - 1} more` : ""],
       ...timeRows(kernel)]),
     ...list("Nodes", kernel.nodes.map(node => node.filter(s => s).join(" "))),
     ...(code ? [make("h3", {}, `C: ${code.name}`), make("pre", {}, code.text)] : []));
