@@ -36,7 +36,8 @@ class Said(ctypes.Structure):
 
 class Info(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_size_t), ("least", POINTER)]
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_size_t), ("least", POINTER),
+                ("dims", POINTER)]
 
 
 class Part(ctypes.Structure):
