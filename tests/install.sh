@@ -77,6 +77,28 @@ fi
 status 0 "a program in C++" $cxx -std=c++17 -Wall -Werror "${flags[@]}" use.cpp -o use_cpp "${libs[@]}"
 status 0 "it runs" ./use_cpp
 says '^7 2 3$'
+for header in "$prefix"/include/burncc/*.h; do
+    echo "#include <burncc/${header##*/}>" >header.c
+    cp header.c header.cpp
+    $cc -std=gnu11 -Wall -Werror "${flags[@]}" -fsyntax-only header.c
+    case $header in */model.h | */language.h) ;; # in C alone
+    *) $cxx -std=c++17 -Wall -Werror "${flags[@]}" -fsyntax-only header.cpp ;;
+    esac
+done >out 2>err
+silent . # each header stands alone, in C and C++
+cat >learn.c <<'END'
+#include <burncc/learner.h>
+#include <burncc/source.h>
+int main(void) {
+    int kinds = 0;
+    burn_source_help help;
+    burn_learner_close(NULL);
+    return !burn_metric_kinds(&kinds) || !burn_source_kind(0, &help) || !kinds;
+}
+END
+mapfile -t libs < <(pkg-config --libs burncc-learn | xargs -n 1)
+status 0 "a program that learns" $cc -std=c11 -Wall -Werror "${flags[@]}" learn.c -o learn "${libs[@]}"
+status 0 "it runs" ./learn
 runtime=$(pkg-config --variable=runtime burncc | sed 's/\\//g')
 status 0 "a program with the source of threads" \
     $cc -std=c11 -pthread -c "$runtime/threads.c" -o threads.o
