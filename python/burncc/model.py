@@ -74,6 +74,36 @@ def _aligned(size):
     return block[start:start + size]
 
 
+class _End:
+    """A burn_tensor of a frame, and the memory of its shape."""
+
+    def __init__(self, tensor, info):
+        self.tensor, self.is_fixed, self.is_text = tensor, not info.least, info.dtype == STRING
+        self.shape = tuple(info.shape[i] for i in range(info.rank))
+        self.dims = (ctypes.c_int64 * max(info.rank, 1))(*self.shape)
+        tensor.shape = ctypes.cast(self.dims, ctypes.POINTER(ctypes.c_int64))
+        tensor.dtype, tensor.rank = info.dtype, info.rank
+
+    def hold(self, array, shape):
+        self.tensor.data, self.tensor.bytes = array.__array_interface__["data"][0], array.nbytes
+        if shape is not None and not self.is_fixed:
+            self.dims[:len(shape)] = shape
+
+    def told(self):
+        return self.shape if self.is_fixed else tuple(self.dims[:len(self.shape)])
+
+
+class _Frame:
+    """What one run at a time needs: its workspace, and the tensors that it is given."""
+
+    def __init__(self, raw, inputs, outputs):
+        self.work = _aligned(raw.workspace_bytes)
+        self.work_at = self.work.ctypes.data
+        self.given, self.made = (_Tensor * max(len(inputs), 1))(), (_Tensor * max(len(outputs), 1))()
+        self.inputs = [_End(t, i) for t, i in zip(self.given, inputs)]
+        self.outputs = [_End(t, o) for t, o in zip(self.made, outputs)]
+
+
 class Model:
     """Called with arrays in the order of the inputs, or by their names; gives an array, or a tuple of several."""
 
@@ -94,10 +124,12 @@ class Model:
         while raw.metadata and raw.metadata[at]:
             self.metadata[raw.metadata[at].decode()] = raw.metadata[at + 1].decode()
             at += 2
-        self._weights, self._free, self._lock, self._pool = None, [], threading.Lock(), None
+        self._weights = self._weights_at = self._pool = None
+        self._free, self._lock = [], threading.Lock()
         if raw.weights_bytes:
             self._weights = np.memmap(weights, np.uint8, "r")
-            self._check(raw.weights_check(self._weights.ctypes.data, self._weights.nbytes), str(weights))
+            self._weights_at = self._weights.ctypes.data
+            self._check(raw.weights_check(self._weights_at, self._weights.nbytes), str(weights))
         if threads > 1 and raw.parts:
             self._library.burncc_pool.restype = ctypes.c_void_p
             self._pool = self._library.burncc_pool(min(threads, raw.parts))
@@ -149,41 +181,37 @@ class Model:
                 raise ValueError(f"input '{info.name}': {name} is {size}, and compiled for {bounds}")
         return np.ascontiguousarray(value)
 
-    def _tensor(self, info, array, shape):
-        data, size = (array.ctypes.data, array.nbytes) if array is not None else (None, 0)
-        return _Tensor(data, size, shape, info.dtype, info.rank)
+    def _texts(self, arrays):
+        """Strings as pointers, and what has to live as long as the call."""
+        keep = []
+        for i, info in enumerate(self._in):
+            if info.dtype == STRING:
+                encoded = [str(s).encode() for s in arrays[i].ravel()]
+                pointers = (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
+                keep += [encoded, pointers]
+                arrays[i] = np.frombuffer(pointers, np.uintp)[:len(encoded)].reshape(arrays[i].shape)
+        return keep
 
     def _run(self, arrays):
-        texts, keep = [], []
-        for i, info in enumerate(self._in):
-            if info.dtype == STRING:                    # pointers, to bytes that live as long as the call
-                encoded = [str(s).encode() for s in arrays[i].ravel()]
-                texts += encoded
-                pointers = (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
-                keep.append(pointers)
-                arrays[i] = np.frombuffer(pointers, np.uintp)[:len(encoded)].reshape(arrays[i].shape)
-        dims = [(ctypes.c_int64 * max(a.ndim, 1))(*a.shape) for a in arrays]
-        inputs = (_Tensor * max(len(arrays), 1))(
-            *[self._tensor(i, a, ctypes.cast(d, ctypes.POINTER(ctypes.c_int64)))
-              for i, a, d in zip(self._in, arrays, dims)])
-        told = [(ctypes.c_int64 * max(o.rank, 1))(*[o.shape[k] for k in range(o.rank)]) for o in self._out]
-        pointers = [ctypes.cast(t, ctypes.POINTER(ctypes.c_int64)) for t in told]
-        outputs = (_Tensor * max(len(told), 1))(*[self._tensor(o, None, p) for o, p in zip(self._out, pointers)])
-        if self._raw.shapes:
-            self._check(self._raw.shapes(inputs, outputs), self._raw.name.decode())
-        results = [np.empty(tuple(t[:o.rank]), np.uintp if o.dtype == STRING else info.dtype)
-                   for t, o, info in zip(told, self._out, self.outputs)]
-        for i, (o, r) in enumerate(zip(self._out, results)):
-            outputs[i] = self._tensor(o, r, pointers[i])
+        keep = self._texts(arrays)
         with self._lock:
-            work = self._free.pop() if self._free else _aligned(self._raw.workspace_bytes)
+            frame = self._free.pop() if self._free else _Frame(self._raw, self._in, self._out)
         try:
-            weights = self._weights.ctypes.data if self._weights is not None else None
-            self._check(self._raw.run(self._pool, work.ctypes.data, weights, inputs, outputs), self._raw.name.decode())
-            return [self._result(o, r, tuple(t[:o.rank])) for o, r, t in zip(self._out, results, told)]
+            for end, array in zip(frame.inputs, arrays):
+                end.hold(array, array.shape)
+            if self._raw.shapes:
+                self._check(self._raw.shapes(frame.given, frame.made), self._raw.name.decode())
+            results = [np.empty(end.told(), np.uintp if end.is_text else info.dtype)
+                       for end, info in zip(frame.outputs, self.outputs)]
+            for end, result in zip(frame.outputs, results):
+                end.hold(result, None)
+            self._check(self._raw.run(self._pool, frame.work_at, self._weights_at, frame.given, frame.made),
+                        self._raw.name.decode())
+            del keep
+            return [self._result(o, r, end.told()) for o, r, end in zip(self._out, results, frame.outputs)]
         finally:
             with self._lock:
-                self._free.append(work)
+                self._free.append(frame)
 
     @staticmethod
     def _result(info, array, shape):
