@@ -16,7 +16,7 @@
 static bool dump_plan(Arena *a, const Options *o, const Plan *p) {
     const Backend *b = o->machine.backend;
     bool own = o->dump && b->dump && !strcmp(o->dump, b->dump_stage);
-    if (!own && (!o->dump || strcmp(o->dump, "schedule"))) return true;
+    if (!own && (!o->dump || strcmp(o->dump, "plan"))) return true;
     Text t;
     text_init(&t, a);
     if (!own) plan_print(p, &t);

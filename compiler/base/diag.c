@@ -185,7 +185,13 @@ void diag_passed_on(int errors, int status) {
 
 void diag_replay(const Text *captured) {
     progress_hide();
-    if (captured->n) fwrite(captured->at, 1, captured->n, stderr);
+    for (const char *at = captured->n ? captured->at : "", *end; *at; at = end + 1) {
+        char line[2 * MESSAGE_BYTES];
+        end = strchr(at, '\n');
+        snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+        if (diag.capture) text_printf(diag.capture, "%s\n", line);
+        else if (strstr(line, "error: ") || !said(line)) fprintf(stderr, "%s\n", line);
+    }
 }
 
 const char *diag_first(void) {

@@ -18,7 +18,7 @@ static const char *const stages[] = {                   // a pass that runs twic
 #include "passes.def"
 #undef PASS
 #undef ASKING_PASS
-    "canon", "grad", "passes", "schedule",
+    "canon", "grad", "passes", "plan",
 };
 
 static int stage_index(const char *stage) {

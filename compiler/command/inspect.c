@@ -13,6 +13,7 @@ typedef struct Findings {
     VEC(OpCount) ops;                                   // most frequent first
     int nodes;
     int64_t parameters, parameter_bytes;
+    bool declared;                                      // as the file says; nothing is known of parameters
     const Programs *programs;                           // one for each function; NULL: not supported
 } Findings;
 typedef struct Cost { double multiply_adds, flops; } Cost;
@@ -143,8 +144,10 @@ static void print_people(Text *t, Arena *a, const Options *o, const Model *m, Gr
     text_printf(t, "%-12s %d:", "operators", f->nodes);
     for (int i = 0; i < f->ops.n; i++)
         text_printf(t, "%s %s %d", i ? "," : "", text_name(a, f->ops.at[i].op), f->ops.at[i].n);
-    text_printf(
-        t, "\n%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters), text_bytes(a, f->parameter_bytes));
+    text_printf(t, "\n");
+    if (!f->declared)
+        text_printf(t, "%-12s %s (%s)\n", "parameters", text_count(a, (double)f->parameters),
+            text_bytes(a, f->parameter_bytes));
     for (int i = 0; f->programs && i < f->programs->n; i++) print_cost(t, a, &f->programs->at[i]);
     if (f->programs && f->programs->training) inspect_training(t, a, o, g, f->programs);
     text_printf(t, "%-12s %s\n", "support", f->programs ? "all of it" : "not as it stands, see above");
@@ -209,8 +212,11 @@ static void print_json(Text *t, Arena *a, const Options *o, const Model *m, Grap
         json_string(t, f->ops.at[i].op);
         text_printf(t, ":%d", f->ops.at[i].n);
     }
-    text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld,\"supported\":%s", (long long)f->parameters,
-        (long long)f->parameter_bytes, f->programs ? "true" : "false");
+    if (!f->declared)
+        text_printf(t, "},\"parameters\":%lld,\"parameter_bytes\":%lld", (long long)f->parameters,
+            (long long)f->parameter_bytes);
+    else text_printf(t, "}");
+    text_printf(t, ",\"supported\":%s", f->programs ? "true" : "false");
     if (f->programs && f->programs->training) inspect_training_json(t, a, o, g, f->programs);
     else if (f->programs && !g->functions.n) {
         text_printf(t, ",");
@@ -258,6 +264,45 @@ static int inspect_html(Arena *a, CommandOptions *c, const Model *m, Graph *g) {
     return diag_status();
 }
 
+// ---------------------------------------------------------------- a model that does not become a graph
+typedef struct Counting { Arena *a; Findings *f; } Counting;
+
+static void count_declared(void *ctx, const char *op) {
+    const Counting *c = ctx;
+    c->f->nodes++;
+    count_op(c->a, c->f, op);
+}
+
+// An output as the file declares it, among those of the graph; nothing where it says no type that there is.
+static void declare_output(Graph *g, const ModelEnd *e) {
+    if (!e->has_shape || e->rank > MAX_RANK || strcmp(e->kind, "tensor") || !dtype_size((DType)e->dtype)) return;
+    Value *v = NEW(g->arena, Value);
+    v->name = e->name;
+    v->graph = g;
+    v->type = (Type){ .dtype = (DType)e->dtype, .rank = e->rank };
+    for (int i = 0; i < e->rank; i++)
+        v->type.dim[i] = e->dim[i].known ? e->dim[i].value : dim_symbol(g, *e->dim[i].symbol ? e->dim[i].symbol : "?");
+    VEC_PUSH(g->arena, g->outputs, v);
+    VEC_PUSH(g->arena, g->output_names, e->name);
+}
+
+// What the file says of itself, behind the diagnostics: its ends, dimensions and operators.
+static int inspect_declared(Arena *a, const CommandOptions *c, const Model *m) {
+    const Options *o = &c->compile;
+    const int status = diag_status();
+    Graph *g = m->format->operators ? m->format->inputs(a, m, o) : NULL;
+    if (!g || status == EXIT_USAGE) return status;
+    Findings f = { .declared = true };
+    for (int i = 0; i < m->n_outputs; i++) declare_output(g, &m->outputs[i]);
+    m->format->operators(m, count_declared, &(Counting){ a, &f });
+    if (f.ops.n) qsort(f.ops.at, (size_t)f.ops.n, sizeof *f.ops.at, compare_counts);
+    Text t;
+    text_init(&t, a);
+    if (c->json) print_json(&t, a, o, m, g, &f);
+    else print_people(&t, a, o, m, g, &f);
+    return print_text(&t, status);
+}
+
 int command_inspect(Arena *a, CommandOptions *c) {
     const Options *o = &c->compile;
     c->compile.unseen = !c->profile;
@@ -267,6 +312,7 @@ int command_inspect(Arena *a, CommandOptions *c) {
     Graph *g = m ? model_graph(a, m, o) : NULL;
     if (g && o->output && !c->dot)
         diag_error_as(EXIT_USAGE, NULL, "inspect: --output writes the tensors of a file of weights, not a model's");
+    if (m && !g && !c->dot && !c->html) return inspect_declared(a, c, m);
     if (!g || diag_errors()) return diag_status();
     if (c->dot) return inspect_dot(a, c, m, g);
     if (c->html) return inspect_html(a, c, m, g);

@@ -188,6 +188,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (all->gradients && all->trace) return usage_error("--gradients or --trace, not both");
     o->train = o->train || all->gradients;
     if (!o->target && !set_target(a, all, all->package ? package_target(all->package) : "generic")) return false;
+    if (o->dump && !strcmp(o->dump, "schedule")) o->dump = "plan";     // as it was called
     if (o->dump && !dump_known(o, o->dump))
         return usage_error("--dump: no stage or pass is called '%s'; there are %s", o->dump, dump_names(a, o));
     const Backend *b = o->machine.backend;

@@ -32,7 +32,7 @@ const Command commands[] = {
         "  burncc verify lenet.onnx --data recorded/test_data_set_0 --trace\n"
         "  burncc verify lenet.onnx --gradients --loss mse --dim batch=4\n" },
     { "run", RUN, command_run, "burncc run MODEL [--input NAME=FILE]... [--output DIR]",
-        "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, .pgm and .ppm images, or text "
+        "Builds the model with $CC and runs it once. Inputs: .npy, ONNX .pb, images (.pgm, .ppm, .png, ...), or text "
         "(numbers). Outputs: a\n"
         "summary, or NAME.npy files in --output DIR.",
         "  burncc run digits.onnx --input image=seven.pgm\n"

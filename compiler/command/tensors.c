@@ -6,12 +6,16 @@
 //   .npy        NumPy (npy.c)
 //   .pgm .ppm   binary images (Netpbm P5, P6, 8 bits): floats are scaled to 0..1, integers kept; N,C,H,W or N,H,W,C
 //       or flat
+//   .png .jpg ...   what runtime/image.c of this build decodes, the same: red, green, blue, or gray where the model
+//       has one channel
 //   other       text: numbers between spaces, commas or brackets
 //
 // Images and text carry no types of their own, so they take the model's; its symbolic dimensions take the file's sizes.
 #include "command.h"
 
+#include "config.h"
 #include "import/npy.h"
+#include "runtime/image.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -44,6 +48,8 @@ bool tensor_fits(const Tensor *t, const Type *want) {
 // ---------------------------------------------------------------- images
 
 typedef struct Image { int64_t channels, width, height, white; const uint8_t *pixels; } Image;
+
+static const char *const decoded[] = { ".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".jp2" };
 
 // The next number of a Netpbm header, past white space and comments; -1 if there is none.
 static int64_t header_number(const File *f, size_t *at) {
@@ -110,6 +116,23 @@ static bool image_layout(const Image *m, const Type *want, Type *out, int64_t st
     return flat && dim_takes(want->dim[want->rank - 1], count) && (want->rank == 1 || dim_takes(want->dim[0], 1));
 }
 
+// By the decoder, in colour where that fits the model, else in gray.
+static bool decode_image(Arena *a, const File *f, const Type *want, Image *out) {
+    int64_t size[2], stride[3];
+    Type type;
+    if (burn_image_size(f->data, f->size, size) || size[0] < 1 || size[1] < 1) return false;
+    *out = (Image){ .channels = 3, .width = size[1], .height = size[0], .white = 255 };
+    Image gray = *out;
+    gray.channels = 1;
+    bool fits = image_layout(out, want, &type, stride);
+    if (!fits && !image_layout(&gray, want, &type, stride)) return true;    // the caller says so
+    if (!fits) *out = gray;
+    uint8_t *pixels = arena_alloc(a, (size_t)(out->channels * out->width * out->height));
+    out->pixels = pixels;
+    int layout = out->channels == 1 ? BURN_IMAGE_GRAY : BURN_IMAGE_RGB;
+    return !burn_image_decode(f->data, f->size, layout, out->height, out->width, pixels);
+}
+
 static Tensor *image_read(Arena *a, const Graph *g, const char *path, const Type *want) {
     File f;
     if (!file_map(&f, path)) return NULL;
@@ -118,7 +141,9 @@ static Tensor *image_read(Arena *a, const Graph *g, const char *path, const Type
     int64_t stride[3];
     Tensor *t = NULL;
     if (!want) read_fail(path, "an image has no type of its own; use .npy or .pb here");
-    else if (!parse_image(&f, &m)) read_fail(path, "not a binary image (P5 or P6, 8 bits), or cut short");
+    else if (!parse_image(&f, &m) && !decode_image(a, &f, want, &m))
+        read_fail(path, "not an image that this build decodes (binary PGM or PPM of 8 bits, %s), or cut short",
+            IMAGE_FORMATS);
     else if (!image_layout(&m, want, &type, stride))
         read_fail(path, "the image is %lld x %lld with %lld channel%s, the model wants %s", (long long)m.width,
             (long long)m.height, (long long)m.channels, m.channels > 1 ? "s" : "", type_text(a, g, want));
@@ -189,7 +214,7 @@ static Tensor *text_read(Arena *a, const Graph *g, const char *path, const Type 
     if (strlen(text) == f.size) split_words(a, text, &words);
     else words.n = -1;
     file_unmap(&f);
-    if (words.n < 0) return read_fail(path, "neither .npy, .pb, .pgm or .ppm by its name, nor text");
+    if (words.n < 0) return read_fail(path, "neither .npy, .pb or an image by its name, nor text");
     Type type;
     if (!type_of_count(want, words.n, &type))
         return read_fail(path, "%d values do not make a %s", words.n, type_text(a, g, want));
@@ -205,6 +230,12 @@ static Tensor *text_read(Arena *a, const Graph *g, const char *path, const Type 
 static bool has_suffix(const char *path, const char *suffix) {
     size_t n = strlen(path), m = strlen(suffix);
     return n >= m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+static bool is_image(const char *path) {
+    bool found = has_suffix(path, ".pgm") || has_suffix(path, ".ppm");
+    for (size_t i = 0; i < COUNT(decoded); i++) found = found || has_suffix(path, decoded[i]);
+    return found;
 }
 
 // NumPy's defaults are f64 and i64; what the model wants instead is the same kind of number.
@@ -230,7 +261,7 @@ static Tensor *pb_read(Arena *a, const char *path) {
 }
 
 Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want) {
-    if (has_suffix(path, ".pgm") || has_suffix(path, ".ppm")) return image_read(a, g, path, want);
+    if (is_image(path)) return image_read(a, g, path, want);
     bool pb = has_suffix(path, ".pb"), npy = has_suffix(path, ".npy");
     if (!pb && !npy) return text_read(a, g, path, want);
     Tensor *t = pb ? pb_read(a, path) : npy_read(a, path);

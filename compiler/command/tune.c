@@ -258,7 +258,7 @@ int command_tune(Arena *a, CommandOptions *c) {
     size_t most = 4 * (o->machine.l2 ? o->machine.l2 : (size_t)1 << 20);
     t.cold_bytes = (size_t)p->weight_bytes < most ? (size_t)p->weight_bytes : most;
     tune_all(&t, c->seconds);
-    if (!diag_errors()) write_records(&t);
+    if (diag_errors() || !write_records(&t)) return diag_status();
     Text out;
     text_init(&out, a);
     text_printf(&out, "kernels=%d measured=%d model_ms=%.4g tuned_ms=%.4g records=%s\n", t.cases.n, t.measured,

@@ -7,6 +7,8 @@
 #include "import/lora.h"
 #include "import/weights/weights.h"
 
+#include <string.h>
+
 static const FrontEnd *const formats[] = { &text_front_end, &c_front_end, &onnx_front_end };
 
 const FrontEnd *const *front_ends(int *n) {
@@ -41,9 +43,65 @@ Model *model_open(Arena *a, const Options *o) {
     return ok ? m : NULL;
 }
 
+// ---------------------------------------------------------------- sizes that cannot be left open
+
+// The options with a size of 1 for each dimension of the inputs that none gives one; NULL: all have one.
+static Options *sized(Arena *a, const Model *m, const Options *o, Text *names) {
+    DiagHold held = diag_hold(names);
+    Graph *inputs = m->format->inputs(a, m, o);
+    diag_release(held);
+    names->n = 0;
+    Options *own = arena_copy(a, o, sizeof *o);
+    own->dims.at = NULL;
+    own->dims.n = own->dims.cap = 0;
+    for (int i = 0; i < o->dims.n; i++) VEC_PUSH(a, own->dims, o->dims.at[i]);
+    int n = 0;
+    const Symbol *all = inputs ? graph_symbols(inputs, &n) : NULL;
+    for (int i = 0; i < n; i++) {
+        bool given = false;
+        for (int k = 0; k < o->dims.n; k++) given = given || !strcmp(o->dims.at[k].name, all[i].name);
+        if (given) continue;
+        VEC_PUSH(a, own->dims, (DimOption){ all[i].name, 1, 1 });
+        text_printf(names, " --dim %s=N", all[i].name);
+    }
+    return own->dims.n > o->dims.n ? own : NULL;
+}
+
+// A graph whose shapes do not come out while dimensions are open may be one with sizes: without --dim they are 1.
+static Graph *graph_of(Arena *a, const Model *m, const Options *o) {
+    Text open, said, other;
+    text_init(&open, a);
+    text_init(&said, a);
+    text_init(&other, a);
+    const Options *own = o && m->format->again ? sized(a, m, o, &open) : NULL;
+    if (!own) return m->format->graph(a, m, o);
+    Loc file = { .file = m->file, .node = -1 };
+    DiagHold held = diag_hold(&said);
+    Graph *g = m->format->graph(a, m, o);
+    int errors = diag_errors() - held.errors, status = diag_status();
+    diag_release(held);
+    if (errors) {
+        DiagHold again = diag_hold(&other);
+        Graph *fixed = m->format->graph(a, m, own);
+        if (diag_release(again)) {
+            for (int i = o->dims.n; i < own->dims.n; i++)
+                diag_note(&file, "dimension %s is taken as 1, as shapes do not come out while it is open; --dim %s=N "
+                    "gives it another size", own->dims.at[i].name, own->dims.at[i].name);
+            diag_replay(&other);
+            return fixed;
+        }
+    }
+    diag_replay(&said);
+    if (errors) {
+        diag_passed_on(errors, status);
+        diag_note(&file, "dimensions without a size may be why;%s gives them one", open.at);
+    }
+    return g;
+}
+
 Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     int errors = diag_errors();
-    Graph *g = m->format->graph(a, m, o);
+    Graph *g = graph_of(a, m, o);
     if (m->damaged || diag_errors() != errors || !g) return NULL;
     const Node *head;
     Lora lora = { 0 };

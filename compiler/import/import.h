@@ -42,6 +42,7 @@ typedef struct Support { const char *op, *domain; int since, until; } Support;
 typedef struct FrontEnd {
     const char *name, *key;                             // for people: "ONNX"; in JSON: "onnx"
     bool has_settings, draws;                           // --set and --config mean something, and --seed
+    bool again;                                         // graph() may be called more than once for a model
     bool (*claims)(const File *f);                      // does the content look like it?
     // fills in what the file declares; false with diagnostics
     bool (*open)(Arena *a, const File *f, const Options *o, Model *m);
@@ -49,6 +50,8 @@ typedef struct FrontEnd {
     Graph *(*graph)(Arena *a, const Model *m, const Options *o);
     // a graph of which the inputs alone count; of the options, --sequence and --absent do
     Graph *(*inputs)(Arena *a, const Model *m, const Options *o);
+    // calls found() with the operator of every node that the file has; NULL: not known before graph()
+    void (*operators)(const Model *m, void (*found)(void *ctx, const char *op), void *ctx);
     const Support *(*support)(Arena *a, int *n);        // NULL when the format has no operators of its own
     int latest;                                         // the newest version of them
 } FrontEnd;

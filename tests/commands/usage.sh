@@ -74,7 +74,7 @@ status 2 "a plan that is run" "$burncc" verify scores.onnx --target plan
 says 'what is written for --target plan does not run'
 status 2 "a plan that is read as C" "$burncc" scores.onnx --target plan --check
 status 2 "unknown stage" "$burncc" scores.onnx --dump optimise
-says 'import.*fold.*schedule'
+says 'import.*fold.*plan'
 status 2 "ops with a model" "$burncc" ops scores.onnx
 absent a.c a.h scores.c scores.h
 status 0 "what is done" "$burncc" scores.onnx -o quiet.c --dim batch=1 -v

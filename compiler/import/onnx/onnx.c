@@ -391,12 +391,27 @@ static bool open_file(Arena *a, const File *f, const Options *o, Model *model) {
     return true;
 }
 
+static void operators_of(const OnnxGraphDef *g, void (*found)(void *ctx, const char *op), void *ctx) {
+    for (int i = 0; i < g->n_nodes; i++) {
+        const OnnxNodeDef *n = &g->nodes[i];
+        found(ctx, n->op);
+        for (int k = 0; k < n->n_attrs; k++)
+            if (n->attrs[k].graph) operators_of(n->attrs[k].graph, found, ctx);
+    }
+}
+
+static void operators(const Model *m, void (*found)(void *ctx, const char *op), void *ctx) {
+    operators_of(((const OnnxModel *)m->source)->graph, found, ctx);
+}
+
 const FrontEnd onnx_front_end = {
     .name = "ONNX",
     .key = "onnx",
     .claims = claims,
     .open = open_file,
     .graph = onnx_build,
+    .again = true,
+    .operators = operators,
     .inputs = onnx_inputs_only,
     .support = onnx_support,
     .latest = ONNX_OPSET_LATEST,
