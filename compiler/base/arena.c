@@ -72,7 +72,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
     a->bytes += bytes;
     if (bytes >= LARGE_BYTES) {                 // its own chunk, kept behind the one being filled
         Chunk *c = chunk_new(bytes);
-        c->used = c->size;
+        c->used = c->size + 1;                  // which no chunk of many blocks reaches
         if (a->chunks) {
             c->next = a->chunks->next;
             a->chunks->next = c;
@@ -95,8 +95,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
 
 bool arena_release(Arena *a, const void *block) {
     for (Chunk **at = &a->chunks, *c; (c = *at); at = &c->next) {
-        if ((const char *)c + HEADER_BYTES != block || c->size - HEADER_BYTES < LARGE_BYTES || c->used != c->size)
-            continue;
+        if ((const char *)c + HEADER_BYTES != block || c->used <= c->size) continue;
         void *raw;
         *at = c->next;
         memcpy(&raw, (char *)c - sizeof raw, sizeof raw);

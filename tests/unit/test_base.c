@@ -95,6 +95,18 @@ static void test_text_and_map(void **state) {
     arena_free(a);
 }
 
+// Chunks that small blocks fill to the last byte are no block's own.
+static void test_release_filled(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    enum { BLOCKS = 1 << 14 };
+    void **all = arena_alloc(a, BLOCKS * sizeof *all);
+    for (int i = 0; i < BLOCKS; i++) all[i] = arena_alloc(a, 64);
+    for (int i = 0; i < BLOCKS; i++) assert_false(arena_release(a, all[i]));
+    assert_true(arena_release(a, arena_alloc(a, (size_t)1 << 24)));
+    arena_free(a);
+}
+
 static void test_diagnostics(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -180,6 +192,7 @@ int main(void) {
         cmocka_unit_test(test_release),
         cmocka_unit_test(test_release_constants),
         cmocka_unit_test(test_text_and_map),
+        cmocka_unit_test(test_release_filled),
         cmocka_unit_test(test_diagnostics),
         cmocka_unit_test(test_files),
     };
