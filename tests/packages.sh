@@ -36,7 +36,11 @@ if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
     git -C "$root" show HEAD:meson.build | cmp -s - "burncc-$version/meson.build"
     result $? "its files are those of the commit"
 else skip "no git here" "an archive of the sources"; fi
-[ -n "${BURNCC_TEST_ALL:-}" ] || { skip "BURNCC_TEST_ALL is not set" "packages and binaries" && finish && exit; }
+if [ -z "${BURNCC_TEST_ALL:-}" ]; then
+    skip "BURNCC_TEST_ALL is not set" "packages and binaries"
+    finish
+    exit
+fi
 
 if command -v dh >/dev/null; then
     for build in c d; do
@@ -53,6 +57,8 @@ if command -v dh >/dev/null; then
     status 0 "the packaged compiler" root/usr/bin/burncc --version
     says "^burncc $version\$"
     status 0 "it compiles" root/usr/bin/burncc "$root/models/digits/digits.onnx" -o digits.c
+    cmp -s "$root/models/digits/digits.onnx" root/usr/share/doc/burncc/models/digits/digits.onnx
+    result $? "the examples' model is there as it is"
     dpkg-deb -f c/burncc-dev_*.deb Depends >out
     says 'libtiff-dev'
     there=$(find root/usr -name burncc-config.cmake -o -name burncc.1.gz -o -name burncc.pc | wc -l)
