@@ -14,10 +14,10 @@
 // fit; 0 and NULL: as usual
 struct FitOptions {
     const char *valid; double split;                    // a source; the share of --data that stands in for it
-    int epochs, batch, patience, workers;
+    int epochs, batch, patience, workers, keep, checkpoint_steps;
     double lr;                                          // negative: as usual
     VEC(SetOption) hypers;                              // numbers that updates and the schedule are given
-    const char *metrics, *artifacts;                    // with commas; a folder
+    const char *metrics, *artifacts, *best_by;          // with commas; a folder; "valid accuracy"
     bool resume, skip_bad, plain;
     int length; double temperature;                     // predict: of a text that goes on
 };

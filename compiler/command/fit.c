@@ -70,11 +70,12 @@ static burn_dataset *valid_data(const Fit *f) {
 
 // How many items are computed at once, and how often before a step.
 static void choose_batch(Fit *f) {
-    int64_t wanted = f->c->fit.batch ? f->c->fit.batch : USUAL_BATCH, items = f->data.train->count;
+    int64_t wanted = f->c->fit.batch ? f->c->fit.batch : USUAL_BATCH, items = f->data.train->count, given = 0;
     if (wanted > items) wanted = items;
     for (int i = 0; i < f->o->dims.n; i++)              // what --dim says of it
-        if (f->model.batch && !strcmp(f->o->dims.at[i].name, f->model.batch)) wanted = f->o->dims.at[i].hi;
-    f->batch = f->model.batch ? wanted : f->model.fixed;
+        if (f->model.batch && !strcmp(f->o->dims.at[i].name, f->model.batch)) given = f->o->dims.at[i].hi;
+    if (given && !f->c->fit.batch) wanted = given;
+    f->batch = given ? given : f->model.batch ? wanted : f->model.fixed;
     f->accumulate = wanted > f->batch ? wanted / f->batch : 1;
     if (f->accumulate > 1)
         diag_note(NULL, "the model computes %lld item%s at a time; the gradients of %lld are summed for a step",
@@ -103,30 +104,22 @@ static bool build(Fit *f) {
         || (diag_error(NULL, "%d threads cannot be had", f->o->threads), false);
 }
 
-// ---------------------------------------------------------------- who looks on: the best parameters are kept
+// ---------------------------------------------------------------- who looks on: figures of the best epoch are kept
 
-typedef struct Keeper {
-    Fit *f;
-    const burn_learner *learner;
-    bool has_valid;
-    double best;
-    int64_t epoch;                                      // the best one
-    int figure_count; burn_figure figures[MOST_FIGURES];        // of the best epoch
-} Keeper;
-
-static void keep_best(Keeper *k, const burn_progress *p) {
-    double loss = p->figures[0].mean;
-    if (isnan(loss) || (k->epoch && !(loss < k->best))) return;
-    k->best = loss;
-    k->epoch = p->epoch;
-    k->figure_count = p->figure_count < MOST_FIGURES ? p->figure_count : MOST_FIGURES;
-    memcpy(k->figures, p->figures, (size_t)k->figure_count * sizeof *p->figures);
-    memcpy(k->f->params, burn_learner_params(k->learner), k->f->module->training->params_bytes);
-}
+typedef struct Figures { int64_t epoch; int n; burn_figure at[MOST_FIGURES]; } Figures;
+typedef struct Keeper { bool has_valid; Figures now, best; } Keeper;
 
 static void on_epoch(void *own, const burn_progress *p) {
     Keeper *k = own;
-    if ((p->split == BURN_VALIDATION) == k->has_valid) keep_best(k, p);
+    if ((p->split == BURN_VALIDATION) != k->has_valid) return;
+    k->now = (Figures){ .epoch = p->epoch, .n = p->figure_count < MOST_FIGURES ? p->figure_count : MOST_FIGURES };
+    memcpy(k->now.at, p->figures, (size_t)k->now.n * sizeof *p->figures);
+}
+
+static void on_checkpoint(void *own, const char *path, int64_t epoch, int best) {
+    Keeper *k = own;
+    (void)path;
+    if (best && epoch == k->now.epoch) k->best = k->now;
 }
 
 // ---------------------------------------------------------------- learning
@@ -164,57 +157,65 @@ enum { WATCHERS = 4 };
 
 // Who looks on: *n of them, all but the first to be closed. Progress goes to standard error.
 static bool open_watchers(const Fit *f, Keeper *k, burn_watcher at[WATCHERS], int *n) {
-    at[(*n)++] = (burn_watcher){ .own = k, .epoch = on_epoch };
-    bool lines = f->o->quiet || f->c->fit.plain;
-    int error = lines ? burn_watch_lines(stderr, f->o->quiet, &at[1]) : burn_watch_screen(stderr, &at[1]);
+    at[(*n)++] = (burn_watcher){ .own = k, .epoch = on_epoch, .checkpoint = on_checkpoint };
+    bool plain = f->o->quiet || f->c->fit.plain;
+    int error = plain ? burn_watch_lines(stderr, f->o->quiet, &at[1]) : burn_watch_screen(stderr, &at[1]);
     *n += !error;
-    if (!error) error = burn_watch_logs(&at[1], &at[*n]);
+    if (!error) error = burn_watch_logs(&at[1], &at[2]);
     *n += !error;
-    if (!error) error = burn_watch_report(&at[1], &at[*n]);
+    if (!error) error = burn_watch_report(&at[1], &at[3]);
     *n += !error;
     if (error) diag_error_as(EXIT_MEMORY, NULL, "not enough memory");
     return !error;
 }
 
+// A best epoch of a run that this one resumed has no figures here.
 static int print_line(const Fit *f, const Keeper *k, const burn_outcome *outcome) {
     Text t;
     text_init(&t, f->a);
-    text_printf(&t, "epochs=%lld best_epoch=%lld", (long long)outcome->epochs, (long long)k->epoch);
-    for (int i = 0; i < k->figure_count; i++)
-        text_printf(&t, " %s_%s=%.6g", k->has_valid ? "valid" : "train", k->figures[i].name, k->figures[i].mean);
+    text_printf(&t, "epochs=%lld best_epoch=%lld", (long long)outcome->epochs, (long long)outcome->best_epoch);
+    for (int i = 0; i < k->best.n && k->best.epoch == outcome->best_epoch; i++)
+        text_printf(&t, " %s_%s=%.6g", k->has_valid ? "valid" : "train", k->best.at[i].name, k->best.at[i].mean);
     text_printf(&t, " seconds=%.1f\n", outcome->seconds);
     return print_text(&t, 0);
 }
 
-static bool run_learner(Keeper *k, const burn_learning *how, burn_outcome *outcome) {
+static bool run_learner(const Fit *f, const burn_learning *how, burn_outcome *outcome) {
     burn_said said = { "" };
     burn_learner *learner;
     if (fit_failed(burn_learner_open(how, &learner, &said), &said)) return false;
-    k->learner = learner;
     int error = burn_learner_run(learner, outcome, &said);
+    if (!error) error = burn_learner_best(learner, f->params, &said);
+    outcome->reason = NULL;                             // the learner's
     burn_learner_close(learner);
     return !fit_failed(error, &said);
 }
 
-static bool learn(Fit *f) {
+static burn_learning learning(const Fit *f, const Words *metrics) {
     const struct FitOptions *how = &f->c->fit;
-    Hypers h = { 0 };
-    Words metrics = fit_words(f->a, f->metrics);
-    burn_watcher watchers[WATCHERS];
-    burn_learning l = { .training = f->module->training, .weights = f->module->weights.data, .params = f->params,
+    return (burn_learning){ .training = f->module->training, .weights = f->module->weights.data, .params = f->params,
         .train = f->data.train, .valid = valid_data(f), .epochs = how->epochs ? how->epochs : USUAL_EPOCHS,
         .batch = f->batch, .accumulate = f->accumulate, .threads = f->threads.run ? &f->threads : NULL,
         .seed = (uint64_t)f->o->seed, .workers = how->workers, .skip_bad = how->skip_bad,
-        .metric_count = metrics.n, .metrics = metrics.at, .class_axis = (int)f->o->class_axis,
-        .artifacts = f->folder, .interrupts = 1, .watchers = watchers };
+        .metric_count = metrics->n, .metrics = metrics->at, .class_axis = (int)f->o->class_axis,
+        .best_by = how->best_by, .patience = how->patience, .artifacts = f->folder, .keep = how->keep,
+        .checkpoint_steps = how->checkpoint_steps, .resume = how->resume, .interrupts = 1 };
+}
+
+static bool learn(Fit *f) {
+    Hypers h = { 0 };
+    Words metrics = fit_words(f->a, f->metrics);
+    burn_watcher watchers[WATCHERS];
+    burn_learning l = learning(f, &metrics);
     choose_hypers(f, &h, l.epochs);
     l.hyper_count = h.n;
     l.hyper_names = h.names;
     l.hyper_values = h.values;
+    l.watchers = watchers;
     progress_stage(NULL);                               // the terminal is the watchers'
-    Keeper k = { .f = f, .has_valid = l.valid != NULL };
+    Keeper k = { .has_valid = l.valid != NULL };
     burn_outcome outcome = { 0 };
-    bool ok = open_watchers(f, &k, watchers, &l.watcher_count) && run_learner(&k, &l, &outcome);
+    bool ok = open_watchers(f, &k, watchers, &l.watcher_count) && run_learner(f, &l, &outcome);
     for (int i = 1; i < l.watcher_count; i++) watchers[i].close(watchers[i].own);
     return ok && !print_line(f, &k, &outcome);
 }
@@ -238,7 +239,13 @@ static bool write_as(const Fit *f, const char *suffix, Written written, const ch
     for (int i = 0; i < n; i++) VEC_PUSH(f->a, o->weights, given[i]);
     VEC_PUSH(f->a, o->weights, learnt);
     o->strict = false;
-    return command_compile(f->a, c) == EXIT_OK;
+    Text said;                                          // notes: the training code's compilation had them
+    text_init(&said, f->a);
+    diag_capture(&said);
+    int status = command_compile(f->a, c);
+    diag_capture(NULL);
+    if (status) diag_replay(&said);
+    return !status;
 }
 
 static bool write_results(Fit *f) {

@@ -165,6 +165,31 @@ column valid_accuracy 0.9 1
 status 0 "the files for tests" "$burncc" evaluate idx-run/model.onnx idx
 says "^items=20 "
 
+# checkpoints: a run that goes on is the run that was not interrupted
+status 0 "four epochs" "$burncc" fit image.c --data bars --artifacts whole --quiet --epochs 4
+status 0 "two epochs" "$burncc" fit image.c --data bars --artifacts parts --quiet --epochs 2
+status 0 "two more" "$burncc" fit image.c --data bars --artifacts parts --quiet --epochs 4 --resume
+cmp whole/model.safetensors parts/model.safetensors
+result $? "it is the same"
+for file in report.html history.csv experiment.log checkpoint train/epoch-4 tensorboard/valid; do
+    [ -e parts/$file ]
+    result $? "there is $file"
+done
+status 0 "no better epoch" "$burncc" fit image.c --data bars --best-by "valid accuracy" --patience 2 --lr 0 \
+    --epochs 9 --quiet
+says '^epochs=3 best_epoch=1 '
+"$burncc" fit image.c --data bars --epochs 1000000 --plain --artifacts stopped >out 2>err &
+for ((i = 0; i < 600; i++)); do
+    [ -s stopped/history.csv ] && [ "$(wc -l <stopped/history.csv)" -gt 3 ] && break
+    sleep 0.1
+done
+kill -TERM $!
+wait $!
+result $? "a run that is stopped ends well"
+[ -s stopped/model.onnx ]
+result $? "it leaves a model"
+says '^epochs=[1-9]'
+
 # an imported model, of one image at a time: a new head, all else frozen
 fit 0 "$models/digits/digits.onnx --data images:bars --replace-head 2 --train-last 1 --frozen-norm --artifacts head" \
     "--epochs 6 --batch 4 --lr 0.01"
