@@ -186,12 +186,14 @@ typedef struct burn_loading {
     int ahead;                        /* batches that are got ahead at most; 0: 2 a worker */
     int drop_last;                    /* 1: no batch is smaller; 0: the last one is, of items (see burn_batch) */
     int skip_bad;                     /* 1: an item that cannot be had is left out and counted; 0: it is an error */
-    int shard, shards;                /* this process' share: batches shard, shard + shards, ...; 0 of 0: all */
+    int shard, shards;                /* this process' share: batches shard, shard + shards, ...; 0 of 0: all. Each
+                                         share has as many batches: the last may be of no items */
 } burn_loading;
 
 /* Until the next call of burn_loader_next. */
 typedef struct burn_batch {
-    int64_t epoch, number, items;     /* from 0; items: at most burn_loading.batch, the rest of the arrays is zeros */
+    int64_t epoch, number, items;     /* from 0, of all shards; items: at most burn_loading.batch,
+                                         the rest of the arrays is zeros */
     void *const *fields;              /* [batch, ...] each */
     const int64_t *numbers;           /* of the items in the dataset */
 } burn_batch;
@@ -199,11 +201,12 @@ typedef struct burn_batch {
 typedef struct burn_loader burn_loader;
 /* Keeps the dataset. The same batches in the same order for any number of workers. */
 int burn_loader_open(burn_dataset *data, const burn_loading *how, burn_loader **loader, burn_said *said);
-/* Goes to a batch of an epoch, as where a run that stopped goes on. The next one is this. */
+/* Goes to a batch of an epoch, as where a run that stopped goes on. The next one is this, or with shards the one of
+ * this shard among those from there on. */
 int burn_loader_seek(burn_loader *loader, int64_t epoch, int64_t batch);
 /* The next batch of the epoch: 1 and *batch, 0 at its end (the next call begins the next epoch), or an error. */
 int burn_loader_next(burn_loader *loader, burn_batch *batch, burn_said *said);
-int64_t burn_loader_batches(const burn_loader *loader);   /* of an epoch */
+int64_t burn_loader_batches(const burn_loader *loader);   /* of an epoch, of all shards */
 int64_t burn_loader_skipped(burn_loader *loader);         /* bad items so far */
 void burn_loader_close(burn_loader *loader);
 

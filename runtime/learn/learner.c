@@ -27,7 +27,8 @@ static void fill_in(burn_learning *how)
 {
     if (!how->epochs) how->epochs = 10;
     if (!how->accumulate) how->accumulate = 1;
-    if (!how->at_once || !how->threads) how->at_once = 1;
+    if (how->ranks && how->ranks->count < 2) how->ranks = NULL;
+    if (!how->at_once || !how->threads || how->ranks) how->at_once = 1;
     if (how->at_once > how->accumulate) how->at_once = how->accumulate;
 }
 
@@ -44,18 +45,18 @@ static int open_memory(burn_learner *l, burn_said *said)
 {
     const burn_training *t = l->t;
     const burn_tensor_info *target = &t->inputs[t->input_count];
-    int apart = l->how.accumulate > 1 || !t->train_step, error = BURN_OK;
-    l->lane_count = (int)l->how.at_once;
+    int apart = l->per_step > 1 || !t->train_step, error = BURN_OK;
+    l->lane_count = l->how.ranks ? 2 : (int)l->how.at_once;
     l->params = calloc(1, t->params_bytes + 1);
     l->state = calloc(1, t->state_bytes + 1);
-    l->sum = l->how.accumulate > 1 ? calloc(1, t->params_bytes + 1) : NULL;
+    l->sum = l->per_step > 1 ? calloc(1, ranks_bytes(l)) : NULL;
     l->lanes = calloc((size_t)l->lane_count, sizeof *l->lanes);
     l->out = calloc((size_t)t->output_count + 1, sizeof *l->out);
     l->out_shapes = calloc((size_t)(t->output_count + 1) * MOST_RANK, sizeof *l->out_shapes);
     /* as large as the module's: floats of doubles are smaller, whole numbers of 64 bits are at most eight times */
     l->seen_predicted = t->output_count ? malloc(t->outputs[0].bytes + 1) : NULL;
     l->seen_target = t->target_count ? malloc(8 * target->bytes + 1) : NULL;
-    int ok = l->params && l->state && (l->how.accumulate == 1 || l->sum) && l->lanes && l->out && l->out_shapes
+    int ok = l->params && l->state && (l->per_step == 1 || l->sum) && l->lanes && l->out && l->out_shapes
         && (!t->output_count || l->seen_predicted) && (!t->target_count || l->seen_target);
     for (int i = 0; ok && i < t->output_count; i++) {
         void *data = malloc(t->outputs[i].bytes + 1);
@@ -63,6 +64,7 @@ static int open_memory(burn_learner *l, burn_said *said)
         ok = data && t->outputs[i].rank <= MOST_RANK;
     }
     for (int i = 0; ok && !error && i < l->lane_count; i++) error = lane_open(l, &l->lanes[i], apart);
+    if (ok && !error && l->how.ranks) error = ranks_open(l);
     if (!ok || error) return data_said(said, BURN_ENOMEM, "no memory");
     if (l->how.params) memcpy(l->params, l->how.params, t->params_bytes);
     return l->how.params ? BURN_OK : t->params_init(l->params);
@@ -73,7 +75,9 @@ static int open_split(burn_learner *l, burn_split split, burn_dataset *data, bur
     int learns = split == BURN_TRAINING;
     const burn_loading loading = {
         .batch = l->how.batch, .shuffle = learns && !l->how.in_order, .seed = l->how.seed, .workers = l->how.workers,
-        .drop_last = learns && data->count % l->how.batch < l->least, .skip_bad = l->how.skip_bad };
+        .drop_last = learns && data->count % l->how.batch < l->least, .skip_bad = l->how.skip_bad,
+        .shard = learns && l->how.ranks ? l->how.ranks->rank : 0,
+        .shards = learns && l->how.ranks ? l->how.ranks->count : 1 };
     return burn_loader_open(data, &loading, &l->loaders[split], said);
 }
 
@@ -106,6 +110,7 @@ int burn_learner_open(const burn_learning *how, burn_learner **learner, burn_sai
     l->how = *how;
     l->t = how->training;
     fill_in(&l->how);
+    l->per_step = l->how.accumulate * (l->how.ranks ? l->how.ranks->count : 1);
     error = open_parts(l, said);
     if (!error) *learner = l;
     else burn_learner_close(l);
@@ -132,6 +137,7 @@ void burn_learner_close(burn_learner *l)
     free(l->sum);
     free(l->hypers);
     free(l->schedule);
+    ranks_close(l->ranks);
     keep_close(&l->keep);
     free(l->settings.pairs);
     free(l);

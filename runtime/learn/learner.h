@@ -31,6 +31,11 @@
  * from the newest pair that is whole makes the same bits as one that was not stopped, also from the middle of an
  * epoch. What is not finite is not written.
  *
+ * Several ranks have a batch each where one rank has them one after another, so that `accumulate` batches to a step of
+ * n ranks are the same, bit by bit, as n times as many of one, on machines that compute alike. All validate; rank 0
+ * writes, in a folder that all see. When a rank is lost, one of those that are left and told to end (SIGTERM, with
+ * `interrupts`) saves what there was after the last whole step, and any number of ranks goes on from there.
+ *
  * Functions return 0 or a BURN_E... code, with what is wrong in `said` (may be NULL): of data with the file and row,
  * of a loss that is no number (BURN_ENAN) with the first tensor that is none. A learner is for one thread. */
 #ifndef BURN_LEARNER_H
@@ -41,6 +46,19 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Several processes that learn one model together; ranks_mpi.h makes them of MPI's. All call these functions in the
+ * same order, with pieces of the same size; 0 or BURN_E..., BURN_EDEVICE: another rank is lost. */
+typedef struct burn_ranks {
+    void *own;
+    int rank, count;
+    /* Rank k's piece number r comes to be piece number k at rank r. Both arrays, of `count` pieces, stay as they are
+     * until end_exchange returns. */
+    int (*begin_exchange)(void *own, const void *give, void *take, size_t piece);
+    int (*end_exchange)(void *own);
+    /* Everybody's piece, in the order of ranks, to all. */
+    int (*gather)(void *own, const void *give, void *all, size_t piece);
+} burn_ranks;
 
 /* What to learn and how. All zero but `training` and `train` is a start; what is pointed at stays the caller's, and as
  * it is until the learner is closed. */
@@ -76,6 +94,7 @@ typedef struct burn_learning {
                                             run before are removed */
     int interrupts;                      /* 1: SIGINT and SIGTERM save and stop; a second one ends the process */
     int class_axis;                      /* of the first output: where its classes are; 0: the last */
+    const burn_ranks *ranks;             /* NULL: this process alone */
     int watcher_count;
     const burn_watcher *watchers;        /* their close is the caller's */
     int setting_count;

@@ -217,7 +217,7 @@ int lane_open(const burn_learner *l, Lane *lane, int gradients)
     lane->rooms = calloc((size_t)l->end_count + 1, sizeof *lane->rooms);
     lane->work = aligned_alloc(64, (work + 64) & ~(size_t)63);
     lane->numbers = calloc((size_t)l->how.batch, sizeof *lane->numbers);
-    lane->grads = gradients ? calloc(1, t->params_bytes + 1) : NULL;
+    lane->grads = gradients ? calloc(1, ranks_bytes(l)) : NULL;
     int ok = lane->numbers && lane->in && lane->shapes && lane->rooms && lane->work && (!gradients || lane->grads);
     if (!ok) return BURN_ENOMEM;
     for (int i = 0; i < l->end_count; i++)

@@ -158,18 +158,16 @@ static void put(char *text, size_t *used, const char *format, ...)
 static int write_record(burn_learner *l, const char *path, burn_said *said)
 {
     const Keep *k = &l->keep;
-    const Figures *train = &l->figures[BURN_TRAINING];
-    const Pace *pace = &l->pace[BURN_TRAINING];
+    const Half *half = &l->half;
     size_t used = 0;
     char *text = malloc(RECORD_BYTES);
     if (!text) return data_said(said, BURN_ENOMEM, "no memory");
     put(text, &used, "burncc checkpoint 1\n");
     put(text, &used, "run %llu %lld %lld %s\n", (unsigned long long)l->how.seed, (long long)l->how.batch,
         (long long)l->how.train->count, l->t->name);
-    put(text, &used, "done %lld %lld %lld\n", (long long)l->epoch, (long long)l->trained, (long long)l->step);
-    if (l->trained)
-        put(text, &used, "half %a %a %a %lld %lld\n", train->loss_sum, train->loss_items, train->of[1].mean,
-            (long long)pace->items, (long long)pace_skipped(l, BURN_TRAINING));
+    put(text, &used, "done %lld %lld %lld\n", (long long)l->epoch, (long long)half->batches, (long long)l->step);
+    put(text, &used, "half %a %a %a %lld %lld\n", half->loss, half->losses, half->rate, (long long)half->items,
+        (long long)half->skipped);
     put(text, &used, "best %lld %a %lld\n", (long long)k->best_step, k->patient_value, (long long)k->patient_epoch);
     for (int s = 0; s < 2; s++)
         for (int i = 0; i < l->figures[s].count; i++)
@@ -191,14 +189,10 @@ static void read_line(burn_learner *l, const char *line)
     int split, used = 0;
     if (sscanf(line, "done %lld %lld %lld", &epoch, &batch, &step) == 3) {
         l->epoch = epoch;
-        l->trained = batch;
+        l->half.batches = batch;
         l->step = step;
     } else if (sscanf(line, "half %lf %lf %lf %lld %lld", &value, &second, &third, &batch, &step) == 5) {
-        k->half_loss = value;
-        k->half_losses = second;
-        k->half_rate = third;
-        k->half_items = batch;
-        k->half_skipped = step;
+        l->half = (Half){ l->half.batches, batch, step, value, second, third };
     } else if (sscanf(line, "best %lld %lf %lld", &step, &value, &epoch) == 3) {
         k->best_step = step;
         k->patient_value = value;
@@ -264,6 +258,7 @@ static void remove_others(const Keep *k, const int64_t *kept, int count)
 {
     remove_steps(k, "txt.tmp", NULL, 0);
     remove_steps(k, "safetensors.tmp", NULL, 0);
+    remove_steps(k, "lost", NULL, 0);
     remove_steps(k, "txt", kept, count);
     remove_steps(k, "safetensors", kept, count);
 }
@@ -282,12 +277,10 @@ static void tidy(const burn_learner *l)
     free(kept ? kept : steps);
 }
 
-int keep_save(burn_learner *l, burn_said *said)
+static int save(burn_learner *l, burn_said *said)
 {
     Keep *k = &l->keep;
-    const int64_t now[3] = { l->epoch, l->trained, l->step };
     char path[PATH_BYTES], record[PATH_BYTES];
-    if (!k->folder || !memcmp(now, k->saved, sizeof now)) return BURN_OK;
     int error = check_finite(l, said);
     if (error) return error;
     path_of(k, l->step, "safetensors", path);
@@ -297,13 +290,35 @@ int keep_save(burn_learner *l, burn_said *said)
     if (error) return data_said(said, error, "%s: %s", path, errno ? strerror(errno) : "cannot be written");
     error = write_record(l, record, said);
     if (error) return error;
-    memcpy(k->saved, now, sizeof now);
     for (int i = 0; i < l->how.watcher_count; i++) {
         const burn_watcher *w = &l->how.watchers[i];
-        if (w->checkpoint) w->checkpoint(w->own, path, l->epoch, k->best_step == l->step && !l->trained);
+        if (w->checkpoint) w->checkpoint(w->own, path, l->epoch, k->best_step == l->step && !l->half.batches);
     }
     tidy(l);
     return BURN_OK;
+}
+
+int keep_save(burn_learner *l, burn_said *said)
+{
+    Keep *k = &l->keep;
+    const int64_t now[3] = { l->epoch, l->half.batches, l->step };
+    if (!k->folder || !memcmp(now, k->saved, sizeof now)) return BURN_OK;
+    int error = !l->ranks || !l->how.ranks->rank ? save(l, said) : BURN_OK;
+    error = ranks_agree(l, error, said);
+    if (!error) memcpy(k->saved, now, sizeof now);
+    return error;
+}
+
+void keep_lost(burn_learner *l)
+{
+    char path[PATH_BYTES];
+    if (!l->keep.folder || !l->step) return;
+    path_of(&l->keep, l->step, "lost", path);
+    int mine = open(path, O_CREAT | O_EXCL | O_WRONLY, 0666);
+    if (mine < 0) return;                                 /* somebody saves it, or did */
+    if (save(l, &l->reason)) learner_say(l, BURN_WARNING, "%s", l->reason.text);
+    close(mine);
+    remove(path);
 }
 
 int keep_epoch(burn_learner *l, burn_said *said)
@@ -366,23 +381,23 @@ static int resume(burn_learner *l, burn_said *said)
 {
     Keep *k = &l->keep;
     int64_t *steps;
-    int count = list_steps(k, "txt", &steps), taken = 0, at = 0;
+    int count = list_steps(k, "txt", &steps), taken = 0, at = 0, error;
     burn_said damage = { "" };
     while (at < count && !taken) {
         taken = take_pair(l, steps[at], said);
         if (!taken && !at) damage = *said;
         at++;
     }
+    if (count && !taken) taken = data_said(said, BURN_EFORMAT, "%s: no checkpoint there is good", k->folder);
+    if ((error = ranks_begin(l, taken < 0 ? taken : BURN_OK, said))) taken = 0;
     if (taken > 0) {
-        remove_others(k, steps + at - 1, count - at + 1);  /* what is newer is damaged */
+        if (!l->ranks || !l->how.ranks->rank) remove_others(k, steps + at - 1, count - at + 1);  /* newer: damaged */
         k->note_level = at > 1 ? BURN_WARNING : BURN_NOTE;
         data_said(&k->note, 0, "%s%sgoes on after step %lld, %lld epochs done", damage.text, *damage.text ? "; " : "",
                   (long long)l->step, (long long)l->epoch);
     }
     free(steps);
-    if (taken < 0) return taken;
-    if (count && !taken) return data_said(said, BURN_EFORMAT, "%s: no checkpoint there is good", k->folder);
-    return BURN_OK;
+    return error;
 }
 
 int keep_begin(burn_learner *l, burn_said *said)
@@ -390,12 +405,12 @@ int keep_begin(burn_learner *l, burn_said *said)
     Keep *k = &l->keep;
     burn_loader *train = l->loaders[BURN_TRAINING], *valid = l->loaders[BURN_VALIDATION];
     if (!k->folder) return BURN_OK;
-    if (!l->how.resume) remove_others(k, NULL, 0);
-    int error = l->how.resume ? resume(l, said) : BURN_OK;
+    if (!l->how.resume && (!l->ranks || !l->how.ranks->rank)) remove_others(k, NULL, 0);
+    int error = l->how.resume ? resume(l, said) : ranks_begin(l, BURN_OK, said);
     if (error || !l->step) return error;
     l->resumed_epoch = l->epoch;
     int64_t batches = burn_loader_batches(train);
-    int is_whole = l->trained >= batches;
-    error = burn_loader_seek(train, l->epoch + is_whole, is_whole ? 0 : l->trained);
+    int is_whole = l->half.batches >= batches;
+    error = burn_loader_seek(train, l->epoch + is_whole, is_whole ? 0 : l->half.batches);
     return error || !valid ? error : burn_loader_seek(valid, l->epoch, 0);
 }

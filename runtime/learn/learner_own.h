@@ -44,6 +44,12 @@ typedef struct Figures {
     double asked, took;                    /* when metrics were last asked for their values, and how long it took */
 } Figures;
 
+/* An epoch as far as it is trained, after a whole step. */
+typedef struct Half {
+    int64_t batches, items, skipped;
+    double loss, losses, rate;             /* of the figures */
+} Half;
+
 /* What is kept of a run. */
 typedef struct Keep {
     char *folder;                          /* of checkpoints; NULL: none */
@@ -54,8 +60,6 @@ typedef struct Keep {
     double patient_value;                  /* what an epoch must be better than, and since which one */
     int64_t patient_epoch;
     int64_t saved[3];                      /* epoch, batch and step of the newest checkpoint; -1: none */
-    double half_loss, half_losses, half_rate;   /* of the epoch in whose middle it was resumed: the figures */
-    int64_t half_items, half_skipped;
     burn_level note_level;                 /* what resuming has to say, once watchers are told of the beginning */
     burn_said note;
 } Keep;
@@ -73,6 +77,7 @@ typedef struct Pace {
     double began, last, waited;            /* of the epoch; last: when a batch was done */
     int64_t items, skipped_before;         /* by the loader, in epochs before */
     int64_t refused;                       /* items that the loss would not take, of this epoch */
+    int64_t others;                        /* bad items of other ranks, of this epoch */
     double seconds;                        /* of all */
     int64_t batches;
 } Pace;
@@ -94,9 +99,12 @@ struct burn_learner {
     int64_t *out_shapes;                   /* MOST_RANK each */
     void *seen_predicted, *seen_target;    /* of an observation, where the module's types are others */
     int64_t epoch, step;                   /* done */
-    int64_t trained, batch;                /* batches of this epoch: of training; of this split */
+    Half half;
+    int64_t batch;                         /* of this split of this epoch, done */
+    int64_t per_step;                      /* batches, of all ranks */
     double began;
-    burn_wish wish;                        /* the strongest since it was last obeyed */
+    burn_wish asked, wish;                 /* the strongest since it was last obeyed: of this rank; of all */
+    struct Ranks *ranks;                   /* NULL: this one alone */
     Keep keep;
     int64_t resumed_epoch;
     Settings settings;
@@ -149,6 +157,8 @@ int check_finite(const burn_learner *l, burn_said *said);
 /* ---- learner_keep.c: checkpoints */
 int keep_open(burn_learner *l, burn_said *said);
 void keep_close(Keep *k);
+/* When another rank is lost: a checkpoint of the last whole step, if no other makes it. */
+void keep_lost(burn_learner *l);
 /* Before the first epoch: goes to where a checkpoint was made, or removes those that there are. */
 int keep_begin(burn_learner *l, burn_said *said);
 /* A checkpoint of now, unless there is one. */
@@ -157,6 +167,19 @@ int keep_save(burn_learner *l, burn_said *said);
 int keep_epoch(burn_learner *l, burn_said *said);
 /* Has it not become better for so long that it is to stop? */
 int keep_is_over(const burn_learner *l);
+
+/* ---- learner_ranks.c; without ranks the first two do nothing but give back `error` */
+typedef struct Ranks Ranks;
+/* The first error of any rank, and the strongest wish, become everybody's. */
+int ranks_agree(burn_learner *l, int error, burn_said *said);
+/* The same, and are all at the same step? */
+int ranks_begin(burn_learner *l, int error, burn_said *said);
+int ranks_open(burn_learner *l);
+void ranks_close(Ranks *r);
+/* Bytes of a struct of gradients with room to be cut into pieces. */
+size_t ranks_bytes(const burn_learner *l);
+/* The sum of a step's gradients into l->sum, and of their batches' shares of a full one. */
+int ranks_sum(burn_learner *l, double rate, double *shares, burn_said *said);
 
 /* ---- learner_signal.c */
 typedef struct Signals { int count; void *before; } Signals;
@@ -170,6 +193,14 @@ void signals_give_back(Signals *s);
 int hypers_open(burn_learner *l, burn_said *said);
 /* One step over the next batches of the epoch, of which there is one. */
 int learner_step(burn_learner *l, burn_said *said);
+/* Gets the next batch into the lane; of_step: which one of the step it is. */
+int learner_fill(burn_learner *l, Lane *lane, int64_t of_step, burn_said *said);
+/* The lane's loss and gradients; without items nothing. */
+int learner_gradients(burn_learner *l, Lane *lane, burn_said *said);
+/* A batch of training is done: figures, watchers. */
+int learner_count(burn_learner *l, int64_t items, double loss, double rate, burn_said *said);
+/* Batches that this epoch of training still has. */
+int64_t learner_left(const burn_learner *l);
 /* Evaluates a batch and adds it to the figures; is_told: watchers see it. */
 int learner_look(burn_learner *l, const Feeds *feeds, const burn_batch *batch, Figures *f, int is_told,
                  burn_said *said);

@@ -50,7 +50,7 @@ static double seconds_left(const burn_learner *l, burn_split split)
 int64_t pace_skipped(const burn_learner *l, burn_split split)
 {
     const Pace *p = &l->pace[split];
-    return burn_loader_skipped(l->loaders[split]) - p->skipped_before + p->refused;
+    return burn_loader_skipped(l->loaders[split]) - p->skipped_before + p->refused + p->others;
 }
 
 static burn_progress progress_of(const burn_learner *l, burn_split split)
@@ -80,9 +80,12 @@ void learner_told(burn_learner *l, burn_split split, int64_t items)
         const burn_watcher *w = &l->how.watchers[i];
         if (w->batch) w->batch(w->own, &progress);
         burn_wish wish = w->wish ? w->wish(w->own) : BURN_GO_ON;
-        if (wish > l->wish) l->wish = wish;
+        if (wish > l->asked) l->asked = wish;
     }
-    if (l->how.interrupts && signals_came() && l->wish < BURN_STOP) l->wish = BURN_STOP;
+    if (l->how.interrupts && signals_came() && l->asked < BURN_STOP) l->asked = BURN_STOP;
+    if (l->ranks) return;                                 /* they agree on wishes when they meet */
+    if (l->asked > l->wish) l->wish = l->asked;
+    l->asked = BURN_GO_ON;
 }
 
 static void tell_epoch(burn_learner *l, burn_split split)
@@ -177,7 +180,7 @@ static int begin_split(burn_learner *l, burn_split split)
     Pace *p = &l->pace[split];
     p->began = p->last = learner_clock();
     p->waited = 0;
-    p->items = p->refused = 0;
+    p->items = p->refused = p->others = 0;
     p->skipped_before = burn_loader_skipped(l->loaders[split]);
     return figures_begin(&l->figures[split]);
 }
@@ -185,10 +188,18 @@ static int begin_split(burn_learner *l, burn_split split)
 /* Puts back what an epoch in whose middle the learner was resumed had brought so far. */
 static void go_on(burn_learner *l)
 {
-    Keep *k = &l->keep;
-    figures_go_on(&l->figures[BURN_TRAINING], k->half_loss, k->half_losses, k->half_rate);
-    l->pace[BURN_TRAINING].items = k->half_items;
-    l->pace[BURN_TRAINING].refused = k->half_skipped;
+    const Half *half = &l->half;
+    figures_go_on(&l->figures[BURN_TRAINING], half->loss, half->losses, half->rate);
+    l->pace[BURN_TRAINING].items = half->items;
+    l->pace[BURN_TRAINING].others = half->skipped;
+}
+
+/* A step is whole: as far as this a checkpoint goes. */
+static void mark(burn_learner *l)
+{
+    const Figures *f = &l->figures[BURN_TRAINING];
+    l->half = (Half){ l->batch, l->pace[BURN_TRAINING].items, pace_skipped(l, BURN_TRAINING), f->loss_sum,
+                      f->loss_items, f->of[1].mean };
 }
 
 /* Lets the loader end its epoch, so that the next batch is the first of the next one. */
@@ -216,13 +227,14 @@ static int obey(burn_learner *l, int64_t step_before, burn_said *said)
 
 static int train(burn_learner *l, burn_said *said)
 {
-    int64_t batches = batches_of(l, BURN_TRAINING), from = l->trained;
+    int64_t batches = batches_of(l, BURN_TRAINING), from = l->half.batches;
     int error = begin_split(l, BURN_TRAINING);
     if (from) go_on(l);
     l->batch = from;
     while (!error && !is_stopped(l) && l->batch < batches) {
         int64_t before = l->step;
         error = learner_step(l, said);
+        if (!error) mark(l);
         if (!error) error = obey(l, before, said);
     }
     if (error || is_stopped(l)) return error;
@@ -244,6 +256,8 @@ static int validate(burn_learner *l, burn_said *said)
         if (!error) learner_told(l, BURN_VALIDATION, l->lanes[0].items);
         if (!error) error = obey(l, l->step, said);
     }
+    if (l->ranks) error = ranks_agree(l, error, said);
+    if (l->ranks && !error) error = obey(l, l->step, said);
     if (error || is_stopped(l)) return error;
     error = end_split(l, BURN_VALIDATION, said);
     if (!error) tell_epoch(l, BURN_VALIDATION);
@@ -258,7 +272,7 @@ static int learn(burn_learner *l, burn_said *said)
         if (!error && !is_stopped(l) && l->how.valid) error = validate(l, said);
         if (error || is_stopped(l)) return error;
         l->epoch++;
-        l->trained = 0;
+        l->half = (Half){ 0 };
         if ((error = keep_epoch(l, said))) return error;
     }
     return BURN_OK;
@@ -279,13 +293,14 @@ int burn_learner_run(burn_learner *l, burn_outcome *outcome, burn_said *said)
     Signals signals = { 0 };
     if (!l) return BURN_EINVAL;
     l->began = learner_clock();
-    l->wish = BURN_GO_ON;
+    l->asked = l->wish = BURN_GO_ON;
     int error = !make_settings(l) && (!l->how.interrupts || signals_take(&signals)) ? BURN_OK
         : data_said(&l->reason, BURN_ENOMEM, "no memory");
     if (!error) error = keep_begin(l, &l->reason);
     tell_begin(l);
     if (*l->keep.note.text) learner_say(l, l->keep.note_level, "%s", l->keep.note.text);
     if (!error) error = learn(l, &l->reason);
+    if (error == BURN_EDEVICE && l->ranks) keep_lost(l);
     if (!error) say_why(l);
     else learner_say(l, BURN_ERROR, "%s", l->reason.text);
     if (signals.before) signals_give_back(&signals);

@@ -79,39 +79,44 @@ static void compute_gradients(void *learner, int at)
 {
     const burn_learner *l = learner;
     Lane *lane = &l->lanes[at];
-    int64_t drops = l->step * l->how.accumulate + lane->of_step + 1;
+    int64_t drops = l->step * l->per_step + lane->of_step + 1;
     if (lane->items)
-        lane->error = l->t->gradients(l->lane_count > 1 ? NULL : l->how.threads, lane->work, l->how.weights, lane->in,
+        lane->error = l->t->gradients(l->how.at_once > 1 ? NULL : l->how.threads, lane->work, l->how.weights, lane->in,
                                       l->params, drops, &lane->loss, lane->grads);
 }
 
-static int64_t batches_left(const burn_learner *l)
+int learner_gradients(burn_learner *l, Lane *lane, burn_said *said)
+{
+    for (;;) {
+        compute_gradients(l, (int)(lane - l->lanes));
+        if (!lane->items || !lane->error) return BURN_OK;
+        int error = check_lane(l, &l->feeds[BURN_TRAINING], BURN_TRAINING, lane, said);
+        if (error) return error;
+    }
+}
+
+int64_t learner_left(const burn_learner *l)
 {
     return burn_loader_batches(l->loaders[BURN_TRAINING]) - l->batch;
 }
 
-/* Gets a batch into each of the first lanes: those of the step from `from` on. */
-static int fill_lanes(burn_learner *l, int count, int64_t from, burn_said *said)
+int learner_fill(burn_learner *l, Lane *lane, int64_t of_step, burn_said *said)
 {
-    for (int i = 0; i < count; i++) {
-        Lane *lane = &l->lanes[i];
-        burn_batch batch;
-        int got = learner_next(l, BURN_TRAINING, &batch, said);
-        if (got < 0) return got;
-        lane->number = batch.number;
-        lane->of_step = from + i;
-        lane_fill(l, &l->feeds[BURN_TRAINING], &batch, l->how.batch, l->lane_count > 1, lane);
-    }
+    burn_batch batch;
+    int got = learner_next(l, BURN_TRAINING, &batch, said);
+    if (got < 0) return got;
+    lane->number = batch.number;
+    lane->of_step = of_step;
+    lane_fill(l, &l->feeds[BURN_TRAINING], &batch, l->how.batch, l->how.at_once > 1, lane);
     return BURN_OK;
 }
 
-/* A batch is computed: figures, watchers. */
-static int count_batch(burn_learner *l, const Lane *lane, double rate, burn_said *said)
+int learner_count(burn_learner *l, int64_t items, double loss, double rate, burn_said *said)
 {
-    burn_observation seen = { .items = lane->items, .loss = lane->loss, .learning_rate = rate };
-    int error = lane->items ? figures_add(&l->figures[BURN_TRAINING], &seen, said) : BURN_OK;
-    l->trained = ++l->batch;
-    if (!error) learner_told(l, BURN_TRAINING, lane->items);
+    burn_observation seen = { .items = items, .loss = loss, .learning_rate = rate };
+    int error = items ? figures_add(&l->figures[BURN_TRAINING], &seen, said) : BURN_OK;
+    l->batch++;
+    if (!error) learner_told(l, BURN_TRAINING, items);
     return error;
 }
 
@@ -119,40 +124,43 @@ static int count_batch(burn_learner *l, const Lane *lane, double rate, burn_said
 static void add_gradients(burn_learner *l, Lane *lane, double *shares)
 {
     double share = (double)lane->items / (double)l->how.batch;
-    if (l->how.accumulate == 1 || !lane->items) return;
-    if (lane->items < l->how.batch) l->t->grads_scale(lane->grads, (float)share);
-    if (*shares > 0) l->t->grads_add(l->sum, lane->grads);
-    else memcpy(l->sum, lane->grads, l->t->params_bytes);
+    if (!lane->items) return;
+    if (l->per_step > 1 && lane->items < l->how.batch) l->t->grads_scale(lane->grads, (float)share);
+    if (l->per_step > 1 && *shares > 0) l->t->grads_add(l->sum, lane->grads);
+    else if (l->per_step > 1) memcpy(l->sum, lane->grads, l->t->params_bytes);
     *shares += share;
+}
+
+/* The batches of a step, as many at once as there are lanes. */
+static int sum_lanes(burn_learner *l, double rate, double *shares, burn_said *said)
+{
+    int64_t most = l->per_step < learner_left(l) ? l->per_step : learner_left(l);
+    int error = BURN_OK;
+    for (int64_t from = 0; from < most && !error;) {
+        int count = most - from < l->lane_count ? (int)(most - from) : l->lane_count;
+        for (int i = 0; i < count && !error; i++) error = learner_fill(l, &l->lanes[i], from + i, said);
+        if (error) return error;
+        if (count > 1) l->how.threads->run(l->how.threads->pool, count, compute_gradients, l);
+        for (int i = 0; i < count && !error; i++) {
+            Lane *lane = &l->lanes[i];
+            if (count == 1 || lane->error) error = learner_gradients(l, lane, said);
+            if (!error) error = learner_count(l, lane->items, lane->loss, rate, said);
+            if (!error) add_gradients(l, lane, shares);
+        }
+        from += count;
+    }
+    return error;
 }
 
 /* By gradients and an update. */
 static int step_apart(burn_learner *l, double rate, burn_said *said)
 {
-    int64_t most = l->how.accumulate < batches_left(l) ? l->how.accumulate : batches_left(l), items = 0;
     double shares = 0;
-    for (int64_t from = 0; from < most;) {
-        int count = most - from < l->lane_count ? (int)(most - from) : l->lane_count;
-        int error = fill_lanes(l, count, from, said);
-        if (error) return error;
-        if (count > 1) l->how.threads->run(l->how.threads->pool, count, compute_gradients, l);
-        else compute_gradients(l, 0);
-        for (int i = 0; i < count; i++) {
-            Lane *lane = &l->lanes[i];
-            while (lane->items && lane->error) {
-                if ((error = check_lane(l, &l->feeds[BURN_TRAINING], BURN_TRAINING, lane, said))) return error;
-                compute_gradients(l, i);
-            }
-            if ((error = count_batch(l, lane, rate, said))) return error;
-            add_gradients(l, lane, &shares);
-            items += lane->items;
-        }
-        from += count;
-    }
-    if (!items) return BURN_OK;                           /* nothing but bad ones */
-    if (shares != 1 && l->how.accumulate > 1) l->t->grads_scale(l->sum, (float)(1 / shares));
-    int error = l->t->update(l->how.threads, l->lanes[0].work, l->how.weights, l->hypers, l->params,
-                             l->how.accumulate > 1 ? l->sum : l->lanes[0].grads, l->state);
+    int error = l->ranks ? ranks_sum(l, rate, &shares, said) : sum_lanes(l, rate, &shares, said);
+    if (error || shares <= 0) return error;               /* nothing but bad items */
+    if (l->per_step > 1 && shares != 1) l->t->grads_scale(l->sum, (float)(1 / shares));
+    error = l->t->update(l->how.threads, l->lanes[0].work, l->how.weights, l->hypers, l->params,
+                         l->per_step > 1 ? l->sum : l->lanes[0].grads, l->state);
     if (error) return data_said(said, error, "%s: the update refuses step %lld", l->t->name, (long long)l->step + 1);
     l->step++;
     return BURN_OK;
@@ -162,7 +170,7 @@ static int step_apart(burn_learner *l, double rate, burn_said *said)
 static int step_together(burn_learner *l, double rate, burn_said *said)
 {
     Lane *lane = &l->lanes[0];
-    int error = fill_lanes(l, 1, 0, said);
+    int error = learner_fill(l, lane, 0, said);
     while (!error && lane->items) {
         lane->error = l->t->train_step(l->how.threads, lane->work, l->how.weights, lane->in, l->step + 1, l->hypers,
                                        l->params, l->state, &lane->loss);
@@ -170,7 +178,7 @@ static int step_together(burn_learner *l, double rate, burn_said *said)
         if (!lane->error) break;
         error = check_lane(l, &l->feeds[BURN_TRAINING], BURN_TRAINING, lane, said);
     }
-    return error ? error : count_batch(l, lane, rate, said);
+    return error ? error : learner_count(l, lane->items, lane->loss, rate, said);
 }
 
 int learner_step(burn_learner *l, burn_said *said)
@@ -178,7 +186,7 @@ int learner_step(burn_learner *l, burn_said *said)
     double rate = NAN;
     int error = set_hypers(l, &rate, said);
     if (error) return error;
-    return l->how.accumulate == 1 && l->t->train_step ? step_together(l, rate, said) : step_apart(l, rate, said);
+    return l->per_step == 1 && l->t->train_step ? step_together(l, rate, said) : step_apart(l, rate, said);
 }
 
 /* ---- validation */

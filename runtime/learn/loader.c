@@ -23,8 +23,8 @@ typedef struct Slot {
 struct burn_loader {
     burn_dataset *data;
     burn_loading how;
-    int64_t whole, batches;                                /* an epoch's, of all shards; of this one */
-    int64_t from;                                          /* count of the batch where the loader was set to */
+    int64_t batches;                                       /* of an epoch, of all shards */
+    int64_t epoch, from;                                   /* where the loader was set to */
     int64_t claimed, taken;                                /* batches begun, given to the caller, since then */
     int holds_slot;                                        /* the caller reads the slot of batch taken - 1 */
     int slot_count, worker_count, ends;
@@ -40,8 +40,9 @@ struct burn_loader {
  * The next epoch's order is made when its first batch is claimed; batches claimed before have their numbers. */
 static int64_t batch_items(burn_loader *l, int64_t epoch, int64_t number, int64_t *items)
 {
-    int64_t first = (number * l->how.shards + l->how.shard) * l->how.batch, count = l->data->count;
+    int64_t first = number * l->how.batch, count = l->data->count;
     int64_t n = count - first < l->how.batch ? count - first : l->how.batch;
+    if (number >= l->batches) return 0;
     if (l->how.shuffle && l->order_epoch != epoch) {
         uint64_t seed = l->how.seed + (uint64_t)epoch * 0x9e3779b97f4a7c15u;
         free(l->order);
@@ -74,12 +75,29 @@ static void fill(const burn_loader *l, Slot *s, int64_t epoch, int64_t count)
                (size_t)(l->how.batch - s->items) * d->fields[f].bytes);
 }
 
+/* Rounds of batches, one for each shard, from this one to the epoch's end. */
+static int64_t rounds_from(const burn_loader *l, int64_t batch)
+{
+    return (l->batches - batch + l->how.shards - 1) / l->how.shards;
+}
+
+/* Which batch of which epoch is the k-th of this shard since the loader was set; is it the epoch's first? */
+static int place(const burn_loader *l, int64_t k, int64_t *epoch, int64_t *number)
+{
+    int64_t first = rounds_from(l, l->from), rounds = rounds_from(l, 0);
+    int64_t from = k < first ? l->from : 0, round = k < first ? k : (k - first) % rounds;
+    *epoch = k < first ? l->epoch : l->epoch + 1 + (k - first) / rounds;
+    *number = from + round * l->how.shards + l->how.shard;
+    return !round;
+}
+
 /* Claims the next batch and fills its slot; the lock is held before and after, not while it fills. */
 static void fill_next(burn_loader *l)
 {
-    int64_t at = l->from + l->claimed, epoch = at / l->batches;
+    int64_t epoch, number;
+    place(l, l->claimed, &epoch, &number);
     Slot *s = &l->slots[l->claimed++ % l->slot_count];
-    int64_t count = batch_items(l, epoch, at % l->batches, s->numbers);
+    int64_t count = batch_items(l, epoch, number, s->numbers);
     s->state = FILLING;
     pthread_mutex_unlock(&l->lock);
     fill(l, s, epoch, count);
@@ -170,8 +188,7 @@ int burn_loader_open(burn_dataset *data, const burn_loading *how, burn_loader **
     l->data = burn_data_keep(data);
     l->how = *how;
     l->how.shards = shards;
-    l->whole = batches_of(data->count, how);
-    l->batches = l->whole / shards;                        /* each shard has as many: the rest is left out */
+    l->batches = batches_of(data->count, how);
     l->order_epoch = -1;
     l->slot_count = !how->workers ? 1 : 1 + (how->ahead ? how->ahead : 2 * how->workers);
     pthread_mutex_init(&l->lock, NULL);
@@ -180,8 +197,8 @@ int burn_loader_open(burn_dataset *data, const burn_loading *how, burn_loader **
     int ok = make_ring(l);
     if (!ok || !l->batches) {
         burn_loader_close(l);
-        return ok ? data_said(said, BURN_EINVAL, "%lld items are less than a batch of %lld%s", (long long)data->count,
-                              (long long)how->batch, shards > 1 ? " for each shard" : "")
+        return ok ? data_said(said, BURN_EINVAL, "%lld items are less than a batch of %lld", (long long)data->count,
+                              (long long)how->batch)
                   : data_said(said, BURN_ENOMEM, "no memory");
     }
     start(l);
@@ -194,7 +211,8 @@ int burn_loader_seek(burn_loader *l, int64_t epoch, int64_t batch)
     if (!l || epoch < 0 || batch < 0 || batch > l->batches) return BURN_EINVAL;
     stop(l);
     for (int k = 0; k < l->slot_count; k++) l->slots[k].state = FREE;
-    l->from = epoch * l->batches + batch;
+    l->epoch = epoch;
+    l->from = batch;
     l->claimed = l->taken = l->holds_slot = 0;
     start(l);
     return BURN_OK;
@@ -208,13 +226,15 @@ int burn_loader_next(burn_loader *l, burn_batch *batch, burn_said *said)
         l->slots[(l->taken - 1) % l->slot_count].state = FREE;
         pthread_cond_signal(&l->freed);
         l->holds_slot = 0;
-        if ((l->from + l->taken) % l->batches == 0) return pthread_mutex_unlock(&l->lock), 0;
+        int64_t epoch, number;
+        if (place(l, l->taken, &epoch, &number)) return pthread_mutex_unlock(&l->lock), 0;
     }
     Slot *s = &l->slots[l->taken % l->slot_count];
     if (!l->worker_count) fill_next(l);
     while (s->state != FULL) pthread_cond_wait(&l->filled, &l->lock);
-    int64_t at = l->from + l->taken++;
-    *batch = (burn_batch){ at / l->batches, at % l->batches, s->items, s->fields, s->numbers };
+    int64_t epoch, number;
+    place(l, l->taken++, &epoch, &number);
+    *batch = (burn_batch){ epoch, number, s->items, s->fields, s->numbers };
     l->holds_slot = 1;
     l->skipped += s->skipped;
     int error = s->error;

@@ -527,8 +527,12 @@ def check_loader(tap, d, ten, twice):
                   and seen[1][3] == (10.5, 12.5, 14.5, 0), (skipped, seen))
         tap.check(f"loader: says what is bad, {workers} workers", *refused(
             lambda: batches(twice, epochs=1, batch=4, workers=workers), EFORMAT, "four is bad"))
-    shards = [batches(many, epochs=1, batch=7, shuffle=1, seed=9, shard=k, shards=4)[0] for k in range(4)]
-    tap.check("loader: shards take turns", [b[3] for s in zip(*shards) for b in s] == [b[3] for b in one[:140]])
+    for name, seek, first, rounds in (("", None, 0, 36), (", from the middle", (1, 6), 143 + 6, 35)):
+        shards = [batches(many, epochs=2 if seek else 1, batch=7, shuffle=1, seed=9, shard=k, shards=4, seek=seek)[0]
+                  for k in range(4)]
+        turns = [b for s in zip(*shards) for b in s]
+        tap.check(f"loader: shards take turns{name}", [b[3] for b in turns if b[2]] == [b[3] for b in one[
+            first:143 * (2 if seek else 1)]] and all(len(s) == rounds for s in shards))
     tap.check("loader refuses a batch that is never full",
               *refused(lambda: batches(ten, batch=11, drop_last=1), EINVAL, "10 items are less than a batch of 11"))
     tap.check("loader refuses no batch", *refused(lambda: batches(ten, batch=0), EINVAL, "at least one item"))

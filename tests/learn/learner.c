@@ -6,12 +6,17 @@
 #include MODULE_HEADER
 #include "learn/learner.h"
 #include "threads.h"
+#ifdef RANKS
+#include "learn/ranks_mpi.h"
+#endif
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -20,7 +25,8 @@ enum { WIDTH = 6, CLASSES = 3, MOST_BATCH = 64 };
 
 static const char *const keys[] = { "epochs", "batch", "accumulate", "at_once", "threads", "seed", "workers", "items",
     "valid", "skip_bad", "bad_label", "broken", "plain", "stop_at", "learning_rate", "in_order", "metrics", "swap",
-    "resume", "keep", "checkpoint_steps", "interrupts", "patience", "least_change", "best_by", "no_number", "slow" };
+    "resume", "keep", "checkpoint_steps", "interrupts", "patience", "least_change", "best_by", "no_number", "slow",
+    "dies", "dies_at" };
 static const char *artifacts;
 static double values[sizeof keys / sizeof *keys];
 
@@ -93,11 +99,13 @@ static void print_epoch(void *own, const burn_progress *p)
 }
 
 static int64_t batches_told;
+static int rank;
 
 static void count_batch(void *own, const burn_progress *p)
 {
     (void)own;
     batches_told += p->split == BURN_TRAINING;
+    if (value("dies_at") > 0 && rank == (int)value("dies") && batches_told == (int64_t)value("dies_at")) raise(SIGKILL);
     struct timespec pause = { 0, (long)(1e6 * value("slow")) };
     while (nanosleep(&pause, &pause)) {
     }
@@ -121,8 +129,19 @@ static void print_checkpoint(void *own, const char *path, int64_t epoch, int bes
     printf("checkpoint %s of epoch %lld%s\n", strrchr(path, '/') + 1, (long long)epoch, best ? ", best" : "");
 }
 
+/* Rank 0 prints; others count and die. */
+static burn_watcher watcher_of(int which)
+{
+    burn_watcher w = { .batch = count_batch, .wish = wish };
+    if (which) return w;
+    w.epoch = print_epoch;
+    w.say = print_said;
+    w.checkpoint = print_checkpoint;
+    return w;
+}
+
 /* ---- both ways to learn */
-static int by_learner(burn_dataset *train, burn_dataset *valid)
+static int by_learner(burn_dataset *train, burn_dataset *valid, const burn_ranks *ranks)
 {
     burn_threads threads = { 0 };
     burn_said said = { "" };
@@ -130,13 +149,12 @@ static int by_learner(burn_dataset *train, burn_dataset *valid)
     burn_learner *learner;
     const char *const metrics[] = { "accuracy", "iteration_speed" }, *const names[] = { "learning_rate" };
     const double rate = value("learning_rate");
-    const burn_watcher watcher = { .epoch = print_epoch, .batch = count_batch, .wish = wish, .say = print_said,
-                                   .checkpoint = print_checkpoint };
+    const burn_watcher watcher = watcher_of(rank);
     if (value("threads") > 0 && burn_threads_open(&threads, (int)value("threads"), 0)) return 2;
     const burn_learning how = {
         .training = &TRAINING, .train = train, .valid = valid, .epochs = (int64_t)value("epochs"),
         .batch = (int64_t)value("batch"), .accumulate = (int64_t)value("accumulate"),
-        .at_once = (int64_t)value("at_once"), .threads = threads.run ? &threads : NULL,
+        .at_once = (int64_t)value("at_once"), .threads = threads.run ? &threads : NULL, .ranks = ranks,
         .seed = (uint64_t)value("seed"), .workers = (int)value("workers"), .skip_bad = (int)value("skip_bad"),
         .artifacts = artifacts, .resume = (int)value("resume"), .keep = (int)value("keep"),
         .checkpoint_steps = (int64_t)value("checkpoint_steps"), .interrupts = (int)value("interrupts"),
@@ -148,11 +166,12 @@ static int by_learner(burn_dataset *train, burn_dataset *valid)
     int error = burn_learner_open(&how, &learner, &said);
     if (error) return printf("refused %d %s\n", error, said.text), 1;
     error = burn_learner_run(learner, &outcome, &said);
-    printf("end %d epochs=%lld steps=%lld best=%lld: %s\n", outcome.error, (long long)outcome.epochs,
+    if (!rank) printf("end %d epochs=%lld steps=%lld best=%lld: %s\n", outcome.error, (long long)outcome.epochs,
            (long long)outcome.steps, (long long)outcome.best_epoch, outcome.reason);
     print_bits("bits", burn_learner_params(learner));
     void *best = malloc(TRAINING.params_bytes);
-    if (burn_learner_best(learner, best, &said)) printf("best: %s\n", said.text);
+    if (rank) printf("rank %d ended: %s\n", rank, outcome.reason);
+    else if (burn_learner_best(learner, best, &said)) printf("best: %s\n", said.text);
     else print_bits("best", best);
     free(best);
     burn_learner_close(learner);
@@ -222,7 +241,19 @@ int main(int argc, char **argv)
     }
     burn_dataset *train = points((int64_t)value("items"));
     burn_dataset *valid = value("valid") > 0 ? points((int64_t)value("valid")) : NULL;
-    int result = value("plain") > 0 ? plainly(train) : by_learner(train, valid);
+    const burn_ranks *ranks = NULL;
+#ifdef RANKS
+    burn_ranks all;
+    burn_said said;
+    if (burn_mpi_open(&argc, &argv, &all, &said)) return fprintf(stderr, "%s\n", said.text), 2;
+    ranks = &all;
+    rank = all.rank;
+#endif
+    int result = value("plain") > 0 ? plainly(train) : by_learner(train, valid, ranks);
+#ifdef RANKS
+    printf("sent %lld of %lld\n", (long long)burn_mpi_sent(ranks), (long long)TRAINING.params_bytes);
+    burn_mpi_close(&all);
+#endif
     burn_data_close(train);
     burn_data_close(valid);
     return result;

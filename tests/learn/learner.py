@@ -58,7 +58,8 @@ class Programs:
     def __init__(self, args, folder):
         self.args, self.folder, self.built = args, pathlib.Path(folder), {}
 
-    def __call__(self, batch, *options):
+    def __call__(self, batch, *options, more=()):
+        """more: words of the C compiler's command."""
         name = "net_" + re.sub(r"\W+", "_", "_".join([batch, *options]))
         if name not in self.built:
             module, program, library = self.folder / f"{name}.c", self.folder / name, pathlib.Path(self.args.library)
@@ -66,7 +67,7 @@ class Programs:
                             f"batch={batch}", *options, "-o", module], check=True)
             subprocess.run([*self.args.cc.split(), *FLAGS, f"-DMODULE={name}", f'-DMODULE_HEADER="{name}.h"', "-I",
                             self.folder, "-I", ROOT / "runtime", HERE / "learner.c", module,
-                            ROOT / "runtime" / "threads.c", library, f"-Wl,-rpath,{library.resolve().parent}",
+                            ROOT / "runtime" / "threads.c", *more, library, f"-Wl,-rpath,{library.resolve().parent}",
                             "-lm", "-lpthread", "-o", program], check=True)
             self.built[name] = program
         return self.built[name]
