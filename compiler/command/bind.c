@@ -153,7 +153,7 @@ Built *build_for_inputs(
         text_init(&said, cache->arena);
         Built *b = attempt(cache, bound, signature, in, how, last ? NULL : &said, &compiled, frozen);
         if (b) return b;
-        bool of_shapes = !compiled && diag_status() == EXIT_INVALID;     // not of $CC, a folder, the disk
+        bool of_shapes = !compiled && diag_status() != EXIT_IO;         // not of $CC, a folder, the disk
         if (!of_shapes) diag_replay(&said);
         if (last || !of_shapes) break;
         diag_reset();
