@@ -33,7 +33,7 @@ static burn_tensor tensor(const burn_tensor_info *info, int64_t shape[RANK])
 #endif
         n *= (size_t)shape[k];
     }
-    burn_tensor made = {aligned_alloc(64, (info->bytes + 63) / 64 * 64), info->bytes, shape};
+    burn_tensor made = {aligned_alloc(64, (info->bytes + 63) / 64 * 64), info->bytes, shape, info->dtype, info->rank};
     CHECK(made.data);
     for (size_t i = 0; i < n; i++)
         if (info->dtype == BURN_INT64) ((int64_t *)made.data)[i] = i % 4 ? (int64_t)((next() + 1) * 2) : 0;

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     (void)state;
     CHECK(!t->params_load(params, argv[1]));
     CHECK(!t->predict(NULL, work, NULL, in, params, &out[0]));
-    CHECK(!inf_model.run(room(inf_model.workspace_bytes), NULL, in, &out[1]));
+    CHECK(!inf_model.run(NULL, room(inf_model.workspace_bytes), NULL, in, &out[1]));
     for (size_t i = 0; i < out[0].bytes / 4; i++)
         CHECK(fabs((double)got[i] - (double)want[i]) <= 1e-6 && want[i] - want[i] == 0);
 #else
