@@ -59,7 +59,7 @@ for cc in false true; do
     says "^FAIL not built: the C compiler '$cc' compiles not even an empty file"
 done
 BURNCC_CFLAGS=-Dfloat=+ status 1 "a compiler that rejects the model's code" "$burncc" verify scores.onnx
-says "^FAIL not built: the C compiler 'cc' rejects the generated code"
+says "^FAIL not built: the C compiler '$(set -- ${CC:-cc}; echo "$1")' rejects the generated code"
 TMPDIR=/nowhere status 4 "no place for temporary files" "$burncc" verify scores.onnx
 says '^FAIL not built: cannot make a temporary folder in /nowhere: No such file or directory'
 for room in 40k 400k; do                                # for the generated C; for what $CC makes of it

@@ -20,7 +20,7 @@ from learner import Programs, ROOT, Run     # noqa: E402
 from tap import Tap, skip_all               # noqa: E402
 
 OPTIONS = dict(items=100, valid=40, batch=8, epochs=3, metrics=1, learning_rate=0.02)
-MPIRUN = "mpirun --allow-run-as-root --oversubscribe --mca odls_base_sigkill_timeout 2 -n".split()
+MPIRUN = "mpirun --allow-run-as-root --oversubscribe --mca odls_base_sigkill_timeout 5 -n".split()
 PIECE, REPORT = 64, 544         # a piece's bytes are a multiple of the one, a report's at most the other
 
 
