@@ -62,7 +62,7 @@ BURNCC_CFLAGS=-Dfloat=+ status 1 "a compiler that rejects the model's code" "$bu
 says "^FAIL not built: the C compiler '$(set -- ${CC:-cc}; echo "$1")' rejects the generated code"
 TMPDIR=/nowhere status 4 "no place for temporary files" "$burncc" verify scores.onnx
 says '^FAIL not built: cannot make a temporary folder in /nowhere: No such file or directory'
-for room in 40k 400k; do                                # for the generated C; for what $CC makes of it
+for room in 40k 250k; do                                # for the generated C; for what $CC makes of it
     full='mount -t tmpfs -o size=$0 none disk && TMPDIR=$PWD/disk exec "$@"'
     mkdir -p disk
     if unshare -rm mount -t tmpfs none disk 2>err; then
