@@ -10,6 +10,7 @@
 #endif
 #include "data_own.h"
 #include "learner_own.h"
+#include "record_own.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -119,32 +120,6 @@ static uint64_t sum_of(const char *text, size_t bytes)
     return sum;
 }
 
-/* Sends a renaming to the disk, where folders can be sent. */
-static void sync_folder(const char *path)
-{
-    char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
-    int f = open(folder, O_RDONLY);
-    if (f < 0) return;
-    fsync(f);
-    close(f);
-}
-
-/* Writes it beside and renames it, so that the path is of the old text or of the new one. */
-static int write_whole(const char *path, const char *text, size_t bytes, burn_said *said)
-{
-    char beside[PATH_BYTES + 8];
-    snprintf(beside, sizeof beside, "%s.tmp", path);
-    FILE *f = fopen(beside, "wb");
-    int ok = f && fwrite(text, 1, bytes, f) == bytes && !fflush(f) && !fsync(fileno(f));
-    int why = errno;
-    if (f && fclose(f)) ok = 0;
-    if (ok && !rename(beside, path)) return sync_folder(path), BURN_OK;
-    if (ok) why = errno;
-    if (f) remove(beside);
-    return data_said(said, BURN_EIO, "%s: %s", path, strerror(why));
-}
-
 /* ---- records */
 
 static void put(char *text, size_t *used, const char *format, ...)
@@ -174,7 +149,7 @@ static int write_record(burn_learner *l, const char *path, burn_said *said)
             put(text, &used, "figure %d %a %lld %s\n", s, l->figures[s].of[i].best,
                 (long long)l->figures[s].of[i].best_epoch, l->figures[s].of[i].name);
     put(text, &used, "sum %016llx\n", (unsigned long long)sum_of(text, used < RECORD_BYTES ? used : 0));
-    int error = used < RECORD_BYTES ? write_whole(path, text, used, said)
+    int error = used < RECORD_BYTES ? record_replace(path, text, used, said)
                                     : data_said(said, BURN_ELIMIT, "%s: too many figures", path);
     free(text);
     return error;

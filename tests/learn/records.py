@@ -23,6 +23,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import record_formats as formats     # noqa: E402
+from data import refused             # noqa: E402
 from tap import Tap                  # noqa: E402
 
 EINVAL, ENOMEM, EIO, EFORMAT, ERANGE = -1, -2, -3, -6, -8
@@ -177,14 +178,6 @@ def seen(r):
         data = ctypes.string_at(r.tensors[i].data, t.bytes)
         tensors.append((t.name.decode(), types[t.dtype], t.shape[:t.rank], data))
     return r.format.decode(), r.version, r.program.decode(), types[r.precision], tensors
-
-
-def refused(call, code, part):
-    try:
-        call()
-    except ValueError as e:
-        return e.args[0] == code and part in e.args[1], e.args
-    return False, "nothing was said"
 
 
 def small_net():
