@@ -22,10 +22,10 @@
 
 // ---------------------------------------------------------------- the C compiler
 
-// A program for another processor: this machine's own flags mean nothing there, and WebAssembly's stack is 64 KiB
-// unless one asks for more.
+// One machine's flags mean nothing on another: not this one's in a program for that, and not that one's here.
+// WebAssembly's stack is 64 KiB unless one asks for more.
 static const char *target_flags(Arena *a, const Options *o, const char *runner) {
-    bool foreign = runner && strstr(o->machine.flags, "-march=native"),
+    bool foreign = runner ? strstr(o->machine.flags, "-march=native") != NULL : o->machine.cc != NULL,
          wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
     const char *kind = !runner ? "-fPIC -shared" : wasm ? "-Wl,-z,stack-size=1048576" : "";
     const char *relaxed = o->fast_math ?
@@ -59,9 +59,9 @@ static bool compiles(Arena *a, const Argv *failed, const char *source) {
 }
 
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object) {
-    const char *cc = getenv("CC");
+    const char *cc = getenv("CC"), *usual = runner && o->machine.cc ? o->machine.cc : "cc";
     Argv argv = { 0 };
-    argv_add(a, &argv, cc && *cc ? cc : "cc");
+    argv_add(a, &argv, cc && *cc ? cc : usual);
     argv_add(a, &argv, target_flags(a, o, runner));
     argv_add(a, &argv, getenv("BURNCC_CFLAGS"));
     argv_add(a, &argv, "-o");

@@ -66,7 +66,9 @@ void help_targets(Text *t) {
     text_printf(t, "  %-14s %-24s %s\n", "--target", "compile with", "");
     for (int i = 0; target_at(i); i++) {
         const Target *one = target_at(i);
-        text_printf(t, "  %-14s %-24s %s\n", one->name, one->flags ? one->flags : "", one->about);
+        const char *flags = one->flags ? one->flags : "";
+        if (strlen(flags) <= 24) text_printf(t, "  %-14s %-24s %s\n", one->name, flags, one->about);
+        else text_printf(t, "  %-14s %s\n  %-14s %-24s %s\n", one->name, flags, "", "", one->about);
     }
     text_printf(t,
         "\nSeveral of x86-64's, such as --target x86-64-v2,x86-64-v3,x86-64-v4, are one file for -O3, which finds "

@@ -181,7 +181,7 @@ const Option options[] = {
         FIELD(FLAG, force) },
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS | EXPORT, "Output",
         "weights up to this size become C arrays, larger ones a .bin file, .safetensors of --train (default 1M), "
-        ".onnx.data (2G)",
+        ".onnx.data (2G); 2G for microcontrollers' targets",
         SET(set_embed_limit) },
     { "string-bytes", 0, "N", COMPILE | BUILDS, "Output",
         "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },

@@ -9,6 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+// Processors of microcontrollers have no cache, or a small one before flash that no schedule may count on: l2 is a few
+// KiB of what they read and write anyway. Their code takes flags that forbid contraction: multiply-adds are asked for
+// where they are (templates/c/vec.h), so that results are the same bits everywhere. Gcc knows no cortex-m85 before 13.
+#define CORTEX_M(cpu, fpu) "-O2 -mthumb " cpu " " fpu " -ffp-contract=off"
+#define CORTEX_M_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
+    .cc = "arm-none-eabi-gcc", .triple = "arm-none-eabi"
+#define RV32_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
+    .cc = "riscv64-unknown-elf-gcc", .triple = "riscv32-unknown-elf", .integer_registers = 28
+
 // WebAssembly has no registers. Engines on x86-64 have 16 to give, those on AArch64 32; sums that do not fit are
 // spilled in the innermost loop, and half the rows cost little: 16.
 static const Target targets[] = {
@@ -99,6 +108,70 @@ static const Target targets[] = {
         .arch = "wasm32",
         .flags = "-O3 -msimd128",
         .about = "WebAssembly: 4 lanes; counts on 16 registers, as engines on x86-64 have" },
+    { .name = "cortex-m0",
+        CORTEX_M_ROW,
+        .registers = 8,
+        .unfused = true,
+        .soft_float = true,
+        .integer_registers = 8,
+        .short_product = true,
+        .flags = CORTEX_M("-mcpu=cortex-m0", "-mfloat-abi=soft"),
+        .about = "and M0+: 8 registers, no floats" },
+    { .name = "cortex-m3",
+        CORTEX_M_ROW,
+        .registers = 13,
+        .unfused = true,
+        .soft_float = true,
+        .integer_registers = 13,
+        .flags = CORTEX_M("-mcpu=cortex-m3", "-mfloat-abi=soft"),
+        .about = "no floats" },
+    { .name = "cortex-m4",
+        CORTEX_M_ROW,
+        .registers = 32,
+        .integers = INTEGER_DSP,
+        .integer_registers = 13,
+        .flags = CORTEX_M("-mcpu=cortex-m4", "-mfloat-abi=hard -mfpu=fpv4-sp-d16"),
+        .about = "with FPU: 32 single registers, fused; products of 16 bits in pairs" },
+    { .name = "cortex-m7",
+        CORTEX_M_ROW,
+        .registers = 32,
+        .integers = INTEGER_DSP,
+        .integer_registers = 13,
+        .flags = CORTEX_M("-mcpu=cortex-m7", "-mfloat-abi=hard -mfpu=fpv5-d16"),
+        .about = "as cortex-m4, two instructions at a time" },
+    { .name = "cortex-m33",
+        CORTEX_M_ROW,
+        .registers = 32,
+        .integers = INTEGER_DSP,
+        .integer_registers = 13,
+        .flags = CORTEX_M("-mcpu=cortex-m33", "-mfloat-abi=hard -mfpu=fpv5-sp-d16"),
+        .about = "as cortex-m4" },
+    { .name = "cortex-m55",
+        CORTEX_M_ROW,
+        .registers = 32,
+        .integers = INTEGER_MVE,
+        .integer_registers = 13,
+        .flags = CORTEX_M("-mcpu=cortex-m55", "-mfloat-abi=hard"),
+        .about = "with FPU and MVE: vectors of 128 bits" },
+    { .name = "cortex-m85",
+        CORTEX_M_ROW,
+        .registers = 32,
+        .integers = INTEGER_MVE,
+        .integer_registers = 13,
+        .flags = CORTEX_M("-march=armv8.1-m.main+mve.fp+fp.dp", "-mfloat-abi=hard"),
+        .about = "as cortex-m55, two instructions at a time" },
+    { .name = "rv32imc",
+        RV32_ROW,
+        .registers = 28,
+        .unfused = true,
+        .soft_float = true,
+        .flags = "-O2 -march=rv32imc -mabi=ilp32 -ffp-contract=off",
+        .about = "RISC-V of 32 bits, no floats" },
+    { .name = "rv32imafc",
+        RV32_ROW,
+        .registers = 32,
+        .flags = "-O2 -march=rv32imafc -mabi=ilp32f -ffp-contract=off",
+        .about = "RISC-V of 32 bits with floats: 32 registers, fused" },
     { .name = "vulkan", .backend_name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
     { .name = "plan", .backend_name = "plan", .about = "no code: kernels, and where values lie, as text" },
 };

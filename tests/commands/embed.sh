@@ -41,6 +41,14 @@ says 'this is a 7$'
 [ "$(($(nm linked | sed -n 's/^\([0-9a-f]*\) [rR] digits_weights$/0x\1/p') % 64))" = 0 ]
 result $? "read-only, at a boundary of 64"
 
+# ---- firmware: arrays, whatever their size
+for target in portable cortex-m4; do
+    status 0 "1.3 MB for $target" "$burncc" "$root/models/mlp.c" --set width=400 --dim batch=1 --target $target \
+        -o mlp_$target.c --quiet
+done
+[ -e mlp_portable.bin ] && [ ! -e mlp_cortex-m4.bin ] && [ "$(wc -c <mlp_cortex-m4.c)" -gt 1000000 ]
+result $? "in flash"
+
 # ---- C++
 PYTHONPATH=$here/.. python3 - <<'END_PYTHON'
 from onnx_wire import graph, model, node, value_info

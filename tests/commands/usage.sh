@@ -45,6 +45,7 @@ status 2 "unknown target" "$burncc" scores.onnx --target genric
 says 'the targets are generic, portable, native'
 status 0 "targets" "$burncc" --target list
 says 'x86-64-v3 +-O3 -march=x86-64-v3'
+says 'cortex-m4 +-O2 -mthumb -mcpu=cortex-m4'
 status 2 "several that do not go together" "$burncc" scores.onnx --target x86-64-v3,aarch64
 says 'several in one file can be, once each, of x86-64-v2, x86-64-v3, x86-64-v4'
 status 2 "the same twice" "$burncc" scores.onnx --target x86-64-v3,x86-64-v3
