@@ -10,6 +10,7 @@
 // the compiler once more for each file.
 #define _DEFAULT_SOURCE
 #include "fit.h"
+#include "fit_ranks.h"
 
 #include "runtime/learn/watchers.h"
 #include "runtime/threads.h"
@@ -35,6 +36,7 @@ typedef struct Fit {
     Module *module;
     void *params;                                       // at the start, then the best
     burn_threads threads;
+    FitRanks ranks;                                     // of mpirun; one: this process alone
 } Fit;
 
 // ---------------------------------------------------------------- data
@@ -68,18 +70,23 @@ static burn_dataset *valid_data(const Fit *f) {
     return f->apart.train ? f->apart.valid ? f->apart.valid : f->apart.train : f->data.valid;
 }
 
-// How many items are computed at once, and how often before a step.
+// How many items are computed at once, and how often before a step, which takes `wanted` of them from all ranks: a run
+// that fewer go on with computes the same batches, more of them each.
 static void choose_batch(Fit *f) {
     int64_t wanted = f->c->fit.batch ? f->c->fit.batch : USUAL_BATCH, items = f->data.train->count, given = 0;
+    int64_t ranks = f->ranks.of.count, kept = f->c->fit.resume ? burn_learner_kept(f->folder) : 0;
     if (wanted > items) wanted = items;
     for (int i = 0; i < f->o->dims.n; i++)              // what --dim says of it
         if (f->model.batch && !strcmp(f->o->dims.at[i].name, f->model.batch)) given = f->o->dims.at[i].hi;
     if (given && !f->c->fit.batch) wanted = given;
-    f->batch = given ? given : f->model.batch ? wanted : f->model.fixed;
-    f->accumulate = wanted > f->batch ? wanted / f->batch : 1;
+    int64_t each = kept && wanted % (kept * ranks) == 0 ? kept : wanted >= ranks ? wanted / ranks : 1;
+    f->batch = given ? given : f->model.batch ? each : f->model.fixed;
+    f->accumulate = wanted > f->batch * ranks ? wanted / (f->batch * ranks) : 1;
     if (f->accumulate > 1)
         diag_note(NULL, "the model computes %lld item%s at a time; the gradients of %lld are summed for a step",
-            (long long)f->batch, f->batch == 1 ? "" : "s", (long long)(f->batch * f->accumulate));
+            (long long)f->batch, f->batch == 1 ? "" : "s", (long long)(f->batch * f->accumulate * ranks));
+    else if (ranks > 1)
+        diag_note(NULL, "%lld ranks compute %lld items each for a step", (long long)ranks, (long long)f->batch);
 }
 
 // ---------------------------------------------------------------- the module
@@ -95,11 +102,14 @@ static bool begin_params(Fit *f) {
     return !error;
 }
 
+// Rank 0 alone compiles.
 static bool build(Fit *f) {
+    bool leads = fit_ranks_leads(&f->ranks);
     if (!f->o->optimizer) f->o->optimizer = "adam";
     fit_bind(f->a, f->o, &f->model, f->data.train, f->batch);
-    f->module = module_build(f->o);
-    if (!f->module || !begin_params(f)) return false;
+    if (leads) f->module = module_build(f->o);
+    if (!fit_ranks_agree(&f->ranks, !leads || (f->module && begin_params(f)))) return false;
+    if (!fit_ranks_module(&f->ranks, &f->module, &f->params)) return false;
     return f->o->threads < 2 || !burn_threads_open(&f->threads, f->o->threads, 0)
         || (diag_error(NULL, "%d threads cannot be had", f->o->threads), false);
 }
@@ -139,7 +149,8 @@ static void set_hyper_value(Hypers *h, const burn_hyper *known, int n, const cha
 // another meaning.
 static void choose_hypers(const Fit *f, Hypers *h, int64_t epochs) {
     const burn_training *t = f->module->training;
-    int64_t batches = f->data.train->count / f->batch, steps = epochs * ((batches + f->accumulate - 1) / f->accumulate);
+    int64_t batches = f->data.train->count / f->batch, per_step = f->accumulate * f->ranks.of.count;
+    int64_t steps = epochs * ((batches + per_step - 1) / per_step);
     double rate = f->c->fit.lr;
     for (int i = 0; i < t->hyper_count && rate < 0; i++)
         if (!strcmp(t->hypers[i].name, "learning_rate")) rate = t->hypers[i].usual;
@@ -199,7 +210,7 @@ static burn_learning learning(const Fit *f, const Words *metrics) {
         .seed = (uint64_t)f->o->seed, .workers = how->workers, .skip_bad = how->skip_bad,
         .metric_count = metrics->n, .metrics = metrics->at, .class_axis = (int)f->o->class_axis,
         .best_by = how->best_by, .patience = how->patience, .artifacts = f->folder, .keep = how->keep,
-        .checkpoint_steps = how->checkpoint_steps, .resume = how->resume, .interrupts = 1 };
+        .checkpoint_steps = how->checkpoint_steps, .resume = how->resume, .interrupts = 1, .ranks = &f->ranks.of };
 }
 
 static bool learn(Fit *f) {
@@ -215,9 +226,10 @@ static bool learn(Fit *f) {
     progress_stage(NULL);                               // the terminal is the watchers'
     Keeper k = { .has_valid = l.valid != NULL };
     burn_outcome outcome = { 0 };
-    bool ok = open_watchers(f, &k, watchers, &l.watcher_count) && run_learner(f, &l, &outcome);
+    bool leads = fit_ranks_leads(&f->ranks), ok = !leads || open_watchers(f, &k, watchers, &l.watcher_count);
+    ok = ok && run_learner(f, &l, &outcome);
     for (int i = 1; i < l.watcher_count; i++) watchers[i].close(watchers[i].own);
-    return ok && !print_line(f, &k, &outcome);
+    return ok && (!leads || !print_line(f, &k, &outcome));
 }
 
 // ---------------------------------------------------------------- what comes of it
@@ -279,15 +291,23 @@ static void end(Fit *f) {
     free(f->params);
     burn_source_close(&f->data);
     burn_source_close(&f->apart);
+    fit_ranks_close(&f->ranks);
+}
+
+static bool prepare(Fit *f) {
+    if (!fit_model(f->a, f->o, &f->model) || !open_data(f) || !adapt(f)) return false;
+    if (!fit_loss(f->a, f->o, &f->model, f->target, &f->metrics) || !make_folder(f)) return false;
+    choose_batch(f);
+    return true;
 }
 
 int command_fit(Arena *a, CommandOptions *c) {
     Fit f = { .a = a, .c = c, .o = arena_copy(a, &c->compile, sizeof c->compile), .metrics = c->fit.metrics };
-    bool ok = fit_model(a, f.o, &f.model) && open_data(&f) && adapt(&f)
-        && fit_loss(a, f.o, &f.model, f.target, &f.metrics);
-    if (ok) choose_batch(&f);
-    ok = ok && make_folder(&f) && build(&f);
-    if (ok && learn(&f)) write_results(&f);
+    if (fit_ranks_open(a, &f.ranks)) {
+        bool ok = fit_ranks_agree(&f.ranks, prepare(&f)) && fit_ranks_agree(&f.ranks, build(&f));
+        ok = ok && fit_ranks_agree(&f.ranks, learn(&f));
+        fit_ranks_agree(&f.ranks, ok && (!fit_ranks_leads(&f.ranks) || write_results(&f)));
+    }
     end(&f);
     return diag_status();
 }

@@ -31,8 +31,8 @@ static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     return out && out_write(out, t.at, t.n) && out_commit(out);
 }
 
-static bool load(Module *m, const char *object) {
-    m->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+static bool load(Module *m) {
+    m->library = dlopen(m->object, RTLD_NOW | RTLD_LOCAL);
     m->code = m->library ? dlsym(m->library, "burncc_training") : NULL;
     const void *training = m->code ? dlsym(m->library, "burncc_learns") : NULL;
     if (training) m->training = *(const burn_training *const *)training;
@@ -45,13 +45,21 @@ static bool load(Module *m, const char *object) {
 static bool build(Module *m, Options *o) {
     Arena *a = m->arena;
     if (!(m->programs = compile_programs(a, o)) || !(m->dir = folder_make())) return false;
-    const char *wrapper = arena_printf(a, "%s/wrapper-.c", m->dir), *object = arena_printf(a, "%s/wrapper-.so", m->dir);
+    const char *wrapper = arena_printf(a, "%s/wrapper-.c", m->dir);
+    m->object = arena_printf(a, "%s/wrapper-.so", m->dir);
     o->output = arena_printf(a, "%s/%s.c", m->dir, o->name);
     m->initial = arena_printf(a, "%s/%s.safetensors", m->dir, o->name);
     if (!compile_write(a, o, m->programs)) return false;
     const char *constants = arena_printf(a, "%s/%s.bin", m->dir, o->name);
     if (!access(constants, F_OK) && !file_map(&m->weights, constants)) return false;
-    return write_wrapper(m, o, wrapper) && build_object(a, o, NULL, wrapper, object) && load(m, object);
+    return write_wrapper(m, o, wrapper) && build_object(a, o, NULL, wrapper, m->object) && load(m);
+}
+
+static Module *module_new(void) {
+    Arena *a = arena_new();
+    Module *m = NEW(a, Module);
+    m->arena = a;
+    return m;
 }
 
 Module *module_build(const Options *o) {
@@ -60,10 +68,29 @@ Module *module_build(const Options *o) {
         diag_error_as(EXIT_USAGE, NULL, "training code for %s cannot be loaded here", arch);
         return NULL;
     }
-    Arena *a = arena_new();
-    Module *m = NEW(a, Module);
-    m->arena = a;
-    if (build(m, arena_copy(a, o, sizeof *o))) return m;
+    Module *m = module_new();
+    if (build(m, arena_copy(m->arena, o, sizeof *o))) return m;
+    module_free(m);
+    return NULL;
+}
+
+static bool receive(Module *m, const char *path, const void *bytes, size_t n) {
+    OutFile *out = out_open(m->arena, path);
+    return out && out_write(out, bytes, n) && out_commit(out);
+}
+
+Module *module_received(const void *object, size_t object_bytes, const void *weights, size_t weights_bytes) {
+    Module *m = module_new();
+    bool ok = (m->dir = folder_make()) != NULL;
+    m->object = arena_printf(m->arena, "%s/wrapper-.so", ok ? m->dir : "");
+    const char *constants = arena_printf(m->arena, "%s/constants.bin", ok ? m->dir : "");
+    ok = ok && receive(m, m->object, object, object_bytes);
+    if (weights_bytes)
+        ok = ok && receive(m, constants, weights, weights_bytes) && file_map(&m->weights, constants);
+    ok = ok && load(m);
+    folder_remove(m->dir);                              // at once: a rank may be killed
+    m->dir = NULL;
+    if (ok) return m;
     module_free(m);
     return NULL;
 }

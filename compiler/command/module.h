@@ -14,9 +14,12 @@ typedef struct Module {
     const char *initial;                                // the file of initial weights, if code wants one
     File weights;                                       // the file of constants, if there is one
     const char *dir;                                    // as of Built
+    const char *object;                                 // what is loaded
     void *library;
 } Module;
 Module *module_build(const Options *o);                 // the stages, then $CC; NULL with diagnostics
+// The object and the constants of a module that another process has built; programs are NULL. NULL with diagnostics.
+Module *module_received(const void *object, size_t object_bytes, const void *weights, size_t weights_bytes);
 void module_free(Module *m);
 
 // A program, with its inputs and outputs: inputs as given (in the signature's order), else random numbers; what is

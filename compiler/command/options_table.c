@@ -108,6 +108,7 @@ const Fact environment[] = {
     { "BURNCC_CFLAGS", "more flags for it" },
     { "BURNCC_RUNNER", "the runner where --runner is not given" },
     { "TMPDIR", "where they build (/tmp)" },
+    { "MPICC", "the C compiler of `mpirun -n N burncc fit` (mpicc)" },
     { "BURN_VK_DEVICE", "part of the GPU's name" },
     { 0 },
 };

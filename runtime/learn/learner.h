@@ -41,24 +41,12 @@
 #ifndef BURN_LEARNER_H
 #define BURN_LEARNER_H
 
+#include "ranks.h"
 #include "watch.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Several processes that learn one model together; ranks_mpi.h makes them of MPI's. All call these functions in the
- * same order, with pieces of the same size; 0 or BURN_E..., BURN_EDEVICE: another rank is lost. */
-typedef struct burn_ranks {
-    void *own;
-    int rank, count;
-    /* Rank k's piece number r comes to be piece number k at rank r. Both arrays, of `count` pieces, stay as they are
-     * until end_exchange returns. */
-    int (*begin_exchange)(void *own, const void *give, void *take, size_t piece);
-    int (*end_exchange)(void *own);
-    /* Everybody's piece, in the order of ranks, to all. */
-    int (*gather)(void *own, const void *give, void *all, size_t piece);
-} burn_ranks;
 
 /* What to learn and how. All zero but `training` and `train` is a start; what is pointed at stays the caller's, and as
  * it is until the learner is closed. */
@@ -113,6 +101,9 @@ int burn_learner_best(burn_learner *learner, void *params, burn_said *said);
  * points at is the learner's, until it is next called. */
 int burn_learner_evaluate(burn_learner *learner, burn_dataset *data, burn_progress *figures, burn_said *said);
 void burn_learner_close(burn_learner *learner);
+/* The size of the batches of a run that is kept in this folder of artifacts; 0: no run is. One that resumes it, with
+ * fewer ranks for instance, computes the same ones. */
+int64_t burn_learner_kept(const char *artifacts);
 
 #ifdef __cplusplus
 }

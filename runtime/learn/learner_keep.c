@@ -212,6 +212,25 @@ static int check_run(const burn_learner *l, const char *path, const char *text, 
                      "or take another folder", path, name, items, batch, seed);
 }
 
+int64_t burn_learner_kept(const char *artifacts)
+{
+    char folder[PATH_BYTES - 64], path[PATH_BYTES];
+    long long batch = 0;
+    int64_t *steps;
+    const Keep k = { .folder = folder };
+    if (!artifacts || snprintf(folder, sizeof folder, "%s/checkpoint", artifacts) >= (int)sizeof folder) return 0;
+    int count = list_steps(&k, "txt", &steps);
+    for (int i = 0; i < count && !batch; i++) {
+        path_of(&k, steps[i], "txt", path);
+        char *text = read_record(path, NULL);
+        const char *run = text ? strstr(text, "\nrun ") : NULL;
+        if (run && sscanf(run, "\nrun %*u %lld", &batch) < 1) batch = 0;
+        free(text);
+    }
+    free(steps);
+    return batch;
+}
+
 /* ---- keeping */
 
 static void remove_steps(const Keep *k, const char *end, const int64_t *kept, int kept_count)

@@ -67,7 +67,7 @@ static int report(burn_learner *l, Report *mine, Report *all, burn_said *said)
 {
     const burn_ranks *ranks = l->how.ranks;
     mine->wish = l->asked;
-    int error = ranks->gather(ranks->own, mine, all, sizeof *mine);
+    int error = ranks->gather(ranks->own, mine, all, sizeof *mine, signals_came);
     if (error) return say_lost(l, error, said);
     for (int r = 0; r < ranks->count; r++) {
         if (l->wish < all[r].wish) l->wish = all[r].wish;
@@ -178,7 +178,7 @@ int ranks_sum(burn_learner *l, double rate, double *shares, burn_said *said)
         int is_more = round < l->how.accumulate && learner_left(l);
         if (is_more) error = compute(l, round & 1, round, r->reports[round & 1], said);
         if (round && error != BURN_EDEVICE) {
-            lost = ranks->end_exchange(ranks->own);
+            lost = ranks->end_exchange(ranks->own, signals_came);
             if (!lost) add_round(l, r->reports[!(round & 1)], shares);
         }
         if (!is_more) break;
@@ -186,6 +186,6 @@ int ranks_sum(burn_learner *l, double rate, double *shares, burn_said *said)
         if (!error && !lost)
             lost = ranks->begin_exchange(ranks->own, l->lanes[round & 1].grads, r->pieces, r->piece);
     }
-    if (!error && !lost && *shares > 0) lost = ranks->gather(ranks->own, r->sum, l->sum, r->piece);
+    if (!error && !lost && *shares > 0) lost = ranks->gather(ranks->own, r->sum, l->sum, r->piece, signals_came);
     return lost ? say_lost(l, lost, said) : error;
 }

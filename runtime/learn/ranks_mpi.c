@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Ranks over MPI. All calls are begun and then asked for, so that who waits still sees that it is to end: a rank that
- * is lost never answers. */
+ * is lost never answers. Nothing of the learner is used here, so that `burncc fit` compiles this file alone, with the
+ * MPI that there is where it runs. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "ranks_mpi.h"
 
-#include "data_own.h"
-#include "learner_own.h"
+#include "burn.h"
 
 #include <limits.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 typedef struct Mpi {
@@ -25,15 +25,15 @@ typedef struct Mpi {
 
 /* Waits; after a signal for a fifth of a second at most. For half a millisecond it asks all the time, then pauses of
  * 50 us let others have the processor. */
-static int wait_for(Mpi *m, MPI_Request *request)
+static int wait_for(Mpi *m, MPI_Request *request, burn_ending *ending)
 {
-    double began = learner_clock(), signalled = -1;
+    double began = MPI_Wtime(), signalled = -1;
     for (int done = 0;;) {
         if (MPI_Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
         if (done) return BURN_OK;
-        double now = learner_clock();
+        double now = MPI_Wtime();
         if (now - began < 0.0005) continue;
-        if (signalled < 0 && signals_came()) signalled = now;
+        if (signalled < 0 && ending && ending()) signalled = now;
         if (signalled >= 0 && now - signalled > 0.2) break;
         nanosleep(&(struct timespec){ 0, 50000 }, NULL);
     }
@@ -50,13 +50,13 @@ static int begin_exchange(void *own, const void *give, void *take, size_t piece)
     return MPI_Ialltoall(give, bytes, MPI_BYTE, take, bytes, MPI_BYTE, m->all, &m->exchange) ? BURN_EDEVICE : BURN_OK;
 }
 
-static int end_exchange(void *own)
+static int end_exchange(void *own, burn_ending *ending)
 {
     Mpi *m = own;
-    return m->is_lost ? BURN_EDEVICE : wait_for(m, &m->exchange);
+    return m->is_lost ? BURN_EDEVICE : wait_for(m, &m->exchange, ending);
 }
 
-static int gather(void *own, const void *give, void *all, size_t piece)
+static int gather(void *own, const void *give, void *all, size_t piece, burn_ending *ending)
 {
     Mpi *m = own;
     MPI_Request request;
@@ -64,25 +64,41 @@ static int gather(void *own, const void *give, void *all, size_t piece)
     m->sent += (int64_t)piece * (m->count - 1);
     int bytes = (int)piece;
     if (MPI_Iallgather(give, bytes, MPI_BYTE, all, bytes, MPI_BYTE, m->all, &request)) return BURN_EDEVICE;
-    return wait_for(m, &request);
+    return wait_for(m, &request, ending);
 }
 
-int burn_mpi_open(int *argc, char ***argv, burn_ranks *ranks, burn_said *said)
+static int share(void *own, void *data, size_t bytes, burn_ending *ending)
+{
+    enum { MOST = 1 << 30 };
+    Mpi *m = own;
+    MPI_Request request;
+    int error = m->is_lost ? BURN_EDEVICE : BURN_OK;
+    for (uint8_t *at = data; bytes && !error;) {
+        int some = bytes < MOST ? (int)bytes : MOST;
+        error = MPI_Ibcast(at, some, MPI_BYTE, 0, m->all, &request) ? BURN_EDEVICE : wait_for(m, &request, ending);
+        at += some;
+        bytes -= (size_t)some;
+    }
+    return error;
+}
+
+int burn_mpi_open(int *argc, char ***argv, burn_ranks *ranks)
 {
     int level, begun = 0;
     Mpi *m = calloc(1, sizeof *m);
     if (!ranks) return free(m), BURN_EINVAL;
     *ranks = (burn_ranks){ .count = 1 };
-    if (!m) return data_said(said, BURN_ENOMEM, "no memory");
+    if (!m) return BURN_ENOMEM;
     int error = MPI_Initialized(&begun) || begun || MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level)
         || MPI_Comm_dup(MPI_COMM_WORLD, &m->all) || MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN)
         || MPI_Comm_rank(m->all, &ranks->rank) || MPI_Comm_size(m->all, &ranks->count);
-    if (error) return free(m), data_said(said, BURN_EDEVICE, "MPI cannot be begun, or is begun already");
+    if (error) return free(m), BURN_EDEVICE;
     m->count = ranks->count;
     ranks->own = m;
     ranks->begin_exchange = begin_exchange;
     ranks->end_exchange = end_exchange;
     ranks->gather = gather;
+    ranks->share = share;
     return BURN_OK;
 }
 
@@ -94,6 +110,9 @@ int64_t burn_mpi_sent(const burn_ranks *ranks)
 void burn_mpi_close(burn_ranks *ranks)
 {
     Mpi *m = ranks->own;
+    MPI_Request request;
+    /* together: an MPI may kill the others when one process has ended with an error */
+    if (m && !m->is_lost && !MPI_Ibarrier(m->all, &request)) wait_for(m, &request, NULL);
     if (m && !m->is_lost) {
         MPI_Comm_free(&m->all);
         MPI_Finalize();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Several processes that learn one model together: burn_ranks (learner.h) of MPI's. With Open MPI or MPICH, which
+/* Several processes that learn one model together: burn_ranks (ranks.h) of MPI's. With Open MPI or MPICH, which
  * libburn_mpi links:
  *
  *     burn_ranks ranks;
- *     int error = burn_mpi_open(&argc, &argv, &ranks, &said);
+ *     int error = burn_mpi_open(&argc, &argv, &ranks);
  *     const burn_learning how = { ..., .ranks = &ranks, .interrupts = 1, .watchers = ranks.rank ? NULL : &lines };
  *     ...
  *     burn_mpi_close(&ranks);
@@ -14,14 +14,16 @@
 #ifndef BURN_RANKS_MPI_H
 #define BURN_RANKS_MPI_H
 
-#include "learner.h"
+#include "ranks.h"
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Begins MPI, once in a process. */
-int burn_mpi_open(int *argc, char ***argv, burn_ranks *ranks, burn_said *said);
+/* Begins MPI, once in a process. BURN_EDEVICE: it cannot be begun, or is begun already. */
+int burn_mpi_open(int *argc, char ***argv, burn_ranks *ranks);
 /* Bytes that this process has sent to others so far. */
 int64_t burn_mpi_sent(const burn_ranks *ranks);
 /* Ends MPI; where a rank is lost the process may only end. */

@@ -244,8 +244,7 @@ int main(int argc, char **argv)
     const burn_ranks *ranks = NULL;
 #ifdef RANKS
     burn_ranks all;
-    burn_said said;
-    if (burn_mpi_open(&argc, &argv, &all, &said)) return fprintf(stderr, "%s\n", said.text), 2;
+    if (burn_mpi_open(&argc, &argv, &all)) return 2;
     ranks = &all;
     rank = all.rank;
 #endif
