@@ -247,6 +247,7 @@ bool cpu_on_planes(const Node *n);                      // a depthwise convoluti
 bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
+bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 void plan_report(const Plan *p, Text *out);             // --report

@@ -10,7 +10,7 @@
 // --fast-math), sums of products say fma themselves, and a guarded load is a function with an `if`, so an address
 // outside is never touched. Teams (schedule/gpu/tile.c) put the parts of their reductions together in shared memory;
 // then no thread may leave early, and those beyond the last point work on it and store nothing.
-#include "vulkan.h"
+#include "glsl.h"
 
 #include "ops/custom.h"
 
@@ -18,17 +18,6 @@
 
 enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128,          // threads of a workgroup; 128 is what every device has
        MAX_GROUPS = 65535 };                            // along one axis, on every device
-
-typedef struct Printing {
-    Arena *arena;
-    const Options *options;
-    const Layout *layout;
-    const Kernel *kernel;
-    bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
-    bool written[2], guarded[2][DT_COUNT];
-    Team team;
-    int parts[DT_COUNT];                                // shared memory: slots of each dtype
-} Printing;
 
 // ---------------------------------------------------------------- elements in memory
 // The dtype whose plain array an element lies in: GLSL's type of it, and what the view's name says.
@@ -52,7 +41,7 @@ static const char *view_name(Arena *a, bool is_weight, DType d) {
     return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d)));
 }
 
-static const char *load_text(Arena *a, DType d, const char *element) {
+const char *glsl_load_text(Arena *a, DType d, const char *element) {
     if (d == DT_BOOL) return arena_printf(a, "(uint(%s) != 0u)", element);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "burn_%s_to_f32(uint(%s))", dtype_name(d), element);
     return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", spell_glsl.type(d), element);
@@ -65,7 +54,7 @@ static const char *store_text(Arena *a, DType d, const char *value) {
 }
 
 // Element `index` of v in its view: the view's name and the index from the buffer's start.
-static const char *locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
+const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
     DType d = v->type.dtype;
     Region r = layout_region(p->layout, v);
     int64_t size = (int64_t)dtype_size(d), first = r.at / size;
@@ -79,14 +68,14 @@ static const char *locate(Printing *p, Value *v, const char *index, bool written
 // ---------------------------------------------------------------- the dialect of the loop printer
 static const char *glsl_load(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
-    const char *view, *at = locate(p, v, index, false, &view);
-    return load_text(p->arena, v->type.dtype, arena_printf(p->arena, "%s[%s]", view, at));
+    const char *view, *at = glsl_locate(p, v, index, false, &view);
+    return glsl_load_text(p->arena, v->type.dtype, arena_printf(p->arena, "%s[%s]", view, at));
 }
 
 static const char *glsl_load_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
     Printing *p = ctx;
     DType d = v->type.dtype;
-    const char *view, *at = locate(p, v, index, false, &view);
+    const char *view, *at = glsl_locate(p, v, index, false, &view);
     p->guarded[view[0] == 'w'][d] = true;
     if (!otherwise) otherwise = spell_glsl.zero(d);
     return arena_printf(p->arena, "%c_%s_if(%s, %s, %s)", view[0], dtype_name(d), guard, at, otherwise);
@@ -95,12 +84,12 @@ static const char *glsl_load_if(void *ctx, Value *v, const char *index, const ch
 static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     Printing *p = ctx;
     DType d = s->value->type.dtype;
-    const char *view, *where = locate(p, s->value, index, true, &view);
+    const char *view, *where = glsl_locate(p, s->value, index, true, &view);
     const char *at = arena_printf(p->arena, "%s[%s]", view, where);
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, p->arena);
-        spell_step(&spell_glsl, &t, s->op, d, load_text(p->arena, d, at), value);
+        spell_step(&spell_glsl, &t, s->op, d, glsl_load_text(p->arena, d, at), value);
         value = t.at;
     }
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
@@ -185,12 +174,8 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
     return true;
 }
 
-static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
+bool glsl_check(Arena *a, const Layout *l, const Kernel *k) {
     Check c = { k, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), true };
-    if (k->kind != KERNEL_LOOP) {
-        diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
-        return false;
-    }
     for (int i = 0; i < k->stores.n; i++) {
         const Store *s = &k->stores.at[i];
         check_expr(&c, s->expr);
@@ -217,6 +202,11 @@ static void print_views(Printing *p, Text *out) {
             text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b,
                 p->written[b] ? "" : "readonly ", name, storage_glsl(s), name);
         }
+    for (int b = 0; b < 2; b++)
+        if (p->wide[b])
+            text_printf(out,
+                "layout(set = 0, binding = %d, std430) readonly buffer View_%c_f32x4 { vec4 %c_f32x4[]; };\n", b,
+                "aw"[b], "aw"[b]);
 }
 
 static void print_extensions(const Printing *p, Text *out, const char *shader) {
@@ -241,7 +231,7 @@ static void print_guarded(Printing *p, Text *out) {
                 "%s %c_%s_if(bool guard, int i, %s otherwise) {\n"
                 "    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
                 type, view[0], dtype_name((DType)d), type, type,
-                load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
+                glsl_load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
         }
 }
 
@@ -310,6 +300,24 @@ static void print_parts(const Printing *p, Text *out) {
                 p->parts[d] * TEAM_LOCAL_SIZE);
 }
 
+const char *glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body) {
+    Text guarded, shader, text;
+    text_init(&guarded, p->arena);
+    text_init(&shader, p->arena);
+    text_init(&text, p->arena);
+    text_printf(&guarded, "%s", "");
+    print_guarded(p, &guarded);
+    print_views(p, &shader);
+    print_parts(p, &shader);
+    text_printf(&shader, "%s\n", shared);
+    spell_helpers(&spell_glsl, &shader, NULL, arena_printf(p->arena, "%s%s", guarded.at, body));
+    text_printf(&shader, "%s%s", guarded.at, body);
+    text_printf(&text, "#version 450\n%s", extensions);
+    print_extensions(p, &text, shader.at);
+    text_printf(&text, "%s", shader.at);
+    return text.at;
+}
+
 // ---------------------------------------------------------------- kernels of the model's own (ops/custom.c)
 static bool check_own(const Layout *l, const Kernel *k) {
     for (int i = 0; i < k->call.args.n; i++) {
@@ -350,7 +358,7 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
         Value *v = k->call.args.at[i];
         operands[i].name = params[i].name;
         operands[i].first = layout_region(l, v).at / (int64_t)dtype_size(v->type.dtype);
-        locate(&p, v, "0", v->def == n, &operands[i].view);
+        glsl_locate(&p, v, "0", v->def == n, &operands[i].view);
     }
     text_printf(&body, "void own(const int point) {\n");
     print_given(&body, n, params + k->call.args.n);
@@ -366,45 +374,50 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     return true;
 }
 
-bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
-    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
-    Text body, guarded, shader, text;
-    if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) return own_kernel(a, o, l, k, out);
-    if (!check_kernel(a, l, k)) return false;
-    int outer = k->loop.spread;
-    p.team = k->loop.team;
-    if (!choose_groups(k, points_of(k, outer), p.team.size, out)) return false;
-    if (out->points == 0) return true;
-    text_init(&body, a);
-    text_init(&guarded, a);
-    text_init(&shader, a);
-    text_init(&text, a);
-    Dialect d = { .index_type = "int",
+Dialect glsl_dialect(Printing *p) {
+    return (Dialect){ .index_type = "int",
         .indent = "    ",
         .constant = "",
         .fma = "fma",
-        .type = o->fast_math ? relaxed_type : strict_type,
+        .type = p->options->fast_math ? relaxed_type : strict_type,
         .language = &spell_glsl,
         .load = glsl_load,
         .load_if = glsl_load_if,
         .store = glsl_store,
-        .team = p.team.size,
-        .barrier = "barrier();",
-        .part = glsl_part,
-        .ctx = &p };
-    if (p.team.size > 1) d.store_if = outer == k->n_parallel ? "live && rank == 0" : "live";
-    loops_print(a, &body, k, &d, outer, 1);
-    print_guarded(&p, &guarded);
-    print_views(&p, &shader);
-    print_parts(&p, &shader);
-    text_printf(&shader, "layout(local_size_x = %d) in;\n\n", p.team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE);
-    spell_helpers(&spell_glsl, &shader, NULL, arena_printf(a, "%s%s", guarded.at, body.at));
-    text_printf(&shader, "%svoid main() {\n", guarded.at);
-    print_thread(&p, &shader, out, outer);
-    text_printf(&shader, "%s}\n", body.at);
-    text_printf(&text, "#version 450\n");
-    print_extensions(&p, &text, shader.at);
-    text_printf(&text, "%s", shader.at);
-    out->glsl = text.at;
+        .ctx = p };
+}
+
+static bool loop_kernel(Printing *p, Shader *out) {
+    Arena *a = p->arena;
+    const Kernel *k = p->kernel;
+    const int outer = k->loop.spread;
+    Text nest, body;
+    p->team = k->loop.team;
+    if (!choose_groups(k, points_of(k, outer), p->team.size, out)) return false;
+    if (out->points == 0) return true;
+    text_init(&nest, a);
+    text_init(&body, a);
+    Dialect d = glsl_dialect(p);
+    d.team = p->team.size;
+    d.barrier = "barrier();";
+    d.part = glsl_part;
+    if (p->team.size > 1) d.store_if = outer == k->n_parallel ? "live && rank == 0" : "live";
+    loops_print(a, &nest, k, &d, outer, 1);
+    text_printf(&body, "void main() {\n");
+    print_thread(p, &body, out, outer);
+    text_printf(&body, "%s}\n", nest.at);
+    out->glsl = glsl_shader(p, "",
+        arena_printf(a, "layout(local_size_x = %d) in;\n", p->team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE), body.at);
     return true;
+}
+
+bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
+    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
+    if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) return own_kernel(a, o, l, k, out);
+    if (k->kind != KERNEL_LOOP && k->kind != KERNEL_GEMM) {
+        diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
+        return false;
+    }
+    if (!glsl_check(a, l, k)) return false;
+    return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : loop_kernel(&p, out);
 }

@@ -289,6 +289,7 @@ const Backend backend_vulkan = {
     .mark = BANNER_MARK,
     .source = true,
     .descriptor = DESCRIPTOR_VULKAN,
+    .has_template = gpu_has_template,
     .spread_points = true,
     .kernels = "glsl",
     .claims = gpu_claims,

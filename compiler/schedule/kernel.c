@@ -458,6 +458,19 @@ static Type right_type(const Node *n) {
     return type_make(n->in[2]->type.dtype, 2, (Dim[]){ node_int(n, "k", 0), n->in[1]->type.dim[0] });
 }
 
+// Equal batch dimensions, or one operand has none.
+bool kernel_gemm_folds(Graph *g, const Type *x, const Type *y) {
+    Dim bx = 1, by = 1;
+    for (int i = 0; i < x->rank - 2; i++) bx = dim_mul(g, bx, x->dim[i]);
+    for (int i = 0; i < y->rank - 2; i++) by = dim_mul(g, by, y->dim[i]);
+    if (bx == 1 || by == 1) return true;
+    for (int i = 3; i <= x->rank || i <= y->rank; i++) {
+        Dim dx = i <= x->rank ? x->dim[x->rank - i] : 1, dy = i <= y->rank ? y->dim[y->rank - i] : 1;
+        if (dx != dy) return false;
+    }
+    return true;
+}
+
 static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s, Operand *x, Operand *y) {
     Arena *a = p->scratch;
     Graph *g = p->graph;

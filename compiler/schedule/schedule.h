@@ -32,6 +32,8 @@ Expr *lower_stored(Lower *l, Value *v, Expr *const *idx, Value **where);
 Kernel *kernel_loop(Arena *a, Fusion *f, Value *into, int concat_axis, int64_t concat_at);
 // into: NULL, or a concatenation along the last axis that the root is a part of, from `at` on
 Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at);
+// has the product's result one batch axis, of equal steps in both factors?
+bool kernel_gemm_folds(Graph *g, const Type *x, const Type *y);
 Kernel *kernel_conv(Arena *a, Fusion *f, Value *into, Dim at);          // kernel_conv.c
 // The parts that builders in other files share.
 // element sum of coef[axis] * axis + offset of a stored value

@@ -59,9 +59,16 @@ def write(name, nodes, x, out, weights):
     (root / "model.onnx").write_bytes(model(of_nodes))
     npy(root / "x.npy", tuple(x), wave(math.prod(x), 0.013))
 
-# tiles of 4 x 4, teams that share k, a bias and relu after them
+# a template's block for each size of a product, with a bias and relu after it; four elements at once and one by one;
+# factors that are turned; batches
 write("gemm", [node("Gemm", ["x", "w", "b"], ["h"]), node("Relu", ["h"], ["y"])], [256, 64], [256, 256],
       {"w": [64, 256], "b": [256]})
+for name, m, k, n in (("product_odd", 33, 50, 71), ("product_narrow", 1030, 17, 520),
+                      ("product_square", 1010, 20, 1022), ("product_large", 2040, 16, 1030)):
+    write(name, [node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["y"])], [m, k], [m, n], {"w": [k, n]})
+write("product_turned", [node("Gemm", ["x", "w"], ["y"], transA=1, transB=1)], [48, 36], [36, 30], {"w": [30, 48]})
+write("product_gram", [node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["x", "t"], ["y"])],
+      [3, 37, 64], [3, 37, 37], {})
 # tiles of 4 x 7, two sums in one kernel, padding
 nodes = [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Conv", ["x", "v"], ["s"])]
 write("conv", nodes + [node("Add", ["h", "s"], ["y"])],
@@ -78,7 +85,8 @@ write("largest", [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Cast",
 # more points than one row of workgroups takes
 write("rows", [node("Relu", ["x"], ["y"])], [4200, 1001], [4200, 1001], {})
 END
-for model in gemm conv gemv softmax norm total largest rows; do
+products="product_odd product_narrow product_square product_large product_turned product_gram"
+for model in gemm $products conv gemv softmax norm total largest rows; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --output $model/got
     python3 - $model <<'END'
@@ -96,6 +104,8 @@ END
 done
 
 status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
+says '^shared vec4 a_block'
+status 0 "shaders of teams" "$burncc" gemv/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c
 status 0 "files" "$burncc" gemm/model.onnx --target vulkan -o gemm.c

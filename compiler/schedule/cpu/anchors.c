@@ -23,19 +23,6 @@ bool cpu_on_planes(const Node *n) {
     return conv_planes_scratch_bytes(&s, &t) <= MAX_IMAGE;
 }
 
-// equal batch dimensions, or one operand has none
-static bool batch_is_simple(Graph *g, const Type *x, const Type *y) {
-    Dim bx = 1, by = 1;
-    for (int i = 0; i < x->rank - 2; i++) bx = dim_mul(g, bx, x->dim[i]);
-    for (int i = 0; i < y->rank - 2; i++) by = dim_mul(g, by, y->dim[i]);
-    if (bx == 1 || by == 1) return true;
-    for (int i = 3; i <= x->rank || i <= y->rank; i++) {
-        Dim dx = i <= x->rank ? x->dim[x->rank - i] : 1, dy = i <= y->rank ? y->dim[y->rank - i] : 1;
-        if (dx != dy) return false;
-    }
-    return true;
-}
-
 static bool fixed_from(const Type *t, int first) {
     for (int i = first; i < t->rank; i++)
         if (!dim_is_const(t->dim[i])) return false;
@@ -77,7 +64,7 @@ bool cpu_has_template(const Node *n, const Options *o) {
     // a sum of nothing is 0: the template would store nothing
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
     if (node_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
-    bool simple = n->op == OP_MatMulBits ? bits_as_they_are(n) : batch_is_simple(n->graph, x, w);
+    bool simple = n->op == OP_MatMulBits ? bits_as_they_are(n) : kernel_gemm_folds(n->graph, x, w);
     return k >= 4 && (count >= 256 || count * k >= 256) && simple;
 }
 

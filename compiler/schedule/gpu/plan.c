@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Planning for GPUs: the steps from a graph of primitives to kernels in order, with everything's place. Kernels are
-// loop nests, whose points threads share out (tile.c).
+// loop nests, whose points threads share out (tile.c), and products, which have a template (gemm.c).
 #include "schedule/schedule.h"
 #include "tile.h"
 
@@ -19,5 +19,6 @@ bool gpu_plan(Plan *p) {
     if (!memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_spread(p->arena, p->kernels.at[i]);
+        else if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p->arena, p->kernels.at[i]);
     return true;
 }

@@ -5,4 +5,5 @@
 #include "plan.h"
 
 void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles where they help
+void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of a product's template
 #endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// State of one shader that is printed, shared by the printers of loop kernels (glsl.c) and of templates (gemm.c).
+#ifndef BURNCC_CODEGEN_GLSL_H
+#define BURNCC_CODEGEN_GLSL_H
+#include "vulkan.h"
+
+typedef struct Printing {
+    Arena *arena;
+    const Options *options;
+    const Layout *layout;
+    const Kernel *kernel;
+    bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
+    bool wide[2];                                       // floats of the buffer that are loaded four at a time
+    bool written[2], guarded[2][DT_COUNT];
+    Team team;
+    int parts[DT_COUNT];                                // shared memory: slots of each dtype
+} Printing;
+
+// an element of v in its view: the view's name, and its index there
+const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view);
+// an element of memory as the type that arithmetic on it runs in
+const char *glsl_load_text(Arena *a, DType d, const char *element);
+// how loop nests are spelled for p
+Dialect glsl_dialect(Printing *p);
+// Does the language have the kernel's elements and operations, and do its indices fit? false with a diagnostic.
+bool glsl_check(Arena *a, const Layout *l, const Kernel *k);
+// The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
+const char *glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body);
+// gemm.c
+bool glsl_gemm(Printing *p, Shader *out);
+#endif
