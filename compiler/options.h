@@ -56,6 +56,10 @@ struct Options {
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     int64_t train_memory;                               // workspace of a training program; 0: what it takes
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
+    // --optimize size: the smallest code, and weights no larger than the model's
+    bool small;
+    // what a program's workspace, constants and code, and stack may take; 0: what they do
+    int64_t ram, flash, stack;
     bool no_fuse, fast_math, quiet;
     bool profile;                                       // marks around kernels' calls (templates/profile.h)
     int64_t string_bytes;                               // room for each string that the program makes; they share it

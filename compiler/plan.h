@@ -13,6 +13,8 @@ typedef struct Kernel Kernel;
 typedef struct Buffer Buffer;
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
 typedef struct Gap { int first, last; } Gap;
+// its kernel reads what it overwrites before, where this begins so many bytes further on, or more
+typedef struct Over { const Buffer *dying; int64_t distance; } Over;
 struct Buffer {
     Place place;
     int index;                                          // which input, output
@@ -32,6 +34,8 @@ struct Buffer {
     // when nobody wants its bytes meanwhile, for it is made again behind each
     VEC(Gap) gaps;
     bool over;                                          // PLACE_ALIAS: stored over an operand that dies there
+    // PLACE_WORK: operands whose last reader stores it, and which it may lie over (memory.c)
+    VEC(Over) over_dying;
     const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
     int id;
 };
@@ -126,7 +130,8 @@ typedef struct Team { int size; bool by_point; } Team;
 // What a template's hole is filled with; the back end spells it.
 typedef enum HoleKind {
     HOLE_NUMBER,                                        // value
-    HOLE_SIZE,                                          // value: a Dim
+    HOLE_SIZE,                                          // value: a Dim,
+    HOLE_ARGUMENT,                                      // or a number, that the function is given
     HOLE_ELEMENT,                                       // value: a DType, as its elements are in memory,
     HOLE_TYPE,                                          // as arithmetic on it runs,
     HOLE_LOAD,                                          // and how the one becomes the other
@@ -142,7 +147,7 @@ typedef enum TemplateParts { NO_PARTS, PARTS, PARTS_BY_AXIS } TemplateParts;
 typedef struct Template {
     const char *file, *params, *axes, *epilogue;
     TemplateParts parts;
-    bool strips;
+    bool strips, over;
 } Template;
 #define TEMPLATE(name, ...) extern const Template template_##name;
 #include "templates.def"
@@ -250,6 +255,8 @@ bool gpu_claims(const Node *n, const Options *o);       // products of few rows 
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
+// bytes of the workspace in front of what is planned, that it may begin anywhere
+int64_t plan_slack(const Plan *p);
 void plan_report(const Plan *p, Text *out);             // --report
 // the worst moment for memory: what is there, the largest `shown`, and what is computed again for --train-memory
 void plan_kept(const Plan *p, Text *out, int shown);

@@ -138,8 +138,9 @@ static Dialect c_dialect(KernelText *k) {
 static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     for (int i = from; i < k->n_params; i++) {
         const Param *p = &k->params[i];
-        text_printf(out, "%s%s%s *restrict %s", i > from ? ", " : "", p->written ? "" : "const ",
-            spell_c_storage(p->value->type.dtype), p->name);
+        text_printf(out, "%s%s%s *%s%s", i > from ? ", " : "", p->written ? "" : "const ",
+            spell_c_storage(p->value->type.dtype), k->kernel->template && k->kernel->template->over ? "" : "restrict ",
+            p->name);
     }
     for (int i = 0; i < k->kernel->sizes.n; i++)
         text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
@@ -343,7 +344,7 @@ static int words(Arena *a, const char *s, const char **to) {
 // the epilogue loads, under names that no template uses.
 static void template_params(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
-    const bool conv = kernel_is_conv(k);
+    const bool conv = k->template->params[0] == 'W';
     const char *name[COUNT(k->operand) + 1];
     const int operands = words(g->arena, k->template->params, name) - 1;
     for (int i = 0; i < operands; i++)
@@ -369,6 +370,9 @@ static const char *hole_spelled(CFile *g, KernelText *t, const HoleValue *h) {
     case HOLE_NUMBER: return arena_printf(g->arena, "%lld", (long long)h->value);
     case HOLE_SIZE:                                     // any expression, and so an argument
         if (g->numbers && dim_is_const(h->value) && h->value >= MIN_HOLE) return hole_argument(t, h->name, h->value);
+        return spell_size_operand(g->arena, g->plan->graph, h->value);
+    case HOLE_ARGUMENT:
+        if (dim_is_const(h->value)) return hole_argument(t, h->name, h->value);
         return spell_size_operand(g->arena, g->plan->graph, h->value);
     case HOLE_ELEMENT: return spell_c_storage((DType)h->value);
     case HOLE_TYPE: return spell_c.type((DType)h->value);

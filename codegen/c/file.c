@@ -62,6 +62,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" },
         { "burn_bf16_tile", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
         { "burn_decimal(", "c/decimal.h" }, { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" },
+        { "burn_window", "c/window.h" },
         { "burn_turn(", "c/turn.h" }, { "burn_pack_w_", "c/turn.h" }, { "burn_wino_", "c/winograd.h" },
         { "burn_params_", "c/params.h" }, { "burn_pack_w_", "c/pack_taps.h" }, { "burn_pack_w_conv(", "c/pack.h" },
         { "burn_pack_w_winograd(", "c/winograd_g.h" }, { "burn_pack_w_winograd(", "c/pack_winograd.h" },

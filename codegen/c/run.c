@@ -324,7 +324,7 @@ void c_run(CFile *g, const Signature *s) {
     const Buffer *pool = p->plan->strings;
     if (pool || r.uses[BASE_WORK])
         text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n",
-            c_workspace_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
+            plan_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
     if (pool)
         text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n",
             (long long)pool->offset, (long long)(pool->offset + pool->bytes));

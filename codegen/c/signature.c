@@ -176,12 +176,6 @@ bool c_takes_weights(const CFile *g, const Program *p) {
     return g->external && has;
 }
 
-// Bytes by which the run moves its memory up to a cache line, for vectors wider than the 16 bytes that malloc aligns
-// to: one that crosses a line is two accesses. Other targets take the workspace as it comes.
-int64_t c_workspace_slack(const Plan *plan) {
-    return plan->options->machine.vectors && plan->options->machine.lanes != 4 && plan->work_bytes ? 63 : 0;
-}
-
 void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed) {
     const Program *p = s->program;
     Separator sep = { "" };

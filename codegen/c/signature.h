@@ -38,7 +38,6 @@ bool c_is_measured(const Graph *g, const Type *t);      // by the program, which
 const char *c_bytes(Arena *a, const Graph *g, const Type *t);           // expressions
 bool c_has_workspace(const Program *p);
 bool c_takes_weights(const CFile *g, const Program *p);
-int64_t c_workspace_slack(const Plan *plan);            // bytes
 
 // one file each
 void c_declare(CFile *g, const Signature *s);             // header.c

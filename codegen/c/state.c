@@ -41,7 +41,7 @@ int64_t c_work_bytes(const CFile *g, const Program *p) {
     int64_t most = 0;
     for (int i = 0; i < g->n; i++) {
         const Plan *plan = g->programs[i].plan;
-        int64_t bytes = plan->work_bytes ? plan->work_bytes + c_workspace_slack(plan) : 1;
+        int64_t bytes = plan->work_bytes ? plan->work_bytes + plan_slack(plan) : 1;
         if ((p->function || p == &g->programs[i]) && bytes > most) most = bytes;
     }
     return most;

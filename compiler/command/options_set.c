@@ -82,6 +82,18 @@ bool set_embed_limit(Arena *a, CommandOptions *o, const char *text) {
     return set_bytes(&o->compile.embed_limit, "--embed-limit", text);
 }
 
+bool set_ram(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    return set_bytes(&o->compile.ram, "--ram", text);
+}
+
+bool set_optimize(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    o->compile.small = !strcmp(text, "size");
+    return o->compile.small || !strcmp(text, "speed")
+        || usage_error("--optimize: there are speed and size, not '%s'", text);
+}
+
 bool set_train_memory(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     return set_bytes(&o->compile.train_memory, "--train-memory", text);

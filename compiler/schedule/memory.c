@@ -6,6 +6,7 @@
 // A loop kernel that reads a dying value only at the element it stores writes in place, and what a loop carries is
 // updated in place. Offsets are place.c's.
 #include "schedule.h"
+#include "cpu/templates.h"
 
 #include <string.h>
 
@@ -160,7 +161,8 @@ static bool loads_only_at(const Same *s, const Expr *e) {
 
 // Several stores (outputs.c) follow the loads of all, and one of them may go over v.
 bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
-    if (k->kind != KERNEL_LOOP || !k->stores.n) return false;
+    bool finishes = template_is_window(k) && k->operand[0] != v && !k->result_at;      // each element as it is stored
+    if ((k->kind != KERNEL_LOOP && !finishes) || !k->stores.n) return false;
     Same same = { v, k->stores.at[0].index, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
         const Store *s = &k->stores.at[i];
@@ -171,14 +173,15 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
 }
 
 static void try_in_place(Plan *p, Kernel *k, int at) {
-    if (k->kind != KERNEL_LOOP || k->stores.n != 1 || k->runs > 1) return;
+    if ((k->kind != KERNEL_LOOP && !template_is_window(k)) || k->stores.n != 1 || k->runs > 1 || k->strips) return;
     const Store *s = &k->stores.at[0];
     Buffer *out = plan_value(p, s->value).buffer;
     if (out->place != PLACE_WORK || out->first != at) return;
     for (int i = 0; i < k->reads.n; i++) {
         Value *v = k->reads.at[i];
         Buffer *in = plan_value(p, v).buffer;
-        if (in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes || !kernel_in_place(p->arena, k, v))
+        if (!in || in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes
+            || !kernel_in_place(p->arena, k, v))
             continue;
         out->place = PLACE_ALIAS;
         out->over = true;
@@ -187,6 +190,19 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
         in->last = out->last;
         return;
     }
+}
+
+// A template that stores its elements in order may store over what it reads, at a distance.
+static void try_over(Plan *p, const Kernel *k, int at) {
+    if (!template_is_window(k) || k->runs > 1 || k->strips || k->result_at || k->operand_at[0]) return;
+    Buffer *out = plan_value(p, k->writes.at[0]).buffer, *in = plan_value(p, k->operand[0]).buffer;
+    int64_t distance, from;
+    if (!in || out->place != PLACE_WORK || in->place != PLACE_WORK || out->first != at || in->last != at || in == out
+        || out->gaps.n || in->gaps.n || !window_distance(p->graph, k, &distance))
+        return;
+    for (int i = 0; i < k->loads.n; i++)
+        if (buffer_owner(buffer_of(p, k->loads.at[i]), &from) == in) return;
+    VEC_PUSH(p->arena, out->over_dying, ((Over){ in, distance }));
 }
 
 // A loop's carried value is updated in place where its new value is stored after the last read of the old one, or by
@@ -274,6 +290,7 @@ static void forget(Plan *p) {
         b->first = INT32_MAX;
         b->last = -1;
         b->gaps.n = 0;
+        b->over_dying.n = 0;
     }
     p->buffers.n = 0;
     p->weight_bytes = 0;
@@ -286,6 +303,7 @@ bool memory_plan(Plan *p) {
     place_strings(p);
     carry_in_place(p);
     for (int i = 0; i < p->kernels.n; i++) try_in_place(p, p->kernels.at[i], i);
+    for (int i = 0; i < p->kernels.n; i++) try_over(p, p->kernels.at[i], i);
     int errors = diag_errors();
     place_work(p);
     place_weights(p);

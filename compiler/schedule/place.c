@@ -2,6 +2,9 @@
 // Where buffers lie in the workspace. In: sizes and lifetimes. Out: offsets, such that no two buffers that are alive
 // at once overlap, and the end of the last.
 //
+// A result may lie over an operand that dies with it, from some distance below its beginning on: its kernel has read
+// the bytes that it overwrites.
+//
 // Buffers are put down one after the other, each at the lowest place where it meets none that is there already: only
 // the sequence is open. The best of some plain ones (largest first, most crowded first, ...) is improved while it is
 // above the lower bound: a buffer at the top has been put down too late, so it changes places in the sequence with
@@ -25,14 +28,17 @@ typedef struct Item {
     bool there;                                         // put down already
 } Item;
 
+// Places that a buffer may not begin at because of another: between low and high, which may be.
+typedef struct Blocked { int64_t low, high; } Blocked;
+
 typedef struct Placing {
     Item *items; int n;
-    int *order, *blockers;
+    int *order; Blocked *blocked;
     int64_t steps;
     uint64_t random;
 } Placing;
 
-static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
+static int64_t round_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
 static uint32_t draw(Placing *s, int below) {
     s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);     // Knuth, MMIX
@@ -56,23 +62,41 @@ static int nth_met(const Placing *s, const Item *x, int n) {
     return i;
 }
 
+// How far above `out` the buffer `in` has to begin where out may lie over it; false: it may not.
+static bool over(const Item *out, const Item *in, int64_t *distance) {
+    for (int i = 0; i < out->of->over_dying.n; i++) {
+        if (out->of->over_dying.at[i].dying != in->of) continue;
+        *distance = round_up(out->of->over_dying.at[i].distance);
+        return true;
+    }
+    return false;
+}
+
+// Where x may not be because of y, which is there.
+static Blocked blocked_by(const Item *x, const Item *y) {
+    Blocked b = { y->offset - x->bytes, y->offset + y->bytes };
+    int64_t distance;
+    if (over(x, y, &distance)) b.low = y->offset - distance;
+    else if (over(y, x, &distance)) b.high = y->offset + distance;
+    return b;
+}
+
 // The lowest gap among those that are there and that x meets.
 static int64_t lowest_gap(Placing *s, const Item *x) {
     int n = 0;
     int64_t at = 0;
     for (int i = next_met(s, x, 0); i < s->n; i = next_met(s, x, i + 1)) {
-        const Item *y = &s->items[i];
-        if (!y->there) continue;
+        if (!s->items[i].there) continue;
+        const Blocked b = blocked_by(x, &s->items[i]);
         int j = n++;
-        for (; j > 0 && s->items[s->blockers[j - 1]].offset > y->offset; j--) s->blockers[j] = s->blockers[j - 1];
+        for (; j > 0 && s->blocked[j - 1].low > b.low; j--) s->blocked[j] = s->blocked[j - 1];
         s->steps += n - j;
-        s->blockers[j] = i;
+        s->blocked[j] = b;
     }
     s->steps += x->n_meets;
     for (int i = 0; i < n; i++) {
-        const Item *y = &s->items[s->blockers[i]];
-        if (at + x->bytes <= y->offset) break;
-        if (y->offset + y->bytes > at) at = y->offset + y->bytes;
+        if (at <= s->blocked[i].low) break;
+        if (s->blocked[i].high > at) at = s->blocked[i].high;
     }
     return at;
 }
@@ -163,18 +187,35 @@ static void improve(Placing *s, Best *b, int64_t bound) {
     }
 }
 
+// No placement needs less: most bytes alive at once, less what results share with operands that die there.
+static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
+    int64_t most = 0;
+    for (int at = 0; at < moments; at++) {
+        int64_t shared = 0;
+        for (int i = 0; i < s->n; i++)
+            for (int j = 0; j < s->items[i].of->over_dying.n; j++) {
+                const Over *o = &s->items[i].of->over_dying.at[j];
+                int64_t out = s->items[i].bytes, in = round_up(o->dying->bytes), d = round_up(o->distance),
+                        both = in + (d > 0 ? d : 0);
+                if (buffer_alive(s->items[i].of, at) && buffer_alive(o->dying, at))
+                    shared += both < out ? in : out + in > both ? out + in - both : 0;
+            }
+        if (live[at] - shared > most) most = live[at] - shared;
+    }
+    return most;
+}
+
 int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
     Placing s = { .items = NEW_ARRAY(a, Item, n + 1),
         .n = n,
         .order = NEW_ARRAY(a, int, n + 1),
-        .blockers = NEW_ARRAY(a, int, n + 1),
+        .blocked = NEW_ARRAY(a, Blocked, n + 1),
         .random = 1 };
     Best best = { INT64_MAX, NEW_ARRAY(a, int, n + 1), NEW_ARRAY(a, int64_t, n + 1) };
     int moments = 0;
-    *bound = 0;
     for (int i = 0; i < n; i++) {
         s.items[i] = (Item){
-            .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last, .of = buffers[i]
+            .bytes = round_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last, .of = buffers[i]
         };
         if (buffers[i]->last >= moments) moments = buffers[i]->last + 1;
     }
@@ -184,8 +225,8 @@ int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
         for (int at = s.items[i].first; at <= s.items[i].last; at++) {
             if (!buffer_alive(buffers[i], at)) continue;
             live[at] += s.items[i].bytes;
-            if (live[at] > *bound) *bound = live[at];
         }
+    *bound = least_live(live, moments, &s);
     meet(a, &s, live);
     for (int kind = 0; kind < 6 && best.end > *bound; kind++) {
         for (int i = 0; i < n; i++) sorted[i] = (Keyed){ sequence_key(&s.items[i], kind), i };

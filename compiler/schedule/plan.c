@@ -111,7 +111,14 @@ Plan *plan_make(Graph *g, const Options *o) {
     mark_states(g);
     if (!o->machine.backend->plan(p)) return NULL;
     name_kernels(p, "k", &p->numbered);
-    return p;
+    return budget_holds(p) ? p : NULL;
+}
+
+// Bytes by which the run moves its memory up to a cache line, for vectors wider than the 16 bytes that malloc aligns
+// to: one that crosses a line is two accesses. Other targets take the workspace as it comes.
+int64_t plan_slack(const Plan *p) {
+    const Target *m = &p->options->machine;
+    return m->vectors && m->lanes != 4 && p->work_bytes ? 63 : 0;
 }
 
 // ---------------------------------------------------------------- for people

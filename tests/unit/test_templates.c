@@ -47,8 +47,9 @@ static void params(void **unused) {
         for (const char *word = rows[i]->params; *word; word += *word == ' ') {
             char want[60];
             size_t n = strcspn(word, " ");
-            snprintf(want, sizeof want, "restrict %.*s%s", (int)n, word, word[n] ? "," : " EPILOGUE_PARAMS");
-            at = strstr(at, "restrict ");
+            const char *pointer = rows[i]->over ? "float *" : "restrict ";
+            snprintf(want, sizeof want, "%s%.*s%s", pointer, (int)n, word, word[n] ? "," : " EPILOGUE_PARAMS");
+            at = strstr(at, pointer);
             assert_non_null(at);
             assert_memory_equal(at, want, strlen(want));
             at += strlen(want);

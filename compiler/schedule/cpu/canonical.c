@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define TEMPLATE(name, params, axes, epilogue, parts, strips) \
-    const Template template_##name = { "c/" #name ".c", params, axes, epilogue, parts, strips };
+#define TEMPLATE(name, params, axes, epilogue, parts, strips, over) \
+    const Template template_##name = { "c/" #name ".c", params, axes, epilogue, parts, strips, over };
 #include "templates.def"
 #undef TEMPLATE
 

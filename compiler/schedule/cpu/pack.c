@@ -60,6 +60,26 @@ void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps,
                 *dst++ = c < channels || 16 % channels == 0 ? src[(c % channels * mult + m) * taps + t] : 0.0f;
 }
 
+void pack_window_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t oc_stride,
+    size_t ic_stride, float *dst)
+{
+    for (size_t g = 0; g < groups; g++, src += oc * oc_stride)
+        for (size_t o0 = 0; o0 < oc; o0 += 4)
+            for (size_t t = 0; t < taps; t++)
+                for (size_t c = 0; c < ic; c++)
+                    for (size_t o = o0; o < o0 + 4 && o < oc; o++)
+                        *dst++ = src[o * oc_stride + c * ic_stride + t];
+    for (int i = 0; i < 3; i++)
+        *dst++ = 0.0f;
+}
+
+void pack_window_dw_w(const float *src, size_t channels, size_t taps, float *dst)
+{
+    for (size_t t = 0; t < taps; t++)
+        for (size_t c = 0; c < channels; c++)
+            *dst++ = src[c * taps + t];
+}
+
 size_t pack_winograd_w_floats(size_t oc, size_t ic, const WinogradForm *f, size_t nr)
 {
     return (f->th + f->kh - 1) * (f->tw + f->kw - 1) * pack_gemm_b_floats(oc, ic, nr);

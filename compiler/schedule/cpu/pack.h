@@ -27,6 +27,13 @@ void pack_conv_w(
 size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps);
 void pack_conv_dw_w(const float *src, size_t channels, size_t mult, size_t taps, float *dst);
 
+/* For window.c and window_dw.c, no larger than the model's. Element (o, c, t) of a group at src[o*oc_stride +
+ * c*ic_stride + t]: [groups][ceil(oc/4)][taps][ic][4], the last panel as narrow as what is left, and three zeros behind
+ * all. Depthwise weights [channels][taps] as [taps][channels]. */
+void pack_window_w(const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t oc_stride,
+    size_t ic_stride, float *dst);
+void pack_window_dw_w(const float *src, size_t channels, size_t taps, float *dst);
+
 /* Winograd's F(th x tw, kh x kw). */
 typedef struct WinogradForm {
     size_t th, tw, kh, kw;

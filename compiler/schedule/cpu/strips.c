@@ -305,7 +305,7 @@ static int parts_of(const Trial *t) {
 // The choice of groups that gains most, from the last kernel to the first: best[i] is what those from i on gain.
 void strips_plan(Plan *p) {
     int n = p->kernels.n;
-    if (p->options->no_fuse) return;
+    if (p->options->no_fuse || template_small(p->options)) return;
     Arena *scratch = arena_new();
     double *best = NEW_ARRAY(scratch, double, n + MOST + 1);
     int *length = NEW_ARRAY(scratch, int, n + 1), *parts = NEW_ARRAY(scratch, int, n + 1);

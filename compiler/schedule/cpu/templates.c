@@ -85,8 +85,8 @@ static bool plan_gemv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 }
 
 static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
-    if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_pairs(a, g, k, o) || plan_blas(a, g, k, o)
-        || plan_gemv(a, g, k, o))
+    if (plan_bytes(a, g, k, o) || plan_low(a, g, k, o) || plan_pairs(a, g, k, o) || plan_window(a, g, k, o)
+        || plan_blas(a, g, k, o) || plan_gemv(a, g, k, o))
         return;
     Contraction *s = &k->gemm;
     Value *w = k->operand[1];
@@ -172,5 +172,6 @@ static void weights_price(Plan *p) {
 bool templates_plan(Plan *p) {
     weights_price(p);
     for (int i = 0; i < p->kernels.n; i++) template_plan(p->arena, p->graph, p->kernels.at[i], p->options);
+    window_share(p);
     return true;
 }

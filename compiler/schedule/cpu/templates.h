@@ -38,6 +38,13 @@ ConvLayout template_conv_merged(ConvLayout l);          // small groups made one
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // a depthwise convolution with the channels first
 void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);
+// Where memory or code is the price (o): products and convolutions without scratch memory; false: the kernel is none.
+bool template_small(const Options *o);
+bool template_is_window(const Kernel *k);
+bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o);
+// How many bytes behind the beginning of its result its input has to begin for the result to lie over it; false: never.
+bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes);
+void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);

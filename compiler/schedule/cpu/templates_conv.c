@@ -194,6 +194,7 @@ static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, 
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    if (plan_window(a, g, k, o)) return;
     ConvLayout l = template_conv_layout(g, &k->conv, o);
     const char *kind = k->kind == KERNEL_DEPTHWISE ? "depthwise" : "conv";
     if (!k->operand[1]->data && dim_is_const(k->conv.batch)) l.images = k->conv.batch;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Convolutions and products where memory or code is the price (--ram, --optimize size, targets without an operating
+// system). In: a kernel in canonical form. Out: the template that needs no scratch memory, no padded copies and no
+// more weights than the model has, window.c or window_dw.c; and how far its result may lie over its input.
+//
+// One text for all sizes: where the code is to be small, what differs between the kernels of a template is an argument,
+// so that they are one function (codegen/c/share.c).
+#include "pack.h"
+#include "schedule/schedule.h"
+#include "templates.h"
+
+#include <string.h>
+
+bool template_small(const Options *o) { return o->small || o->ram || o->machine.ram_first; }
+
+bool template_is_window(const Kernel *k) {
+    return k->template == &template_window || k->template == &template_window_dw;
+}
+
+// A product as a convolution of one row of pixels, with a tap.
+static Convolution of_product(const Graph *g, const Contraction *s) {
+    Convolution c = { .batch = s->batch, .groups = 1, .ic = s->k, .oc = s->n, .x_batch = s->a_batch,
+        .x_channel = s->a_col, .y_pixel = s->c_row };
+    for (int i = 0; i < 3; i++) c.in[i] = c.out[i] = c.kernel[i] = c.stride[i] = c.dilation[i] = 1;
+    c.in[2] = c.out[2] = dim_upper(g, s->m);
+    c.x_axis[2] = s->a_row;
+    return c;
+}
+
+static Convolution shape_of(const Graph *g, const Kernel *k) {
+    return k->kind == KERNEL_GEMM ? of_product(g, &k->gemm) : k->conv;
+}
+
+// ---------------------------------------------------------------- weights
+static void fill_window(const Buffer *b, void *to) {
+    const Kernel *k = b->packer;
+    const float *from = b->value->data->data;
+    if (k->kind == KERNEL_GEMM) {
+        const Contraction *s = &k->gemm;
+        pack_window_w(from, 1, (size_t)s->n, (size_t)s->k, 1, (size_t)s->b_col, (size_t)s->b_row, to);
+    } else {
+        const Convolution *c = &k->conv;
+        size_t ic = (size_t)(c->ic / c->groups), taps = (size_t)(c->kernel[1] * c->kernel[2]);
+        pack_window_w(from, (size_t)c->groups, (size_t)(c->oc / c->groups), ic, taps, ic * taps, taps, to);
+    }
+}
+
+static void fill_window_dw(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->conv;
+    pack_window_dw_w(b->value->data->data, (size_t)c->oc, (size_t)(c->kernel[1] * c->kernel[2]), to);
+}
+
+// ---------------------------------------------------------------- holes
+static void hole_sizes(Arena *a, Kernel *k, const Convolution *c, Dim columns) {
+    static const char axis[] = "DHW";
+    template_hole_dim(a, k, "N", c->batch);
+    for (int i = 1; i < 3; i++) {
+        template_hole_dim(a, k, arena_printf(a, "I%c", axis[i]), i == 2 ? columns : c->in[i]);
+        template_hole_dim(a, k, arena_printf(a, "O%c", axis[i]),
+            i == 2 && k->kind == KERNEL_GEMM ? columns : c->out[i]);
+        template_hole_dim(a, k, arena_printf(a, "K%c", axis[i]), c->kernel[i]);
+        template_hole_dim(a, k, arena_printf(a, "S%c", axis[i]), c->stride[i]);
+        template_hole_dim(a, k, arena_printf(a, "D%c", axis[i]), c->dilation[i]);
+        template_hole_dim(a, k, arena_printf(a, "P%c", axis[i]), c->pad[i]);
+    }
+    template_hole_dim(a, k, "XN", c->x_batch);
+    template_hole_dim(a, k, "XH", c->x_axis[1]);
+    template_hole_dim(a, k, "XW", c->x_axis[2]);
+    template_hole_dim(a, k, "XC", c->x_channel);
+    template_hole_dim(a, k, "YC", c->y_pixel);
+}
+
+static bool is_dense(const Convolution *c) {
+    return c->groups == 1 && (c->x_channel == 1 || c->ic == 1)
+        && (c->kernel[2] == 1 || (c->dilation[2] == 1 && c->x_axis[2] == c->ic));
+}
+
+static void plan_dense(Arena *a, Kernel *k, const Options *o, const Convolution *c, Dim columns) {
+    int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, taps = c->kernel[1] * c->kernel[2];
+    k->template = &template_window;
+    hole_sizes(a, k, c, columns);
+    template_hole_dim(a, k, "G", c->groups);
+    template_hole_dim(a, k, "IC", ic);
+    template_hole_dim(a, k, "OC", oc);
+    template_hole(a, k, "MR", o->small || c->out[2] < 4 ? 1 : 4);
+    template_hole(a, k, "DENSE", is_dense(c));
+    k->packed = template_packed(a, k, k->operand[1], (size_t)(c->groups * oc * ic * taps + 3),
+        "four output channels at a time, tap by tap", fill_window);
+}
+
+static void plan_depth(Arena *a, Kernel *k, const Options *o, const Convolution *c) {
+    k->template = &template_window_dw;
+    hole_sizes(a, k, c, c->in[2]);
+    template_hole_dim(a, k, "C", c->oc);
+    template_hole_dim(a, k, "MULT", c->oc / c->groups);
+    template_hole(a, k, "NR", !o->small && c->oc == c->groups && c->x_channel == 1 ? 4 : 1);
+    k->packed = template_packed(a, k, k->operand[1], (size_t)(c->oc * c->kernel[1] * c->kernel[2]),
+        "taps of all channels", fill_window_dw);
+}
+
+static bool floats(const Kernel *k) {
+    return k->operand[0]->type.dtype == DT_F32 && k->operand[1]->type.dtype == DT_F32
+        && k->writes.at[0]->type.dtype == DT_F32;
+}
+
+bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    if (!template_small(o) || !template_packs(k, k->operand[1]) || !floats(k)) return false;
+    const Contraction *s = &k->gemm;
+    const bool product = k->kind == KERNEL_GEMM;
+    if (product && !(dim_is_const(s->n) && dim_is_const(s->k) && dim_is_const(s->a_row) && dim_is_const(s->a_col)
+            && dim_is_const(s->c_row) && !s->b_batch))
+        return false;
+    const Convolution c = shape_of(g, k);
+    if (!product && (c.in[0] != 1 || c.out[0] != 1 || c.kernel[0] != 1)) return false;
+    if (k->kind == KERNEL_DEPTHWISE) plan_depth(a, k, o, &c);
+    else plan_dense(a, k, o, &c, product ? s->m : c.in[2]);
+    return true;
+}
+
+// ---------------------------------------------------------------- one function for all
+static bool varies(const Plan *p, const Kernel *k, int hole) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *other = p->kernels.at[i];
+        if (other->template == k->template && other->holes.at[hole].value != k->holes.at[hole].value) return true;
+    }
+    return false;
+}
+
+// Holes that have one value in all kernels stay numbers, which the C compiler folds.
+void window_share(Plan *p) {
+    for (int i = 0; p->options->small && i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        for (int j = 0; template_is_window(k) && j < k->holes.n; j++)
+            if (k->holes.at[j].kind == HOLE_SIZE && varies(p, k, j)) k->holes.at[j].kind = HOLE_ARGUMENT;
+    }
+}
+
+// ---------------------------------------------------------------- results over inputs
+#define NEVER ((int64_t)1 << 40)                        // floats: more than any distance
+static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+static int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+
+// The first tap of an axis that lies inside the input, for the window that begins at `from`.
+static int64_t first_inside(const Convolution *c, int axis, int64_t from) {
+    return from < 0 ? (c->dilation[axis] - 1 - from) / c->dilation[axis] : 0;
+}
+
+// Where pixel p's window begins, in floats of the input.
+static int64_t window_start(const Convolution *c, int64_t p) {
+    int64_t row = p / c->out[2], ih = row % c->out[1] * c->stride[1] - c->pad[1],
+            iw = p % c->out[2] * c->stride[2] - c->pad[2];
+    return row / c->out[1] * c->x_batch + (ih + first_inside(c, 1, ih) * c->dilation[1]) * c->x_axis[1]
+        + (iw + first_inside(c, 2, iw) * c->dilation[2]) * c->x_axis[2];
+}
+
+static bool is_static(const Convolution *c, const Kernel *k) {
+    return dim_is_const(c->batch) && dim_is_const(c->x_batch) && dim_is_const(c->y_pixel)
+        && (k->kind != KERNEL_GEMM || dim_is_const(k->gemm.m));
+}
+
+// Channels that are computed together at the end of a pixel.
+static int64_t last_channels(const Kernel *k, const Convolution *c) {
+    if (k->template == &template_window) return (c->oc / c->groups - 1) % 4 + 1;
+    int64_t together = template_hole_value(k, "NR");
+    return c->oc % together ? 1 : together;
+}
+
+// Pixels are finished in order, `many` at a time: what of those before `end` is stored while the ones from p on read.
+// From the last pixel to the first: `needed` is the lowest float that is still read.
+bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
+    const Convolution c = shape_of(g, k);
+    if (!is_static(&c, k)) return false;
+    const int64_t pixels = c.batch * c.out[1] * c.out[2], width = c.oc, last = last_channels(k, &c),
+                  many = k->template == &template_window ? template_hole_value(k, "MR") : 1;
+    int64_t needed = INT64_MAX, distance = -NEVER;
+    for (int64_t p = pixels - 1; p >= 0; p--) {
+        // whole pixels before the next one reads, all but the last channels before this one has
+        if (p + 1 < pixels) distance = larger(distance, p * c.y_pixel + width - needed);
+        needed = smaller(needed, window_start(&c, p));
+        const int64_t together = smaller(p + many, pixels) - 1;
+        if (width > last) distance = larger(distance, together * c.y_pixel + width - last - needed);
+    }
+    *bytes = distance * (int64_t)sizeof(float);
+    return true;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Convolution with the channels last, and product with constant weights, fp32, where memory and code are dear: no
+ * scratch memory, weights no larger than the model's, one function for all sizes where they are arguments.
+ * Y[n][p][c] = EPILOGUE(sum over the taps (kh, kw) and channels of X * W), p an output pixel.
+ *
+ * The idea: padding is in the loops' bounds. A pixel's window is cut to what of it lies inside the input, so there is
+ * nothing to copy, and taps outside cost nothing. MR pixels whose windows are whole are computed together, four
+ * channels at a time; others one by one. Sums are over taps, then channels, as in conv.c.
+ *
+ *   KERNEL              name of the function
+ *   N G IC OC           batch, groups, input and output channels of one group
+ *   IH IW OH OW         input and output sizes;  KH KW kernel;  SH SW strides;  DH DW dilations;  PH PW padding before
+ *   XN XH XW XC         strides of X in floats, XC between channels
+ *   YC                  floats of Y from pixel to pixel, >= G*OC
+ *   MR                  pixels together: 1, 2 or 4
+ *   DENSE               1: what a tap row reads is one run: G, XC and DW are 1, XW is IC
+ *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
+ *                       of theirs
+ *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
+ *
+ * W is packed by the compiler (pack_window_w): [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is
+ * left, and three floats that are read and not used.
+ * Y may lie over X where no element is stored before all that read its place have: pixels are finished in order, MR at
+ * a time (window_distance in templates_window.c). scratch: none.
+ */
+#include "window.h"
+// holes
+#define KERNEL window
+#define N 1
+#define G 1
+#define IC 16
+#define OC 32
+#define IH 32
+#define IW 32
+#define OH 32
+#define OW 32
+#define KH 3
+#define KW 3
+#define SH 1
+#define SW 1
+#define DH 1
+#define DW 1
+#define PH 1
+#define PW 1
+#define XN 16384
+#define XH 512
+#define XW 16
+#define XC 1
+#define YC 32
+#define MR 4
+#define DENSE 1
+#define STRIP 0
+#define EPILOGUE_PARAMS
+#define EPILOGUE(acc, n, p, c) (acc)
+// end holes
+
+BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS,
+#if STRIP
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at,
+                               ptrdiff_t y_at)
+#else
+                               unsigned char *scratch)
+#endif
+{
+    (void)scratch;
+#if STRIP
+    const ptrdiff_t first_row = strip / OW, end_row = strip_end / OW;
+    X -= x_at * XW;
+    Y -= y_at * YC;
+#else
+    const ptrdiff_t first_row = 0, end_row = N * OH;
+#endif
+    for (ptrdiff_t row = first_row; row < end_row; row++) {
+        const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
+        const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
+        for (ptrdiff_t ow = 0, many; ow < OW; ow += many) {
+            const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
+            const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
+                w1 = right < KW ? right : KW;
+            const float *const x = X + n * XN + (ih + h0 * DH) * XH + (iw + w0 * DW) * XW;
+            float *const y = Y + (n * OH * OW + p) * YC;
+            many = 1;
+#if MR > 1
+            const int whole = iw >= 0 && ow + MR <= OW && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
+#endif
+            for (ptrdiff_t panel = 0; panel < G * OC;) {
+                const ptrdiff_t left = OC - panel % OC, width = left < 4 ? left : 4;
+                const float *const at = x + panel / OC * IC * XC,
+                    *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
+#if DENSE
+                const burn_window g = {h1 - h0, 1, (w1 - w0) * IC, DH * XH, 0, 1, KW * IC * width, width};
+#else
+                const burn_window g = {h1 - h0, w1 - w0, IC, DH * XH, DW * XW, XC, KW * IC * width, width};
+#endif
+                float sums[MR * 4];
+#if MR > 1
+                if (whole && width == 4) {
+                    many = MR;
+#if MR == 2
+                    burn_window_2(sums, at, weights, g, SW * XW);
+#else
+                    burn_window_4(sums, at, weights, g, SW * XW);
+#endif
+                } else {
+                    for (ptrdiff_t i = 0; i < (whole ? MR : 1); i++)
+                        burn_window_1(sums + i * 4, at + i * SW * XW, weights, g);
+                    many = whole ? MR : 1;
+                }
+#else
+                burn_window_1(sums, at, weights, g);
+#endif
+                for (ptrdiff_t i = 0; i < many; i++)
+                    for (ptrdiff_t j = 0; j < width; j++)
+                        y[i * YC + panel + j] = EPILOGUE(sums[i * 4 + j], n, (p + i), (panel + j));
+                panel += width;
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Depthwise convolution with the channels last, fp32, where memory and code are dear: as window.c, without scratch
+ * memory. C output channels, MULT of each input channel. Y[n][p][c] = EPILOGUE(sum over the taps of W * X).
+ *
+ *   KERNEL              name of the function
+ *   N C MULT            batch, output channels, those of one input channel
+ *   IH IW OH OW  KH KW  SH SW  DH DW  PH PW  XN XH XW XC  YC  STRIP   as in window.c
+ *   NR                  channels together: 1, or 4 where MULT and XC are 1
+ *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
+ *
+ * W is packed by the compiler (pack_window_dw_w): [kh][kw][C].
+ * Y may lie over X as in window.c: pixels are finished one by one. scratch: none.
+ */
+#include "window.h"
+// holes
+#define KERNEL window_dw
+#define N 1
+#define C 32
+#define MULT 1
+#define IH 32
+#define IW 32
+#define OH 32
+#define OW 32
+#define KH 3
+#define KW 3
+#define SH 1
+#define SW 1
+#define DH 1
+#define DW 1
+#define PH 1
+#define PW 1
+#define XN 32768
+#define XH 1024
+#define XW 32
+#define XC 1
+#define YC 32
+#define NR 4
+#define STRIP 0
+#define EPILOGUE_PARAMS
+#define EPILOGUE(acc, n, p, c) (acc)
+// end holes
+
+BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS,
+#if STRIP
+                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at,
+                               ptrdiff_t y_at)
+#else
+                               unsigned char *scratch)
+#endif
+{
+    (void)scratch;
+#if STRIP
+    const ptrdiff_t first_row = strip / OW, end_row = strip_end / OW;
+    X -= x_at * XW;
+    Y -= y_at * YC;
+#else
+    const ptrdiff_t first_row = 0, end_row = N * OH;
+#endif
+    for (ptrdiff_t row = first_row; row < end_row; row++) {
+        const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
+        const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
+        for (ptrdiff_t ow = 0; ow < OW; ow++) {
+            const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
+            const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
+                w1 = right < KW ? right : KW;
+            const burn_window g = {h1 - h0, w1 - w0, 1, DH * XH, DW * XW, 0, KW * C, 1};
+            const float *const x = X + n * XN + (ih + h0 * DH) * XH + (iw + w0 * DW) * XW,
+                *const weights = W + (h0 * KW + w0) * C;
+            float *const y = Y + (n * OH * OW + p) * YC;
+            ptrdiff_t c = 0;
+#if NR > 1
+            for (; c + NR <= C; c += NR) {
+                float sums[NR];
+                burn_window_depth_4(sums, x + c, weights + c, g, C);
+                for (ptrdiff_t j = 0; j < NR; j++)
+                    y[c + j] = EPILOGUE(sums[j], n, p, (c + j));
+            }
+#endif
+            for (; c < C; c++)
+                y[c] = EPILOGUE(burn_window_depth_1(x + c / MULT * XC, weights + c, g, C), n, p, c);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Plans where memory or code is the price: targets without an operating system, --ram, --optimize size.
+
+usage: run.py BURNCC [--cc CC]
+Models of this checkout are compiled both for speed and for memory, and run here under the sanitizers in a workspace of
+exactly its size: results of all plans for memory are the same bits, those of the plan for speed near. Budgets are kept,
+or nothing is written and what takes the memory is named. Needs the standard library only. Prints TAP."""
+import argparse, os, pathlib, re, struct, subprocess, sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE.parent)]
+from tap import run_checks      # noqa: E402
+
+MAIN = """#include "m.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static float in[%(inputs)d], out[%(outputs)d];
+
+int main(void)
+{
+    unsigned seed = 1;
+    m_workspace *work = malloc(sizeof *work);
+    for (int i = 0; i < %(inputs)d; i++) {
+        seed = seed * 1664525 + 1013904223;
+        in[i] = (float)(seed >> 8) / 8388608.0f - 1.0f;
+    }
+    if (!work || m_run(work, in, out)) return 1;
+    fwrite(out, sizeof *out, %(outputs)d, stdout);
+    free(work);
+    return 0;
+}
+"""
+MODELS = {
+    "digits": [ROOT / "models/digits/digits.onnx"],
+    "shapes": [HERE / "shapes.c"],
+    "mobilenet_v2": [ROOT / "models/mobilenet_v2.c", "--set", "size=64", "--set", "width=0.1", "--set", "classes=5"],
+}
+WAYS = {"a target without an operating system": ["--target", "cortex-m4"],
+        "--ram": ["--target", "portable", "--ram", "64M"],
+        "--optimize size": ["--target", "portable", "--optimize", "size"],
+        "--optimize size, any vectors": ["--optimize", "size"]}
+
+
+def compiled(args, folder, model, options):
+    return subprocess.run([args.burncc, *map(str, model), "-o", str(folder / "m.c"), "--embed-limit", "64M", "--force",
+                           *options], capture_output=True, text=True)
+
+
+def ends(header, name):
+    """Floats of an argument of m_run."""
+    sizes = re.search(rf"{name}\w*\[([\d*]+)\][,)]", header[header.index("int m_run("):])[1]
+    return eval(sizes)
+
+
+def results(args, folder, model, options):
+    """The outputs, and bytes of the workspace."""
+    made = compiled(args, folder, model, options)
+    if made.returncode:
+        raise subprocess.CalledProcessError(made.returncode, "burncc", stderr=made.stderr)
+    header = (folder / "m.h").read_text()
+    names = re.search(r"int m_run\(m_workspace \*ws, const float (\w+)\[[\d*]+\], float (\w+)\[", header)
+    (folder / "main.c").write_text(MAIN % {"inputs": ends(header, names[1]), "outputs": ends(header, names[2])})
+    flags = "-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Wconversion -Werror -fsanitize=address,undefined"
+    subprocess.run([args.cc, *flags.split(), "-fno-sanitize-recover=all", "-I", folder, folder / "main.c",
+                    folder / "m.c", "-lm", "-o", folder / "m"], check=True, capture_output=True, text=True)
+    out = subprocess.run([folder / "m"], check=True, capture_output=True).stdout
+    return out, int(re.search(r"bytes\[(\d+)\]", header)[1])
+
+
+def near(a, b):
+    x, y = (struct.unpack(f"{len(v) // 4}f", v) for v in (a, b))
+    return len(x) == len(y) and all(abs(p - q) <= 2e-5 * max(1, max(map(abs, y))) for p, q in zip(x, y))
+
+
+def same_bits(args, model):
+    def check(folder):
+        speed, takes = results(args, folder, model, ["--target", "portable"])
+        seen, said = None, []
+        for way, options in list(WAYS.items())[-3 if len(model) == 1 else -2:]:
+            out, bytes_ = results(args, folder, model, options)
+            seen = seen or out
+            said.append(str(bytes_))
+            if out != seen or not near(out, speed):
+                return False, f"{way}: other results"
+        return True, f"workspaces of {', '.join(said)} bytes, for speed {takes}"
+    return check
+
+
+def over_inputs(args):
+    """Results lie over the inputs of their kernels: less than an input and its result together."""
+    def check(folder):
+        _, bytes_ = results(args, folder, MODELS["shapes"], WAYS["--ram"])
+        return bytes_ < 2 * 4 * (9 * 7 * 6 + 13 * 11 * 12), f"{bytes_} bytes"
+    return check
+
+
+def refused(args):
+    def check(folder):
+        made = compiled(args, folder, MODELS["digits"], ["--target", "cortex-m4", "--ram", "10K"])
+        says = re.search(r"--ram: m needs a workspace of (\d+) bytes, not 10240\n.* of k0_conv1", made.stderr, re.S)
+        if made.returncode != 3 or not says or (folder / "m.c").exists():
+            return False, made.stderr
+        least = says[1]
+        exact = compiled(args, folder, MODELS["digits"], ["--target", "cortex-m4", "--ram", least])
+        less = compiled(args, folder, MODELS["digits"], ["--target", "cortex-m4", "--ram", str(int(least) - 1)])
+        return exact.returncode == 0 and less.returncode == 3, f"{least} bytes will do, one less will not"
+    return check
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("burncc")
+    p.add_argument("--cc", default=os.environ.get("CC", "cc"))
+    args = p.parse_args()
+    checks = [(name, same_bits(args, model)) for name, model in MODELS.items()]
+    checks.append(("results over inputs", over_inputs(args)))
+    checks.append(("a budget that is passed", refused(args)))
+    return run_checks(checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
