@@ -91,6 +91,7 @@ void json_string(Text *t, const char *s);               // quoted and escaped; i
 void json_number(Text *t, double v);                    // null when not finite
 void json_type(Text *t, Arena *a, const Graph *g, const Type *type);  // "dtype":"f32","shape":[1,"batch"]
 const char *text_name(Arena *a, const char *s);         // a name of the model's, control characters as '?'
+const char *node_words(Arena *a, const Node *n);        // of the model that it comes from: node 4 "fc2" (Gemm)
 const char *text_bytes(Arena *a, int64_t bytes);        // 12.3 MiB
 const char *text_count(Arena *a, double n);             // 12.3 M
 int print_text(const Text *t, int status);              // to standard output; returns status

@@ -210,7 +210,8 @@ static burn_learning learning(const Fit *f, const Words *metrics) {
         .seed = (uint64_t)f->o->seed, .workers = how->workers, .skip_bad = how->skip_bad,
         .metric_count = metrics->n, .metrics = metrics->at, .class_axis = (int)f->o->class_axis,
         .best_by = how->best_by, .patience = how->patience, .artifacts = f->folder, .keep = how->keep,
-        .checkpoint_steps = how->checkpoint_steps, .resume = how->resume, .interrupts = 1, .ranks = &f->ranks.of };
+        .checkpoint_steps = how->checkpoint_steps, .resume = how->resume, .interrupts = 1, .ranks = &f->ranks.of,
+        .blame = f->module->programs ? fit_blame : NULL, .blame_own = f->module };
 }
 
 static bool learn(Fit *f) {

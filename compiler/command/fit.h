@@ -27,6 +27,10 @@ void fit_bind(Arena *a, Options *o, const FitModel *m, const burn_dataset *data,
 const burn_field *fit_target(const FitModel *m, const burn_dataset *data);
 // What the loss is without --loss, and what is measured without --metrics; false with diagnostics.
 bool fit_loss(Arena *a, Options *o, const FitModel *m, const burn_field *target, const char **metrics);
+// ---------------------------------------------------------------- fit_blame.c
+// As burn_learning wants it; module: a Module that this process has built.
+void fit_blame(void *module, const burn_tensor *in, const void *params, char *text, size_t room);
+
 // "a,b(c=1,d=2)" at commas outside of brackets
 typedef VEC(const char *) Words;
 Words fit_words(Arena *a, const char *list);

@@ -55,6 +55,15 @@ const char *text_name(Arena *a, const char *s) {
     return copy;
 }
 
+const char *node_words(Arena *a, const Node *n) {
+    const Loc *l = n->loc;
+    if (!l) return op_table[n->op].name;
+    const char *name = l->name && *l->name ? arena_printf(a, " \"%s\"", text_name(a, l->name)) : "";
+    return l->node >= 0 ? arena_printf(a, "node %d%s (%s)", l->node, name, l->op ? l->op : "") :
+        l->line         ? arena_printf(a, "line %d%s", l->line, name) :
+                          op_table[n->op].name;
+}
+
 const char *text_bytes(Arena *a, int64_t bytes) {
     static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
     double v = (double)bytes;

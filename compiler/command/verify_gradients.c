@@ -23,16 +23,10 @@ static const double rounding_share = 4;                 // roundings of a whole 
 
 // ---------------------------------------------------------------- the loss in double precision
 
-static const char *node_words(Arena *a, const Value *v, const Graph *g) {
+static const char *reader_words(Arena *a, const Value *v, const Graph *g) {
     for (const Node *n = g->first; n; n = n->next)
-        for (int i = 0; i < n->n_in; i++) {
-            if (n->in[i] != v || !n->loc) continue;
-            const Loc *l = n->loc;
-            const char *name = l->name && *l->name ? arena_printf(a, " \"%s\"", text_name(a, l->name)) : "";
-            return l->node >= 0 ? arena_printf(a, "node %d%s (%s)", l->node, name, l->op ? l->op : "") :
-                l->line         ? arena_printf(a, "line %d%s", l->line, name) :
-                                  op_table[n->op].name;
-        }
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] == v && n->loc) return node_words(a, n);
     return "no node";
 }
 
@@ -57,7 +51,7 @@ static void find_parameters(Arena *a, const Graph *g, Differences *d) {
         for (int k = 0; k < g->inputs.n; k++)
             if (g->inputs.at[k]->role == ROLE_PARAM && !strcmp(g->inputs.at[k]->name, p->name)) {
                 p->input = k;
-                p->node = node_words(a, g->inputs.at[k], g);
+                p->node = reader_words(a, g->inputs.at[k], g);
             }
     }
 }

@@ -83,6 +83,10 @@ typedef struct burn_learning {
     int interrupts;                      /* 1: SIGINT and SIGTERM save and stop; a second one ends the process */
     int class_axis;                      /* of the first output: where its classes are; 0: the last */
     const burn_ranks *ranks;             /* NULL: this process alone */
+    /* Of a batch (inputs, then targets) and parameters over which the loss is no number: where in the model that comes
+     * from, in words, or nothing; for the message. NULL: not asked */
+    void (*blame)(void *own, const burn_tensor *in, const void *params, char *text, size_t room);
+    void *blame_own;
     int watcher_count;
     const burn_watcher *watchers;        /* their close is the caller's */
     int setting_count;

@@ -174,10 +174,12 @@ static int take_out_refused(burn_learner *l, const Feeds *feeds, burn_split spli
 
 int check_lane(burn_learner *l, const Feeds *feeds, burn_split split, Lane *lane, burn_said *said)
 {
-    char what[300], text[360];
+    char what[300], where[200] = "", text[600];
     if (lane->error == BURN_ERANGE && l->t->evaluate) return take_out_refused(l, feeds, split, lane, said);
     if (lane->error != BURN_ENAN) return say_bad(l, split, lane, "the module refuses it", said);
     find_bad(l, feeds, lane, what, sizeof what);
-    snprintf(text, sizeof text, "the loss is %s: %s", isnan(lane->loss) ? "not a number" : "infinite", what);
+    if (l->how.blame) l->how.blame(l->how.blame_own, lane->in, l->params, where, sizeof where);
+    snprintf(text, sizeof text, "the loss is %s: %s%s%s", isnan(lane->loss) ? "not a number" : "infinite", what,
+             *where ? "; it comes from " : "", where);
     return say_bad(l, split, lane, text, said);
 }

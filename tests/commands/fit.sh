@@ -231,6 +231,11 @@ status 2 "no data" "$burncc" fit image.c
 says 'fit wants --data SOURCE'
 status 2 "data without fit" "$burncc" image.c --epochs 2
 status 2 "no file to look at" "$burncc" predict image-run/model.onnx
+sed 's/x = relu.*/x = relu(linear(x, "fc1", 16));\n    x = exp(mul(x, 9000));/' table.c >steep.c
+fit 1 "steep.c --data csv:animals.csv,ignore=name,scale"
+says 'epoch 1, batch 1 .*: the loss is .*: output out.* inputs and parameters that are finite; it comes from line 6'
+fit 1 "$models/digits/digits.onnx --data bars --replace-head 2 --frozen-norm" "--optimizer sgd --lr 100000"
+says 'it comes from node [0-9]+ "[a-z0-9]+" .(Gemm|BatchNormalization).'
 echo broken >bars/down/7.pgm
 fit 1 "image.c --data bars"
 says 'bars/down/7.pgm: is no image that can be decoded'
