@@ -48,13 +48,11 @@ static bool open_data(Fit *f) {
     if (fit_failed(burn_source_open(f->c->data.at[0], &asked, &f->data, &said), &said)) return false;
     f->memory = fit_remember(f->a, &f->data);
     if (how->valid) {
-        asked.column_count = f->memory.column_count;
-        asked.columns = asked.column_count ? f->memory.columns : NULL;
         asked.like = f->data.train->fields[0].class_count || burn_data_field(f->data.train, "label") >= 0
             ? f->data.train : NULL;
-        if (fit_failed(burn_source_open(how->valid, &asked, &f->apart, &said), &said)) return false;
-    } else if (!f->data.valid) {
-        if (fit_failed(burn_source_split(&f->data, how->split, (uint64_t)f->o->seed, &said), &said)) return false;
+        if (!fit_source(f->a, &f->memory, &asked, how->valid, &f->apart)) return false;
+    } else if (fit_failed(burn_source_split(&f->data, how->split, (uint64_t)f->o->seed, &said), &said)) {
+        return false;
     }
     return (f->target = fit_target(&f->model, f->data.train)) != NULL;
 }
@@ -274,6 +272,8 @@ static bool write_results(Fit *f) {
     m.logits = m.class_count > 0;
     m.classes = f->target->classes;
     m.binary = m.logits && f->model.classes == 1;
+    m.loss_count = f->o->losses.n;
+    m.losses = f->o->losses.at;
     return write_as(f, ".safetensors", WRITTEN_SAFETENSORS, learnt) && write_as(f, ".onnx", WRITTEN_ONNX, learnt)
         && write_as(f, f->o->machine.backend->extension, WRITTEN_CODE, learnt)
         && fit_memory_write(f->a, arena_printf(f->a, "%s/model.json", f->folder), &m);

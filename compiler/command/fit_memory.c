@@ -47,6 +47,7 @@ bool fit_memory_write(Arena *a, const char *path, const FitMemory *m) {
     json_object_set_new(o, "output", json_string_nocheck(m->binary ? "logit" : m->logits ? "logits" : "numbers"));
     json_object_set_new(o, "class_count", json_integer(m->class_count));
     if (m->classes) json_object_set_new(o, "classes", words_json(m->class_count, m->classes));
+    json_object_set_new(o, "loss", words_json(m->loss_count, m->losses));
     for (int i = 0; i < m->column_count; i++) json_array_append_new(columns, column_json(&m->columns[i]));
     if (m->column_count) json_object_set(o, "columns", columns);
     char *text = json_dumps(o, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
@@ -109,6 +110,7 @@ bool fit_memory_read(Arena *a, const char *path, FitMemory *m) {
         m->logits = m->binary || !strcmp(output, "logits");
         m->classes = words_of(a, json_object_get(o, "classes"), &m->class_count);
         m->class_count = (int)json_integer_value(json_object_get(o, "class_count"));
+        m->losses = words_of(a, json_object_get(o, "loss"), &m->loss_count);
         take_columns(a, json_object_get(o, "columns"), m);
         if (m->classes && json_array_size(json_object_get(o, "classes")) != (size_t)m->class_count) known = false;
     }
@@ -162,7 +164,8 @@ bool fit_source(Arena *a, const FitMemory *m, const burn_asked *model, const cha
     }
     asked.column_count = m->column_count;
     asked.columns = m->columns;
-    asked.like = m->column_count ? NULL : like;
+    if (like) asked.like = like;
+    if (m->column_count) asked.like = NULL;
     int error = burn_source_open(source_words(a, m, text), &asked, source, &said);
     if (like) burn_data_close(like);
     return !fit_failed(error, &said);

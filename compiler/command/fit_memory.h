@@ -9,6 +9,7 @@ typedef struct FitMemory {
     const char *kind, *settings;                        // of the source
     bool logits, binary;                                // the output: logits of classes; of one class against none
     int class_count; const char *const *classes;        // names; NULL: numbers
+    int loss_count; const char *const *losses;          // of --loss, or what is usual
     int column_count; const burn_column *columns;       // of a table
 } FitMemory;
 // Of a source before a part of it is split off: all but the classes. Columns are the source's.

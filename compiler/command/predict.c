@@ -7,9 +7,11 @@
 //
 // or the text that goes on from a text; of evaluate one line, `items=... loss=... accuracy=... seconds=...`.
 //
-// Items go through the model one by one, in this process.
+// Items go through the model one by one, in this process; for evaluate the loss is the model's last output.
 #define _POSIX_C_SOURCE 200809L
 #include "fit.h"
+
+#include "grad/loss.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ typedef struct Predictor {
     const CommandOptions *c;
     FitMemory memory;
     FitModel model;
+    const char *metrics;                                // of evaluate
     Built *built;
     burn_tensor *in, *out;
     int *field;                                         // of the data, for each input
@@ -33,11 +36,30 @@ typedef struct Predictor {
 
 // ---------------------------------------------------------------- opening
 
-static bool build(Predictor *p, const burn_dataset *data) {
+// The model with its loss behind its outputs, and what that wants besides behind its inputs.
+static Built *build_loss(const Options *o) {
+    Arena *a = arena_new();
+    Options *own = arena_copy(a, o, sizeof *o);
+    const Model *m = model_open(a, own);
+    Graph *g = m ? model_graph(a, m, own) : NULL;
+    LossTerms terms = { 0 };
+    bool ok = g && losses_read(&terms, g, own) && losses_targets(&terms, g);
+    Value *loss = ok ? losses_sum(&terms, g) : NULL;
+    if (loss) graph_output(g, loss, "loss");
+    Programs *programs = loss ? compile_graph(a, own, m, g) : NULL;
+    if (programs) return build_program(a, own, programs);
+    arena_free(a);
+    return NULL;
+}
+
+// target: of the loss; NULL: without
+static bool build(Predictor *p, const burn_dataset *data, const burn_field *target) {
     Options *o = arena_copy(p->a, &p->c->compile, sizeof p->c->compile);
     bool compiled;
     fit_bind(p->a, o, &p->model, data, 1);
-    p->built = build_model(o, NULL, &compiled);
+    for (int i = 0; target && i < p->memory.loss_count; i++) VEC_PUSH(p->a, o->losses, p->memory.losses[i]);
+    if (target && !fit_loss(p->a, o, &p->model, target, &p->metrics)) return false;
+    p->built = target ? build_loss(o) : build_model(o, NULL, &compiled);
     if (!p->built) return false;
     const Graph *g = p->built->plan->graph;
     const burn_model *m = p->built->model;
@@ -60,18 +82,21 @@ static bool build(Predictor *p, const burn_dataset *data) {
     return true;
 }
 
+static bool is_narrower(burn_dtype dtype) { return dtype == BURN_INT32 || dtype == BURN_FLOAT; }
+
 // The field of each input, and buffers for an item of this data.
-static bool fit_fields(Predictor *p, const burn_dataset *data) {
+static bool fit_fields(Predictor *p, const burn_dataset *data, const burn_field *target) {
     const burn_model *m = p->built->model;
+    int own = p->model.graph->inputs.n;                 // behind them are the targets
     p->item = NEW_ARRAY(p->a, void *, data->field_count + 1);
     for (int f = 0; f < data->field_count; f++) p->item[f] = arena_alloc(p->a, data->fields[f].bytes + 8);
     for (int i = 0; i < m->input_count; i++) {
         int f = burn_data_field(data, m->inputs[i].name);
-        p->field[i] = f >= 0 ? f : i;
+        p->field[i] = f >= 0 ? f : i < own ? i : (int)(target - data->fields) + i - own;
         const burn_field *field = p->field[i] < data->field_count ? &data->fields[p->field[i]] : NULL;
         bool fits = field && (field->dtype == m->inputs[i].dtype
             ? field->bytes == m->inputs[i].bytes
-            : field->dtype == BURN_INT64 && m->inputs[i].dtype == BURN_INT32 && field->bytes == 2 * m->inputs[i].bytes);
+            : field->dtype == BURN_INT64 && is_narrower(m->inputs[i].dtype) && field->bytes == 2 * m->inputs[i].bytes);
         if (fits) continue;
         diag_error(NULL, "the model's input '%s' takes %zu bytes, an item of the data has %zu", m->inputs[i].name,
             m->inputs[i].bytes, field ? field->bytes : 0);
@@ -82,7 +107,8 @@ static bool fit_fields(Predictor *p, const burn_dataset *data) {
 
 static bool run_model(Predictor *p) {
     int code = p->built->model->run(NULL, p->work, p->built->weights, p->in, p->out);
-    if (code) diag_error(NULL, "the model's code returned %d", code);
+    if (code == BURN_ERANGE) diag_error(NULL, "the data has a class that the model has not");
+    else if (code) diag_error(NULL, "the model's code returned %d", code);
     return !code;
 }
 
@@ -94,8 +120,11 @@ static bool predict(Predictor *p, const burn_dataset *data, int64_t i) {
     for (int k = 0; !error && k < p->built->model->input_count; k++) {
         const burn_field *f = &data->fields[p->field[k]];
         const int64_t *whole = p->item[p->field[k]];
-        if (f->dtype == p->built->model->inputs[k].dtype) memcpy(p->in[k].data, whole, f->bytes);
-        else for (size_t e = 0; e < f->bytes / 8; e++) ((int32_t *)p->in[k].data)[e] = (int32_t)whole[e];
+        burn_dtype wanted = p->built->model->inputs[k].dtype;
+        if (f->dtype == wanted) memcpy(p->in[k].data, whole, f->bytes);
+        for (size_t e = 0; e < f->bytes / 8 && f->dtype != wanted; e++)
+            if (wanted == BURN_FLOAT) ((float *)p->in[k].data)[e] = (float)whole[e];
+            else ((int32_t *)p->in[k].data)[e] = (int32_t)whole[e];
     }
     return !error && run_model(p);
 }
@@ -173,7 +202,7 @@ static void print_item(const Predictor *p, Text *t, const char *name) {
 static burn_dataset *data_of(const burn_source *s) { return s->valid ? s->valid : s->train; }
 
 static bool predict_data(Predictor *p, const char *given, const burn_dataset *data) {
-    bool ok = (p->built || build(p, data)) && fit_fields(p, data);
+    bool ok = (p->built || build(p, data, NULL)) && fit_fields(p, data, NULL);
     for (int64_t i = 0; ok && i < data->count; i++) {
         Text t;
         text_init(&t, p->a);
@@ -250,14 +279,14 @@ static bool predict_text(Predictor *p, const char *given) {
     if (!fit_source(p->a, &single, &p->model.asked, given, &s)) return false;
     burn_dataset whole = { .field_count = 1 };
     whole.fields[0] = burn_field_of("tokens", BURN_INT64, 1, p->model.asked.shape);
-    bool ok = (p->built || build(p, &whole)) && continue_text(p, s.train);
+    bool ok = (p->built || build(p, &whole, NULL)) && continue_text(p, s.train);
     burn_source_close(&s);
     return ok;
 }
 
 // ---------------------------------------------------------------- evaluate
 
-typedef struct Measures { Words names; burn_metric **at; burn_metric *loss; } Measures;
+typedef struct Measures { Words names; burn_metric **at; double loss; } Measures;    // loss: the sum
 
 static bool open_measure(const char *name, burn_metric **metric) {
     char why[400];
@@ -266,14 +295,12 @@ static bool open_measure(const char *name, burn_metric **metric) {
     return !error;
 }
 
-// The loss is that of fit without --loss: of classes the logarithm of the perplexity, of numbers the mean square.
-static bool open_measures(Predictor *p, Measures *m, const burn_field *target) {
-    const char *usual = !target->class_count ? "mae" : p->memory.binary ? "accuracy(threshold=0)" : "accuracy";
-    m->names = fit_words(p->a, p->c->fit.metrics ? p->c->fit.metrics : usual);
+static bool open_measures(Predictor *p, Measures *m) {
+    m->names = fit_words(p->a, p->metrics);
     m->at = NEW_ARRAY(p->a, burn_metric *, m->names.n + 1);
     for (int i = 0; i < m->names.n; i++)
         if (!open_measure(m->names.at[i], &m->at[i])) return false;
-    return p->memory.binary || open_measure(target->class_count ? "perplexity" : "mse", &m->loss);
+    return true;
 }
 
 static bool measure(Predictor *p, Measures *m, const burn_field *target, const void *wanted) {
@@ -284,22 +311,21 @@ static bool measure(Predictor *p, Measures *m, const burn_field *target, const v
     if (p->memory.binary) seen.values = &value;
     else if (target->dtype == BURN_INT64) seen.classes = wanted;
     else seen.values = wanted;
-    int error = m->loss ? burn_metric_add(m->loss, &seen) : 0;
+    int error = 0;
+    m->loss += (double)*(const float *)p->out[p->built->model->output_count - 1].data;
     for (int i = 0; i < m->names.n && !error; i++) error = burn_metric_add(m->at[i], &seen);
     if (error) diag_error(NULL, error == BURN_ERANGE ? "the data has a class that the model has not" :
                                                        "a metric does not take what the model predicts");
     return !error;
 }
 
-static void print_measures(const Predictor *p, const Measures *m, const burn_field *target, int64_t items,
-    double seconds) {
+static void print_measures(const Predictor *p, const Measures *m, int64_t items, double seconds) {
     Text t;
     text_init(&t, p->a);
-    double loss = m->loss ? burn_metric_value(m->loss) : NAN;
-    if (target->class_count) loss = log(loss);
     bool json = p->c->json;
-    text_printf(&t, json ? "{\"items\":%lld" : "items=%lld", (long long)items);
-    if (m->loss) text_printf(&t, json ? ",\"loss\":%.6g" : " loss=%.6g", loss);
+    text_printf(&t, json ? "{\"items\":%lld,\"loss\":" : "items=%lld loss=", (long long)items);
+    if (json) json_number(&t, m->loss / (double)items);
+    else text_printf(&t, "%.6g", m->loss / (double)items);
     for (int i = 0; i < m->names.n; i++) {
         text_printf(&t, json ? "," : " ");
         if (json) json_string(&t, m->names.at[i]);
@@ -321,20 +347,19 @@ static double now(void) {
 static bool evaluate_data(Predictor *p, const burn_dataset *data) {
     const burn_field *target = fit_target(&p->model, data);
     Measures m = { 0 };
-    bool ok = target && build(p, data) && fit_fields(p, data) && open_measures(p, &m, target);
+    bool ok = target && build(p, data, target) && fit_fields(p, data, target) && open_measures(p, &m);
     double start = now();
     for (int64_t i = 0; ok && i < data->count; i++)
         ok = predict(p, data, i) && measure(p, &m, target, p->item[target - data->fields]);
-    if (ok) print_measures(p, &m, target, data->count, now() - start);
+    if (ok) print_measures(p, &m, data->count, now() - start);
     for (int i = 0; m.at && i < m.names.n; i++) burn_metric_close(m.at[i]);
-    burn_metric_close(m.loss);
     return ok;
 }
 
 // ---------------------------------------------------------------- the commands
 
 static bool begin(Predictor *p, Arena *a, const CommandOptions *c) {
-    *p = (Predictor){ .a = a, .c = c };
+    *p = (Predictor){ .a = a, .c = c, .metrics = c->fit.metrics };
     return fit_memory_read(a, c->compile.model, &p->memory) && fit_model(a, &c->compile, &p->model);
 }
 

@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     if (argc != 3) return fprintf(stderr, "usage: %s SOURCE EPOCHS\n", argv[0]), 2;
 
     check(burn_source_open(argv[1], NULL, &digits, &said), &said);
-    if (!digits.valid) check(burn_source_split(&digits, 0.1, 1, &said), &said);
+    check(burn_source_split(&digits, 0.1, 1, &said), &said);
     check(burn_watch_lines(stderr, 0, &lines), &said);
 
     const char *const metrics[] = {"accuracy"}, *const names[] = {"learning_rate", "steps"};

@@ -263,13 +263,14 @@ static int deal(burn_source *s, double share, uint64_t seed, burn_dataset **trai
 int burn_source_split(burn_source *s, double share, uint64_t seed, burn_said *said)
 {
     burn_dataset *train = NULL, *valid = NULL;
+    if (s && s->valid) return BURN_OK;
     if (!s || !(share > 0 && share < 1)) return data_said(said, BURN_EINVAL, "a share is from 0 to 1, and neither");
     int64_t count = s->train->count, first = (int64_t)((1 - share) * (double)count + 0.5);
     if (first < 1 || first >= count)
         return data_said(said, BURN_EINVAL, "%lld items are too few to keep a share of %g for validation",
                          (long long)count, share);
     int error = s->in_order ? cut(s, first, &train, &valid, said) : deal(s, 1 - share, seed, &train, &valid, said);
-    burn_dataset *old[] = { error ? train : s->train, error ? valid : s->valid };
+    burn_dataset *old[] = { error ? train : s->train, error ? valid : NULL };
     if (!error) s->train = train, s->valid = valid;
     for (int i = 0; i < 2; i++)
         if (old[i]) burn_data_close(old[i]);

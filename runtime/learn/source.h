@@ -38,7 +38,7 @@ typedef struct burn_source {
 
 /* The caller closes *source. */
 int burn_source_open(const char *text, const burn_asked *asked, burn_source *source, burn_said *said);
-/* Where there is no validation data: a share of the items becomes it, drawn by seed. */
+/* Where there is no validation data a share of the items becomes it, drawn by seed; else nothing is done. */
 int burn_source_split(burn_source *source, double share, uint64_t seed, burn_said *said);
 void burn_source_close(burn_source *source);
 

@@ -114,6 +114,19 @@ result $? "it is JSON"
 status 0 "evaluate" "$burncc" evaluate animals/model.onnx animals.csv --metrics "accuracy,f_beta(beta=2)"
 says "^items=120 loss=$number accuracy=$number f_beta\(beta=2\)=$number seconds=$number\$"
 column accuracy 0.9 1
+loss() { sed -n 's/.*loss=\([^ ]*\).*/\1/p' out; }
+same_loss() { # OPTIONS: those of the data are remembered, and so is the loss
+    fit 0 "$1 --artifacts again" "--epochs 2"
+    local fits=$(loss)
+    status 0 "evaluate" "$burncc" evaluate again/model.onnx "$2"
+    [ -n "$fits" ] && [ "$(loss)" = "$fits" ]
+    result $? "its loss is that of fit"
+}
+same_loss "table.c --data csv:animals.csv,ignore=name,scale --valid animals.csv" animals.csv
+same_loss "table.c --data csv:animals.csv,ignore=name --valid animals.csv --loss cross_entropy(label_smoothing=0.3)" \
+    animals.csv
+same_loss "table.c --data two.csv --valid two.csv --set features=2 --set classes=1" two.csv
+same_loss "table.c --data line.csv --valid line.csv --set features=2 --set classes=1 --loss huber" line.csv
 status 1 "a column that lacks" "$burncc" predict animals/model.onnx line.csv
 says "has no column 'size'"
 cc -std=c99 -w -c animals/model.c -o model.o
