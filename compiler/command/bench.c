@@ -52,7 +52,7 @@ static void print_timing(Arena *a, const CommandOptions *c, const Built *b, cons
     text_init(&out, a);
     if (c->json) {
         text_printf(&out, "{\"model\":");
-        json_string(&out, c->compile.model);
+        json_quoted(&out, c->compile.model);
         text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", c->compile.target,
             t->median_ms, t->min_ms, gflops);
         text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops,

@@ -170,7 +170,7 @@ static void print_report(Arena *a, const CommandOptions *c, const Job *j) {
     text_init(&t, a);
     if (c->json) {
         text_printf(&t, "{\"model\":");
-        json_string(&t, c->compile.model);
+        json_quoted(&t, c->compile.model);
         text_printf(&t,
             ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gradients_ms\":%.6g,\"update_ms\":%.6g,"
             "\"gflops\":%.6g,\"flops\":%.17g,\"workspace_bytes\":%zu,\"params_bytes\":%zu,\"state_bytes\":%zu,"

@@ -87,7 +87,7 @@ void inspect_training(Text *t, Arena *a, const Options *o, Graph *model, const P
 void inspect_training_json(Text *t, Arena *a, const Options *o, Graph *model, const Programs *p);
 
 // ---------------------------------------------------------------- output.c: text for people and for machines
-void json_string(Text *t, const char *s);               // quoted and escaped; invalid UTF-8 becomes U+FFFD
+void json_quoted(Text *t, const char *s);               // quoted and escaped; invalid UTF-8 becomes U+FFFD
 void json_number(Text *t, double v);                    // null when not finite
 void json_type(Text *t, Arena *a, const Graph *g, const Type *type);  // "dtype":"f32","shape":[1,"batch"]
 const char *text_name(Arena *a, const char *s);         // a name of the model's, control characters as '?'

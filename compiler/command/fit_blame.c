@@ -79,12 +79,14 @@ void fit_blame(void *module, const burn_tensor *in, const void *params, char *te
     if (!b.graph) return;
     b.badness = NEW_ARRAY(a, char, b.graph->value_count + 1);
     b.seen = NEW_ARRAY(a, bool, b.graph->value_count + 1);
-    for (int i = 0; i < b.graph->inputs.n; i++) b.badness[b.graph->inputs.at[i]->id] = badness_of(b.graph->inputs.at[i]);
+    for (int i = 0; i < b.graph->inputs.n; i++)
+        b.badness[b.graph->inputs.at[i]->id] = badness_of(b.graph->inputs.at[i]);
     for (const Node *n = b.graph->first; n && b.graph->folding->spent < MOST_WORK; n = n->next)
         for (int i = 0; i < n->n_out; i++)
             if (value_const(n->out[i])) b.badness[n->out[i]->id] = badness_of(n->out[i]);
     for (int i = 0; i < b.graph->outputs.n && !found; i++)
         if (b.badness[b.graph->outputs.at[i]->id]) found = culprit(&b, b.graph->outputs.at[i]);
     if (found)
-        snprintf(text, room, "%s%s", found->loc && found->loc->backward ? "the gradient of " : "", node_words(a, found));
+        snprintf(text, room, "%s%s", found->loc && found->loc->backward ? "the gradient of " : "",
+            node_words(a, found));
 }

@@ -159,7 +159,7 @@ static void json_values(Text *t, Arena *a, const Graph *g, const Part *p, bool o
         const int at = i + (outputs ? p->output : p->input);
         const Value *v = outputs ? g->outputs.at[at] : g->inputs.at[at];
         text_printf(t, "%s{\"name\":", i ? "," : "");
-        json_string(t, outputs ? g->output_names.at[at] : v->name);
+        json_quoted(t, outputs ? g->output_names.at[at] : v->name);
         text_printf(t, ",");
         json_type(t, a, g, &v->type);
         text_printf(t, "}");
@@ -194,7 +194,7 @@ static void print_json(Text *t, Arena *a, const Options *o, const Model *m, Grap
     int symbols;
     const Symbol *symbol = graph_symbols(g, &symbols);
     text_printf(t, "{\"model\":");
-    json_string(t, m->file);
+    json_quoted(t, m->file);
     text_printf(t, ",");
     for (int i = 0; i < m->n_facts; i++) text_printf(t, "\"%s\":%lld,", m->facts[i].key, (long long)m->facts[i].value);
     const Part all = { .inputs = g->inputs.n, .outputs = g->outputs.n };
@@ -204,12 +204,12 @@ static void print_json(Text *t, Arena *a, const Options *o, const Model *m, Grap
     text_printf(t, "\"symbols\":[");
     for (int i = 0; i < symbols; i++) {
         if (i) text_printf(t, ",");
-        json_string(t, symbol[i].name);
+        json_quoted(t, symbol[i].name);
     }
     text_printf(t, "],\"nodes\":%d,\"operators\":{", f->nodes);
     for (int i = 0; i < f->ops.n; i++) {
         if (i) text_printf(t, ",");
-        json_string(t, f->ops.at[i].op);
+        json_quoted(t, f->ops.at[i].op);
         text_printf(t, ":%d", f->ops.at[i].n);
     }
     if (!f->declared)

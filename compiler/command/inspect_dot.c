@@ -20,7 +20,7 @@ static void quoted(Text *out, const char *s) {
         if (*s == '&') text_printf(&plain, "&amp;");
         else text_append(&plain, (unsigned char)*s < 0x20 || *s == 0x7f ? "?" : s, 1);
     }
-    json_string(&json, plain.n ? plain.at : "");
+    json_quoted(&json, plain.n ? plain.at : "");
     for (const char *at = json.at; *at; at++) {
         bool unknown = !strncmp(at, "\\ufffd", 6);
         if (unknown) text_printf(out, "&#xfffd;");

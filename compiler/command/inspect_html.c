@@ -25,7 +25,7 @@ static void comma(const Page *p, int i) {
 
 static void put_string(const Page *p, const char *key, const char *text) {
     text_printf(p->json, "\"%s\":", key);
-    json_string(p->json, text ? text : "");
+    json_quoted(p->json, text ? text : "");
 }
 
 // ---------------------------------------------------------------- pictures
@@ -43,7 +43,7 @@ static void put_box(const Page *p, const Box *b, int program) {
     text_printf(p->json, ",\"lines\":[");
     for (int i = 0; i < b->lines.n; i++) {
         if (i) text_append(p->json, ",", 1);
-        json_string(p->json, b->lines.at[i]);
+        json_quoted(p->json, b->lines.at[i]);
     }
     text_printf(p->json, "]}");
 }
@@ -85,7 +85,7 @@ static void put_kernel(const Page *p, const Kernel *k) {
     for (int i = 0; i < k->nodes.n; i++) {
         const Node *n = k->nodes.at[i];
         text_printf(p->json, "%s[\"%s\",", i ? "," : "", op_table[n->op].name);
-        json_string(p->json, n->loc && n->loc->name ? n->loc->name : "");
+        json_quoted(p->json, n->loc && n->loc->name ? n->loc->name : "");
         text_append(p->json, "]", 1);
     }
     text_printf(p->json, "]");

@@ -106,7 +106,7 @@ void inspect_training_json(Text *t, Arena *a, const Options *o, Graph *model, co
     text_printf(t, ",\"learns\":[");
     for (int i = 0; i < l.n; i++) {
         text_printf(t, "%s{\"name\":", i ? "," : "");
-        json_string(t, l.at[i].name);
+        json_quoted(t, l.at[i].name);
         text_printf(t, ",\"kind\":\"%s\",", l.at[i].kind);
         if (l.at[i].why) text_printf(t, "\"why\":\"%s\",", l.at[i].why);
         json_type(t, a, NULL, &l.at[i].type);

@@ -55,15 +55,15 @@ static void for_people(Text *out, Arena *a, const Graph *g, const Weights *w) {
 
 static void for_machines(Text *out, Arena *a, const Graph *g, const Weights *w) {
     text_printf(out, "{\"file\":");
-    json_string(out, w->file);
+    json_quoted(out, w->file);
     text_printf(out, ",\"format\":");
-    json_string(out, w->format);
+    json_quoted(out, w->format);
     text_printf(out, ",\"tensors\":[");
     for (int i = 0; i < w->at.n; i++) {
         const Tensor *t = w->at.at[i].tensor;
         Span s = span_of(t);
         text_printf(out, "%s{\"name\":", i ? "," : "");
-        json_string(out, w->at.at[i].name);
+        json_quoted(out, w->at.at[i].name);
         text_printf(out, ",");
         json_type(out, a, g, &t->type);
         text_printf(out, ",\"fnv1a\":\"%016" PRIx64 "\"", checksum(t));

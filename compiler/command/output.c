@@ -20,7 +20,7 @@ static int utf8_length(const unsigned char *s) {
     return bad ? 0 : n;
 }
 
-void json_string(Text *t, const char *s) {
+void json_quoted(Text *t, const char *s) {
     text_append(t, "\"", 1);
     for (const unsigned char *c = (const unsigned char *)s; *c;) {
         int n = utf8_length(c);
@@ -43,7 +43,7 @@ void json_type(Text *t, Arena *a, const Graph *g, const Type *type) {
     for (int i = 0; i < type->rank; i++) {
         if (i) text_append(t, ",", 1);
         if (dim_is_const(type->dim[i])) text_printf(t, "%lld", (long long)type->dim[i]);
-        else json_string(t, dim_text(a, g, type->dim[i]));
+        else json_quoted(t, dim_text(a, g, type->dim[i]));
     }
     text_append(t, "]", 1);
 }

@@ -52,7 +52,7 @@ static void put_ends(Package *p, Text *t, bool output) {
         const Type *type = type_of(p, output, i);
         const char *array = array_type(type->dtype);
         text_printf(t, "    /** %s */\n    ", comment(a, type_text(a, p->graph, type)));
-        json_string(t, name_of(p, output, i));
+        json_quoted(t, name_of(p, output, i));
         text_printf(t, ": %sTensor<%s>;\n", output || !type_is_static(type) ? "" : arena_printf(a, "%s | ", array),
             array);
     }
@@ -81,7 +81,7 @@ static const char *description(Package *p) {
     Text t;
     text_init(&t, p->arena);
     text_printf(&t, "{\n  \"description\": \"a model compiled by burncc\",\n  \"name\": ");
-    json_string(&t, npm_name(p->arena, p->name));
+    json_quoted(&t, npm_name(p->arena, p->name));
     text_printf(&t, ",\n  \"version\": \"0.1.0\",\n  \"type\": \"module\",\n");
     if (p->licence) text_printf(&t, "  \"license\": \"%s\",\n", p->licence);
     text_printf(&t,
@@ -101,7 +101,7 @@ static const char *manual(Package *p) {
     for (int i = 0; i < p->graph->inputs.n; i++) {
         const Type *type = type_of(p, false, i);
         text_printf(&t, "    ");
-        json_string(&t, name_of(p, false, i));
+        json_quoted(&t, name_of(p, false, i));
         text_printf(&t, ": new %s(...), // %s\n", array_type(type->dtype), type_text(p->arena, p->graph, type));
     }
     text_printf(&t, "});\n```\n\nEach output is `{ data, dims }`. Where a dimension has a name, an input is that too.\n"

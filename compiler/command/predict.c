@@ -179,13 +179,13 @@ static void print_item(const Predictor *p, Text *t, const char *name) {
     int64_t n = (int64_t)(p->out[0].bytes / sizeof *x), classes = class_count(p);
     bool json = p->c->json, whole = p->memory.logits && (p->memory.binary || n == classes);
     if (json) text_printf(t, "{\"file\":");
-    if (json) json_string(t, name);
+    if (json) json_quoted(t, name);
     else text_printf(t, "%s", text_name(p->a, name));
     if (whole) {
         const float *probability = probabilities(p, x);
         int64_t best = likeliest(p, probability);
         if (json) text_printf(t, ",\"class\":");
-        if (json) json_string(t, class_name(p, best));
+        if (json) json_quoted(t, class_name(p, best));
         else text_printf(t, "\t%s", text_name(p->a, class_name(p, best)));
         text_printf(t, json ? ",\"probability\":%.6g,\"probabilities\":[" : "\t%.4f\n", (double)probability[best]);
         for (int64_t i = 0; i < classes && json; i++)
@@ -328,7 +328,7 @@ static void print_measures(const Predictor *p, const Measures *m, int64_t items,
     else text_printf(&t, "%.6g", m->loss / (double)items);
     for (int i = 0; i < m->names.n; i++) {
         text_printf(&t, json ? "," : " ");
-        if (json) json_string(&t, m->names.at[i]);
+        if (json) json_quoted(&t, m->names.at[i]);
         else text_printf(&t, "%s", m->names.at[i]);
         text_printf(&t, json ? ":" : "=");
         if (json) json_number(&t, burn_metric_value(m->at[i]));

@@ -49,9 +49,9 @@ void profile_print(Text *t, Arena *a, int n, const Profile *const *all) {
 
 static void json_profile(Text *t, const CommandOptions *c, const Profile *p) {
     text_printf(t, "{\"model\":");
-    json_string(t, c->compile.model);
+    json_quoted(t, c->compile.model);
     text_printf(t, ",\"program\":");
-    json_string(t, p->program);
+    json_quoted(t, p->program);
     text_printf(t,
         ",\"target\":\"%s\",\"median_ms\":%.6g,\"kernels_ms\":%.6g,\"marked_ms\":%.6g,\"peak_gflops\":%.6g,"
         "\"memory_gbs\":%.6g,\"runs\":%lld,\"kernels\":[",
@@ -61,7 +61,7 @@ static void json_profile(Text *t, const CommandOptions *c, const Profile *p) {
         const KernelTime *k = &p->at[i];
         text_printf(t, "%s{\"kernel\":\"%s\",\"kind\":\"%s\",\"nodes\":", i ? "," : "", k->kernel->name,
             kernel_kind(k->kernel));
-        json_string(t, k->nodes);
+        json_quoted(t, k->nodes);
         text_printf(t, ",\"ms\":%.6g,\"busy_ms\":%.6g,\"flops\":%.17g,\"bytes\":%lld}", k->ms, k->busy_ms,
             k->kernel->flops, (long long)k->kernel->traffic);
     }
@@ -89,7 +89,7 @@ static void trace_track(Text *t, const Profile *p, int process, int track, int64
         text_printf(t, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,"
             "\"args\":{\"nodes\":", process, track, k->kernel->name, kernel_kind(k->kernel),
             1e-3 * (double)(s->begin - zero), 1e-3 * (double)(s->end - s->begin));
-        json_string(t, k->nodes);
+        json_quoted(t, k->nodes);
         text_printf(t, ",\"operations\":%.0f,\"bytes\":%lld,\"median_ms\":%.6g}}", k->kernel->flops,
             (long long)k->kernel->traffic, k->ms);
     }
@@ -102,7 +102,7 @@ static void trace_program(Text *t, const Profile *p, int process) {
         for (int64_t j = 0; j < p->tracks[i].n; j++) zero = min64(zero, p->tracks[i].span[j].begin);
     text_printf(t, "%s\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":",
         process > 1 ? "," : "", process);
-    json_string(t, p->program);
+    json_quoted(t, p->program);
     text_printf(t, "}}");
     for (int i = 0; i < p->n_tracks; i++)
         if (p->tracks[i].n) trace_track(t, p, process, i, zero);
@@ -113,7 +113,7 @@ void profile_trace(Text *t, const char *model, int n, const Profile *const *all)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < all[i]->n_tracks; j++) lost += all[i]->tracks[j].lost;
     text_printf(t, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"left_out\":%lld,\"model\":", (long long)lost);
-    json_string(t, model);
+    json_quoted(t, model);
     text_printf(t, "},\"traceEvents\":[");
     for (int i = 0; i < n; i++) trace_program(t, all[i], i + 1);
     text_printf(t, "\n]}\n");

@@ -39,7 +39,7 @@ static void value_text(Text *t, const Tensor *x, int64_t i, bool json) {
     DType d = x->type.dtype;
     if (d == DT_STRING) {
         const char *s = ((const char *const *)x->data)[i];
-        json_string(t, s ? s : "");
+        json_quoted(t, s ? s : "");
     } else if (dtype_class(d) == CLASS_COMPLEX) {
         bool wide = d == DT_C128;
         double re = wide ? ((const double *)x->data)[2 * i] : (double)((const float *)x->data)[2 * i];
@@ -99,7 +99,7 @@ static void print_output(Text *out, Arena *a, const char *name, const Tensor *t)
 static void json_output(Text *out, Arena *a, const char *name, const Tensor *t) {
     int64_t n = type_count(&t->type);
     text_printf(out, "{\"name\":");
-    json_string(out, name);
+    json_quoted(out, name);
     text_printf(out, ",");
     json_type(out, a, NULL, &t->type);
     if (has_numbers(t)) {

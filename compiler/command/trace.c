@@ -230,11 +230,11 @@ static void json_rows(Text *out, const Tracing *t) {
         const Row *r = &t->rows.at[i];
         const Pair *p = &t->pairs[r->value->id];
         text_printf(out, "%s{\"node\":", i ? "," : "");
-        json_string(out, place_of(t->a, r));
+        json_quoted(out, place_of(t->a, r));
         text_printf(out, ",\"op\":");
-        json_string(out, op_of(r));
+        json_quoted(out, op_of(r));
         text_printf(out, ",\"name\":");
-        json_string(out, name_of(r));
+        json_quoted(out, name_of(r));
         text_printf(out, ",");
         json_type(out, t->a, t->graph, &r->value->type);
         json_difference(out, "whole", &p->whole, p->has_whole);
@@ -304,7 +304,7 @@ void trace_print(Text *out, const Trace *trace, const char *of_model, const char
         text_printf(out, ",\"trace\":[");
         json_rows(out, t);
         text_printf(out, "],\"first_bad\":");
-        json_string(out, bad);
+        json_quoted(out, bad);
         return;
     }
     print_table(out, t);

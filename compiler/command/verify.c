@@ -206,7 +206,7 @@ static void print_set(const CommandOptions *c, Arena *a, const char *set, const 
     text_init(&t, a);
     if (c->json) {
         text_printf(&t, "{\"data\":");
-        json_string(&t, set);
+        json_quoted(&t, set);
         text_printf(&t, ",\"pass\":%s,\"max_abs\":", r->fault ? "false" : "true");
         json_number(&t, r->max_abs);
         text_printf(&t, ",\"max_rel\":");
@@ -214,10 +214,10 @@ static void print_set(const CommandOptions *c, Arena *a, const char *set, const 
         text_printf(&t, ",\"ulp\":");
         json_number(&t, r->ulps);
         text_printf(&t, ",\"frozen\":");
-        json_string(&t, frozen);
+        json_quoted(&t, frozen);
         if (r->fault) {
             text_printf(&t, ",\"fault\":");
-            json_string(&t, r->fault);
+            json_quoted(&t, r->fault);
         }
         text_append(&t, trace->at, trace->n);
         text_printf(&t, "}\n");

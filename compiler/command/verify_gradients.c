@@ -215,11 +215,11 @@ static bool print_report(Arena *a, const CommandOptions *c, const Differences *d
         text_printf(&t, ",\"rounding\":");
         json_number(&t, s.rounding);
         text_printf(&t, ",\"parameter\":");
-        json_string(&t, name);
+        json_quoted(&t, name);
         text_printf(&t, ",\"kinks\":%d,\"parameters\":%d,\"missed\":%d", s.kinks, s.parameters, s.missed);
         if (fault) {
             text_printf(&t, ",\"fault\":");
-            json_string(&t, fault);
+            json_quoted(&t, fault);
         }
         text_printf(&t, "}\n");
     } else {
