@@ -4,7 +4,8 @@
 //
 // Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf
 // or the lowest integer). Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum,
-// the window sum of dy spread by the stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives.
+// the window sum of dy spread by the stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives,
+// which WindowMaxGrad stands for where a back end has a kernel of it.
 #include "common.h"
 #include "table.h"
 
@@ -121,21 +122,43 @@ static Value *where_maximal(Node *n) {
     return b_finish(a);
 }
 
-bool grad_window_max(Node *n, Value *const *dout, Value **din) {
+// dy at the maxima of n's windows over its first operand. passes/recognise.c knows it as it is made here.
+static Value *at_maxima(Node *n, Value *dy) {
     Graph *g = n->graph;
-    if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
-    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
-    Dim total = 1, count = 1;
-    for (int i = 0; i < x->rank; i++) {
-        total = dim_mul(g, total, x->dim[i]);
-        count = dim_mul(g, count, y->dim[i]);
-    }
+    const Type *x = &n->in[0]->type;
+    Dim total = type_size(g, x), count = type_size(g, &dy->type);
     Type flat = type_make(x->dtype, 1, &total);
     Value *at = b_reshape(g, where_maximal(n), 1, &count);
-    Value *dy = b_reshape(g, dout[0], 1, &count);
+    dy = b_reshape(g, dy, 1, &count);
     Value *dx = b_scatter_elements(g, b_full(g, &flat, 0), at, dy, 0, "add");
-    din[0] = b_reshape(g, dx, x->rank, x->dim);
+    return b_reshape(g, dx, x->rank, x->dim);
+}
+
+bool grad_window_max(Node *n, Value *const *dout, Value **din) {
+    if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
+    din[0] = at_maxima(n, dout[0]);
     return din[0] != NULL;
+}
+
+bool shape_window_max_grad(Node *n) {
+    const Type *x = &n->in[0]->type, *dy = &n->in[1]->type;
+    if (!shape_window(n)) return false;                 // out: what the windows' maxima are
+    if (!type_equal(dy, &n->out[0]->type)) {
+        diag_error(n->loc, "the windows' maxima are %s, their gradient %s",
+            type_text(n->graph->arena, n->graph, &n->out[0]->type), value_type_text(n->in[1]));
+        return false;
+    }
+    n->out[0]->type = *x;
+    return true;
+}
+
+bool expand_window_max_grad(Node *n, Value **out) {
+    if (node_int(n, "channels_last", 0)) {
+        diag_error(n->loc, "is made of other operations in [n,c,...] only");
+        return false;
+    }
+    out[0] = at_maxima(n, n->in[1]);
+    return out[0] != NULL;
 }
 
 // ---------------------------------------------------------------- lowering

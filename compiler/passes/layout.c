@@ -179,7 +179,8 @@ static Value *sink_softmax(Layout *l, Graph *g, Node *n) {
 static Value *sink_window(Layout *l, Graph *g, Node *n) {
     Value *x = n->in[0];
     if (!is_ours(l, x) || !is_first(perm_of(x), x->type.rank)) return NULL;
-    Node *m = like(g, n, (Value *[]){ x->def->in[0] });
+    Value *dy = n->n_in > 1 ? beneath(l, g, n->in[1], perm_of(x), x->type.rank) : NULL;
+    Node *m = like(g, n, (Value *[]){ x->def->in[0], dy });
     node_set_int(m, "channels_last", 1);
     return through(l, g, inferred(m), perm_of(x));
 }
@@ -330,7 +331,7 @@ static SinkFn *sink_of(const Node *n) {
     case FORM_GATHER: return n->op == OP_Gather ? sink_axis : NULL;
     case FORM_WINDOW: return n->op == OP_WindowArgMax ? NULL : sink_window;     // it counts elements as they lie
     case FORM_CONTRACT: return n->op == OP_MatMul ? sink_product : NULL;
-    default: return n->op == OP_Softmax ? sink_softmax : NULL;
+    default: return n->op == OP_Softmax ? sink_softmax : n->op == OP_WindowMaxGrad ? sink_window : NULL;
     }
 }
 

@@ -333,6 +333,23 @@ static Value *rule_norm_bias(Finder *f, Node *n) {
     return NULL;
 }
 
+// ---------------------------------------------------------------- the gradient of a maximum
+// Numbers added where the largest elements of windows are, to nothing. The result stays a row of them.
+static Value *rule_window_max_grad(Finder *f, Node *n) {
+    Graph *g = f->graph;
+    Node *at = made_by(f, n->in[1], OP_Reshape), *most = made_by(f, at ? at->in[0] : n->in[1], OP_WindowArgMax);
+    const Value *to = n->in[0]->def && n->in[0]->def->op == OP_Expand ? n->in[0]->def->in[0] : n->in[0];
+    if (!most || !is_number(to, 0) || strcmp(node_string(n, "reduction", "none"), "add") != 0
+        || n->out[0]->type.rank != 1 || !dim_equal(g, n->out[0]->type.dim[0], type_size(g, &most->in[0]->type)))
+        return NULL;
+    Value *dy = b_reshape(g, n->in[2], most->out[0]->type.rank, most->out[0]->type.dim);
+    if (!dy || !alone(f, n)) return NULL;
+    Node *m = graph_node(g, OP_WindowMaxGrad, 2, (Value *[]){ most->in[0], dy }, 1);
+    m->attrs = arena_copy(g->arena, most->attrs, sizeof(Attr) * (size_t)most->n_attrs);
+    m->n_attrs = most->n_attrs;
+    return b_reshape(g, b_finish(m), 1, n->out[0]->type.dim);
+}
+
 // ---------------------------------------------------------------- the walk
 static const struct { Op last; Value *(*apply)(Finder *f, Node *n); } rules[] = {
     { OP_Div, rule_softmax },
@@ -340,6 +357,7 @@ static const struct { Op last; Value *(*apply)(Finder *f, Node *n); } rules[] = 
     { OP_Mul, rule_gelu },
     { OP_Mul, rule_norm },
     { OP_Add, rule_norm_bias },
+    { OP_ScatterElements, rule_window_max_grad },
 };
 
 static void recognise_graph(Rewrite *r, Graph *g, const int *uses, int n_values) {

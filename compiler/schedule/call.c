@@ -21,6 +21,7 @@
 // where needs_scratch() was called. Sizes go into holes: a constant is a number that `#if` can test; one that is
 // known when the program runs is an expression over int64_t parameters, which the hole SIZES declares (so `#define
 // SIZES` empty in the template's defaults, and ordinary ifs where a size decides).
+#include "ops/common.h"
 #include "ops/custom.h"
 #include "schedule.h"
 
@@ -213,6 +214,46 @@ static void call_suppress(Callee *c) {
     c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
 }
 
+// ---------------------------------------------------------------- windows (ops/window.c)
+// The spatial axes are the last of D H W.
+static void holes_axis(Callee *c, const Geometry *w, int axis, const Type *x, const Type *y, int at) {
+    static const char *const names[3][6] = { { "D", "OD", "KD", "SD", "LD", "PD" },
+        { "H", "OH", "KH", "SH", "LH", "PH" }, { "W", "OW", "KW", "SW", "LW", "PW" } };
+    const char *const *name = names[axis];
+    int i = axis - 3 + w->spatial;
+    hole_size(c, name[0], i < 0 ? 1 : x->dim[at + i]);
+    hole_size(c, name[1], i < 0 ? 1 : y->dim[at + i]);
+    hole(c, name[2], i < 0 ? 1 : w->kernel[i]);
+    hole(c, name[3], i < 0 ? 1 : w->stride[i]);
+    hole(c, name[4], i < 0 ? 1 : w->dilation[i]);
+    hole(c, name[5], i < 0 ? 0 : w->lo[i]);
+}
+
+static void call_window_max_grad(Callee *c) {
+    enum { FEW = 16, MOST_LANES = 16, LEAST_LANES = 4 };
+    const Node *n = c->n;
+    const Type *x = &n->in[0]->type, *y = &n->in[1]->type;
+    bool last = spatial_axis(n) == 1, apart = true;
+    const Dim channels = last ? x->dim[x->rank - 1] : 1;
+    int count, lanes = MOST_LANES;
+    const int64_t *kernel = node_ints(n, "kernel", &count), taps = op_table[n->op].work(n);
+    Geometry w = geometry_of(n, count, kernel);
+    for (int i = 0; i < w.spatial; i++)
+        apart = apart && (y->dim[spatial_axis(n) + i] == 1 || w.stride[i] > (w.kernel[i] - 1) * w.dilation[i]);
+    while (lanes > 1 && dim_lower(c->g, channels) < lanes) lanes = lanes > LEAST_LANES ? lanes / 2 : 1;
+    hole_size(c, "OUTER", last ? x->dim[0] : product(c->g, x, 0, 2));
+    hole_size(c, "CHANNELS", channels);
+    for (int axis = 0; axis < 3; axis++) holes_axis(c, &w, axis, x, y, spatial_axis(n));
+    hole(c, "APART", apart);
+    hole(c, "LANES", lanes);
+    hole_text(c, "UNROLL", HOLE_NAME, taps <= FEW ? "BURN_UNROLL" : "");
+    hole_text(c, "VECTOR", HOLE_OWN, "vector");
+    hole_text(c, "ELEMENT", HOLE_OWN, "element");
+    hole_text(c, "WINDOW", HOLE_OWN, "window");
+    hole_text(c, "BOUND", HOLE_OWN, "bound");
+    c->k->flops = (double)type_count_upper(c->g, y) * (double)taps / lanes;
+}
+
 // ---------------------------------------------------------------- images (ops/image.c)
 static void call_image_size(Callee *c) { hole_count(c); }
 
@@ -240,6 +281,7 @@ static const CallRow rows[] = {
     { OP_Positions, { .file = "c/positions.c" }, { NULL }, 0, call_positions },
     { OP_Unique, { .file = "c/unique.c" }, { NULL }, 0, call_unique },
     { OP_Suppress, { .file = "c/nms.c" }, { NULL }, 0, call_suppress },
+    { OP_WindowMaxGrad, { .file = "c/window_max_grad.c", .parts = PARTS }, { NULL }, 0, call_window_max_grad },
     { OP_StringFind, { .file = "c/string_find.c" }, { NULL }, 0, call_string_find },
     { OP_StringMatch, { .file = "c/string_match.c" }, { NULL }, 0, call_string_match },
     { OP_StringConcat, { .file = "c/string_concat.c" }, { NULL }, -5, call_string_concat },

@@ -30,6 +30,8 @@ typedef struct Fuser {
     int64_t *reads;                                     // how often the kernel computes it
     // by node position: a reduction, or inside one of the kernel being grown
     bool *summed;
+    // by node position: the kernel being grown has a transpose behind it
+    bool *turned;
     // by node position: maps that an anchor before them could take as its epilogue; of any type
     bool *epilogue, *retyped;
     VEC(Kernel *) found;                                // kernels, last first
@@ -127,6 +129,13 @@ static bool users_summed(const Fuser *f, const Value *v) {
     return false;
 }
 
+static bool users_turned(const Fuser *f, const Value *v) {
+    const Users *u = (const Users *)&f->users[v->id];
+    for (int i = 0; i < u->n; i++)
+        if (u->at[i] && (u->at[i]->op == OP_Transpose || f->turned[u->at[i]->mark])) return true;
+    return false;
+}
+
 static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Options *o) {
     const Node *n = v->def;
     const Value *root = fu->root;
@@ -140,6 +149,8 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Opt
     // a contraction is to have all threads for points of its own
     bool spread = o->machine.backend->spread_points;
     if (spread && form_of(n) == FORM_CONTRACT && users_summed(f, v)) return false;
+    // its vectors run over the channels: turned, it would take them one by one
+    if (form_of(n) == FORM_WINDOW && node_int(n, "channels_last", 0) && users_turned(f, v)) return false;
     // read at one index per row, computed once per row: kernel_loop checks it
     if (op_is_row_reduce(n->op)) return true;
     if (op_is_reduce(n->op)) return r <= 3;
@@ -154,6 +165,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->pointwise, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->summed, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->turned, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->seen, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->reads, 0, sizeof(int64_t) * (size_t)f->n_nodes);
     f->inside[root] = true;
@@ -184,6 +196,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             f->inside[at] = true;
             f->pointwise[at] = users_inside(f, v) && users_pointwise(f, v, fu->root);
             f->summed[at] = op_is_reduce(n->op) || users_summed(f, v);
+            f->turned[at] = users_turned(f, v);
             count++;
         }
         if (is_anchor(n, o)) continue;
@@ -457,6 +470,7 @@ static void collect(Fuser *f, Graph *g) {
     f->seen = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     f->reads = NEW_ARRAY(f->scratch, int64_t, f->n_nodes + 1);
     f->summed = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->turned = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     f->epilogue = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     f->retyped = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     int at = 0;

@@ -101,6 +101,8 @@ static const Case cases[] = {
     { "", "%0 = const f32[1,1,5] {1,2,3,4,5}\n %1 = WindowSum(%0) {kernel=[2], strides=[2], pads=[1,0]}", "%1",
         "1 5 9" },
     { "%0: f64[2,2,7,6]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%1", NULL },
+    { "%0: f64[2,2,7,6], %1: f64[2,2,4,3]",
+        "%2 = WindowMaxGrad(%0, %1) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}", "%2", NULL },
     { "%0: i8[1,2,7]", "%1 = WindowMax(%0) {kernel=[3], pads=[2,2]}", "%1", NULL },
     { "%0: f64[1,2,3,4,5]", "%1 = WindowMax(%0) {kernel=[2,2,2], strides=[1,1,2], ceil_mode=1}", "%1", NULL },
     { "%0: f32[2,7,6,3]", "%1 = WindowMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0], channels_last=1}", "%1",

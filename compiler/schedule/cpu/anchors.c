@@ -68,7 +68,18 @@ bool cpu_has_template(const Node *n, const Options *o) {
     return k >= 4 && (count >= 256 || count * k >= 256) && simple;
 }
 
+// Its template has three axes.
+static bool windows_have_template(const Node *n) {
+    const Type *x = &n->in[0]->type;
+    int count;
+    const int64_t *pads = node_ints(n, "pads", &count);
+    bool fixed = x->dtype == DT_F32 && x->rank <= 5 && type_count_upper(n->graph, x) > 0;
+    for (int i = 0; i < count; i++) fixed = fixed && pads[i] >= 0;
+    return fixed && (!node_int(n, "same", 0) || fixed_from(x, 1));
+}
+
 bool cpu_claims(const Node *n, const Options *o) {
+    if (n->op == OP_WindowMaxGrad) return windows_have_template(n);
     if (n->op == OP_MatMulBits) return cpu_has_template(n, o);
     if (n->op != OP_Softmax || o->no_fuse) return false;
     const Type *t = &n->in[0]->type;
