@@ -61,6 +61,7 @@ struct Options {
     // what a program's workspace, constants and code, and stack may take; 0: what they do
     int64_t ram, flash, stack;
     bool no_fuse, fast_math, quiet;
+    bool plain_cc;                                      // built by cc alone: $CC and BURNCC_CFLAGS are a runner's
     bool profile;                                       // marks around kernels' calls (templates/profile.h)
     int64_t string_bytes;                               // room for each string that the program makes; they share it
     // weights up to this many bytes become C arrays; larger go to .bin

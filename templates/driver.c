@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* A program around a model, for processors that are not the one that burncc runs on (--runner). It needs a C library
- * and nothing else.
+/* A program around a model, for processors that are not the one that burncc runs on (--runner): what it reads, runs and
+ * answers. How that reaches it, memory and time are another file's, which follows it: driver_hosted.c where there is a
+ * C library over an operating system, firmware/driver.c where there is none.
  *
- * In, on standard input, all little-endian: "BURNRUN1"; double seconds (0: one run, else as many as take so long);
- * int64_t bytes of the weights, and these; for each input its dimensions and its elements; for each output the number
- * of elements to have room for. Out, on standard output: "BURNRUN1"; int64_t code of the run; int64_t which buffer was
- * written outside of (0: none; the inputs count from 1 on, then the outputs, then the workspace); int64_t runs; int64_t
- * n, n times double milliseconds of a run; for each output its dimensions and its elements. Elements are int64_t n,
- * then n of them; of a string, int64_t length (-1: none is there) and the bytes.
+ * In, all little-endian: "BURNRUN2"; double seconds (0: one run, else as many as take so long); int64_t bytes of the
+ * weights, and these; for each input its dimensions and its elements; for each output the number of elements to have
+ * room for. Out: "BURNRUN2"; int64_t code of the run; int64_t which buffer was written outside of (0: none; the inputs
+ * count from 1 on, then the outputs, then the workspace); int64_t runs; int64_t bytes of stack that a run took (0:
+ * nobody looked); int64_t n, n times double the milliseconds of a run, or what a counter counted; for each output its
+ * dimensions and its elements. Elements are int64_t n, then n of them; of a string, int64_t length (-1: none is there)
+ * and the bytes.
  *
  * Buffers stand between canaries. These, and what outputs and workspace hold before a run, are 0x7fc0beef: a NaN as
  * float.
@@ -18,34 +20,32 @@ extern const burn_model model;
 #define MODEL model
 #endif
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { MARGIN = 64, MOST_RANK = 8, MOST_SAMPLES = 20000 };
+enum { MARGIN = 64, MOST_RANK = 8 };
 
-static const char magic[8] = "BURNRUN1"; /* without a zero byte */
+static const char magic[8] = "BURNRUN2"; /* without a zero byte */
 static const unsigned char canary[4] = {0xef, 0xbe, 0xc0, 0x7f};
-static const double warmup_share = 0.2, sample_seconds = 20e-6; /* of the time to measure; shortest span worth timing */
+
+/* What the other file has. stop: no answer then, and the status says so. */
+static void stop(const char *why);
+static void take(void *to, size_t bytes);
+static void give(const void *from, size_t bytes);
+static void finish(void);
+static unsigned char *allocate(size_t bytes);
+
+/* What a job took: n samples, runs that were measured, stack as in the answer. */
+typedef struct Measured {
+    double *samples;
+    int64_t n, runs, stack;
+} Measured;
+/* Runs the job, once where seconds is 0, else as often as takes so long; returns what it returned. */
+static int measure(int (*job)(void *), void *argument, double seconds, Measured *out);
 
 typedef struct Block { /* MARGIN bytes of canary, `bytes` at data, MARGIN bytes of canary */
     unsigned char *start, *data;
     size_t bytes;
 } Block;
-
-/* No answer then, and the status says so. */
-static void stop(const char *why)
-{
-    fprintf(stderr, "the model's driver: %s\n", why);
-    exit(3);
-}
-
-static void take(void *to, size_t bytes)
-{
-    if (bytes && fread(to, 1, bytes, stdin) != bytes)
-        stop("the request ends early");
-}
 
 static int64_t take_int(void)
 {
@@ -54,23 +54,9 @@ static int64_t take_int(void)
     return v;
 }
 
-static void give(const void *from, size_t bytes)
-{
-    if (bytes && fwrite(from, 1, bytes, stdout) != bytes)
-        stop("the answer cannot be written");
-}
-
 static void give_int(int64_t v)
 {
     give(&v, sizeof v);
-}
-
-static unsigned char *allocate(size_t bytes)
-{
-    unsigned char *p = malloc(bytes ? bytes : 1);
-    if (!p)
-        stop("out of memory");
-    return p;
 }
 
 static Block block_new(int64_t bytes)
@@ -146,44 +132,12 @@ static void give_output(const burn_tensor_info *info, const Block *from, const i
 typedef struct Job {
     void *work, *weights;
     burn_tensor *tensors; /* inputs, then outputs */
-    double *ms;
-    int64_t samples, runs;
 } Job;
 
-static int run(Job *j)
+static int run_model(void *job)
 {
-    j->runs++;
+    const Job *const j = (const Job *)job;
     return MODEL.run(NULL, j->work, j->weights, j->tensors, j->tensors + MODEL.input_count);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int measure(Job *j, double seconds)
-{
-    const double start = now();
-    double once;
-    int64_t inner;
-    int code;
-    do {
-        if ((code = run(j)) != 0)
-            return code;
-        once = (now() - start) / (double)j->runs;
-    } while (now() - start < seconds * warmup_share);
-    inner = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
-    j->runs = 0;
-    for (double from = now(), end = from + seconds; j->samples == 0 || (from < end && j->samples < MOST_SAMPLES);
-         from = now()) {
-        for (int64_t i = 0; i < inner; i++)
-            if ((code = run(j)) != 0)
-                return code;
-        j->ms[j->samples++] = 1e3 * (now() - from) / (double)inner;
-    }
-    return 0;
 }
 
 int main(void)
@@ -191,8 +145,8 @@ int main(void)
     const int n_in = MODEL.input_count, n = n_in + MODEL.output_count;
     Block *const blocks = (Block *)(void *)allocate(((size_t)n + 2) * sizeof *blocks);
     int64_t(*const shapes)[MOST_RANK] = (int64_t(*)[MOST_RANK])(void *)allocate(((size_t)n + 1) * sizeof *shapes);
-    Job j = {NULL, NULL, (burn_tensor *)(void *)allocate(((size_t)n + 1) * sizeof *j.tensors),
-             (double *)(void *)allocate(MOST_SAMPLES * sizeof(double)), 0, 0};
+    Job j = {NULL, NULL, (burn_tensor *)(void *)allocate(((size_t)n + 1) * sizeof *j.tensors)};
+    Measured took = {NULL, 0, 0, 0};
     char opening[sizeof magic];
     double seconds;
     int64_t outside = 0;
@@ -219,18 +173,18 @@ int main(void)
     }
     j.work = blocks[n].data;
     j.weights = MODEL.weights_bytes ? weights.data : NULL;
-    const int code = seconds > 0 ? measure(&j, seconds) : run(&j);
+    const int code = measure(run_model, &j, seconds, &took);
     for (int i = n; i >= 0; i--)
         outside = block_intact(&blocks[i]) ? outside : i + 1;
     give(magic, sizeof magic);
     give_int(code);
     give_int(outside);
-    give_int(j.runs);
-    give_int(j.samples);
-    give(j.ms, (size_t)j.samples * sizeof *j.ms);
+    give_int(took.runs);
+    give_int(took.stack);
+    give_int(took.n);
+    give(took.samples, (size_t)took.n * sizeof *took.samples);
     for (int i = n_in; i < n && code == 0; i++)
         give_output(&MODEL.outputs[i - n_in], &blocks[i], shapes[i]);
-    if (fflush(stdout) != 0)
-        stop("the answer cannot be written");
+    finish();
     return 0;
 }

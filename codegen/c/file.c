@@ -56,7 +56,10 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     if (!code->at) return;
     if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
         || strstr(code->at, "burn_turn(") || strstr(code->at, "burn_pack_w_")) {
-        if (!g->options->machine.vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
+        const Target *m = &g->options->machine;
+        if (!m->vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
+        if (m->ram_first) text_printf(out, "#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS 0\n", SCALAR_LANES);
+        if (m->ram_first && !m->unfused) text_printf(out, "#define BURN_FUSES 1\n");
         print_part(out, "c/vec.h");
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" },

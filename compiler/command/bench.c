@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // burncc bench: builds the model and times it. In: --input files, or random values from a fixed seed. Out: one line,
 //   median_ms=0.118 min_ms=0.117 gflops=33.1 workspace_bytes=65536 weights_bytes=0 runs=16900
-// where gflops are the plan's operations (a multiply-add counts as two) over the median.
+// where gflops are the plan's operations (a multiply-add counts as two) over the median. On a board without a clock
+//   instructions=8324944 per_multiply_add=3.13 stack_bytes=640 workspace_bytes=65024 weights_bytes=90504
+// or cycles, counted in one run.
 #include "profile.h"
 
 #include <string.h>
@@ -40,10 +42,34 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
     return t;
 }
 
-static void print_timing(Arena *a, const CommandOptions *c, const Built *b, const Timing *t) {
+static double plan_flops(const Plan *p) {
     double flops = 0;
-    const Plan *p = b->plan;
     for (int i = 0; i < p->kernels.n; i++) flops += p->kernels.at[i]->flops;
+    return flops;
+}
+
+static void print_count(Arena *a, const CommandOptions *c, const Plan *p, const Timing *t) {
+    double each = 2 * t->counted / plan_flops(p);
+    Text out;
+    text_init(&out, a);
+    if (c->json) {
+        text_printf(&out, "{\"model\":");
+        json_quoted(&out, c->compile.model);
+        text_printf(&out, ",\"target\":\"%s\",\"%s\":%.0f,\"per_multiply_add\":", c->compile.target, t->counts,
+            t->counted);
+        json_number(&out, each);
+        text_printf(&out, ",\"stack_bytes\":%lld,\"workspace_bytes\":%lld,\"weights_bytes\":%lld}\n",
+            (long long)t->stack, (long long)p->work_bytes, (long long)p->weight_bytes);
+    } else {
+        text_printf(&out, "%s=%.0f per_multiply_add=%.3g stack_bytes=%lld workspace_bytes=%lld weights_bytes=%lld\n",
+            t->counts, t->counted, each, (long long)t->stack, (long long)p->work_bytes, (long long)p->weight_bytes);
+    }
+    print_text(&out, 0);
+}
+
+static void print_timing(Arena *a, const CommandOptions *c, const Built *b, const Timing *t) {
+    const Plan *p = b->plan;
+    double flops = plan_flops(p);
     double gflops = t->median_ms > 0 ? flops / t->median_ms * 1e-6 : 0;
     long long work = b->gpu ? (long long)b->gpu->arena_bytes :
         b->model            ? (long long)b->model->workspace_bytes :
@@ -97,6 +123,7 @@ int command_bench(Arena *a, CommandOptions *c) {
     Timing timing;
     const char *why = sandbox_time(a, b, &bound, c->seconds, c->timeout, &timing);
     if (why) diag_error(NULL, "the model's code failed: %s", why);
+    else if (timing.counts) print_count(a, c, b->plan, &timing);
     else print_timing(a, c, b, &timing);
     build_cache_free(&cache);
     return diag_status();

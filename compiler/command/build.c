@@ -27,12 +27,23 @@
 static const char *target_flags(Arena *a, const Options *o, const char *runner) {
     bool foreign = runner ? strstr(o->machine.flags, "-march=native") != NULL : o->machine.cc != NULL,
          wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
-    const char *kind = !runner ? "-fPIC -shared" : wasm ? "-Wl,-z,stack-size=1048576" : "";
+    const char *kind = !runner           ? "-fPIC -shared" :
+        wasm                             ? "-Wl,-z,stack-size=1048576" :
+        board_bare(&o->machine)          ? "-nostartfiles -ffunction-sections -fdata-sections -Wl,--gc-sections" :
+                                           "";
     const char *relaxed = o->fast_math ?
         "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" :
         "-ffp-contract=off";
     return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
 }
+
+static bool write_text(Arena *a, const char *path, const char *text) {
+    OutFile *out = out_open(a, path);
+    return out && out_write(out, text, strlen(text)) && out_commit(out);
+}
+
+// Of a program without an operating system.
+static const char *link_script(Arena *a, const char *program) { return arena_printf(a, "%s.ld", program); }
 
 // Is there less room beside this file than a compiler may want? It has removed by now what did not fit.
 static bool disk_full(Arena *a, const char *file) {
@@ -53,20 +64,23 @@ static bool compiles(Arena *a, const Argv *failed, const char *source) {
     VEC_PUSH(a, argv, "-c");
     VEC_PUSH(a, argv, "-o");
     VEC_PUSH(a, argv, object);
-    OutFile *out = out_open(a, empty);
-    return out && out_write(out, nothing, strlen(nothing)) && out_commit(out) && !process_run(a, &argv)
+    return write_text(a, empty, nothing) && !process_run(a, &argv)
         && !access(object, F_OK);
 }
 
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object) {
-    const char *cc = getenv("CC"), *usual = runner && o->machine.cc ? o->machine.cc : "cc";
+    const char *cc = o->plain_cc ? NULL : getenv("CC"), *usual = runner && o->machine.cc ? o->machine.cc : "cc";
     Argv argv = { 0 };
     argv_add(a, &argv, cc && *cc ? cc : usual);
     argv_add(a, &argv, target_flags(a, o, runner));
-    argv_add(a, &argv, getenv("BURNCC_CFLAGS"));
+    argv_add(a, &argv, o->plain_cc ? NULL : getenv("BURNCC_CFLAGS"));
     argv_add(a, &argv, "-o");
     VEC_PUSH(a, argv, object);
     VEC_PUSH(a, argv, source);
+    if (runner && board_bare(&o->machine)) {
+        VEC_PUSH(a, argv, "-T");
+        VEC_PUSH(a, argv, link_script(a, object));
+    }
     VEC_PUSH(a, argv, "-lm");
     if (o->blas) VEC_PUSH(a, argv, arena_printf(a, "-l%s", o->blas));
     progress_stage("%s: %s compiles it", o->name, argv.at[0]);
@@ -168,11 +182,29 @@ static bool load(Built *b, const Options *o, const char *object, const char *ste
     return load_weights(b, stem, b->model->weights_bytes);
 }
 
-static bool write_program(Arena *a, const Options *o, const char *path, const char *generated) {
-    const char *text = arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#include \"%s\"\n#define MODEL %s_model\n%s",
-        generated, o->name, template_text("driver.c"));
-    OutFile *out = out_open(a, path);
-    return out && out_write(out, text, strlen(text)) && out_commit(out);
+// Without an operating system the program opens the request and the answer by their paths, here in octal.
+static const char *request_paths(Arena *a, const char *dir) {
+    const char *const names[] = { "BURNCC_REQUEST", "BURNCC_ANSWER" };
+    const char *const paths[] = { remote_request(a, dir), remote_answer(a, dir) };
+    Text t;
+    text_init(&t, a);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        text_printf(&t, "#define %s \"", names[i]);
+        for (const char *s = paths[i]; *s; s++) text_printf(&t, "\\%03o", (unsigned)(unsigned char)*s);
+        text_printf(&t, "\"\n");
+    }
+    return t.at;
+}
+
+static bool write_program(
+    const Built *b, const Options *o, const char *path, const char *generated, const char *program) {
+    Arena *a = b->arena;
+    bool bare = board_bare(&o->machine);
+    if (bare && !write_text(a, link_script(a, program), board_link_script(a, &o->machine))) return false;
+    return write_text(a, path,
+        arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#include \"%s\"\n#define MODEL %s_model\n%s%s%s", generated,
+            o->name, bare ? request_paths(a, b->dir) : "", template_text("driver.c"),
+            template_text(bare ? "firmware/driver.c" : "driver_hosted.c")));
 }
 
 int profile_tracks(const Options *o) { return 1 + (o->threads > 1 ? o->threads : 0); }
@@ -185,18 +217,18 @@ const char *profile_marks(Arena *a, const Options *o, int kernels) {
 
 // A second source file includes the generated one and exports its descriptor, which may be static, under a fixed name.
 // With --runner it is a program instead.
-static bool write_wrapper(const Built *b, const Options *o, const char *path, const char *generated) {
+static bool write_wrapper(
+    const Built *b, const Options *o, const char *path, const char *generated, const char *object) {
     Arena *a = b->arena;
     const Graph *g = b->plan->graph;
-    if (b->runner) return write_program(a, o, path, generated);
+    if (b->runner) return write_program(b, o, path, generated, object);
     bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
     const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
     const char *text = arena_printf(a,
         "%s#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s",
         profile_marks(a, o, b->plan->numbered), generated,
         type, what, type, what, o->name, what, decodes_images(g) ? image_calls : "");
-    OutFile *out = out_open(a, path);
-    return out && out_write(out, text, strlen(text)) && out_commit(out);
+    return write_text(a, path, text);
 }
 
 // Is there a way to run what will be built?
@@ -225,7 +257,8 @@ static bool build(Built *b, Options *o, Programs *programs, bool *compiled) {
     if (!compile_write(a, o, programs)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
-    if (!write_wrapper(b, o, wrapper, generated) || !build_object(a, o, b->runner, wrapper, object)) return false;
+    if (!write_wrapper(b, o, wrapper, generated, object)) return false;
+    if (!build_object(a, o, b->runner, wrapper, object)) return false;
     if (!b->runner) return load(b, o, object, stem);
     b->program = object;
     return load_weights(b, stem, !access(arena_printf(a, "%s.bin", stem), R_OK));

@@ -27,7 +27,7 @@ typedef struct CommandOptions {
     const char *html;                                   // inspect: the page's file; NULL: none
     bool dot; const char *stage;                        // inspect: a picture, of the model behind this stage
     bool profile;                                       // bench
-    bool trace, gradients;                              // verify
+    bool trace, gradients, golden;                      // verify
     int elements;                                       // verify --gradients: of each parameter; 0: as time allows
     bool force;                                         // compile
     bool verbose;                                       // what is done, and how long it takes
@@ -188,7 +188,9 @@ Graph *recorded_inputs(
 bool ends_given(Arena *a, CommandOptions *c, const Model *m, bool all, StrMap *tensors);
 
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
-typedef struct Timing { double median_ms, min_ms; int64_t runs; } Timing;
+// on a board without a clock: what its counter counted in a run, counts says of what (NULL: it has a clock), and the
+// bytes of stack that a run took
+typedef struct Timing { double median_ms, min_ms, counted; const char *counts; int64_t runs, stack; } Timing;
 // One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went
 // wrong (a crash, no end, bytes written outside).
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
@@ -219,9 +221,17 @@ bool trace_start(Trace *trace, Arena *a, const CommandOptions *c, const Options 
 // model's outputs, and with those that the evaluator computes, or NULL
 void trace_print(Text *out, const Trace *trace, const char *of_model, const char *of_evaluator, bool json);
 
+// ---------------------------------------------------------------- board.c: targets without an operating system
+bool board_bare(const Target *t);                       // is it one? The rest is for these
+const char *board_link_script(Arena *a, const Target *t);
+void board_words(Arena *a, const Target *t, const char *runner, Argv *out);    // but the program's path
+// what the processor's counter counts under this runner; *unit: so many of them are one tick of it
+const char *board_count(const Target *t, const char *runner, double *unit);
+
 // ---------------------------------------------------------------- remote.c: the same through a runner
-// templates/driver.c is the other side.
-typedef struct Remote { Tensor **outputs; int n_samples; float *ms; int64_t runs; } Remote;
+// templates/driver.c is the other side. samples: milliseconds, or what a board's counter counted
+typedef struct Remote { Tensor **outputs; int n_samples; double *samples; int64_t runs, stack; } Remote;
+const char *remote_request(Arena *a, const char *dir), *remote_answer(Arena *a, const char *dir);    // their paths
 // seconds 0: one run
 const char *remote_run(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Remote *out);
 

@@ -212,6 +212,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (trains) return usage_error("--%s goes with --train", trains);
     const char *runner = getenv("BURNCC_RUNNER");
     if (!all->runner && runner && *runner) all->runner = runner;
+    if (all->golden && !all->runner) return usage_error("--golden compares a --runner's bits with this machine's");
     if (o->records && o->machine.n_parts)
         diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
     else if (o->records && !records_of(a, o))

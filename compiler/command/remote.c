@@ -4,7 +4,7 @@
 // In: a program that build.c made of the model and templates/driver.c, and the model's inputs. Out: outputs and
 // times, or one line about what went wrong. The runner's command gets the program's path as its last word; the
 // request is its standard input, the answer what it prints (driver.c says what they look like), so it needs to pass
-// on nothing else. Both are files in the build's folder.
+// on nothing else. Both are files in the build's folder, which programs without an operating system open themselves.
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char magic[] = "BURNRUN1";
+static const char magic[] = "BURNRUN2";
 static const char cut_short[] = "the program's answer ends early";
 
 // ---------------------------------------------------------------- the request
@@ -105,18 +105,15 @@ static const char *read_answer(Arena *a, const Graph *g, Answer r, Remote *out) 
     int64_t code, outside, n;
     if (!get(&r, opening, sizeof opening) || memcmp(opening, magic, sizeof opening))
         return "the runner's output is not the program's answer";
-    if (!get_int(&r, &code) || !get_int(&r, &outside) || !get_int(&r, &out->runs) || !get_int(&r, &n) || n < 0
+    if (!get_int(&r, &code) || !get_int(&r, &outside) || !get_int(&r, &out->runs) || !get_int(&r, &out->stack)
+        || !get_int(&r, &n) || n < 0
         || n > (r.end - r.at) / (int64_t)sizeof(double))
         return cut_short;
     if (code) return arena_printf(a, "run returned %lld", (long long)code);
     if (outside) return outside_text(a, g, outside);
     out->n_samples = (int)n;
-    out->ms = NEW_ARRAY(a, float, n + 1);
-    for (int64_t i = 0; i < n; i++) {
-        double ms = 0;
-        get(&r, &ms, sizeof ms);
-        out->ms[i] = (float)ms;
-    }
+    out->samples = NEW_ARRAY(a, double, n + 1);
+    get(&r, out->samples, (size_t)n * sizeof *out->samples);
     for (int i = 0; i < g->outputs.n && out->outputs; i++) {
         const char *why = get_output(a, &r, g->output_names.at[i], g->outputs.at[i]->type, &out->outputs[i]);
         if (why) return why;
@@ -126,7 +123,8 @@ static const char *read_answer(Arena *a, const Graph *g, Answer r, Remote *out) 
 
 // ---------------------------------------------------------------- the run
 NORETURN static void child(char **words, const char *request, const char *answer, int timeout) {
-    int in = open(request, O_RDONLY), out = open(answer, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int in = open(request ? request : "/dev/null", O_RDONLY),
+        out = open(answer ? answer : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     for (int i = 1; i < 32; i++) signal(i, SIG_DFL);
     if (in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0) _exit(126);
     alarm((unsigned)timeout);
@@ -144,18 +142,26 @@ static const char *outcome(Arena *a, pid_t pid, const char *runner, int timeout)
     return WEXITSTATUS(status) ? arena_printf(a, "the runner ended with status %d", WEXITSTATUS(status)) : NULL;
 }
 
+const char *remote_request(Arena *a, const char *dir) { return arena_printf(a, "%s/request-", dir); }
+
+const char *remote_answer(Arena *a, const char *dir) { return arena_printf(a, "%s/answer-", dir); }
+
 const char *remote_run(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Remote *out) {
-    const char *request = arena_printf(a, "%s/request-", b->dir), *answer = arena_printf(a, "%s/answer-", b->dir);
+    const char *request = remote_request(a, b->dir), *answer = remote_answer(a, b->dir);
+    const Target *target = &b->options->machine;
+    bool bare = board_bare(target);
     Argv v = { 0 };
-    argv_add(a, &v, b->runner);
+    if (bare) board_words(a, target, b->runner, &v);
+    else argv_add(a, &v, b->runner);
     VEC_PUSH(a, v, b->program);
     char **words = argv_end(a, &v);
     if (!write_request(request, b, in, seconds))
         return arena_printf(a, "cannot write %s: %s", request, strerror(errno));
+    unlink(answer);
     fflush(NULL);                                       // nothing twice
     timeout += (int)(2 * seconds);
     pid_t pid = fork();
-    if (pid == 0) child(words, request, answer, timeout);
+    if (pid == 0) child(words, bare ? NULL : request, bare ? NULL : answer, timeout);
     const char *why = pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) :
                                 outcome(a, pid, words[0], timeout);
     File f;

@@ -348,12 +348,23 @@ static int compare_floats(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
+static int compare_doubles(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
 static const char *remote_time(Arena *a, const Built *b, const Inputs *in, double seconds, int timeout, Timing *out) {
     Remote r = { 0 };
     const char *why = remote_run(a, b, in, seconds, timeout, &r);
     if (why) return why;
-    qsort(r.ms, (size_t)r.n_samples, sizeof *r.ms, compare_floats);
-    *out = (Timing){ .median_ms = r.ms[r.n_samples / 2], .min_ms = r.ms[0], .runs = r.runs };
+    if (!r.n_samples) return "gave no times";
+    qsort(r.samples, (size_t)r.n_samples, sizeof *r.samples, compare_doubles);
+    *out = (Timing){ .median_ms = r.samples[r.n_samples / 2], .min_ms = r.samples[0], .runs = r.runs,
+        .stack = r.stack };
+    if (!board_bare(&b->options->machine)) return NULL;
+    double unit;
+    out->counts = board_count(&b->options->machine, b->runner, &unit);
+    out->counted = r.samples[0] * unit;
     return NULL;
 }
 

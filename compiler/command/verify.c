@@ -155,6 +155,25 @@ static Difference compare_outputs(Arena *a, const Graph *g, const Model *m, Tens
     return all;
 }
 
+// The same code built and run here. What differs from the runner's outputs in bits, or NULL.
+static const char *differs_here(Arena *a, BuildCache *here, const CommandOptions *c, const Options *o,
+    const Graph *signature, const Inputs *in, Tensor *const *got) {
+    Options *own = arena_copy(a, o, sizeof *o);
+    const char *frozen;
+    own->plain_cc = true;
+    Built *b = build_for_inputs(here, own, signature, in, &frozen);
+    if (!b) return arena_printf(a, "not built here: %s", diag_first());
+    const Graph *g = b->plan->graph;
+    Tensor **golden = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
+    Inputs bound = inputs_select(a, b, signature, in);
+    const char *why = sandbox_run(a, b, &bound, golden, c->timeout);
+    for (int i = 0; i < g->outputs.n && !why; i++) {
+        Difference d = compare_tensors(a, got[i], golden[i], (Tolerance){ .against = "here" });
+        if (d.fault) why = arena_printf(a, "%s %s", text_name(a, g->output_names.at[i]), d.fault);
+    }
+    return why;
+}
+
 // ---------------------------------------------------------------- one data set, all data sets
 
 // The recorded outputs say how large results are that the model leaves open.
@@ -166,9 +185,9 @@ static int64_t largest_size(const Recorded *r, int64_t least) {
     return least;
 }
 
-// trace: what --trace has to say of it goes there
-static Difference verify_set(Arena *a, BuildCache *cache, const CommandOptions *c, const Model *m, const char *set,
-    const char **frozen, Text *trace) {
+// trace: what --trace has to say of it goes there; here: where --golden builds
+static Difference verify_set(Arena *a, BuildCache *cache, BuildCache *here, const CommandOptions *c, const Model *m,
+    const char *set, const char **frozen, Text *trace) {
     Inputs in;
     Recorded want, second;
     Options *own;
@@ -190,6 +209,7 @@ static Difference verify_set(Arena *a, BuildCache *cache, const CommandOptions *
     failed.fault = sandbox_run(a, b, &bound, got, c->timeout);
     Tolerance allowed = find_tolerance(a, c, set);
     Difference d = failed.fault ? failed : compare_outputs(a, g, m, got, &want, &second, allowed);
+    if (c->golden && !d.fault) d.fault = differs_here(a, here, c, own, signature, &in, got);
     Trace t = { 0 };
     if (c->trace && trace_start(&t, a, c, own, signature, &in, allowed)) {
         Difference plain = { 0 };
@@ -239,7 +259,7 @@ int command_verify(Arena *a, CommandOptions *c) {
     for (int i = 0; i < sets.n && !model; i++)
         print_set(c, a, sets.at[i], &(Difference){ .fault = "the model cannot be read" }, "", &(Text){ .at = "" });
     if (!model) return diag_status();
-    BuildCache cache = { .arena = a, .runner = c->runner };
+    BuildCache cache = { .arena = a, .runner = c->runner }, here = { .arena = a };
     bool all = true;
     int status = EXIT_OK;
     for (int i = 0; i < sets.n; i++) {
@@ -249,12 +269,13 @@ int command_verify(Arena *a, CommandOptions *c) {
         text_init(&trace, scratch);
         text_append(&trace, "", 0);
         diag_reset();
-        Difference r = verify_set(scratch, &cache, c, model, sets.at[i], &frozen, &trace);
+        Difference r = verify_set(scratch, &cache, &here, c, model, sets.at[i], &frozen, &trace);
         print_set(c, scratch, sets.at[i], &r, frozen, &trace);
         all = all && !r.fault;
         if (!status) status = diag_status();
         arena_free(scratch);
     }
     build_cache_free(&cache);
+    build_cache_free(&here);
     return all ? EXIT_OK : status ? status : EXIT_INVALID;
 }

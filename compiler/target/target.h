@@ -7,6 +7,8 @@
 #include "target/backend.h"
 
 enum { MAX_TARGETS = 4 };
+// Floats that templates count as a vector where there are none: a tile of 4 x 4 sums in single registers.
+enum { SCALAR_LANES = 4 };
 // What one instruction does with integers that no expression of C says. DSP: two products of 16 bits and their sum
 // (SMLAD; arm_acle.h, __ARM_FEATURE_SIMD32). MVE: vectors of 128 bits with sums of products of bytes (VMLADAVA;
 // arm_mve.h, __ARM_FEATURE_MVE).

@@ -79,8 +79,10 @@
 #endif
 
 /* Lanes of a vector, and whether 32 vector registers are there (else 16): kernels take half the rows in a tile if not.
- * A portable build counts in 16 columns where there are vectors to be found by the compiler, 4 where there are none. */
-#if defined(BURN_PORTABLE)
+ * A portable build counts in 16 columns where there are vectors to be found by the compiler, 4 where there are none.
+ * BURN_VF_LANES, and with it BURN_MANY_REGISTERS, may be given: by a file for several targets, and by one for a
+ * microcontroller, whose sums are then in the same order wherever it runs. */
+#if defined(BURN_PORTABLE) && !defined(BURN_VF_LANES)
 #if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || defined(__riscv_vector) \
     || defined(__ALTIVEC__) || \
     defined(_M_X64) || defined(_M_ARM64)
@@ -89,7 +91,7 @@
 #define BURN_VF_LANES 4
 #endif
 #define BURN_MANY_REGISTERS 1
-#elif defined(BURN_VF_LANES) /* and BURN_MANY_REGISTERS: a file for several targets gives both */
+#elif defined(BURN_VF_LANES)
 #elif defined(__AVX512F__)
 #define BURN_VF_LANES 16
 #define BURN_MANY_REGISTERS 1
@@ -103,6 +105,16 @@
 #else
 #define BURN_MANY_REGISTERS 0
 #endif
+#endif
+
+/* sum + x * y, in portable code. Where BURN_FUSES is defined, by a file for a processor with such an instruction, it is
+ * rounded once, on every machine: the bits are then the same on all. */
+#if defined(BURN_FUSES) && defined(__GNUC__)
+#define BURN_MULADD(sum, x, y) __builtin_fmaf((x), (y), (sum))
+#elif defined(BURN_FUSES)
+#define BURN_MULADD(sum, x, y) fmaf((x), (y), (sum))
+#else
+#define BURN_MULADD(sum, x, y) ((sum) + (x) * (y))
 #endif
 
 /* BURN_HELD(v): the vector v stays in its register from here on. gcc else reads what came from memory again for each
@@ -230,13 +242,13 @@ BURN_INLINE void burn_vf_zero(burn_vf *sum)
 BURN_INLINE void burn_vf_muladd(burn_vf *sum, float scale, const float *p)
 {
     for (int j = 0; j < BURN_VF_LANES; j++)
-        (*sum)[j] += scale * p[j];
+        (*sum)[j] = BURN_MULADD((*sum)[j], scale, p[j]);
 }
 
 BURN_INLINE void burn_vf_muladd2(burn_vf *sum, const float *p, const float *q)
 {
     for (int j = 0; j < BURN_VF_LANES; j++)
-        (*sum)[j] += p[j] * q[j];
+        (*sum)[j] = BURN_MULADD((*sum)[j], p[j], q[j]);
 }
 
 BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
@@ -258,11 +270,11 @@ BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdi
         const float x0 = a[k * ak], x1 = a[step + k * ak], x2 = a[2 * step + k * ak], x3 = a[3 * step + k * ak];
         const float *column = b + k * bk;
         for (int j = 0; j < BURN_VF_LANES; j++) {
-            s0[j] += x0 * column[j];
+            s0[j] = BURN_MULADD(s0[j], x0, column[j]);
             if (rows == 4) {
-                s1[j] += x1 * column[j];
-                s2[j] += x2 * column[j];
-                s3[j] += x3 * column[j];
+                s1[j] = BURN_MULADD(s1[j], x1, column[j]);
+                s2[j] = BURN_MULADD(s2[j], x2, column[j]);
+                s3[j] = BURN_MULADD(s3[j], x3, column[j]);
             }
         }
     }

@@ -13,6 +13,9 @@
 
 TileTarget template_target(const Options *o) {
     const Target *m = &o->machine;
+    // a tile of 4 rows, with their vector of weights and a float of each row in turn
+    enum { SCALAR_REGISTERS = 4 + 2 };
+    if (m->lanes == 1) return (TileTarget){ SCALAR_LANES, SCALAR_REGISTERS, 0, m->l1, m->l2, m->l3 };
     return (TileTarget){ m->lanes, m->registers, m->unfused, m->l1, m->l2, m->l3 };
 }
 

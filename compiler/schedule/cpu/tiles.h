@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* lanes: floats in a vector, 0 if the generated file decides by its compiler's flags (generic target).
- * vector_registers: 16 or 32; unfused: a multiply-add is two instructions; both ignored when lanes is 0. Cache sizes
- * in bytes, of one core; 0 where there is no such cache or it is not known. */
+ * vector_registers: 32, 16 or fewer; unfused: a multiply-add is two instructions; both ignored when lanes is 0. Cache
+ * sizes in bytes, of one core; 0 where there is no such cache or it is not known. */
 typedef struct TileTarget {
     int lanes, vector_registers, unfused;
     size_t l1, l2, l3;

@@ -48,7 +48,8 @@ static int64_t best_rows(const TileMachine *m, TileWork *work, const void *shape
 
 static TileMachine own_machine(const TileTarget *t)
 {
-    return (TileMachine){t->lanes, t->vector_registers >= 32 ? 32 : 16, !t->unfused};
+    const int registers = t->vector_registers >= 32 ? 32 : (int)tile_min(t->vector_registers, 16);
+    return (TileMachine){t->lanes, registers, !t->unfused};
 }
 
 TileChoice tile_choose(const TileTarget *target, TileWork *work, const void *shape)
@@ -56,7 +57,7 @@ TileChoice tile_choose(const TileTarget *target, TileWork *work, const void *sha
     const TileMachine own = own_machine(target);
     const bool both = target->lanes == 0;
     const TileMachine *many = !both && own.registers == 32 ? &own : &WIDE,
-                      *few = !both && own.registers == 16 ? &own : &NARROW;
+                      *few = !both && own.registers <= 16 ? &own : &NARROW;
     TileChoice best = {.many = 1, .few = 1, .nv = 1, .cost = TILE_NONE};
     for (int v = 1; v <= 4; v++) {
         int64_t on_many, on_few;

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Targets without an operating system: models as bare-metal programs in QEMU, whose outputs are right and the bits that
+the same code gives here.
+
+Out: one case per model, target and C compiler. Cortex-M wants gcc-arm-none-eabi, libnewlib-arm-none-eabi and
+qemu-system-arm; RISC-V gcc-riscv64-unknown-elf, picolibc-riscv64-unknown-elf and qemu-system-misc; clang, beside these,
+lld. What is missing here is left out, with a line that says so. BURNCC_TEST_ALL=1: all targets, both compilers and all
+small models; else the two processors that differ most, and few models."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "small")]
+import cases        # noqa: E402
+import harness      # noqa: E402
+import run as small # noqa: E402
+
+DIGITS = HERE.parent.parent / "models" / "digits"
+# target, and where gcc keeps the libraries that clang, which has none of its own, is to link
+ARM = [("cortex-m4", "thumb/v7e-m+fp/hard"), ("cortex-m0", "thumb/v6-m/nofp"), ("cortex-m3", "thumb/v7-m/nofp"),
+       ("cortex-m7", "thumb/v7e-m+dp/hard"), ("cortex-m33", "thumb/v8-m.main+fp/hard"),
+       ("cortex-m55", "thumb/v8.1-m.main+mve/hard"), ("cortex-m85", "thumb/v8.1-m.main+mve/hard")]
+RISCV = ["rv32imafc", "rv32imc"]
+FEW = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "pooling", "softmax_both_axes", "lstm_step",
+       "attention_blocks", "quantize_round_trip", "strips", "few_columns")
+# what their processors' driver has no file for, and what 16 MB do not hold
+LEFT_OUT = {"image_decoder"}
+
+
+def arm_clang(libraries):
+    """clang for an Arm target, with newlib and gcc's own library."""
+    found = subprocess.run(["arm-none-eabi-gcc", "-print-libgcc-file-name"], capture_output=True, text=True).stdout
+    root = pathlib.Path(found.strip()).parent
+    folders = [root / libraries, pathlib.Path("/usr/lib/arm-none-eabi/lib") / libraries]
+    flags = " ".join(f"-L{f}" for f in folders)
+    return ("clang --target=arm-none-eabi -isystem /usr/lib/arm-none-eabi/include",
+            f"-fuse-ld=lld -nostdlib {flags} -lc -lgcc")
+
+
+def tools(whole):
+    """(target, name of the compiler, runner, CC, BURNCC_CFLAGS) of what can be built and run here."""
+    found = []
+    if not shutil.which("arm-none-eabi-gcc") or not shutil.which("qemu-system-arm"):
+        print("# left out: Cortex-M: gcc-arm-none-eabi or qemu-system-arm is not here")
+    else:
+        for target, libraries in ARM if whole else ARM[:1]:
+            found.append((target, "gcc", "qemu-system-arm", "", ""))
+            if whole and shutil.which("clang") and shutil.which("ld.lld"):
+                found.append((target, "clang", "qemu-system-arm", *arm_clang(libraries)))
+    if not shutil.which("riscv64-unknown-elf-gcc") or not shutil.which("qemu-system-riscv32"):
+        print("# left out: RISC-V: gcc-riscv64-unknown-elf or qemu-system-riscv32 is not here")
+    else:
+        found += [(target, "gcc", "qemu-system-riscv32", "", "") for target in (RISCV if whole else RISCV[:1])]
+    return found
+
+
+def main():
+    p = harness.arguments(__doc__.splitlines()[0], cflags="", timeout=300)
+    args = harness.parse(p)
+    whole = bool(os.environ.get("BURNCC_TEST_ALL"))
+    root = pathlib.Path(args.cache) / "small"
+    models = [("digits", DIGITS / "digits.onnx")]
+    for f in cases.EVERYWHERE:
+        if f.__name__ not in LEFT_OUT and (whole or f.__name__ in FEW):
+            small.write(root / f.__name__, f())
+            models.append((f.__name__, root / f.__name__ / "model.onnx"))
+    runs = []
+    for target, compiler, runner, cc, flags in tools(whole):
+        for name, model in models if whole or target == ARM[0][0] else models[:1]:
+            command = ["env", f"CC={cc}", f"BURNCC_CFLAGS={flags}", args.burncc, "verify", str(model), "--quiet",
+                       "--target", target, "--runner", runner, "--golden", "--rtol", "1e-5", "--atol", "1e-5"]
+            runs.append(harness.Case(f"{name}:{target}:{compiler}", f"{target} {compiler}", command))
+    if not runs:
+        harness.skip_all(args, "neither Cortex-M nor RISC-V programs can be built and run here")
+    return harness.run(runs, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
