@@ -107,6 +107,7 @@ typedef struct Symbol {
     bool runtime;                                       // stays a size of the running program, within lo..hi
     // measured: element `at` of this i64 value, computed by the program; NULL: a parameter
     Value *from; int64_t at;
+    int64_t usual;                                      // its size where nobody says another; 0: 1
     Dim limit;                                          // measured: hi is at most this dimension's upper bound
 } Symbol;
 typedef struct DimPair { Dim a, b; } DimPair;

@@ -20,6 +20,8 @@ typedef struct SequenceOption {
     bool stacked;
     int64_t lo, hi;
 } SequenceOption;
+// --shape: an input's sizes; a dimension has a name, or else the size
+typedef struct ShapeOption { const char *input; int rank; DimOption *dim; } ShapeOption;
 // What programs give besides the model's outputs; see passes/keep.c.
 typedef enum Keep { KEEP_OUTPUTS, KEEP_NODES, KEEP_ALONE } Keep;
 // What -o asks for: code, or the model itself in another format.
@@ -69,6 +71,7 @@ struct Options {
     const char *dump;                                   // stage or pass name
     Target machine;
     VEC(SequenceOption) sequences;                      // --sequence
+    VEC(ShapeOption) shapes;                            // --shape
     VEC(const char *) absent;                           // --absent: optional inputs that hold nothing
     // verify: of the recorded outputs; the bound of sizes that nothing else bounds is at least this
     int64_t largest_size;

@@ -85,8 +85,8 @@ void diag_error(const Loc *loc, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void diag_error_as(int status, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 // What --silence calls warnings, with '-' for '_'.
 #define WARNINGS(W) \
-    W(attribute) W(categories) W(folding) W(ir_version) W(map) W(output_type) W(records) W(softmax) W(tolerance) \
-    W(tuning) W(weights)
+    W(attribute) W(categories) W(folding) W(ir_version) W(map) W(output_type) W(records) W(shape) W(softmax) \
+    W(tolerance) W(tuning) W(weights)
 #define WARN_NAME(name) WARN_##name,
 typedef enum Warning { WARNINGS(WARN_NAME) WARNING_COUNT } Warning;
 // the line says how to silence it; one that was said before is not said again, of notes too

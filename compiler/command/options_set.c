@@ -46,6 +46,34 @@ bool set_dim(Arena *a, CommandOptions *o, const char *text) {
     return true;
 }
 
+// A size or a name.
+static bool parse_size(Arena *a, const char *s, const char *end, DimOption *out) {
+    *out = (DimOption){ 0 };
+    if (parse_int(s, end, &out->lo)) return (out->hi = out->lo) <= INT32_MAX;
+    const char *name = arena_strndup(a, s, (size_t)(end - s));
+    out->name = name;
+    return name_is_plain(name);
+}
+
+bool set_shape(Arena *a, CommandOptions *o, const char *text) {
+    const char *equals = strrchr(text, '=');
+    ShapeOption s = { .dim = NEW_ARRAY(a, DimOption, MAX_RANK) };
+    bool ok = equals && equals != text;
+    for (const char *at = equals; ok && *at; s.rank++) {
+        const char *from = at + 1;
+        at = from + strcspn(from, ",");
+        ok = s.rank < MAX_RANK && parse_size(a, from, at, &s.dim[s.rank]);
+    }
+    if (!ok)
+        return usage_error("--shape wants an input and all of its sizes, numbers or names, such as "
+            "image=batch,3,224,224, not '%s'", text);
+    s.input = arena_strndup(a, text, (size_t)(equals - text));
+    for (int i = 0; i < o->compile.shapes.n; i++)
+        if (!strcmp(o->compile.shapes.at[i].input, s.input)) return usage_error("--shape %s is given twice", s.input);
+    VEC_PUSH(a, o->compile.shapes, s);
+    return true;
+}
+
 bool set_target(Arena *a, CommandOptions *o, const char *text) {
     if (backend_target(text, &o->compile.machine)) {
         o->compile.target = text;

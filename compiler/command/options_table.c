@@ -198,6 +198,10 @@ const Option options[] = {
         "what to compile for (default generic), several with commas; `--target list` shows them", SET(set_target) },
     { "dim", 0, "NAME=V|LO..HI", MODELS, "Code",
         "the size of a symbolic dimension, or its bounds (the run is told the size); 1 without it", SET(set_dim) },
+    { "shape", 0, "INPUT=SIZE,...", MODELS, "Code",
+        "other sizes for an input of an ONNX model than the file gives it: numbers, or names, which --dim then knows "
+        "(the file's size without it)",
+        SET(set_shape) },
     { "sequence", 0, "NAME=N|LO..HI", MODELS, "Code",
         "the length of a sequence input, or its elements' shapes: [2,3],[4,3]; 1 without it", SET(set_sequence) },
     { "absent", 0, "NAME", MODELS, "Code", "compile for an optional input that holds nothing", SET(set_absent) },

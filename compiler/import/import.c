@@ -22,6 +22,11 @@ static bool options_fit(const FrontEnd *f, const Options *o) {
     if (!option && !f->draws && o->function) option = "--function";
     if (!option && !f->draws && !o->train && !o->replace_head && !o->lora_rank && o->seeded) option = "--seed";
     Loc file = { .file = o->model, .node = -1 };
+    if (o->shapes.n && !f->takes_shapes) {
+        diag_error_as(EXIT_USAGE, &file, "--shape is for ONNX models; the sizes of %s are %s", f->name,
+            f->has_settings ? "settings (--set) and symbols (--dim) of the description" : "in the text");
+        return false;
+    }
     if (option) diag_error_as(EXIT_USAGE, &file, "%s is for models described in C; this is %s", option, f->name);
     return !option;
 }
@@ -45,7 +50,7 @@ Model *model_open(Arena *a, const Options *o) {
 
 // ---------------------------------------------------------------- sizes that cannot be left open
 
-// The options with a size of 1 for each dimension of the inputs that none gives one; NULL: all have one.
+// The options with the usual size of each dimension of the inputs that none gives one; NULL: all have one.
 static Options *sized(Arena *a, const Model *m, const Options *o, Text *names) {
     DiagHold held = diag_hold(names);
     Graph *inputs = m->format->inputs(a, m, o);
@@ -61,7 +66,8 @@ static Options *sized(Arena *a, const Model *m, const Options *o, Text *names) {
         bool given = false;
         for (int k = 0; k < o->dims.n; k++) given = given || !strcmp(o->dims.at[k].name, all[i].name);
         if (given) continue;
-        VEC_PUSH(a, own->dims, (DimOption){ all[i].name, 1, 1 });
+        int64_t usual = all[i].usual ? all[i].usual : 1;
+        VEC_PUSH(a, own->dims, (DimOption){ all[i].name, usual, usual });
         text_printf(names, " --dim %s=N", all[i].name);
     }
     return own->dims.n > o->dims.n ? own : NULL;
@@ -85,8 +91,9 @@ static Graph *graph_of(Arena *a, const Model *m, const Options *o) {
         Graph *fixed = m->format->graph(a, m, own);
         if (diag_release(again)) {
             for (int i = o->dims.n; i < own->dims.n; i++)
-                diag_note(&file, "dimension %s is taken as 1, as shapes do not come out while it is open; --dim %s=N "
-                    "gives it another size", own->dims.at[i].name, own->dims.at[i].name);
+                diag_note(&file, "dimension %s is taken as %lld, as shapes do not come out while it is open; "
+                    "--dim %s=N gives it another size", own->dims.at[i].name, (long long)own->dims.at[i].lo,
+                    own->dims.at[i].name);
             diag_replay(&other);
             return fixed;
         }

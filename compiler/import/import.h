@@ -10,7 +10,8 @@
 #include "options.h"
 
 // An input or output as the model declares it.
-typedef struct EndDim { bool known; int64_t value; const char *symbol; } EndDim;    // symbol "": unknown and unnamed
+// symbol "": unknown and unnamed; usual: what an unknown one is where nobody says another, 0: nothing is usual
+typedef struct EndDim { bool known; int64_t value; const char *symbol; int64_t usual; } EndDim;
 typedef struct ModelEnd {
     const char *name;
     bool optional, sequence;                            // of what follows
@@ -42,6 +43,7 @@ typedef struct Support { const char *op, *domain; int since, until; } Support;
 typedef struct FrontEnd {
     const char *name, *key;                             // for people: "ONNX"; in JSON: "onnx"
     bool has_settings, draws;                           // --set and --config mean something, and --seed
+    bool takes_shapes;                                  // --shape
     bool again;                                         // graph() may be called more than once for a model
     bool (*claims)(const File *f);                      // does the content look like it?
     // fills in what the file declares; false with diagnostics

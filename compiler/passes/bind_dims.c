@@ -6,9 +6,9 @@
 //   after                graph g(%0: f32[4,3]) { %1: f32[12] = Reshape(%0) {shape=[12]} return %1 }
 //
 // `--dim n=1..8`, or such bounds in a text, keep n as a size of the running program. Another symbol of an input that no
-// option names is 1, with a note that names the option. A symbol that stands in no input and is not measured by the
-// program must be named. The idea: pin the symbols, put constants for the expressions in input types and in the
-// attributes that hold dimensions, and let the shape rules do the rest.
+// option names has its usual size, which mostly is 1, with a note that names the option. A symbol that stands in no
+// input and is not measured by the program must be named. The idea: pin the symbols, put constants for the expressions
+// in input types and in the attributes that hold dimensions, and let the shape rules do the rest.
 #include "passes.h"
 
 #include <inttypes.h>
@@ -81,7 +81,7 @@ static void pin_by_default(Graph *g, const Options *o) {
                     || (!dim_is_const(t->dim[d]) && mentions(dim_text(g->arena, g, t->dim[d]), all[i].name));
         }
         if (!in_input) continue;
-        pin(&all[i], all[i].runtime ? all[i].hi : 1);
+        pin(&all[i], all[i].runtime ? all[i].hi : all[i].usual ? all[i].usual : 1);
         if (!o->quiet)
             diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name,
                 all[i].hi, all[i].name);

@@ -23,16 +23,14 @@ static bool input_dim(Graph *g, const Options *options, const ModelEnd *in, int 
     }
     const char *name = !d->known && *d->symbol ? d->symbol : arena_printf(g->arena, "input_%d_dim_%d", index, axis);
     *out = dim_symbol(g, name);
+    int count, number = symbol_number(g, name);
+    Symbol *symbol = &graph_symbols(g, &count)[number];
+    if (d->usual) symbol->usual = d->usual;
     for (int i = 0; options && i < options->dims.n; i++) {
         const DimOption *o = &options->dims.at[i];
         if (o->lo != o->hi || strcmp(o->name, name)) continue;
-        int count;
-        Symbol *symbols = graph_symbols(g, &count);
-        for (int j = 0; j < count; j++)
-            if (!strcmp(symbols[j].name, name)) {
-                symbols[j].lo = symbols[j].hi = o->lo;
-                symbols[j].pinned = true;
-            }
+        symbol->lo = symbol->hi = o->lo;
+        symbol->pinned = true;
         *out = o->lo;
     }
     return true;

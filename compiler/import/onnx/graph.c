@@ -158,7 +158,7 @@ static bool run_builder(OnnxNode *n, const OnnxRow *row) {
     n->g->loc = n->loc;
     if (!count_fits(n, row->in, n->n_in, n->def->in, "input")) return false;
     if (!count_fits(n, row->out, n->n_out, n->def->out, "output")) return false;
-    if (!inputs_fit(n)) return false;
+    if (!inputs_fit(n) || !onnx_resized(n)) return false;
     Value *v = row->build(n);
     if (diag_errors() != errors || n->poisoned) return false;
     if (!v && !(n->n_out == 0 || !n->asked[0])) {
@@ -305,24 +305,31 @@ static void add_inputs(Import *im, Namespace *s) {
     for (int i = 0; i < n; i++) add_input(im, s, in[i]);
 }
 
+Graph *onnx_import(Import *im) {
+    const OnnxModel *m = im->model;
+    const Options *o = im->options;
+    Graph *g = graph_new(im->arena, o && o->name ? o->name : "model", m->file);
+    im->functions = strmap_new(im->arena);
+    register_functions(im);
+    if (!onnx_calls_check(im)) return NULL;
+    Namespace top;
+    names_init(im, &top, NULL, g);
+    top.opsets = m->opsets;
+    top.n_opsets = m->n_opsets;
+    onnx_add_initializers(im, &top, m->graph, true);
+    add_inputs(im, &top);
+    onnx_build_nodes(im, &top, m->graph->n_nodes, m->graph->nodes);
+    g->loc = NULL;
+    add_outputs(im, &top, m->graph);
+    for (int i = 0; i < m->metadata.n; i++) VEC_PUSH(im->arena, g->metadata, m->metadata.at[i]);
+    return g;
+}
+
 Graph *onnx_build(Arena *a, const Model *model, const Options *o) {
     const OnnxModel *m = model->source;
     if (!check_versions(m) || (o && !onnx_ends_check(a, m, o))) return NULL;
-    Graph *g = graph_new(a, o && o->name ? o->name : "model", m->file);
-    Import im = { .arena = a, .model = m, .options = o, .functions = strmap_new(a) };
-    register_functions(&im);
-    if (!onnx_calls_check(&im)) return NULL;
-    Namespace top;
-    names_init(&im, &top, NULL, g);
-    top.opsets = m->opsets;
-    top.n_opsets = m->n_opsets;
-    onnx_add_initializers(&im, &top, m->graph, true);
-    add_inputs(&im, &top);
-    onnx_build_nodes(&im, &top, m->graph->n_nodes, m->graph->nodes);
-    g->loc = NULL;
-    add_outputs(&im, &top, m->graph);
-    for (int i = 0; i < m->metadata.n; i++) VEC_PUSH(a, g->metadata, m->metadata.at[i]);
-    return g;
+    Import im = { .arena = a, .model = m, .options = o };
+    return m->was ? onnx_import_resized(&im) : onnx_import(&im);
 }
 
 Graph *onnx_inputs_only(Arena *a, const Model *model, const Options *o) {

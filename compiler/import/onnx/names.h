@@ -27,6 +27,11 @@ typedef struct Namespace {
     int depth;
 } Namespace;
 
+// Dimensions that a Reshape has made one, with their sizes in the file.
+typedef struct Merge { Dim whole; int n; const Dim *part; const int64_t *was; } Merge;
+
+typedef struct Resized { int rank, axis; int64_t was; Dim now; } Resized;
+
 typedef struct Import {
     Arena *arena;
     const OnnxModel *model;
@@ -34,6 +39,11 @@ typedef struct Import {
     StrMap *functions;                                  // "domain\nname\noverload" -> OnnxFunction
     int nodes, most;                                    // built so far; what the file holds and MAX_INLINED
     bool stop;                                          // a limit was passed
+    // --shape: the same import with the file's own sizes, and the inputs that each node had there
+    const struct Import *was;
+    StrMap *inputs;                                     // by node and calls; NULL: nobody asks
+    VEC(Merge) merges;                                  // resized.c: dimensions that became one
+    VEC(Resized) resized;                               // resized.c: sizes that are others than in the file
 } Import;
 
 // ---------------------------------------------------------------- names.c
@@ -44,11 +54,19 @@ void names_init(Import *im, Namespace *s, const Namespace *outer, Graph *g);
 Value *names_find(const Namespace *s, const char *name);             // NULL: defined nowhere yet
 bool names_bind(Namespace *s, const char *name, Value *v, const Loc *loc);      // false with a diagnostic: it was
 
+// ---------------------------------------------------------------- shapes.c
+Graph *onnx_import_resized(Import *im);                 // the same of a model whose inputs --shape has changed
+
+// ---------------------------------------------------------------- resized.c
+// The node's shape constants for the sizes that its inputs have now; false with a diagnostic.
+bool onnx_resized(OnnxNode *n);
+
 // ---------------------------------------------------------------- calls.c
 bool onnx_calls_check(Import *im);                      // do the calls of functions end? Else a diagnostic
 
 // ---------------------------------------------------------------- graph.c
 const OnnxFunction *onnx_function(Import *im, const OnnxNodeDef *def);       // that the node calls, or NULL
+Graph *onnx_import(Import *im);                         // the model; the caller looks for diagnostics
 void onnx_build_node(Import *im, Namespace *s, const OnnxNodeDef *def);
 void onnx_build_nodes(Import *im, Namespace *s, int count, const OnnxNodeDef *nodes);
 void onnx_add_initializers(Import *im, Namespace *s, const OnnxGraphDef *def, bool top);

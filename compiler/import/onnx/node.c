@@ -136,6 +136,7 @@ static const ModelEnd *find_info(int count, const ModelEnd *infos, const char *n
 
 // An output of a function's node is declared where it is an output of the call, too.
 const EndDim *onnx_declared_dim(const OnnxNode *n, int out, int axis) {
+    if (n->import->model->was) return NULL;             // of the file's sizes, not of those that --shape gives
     const char *name = out < n->def->n_out ? n->def->out[out] : "";
     for (const Inlined *c = n->scope->call; c; c = c->up) {
         int k = 0;

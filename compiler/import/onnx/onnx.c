@@ -375,10 +375,9 @@ static const ModelFact *facts(Arena *a, const OnnxModel *m) {
 }
 
 static bool open_file(Arena *a, const File *f, const Options *o, Model *model) {
-    (void)o;
     Decoder d = decoder_for(a, model->file, f->size);
     OnnxModel *m = decode(&d, f);
-    if (!m) return false;
+    if (!m || !onnx_shapes_give(a, m, o)) return false;
     const ModelEnd *const *inputs = onnx_true_inputs(a, m, &model->n_inputs);
     ModelEnd *flat = NEW_ARRAY(a, ModelEnd, model->n_inputs + 1);
     for (int i = 0; i < model->n_inputs; i++) flat[i] = *inputs[i];
@@ -410,6 +409,7 @@ const FrontEnd onnx_front_end = {
     .claims = claims,
     .open = open_file,
     .graph = onnx_build,
+    .takes_shapes = true,
     .again = true,
     .operators = operators,
     .inputs = onnx_inputs_only,

@@ -98,11 +98,16 @@ struct OnnxModel {
     int n_opsets, n_functions;
     const OnnxOpset *opsets; const OnnxFunction *functions;
     const OnnxGraphDef *graph;
+    const ModelEnd *was;                                // the graph's inputs in the file; NULL: no --shape
     VEC(const char *) metadata;                         // keys and values by turns
 };
 
 // without those that are initializers
 const ModelEnd *const *onnx_true_inputs(Arena *a, const OnnxModel *m, int *n);
+
+// ---------------------------------------------------------------- shapes.c
+// --shape: puts the sizes that it gives into the inputs; false with diagnostics
+bool onnx_shapes_give(Arena *a, OnnxModel *m, const Options *o);
 
 // ---------------------------------------------------------------- graph.c
 // the caller looks for diagnostics

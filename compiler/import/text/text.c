@@ -32,7 +32,9 @@ static ModelEnd tensor_end(Arena *a, const Graph *g, const char *name, const Typ
     EndDim *dims = NEW_ARRAY(a, EndDim, t->rank + 1);
     for (int i = 0; i < t->rank; i++) {
         bool known = dim_is_const(t->dim[i]);
-        dims[i] = (EndDim){ known, known ? t->dim[i] : 0, known ? "" : dim_text(a, g, t->dim[i]) };
+        dims[i] = (EndDim){
+            .known = known, .value = known ? t->dim[i] : 0, .symbol = known ? "" : dim_text(a, g, t->dim[i])
+        };
     }
     return (ModelEnd){
         .name = name, .kind = "tensor", .dtype = (int)t->dtype, .has_shape = true, .rank = t->rank, .dim = dims
