@@ -117,12 +117,14 @@ void progress_hide(void);                               // before anything else 
 typedef struct File { const uint8_t *data; size_t size; void *map; } File;
 bool file_map(File *f, const char *path);               // read-only mmap; false with diag (EXIT_IO)
 void file_unmap(File *f);
-// What this process has read, each path once: file_map says it, and whoever reads by other means; kept in `a`, and from
-// then on.
+// What this process reads and writes, each path once: kept in `a`, and from then on.
 typedef VEC(const char *) ReadFiles;
-void reads_keep(Arena *a);
-void reads_add(const char *path);
+typedef struct WrittenFile { const char *path; int64_t bytes; } WrittenFile;
+typedef VEC(WrittenFile) WrittenFiles;                  // by out_commit, but for those in temporary folders
+void files_keep(Arena *a);
+void reads_add(const char *path);                       // file_map says it, and whoever reads by other means
 const ReadFiles *reads_all(void);
+const WrittenFiles *written_all(void);
 // written to a temporary beside the target, renamed by out_commit
 typedef struct OutFile OutFile;
 OutFile *out_open(Arena *a, const char *path);          // NULL with diag
@@ -138,6 +140,7 @@ void out_abandon(OutFile *o);
 // ---------------------------------------------------------------- base/process.c
 // a temporary folder, gone at the latest when the process ends; NULL with diagnostics
 const char *folder_make(void);
+bool folder_holds(const char *path);                    // is it in one of these?
 void folder_remove(const char *path);                   // NULL: nothing
 // A command: words, split at spaces; no shell.
 typedef VEC(const char *) Argv;

@@ -20,23 +20,35 @@ static void io_error(const char *path, const char *what) {
     diag_error_as(EXIT_IO, &loc, "%s: %s", what, strerror(errno));
 }
 
-// ---------------------------------------------------------------- what was read
+// ---------------------------------------------------------------- what was read and written
 
-static struct { Arena *arena; ReadFiles paths; } reads;
+static struct { Arena *arena; ReadFiles read; WrittenFiles written; } kept;
 
-void reads_keep(Arena *a) {
-    reads.arena = a;
-    reads.paths = (ReadFiles){ 0 };
+void files_keep(Arena *a) {
+    kept.arena = a;
+    kept.read = (ReadFiles){ 0 };
+    kept.written = (WrittenFiles){ 0 };
 }
 
 void reads_add(const char *path) {
-    if (!reads.arena) return;
-    for (int i = 0; i < reads.paths.n; i++)
-        if (!strcmp(reads.paths.at[i], path)) return;
-    VEC_PUSH(reads.arena, reads.paths, arena_strdup(reads.arena, path));
+    if (!kept.arena) return;
+    for (int i = 0; i < kept.read.n; i++)
+        if (!strcmp(kept.read.at[i], path)) return;
+    VEC_PUSH(kept.arena, kept.read, arena_strdup(kept.arena, path));
 }
 
-const ReadFiles *reads_all(void) { return &reads.paths; }
+// A path that is written twice counts once, as it is now.
+static void written_add(const char *path, int64_t bytes) {
+    int i = 0;
+    if (!kept.arena || folder_holds(path)) return;
+    while (i < kept.written.n && strcmp(kept.written.at[i].path, path)) i++;
+    if (i == kept.written.n)
+        VEC_PUSH(kept.arena, kept.written, (WrittenFile){ .path = arena_strdup(kept.arena, path) });
+    kept.written.at[i].bytes = bytes;
+}
+
+const ReadFiles *reads_all(void) { return &kept.read; }
+const WrittenFiles *written_all(void) { return &kept.written; }
 
 // ---------------------------------------------------------------- reading and writing
 
@@ -80,6 +92,7 @@ struct OutFile {
     const char *path, *temporary;               // temporary NULL: the target is written directly
     uint8_t *buffer;
     size_t n;                                   // bytes waiting in buffer
+    int64_t total;                              // bytes in all
     bool failed;                                // already diagnosed
 };
 
@@ -154,6 +167,7 @@ static bool out_flush(OutFile *o) {
 bool out_write(OutFile *o, const void *p, size_t n) {
     const uint8_t *from = p;
     if (!n) out_flush(o);
+    o->total += (int64_t)n;
     while (n && !o->failed) {
         size_t take = OUT_BUFFER - o->n < n ? OUT_BUFFER - o->n : n;
         memcpy(o->buffer + o->n, from, take);
@@ -177,6 +191,7 @@ bool out_commit(OutFile *o) {
         o->failed = true;
     }
     if (o->failed) unlink(o->temporary);
+    else written_add(o->path, o->total);
     return !o->failed;
 }
 

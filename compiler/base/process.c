@@ -33,6 +33,14 @@ static void remove_tree(const char *path) {
     rmdir(path);
 }
 
+bool folder_holds(const char *path) {
+    for (int i = 0; i < MAX_FOLDERS; i++) {
+        size_t n = strlen(folders[i]);
+        if (n && !strncmp(path, folders[i], n) && path[n] == '/') return true;
+    }
+    return false;
+}
+
 void folder_remove(const char *path) {
     for (int i = 0; i < MAX_FOLDERS && path; i++) {
         if (path != folders[i]) continue;

@@ -100,9 +100,35 @@ static OutMark mark_of(const Options *o) {
                                             o->machine.backend->mark;
 }
 
-int command_compile(Arena *a, CommandOptions *c) {
+static const char *what_is(const char *path) {
+    static const struct { const char *suffix, *what; } known[] = {
+        { ".config.json", "settings" }, { ".onnx.data", "weights" }, { ".onnx", "model" }, { ".c", "code" },
+        { ".h", "interface" }, { ".bin", "weights" }, { ".safetensors", "parameters" },
+    };
+    for (size_t i = 0; i < COUNT(known); i++) {
+        size_t n = strlen(path), k = strlen(known[i].suffix);
+        if (n > k && !strcmp(path + n - k, known[i].suffix)) return known[i].what;
+    }
+    return "";
+}
+
+// The files that there are now, for who looks on.
+static void tell_files(Arena *a) {
+    const WrittenFiles *files = written_all();
+    progress_stage(NULL);
+    int width = 0;
+    for (int i = 0; i < files->n; i++) {
+        int n = (int)strlen(files->at[i].path);
+        if (n > width) width = n;
+    }
+    for (int i = 0; i < files->n; i++)
+        progress_line("%-*s %10s  %s", width, text_name(a, files->at[i].path), text_bytes(a, files->at[i].bytes),
+            what_is(files->at[i].path));
+}
+
+// -o model.c, model.onnx, model.safetensors
+static int compile_model(Arena *a, CommandOptions *c) {
     Options *o = &c->compile;
-    if (c->package) return command_package(a, c);
     bool stop = o->dump && !o->output;
     bool beside = o->output != NULL;
     if (!o->output) o->output = arena_printf(a, "%s%s", o->name, o->machine.backend->extension);
@@ -113,4 +139,10 @@ int command_compile(Arena *a, CommandOptions *c) {
     if (!beside) programs->settings = NULL;
     if (!write_with_settings(a, o, programs, c->check) || !depfile_write(a, o)) return diag_status();
     return c->report ? compile_report(a, programs) : EXIT_OK;
+}
+
+int command_compile(Arena *a, CommandOptions *c) {
+    int status = c->package ? command_package(a, c) : compile_model(a, c);
+    if (status == EXIT_OK) tell_files(a);
+    return status;
 }

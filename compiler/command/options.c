@@ -246,7 +246,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         .ulp = -1,
         .timeout = 300,
         .fit = { .split = 0.1, .lr = -1, .workers = 1, .temperature = 0.8 } };
-    reads_keep(a);                                      // options name files, too
+    files_keep(a);                                      // options name files, too
     if (argc < 2 && c->bit & MODELS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);
         return NULL;

@@ -112,12 +112,27 @@ def read(fd):
     data = os.read(fd, 4096)
     seen.append(data)
     return data
-pty.spawn(sys.argv[1:], read, lambda fd: b"")
-sys.exit(not re.search(rb"\r\x1b\[Ktiming for 1.6 s [0-9]+s", b"".join(seen)))
+pty.spawn(sys.argv[2:], read, lambda fd: b"")
+sys.exit(not re.search(sys.argv[1].encode(), b"".join(seen)))
 END
 digits=$here/../../models/digits/digits.onnx
-status 0 "progress on a terminal" python3 terminal.py "$burncc" bench "$digits" --seconds 1.6
-status 1 "none with --quiet" python3 terminal.py "$burncc" bench "$digits" --seconds 1.6 --quiet
+timing='\r\x1b\[Ktiming for 1.6 s [0-9]+s'
+status 0 "progress on a terminal" python3 terminal.py "$timing" "$burncc" bench "$digits" --seconds 1.6
+status 1 "none with --quiet" python3 terminal.py "$timing" "$burncc" bench "$digits" --seconds 1.6 --quiet
 status 0 "none in a file" "$burncc" bench scores.onnx --dim batch=1 --seconds 1.6
 silent 'timing'
+
+written='listed.c +[0-9.]+ KiB  code\s+listed.h +[0-9.]+ KiB  interface\s+listed.bin +[0-9.]+ KiB  weights'
+to_list=("$burncc" "$digits" -o listed.c --embed-limit 1K)
+status 0 "files that were written, on a terminal" python3 terminal.py "$written" "${to_list[@]}"
+status 1 "not with --quiet" python3 terminal.py listed.h "${to_list[@]}" --quiet
+status 0 "not in a file" "${to_list[@]}"
+silent listed
+status 0 "but with -v" "${to_list[@]}" -v
+says '^listed.bin +[0-9.]+ KiB  weights$'
+[ ! -s out ]
+result $? "nothing on standard output"
+status 0 "a model, described" "$burncc" "$here/../../models/mlp.c" -o mlp.onnx -v
+says '^mlp.onnx +[0-9.]+ .*B  model$'
+silent 'language.h .*interface'
 finish
