@@ -43,6 +43,7 @@ typedef struct CommandOptions {
     // the command that runs programs for another processor; NULL: code is loaded into this process
     const char *runner;
     const char *shell;                                  // completions: whose
+    const char *topic;                                  // help: of what; NULL: of which there is
     struct FitOptions fit;
     const struct PackageKind *package;                  // --package; NULL: C files
 } CommandOptions;
@@ -58,7 +59,8 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
 void options_version(void);                             // version.c: prints the version and what is built in
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops,
-    command_manual, command_completions, command_fit, command_predict, command_evaluate, command_report;
+    command_manual, command_completions, command_fit, command_predict, command_evaluate, command_report,
+    command_help;
 
 // ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left

@@ -79,7 +79,8 @@ static void bash_options(Script *s) {
             if (options[k].commands & commands[i].bit) text_printf(t, "%s--%s", n++ ? " " : "", options[k].name);
         text_printf(t, "' ;;\n");
     }
-    text_printf(t, "        completions/*) words='%s' ;;\n        esac\n        ;;\n    esac\n", shell_names(s));
+    text_printf(t, "        completions/*) words='%s' ;;\n        help/*) words='%s' ;;\n        esac\n"
+        "        ;;\n    esac\n", shell_names(s), topic_names(s->arena));
 }
 
 static void write_bash(Script *s) {
@@ -139,6 +140,8 @@ static void write_zsh(Script *s) {
         for (int k = 0; options[k].name; k++)
             if (options[k].commands & commands[i].bit) zsh_option(s, &options[k]);
         if (commands[i].bit == COMPLETIONS) text_printf(t, "            '1:shell:(%s)'\n", shell_names(s));
+        else if (commands[i].bit == HELP)
+            text_printf(t, "            '1:topic:(%s)'\n", topic_names(s->arena));
         else if (commands[i].bit & MODELS) text_printf(t, "            '1:model:_files'\n");
         text_printf(t, "        )\n        ;;\n");
     }
@@ -187,6 +190,8 @@ static void write_fish(Script *s) {
     }
     text_printf(
         t, "complete -c burncc -n '__fish_seen_subcommand_from completions' -f -a '%s'\n", shell_names(s));
+    text_printf(
+        t, "complete -c burncc -n '__fish_seen_subcommand_from help' -f -a '%s'\n", topic_names(s->arena));
     for (int i = 0; options[i].name; i++) fish_option(s, &options[i]);
 }
 

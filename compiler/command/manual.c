@@ -43,16 +43,6 @@ static void put_commands(Text *t, Arena *a) {
     }
 }
 
-// (verify, run), or nothing for what all take
-static void put_takers(Text *t, unsigned takers) {
-    int n = 0;
-    bool all = true;
-    for (int i = 0; commands[i].name; i++) all &= (takers & commands[i].bit) != 0;
-    for (int i = 0; commands[i].name && !all; i++)
-        if (takers & commands[i].bit) text_printf(t, "%s%s", n++ ? ", " : "(", commands[i].name);
-    text_printf(t, all ? "" : ")\n");
-}
-
 static void put_options(Text *t, Arena *a) {
     const char *group = "";
     text_printf(t, ".SH OPTIONS\nBehind each stand the commands that take it.\n");
@@ -72,7 +62,7 @@ static void put_options(Text *t, Arena *a) {
         }
         text_printf(t, "\n");
         put_filled(t, a, o->help);
-        put_takers(t, o->commands);
+        help_takers(t, o->commands);
     }
 }
 

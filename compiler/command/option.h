@@ -21,9 +21,10 @@ enum {
     PREDICT = 2048,
     EVALUATE = 4096,
     REPORT = 8192,
-    EVERY = 16383,
+    HELP = 16384,
+    EVERY = 32767,
     BUILDS = VERIFY | RUN | BENCH,
-    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS | REPORT),    // all that read a model
+    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS | REPORT | HELP),    // all that read a model
     COMPILES = MODELS & ~EXPORT,
     PROGRAMS = COMPILE | BENCH | VERIFY | INSPECT,      // of --train
     TRAINS = PROGRAMS | FIT,
@@ -68,6 +69,13 @@ bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 // options_help.c
 void help_general(Text *t, Arena *a, const Options *o);
 void help_command(Text *t, Arena *a, const Options *o, const Command *c);
+void help_option(Text *t, const Option *option);        // a row
+void help_takers(Text *t, unsigned takers);             // (verify, run), or nothing for what all take
+void help_stages(Text *t, Arena *a, const Options *o);
+void help_facts(Text *t, const char *title, const Fact *facts);
 void help_targets(Text *t);
 void help_sources(Text *t);
+
+// topics.c
+const char *topic_names(Arena *a);                      // with spaces between
 #endif

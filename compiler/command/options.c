@@ -259,6 +259,9 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
     if (c->bit == COMPLETIONS) {
         if (operands != 1) usage_error("usage: %s", c->usage);
         else o->shell = argv[optind];
+    } else if (c->bit == HELP) {
+        if (operands > 1) usage_error("usage: %s", c->usage);
+        else if (operands) o->topic = argv[optind];
     } else if (c->bit == REPORT) {
         if (!operands) usage_error("no run; usage: %s", c->usage);
         for (int i = optind; i < argc; i++) VEC_PUSH(a, o->data, argv[i]);

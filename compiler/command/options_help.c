@@ -5,6 +5,14 @@
 
 #include <string.h>
 
+void help_option(Text *t, const Option *option) {
+    char left[64], letter[8] = "    ";
+    if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
+        option->argument ? option->argument : "");
+    text_printf(t, "  %-26s %s\n", left, option->help);
+}
+
 static void help_options(Text *t, unsigned bit) {
     const char *group = "";
     for (int i = 0; options[i].name; i++) {
@@ -12,19 +20,24 @@ static void help_options(Text *t, unsigned bit) {
         if (!(option->commands & bit)) continue;
         if (strcmp(option->group, group)) text_printf(t, "\n%s:\n", option->group);
         group = option->group;
-        char left[64], letter[8] = "    ";
-        if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
-            option->argument ? option->argument : "");
-        text_printf(t, "  %-26s %s\n", left, option->help);
+        help_option(t, option);
     }
 }
 
-static void help_stages(Text *t, Arena *a, const Options *o) {
+void help_takers(Text *t, unsigned takers) {
+    int n = 0;
+    bool all = true;
+    for (int i = 0; commands[i].name; i++) all &= (takers & commands[i].bit) != 0;
+    for (int i = 0; commands[i].name && !all; i++)
+        if (takers & commands[i].bit) text_printf(t, "%s%s", n++ ? ", " : "(", commands[i].name);
+    text_printf(t, all ? "" : ")\n");
+}
+
+void help_stages(Text *t, Arena *a, const Options *o) {
     text_printf(t, "\nStages of --dump: %s.\n", dump_names(a, o));
 }
 
-static void help_facts(Text *t, const char *title, const Fact *facts) {
+void help_facts(Text *t, const char *title, const Fact *facts) {
     text_printf(t, "\n%s:\n", title);
     for (int i = 0; facts[i].name; i++) text_printf(t, "  %-26s %s\n", facts[i].name, facts[i].text);
 }
@@ -32,7 +45,8 @@ static void help_facts(Text *t, const char *title, const Fact *facts) {
 void help_general(Text *t, Arena *a, const Options *o) {
     text_printf(t, "burncc: compiles neural networks into C that stands alone\n\nUsage:\n");
     for (int i = 0; commands[i].name; i++) text_printf(t, "  %s\n", commands[i].usage);
-    text_printf(t, "\n`burncc COMMAND --help` tells more about one. Compiling is the default command:\n");
+    text_printf(t, "\n`burncc COMMAND --help` tells more about one, `burncc help TOPIC` of a matter such as targets, "
+        "shapes, weights, train. Compiling is the default command:\n");
     help_options(t, COMPILE);
     help_stages(t, a, o);
     text_printf(t, "\nExamples:\n%s  burncc verify lenet.onnx\n  burncc bench lenet.onnx --target native\n",

@@ -92,6 +92,10 @@ const Command commands[] = {
         "report.html of\n"
         "folders of artifacts, or files.",
         "  burncc report lenet-run wider-run -o runs.html\n" },
+    { "help", HELP, command_help, "burncc help [TOPIC]",
+        "Tells what belongs to a matter, such as shapes, targets or training, of a command or of an option; without "
+        "one which there are.",
+        "  burncc help shapes\n  burncc help dim\n" },
     { "ops", OPS, command_ops, "burncc ops [--markdown | --json]",
         "Prints the support table: operators, versions, gradients, back ends.", "  burncc ops --markdown\n" },
     { "manual", MANUAL, command_manual, "burncc manual",

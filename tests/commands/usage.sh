@@ -34,6 +34,31 @@ status 2 "completions for nobody" "$burncc" completions
 status 2 "completions for another shell" "$burncc" completions tcsh
 says "there are completions for bash zsh fish, not for 'tcsh'"
 
+status 0 "topics" "$burncc" help
+says '^  shapes +sizes that inputs have'
+says '^  burncc verify MODEL'
+for topic in $("$burncc" help | sed -n '/^Topics/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    status 0 "help $topic" "$burncc" help $topic
+    [ -f "$here/../../$(sed -n 's/^More: //p' out)" ]
+    result $? "its chapter is there"
+done
+status 0 "help shapes" "$burncc" help shapes
+says '^ +--shape INPUT=SIZE,... +other sizes'
+says '^ +--dim NAME=V\|LO..HI +the size'
+silent '--optimizer'
+status 0 "help train" "$burncc" help train
+says '^ +--optimizer NAME'
+status 0 "help targets" "$burncc" help targets
+says 'x86-64-v3 +-O3'
+status 0 "help of a command" "$burncc" help verify
+says '^Usage: burncc verify MODEL'
+status 0 "help of an option" "$burncc" help rtol
+says '^\(verify\)$'
+status 2 "help of nothing known" "$burncc" help cookies
+says "no topic, command or option is called 'cookies'; the topics are targets shapes "
+status 0 "bash knows them" "$burncc" completions bash
+says "help/\*\) words='targets shapes "
+
 status 2 "unknown option" "$burncc" scores.onnx --tagret generic
 says "unknown option '--tagret'; did you mean --target\?"
 status 2 "option of another command" "$burncc" scores.onnx --seconds 3
