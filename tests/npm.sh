@@ -22,7 +22,8 @@ for model in "$root"/../shared/models/*/model.onnx; do # optional: a dozen small
 done
 differ=()
 for model in "${models[@]}"; do
-    for options in "--target x86-64-v4" "--target generic" "--target aarch64 --threads 2" "--train --target x86-64-v3"; do
+    for options in "--target x86-64-v4" "--target generic" "--target aarch64 --threads 2" \
+        "--target x86-64-v3 --train"; do
         rm -rf native wasm
         mkdir native wasm
         # shellcheck disable=SC2086 # several options
@@ -36,7 +37,8 @@ printf '%s\n' "${differ[@]}" >err
 result $((${#differ[@]} > 0)) "${#models[@]} models, four ways: the native compiler's bytes"
 status 4 "a file that is not there" node_modules/.bin/burncc none.onnx
 says 'none.onnx: .*cannot open'
-(mkdir -p a/b && cp "$root/models/digits/digits.onnx" a && cd a/b && ../../node_modules/.bin/burncc ../digits.onnx -o ../d.c)
+mkdir -p a/b && cp "$root/models/digits/digits.onnx" a
+(cd a/b && ../../node_modules/.bin/burncc ../digits.onnx -o ../d.c)
 result $? "paths from the folder that one stands in"
 status 2 "a command that runs programs" node_modules/.bin/burncc verify a/digits.onnx
 says 'a native burncc can'
