@@ -22,7 +22,7 @@ touch out err
 version=$("$burncc" --version | sed -n '1s/burncc //p')
 sed -n "s/^burncc (\(.*\)) .*/\1/p" "$root/debian/changelog" | head -n 1 >out
 says "^$version\$"
-for library in $(sed -n '/^packages=/,/^say/s/#.*//p' "$root/scripts/bootstrap" | tr ' ' '\n' |
+for library in $(sed -n '/^packages=/,/^)/s/#.*//p' "$root/scripts/bootstrap" | tr ' ' '\n' |
     grep -E '^(lib|zlib|glslang|spirv)' | grep -Ev 'openblas|cmocka|libc6|mesa'); do
     tr ' ,' '\n\n' <"$root/debian/control" | grep -Fxq "$library" || echo "$library"
 done >out
