@@ -253,6 +253,7 @@ bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
+int64_t gpu_shares(const Node *product);
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 // bytes of the workspace in front of what is planned, that it may begin anywhere

@@ -384,6 +384,11 @@ int burn_vk_run(burn_vk_session *session, const burn_tensor *inputs, const burn_
 /* Frees a session; NULL is fine. All sessions of a device go before it. */
 void burn_vk_session_free(burn_vk_session *session);
 
+/* Times the kernels on the device's own clock, in milliseconds, over what the last run's inputs left in memory: all of
+ * them as a run has them (run_ms, without the way of inputs and outputs), and each alone (kernel_ms[kernel_count] of
+ * the program). BURN_ELIMIT: the device has no such clock. */
+int burn_vk_time(burn_vk_session *session, double *run_ms, double *kernel_ms);
+
 /* Closes a device; NULL is fine. */
 void burn_vk_close(burn_vk *vk);
 

@@ -495,6 +495,30 @@ static int session_upload_weights(burn_vk_session *s, const unsigned char *weigh
     return rc;
 }
 
+/* All kernels, with a barrier between two levels. times: query 0 is the time at which they begin; with `each`, which
+ * lets them run one at a time, query k + 1 the time at which kernel k has ended, else query 1 that of the last. */
+static void command_kernels(burn_vk_session *s, VkQueryPool times, bool each)
+{
+    const burn_vk_program *p = s->program;
+    const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    const size_t count = p->kernel_count;
+    vkCmdBindDescriptorSets(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &s->set, 0, NULL);
+    if (times != VK_NULL_HANDLE)
+        vkCmdWriteTimestamp(s->commands, compute, times, 0);
+    for (size_t k = 0; k < count; k++) {
+        const burn_vk_kernel *kernel = &p->kernels[k];
+        if (k > 0 && (each || kernel->level != p->kernels[k - 1].level))
+            command_barrier(s->commands, compute, compute);
+        vkCmdBindPipeline(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->pipelines[k]);
+        if (kernel->push_words > 0)
+            vkCmdPushConstants(
+                s->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, kernel->push_words * 4, kernel->push);
+        vkCmdDispatch(s->commands, kernel->groups[0], kernel->groups[1], kernel->groups[2]);
+        if (times != VK_NULL_HANDLE && (each || k + 1 == count))
+            vkCmdWriteTimestamp(s->commands, compute, times, each ? (uint32_t)k + 1 : 1);
+    }
+}
+
 /* One run: inputs in, the levels with a barrier between two, outputs out. The first barrier orders it after
  * whatever ran before (the previous run, the upload of the weights). */
 static int session_record(burn_vk_session *s)
@@ -512,17 +536,7 @@ static int session_record(burn_vk_session *s)
                          p->inputs[i].tensor.bytes);
         command_barrier(s->commands, transfer, compute | transfer);
     }
-    vkCmdBindDescriptorSets(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &s->set, 0, NULL);
-    for (size_t k = 0; k < p->kernel_count; k++) {
-        const burn_vk_kernel *kernel = &p->kernels[k];
-        if (k > 0 && kernel->level != p->kernels[k - 1].level)
-            command_barrier(s->commands, compute, compute);
-        vkCmdBindPipeline(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->pipelines[k]);
-        if (kernel->push_words > 0)
-            vkCmdPushConstants(
-                s->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, kernel->push_words * 4, kernel->push);
-        vkCmdDispatch(s->commands, kernel->groups[0], kernel->groups[1], kernel->groups[2]);
-    }
+    command_kernels(s, VK_NULL_HANDLE, false);
     if (s->readback.buffer != VK_NULL_HANDLE) {
         command_barrier(s->commands, compute | transfer, transfer);
         for (int i = 0; i < p->output_count; i++)
@@ -806,6 +820,63 @@ int burn_vk_run(burn_vk_session *s, const burn_tensor *inputs, const burn_tensor
         give_shape(&p->outputs[i].tensor, &outputs[i]);
     }
     return BURN_OK;
+}
+
+/* Submits the kernels with a clock around them, into ticks[0..count]. */
+static int session_time(burn_vk_session *s, VkQueryPool times, bool each, uint32_t count, uint64_t *ticks)
+{
+    const VkPipelineStageFlags all = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    int rc = session_begin(s);
+    if (rc != BURN_OK)
+        return rc;
+    vkCmdResetQueryPool(s->commands, times, 0, count + 1);
+    command_barrier(s->commands, all, all);
+    command_kernels(s, times, each);
+    rc = vk_result(s->vk, vkEndCommandBuffer(s->commands), "vkEndCommandBuffer");
+    if (rc == BURN_OK)
+        rc = session_submit(s);
+    if (rc == BURN_OK)
+        rc = vk_result(s->vk,
+            vkGetQueryPoolResults(s->vk->device, times, 0, count + 1, (count + 1) * sizeof *ticks, ticks, sizeof *ticks,
+                VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+            "vkGetQueryPoolResults");
+    return rc;
+}
+
+int burn_vk_time(burn_vk_session *s, double *run_ms, double *kernel_ms)
+{
+    if (s == NULL || run_ms == NULL || kernel_ms == NULL)
+        return BURN_EINVAL;
+    burn_vk *vk = s->vk;
+    const uint32_t count = (uint32_t)s->program->kernel_count;
+    *run_ms = 0;
+    if (count == 0)
+        return BURN_OK;
+    if (!vk->properties.limits.timestampComputeAndGraphics)
+        return vk_fail(vk, BURN_ELIMIT, "%s has no clock for kernels", vk->properties.deviceName);
+    const double tick = 1e-6 * (double)vk->properties.limits.timestampPeriod;
+    const VkQueryPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+        .queryCount = count + 1,
+    };
+    VkQueryPool times = VK_NULL_HANDLE;
+    uint64_t *ticks = malloc((count + 1) * sizeof *ticks);
+    if (ticks == NULL)
+        return vk_fail(vk, BURN_ENOMEM, "out of host memory");
+    int rc = vk_result(vk, vkCreateQueryPool(vk->device, &info, NULL, &times), "vkCreateQueryPool");
+    if (rc == BURN_OK)
+        rc = session_time(s, times, false, 1, ticks);
+    if (rc == BURN_OK) {
+        *run_ms = tick * (double)(ticks[1] - ticks[0]);
+        rc = session_time(s, times, true, count, ticks);
+    }
+    for (uint32_t k = 0; rc == BURN_OK && k < count; k++)
+        kernel_ms[k] = tick * (double)(ticks[k + 1] - ticks[k]);
+    vkDestroyQueryPool(vk->device, times, NULL);
+    free(ticks);
+    const int again = session_record(s); /* the commands of a run */
+    return rc != BURN_OK ? rc : again;
 }
 
 void burn_vk_session_free(burn_vk_session *s)

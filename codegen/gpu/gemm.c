@@ -14,13 +14,12 @@ enum { VECTOR = 16 };                                   // bytes of four floats
 static bool operand_text(Printing *p, int which, const char **element, const char **four) {
     const Kernel *k = p->kernel;
     Value *v = k->operand[which];
-    const Region r = layout_region(p->layout, v);
-    const char *view, *at = arena_printf(p->arena, "%lld + (i)", (long long)k->operand_at[which]);
-    at = glsl_locate(p, v, k->operand_at[which] ? at : "(i)", false, &view);
+    const Dim more = k->operand_at[which];
+    const char *view, *at = glsl_locate(p, v, more ? arena_printf(p->arena, "%lld + (i)", (long long)more) : "(i)",
+        false, &view);
     *element = arena_printf(p->arena, "%s[%s]", view, at);
-    *four = arena_printf(p->arena, "%c_f32x4[%lld + (i)]", view[0],
-        (long long)(r.at / VECTOR + k->operand_at[which] / 4));
-    return r.at % VECTOR == 0;
+    *four = arena_printf(p->arena, "%c_f32x4[%s / 4 + %lld + (i)]", view[0], glsl_origin(p, v), (long long)(more / 4));
+    return layout_region(p->layout, v).at % VECTOR == 0;
 }
 
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
@@ -61,7 +60,7 @@ bool glsl_gemm(Printing *p, Shader *out) {
     holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
     print_finish(p, &body);
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);
-    out->glsl = glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", "", body.at);
+    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", "", body.at, out);
     out->points = k->gemm.batch * k->gemm.m * k->gemm.n;
     out->groups[0] = blocks_of(k, "N", "BN");
     out->groups[1] = blocks_of(k, "M", "BM");

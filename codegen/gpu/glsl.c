@@ -4,7 +4,7 @@
 // In: a kernel and where its values lie. Out: the shader's text and its dispatch. The outer parallel axes (those that
 // no hoisted reduction would repeat) are shared out among invocations, one point each; loops.c prints the rest of the
 // nest in the dialect below. Each buffer is seen through one view per element type (a_f32, a_u8, ... of the arena,
-// w_f32, ... of the weights), at literal offsets.
+// w_f32, ... of the weights); push constants say where values begin, so that layers of one form share a module.
 //
 // GLSL lets a compiler contract a*b + c and evaluate both sides of ?:. Temporaries are `precise` (unless
 // --fast-math), sums of products say fma themselves, and a guarded load is a function with an `if`, so an address
@@ -53,16 +53,29 @@ static const char *store_text(Arena *a, DType d, const char *value) {
     return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);
 }
 
+static uint32_t first_element(const Layout *l, Value *v) {
+    const int64_t at = layout_region(l, v).at, size = (int64_t)dtype_size(v->type.dtype);
+    if (at % size) bug("%%%d lies at %lld, no multiple of its element", v->id, (long long)at);
+    return (uint32_t)(at / size);
+}
+
+// The push constant of v; what finds no room among them is a number.
+const char *glsl_origin(Printing *p, Value *v) {
+    int i = 0;
+    while (i < p->placed.n && p->placed.at[i] != v) i++;
+    if (i == MAX_PUSH) return number_text(p->arena, first_element(p->layout, v));
+    if (i == p->placed.n) VEC_PUSH(p->arena, p->placed, v);
+    return arena_printf(p->arena, "at%d", i);
+}
+
 // Element `index` of v in its view: the view's name and the index from the buffer's start.
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
     DType d = v->type.dtype;
-    Region r = layout_region(p->layout, v);
-    int64_t size = (int64_t)dtype_size(d), first = r.at / size;
-    if (r.at % size) bug("%%%d lies at %lld, no multiple of its element", v->id, (long long)r.at);
-    p->viewed[r.is_weight][d] = true;
-    if (written) p->written[r.is_weight] = true;
-    *view = view_name(p->arena, r.is_weight, d);
-    return first ? arena_printf(p->arena, "%lld + %s", (long long)first, index) : index;
+    const bool is_weight = layout_region(p->layout, v).is_weight;
+    p->viewed[is_weight][d] = true;
+    if (written) p->written[is_weight] = true;
+    *view = view_name(p->arena, is_weight, d);
+    return arena_printf(p->arena, "%s + %s", glsl_origin(p, v), index);
 }
 
 // ---------------------------------------------------------------- the dialect of the loop printer
@@ -300,7 +313,7 @@ static void print_parts(const Printing *p, Text *out) {
                 p->parts[d] * TEAM_LOCAL_SIZE);
 }
 
-const char *glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body) {
+void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out) {
     Text guarded, shader, text;
     text_init(&guarded, p->arena);
     text_init(&shader, p->arena);
@@ -308,6 +321,9 @@ const char *glsl_shader(Printing *p, const char *extensions, const char *shared,
     text_printf(&guarded, "%s", "");
     print_guarded(p, &guarded);
     print_views(p, &shader);
+    for (int i = 0; i < p->placed.n; i++)
+        text_printf(&shader, "%sat%d%s", i ? ", " : "layout(push_constant) uniform Places { int ", i,
+            i + 1 < p->placed.n ? "" : "; };\n");
     print_parts(p, &shader);
     text_printf(&shader, "%s\n", shared);
     spell_helpers(&spell_glsl, &shader, NULL, arena_printf(p->arena, "%s%s", guarded.at, body));
@@ -315,7 +331,9 @@ const char *glsl_shader(Printing *p, const char *extensions, const char *shared,
     text_printf(&text, "#version 450\n%s", extensions);
     print_extensions(p, &text, shader.at);
     text_printf(&text, "%s", shader.at);
-    return text.at;
+    out->glsl = text.at;
+    out->n_push = p->placed.n;
+    for (int i = 0; i < out->n_push; i++) out->push[i] = first_element(p->layout, p->placed.at[i]);
 }
 
 // ---------------------------------------------------------------- kernels of the model's own (ops/custom.c)
@@ -406,8 +424,9 @@ static bool loop_kernel(Printing *p, Shader *out) {
     text_printf(&body, "void main() {\n");
     print_thread(p, &body, out, outer);
     text_printf(&body, "%s}\n", nest.at);
-    out->glsl = glsl_shader(p, "",
-        arena_printf(a, "layout(local_size_x = %d) in;\n", p->team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE), body.at);
+    glsl_shader(p, "",
+        arena_printf(a, "layout(local_size_x = %d) in;\n", p->team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE), body.at,
+        out);
     return true;
 }
 

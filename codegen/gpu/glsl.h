@@ -12,10 +12,14 @@ typedef struct Printing {
     bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
     bool wide[2];                                       // floats of the buffer that are loaded four at a time
     bool written[2], guarded[2][DT_COUNT];
+    // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
+    VEC(Value *) placed;
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
 } Printing;
 
+// the push constant that says at which element of its view v begins
+const char *glsl_origin(Printing *p, Value *v);
 // an element of v in its view: the view's name, and its index there
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view);
 // an element of memory as the type that arithmetic on it runs in
@@ -25,7 +29,7 @@ Dialect glsl_dialect(Printing *p);
 // Does the language have the kernel's elements and operations, and do its indices fit? false with a diagnostic.
 bool glsl_check(Arena *a, const Layout *l, const Kernel *k);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
-const char *glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body);
+void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
 // gemm.c
 bool glsl_gemm(Printing *p, Shader *out);
 #endif

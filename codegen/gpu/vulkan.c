@@ -130,13 +130,32 @@ static const char *array_or_null(VkFile *g, const Program *p, int n, const char 
     return n ? arena_printf(g->arena, "%s_%s", p->name, what) : arena_printf(g->arena, "(const %s *)0", type);
 }
 
+// Where the values of each kernel begin, in elements of their views: its push constants.
+static void print_places(VkFile *g, const Program *p, const Dispatch *d, int n) {
+    int total = 0;
+    for (int i = 0; i < n; i++) total += d[i].shader.n_push;
+    if (!total) return;
+    text_printf(&g->c, "static const uint32_t %s_places[%d] = {\n", p->name, total);
+    for (int i = 0; i < n; i++) {
+        const Shader *s = &d[i].shader;
+        for (int j = 0; j < s->n_push; j++)
+            text_printf(&g->c, "%s%u,%s", j ? " " : "    ", s->push[j], j + 1 < s->n_push ? "" : "\n");
+    }
+    text_printf(&g->c, "};\n");
+}
+
 static void print_program(VkFile *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
     const Graph *gr = p->plan->graph;
+    print_places(g, p, d, n);
     if (n) text_printf(&g->c, "static const burn_vk_kernel %s_kernels[] = {\n", p->name);
-    for (int i = 0; i < n; i++)
-        text_printf(&g->c, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, (const uint32_t *)0, 0},\n",
-            d[i].kernel->name, d[i].words, d[i].words, d[i].shader.groups[0], d[i].shader.groups[1],
-            d[i].shader.groups[2], d[i].level);
+    for (int i = 0, at = 0; i < n; i++) {
+        const Shader *s = &d[i].shader;
+        text_printf(&g->c, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, ", d[i].kernel->name, d[i].words,
+            d[i].words, s->groups[0], s->groups[1], s->groups[2], d[i].level);
+        if (s->n_push) text_printf(&g->c, "%s_places + %d, %d},\n", p->name, at, s->n_push);
+        else text_printf(&g->c, "(const uint32_t *)0, 0},\n");
+        at += s->n_push;
+    }
     if (n) text_printf(&g->c, "};\n");
     print_ios(g, p, l, false);
     print_ios(g, p, l, true);
@@ -290,6 +309,7 @@ const Backend backend_vulkan = {
     .source = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .has_template = gpu_has_template,
+    .shares = gpu_shares,
     .spread_points = true,
     .kernels = "glsl",
     .claims = gpu_claims,

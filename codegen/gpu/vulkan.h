@@ -18,8 +18,14 @@ typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes 
 Layout layout_make(Arena *a, const Plan *p, bool external);
 Region layout_region(const Layout *l, Value *v);        // aliases resolved
 
+enum { MAX_PUSH = 32 };                                 // words of push constants on every device
 // One dispatch: invocations beyond `points` do nothing.
-typedef struct Shader { const char *glsl; int64_t points; uint32_t groups[3]; } Shader;
+typedef struct Shader {
+    const char *glsl;
+    int64_t points;
+    uint32_t groups[3];
+    uint32_t push[MAX_PUSH]; int n_push;
+} Shader;
 
 // custom.c: an operand of a model's own kernel: the view and the element of it that it begins with
 typedef struct Operand { const char *name, *view; int64_t first; } Operand;

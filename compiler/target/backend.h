@@ -49,6 +49,8 @@ typedef struct Backend {
     bool columns;                                       // kernels store into columns of a larger value
     // threads share out the points of a kernel: a product inside another reduction has too few of its own
     bool spread_points;
+    // into how many shares of its terms should this product be cut, to be summed by another kernel? NULL: none is
+    int64_t (*shares)(const struct Node *product);
     // the language of the kernels that models bring along: the attribute of Custom that has them; NULL: it takes none
     const char *kernels;
     // Does it take this composite whole? What it does not claim is expanded into primitives.

@@ -60,11 +60,12 @@ def write(name, nodes, x, out, weights):
     npy(root / "x.npy", tuple(x), wave(math.prod(x), 0.013))
 
 # a template's block for each size of a product, with a bias and relu after it; four elements at once and one by one;
-# factors that are turned; batches
+# factors that are turned; batches; a product whose terms are shared out
 write("gemm", [node("Gemm", ["x", "w", "b"], ["h"]), node("Relu", ["h"], ["y"])], [256, 64], [256, 256],
       {"w": [64, 256], "b": [256]})
-for name, m, k, n in (("product_odd", 33, 50, 71), ("product_narrow", 1030, 17, 520),
-                      ("product_square", 1010, 20, 1022), ("product_large", 2040, 16, 1030)):
+for name, m, k, n in (("product_odd", 33, 50, 71), ("product_sliced", 1010, 20, 1022),
+                      ("product_square", 2040, 16, 1030), ("product_tall", 2048, 20, 2050),
+                      ("product_large", 1186, 16, 1310), ("product_long", 250, 2048, 64)):
     write(name, [node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["y"])], [m, k], [m, n], {"w": [k, n]})
 write("product_turned", [node("Gemm", ["x", "w"], ["y"], transA=1, transB=1)], [48, 36], [36, 30], {"w": [30, 48]})
 write("product_gram", [node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["x", "t"], ["y"])],
@@ -85,8 +86,7 @@ write("largest", [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Cast",
 # more points than one row of workgroups takes
 write("rows", [node("Relu", ["x"], ["y"])], [4200, 1001], [4200, 1001], {})
 END
-products="product_odd product_narrow product_square product_large product_turned product_gram"
-for model in gemm $products conv gemv softmax norm total largest rows; do
+for model in gemm product_* conv gemv softmax norm total largest rows; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --output $model/got
     python3 - $model <<'END'
@@ -105,6 +105,8 @@ done
 
 status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
 says '^shared vec4 a_block'
+status 0 "shares of a product" "$burncc" product_long/model.onnx --target vulkan --dump plan
+says 'gemm k0_matmul_h \[16 250 64\]'
 status 0 "shaders of teams" "$burncc" gemv/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c

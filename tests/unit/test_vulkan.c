@@ -205,8 +205,18 @@ static void test_push_and_groups(void **state)
     burn_vk_session *session;
     expect_ok(vk, burn_vk_load(vk, &program, NULL, &session));
     float x[LENGTH], y[LENGTH];
+    double all = 0, sum = 0, each[STEPS];
     for (int i = 0; i < LENGTH; i++)
         x[i] = (float)i;
+    expect_ok(vk, burn_vk_run(session, (burn_tensor[]){ at(x, sizeof x) }, (burn_tensor[]){ at(y, sizeof y) }));
+    /* the clock runs, and a run after it is as before */
+    expect_ok(vk, burn_vk_time(session, &all, each));
+    for (int k = 0; k < STEPS; k++) {
+        assert_true(each[k] >= 0);
+        sum += each[k];
+    }
+    assert_true(all > 0 && sum > 0);
+    memset(y, 0, sizeof y);
     expect_ok(vk, burn_vk_run(session, (burn_tensor[]){ at(x, sizeof x) }, (burn_tensor[]){ at(y, sizeof y) }));
     for (int i = 0; i < LENGTH; i++) {
         float want = x[i];

@@ -1,30 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Which products a GPU's template takes (templates/glsl/gemm.comp), and the block that a workgroup computes.
 //
-// In: a product's shape. Out: holes. A block's operands pass through shared memory once for all its threads, so that
-// far memory gives bm * bn / (bm + bn) multiply-adds for each element that it brings: large blocks are for large
-// products, and small ones, in which several teams share out k, for those that would leave most of the machine idle.
-// No block wants more than 256 threads and 16 KiB of shared memory, which every GPU has.
+// In: a product's shape. Out: holes, and into how many shares of its terms it should be cut. A block's operands pass
+// through shared memory once for all its threads, so that far memory gives bm * bn / (bm + bn) multiply-adds for each
+// element that it brings, and shared memory tm * tn / (tm + tn): large blocks are fast where there are enough of them
+// for all cores. A block takes a step for bk * slices terms, which is a way to memory and back and then arithmetic; the
+// blocks of a core hide each other's ways. The model below says so in microseconds.
 #include "tile.h"
 #include "schedule/cpu/templates.h"
 #include "schedule/schedule.h"
 
-typedef struct Block { int bm, bn, bk, tm, tn, slices; } Block;
+// share: of a core's multiply-adds that it gets where blocks abound
+typedef struct Block { int bm, bn, bk, tm, tn, slices; double share; } Block;
 
-static const Block blocks[] = {                         // large ones first
-    { 128, 64, 16, 8, 4, 1 },
-    { 64, 64, 16, 4, 4, 1 },
-    { 64, 32, 16, 4, 4, 2 },
-    { 32, 32, 8, 4, 4, 4 },
+// None wants more than 256 threads and 24 KiB of shared memory.
+static const Block blocks[] = {
+    { 128, 128, 16, 8, 8, 1, 0.79 },
+    { 128, 64, 16, 8, 4, 1, 0.70 },
+    { 64, 64, 16, 4, 4, 1, 0.60 },
+    { 64, 64, 8, 8, 8, 4, 0.62 },
+    { 32, 32, 16, 4, 4, 2, 0.47 },
 };
 
-enum { ENOUGH_GROUPS = 256,                             // two for each core of a large GPU
-       LEAST_ROWS = 8, LEAST_COLUMNS = 16,              // fewer leave most of a block empty
+// A large discrete GPU, as measured on an H100: others have fewer cores, in like proportion.
+static const struct {
+    double cores, macs;                                 // multiply-adds of a core in a microsecond
+    double way, launch;                                 // to memory and back; of one more kernel
+    double bytes;                                       // of a sum's parts, in a microsecond
+} machine = { 132, 197e3, 0.5, 4.5, 2e6 };
+
+enum { LEAST_ROWS = 8, LEAST_COLUMNS = 16,              // fewer leave most of a block empty
        LEAST_TERMS = 16,
        MAX_GROUPS = 65535 };                            // along an axis, on every device
 
-static int64_t groups_of(const Contraction *s, const Block *b) {
-    return s->batch * ((s->m + b->bm - 1) / b->bm) * ((s->n + b->bn - 1) / b->bn);
+static double block_time(const Block *b, double batch, int64_t m, int64_t n, int64_t k) {
+    const double groups = batch * (double)(ceil_div(m, b->bm) * ceil_div(n, b->bn)),
+                 work = (double)b->bm * b->bn * b->bk * b->slices / machine.macs,
+                 together = (double)(int64_t)((groups + machine.cores - 1) / machine.cores),
+                 busy = together * work / b->share, alone = machine.way + work;
+    return (double)ceil_div(k, b->bk * b->slices) * (busy > alone ? busy : alone);
+}
+
+static const Block *best_block(double batch, int64_t m, int64_t n, int64_t k) {
+    const Block *best = blocks;
+    for (const Block *b = blocks + 1; b < blocks + COUNT(blocks); b++)
+        if (block_time(b, batch, m, n, k) < block_time(best, batch, m, n, k)) best = b;
+    return best;
 }
 
 bool gpu_has_template(const Node *n, const Options *o) {
@@ -41,12 +62,30 @@ bool gpu_has_template(const Node *n, const Options *o) {
         && kernel_gemm_folds(n->graph, x, w);
 }
 
+int64_t gpu_shares(const Node *n) {
+    enum { MOST_SHARES = 16 };
+    const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
+    if (!gpu_has_template(n, NULL) || w->rank != 2) return 1;
+    const int64_t k = w->dim[0], columns = w->dim[1], rows = type_count(x) / k;
+    const double part = (double)rows * (double)columns * 4 / machine.bytes;
+    double least = block_time(best_block(1, rows, columns, k), 1, rows, columns, k);
+    int64_t best = 1;
+    for (int64_t shares = 2; shares <= MOST_SHARES && k % (shares * 16) == 0; shares *= 2) {
+        const Block *b = best_block((double)shares, rows, columns, k / shares);
+        const double time = block_time(b, (double)shares, rows, columns, k / shares) + machine.launch
+            + 2 * (double)shares * part;
+        if (time >= least) continue;
+        least = time;
+        best = shares;
+    }
+    return best;
+}
+
 static bool fours(int64_t x) { return x % 4 == 0; }
 
 void gpu_gemm(Arena *a, Kernel *k) {
     const Contraction *s = &k->gemm;
-    const Block *b = &blocks[0], *end = blocks + COUNT(blocks) - 1;
-    while (b < end && groups_of(s, b) < ENOUGH_GROUPS) b++;
+    const Block *b = best_block((double)s->batch, s->m, s->n, s->k);
     bool a_wide = s->a_col == 1 && fours(s->a_row) && fours(s->a_batch) && fours(k->operand_at[0]) && fours(s->k);
     bool b_fours = fours(s->b_batch) && fours(k->operand_at[1]);
     int64_t b_wide = b_fours && s->b_col == 1 && fours(s->b_row) && fours(s->n) ? 1 :
