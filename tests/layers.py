@@ -28,6 +28,7 @@ compiler/options.h
 compiler/grad
 compiler/import                         # names that training saves parameters by
 compiler/passes                         # GRAD differentiates
+compiler/quantize
 compiler/export                         # a graph as a file again
 compiler/schedule compiler/plan.h
 compiler/compile.c compiler/compile.h

@@ -218,6 +218,14 @@ Value *b_spread(Graph *g, Value *v, const Value *x, int axis, int64_t block);
 // round(y) + zero in type d, kept in its range (small floats: if `saturate`); zero NULL: 0
 Value *b_round_to(Graph *g, Value *y, Value *zero, DType d, bool saturate);
 Value *b_centred(Graph *g, Value *x, Value *zero);      // x - zero without loss: i32 of integers, f32 of small floats
+// Scales and zero points (NULL: 0) of one number, a vector along axis, or blocks along it.
+typedef struct Quant { Value *scale, *zero; int axis; int64_t block; } Quant;
+// ONNX's QuantizeLinear, dividing in `wide`, and DequantizeLinear
+Value *b_quantize(Graph *g, Value *x, const Quant *by, DType to, DType wide, bool saturate);
+Value *b_dequantize(Graph *g, Value *x, const Quant *by, DType to);
+// Is n the last node of one of them? Then of what and by what; axis -1: by one number.
+bool quant_read(const Node *n, Value **x, Quant *by);
+bool quant_read_back(const Node *n, Value **q, Quant *by);
 // a scale or zero point of the first factor of a product, where a vector goes with its rows; of the second
 Value *b_of_rows(Graph *g, Value *v);
 Value *b_of_columns(Graph *g, Value *v);

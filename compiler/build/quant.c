@@ -59,6 +59,88 @@ Value *b_centred(Graph *g, Value *x, Value *zero) {
     return zero ? b_binary(g, OP_Sub, x, b_cast(g, zero, d)) : x;
 }
 
+// ---------------------------------------------------------------- ONNX's QuantizeLinear and DequantizeLinear
+
+Value *b_quantize(Graph *g, Value *x, const Quant *by, DType to, DType wide, bool saturate) {
+    Value *scale = b_spread(g, b_cast(g, by->scale, wide), x, by->axis, by->block), *zero = by->zero;
+    if (zero) zero = b_spread(g, b_cast(g, zero, wide), x, by->axis, by->block);
+    return b_round_to(g, b_binary(g, OP_Div, b_cast(g, x, wide), scale), zero, to, saturate);
+}
+
+Value *b_dequantize(Graph *g, Value *x, const Quant *by, DType to) {
+    DType wide = dtype_wide(to);
+    Value *zero = by->zero ? b_spread(g, by->zero, x, by->axis, by->block) : NULL;
+    Value *scale = b_spread(g, b_cast(g, by->scale, wide), x, by->axis, by->block);
+    Value *y = b_centred(g, x, zero);
+    return b_cast(g, b_binary(g, OP_Mul, b_cast(g, y, wide), scale), to);
+}
+
+static const Node *made_by(const Value *v, Op op) { return v && v->def && v->def->op == op ? v->def : NULL; }
+
+// What b_spread made v of, to go with x: the vector or the blocks, and along which axis.
+static bool read_spread(Value *v, const Value *x, Value **of, int *axis, int64_t *block) {
+    int rank = x->type.rank, at = -1, n = 0;
+    const Node *slice = made_by(v, OP_Slice), *merge = made_by(slice ? slice->in[0] : v, OP_Reshape);
+    const Node *expand = merge ? made_by(merge->in[0], OP_Expand) : NULL;
+    const Node *split = expand ? made_by(expand->in[0], OP_Reshape) : NULL;
+    *of = v;
+    if (split && split->in[0]->type.rank == rank) {
+        const Type *wide = &expand->out[0]->type, *blocks = &split->in[0]->type;
+        *of = split->in[0];
+        for (int i = 0; i < rank && *axis < 0; i++)
+            if (!dim_equal(v->graph, blocks->dim[i], merge->out[0]->type.dim[i])) *axis = i;
+        if (*axis < 0 || wide->rank != rank + 1 || !dim_is_const(wide->dim[*axis + 1])) return false;
+        *block = wide->dim[*axis + 1];
+        return true;
+    }
+    for (int i = 0; i < v->type.rank; i++)
+        if (v->type.dim[i] != 1) {
+            at = rank - v->type.rank + i;
+            n++;
+        }
+    if (merge && !slice && merge->in[0]->type.rank == 1) *of = merge->in[0];
+    if (n > 1 || (*of)->type.rank > 1 || (at >= 0 && *axis >= 0 && at != *axis)) return false;
+    if (at >= 0) *axis = at;
+    return true;
+}
+
+bool quant_read_back(const Node *n, Value **q, Quant *by) {
+    *by = (Quant){ .axis = -1 };
+    const Node *wide = n->op == OP_Mul ? made_by(n->in[0], OP_Cast) : NULL;
+    if (!wide || !dtype_is_float(n->out[0]->type.dtype)) return false;
+    Value *whole = wide->in[0];
+    const Node *sub = made_by(whole, OP_Sub), *cast = made_by(sub ? sub->in[0] : whole, OP_Cast);
+    *q = cast ? cast->in[0] : sub ? sub->in[0] : whole;
+    DType d = (*q)->type.dtype;
+    bool plain = d == DT_I32 && (*q)->data;             // of which x - 0 is not written
+    if (whole->type.dtype != DT_I32 || !dtype_is_int(d) || (d == DT_I32 ? cast || !plain : !cast)) return false;
+    if (!type_same_shape(&(*q)->type, &n->out[0]->type)) return false;
+    if (!read_spread(n->in[1], *q, &by->scale, &by->axis, &by->block)) return false;
+    if (!sub) return true;
+    const Node *zero = made_by(sub->in[1], OP_Cast);
+    Value *point = zero ? zero->in[0] : sub->in[1];
+    int64_t block = 0;
+    return point->type.dtype == d && read_spread(point, *q, &by->zero, &by->axis, &block) && block == by->block;
+}
+
+bool quant_read(const Node *n, Value **x, Quant *by) {
+    DType d = n->out[0]->type.dtype;
+    *by = (Quant){ .axis = -1 };
+    if (n->op != OP_Cast || !dtype_is_int(d) || dtype_size(d) > 2 || n->in[0]->type.dtype != DT_F32) return false;
+    const Node *add = made_by(n->in[0], OP_Add), *round = made_by(add ? add->in[0] : n->in[0], OP_Round);
+    const Node *div = round ? made_by(round->in[0], OP_Div) : NULL;
+    if (!div || !type_equal(&div->in[0]->type, &div->out[0]->type)) return false;
+    *x = div->in[0];
+    if (!read_spread(div->in[1], *x, &by->scale, &by->axis, &by->block)) return false;
+    if (!add) return true;
+    Value *point;
+    int64_t block = 0;
+    if (!read_spread(add->in[1], *x, &point, &by->axis, &block) || block != by->block) return false;
+    const Node *zero = made_by(point, OP_Cast);
+    by->zero = zero ? zero->in[0] : NULL;
+    return zero && by->zero->type.dtype == d;
+}
+
 // scale = (max(x, 0) - min(x, 0)) / 255, zero = saturate(round(-min / scale)).
 Value *b_quantized_u8(Graph *g, Value *x, Value **scale, Value **zero) {
     int64_t axes[MAX_RANK];

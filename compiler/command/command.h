@@ -21,6 +21,14 @@ struct FitOptions {
     bool resume, skip_bad, plain;
     int length; double temperature;                     // predict: of a text that goes on
 };
+// quantize; 0 and NULL: as usual
+struct QuantizeOptions {
+    int method, calibrate, block;                       // items that ranges are taken from; of weights alone
+    bool unsigned_bytes, per_channel, per_tensor, bias_correction, equalize;
+    int only;                                           // --weights-only
+    double accuracy; int64_t budget;                    // what may be lost; bytes of weights
+    VEC(const char *) keep;                             // regular expressions of nodes
+};
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
@@ -45,6 +53,7 @@ typedef struct CommandOptions {
     const char *shell;                                  // completions: whose
     const char *topic;                                  // help: of what; NULL: of which there is
     struct FitOptions fit;
+    struct QuantizeOptions quantize;
     const struct PackageKind *package;                  // --package; NULL: C files
 } CommandOptions;
 typedef int CommandFn(Arena *a, CommandOptions *c);     // returns the exit status
@@ -59,8 +68,8 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
 void options_version(void);                             // version.c: prints the version and what is built in
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops,
-    command_manual, command_completions, command_fit, command_predict, command_evaluate, command_report,
-    command_help;
+    command_manual, command_completions, command_fit, command_quantize, command_predict, command_evaluate,
+    command_report, command_help;
 
 // ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left

@@ -35,4 +35,27 @@ void fit_blame(void *module, const burn_tensor *in, const void *params, char *te
 typedef VEC(const char *) Words;
 Words fit_words(Arena *a, const char *list);
 
+// ---------------------------------------------------------------- fit_run.c: items through a model, in this process
+typedef struct FitRun {
+    Arena *a;
+    const Built *built;
+    int given;                                          // how many of its inputs the data gives: the first ones
+    burn_tensor *in, *out;
+    int *field;                                         // of the data, for each input
+    void *work, **item;                                 // item: a buffer for each field
+} FitRun;
+void fit_run_open(FitRun *r, Arena *a, const Built *b, int given);
+// Which field each input takes; behind the model's own are targets.
+bool fit_run_fields(FitRun *r, const burn_dataset *data, const FitModel *model, const burn_field *target);
+bool fit_run_model(FitRun *r);                          // over what is in `in`
+bool fit_run_item(FitRun *r, const burn_dataset *data, int64_t i);
+void fit_run_close(const FitRun *r);
+
+// Metrics of predictions; binary: of one class against none.
+typedef struct FitMeasures { bool binary; Words names; burn_metric **at; } FitMeasures;
+bool fit_measures_open(Arena *a, FitMeasures *m, const char *metrics);
+bool fit_measures_add(FitMeasures *m, const burn_field *target, const float *predicted, const Type *t,
+    const void *wanted);
+void fit_measures_close(const FitMeasures *m);
+
 #endif

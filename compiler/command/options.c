@@ -172,6 +172,17 @@ static bool name_symbols(Arena *a, Options *o, const Command *c, const char *fil
     return true;
 }
 
+static bool quantize_fits(const CommandOptions *all) {
+    const struct QuantizeOptions *q = &all->quantize;
+    const char *to = all->compile.output;
+    if (!to || !has_suffix(to, ".onnx")) return usage_error("quantize wants -o MODEL.onnx");
+    if (!q->only && all->data.n != 1)
+        return usage_error("quantize wants --data SOURCE, once; see `burncc quantize --help`");
+    if (q->only && all->data.n) return usage_error("quantize: --weights-only takes no data");
+    if (q->block && !q->only) return usage_error("quantize: --block goes with --weights-only");
+    return !q->per_tensor || !q->per_channel || usage_error("quantize: --per-tensor or --per-channel, not both");
+}
+
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
@@ -183,6 +194,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (all->stage && !all->dot) return usage_error("--stage goes with --dot");
     if (c->bit == FIT) o->train = true;
     if (c->bit == FIT && all->data.n != 1) return usage_error("fit wants --data SOURCE, once; see `burncc fit --help`");
+    if (c->bit == QUANTIZE && !quantize_fits(all)) return false;
     if (c->bit == VERIFY && o->train && !all->gradients) return usage_error("verify --train wants --gradients");
     if (all->elements && !all->gradients) return usage_error("--elements goes with --gradients");
     if (all->gradients && all->trace) return usage_error("--gradients or --trace, not both");
@@ -204,7 +216,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         o->embed_limit = o->written == WRITTEN_ONNX || o->machine.ram_first ? INT32_MAX : 1 << 20;
     if (o->written && all->of_code)
         return usage_error("--%s says how code is made, but -o %s is no code", all->of_code, file);
-    if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX)
+    if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX && c->bit != QUANTIZE)
         return usage_error("--opset and --optimized go with -o model.onnx");
     if (o->depfile && o->dump && !file) return usage_error("--depfile is about a file; --dump without -o writes none");
     if (!name_symbols(a, o, c, file)) return false;
@@ -245,7 +257,8 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         .atol = -1,
         .ulp = -1,
         .timeout = 300,
-        .fit = { .split = 0.1, .lr = -1, .workers = 1, .temperature = 0.8 } };
+        .fit = { .split = 0.1, .lr = -1, .workers = 1, .temperature = 0.8 },
+        .quantize = { .accuracy = -1 } };
     files_keep(a);                                      // options name files, too
     if (argc < 2 && c->bit & MODELS) {
         usage_error("no model; usage: %s (or `burncc --help`)", c->usage);

@@ -59,7 +59,7 @@ void help_command(Text *t, Arena *a, const Options *o, const Command *c) {
     text_printf(t, "Usage: %s\n\n%s\n", c->usage, c->summary);
     help_options(t, c->bit);
     if (c->bit & (COMPILE | INSPECT)) help_stages(t, a, o);
-    if (c->bit & (FIT | APPLIES)) help_sources(t);
+    if (c->bit & (FIT | APPLIES | QUANTIZE)) help_sources(t);
     text_printf(t, "\nExamples:\n%s", c->examples);
 }
 

@@ -4,6 +4,7 @@
 #include "option.h"
 #include "codegen/codegen.h"
 #include "export/onnx.h"
+#include "quantize/quantize.h"
 #include "schedule/cpu/tune.h"
 
 #include <ctype.h>
@@ -384,4 +385,36 @@ bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *t
 bool set_package(Arena *a, CommandOptions *o, const char *text) {
     o->package = package_find(text);
     return o->package || usage_error("--package: there is no '%s'; there are %s", text, package_names(a));
+}
+
+// The place of text among words; -1 after a diagnostic.
+static int word_of(const char *option, int n, const char *const *words, const char *text) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(words[i], text)) return i;
+    usage_error("--%s: there is no '%s'; see `burncc quantize --help`", option, text);
+    return -1;
+}
+
+bool set_method(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    o->quantize.method = word_of("method", QUANT_METHODS, quant_methods, text);
+    return o->quantize.method >= 0;
+}
+
+bool set_weights_only(Arena *a, CommandOptions *o, const char *text) {
+    static const char *const words[] = { [ONLY_NOT] = "", [ONLY_INT8] = "int8", [ONLY_INT4] = "int4",
+        [ONLY_F16] = "f16" };
+    (void)a;
+    o->quantize.only = word_of("weights-only", (int)COUNT(words), words, text);
+    return o->quantize.only > 0;
+}
+
+bool set_keep(Arena *a, CommandOptions *o, const char *text) {
+    VEC_PUSH(a, o->quantize.keep, text);
+    return true;
+}
+
+bool set_budget(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    return set_bytes(&o->quantize.budget, "--budget", text);
 }

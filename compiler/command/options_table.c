@@ -77,6 +77,17 @@ const Command commands[] = {
         "  burncc fit models/lenet.c --data mnist:mnist --epochs 3 --target native\n"
         "  burncc fit mobilenet.onnx --data photos --replace-head 3 --train-last 2 --epochs 5 --artifacts pets\n"
         "  burncc predict pets/model.onnx cat.jpg\n" },
+    { "quantize", QUANTIZE, command_quantize, "burncc quantize MODEL --data SOURCE -o q.onnx [options]",
+        "Makes integers of a trained model: runs it over the data, takes ranges from what it sees, and writes an ONNX "
+        "file with\n"
+        "QuantizeLinear and DequantizeLinear around what computes on integers, which ONNX Runtime runs, too. Weights "
+        "have a scale\n"
+        "for each channel. The last line is for machines: `layers=... sqnr_db=... float_accuracy=... accuracy=... "
+        "items=...`;\n"
+        "--report has a row for each layer. --weights-only stores weights in few bits and computes on floats.",
+        "  burncc quantize lenet.onnx --data mnist:mnist -o lenet-int8.onnx --report\n"
+        "  burncc quantize net.onnx --data photos -o q.onnx --method percentile --bias-correction --accuracy 0.01\n"
+        "  burncc quantize gpt.onnx -o gpt-int4.onnx --weights-only int4\n" },
     { "predict", PREDICT, command_predict, "burncc predict MODEL FILE|FOLDER|SOURCE... [options]",
         "Says what a model that `burncc fit` made sees in files: a line each, with tabs between the file, the class "
         "and its\n"
@@ -161,7 +172,7 @@ static const char schedule_help[] =
 #define SET_ONE_OF(f, values) SPECIAL, 0, f, values
 
 const Option options[] = {
-    { "output", 'o', "PATH", COMPILE | EXPORT | RUN | BENCH | INSPECT | TUNE | REPORT, "Output",
+    { "output", 'o', "PATH", COMPILE | EXPORT | QUANTIZE | RUN | BENCH | INSPECT | TUNE | REPORT, "Output",
         "the C file to write (default: MODEL.c here), or MODEL.onnx, MODEL.safetensors; "
         "run, inspect of weights: a folder for NAME.npy files; inspect --dot: its file; bench "
         "--profile: the trace; "
@@ -171,7 +182,7 @@ const Option options[] = {
         "write a folder (-o DIR; default NAME-KIND) that another language builds and calls: npm (WebAssembly and typed "
         "JavaScript, for node and browsers), cargo (a Rust crate)",
         SET_ONE_OF(set_package, "npm cargo") },
-    { "opset", 0, "N", COMPILE | EXPORT, "Output",
+    { "opset", 0, "N", COMPILE | EXPORT | QUANTIZE, "Output",
         "-o MODEL.onnx: the version of ONNX's operators, 13 to 28 (default 21)", SET(set_opset) },
     { "optimized", 0, NULL, COMPILE | EXPORT, "Output",
         "-o MODEL.onnx: folded, simplified, and with the composites that are recognised; else as imported",
@@ -182,7 +193,7 @@ const Option options[] = {
     { "name", 0, "NAME", COMPILE | EXPORT, "Output",
         "prefix of the generated symbols (default: from the output's file name)",
         FIELD(TEXT, compile.name) },
-    { "force", 'f', NULL, COMPILE | EXPORT, "Output", "replace files that burncc did not write",
+    { "force", 'f', NULL, COMPILE | EXPORT | QUANTIZE, "Output", "replace files that burncc did not write",
         FIELD(FLAG, force) },
     { "embed-limit", 0, "BYTES", COMPILE | BUILDS | EXPORT, "Output",
         "weights up to this size become C arrays, larger ones a .bin file, .safetensors of --train (default 1M), "
@@ -192,8 +203,9 @@ const Option options[] = {
         "room for each string that the program makes; they share it (default 256)", SET(set_string_bytes) },
     { "check", 0, NULL, COMPILE, "Output", "parse the result with libclang, all warnings on, and report what it finds",
         FIELD(FLAG, check) },
-    { "report", 0, NULL, COMPILE | INSPECT | TUNE, "Output",
-        "print kernels, operations, traffic and memory over time; tune: every choice and its time",
+    { "report", 0, NULL, COMPILE | INSPECT | TUNE | QUANTIZE, "Output",
+        "print kernels, operations, traffic and memory over time; tune: every choice and its time; quantize: every "
+        "layer and its error",
         FIELD(FLAG, report) },
     { "dump", 0, "STAGE", COMPILE | INSPECT, "Output",
         "print each program's graph or plan after a stage (their names are below); without -o stop there",
@@ -308,10 +320,11 @@ const Option options[] = {
     { "train-memory", 0, "BYTES", TRAINS, "Training",
         "the workspace of gradients and of train_step: values are computed again rather than kept until they fit; 256K",
         SET(set_train_memory) },
-    { "data", 0, "DIR|SOURCE", VERIFY | FIT, "Data",
-        "verify: a data set, or a folder of test_data_set_N folders, repeatable; fit: what is learnt from (see below)",
+    { "data", 0, "DIR|SOURCE", VERIFY | FIT | QUANTIZE, "Data",
+        "verify: a data set, or a folder of test_data_set_N folders, repeatable; fit: what is learnt from; quantize: "
+        "what ranges are taken from (see below)",
         SET(set_data) },
-    { "valid", 0, "SOURCE", FIT, "Data",
+    { "valid", 0, "SOURCE", FIT | QUANTIZE, "Data",
         "what it is measured on; without it what the data keeps for that, or a part of it",
         FIELD(TEXT, fit.valid) },
     { "split", 0, "SHARE", FIT, "Data", "how large a part (default 0.1), drawn by --seed; the end of a text",
@@ -328,7 +341,7 @@ const Option options[] = {
         "another number that updates or the schedule are given, such as weight_decay or steps (default: all); "
         "repeatable",
         SET(set_hyper) },
-    { "metrics", 0, "NAMES", FIT | EVALUATE, "Learning",
+    { "metrics", 0, "NAMES", FIT | EVALUATE | QUANTIZE, "Learning",
         "what is measured besides the loss, with commas (default accuracy, of numbers mae)", FIELD(TEXT, fit.metrics) },
     { "artifacts", 0, "DIR", FIT, "Learning", "where all that comes of it is kept (default NAME-run)",
         FIELD(TEXT, fit.artifacts) },
@@ -377,6 +390,35 @@ const Option options[] = {
         FIELD(COUNTED, timeout) },
     { "runner", 0, "COMMAND", BUILDS, "Running",
         "runs the program that $CC makes, for processors that are not this one", FIELD(TEXT, runner) },
+    { "method", 0, "METHOD", QUANTIZE, "Quantizing",
+        "how a value's range follows from what is seen: mse (the least square error; default), minmax, percentile "
+        "(99.99), entropy",
+        SET_ONE_OF(set_method, "mse minmax percentile entropy") },
+    { "calibrate", 0, "N", QUANTIZE, "Quantizing", "items of the data that ranges are taken from (default 256)",
+        FIELD(COUNTED, quantize.calibrate) },
+    { "unsigned", 0, NULL, QUANTIZE, "Quantizing",
+        "values between layers are bytes from 0 to 255, not from -128 to 127",
+        FIELD(FLAG, quantize.unsigned_bytes) },
+    { "per-channel", 0, NULL, QUANTIZE, "Quantizing", "weights have a scale for each output channel, as without it",
+        FIELD(FLAG, quantize.per_channel) },
+    { "per-tensor", 0, NULL, QUANTIZE, "Quantizing", "weights have one scale", FIELD(FLAG, quantize.per_tensor) },
+    { "bias-correction", 0, NULL, QUANTIZE, "Quantizing", "biases take back what rounding the weights adds on average",
+        FIELD(FLAG, quantize.bias_correction) },
+    { "equalize", 0, NULL, QUANTIZE, "Quantizing",
+        "first bring channels of neighbouring layers to like ranges; helps --per-tensor",
+        FIELD(FLAG, quantize.equalize) },
+    { "keep", 0, "RE", QUANTIZE, "Quantizing",
+        "layers that stay float: a regular expression of their nodes' names; repeatable", SET(set_keep) },
+    { "accuracy", 0, "X", QUANTIZE, "Quantizing",
+        "the most that the first metric may lose, such as 0.01: the most sensitive layers stay float for it",
+        FIELD(REAL, quantize.accuracy) },
+    { "budget", 0, "BYTES", QUANTIZE, "Quantizing",
+        "what weights may take: the most sensitive layers stay float as far as it goes", SET(set_budget) },
+    { "weights-only", 0, "TYPE", QUANTIZE, "Quantizing",
+        "int8, int4 or f16: weights are stored so, and what computes stays float; needs no data",
+        SET_ONE_OF(set_weights_only, "int8 int4 f16") },
+    { "block", 0, "N", QUANTIZE, "Quantizing", "--weights-only: weights of a matrix that share a scale (default 32)",
+        FIELD(COUNTED, quantize.block) },
     { "dot", 0, NULL, INSPECT, "Reporting",
         "the graph for Graphviz, on standard output or in -o FILE: operators, names, shapes", FIELD(FLAG, dot) },
     { "html", 0, "FILE", INSPECT, "Reporting",
@@ -384,7 +426,7 @@ const Option options[] = {
         FIELD(TEXT, html) },
     { "stage", 0, "STAGE", INSPECT, "Reporting",
         "--dot: the graph as of import (default), behind the passes, or as kernels", FIELD(TEXT, stage) },
-    { "json", 0, NULL, BUILDS | INSPECT | OPS | APPLIES, "Reporting", "results as JSON on standard output",
+    { "json", 0, NULL, BUILDS | INSPECT | OPS | APPLIES | QUANTIZE, "Reporting", "results as JSON on standard output",
         FIELD(FLAG, json) },
     { "markdown", 0, NULL, OPS, "Reporting", "the table as Markdown", FIELD(FLAG, markdown) },
     { "quiet", 'q', NULL, EVERY, "Reporting", "no progress and no notes", FIELD(FLAG, compile.quiet) },

@@ -27,9 +27,7 @@ typedef struct Predictor {
     FitModel model;
     const char *metrics;                                // of evaluate
     Built *built;
-    burn_tensor *in, *out;
-    int *field;                                         // of the data, for each input
-    void *work, **item;                                 // item: a buffer for each field
+    FitRun run;
     const Type *scores;                                 // of the first output
     float *probability;                                 // of each class of the last axis
 } Predictor;
@@ -67,66 +65,10 @@ static bool build(Predictor *p, const burn_dataset *data, const burn_field *targ
         diag_error(NULL, "predictions are floats, computed on this processor");
         return false;
     }
-    p->in = NEW_ARRAY(p->a, burn_tensor, m->input_count + 1);
-    p->out = NEW_ARRAY(p->a, burn_tensor, m->output_count + 1);
-    p->field = NEW_ARRAY(p->a, int, m->input_count + 1);
-    p->work = module_memory(m->workspace_bytes);
-    for (int i = 0; i < m->input_count; i++)
-        p->in[i] = (burn_tensor){
-            .data = arena_alloc(p->a, m->inputs[i].bytes + 1), .bytes = m->inputs[i].bytes };
-    for (int i = 0; i < m->output_count; i++)
-        p->out[i] = (burn_tensor){
-            .data = arena_alloc(p->a, m->outputs[i].bytes + 1), .bytes = m->outputs[i].bytes };
+    fit_run_open(&p->run, p->a, p->built, g->inputs.n);
     p->scores = &g->outputs.at[0]->type;
     p->probability = NEW_ARRAY(p->a, float, m->outputs[0].bytes / sizeof(float) + 2);
     return true;
-}
-
-static bool is_narrower(burn_dtype dtype) { return dtype == BURN_INT32 || dtype == BURN_FLOAT; }
-
-// The field of each input, and buffers for an item of this data.
-static bool fit_fields(Predictor *p, const burn_dataset *data, const burn_field *target) {
-    const burn_model *m = p->built->model;
-    int own = p->model.graph->inputs.n;                 // behind them are the targets
-    p->item = NEW_ARRAY(p->a, void *, data->field_count + 1);
-    for (int f = 0; f < data->field_count; f++) p->item[f] = arena_alloc(p->a, data->fields[f].bytes + 8);
-    for (int i = 0; i < m->input_count; i++) {
-        int f = burn_data_field(data, m->inputs[i].name);
-        p->field[i] = f >= 0 ? f : i < own ? i : (int)(target - data->fields) + i - own;
-        const burn_field *field = p->field[i] < data->field_count ? &data->fields[p->field[i]] : NULL;
-        bool fits = field && (field->dtype == m->inputs[i].dtype
-            ? field->bytes == m->inputs[i].bytes
-            : field->dtype == BURN_INT64 && is_narrower(m->inputs[i].dtype) && field->bytes == 2 * m->inputs[i].bytes);
-        if (fits) continue;
-        diag_error(NULL, "the model's input '%s' takes %zu bytes, an item of the data has %zu", m->inputs[i].name,
-            m->inputs[i].bytes, field ? field->bytes : 0);
-        return false;
-    }
-    return true;
-}
-
-static bool run_model(Predictor *p) {
-    int code = p->built->model->run(NULL, p->work, p->built->weights, p->in, p->out);
-    if (code == BURN_ERANGE) diag_error(NULL, "the data has a class that the model has not");
-    else if (code) diag_error(NULL, "the model's code returned %d", code);
-    return !code;
-}
-
-// Item i through the model.
-static bool predict(Predictor *p, const burn_dataset *data, int64_t i) {
-    burn_said said = { "" };
-    int error = burn_data_get(data, i, 0, p->item, &said);
-    fit_failed(error, &said);
-    for (int k = 0; !error && k < p->built->model->input_count; k++) {
-        const burn_field *f = &data->fields[p->field[k]];
-        const int64_t *whole = p->item[p->field[k]];
-        burn_dtype wanted = p->built->model->inputs[k].dtype;
-        if (f->dtype == wanted) memcpy(p->in[k].data, whole, f->bytes);
-        for (size_t e = 0; e < f->bytes / 8 && f->dtype != wanted; e++)
-            if (wanted == BURN_FLOAT) ((float *)p->in[k].data)[e] = (float)whole[e];
-            else ((int32_t *)p->in[k].data)[e] = (int32_t)whole[e];
-    }
-    return !error && run_model(p);
 }
 
 static int64_t class_count(const Predictor *p) {
@@ -175,8 +117,8 @@ static const char *item_name(const Predictor *p, const char *given, const burn_d
 }
 
 static void print_item(const Predictor *p, Text *t, const char *name) {
-    const float *x = p->out[0].data;
-    int64_t n = (int64_t)(p->out[0].bytes / sizeof *x), classes = class_count(p);
+    const float *x = p->run.out[0].data;
+    int64_t n = (int64_t)(p->run.out[0].bytes / sizeof *x), classes = class_count(p);
     bool json = p->c->json, whole = p->memory.logits && (p->memory.binary || n == classes);
     if (json) text_printf(t, "{\"file\":");
     if (json) json_quoted(t, name);
@@ -202,11 +144,11 @@ static void print_item(const Predictor *p, Text *t, const char *name) {
 static burn_dataset *data_of(const burn_source *s) { return s->valid ? s->valid : s->train; }
 
 static bool predict_data(Predictor *p, const char *given, const burn_dataset *data) {
-    bool ok = (p->built || build(p, data, NULL)) && fit_fields(p, data, NULL);
+    bool ok = (p->built || build(p, data, NULL)) && fit_run_fields(&p->run, data, &p->model, NULL);
     for (int64_t i = 0; ok && i < data->count; i++) {
         Text t;
         text_init(&t, p->a);
-        ok = predict(p, data, i);
+        ok = fit_run_item(&p->run, data, i);
         if (ok) print_item(p, &t, item_name(p, given, data, i));
         ok = ok && !print_text(&t, 0);
     }
@@ -256,13 +198,14 @@ static bool continue_text(Predictor *p, const burn_dataset *tokens) {
     for (int64_t i = 0; i < n; i++) print_token(p, &t, all[i]);
     for (int64_t made = 0; made < more; made++) {
         int64_t from = n > room ? n - room : 0, count = n - from;
-        memset(p->in[0].data, 0, p->in[0].bytes);
+        memset(p->run.in[0].data, 0, p->run.in[0].bytes);
         for (int64_t i = 0; i < count; i++) {
-            if (p->built->model->inputs[0].dtype == BURN_INT32) ((int32_t *)p->in[0].data)[i] = (int32_t)all[from + i];
-            else ((int64_t *)p->in[0].data)[i] = all[from + i];
+            void *to = p->run.in[0].data;
+            if (p->built->model->inputs[0].dtype == BURN_INT32) ((int32_t *)to)[i] = (int32_t)all[from + i];
+            else ((int64_t *)to)[i] = all[from + i];
         }
-        if (!run_model(p)) return false;
-        all[n] = next_token(p, (const float *)p->out[0].data + (count - 1) * class_count(p), &state);
+        if (!fit_run_model(&p->run)) return false;
+        all[n] = next_token(p, (const float *)p->run.out[0].data + (count - 1) * class_count(p), &state);
         print_token(p, &t, all[n++]);
     }
     text_printf(&t, "\n");
@@ -286,46 +229,13 @@ static bool predict_text(Predictor *p, const char *given) {
 
 // ---------------------------------------------------------------- evaluate
 
-typedef struct Measures { Words names; burn_metric **at; double loss; } Measures;    // loss: the sum
-
-static bool open_measure(const char *name, burn_metric **metric) {
-    char why[400];
-    int error = burn_metric_open(name, metric, why, sizeof why);
-    if (error) diag_error_as(EXIT_USAGE, NULL, "--metrics: %s", error == BURN_EINVAL ? why : "not enough memory");
-    return !error;
-}
-
-static bool open_measures(Predictor *p, Measures *m) {
-    m->names = fit_words(p->a, p->metrics);
-    m->at = NEW_ARRAY(p->a, burn_metric *, m->names.n + 1);
-    for (int i = 0; i < m->names.n; i++)
-        if (!open_measure(m->names.at[i], &m->at[i])) return false;
-    return true;
-}
-
-static bool measure(Predictor *p, Measures *m, const burn_field *target, const void *wanted) {
-    burn_observation seen = { .items = 1, .predicted = p->out[0].data, .rank = p->scores->rank,
-        .shape = p->scores->dim };
-    float value = 0;
-    if (p->memory.binary && target->dtype == BURN_INT64) value = (float)*(const int64_t *)wanted;
-    if (p->memory.binary) seen.values = &value;
-    else if (target->dtype == BURN_INT64) seen.classes = wanted;
-    else seen.values = wanted;
-    int error = 0;
-    m->loss += (double)*(const float *)p->out[p->built->model->output_count - 1].data;
-    for (int i = 0; i < m->names.n && !error; i++) error = burn_metric_add(m->at[i], &seen);
-    if (error) diag_error(NULL, error == BURN_ERANGE ? "the data has a class that the model has not" :
-                                                       "a metric does not take what the model predicts");
-    return !error;
-}
-
-static void print_measures(const Predictor *p, const Measures *m, int64_t items, double seconds) {
+static void print_measures(const Predictor *p, const FitMeasures *m, double loss, int64_t items, double seconds) {
     Text t;
     text_init(&t, p->a);
     bool json = p->c->json;
     text_printf(&t, json ? "{\"items\":%lld,\"loss\":" : "items=%lld loss=", (long long)items);
-    if (json) json_number(&t, m->loss / (double)items);
-    else text_printf(&t, "%.6g", m->loss / (double)items);
+    if (json) json_number(&t, loss / (double)items);
+    else text_printf(&t, "%.6g", loss / (double)items);
     for (int i = 0; i < m->names.n; i++) {
         text_printf(&t, json ? "," : " ");
         if (json) json_quoted(&t, m->names.at[i]);
@@ -346,13 +256,17 @@ static double now(void) {
 
 static bool evaluate_data(Predictor *p, const burn_dataset *data) {
     const burn_field *target = fit_target(&p->model, data);
-    Measures m = { 0 };
-    bool ok = target && build(p, data, target) && fit_fields(p, data, target) && open_measures(p, &m);
-    double start = now();
-    for (int64_t i = 0; ok && i < data->count; i++)
-        ok = predict(p, data, i) && measure(p, &m, target, p->item[target - data->fields]);
-    if (ok) print_measures(p, &m, data->count, now() - start);
-    for (int i = 0; m.at && i < m.names.n; i++) burn_metric_close(m.at[i]);
+    FitMeasures m = { .binary = p->memory.binary };
+    bool ok = target && build(p, data, target) && fit_run_fields(&p->run, data, &p->model, target)
+        && fit_measures_open(p->a, &m, p->metrics);
+    double start = now(), loss = 0;
+    for (int64_t i = 0; ok && i < data->count; i++) {
+        ok = fit_run_item(&p->run, data, i)
+            && fit_measures_add(&m, target, p->run.out[0].data, p->scores, p->run.item[target - data->fields]);
+        loss += (double)*(const float *)p->run.out[p->built->model->output_count - 1].data;
+    }
+    if (ok) print_measures(p, &m, loss, data->count, now() - start);
+    fit_measures_close(&m);
     return ok;
 }
 
@@ -365,7 +279,7 @@ static bool begin(Predictor *p, Arena *a, const CommandOptions *c) {
 
 static int end(const Predictor *p) {
     if (p->built) build_free(p->built);
-    free(p->work);
+    fit_run_close(&p->run);
     return diag_status();
 }
 

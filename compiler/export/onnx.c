@@ -161,6 +161,7 @@ bool export_onnx(Arena *a, const Options *o, Graph *g) {
     x.taken = strmap_new(a);
     x.node_names = strmap_new(a);
     x.names = NEW_ARRAY(a, const char *, g->value_count + 1);
+    x.uses = graph_use_counts(g, a);
     Put top = { .x = &x, .g = g, .known = strmap_new(a) };
     claim_ends(&top);
     OnnxGraphDef *def = write_graph(&top);

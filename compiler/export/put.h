@@ -17,6 +17,7 @@ typedef struct Export {
     StrMap *taken;                                      // names of values
     StrMap *node_names;
     const char **names;                                 // of values by id; NULL: not written yet
+    const int *uses;                                    // of values by id
     const Node *node;                                   // that is being written
 } Export;
 
@@ -74,6 +75,11 @@ struct Row { const char *op; int since; unsigned types; FitsFn *fits; WriteFn *w
 bool put_has_row(const Node *n, int opset);             // is there an operator for it as it is?
 bool put_operation(Put *p, Node *n);                    // false with a diagnostic
 int put_dtype_since(DType d);                           // the first version that has it
+
+// ---------------------------------------------------------------- quantized.c: operators made of several nodes
+// n is the last of them: false, and nothing is written, where it is not
+bool put_quantized(Put *p, Node *n);                    // QuantizeLinear, DequantizeLinear
+bool put_biased(Put *p, Node *n);                       // Conv and Gemm with a bias
 
 // ---------------------------------------------------------------- onnx.c
 OnnxGraphDef *put_body(Put *p, Graph *body);            // NULL with a diagnostic

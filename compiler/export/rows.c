@@ -158,6 +158,7 @@ static bool no_operator(const Put *p, const Node *n) {
 bool put_operation(Put *p, Node *n) {
     p->x->node = n;
     if (!types_exist(p, n)) return false;
+    if (put_quantized(p, n) || put_biased(p, n)) return true;
     if (put_has_row(n, p->x->opset)) return rows[n->op].write(p, n, &rows[n->op]);
     return op_has_expr(n->op) ? put_expr(p, n) : no_operator(p, n);
 }

@@ -33,10 +33,8 @@ Value *onnx_quantize(OnnxNode *n) {
     if (onnx_int(n, "output_dtype", 0) == 0) d = otherwise;
     else if (!onnx_dtype(n, "output_dtype", otherwise, &d)) return NULL;
     DType wide = division_type(n, x, scale);
-    scale = b_spread(n->g, b_cast(n->g, scale, wide), x, axis, block);
-    if (zero) zero = b_spread(n->g, b_cast(n->g, zero, wide), x, axis, block);
     bool saturate = !dtype_is_float(d) || onnx_int(n, "saturate", 1) != 0;
-    return b_round_to(n->g, b_binary(n->g, OP_Div, b_cast(n->g, x, wide), scale), zero, d, saturate);
+    return b_quantize(n->g, x, &(Quant){ scale, zero, axis, block }, d, wide, saturate);
 }
 
 Value *onnx_dequantize(OnnxNode *n) {
@@ -48,11 +46,7 @@ Value *onnx_dequantize(OnnxNode *n) {
     if (!quant_axis(n, x, scale, &axis, &block)) return NULL;
     if (onnx_int(n, "output_dtype", 0) == 0) d = scale->type.dtype;
     else if (!onnx_dtype(n, "output_dtype", scale->type.dtype, &d)) return NULL;
-    DType wide = dtype_wide(d);
-    if (zero) zero = b_spread(n->g, zero, x, axis, block);
-    scale = b_spread(n->g, b_cast(n->g, scale, wide), x, axis, block);
-    Value *y = b_centred(n->g, x, zero);
-    return b_cast(n->g, b_binary(n->g, OP_Mul, b_cast(n->g, y, wide), scale), d);
+    return b_dequantize(n->g, x, &(Quant){ scale, zero, axis, block }, d);
 }
 
 Value *onnx_dynamic_quantize(OnnxNode *n) {

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# burncc quantize: models/digits over its own images, and small models that are made here. Results beside ONNX Runtime's
+# where Python has it.
+source "$(dirname "$0")/tap.sh"
+export BURNCC_CFLAGS=-O0
+digits=$here/../../models/digits
+for i in 0 1 2 3 4 5 6 7 8 9; do mkdir -p "digits/$i" && cp "$digits/images/$i.pgm" "digits/$i/"; done
+quantize() { "$burncc" quantize "$digits/digits.onnx" --data images:digits -f "$@"; }
+operators() { "$burncc" inspect "$1" --json | python3 -c '
+import json, sys
+for op, n in sorted(json.load(sys.stdin)["operators"].items()): print(op, n)'; }
+
+# ---------------------------------------------------------------- integers
+status 0 'quantize' quantize -o q.onnx --report
+says '^conv1 +Conv +i8 .* [0-9.]+ +[0-9.]+$'
+says '^fc +Gemm +i8'
+says '^layers=3 float_layers=0 weights_bytes=36392 quantized_bytes=9336 sqnr_db=[34]'
+says ' float_accuracy=1 accuracy=1 items=10$'
+says 'note: 10 items: values that other data has may be out of the ranges'
+status 0 'what is written' operators q.onnx
+says 'DequantizeLinear 13'
+says 'QuantizeLinear 7'
+silent 'BatchNormalization'
+status 0 'what is written again' "$burncc" q.onnx -o again.onnx
+status 0 'what is written again' operators again.onnx
+says 'DequantizeLinear 13'
+status 0 'the recorded digit' "$burncc" verify q.onnx --data "$digits" --atol 0.8 --rtol 0
+status 1 'and not to the bit' "$burncc" verify q.onnx --data "$digits" --atol 0.001 --rtol 0
+status 0 'unsigned' quantize -o u.onnx --unsigned --per-tensor --json
+says '"sqnr_db":[34][0-9.]+,"float_accuracy":1,"accuracy":1,"items":10}'
+status 0 'unsigned bytes' "$burncc" u.onnx --dump import
+says 'u8\[1,1,28,28\] = Cast'
+status 0 'entropy' quantize -o m.onnx --method entropy --calibrate 5 --bias-correction
+says ' accuracy=1 '
+status 0 'percentile' quantize -o e.onnx --method percentile --equalize --per-tensor
+says 'note: 1 pairs of layers equalized'
+says 'sqnr_db=[34]'
+
+# ---------------------------------------------------------------- what stays float
+status 0 'keep' quantize -o k.onnx --keep '^conv1$' --report
+says '^conv1 +Conv +float .*--keep'
+says 'float_layers=1'
+status 0 'budget' quantize -o b.onnx --budget 33K --report
+says '--budget$'
+says 'quantized_bytes=(3[0-3]|[12][0-9])[0-9]{3} '
+status 1 'no room' quantize -o b.onnx --budget 1K
+says 'the weights take 9336 bytes as integers'
+status 0 'nothing lost' quantize -o a.onnx --accuracy 0
+says 'float_accuracy=1 accuracy=1 '
+status 2 'no such layer' quantize -o k.onnx --keep conv9
+says 'no layer is called so'
+status 2 'no expression' quantize -o k.onnx --keep '('
+
+# ---------------------------------------------------------------- weights alone
+only() { "$burncc" quantize "$digits/digits.onnx" -o "w$1.onnx" --weights-only "$@"; }
+status 0 'int8 weights' only int8
+says '^tensors=3 weights_bytes=36256 quantized_bytes=10160 sqnr_db=4[0-9.]+$'
+status 0 'their values' "$burncc" verify wint8.onnx --data "$digits" --atol 0.7 --rtol 0
+status 0 'int4 weights' only int4 --block 16
+says 'quantized_bytes=(5[0-9]|6[0-9])[0-9]{2} sqnr_db=2'
+status 0 'blocks, read and written again' "$burncc" wint4.onnx -o wagain.onnx
+status 0 'their operators' operators wagain.onnx
+says 'DequantizeLinear 3'
+status 0 'f16 weights' only f16
+says 'quantized_bytes=18128 sqnr_db=7'
+status 0 'their values' "$burncc" verify wf16.onnx --data "$digits" --atol 0.01 --rtol 0
+
+# ---------------------------------------------------------------- mistakes
+status 2 'no data' "$burncc" quantize "$digits/digits.onnx" -o q.onnx
+says 'quantize wants --data SOURCE'
+status 2 'no file' quantize
+says 'quantize wants -o MODEL.onnx'
+status 2 'no method' quantize -o q.onnx --method best
+says "there is no 'best'"
+status 2 'both' quantize -o q.onnx --per-tensor --per-channel
+status 2 'data for nothing' quantize -o q.onnx --weights-only int8
+cat >relu.txt <<'END'
+graph relu(%0 image: f32[1,1,28,28]) {
+  %1: f32[1,1,28,28] = Relu(%0)
+  return %1 y
+}
+END
+status 1 'nothing to quantize' "$burncc" quantize relu.txt --data images:digits -o r.onnx
+says 'has nothing to quantize'
+status 1 'nothing to store' "$burncc" quantize relu.txt --weights-only int8 -o r.onnx
+absent r.onnx
+
+# ---------------------------------------------------------------- ONNX Runtime's results for the same file
+if python3 -c 'import onnxruntime, onnx, numpy' 2>/dev/null; then
+    for i in 3 8; do
+        "$burncc" run q.onnx --input "image=$digits/images/$i.pgm" --output "out$i" >/dev/null 2>&1
+    done
+    status 0 'within a step of ONNX Runtime' python3 - "$digits" <<'END'
+import sys
+import numpy as np, onnx, onnxruntime
+model = onnx.load("q.onnx")
+onnx.checker.check_model(model, full_check=True)
+step = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}["logits_scale"]
+options = onnxruntime.SessionOptions()
+options.log_severity_level = 3
+session = onnxruntime.InferenceSession("q.onnx", options, providers=["CPUExecutionProvider"])
+for i in 3, 8:
+    raw = open(f"{sys.argv[1]}/images/{i}.pgm", "rb").read()
+    image = np.frombuffer(raw[-784:], np.uint8).astype(np.float32).reshape(1, 1, 28, 28) / 255
+    want, got = session.run(None, {"image": image})[0], np.load(f"out{i}/logits.npy")
+    assert np.abs(want - got).max() <= 1.001 * step, (want, got, step)
+END
+else
+    count=$((count + 1))
+    echo "ok $count - within a step of ONNX Runtime # SKIP Python has no onnxruntime"
+fi
+finish
