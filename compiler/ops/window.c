@@ -4,8 +4,8 @@
 //
 // Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf
 // or the lowest integer). Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum,
-// the window sum of dy spread by the stride; of a maximum, dy scattered to the flat indices that WindowArgMax gives,
-// which WindowMaxGrad stands for where a back end has a kernel of it.
+// dy repeated where windows lie side by side, else the window sum of dy spread by the stride; of a maximum, dy at the
+// flat indices that WindowArgMax gives, which WindowMaxGrad stands for where a back end has a kernel of it.
 #include "common.h"
 #include "table.h"
 
@@ -89,6 +89,33 @@ bool eval_window(const Node *n, Tensor *const *in, Tensor *const *out) {
 }
 
 // ---------------------------------------------------------------- gradients
+// Do windows lie side by side, so that each element is in one at most?
+static bool side_by_side(const Geometry *w) {
+    bool all = 2 + 2 * w->spatial <= MAX_RANK;
+    for (int i = 0; i < w->spatial; i++) all = all && w->stride[i] == w->kernel[i] && w->dilation[i] == 1;
+    return all;
+}
+
+// dy, which every element of a window gets, in memory: a map over it, such as the mask of a rectifier, would go in
+// pieces of a window's width or of few channels, where C compilers branch at each condition. Static spatial sizes.
+static Value *repeated(Node *n, const Geometry *w, Value *dy) {
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    Dim one[MAX_RANK] = { y->dim[0], y->dim[1] }, each[MAX_RANK] = { y->dim[0], y->dim[1] },
+        whole[MAX_RANK] = { y->dim[0], y->dim[1] };
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
+    for (int i = 0; i < w->spatial; i++) {
+        one[2 + 2 * i] = each[2 + 2 * i] = y->dim[2 + i];
+        one[3 + 2 * i] = 1;
+        each[3 + 2 * i] = w->kernel[i];
+        whole[2 + i] = y->dim[2 + i] * w->kernel[i];
+        lo[2 + i] = -w->lo[i];
+        hi[2 + i] = x->dim[2 + i] + w->lo[i] - whole[2 + i];
+    }
+    dy = b_expand(g, b_reshape(g, dy, 2 + 2 * w->spatial, one), 2 + 2 * w->spatial, each);
+    return b_stored(g, b_pad(g, b_reshape(g, dy, x->rank, whole), lo, hi, NULL, NULL));
+}
+
 bool grad_window_sum(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
     if (node_int(n, "channels_last", 0)) return grad_none(n, dout, din);
@@ -101,6 +128,10 @@ bool grad_window_sum(Node *n, Value *const *dout, Value **din) {
         lo[2 + i] = reach - w.lo[i];
         hi[2 + i] = x->dim[2 + i] + reach - lo[2 + i] - ((y->dim[2 + i] - 1) * w.stride[i] + 1);
         interior[2 + i] = w.stride[i] - 1;
+    }
+    if (side_by_side(&w)) {
+        din[0] = repeated(n, &w, dout[0]);
+        return din[0] != NULL;
     }
     Value *dy = b_pad(g, dout[0], lo, hi, interior, NULL);
     if (!dy) return false;

@@ -279,8 +279,10 @@ static Value *sink_reshape(Layout *l, Graph *g, Node *n) {
     Part parts[2 * MAX_RANK];
     Dim dims[MAX_RANK];
     int n_parts = z ? find_parts(&x->type, t, parts) : 0, perm[MAX_RANK], at = 0;
-    for (int k = 0; k < n_parts; k++)
+    for (int k = 0; k < n_parts; k++) {
         if (!neighbours(&z->type, perm_of(x), parts[k].from, parts[k].to, &parts[k].z)) return NULL;
+        if (parts[k].z < 0 && k > 0) parts[k].z = parts[k - 1].z;       // axes of 1 stay behind what they are behind
+    }
     for (int first = -1; n_parts && first < z->type.rank; first++)      // the parts as they follow each other beneath
         for (int k = 0; k < n_parts; k++)
             for (int j = parts[k].at; j < parts[k].end && parts[k].z == first; j++) {

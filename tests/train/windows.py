@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Gradients of maxima over windows against plain loops, to the last bit: equal elements, NaN and infinities, padding,
-overlap, gaps and dilation, with the channels first and last, on one thread and in parts.
+"""Gradients of maxima and sums over windows against plain loops, to the last bit: equal elements, NaN and infinities,
+padding, overlap, gaps and dilation, with the channels first and last, on one thread and in parts.
 
 usage: windows.py BURNCC
 Gradients that arrive are small integers, so that no sum is rounded. Needs the standard library only. Prints TAP."""
@@ -26,6 +26,8 @@ WINDOWS = [
     ([2, 4, 5, 6, 4], [2, 3, 2], [2, 1, 2], [1, 1, 1], [0, 1, 0, 1, 1, 0]),
     ([2, 9, 12, 11], [5, 6], [1, 1], [1, 1], [2, 3, 2, 2]),          # many taps
     ([1, 2, 3, 3], [3, 3], [1, 1], [1, 1], [2, 2, 2, 2]),
+    ([2, 3, 7, 8], [2, 3], [2, 3], [1, 1], [1, 0, 0, 2]),            # side by side from within the padding
+    ([1, 2, 4, 6, 5], [2, 2, 2], [2, 2, 2], [1, 1, 1], [0, 0, 0, 0, 0, 0]),
 ]
 VALUES = [-1.5, -1.0, 0.0, 0.5, 0.5, 2.0, -math.inf, math.inf, math.nan]
 
@@ -49,22 +51,23 @@ def places(shape, last):
     return flat
 
 
-def expected(window, x, dy, last):
+def expected(window, x, dy, op, last):
     shape, kernel, strides, dilations, pads = window
     out = results(*window)
     of_x, of_y = places(shape, last), places(shape[:2] + out, last)
     dx = [0.0] * len(x)
     for n, c, place in itertools.product(range(shape[0]), range(shape[1]), itertools.product(*map(range, out))):
-        best = None
+        best, every = None, []
         for tap in itertools.product(*map(range, kernel)):
             p = [o * s + k * d - lo for o, s, k, d, lo in zip(place, strides, tap, dilations, pads)]
             if not all(0 <= q < size for q, size in zip(p, shape[2:])):
                 continue
             at = of_x(n, c, p)
+            every.append(at)
             if best is None or x[at] > x[best] or (math.isnan(x[at]) and not math.isnan(x[best])):
                 best = at
-        if best is not None:
-            dx[best] += dy[of_y(n, c, place)]
+        for at in every if op == "WindowSum" else [best] if every else []:
+            dx[at] += dy[of_y(n, c, place)]
     return dx
 
 
@@ -85,7 +88,7 @@ def read_npy(path):
     return list(struct.unpack(f"<{(len(data) - start) // 4}f", data[start:]))
 
 
-def case(window, last, number, draw, folder):
+def case(window, op, last, number, draw, folder):
     """Its inputs, lines of the model and what comes out."""
     shape, kernel, strides, dilations, pads = window
     sizes = turned(shape, last), turned(shape[:2] + results(*window), last)
@@ -97,16 +100,16 @@ def case(window, last, number, draw, folder):
     if last:
         lines = [f"  %{y} = WindowMaxGrad(%{a}, %{b}) {attributes}, channels_last=1}}"]
     else:
-        lines = [f"  %{y + 1} = WindowMax(%{a}) {attributes}}}", f"  %{y + 2} = Mul(%{y + 1}, %{b})",
+        lines = [f"  %{y + 1} = {op}(%{a}) {attributes}}}", f"  %{y + 2} = Mul(%{y + 1}, %{b})",
                  f"  %{y + 3} = ReduceSum(%{y + 2}) {{keepdims=0}}", f"  %{y} = Gradient(%{y + 3}, %{a})"]
     inputs = [f"%{a} x{number}: f32{sizes[0]}", f"%{b} d{number}: f32{sizes[1]}"]
-    return inputs, lines, f"%{y} y{number}", expected(window, x, dy, last)
+    return inputs, lines, f"%{y} y{number}", expected(window, x, dy, op, last)
 
 
-def check(burncc, folder, last, options):
+def check(burncc, folder, op, last, options):
     """Which windows come out wrong, or None."""
     draw = random.Random(5)
-    cases = [case(w, last, i, draw, folder) for i, w in enumerate(WINDOWS)]
+    cases = [case(w, op, last, i, draw, folder) for i, w in enumerate(WINDOWS)]
     (folder / "m.txt").write_text("\n".join(
         [f"graph m({', '.join(i for c in cases for i in c[0])}) {{"] + [line for c in cases for line in c[1]]
         + [f"  return {', '.join(c[2] for c in cases)}", "}"]))
@@ -121,12 +124,13 @@ def check(burncc, folder, last, options):
 
 
 def main():
-    runs = [(last, options) for options in ([], ["--threads", "3:0"], ["--target", "portable"]) for last in (0, 1)]
+    runs = [("WindowMax", last, options) for options in ([], ["--threads", "3:0"], ["--target", "portable"])
+            for last in (0, 1)] + [("WindowSum", 0, [])]
     bad = 0
-    for i, (last, options) in enumerate(runs, 1):
+    for i, (op, last, options) in enumerate(runs, 1):
         with tempfile.TemporaryDirectory() as folder:
-            wrong = check(sys.argv[1], pathlib.Path(folder), last, options)
-        name = f"channels {'last' if last else 'first'} {' '.join(options)}".strip()
+            wrong = check(sys.argv[1], pathlib.Path(folder), op, last, options)
+        name = f"{op}, channels {'last' if last else 'first'} {' '.join(options)}".strip()
         bad += wrong is not None
         print(f"not ok {i} - {name}: {wrong}" if wrong else f"ok {i} - {name}")
     print(f"1..{len(runs)}")
