@@ -54,9 +54,10 @@ static void print_part(Text *c, const char *file) {
 
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     if (!code->at) return;
+    const Target *m = &g->options->machine;
+    const Language scalar = spell_c_scalar(g->arena), *language = m->lanes == 1 ? &scalar : &spell_c;
     if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
         || strstr(code->at, "burn_turn(") || strstr(code->at, "burn_pack_w_")) {
-        const Target *m = &g->options->machine;
         if (!m->vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         if (m->ram_first) text_printf(out, "#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS 0\n", SCALAR_LANES);
         if (m->ram_first && !m->unfused) text_printf(out, "#define BURN_FUSES 1\n");
@@ -82,7 +83,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     }
     bool fuses = g->options->machine.vectors && spell_c_has_functions(code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT ON\n#endif\n");
-    spell_helpers(&spell_c, out, above, code->at);
+    spell_helpers(language, out, above, code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT DEFAULT\n#endif\n");
 }
 

@@ -285,6 +285,15 @@ const Helper spell_c_helpers[] = {
     { NULL, NULL }
 };
 
+Language spell_c_scalar(Arena *a) {
+    static const Helper select = FN("float", "burn_select_f32", "bool c, float a, float b", "return c ? a : b;");
+    Helper *own = arena_copy(a, spell_c_helpers, sizeof spell_c_helpers);
+    for (size_t i = 0; i + 1 < COUNT(spell_c_helpers); i++) if (!strcmp(own[i].name, select.name)) own[i] = select;
+    Language l = spell_c;
+    l.helpers = own;
+    return l;
+}
+
 bool spell_c_has_functions(const char *program) {
 #undef FN
 #define FN(result, name, args, body) name "("

@@ -11,8 +11,10 @@
 
 // Processors of microcontrollers have no cache, or a small one before flash that no schedule may count on: l2 is a few
 // KiB of what they read and write anyway. Their code takes flags that forbid contraction: multiply-adds are asked for
-// where they are (templates/c/vec.h), so that results are the same bits everywhere. Gcc knows no cortex-m85 before 13.
-#define CORTEX_M(cpu, fpu) "-O2 -mthumb " cpu " " fpu " -ffp-contract=off"
+// where they are (templates/c/vec.h), so that results are the same bits everywhere; clang makes fmaf an instruction
+// where it sets no errno. Gcc knows no cortex-m85 before 13.
+#define EXACT " -ffp-contract=off -fno-math-errno"
+#define CORTEX_M(cpu, fpu) "-O2 -mthumb " cpu " " fpu EXACT
 #define CORTEX_M_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
     .cc = "arm-none-eabi-gcc", .triple = "arm-none-eabi"
 #define RV32_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
@@ -165,12 +167,12 @@ static const Target targets[] = {
         .registers = 28,
         .unfused = true,
         .soft_float = true,
-        .flags = "-O2 -march=rv32imc -mabi=ilp32 -ffp-contract=off",
+        .flags = "-O2 -march=rv32imc -mabi=ilp32" EXACT,
         .about = "RISC-V of 32 bits, no floats" },
     { .name = "rv32imafc",
         RV32_ROW,
         .registers = 32,
-        .flags = "-O2 -march=rv32imafc -mabi=ilp32f -ffp-contract=off",
+        .flags = "-O2 -march=rv32imafc -mabi=ilp32f" EXACT,
         .about = "RISC-V of 32 bits with floats: 32 registers, fused" },
     { .name = "vulkan", .backend_name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
     { .name = "plan", .backend_name = "plan", .about = "no code: kernels, and where values lie, as text" },

@@ -5,7 +5,7 @@
  *
  * The idea: padding is in the loops' bounds. A pixel's window is cut to what of it lies inside the input, so there is
  * nothing to copy, and taps outside cost nothing. MR pixels whose windows are whole are computed together, four
- * channels at a time; others one by one. Sums are over taps, then channels, as in conv.c.
+ * channels at a time; others one by one, eight at a time. Sums are over taps, then channels, as in conv.c.
  *
  *   KERNEL              name of the function
  *   N G IC OC           batch, groups, input and output channels of one group
@@ -14,8 +14,7 @@
  *   YC                  floats of Y from pixel to pixel, >= G*OC
  *   MR                  pixels together: 1, 2 or 4
  *   DENSE               1: what a tap row reads is one run: G, XC and DW are 1, XW is IC
- *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
- *                       of theirs
+ *   STRIP               1: output pixels strip..strip_end-1; X, dense, and Y begin at pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
  * W is packed by the compiler (pack_window_w): [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is
@@ -64,16 +63,22 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 {
     (void)scratch;
 #if STRIP
-    const ptrdiff_t first_row = strip / OW, end_row = strip_end / OW;
+    const ptrdiff_t first_row = strip / OW, end_row = (strip_end + OW - 1) / OW;
     X -= x_at * XW;
     Y -= y_at * YC;
 #else
     const ptrdiff_t first_row = 0, end_row = N * OH;
 #endif
     for (ptrdiff_t row = first_row; row < end_row; row++) {
+#if STRIP
+        const ptrdiff_t first = row == first_row ? strip - row * OW : 0, end = row + 1 == end_row ? strip_end - row * OW
+                                                                                                  : OW;
+#else
+        const ptrdiff_t first = 0, end = OW;
+#endif
         const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
         const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
-        for (ptrdiff_t ow = 0, many; ow < OW; ow += many) {
+        for (ptrdiff_t ow = first, many; ow < end; ow += many) {
             const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
             const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
                 w1 = right < KW ? right : KW;
@@ -81,10 +86,11 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
             float *const y = Y + (n * OH * OW + p) * YC;
             many = 1;
 #if MR > 1
-            const int whole = iw >= 0 && ow + MR <= OW && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
+            const int whole = iw >= 0 && ow + MR <= end && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
 #endif
             for (ptrdiff_t panel = 0; panel < G * OC;) {
-                const ptrdiff_t left = OC - panel % OC, width = left < 4 ? left : 4;
+                const ptrdiff_t left = OC - panel % OC;
+                ptrdiff_t width = left < 4 ? left : 4;
                 const float *const at = x + panel / OC * IC * XC,
                     *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
 #if DENSE
@@ -101,6 +107,9 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 #else
                     burn_window_4(sums, at, weights, g, SW * XW);
 #endif
+                } else if (!whole && left >= 8) {
+                    burn_window_8(sums, at, weights, g, KH * KW * IC * 4);
+                    width = 8;
                 } else {
                     for (ptrdiff_t i = 0; i < (whole ? MR : 1); i++)
                         burn_window_1(sums + i * 4, at + i * SW * XW, weights, g);

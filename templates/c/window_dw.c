@@ -5,11 +5,11 @@
  *   KERNEL              name of the function
  *   N C MULT            batch, output channels, those of one input channel
  *   IH IW OH OW  KH KW  SH SW  DH DW  PH PW  XN XH XW XC  YC  STRIP   as in window.c
- *   NR                  channels together: 1, or 4 where MULT and XC are 1
+ *   NR                  channels together: 1, or 4, of one pixel 8, where MULT and XC are 1
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
  * W is packed by the compiler (pack_window_dw_w): [kh][kw][C].
- * Y may lie over X as in window.c: pixels are finished one by one. scratch: none.
+ * Y may lie over X as in window.c: pixels are finished in order, two at a time where NR is 4. scratch: none.
  */
 #include "window.h"
 // holes
@@ -59,7 +59,7 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
     for (ptrdiff_t row = first_row; row < end_row; row++) {
         const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
         const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
-        for (ptrdiff_t ow = 0; ow < OW; ow++) {
+        for (ptrdiff_t ow = 0, many; ow < OW; ow += many) {
             const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
             const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
                 w1 = right < KW ? right : KW;
@@ -68,16 +68,30 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
                 *const weights = W + (h0 * KW + w0) * C;
             float *const y = Y + (n * OH * OW + p) * YC;
             ptrdiff_t c = 0;
+            many = NR > 1 && iw >= 0 && ow + 1 < OW && iw + SW + (KW - 1) * DW < IW ? 2 : 1;
 #if NR > 1
-            for (; c + NR <= C; c += NR) {
-                float sums[NR];
-                burn_window_depth_4(sums, x + c, weights + c, g, C);
-                for (ptrdiff_t j = 0; j < NR; j++)
+            for (; many == 1 && c + 2 * NR <= C; c += 2 * NR) {
+                float sums[2 * NR];
+                burn_window_depth_wide(sums, x + c, weights + c, g, C);
+                for (ptrdiff_t j = 0; j < 2 * NR; j++)
                     y[c + j] = EPILOGUE(sums[j], n, p, (c + j));
+            }
+            for (; c + NR <= C; c += NR) {
+                float sums[2 * NR];
+                if (many > 1)
+                    burn_window_depth_8(sums, x + c, weights + c, g, C, SW * XW);
+                else
+                    burn_window_depth_4(sums, x + c, weights + c, g, C);
+                for (ptrdiff_t i = 0; i < many; i++)
+                    for (ptrdiff_t j = 0; j < NR; j++)
+                        y[i * YC + c + j] = EPILOGUE(sums[i * NR + j], n, (p + i), (c + j));
             }
 #endif
             for (; c < C; c++)
-                y[c] = EPILOGUE(burn_window_depth_1(x + c / MULT * XC, weights + c, g, C), n, p, c);
+                for (ptrdiff_t i = 0; i < many; i++) {
+                    const float sum = burn_window_depth_1(x + i * SW * XW + c / MULT * XC, weights + c, g, C);
+                    y[i * YC + c] = EPILOGUE(sum, n, (p + i), c);
+                }
         }
     }
 }

@@ -75,14 +75,25 @@ static bool is_dense(const Convolution *c) {
         && (c->kernel[2] == 1 || (c->dilation[2] == 1 && c->x_axis[2] == c->ic));
 }
 
-static void plan_dense(Arena *a, Kernel *k, const Options *o, const Convolution *c, Dim columns) {
+// Where a pixel's window is that pixel and rows follow each other, all pixels of an image are one row.
+static bool one_row(Convolution *c) {
+    for (int i = 1; i < 3; i++)
+        if (c->kernel[i] != 1 || c->stride[i] != 1 || c->pad[i] || c->in[i] != c->out[i]) return false;
+    if (c->in[1] == 1 || c->x_axis[1] != c->x_axis[2] * c->in[2]) return false;
+    c->in[2] = c->out[2] = c->in[1] * c->in[2];
+    c->in[1] = c->out[1] = 1;
+    return true;
+}
+
+static void plan_dense(Arena *a, Kernel *k, const Options *o, Convolution *c, Dim columns) {
+    if (one_row(c)) columns = c->in[2];
     int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, taps = c->kernel[1] * c->kernel[2];
     k->template = &template_window;
     hole_sizes(a, k, c, columns);
     template_hole_dim(a, k, "G", c->groups);
     template_hole_dim(a, k, "IC", ic);
     template_hole_dim(a, k, "OC", oc);
-    template_hole(a, k, "MR", o->small || c->out[2] < 4 ? 1 : 4);
+    template_hole(a, k, "MR", o->small ? 1 : 4);
     template_hole(a, k, "DENSE", is_dense(c));
     k->packed = template_packed(a, k, k->operand[1], (size_t)(c->groups * oc * ic * taps + 3),
         "four output channels at a time, tap by tap", fill_window);
@@ -110,7 +121,7 @@ bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (product && !(dim_is_const(s->n) && dim_is_const(s->k) && dim_is_const(s->a_row) && dim_is_const(s->a_col)
             && dim_is_const(s->c_row) && !s->b_batch))
         return false;
-    const Convolution c = shape_of(g, k);
+    Convolution c = shape_of(g, k);
     if (!product && (c.in[0] != 1 || c.out[0] != 1 || c.kernel[0] != 1)) return false;
     if (k->kind == KERNEL_DEPTHWISE) plan_depth(a, k, o, &c);
     else plan_dense(a, k, o, &c, product ? s->m : c.in[2]);
@@ -171,7 +182,9 @@ bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
     const Convolution c = shape_of(g, k);
     if (!is_static(&c, k)) return false;
     const int64_t pixels = c.batch * c.out[1] * c.out[2], width = c.oc, last = last_channels(k, &c),
-                  many = k->template == &template_window ? template_hole_value(k, "MR") : 1;
+                  many = k->template == &template_window ? template_hole_value(k, "MR") :
+        template_hole_value(k, "NR") > 1                 ? 2 :
+                                                           1;
     int64_t needed = INT64_MAX, distance = -NEVER;
     for (int64_t p = pixels - 1; p >= 0; p--) {
         // whole pixels before the next one reads, all but the last channels before this one has
