@@ -242,8 +242,8 @@ def main():
     needs = {"vulkan|gpu": ("SPIR-V", "Vulkan"), "blas": ("OpenBLAS",)}
     skip = [words for words, parts in needs.items() if not has(burncc, *parts)]
     tools = {"dot -T": "dot", "clang --target=|ld.lld|qemu-arm|node main": "ld.lld", "qemu-arm": "qemu-arm",
-             "node main": "node", "llvm-size|llvm-nm": "llvm-size", "--runner qemu-system-arm": "qemu-system-arm",
-             "arm-none-eabi-|--runner qemu-system": "arm-none-eabi-gcc"}
+             "node main": "node", "llvm-size|llvm-nm": "llvm-size", "qemu-system-arm": "qemu-system-arm",
+             "arm-none-eabi-|qemu-system-arm": "arm-none-eabi-gcc"}
     skip += [words for words, tool in tools.items() if not shutil.which(tool)]
     check_table(burncc)
     check_options(burncc)

@@ -39,15 +39,17 @@ static void print_header(CFile *g, Text *h) {
             { "HAS_MODEL", NULL, flag(g->descriptor && !g->programs->function) } });
 }
 
-// A file of templates/ that has no holes, without its opening comment and without what it includes of templates/.
-static void print_part(Text *c, const char *file) {
+// A file of templates/ that has no holes, without its opening comment, what it includes of templates/ and, where there
+// may be no C library, string.h: the file's head has seen to that.
+static void print_part(Text *c, const char *file, bool bare) {
     const char *text = template_text(file), *line = text ? strstr(text, "*/\n") : NULL, *end;
     if (!line) bug("no template %s", file);
     line += 3;
     for (line += *line == '\n'; *line; line = end) {
         end = strchr(line, '\n');
         end = end ? end + 1 : line + strlen(line);
-        if (strncmp(line, "#include \"", 10)) text_append(c, line, (size_t)(end - line));
+        bool ours = !strncmp(line, "#include \"", 10), library = !strncmp(line, "#include <string.h>", 19);
+        if (!ours && !(bare && library)) text_append(c, line, (size_t)(end - line));
     }
     text_append(c, "\n", 1);
 }
@@ -61,7 +63,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
         if (!m->vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         if (m->ram_first) text_printf(out, "#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS 0\n", SCALAR_LANES);
         if (m->ram_first && !m->unfused) text_printf(out, "#define BURN_FUSES 1\n");
-        print_part(out, "c/vec.h");
+        print_part(out, "c/vec.h", m->ram_first);
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_low_", "c/vec_low.h" },
         { "burn_bf16_tile", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
@@ -75,11 +77,11 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     for (size_t i = 0; i < COUNT(parts); i++) {
         if (!strstr(code->at, parts[i][0]) || !strcmp(printed, parts[i][1])) continue;
         printed = parts[i][1];
-        print_part(out, printed);
+        print_part(out, printed, g->options->machine.ram_first);
     }
     if (g->threads && strstr(code->at, "burn_parts(")) {
         text_printf(out, "#define BURN_WORKERS %d\n", g->options->threads);
-        print_part(out, "c/parts.h");
+        print_part(out, "c/parts.h", false);
     }
     bool fuses = g->options->machine.vectors && spell_c_has_functions(code->at);
     if (fuses) text_printf(out, "#if defined(__clang__)\n#pragma STDC FP_CONTRACT ON\n#endif\n");
@@ -90,10 +92,11 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
 // What the code asks of the C compiler and its library.
 static void print_head(const CFile *g, Text *out, const char *header) {
     const Target *m = &g->options->machine;
-    skeleton_fill(g->arena, out, "skeleton/source.c", 8,
+    skeleton_fill(g->arena, out, "skeleton/source.c", 9,
         (Hole[]){ { "HEADER", NULL, arena_printf(g->arena, "\"%s\"", path_base(header)) },
             { "HAS_FILES", NULL, flag(g->training) },
             { "HAS_BLAS", NULL, flag(calls_blas(g)) },
+            { "HAS_BARE", NULL, flag(m->ram_first) },
             { "HAS_VECTORS", NULL, flag(m->vectors && !m->n_parts) },
             { "HAS_FUSED", NULL, flag(says(&g->c, "BURN_FUSED ")) },
             { "HAS_APART", NULL, flag(says(&g->c, "BURN_APART ")) },

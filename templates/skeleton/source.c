@@ -4,6 +4,7 @@
  *   HEADER       the file's header, "lenet.h"
  *   HAS_FILES    it writes files, and wants to know when they are on the disk
  *   HAS_BLAS     it calls a BLAS
+ *   HAS_BARE     it is for processors that may have no C library
  *   HAS_VECTORS  it has loops that want the widest vectors that the compiler's flags name
  *   HAS_FUSED HAS_APART HAS_LANES HAS_ALIGNED  which of the macros below it mentions
  */
@@ -11,6 +12,7 @@
 #define HEADER <stddef.h>
 #define HAS_FILES 1
 #define HAS_BLAS 0
+#define HAS_BARE 1
 #define HAS_VECTORS 1
 #define HAS_FUSED 1
 #define HAS_APART 1
@@ -24,11 +26,69 @@
 #endif
 #include HEADER
 
+#if HAS_BARE
+#if !defined(BURN_FREESTANDING)
 #include <math.h>
+#endif
+#else
+#include <math.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#if HAS_BARE
+#if defined(BURN_FREESTANDING) /* no C library: what is asked of one, and of gcc and clang in its place */
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define isnan __builtin_isnan
+#define isinf __builtin_isinf
+#define fabsf __builtin_fabsf
+#define copysignf __builtin_copysignf
+float floorf(float), ceilf(float), truncf(float), rintf(float), sqrtf(float), fmodf(float, float), powf(float, float);
+
+/* Compilers call these two by themselves, too. Weak: the program may have its own. The barriers keep them from being
+ * recognised as what they are, and made calls of themselves. */
+typedef uint32_t __attribute__((may_alias)) burn_word;
+
+__attribute__((weak)) void *memcpy(void *to, const void *from, size_t n);
+__attribute__((weak)) void *memcpy(void *to, const void *from, size_t n)
+{
+    unsigned char *at = (unsigned char *)to;
+    const unsigned char *s = (const unsigned char *)from;
+    if ((((uintptr_t)at | (uintptr_t)s) & 3u) == 0u)
+        for (; n >= 4u; n -= 4u, at += 4, s += 4) {
+            *(burn_word *)(void *)at = *(const burn_word *)(const void *)s;
+            __asm__ volatile("" ::: "memory");
+        }
+    for (; n > 0u; n--) {
+        *at++ = *s++;
+        __asm__ volatile("" ::: "memory");
+    }
+    return to;
+}
+
+__attribute__((weak)) void *memset(void *to, int byte, size_t n);
+__attribute__((weak)) void *memset(void *to, int byte, size_t n)
+{
+    unsigned char *at = (unsigned char *)to;
+    const burn_word word = 0x01010101u * (unsigned char)byte;
+    if (((uintptr_t)at & 3u) == 0u)
+        for (; n >= 4u; n -= 4u, at += 4) {
+            *(burn_word *)(void *)at = word;
+            __asm__ volatile("" ::: "memory");
+        }
+    for (; n > 0u; n--) {
+        *at++ = (unsigned char)byte;
+        __asm__ volatile("" ::: "memory");
+    }
+    return to;
+}
+#else
 #include <string.h>
+#endif
+#else
+#include <string.h>
+#endif
 
 #if HAS_BLAS
 #include <cblas.h>

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What code for microcontrollers promises beside its numbers: it links without any library (BURN_FREESTANDING), all of
+# clang's warnings but those of docs/firmware.md are silent, and cppcheck's MISRA addon finds no rule broken that is not
+# among the deviations there. A tool that is missing is left out.
+source "$(dirname "$0")/../commands/tap.sh"
+tests=$here/..
+page=$tests/../docs/firmware.md
+models="digits conv_bn_relu_add matmul_bias pooling softmax_both_axes lstm_step concat_split quantize_round_trip"
+misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes"
+[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || misra=conv_bn_relu_add
+python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
+    { echo "Bail out! small/run.py fails"; exit 1; }
+for model in $models; do
+    file=small/$model/model.onnx
+    [ -f $file ] || file=$tests/../models/digits/digits.onnx
+    status 0 "$model" "$burncc" $file --quiet --target cortex-m4 --name $model -o $model.c
+done
+
+listed() { # what stands between the first two columns' backquotes of the page's table of this heading
+    sed -n "/^### $1/,/^##/p" "$page" | grep -o '^| `[^`]*`' | cut -d'`' -f2
+}
+
+arm="-O2 -mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -ffp-contract=off -fno-math-errno"
+free="-std=c99 -Wall -Wextra -Werror -ffreestanding -DBURN_FREESTANDING"
+for cc in "arm-none-eabi-gcc -nostdinc -isystem $(arm-none-eabi-gcc -print-file-name=include 2>/dev/null)" \
+    "clang --target=arm-none-eabi -nostdlibinc"; do
+    command -v ${cc%% *} >/dev/null || { echo "# left out: ${cc%% *} is not here"; continue; }
+    for model in digits conv_bn_relu_add matmul_bias pooling softmax_both_axes concat_split; do
+        status 0 "$model alone, ${cc%% *}" $cc $arm $free -c $model.c -o $model.o
+        nm -u $model.o >out 2>err && [ ! -s out ]
+        result $? "asks for nothing"
+    done
+done
+
+if command -v clang >/dev/null; then
+    silenced=$(listed "Warnings" | sed 's/^-W/-Wno-/')
+    [ -n "$silenced" ]
+    result $? "the page lists warnings"
+    for model in $models; do
+        status 0 "all warnings, $model" clang $arm --target=arm-none-eabi -nostdlibinc -ffreestanding \
+            -DBURN_FREESTANDING -std=c99 -Weverything $silenced -Werror -c $model.c -o all.o
+    done
+else
+    echo "# left out: clang is not here"
+fi
+
+if command -v cppcheck >/dev/null; then
+    listed "MISRA C" | sed 's/^/misra-c2012-/' | sort >deviations
+    [ -s deviations ]
+    result $? "the page lists deviations"
+    for model in $misra; do
+        cppcheck --addon=misra --std=c99 --quiet --template='{id}' -D__GNUC__=12 $model.c >/dev/null 2>found
+        grep -o 'misra-c2012-[0-9.]*' found | sort -u | grep -vxF -f deviations >out
+        [ -s found ] && [ ! -s out ]
+        result $? "MISRA C:2012, $model"
+    done
+else
+    echo "# left out: cppcheck is not here"
+fi
+finish
