@@ -156,18 +156,20 @@ static bool takes_header(const char *stem) {
 }
 
 // The prefix of the generated symbols. file: what -o gives to code, else NULL.
-static bool name_symbols(Arena *a, Options *o, const Command *c, const char *file) {
+// package: its files have names of their own.
+static bool name_symbols(Arena *a, Options *o, const Command *c, const char *file, bool package) {
     const bool code = c->bit == COMPILE && !o->written;
     if (o->name && !is_identifier(o->name)) return usage_error("--name wants a C identifier, not '%s'", o->name);
     const char *stem = file_stem(a, file ? file : o->model);
-    if (code && o->machine.backend->source && takes_header(stem))
+    if (code && !package && o->machine.backend->source && takes_header(stem))
         return usage_error("%s.h is a name of the C library's or the runtime's, which a model's header would hide; "
             "-o NAME.c gives another", stem);
     if (!o->name) o->name = name_c(a, stem);
     bool runtimes = !strcmp(o->name, "burn") || !strncmp(o->name, "burn_", 5);
     if (runtimes && code)
         return usage_error(
-            "names that begin with burn_ are the runtime's; -o or --name gives another than '%s'", o->name);
+            "names that begin with burn_ are the runtime's; %s--name gives another than '%s'", package ? "" : "-o or ",
+            o->name);
     if (runtimes) o->name = arena_printf(a, "model_%s", o->name);
     return true;
 }
@@ -219,7 +221,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX && c->bit != QUANTIZE)
         return usage_error("--opset and --optimized go with -o model.onnx");
     if (o->depfile && o->dump && !file) return usage_error("--depfile is about a file; --dump without -o writes none");
-    if (!name_symbols(a, o, c, file)) return false;
+    if (!name_symbols(a, o, c, file, all->package != NULL)) return false;
     const char *trains = o->train ? NULL : learning_option(o);
     if (trains) return usage_error("--%s goes with --train", trains);
     const char *runner = getenv("BURNCC_RUNNER");

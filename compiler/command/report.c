@@ -21,6 +21,6 @@ int command_report(Arena *a, CommandOptions *c) {
     int error = burn_report_join(c->data.n, reports, page, &said);
     if (error == BURN_EFORMAT) diag_error(NULL, "%s", said.text);
     else if (error) diag_error_as(EXIT_IO, NULL, "%s", said.text);
-    else if (!c->compile.quiet) diag_note(NULL, "%s has the runs of %d reports", page, c->data.n);
+    else diag_note(NULL, "%s has the runs of %d reports", page, c->data.n);
     return diag_status();
 }

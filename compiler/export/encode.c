@@ -9,6 +9,7 @@
 
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 4096, LEAST_OUTSIDE = 1024 };        // of external data; smaller tensors stay
@@ -200,6 +201,35 @@ static Onnx__GraphProto *encode_graph(Encoder *e, const OnnxGraphDef *g) {
 
 // ---------------------------------------------------------------- the model
 
+static void add_property(Encoder *e, Onnx__ModelProto *p, const char *key, const char *value) {
+    Onnx__StringStringEntryProto *entry = NEW(e->arena, Onnx__StringStringEntryProto);
+    onnx__string_string_entry_proto__init(entry);
+    entry->key = text(e, key);
+    entry->value = text(e, value);
+    p->metadata_props[p->n_metadata_props++] = entry;
+}
+
+// What the model says of itself goes on. Its producer is burncc now; who it was before is a property.
+static void encode_metadata(Encoder *e, const OnnxModel *m, Onnx__ModelProto *p) {
+    const char *producer = "", *version = "";
+    p->metadata_props = NEW_ARRAY(e->arena, Onnx__StringStringEntryProto *, m->metadata.n / 2 + 1);
+    for (int i = 0; i + 1 < m->metadata.n; i += 2) {
+        const char *key = m->metadata.at[i], *value = m->metadata.at[i + 1];
+        if (!strcmp(key, "doc_string")) p->doc_string = text(e, value);
+        else if (!strcmp(key, "domain")) p->domain = text(e, value);
+        else if (!strcmp(key, "producer_name")) producer = value;
+        else if (!strcmp(key, "producer_version")) version = value;
+        else if (!strcmp(key, "model_version")) {
+            p->has_model_version = true;
+            p->model_version = strtoll(value, NULL, 10);
+        } else {
+            add_property(e, p, key, value);
+        }
+    }
+    if (*producer && strcmp(producer, "burncc"))
+        add_property(e, p, "original_producer", arena_printf(e->arena, "%s%s%s", producer, *version ? " " : "", version));
+}
+
 static Onnx__ModelProto *encode_model(Encoder *e, const OnnxModel *m) {
     Onnx__ModelProto *p = NEW(e->arena, Onnx__ModelProto);
     onnx__model_proto__init(p);
@@ -216,6 +246,7 @@ static Onnx__ModelProto *encode_model(Encoder *e, const OnnxModel *m) {
         o->has_version = true;
         o->version = m->opsets[i].version;
     }
+    encode_metadata(e, m, p);
     p->graph = encode_graph(e, m->graph);
     return p;
 }

@@ -136,7 +136,7 @@ static int64_t ir_version(int opset) {
 static bool write_model(Arena *a, const Options *o, const Export *x, const OnnxGraphDef *def) {
     const OnnxOpset opset = { "", x->opset };
     const OnnxModel m = { .file = o->output, .ir_version = ir_version(x->opset), .n_opsets = 1, .opsets = &opset,
-        .graph = def };
+        .graph = def, .metadata.at = x->g->metadata.at, .metadata.n = x->g->metadata.n };
     return onnx_encode(a, &m, o->output, arena_printf(a, "%s.data", o->output), o->embed_limit);
 }
 

@@ -317,7 +317,7 @@ bool parameters_make(Training *t, Graph *model, const Options *o) {
     all.places = select_places(&all, model);
     ok = ok && select_learning(&all, model, o) && groups_find(t, &all);
     if (ok) part_still(&all, model);
-    if (ok && !o->quiet) {
+    if (ok) {
         note_shared(&all, model);
         note_still(scratch, model, o);
     }

@@ -295,6 +295,6 @@ bool select_learning(Uses *all, Graph *model, const Options *o) {
     int n_left = trained_values(all, left);
     if (!n_left)
         diag_error_as(EXIT_USAGE, NULL, "--train-only, --train-last and --freeze leave no parameter that learns");
-    else if (!o->quiet) note_learning(all, model, before, n_before);
+    else note_learning(all, model, before, n_before);
     return n_left > 0;
 }

@@ -247,7 +247,7 @@ bool head_replace(Graph *g, const Options *o, const Node **layer) {
     g->cursor = NULL;
     g->loc = NULL;
     if (ok) *layer = h.path.at[h.path.n - 1];
-    if (ok && !o->quiet)
+    if (ok)
         diag_note(h.path.at[h.path.n - 1]->loc, "the head: %lld classes become %lld: %s", (long long)h.old,
             (long long)h.classes, h.made.at);
     return ok;

@@ -108,7 +108,7 @@ bool lora_add(Lora *l, Graph *g, const Options *o, const Node *head) {
     if (ok && !l->at.n)
         diag_error_as(EXIT_USAGE, NULL, "--lora: no linear layer of constant weights%s%s",
             o->lora_on ? " matches " : "", o->lora_on ? o->lora_on : "");
-    else if (ok && !o->quiet)
+    else if (ok)
         diag_note(&(Loc){ .file = g->file, .node = -1 }, "%d linear layers have matrices of rank %d beside them",
             l->at.n, o->lora_rank);
     return ok && l->at.n;

@@ -51,7 +51,7 @@ static void pin_by_options(Graph *g, const Options *o) {
             all[i].runtime = true;
             continue;
         }
-        if (d->lo != d->hi && !o->quiet)
+        if (d->lo != d->hi)
             diag_note(&loc, "this code has one size: dimension %s is %" PRId64, d->name, d->hi);
         pin(&all[i], d->hi);
     }
@@ -82,9 +82,8 @@ static void pin_by_default(Graph *g, const Options *o) {
         }
         if (!in_input) continue;
         pin(&all[i], all[i].runtime ? all[i].hi : all[i].usual ? all[i].usual : 1);
-        if (!o->quiet)
-            diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name,
-                all[i].hi, all[i].name);
+        diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name, all[i].hi,
+            all[i].name);
     }
 }
 

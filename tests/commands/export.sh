@@ -87,4 +87,24 @@ status 4 "no such folder" "$burncc" fc.c -o nowhere/fc.onnx
 ln -s /dev/full full.onnx
 [ -e /dev/full ] && status 4 "a full disk" "$burncc" fc.c -o full.onnx
 absent no.onnx no.c no.safetensors bach.onnx ./*.tmp
+
+# ---------------------------------------------------------------- what a model says of itself
+PYTHONPATH=$here/.. python3 - <<'END'
+import pathlib
+from onnx_wire import blob, integer
+said = blob(2, "maker") + blob(3, "7.1") + blob(4, "org.example") + integer(5, 3) + blob(6, "what it does")
+said += blob(14, blob(1, "license") + blob(2, "CC-BY-4.0"))
+pathlib.Path("said.onnx").write_bytes(pathlib.Path("pair.onnx").read_bytes() + said)
+END
+status 0 "a model that says who made it" "$burncc" said.onnx -o told.onnx
+status 0 "and again" "$burncc" told.onnx -o retold.onnx
+"$burncc" retold.onnx -o retold.c 2>/dev/null
+sed -n '/_metadata\[\] = {$/,/^};$/p' retold.c >out
+says '"license", "CC-BY-4.0"'
+says '"original_producer", "maker 7.1"'
+says '"producer_name", "burncc"'
+says '"domain", "org.example"'
+says '"model_version", "3"'
+says '"doc_string", "what it does"'
+
 finish

@@ -15,6 +15,11 @@ END_PYTHON
 
 status 2 "a kind that there is none of" "$burncc" several.onnx --package tar
 says 'there is no .tar.'
+cp several.onnx math.onnx
+status 0 "a name that a header of C has" "$burncc" math.onnx --package cargo --quiet
+cp several.onnx burn_it.onnx
+status 2 "a name of the runtime's" "$burncc" burn_it.onnx --package cargo
+says "names that begin with burn_ are the runtime's; --name gives another than 'burn_it'"
 status 2 "no training" "$burncc" several.onnx --package cargo --train
 says '^.*--package is for inference in C'
 

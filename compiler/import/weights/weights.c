@@ -316,7 +316,7 @@ static bool give_all(Match *m, Graph *g, const Options *o, Weights *w, bool last
         diag_error(&file,
             "no tensor has the name of a parameter%s%s%s; `burncc inspect` lists the tensors, --map renames them",
             m->slots.n ? ", such as \"" : "", m->slots.n ? m->slots.at[0].value->name : "", m->slots.n ? "\"" : "");
-    else if (!o->quiet)
+    else
         diag_note(&file, "%d of the model's %d parameters%s%s%s", n, m->slots.n,
             *m->strip || *m->add ? "; prefix \"" : "", *m->strip ? m->strip : m->add, *m->strip || *m->add ? "\"" : "");
     return diag_errors() == errors;
