@@ -89,9 +89,26 @@ static bool states_fit(const Options *o, const Graph *model) {
     return false;
 }
 
+// Of constants that nodes read, each once.
+static int64_t constant_bytes(Arena *a, const Graph *g, StrMap *seen) {
+    int64_t bytes = 0;
+    for (const Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++) {
+            const Tensor *t = n->in[i] ? n->in[i]->data : NULL;
+            const char *key = t ? arena_printf(a, "%p", (const void *)t) : "";
+            if (!t || strmap_get(seen, key)) continue;
+            strmap_put(seen, key, n->in[i]);
+            bytes += type_bytes(&t->type);
+        }
+        for (int i = 0; i < n->n_bodies; i++) bytes += constant_bytes(a, n->bodies[i], seen);
+    }
+    return bytes;
+}
+
 Programs *compile_graph(Arena *a, const Options *o, const Model *m, Graph *model) {
     Programs *p = NEW(a, Programs);
     p->settings = m->settings;
+    p->model_bytes = constant_bytes(a, model, strmap_new(a));
     if (o->train) return training_programs(a, o, model, p) ? p : NULL;
     if (!states_fit(o, model)) return NULL;
     if (model->functions.n) return function_programs(a, o, model, p) ? p : NULL;

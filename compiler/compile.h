@@ -12,6 +12,7 @@ typedef struct Programs {
     int n;
     Program at[MAX_PROGRAMS];
     const struct Training *training;                    // of --train: what the programs share, else NULL
+    int64_t model_bytes;                                // of the constants that the model came with
     const char *settings;                               // of the model's description, as JSON; NULL: it has none
 } Programs;
 

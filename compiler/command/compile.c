@@ -100,6 +100,16 @@ static OutMark mark_of(const Options *o) {
                                             o->machine.backend->mark;
 }
 
+// Kernels that are fast read weights in their own order, padded, or transformed.
+static void note_growth(Arena *a, const Options *o, const Programs *p) {
+    enum { WORTH = 64 << 10 };
+    int64_t bytes = p->at[0].plan->weight_bytes, more = bytes - p->model_bytes;
+    if (o->train || p->n != 1 || o->small || more < WORTH || more <= p->model_bytes / 2) return;
+    diag_note(&(Loc){ .file = o->model, .node = -1 },
+        "weights take %s, %.1f times the model's %s, as fast kernels read them; --optimize size keeps them small",
+        text_bytes(a, bytes), (double)bytes / (double)p->model_bytes, text_bytes(a, p->model_bytes));
+}
+
 static const char *what_is(const char *path) {
     static const struct { const char *suffix, *what; } known[] = {
         { ".config.json", "settings" }, { ".onnx.data", "weights" }, { ".onnx", "model" }, { ".c", "code" },
@@ -138,6 +148,7 @@ static int compile_model(Arena *a, CommandOptions *c) {
     if (!programs || stop) return diag_status();
     if (!beside) programs->settings = NULL;
     if (!write_with_settings(a, o, programs, c->check) || !depfile_write(a, o)) return diag_status();
+    note_growth(a, o, programs);
     return c->report ? compile_report(a, programs) : EXIT_OK;
 }
 

@@ -227,7 +227,8 @@ static void encode_metadata(Encoder *e, const OnnxModel *m, Onnx__ModelProto *p)
         }
     }
     if (*producer && strcmp(producer, "burncc"))
-        add_property(e, p, "original_producer", arena_printf(e->arena, "%s%s%s", producer, *version ? " " : "", version));
+        add_property(e, p, "original_producer",
+            arena_printf(e->arena, "%s%s%s", producer, *version ? " " : "", version));
 }
 
 static Onnx__ModelProto *encode_model(Encoder *e, const OnnxModel *m) {

@@ -82,8 +82,8 @@ static void pin_by_default(Graph *g, const Options *o) {
         }
         if (!in_input) continue;
         pin(&all[i], all[i].runtime ? all[i].hi : all[i].usual ? all[i].usual : 1);
-        diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name, all[i].hi,
-            all[i].name);
+        diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name,
+            all[i].hi, all[i].name);
     }
 }
 

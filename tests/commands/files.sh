@@ -154,6 +154,18 @@ if [ -w /dev/full ]; then
     [ $? = 4 ]
     result $? "full standard output of inspect: status 4"
 fi
+cat >wide.c <<'END'
+#include <burncc/model.h>
+MODEL(wide)
+{
+    Tensor x = input("x", F32, 1, 64, 32, 32);
+    output("y", conv2d(x, "c", 64, 3, .padding = 1));
+}
+END
+status 0 "weights that grow" "$burncc" wide.c -o wide_out.c --target x86-64-v3
+says 'wide.c: note: weights take [0-9.]+ .iB, [0-9.]+ times the model.s 144.2 KiB, .*; --optimize size keeps them'
+status 0 "that do not" "$burncc" wide.c -o wide_out.c --target x86-64-v3 --optimize size
+silent 'weights take'
 leftover=$(find . -name '*.tmp' | head -1)
 [ -z "$leftover" ]
 result $? "no temporary is left beside outputs"
