@@ -216,7 +216,7 @@ Graph *inputs_read(Arena *a, CommandOptions *c, bool all, Inputs *out) {
                 input_names(a, signature, NULL));
             continue;
         }
-        out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type);
+        out->at[at] = tensor_read(a, signature, file, &signature->inputs.at[at]->type, c->normalize);
     }
     for (int j = 0; j < n; j++)                         // a state begins as zero
         if (!out->at[j] && signature->inputs.at[j]->role == ROLE_STATE)

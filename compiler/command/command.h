@@ -29,6 +29,8 @@ struct QuantizeOptions {
     double accuracy; int64_t budget;                    // what may be lost; bytes of weights
     VEC(const char *) keep;                             // regular expressions of nodes
 };
+// --normalize: (x - mean) / scale of each channel of an image, whose white is `white`; n: 1, or one for each channel
+typedef struct Normalize { double white, mean[4], scale[4]; int n; } Normalize;
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
@@ -42,6 +44,7 @@ typedef struct CommandOptions {
     bool json, markdown;                                // what results are printed as
     VEC(const char *) data;                             // verify: folders; fit, evaluate: sources; predict: files too
     VEC(const char *) inputs;                           // run, bench: NAME=FILE
+    const Normalize *normalize;                         // of images among them; NULL: 0 to 1
     double seconds;                                     // bench, tune
     // verify; negative: tolerance.txt beside the data, else as compare.c has it
     double rtol, atol, ulp;
@@ -112,8 +115,8 @@ int output_finish(int status);
 
 // ---------------------------------------------------------------- tensors.c
 // Reads .pb, .npy, .pgm, .ppm and text (else). `want`: the model's type, whose symbolic dimensions take the file's
-// sizes (NULL: as it is).
-Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want);
+// sizes (NULL: as it is). normalize: of images, NULL: 0 to 1
+Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, const Normalize *normalize);
 // writes FOLDER/NAME.npy, with '_' for what is not fit for a file's name; the folder is made unless it is there
 bool tensor_write(Arena *a, const char *folder, const char *name, const Tensor *t);
 // sizes at their upper bounds; the same for the same state

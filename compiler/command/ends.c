@@ -172,7 +172,7 @@ static bool read_given(Arena *a, const CommandOptions *c, const ModelEnd *end, E
         const char *path = c->inputs.at[i] + strlen(end->name) + 1;
         EndData data = { .n = 1, .at = NEW(a, Tensor *) };
         bool ok = is_pb(path) ? end_data_read(a, path, end, &data) :
-                                (data.at[0] = tensor_read(a, NULL, path, NULL)) != NULL;
+                                (data.at[0] = tensor_read(a, NULL, path, NULL, NULL)) != NULL;
         if (!ok) return false;
         for (int k = 0; k < data.n; k++) VEC_PUSH(a, items, data.at[k]);
         out->absent = data.absent;

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,7 +184,7 @@ bool set_freeze(Arena *a, CommandOptions *o, const char *text) {
     }
     if (!equals || equals == text || !equals[1])
         return usage_error("--freeze wants NAME=FILE, or with --train what is not to learn, not '%s'", text);
-    Tensor *t = tensor_read(a, NULL, equals + 1, NULL);
+    Tensor *t = tensor_read(a, NULL, equals + 1, NULL, NULL);
     if (!t) return false;
     VEC_PUSH(a, o->compile.frozen, (FrozenInput){ arena_strndup(a, text, (size_t)(equals - text)), t });
     return true;
@@ -417,4 +418,37 @@ bool set_keep(Arena *a, CommandOptions *o, const char *text) {
 bool set_budget(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     return set_bytes(&o->quantize.budget, "--budget", text);
+}
+
+// Numbers with commas up to `end`; how many, 0: they are not that.
+static int parse_reals(const char *s, const char *end, double *out, int max) {
+    for (int n = 0; n < max;) {
+        char *stop;
+        out[n++] = strtod(s, &stop);
+        if (stop == s || stop > end) return 0;
+        if (stop == end) return n;
+        if (*stop != ',') return 0;
+        s = stop + 1;
+    }
+    return 0;
+}
+
+bool set_normalize(Arena *a, CommandOptions *o, const char *text) {
+    // what torchvision's classifiers were trained with
+    static const Normalize imagenet = { 1, { 0.485, 0.456, 0.406 }, { 0.229, 0.224, 0.225 }, 3 };
+    static const Normalize none = { 255, { 0 }, { 1 }, 1 };
+    const char *slash = strchr(text, '/');
+    Normalize n = { .white = 1 };
+    if (!strcmp(text, "imagenet")) n = imagenet;
+    else if (!strcmp(text, "none")) n = none;
+    else {
+        n.n = slash ? parse_reals(text, slash, n.mean, (int)COUNT(n.mean)) : 0;
+        bool ok = n.n && parse_reals(slash + 1, text + strlen(text), n.scale, (int)COUNT(n.scale)) == n.n;
+        for (int i = 0; i < n.n && ok; i++) ok = n.scale[i] != 0 && isfinite(n.scale[i]) && isfinite(n.mean[i]);
+        if (!ok)
+            return usage_error("--normalize wants imagenet, none, or MEAN/SCALE with a number for all channels or for "
+                "each, such as 0.5,0.5,0.5/0.5,0.5,0.5, not '%s'", text);
+    }
+    o->normalize = arena_copy(a, &n, sizeof n);
+    return true;
 }

@@ -362,6 +362,10 @@ const Option options[] = {
         FIELD(REAL, fit.temperature) },
     { "input", 0, "NAME=FILE", BUILDS, "Data",
         "the value of an input; repeatable (bench, verify --gradients: random without it)", SET(set_input) },
+    { "normalize", 0, "HOW", BUILDS, "Data",
+        "what images given to --input become: numbers of 0 to 1 without it; none: 0 to 255; MEAN/SCALE: of 0 to 1 the "
+        "mean subtracted, then divided, a number or one for each channel; imagenet: those of torchvision's classifiers",
+        SET_ONE_OF(set_normalize, "imagenet none") },
     { "rtol", 0, "X", VERIFY, "Data", "allowed relative difference (default 1e-3)", FIELD(REAL, rtol) },
     { "atol", 0, "X", VERIFY, "Data", "allowed absolute difference (default 1e-7, or --ulp if that is more)",
         FIELD(REAL, atol) },

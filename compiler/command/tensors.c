@@ -4,8 +4,8 @@
 //
 //   .pb         ONNX's TensorProto (the importer reads it)
 //   .npy        NumPy (npy.c)
-//   .pgm .ppm   binary images (Netpbm P5, P6, 8 bits): floats are scaled to 0..1, integers kept; N,C,H,W or N,H,W,C
-//       or flat
+//   .pgm .ppm   binary images (Netpbm P5, P6, 8 bits): floats are scaled to 0..1 or as --normalize says, integers kept;
+//       N,C,H,W or N,H,W,C or flat
 //   .png .jpg ...   what runtime/image.c of this build decodes, the same: red, green, blue, or gray where the model
 //       has one channel
 //   other       text: numbers between spaces, commas or brackets
@@ -133,7 +133,20 @@ static bool decode_image(Arena *a, const File *f, const Type *want, Image *out) 
     return !burn_image_decode(f->data, f->size, layout, out->height, out->width, pixels);
 }
 
-static Tensor *image_read(Arena *a, const Graph *g, const char *path, const Type *want) {
+static void fill_image(Tensor *t, const Image *m, const int64_t stride[3], const Normalize *how) {
+    bool real = dtype_is_float(t->type.dtype);
+    double scale = real ? (how ? how->white : 1) / (double)m->white : 1;
+    for (int64_t y = 0, at = 0; y < m->height; y++)
+        for (int64_t x = 0; x < m->width; x++)
+            for (int64_t c = 0; c < m->channels; c++, at++) {
+                int64_t k = how && how->n > 1 ? c : 0;
+                double v = m->pixels[at] * scale;
+                if (real && how) v = (v - how->mean[k]) / how->scale[k];
+                tensor_set_f(t, c * stride[0] + y * stride[1] + x * stride[2], v);
+            }
+}
+
+static Tensor *image_read(Arena *a, const Graph *g, const char *path, const Type *want, const Normalize *how) {
     File f;
     if (!file_map(&f, path)) return NULL;
     Image m;
@@ -149,14 +162,12 @@ static Tensor *image_read(Arena *a, const Graph *g, const char *path, const Type
             (long long)m.height, (long long)m.channels, m.channels > 1 ? "s" : "", type_text(a, g, want));
     else if (dtype_class(type.dtype) != CLASS_FLOAT && !dtype_is_int(type.dtype))
         read_fail(path, "an image cannot be %s", dtype_name(type.dtype));
-    else {
-        t = tensor_new(a, type);
-        double scale = dtype_is_float(type.dtype) ? 1 / (double)m.white : 1;
-        for (int64_t y = 0, at = 0; y < m.height; y++)
-            for (int64_t x = 0; x < m.width; x++)
-                for (int64_t c = 0; c < m.channels; c++, at++)
-                    tensor_set_f(t, c * stride[0] + y * stride[1] + x * stride[2], m.pixels[at] * scale);
-    }
+    else if (how && how->n > 1 && how->n != m.channels)
+        read_fail(path, "--normalize has numbers for %d channels, the image has %lld", how->n, (long long)m.channels);
+    else if (how && !dtype_is_float(type.dtype))
+        read_fail(path, "--normalize is for inputs of floats; this one is %s and takes 0 to %lld as they are",
+            dtype_name(type.dtype), (long long)m.white);
+    else fill_image(t = tensor_new(a, type), &m, stride, how);
     file_unmap(&f);
     return t;
 }
@@ -260,8 +271,8 @@ static Tensor *pb_read(Arena *a, const char *path) {
     return end_data_read(a, path, NULL, &data) ? data.at[0] : NULL;
 }
 
-Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want) {
-    if (is_image(path)) return image_read(a, g, path, want);
+Tensor *tensor_read(Arena *a, const Graph *g, const char *path, const Type *want, const Normalize *normalize) {
+    if (is_image(path)) return image_read(a, g, path, want, normalize);
     bool pb = has_suffix(path, ".pb"), npy = has_suffix(path, ".npy");
     if (!pb && !npy) return text_read(a, g, path, want);
     Tensor *t = pb ? pb_read(a, path) : npy_read(a, path);

@@ -74,4 +74,38 @@ python3 -c 'import json; o = json.load(open("out")); assert len(o["onnx"]) > 50 
 result $? "it is JSON"
 status 0 "ops" "$burncc" ops --markdown
 says '^\| MatMul \| ai.onnx \|'
+
+# ---- --normalize: what images become
+PYTHONPATH=$here/.. python3 - <<'END'
+import pathlib
+from onnx_wire import FLOAT, UINT8, graph, model, node, value_info
+for name, dtype in (("colour", FLOAT), ("bytes8", UINT8)):
+    ends = [value_info("x", dtype, [1, 3, 1, 2])], [value_info("y", dtype, [1, 3, 1, 2])]
+    pathlib.Path(name + ".onnx").write_bytes(model(graph([node("Identity", ["x"], ["y"])], *ends)))
+pathlib.Path("two.ppm").write_bytes(b"P6 2 1 255\n" + bytes([0, 51, 255, 255, 102, 0]))
+END
+digits=$here/../../models/digits
+gives() { # what, options, the line of numbers
+    status 0 "$1" "$burncc" run colour.onnx --input two.ppm ${2:+--normalize "$2"}
+    says "^  $3\$"
+}
+gives "0 to 1" "" '0 1 0.2 0.4 1 0'
+gives "0 to 255" none '0 255 51 102 255 0'
+gives "-1 to 1" 0.5/0.5 '-1 1 -0.6 -0.2 1 -1'
+gives "by channel" 0,0.2,0.5/1,2,0.25 '0 1 0 0.1 2 -2'
+gives "as torchvision's classifiers" imagenet '-2.1179 2.24891 -1.14286 -0.25 2.64 -1.80444'
+status 0 "a classifier" "$burncc" run "$digits/digits.onnx" --input "$digits/images/7.pgm" --output one
+status 0 "and what it stands for" "$burncc" run "$digits/digits.onnx" --input "$digits/images/7.pgm" --output two \
+    --normalize 0/1
+cmp -s one/logits.npy two/logits.npy
+result $? "are the same"
+status 1 "three numbers for gray" "$burncc" run "$digits/digits.onnx" --input "$digits/images/7.pgm" \
+    --normalize imagenet
+says '7.pgm: error: --normalize has numbers for 3 channels, the image has 1'
+status 1 "bytes" "$burncc" run bytes8.onnx --input two.ppm --normalize 0.5/0.5
+says '--normalize is for inputs of floats; this one is u8 and takes 0 to 255 as they are'
+for wrong in 1 1/0 1,2/3 /1 a/b 1,/2,3 imagenets; do
+    status 2 "--normalize $wrong" "$burncc" run colour.onnx --input two.ppm --normalize $wrong
+    says 'wants imagenet, none, or MEAN/SCALE'
+done
 finish
