@@ -178,6 +178,12 @@ if has cmake; then
         predicts $project/predict
     done
     rebuilds "cmake" 'Compiling the model' cmake --build cmake
+    for lang in c cpp; do
+        status 0 "a new project" burncc new new-$lang --lang $lang
+        sed -n '0,/^The same/s/^    //p' new-$lang/README.md >commands
+        status 0 "it builds and predicts by its README" bash -ec "cd new-$lang; $(cat commands)"
+        says '^kinds: 5\.66[0-9]*e-05 0\.0969[0-9]+ 0\.9029[0-9]+$'
+    done
     mkdir described
     cat >described/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.20)

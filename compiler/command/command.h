@@ -54,6 +54,7 @@ typedef struct CommandOptions {
     // the command that runs programs for another processor; NULL: code is loaded into this process
     const char *runner;
     const char *shell;                                  // completions: whose
+    const char *dir, *new_model, *language;             // new: where, of which model; NULL: an example, in C
     const char *topic;                                  // help: of what; NULL: of which there is
     struct FitOptions fit;
     struct QuantizeOptions quantize;
@@ -72,7 +73,7 @@ void options_version(void);                             // version.c: prints the
 
 CommandFn command_compile, command_verify, command_run, command_bench, command_inspect, command_tune, command_ops,
     command_manual, command_completions, command_fit, command_quantize, command_predict, command_evaluate,
-    command_report, command_help;
+    command_report, command_help, command_new;
 
 // ---------------------------------------------------------------- compile.c
 // the generated files; false with diagnostics and no file left
@@ -80,6 +81,7 @@ bool compile_write(Arena *a, const Options *o, Programs *p);
 // --check on what was written; files that libclang finds fault with do not stay
 bool compile_check(Arena *a, const Options *o, const Programs *p);
 int compile_report(Arena *a, const Programs *p);
+void tell_files(Arena *a);                              // those that there are now, for who looks on
 bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
 const char *dump_names(Arena *a, const Options *o);     // all of them
 

@@ -122,8 +122,7 @@ static const char *what_is(const char *path) {
     return "";
 }
 
-// The files that there are now, for who looks on.
-static void tell_files(Arena *a) {
+void tell_files(Arena *a) {
     const WrittenFiles *files = written_all();
     progress_stage(NULL);
     int width = 0;

@@ -23,9 +23,10 @@ enum {
     REPORT = 8192,
     HELP = 16384,
     QUANTIZE = 32768,
-    EVERY = 65535,
+    PROJECT = 65536,
+    EVERY = 131071,
     BUILDS = VERIFY | RUN | BENCH,
-    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS | REPORT | HELP),    // all that read a model
+    MODELS = EVERY & ~(OPS | MANUAL | COMPLETIONS | REPORT | HELP | PROJECT),    // all that read a model
     COMPILES = MODELS & ~EXPORT,
     PROGRAMS = COMPILE | BENCH | VERIFY | INSPECT,      // of --train
     TRAINS = PROGRAMS | FIT,

@@ -274,6 +274,9 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
     if (c->bit == COMPLETIONS) {
         if (operands != 1) usage_error("usage: %s", c->usage);
         else o->shell = argv[optind];
+    } else if (c->bit == PROJECT) {
+        if (operands != 1) usage_error("usage: %s", c->usage);
+        else o->dir = argv[optind];
     } else if (c->bit == HELP) {
         if (operands > 1) usage_error("usage: %s", c->usage);
         else if (operands) o->topic = argv[optind];

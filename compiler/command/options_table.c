@@ -103,6 +103,10 @@ const Command commands[] = {
         "report.html of\n"
         "folders of artifacts, or files.",
         "  burncc report lenet-run wider-run -o runs.html\n" },
+    { "new", PROJECT, command_new, "burncc new DIR [--model MODEL] [--lang c|cpp]",
+        "Makes a project that builds with CMake and predicts as it stands: a model (a copy of MODEL, or a small "
+        "example described in C),\na program, numbers to try it with, and a README with the commands.",
+        "  burncc new flowers\n  burncc new reader --model digits.onnx --lang cpp\n" },
     { "help", HELP, command_help, "burncc help [TOPIC]",
         "Tells what belongs to a matter, such as shapes, targets or training, of a command or of an option; without "
         "one which there are.",
@@ -178,6 +182,9 @@ const Option options[] = {
         "--profile: the trace; "
         "tune: MODEL.records",
         FIELD(TEXT, compile.output) },
+    { "model", 0, "MODEL", PROJECT, "Output", "the model that the project is for", FIELD(TEXT, new_model) },
+    { "lang", 0, "LANGUAGE", PROJECT, "Output", "what its program is written in: c (default), cpp",
+        TEXT, offsetof(CommandOptions, language), NULL, "c cpp" },
     { "package", 0, "KIND", COMPILE, "Output",
         "write a folder (-o DIR; default NAME-KIND) that another language builds and calls: npm (WebAssembly and typed "
         "JavaScript, for node and browsers), cargo (a Rust crate)",
