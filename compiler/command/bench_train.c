@@ -274,17 +274,10 @@ static int profile_steps(Arena *a, CommandOptions *c, const Options *o, const Mo
 }
 
 int bench_training(Arena *a, CommandOptions *c) {
-    if (c->runner) {
-        diag_error_as(EXIT_USAGE, NULL, "--train is timed on this machine alone, without --runner");
-        return diag_status();
-    }
-    Inputs in;
-    const Graph *signature = inputs_read(a, c, false, &in);
-    const Options *o = signature ? inputs_bind(a, &c->compile, signature, &in) : NULL;
-    Module *m = o ? module_build(o) : NULL;
-    if (!m) return diag_status();
-    if (c->profile) profile_steps(a, c, o, m, signature, &in);
-    else time_steps(a, c, m, signature, &in);
-    module_free(m);
+    OpenModule open;
+    if (!module_open(a, c, "--train is timed", &open)) return diag_status();
+    if (c->profile) profile_steps(a, c, open.options, open.module, open.signature, &open.in);
+    else time_steps(a, c, open.module, open.signature, &open.in);
+    module_free(open.module);
     return diag_status();
 }

@@ -74,6 +74,17 @@ Module *module_build(const Options *o) {
     return NULL;
 }
 
+bool module_open(Arena *a, CommandOptions *c, const char *what, OpenModule *out) {
+    if (c->runner) {
+        diag_error_as(EXIT_USAGE, NULL, "%s on this machine alone, without --runner", what);
+        return false;
+    }
+    out->signature = inputs_read(a, c, false, &out->in);
+    out->options = out->signature ? inputs_bind(a, &c->compile, out->signature, &out->in) : NULL;
+    out->module = out->options ? module_build(out->options) : NULL;
+    return out->module != NULL;
+}
+
 static bool receive(Module *m, const char *path, const void *bytes, size_t n) {
     OutFile *out = out_open(m->arena, path);
     return out && out_write(out, bytes, n) && out_commit(out);

@@ -17,6 +17,10 @@ typedef struct Module {
     const char *object;                                 // what is loaded
     void *library;
 } Module;
+// Of a command's model for what --input gives: its inputs, and the options that they bind.
+typedef struct OpenModule { const Graph *signature; Inputs in; const Options *options; Module *module; } OpenModule;
+// false with diagnostics; what: is done, for who asks for --runner: "--train is timed"
+bool module_open(Arena *a, CommandOptions *c, const char *what, OpenModule *out);
 Module *module_build(const Options *o);                 // the stages, then $CC; NULL with diagnostics
 // The object and the constants of a module that another process has built; programs are NULL. NULL with diagnostics.
 Module *module_received(const void *object, size_t object_bytes, const void *weights, size_t weights_bytes);

@@ -278,19 +278,12 @@ static bool verify(Arena *a, const CommandOptions *c, Differences *d, const Grap
 }
 
 int verify_gradients(Arena *a, CommandOptions *c) {
-    if (c->runner) {
-        diag_error_as(EXIT_USAGE, NULL, "--gradients are verified on this machine alone, without --runner");
-        return diag_status();
-    }
-    Inputs in;
-    const Graph *signature = inputs_read(a, c, false, &in);
-    const Options *o = signature ? inputs_bind(a, &c->compile, signature, &in) : NULL;
-    Module *m = o ? module_build(o) : NULL;
-    if (!m) return diag_status();
-    Differences d = { .module = m, .options = o };
-    bool pass = verify(a, c, &d, signature, &in);
+    OpenModule open;
+    if (!module_open(a, c, "--gradients are verified", &open)) return diag_status();
+    Differences d = { .module = open.module, .options = open.options };
+    bool pass = verify(a, c, &d, open.signature, &open.in);
     sandbox_release(d.at, (size_t)d.n * sizeof *d.at + 2 * sizeof *d.losses);
     if (d.loss) build_free((Built *)(uintptr_t)d.loss);
-    module_free(m);
+    module_free(open.module);
     return pass ? EXIT_OK : diag_status() ? diag_status() : EXIT_INVALID;
 }
