@@ -503,7 +503,8 @@ bool op_is_view(Op op);
 bool op_is_called(Op op);                               // a function of whole tensors
 bool op_is_reduce(Op op);                               // its element is an E_Reduce
 bool op_is_row_reduce(Op op);                           // along whole axes, unlike windows and contractions
-// a product or convolution of u8 by i8: its sums are i32, and an epilogue turns them into any type
+// a product or convolution of u8 by i8, or of i8 by i8 with wide=1: its sums are i32, and an epilogue turns them into
+// any type
 bool node_of_bytes(const Node *n);
 bool grad_none(Node *n, Value *const *dout, Value **din);           // reports "OP has no gradient" at the node
 Expr *lower_none(Lower *l, Node *n, int out, Expr *const *idx);     // claimed by a template kernel, never inlined

@@ -254,6 +254,22 @@ static void select_text(const Filler *f) {
     else text_printf(f->out, "%s", choice);
 }
 
+// min(max(x, -128), 127), and 0 and 255: one instruction of some machines. operand: the maximum's text, from which
+// that of x is taken unless it is a variable; NULL: it is none of these.
+static const char *saturated(Arena *a, const Expr *e, const char *operand) {
+    static const char call[] = "burn_max_i32(";
+    const Expr *max = e->op == E_Min && e->dtype == DT_I32 ? e->a[0] : NULL;
+    if (!max || max->op != E_Max || !is_const(e->a[1]) || !is_const(max->a[1])) return NULL;
+    int64_t lo = max->a[1]->c.i, hi = e->a[1]->c.i;
+    bool byte = lo == -128 && hi == 127;
+    const char *end = byte ? ", -128)" : ", 0)";
+    size_t n = strlen(operand), before = strlen(call), after = strlen(end);
+    if ((!byte && (lo != 0 || hi != 255)) || n < before + after || strncmp(operand, call, before)
+        || strcmp(operand + n - after, end))
+        return NULL;
+    return arena_printf(a, "burn_saturate_%s(%.*s)", byte ? "i8" : "u8", (int)(n - before - after), operand + before);
+}
+
 void spell_op(const Language *l, Text *out, const Expr *e, const char *const *operands) {
     Filler f = { .l = l, .out = out, .e = e, .d = e->a[0] && e->op != E_Select ? e->a[0]->dtype : e->dtype };
     if (is_const(e)) {
@@ -261,7 +277,9 @@ void spell_op(const Language *l, Text *out, const Expr *e, const char *const *op
         return;
     }
     for (int k = 0; k < expr_table[e->op].arity; k++) f.operand[k] = operand(out->arena, e, k, operands[k]);
-    if (e->op == E_Cast) cast_text(l, out, e, operands[0]);
+    const char *short_form = l->promotes && e->op == E_Min ? saturated(out->arena, e, operands[0]) : NULL;
+    if (short_form) text_printf(out, "%s", short_form);
+    else if (e->op == E_Cast) cast_text(l, out, e, operands[0]);
     else if (e->op == E_Bits) l->bits(out, e->a[0]->dtype, e->dtype, f.operand[0]);
     else if (e->op == E_Select) select_text(&f);
     else if (expr_table[e->op].rule == RULE_SPECIAL)

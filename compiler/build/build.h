@@ -43,6 +43,7 @@ Value *b_softmax(Graph *g, Value *x, int axis);
 // [batch, channels, ...] -> [batch, channels, channels]: products of the channels, divided by channels * places
 Value *b_gram(Graph *g, Value *x);
 Value *b_matmul(Graph *g, Value *x, Value *y);
+Value *b_matmul_to(Graph *g, Value *x, Value *y, DType d);                  // d: i32 of bytes, else their own type
 Value *b_gather(Graph *g, Value *x, Value *indices, int axis);
 Value *b_gather_elements(Graph *g, Value *x, Value *indices, int axis);
 // reduction: "none", "add", "mul", "min", "max"

@@ -29,14 +29,17 @@ static bool mat_shape(const Type *x, const Type *y, MatShape *s) {
     return type_broadcast(&s->batch, &s->x, &s->y);
 }
 
-// Products of unsigned by signed bytes are summed in i32, exactly.
-static bool is_bytes(const Type *x, const Type *y) { return x->dtype == DT_U8 && y->dtype == DT_I8; }
+// Products of unsigned by signed bytes are summed in i32, exactly; of signed ones where wide=1 says so.
+static bool is_bytes(const Node *n) {
+    DType x = n->in[0]->type.dtype;
+    return n->in[1]->type.dtype == DT_I8 && (x == DT_U8 || (x == DT_I8 && node_int(n, "wide", 0)));
+}
 
 bool shape_matmul(Node *n) {
     const Type *x = &n->in[0]->type, *y = &n->in[1]->type;
     MatShape s;
     if (!op_numeric(n, n->in[0]) || !op_numeric(n, n->in[1])) return false;
-    if (x->dtype != y->dtype && !is_bytes(x, y)) {
+    if (x->dtype != y->dtype && !is_bytes(n)) {
         diag_error(n->loc, "cannot multiply %s by %s: cast one of them", value_type_text(n->in[0]),
             value_type_text(n->in[1]));
         return false;
@@ -52,7 +55,7 @@ bool shape_matmul(Node *n) {
     Type t = s.batch;
     if (x->rank > 1) t.dim[t.rank++] = s.m;
     if (y->rank > 1) t.dim[t.rank++] = s.n;
-    if (is_bytes(x, y)) t.dtype = DT_I32;
+    if (is_bytes(n)) t.dtype = DT_I32;
     n->out[0]->type = t;
     return true;
 }
@@ -170,10 +173,10 @@ bool grad_matmul(Node *n, Value *const *dout, Value **din) {
     return din[0] && din[1];
 }
 
-// sum over `axes` of x * y: in f32 for smaller floats, in i32 for bytes of two kinds
-static Expr *product_sum(Lower *l, int n_axes, const int *axes, Expr *x, Expr *y) {
+// sum over `axes` of x * y, of type d: in f32 for smaller floats
+static Expr *product_sum(Lower *l, DType d, int n_axes, const int *axes, Expr *x, Expr *y) {
     if (!x || !y) return NULL;
-    DType d = x->dtype == y->dtype ? x->dtype : DT_I32, wide = dtype_wide(d);
+    DType wide = dtype_wide(d);
     x = expr_cast(l->p, x, wide);
     y = expr_cast(l->p, y, wide);
     return expr_cast(l->p, expr_accumulate(l, RED_SUM, n_axes, axes, expr_binary(l->p, E_Mul, x, y)), d);
@@ -193,7 +196,7 @@ Expr *lower_matmul(Lower *l, Node *n, int out, Expr *const *idx) {
     if (y->rank > 1) iy[y->rank - 1] = idx[t->rank - 1];
     Expr *a = lower_load(l, n->in[0], ix), *b = lower_load(l, n->in[1], iy);
     int number = k->op == E_Axis ? (int)k->c.i : 0;
-    return product_sum(l, k->op == E_Axis, &number, a, b);
+    return product_sum(l, t->dtype, k->op == E_Axis, &number, a, b);
 }
 
 // ---------------------------------------------------------------- windows and convolutions: geometry
@@ -280,7 +283,7 @@ bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
 bool shape_conv(Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     int64_t group = node_int(n, "group", 1);
-    if (!op_numeric(n, n->in[0]) || (x->dtype != w->dtype && !is_bytes(x, w)) || x->rank < 3 || x->rank != w->rank) {
+    if (!op_numeric(n, n->in[0]) || (x->dtype != w->dtype && !is_bytes(n)) || x->rank < 3 || x->rank != w->rank) {
         diag_error(n->loc, "input and weight must be one dtype and %s with [out,in,...], they are %s and %s",
             node_int(n, "channels_last", 0) ? "[n,...,c]" : "[n,c,...]", value_type_text(n->in[0]),
             value_type_text(n->in[1]));
@@ -301,7 +304,7 @@ bool shape_conv(Node *n) {
     }
     Geometry geo = geometry_of(n, spatial, w->dim + 2);
     Type t = *x;
-    if (is_bytes(x, w)) t.dtype = DT_I32;
+    if (is_bytes(n)) t.dtype = DT_I32;
     t.dim[channel] = w->dim[0];
     for (int i = 0; i < spatial; i++)
         if (!geometry_out(n, &geo, i, x->dim[first + i], &t.dim[first + i])) return false;
@@ -373,6 +376,7 @@ static bool eval_conv_first(const Node *n, Tensor *const *in, Tensor *const *out
 }
 
 bool eval_conv(const Node *n, Tensor *const *in, Tensor *const *out) {
+    if (node_int(n, "fill", 0)) return false;           // of quantised images, which are no constants
     return node_int(n, "channels_last", 0) ? eval_channels_last(n, in, out, eval_conv_first) :
                                              eval_conv_first(n, in, out);
 }
@@ -507,6 +511,12 @@ bool grad_conv(Node *n, Value *const *dout, Value **din) {
 }
 
 // ---------------------------------------------------------------- Conv: lowering
+static Expr *fill_of(Lower *l, const Node *n) {
+    int64_t fill = node_int(n, "fill", 0);
+    DType d = n->in[0]->type.dtype;
+    return fill ? expr_const_i(l->p, d, fill) : expr_zero(l->p, d);
+}
+
 Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
@@ -527,8 +537,9 @@ Expr *lower_conv(Lower *l, Node *n, int out, Expr *const *idx) {
         ix[first + i] = expr_binary(l->p, E_Sub, ix_add(l, start, step), lower_dim(l, geo.lo[i]));
         cond = ix_in_range(l, cond, ix[first + i], 0, x->dim[first + i]);
     }
-    Expr *a = lower_guarded(l, n->in[0], ix, cond, expr_zero(l->p, x->dtype)), *b = lower_load(l, n->in[1], iw);
-    return product_sum(l, count, axes, a, b);
+    Expr *fill = fill_of(l, n);
+    Expr *a = lower_guarded(l, n->in[0], ix, cond, fill), *b = lower_load(l, n->in[1], iw);
+    return product_sum(l, n->out[0]->type.dtype, count, axes, a, b);
 }
 
 // ---------------------------------------------------------------- work
@@ -542,6 +553,4 @@ int64_t work_conv(const Node *n) {
     return w->rank && w->dim[0] ? type_count_upper(n->graph, w) / dim_upper(n->graph, w->dim[0]) : 1;
 }
 
-bool node_of_bytes(const Node *n) {
-    return n->n_in == 2 && n->in[0]->type.dtype == DT_U8 && n->in[1]->type.dtype == DT_I8;
-}
+bool node_of_bytes(const Node *n) { return n->n_in == 2 && is_bytes(n); }

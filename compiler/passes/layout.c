@@ -89,17 +89,7 @@ static Value *beneath(const Layout *l, Graph *g, Value *v, const int64_t *p, int
 }
 
 // ---------------------------------------------------------------- what commutes with a transpose
-// A node like n over other operands; integers in the lists named here go along with the axes.
-static Node *like(Graph *g, const Node *n, Value *const *in) {
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] && !in[i]) return NULL;
-    Node *m = graph_node(g, n->op, n->n_in, in, n->n_out);
-    m->attrs = arena_copy(g->arena, n->attrs, sizeof(Attr) * (size_t)n->n_attrs);
-    m->n_attrs = n->n_attrs;
-    m->expr = n->expr;
-    return m;
-}
-
+// Integers in the lists named here go along with the axes.
 static Value *inferred(Node *m) { return m ? b_finish(m) : NULL; }
 
 static void permute_ints(Node *m, const char *name, const int64_t *p) {
@@ -132,7 +122,7 @@ static Value *sink_map(Layout *l, Graph *g, Node *n) {
     Value *lead = leading(l, n, t), *in[MAX_RANK * 4];
     if (!lead || n->n_in > (int)COUNT(in)) return NULL;
     for (int i = 0; i < n->n_in; i++) in[i] = n->in[i] ? beneath(l, g, n->in[i], perm_of(lead), t->rank) : NULL;
-    return through(l, g, inferred(like(g, n, in)), perm_of(lead));
+    return through(l, g, inferred(node_like(g, n, in)), perm_of(lead));
 }
 
 // Reductions leave out axes, or leave them with size 1.
@@ -143,7 +133,7 @@ static Value *sink_reduce(Layout *l, Graph *g, Node *n) {
     const int64_t *p = perm_of(x), *axes = node_ints(n, "axes", &count);
     bool gone[MAX_RANK] = { false };                    // by axis of what lies beneath
     if (!count) return NULL;
-    Node *m = like(g, n, (Value *[]){ x->def->in[0] });
+    Node *m = node_like(g, n, (Value *[]){ x->def->in[0] });
     int64_t moved[MAX_RANK];
     for (int i = 0; i < count; i++) gone[moved[i] = p[axes[i]]] = true;
     node_set_ints(m, "axes", moved, count);
@@ -164,7 +154,7 @@ static Value *sink_axis(Layout *l, Graph *g, Node *n) {
     if (!is_ours(l, x) || n->n_out != 1 || n->out[0]->type.rank != x->type.rank) return NULL;
     if (n->op == OP_Gather && n->in[1]->type.rank != 1) return NULL;
     if (op_table[n->op].form == FORM_ARG && !node_int(n, "keepdims", 1)) return NULL;
-    Node *m = like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
+    Node *m = node_like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
     node_set_int(m, "axis", perm_of(x)[node_int(n, "axis", 0)]);
     return through(l, g, inferred(m), perm_of(x));
 }
@@ -180,7 +170,7 @@ static Value *sink_window(Layout *l, Graph *g, Node *n) {
     Value *x = n->in[0];
     if (!is_ours(l, x) || !is_first(perm_of(x), x->type.rank)) return NULL;
     Value *dy = n->n_in > 1 ? beneath(l, g, n->in[1], perm_of(x), x->type.rank) : NULL;
-    Node *m = like(g, n, (Value *[]){ x->def->in[0], dy });
+    Node *m = node_like(g, n, (Value *[]){ x->def->in[0], dy });
     node_set_int(m, "channels_last", 1);
     return through(l, g, inferred(m), perm_of(x));
 }
@@ -203,7 +193,7 @@ static Value *sink_concat(Layout *l, Graph *g, Node *n) {
         in[i] = is_ours(l, n->in[i]) && same_perm(lead, n->in[i]) ? n->in[i]->def->in[0] :
                                                                     b_transpose(g, n->in[i], inverse);
     }
-    Node *m = like(g, n, in);
+    Node *m = node_like(g, n, in);
     if (!m) return NULL;
     node_set_int(m, "axis", perm_of(lead)[node_int(n, "axis", 0)]);
     return through(l, g, inferred(m), perm_of(lead));
@@ -213,7 +203,7 @@ static Value *sink_lists(Layout *l, Graph *g, Node *n) {
     static const char *const lists[] = { "starts", "steps", "sizes", "lo", "hi", "interior", "shape" };
     Value *x = n->in[0];
     if (!is_ours(l, x) || n->out[0]->type.rank != x->type.rank) return NULL;
-    Node *m = like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
+    Node *m = node_like(g, n, (Value *[]){ x->def->in[0], n->n_in > 1 ? n->in[1] : NULL });
     for (size_t i = 0; i < COUNT(lists); i++) permute_ints(m, lists[i], perm_of(x));
     return through(l, g, inferred(m), perm_of(x));
 }
@@ -315,7 +305,7 @@ static Value *sink_product(Layout *l, Graph *g, Node *n) {
     perm[count - lead] = count - lead;
     Value *rows = b_transpose(g, b_reshape(g, w, count - lead + 1, dims), perm);
     z = b_reshape(g, z, rank, flat->type.dim);
-    return b_matmul(g, z, b_reshape(g, rows, 2, w->type.dim));
+    return b_matmul_to(g, z, b_reshape(g, rows, 2, w->type.dim), n->out[0]->type.dtype);
 }
 
 typedef Value *SinkFn(Layout *l, Graph *g, Node *n);
@@ -359,6 +349,7 @@ static Node *trim_conv(Graph *g, Node *n) {
     Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
     int64_t steps[MAX_RANK], pads[2 * MAX_RANK];
     bool less = false;
+    if (node_int(n, "fill", 0)) return n;               // padding that counts
     for (int i = 0; i < w->rank; i++) {
         steps[i] = 1;
         sizes[i] = w->dim[i];
@@ -376,7 +367,7 @@ static Node *trim_conv(Graph *g, Node *n) {
     }
     Value *taps = less ? b_slice(g, n->in[1], starts, steps, sizes) : NULL;
     if (!taps) return n;
-    Node *m = like(g, n, (Value *[]){ n->in[0], taps });
+    Node *m = node_like(g, n, (Value *[]){ n->in[0], taps });
     node_set_ints(m, "pads", pads, 2 * spatial);
     node_set_int(m, "same", 0);
     return node_infer(m) ? m : n;
@@ -391,9 +382,9 @@ static Value *turn_conv(Layout *l, Graph *g, Node *n) {
     x = is_ours(l, x) && is_first(perm_of(x), rank) ? x->def->in[0] : b_transpose(g, x, last);
     if (layout_is_product(n)) {
         w = b_reshape(g, w, 2, (Dim[]){ w->type.dim[0], w->type.dim[1] });
-        y = b_matmul(g, x, b_transpose(g, w, (int[]){ 1, 0 }));
+        y = b_matmul_to(g, x, b_transpose(g, w, (int[]){ 1, 0 }), n->out[0]->type.dtype);
     } else {
-        Node *m = like(g, n, (Value *[]){ x, w });
+        Node *m = node_like(g, n, (Value *[]){ x, w });
         node_set_int(m, "channels_last", 1);
         y = inferred(m);
     }
@@ -405,7 +396,7 @@ Value *layout_product(Graph *g, Value *x, Value *w, const Type *t) {
     for (int i = 2; i < t->rank; i++) pixels = dim_mul(g, pixels, t->dim[i]);
     Value *left = b_reshape(g, w, 2, (Dim[]){ w->type.dim[0], w->type.dim[1] });
     Value *right = b_reshape(g, x, 3, (Dim[]){ x->type.dim[0], x->type.dim[1], pixels });
-    return b_reshape(g, b_matmul(g, left, right), t->rank, t->dim);
+    return b_reshape(g, b_matmul_to(g, left, right, t->dtype), t->rank, t->dim);
 }
 
 // With the channels first: a depthwise convolution as it is, or a product.

@@ -16,6 +16,8 @@ Value *rewrite_get(const Rewrite *r, Value *v);
 void rewrite_operands(const Rewrite *r, Node *n);       // not those inside its bodies: the walk comes to them
 void rewrite_outputs(const Rewrite *r, Graph *g);
 
+// A node as n is, over other operands and not inferred yet; NULL where one that n has is NULL.
+Node *node_like(Graph *g, const Node *n, Value *const *in);
 // The number that every element of a constant is; false when v is no numeric constant or its elements differ.
 bool const_splat(const Value *v, double *number);
 
@@ -45,7 +47,8 @@ bool pass_cse(Graph *g);
 bool pass_dce(Graph *g);
 bool pass_inline_if(Graph *g);
 bool pass_fold_conv(Graph *g);
-bool pass_quantize(Graph *g);
+bool pass_quantize(Graph *g, const Options *o);         // o: whether bytes are signed, and stay so
+bool pass_requantize(Graph *g);
 bool pass_layout(Graph *g, const Options *o);           // o: whose back end takes some as they are
 bool pass_point_conv(Graph *g);
 bool pass_split_matmul(Graph *g, const Options *o);     // o: whose back end says into how many

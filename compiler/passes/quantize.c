@@ -10,7 +10,8 @@
 // The idea: (x - za)(w - zb) summed along k, multiplied out. Sums of a constant's columns are folded; a zero point of
 // 0 takes its term with it. The left factor is brought to u8, the right one to i8, by 128 more or less in the bytes
 // and in the zero point. No sum leaves i32 where k <= 32768. A convolution's image is padded with its zero point
-// first; its weights' zero point has to vanish.
+// first; its weights' zero point has to vanish. Targets in fixed point have both factors signed, and convolutions that
+// fill the padding themselves.
 //
 // In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one
 // number and t one number or one for each column. That sum is exact and is rounded once, where the sum of floats
@@ -102,12 +103,16 @@ static bool fits_matmul(const Node *n, const Bytes *a, const Bytes *b) {
     return constant_along(a->zero, x->rank, x->rank - 1) && constant_along(b->zero, w->rank, w->rank - 2);
 }
 
-static Value *product(Graph *g, const Node *n, Bytes a, Bytes b) {
-    shift(g, &a, DT_U8, 128);
+static void shift_left_factor(Graph *g, Bytes *a, bool both_signed) {
+    shift(g, a, both_signed ? DT_I8 : DT_U8, both_signed ? -128 : 128);
+}
+
+static Value *product(Graph *g, const Node *n, Bytes a, Bytes b, bool both_signed) {
+    shift_left_factor(g, &a, both_signed);
     shift(g, &b, DT_I8, -128);
     if (!a.q || !b.q) return NULL;
     int64_t k = a.q->type.dim[a.q->type.rank - 1], rows = a.q->type.rank - 1, columns = b.q->type.rank - 2;
-    Value *sum = b_matmul(g, a.q, b.q), *zb = b.zero;
+    Value *sum = b_matmul_to(g, a.q, b.q, DT_I32), *zb = b.zero;
     if (a.zero) {
         Value *part = sum_along(g, b.q, 1, &columns, true);
         if (zb) part = settled(less(g, part, times(g, zb, b_scalar(g, DT_I32, (double)k))));
@@ -128,28 +133,32 @@ static bool fits_conv(const Node *n, const Bytes *a, const Bytes *w) {
         && (w->q->type.dtype == DT_I8 ? !w->zero : w->zero != NULL);
 }
 
-static void copy_attributes(Graph *g, Node *to, const Node *from) {
-    to->attrs = arena_copy(g->arena, from->attrs, sizeof(Attr) * (size_t)from->n_attrs);
-    to->n_attrs = from->n_attrs;
-}
-
-static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w) {
-    int rank = a.q->type.rank, count;
-    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, none[2 * MAX_RANK] = { 0 }, axes[MAX_RANK];
+// The image with its padding, for a convolution that has none then.
+static Value *padded(Graph *g, const Node *n, Value *q, Value *zero) {
+    int rank = q->type.rank, count;
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     const int64_t *pads = node_ints(n, "pads", &count);
-    shift(g, &a, DT_U8, 128);
-    shift(g, &w, DT_I8, -128);
-    if (!a.q || !w.q || w.zero) return NULL;
     for (int i = 2; i < rank && pads; i++) {
         lo[i] = pads[i - 2];
         hi[i] = pads[count / 2 + i - 2];
     }
+    return b_pad(g, q, lo, hi, NULL, zero ? settled(b_cast(g, zero, q->type.dtype)) : NULL);
+}
+
+static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w, bool both_signed) {
+    int rank = a.q->type.rank;
+    int64_t none[2 * MAX_RANK] = { 0 }, axes[MAX_RANK];
+    double fill = 0;
+    shift_left_factor(g, &a, both_signed);
+    shift(g, &w, DT_I8, -128);
+    if (!a.q || !w.q || w.zero) return NULL;
     Value *zero = a.zero ? b_reshape(g, a.zero, 0, NULL) : NULL;
-    Value *x = b_pad(g, a.q, lo, hi, NULL, zero ? settled(b_cast(g, zero, DT_U8)) : NULL);
-    if (!x) return NULL;
-    Node *conv = graph_node(g, OP_Conv, 2, (Value *[]){ x, w.q }, 1);
-    copy_attributes(g, conv, n);
-    node_set_ints(conv, "pads", none, 2 * (rank - 2));
+    bool fills = both_signed && (!zero || const_splat(settled(zero), &fill));
+    Node *conv = node_like(g, n, (Value *[]){ fills ? a.q : padded(g, n, a.q, zero), w.q });
+    if (!conv) return NULL;
+    if (!fills) node_set_ints(conv, "pads", none, 2 * (rank - 2));
+    if (both_signed) node_set_int(conv, "wide", 1);
+    if (fill != 0) node_set_int(conv, "fill", (int64_t)fill);
     if (!node_infer(conv)) return NULL;
     if (!zero) return conv->out[0];
     for (int i = 1; i < rank; i++) axes[i - 1] = i;
@@ -179,7 +188,7 @@ static Value *product_scale(Graph *g, const Node *n, Value *sa, Value *sb) {
     return times(g, sa, sb);
 }
 
-static Value *rewritten(Graph *g, Node *n) {
+static Value *rewritten(Graph *g, Node *n, bool both_signed) {
     Bytes a, b;
     DType d = n->out[0]->type.dtype;
     if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32)) return NULL;
@@ -187,26 +196,26 @@ static Value *rewritten(Graph *g, Node *n) {
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
     Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;
     if (d == DT_F32 && !scale) return NULL;
-    Value *sum = n->op == OP_MatMul ? product(g, n, a, b) : convolution(g, n, a, b);
+    Value *sum = n->op == OP_MatMul ? product(g, n, a, b, both_signed) : convolution(g, n, a, b, both_signed);
     return sum && scale ? b_binary(g, OP_Mul, b_cast(g, sum, DT_F32), scale) : sum;
 }
 
-static void quantize_graph(Rewrite *r, Graph *g) {
+static void quantize_graph(Rewrite *r, Graph *g, bool both_signed) {
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
-        for (int i = 0; i < n->n_bodies; i++) quantize_graph(r, n->bodies[i]);
+        for (int i = 0; i < n->n_bodies; i++) quantize_graph(r, n->bodies[i], both_signed);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = rewritten(g, n);
+        Value *v = rewritten(g, n, both_signed);
         if (v) rewrite_set(r, n->out[0], v);
     }
     g->cursor = NULL;
     rewrite_outputs(r, g);
 }
 
-bool pass_quantize(Graph *g) {
+bool pass_quantize(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
-    quantize_graph(&r, g);
+    quantize_graph(&r, g, o->machine.fixed_point);
     arena_free(r.scratch);
     return pass_dce(g) || r.changed;
 }

@@ -30,6 +30,16 @@ void rewrite_outputs(const Rewrite *r, Graph *g) {
     for (int i = 0; i < g->outputs.n; i++) g->outputs.at[i] = rewrite_get(r, g->outputs.at[i]);
 }
 
+Node *node_like(Graph *g, const Node *n, Value *const *in) {
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && !in[i]) return NULL;
+    Node *m = graph_node(g, n->op, n->n_in, in, n->n_out);
+    m->attrs = arena_copy(g->arena, n->attrs, sizeof(Attr) * (size_t)n->n_attrs);
+    m->n_attrs = n->n_attrs;
+    m->expr = n->expr;
+    return m;
+}
+
 bool all_ints(const Node *n, const char *name, int64_t is) {
     int count;
     const int64_t *v = node_ints(n, name, &count);

@@ -104,11 +104,14 @@ static bool is_anchor(const Node *n, const Options *o) {
     return b->has_template && b->has_template(n, o);
 }
 
+// What follows it reads bytes; as the product's epilogue it would be stored in their place, and take more.
+static bool is_stored_byte(const Node *n) { return node_is_stored(n) && dtype_size(n->out[0]->type.dtype) == 1; }
+
 // Marks the maps that follow an anchor and nothing else, so that reductions leave them to it.
 static void mark_epilogues(Fuser *f, const Options *o) {
     for (int at = 0; at < f->n_nodes; at++) {
         const Node *n = f->nodes[at];
-        if (!is_pointwise(n) || n->n_out != 1) continue;
+        if (!is_pointwise(n) || n->n_out != 1 || is_stored_byte(n)) continue;
         for (int i = 0; i < n->n_in; i++) {
             const Value *v = n->in[i];
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1)

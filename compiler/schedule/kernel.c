@@ -510,7 +510,7 @@ static bool gemm_shape(const Plan *p, const Node *n, bool views, Contraction *s,
     return gemm_canonical(g, s, nb, extent, x, y);
 }
 
-// One matrix with its rows in one piece each, which is how the templates of few bits read it.
+// One matrix with its rows in one piece each, which is how the templates of few bits and of signed bytes read it.
 static bool in_rows(const Contraction *s) { return s->batch == 1 && s->a_col == 1; }
 
 Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
@@ -518,8 +518,9 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Graph *g = f->plan->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
+    bool rows = n->op == OP_MatMulBits || n->in[0]->type.dtype == DT_I8;
     bool views = gemm_shape(f->plan, n, true, &k->gemm, &x, &y)
-        && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm)) && (n->op != OP_MatMulBits || in_rows(&k->gemm));
+        && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm)) && (!rows || in_rows(&k->gemm));
     if (!views && !gemm_shape(f->plan, n, false, &k->gemm, &x, &y))
         bug("%s with batch dimensions that do not fold", op_table[n->op].name);
     Contraction *s = &k->gemm;

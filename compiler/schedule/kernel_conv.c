@@ -54,7 +54,7 @@ static Operand conv_input(const Plan *p, const Node *n, Convolution *c) {
     bool fixed = operand_through_views(p, k, x, idx, &at);
     for (int i = 1; fixed && i < rank; i++) fixed = dim_is_const(at.coef[i]);
     // many channels in planes: turned once is better than at every read
-    if (fixed && at.coef[rank - 1] != 1 && (channel == 1 || c->ic >= MIN_TURNED || x->type.dtype == DT_U8))
+    if (fixed && at.coef[rank - 1] != 1 && (channel == 1 || c->ic >= MIN_TURNED || dtype_is_int(x->type.dtype)))
         fixed = false;
     if (!fixed) operand_direct(p, k, x, idx, &at);
     c->x_batch = at.coef[0];

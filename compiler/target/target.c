@@ -16,9 +16,10 @@
 #define EXACT " -ffp-contract=off -fno-math-errno"
 #define CORTEX_M(cpu, fpu) "-O2 -mthumb " cpu " " fpu EXACT
 #define CORTEX_M_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
-    .cc = "arm-none-eabi-gcc", .triple = "arm-none-eabi"
+    .fixed_point = true, .cc = "arm-none-eabi-gcc", .triple = "arm-none-eabi"
 #define RV32_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
-    .cc = "riscv64-unknown-elf-gcc --specs=picolibc.specs", .triple = "riscv32-unknown-elf", .integer_registers = 28
+    .fixed_point = true, .cc = "riscv64-unknown-elf-gcc --specs=picolibc.specs", .triple = "riscv32-unknown-elf", \
+    .integer_registers = 28
 
 // WebAssembly has no registers. Engines on x86-64 have 16 to give, those on AArch64 32; sums that do not fit are
 // spilled in the innermost loop, and half the rows cost little: 16.

@@ -18,6 +18,8 @@ typedef struct Target {
     const char *backend_name; const Backend *backend;   // backend_find(backend_name), once a command has chosen it
     bool vectors, native;
     int lanes, registers;                               // lanes 0: the C compiler's flags say, or the parts
+    // bytes are multiplied signed, and their sums brought to the next bytes by a multiplication and a shift
+    bool fixed_point;
     bool unfused;                                       // a multiply-add is two instructions
     bool soft_float;                                    // floats are calls of the C compiler's library
     IntegerUnit integers;

@@ -42,6 +42,15 @@ static bool conv_of_bytes(const Node *n) {
         && (groups == 1 || (w->dim[1] >= LEAST && w->dim[0] / groups >= LEAST));
 }
 
+// Of signed bytes: any window that pads by a number, depthwise ones of whole blocks of channels.
+static bool conv_q8(const Node *n) {
+    const Type *w = &n->in[1]->type;
+    int64_t groups = node_int(n, "group", 1);
+    bool depthwise = w->dim[1] == 1 && groups == w->dim[0] && groups > 1;
+    return n->in[0]->type.rank <= 4 && !node_int(n, "same", 0)
+        && (!depthwise || (groups >= 4 && type_count(w) / groups <= Q8_MOST_TAPS));
+}
+
 // Constants in blocks of whole words, with integer zero points: gemm_low.c and gemv_low.c read these as they are.
 static bool bits_as_they_are(const Node *n) {
     enum { WORD = 32 };
@@ -59,10 +68,12 @@ bool cpu_has_template(const Node *n, const Options *o) {
     if (cpu_on_planes(n)) return true;
     if (n->op == OP_Conv)
         return node_int(n, "channels_last", 0) && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
-            && (node_of_bytes(n) ? n->in[1]->data && conv_of_bytes(n) : n->in[0] != n->in[1]);
+            && (!node_of_bytes(n) ? n->in[0] != n->in[1] :
+                    n->in[1]->data && (x->dtype == DT_I8 ? conv_q8(n) : conv_of_bytes(n)));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     // a sum of nothing is 0: the template would store nothing
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
+    if (node_of_bytes(n) && x->dtype == DT_I8 && !(n->in[1]->data && fixed_from(x, 0))) return false;
     if (node_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
     bool simple = n->op == OP_MatMulBits ? bits_as_they_are(n) : kernel_gemm_folds(n->graph, x, w);
     return k >= 4 && (count >= 256 || count * k >= 256) && simple;

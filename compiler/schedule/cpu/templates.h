@@ -6,6 +6,9 @@
 #include "plan.h"
 #include "tiles.h"
 
+// taps of a depthwise convolution of signed bytes: the places of each lie on the stack
+enum { Q8_MOST_TAPS = 64 };
+
 TileTarget template_target(const Options *o);
 void template_hole(Arena *a, Kernel *k, const char *name, int64_t value);
 // a size or stride, which may be symbolic, or be given to the function as an argument
@@ -47,6 +50,7 @@ bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes);
 void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
+void plan_q8(Arena *a, Kernel *k);                      // of signed bytes
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // --train --precision bf16; false: the kernel is none.

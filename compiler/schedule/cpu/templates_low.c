@@ -142,6 +142,10 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     if (!node_of_bytes(k->anchor)) return false;
+    if (k->anchor->in[0]->type.dtype == DT_I8) {
+        plan_q8(a, k);
+        return true;
+    }
     if (k->anchor->op == OP_Conv) {
         plan_conv_bytes(a, g, k, o);
         return true;

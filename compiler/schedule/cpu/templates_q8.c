@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Products of signed bytes on machines in fixed point (dot_q8.c, taps_q8.c). In: kernels in canonical form, of a
+// constant right operand. Out: the same with their template, its integer holes, weights in the order in which they are
+// read, and scratch memory.
+#include "schedule/schedule.h"
+#include "templates.h"
+
+#include <string.h>
+
+static int64_t words(int64_t bytes) { return ceil_div(bytes, 4) * 4; }
+
+// ---------------------------------------------------------------- weights
+// [b][n][k up to whole words], of [b][k][n] at any strides
+static void fill_product(const Buffer *b, void *to) {
+    const Contraction *s = &b->packer->gemm;
+    const int8_t *from = b->value->data->data;
+    const int64_t kp = words(s->k), batch = s->b_batch ? s->batch : 1;
+    int8_t *dst = to;
+    memset(dst, 0, (size_t)(batch * s->n * kp));
+    for (int64_t i = 0; i < batch; i++)
+        for (int64_t n = 0; n < s->n; n++, dst += kp)
+            for (int64_t k = 0; k < s->k; k++) dst[k] = from[i * s->b_batch + k * s->b_row + n * s->b_col];
+}
+
+// [oc][kh][kw][ic], each channel's up to whole words, of [oc][ic][kh][kw]
+static void fill_windows(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->window;
+    const int8_t *from = b->value->data->data;
+    const int64_t ic = c->ic / c->groups, taps = c->kernel[1] * c->kernel[2], k = taps * ic;
+    int8_t *dst = to;
+    memset(dst, 0, (size_t)(c->oc * words(k)));
+    for (int64_t n = 0; n < c->oc; n++, dst += words(k), from += k)
+        for (int64_t i = 0; i < k; i++) dst[i] = from[i % ic * taps + i / ic];
+}
+
+// [taps][channels] of [channels][taps]
+static void fill_taps(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->window;
+    const int8_t *from = b->value->data->data;
+    const int64_t taps = c->kernel[1] * c->kernel[2];
+    int8_t *dst = to;
+    for (int64_t i = 0; i < taps * c->oc; i++) dst[i] = from[i % c->oc * taps + i / c->oc];
+}
+
+// ---------------------------------------------------------------- holes
+typedef struct Number { const char *name; int64_t value; } Number;
+static void holes(Arena *a, Kernel *k, int n, const Number *all) {
+    for (int i = 0; i < n; i++) template_hole(a, k, all[i].name, all[i].value);
+}
+#define HOLES(a, k, ...) holes(a, k, (int)COUNT(((Number[]){ __VA_ARGS__ })), (Number[]){ __VA_ARGS__ })
+
+static void result_hole(Arena *a, Kernel *k) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .kind = HOLE_ELEMENT, .value = k->writes.at[0]->type.dtype });
+}
+
+// Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4.
+static void tile_holes(Arena *a, Kernel *k, int64_t rows, int64_t columns) {
+    int64_t mr = rows < 2 ? 1 : 2, nc = mr == 2 ? 2 : 4;
+    HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc });
+}
+
+static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
+    HOLES(a, k, { "AB", c->x_batch }, { "AY", c->x_axis[1] }, { "AX", c->x_axis[2] }, { "IH", c->in[1] },
+        { "IW", c->in[2] }, { "KH", c->kernel[1] }, { "KW", c->kernel[2] }, { "SH", c->stride[1] },
+        { "SW", c->stride[2] }, { "DH", c->dilation[1] }, { "DW", c->dilation[2] }, { "PH", c->pad[1] },
+        { "PW", c->pad[2] }, { "FILL", node_int(k->anchor, "fill", 0) });
+}
+
+// ---------------------------------------------------------------- plans
+static void plan_product(Arena *a, Kernel *k) {
+    const Contraction *s = &k->gemm;
+    const int64_t kp = words(s->k), one = s->n * kp, batch = s->b_batch ? s->batch : 1;
+    k->template = &template_dot_q8;
+    HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
+        { "KP", kp }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 }, { "AX", s->a_row }, { "WINDOW", 0 },
+        { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row });
+    tile_holes(a, k, s->m, s->n);
+    result_hole(a, k);
+    k->packed = template_packed_as(
+        a, k, k->operand[1], DT_I8, (size_t)(batch * one), "a column after the other, of whole words", fill_product);
+}
+
+// A window of one point that never lies in the padding is a row where it is.
+static bool is_row(const Convolution *c) {
+    return c->kernel[1] * c->kernel[2] == 1 && !c->pad[1] && !c->pad[2]
+        && (c->out[1] - 1) * c->stride[1] < c->in[1] && (c->out[2] - 1) * c->stride[2] < c->in[2];
+}
+
+static void plan_windows(Arena *a, Kernel *k) {
+    const Convolution *c = &k->window;
+    const int64_t ic = c->ic / c->groups, row = c->kernel[1] * c->kernel[2] * ic, kp = words(row);
+    const bool direct = is_row(c), runs = c->groups == 1 && c->dilation[2] == 1 && c->x_axis[2] == ic;
+    k->template = &template_dot_q8;
+    HOLES(a, k, { "BATCH", c->batch }, { "G", c->groups }, { "H", c->out[1] }, { "W", c->out[2] },
+        { "N", c->oc / c->groups }, { "K", row }, { "KP", kp }, { "AG", ic }, { "WINDOW", !direct }, { "IC", ic },
+        { "RUNS", runs }, { "BB", 0 }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel });
+    if (direct)
+        HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] }, { "AX", c->stride[2] * c->x_axis[2] });
+    else geometry_holes(a, k, c);
+    tile_holes(a, k, c->out[2], c->oc / c->groups);
+    result_hole(a, k);
+    k->scratch_bytes = direct ? 0 : template_hole_value(k, "MR") * kp;
+    k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(c->oc * kp),
+        "a channel after the other, of whole words, tap by tap", fill_windows);
+}
+
+static void plan_depthwise(Arena *a, Kernel *k) {
+    const Convolution *c = &k->window;
+    bool padded = false;
+    for (int i = 1; i < 3; i++) {
+        int64_t last = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilation[i] - c->pad[i];
+        padded = padded || c->pad[i] || last >= c->in[i];
+    }
+    k->template = &template_taps_q8;
+    HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc }, { "PADDED", padded },
+        { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel }, { "MR", c->out[2] < 2 ? 1 : 2 });
+    geometry_holes(a, k, c);
+    result_hole(a, k);
+    k->scratch_bytes = padded ? c->oc : 0;
+    k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)type_count(&k->operand[1]->type),
+        "taps of all channels", fill_taps);
+}
+
+void plan_q8(Arena *a, Kernel *k) {
+    const Convolution *c = &k->window;
+    if (k->anchor->op != OP_Conv) plan_product(a, k);
+    else if (c->groups == c->ic && c->oc == c->ic && c->groups > 1) plan_depthwise(a, k);
+    else plan_windows(a, k);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Products of signed bytes on machines in fixed point: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][n][k]),
+ * exact sums in 32 bits. Matrices, and convolutions with the channels last, whose row m is the window of pixel (y, x).
+ *
+ * The idea: MR rows by NC columns at a time, so that what is loaded is used more than once and the sums stay in the
+ * registers of a small processor. Rows that lie in one piece are read where they are; windows are copied, MR of them,
+ * with FILL where they reach into the padding, and meet all columns then.
+ *
+ *   KERNEL            name of the function
+ *   CT                type of C's elements
+ *   BATCH G           matrices, and groups of columns with operands of their own (else 1)
+ *   H W N             rows in H lines of W, columns of a group
+ *   K KP              bytes of a row, and of a column in B: KP is K or more
+ *   AB AG AY AX       strides of A in bytes: of a matrix, a group, a line, a row
+ *   WINDOW            1: rows are windows. A line is SH lines of the image apart from the next, a row SW pixels; AY and
+ *                     AX are strides of the image then
+ *   IH IW IC          the image, channels of a group;  KH KW taps;  SH SW strides;  DH DW dilations;  PH PW padding
+ *   RUNS              1: taps of a row follow each other in memory
+ *   FILL              what padding counts as
+ *   BB CB CM          strides of B in bytes (of a matrix, or 0), of C in elements
+ *   MR NC             tile: MR <= 2 rows, at most W; NC <= 4 columns, at most N
+ *   EPILOGUE_PARAMS   text after the parameter C
+ *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
+ *
+ * B is packed by the compiler (pack_q8): [b][g][n][KP], zeros past K. scratch: MR * KP bytes where WINDOW is 1.
+ * The last tile of a line and of the columns begins earlier where some are missing; it stores what no other has.
+ */
+#include "vec.h"
+#include "vec_q8.h"
+// holes
+#define KERNEL dot_q8
+#define CT int32_t
+#define BATCH 1
+#define G 1
+#define H 1
+#define W 64
+#define N 64
+#define K 64
+#define KP 64
+#define AB 0
+#define AG 0
+#define AY 0
+#define AX 64
+#define WINDOW 0
+#define IH 1
+#define IW 1
+#define IC 1
+#define KH 1
+#define KW 1
+#define SH 1
+#define SW 1
+#define DH 1
+#define DW 1
+#define PH 0
+#define PW 0
+#define RUNS 0
+#define FILL 0
+#define BB 0
+#define CB 0
+#define CM 64
+#define MR 2
+#define NC 2
+#define EPILOGUE_PARAMS
+#define EPILOGUE(acc, b, m, n) (acc)
+// end holes
+
+BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const int8_t *restrict B,
+                                              CT *restrict C EPILOGUE_PARAMS, unsigned char *scratch)
+{
+    (void)scratch;
+    for (ptrdiff_t b = 0; b < BATCH; b++)
+        for (ptrdiff_t g = 0; g < G; g++)
+            for (ptrdiff_t y = 0; y < H; y++)
+                for (ptrdiff_t x = 0; x < W; x += MR) {
+                    const int8_t *const from = A + b * AB + g * AG, *const columns = B + b * BB + g * N * KP;
+                    const ptrdiff_t at = x + MR <= W ? x : W - MR;
+#if WINDOW
+                    int8_t *const rows = (int8_t *)scratch, *to = rows;
+                    for (ptrdiff_t i = at; i < at + MR; i++) {
+                        for (ptrdiff_t h = y * SH - PH; h < y * SH - PH + KH * DH; h += DH) {
+                            const int8_t *const line = from + h * AY;
+                            const ptrdiff_t first = i * SW - PW;
+                            if (h < 0 || h >= IH) {
+                                to = burn_q8_fill(to, FILL, KW * IC);
+                                continue;
+                            }
+#if RUNS
+                            const ptrdiff_t left = first < 0 ? -first : 0,
+                                right = first + KW > IW ? IW - first : KW;
+                            to = burn_q8_fill(to, FILL, left * IC);
+                            to = burn_q8_copy(to, line + (first + left) * IC, (right - left) * IC);
+                            to = burn_q8_fill(to, FILL, (KW - right) * IC);
+#else
+                            for (ptrdiff_t w = first; w < first + KW * DW; w += DW)
+                                to = w < 0 || w >= IW ? burn_q8_fill(to, FILL, IC)
+                                                      : burn_q8_copy(to, line + w * AX, IC);
+#endif
+                        }
+                        to = burn_q8_fill(to, 0, KP - K);
+                    }
+                    const ptrdiff_t pitch = KP;
+#else
+                    const int8_t *const rows = from + y * AY + at * AX;
+                    const ptrdiff_t pitch = AX;
+#endif
+                    for (ptrdiff_t n = 0; n < N; n += NC) {
+                        const ptrdiff_t first = n + NC <= N ? n : N - NC;
+                        int32_t sum[MR * NC];
+                        burn_q8_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KP, KP, sum);
+#if W % MR || N % NC
+                        if (at < x || first < n) {
+                            for (ptrdiff_t j = n - first; j < NC; j++)
+                                for (ptrdiff_t i = x - at; i < MR; i++) {
+                                    const ptrdiff_t m = y * W + at + i, column = g * N + first + j;
+                                    C[b * CB + m * CM + column] = EPILOGUE(sum[i * NC + j], b, m, column);
+                                }
+                            continue;
+                        }
+#endif
+                        BURN_Q8_UNROLL
+                        for (ptrdiff_t j = 0; j < NC; j++) {
+                            BURN_Q8_UNROLL
+                            for (ptrdiff_t i = 0; i < MR; i++) {
+                                const ptrdiff_t m = y * W + x + i, column = g * N + n + j;
+                                C[b * CB + m * CM + column] = EPILOGUE(sum[i * NC + j], b, m, column);
+                            }
+                        }
+                    }
+                }
+}

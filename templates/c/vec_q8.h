@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Prelude of the kernels on signed bytes of machines in fixed point: copied once, whole, behind vec.h into a generated
+ * file that uses it. It has no holes.
+ *
+ * Out: burn_q8_tile, exact 32-bit sums of the products of a few rows by a few columns, and burn_q8_taps, of a few
+ * pixels' taps channel by channel. What one instruction gives and no expression of C does is here, for each kind of
+ * machine, by arm_mve.h and arm_acle.h: sixteen products into one sum (Helium: VMLADAVA), two products of half words
+ * (the DSP extension: SMLAD, and SMLABB with its like), and plain C. All give the same bits.
+ */
+#ifndef BURN_VEC_Q8_H
+#define BURN_VEC_Q8_H
+#if defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#define BURN_Q8_MVE 1
+#define BURN_Q8_LANES 8
+#elif defined(__ARM_FEATURE_SIMD32) && defined(__ARM_FEATURE_DSP)
+#include <arm_acle.h>
+#define BURN_Q8_DSP 1
+#endif
+#ifndef BURN_Q8_LANES
+#define BURN_Q8_LANES 4
+#endif
+/* Loops over the rows and columns of a tile: their sums are to be in registers. */
+#if defined(__clang__)
+#define BURN_Q8_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define BURN_Q8_UNROLL _Pragma("GCC unroll 8")
+#else
+#define BURN_Q8_UNROLL
+#endif
+
+/* Goes before a kernel: gcc would make vectors, in memory, of sums that stand in registers. */
+#if defined(BURN_Q8_MVE) && defined(__GNUC__) && !defined(__clang__)
+#define BURN_Q8_SCALAR __attribute__((optimize("no-tree-slp-vectorize")))
+#else
+#define BURN_Q8_SCALAR
+#endif
+
+#if defined(BURN_Q8_DSP)
+BURN_INLINE uint32_t burn_q8_word(const int8_t *p)
+{
+    uint32_t w;
+    memcpy(&w, p, 4);
+    return w;
+}
+
+/* Bytes 0 and 2 of a word as half words, and 1 and 3. */
+BURN_INLINE int16x2_t burn_q8_even(uint32_t w)
+{
+    return __sxtb16(w);
+}
+
+BURN_INLINE int16x2_t burn_q8_odd(uint32_t w)
+{
+#if defined(__GNUC__) && defined(__arm__)
+    int16x2_t d; /* compilers do not see the rotation that the instruction has */
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(d) : "r"(w));
+    return d;
+#else
+    return __sxtb16(__ror(w, 8));
+#endif
+}
+#endif
+
+/* s[i*columns + j] = sum over k of a[i*am + k] * b[j*bm + k]. rows and columns (at most 4), n, am and bm are constants
+ * where this is inlined. */
+BURN_INLINE void burn_q8_tile(int rows, int columns, ptrdiff_t n, const int8_t *a, ptrdiff_t am, const int8_t *b,
+                              ptrdiff_t bm, int32_t *s)
+{
+    int32_t sum[16];
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows * columns; i++)
+        sum[i] = 0;
+#if defined(BURN_Q8_MVE)
+    for (ptrdiff_t k = 0; k < n; k += 16) {
+        const mve_pred16_t in = vctp8q((uint32_t)(n - k));
+        int8x16_t row[4];
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++)
+            row[i] = n % 16 ? vldrbq_z_s8(a + i * am + k, in) : vldrbq_s8(a + i * am + k);
+        BURN_Q8_UNROLL
+        for (int j = 0; j < columns; j++) {
+            const int8x16_t column = n % 16 ? vldrbq_z_s8(b + j * bm + k, in) : vldrbq_s8(b + j * bm + k);
+            BURN_Q8_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * columns + j] = vmladavaq_s8(sum[i * columns + j], row[i], column);
+        }
+    }
+#else
+    ptrdiff_t k = 0;
+#if defined(BURN_Q8_DSP)
+    for (; k + 4 <= n; k += 4) {
+        int16x2_t even[4], odd[4];
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const uint32_t w = burn_q8_word(a + i * am + k);
+            even[i] = burn_q8_even(w);
+            odd[i] = burn_q8_odd(w);
+        }
+        BURN_Q8_UNROLL
+        for (int j = 0; j < columns; j++) {
+            const uint32_t w = burn_q8_word(b + j * bm + k);
+            const int16x2_t column_even = burn_q8_even(w), column_odd = burn_q8_odd(w);
+            BURN_Q8_UNROLL
+            for (int i = 0; i < rows; i++) {
+                sum[i * columns + j] = __smlad(even[i], column_even, sum[i * columns + j]);
+                sum[i * columns + j] = __smlad(odd[i], column_odd, sum[i * columns + j]);
+            }
+        }
+    }
+#endif
+    for (; k < n; k++) {
+        int32_t row[4];
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++)
+            row[i] = a[i * am + k];
+        BURN_Q8_UNROLL
+        for (int j = 0; j < columns; j++) {
+            const int32_t column = b[j * bm + k];
+            BURN_Q8_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * columns + j] += row[i] * column;
+        }
+    }
+#endif
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows * columns; i++)
+        s[i] = sum[i];
+}
+
+/* s[i*lanes + j] = sum over t of x[i*taps + t][c + j] * w[t*g + c + j]: pixel i's taps begin at x[i*taps]. rows, lanes
+ * (4, or BURN_Q8_LANES) and taps are constants where this is inlined. */
+BURN_INLINE void burn_q8_taps(int rows, int lanes, int taps, const int8_t *const *x, const int8_t *w, ptrdiff_t g,
+                              ptrdiff_t c, int32_t *s)
+{
+    w += c;
+    (void)lanes;
+#if defined(BURN_Q8_MVE)
+    if (lanes == 8) {
+        int32x4_t even[2], odd[2]; /* lanes of the sums */
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++)
+            even[i] = odd[i] = vdupq_n_s32(0);
+        for (int t = 0; t < taps; t++, w += g) {
+            const int16x8_t v = vldrbq_s16(w);
+            BURN_Q8_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const int16x8_t u = vldrbq_s16(x[i * taps + t] + c);
+                even[i] = vaddq_s32(even[i], vmullbq_int_s16(u, v));
+                odd[i] = vaddq_s32(odd[i], vmulltq_int_s16(u, v));
+            }
+        }
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            int32x4x2_t both;
+            both.val[0] = even[i];
+            both.val[1] = odd[i];
+            vst2q_s32(s + i * lanes, both);
+        }
+        return;
+    }
+#endif
+    int32_t sum[8];
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows * 4; i++)
+        sum[i] = 0;
+    for (int t = 0; t < taps; t++, w += g) {
+#if defined(BURN_Q8_DSP)
+        const uint32_t v = burn_q8_word(w);
+        const int16x2_t even = burn_q8_even(v), odd = burn_q8_odd(v);
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const uint32_t u = burn_q8_word(x[i * taps + t] + c);
+            const int16x2_t x_even = burn_q8_even(u), x_odd = burn_q8_odd(u);
+            sum[i * 4] = __smlabb(x_even, even, sum[i * 4]);
+            sum[i * 4 + 1] = __smlabb(x_odd, odd, sum[i * 4 + 1]);
+            sum[i * 4 + 2] = __smlatt(x_even, even, sum[i * 4 + 2]);
+            sum[i * 4 + 3] = __smlatt(x_odd, odd, sum[i * 4 + 3]);
+        }
+#else
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const int8_t *const u = x[i * taps + t] + c;
+            BURN_Q8_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[i * 4 + j] += u[j] * w[j];
+        }
+#endif
+    }
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows * 4; i++)
+        s[i] = sum[i];
+}
+
+/* Word by word where machines read words anywhere: the pieces are short, and a library's function may go by bytes. */
+BURN_INLINE int8_t *burn_q8_copy(int8_t *to, const int8_t *from, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+#if defined(__ARM_FEATURE_UNALIGNED)
+    for (; i + 4 <= n; i += 4)
+        memcpy(to + i, from + i, 4);
+#endif
+    for (; i < n; i++)
+        to[i] = from[i];
+    return to + n;
+}
+
+BURN_INLINE int8_t *burn_q8_fill(int8_t *to, int8_t with, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        to[i] = with;
+    return to + n;
+}
+#endif

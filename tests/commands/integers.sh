@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Quantised models on machines in fixed point: integers from one tensor of bytes to the next, every result within a step
+# of the one by way of floats, the same bits by arm_acle.h's instructions (written out in C here) and by plain C.
+source "$(dirname "$0")/tap.sh"
+cc=${CC:-cc}
+PYTHONPATH=$here/.. python3 "$here/integers.py" || { echo "Bail out! integers.py fails"; exit 1; }
+mkdir acle
+cat >acle/arm_acle.h <<'END_C'
+#include <stdint.h>
+typedef uint32_t int16x2_t;
+static inline int32_t half(uint32_t w, int at) { return (int16_t)(w >> 16 * at); }
+static inline uint32_t __ror(uint32_t w, unsigned n) { return w >> n | w << (32 - n); }
+static inline int16x2_t __sxtb16(uint32_t w)
+{
+    return (uint16_t)(int8_t)w | (uint32_t)(uint16_t)(int8_t)(w >> 16) << 16;
+}
+static inline int32_t __smlad(int16x2_t a, int16x2_t b, int32_t s)
+{
+    return s + half(a, 0) * half(b, 0) + half(a, 1) * half(b, 1);
+}
+static inline int32_t __smlabb(int16x2_t a, int16x2_t b, int32_t s) { return s + half(a, 0) * half(b, 0); }
+static inline int32_t __smlatt(int16x2_t a, int16x2_t b, int32_t s) { return s + half(a, 1) * half(b, 1); }
+END_C
+cat >drive.c <<'END_C'
+/* Steps between the results of MODEL by floats and by integers, and whether both integer builds agree. */
+#include "floats.h"
+#include "integers.h"
+#include "paired.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static floats_workspace wf;
+static integers_workspace wi;
+static paired_workspace wp;
+int main(void)
+{
+    uint32_t s = 1;
+    int most = 0, off = 0, all = 0;
+    for (int k = 0; k < 200; k++) {
+        static float in[IN];
+        static int8_t a[OUT], b[OUT], c[OUT];
+        for (int i = 0; i < IN; i++, s = s * 1664525u + 1013904223u)
+            in[i] = (float)(int32_t)s / 2147483648.0f;
+        if (floats_run(&wf, in, a) || integers_run(&wi, in, b) || paired_run(&wp, in, c))
+            return 2;
+        if (memcmp(b, c, sizeof b))
+            return 3;
+        for (int i = 0; i < OUT; i++, all++) {
+            const int d = abs(a[i] - b[i]);
+            off += d > 0;
+            most = d > most ? d : most;
+        }
+    }
+    printf("most %d, other %d of %d\n", most, off, all);
+    return most > 1 || off * 10 > all;
+}
+END_C
+for model in network layers; do
+    sizes=$(cat $model.sizes)
+    for name in floats:portable integers:cortex-m0 paired:cortex-m4; do
+        status 0 "$model for ${name#*:}" "$burncc" $model.onnx --target ${name#*:} --name ${name%:*} -o ${name%:*}.c \
+            --quiet
+        flags="-std=c99 -Wall -Wextra -Wconversion -Wshadow -Werror -O1 -c ${name%:*}.c"
+        status 0 "without a warning" $cc $flags -o ${name%:*}.o
+    done
+    status 0 "by instructions" $cc -std=c99 -O1 -Iacle -D__ARM_FEATURE_SIMD32 -D__ARM_FEATURE_DSP \
+        -D__ARM_FEATURE_UNALIGNED -c paired.c -o paired.o
+    grep -q '__smlad' paired.c
+    result $? "products of half words in $model"
+    status 0 "drive $model" $cc -std=c99 -O1 $sizes drive.c floats.o integers.o paired.o -lm -o drive
+    status 0 "within a step: $model" ./drive
+    says '^most [01],'
+done
+# floats are left at the model's ends
+[ "$("$burncc" network.onnx --target cortex-m4 --dump schedule | grep -c 'round(')" = 1 ]
+result $? "nothing is rounded but the input"
+finish
