@@ -42,6 +42,7 @@ struct Options {
     bool strict;                                        // every parameter has a tensor, every tensor a parameter
     int64_t seed; bool seeded;                          // of parameters that begin as random numbers; --seed says it
     bool unseen;                                        // inspect: nobody looks at those numbers, so others will do
+    VEC(const char *) metadata;                         // behind the file's: keys and values by turns
     Written written;                                    // by the suffix of output
     int opset;                                          // --opset, of ONNX's operators; 0: not given
     bool optimized;                                     // --optimized: behind CANON, not as imported

@@ -99,6 +99,26 @@ END
 mapfile -t libs < <(pkg-config --libs burncc-learn | xargs -n 1)
 status 0 "a program that learns" $cc -std=c11 -Wall -Werror "${flags[@]}" learn.c -o learn "${libs[@]}"
 status 0 "it runs" ./learn
+# from a folder of images to a classifier, by three commands
+python3 - <<'END'
+import os, random
+draw = random.Random(1)
+for kind in ("across", "down"):
+    os.makedirs(f"photos/{kind}")
+    for i in range(12):
+        at, side = draw.randrange(4, 12), draw.randrange(16, 24)
+        dots = bytes(draw.randrange(40) + 200 * ((k // side if kind == "across" else k % side) == at)
+                     for k in range(side * side) for _ in range(3))
+        open(f"photos/{kind}/{i}.ppm", "wb").write(b"P6 %d %d 255\n" % (side, side) + dots)
+END
+mapfile -t libs < <(pkg-config --libs burncc-learn burncc-weights | xargs -n 1)
+status 0 "a model learns" burncc fit "$here/../../examples/train/photos.c" --data photos --valid photos --set size=16 \
+    --set width=8 --epochs 8 --lr 0.01 --batch 8 --artifacts learnt -q
+status 0 "the example of what has learnt" $cc -std=c11 -Wall -Wextra -Werror "${flags[@]}" -I learnt \
+    "$here/../../examples/infer/learnt.c" learnt/model.c -o see "${libs[@]}"
+status 0 "it runs" ./see learnt photos/across/3.ppm photos/down
+says '^photos/across/3.ppm	across	'
+says '^photos/down/11.ppm	down	'
 runtime=$(pkg-config --variable=runtime burncc | sed 's/\\//g')
 status 0 "a program with the source of threads" \
     $cc -std=c11 -pthread -c "$runtime/threads.c" -o threads.o

@@ -233,8 +233,18 @@ static bool learn(Fit *f) {
 
 // ---------------------------------------------------------------- what comes of it
 
+// What a program around the compiled model reads other data by; examples/infer/learnt.c does.
+static void say_how(const Fit *f, Options *o, const FitMemory *m) {
+    Text t;
+    text_init(&t, f->a);
+    for (int i = 0; m->classes && i < m->class_count; i++) text_printf(&t, "%s%s", i ? "\n" : "", m->classes[i]);
+    const char *facts[] = { "burncc.source", m->kind, "burncc.settings", m->settings, "burncc.classes",
+        t.n ? t.at : "" };
+    for (size_t i = 0; i < COUNT(facts); i++) VEC_PUSH(f->a, o->metadata, facts[i]);
+}
+
 // The compiler once more, without training, with what was learnt over the weights that were given.
-static bool write_as(const Fit *f, const char *suffix, Written written, const char *learnt) {
+static bool write_as(const Fit *f, const char *suffix, Written written, const char *learnt, const FitMemory *m) {
     CommandOptions *c = arena_copy(f->a, f->c, sizeof *f->c);
     Options *o = &c->compile;
     o->train = false;
@@ -242,6 +252,7 @@ static bool write_as(const Fit *f, const char *suffix, Written written, const ch
     o->output = arena_printf(f->a, "%s/model%s", f->folder, suffix);
     o->name = "model";
     if (written == WRITTEN_ONNX) o->embed_limit = INT32_MAX;
+    if (!written) say_how(f, o, m);
     if (!written) fit_bind(f->a, o, &f->model, f->data.train, 1);
     const char **given = o->weights.at;
     int n = o->weights.n;
@@ -274,8 +285,9 @@ static bool write_results(Fit *f) {
     m.binary = m.logits && f->model.classes == 1;
     m.loss_count = f->o->losses.n;
     m.losses = f->o->losses.at;
-    return write_as(f, ".safetensors", WRITTEN_SAFETENSORS, learnt) && write_as(f, ".onnx", WRITTEN_ONNX, learnt)
-        && write_as(f, f->o->machine.backend->extension, WRITTEN_CODE, learnt)
+    return write_as(f, ".safetensors", WRITTEN_SAFETENSORS, learnt, &m)
+        && write_as(f, ".onnx", WRITTEN_ONNX, learnt, &m)
+        && write_as(f, f->o->machine.backend->extension, WRITTEN_CODE, learnt, &m)
         && fit_memory_write(f->a, arena_printf(f->a, "%s/model.json", f->folder), &m);
 }
 

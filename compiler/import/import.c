@@ -112,6 +112,7 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     if (m->damaged || diag_errors() != errors || !g) return NULL;
     const Node *head;
     Lora lora = { 0 };
+    for (int i = 0; o && i < o->metadata.n; i++) VEC_PUSH(a, g->metadata, o->metadata.at[i]);
     if (o && o->weights.n && (o->untie || o->train) && !parameters_part(g, o)) return NULL;
     lora_freeze(g, o);
     if (!head_replace(g, o, &head) || !lora_add(&lora, g, o, head) || !weights_give(a, g, o)) return NULL;

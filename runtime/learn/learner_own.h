@@ -107,6 +107,7 @@ struct burn_learner {
     struct Ranks *ranks;                   /* NULL: this one alone */
     Keep keep;
     int64_t resumed_epoch;
+    int is_told_waits;
     Settings settings;
     burn_said reason;
 };

@@ -108,6 +108,18 @@ void learner_say(burn_learner *l, burn_level level, const char *format, ...)
         if (l->how.watchers[i].say) l->how.watchers[i].say(l->how.watchers[i].own, level, said.text);
 }
 
+/* Of the first epoch that took long enough to tell. */
+static void say_waits(burn_learner *l)
+{
+    double took = learner_clock() - l->pace[BURN_TRAINING].began, waited = l->pace[BURN_TRAINING].waited;
+    if (l->is_told_waits || took < 1) return;
+    l->is_told_waits = 1;
+    if (waited > 0.1 * took)
+        learner_say(l, BURN_NOTE, "%.0f %% of the time goes by waiting for data, with %d worker%s that get%s it ahead",
+                    100 * waited / took, l->how.workers, l->how.workers == 1 ? "" : "s",
+                    l->how.workers == 1 ? "s" : "");
+}
+
 static void set(Settings *s, const char *name, const char *format, ...)
 {
     va_list a;
@@ -240,6 +252,7 @@ static int train(burn_learner *l, burn_said *said)
     if (error || is_stopped(l)) return error;
     if (from < batches) error = end_split(l, BURN_TRAINING, said);
     if (!error) tell_epoch(l, BURN_TRAINING);
+    if (!error) say_waits(l);
     return error;
 }
 

@@ -218,7 +218,9 @@ static void logs_epoch(void *own, const burn_progress *p)
         free(text);
         text = more;
     }
-    note_made(l, "info", text);
+    char *whole = text ? watch_format("%s; %.0f %% computing", text, 100 * p->computing) : NULL;
+    free(text);
+    note_made(l, "info", whole);
     flush(l, l->history, "history.csv");
     flush(l, l->events[p->split], "tensorboard");
     close_epoch(l);

@@ -161,14 +161,19 @@ says "^bars/down/3.pgm	down	"
 says "^bars/across/4.pgm	across	"
 status 0 "a folder" "$burncc" evaluate bars-run/model.onnx bars
 says "^items=40 "
-same() { # two runs, OPTIONS of each, end with the same line but for the seconds
-    "$burncc" fit image.c --data bars --artifacts a --quiet --epochs 2 $1 2>err | sed 's/ seconds.*//' >one
-    "$burncc" fit image.c --data bars --artifacts b --quiet --epochs 2 $2 2>err | sed 's/ seconds.*//' >out
+same() { # two runs, OPTIONS of each, end with the same line but for the seconds; [DATA]
+    "$burncc" fit image.c --data "${3:-bars}" --artifacts a --quiet --epochs 2 $1 2>err | sed 's/ seconds.*//' >one
+    "$burncc" fit image.c --data "${3:-bars}" --artifacts b --quiet --epochs 2 $2 2>err | sed 's/ seconds.*//' >out
     [ -s one ] && cmp -s one out && cmp -s a/model.safetensors b/model.safetensors
     result $? "$1 is $2"
 }
 same "--workers 0" "--workers 2 --threads 2"
 same "--batch 8" "--dim batch=8"
+drawn=images:bars,flip,area=0.5,jitter=0.3
+same "--workers 0" "--workers 1" $drawn
+same "--workers 2" "--workers 4" $drawn
+grep -q 'epoch 2/2 train: loss .*; [0-9]* % computing$' a/experiment.log
+result $? "the log says how much of the time was computing"
 fit 0 "image.c --data images:bars,flip,jitter=0.2,mean=0.1,deviation=0.3" "--epochs 1 --optimizer momentum --clip-norm \
 --hyper clip_norm=1 --schedule cosine --batch 8 --metrics accuracy,top_k(k=1)"
 grep -q 'size=12x12,gray,mean=' image-run/model.json && ! grep -q jitter image-run/model.json
