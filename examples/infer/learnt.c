@@ -5,7 +5,7 @@
 // what its classes are called; the library reads the files in the same way.
 //
 //     burncc fit examples/train/photos.c --data photos --epochs 20 --artifacts pets --target native
-//     cc -O3 -I pets examples/infer/learnt.c pets/model.c -o see $(pkg-config --cflags --libs burncc-learn burncc-weights)
+//     cc -I pets examples/infer/learnt.c pets/model.c -o see $(pkg-config --cflags --libs burncc-learn burncc-weights)
 //     ./see pets cat.jpg dog.jpg
 #include "model.h"
 
