@@ -31,6 +31,7 @@ enum { MICRO, MACRO, WEIGHTED };
 #define FAMILY_ranking metric_ranking_begin, metric_ranking_add, metric_ranking_end
 #define FAMILY_psnr metric_images_begin, metric_psnr_add, free
 #define FAMILY_ssim metric_images_begin, metric_ssim_add, free
+#define FAMILY_ms_ssim metric_images_begin, metric_ms_ssim_add, free
 #define FAMILY_cer metric_mean_begin, metric_cer_add, free
 #define FAMILY_wer metric_mean_begin, metric_wer_add, free
 #define FAMILY_bleu metric_bleu_begin, metric_bleu_add, free
@@ -47,9 +48,9 @@ typedef int MetricAdd(void *state, const burn_observation *seen);
 MetricBegin metric_mean_begin, metric_top_begin, metric_nll_begin, metric_values_begin, metric_counts_begin,
     metric_ranking_begin, metric_images_begin, metric_bleu_begin, metric_since_begin, metric_now_begin;
 MetricAdd metric_loss_add, metric_rate_add, metric_places_add, metric_values_add, metric_counts_add,
-    metric_ranking_add, metric_psnr_add, metric_ssim_add, metric_cer_add, metric_wer_add, metric_bleu_add,
-    metric_rouge_add, metric_since_add, metric_memory_add, metric_heat_add, metric_gpu_use_add, metric_gpu_ram_add,
-    metric_gpu_heat_add;
+    metric_ranking_add, metric_psnr_add, metric_ssim_add, metric_ms_ssim_add, metric_cer_add, metric_wer_add,
+    metric_bleu_add, metric_rouge_add, metric_since_add, metric_memory_add, metric_heat_add, metric_gpu_use_add,
+    metric_gpu_ram_add, metric_gpu_heat_add;
 void metric_counts_end(void *state);
 void metric_ranking_end(void *state);
 #define METRIC(name, unit, better, family, value, parameters) double metric_##value(void *state);

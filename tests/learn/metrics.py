@@ -199,6 +199,25 @@ def similarity(x, y, most):
     return np.mean(all_windows)
 
 
+def over_scales(x, y):
+    """MS-SSIM of an image, channels first, by moments about the means of all windows at once."""
+    g = np.exp(-(np.arange(11) - 5)**2 / 4.5)
+    g, product = np.outer(g, g) / g.sum()**2, 1
+
+    def mean(v):
+        return (np.lib.stride_tricks.sliding_window_view(v, (11, 11), (1, 2)) * g).sum((-1, -2))
+
+    for scale, power in enumerate((0.0448, 0.2856, 0.3001, 0.2363, 0.1333)):
+        mx, my = mean(x), mean(y)
+        part = (2 * (mean(x * y) - mx * my) + 0.0009) / (mean(x * x) - mx**2 + mean(y * y) - my**2 + 0.0009)
+        if scale == 4:
+            part *= (2 * mx * my + 0.0001) / (mx**2 + my**2 + 0.0001)
+        product *= max(0, part.mean())**power
+        x, y = (v[:, :v.shape[1] // 2 * 2, :v.shape[2] // 2 * 2].reshape(
+            len(v), v.shape[1] // 2, 2, v.shape[2] // 2, 2).mean((2, 4)) for v in (x, y))
+    return product
+
+
 class Checks:
     def __init__(self, tap, metrics):
         self.tap, self.m, self.seen = tap, metrics, set()
@@ -280,6 +299,10 @@ def check_values(t, rng):
         t.near(f"psnr(range={most})", batches, np.mean(10 * np.log10(most**2 / squares)))
         t.near(f"ssim({most})", batches, np.mean([similarity(x[n, c].astype(float), y[n, c].astype(float), most)
                                                  for n in range(3) for c in range(2)]))
+    x = rng.random(size=(2, 2, 176, 181)).astype(np.float32)
+    y = (0.7 * x + 0.3 * rng.random(size=x.shape)).astype(np.float32)
+    t.near("ms_ssim", split({"predicted": x, "values": y}, 1), np.mean([over_scales(*i) for i in zip(
+        x.astype(float), y.astype(float))]), 1e-6)
     t.near("loss", [{"items": 3, "loss": 2.0}, {"items": 1, "loss": 6.0}], 3.0)
     t.near("learning_rate", [{"items": 1, "rate": 0.5}, {"items": 1, "rate": 0.25}], 0.25)
 
