@@ -18,7 +18,7 @@ struct FitOptions {
     double lr;                                          // negative: as usual
     VEC(SetOption) hypers;                              // numbers that updates and the schedule are given
     const char *metrics, *artifacts, *best_by;          // with commas; a folder; "valid accuracy"
-    bool resume, skip_bad, plain;
+    bool resume, skip_bad, plain, train_metrics;
     int length; double temperature;                     // predict: of a text that goes on
 };
 // quantize; 0 and NULL: as usual

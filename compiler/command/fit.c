@@ -206,6 +206,7 @@ static burn_learning learning(const Fit *f, const Words *metrics) {
         .train = f->data.train, .valid = valid_data(f), .epochs = how->epochs ? how->epochs : USUAL_EPOCHS,
         .batch = f->batch, .accumulate = f->accumulate, .threads = f->threads.run ? &f->threads : NULL,
         .seed = (uint64_t)f->o->seed, .workers = how->workers, .skip_bad = how->skip_bad,
+        .train_metrics = how->train_metrics,
         .metric_count = metrics->n, .metrics = metrics->at, .class_axis = (int)f->o->class_axis,
         .best_by = how->best_by, .patience = how->patience, .artifacts = f->folder, .keep = how->keep,
         .checkpoint_steps = how->checkpoint_steps, .resume = how->resume, .interrupts = 1, .ranks = &f->ranks.of,

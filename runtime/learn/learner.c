@@ -29,6 +29,7 @@ static void fill_in(burn_learning *how)
     if (!how->accumulate) how->accumulate = 1;
     if (how->ranks && how->ranks->count < 2) how->ranks = NULL;
     if (!how->at_once || !how->threads || how->ranks) how->at_once = 1;
+    if (how->ranks || !how->training->evaluate) how->train_metrics = 0;
     if (how->at_once > how->accumulate) how->at_once = how->accumulate;
 }
 

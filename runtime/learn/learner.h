@@ -12,8 +12,8 @@
  * An epoch is a pass over `train`, batch after batch in an order by `seed`, then one over `valid`, in its order. A step
  * is one update from `accumulate` batches: their gradients are summed in the order of the batches, each by the items
  * it has, so that the bits are the same whoever computed which, on however many threads. What is figured: the loss
- * first; of training the learning rate and those metrics that want no predictions; of validation all metrics, from
- * the module's first output and first target.
+ * first; of training the learning rate and those metrics that want no predictions (with train_metrics all); of
+ * validation all metrics, from the module's first output and first target.
  *
  * The module's inputs and targets are fields of the dataset: of the same name, else the first field left over that
  * fits, in order. A field fits a tensor of [batch, the item's shape], also where one has dimensions of 1 more; whole
@@ -69,6 +69,9 @@ typedef struct burn_learning {
     const double *hyper_values;
     int metric_count;
     const char *const *metrics;          /* as burn_metric_open takes them */
+    int train_metrics;                   /* 1: those that want predictions are figured of training, too: evaluate
+                                            computes each batch once more, before its step. Not for ranks; an epoch
+                                            that a run goes on with in the middle has those of the rest */
     int kind_count;
     const burn_metric_kind *const *kinds;   /* metrics of the caller's own */
     const char *best_by;                 /* "valid loss", "valid accuracy", "train loss" ...; NULL: the loss of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The figures of a split: the loss, of training the learning rate, and metrics. In: observations of batches. Out: what
- * watchers read. A metric that wants predictions is no figure of training, whose batches give a loss alone: each is
- * asked once whether it takes such an observation. */
+ * watchers read. A metric that wants predictions is no figure of training, whose batches give a loss alone, unless they
+ * are evaluated, too: each is asked once whether it takes such an observation. */
 #include "data_own.h"
 #include "learner_own.h"
 
@@ -42,7 +42,7 @@ int figures_open(burn_learner *l, burn_split split, burn_said *said)
         burn_metric *metric = NULL;
         int error = open_metric(l, i, &metric, said);
         if (error) return error;
-        if (split == BURN_TRAINING && !takes_loss_alone(metric)) {
+        if (split == BURN_TRAINING && !l->how.train_metrics && !takes_loss_alone(metric)) {
             burn_metric_close(metric);
             continue;
         }

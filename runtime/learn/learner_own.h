@@ -199,7 +199,7 @@ int learner_fill(burn_learner *l, Lane *lane, int64_t of_step, burn_said *said);
 /* The lane's loss and gradients; without items nothing. */
 int learner_gradients(burn_learner *l, Lane *lane, burn_said *said);
 /* A batch of training is done: figures, watchers. */
-int learner_count(burn_learner *l, int64_t items, double loss, double rate, burn_said *said);
+int learner_count(burn_learner *l, burn_observation *seen, double rate, burn_said *said);
 /* Batches that this epoch of training still has. */
 int64_t learner_left(const burn_learner *l);
 /* Evaluates a batch and adds it to the figures; is_told: watchers see it. */

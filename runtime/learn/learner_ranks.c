@@ -164,7 +164,8 @@ static int count_round(burn_learner *l, const Report *reports, double rate, burn
     int error = BURN_OK;
     for (int k = 0; k < l->how.ranks->count && !error && learner_left(l); k++) {
         if (k != l->how.ranks->rank) l->pace[BURN_TRAINING].others += reports[k].skipped;
-        error = learner_count(l, reports[k].items, reports[k].loss, rate, said);
+        burn_observation seen = { .items = reports[k].items, .loss = reports[k].loss };
+        error = learner_count(l, &seen, rate, said);
     }
     return error;
 }

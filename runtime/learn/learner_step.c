@@ -111,13 +111,35 @@ int learner_fill(burn_learner *l, Lane *lane, int64_t of_step, burn_said *said)
     return BURN_OK;
 }
 
-int learner_count(burn_learner *l, int64_t items, double loss, double rate, burn_said *said)
+int learner_count(burn_learner *l, burn_observation *seen, double rate, burn_said *said)
 {
-    burn_observation seen = { .items = items, .loss = loss, .learning_rate = rate };
-    int error = items ? figures_add(&l->figures[BURN_TRAINING], &seen, said) : BURN_OK;
+    seen->learning_rate = rate;
+    int error = seen->items ? figures_add(&l->figures[BURN_TRAINING], seen, said) : BURN_OK;
     l->batch++;
-    if (!error) learner_told(l, BURN_TRAINING, items);
+    if (!error) learner_told(l, BURN_TRAINING, seen->items);
     return error;
+}
+
+static int evaluate(burn_learner *l, const Lane *lane, double *loss)
+{
+    return l->t->evaluate(l->how.threads, l->lanes[0].work, l->how.weights, lane->in, l->params, loss, l->out);
+}
+
+/* The batch as the parameters see it now, for train_metrics: before they change. */
+static int count_lane(burn_learner *l, const Lane *lane, int is_evaluated, double rate, burn_said *said)
+{
+    int64_t shape[MOST_RANK + 1];
+    burn_observation seen = { .items = lane->items };
+    if (is_evaluated) lane_observe(l, &l->feeds[BURN_TRAINING], lane, &seen, shape);
+    seen.loss = lane->loss;
+    return learner_count(l, &seen, rate, said);
+}
+
+static int evaluate_training(burn_learner *l, const Lane *lane)
+{
+    double loss;
+    int error = l->how.train_metrics && lane->items ? evaluate(l, lane, &loss) : BURN_EINVAL;
+    return !error || error == BURN_ENAN;                  /* with that one the predictions are there */
 }
 
 /* Adds its gradients to the sum, times its share of a full batch. */
@@ -144,7 +166,7 @@ static int sum_lanes(burn_learner *l, double rate, double *shares, burn_said *sa
         for (int i = 0; i < count && !error; i++) {
             Lane *lane = &l->lanes[i];
             if (count == 1 || lane->error) error = learner_gradients(l, lane, said);
-            if (!error) error = learner_count(l, lane->items, lane->loss, rate, said);
+            if (!error) error = count_lane(l, lane, evaluate_training(l, lane), rate, said);
             if (!error) add_gradients(l, lane, shares);
         }
         from += count;
@@ -170,15 +192,16 @@ static int step_apart(burn_learner *l, double rate, burn_said *said)
 static int step_together(burn_learner *l, double rate, burn_said *said)
 {
     Lane *lane = &l->lanes[0];
-    int error = learner_fill(l, lane, 0, said);
+    int error = learner_fill(l, lane, 0, said), is_evaluated = 0;
     while (!error && lane->items) {
+        is_evaluated = evaluate_training(l, lane);
         lane->error = l->t->train_step(l->how.threads, lane->work, l->how.weights, lane->in, l->step + 1, l->hypers,
                                        l->params, l->state, &lane->loss);
         l->step += !lane->error;
         if (!lane->error) break;
         error = check_lane(l, &l->feeds[BURN_TRAINING], BURN_TRAINING, lane, said);
     }
-    return error ? error : learner_count(l, lane->items, lane->loss, rate, said);
+    return error ? error : count_lane(l, lane, is_evaluated, rate, said);
 }
 
 int learner_step(burn_learner *l, burn_said *said)
@@ -190,11 +213,6 @@ int learner_step(burn_learner *l, burn_said *said)
 }
 
 /* ---- validation */
-
-static int evaluate(burn_learner *l, const Lane *lane, double *loss)
-{
-    return l->t->evaluate(l->how.threads, l->lanes[0].work, l->how.weights, lane->in, l->params, loss, l->out);
-}
 
 /* A batch that is filled with copies of its first item: what they add to the mean is taken out, so many times that
  * item's loss. Predictions are as before. */

@@ -153,6 +153,12 @@ status 0 "one class against the other" "$burncc" predict two/model.onnx new.csv
 says "^new.csv:1	below	"
 says "^new.csv:2	above	"
 
+fit 0 "table.c --data csv:animals.csv,ignore=name,scale --artifacts measured --train-metrics"
+cmp animals/model.safetensors measured/model.safetensors
+result $? "metrics of training change nothing"
+grep -q "^12,train,accuracy,,1,[01]" measured/history.csv && ! grep -q train,acc animals/history.csv
+result $? "they are there"
+
 # images: from the model's size, by workers, optimizers, schedules, batches
 fit 0 "image.c --data bars --valid bars --artifacts bars-run"
 column valid_accuracy 0.9 1

@@ -26,7 +26,7 @@ enum { WIDTH = 6, CLASSES = 3, MOST_BATCH = 64 };
 static const char *const keys[] = { "epochs", "batch", "accumulate", "at_once", "threads", "seed", "workers", "items",
     "valid", "skip_bad", "bad_label", "broken", "plain", "stop_at", "learning_rate", "in_order", "metrics", "swap",
     "resume", "keep", "checkpoint_steps", "interrupts", "patience", "least_change", "best_by", "no_number", "slow",
-    "dies", "dies_at" };
+    "dies", "dies_at", "train_metrics" };
 static const char *artifacts;
 static double values[sizeof keys / sizeof *keys];
 
@@ -160,7 +160,8 @@ static int by_learner(burn_dataset *train, burn_dataset *valid, const burn_ranks
         .checkpoint_steps = (int64_t)value("checkpoint_steps"), .interrupts = (int)value("interrupts"),
         .patience = (int64_t)value("patience"), .least_change = value("least_change"),
         .best_by = value("best_by") > 1 ? "valid nothing" : value("best_by") > 0 ? "valid accuracy" : NULL,
-        .in_order = (int)value("in_order"), .metric_count = (int)value("metrics"), .metrics = metrics,
+        .in_order = (int)value("in_order"), .metric_count = (int)value("metrics"),
+        .train_metrics = (int)value("train_metrics"), .metrics = metrics,
         .hyper_count = rate > 0, .hyper_names = names, .hyper_values = &rate, .watcher_count = 1,
         .watchers = &watcher };
     int error = burn_learner_open(&how, &learner, &said);

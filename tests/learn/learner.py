@@ -82,6 +82,12 @@ def check_steps(tap, programs):
     run = Run(adam, items=200, batch=16, epochs=8, valid=40, metrics=1, learning_rate=0.02)
     tap.check("it learns", run.figures("valid", "accuracy")[-1] > 0.7 and
               run.figures("valid", "loss")[-1] < 0.7 * run.figures("valid", "loss")[0], run.text)
+    seen = Run(adam, items=200, batch=16, epochs=8, valid=40, metrics=1, learning_rate=0.02, train_metrics=1)
+    accuracy = seen.figures("train", "accuracy")
+    tap.check("metrics of training: the same bits, and it becomes better", seen.bits == run.bits and len(accuracy) == 8
+              and accuracy[0] + 0.1 < accuracy[-1] <= 1 and not run.figures("train", "accuracy"), seen.text)
+    parts = Run(adam, items=200, batch=8, accumulate=2, epochs=8, metrics=1, learning_rate=0.02, train_metrics=1)
+    tap.check("of sums, too", 0.7 < parts.figures("train", "accuracy")[-1] <= 1, parts.text)
     sums = [Run(adam, items=96, batch=8, accumulate=4, epochs=2, plain=1)]
     sums += [Run(adam, items=96, batch=8, accumulate=4, epochs=2, at_once=n, threads=t, workers=t // 2)
              for n, t in ((1, 0), (1, 2), (2, 2), (4, 4), (3, 2))]
