@@ -300,12 +300,16 @@ def check_examples(tap, args, folder):
     tap.check("under 60 lines, and under 40", lines["lenet"] < 60 and lines["loop"] < 40, lines)
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("burncc")
     parser.add_argument("library")
     parser.add_argument("--cc", default="cc")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         programs = Programs(args, folder)

@@ -5,7 +5,6 @@ killed, and what a step sends.
 
 usage: ranks.py BURNCC LIBRARY [--cc CC]    LIBRARY: runtime/learn as a shared library
 Needs the standard library and Open MPI. Prints TAP."""
-import argparse
 import os
 import pathlib
 import re
@@ -16,7 +15,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-from learner import Programs, ROOT, Run     # noqa: E402
+from learner import Programs, ROOT, Run, arguments     # noqa: E402
 from tap import Tap, skip_all               # noqa: E402
 
 OPTIONS = dict(items=100, valid=40, batch=8, epochs=3, metrics=1, learning_rate=0.02)
@@ -78,11 +77,7 @@ def check_stops(tap, one, ranks, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("burncc")
-    parser.add_argument("library")
-    parser.add_argument("--cc", default="cc")
-    args = parser.parse_args()
+    args = arguments()
     flags = mpi_flags()
     if flags is None:
         return skip_all("Open MPI is not installed")
