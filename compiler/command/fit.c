@@ -54,6 +54,10 @@ static bool open_data(Fit *f) {
     } else if (fit_failed(burn_source_split(&f->data, how->split, (uint64_t)f->o->seed, &said), &said)) {
         return false;
     }
+    for (int i = 0; i < f->memory.column_count && !strstr(f->c->data.at[0], "target="); i++)
+        if (f->memory.columns[i].is_target)
+            diag_note(NULL, "it learns to predict '%s', the table's last column; target=COLUMN in --data takes another",
+                f->memory.columns[i].name);
     return (f->target = fit_target(&f->model, f->data.train)) != NULL;
 }
 
