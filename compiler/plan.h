@@ -121,6 +121,8 @@ typedef struct Strips {
     VEC(int64_t) line;
     int64_t *floats;                                    // by member but the last: of a part's buffer
     int64_t *width;                                     // floats of a pixel
+    bool *beside;                                       // its input is another: the epilogue reads what comes before
+    int64_t moved;                                      // bytes to the fronts of buffers, in a run
 } Strips;
 
 // How many GPU threads work on a point; by_point: neighbouring threads have neighbouring points, else neighbouring

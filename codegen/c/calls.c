@@ -115,7 +115,7 @@ static void strip_arguments(const RunText *r, const Kernel *k, Arguments *to) {
     while (s->member[i] != k) i++;
     add_word(r, to, arena_printf(a, "was[%d]", i));
     add_word(r, to, arena_printf(a, "now[%d]", i));
-    add_word(r, to, i ? arena_printf(a, "now[%d]", s->n + i - 1) : "0");
+    add_word(r, to, i && !s->beside[i] ? arena_printf(a, "now[%d]", s->n + i - 1) : "0");
     add_word(r, to, i + 1 < s->n ? arena_printf(a, "now[%d]", s->n + i) : "0");
 }
 
@@ -145,6 +145,9 @@ static Argument operand_argument(const RunText *r, const Kernel *k, const Kernel
     Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
     a.at = packed ? address_of(r, k->packed, v, spell_c_storage(k->packed->element)) : value_address(r, v);
     if (between >= 0 && k->strips->workers > 1) a.worker_step = k->strips->floats[between];
+    if (between >= 0 && j >= t->first_shared)           // elements counted from the first pixel, which is not there
+        a.minus = arena_printf(r->g->arena, "now[%d] * %lld", k->strips->n + between,
+            (long long)k->strips->width[between]);
     return a;
 }
 
@@ -208,6 +211,7 @@ static const char *argument_text(RunText *r, const Argument *a, bool framed) {
     }
     const char *text = address_text(r, &a->at, framed);
     if (a->worker_step) text = arena_printf(arena, "%s + %lld * worker", text, (long long)a->worker_step);
+    if (a->minus) text = arena_printf(arena, "%s - %s", text, a->minus);
     if (a->plus) text = arena_printf(arena, "%s + %s", text, spell_size_of(arena, g, a->plus, framed ? "frame->" : ""));
     return text;
 }

@@ -17,7 +17,7 @@ typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD } Argume
 typedef struct Argument {
     ArgumentKind kind;
     // elements further: a size, and as many for each worker before this one
-    Address at; Dim plus; int64_t worker_step;
+    Address at; Dim plus; const char *minus; int64_t worker_step;
     int64_t value;                                      // the number, or that of the symbol whose size it is
     const char *word;                                   // a variable of the call's own surroundings: part, now[1]
 } Argument;

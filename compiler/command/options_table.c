@@ -270,7 +270,8 @@ const Option options[] = {
         "size: the least code, weights no larger than the model's; speed without it",
         SET_ONE_OF(set_optimize, "speed size") },
     { "ram", 0, "BYTES", COMPILES, "Code",
-        "the workspace that a run may take; 64K. If it takes more nothing is written",
+        "the workspace that a run may take; 64K. Kernels go row by row where that helps; if it takes more nothing is "
+        "written",
         SET(set_ram) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
         FIELD(FLAG, compile.fast_math) },

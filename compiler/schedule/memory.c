@@ -192,17 +192,37 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
     }
 }
 
-// A template that stores its elements in order may store over what it reads, at a distance.
-static void try_over(Plan *p, const Kernel *k, int at) {
-    if (!template_is_window(k) || k->runs > 1 || k->strips || k->result_at || k->operand_at[0]) return;
-    Buffer *out = plan_value(p, k->writes.at[0]).buffer, *in = plan_value(p, k->operand[0]).buffer;
-    int64_t distance, from;
-    if (!in || out->place != PLACE_WORK || in->place != PLACE_WORK || out->first != at || in->last != at || in == out
-        || out->gaps.n || in->gaps.n || !window_distance(p->graph, k, &distance))
-        return;
-    for (int i = 0; i < k->loads.n; i++)
-        if (buffer_owner(buffer_of(p, k->loads.at[i]), &from) == in) return;
-    VEC_PUSH(p->arena, out->over_dying, ((Over){ in, distance }));
+// Is all that the kernels from `at` to `end` read of these bytes this value?
+static bool alone(const Plan *p, const Value *v, const Buffer *in, int at, int end) {
+    int64_t from;
+    for (int i = at; i <= end; i++)
+        for (int j = 0; j < p->kernels.at[i]->reads.n; j++) {
+            Value *read = p->kernels.at[i]->reads.at[j];
+            Buffer *b = plan_value(p, read).buffer;
+            if (read != v && b && buffer_owner(b, &from) == in) return false;
+        }
+    return true;
+}
+
+// Templates that store their elements in order, alone or in strips, may store over what they read, at a distance.
+static void try_over(const Plan *p, const Kernel *k, int at) {
+    if ((k->strips && k != k->strips->member[0]) || !k->template || !k->template->over || k->runs > 1) return;
+    const int end = at + (k->strips ? k->strips->n : 1) - 1;
+    const Kernel *last = p->kernels.at[end];
+    Buffer *out = plan_value(p, last->writes.at[0]).buffer;
+    if (out->place != PLACE_WORK || out->first != at || out->gaps.n || last->result_at) return;
+    for (int i = at; i <= end; i++)
+        for (int j = 0; j < p->kernels.at[i]->reads.n; j++) {
+            const Value *v = p->kernels.at[i]->reads.at[j];
+            const Buffer *in = plan_value(p, v).buffer;
+            int64_t distance;
+            if (!in || in == out || in->place != PLACE_WORK || in->last != end || in->first >= at || in->gaps.n
+                || !alone(p, v, in, at, end))
+                continue;
+            if (k->strips ? strips_distance(p, k->strips, v, &distance) :
+                            k->operand[0] == v && !k->operand_at[0] && window_distance(p->graph, k, &distance))
+                VEC_PUSH(p->arena, out->over_dying, ((Over){ in, distance }));
+        }
 }
 
 // A loop's carried value is updated in place where its new value is stored after the last read of the old one, or by
@@ -296,10 +316,14 @@ static void forget(Plan *p) {
     p->weight_bytes = 0;
 }
 
-bool memory_plan(Plan *p) {
+void memory_lifetimes(Plan *p) {
     forget(p);
     memory_ends(p);
     lifetimes(p);
+}
+
+bool memory_plan(Plan *p) {
+    memory_lifetimes(p);
     place_strings(p);
     carry_in_place(p);
     for (int i = 0; i < p->kernels.n; i++) try_in_place(p, p->kernels.at[i], i);

@@ -127,13 +127,15 @@ static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "
 
 const char *kernel_kind(const Kernel *k) { return kind_names[k->kind]; }
 
-static void print_parts(const Kernel *k, Text *out) {
+static void print_parts(const Plan *p, const Kernel *k, Text *out) {
     const Strips *s = k->strips;
     if (k->parts > 1) text_printf(out, ", in %d parts", k->parts);
     if (k->parts > k->workers && k->workers) text_printf(out, " for %d workers", k->workers);
     if (!s) return;
-    if (k == s->member[0]) text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
-    else text_printf(out, ", in strips");
+    const bool first = k == s->member[0];
+    if (!first) text_printf(out, ", in strips");
+    else text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
+    if (first && p->options->ram) text_printf(out, " that move %lld bytes", (long long)s->moved);
     if (s->parts > 1) text_printf(out, " in %d parts", s->parts);
 }
 
@@ -168,7 +170,7 @@ static void print_kernel(const Plan *p, const Kernel *k, Text *out) {
         text_printf(out, "%s%s%s", j ? " " : "", j >= k->n_parallel || k->axes.at[j].reduce ? "r" : "",
             dim_text(out->arena, p->graph, k->axes.at[j].size));
     text_append(out, "]", 1);
-    print_parts(k, out);
+    print_parts(p, k, out);
     text_append(out, "\n", 1);
     if (k->kind == KERNEL_CALL) print_call(p, k, out);
     for (int j = 0; j < k->stores.n; j++) {
@@ -243,7 +245,7 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, "%-44s %-9s %12.0f %12lld %12lld ", k->name, kernel_kind(k), k->flops,
             (long long)k->traffic, (long long)live);
         for (int j = 0; j < k->nodes.n; j++) text_printf(out, "%s%s", j ? "+" : " ", op_table[k->nodes.at[j]->op].name);
-        print_parts(k, out);
+        print_parts(p, k, out);
         if (plan_ran(p, i)) text_printf(out, ", again");
         if (k->choice) text_printf(out, ", %s%s", k->choice, k->tuned ? " (from records)" : "");
         text_printf(out, "\n");

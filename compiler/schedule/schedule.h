@@ -134,6 +134,11 @@ int parts_workers(const Options *o, double ns, double uneven);
 // how long so many workers take for a product or convolution cut as is best for it, and by rows, so unevenly
 double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int workers);
 double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven);
+void memory_lifetimes(Plan *p);                         // memory.c: each buffer apart
+// strips_ram.c: memory_plan with strips where it needs more than so many bytes
+bool strips_within(Plan *p, int64_t ram);
+// How many bytes behind the result of strips this input of theirs has to begin to be overwritten; false: never.
+bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *bytes);
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
 // checkpoint.c: memory_plan within a workspace of so many bytes, by kernels that run again; false with diagnostics
 bool checkpoint_plan(Plan *p, int64_t budget);

@@ -4,7 +4,8 @@
  *
  *   KERNEL              name of the function
  *   N C MULT            batch, output channels, those of one input channel
- *   IH IW OH OW  KH KW  SH SW  DH DW  PH PW  XN XH XW XC  YC  STRIP   as in window.c
+ *   IH IW OH OW  KH KW  SH SW  DH DW  PH PW  XN XH XW XC  YC   as in window.c
+ *   STRIP               as in window.c, whole rows
  *   NR                  channels together: 1, or 4, of one pixel 8, where MULT and XC are 1
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *

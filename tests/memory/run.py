@@ -5,7 +5,8 @@
 usage: run.py BURNCC [--cc CC]
 Models of this checkout are compiled both for speed and for memory, and run here under the sanitizers in a workspace of
 exactly its size: results of all plans for memory are the same bits, those of the plan for speed near. Budgets are kept,
-or nothing is written and what takes the memory is named. Needs the standard library only. Prints TAP."""
+row by row where that helps, or nothing is written and what takes the memory is named. Needs the standard library only.
+Prints TAP."""
 import argparse, os, pathlib, re, struct, subprocess, sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -36,8 +37,16 @@ int main(void)
 MODELS = {
     "digits": [ROOT / "models/digits/digits.onnx"],
     "shapes": [HERE / "shapes.c"],
-    "mobilenet_v2": [ROOT / "models/mobilenet_v2.c", "--set", "size=64", "--set", "width=0.1", "--set", "classes=5"],
 }
+MOBILENET = [ROOT / "models/mobilenet_v2.c", "--set", "size=64", "--set", "width=0.1", "--set", "classes=5"]
+THREE = """#include <burncc/model.h>
+MODEL(three)
+{
+    Tensor x = input("x", F32, 1, 8, 16, 16);
+    for (int i = 0; i < 3; i++) x = relu(conv2d(x, named("%d", i), 8, 3, .padding = 1));
+    output("y", x);
+}
+"""
 WAYS = {"a target without an operating system": ["--target", "cortex-m4"],
         "--ram": ["--target", "portable", "--ram", "64M"],
         "--optimize size": ["--target", "portable", "--optimize", "size"],
@@ -79,7 +88,7 @@ def same_bits(args, model):
     def check(folder):
         speed, takes = results(args, folder, model, ["--target", "portable"])
         seen, said = None, []
-        for way, options in list(WAYS.items())[-3 if len(model) == 1 else -2:]:
+        for way, options in WAYS.items():
             out, bytes_ = results(args, folder, model, options)
             seen = seen or out
             said.append(str(bytes_))
@@ -92,8 +101,30 @@ def same_bits(args, model):
 def over_inputs(args):
     """Results lie over the inputs of their kernels: less than an input and its result together."""
     def check(folder):
-        _, bytes_ = results(args, folder, MODELS["shapes"], WAYS["--ram"])
-        return bytes_ < 2 * 4 * (9 * 7 * 6 + 13 * 11 * 12), f"{bytes_} bytes"
+        (folder / "three.c").write_text(THREE)
+        _, bytes_ = results(args, folder, [folder / "three.c"], WAYS["--ram"])
+        return bytes_ < 3 * 16 * 16 * 8 * 4 // 2, f"{bytes_} bytes of two times 8192"
+    return check
+
+
+def budgets(args, model, shares):
+    """At shares in percent of the plan: the same bits in what was asked for, or what is said to be the least
+    will do."""
+    def check(folder):
+        options = ["--target", "cortex-m4", "--ram"]
+        want, plan = results(args, folder, model, [*options, "64M"])
+        said = []
+        for percent in shares:
+            ram = plan * percent // 100
+            made = compiled(args, folder, model, [*options, str(ram)])
+            least = re.search(r"needs a workspace of (\d+) bytes", made.stderr)
+            if made.returncode and not (made.returncode == 3 and least):
+                return False, made.stderr
+            out, bytes_ = results(args, folder, model, [*options, least[1] if least else str(ram)])
+            said.append(f"{percent} %: {bytes_}{' at least' if least else ''}")
+            if out != want or bytes_ > (int(least[1]) if least else ram):
+                return False, f"{percent} %: {'other results' if out != want else f'{bytes_} bytes'}"
+        return True, f"of {plan} bytes {', '.join(said)}"
     return check
 
 
@@ -116,6 +147,8 @@ def main():
     p.add_argument("--cc", default=os.environ.get("CC", "cc"))
     args = p.parse_args()
     checks = [(name, same_bits(args, model)) for name, model in MODELS.items()]
+    checks.append(("shapes within budgets", budgets(args, MODELS["shapes"], (75, 25))))
+    checks.append(("residual blocks within a budget", budgets(args, MOBILENET, (50,))))
     checks.append(("results over inputs", over_inputs(args)))
     checks.append(("a budget that is passed", refused(args)))
     return run_checks(checks)

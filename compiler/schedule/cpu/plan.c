@@ -11,5 +11,6 @@ bool cpu_plan(Plan *p) {
     order_plan(p);
     parts_plan(p);
     const int64_t budget = p->options->train_memory;
-    return budget && graph_trains(p->graph) && !p->parent ? checkpoint_plan(p, budget) : memory_plan(p);
+    if (budget && graph_trains(p->graph) && !p->parent) return checkpoint_plan(p, budget);
+    return p->options->ram && !p->parent ? strips_within(p, p->options->ram) : memory_plan(p);
 }

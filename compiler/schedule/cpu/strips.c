@@ -12,7 +12,7 @@
 // their templates, scratch memory for each part, and small buffers between them. Results have the same bits: no sum
 // is cut, and what a part needs of its neighbour's rows it computes again. What a strip has left for the next one is
 // moved to the front of its buffer.
-#include "schedule/schedule.h"
+#include "strips.h"
 #include "templates.h"
 
 #include <string.h>
@@ -20,24 +20,7 @@
 // Nanoseconds, for one core of today's servers and laptops; bytes a nanosecond from the second cache and from behind
 // it.
 static const double compute_rate = 100, near_rate = 60, far_rate = 20, call_ns = 30, barrier_ns = 1000;
-enum { MOST = 12, SCRATCH_ALIGN = 64 };                 // members; bytes
-
-typedef struct Member {
-    Kernel *k;
-    // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
-    int64_t total, grain, width;
-    bool rows;                                          // reads rows of an image, not the pixel alone
-    bool planes;                                        // its pixels are whole planes of channels
-} Member;
-
-typedef struct Trial {
-    const Plan *p;
-    Member m[MOST]; int n;
-    int parts;
-    int64_t most[MOST];                                 // pixels alive at once between a member and the next
-    int64_t steps, moved;                               // of all parts; bytes
-    double again;                                       // operations that several parts do
-} Trial;
+enum { SCRATCH_ALIGN = 64 };                            // bytes
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
@@ -45,12 +28,15 @@ static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 
 // ---------------------------------------------------------------- what goes by rows
 static bool product_by_rows(Member *m) {
-    const Contraction *s = &m->k->gemm;
-    if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1)
+    const Kernel *k = m->k;
+    const Contraction *s = &k->gemm;
+    if (!dim_is_const(s->batch) || !dim_is_const(s->m) || !dim_is_const(s->n) || !dim_is_const(s->k) || s->batch != 1
+        || s->c_row != s->n)
         return false;
-    if (!template_hole_value(m->k, "B_PACKED") || s->c_row != s->n) return false;
-    *m = (Member){ m->k, s->m, template_whole_rows(template_hole_value(m->k, "MR")), s->n, false, false };
-    return true;
+    *m = (Member){ .k = m->k, .total = s->m, .grain = 1, .width = s->n };
+    if (template_is_window(k)) return true;
+    m->grain = template_whole_rows(template_hole_value(k, "MR"));
+    return template_hole_value(k, "B_PACKED");
 }
 
 static bool conv_by_rows(Member *m) {
@@ -58,17 +44,21 @@ static bool conv_by_rows(Member *m) {
     const Convolution *c = &k->conv;
     if (!dim_is_const(c->batch) || c->in[0] != 1 || c->out[0] != 1 || c->kernel[0] != 1 || c->y_pixel != c->oc)
         return false;
-    if (k->kind == KERNEL_CONV
+    if (k->template == &template_conv
         && (template_hole_value(k, "MR") > c->out[2] || template_hole_value(k, "MF") > c->out[2]))
         return false;
-    *m = (Member){ m->k, c->batch * c->out[1] * c->out[2], c->out[2], c->oc, true, false };
+    *m = (Member){
+        .k = m->k, .total = c->batch * c->out[1] * c->out[2], .grain = c->out[2], .width = c->oc, .rows = true
+    };
     return true;
 }
 
 static bool conv_by_planes(Member *m) {
     const Convolution *c = &m->k->conv;
     if (!dim_is_const(c->batch) || c->oc != c->ic || (c->batch > 1 && c->x_batch < c->ic * c->x_channel)) return false;
-    *m = (Member){ m->k, c->batch * c->oc, 1, c->out[0] * c->out[1] * c->out[2], false, true };
+    *m = (Member){
+        .k = m->k, .total = c->batch * c->oc, .grain = 1, .width = c->out[0] * c->out[1] * c->out[2], .planes = true
+    };
     return true;
 }
 
@@ -89,13 +79,18 @@ static int uses(const Plan *p, const Value *v) {
     return n;
 }
 
-// Does `next` read what `m` stores, pixel after pixel and but once, and nobody else?
-static bool follows(const Plan *p, const Member *m, const Member *next) {
+// Does `next` read what `m` stores, pixel after pixel and but once, and nobody else? Or does it add it to its own?
+static bool follows(const Plan *p, const Member *m, Member *next) {
     const Kernel *k = next->k;
     const Value *v = m->k->writes.at[0];
     const Buffer *there = plan_value(p, v).buffer;
     const Contraction *s = &k->gemm;
     const Convolution *c = &k->conv;
+    next->beside = k->template->over && k->operand[0] != v && kernel_in_place(p->arena, k, v);
+    if (next->beside) {
+        next->rows = false;
+        return next->total == m->total && next->width == m->width && uses(p, v) == 1;
+    }
     if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1
         || (there && there->place == PLACE_ALIAS))
         return false;
@@ -134,7 +129,7 @@ static int64_t whole(const Member *m, int64_t to) { return least(round_up(to, m-
 
 // ---------------------------------------------------------------- steps
 // pixels that each has come to; those that the buffers behind them begin with
-typedef struct Moment { int64_t at[MOST], base[MOST]; } Moment;
+typedef struct Moment { int64_t at[MOST_MEMBERS], base[MOST_MEMBERS]; } Moment;
 
 static void keep(Arena *a, Strips *s, const Moment *now) {
     for (int i = 0; i < s->n; i++) VEC_PUSH(a, s->line, now->at[i]);
@@ -144,7 +139,7 @@ static void keep(Arena *a, Strips *s, const Moment *now) {
 // One step towards `goal` pixels of the last: each member first goes as far as the next one needs, then as far as
 // there is input for it.
 static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
-    int64_t to[MOST], last = t->n - 1;
+    int64_t to[MOST_MEMBERS], last = t->n - 1;
     to[last] = goal;
     for (int64_t i = last; i > 0; i--)
         to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i])));
@@ -164,8 +159,7 @@ static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
     t->steps++;
 }
 
-// All parts in steps of so many pixels of the last member; out: where the lines go, or NULL.
-static void walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
+void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
     const Member *last = &t->m[t->n - 1];
     int64_t units = (last->total + last->grain - 1) / last->grain;
     memset(t->most, 0, sizeof t->most);
@@ -173,7 +167,7 @@ static void walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
     t->again = 0;
     for (int part = 0; part < t->parts; part++) {
         Moment now = { .at = { 0 } };
-        int64_t end[MOST];
+        int64_t end[MOST_MEMBERS];
         now.at[t->n - 1] = least(units * part / t->parts * last->grain, last->total);
         end[t->n - 1] = least(units * (part + 1) / t->parts * last->grain, last->total);
         for (int i = t->n - 1; i > 0; i--) {
@@ -196,7 +190,7 @@ static void walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
     for (int i = 0; i < t->n; i++) t->again -= t->m[i].k->flops;
 }
 
-static int64_t buffer_bytes(const Trial *t, int i) { return round_up(t->most[i] * t->m[i].width * 4, SCRATCH_ALIGN); }
+int64_t strips_buffer(const Trial *t, int i) { return round_up(t->most[i] * t->m[i].width * 4, SCRATCH_ALIGN); }
 
 // ---------------------------------------------------------------- what it gains
 // Where memory is short: what a byte between two kernels is worth.
@@ -226,12 +220,12 @@ static double uneven(const Trial *t, int parts) {
 // second cache. Planes have weights of their own, which come once.
 static double paid_ns(const Trial *t) {
     double bytes = 0, weights = 0, l2 = (double)t->p->options->machine.l2;
-    for (int i = 0; i + 1 < t->n; i++) bytes += (double)buffer_bytes(t, i);
+    for (int i = 0; i + 1 < t->n; i++) bytes += (double)strips_buffer(t, i);
     for (int i = 0; i < t->n; i++) weights += t->m[i].planes ? 0 : (double)t->m[i].k->packed->bytes;
     if (bytes > l2 / 2) return 1e30;
     double price = 0;
     for (int i = 0; i + 1 < t->n; i++)
-        price += (double)buffer_bytes(t, i) * byte_price(t, (double)(t->m[i].total * t->m[i].width * 4));
+        price += (double)strips_buffer(t, i) * byte_price(t, (double)(t->m[i].total * t->m[i].width * 4));
     double cut = 0;
     for (int i = 0; t->parts > 1 && i < t->n; i++) {
         const Kernel *k = t->m[i].k;
@@ -243,15 +237,20 @@ static double paid_ns(const Trial *t) {
         + t->again / t->parts / compute_rate;
 }
 
+// As many pixels as a row of the image has, where only the member before knows it.
+int64_t strips_unit(const Trial *t) {
+    const Member *last = &t->m[t->n - 1];
+    return !last->rows && t->m[t->n - 2].rows ? t->m[t->n - 2].grain : last->grain;
+}
+
 // The best size of a step for these members; its gain in nanoseconds of one part, below zero where there is none.
 static double gain(Trial *t, int64_t *pixels) {
     const Member *last = &t->m[t->n - 1];
-    int64_t unit = last->grain, most = (last->total + t->parts - 1) / t->parts;
+    int64_t unit = strips_unit(t), most = (last->total + t->parts - 1) / t->parts;
     double best = -1;
-    if (!last->rows && t->m[t->n - 2].rows) unit = t->m[t->n - 2].grain;       // as many rows of the image
     for (int64_t n = 1, more = 1; ; n += more) {
         int64_t size = round_up(n * unit, last->grain);
-        walk(NULL, t, size, NULL);
+        strips_walk(NULL, t, size, NULL);
         double g = saved_ns(t) - paid_ns(t);
         if (g > best) {
             best = g;
@@ -263,30 +262,31 @@ static double gain(Trial *t, int64_t *pixels) {
 }
 
 // ---------------------------------------------------------------- the plan
-static Strips *make(const Plan *p, Trial *t, int64_t pixels) {
+Strips *strips_make(const Plan *p, Trial *t, int64_t pixels) {
     Arena *a = p->arena;
     Strips *s = NEW(a, Strips);
     *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts, .workers = t->parts,
         .part = NEW_ARRAY(a, int, t->parts + 1), .floats = NEW_ARRAY(a, int64_t, t->n),
-        .width = NEW_ARRAY(a, int64_t, t->n) };
-    walk(a, t, pixels, s);
+        .width = NEW_ARRAY(a, int64_t, t->n), .beside = NEW_ARRAY(a, bool, t->n), .moved = 0 };
+    strips_walk(a, t, pixels, s);
+    s->moved = t->moved;
     for (int i = 0; i < t->n; i++) {
         Kernel *k = s->member[i] = t->m[i].k;
         k->strips = s;
         template_hole(a, k, "STRIP", 1);
         k->scratch_bytes = round_up(k->scratch_bytes, SCRATCH_ALIGN) * t->parts;
         s->width[i] = t->m[i].width;
+        s->beside[i] = t->m[i].beside;
         if (i + 1 == t->n) break;
-        s->floats[i] = buffer_bytes(t, i) / 4;
+        s->floats[i] = strips_buffer(t, i) / 4;
         buffer_of(p, k->writes.at[0])->bytes = 4 * s->floats[i] * t->parts;
     }
     return s;
 }
 
-// How many members a group may have that begins with kernel i, in t->m.
-static int reach(Trial *t, int i) {
+int strips_reach(Trial *t, int i) {
     const Plan *p = t->p;
-    for (t->n = 0; t->n < MOST && i + t->n < p->kernels.n; t->n++) {
+    for (t->n = 0; t->n < MOST_MEMBERS && i + t->n < p->kernels.n; t->n++) {
         Member *m = &t->m[t->n];
         m->k = p->kernels.at[i + t->n];
         if (!goes_by_rows(m) || (t->n && !follows(p, m - 1, m))) break;
@@ -307,12 +307,12 @@ void strips_plan(Plan *p) {
     int n = p->kernels.n;
     if (p->options->no_fuse || template_small(p->options)) return;
     Arena *scratch = arena_new();
-    double *best = NEW_ARRAY(scratch, double, n + MOST + 1);
+    double *best = NEW_ARRAY(scratch, double, n + MOST_MEMBERS + 1);
     int *length = NEW_ARRAY(scratch, int, n + 1), *parts = NEW_ARRAY(scratch, int, n + 1);
     int64_t *size = NEW_ARRAY(scratch, int64_t, n + 1);
     Trial t = { .p = p };
     for (int i = n - 1; i >= 0; i--) {
-        int most = reach(&t, i);
+        int most = strips_reach(&t, i);
         best[i] = best[i + 1];
         length[i] = 1;
         for (t.n = 2; t.n <= most; t.n++) {
@@ -328,10 +328,10 @@ void strips_plan(Plan *p) {
     }
     for (int i = 0; i < n; i += length[i]) {
         if (length[i] < 2) continue;
-        reach(&t, i);
+        strips_reach(&t, i);
         t.n = length[i];
         t.parts = parts[i];
-        make(p, &t, size[i]);
+        strips_make(p, &t, size[i]);
     }
     arena_free(scratch);
 }

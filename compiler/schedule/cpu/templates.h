@@ -47,6 +47,7 @@ bool template_is_window(const Kernel *k);
 bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // How many bytes behind the beginning of its result its input has to begin for the result to lie over it; false: never.
 bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes);
+Convolution window_shape(const Graph *g, const Kernel *k);      // products are convolutions of one row, with a tap
 void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.

@@ -27,7 +27,7 @@ static Convolution of_product(const Graph *g, const Contraction *s) {
     return c;
 }
 
-static Convolution shape_of(const Graph *g, const Kernel *k) {
+Convolution window_shape(const Graph *g, const Kernel *k) {
     return k->kind == KERNEL_GEMM ? of_product(g, &k->gemm) : k->conv;
 }
 
@@ -121,7 +121,7 @@ bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (product && !(dim_is_const(s->n) && dim_is_const(s->k) && dim_is_const(s->a_row) && dim_is_const(s->a_col)
             && dim_is_const(s->c_row) && !s->b_batch))
         return false;
-    Convolution c = shape_of(g, k);
+    Convolution c = window_shape(g, k);
     if (!product && (c.in[0] != 1 || c.out[0] != 1 || c.kernel[0] != 1)) return false;
     if (k->kind == KERNEL_DEPTHWISE) plan_depth(a, k, o, &c);
     else plan_dense(a, k, o, &c, product ? s->m : c.in[2]);
@@ -179,7 +179,7 @@ static int64_t last_channels(const Kernel *k, const Convolution *c) {
 // Pixels are finished in order, `many` at a time: what of those before `end` is stored while the ones from p on read.
 // From the last pixel to the first: `needed` is the lowest float that is still read.
 bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
-    const Convolution c = shape_of(g, k);
+    const Convolution c = window_shape(g, k);
     if (!is_static(&c, k)) return false;
     const int64_t pixels = c.batch * c.out[1] * c.out[2], width = c.oc, last = last_channels(k, &c),
                   many = k->template == &template_window ? template_hole_value(k, "MR") :

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Groups of kernels that may go strip by strip, for those who choose some: for caches (strips.c), for a budget
+// (strips_ram.c).
+#ifndef BURNCC_SCHEDULE_STRIPS_H
+#define BURNCC_SCHEDULE_STRIPS_H
+#include "schedule/schedule.h"
+
+enum { MOST_MEMBERS = 12 };
+
+typedef struct Member {
+    Kernel *k;
+    // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
+    int64_t total, grain, width;
+    bool rows;                                          // reads rows of an image, not the pixel alone
+    bool beside;                                        // what comes before it is added to its own result
+    bool planes;                                        // its pixels are whole planes of channels
+} Member;
+
+typedef struct Trial {
+    const Plan *p;
+    Member m[MOST_MEMBERS]; int n;
+    int parts;
+    int64_t most[MOST_MEMBERS];                         // pixels alive at once between a member and the next
+    int64_t steps, moved;                               // of all parts; bytes
+    double again;                                       // operations that several parts do
+} Trial;
+
+int strips_reach(Trial *t, int i);                      // members that a group may have that begins with kernel i
+// All parts in steps of so many pixels of the last member; out: where the lines go, or NULL.
+void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out);
+int64_t strips_unit(const Trial *t);                    // pixels that steps are multiples of
+int64_t strips_buffer(const Trial *t, int i);           // bytes between member i and the next
+Strips *strips_make(const Plan *p, Trial *t, int64_t pixels);
+#endif
