@@ -108,7 +108,7 @@ static const char *c_number(void *ctx, int64_t value) {
     KernelText *k = ctx;
     Arena *a = k->file->arena;
     int i = k->hole_numbers;
-    if (value < MIN_ARGUMENT) return number_text(a, value);
+    if (value < (k->prefix && k->file->options->small ? 2 : MIN_ARGUMENT)) return number_text(a, value);
     while (i < k->numbers.n && k->numbers.at[i].value != value) i++;
     if (i == k->numbers.n) {
         const char *name = arena_printf(a, k->prefix ? "burn_n%d" : "n%d", i - k->hole_numbers);
@@ -144,7 +144,18 @@ static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     }
     for (int i = 0; i < k->kernel->sizes.n; i++)
         text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));
-    for (int i = 0; i < k->numbers.n; i++) text_printf(out, ", ptrdiff_t %s", k->numbers.at[i].name);
+    if (k->table) text_printf(out, ", const ptrdiff_t *burn_sizes");
+    for (int i = k->table ? k->hole_numbers : 0; i < k->numbers.n; i++)
+        text_printf(out, ", ptrdiff_t %s", k->numbers.at[i].name);
+}
+
+// The numbers that fill holes become elements of an array.
+static void take_table(CFile *g, KernelText *t, int n, Hole *holes) {
+    t->table = t->kernel->template->over && g->options->small && t->hole_numbers;
+    for (int i = 0; t->table && i < n; i++)
+        for (int j = 0; j < t->hole_numbers; j++)
+            if (!strcmp(holes[i].text, t->numbers.at[j].name))
+                holes[i].text = arena_printf(g->arena, "burn_sizes[%d]", j);
 }
 
 // The range of the part: whole lines of memory where the axis runs along them.
@@ -450,6 +461,7 @@ static void template_kernel(CFile *g, KernelText *t) {
     for (int i = 0; i < t->hole_numbers; i++) t->numbers.at[i].used = !strncmp(t->numbers.at[i].name, "CM", 2);
     n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
     drop_unused(g, t, n, holes);
+    take_table(g, t, n, holes);
     text_init(&params, g->arena);
     text_printf(&params, "%s", t->n_params > t->first_shared || k->sizes.n ? ", " : "");
     print_params(g, t, &params, t->first_shared);

@@ -44,7 +44,8 @@ typedef struct KernelText {
     Param *params;                                      // room for MAX_PARAMS while it is printed
     int n_params, first_shared;                         // the first parameters of a template are its own names
     VEC(Number) numbers;                                // parameters after the sizes,
-    int hole_numbers;                                   // first those that fill holes
+    int hole_numbers;                                   // first those that fill holes,
+    bool table;                                         // which come as an array (--optimize size)
     const int *sizes; int n_sizes;                      // of the kernel, when it has been printed
 } KernelText;
 

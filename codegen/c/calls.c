@@ -183,15 +183,27 @@ void c_pack(RunText *r, const Kernel *k, int depth) {
         (long long)c->w_panel, numbers(r, 3, c->kernel), numbers(r, COUNT(stride), stride));
 }
 
-Arguments c_arguments(const RunText *r, const Kernel *k) {
+// Numbers that calls of one function differ in, as a constant array: a call that gives its address is short.
+static const char *sizes_table(RunText *r, const KernelText *t) {
+    const char *name = arena_printf(r->tables.arena, "%s_sizes", t->name);
+    if (r->tables.n && c_says_word(r->tables.at, name)) return name;
+    text_printf(&r->tables, "static const ptrdiff_t %s[] = {", name);
+    for (int i = 0; i < t->hole_numbers; i++)
+        text_printf(&r->tables, "%s%lld", i ? ", " : "", (long long)t->numbers.at[i].value);
+    text_printf(&r->tables, "};\n");
+    return name;
+}
+
+Arguments c_arguments(RunText *r, const Kernel *k) {
     const KernelText *t = k->text;
     Arguments all = { 0 };
     for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
     for (int j = 0; j < t->n_sizes; j++) add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->sizes[j] });
-    for (int j = 0; j < t->numbers.n; j++)
+    if (t->table) add_word(r, &all, sizes_table(r, t));
+    for (int j = t->table ? t->hole_numbers : 0; j < t->numbers.n; j++)
         add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->numbers.at[j].value });
     if (k->string_bytes) add_word(r, &all, "&strings");
-    if (k->template && (k->kind != KERNEL_CALL || k->scratch_bytes)) scratch_argument(r, k, &all);
+    if (k->template && !k->template->over && (k->kind != KERNEL_CALL || k->scratch_bytes)) scratch_argument(r, k, &all);
     if (k->strips) strip_arguments(r, k, &all);
     else if (k->parts > 1) add_word(r, &all, "part");
     return all;

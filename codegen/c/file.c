@@ -160,7 +160,8 @@ static CFile file_of(
     text_init(&g.ends, a);
     g.weight_bytes = programs->function || training ? weights_share(n, programs) : programs->plan->weight_bytes;
     g.threads = o->threads > 1;
-    g.numbers = g.training = training != NULL;
+    g.training = training != NULL;
+    g.numbers = g.training || o->small;
     for (int i = 0; i < n; i++) g.descriptor = g.descriptor || programs[i].descriptor;
     g.external = g.weight_bytes > o->embed_limit;
     return g;

@@ -41,7 +41,7 @@ typedef struct RunText {
 // where a value's elements are, as an expression of the run function
 const char *c_value_place(RunText *r, const Value *v);
 void c_pack(RunText *r, const Kernel *k, int depth);        // the call that packs its weights
-Arguments c_arguments(const RunText *r, const Kernel *k);   // of its call; where it goes in parts, of the part `part`
+Arguments c_arguments(RunText *r, const Kernel *k);   // of its call; where it goes in parts, of the part `part`
 Argument c_strip_rows(const RunText *r, const Strips *s, int i);            // what member i stores for the next one
 const char *c_arguments_text(RunText *r, const Arguments *all, bool framed);
 // makes the variables that they mention fields of the frame, which is filled by the line before the call at the latest

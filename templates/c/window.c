@@ -14,13 +14,14 @@
  *   YC                  floats of Y from pixel to pixel, >= G*OC
  *   MR                  pixels together: 1, 2 or 4
  *   DENSE               1: what a tap row reads is one run: G, XC and DW are 1, XW is IC
+ *   APART               1: with MR 1: its sums are a function that the kernels of a file share
  *   STRIP               1: output pixels strip..strip_end-1; X, dense, and Y begin at pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
  * W is packed by the compiler (pack_window_w): [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is
  * left, and three floats that are read and not used.
  * Y may lie over X where no element is stored before all that read its place have: pixels are finished in order, MR at
- * a time (window_distance in templates_window.c). scratch: none.
+ * a time (window_distance in templates_window.c).
  */
 #include "window.h"
 // holes
@@ -48,20 +49,18 @@
 #define YC 32
 #define MR 4
 #define DENSE 1
+#define APART 0
 #define STRIP 0
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
-BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS,
+BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS
 #if STRIP
-                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at,
-                               ptrdiff_t y_at)
-#else
-                               unsigned char *scratch)
+                               , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
 #endif
+                               )
 {
-    (void)scratch;
 #if STRIP
     const ptrdiff_t first_row = strip / OW, end_row = (strip_end + OW - 1) / OW;
     X -= x_at * XW;
@@ -115,6 +114,8 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
                         burn_window_1(sums + i * 4, at + i * SW * XW, weights, g);
                     many = whole ? MR : 1;
                 }
+#elif APART
+                burn_window_apart(sums, at, weights, &g);
 #else
                 burn_window_1(sums, at, weights, g);
 #endif

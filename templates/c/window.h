@@ -63,6 +63,12 @@ BURN_INLINE void burn_window_8(float *to, const float *x, const float *weights, 
     BURN_WINDOW_PUT(to + 4, b)
 }
 
+/* The same, once for all kernels of a file. */
+BURN_OUTLINE void burn_window_apart(float *to, const float *x, const float *weights, const burn_window *g)
+{
+    burn_window_1(to, x, weights, *g);
+}
+
 /* Two and four pixels, `beside` floats of X apart, by a panel of four. */
 BURN_INLINE void burn_window_2(float *to, const float *x, const float *weights, burn_window g, ptrdiff_t beside)
 {

@@ -10,7 +10,7 @@
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
  * W is packed by the compiler (pack_window_dw_w): [kh][kw][C].
- * Y may lie over X as in window.c: pixels are finished in order, two at a time where NR is 4. scratch: none.
+ * Y may lie over X as in window.c: pixels are finished in order, two at a time where NR is 4.
  */
 #include "window.h"
 // holes
@@ -41,15 +41,12 @@
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
-BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS,
+BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS
 #if STRIP
-                               unsigned char *scratch, ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at,
-                               ptrdiff_t y_at)
-#else
-                               unsigned char *scratch)
+                               , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
 #endif
+                               )
 {
-    (void)scratch;
 #if STRIP
     const ptrdiff_t first_row = strip / OW, end_row = strip_end / OW;
     X -= x_at * XW;

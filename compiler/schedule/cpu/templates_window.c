@@ -66,7 +66,7 @@ static void hole_sizes(Arena *a, Kernel *k, const Convolution *c, Dim columns) {
     template_hole_dim(a, k, "XN", c->x_batch);
     template_hole_dim(a, k, "XH", c->x_axis[1]);
     template_hole_dim(a, k, "XW", c->x_axis[2]);
-    template_hole_dim(a, k, "XC", c->x_channel);
+    template_hole_dim(a, k, "XC", c->x_channel ? c->x_channel : 1);
     template_hole_dim(a, k, "YC", c->y_pixel);
 }
 
@@ -95,6 +95,7 @@ static void plan_dense(Arena *a, Kernel *k, const Options *o, Convolution *c, Di
     template_hole_dim(a, k, "OC", oc);
     template_hole(a, k, "MR", o->small ? 1 : 4);
     template_hole(a, k, "DENSE", is_dense(c));
+    template_hole(a, k, "APART", o->small);
     k->packed = template_packed(a, k, k->operand[1], (size_t)(c->groups * oc * ic * taps + 3),
         "four output channels at a time, tap by tap", fill_window);
 }
@@ -129,6 +130,14 @@ bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 }
 
 // ---------------------------------------------------------------- one function for all
+static bool differ(const Plan *p, const Template *of, int hole, int other) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k = p->kernels.at[i];
+        if (k->template == of && k->holes.at[hole].value != k->holes.at[other].value) return true;
+    }
+    return false;
+}
+
 static bool varies(const Plan *p, const Kernel *k, int hole) {
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *other = p->kernels.at[i];
@@ -137,12 +146,37 @@ static bool varies(const Plan *p, const Kernel *k, int hole) {
     return false;
 }
 
-// Holes that have one value in all kernels stay numbers, which the C compiler folds.
-void window_share(Plan *p) {
-    for (int i = 0; p->options->small && i < p->kernels.n; i++) {
+// Holes that have one value in all kernels are numbers, which the C compiler folds; those that always have the value of
+// one before them, as heights and widths of square images, are its name.
+static void share_hole(const Plan *p, Kernel *k, int hole) {
+    HoleValue *h = &k->holes.at[hole];
+    if (h->kind != HOLE_SIZE || !dim_is_const(h->value)) return;
+    h->kind = varies(p, k, hole) ? HOLE_ARGUMENT : HOLE_NUMBER;
+    for (int i = 0; h->kind == HOLE_ARGUMENT && i < hole; i++)
+        if (k->holes.at[i].kind == HOLE_ARGUMENT && !differ(p, k->template, i, hole)) {
+            h->kind = HOLE_NAME;
+            h->text = k->holes.at[i].name;
+        }
+}
+
+// Is each a run, or none?
+static void share_dense(const Plan *p) {
+    bool all = true;
+    for (int i = 0; i < p->kernels.n; i++)
+        all = all && (p->kernels.at[i]->template != &template_window || template_hole_value(p->kernels.at[i], "DENSE"));
+    for (int i = 0; !all && i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
-        for (int j = 0; template_is_window(k) && j < k->holes.n; j++)
-            if (k->holes.at[j].kind == HOLE_SIZE && varies(p, k, j)) k->holes.at[j].kind = HOLE_ARGUMENT;
+        for (int j = 0; k->template == &template_window && j < k->holes.n; j++)
+            if (!strcmp(k->holes.at[j].name, "DENSE")) k->holes.at[j].value = 0;
+    }
+}
+
+void window_share(Plan *p) {
+    if (!p->options->small) return;
+    share_dense(p);
+    for (int i = 0; i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        for (int j = 0; template_is_window(k) && j < k->holes.n; j++) share_hole(p, k, j);
     }
 }
 
