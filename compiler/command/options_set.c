@@ -117,6 +117,11 @@ bool set_ram(Arena *a, CommandOptions *o, const char *text) {
     return set_bytes(&o->compile.ram, "--ram", text);
 }
 
+bool set_flash(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    return set_bytes(&o->compile.flash, "--flash", text);
+}
+
 bool set_optimize(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     o->compile.small = !strcmp(text, "size");

@@ -273,6 +273,8 @@ const Option options[] = {
         "the workspace that a run may take; 64K. Kernels go row by row where that helps; if it takes more nothing is "
         "written",
         SET(set_ram) },
+    { "flash", 0, "BYTES", COMPILES, "Code",
+        "what constants may take; 256K. If they take more nothing is written. Code is not counted", SET(set_flash) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
         FIELD(FLAG, compile.fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code",

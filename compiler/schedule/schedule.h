@@ -58,7 +58,7 @@ Convolution kernel_conv_shape(const Node *n);            // kernel_conv.c
 Kernel *kernel_copy(const Plan *p, Node *n);
 Kernel *kernel_scatter(const Plan *p, Node *n);              // adds to, or replaces, what is there
 
-// budget.c: does the plan keep to --ram? false with diagnostics
+// budget.c: does the plan keep to --ram and --flash? false with diagnostics
 bool budget_holds(const Plan *p);
 
 // plan.c

@@ -141,6 +141,21 @@ def refused(args):
     return check
 
 
+def constants(args):
+    def check(folder):
+        options = ["--target", "cortex-m4", "--flash"]
+        made = compiled(args, folder, MODELS["digits"], [*options, "1K"])
+        says = re.search(r"--flash: the constants of m take (\d+) bytes, not 1024\n.* of k4_fc", made.stderr, re.S)
+        if made.returncode != 3 or not says or (folder / "m.c").exists():
+            return False, made.stderr
+        exact = compiled(args, folder, MODELS["digits"], [*options, says[1]])
+        arrays = re.findall(r"static const (?:float|int\w*) m_run_w\d+\[(\d+)\]", (folder / "m.c").read_text())
+        less = compiled(args, folder, MODELS["digits"], [*options, str(int(says[1]) - 1)])
+        floats = 4 * sum(map(int, arrays))
+        return (exact.returncode, less.returncode, floats) == (0, 3, int(says[1])), f"{says[1]} bytes, arrays {floats}"
+    return check
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("burncc")
@@ -151,6 +166,7 @@ def main():
     checks.append(("residual blocks within a budget", budgets(args, MOBILENET, (50,))))
     checks.append(("results over inputs", over_inputs(args)))
     checks.append(("a budget that is passed", refused(args)))
+    checks.append(("constants past a budget", constants(args)))
     return run_checks(checks)
 
 
