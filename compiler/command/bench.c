@@ -2,8 +2,8 @@
 // burncc bench: builds the model and times it. In: --input files, or random values from a fixed seed. Out: one line,
 //   median_ms=0.118 min_ms=0.117 gflops=33.1 workspace_bytes=65536 weights_bytes=0 runs=16900
 // where gflops are the plan's operations (a multiply-add counts as two) over the median. On a board without a clock
-//   instructions=8324944 per_multiply_add=3.13 stack_bytes=640 workspace_bytes=65024 weights_bytes=90504
-// or cycles, counted in one run.
+//   instructions=8324944 per_multiply_add=3.13 stack_bytes=640 stack_bound=648 ...
+// or cycles, counted in one run; the bound where the C compiler accounts for it (stack.c).
 #include "profile.h"
 
 #include <string.h>
@@ -58,11 +58,16 @@ static void print_count(Arena *a, const CommandOptions *c, const Plan *p, const 
         text_printf(&out, ",\"target\":\"%s\",\"%s\":%.0f,\"per_multiply_add\":", c->compile.target, t->counts,
             t->counted);
         json_number(&out, each);
-        text_printf(&out, ",\"stack_bytes\":%lld,\"workspace_bytes\":%lld,\"weights_bytes\":%lld}\n",
-            (long long)t->stack, (long long)p->work_bytes, (long long)p->weight_bytes);
+        text_printf(&out, ",\"stack_bytes\":%lld,", (long long)t->stack);
+        if (t->stack_bound >= 0) text_printf(&out, "\"stack_bound\":%lld,", (long long)t->stack_bound);
+        text_printf(&out, "\"workspace_bytes\":%lld,\"weights_bytes\":%lld}\n", (long long)p->work_bytes,
+            (long long)p->weight_bytes);
     } else {
-        text_printf(&out, "%s=%.0f per_multiply_add=%.3g stack_bytes=%lld workspace_bytes=%lld weights_bytes=%lld\n",
-            t->counts, t->counted, each, (long long)t->stack, (long long)p->work_bytes, (long long)p->weight_bytes);
+        text_printf(&out, "%s=%.0f per_multiply_add=%.3g stack_bytes=%lld ", t->counts, t->counted, each,
+            (long long)t->stack);
+        if (t->stack_bound >= 0) text_printf(&out, "stack_bound=%lld ", (long long)t->stack_bound);
+        text_printf(&out, "workspace_bytes=%lld weights_bytes=%lld\n", (long long)p->work_bytes,
+            (long long)p->weight_bytes);
     }
     print_text(&out, 0);
 }

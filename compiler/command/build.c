@@ -78,6 +78,7 @@ bool build_object(Arena *a, const Options *o, const char *runner, const char *so
     VEC_PUSH(a, argv, object);
     VEC_PUSH(a, argv, source);
     if (runner && board_bare(&o->machine)) {
+        if (strstr(argv.at[0], "gcc")) VEC_PUSH(a, argv, "-fcallgraph-info=su");
         VEC_PUSH(a, argv, "-T");
         VEC_PUSH(a, argv, link_script(a, object));
     }

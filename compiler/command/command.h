@@ -205,8 +205,12 @@ bool ends_given(Arena *a, CommandOptions *c, const Model *m, bool all, StrMap *t
 
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
 // on a board without a clock: what its counter counted in a run, counts says of what (NULL: it has a clock), and the
-// bytes of stack that a run took
-typedef struct Timing { double median_ms, min_ms, counted; const char *counts; int64_t runs, stack; } Timing;
+// bytes of stack that a run took, and that it can take (-1: not known)
+typedef struct Timing {
+    double median_ms, min_ms, counted;
+    const char *counts;
+    int64_t runs, stack, stack_bound;
+} Timing;
 // One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went
 // wrong (a crash, no end, bytes written outside).
 const char *sandbox_run(Arena *a, const Built *b, const Inputs *in, Tensor **outputs, int timeout);
@@ -243,6 +247,9 @@ const char *board_link_script(Arena *a, const Target *t);
 void board_words(Arena *a, const Target *t, const char *runner, Argv *out);    // but the program's path
 // what the processor's counter counts under this runner; *unit: so many of them are one tick of it
 const char *board_count(const Target *t, const char *runner, double *unit);
+
+// ---------------------------------------------------------------- stack.c
+int64_t stack_bound(Arena *a, const char *dir);         // of the board's program built in this folder; -1: not known
 
 // ---------------------------------------------------------------- remote.c: the same through a runner
 // templates/driver.c is the other side. samples: milliseconds, or what a board's counter counted

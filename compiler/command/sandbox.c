@@ -365,6 +365,7 @@ static const char *remote_time(Arena *a, const Built *b, const Inputs *in, doubl
     double unit;
     out->counts = board_count(&b->options->machine, b->runner, &unit);
     out->counted = r.samples[0] * unit;
+    out->stack_bound = stack_bound(a, b->dir);
     return NULL;
 }
 

@@ -24,6 +24,7 @@ extern unsigned char burncc_data[], burncc_data_end[], burncc_data_load[], burnc
 void burncc_entry(void);
 
 #if defined(__riscv)
+#define COPY_REGISTER "mv"
 /* As numbers: assemblers want an extension named for these instructions that the compiler's flags do not name. */
 #define CSR_READ(to, csr) ".insn i 0x73, 2, " to ", x0, " csr "\n"
 #define CSR_WRITE(from, csr) ".insn i 0x73, 1, x0, " from ", " csr "\n"
@@ -53,7 +54,12 @@ static uint64_t counted(void)
 static void processor_start(void)
 {
 }
+
+static void counter_start(void)
+{
+}
 #else
+#define COPY_REGISTER "mov"
 static volatile uint32_t wraps;
 #define REGISTER(address) (*(volatile uint32_t *)(uintptr_t)(address))
 enum { SYST_CSR = (int)0xe000e010, SYST_RVR = (int)0xe000e014, SYST_CVR = (int)0xe000e018, SYST_MASK = 0xffffff };
@@ -85,7 +91,11 @@ static void processor_start(void)
 #endif
     REGISTER(SYST_RVR) = SYST_MASK;
     REGISTER(SYST_CVR) = 0;
-    REGISTER(SYST_CSR) = 7; /* the processor's clock, interrupt, on */
+}
+
+static void counter_start(void)
+{
+    REGISTER(SYST_CSR) = 7; /* the processor's clock, interrupt, on: not before, its frames would be on the paint */
 }
 #endif
 
@@ -154,14 +164,15 @@ static unsigned char *allocate(size_t bytes)
     return p;
 }
 
-enum { PAINT = 0x5a, CLEARANCE = 128 }; /* bytes below the painter that it takes itself */
+enum { PAINT = 0x5a };
 
 /* Its stack below this function's frame is painted, then run upon. */
 __attribute__((noinline)) static int on_paint(int (*job)(void *), void *argument, int64_t *stack)
 {
-    unsigned char *const here = __builtin_frame_address(0);
+    unsigned char *const here = __builtin_frame_address(0), *end;
     volatile unsigned char *p = burncc_stack_bottom;
-    for (; p < here - CLEARANCE; p++)
+    __asm__ volatile(COPY_REGISTER " %0, sp" : "=r"(end));
+    for (; p < end; p++)
         *p = PAINT;
     const int code = job(argument);
     for (p = burncc_stack_bottom; p < here && *p == PAINT; p++) {
@@ -176,6 +187,7 @@ static int measure(int (*job)(void *), void *argument, double seconds, Measured 
     int code = on_paint(job, argument, &out->stack);
     if (code || seconds <= 0)
         return code;
+    counter_start();
     const uint64_t start = counted(), idle = counted();
     code = job(argument);
     const uint64_t end = counted();
