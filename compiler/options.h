@@ -46,6 +46,7 @@ struct Options {
     Written written;                                    // by the suffix of output
     int opset;                                          // --opset, of ONNX's operators; 0: not given
     bool optimized;                                     // --optimized: behind CANON, not as imported
+    bool learnt;                                        // --weights has floats for weights of integers
     bool train; const char *optimizer, *schedule;       // --train; NULL: the first row, no schedule
     VEC(const char *) losses;                           // --loss, which are summed; none: the first row
     int64_t class_axis; bool has_class_axis;            // --class-axis

@@ -126,7 +126,7 @@ bool quant_read_back(const Node *n, Value **q, Quant *by) {
 bool quant_read(const Node *n, Value **x, Quant *by) {
     DType d = n->out[0]->type.dtype;
     *by = (Quant){ .axis = -1 };
-    if (n->op != OP_Cast || !dtype_is_int(d) || dtype_size(d) > 2 || n->in[0]->type.dtype != DT_F32) return false;
+    if (n->op != OP_Cast || !dtype_is_int(d) || dtype_size(d) > 4 || n->in[0]->type.dtype != DT_F32) return false;
     const Node *add = made_by(n->in[0], OP_Add), *round = made_by(add ? add->in[0] : n->in[0], OP_Round);
     const Node *div = round ? made_by(round->in[0], OP_Div) : NULL;
     if (!div || !type_equal(&div->in[0]->type, &div->out[0]->type)) return false;

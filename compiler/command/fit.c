@@ -253,6 +253,7 @@ static bool write_as(const Fit *f, const char *suffix, Written written, const ch
     CommandOptions *c = arena_copy(f->a, f->c, sizeof *f->c);
     Options *o = &c->compile;
     o->train = false;
+    o->learnt = true;
     o->written = written;
     o->output = arena_printf(f->a, "%s/model%s", f->folder, suffix);
     o->name = "model";

@@ -37,9 +37,10 @@ bool put_quantized(Put *p, Node *n) {
         int count = axis_attrs(&by, attrs);
         return put_op(p, put_name(p, n->out[0]), "DequantizeLinear", NAMES(from, scale, zero), count, attrs) != NULL;
     }
-    if (!quant_read(n, &x, &by) || newer(p, n->out[0]->type.dtype, &by)) return false;
+    DType d = n->out[0]->type.dtype;
+    if (!quant_read(n, &x, &by) || dtype_size(d) > 2 || newer(p, d, &by)) return false;
     const char *from = put_value(p, x), *scale = put_value(p, by.scale);
-    const char *zero = put_zero(p, &by, n->out[0]->type.dtype);
+    const char *zero = put_zero(p, &by, d);
     if (!zero) return false;
     int count = axis_attrs(&by, attrs);
     return put_op(p, put_name(p, n->out[0]), "QuantizeLinear", NAMES(from, scale, zero), count, attrs) != NULL;

@@ -3,6 +3,7 @@
 #include "import/import.h"
 #include "grad/parameters.h"
 #include "import/foreign.h"
+#include "import/integers.h"
 #include "import/head.h"
 #include "import/lora.h"
 #include "import/weights/weights.h"
@@ -113,11 +114,14 @@ Graph *model_graph(Arena *a, const Model *m, const Options *o) {
     const Node *head;
     Lora lora = { 0 };
     for (int i = 0; o && i < o->metadata.n; i++) VEC_PUSH(a, g->metadata, o->metadata.at[i]);
+    bool integers = o && (o->train || o->learnt);
+    if (integers) integers_open(g);
     if (o && o->weights.n && (o->untie || o->train) && !parameters_part(g, o)) return NULL;
     lora_freeze(g, o);
     if (!head_replace(g, o, &head) || !lora_add(&lora, g, o, head) || !weights_give(a, g, o)) return NULL;
     if (o && o->unseen) graph_draw_unseen(g);
     else graph_draw(g, o ? (uint64_t)o->seed : 0);
+    if (integers && !o->train && o->written != WRITTEN_SAFETENSORS) integers_close(g);
     return lora_merge(&lora, g, o) ? g : NULL;
 }
 

@@ -86,6 +86,70 @@ says 'has nothing to quantize'
 status 1 'nothing to store' "$burncc" quantize relu.txt --weights-only int8 -o r.onnx
 absent r.onnx
 
+# ---------------------------------------------------------------- integers that learn
+# y = dequantize(quantize(x w1)) w2 with w2 of integers, one step of sgd on (y - t)^2: gradients pass rounding as if it
+# were not there, and stop where a value is cut off, which here is the second of three.
+cat >learn.txt <<'END'
+graph learn(%0 features: f32[batch,2]) {
+  %1 w1 = const trainable f32[2,3] {0.5, 9, -0.25, 0.75, 8, 0.1}
+  %2: f32[batch,3] = MatMul(%0, %1)
+  %3 hidden_scale = const trainable f32[] {0.01}
+  %4: f32[batch,3] = Div(%2, %3)
+  %5: f32[batch,3] = Round(%4)
+  %6 hidden_zero = const i8[] {7}
+  %7: f32[] = Cast(%6) {to=f32}
+  %8: f32[batch,3] = Add(%5, %7)
+  %9: i8[batch,3] = Cast(%8) {to=i8}
+  %10: i32[batch,3] = Cast(%9) {to=i32}
+  %11: i32[] = Cast(%6) {to=i32}
+  %12: i32[batch,3] = Sub(%10, %11)
+  %13: f32[batch,3] = Cast(%12) {to=f32}
+  %14: f32[batch,3] = Mul(%13, %3)
+  %15 w2_quantized = const i8[3,1] {40, -100, 127}
+  %16: i32[3,1] = Cast(%15) {to=i32}
+  %17: f32[3,1] = Cast(%16) {to=f32}
+  %18 w2_scale = const trainable f32[] {0.02}
+  %19: f32[3,1] = Mul(%17, %18)
+  %20: f32[batch,1] = MatMul(%14, %19)
+  return %20 y
+}
+END
+printf 'a,b,t\n0.61,0.37,1\n' >learn.csv
+status 0 'a step' "$burncc" fit learn.txt --data csv:learn.csv --valid csv:learn.csv --epochs 1 --batch 1 --lr 0.01 \
+    --optimizer sgd --artifacts learnt
+status 0 'gradients by hand' python3 - <<'END'
+import json, struct
+data = open("learnt/model.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + size])
+def got(name):
+    a, b = head[name]["data_offsets"]
+    return struct.unpack(f"<{(b - a) // 4}f", data[8 + size + a:8 + size + b])
+x, w1, w2, s, z, lr = (0.61, 0.37), ((0.5, 9, -0.25), (0.75, 8, 0.1)), (0.8, -2.0, 2.54), 0.01, 7, 0.01
+h = [x[0] * w1[0][j] + x[1] * w1[1][j] for j in range(3)]
+q = [round(v / s) + z for v in h]
+mask = [-128 <= v <= 127 for v in q]
+assert mask == [True, False, True], q
+y = [(min(max(v, -128), 127) - z) * s for v in q]
+dy = 2 * (sum(a * b for a, b in zip(y, w2)) - 1)
+want1 = [w1[i][j] - lr * x[i] * dy * w2[j] * mask[j] for i in range(2) for j in range(3)]
+want2 = [w2[j] - lr * y[j] * dy for j in range(3)]
+for name, want in ("w1", want1), ("w2", want2):
+    for a, b in zip(got(name), want):
+        assert abs(a - b) < 1e-5 * max(1, abs(b)), (name, got(name), want)
+assert abs(got("hidden_scale")[0] - 0.01) < 1e-9 and abs(got("w2_scale")[0] - 0.02) < 1e-9
+END
+status 0 'integers again' operators learnt/model.onnx
+says 'DequantizeLinear 2'
+says 'QuantizeLinear 1'
+status 0 'digits learn on' "$burncc" fit q.onnx --data images:digits --valid images:digits --epochs 2 --lr 0.0001 \
+    --artifacts digits-run
+says 'valid_accuracy=1 '
+status 0 'and stay integers' operators digits-run/model.onnx
+says 'DequantizeLinear 13'
+status 0 'with the same result' "$burncc" evaluate digits-run/model.onnx images:digits
+says 'accuracy=1 '
+
 # ---------------------------------------------------------------- ONNX Runtime's results for the same file
 if python3 -c 'import onnxruntime, onnx, numpy' 2>/dev/null; then
     for i in 3 8; do

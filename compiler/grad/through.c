@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Gradients through QuantizeLinear and DequantizeLinear.
+//
+// In: a graph to train. Out: of each pair y = DequantizeLinear(QuantizeLinear(x)) the same numbers, with the gradient
+// of a straight line: dy/dx = 1 where x is within the range of the integers, 0 where it is cut off (the
+// straight-through estimator). Rounding's own gradient is 0 everywhere, so that nothing in front of it would learn.
+//
+//   before   q = clamp(round(x / s) + z, lo, hi)         y = (q - z) * s
+//   after    t = x, without a gradient                   y = (clamp(round(t / s) + z, lo, hi) - z) * s + m * (x - t)
+//            m = 1 where lo <= round(t / s) + z <= hi, else 0
+//
+// Scales and zero points are not trained.
+#include "grad/through.h"
+
+#include "build/build.h"
+#include "ir/expr.h"
+
+static Value *stopped(Graph *g, Value *x) {
+    Node *n = graph_node(g, OP_Identity, 1, &x, 1);
+    node_set_int(n, "stop_gradient", 1);
+    return b_finish(n);
+}
+
+// Are both by the same numbers?
+static bool same_numbers(Value *a, Value *b) {
+    if (a == b) return true;
+    const Tensor *x = a ? value_const(a) : NULL, *y = b ? value_const(b) : NULL;
+    if (!x || !y || !type_equal(&x->type, &y->type)) return false;
+    for (int64_t i = 0, n = type_count(&x->type); i < n; i++)
+        if (tensor_get_f(x, i) != tensor_get_f(y, i)) return false;
+    return true;
+}
+
+static Value *straight(Graph *g, Value *x, Quant by, DType d) {
+    int64_t lo, hi;
+    int_bounds(d, &lo, &hi);
+    if (by.axis < 0) by.axis = 0;
+    by.scale->trainable = false;
+    Value *s = b_spread(g, by.scale, x, by.axis, by.block), *t = stopped(g, x);
+    Value *z = by.zero ? b_spread(g, b_cast(g, by.zero, DT_F32), x, by.axis, by.block) : b_scalar(g, DT_F32, 0);
+    const char *q = "round(t / s) + z";
+    const char *text = arena_printf(g->arena,
+        "(min(max(%s, %lld), %lld) - z) * s + (%s < %lld ? 0 : %s > %lld ? 0 : x - t)", q, (long long)lo,
+        (long long)hi, q, (long long)lo, q, (long long)hi);
+    return b_map(g, text, "x t s z", 4, (Value *[]){ x, t, s, z });
+}
+
+void straight_through(Graph *g) {
+    for (Node *n = g->first; n; n = n->next) {
+        Quant back, by;
+        Value *q, *x;
+        if (!quant_read_back(n, &q, &back) || !q->def || !quant_read(q->def, &x, &by)) continue;
+        if (!same_numbers(by.scale, back.scale) || by.axis != back.axis || by.block != back.block) continue;
+        if ((by.zero || back.zero) && !same_numbers(by.zero, back.zero)) continue;
+        g->cursor = n;
+        g->loc = n->loc;
+        Value *y = straight(g, x, by, q->type.dtype);
+        if (y) graph_replace(g, n->out[0], y);
+    }
+    g->cursor = NULL;
+}
