@@ -52,6 +52,18 @@ status 2 'no such layer' quantize -o k.onnx --keep conv9
 says 'no layer is called so'
 status 2 'no expression' quantize -o k.onnx --keep '('
 
+cat >line.txt <<'END'
+graph line(%0 features: f32[1,8]) {
+  %1: f32[1,1,8] = Reshape(%0) {shape=[1,1,8]}
+  %2 w = const trainable f32[2,1,3] {1, -1, 0.5, 0.25, 2, -0.5}
+  %3: f32[1,2,6] = Conv(%1, %2) {strides=[1], dilations=[1], pads=[0,0], group=1}
+  return %3 y
+}
+END
+printf 'a,b,c,d,e,f,g,h,t\n1,2,3,4,3,2,1,0,1\n-1,2,-3,4,-3,2,-1,0,1\n' >line.csv
+status 0 'along one axis' "$burncc" quantize line.txt --data csv:line.csv -o l.onnx --report
+says '^ +Conv +i8'
+
 # ---------------------------------------------------------------- weights alone
 only() { "$burncc" quantize "$digits/digits.onnx" -o "w$1.onnx" --weights-only "$@"; }
 status 0 'int8 weights' only int8

@@ -131,7 +131,7 @@ static void plan_conv_bytes(Arena *a, const Graph *g, Kernel *k, const Options *
     template_hole(a, k, "BN", 0);
     template_hole(a, k, "CB", c->out[1] * w * c->y_pixel);
     template_hole(a, k, "CM", c->y_pixel);
-    template_hole(a, k, "YC", room > line ? room / line : 1);
+    template_hole(a, k, "YC", line && room > line ? room / line : 1);    // line 0: there is one
     template_hole(a, k, "MC", ceil_div(w, t.mr) * t.mr);
     byte_holes(a, k, &t);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, one * (size_t)c->groups,
