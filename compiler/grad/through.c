@@ -21,8 +21,17 @@ static Value *stopped(Graph *g, Value *x) {
     return b_finish(n);
 }
 
-// Are both by the same numbers?
+static bool const_zero(Value *v) {
+    const Tensor *t = value_const(v);
+    for (int64_t i = 0, n = t ? type_count(&t->type) : 0; i < n; i++)
+        if (tensor_get_f(t, i) != 0) return false;
+    return t != NULL;
+}
+
+// Are both by the same numbers? Zeros may be there or not.
 static bool same_numbers(Value *a, Value *b) {
+    if (a && const_zero(a)) a = NULL;
+    if (b && const_zero(b)) b = NULL;
     if (a == b) return true;
     const Tensor *x = a ? value_const(a) : NULL, *y = b ? value_const(b) : NULL;
     if (!x || !y || !type_equal(&x->type, &y->type)) return false;
@@ -51,7 +60,7 @@ void straight_through(Graph *g) {
         Value *q, *x;
         if (!quant_read_back(n, &q, &back) || !q->def || !quant_read(q->def, &x, &by)) continue;
         if (!same_numbers(by.scale, back.scale) || by.axis != back.axis || by.block != back.block) continue;
-        if ((by.zero || back.zero) && !same_numbers(by.zero, back.zero)) continue;
+        if (!same_numbers(by.zero, back.zero)) continue;
         g->cursor = n;
         g->loc = n->loc;
         Value *y = straight(g, x, by, q->type.dtype);

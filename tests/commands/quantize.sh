@@ -119,7 +119,10 @@ graph learn(%0 features: f32[batch,2]) {
   %14: f32[batch,3] = Mul(%13, %3)
   %15 w2_quantized = const i8[3,1] {40, -100, 127}
   %16: i32[3,1] = Cast(%15) {to=i32}
-  %17: f32[3,1] = Cast(%16) {to=f32}
+  %21 w2_zero_point = const i8[] {0}
+  %22: i32[] = Cast(%21) {to=i32}
+  %23: i32[3,1] = Sub(%16, %22)
+  %17: f32[3,1] = Cast(%23) {to=f32}
   %18 w2_scale = const trainable f32[] {0.02}
   %19: f32[3,1] = Mul(%17, %18)
   %20: f32[batch,1] = MatMul(%14, %19)
